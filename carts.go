@@ -1,0 +1,411 @@
+package commerce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// CartService changes carts. It is part of a [Client], and safe for concurrent use.
+type CartService struct{ core *core }
+
+// CartItemType is the kind of an item of a cart.
+type CartItemType string
+
+// The kinds of items that a discount can be attached to (specification, section 2.1).
+const (
+	ItemTypeCartItem   CartItemType = "cart_item"
+	ItemTypeCustomItem CartItemType = "custom_item"
+)
+
+// CartItemRef names an item of a cart.
+type CartItemRef struct {
+	Type CartItemType `json:"type,omitzero"`
+	ID   uuid.UUID    `json:"id,omitzero"`
+}
+
+// NewCustomDiscount is a discount to add (specification, section 2.1). All
+// fields but Item are required; the wire's type member is filled in by the
+// library.
+type NewCustomDiscount struct {
+	// Amount of the discount, less than zero, in the smallest unit of the cart's
+	// currency: -1000 takes $10.00 off.
+	Amount Decimal
+	// Description of the discount.
+	Description string
+	// DiscountCode used.
+	DiscountCode string
+	// DiscountEngine names the system where the discount is applied from.
+	DiscountEngine string
+	// ExternalID identifies the discount in that system. Give each discount one of
+	// its own: it is what tells afterwards which of them were added.
+	ExternalID string
+	// Item to attach the discount to. nil: the whole cart.
+	Item *CartItemRef
+}
+
+// CustomDiscount is a discount that was added (specification, section 2.2).
+type CustomDiscount struct {
+	ID   uuid.UUID
+	Type string // "custom_discount"
+	// Amount of the discount, less than zero, with its currency.
+	Amount         Money
+	Description    string
+	DiscountCode   string
+	DiscountEngine string
+	ExternalID     string
+	// Item that it is attached to. nil: the whole cart.
+	Item *CartItemRef
+	// Extra holds members that this type does not name.
+	Extra Extra
+}
+
+// AddCustomDiscountsOptions are the options of [CartService.AddCustomDiscounts].
+type AddCustomDiscountsOptions struct {
+	// AllOrNothing adds none of the discounts if one of them can't be added. Without
+	// it, those that can are added, and the others reported.
+	AllOrNothing bool
+}
+
+// AddCustomDiscountsResult is what became of a batch, as far as it was applied.
+type AddCustomDiscountsResult struct {
+	// Added are the discounts that the service says it added.
+	Added []CustomDiscount
+	// Errors of the items that were not added. For an item of the cart, Meta.ID
+	// names that item, not the discount.
+	Errors []ErrorObject
+	// Unconfirmed are the discounts sent that the answer does not prove were
+	// added. Look at the cart before sending them again.
+	Unconfirmed []NewCustomDiscount
+	// AllOrNothing as the service understood it, or as asked where it does not say.
+	AllOrNothing bool
+	// Response is the HTTP answer.
+	Response *Response
+}
+
+// AddCustomDiscounts adds discounts to a cart, or to items of it, in one call:
+// POST /v2/carts/{cartID}/custom-discounts (specification, section 4.1).
+//
+// A store takes at most 5 custom discounts on a cart and 5 on a cart item,
+// unless it is configured otherwise (section 8). The limit in force is
+// data.custom_discount_limit of GET /v2/settings; see the example. The vendor's
+// support raises it.
+//
+// The call is not idempotent, so the library sends it again only after proof
+// that nothing was sent, after 421, 425 and 429, and once after a 401 with a new
+// token. What is known of a call that failed is in [Error.Outcome]:
+//
+//   - OutcomeNotSent, OutcomeRejected: nothing was added. Mend the reason and send
+//     it again.
+//   - OutcomePartial: the result comes with the error, which then matches
+//     [ErrPartialFailure]. Added was added, Errors tells why others were not,
+//     Unconfirmed names all that are not proved added.
+//   - OutcomeUnknown (a timeout, a cut connection, most 5xx) and
+//     OutcomeUnreadable (a 2xx that does not tell what it did): read the cart, GET
+//     /v2/carts/{cartID}?include=custom_discounts, and send only what is missing.
+//     That is sound if nobody else adds the same external ids to it meanwhile.
+//
+// Arguments are checked before anything is sent; a [*ValidationError] names all
+// faults, with the index of the discount. The result is nil unless the error is
+// nil or matches ErrPartialFailure. A nil opts means the defaults; discounts and
+// opts are not changed.
+func (s *CartService) AddCustomDiscounts(ctx context.Context, cartID string, discounts []NewCustomDiscount,
+	opts *AddCustomDiscountsOptions,
+) (*AddCustomDiscountsResult, error) {
+	if opts == nil {
+		opts = &AddCustomDiscountsOptions{}
+	}
+	if err := checkAddCustomDiscounts(ctx, cartID, discounts); err != nil {
+		return nil, err
+	}
+	path, err := wire.Path("", []string{"v2", "carts", cartID, "custom-discounts"})
+	if err != nil {
+		return nil, invalid("cart id", err.Error())
+	}
+	body, err := payloads.Marshal(newAddRequest(discounts, opts))
+	if err != nil {
+		return nil, invalid("discounts", "can't be encoded")
+	}
+	call := s.core.call("Carts.AddCustomDiscounts", transport.Once, http.MethodPost, s.core.address(path, ""), body)
+	call.Applied = mayHoldDiscounts
+	r := s.core.send(ctx, call)
+	return addResult(call, r, slices.Clone(discounts), opts.AllOrNothing)
+}
+
+// checkAddCustomDiscounts checks the arguments against section 2.1.
+func checkAddCustomDiscounts(ctx context.Context, cartID string, discounts []NewCustomDiscount) error {
+	faults := &ValidationError{}
+	if ctx == nil {
+		faults.add("ctx", "must not be nil")
+	}
+	if err := wire.CheckElement(cartID); err != nil {
+		faults.add("cart id", err.Error())
+	}
+	if len(discounts) == 0 {
+		faults.add("discounts", "must hold at least one")
+	}
+	for i, d := range discounts {
+		fault := func(field, message string) {
+			faults.Fields = append(faults.Fields, FieldError{Index: i, Field: field, Message: message})
+		}
+		if d.Amount.Sign() >= 0 {
+			fault("amount", "must be less than zero")
+		}
+		for _, text := range []struct{ field, value string }{
+			{"description", d.Description},
+			{"discount_code", d.DiscountCode},
+			{"discount_engine", d.DiscountEngine},
+			{"external_id", d.ExternalID},
+		} {
+			switch {
+			case strings.TrimSpace(text.value) == "":
+				fault(text.field, "must not be empty")
+			case !utf8.ValidString(text.value):
+				fault(text.field, "must be valid UTF-8")
+			}
+		}
+		if d.Item == nil {
+			continue
+		}
+		if d.Item.Type != ItemTypeCartItem && d.Item.Type != ItemTypeCustomItem {
+			fault("relationships.item.data.type", "must be cart_item or custom_item")
+		}
+		if d.Item.ID == uuid.Nil {
+			fault("relationships.item.data.id", "must not be the zero UUID")
+		}
+	}
+	return faults.err()
+}
+
+// The request of section 4.1.
+type (
+	addRequest struct {
+		Data    []discountRequest `json:"data"`
+		Options addOptions        `json:"options"`
+	}
+	discountRequest struct {
+		Type           string         `json:"type"`
+		Amount         Decimal        `json:"amount"`
+		Description    string         `json:"description"`
+		DiscountCode   string         `json:"discount_code"`
+		DiscountEngine string         `json:"discount_engine"`
+		ExternalID     string         `json:"external_id"`
+		Relationships  *itemRelations `json:"relationships,omitzero"`
+	}
+	itemRelations struct {
+		Item  itemRelation `json:"item,omitzero"`
+		Extra Extra        `json:",embed"` // of an answer
+	}
+	itemRelation struct {
+		Data  *CartItemRef `json:"data,omitzero"`
+		Extra Extra        `json:",embed"` // of an answer
+	}
+	addOptions struct {
+		AllOrNothing bool `json:"add_all_or_nothing"`
+	}
+)
+
+const customDiscountType = "custom_discount"
+
+func newAddRequest(discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions) *addRequest {
+	req := &addRequest{Data: make([]discountRequest, len(discounts)), Options: addOptions{opts.AllOrNothing}}
+	for i, d := range discounts {
+		req.Data[i] = discountRequest{
+			Type:           customDiscountType,
+			Amount:         d.Amount,
+			Description:    d.Description,
+			DiscountCode:   d.DiscountCode,
+			DiscountEngine: d.DiscountEngine,
+			ExternalID:     d.ExternalID,
+		}
+		if d.Item != nil {
+			req.Data[i].Relationships = &itemRelations{Item: itemRelation{Data: d.Item}}
+		}
+	}
+	return req
+}
+
+// customDiscountWire is the form of a [CustomDiscount] on the wire.
+type customDiscountWire struct {
+	ID             uuid.UUID       `json:"id,omitzero"`
+	Type           string          `json:"type,omitzero"`
+	Amount         Money           `json:"amount,omitzero"`
+	Description    string          `json:"description,omitzero"`
+	DiscountCode   string          `json:"discount_code,omitzero"`
+	DiscountEngine string          `json:"discount_engine,omitzero"`
+	ExternalID     string          `json:"external_id,omitzero"`
+	Relationships  json.RawMessage `json:"relationships,omitzero"`
+	Extra          Extra           `json:",embed"`
+}
+
+// MarshalJSON encodes d as the service sends it, Extra included.
+func (d CustomDiscount) MarshalJSON() ([]byte, error) {
+	w := customDiscountWire{
+		ID: d.ID, Type: d.Type, Amount: d.Amount, Description: d.Description,
+		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Extra: d.Extra,
+	}
+	if _, kept := d.Extra["relationships"]; d.Item != nil && !kept {
+		var err error
+		if w.Relationships, err = payloads.Marshal(&itemRelations{Item: itemRelation{Data: d.Item}}); err != nil {
+			return nil, err
+		}
+	}
+	return payloads.Marshal(&w)
+}
+
+// UnmarshalJSON decodes what the service sends; unknown members go to Extra, and
+// so do relationships as a whole where they hold more than the item.
+func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
+	var w customDiscountWire
+	if string(b) == "null" {
+		return nil
+	}
+	if err := payloads.Unmarshal(b, &w); err != nil {
+		return err
+	}
+	*d = CustomDiscount{
+		ID: w.ID, Type: w.Type, Amount: w.Amount, Description: w.Description,
+		DiscountCode: w.DiscountCode, DiscountEngine: w.DiscountEngine, ExternalID: w.ExternalID, Extra: w.Extra,
+	}
+	if w.Relationships == nil {
+		return nil
+	}
+	var rel itemRelations
+	err := payloads.Unmarshal(w.Relationships, &rel)
+	if err == nil {
+		d.Item = rel.Item.Data
+	}
+	if err != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0 {
+		if d.Extra == nil {
+			d.Extra = Extra{}
+		}
+		d.Extra["relationships"] = w.Relationships
+	}
+	return nil
+}
+
+// addAnswer is what the body of an answer says.
+type addAnswer struct {
+	added        []CustomDiscount
+	errors       []ErrorObject
+	allOrNothing *bool // nil: the answer has no options
+}
+
+// readAddAnswer reads a body of any status. data is an array or one object;
+// elements of it that are no discounts do not count.
+func readAddAnswer(body []byte) (*addAnswer, error) {
+	members, err := wire.Split(body)
+	if err != nil {
+		return nil, err
+	}
+	elements, err := wire.Elements(members["data"])
+	if err != nil {
+		return nil, err
+	}
+	a := &addAnswer{errors: newErrorObjects(members["errors"])}
+	for _, element := range elements {
+		if element[0] != '{' {
+			continue
+		}
+		var d CustomDiscount
+		if err := payloads.Unmarshal(element, &d); err != nil {
+			return nil, err
+		}
+		if (d.Type == "" || d.Type == customDiscountType) && (d.ID != uuid.Nil || d.ExternalID != "") {
+			a.added = append(a.added, d)
+		}
+	}
+	var options struct {
+		AllOrNothing *bool `json:"add_all_or_nothing"`
+		Extra        Extra `json:",embed"`
+	}
+	if raw := members["options"]; raw != nil && payloads.Unmarshal(raw, &options) == nil {
+		a.allOrNothing = options.AllOrNothing
+	}
+	return a, nil
+}
+
+// mayHoldDiscounts reports whether a body shows, or may show where it can't be
+// read, that discounts were added.
+func mayHoldDiscounts(body []byte) bool {
+	a, err := readAddAnswer(body)
+	if err != nil {
+		return bytes.Contains(body, []byte(`"data"`))
+	}
+	return len(a.added) > 0
+}
+
+// unconfirmed returns the discounts sent that are not proved to be among those
+// added: matched by external id as a multiset, and the rest by count with added
+// ones that have none. Where these are too few, it can't be told whose they are.
+func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
+	echoed := map[string]int{}
+	for _, d := range added {
+		echoed[d.ExternalID]++
+	}
+	anonymous := echoed[""]
+	var rest []NewCustomDiscount
+	for _, d := range sent {
+		if echoed[d.ExternalID] > 0 {
+			echoed[d.ExternalID]--
+			continue
+		}
+		rest = append(rest, d)
+	}
+	if len(rest) <= anonymous {
+		return nil
+	}
+	return rest
+}
+
+// addResult tells what became of a batch. The order of the cases matters: what
+// was added counts before any status.
+func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscount, allOrNothing bool) (*AddCustomDiscountsResult, error) {
+	answer, err := readAddAnswer(r.Body)
+	if err != nil {
+		e := fail(call, r)
+		if e.Outcome == OutcomeRejected && mayHoldDiscounts(r.Body) {
+			e.Outcome = OutcomeUnknown
+		}
+		if e.Outcome == OutcomeUnreadable && r.Err == nil {
+			e.Err = badResponse(err)
+		}
+		return nil, e
+	}
+	if answer.allOrNothing != nil {
+		allOrNothing = *answer.allOrNothing
+	}
+	result := &AddCustomDiscountsResult{
+		Added:        answer.added,
+		Errors:       answer.errors,
+		Unconfirmed:  unconfirmed(sent, answer.added),
+		AllOrNothing: allOrNothing,
+		Response:     newResponse(r),
+	}
+	ok := r.StatusCode/100 == 2
+	switch {
+	case len(result.Added) > 0 && ok && len(result.Errors) == 0 && len(result.Unconfirmed) == 0:
+		return result, nil
+	case len(result.Added) > 0:
+		e := fail(call, r)
+		e.Outcome, e.Err = OutcomePartial, nil
+		return result, e
+	case ok && len(result.Errors) > 0 && (len(result.Errors) >= len(sent) || allOrNothing):
+		e := fail(call, r)
+		e.Outcome, e.Err = OutcomeRejected, nil
+		return nil, e
+	case ok && r.Err == nil:
+		r.Err = errors.New("the answer neither adds the discounts nor says why not")
+	}
+	return nil, fail(call, r)
+}

@@ -1,0 +1,249 @@
+package commerce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+
+	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// Version of the library, as its User-Agent header tells.
+const Version = "0.1.0"
+
+// Client calls the service. It is immutable and safe for concurrent use; make
+// one with [New] and keep it.
+type Client struct {
+	// Carts adds custom discounts to carts.
+	Carts *CartService
+	// Subscriptions lists and walks subscriptions.
+	Subscriptions *SubscriptionService
+
+	core *core
+}
+
+// core is what the services of a client share.
+type core struct {
+	base *url.URL // path without a trailing slash or /v2
+	cfg  config
+}
+
+// Response is what is kept of the HTTP answer besides its body.
+type Response struct {
+	StatusCode int
+	// Header holds the headers on the library's list of harmless ones, such as
+	// Date, Retry-After and the rate limit's; others are dropped.
+	Header http.Header
+	// RequestID identifies the request to the service's support; may be empty.
+	RequestID string
+	// Attempts is how often the request was handed to the HTTP transport.
+	Attempts int
+}
+
+// New returns a client for the store at baseURL, e.g.
+// "https://euwest.api.elasticpath.com"; a path is kept, and a trailing /v2 makes
+// no difference. One of [WithToken], [WithTokenSource] and
+// [WithClientCredentials] is required; of several, the last counts. Nothing is
+// sent until the first call.
+//
+// Its error is a [*ValidationError] that tells all that is wrong.
+func New(baseURL string, opts ...Option) (*Client, error) {
+	cfg, err := config{retry: RetryPolicy{}.withDefaults()}.with(opts)
+	faults := &ValidationError{}
+	errors.As(err, &faults)
+	base, fault := parseBase(baseURL, cfg.insecure)
+	if fault != "" {
+		faults.add("base URL", fault)
+	}
+	if cfg.credentials == nil {
+		faults.add("credentials", "are required: use WithToken, WithTokenSource or WithClientCredentials")
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	if cfg.exchange == nil {
+		cfg.exchange = transport.New(nil)
+	}
+	return newClient(&core{base: base, cfg: cfg}), nil
+}
+
+func newClient(c *core) *Client {
+	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, core: c}
+}
+
+// With returns a copy of the client with opts applied, for settings of single
+// calls. The copy shares connections and the token cache with c, unless opts
+// change the HTTP client or the credentials. c does not change.
+func (c *Client) With(opts ...Option) (*Client, error) {
+	cfg, err := c.core.cfg.with(opts)
+	if err != nil {
+		return nil, err
+	}
+	return newClient(&core{base: c.core.base, cfg: cfg}), nil
+}
+
+// parseBase returns the base address, or says what is wrong with it. The text
+// does not repeat the address, which may hold a password.
+func parseBase(s string, insecure bool) (*url.URL, string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil:
+		return nil, "must be a URL"
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, "must start with https://"
+	case u.Host == "" || u.Hostname() == "":
+		return nil, "must have a host"
+	case u.User != nil:
+		return nil, "must not hold a user name or password"
+	case u.RawQuery != "" || u.ForceQuery:
+		return nil, "must not have a query"
+	case u.Fragment != "" || strings.Contains(s, "#"):
+		return nil, "must not have a fragment"
+	case u.Scheme == "http" && !insecure && !isLoopback(u.Hostname()):
+		return nil, "must start with https:// (plain http to another machine needs WithInsecureHTTP)"
+	}
+	path := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v2")
+	if path != "" {
+		if _, err := wire.Path("", strings.Split(path[1:], "/")); err != nil {
+			return nil, "must have a plain path: no empty or dot segments, no escapes"
+		}
+	}
+	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}, ""
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}
+
+// address returns the base address with an escaped path and a query appended.
+func (c *core) address(path, query string) *url.URL {
+	u := *c.base
+	u.RawPath = u.Path + path
+	u.Path, _ = url.PathUnescape(u.RawPath) // built by wire.Path: can't fail
+	u.RawQuery = query
+	return &u
+}
+
+// call returns a call with the client's settings.
+func (c *core) call(op string, class transport.Class, method string, u *url.URL, body []byte) *transport.Call {
+	header := http.Header{}
+	for key, values := range c.cfg.header {
+		header[key] = values
+	}
+	header.Set("Accept", "application/json")
+	header.Set("User-Agent", c.cfg.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
+	if body != nil {
+		header.Set("Content-Type", "application/json")
+	}
+	return &transport.Call{
+		Op: op, Class: class, Method: method, URL: u, Header: header, Body: body,
+		Policy:  transport.Policy(c.cfg.retry),
+		Limiter: c.cfg.limiter,
+		Auth:    authorizer{c},
+		Logger:  c.cfg.logger,
+	}
+}
+
+// send makes the call.
+func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
+	return c.cfg.exchange.Do(ctx, call)
+}
+
+// fail maps a call that failed to its error.
+func fail(call *transport.Call, r *transport.Result) *Error {
+	var unauthorized *transport.AuthError
+	var token *Error
+	if errors.As(r.Err, &unauthorized) && errors.As(unauthorized.Err, &token) {
+		if r.StatusCode == 0 {
+			return token // the call itself was not begun
+		}
+		r.Err = token
+	}
+	return newError(call.Op, call.Class, r)
+}
+
+func newResponse(r *transport.Result) *Response {
+	return &Response{
+		StatusCode: r.StatusCode,
+		Header:     transport.KeptHeader(r.Header),
+		RequestID:  transport.RequestID(r.Header),
+		Attempts:   r.Attempts,
+	}
+}
+
+// Do calls any other endpoint of the service under the same rules: GET and HEAD
+// are repeated after faults, other methods only where that can't apply them twice.
+//
+// path holds the unescaped elements of the path after the base address, e.g.
+// {"v2", "carts", id}; elements that could leave their place are refused. in, if
+// not nil, is encoded as the JSON body, and the answer is decoded into out, both
+// by encoding/json; a *json.RawMessage gets the answer's bytes as they are. With
+// a nil out any 2xx is accepted, also an empty one.
+//
+// Errors are those of the other operations: [*ValidationError] before anything
+// is sent, [*Error] after.
+func (c *Client) Do(ctx context.Context, method string, path []string, query url.Values, in, out any) (*Response, error) {
+	const op = "Client.Do"
+	faults := &ValidationError{}
+	if ctx == nil {
+		faults.add("ctx", "must not be nil")
+	}
+	if method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || method == http.MethodConnect {
+		faults.add("method", "must be an HTTP method in upper case")
+	}
+	escaped, err := wire.Path("", path)
+	if err != nil {
+		faults.add("path", err.Error())
+	}
+	var body []byte
+	if in != nil {
+		if body, err = json.Marshal(in); err != nil {
+			faults.add("in", "must encode as JSON")
+		}
+	}
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	class := transport.Once
+	if method == http.MethodGet || method == http.MethodHead {
+		class = transport.Replayable
+	}
+	call := c.core.call(op, class, method, c.core.address(escaped, wire.Query(query)), body)
+	call.Accept = func(b []byte) error {
+		if out == nil || method == http.MethodHead {
+			return nil
+		}
+		return decodeAny(b, out)
+	}
+	r := c.core.send(ctx, call)
+	if !r.OK() {
+		return nil, fail(call, r)
+	}
+	return newResponse(r), nil
+}
+
+// decodeAny decodes b into the caller's out. Its errors hold nothing of b.
+func decodeAny(b []byte, out any) error {
+	if len(bytes.TrimSpace(b)) == 0 {
+		return errors.New("the answer is empty")
+	}
+	if raw, ok := out.(*json.RawMessage); ok {
+		if !json.Valid(b) {
+			return errors.New("the answer is not JSON")
+		}
+		*raw = bytes.Clone(b)
+		return nil
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return errors.New("the answer is not JSON, or does not fit the value to decode into")
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package commerce
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/shopspring/decimal"
+)
+
+// Decimal is an exact decimal number: a JSON number on the wire, never a
+// float. The zero value is 0. It embeds [decimal.Decimal], so that its
+// arithmetic and comparisons are at hand.
+//
+// Decoding accepts any JSON number whose exponent is within ±10,000 (far beyond
+// what a float64 holds), the same written as a JSON string, and null, which is 0.
+//
+// Decimal is immutable and safe for concurrent use.
+type Decimal struct{ decimal.Decimal }
+
+// NewDecimal returns n as a Decimal.
+func NewDecimal(n int64) Decimal { return Decimal{decimal.NewFromInt(n)} }
+
+// ParseDecimal reads a number such as "-1000", "12.50" or "1e3". Its error
+// matches [ErrInvalidArgument] and does not repeat the text.
+func ParseDecimal(s string) (Decimal, error) {
+	d, err := decimal.NewFromString(s)
+	if err != nil {
+		return Decimal{}, invalid("decimal", "must be a decimal number with an exponent within ±10,000")
+	}
+	return Decimal{d}, nil
+}
+
+// Equal reports whether d and o are the same number, however they are written.
+func (d Decimal) Equal(o Decimal) bool { return d.Decimal.Equal(o.Decimal) }
+
+// MarshalJSON writes d as a JSON number.
+func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.Decimal.String()), nil }
+
+// UnmarshalJSON reads a JSON number, a string that holds one, or null.
+func (d *Decimal) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		d.Decimal = decimal.Decimal{}
+		return nil
+	}
+	v, err := decimal.NewFromString(string(bytes.Trim(b, `"`)))
+	if err != nil {
+		return fmt.Errorf("not a decimal number with an exponent within ±10,000")
+	}
+	d.Decimal = v
+	return nil
+}
+
+// Money is an amount of a currency. The service's amounts are whole numbers of
+// the currency's smallest unit wherever its documentation shows them: -1000 with
+// currency USD is -$10.00.
+type Money struct {
+	// Amount in the currency's smallest unit.
+	Amount Decimal `json:"amount"`
+	// Currency code, e.g. "USD". Empty where the service answers with a bare number.
+	Currency string `json:"currency,omitzero"`
+	// Formatted is the amount as the store shows it, e.g. "-$10.00". Empty where the service leaves it out.
+	Formatted string `json:"formatted,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Price is the price of a product or plan in one currency.
+type Price struct {
+	// Amount in the currency's smallest unit.
+	Amount Decimal `json:"amount"`
+	// IncludesTax says whether tax is part of Amount.
+	IncludesTax bool `json:"includes_tax"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Prices maps a currency code to the price in that currency.
+type Prices map[string]Price

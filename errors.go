@@ -1,0 +1,497 @@
+package commerce
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/paging"
+	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// Sentinels to test an error for with [errors.Is]. The first group follows the
+// HTTP status of the answer.
+var (
+	ErrBadRequest    = errors.New("bad request")     // 400
+	ErrUnauthorized  = errors.New("unauthorized")    // 401
+	ErrForbidden     = errors.New("forbidden")       // 403
+	ErrNotFound      = errors.New("not found")       // 404
+	ErrConflict      = errors.New("conflict")        // 409
+	ErrUnprocessable = errors.New("unprocessable")   // 422
+	ErrRateLimited   = errors.New("rate limited")    // 429
+	ErrServer        = errors.New("server error")    // 5xx
+	ErrBadResponse   = errors.New("unusable answer") // a 2xx that is not what it should be; 1xx and 3xx
+
+	// ErrOutcomeUnknown matches an [*Error] with [OutcomeUnknown]: the write may
+	// or may not have been applied.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrPartialFailure matches an [*Error] with [OutcomePartial]: a result came
+	// with the error.
+	ErrPartialFailure = errors.New("partial failure")
+	// ErrInvalidArgument matches a [*ValidationError].
+	ErrInvalidArgument = errors.New("invalid argument")
+
+	// ErrOffsetLimit ends a walk that read up to the highest offset of the
+	// service: there may be more records.
+	ErrOffsetLimit = paging.ErrOffsetLimit
+	// ErrListDrift ends a walk over a list whose order changed so much that no
+	// record read before was found again.
+	ErrListDrift = paging.ErrListDrift
+	// ErrNoProgress ends a walk that was given a page without anything new which
+	// was not the end of the list.
+	ErrNoProgress = paging.ErrNoProgress
+)
+
+// Outcome is what is known of a write that returned an error.
+type Outcome uint8
+
+const (
+	// OutcomeUnknown: it may or may not have been applied, in part or in whole.
+	// Look before sending it again. It is the zero value.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNone: the call was a read, and changed nothing.
+	OutcomeNone
+	// OutcomeNotSent: nothing reached the service. It may be sent again.
+	OutcomeNotSent
+	// OutcomeRejected: the service refused all of it, and says why. It may be sent
+	// again once the reason is gone.
+	OutcomeRejected
+	// OutcomePartial: some of it was applied. The result tells what; it must not
+	// be sent again as a whole.
+	OutcomePartial
+	// OutcomeUnreadable: the service accepted it, but its answer does not tell
+	// what was applied. Look before sending it again.
+	OutcomeUnreadable
+)
+
+// String returns the outcome in lower case, e.g. "not sent".
+func (o Outcome) String() string {
+	switch o {
+	case OutcomeUnknown:
+		return "unknown"
+	case OutcomeNone:
+		return "none"
+	case OutcomeNotSent:
+		return "not sent"
+	case OutcomeRejected:
+		return "rejected"
+	case OutcomePartial:
+		return "partial"
+	case OutcomeUnreadable:
+		return "unreadable"
+	}
+	return "Outcome(" + strconv.Itoa(int(o)) + ")"
+}
+
+// OutcomeOf returns what err tells of the write that returned it: OutcomeNone
+// for nil and for the errors of a walk, OutcomeNotSent for a [*ValidationError],
+// and OutcomeUnknown for errors that are not of this package.
+func OutcomeOf(err error) Outcome {
+	var (
+		failed  *Error
+		invalid *ValidationError
+		walk    *PagingError
+	)
+	switch {
+	case err == nil:
+		return OutcomeNone
+	case errors.As(err, &walk):
+		return OutcomeNone
+	case errors.As(err, &failed):
+		return failed.Outcome
+	case errors.As(err, &invalid):
+		return OutcomeNotSent
+	}
+	return OutcomeUnknown
+}
+
+// Error is the failure of a call that was begun. Find it with [errors.As], and
+// test it against the sentinels with [errors.Is].
+//
+// Its text is for people and may change; it holds the titles of the service's
+// errors, and no details, addresses, tokens or bodies, in whatever way it is
+// printed, logged or encoded. The fields are there for code that asks.
+type Error struct {
+	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List",
+	// "Client.Do", or "token" where no token could be had.
+	Op string
+	// StatusCode of the last answer. 0: no answer arrived.
+	StatusCode int
+	// Errors are the entries of the answer's errors array (specification,
+	// section 2.6), in order. Empty where the answer had none that could be read.
+	Errors []ErrorObject
+	// Outcome is what is known of a write; OutcomeNone for a read.
+	Outcome Outcome
+	// RequestID identifies the request to the service's support; may be empty.
+	RequestID string
+	// RetryAfter is how long the service asked to wait; 0 if it did not.
+	RetryAfter time.Duration
+	// Attempts is how often the request was handed to the HTTP transport.
+	Attempts int
+	// Err is the cause, if the answer is not the whole of it: a fault of the
+	// exchange, the error of the caller's context, an unreadable body.
+	Err error
+}
+
+// Error returns a sentence for people. It is not part of the API.
+func (e *Error) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
+	var b strings.Builder
+	b.WriteString("commerce: ")
+	b.WriteString(e.Op)
+	if e.StatusCode != 0 {
+		fmt.Fprintf(&b, ": %d", e.StatusCode)
+		if text := http.StatusText(e.StatusCode); text != "" {
+			b.WriteString(" " + text)
+		}
+	}
+	for i, title := range e.titles() {
+		sep := ", "
+		if i == 0 {
+			sep = ": "
+		}
+		fmt.Fprintf(&b, "%s%q", sep, title)
+	}
+	if e.Err != nil {
+		b.WriteString(": " + e.Err.Error())
+	}
+	b.WriteString(" (")
+	if e.Outcome != OutcomeNone {
+		fmt.Fprintf(&b, "outcome %s, ", e.Outcome)
+	}
+	fmt.Fprintf(&b, "attempts %d", e.Attempts)
+	if e.RequestID != "" {
+		b.WriteString(", request id " + e.RequestID)
+	}
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, ", retry after %s", e.RetryAfter)
+	}
+	b.WriteString(")")
+	return b.String()
+}
+
+// titles of the error objects, shortened to what a line can hold.
+func (e *Error) titles() []string {
+	const most, longest = 5, 120
+	var titles []string
+	for _, o := range e.Errors {
+		if o.Title == "" {
+			continue
+		}
+		if len(titles) == most {
+			return append(titles, fmt.Sprintf("and others, %d in all", len(e.Errors)))
+		}
+		if len(o.Title) > longest {
+			o.Title = strings.ToValidUTF8(o.Title[:longest], "") + "…"
+		}
+		titles = append(titles, o.Title)
+	}
+	return titles
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
+
+// Is reports whether target is the sentinel of the error's status or outcome. A
+// partial success matches ErrPartialFailure and the sentinel of no status.
+func (e *Error) Is(target error) bool {
+	if e == nil {
+		return false
+	}
+	switch e.Outcome {
+	case OutcomePartial:
+		return target == ErrPartialFailure
+	case OutcomeUnknown:
+		if target == ErrOutcomeUnknown {
+			return true
+		}
+	}
+	return target != nil && target == statusSentinel(e.StatusCode)
+}
+
+func statusSentinel(status int) error {
+	switch status {
+	case http.StatusBadRequest:
+		return ErrBadRequest
+	case http.StatusUnauthorized:
+		return ErrUnauthorized
+	case http.StatusForbidden:
+		return ErrForbidden
+	case http.StatusNotFound:
+		return ErrNotFound
+	case http.StatusConflict:
+		return ErrConflict
+	case http.StatusUnprocessableEntity:
+		return ErrUnprocessable
+	case http.StatusTooManyRequests:
+		return ErrRateLimited
+	}
+	switch {
+	case status >= 500:
+		return ErrServer
+	case status >= 300 && status <= 399, status >= 100 && status <= 199:
+		return ErrBadResponse
+	}
+	return nil // no answer, a 2xx (where badResponse marks the cause), another 4xx
+}
+
+// Format prints the same for every verb, so that no way of printing shows the fields.
+func (e *Error) Format(f fmt.State, verb rune) {
+	if verb == 'q' {
+		_, _ = fmt.Fprintf(f, "%q", e.Error())
+		return
+	}
+	_, _ = io.WriteString(f, e.Error())
+}
+
+// LogValue gives the facts that belong in a log.
+func (e *Error) LogValue() slog.Value {
+	if e == nil {
+		return slog.Value{}
+	}
+	attrs := []slog.Attr{slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts)}
+	if e.StatusCode != 0 {
+		attrs = append(attrs, slog.Int("status", e.StatusCode))
+	}
+	if titles := e.titles(); len(titles) > 0 {
+		attrs = append(attrs, slog.Any("titles", titles))
+	}
+	if e.RequestID != "" {
+		attrs = append(attrs, slog.String("request_id", e.RequestID))
+	}
+	if e.RetryAfter > 0 {
+		attrs = append(attrs, slog.Duration("retry_after", e.RetryAfter))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.String("cause", e.Err.Error()))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// MarshalJSON encodes the facts that belong in a log.
+func (e *Error) MarshalJSON() ([]byte, error) {
+	facts := map[string]any{}
+	for _, a := range e.LogValue().Group() {
+		facts[a.Key] = a.Value.Any()
+	}
+	return json.Marshal(facts)
+}
+
+// ErrorObject is an entry of the errors array of an answer (specification,
+// section 2.6).
+type ErrorObject struct {
+	// Status as the entry says, whether number or string; 0 if absent. It may
+	// differ from the HTTP status, which is the one to trust.
+	Status int
+	Title  string
+	Detail string
+	// Source names the offending part of the request, as a JSON path or what else the service sends.
+	Source string
+	// RequestID identifies the request to the service's support; rarely present.
+	RequestID string
+	Meta      ErrorMeta
+	// Extra holds members that this type does not name, or whose form does not fit.
+	Extra Extra
+}
+
+// ErrorMeta is the meta member of an [ErrorObject].
+type ErrorMeta struct {
+	// MissingIDs are the ids of records that do not exist.
+	MissingIDs []uuid.UUID
+	// ID of the record concerned: for a discount that was not added, the cart item.
+	ID string
+	// Extra holds members that this type does not name, or whose form does not fit.
+	Extra Extra
+}
+
+// newErrorObjects maps an errors member: an array of objects, or one object.
+// What can't be read is left out.
+func newErrorObjects(raw []byte) []ErrorObject {
+	elements, err := wire.Elements(raw)
+	if err != nil {
+		return nil
+	}
+	var list []ErrorObject
+	for _, element := range elements {
+		loose := wire.ReadLoose(element)
+		if loose == nil {
+			continue
+		}
+		o := ErrorObject{
+			Status:    loose.TakeInt("status"),
+			Title:     loose.TakeText("title"),
+			Detail:    loose.TakeText("detail"),
+			Source:    sourceText(loose),
+			RequestID: loose.TakeText("request_id"),
+		}
+		if meta := wire.ReadLoose(loose.Peek("meta")); meta != nil {
+			loose.Take("meta")
+			o.Meta = newErrorMeta(meta)
+		}
+		o.Extra = loose.Rest()
+		list = append(list, o)
+	}
+	return list
+}
+
+// sourceText takes the source: a path, or an object that holds one as pointer or parameter.
+func sourceText(l wire.Loose) string {
+	if s := l.TakeText("source"); s != "" {
+		return s
+	}
+	source := wire.ReadLoose(l.Peek("source"))
+	if len(source) != 1 {
+		return ""
+	}
+	for _, key := range []string{"pointer", "parameter"} {
+		if s := source.TakeText(key); s != "" {
+			l.Take("source")
+			return s
+		}
+	}
+	return ""
+}
+
+func newErrorMeta(l wire.Loose) ErrorMeta {
+	m := ErrorMeta{ID: l.TakeText("id")}
+	var ids []uuid.UUID
+	if payloads.Unmarshal(l.Peek("missing_ids"), &ids) == nil && !slices.Contains(ids, uuid.Nil) {
+		l.Take("missing_ids")
+		m.MissingIDs = ids
+	}
+	m.Extra = l.Rest()
+	return m
+}
+
+// errorsOf returns the errors array of a body, if it has one that can be read.
+func errorsOf(body []byte) []ErrorObject {
+	return newErrorObjects(wire.ReadLoose(body).Take("errors"))
+}
+
+// newError maps the result of a call that failed.
+func newError(op string, class transport.Class, r *transport.Result) *Error {
+	e := &Error{
+		Op:         op,
+		StatusCode: r.StatusCode,
+		Errors:     errorsOf(r.Body),
+		Outcome:    OutcomeNone,
+		RequestID:  transport.RequestID(r.Header),
+		RetryAfter: r.RetryAfter,
+		Attempts:   r.Attempts,
+		Err:        r.Err,
+	}
+	if class == transport.Once {
+		e.Outcome = outcomeOf(r)
+	}
+	for _, o := range e.Errors {
+		if e.RequestID == "" && transport.IsRequestID(o.RequestID) {
+			e.RequestID = o.RequestID
+		}
+	}
+	if r.StatusCode/100 == 2 {
+		e.Err = badResponse(r.Err)
+	}
+	return e
+}
+
+// badResponse makes err match ErrBadResponse, besides what it is.
+func badResponse(err error) error {
+	if err == nil {
+		return ErrBadResponse
+	}
+	if errors.Is(err, ErrBadResponse) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrBadResponse, err)
+}
+
+// outcomeOf tells what is known of a write that was not confirmed, from what
+// came back of it. Refusals are those where the service, or a gateway before it,
+// says that it did not act.
+func outcomeOf(r *transport.Result) Outcome {
+	switch s := r.StatusCode; {
+	case r.MaybeSent:
+		return OutcomeUnknown
+	case s == 0:
+		return OutcomeNotSent
+	case s >= 200 && s <= 299:
+		return OutcomeUnreadable
+	case s == http.StatusTemporaryRedirect, s == http.StatusPermanentRedirect,
+		s >= 400 && s <= 499 && s != http.StatusRequestTimeout:
+		return OutcomeRejected
+	}
+	return OutcomeUnknown
+}
+
+// ValidationError tells every fault of a call's arguments, found before
+// anything was sent.
+type ValidationError struct{ Fields []FieldError }
+
+// FieldError is one fault of an argument. It never holds the value.
+type FieldError struct {
+	Index   int    // in the batch; -1 for what is not an item of it
+	Field   string // as the service names it, e.g. "external_id", "filter.email"
+	Message string // e.g. "must be less than zero"
+}
+
+// Error lists the faults.
+func (e *ValidationError) Error() string {
+	var b strings.Builder
+	b.WriteString("commerce: invalid argument")
+	for i, f := range e.Fields {
+		sep := "; "
+		if i == 0 {
+			sep = ": "
+		}
+		b.WriteString(sep + f.String())
+	}
+	return b.String()
+}
+
+// String returns the fault as text.
+func (f FieldError) String() string {
+	if f.Index >= 0 {
+		return fmt.Sprintf("discount %d: %s %s", f.Index, f.Field, f.Message)
+	}
+	return f.Field + " " + f.Message
+}
+
+// Is reports whether target is ErrInvalidArgument.
+func (e *ValidationError) Is(target error) bool { return target == ErrInvalidArgument }
+
+// add records a fault of what is not an item of a batch.
+func (e *ValidationError) add(field, message string) {
+	e.Fields = append(e.Fields, FieldError{Index: -1, Field: field, Message: message})
+}
+
+// err returns e, or nil if it has no faults.
+func (e *ValidationError) err() error {
+	if len(e.Fields) == 0 {
+		return nil
+	}
+	return e
+}
+
+// invalid returns a ValidationError with one fault.
+func invalid(field, message string) error {
+	e := &ValidationError{}
+	e.add(field, message)
+	return e
+}

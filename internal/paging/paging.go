@@ -1,0 +1,200 @@
+// Package paging walks a list that is read by offset and limit. It knows record
+// ids and a function that fetches a page, and nothing of HTTP.
+//
+// Offset paging over a list that changes is unsafe: a record removed before the
+// cursor moves the rest up, and the next page skips one. So each page overlaps
+// the one before by a record, the anchor: if it is where it was expected or
+// further on, nothing was skipped.
+package paging
+
+import (
+	"context"
+	"errors"
+	"iter"
+)
+
+// The errors of a walk itself. Errors of a fetch are passed on as they are.
+var (
+	ErrOffsetLimit = errors.New("the highest offset is reached and there may be more records; narrow the filter, e.g. by account, and walk each part")
+	ErrListDrift   = errors.New("the order of the list changed too much to go on without missing records; walk it again")
+	ErrNoProgress  = errors.New("the service returned a page without new records that is not the end of the list")
+)
+
+// Next is what a page says about the page after it.
+type Next uint8
+
+const (
+	NextUntold Next = iota // nothing
+	NextNone               // there is none
+	NextExists             // there is one
+)
+
+// Page is what a fetch returns. Info is for the consumer, and passed through.
+type Page[T, Info any] struct {
+	Items []T
+	Next  Next
+	Info  Info
+}
+
+// Config describes a walk. Limit is 1 to MaxLimit, Offset 0 to MaxOffset.
+type Config[T any, ID comparable, Info any] struct {
+	Fetch     func(ctx context.Context, offset, limit int) (Page[T, Info], error)
+	ID        func(*T) ID
+	Offset    int // of the first record
+	Limit     int // page size
+	MaxOffset int // highest offset that can be asked for
+	MaxLimit  int // largest page size
+}
+
+// Chunk is a page without what was yielded before. It has at least one item.
+type Chunk[T, Info any] struct {
+	Offset int // of the first item, when it was read
+	Items  []T
+	Info   Info
+}
+
+// Stop is the error that ends a walk.
+type Stop struct {
+	Offset int // of the first record not yielded
+	Seen   int // records yielded
+	Err    error
+}
+
+func (s *Stop) Error() string { return s.Err.Error() }
+func (s *Stop) Unwrap() error { return s.Err }
+
+// maxSteps bounds the steps back in search of a record seen before. The
+// distance doubles with each, so that it spans any list that can be read.
+const maxSteps = 16
+
+// Walk yields all records from cfg.Offset on, a chunk at a time, each record
+// once. A [*Stop] ends it early. Ranging again walks again.
+func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID, Info]) iter.Seq2[Chunk[T, Info], error] {
+	return func(yield func(Chunk[T, Info], error) bool) {
+		w := &walk[T, ID, Info]{Config: cfg, next: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
+		for !w.done {
+			chunk, err := w.step(ctx)
+			if err != nil {
+				yield(Chunk[T, Info]{}, &Stop{Offset: w.next, Seen: len(w.seen) - len(chunk.Items), Err: err})
+				return
+			}
+			if len(chunk.Items) > 0 && !yield(chunk, nil) {
+				return
+			}
+		}
+		if w.end != nil {
+			yield(Chunk[T, Info]{}, &Stop{Offset: w.next, Seen: len(w.seen), Err: w.end})
+		}
+	}
+}
+
+type walk[T any, ID comparable, Info any] struct {
+	Config[T, ID, Info]
+	next     int  // offset of the first record not seen, when last read
+	overlap  int  // records by which a page overlaps the one before
+	largest  int  // number of records in a page so far
+	full     bool // a full page was read
+	requests int
+	seen     map[ID]struct{}
+	done     bool
+	end      error // why, if the end of the list was not reached
+}
+
+// fetch fetches a page, within the budget: twice what the longest list that can
+// be read takes in the smallest steps. Only a list that never holds still asks
+// for more.
+func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T, Info], error) {
+	if w.requests++; w.requests > 2*(w.MaxOffset+w.MaxLimit) {
+		return Page[T, Info]{}, ErrListDrift
+	}
+	return w.Fetch(ctx, start, limit)
+}
+
+// step reads the next page, stepping back as far as it takes to connect to what
+// was seen. It sets done where the page is the last.
+func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
+	var none Chunk[T, Info]
+	if w.largest == 1 {
+		return none, w.afterSingle(ctx)
+	}
+	back := w.overlap
+	for range maxSteps {
+		start := min(max(w.Offset, w.next-back), w.MaxOffset)
+		limit := min(max(w.Limit, w.overlap+1), w.MaxLimit)
+		if start == w.MaxOffset {
+			limit = w.MaxLimit // nothing lies beyond: take all there is to have
+		}
+		page, err := w.fetch(ctx, start, limit)
+		if err != nil {
+			return none, err
+		}
+		if w.connects(start, page.Items) {
+			return w.take(start, limit, page)
+		}
+		back *= 2
+		w.overlap = min(back, max(1, w.largest/2)) // as much stays as leaves room for progress
+	}
+	return none, ErrListDrift
+}
+
+// afterSingle goes on after a first page of one record, though at least two
+// were asked for. It must be the only one: a store that gives one at a time
+// leaves no room for an overlap.
+func (w *walk[T, ID, Info]) afterSingle(ctx context.Context) error {
+	page, err := w.fetch(ctx, min(w.next, w.MaxOffset), w.MaxLimit)
+	if err == nil && len(page.Items) > 0 {
+		err = ErrNoProgress
+	}
+	w.done = err == nil
+	return err
+}
+
+// connects reports whether no record can lie unseen between what was seen and a
+// page at start: its first record was seen, or it is the first of the list.
+func (w *walk[T, ID, Info]) connects(start int, items []T) bool {
+	if start == w.Offset {
+		return true
+	}
+	if len(items) == 0 {
+		return false
+	}
+	_, ok := w.seen[w.ID(&items[0])]
+	return ok
+}
+
+// take returns what is new in a page that connects, and decides what is next.
+func (w *walk[T, ID, Info]) take(start, limit int, page Page[T, Info]) (Chunk[T, Info], error) {
+	first := len(w.seen) == 0
+	n := len(page.Items)
+	fresh := make([]T, 0, n)
+	offset := start + n
+	for i := range page.Items {
+		id := w.ID(&page.Items[i])
+		if _, ok := w.seen[id]; ok {
+			continue
+		}
+		if len(fresh) == 0 {
+			offset = start + i
+		}
+		w.seen[id] = struct{}{}
+		fresh = append(fresh, page.Items[i])
+	}
+	chunk := Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
+	w.next = start + n
+	w.largest = max(w.largest, n)
+	full := n >= limit
+
+	switch {
+	case full && len(fresh) == 0:
+		return chunk, ErrNoProgress
+	case full && start == w.MaxOffset:
+		w.done, w.end = true, ErrOffsetLimit
+	case full:
+		w.full = true
+	case page.Next == NextNone, n == 0, !first && len(fresh) == 0, w.full && page.Next == NextUntold:
+		w.done = true
+	case start == w.MaxOffset:
+		w.done, w.end = true, ErrOffsetLimit // short, but a store may give less than was asked for
+	}
+	return chunk, nil
+}

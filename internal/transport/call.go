@@ -1,0 +1,277 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// call is a Call under way: the innermost RoundTripper of its attempts, and the
+// policy between them. The retry loop uses it from one goroutine; what a trace
+// observes is in evidence, which has a lock.
+type call struct {
+	*Call
+	client *Client
+	ctx    context.Context
+
+	result    Result
+	evidence  *evidence // of the last attempt
+	token     string    // of the last attempt
+	next      string    // token for the next attempt, if a refresh gave one
+	refreshed bool
+	extra     int           // attempts that do not count against MaxAttempts
+	wait      time.Duration // before the next attempt
+	ended     bool          // no further attempt may be made
+}
+
+// evidence is what httptrace showed of an attempt. Its hooks may still fire
+// after the attempt has returned.
+type evidence struct {
+	mu          sync.Mutex
+	sought      bool // a connection was asked for: the transport has hooks
+	wroteHeader bool // writing of the header began
+	http2       bool // the last connection got speaks HTTP/2
+}
+
+func (e *evidence) trace() *httptrace.ClientTrace {
+	set := func(field *bool, v bool) {
+		e.mu.Lock()
+		*field = v
+		e.mu.Unlock()
+	}
+	return &httptrace.ClientTrace{
+		GetConn: func(string) { set(&e.sought, true) },
+		GotConn: func(info httptrace.GotConnInfo) {
+			conn, ok := info.Conn.(*tls.Conn)
+			set(&e.http2, ok && conn.ConnectionState().NegotiatedProtocol == "h2")
+		},
+		WroteHeaderField: func(string, []string) { set(&e.wroteHeader, true) },
+	}
+}
+
+// notSent reports whether it is proved that nothing was sent. A transport that
+// fires no hooks proves nothing.
+func (e *evidence) notSent() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sought && !e.wroteHeader
+}
+
+// mayRewind reports whether net/http may take the body a second time within the
+// attempt. It does so for HTTP/1 only where it wrote nothing to a stale
+// connection; over HTTP/2 also after the whole body went out.
+func (e *evidence) mayRewind(base http.RoundTripper) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	own, ok := base.(*http.Transport)
+	if !ok || own.Protocols != nil && own.Protocols.UnencryptedHTTP2() {
+		return !e.wroteHeader
+	}
+	return !e.http2
+}
+
+var (
+	errTimeout     = errors.New("the attempt timed out")
+	errTooLarge    = errors.New("the answer is larger than the limit")
+	errNoAnswer    = errors.New("the transport returned neither an answer nor an error")
+	errRewind      = errors.New("the body was sent and must not be sent again")
+	errSwitched    = errors.New("the service switched protocols")
+	errUnavailable = errors.New("attempt not made")
+)
+
+// RoundTrip makes one attempt. What it returns serves the retry loop and the
+// cookie jar only; what counts is in c.result.
+func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := c.prepare(); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		c.ended = true
+		c.result.Err, c.result.MaybeSent = err, false
+		return nil, errUnavailable
+	}
+	timeout := c.Policy.AttemptTimeout
+	if t := c.client.timeout; t > 0 && t < timeout {
+		timeout = t
+	}
+	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
+	defer cancel()
+
+	c.evidence = &evidence{}
+	ev := c.evidence
+	out := req.Clone(httptrace.WithClientTrace(ctx, ev.trace()))
+	if c.token != "" {
+		out.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	if c.Class == Once && out.Body != nil {
+		out.GetBody = func() (io.ReadCloser, error) {
+			if !ev.mayRewind(c.client.base) {
+				return nil, errRewind
+			}
+			return io.NopCloser(bytes.NewReader(c.Body)), nil
+		}
+	}
+
+	c.result.Attempts++
+	start := time.Now()
+	resp, err := c.client.base.RoundTrip(out)
+	if err == nil && resp == nil {
+		err = errNoAnswer
+	}
+	if err != nil {
+		c.noAnswer(ctx, err)
+		c.logAttempt(start)
+		return nil, c.result.Err
+	}
+	c.answer(ctx, resp)
+	c.logAttempt(start)
+
+	// The loop gets no Location, which http.Client would parse and quote in an error.
+	header := http.Header{}
+	if cookies := resp.Header["Set-Cookie"]; cookies != nil {
+		header["Set-Cookie"] = cookies
+	}
+	return &http.Response{
+		Status: resp.Status, StatusCode: resp.StatusCode,
+		Proto: resp.Proto, ProtoMajor: resp.ProtoMajor, ProtoMinor: resp.ProtoMinor,
+		Header: header, Body: http.NoBody, Request: req,
+	}, nil
+}
+
+// prepare asks the limiter and gets the token.
+func (c *call) prepare() error {
+	if c.Limiter != nil {
+		if err := c.Limiter.Wait(c.ctx); err != nil {
+			return reduce(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
+		}
+	}
+	if err := ctxErr(c.ctx); err != nil {
+		return err
+	}
+	switch {
+	case c.Auth == nil:
+	case c.next != "":
+		c.token, c.next = c.next, ""
+	default:
+		token, err := c.Auth.Token(c.ctx)
+		if err != nil {
+			return &AuthError{err}
+		}
+		c.token = token
+	}
+	return nil
+}
+
+// noAnswer records an attempt that ended without a status line.
+func (c *call) noAnswer(ctx context.Context, err error) {
+	sent := !c.evidence.notSent()
+	if sent {
+		c.result = Result{Attempts: c.result.Attempts}
+	}
+	c.result.MaybeSent = sent
+	c.result.Err = c.reduce(ctx, err)
+}
+
+// answer records an attempt that was answered, and reads the body.
+func (c *call) answer(ctx context.Context, resp *http.Response) {
+	r := Result{Attempts: c.result.Attempts, StatusCode: resp.StatusCode, Header: resp.Header}
+	if resp.Body == nil {
+		resp.Body = http.NoBody
+	}
+	defer func() { _ = resp.Body.Close() }()
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+		r.Err = errSwitched // its body is the raw connection: never read
+	default:
+		limit := int64(MaxErrorBody)
+		if is2xx(resp.StatusCode) {
+			limit = MaxBody
+		} else {
+			r.RetryAfter = retryAfter(resp.Header, time.Now())
+		}
+		var err error
+		if r.Body, err = readBody(resp, limit); err != nil {
+			r.Err = c.reduce(ctx, err)
+		}
+	}
+	if r.Err == nil && is2xx(r.StatusCode) && c.Accept != nil {
+		r.Err = c.Accept(r.Body)
+	}
+	c.result = r
+}
+
+// reduce reduces the error of an attempt under ctx to what may be shown.
+func (c *call) reduce(ctx context.Context, err error) error {
+	if e := ctxErr(c.ctx); e != nil {
+		return e
+	}
+	if context.Cause(ctx) == errTimeout {
+		return errTimeout
+	}
+	return reduce(c.ctx, err)
+}
+
+// readBody reads a body of at most limit bytes.
+func readBody(resp *http.Response, limit int64) ([]byte, error) {
+	if resp.ContentLength > limit {
+		return nil, errTooLarge
+	}
+	var buf bytes.Buffer
+	if n := resp.ContentLength; n > 0 {
+		buf.Grow(int(n) + bytes.MinRead) // MinRead spares the growth that would find the end
+	}
+	_, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
+	if int64(buf.Len()) > limit {
+		return nil, errTooLarge
+	}
+	return buf.Bytes(), err
+}
+
+// finish returns the result. err is the loop's: it counts only where the loop
+// itself ended the call.
+func (c *call) finish(err error) *Result {
+	r := c.result
+	if e := ctxErr(c.ctx); e != nil && err != nil && !c.ended {
+		r.Err = e // while waiting: the last answer stays
+	} else if err != nil && r.Err == nil && r.StatusCode == 0 {
+		r.Err = reduce(c.ctx, err)
+		r.MaybeSent = r.Attempts > 0
+	}
+	return &r
+}
+
+func (c *call) logAttempt(start time.Time) {
+	if c.Logger == nil {
+		return
+	}
+	attrs := append(c.attrs(), slog.Duration("duration", time.Since(start)))
+	c.Logger.LogAttrs(c.ctx, slog.LevelDebug, "commerce: attempt", attrs...)
+}
+
+// attrs are what every event tells: nothing of the address but the operation,
+// nothing of the payload.
+func (c *call) attrs() []slog.Attr {
+	attrs := []slog.Attr{
+		slog.String("op", c.Op),
+		slog.String("method", c.Method),
+		slog.Int("attempt", c.result.Attempts),
+	}
+	if c.result.StatusCode != 0 {
+		attrs = append(attrs, slog.Int("status", c.result.StatusCode))
+	}
+	if id := RequestID(c.result.Header); id != "" {
+		attrs = append(attrs, slog.String("request_id", id))
+	}
+	if c.result.Err != nil {
+		attrs = append(attrs, slog.String("error", c.result.Err.Error()))
+	}
+	return attrs
+}

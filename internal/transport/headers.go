@@ -1,0 +1,76 @@
+package transport
+
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxWait stands for every Retry-After too long to be told apart.
+const maxWait = time.Duration(math.MaxInt64)
+
+// retryAfter reads the Retry-After header: seconds, whole or fractional, or any
+// HTTP date. 0 means that there is none, or that it asks for no wait.
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	value := strings.TrimSpace(h.Get("Retry-After"))
+	if value == "" {
+		return 0
+	}
+	if strings.Trim(value, "0123456789.") == "" {
+		seconds, err := strconv.ParseFloat(value, 64)
+		switch {
+		case seconds >= maxWait.Seconds(): // also out of the range of a float64
+			return maxWait
+		case err != nil:
+			return 0
+		}
+		return time.Duration(math.Ceil(seconds * float64(time.Second)))
+	}
+	date, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	return max(0, date.Sub(now))
+}
+
+// keptHeaders are the headers of an answer that callers get to see. Everything
+// else is dropped: a header may carry a cookie, a location or an echo.
+var keptHeaders = []string{
+	"Cache-Control", "Content-Language", "Content-Length", "Content-Type", "Date", "Etag", "Last-Modified",
+	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "Retry-After", "Server",
+	"X-Moltin-Request-Id", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id",
+}
+
+// KeptHeader returns the headers of an answer that callers get to see.
+func KeptHeader(h http.Header) http.Header {
+	kept := http.Header{}
+	for _, key := range keptHeaders {
+		if values := h[key]; len(values) > 0 {
+			kept[key] = append([]string(nil), values...)
+		}
+	}
+	return kept
+}
+
+// RequestID returns the id by which the service's support finds the request,
+// if the answer has one that looks like an id.
+func RequestID(h http.Header) string {
+	for _, key := range []string{"X-Moltin-Request-Id", "X-Request-Id"} {
+		if id := h.Get(key); id != "" && IsRequestID(id) {
+			return id
+		}
+	}
+	return ""
+}
+
+// IsRequestID reports whether s has the form of a request id, fit for a log.
+func IsRequestID(s string) bool {
+	if len(s) > 128 {
+		return false
+	}
+	return strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.:/=+", r)
+	}) < 0
+}

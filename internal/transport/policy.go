@@ -1,0 +1,104 @@
+package transport
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+// checkRetry decides after each attempt whether there is another, and how long
+// to wait before it.
+func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
+	retry := c.decide()
+	if !retry {
+		c.ended = true
+	} else if c.Logger != nil {
+		c.Logger.LogAttrs(c.ctx, slog.LevelWarn, "commerce: retry", append(c.attrs(), slog.Duration("wait", c.wait))...)
+	}
+	return retry, nil
+}
+
+func (c *call) decide() bool {
+	r := &c.result
+	if c.ended || c.Class == Once && c.Applied != nil && r.Body != nil && c.Applied(r.Body) {
+		return false
+	}
+	refresh := r.StatusCode == http.StatusUnauthorized && r.Err == nil && !c.refreshed && c.Auth != nil
+	again := c.repeatable() && r.Attempts-c.extra < c.Policy.MaxAttempts
+	if !refresh && !again {
+		return false
+	}
+	if err := ctxErr(c.ctx); err != nil {
+		r.Err = err
+		return false
+	}
+	if refresh {
+		return c.refresh()
+	}
+	c.wait = c.backoff(r.Attempts - c.extra)
+	if r.RetryAfter > 0 {
+		c.wait = r.RetryAfter
+		if c.wait > c.Policy.MaxBackoff {
+			return false // the caller learns it now, instead of after a long wait
+		}
+	}
+	deadline, ok := c.ctx.Deadline()
+	return !ok || time.Until(deadline) > c.wait
+}
+
+// repeatable reports whether sending the call again is safe and may help.
+func (c *call) repeatable() bool {
+	r := &c.result
+	if c.Class == Once {
+		switch r.StatusCode {
+		case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
+			return !r.MaybeSent
+		}
+		return r.StatusCode == 0 && !r.MaybeSent
+	}
+	switch {
+	case r.Err == errTooLarge || r.Err == errSwitched:
+		return false // it would come again
+	case r.Err != nil && (r.StatusCode == 0 || is2xx(r.StatusCode)):
+		return true
+	}
+	switch r.StatusCode {
+	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests,
+		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
+}
+
+// refresh gets another token after a 401, once a call. The repeat is not one of
+// the attempts that MaxAttempts bounds.
+func (c *call) refresh() bool {
+	c.refreshed = true
+	next, err := c.Auth.Refresh(c.ctx, c.token)
+	if err != nil {
+		c.result.Err = &AuthError{err}
+		return false
+	}
+	if next == "" || next == c.token {
+		return false
+	}
+	c.next, c.wait = next, 0
+	c.extra++
+	return true
+}
+
+// backoff is full jitter: random between 0 and a bound that doubles with each
+// attempt, from MinBackoff up to MaxBackoff.
+func (c *call) backoff(attempts int) time.Duration {
+	bound := c.Policy.MinBackoff
+	for ; attempts > 1 && bound < c.Policy.MaxBackoff; attempts-- {
+		bound *= 2
+	}
+	bound = min(bound, c.Policy.MaxBackoff)
+	if bound <= 0 {
+		return 0
+	}
+	return rand.N(bound)
+}

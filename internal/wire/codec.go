@@ -1,0 +1,216 @@
+// Package wire turns the service's JSON, paths and queries into Go values and
+// back. It knows neither HTTP nor the payload types: the root package tells it
+// which types are records and which need a reading of their own.
+package wire
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
+)
+
+// Codec decodes and encodes payloads. It is immutable and safe for concurrent use.
+type Codec struct {
+	decode json.Options
+	encode json.Options
+	read   *json.Unmarshalers
+}
+
+// A Rule tells a Codec how to treat one type.
+type Rule struct {
+	read  *json.Unmarshalers
+	write *json.Marshalers
+}
+
+// Record is the rule for a type with MarshalJSON and UnmarshalJSON methods that
+// lead back to the codec: the codec goes around them, through a twin type
+// without methods. That keeps a page a single pass of the decoder.
+func Record[T, Twin any](twin func(*T) *Twin) Rule {
+	return Rule{
+		read: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+			return json.UnmarshalDecode(dec, twin(v))
+		}),
+		write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+			return json.MarshalEncode(enc, twin(v))
+		}),
+	}
+}
+
+// Union is the rule for a type with more than one form on the wire. read gets
+// raw values of the kinds named (the first byte of a JSON value, '0' for any
+// number); values of other kinds are decoded as the Go type stands. write
+// returns nil for a value that is to be encoded as the Go type stands. Both may
+// call the codec that the rule is for, with other types.
+func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
+	return Rule{
+		read: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+			if strings.IndexByte(kinds, byte(dec.PeekKind())) < 0 {
+				return errors.ErrUnsupported
+			}
+			raw, err := dec.ReadValue()
+			if err != nil {
+				return err
+			}
+			return read(raw, v)
+		}),
+		write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+			raw, err := write(v)
+			if err != nil {
+				return err
+			}
+			if raw == nil {
+				return errors.ErrUnsupported
+			}
+			return enc.WriteValue(raw)
+		}),
+	}
+}
+
+// NewCodec returns a codec with these rules, and with tolerance for what the
+// service is known to send: ids and timestamps that are empty or null, members
+// without a field, invalid UTF-8.
+func NewCodec(rules ...Rule) *Codec {
+	reads := []*json.Unmarshalers{json.UnmarshalFromFunc(readUUID), json.UnmarshalFromFunc(readTime)}
+	var writes []*json.Marshalers
+	for _, r := range rules {
+		reads = append(reads, r.read)
+		writes = append(writes, r.write)
+	}
+	read := json.JoinUnmarshalers(reads...)
+	return &Codec{
+		read:   read,
+		decode: json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(read)),
+		encode: json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.Deterministic(true), json.WithMarshalers(json.JoinMarshalers(writes...))),
+	}
+}
+
+// Marshal encodes v.
+func (c *Codec) Marshal(v any) ([]byte, error) { return json.Marshal(v, c.encode) }
+
+// Unmarshal decodes b into v, a pointer to a zero value.
+//
+// A value that does not fit its field, such as a number where an object was
+// expected, is not an error where a surrounding object has an Extra field: it is
+// kept there under its name, the field stays zero, and the rest is decoded. Such
+// input takes a second, slower pass; ordinary input pays nothing for it.
+// Duplicate names are an error.
+func (c *Codec) Unmarshal(b []byte, v any) error {
+	err := json.Unmarshal(b, v, c.decode)
+	if misfit := (*json.SemanticError)(nil); !errors.As(err, &misfit) {
+		return describe(err)
+	}
+	reflect.ValueOf(v).Elem().SetZero()
+	s := salvage{}
+	s.options = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(
+		json.JoinUnmarshalers(json.UnmarshalFromFunc(s.read), c.read)))
+	return describe(json.Unmarshal(b, v, s.options))
+}
+
+// describe reduces a decoding error to what is wrong and where: the decoder's
+// own text may quote the input, and a payload belongs in no error text.
+func describe(err error) error {
+	var misfit *json.SemanticError
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return fmt.Errorf("not valid JSON at byte %d", syntax.ByteOffset)
+	case errors.As(err, &misfit):
+		return fmt.Errorf("a JSON value of an unexpected kind or form for %v", misfit.GoType)
+	default:
+		return errors.New("not readable as JSON")
+	}
+}
+
+// salvage decodes structs that have an Extra field member by member, so that
+// one that does not fit costs itself only.
+type salvage struct {
+	options json.Options
+	inside  any // the struct whose member is being decoded: to be left to the decoder once
+}
+
+func (s *salvage) read(dec *jsontext.Decoder, v any) error {
+	if s.inside == v {
+		s.inside = nil
+		return errors.ErrUnsupported
+	}
+	rv := reflect.ValueOf(v).Elem()
+	if rv.Kind() != reflect.Struct || dec.PeekKind() != '{' {
+		return errors.ErrUnsupported
+	}
+	field := rv.FieldByName("Extra")
+	if !field.IsValid() {
+		return errors.ErrUnsupported
+	}
+	extra, ok := field.Addr().Interface().(*map[string]stdjson.RawMessage)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	members, err := members(raw, false)
+	if err != nil {
+		return err
+	}
+	for _, m := range members {
+		before := reflect.New(rv.Type()).Elem()
+		before.Set(rv)
+		s.inside = v
+		if err := json.Unmarshal(m.object(), v, s.options); err != nil {
+			rv.Set(before)
+			if *extra == nil {
+				*extra = map[string]stdjson.RawMessage{}
+			}
+			(*extra)[m.name] = stdjson.RawMessage(slices.Clone(m.value))
+		}
+	}
+	return nil
+}
+
+// readUUID takes null and "" for the zero UUID; other text must be a UUID in
+// its usual form.
+func readUUID(dec *jsontext.Decoder, v *uuid.UUID) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if isBlank(raw) {
+		*v = uuid.Nil
+		return nil
+	}
+	if len(raw) != 38 || raw[0] != '"' {
+		return errors.New("not a UUID")
+	}
+	*v, err = uuid.ParseBytes(raw[1:37])
+	return err
+}
+
+// readTime takes null and "" for the zero time; other text must be RFC 3339.
+func readTime(dec *jsontext.Decoder, v *time.Time) error {
+	raw, err := dec.ReadValue()
+	if err != nil {
+		return err
+	}
+	if isBlank(raw) {
+		*v = time.Time{}
+		return nil
+	}
+	if raw[0] != '"' {
+		return errors.New("not a timestamp")
+	}
+	*v, err = time.Parse(time.RFC3339, string(raw[1:len(raw)-1]))
+	return err
+}
+
+func isBlank(raw []byte) bool { return string(raw) == "null" || string(raw) == `""` }

@@ -1,0 +1,194 @@
+package wire
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+// object returns the member as a JSON object of its own.
+func (m member) object() []byte {
+	name, _ := jsontext.AppendQuote(nil, m.name) // replaces invalid UTF-8, as the decoder did
+	return slices.Concat([]byte("{"), name, []byte(":"), m.value, []byte("}"))
+}
+
+// members splits a JSON object into its members, in order. Duplicate names are
+// an error at the top; below it, with lenient, they are not.
+func members(b []byte, lenient bool) ([]member, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(lenient))
+	if dec.PeekKind() != '{' {
+		return nil, errors.New("not a JSON object")
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, describe(err)
+	}
+	var list []member
+	seen := map[string]bool{}
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return nil, describe(err)
+		}
+		m := member{name: name.String()}
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, describe(err)
+		}
+		if seen[m.name] {
+			return nil, errors.New("a JSON object has a name twice")
+		}
+		seen[m.name] = true
+		m.value = slices.Clone(value)
+		list = append(list, m)
+	}
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, describe(err)
+	}
+	if _, err := dec.ReadToken(); err != io.EOF {
+		return nil, errors.New("more than one JSON value")
+	}
+	return list, nil
+}
+
+// Split returns the members of the JSON object b, raw. A name that stands twice
+// in b itself is an error; inside the members it is left to whoever decodes them.
+func Split(b []byte) (map[string][]byte, error) {
+	list, err := members(b, true)
+	if err != nil {
+		return nil, err
+	}
+	split := make(map[string][]byte, len(list))
+	for _, m := range list {
+		split[m.name] = m.value
+	}
+	return split, nil
+}
+
+// Elements returns the elements of raw: of an array its elements, of an object
+// that object alone, of null or nothing none.
+func Elements(raw []byte) ([][]byte, error) {
+	var list []jsontext.Value
+	switch jsontext.Value(raw).Kind() {
+	case '[':
+		if err := json.Unmarshal(raw, &list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
+			return nil, describe(err)
+		}
+	case '{':
+		list = append(list, raw)
+	case 'n':
+	default:
+		if len(raw) > 0 {
+			return nil, errors.New("neither a JSON array nor an object")
+		}
+	}
+	elements := make([][]byte, len(list))
+	for i, v := range list {
+		elements[i] = v
+	}
+	return elements, nil
+}
+
+// Loose is a JSON object read leniently: names without case, the last of
+// duplicates wins.
+type Loose map[string]looseMember
+
+type looseMember struct {
+	name string // as sent
+	raw  stdjson.RawMessage
+}
+
+// ReadLoose reads a JSON object; anything else gives none.
+func ReadLoose(raw []byte) Loose {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	if dec.PeekKind() != '{' {
+		return nil
+	}
+	l := Loose{}
+	_, _ = dec.ReadToken()
+	for dec.PeekKind() != '}' {
+		name, err := dec.ReadToken()
+		if err != nil {
+			return l
+		}
+		key := name.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return l
+		}
+		l[strings.ToLower(key)] = looseMember{key, stdjson.RawMessage(slices.Clone(value))}
+	}
+	return l
+}
+
+// Take removes the member with that (lower-case) name and returns its raw value, nil if there is none.
+func (l Loose) Take(name string) []byte {
+	m := l[name]
+	delete(l, name)
+	return m.raw
+}
+
+// Peek returns the raw value of the member with that (lower-case) name, nil if there is none.
+func (l Loose) Peek(name string) []byte { return l[name].raw }
+
+// TakeText takes a member as text: a string's content, or a number or boolean
+// as it is written. Anything else stays.
+func (l Loose) TakeText(name string) string {
+	m, ok := l[name]
+	if !ok {
+		return ""
+	}
+	var s string
+	switch jsontext.Value(m.raw).Kind() {
+	case '"':
+		if json.Unmarshal(m.raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+			return ""
+		}
+	case '0', 't', 'f':
+		s = string(m.raw)
+	case 'n':
+	default:
+		return ""
+	}
+	delete(l, name)
+	return s
+}
+
+// TakeInt takes a member that is a whole number, or a string that holds one.
+// Anything else stays, and gives 0.
+func (l Loose) TakeInt(name string) int {
+	m, ok := l[name]
+	if !ok {
+		return 0
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(strings.Trim(string(m.raw), `"`)))
+	if err != nil {
+		return 0
+	}
+	delete(l, name)
+	return n
+}
+
+// Rest returns what was not taken, under the names as sent; nil if nothing is left.
+func (l Loose) Rest() map[string]stdjson.RawMessage {
+	if len(l) == 0 {
+		return nil
+	}
+	rest := make(map[string]stdjson.RawMessage, len(l))
+	for _, key := range slices.Sorted(maps.Keys(l)) {
+		rest[l[key].name] = l[key].raw
+	}
+	return rest
+}

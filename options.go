@@ -1,0 +1,249 @@
+package commerce
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// Option configures a [Client]. Options are made by the With functions, and
+// report what is wrong with them when they are used.
+type Option func(*config, *ValidationError)
+
+// config is what options change. A config is copied before options are applied
+// to it, and not changed after.
+type config struct {
+	credentials credentials
+	exchange    *transport.Client
+	retry       RetryPolicy
+	limiter     Limiter
+	logger      *slog.Logger
+	product     string
+	header      http.Header
+	insecure    bool
+}
+
+func (c config) with(opts []Option) (config, error) {
+	c.header = maps.Clone(c.header)
+	faults := &ValidationError{}
+	for i, opt := range opts {
+		if opt == nil {
+			faults.add(fmt.Sprintf("option %d", i), "must not be nil")
+			continue
+		}
+		opt(&c, faults)
+	}
+	return c, faults.err()
+}
+
+// WithToken authorizes calls with a bearer token that does not change
+// (specification, section 5).
+func WithToken(token string) Option {
+	return func(c *config, faults *ValidationError) {
+		if fault := tokenFault(token); fault != "" {
+			faults.add("token", fault)
+		}
+		c.credentials = staticToken{secret(token)}
+	}
+}
+
+// WithTokenSource authorizes calls with the tokens of src, which is asked once
+// for each attempt and must be safe for concurrent use. It should cache, as
+// [oauth2.ReuseTokenSource] does.
+//
+// After a 401, src is asked once more, and the call repeated if the token is
+// another one. The time of a slow src counts against the caller's context.
+func WithTokenSource(src oauth2.TokenSource) Option {
+	return func(c *config, faults *ValidationError) {
+		if src == nil {
+			faults.add("token source", "must not be nil")
+		}
+		c.credentials = tokenSource{src}
+	}
+}
+
+// WithClientCredentials authorizes calls with tokens that the client gets by the
+// OAuth 2 client-credentials grant, from POST {base}/oauth/access_token.
+//
+// A token is kept until shortly before it expires, and got once for all calls
+// that wait for it. After a 401 a new one is got and the call repeated, once.
+func WithClientCredentials(clientID, clientSecret string) Option {
+	return func(c *config, faults *ValidationError) {
+		if clientID == "" {
+			faults.add("client id", "must not be empty")
+		}
+		if clientSecret == "" {
+			faults.add("client secret", "must not be empty")
+		}
+		c.credentials = &clientCredentials{id: clientID, secret: secret(clientSecret)}
+	}
+}
+
+// WithHTTPClient makes calls through hc's Transport, Jar and Timeout. hc is
+// copied, never changed. A proxy, a stub transport for tests or one that traces
+// goes in here.
+//
+// Timeout holds for each attempt, where it is shorter than
+// [RetryPolicy.AttemptTimeout]. CheckRedirect is not used: redirects are never
+// followed. Without a Transport the library's own is used, which differs from
+// [http.DefaultTransport] in its bounds: TLS 1.2 at least, 64 KiB of headers, 16
+// idle connections to the store.
+func WithHTTPClient(hc *http.Client) Option {
+	return func(c *config, faults *ValidationError) {
+		if hc == nil {
+			faults.add("http client", "must not be nil")
+		}
+		c.exchange = transport.New(hc)
+	}
+}
+
+// RetryPolicy bounds the attempts of a call. Zero fields mean the defaults.
+type RetryPolicy struct {
+	// MaxAttempts of a call, the first included: at least 1, default 4. The one
+	// repeat after a 401 does not count.
+	MaxAttempts int
+	// MinBackoff bounds the first wait between two attempts; the bound doubles
+	// with each. Waits are random below their bound. Default 250 ms.
+	MinBackoff time.Duration
+	// MaxBackoff bounds every wait, also one that the service asks for with
+	// Retry-After: a longer one is not waited for. Default 20 s.
+	MaxBackoff time.Duration
+	// AttemptTimeout bounds each attempt, from the search for a connection to the
+	// end of the body. Default 30 s.
+	AttemptTimeout time.Duration
+}
+
+func (p RetryPolicy) withDefaults() RetryPolicy {
+	if p.MaxAttempts == 0 {
+		p.MaxAttempts = 4
+	}
+	if p.MinBackoff == 0 {
+		p.MinBackoff = 250 * time.Millisecond
+	}
+	if p.MaxBackoff == 0 {
+		p.MaxBackoff = 20 * time.Second
+	}
+	if p.AttemptTimeout == 0 {
+		p.AttemptTimeout = 30 * time.Second
+	}
+	return p
+}
+
+// WithRetry sets the retry policy. Which calls are repeated at all is not a
+// matter of policy: a write never is once it may have been applied.
+func WithRetry(p RetryPolicy) Option {
+	return func(c *config, faults *ValidationError) {
+		if p.MaxAttempts < 0 {
+			faults.add("retry.MaxAttempts", "must be at least 1, or 0 for the default")
+		}
+		for _, d := range []struct {
+			field string
+			value time.Duration
+		}{{"MinBackoff", p.MinBackoff}, {"MaxBackoff", p.MaxBackoff}, {"AttemptTimeout", p.AttemptTimeout}} {
+			if d.value < 0 {
+				faults.add("retry."+d.field, "must not be negative")
+			}
+		}
+		c.retry = p.withDefaults()
+		if c.retry.MinBackoff > c.retry.MaxBackoff {
+			faults.add("retry.MinBackoff", "must not be greater than MaxBackoff")
+		}
+	}
+}
+
+// Limiter lets attempts through at a rate. [golang.org/x/time/rate.Limiter] is
+// one. Wait returns nil when the attempt may go on, or an error to end the call;
+// it must return when ctx ends, and be safe for concurrent use.
+type Limiter interface {
+	Wait(ctx context.Context) error
+}
+
+// WithLimiter asks l before each attempt, retries included. Clients of the same
+// store do well to share one: the store's rate limit is shared by all of them.
+func WithLimiter(l Limiter) Option {
+	return func(c *config, faults *ValidationError) {
+		if l == nil {
+			faults.add("limiter", "must not be nil")
+		}
+		c.limiter = l
+	}
+}
+
+// WithLogger logs an event for each attempt (level debug) and each retry (level
+// warn) to l. Events hold operation, method, attempt, status, duration, request
+// id and cause; never an address, a header, a token or a body. Without it,
+// nothing is logged.
+func WithLogger(l *slog.Logger) Option {
+	return func(c *config, faults *ValidationError) {
+		if l == nil {
+			faults.add("logger", "must not be nil")
+		}
+		c.logger = l
+	}
+}
+
+// WithUserAgent puts product, e.g. "shop-sync/2.1", before the library's own
+// name in the User-Agent header.
+func WithUserAgent(product string) Option {
+	return func(c *config, faults *ValidationError) {
+		if strings.TrimSpace(product) == "" || !validHeaderValue(product) {
+			faults.add("user agent", "must be printable ASCII and not empty")
+		}
+		c.product = product + " "
+	}
+}
+
+// WithHeader sends a header with each call, and in place of one set before with
+// the same key. Headers that the library or the connection owns are refused:
+// Authorization, Host, Content-*, Idempotency-Key, which makes net/http repeat
+// writes, and the like.
+func WithHeader(key, value string) Option {
+	return func(c *config, faults *ValidationError) {
+		canonical := http.CanonicalHeaderKey(key)
+		switch {
+		case !validHeaderKey(key):
+			faults.add("header key", "must be a token of letters, digits and -")
+			return
+		case refusedHeaders[canonical] || strings.HasPrefix(canonical, "Content-") || strings.HasPrefix(canonical, "Proxy-"):
+			faults.add("header "+canonical, "must not be set")
+			return
+		case !validHeaderValue(value):
+			faults.add("header "+canonical, "must have a value of printable ASCII")
+			return
+		}
+		if c.header == nil {
+			c.header = http.Header{}
+		}
+		c.header[canonical] = []string{value}
+	}
+}
+
+var refusedHeaders = map[string]bool{
+	"Accept": true, "Accept-Encoding": true, "Authorization": true, "Connection": true, "Expect": true, "Host": true,
+	"Idempotency-Key": true, "X-Idempotency-Key": true, "Keep-Alive": true, "Te": true, "Trailer": true,
+	"Transfer-Encoding": true, "Upgrade": true, "User-Agent": true,
+}
+
+// WithInsecureHTTP allows a base address with plain http to a host other than
+// this machine. Tokens and customers' data then travel readable.
+func WithInsecureHTTP() Option {
+	return func(c *config, _ *ValidationError) { c.insecure = true }
+}
+
+func validHeaderKey(s string) bool {
+	return s != "" && strings.IndexFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}) < 0
+}
+
+func validHeaderValue(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}

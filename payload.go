@@ -1,0 +1,129 @@
+package commerce
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Extra holds the members of a JSON object that its Go type does not name. The
+// service counts new members as compatible changes, so they are kept through
+// decoding and encoding; nil where there are none.
+type Extra = map[string]json.RawMessage
+
+// Links of a list or a relationship, by name: first, last, next, prev, current,
+// self and related have been seen. They may point to another host than the one
+// that was called, and are never followed.
+type Links map[string]Link
+
+// Link is one entry of [Links]. On the wire it is a string, an object, or null,
+// which is the zero Link.
+type Link struct {
+	Href        string `json:"href,omitzero"`
+	Title       string `json:"title,omitzero"`
+	DescribedBy string `json:"describedby,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// isNull reports whether the link was null, that is, says there is no such page.
+func (l Link) isNull() bool {
+	return l.Href == "" && l.Title == "" && l.DescribedBy == "" && len(l.Extra) == 0
+}
+
+// Relationships of a resource by name, e.g. "plans" (specification, section 2.3).
+type Relationships map[string]Relationship
+
+// Relationship points to related resources. Either part may be absent.
+type Relationship struct {
+	Links Links            `json:"links,omitzero"`
+	Data  RelationshipData `json:"data,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// RelationshipData names the related resources.
+type RelationshipData struct {
+	// Refs are the related resources; one where the answer has a single object.
+	Refs []ResourceRef
+	// Many tells whether the answer has an array rather than a single object.
+	Many bool
+}
+
+// ResourceRef names a resource by type and id.
+type ResourceRef struct {
+	Type string    `json:"type,omitzero"`
+	ID   uuid.UUID `json:"id,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Timestamps of a record (specification, section 2.3, meta.timestamps). A
+// timestamp that is absent, null, empty or unreadable is the zero time.
+type Timestamps struct {
+	UpdatedAt   time.Time `json:"updated_at,omitzero"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+	CanceledAt  time.Time `json:"canceled_at,omitzero"`
+	PausedAt    time.Time `json:"paused_at,omitzero"`
+	ResumedAt   time.Time `json:"resumed_at,omitzero"`
+	EndDate     time.Time `json:"end_date,omitzero"`
+	GoLiveAfter time.Time `json:"go_live_after,omitzero"`
+	GoLive      time.Time `json:"go_live,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PriceUnits is the unit that a price is for (section 2.4), e.g. 1 month.
+type PriceUnits struct {
+	Unit   string  `json:"unit,omitzero"` // "day" and "month" have been seen
+	Amount Decimal `json:"amount"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// DisplayPrice is a price as the store shows it (section 2.4).
+type DisplayPrice struct {
+	WithoutTax Money `json:"without_tax,omitzero"`
+	WithTax    Money `json:"with_tax,omitzero"`
+	// Tax alone; second payload generation only.
+	Tax Money `json:"tax,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PriceOption is an entry of meta.prices: what a plan costs under a pricing
+// option, or a pricing option with a plan. Second payload generation only.
+type PriceOption struct {
+	Price        Prices       `json:"price,omitzero"`
+	DisplayPrice DisplayPrice `json:"display_price,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PaymentAuthority says who collects the payments of a subscription (section
+// 2.3). Its fields are not in the specification; these have been seen.
+//
+// It prints and logs as "REDACTED": its ids belong in no log. Encoding it as
+// JSON gives the true values, so that a record survives a round trip.
+type PaymentAuthority struct {
+	// Type: "elastic_path_payments_stripe", "authorize_net" and "stripe_payment_intents" have been seen.
+	Type              string `json:"type,omitzero"`
+	CustomerID        string `json:"customer_id,omitzero"`
+	CardID            string `json:"card_id,omitzero"`
+	PaymentProfileID  string `json:"payment_profile_id,omitzero"`
+	CustomerProfileID string `json:"customer_profile_id,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+const redacted = "REDACTED"
+
+// Format prints "REDACTED" for every verb.
+func (PaymentAuthority) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, redacted) }
+
+// LogValue logs "REDACTED".
+func (PaymentAuthority) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -1,0 +1,220 @@
+package commerce
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Included holds the related resources that a list was asked to include
+// (specification, section 2.4). The first payload generation has Products and
+// Plans, the second Plans and PricingOptions.
+type Included struct {
+	Plans          []Plan          `json:"plans,omitzero"`
+	Products       []Product       `json:"products,omitzero"`
+	PricingOptions []PricingOption `json:"pricing_options,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Plan returns the included plan with that id. The pointer leads into i.Plans.
+func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {
+	if i == nil {
+		return nil, false
+	}
+	return find(i.Plans, id, func(p *Plan) uuid.UUID { return p.ID })
+}
+
+// Product returns the included product with that id. The pointer leads into i.Products.
+func (i *Included) Product(id uuid.UUID) (*Product, bool) {
+	if i == nil {
+		return nil, false
+	}
+	return find(i.Products, id, func(p *Product) uuid.UUID { return p.ID })
+}
+
+// PricingOption returns the included pricing option with that id. The pointer leads into i.PricingOptions.
+func (i *Included) PricingOption(id uuid.UUID) (*PricingOption, bool) {
+	if i == nil {
+		return nil, false
+	}
+	return find(i.PricingOptions, id, func(p *PricingOption) uuid.UUID { return p.ID })
+}
+
+// find returns the element of list with that id. A zero id, which a record
+// without a readable id has, finds nothing.
+func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {
+	for n := range list {
+		if id != uuid.Nil && idOf(&list[n]) == id {
+			return &list[n], true
+		}
+	}
+	return nil, false
+}
+
+// Product is a subscription_offering_product (specification, section 2.4). The
+// second payload generation has no products: their fields moved to [Plan].
+type Product struct {
+	ID            uuid.UUID         `json:"id,omitzero"`
+	Type          string            `json:"type,omitzero"` // "subscription_offering_product"
+	Attributes    ProductAttributes `json:"attributes,omitzero"`
+	Relationships Relationships     `json:"relationships,omitzero"`
+	Meta          ProductMeta       `json:"meta,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// ProductAttributes are the attributes of a [Product].
+type ProductAttributes struct {
+	ExternalRef string     `json:"external_ref,omitzero"`
+	Name        string     `json:"name,omitzero"`
+	Description string     `json:"description,omitzero"`
+	SKU         string     `json:"sku,omitzero"`
+	MainImage   string     `json:"main_image,omitzero"`
+	Price       Prices     `json:"price,omitzero"`
+	PriceUnits  PriceUnits `json:"price_units,omitzero"`
+	UpdatedAt   time.Time  `json:"updated_at,omitzero"`
+	CreatedAt   time.Time  `json:"created_at,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// ProductMeta is what the service knows about a [Product].
+type ProductMeta struct {
+	DisplayPrice DisplayPrice `json:"display_price,omitzero"`
+	Owner        string       `json:"owner,omitzero"` // "store" and "organization" have been seen
+	Timestamps   Timestamps   `json:"timestamps,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Plan is a subscription_offering_plan (specification, section 2.4). In the
+// first payload generation it says how a subscription is billed; in the second
+// it holds what [Product] held, and [PricingOption] says how it is billed.
+type Plan struct {
+	ID            uuid.UUID      `json:"id,omitzero"`
+	Type          string         `json:"type,omitzero"` // "subscription_offering_plan"
+	Attributes    PlanAttributes `json:"attributes,omitzero"`
+	Relationships Relationships  `json:"relationships,omitzero"`
+	Meta          PlanMeta       `json:"meta,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Billing says how a subscription is billed. It is part of [PlanAttributes] in
+// the first payload generation, of [PricingOptionAttributes] in the second.
+type Billing struct {
+	// BillingIntervalType is the unit of BillingFrequency: "day", "week", "month" and "year" have been seen.
+	BillingIntervalType string `json:"billing_interval_type,omitzero"`
+	// BillingFrequency is the number of intervals between two bills.
+	BillingFrequency Decimal `json:"billing_frequency,omitzero"`
+	// TrialPeriod is the number of intervals before the first bill.
+	TrialPeriod Decimal `json:"trial_period,omitzero"`
+	// PlanLength is the number of intervals that the subscription lasts.
+	PlanLength Decimal `json:"plan_length,omitzero"`
+	// EndBehavior at the end of PlanLength: "close" and "roll" have been seen.
+	EndBehavior string `json:"end_behavior,omitzero"`
+	CanPause    bool   `json:"can_pause,omitzero"`
+	CanResume   bool   `json:"can_resume,omitzero"`
+	CanCancel   bool   `json:"can_cancel,omitzero"`
+	// BasePricePercentage of the product's price that the subscriber pays; may be fractional.
+	BasePricePercentage Decimal `json:"base_price_percentage,omitzero"`
+	// FixedPrice instead of a percentage, by currency.
+	FixedPrice Prices `json:"fixed_price,omitzero"`
+}
+
+// PlanAttributes are the attributes of a [Plan].
+type PlanAttributes struct {
+	ExternalRef string `json:"external_ref,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
+	Billing
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+
+	// The second payload generation has these instead of Billing.
+
+	SKU        string     `json:"sku,omitzero"`
+	MainImage  string     `json:"main_image,omitzero"`
+	Price      Prices     `json:"price,omitzero"`
+	PriceUnits PriceUnits `json:"price_units,omitzero"`
+	// FeatureConfigurations as the service sends them: their shape is not documented.
+	FeatureConfigurations json.RawMessage `json:"feature_configurations,omitzero"`
+
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PlanMeta is what the service knows about a [Plan].
+type PlanMeta struct {
+	// Price by currency; first payload generation only.
+	Price Prices `json:"price,omitzero"`
+	// Prices by pricing option id; second payload generation only.
+	Prices       map[string]PriceOption `json:"prices,omitzero"`
+	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
+	// ActivePlan tells whether the plan is the subscription's own; null on the wire counts as false.
+	ActivePlan bool       `json:"active_plan,omitzero"`
+	Owner      string     `json:"owner,omitzero"`
+	Timestamps Timestamps `json:"timestamps,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PricingOption says how a subscription is billed. Second payload generation
+// only: its fields are those of the first generation's [Plan], and LeadTime.
+type PricingOption struct {
+	ID            uuid.UUID               `json:"id,omitzero"`
+	Type          string                  `json:"type,omitzero"`
+	Attributes    PricingOptionAttributes `json:"attributes,omitzero"`
+	Relationships Relationships           `json:"relationships,omitzero"`
+	Meta          PricingOptionMeta       `json:"meta,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PricingOptionAttributes are the attributes of a [PricingOption].
+type PricingOptionAttributes struct {
+	ExternalRef string `json:"external_ref,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
+	Billing
+	// LeadTime is a number as the service sends it: its unit is not documented.
+	LeadTime  Decimal   `json:"lead_time,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PricingOptionMeta is what the service knows about a [PricingOption].
+type PricingOptionMeta struct {
+	// Prices by plan id.
+	Prices       map[string]PriceOption `json:"prices,omitzero"`
+	Price        Prices                 `json:"price,omitzero"`
+	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
+	// ActivePricingOption tells whether the option is the subscription's own; null on the wire counts as false.
+	ActivePricingOption bool       `json:"active_pricing_option,omitzero"`
+	Owner               string     `json:"owner,omitzero"`
+	Timestamps          Timestamps `json:"timestamps,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// MarshalJSON encodes p as the service sends it, Extra included.
+func (p Product) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
+
+// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+func (p *Product) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
+
+// MarshalJSON encodes p as the service sends it, Extra included.
+func (p Plan) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
+
+// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+func (p *Plan) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
+
+// MarshalJSON encodes p as the service sends it, Extra included.
+func (p PricingOption) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
+
+// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+func (p *PricingOption) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }

@@ -1,0 +1,433 @@
+package commerce
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/paging"
+	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// SubscriptionService lists subscriptions. It is part of a [Client], and safe
+// for concurrent use.
+type SubscriptionService struct{ core *core }
+
+// SubscriptionListOptions say which subscriptions to list, and how. A nil
+// pointer and the zero value list all.
+type SubscriptionListOptions struct {
+	Filter  SubscriptionFilter
+	Include SubscriptionInclude
+	// Offset of the first record to read, in records from zero; at most MaxOffset.
+	// Also where a stopped walk resumes: see [PagingError].
+	Offset int
+	// PageSize is the number of records in a page, 1 to MaxPageSize. 0: the store's
+	// page length setting in List, MaxPageSize in Pages and All. These read at
+	// least 2 at a time, of which one is the overlap.
+	PageSize int
+	// Concurrency is the number of page requests in flight in Pages and All, 1 to
+	// MaxConcurrency. 0 means 1. It is an upper bound: this version makes one
+	// request at a time.
+	Concurrency int
+}
+
+// SubscriptionFilter selects subscriptions by equality (specification, section
+// 4.2). Zero fields do not filter; of several, all must hold.
+type SubscriptionFilter struct {
+	// AccountID of the owning account.
+	AccountID uuid.UUID
+	// Name, Email and ExternalRef as the service matches them: any text is safe.
+	Name, Email, ExternalRef string
+}
+
+// SubscriptionInclude selects what comes along with the subscriptions.
+type SubscriptionInclude struct {
+	Plans bool
+	// Products of the first payload generation.
+	Products bool
+	// PricingOptions of the second payload generation; the specification does not know them.
+	PricingOptions bool
+}
+
+// SubscriptionPage is a page of subscriptions (specification, section 2.5).
+type SubscriptionPage struct {
+	Subscriptions []Subscription
+	// Included holds the resources asked for with [SubscriptionInclude].
+	Included Included
+	Links    Links
+	// Offset of the first record in Subscriptions, in the list as it was read.
+	Offset   int
+	Response *Response
+}
+
+// maxFilter is the service's limit on the filter of a request, in bytes.
+const maxFilter = 8 << 10
+
+// check checks o against section 8. It returns a copy to work with.
+func (o *SubscriptionListOptions) check(ctx context.Context) (SubscriptionListOptions, error) {
+	if o == nil {
+		o = &SubscriptionListOptions{}
+	}
+	faults := &ValidationError{}
+	if ctx == nil {
+		faults.add("ctx", "must not be nil")
+	}
+	for _, text := range []struct{ field, value string }{
+		{"filter.name", o.Filter.Name}, {"filter.email", o.Filter.Email}, {"filter.external_ref", o.Filter.ExternalRef},
+	} {
+		if !utf8.ValidString(text.value) {
+			faults.add(text.field, "must be valid UTF-8")
+		}
+	}
+	if len(url.QueryEscape(o.Filter.String())) > maxFilter {
+		faults.add("filter", "must not be longer than 8 KB, percent-encoded")
+	}
+	if o.Offset < 0 || o.Offset > MaxOffset {
+		faults.add("offset", "must be 0 to "+strconv.Itoa(MaxOffset))
+	}
+	if o.PageSize < 0 || o.PageSize > MaxPageSize {
+		faults.add("page size", "must be 1 to "+strconv.Itoa(MaxPageSize)+", or 0 for the default")
+	}
+	if o.Concurrency < 0 || o.Concurrency > MaxConcurrency {
+		faults.add("concurrency", "must be 1 to "+strconv.Itoa(MaxConcurrency)+", or 0 for the default")
+	}
+	return *o, faults.err()
+}
+
+// query returns the query of the request; zero values are left out.
+func (o *SubscriptionListOptions) query() string {
+	q := url.Values{}
+	if filter := o.Filter.String(); filter != "" {
+		q.Set("filter", filter)
+	}
+	if include := o.Include.String(); include != "" {
+		q.Set("include", include)
+	}
+	if o.Offset > 0 {
+		q.Set("page[offset]", strconv.Itoa(o.Offset))
+	}
+	if o.PageSize > 0 {
+		q.Set("page[limit]", strconv.Itoa(o.PageSize))
+	}
+	return wire.Query(q)
+}
+
+// String returns the filter in the service's grammar, not yet percent-encoded;
+// "" if it does not filter. It holds the customer's data.
+func (f SubscriptionFilter) String() string {
+	var conditions []wire.Equal
+	if f.AccountID != uuid.Nil {
+		conditions = append(conditions, wire.Equal{Field: "account_id", Value: f.AccountID.String()})
+	}
+	for _, text := range []wire.Equal{{Field: "name", Value: f.Name}, {Field: "email", Value: f.Email}, {Field: "external_ref", Value: f.ExternalRef}} {
+		if text.Value != "" {
+			conditions = append(conditions, text)
+		}
+	}
+	return wire.Filter(conditions)
+}
+
+// String returns the value of the include parameter; "" if nothing is included.
+func (i SubscriptionInclude) String() string {
+	var names []string
+	if i.Plans {
+		names = append(names, "plans")
+	}
+	if i.Products {
+		names = append(names, "products")
+	}
+	if i.PricingOptions {
+		names = append(names, "pricing_options")
+	}
+	return strings.Join(names, ",")
+}
+
+// List reads one page: GET /v2/subscriptions/subscriptions (specification,
+// section 4.2). It makes one call, repeated after faults as [RetryPolicy] says.
+//
+// A record without a readable id has the zero ID. A nil opts means the first
+// page of all, of the store's page length; opts is not changed. Errors are a
+// [*ValidationError] before anything is sent, and an [*Error] after.
+func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
+	o, err := opts.check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.list(ctx, &o)
+}
+
+// list makes the call with options that were checked.
+func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions) (*SubscriptionPage, error) {
+	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
+	call := s.core.call("Subscriptions.List", transport.Replayable, http.MethodGet, u, nil)
+	var body listBody
+	call.Accept = func(b []byte) error {
+		body = listBody{}
+		return body.read(b)
+	}
+	r := s.core.send(ctx, call)
+	if !r.OK() {
+		return nil, fail(call, r)
+	}
+	return &SubscriptionPage{
+		Subscriptions: body.Data,
+		Included:      body.Included,
+		Links:         body.Links,
+		Offset:        o.Offset,
+		Response:      newResponse(r),
+	}, nil
+}
+
+// listBody is the envelope of section 2.5.
+type listBody struct {
+	Data     []Subscription  `json:"data"`
+	Included Included        `json:"included"`
+	Links    Links           `json:"links"`
+	Errors   json.RawMessage `json:"errors"`
+	Extra    Extra           `json:",embed"`
+}
+
+// read decodes an answer that should hold a page.
+func (l *listBody) read(b []byte) error {
+	if err := payloads.Unmarshal(b, l); err != nil {
+		return err
+	}
+	if l.Data == nil {
+		return errors.New("data is missing, or not an array of objects")
+	}
+	if len(newErrorObjects(l.Errors)) > 0 {
+		return errors.New("a success with errors in it")
+	}
+	return nil
+}
+
+// Pages walks the list page by page, with what each page includes. It is [All]
+// for those who need included resources: the same promise, bounds and errors. A
+// page's Subscriptions are those not yielded before, at least one; its Included
+// and Links are as they came.
+func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
+	o, err := opts.check(ctx)
+	if err != nil {
+		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
+	}
+	if o.PageSize == 0 {
+		o.PageSize = MaxPageSize
+	}
+	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
+		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
+			return s.fetch(ctx, o, offset, limit)
+		},
+		ID:        func(sub *Subscription) uuid.UUID { return sub.ID },
+		Offset:    o.Offset,
+		Limit:     o.PageSize,
+		MaxOffset: MaxOffset,
+		MaxLimit:  MaxPageSize,
+	})
+	return func(yield func(*SubscriptionPage, error) bool) {
+		for chunk, err := range walk {
+			if stop := (*paging.Stop)(nil); errors.As(err, &stop) {
+				yield(nil, &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err})
+				return
+			}
+			chunk.Info.Subscriptions, chunk.Info.Offset = chunk.Items, chunk.Offset
+			if !yield(chunk.Info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// fetch reads a page for a walk, which can't go on without ids.
+func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptions, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
+	o.Offset, o.PageSize = offset, limit
+	page, err := s.list(ctx, &o)
+	if err != nil {
+		return paging.Page[Subscription, *SubscriptionPage]{}, err
+	}
+	for i := range page.Subscriptions {
+		if page.Subscriptions[i].ID == uuid.Nil {
+			return paging.Page[Subscription, *SubscriptionPage]{}, &Error{
+				Op:         "Subscriptions.List",
+				StatusCode: page.Response.StatusCode,
+				Outcome:    OutcomeNone,
+				RequestID:  page.Response.RequestID,
+				Attempts:   page.Response.Attempts,
+				Err:        badResponse(errors.New("a subscription has no id that is a UUID")),
+			}
+		}
+	}
+	next := paging.NextUntold
+	if link, ok := page.Links["next"]; ok {
+		next = paging.NextExists
+		if link.isNull() {
+			next = paging.NextNone
+		}
+	}
+	return paging.Page[Subscription, *SubscriptionPage]{Items: page.Subscriptions, Next: next, Info: page}, nil
+}
+
+// All walks the list record by record, from opts.Offset to the end of the list.
+// It does not yield included resources: use [SubscriptionService.Pages] for them.
+//
+// Each record that is in the list from the start of the walk to its end is
+// yielded exactly once, whatever is added or removed meanwhile, as long as the
+// relative order of the records is stable. The price is one record of overlap a
+// page. If the order changes, the walk ends in [ErrListDrift] where it can be
+// noticed; a record that moves from ahead of the cursor to behind it can't be
+// noticed by any client.
+//
+// The service's highest offset puts 10,100 records within reach. A list that
+// may be longer ends in [ErrOffsetLimit] after the last of them: narrow the
+// filter, e.g. by account, and walk each part.
+//
+// An error ends the walk and is yielded last, as a [*PagingError], or as a
+// [*ValidationError] if it is about opts. Nothing is requested before the
+// iterator is ranged over; ranging again starts anew. The iterator is for one
+// goroutine; several may run at a time. opts is copied.
+func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
+	pages := s.Pages(ctx, opts)
+	return func(yield func(*Subscription, error) bool) {
+		for page, err := range pages {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for i := range page.Subscriptions {
+				if !yield(&page.Subscriptions[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Subscription is a subscription (specification, section 2.3).
+type Subscription struct {
+	ID            uuid.UUID              `json:"id,omitzero"`
+	Type          string                 `json:"type,omitzero"` // "subscription"
+	Attributes    SubscriptionAttributes `json:"attributes,omitzero"`
+	Relationships Relationships          `json:"relationships,omitzero"`
+	Meta          SubscriptionMeta       `json:"meta,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// MarshalJSON encodes s as the service sends it, Extra included.
+func (s Subscription) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s) }
+
+// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+func (s *Subscription) UnmarshalJSON(b []byte) error { return decodeRecord(b, s) }
+
+// SubscriptionAttributes are the attributes of a [Subscription].
+type SubscriptionAttributes struct {
+	// ExternalRef is the store's own reference for the subscription.
+	ExternalRef string `json:"external_ref,omitzero"`
+	// AccountID of the owning account.
+	AccountID uuid.UUID `json:"account_id,omitzero"`
+	// AddressID of the address record.
+	AddressID uuid.UUID `json:"address_id,omitzero"`
+	// Offering that was subscribed to.
+	Offering Offering `json:"offering,omitzero"`
+	// PlanID of the plan of the subscription.
+	PlanID uuid.UUID `json:"plan_id,omitzero"`
+	// PricingOptionID of the way it is billed; second payload generation only.
+	PricingOptionID uuid.UUID `json:"pricing_option_id,omitzero"`
+	// Currency code that it is billed in.
+	Currency string `json:"currency,omitzero"`
+	// PaymentAuthority that collects the payments. It prints as REDACTED.
+	PaymentAuthority PaymentAuthority `json:"payment_authority,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Offering is what was subscribed to, as it was at that time.
+type Offering struct {
+	ID            uuid.UUID          `json:"id,omitzero"`
+	Type          string             `json:"type,omitzero"` // "subscription_offering"
+	Attributes    OfferingAttributes `json:"attributes,omitzero"`
+	Relationships Relationships      `json:"relationships,omitzero"`
+	Meta          OfferingMeta       `json:"meta,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// OfferingAttributes are the attributes of an [Offering].
+type OfferingAttributes struct {
+	ExternalRef string    `json:"external_ref,omitzero"`
+	Name        string    `json:"name,omitzero"`
+	Description string    `json:"description,omitzero"`
+	UpdatedAt   time.Time `json:"updated_at,omitzero"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// OfferingMeta is what the service knows about an [Offering].
+type OfferingMeta struct {
+	// ExternalProductRefs of the first payload generation.
+	ExternalProductRefs []string `json:"external_product_refs,omitzero"`
+	// ExternalPlanRefs of the second payload generation.
+	ExternalPlanRefs []string   `json:"external_plan_refs,omitzero"`
+	Owner            string     `json:"owner,omitzero"` // "store" and "organization" have been seen
+	Timestamps       Timestamps `json:"timestamps,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// SubscriptionMeta is the state of a [Subscription]. A subscription can be
+// canceled and still active until its next billing run.
+type SubscriptionMeta struct {
+	Owner      string     `json:"owner,omitzero"` // "store" and "organization" have been seen
+	Timestamps Timestamps `json:"timestamps,omitzero"`
+	// Status: "active" and "inactive" have been seen. Other values are to be expected.
+	Status string `json:"status,omitzero"`
+	// State is the last change of state.
+	State          SubscriptionState `json:"state,omitzero"`
+	ManualPayments bool              `json:"manual_payments"`
+	Canceled       bool              `json:"canceled"`
+	Paused         bool              `json:"paused"`
+	Closed         bool              `json:"closed"`
+	Suspended      bool              `json:"suspended"`
+	Pending        bool              `json:"pending"`
+	// InvoiceAfter is when the next invoice is due.
+	InvoiceAfter time.Time `json:"invoice_after,omitzero"`
+	// FirstInvoicePrepaid of the second payload generation.
+	FirstInvoicePrepaid bool `json:"first_invoice_prepaid,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// SubscriptionState is a change of state of a [Subscription].
+type SubscriptionState struct {
+	ID         uuid.UUID                   `json:"id,omitzero"`
+	Type       string                      `json:"type,omitzero"` // "subscription_state"
+	Attributes SubscriptionStateAttributes `json:"attributes,omitzero"`
+	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// SubscriptionStateAttributes are the attributes of a [SubscriptionState].
+type SubscriptionStateAttributes struct {
+	// Action: "cancel", "pause", "resume" and "pending" have been seen.
+	Action string `json:"action,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// SubscriptionStateMeta tells when a [SubscriptionState] was entered.
+type SubscriptionStateMeta struct {
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
