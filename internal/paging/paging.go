@@ -75,7 +75,7 @@ func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID,
 		for !w.done {
 			chunk, err := w.step(ctx)
 			if err != nil {
-				yield(Chunk[T, Info]{}, &Stop{Offset: w.next, Seen: len(w.seen) - len(chunk.Items), Err: err})
+				yield(Chunk[T, Info]{}, &Stop{Offset: w.next, Seen: len(w.seen), Err: err})
 				return
 			}
 			if len(chunk.Items) > 0 && !yield(chunk, nil) {
@@ -180,13 +180,14 @@ func (w *walk[T, ID, Info]) take(start, limit int, page Page[T, Info]) (Chunk[T,
 		fresh = append(fresh, page.Items[i])
 	}
 	chunk := Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
+	full := n >= limit
+	if full && len(fresh) == 0 {
+		return chunk, ErrNoProgress
+	}
 	w.next = start + n
 	w.largest = max(w.largest, n)
-	full := n >= limit
 
 	switch {
-	case full && len(fresh) == 0:
-		return chunk, ErrNoProgress
 	case full && start == w.MaxOffset:
 		w.done, w.end = true, ErrOffsetLimit
 	case full:

@@ -92,8 +92,16 @@ func NewCodec(rules ...Rule) *Codec {
 	}
 }
 
-// Marshal encodes v.
-func (c *Codec) Marshal(v any) ([]byte, error) { return json.Marshal(v, c.encode) }
+// Marshal encodes v. A value that Unmarshal kept in Extra takes the place of its
+// zero field.
+func (c *Codec) Marshal(v any) ([]byte, error) {
+	b, err := json.Marshal(v, c.encode)
+	if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
+		// A name twice: a field that is written even if zero, and one in Extra.
+		return json.Marshal(v, c.encode, json.OmitZeroStructFields(true))
+	}
+	return b, err
+}
 
 // Unmarshal decodes b into v, a pointer to a zero value.
 //
