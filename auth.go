@@ -19,14 +19,12 @@ import (
 // opToken is the Op of an Error that tells why there is no token.
 const opToken = "token"
 
-// secret is a string that prints as REDACTED.
-type secret string
+// secret returns a string that must not be printed. It is a function because
+// fmt shows the fields of a value, also unexported ones, where a verb does not
+// fit it: a function shows as an address, whatever the verb.
+type secret func() string
 
-// String returns "REDACTED".
-func (secret) String() string { return redacted }
-
-// GoString returns "REDACTED".
-func (secret) GoString() string { return redacted }
+func newSecret(s string) secret { return func() string { return s } }
 
 // credentials give bearer tokens. Failures are *Error values with Op "token".
 type credentials interface {
@@ -75,10 +73,11 @@ func checkedToken(t *oauth2.Token) (string, error) {
 
 type staticToken struct{ value secret }
 
-func (t staticToken) token(context.Context, *core) (string, error)           { return string(t.value), nil }
+func (t staticToken) token(context.Context, *core) (string, error)           { return t.value(), nil }
 func (t staticToken) refresh(context.Context, *core, string) (string, error) { return "", nil }
 
-type tokenSource struct{ src oauth2.TokenSource }
+// tokenSource is the Token method of an [oauth2.TokenSource].
+type tokenSource func() (*oauth2.Token, error)
 
 // token asks the source. It has no context, so the wait for it is bounded here;
 // a source that never returns costs a goroutine, as it would any caller.
@@ -89,7 +88,7 @@ func (t tokenSource) token(ctx context.Context, _ *core) (string, error) {
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		tok, err := t.src.Token()
+		tok, err := t()
 		answers <- answer{tok, err}
 	}()
 	select {
@@ -128,7 +127,7 @@ type clientCredentials struct {
 	secret secret
 
 	mu      sync.Mutex
-	cached  secret
+	cached  secret    // nil: none
 	renewAt time.Time // zero: never
 	flight  *tokenFlight
 }
@@ -160,9 +159,9 @@ func (cc *clientCredentials) refresh(ctx context.Context, c *core, refused strin
 func (cc *clientCredentials) get(ctx context.Context, c *core, refused string) (string, error) {
 	cc.mu.Lock()
 	fresh := cc.renewAt.IsZero() || time.Now().Before(cc.renewAt)
-	if cc.cached != "" && string(cc.cached) != refused && fresh {
+	if fresh && cc.cached != nil && cc.cached() != refused {
 		defer cc.mu.Unlock()
-		return string(cc.cached), nil
+		return cc.cached(), nil
 	}
 	f := cc.flight
 	if f == nil {
@@ -205,7 +204,7 @@ func (cc *clientCredentials) fly(ctx context.Context, c *core, f *tokenFlight) {
 		f.err = err
 	}
 	if f.err == nil {
-		cc.cached, cc.renewAt = secret(f.token), time.Time{}
+		cc.cached, cc.renewAt = newSecret(f.token), time.Time{}
 		if !token.Expiry.IsZero() {
 			// Early enough that a token does not expire under way, and not so early
 			// that a short-lived one is never used.
@@ -222,7 +221,7 @@ func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token,
 	exchange := &tokenExchange{core: c, ctx: ctx}
 	conf := clientcredentials.Config{
 		ClientID:     cc.id,
-		ClientSecret: string(cc.secret),
+		ClientSecret: cc.secret(),
 		TokenURL:     c.address("/oauth/access_token", "").String(),
 		AuthStyle:    oauth2.AuthStyleInParams,
 	}

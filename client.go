@@ -135,8 +135,8 @@ func (c *core) address(path, query string) *url.URL {
 // call returns a call with the client's settings.
 func (c *core) call(op string, class transport.Class, method string, u *url.URL, body []byte) *transport.Call {
 	header := http.Header{}
-	for key, values := range c.cfg.header {
-		header[key] = values
+	if c.cfg.header != nil {
+		c.cfg.header(header)
 	}
 	header.Set("Accept", "application/json")
 	header.Set("User-Agent", c.cfg.product+"commerce-go/"+Version+" ("+runtime.Version()+")")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -27,12 +26,11 @@ type config struct {
 	limiter     Limiter
 	logger      *slog.Logger
 	product     string
-	header      http.Header
+	header      func(http.Header) // sets the caller's headers; a function, as their values may be secret
 	insecure    bool
 }
 
 func (c config) with(opts []Option) (config, error) {
-	c.header = maps.Clone(c.header)
 	faults := &ValidationError{}
 	for i, opt := range opts {
 		if opt == nil {
@@ -51,7 +49,7 @@ func WithToken(token string) Option {
 		if fault := tokenFault(token); fault != "" {
 			faults.add("token", fault)
 		}
-		c.credentials = staticToken{secret(token)}
+		c.credentials = staticToken{newSecret(token)}
 	}
 }
 
@@ -65,8 +63,9 @@ func WithTokenSource(src oauth2.TokenSource) Option {
 	return func(c *config, faults *ValidationError) {
 		if src == nil {
 			faults.add("token source", "must not be nil")
+			return
 		}
-		c.credentials = tokenSource{src}
+		c.credentials = tokenSource(src.Token)
 	}
 }
 
@@ -83,7 +82,7 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 		if clientSecret == "" {
 			faults.add("client secret", "must not be empty")
 		}
-		c.credentials = &clientCredentials{id: clientID, secret: secret(clientSecret)}
+		c.credentials = &clientCredentials{id: clientID, secret: newSecret(clientSecret)}
 	}
 }
 
@@ -219,10 +218,13 @@ func WithHeader(key, value string) Option {
 			faults.add("header "+canonical, "must have a value of printable ASCII")
 			return
 		}
-		if c.header == nil {
-			c.header = http.Header{}
+		before := c.header
+		c.header = func(h http.Header) {
+			if before != nil {
+				before(h)
+			}
+			h.Set(canonical, value)
 		}
-		c.header[canonical] = []string{value}
 	}
 }
 

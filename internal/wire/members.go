@@ -166,15 +166,15 @@ func (l Loose) TakeText(name string) string {
 	return s
 }
 
-// TakeInt takes a member that is a whole number, or a string that holds one.
-// Anything else stays, and gives 0.
+// TakeInt takes a member that is a whole number, a string that holds one, or
+// null. Anything else stays, and gives 0.
 func (l Loose) TakeInt(name string) int {
 	m, ok := l[name]
 	if !ok {
 		return 0
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(strings.Trim(string(m.raw), `"`)))
-	if err != nil {
+	if err != nil && string(m.raw) != "null" {
 		return 0
 	}
 	delete(l, name)

@@ -1,0 +1,49 @@
+package commerce_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/commerce-go/commerce"
+)
+
+func TestDecimal_JSON(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"0": "0", "-0": "0", "-1000": "-1000", "12.50": "12.5", "1e3": "1000", "1E-3": "0.001", "0.1": "0.1",
+		"123456789012345678901234567890.123456789": "123456789012345678901234567890.123456789",
+		`"12.5"`: "12.5", "null": "0",
+	} {
+		var d commerce.Decimal
+		if err := json.Unmarshal([]byte(in), &d); err != nil {
+			t.Errorf("%s: %v", in, err)
+		}
+		b, err := json.Marshal(d)
+		if err != nil || string(b) != want {
+			t.Errorf("%s: encoded as %s, want %s (%v)", in, b, want, err)
+		}
+	}
+	for _, in := range []string{`""`, `"x"`, "true", "[]", "1e10001", "1e-10001", "1e999999999999"} {
+		var d commerce.Decimal
+		if err := json.Unmarshal([]byte(in), &d); err == nil {
+			t.Errorf("%s: decoded as %s", in, d)
+		}
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	t.Parallel()
+	if !decimal(t, "1.0").Equal(commerce.NewDecimal(1)) || commerce.NewDecimal(1).Equal(commerce.NewDecimal(2)) || !(commerce.Decimal{}).Equal(commerce.NewDecimal(0)) {
+		t.Error("Equal")
+	}
+	if got := fmt.Sprint(commerce.NewDecimal(-5)); got != "-5" {
+		t.Errorf("prints as %s", got)
+	}
+	for _, in := range []string{"", "x", "1e10001", "1 000", "0x10"} {
+		if _, err := commerce.ParseDecimal(in); !errors.Is(err, commerce.ErrInvalidArgument) {
+			t.Errorf("ParseDecimal(%q): %v", in, err)
+		}
+	}
+}

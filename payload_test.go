@@ -1,0 +1,50 @@
+package commerce_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/commerce-go/commerce"
+)
+
+func TestPaymentAuthority_redactsItself(t *testing.T) {
+	t.Parallel()
+	p := commerce.PaymentAuthority{Type: "t", CustomerID: "canary"}
+	sub := commerce.Subscription{Attributes: commerce.SubscriptionAttributes{PaymentAuthority: p}}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "p", p)
+	for _, text := range []string{
+		fmt.Sprint(p), fmt.Sprintf("%+v", &p), fmt.Sprintf("%#v", p), fmt.Sprintf("%q %s %x", p, p, p), log.String(),
+		fmt.Sprintf("%v", sub), fmt.Sprintf("%+v", sub), fmt.Sprintf("%#v", sub), fmt.Sprintf("%+v", []*commerce.Subscription{&sub}),
+	} {
+		if strings.Contains(text, "canary") || strings.Contains(text, fmt.Sprintf("%x", "canary")) {
+			t.Errorf("holds the customer id: %s", text)
+		}
+	}
+	b, err := json.Marshal(sub)
+	if err != nil || !strings.Contains(string(b), `"customer_id":"canary"`) {
+		t.Errorf("JSON lost the value: %s, %v", b, err)
+	}
+}
+
+func TestLinks_forms(t *testing.T) {
+	t.Parallel()
+	for _, data := range []string{`[]`, `null`, `[{"type":"a","id":"` + itemID + `"}]`, `{"type":"a","id":"` + itemID + `"}`} {
+		in := `{"relationships":{"r":{"links":{"a":"x","b":null,"c":{"href":"y","title":"t"}},"data":` + data + `}}}`
+		var sub commerce.Subscription
+		if err := json.Unmarshal([]byte(in), &sub); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "links", sub.Relationships["r"].Links, commerce.Links{"a": {Href: "x"}, "b": {}, "c": {Href: "y", Title: "t"}})
+		if many := data[0] == '['; sub.Relationships["r"].Data.Many != many || len(sub.Relationships["r"].Data.Refs) != strings.Count(data, "type") {
+			t.Errorf("%s: %+v", data, sub.Relationships["r"].Data)
+		}
+		b, err := json.Marshal(sub)
+		if err != nil || data != "null" && !strings.Contains(string(b), `"data":`+data) {
+			t.Errorf("%s became %s, %v", data, b, err)
+		}
+	}
+}
