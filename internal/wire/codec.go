@@ -133,7 +133,7 @@ func describe(err error) error {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not valid JSON at byte %d", syntax.ByteOffset)
 	case errors.As(err, &misfit):
-		return fmt.Errorf("a JSON value of an unexpected kind or form for %v", misfit.GoType)
+		return fmt.Errorf("a JSON value of an unexpected kind or form at byte %d", misfit.ByteOffset)
 	default:
 		return errors.New("not readable as JSON")
 	}

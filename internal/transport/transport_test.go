@@ -1,0 +1,497 @@
+package transport
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var policy = Policy{MaxAttempts: 3, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, AttemptTimeout: 10 * time.Second}
+
+func newCall(t *testing.T, class Class, address string) *Call {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Call{Op: "op", Class: class, Method: http.MethodGet, URL: u, Header: http.Header{"X-A": {"b"}}, Policy: policy}
+	if class == Once {
+		c.Method, c.Body = http.MethodPost, []byte(`{"body":1}`)
+	}
+	return c
+}
+
+// rawServer answers every connection by handle, which gets the connection and
+// the number of connections so far.
+func rawServer(t *testing.T, handle func(conn net.Conn, n int)) string {
+	t.Helper()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for n := 1; ; n++ {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			wg.Go(func() {
+				defer func() { _ = conn.Close() }()
+				handle(conn, n)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		wg.Wait()
+	})
+	return "http://" + l.Addr().String()
+}
+
+// newClient returns a client with connections of its own, closed at the end.
+func newClient(t *testing.T) *Client {
+	t.Helper()
+	base := &http.Transport{}
+	t.Cleanup(base.CloseIdleConnections)
+	return New(&http.Client{Transport: base})
+}
+
+// readRequest reads a request up to the end of its body of n bytes.
+func readRequest(conn net.Conn) string {
+	var b strings.Builder
+	buf := make([]byte, 4096)
+	for !strings.Contains(b.String(), "\r\n\r\n") || strings.HasPrefix(b.String(), "POST") && !strings.HasSuffix(b.String(), "}") {
+		n, err := conn.Read(buf)
+		b.Write(buf[:n])
+		if err != nil {
+			break
+		}
+	}
+	return b.String()
+}
+
+func TestDo_faultsOnTheWire(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		handle func(conn net.Conn)
+		status int  // of a Once call
+		sent   bool // MaybeSent of a Once call
+		failed bool // Err of a Once call
+		reads  int  // attempts of a Replayable call
+	}{
+		{"closed before a byte", func(conn net.Conn) { readRequest(conn) }, 0, true, true, 3},
+		{"closed in the status line", func(conn net.Conn) { readRequest(conn); send(conn, "HTTP/1.1 20") }, 0, true, true, 3},
+		{"not HTTP", func(conn net.Conn) { readRequest(conn); send(conn, "SSH-2.0-x\r\n\r\n") }, 0, true, true, 3},
+		{"cut in the header", func(conn net.Conn) { readRequest(conn); send(conn, "HTTP/1.1 200 OK\r\nX") }, 0, true, true, 3},
+		{"cut in the body", func(conn net.Conn) {
+			readRequest(conn)
+			send(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}")
+		}, 200, false, true, 3},
+		{"cut in a chunk", func(conn net.Conn) {
+			readRequest(conn)
+			send(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{}")
+		}, 200, false, true, 3},
+		{"cut in the body of an error", func(conn net.Conn) {
+			readRequest(conn)
+			send(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 9\r\n\r\n{}")
+		}, 404, false, true, 1},
+		{"101", func(conn net.Conn) {
+			readRequest(conn)
+			send(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nraw")
+		}, 101, false, true, 1},
+		{"20 MB of headers", func(conn net.Conn) {
+			readRequest(conn)
+			send(conn, "HTTP/1.1 200 OK\r\n")
+			for range 20 {
+				if !send(conn, "X: "+strings.Repeat("x", 1<<20)+"\r\n") {
+					return
+				}
+			}
+		}, 0, true, true, 3},
+		{"endless 1xx", func(conn net.Conn) {
+			readRequest(conn)
+			for send(conn, "HTTP/1.1 103 Early Hints\r\nX: "+strings.Repeat("x", 1000)+"\r\n\r\n") {
+			}
+		}, 0, true, true, 3},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var conns atomic.Int32
+			address := rawServer(t, func(conn net.Conn, _ int) { conns.Add(1); tt.handle(conn) })
+			c := newClient(t)
+			r := c.Do(t.Context(), newCall(t, Once, address))
+			if r.StatusCode != tt.status || r.MaybeSent != tt.sent || (r.Err != nil) != tt.failed || r.Attempts != 1 || r.OK() {
+				t.Errorf("once: %+v", r)
+			}
+			if n := conns.Swap(0); n != 1 {
+				t.Errorf("once: %d connections", n)
+			}
+			r = c.Do(t.Context(), newCall(t, Replayable, address))
+			if r.Attempts != tt.reads || r.StatusCode != tt.status || r.OK() {
+				t.Errorf("replayable: %+v", r)
+			}
+			if n := conns.Load(); int(n) != tt.reads {
+				t.Errorf("replayable: %d connections", n)
+			}
+		})
+	}
+}
+
+func send(conn net.Conn, s string) bool {
+	_, err := io.WriteString(conn, s)
+	return err == nil
+}
+
+func TestDo_notSent(t *testing.T) {
+	t.Parallel()
+	var lc net.ListenConfig
+	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://" + l.Addr().String()
+	_ = l.Close()
+	r := newClient(t).Do(t.Context(), newCall(t, Once, address))
+	if r.StatusCode != 0 || r.MaybeSent || r.Attempts != 3 || !errors.Is(r.Err, syscall.ECONNREFUSED) {
+		t.Errorf("connection refused: %+v", r)
+	}
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	r = newClient(t).Do(t.Context(), newCall(t, Once, srv.URL))
+	if cert := (*tls.CertificateVerificationError)(nil); r.MaybeSent || r.StatusCode != 0 || !errors.As(r.Err, &cert) {
+		t.Errorf("unknown authority: %+v", r)
+	}
+	r = newClient(t).Do(t.Context(), newCall(t, Once, strings.Replace(srv.URL, "https", "http", 1)))
+	if r.StatusCode != 400 { // the server's word, not ours
+		t.Errorf("plain text to TLS: %+v", r)
+	}
+}
+
+// TestDo_staleConnection closes the connection after the first answer: net/http
+// may repeat the call by itself only where it wrote nothing.
+func TestDo_staleConnection(t *testing.T) {
+	t.Parallel()
+	var bodies atomic.Int32
+	address := rawServer(t, func(conn net.Conn, _ int) {
+		if strings.Contains(readRequest(conn), "body") {
+			bodies.Add(1)
+		}
+		send(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+	})
+	c := newClient(t)
+	var ok, unknown int
+	const calls = 50
+	for range calls {
+		switch r := c.Do(t.Context(), newCall(t, Once, address)); {
+		case r.OK():
+			ok++
+		case r.MaybeSent:
+			unknown++
+		default:
+			t.Errorf("%+v", r)
+		}
+	}
+	if n := int(bodies.Load()); n < ok || n > calls {
+		t.Errorf("%d bodies arrived for %d answers and %d unknown outcomes", n, ok, unknown)
+	}
+}
+
+// TestDo_http2 sends a once call over HTTP/2 to a server that answers each
+// stream with a fault after which net/http repeats by itself.
+func TestDo_http2(t *testing.T) {
+	t.Parallel()
+	var bodies atomic.Int32
+	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if len(b) > 0 {
+			bodies.Add(1)
+		}
+		if r.URL.Path == "/abort" {
+			panic(http.ErrAbortHandler) // RST_STREAM
+		}
+		w.WriteHeader(201)
+	}))
+	srv.EnableHTTP2 = true
+	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	srv.StartTLS()
+	t.Cleanup(srv.Close)
+	c := New(srv.Client())
+	if r := c.Do(t.Context(), newCall(t, Once, srv.URL)); !r.OK() || bodies.Swap(0) != 1 {
+		t.Errorf("%+v", r)
+	}
+	if r := c.Do(t.Context(), newCall(t, Once, srv.URL+"/abort")); !r.MaybeSent || r.StatusCode != 0 || r.Attempts != 1 || bodies.Load() != 1 {
+		t.Errorf("%d bodies, %+v", bodies.Load(), r)
+	}
+}
+
+func TestEvidence_mayRewind(t *testing.T) {
+	t.Parallel()
+	h2c := &http.Transport{Protocols: new(http.Protocols)}
+	h2c.Protocols.SetUnencryptedHTTP2(true)
+	foreign := struct{ http.RoundTripper }{}
+	tests := []struct {
+		name   string
+		base   http.RoundTripper
+		ev     *evidence
+		rewind bool
+	}{
+		{"HTTP/1", &http.Transport{}, &evidence{sought: true, wroteHeader: true}, true},
+		{"HTTP/2", &http.Transport{}, &evidence{sought: true, wroteHeader: true, http2: true}, false},
+		{"HTTP/2 without TLS", h2c, &evidence{sought: true, wroteHeader: true}, false},
+		{"HTTP/2 without TLS, nothing written", h2c, &evidence{sought: true}, true},
+		{"a foreign transport", foreign, &evidence{wroteHeader: true}, false},
+		{"a foreign transport, nothing written", foreign, &evidence{}, true},
+	}
+	for _, tt := range tests {
+		if got := tt.ev.mayRewind(tt.base); got != tt.rewind {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+func TestDo_gzipBomb(t *testing.T) {
+	t.Parallel()
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	zeros := make([]byte, 1<<20)
+	for range MaxBody>>20 + 2 {
+		_, _ = z.Write(zeros)
+	}
+	_ = z.Close()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(bomb.Bytes())
+	}))
+	t.Cleanup(srv.Close)
+	r := newClient(t).Do(t.Context(), newCall(t, Replayable, srv.URL))
+	if r.Err != errTooLarge || r.Attempts != 1 || r.Body != nil {
+		t.Errorf("%d bytes, %+v", len(r.Body), r.Err)
+	}
+}
+
+func TestDo_stalledBody(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "{")
+		w.(http.Flusher).Flush()
+		<-release
+	}))
+	t.Cleanup(func() { close(release); srv.Close() })
+	call := newCall(t, Once, srv.URL)
+	call.Policy.AttemptTimeout = 50 * time.Millisecond
+	r := newClient(t).Do(t.Context(), call)
+	if r.StatusCode != 200 || r.Err != errTimeout || r.MaybeSent {
+		t.Errorf("%+v", r)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	r = newClient(t).Do(ctx, newCall(t, Replayable, srv.URL))
+	if r.Err != context.DeadlineExceeded || r.Attempts != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// stub is a transport of functions.
+type stub func(*http.Request) (*http.Response, error)
+
+func (s stub) RoundTrip(req *http.Request) (*http.Response, error) { return s(req) }
+
+func TestDo_foreignTransports(t *testing.T) {
+	t.Parallel()
+	for name, s := range map[string]stub{
+		"neither answer nor error": func(*http.Request) (*http.Response, error) { return nil, nil },
+		"an error":                 func(*http.Request) (*http.Response, error) { return nil, errors.New("x") },
+		"a context's error":        func(*http.Request) (*http.Response, error) { return nil, context.Canceled },
+		"a timeout":                func(*http.Request) (*http.Response, error) { return nil, context.DeadlineExceeded },
+	} {
+		r := New(&http.Client{Transport: s}).Do(t.Context(), newCall(t, Once, "https://a.example"))
+		if !r.MaybeSent || r.StatusCode != 0 || r.Attempts != 1 || errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded) {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	r := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 204}, nil
+	})}).Do(t.Context(), newCall(t, Once, "https://a.example"))
+	if !r.OK() {
+		t.Errorf("no body: %+v", r)
+	}
+}
+
+func TestDo_timeoutOfTheCallersClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		block := stub(func(req *http.Request) (*http.Response, error) {
+			<-req.Context().Done()
+			return nil, req.Context().Err()
+		})
+		start := time.Now()
+		r := New(&http.Client{Transport: block, Timeout: 2 * time.Second}).Do(t.Context(), newCall(t, Once, "https://a.example"))
+		if time.Since(start) != 2*time.Second || r.Err != errTimeout || !r.MaybeSent {
+			t.Errorf("after %v: %+v", time.Since(start), r)
+		}
+	})
+}
+
+func TestBackoff_isFullJitter(t *testing.T) {
+	t.Parallel()
+	c := &call{Call: &Call{Policy: Policy{MinBackoff: 100 * time.Millisecond, MaxBackoff: 350 * time.Millisecond}}}
+	for attempts, bound := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 200 * time.Millisecond, 3: 350 * time.Millisecond, 1000: 350 * time.Millisecond} {
+		var low, high bool
+		for range 2000 {
+			d := c.backoff(attempts)
+			if d < 0 || d >= bound {
+				t.Fatalf("attempt %d: %v is out of bounds", attempts, d)
+			}
+			low, high = low || d < bound/10, high || d > bound*9/10
+		}
+		if !low || !high {
+			t.Errorf("attempt %d: not spread over [0, %v)", attempts, bound)
+		}
+	}
+	if d := (&call{Call: &Call{}}).backoff(1); d != 0 {
+		t.Errorf("without bounds: %v", d)
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "0": 0, "1": time.Second, " 3 ": 3 * time.Second, "1.5": 1500 * time.Millisecond, "0.0000000001": 1, "120": 2 * time.Minute,
+		"-1": 0, "+1": 0, "1e3": 0, "1s": 0, "soon": 0, ".": 0, "1.2.3": 0, "0x10": 0,
+		"9223372036": 9223372036 * time.Second, "9223372037": maxWait, strings.Repeat("9", 400): maxWait,
+		"Tue, 02 Jan 2024 03:04:15 GMT":   10 * time.Second,
+		"Tuesday, 02-Jan-24 03:04:15 GMT": 10 * time.Second,
+		"Tue Jan  2 03:04:15 2024":        10 * time.Second,
+		"Tue, 02 Jan 2024 03:04:00 GMT":   0,
+		"Fri, 31 Dec 9999 23:59:59 GMT":   maxWait,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+			t.Errorf("%q: %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		header http.Header
+		want   string
+	}{
+		{http.Header{"X-Request-Id": {"a-1"}}, "a-1"},
+		{http.Header{"X-Request-Id": {"a-1"}, "X-Moltin-Request-Id": {"b/2"}}, "b/2"},
+		{http.Header{"X-Request-Id": {"a-1"}, "X-Moltin-Request-Id": {"not an id"}}, "a-1"},
+		{http.Header{"X-Request-Id": {"a\x1b[31m"}}, ""},
+		{http.Header{"X-Request-Id": {strings.Repeat("a", 129)}}, ""},
+		{nil, ""},
+	} {
+		if got := RequestID(tt.header); got != tt.want {
+			t.Errorf("%v: %q, want %q", tt.header, got, tt.want)
+		}
+	}
+}
+
+func TestReduce(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	const canary = "canary"
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: syscall.ECONNREFUSED}
+	timeout := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "x", Name: "host", IsTimeout: true}}
+	foreign := errors.New(canary)
+	for _, tt := range []struct {
+		err  error
+		text string
+	}{
+		{&url.Error{Op: "Get", URL: "https://x/?" + canary, Err: refused}, "dial tcp 127.0.0.1:1: connection refused"},
+		{&url.Error{Op: "Get", URL: canary, Err: io.ErrUnexpectedEOF}, "unexpected EOF"},
+		{&url.Error{Op: "Get", URL: canary, Err: timeout}, timeout.Error()},
+		{&url.Error{Op: "Get", URL: canary, Err: foreign}, "the exchange failed (*errors.errorString; its text is withheld)"},
+		{&net.OpError{Op: "dial", Err: foreign}, "the exchange failed (*errors.errorString; its text is withheld)"},
+		{&url.Error{Op: "Get", URL: canary, Err: context.DeadlineExceeded}, errTimeout.Error()},
+		{fmt.Errorf("%w: %w", ErrLimiter, foreign), ErrLimiter.Error()},
+	} {
+		got := reduce(ctx, tt.err)
+		if got.Error() != tt.text || strings.Contains(fmt.Sprintf("%v %+v %#v %s %q", got, got, got, got, got), canary) {
+			t.Errorf("%v: %v, want %s", tt.err, got, tt.text)
+		}
+		if errors.Is(got, context.DeadlineExceeded) || errors.Is(got, context.Canceled) {
+			t.Errorf("%v matches a context", got)
+		}
+		var outer *url.Error
+		if errors.As(got, &outer) {
+			t.Errorf("%v leads to the URL", got)
+		}
+	}
+	if !errors.Is(reduce(ctx, refused), syscall.ECONNREFUSED) || !errors.Is(reduce(ctx, foreign), foreign) {
+		t.Error("errors.Is does not find the cause")
+	}
+	passed, cancel := context.WithDeadline(ctx, time.Now().Add(-time.Second))
+	defer cancel()
+	if got := reduce(passed, foreign); got != context.DeadlineExceeded {
+		t.Errorf("after the deadline: %v", got)
+	}
+}
+
+func TestNew_ownTransport(t *testing.T) {
+	t.Parallel()
+	own, ok := New(nil).base.(*http.Transport)
+	if !ok || own != New(&http.Client{}).base {
+		t.Fatal("the library's transport is not shared")
+	}
+	if own.TLSClientConfig.MinVersion != tls.VersionTLS12 || own.MaxResponseHeaderBytes != maxHeader || own.MaxIdleConnsPerHost != maxConnsIdle || own.Proxy == nil || !own.ForceAttemptHTTP2 {
+		t.Errorf("%+v", own)
+	}
+	if r := New(nil).Do(t.Context(), &Call{Method: "bad method", URL: &url.URL{}, Policy: policy}); r.Err == nil || r.Attempts != 0 || r.MaybeSent {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	answers := []int{503, 200}
+	call := newCall(t, Replayable, "https://a.example/path?query")
+	call.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == "time" || a.Key == "duration" || a.Key == "wait" {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	r := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+		status := answers[0]
+		answers = answers[1:]
+		return &http.Response{StatusCode: status, Header: http.Header{"X-Request-Id": {"id-1"}}, Body: http.NoBody}, nil
+	})}).Do(t.Context(), call)
+	if !r.OK() {
+		t.Errorf("%+v", r)
+	}
+	const want = `level=DEBUG msg="commerce: attempt" op=op method=GET attempt=1 status=503 request_id=id-1
+level=WARN msg="commerce: retry" op=op method=GET attempt=1 status=503 request_id=id-1
+level=DEBUG msg="commerce: attempt" op=op method=GET attempt=2 status=200 request_id=id-1
+`
+	if log.String() != want {
+		t.Errorf("got\n%swant\n%s", log.String(), want)
+	}
+}
