@@ -1,0 +1,68 @@
+// Package commerce is a client for a commerce back end reached over HTTP with
+// JSON. It adds custom discounts to carts in bulk, and lists and walks
+// subscriptions.
+//
+// # Client
+//
+// [New] makes a [Client] for a store. It is immutable and safe for concurrent
+// use; [Client.With] derives one with other settings.
+//
+//	client, err := commerce.New("https://euwest.api.elasticpath.com",
+//		commerce.WithClientCredentials(id, secret))
+//
+// Credentials are required: [WithClientCredentials], [WithTokenSource] or
+// [WithToken]. Both operations need a client-credentials token.
+//
+// # Discounts
+//
+// [CartService.AddCustomDiscounts] adds discounts to a cart, or to its items.
+// The call is not idempotent, and there is no key that would make it so.
+// Therefore it is never sent again once it may have been applied, and every
+// error tells what is known of it: see [Outcome] and [Error.Outcome]. A batch of
+// which only a part was added returns a result and an error that matches
+// [ErrPartialFailure].
+//
+// # Subscriptions
+//
+// [SubscriptionService.List] reads one page, [SubscriptionService.Pages] and
+// [SubscriptionService.All] walk the whole list. A walk loses no record and
+// yields none twice while others are added and removed; it ends in an error
+// where the service's limits, or a list that changes its order, keep it from
+// reading on. It never ends silently before the end of the list.
+//
+// # Errors
+//
+// Arguments are checked before anything is sent; a [*ValidationError] names
+// every fault. Every other failure of a call is an [*Error] with the entries of
+// the service's errors array, the HTTP status, the request id and the attempts
+// made. Errors of a walk are wrapped in a [*PagingError] that tells where it
+// stopped. Test errors against the sentinels, such as [ErrNotFound], with
+// [errors.Is].
+//
+// [context.Canceled] and [context.DeadlineExceeded] match if and only if the
+// caller's context ended the call; a timeout of an attempt is not the caller's.
+//
+// # Retries and limits
+//
+// Reads are repeated after faults, up to [RetryPolicy].MaxAttempts, with
+// jittered backoff and as Retry-After asks. A wait longer than
+// [RetryPolicy].MaxBackoff, or beyond the deadline of the context, is not begun:
+// the answer that asked for it is returned. [WithLimiter] keeps to a rate.
+//
+// Answers are read up to 32 MiB, those of errors up to 1 MiB, after
+// decompression. Redirects and links are never followed.
+//
+// # Secrets
+//
+// No token, query value, body or error detail is in the text of an error, in a
+// log event, or in any rendering of a client, an option or a response. Payloads
+// are the caller's data and render as they are, except [PaymentAuthority].
+//
+// # Testing
+//
+// Package commercetest has a fake store that runs in memory. A transport of
+// one's own goes in with [WithHTTPClient].
+//
+// The comments name the sections of the service's interface document that they
+// follow.
+package commerce

@@ -1,0 +1,189 @@
+package commerce_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// The store that the examples talk to. Against a live one, a client is made with
+// commerce.New(baseURL, commerce.WithClientCredentials(id, secret)).
+func exampleStore() *commercetest.Store {
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(3)
+	return store
+}
+
+func ExampleCartService_AddCustomDiscounts() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{
+		Amount:         commerce.NewDecimal(-1000), // $10.00 off
+		Description:    "Ten dollars off",
+		DiscountCode:   "TEN-OFF",
+		DiscountEngine: "promo-engine",
+		ExternalID:     "promo-1",
+	}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(result.Added[0].ExternalID, result.Added[0].Amount.Formatted)
+	// Output: promo-1 -$10.00
+}
+
+// One of the discounts is for an item that is not in the cart.
+func ExampleCartService_AddCustomDiscounts_partial() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+
+	off := func(externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
+		return commerce.NewCustomDiscount{
+			Amount: commerce.NewDecimal(-500), Description: "Five off", DiscountCode: "FIVE",
+			DiscountEngine: "promo-engine", ExternalID: externalID, Item: item,
+		}
+	}
+	gone := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0")}
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{off("a", nil), off("b", gone)}, nil)
+	switch {
+	case errors.Is(err, commerce.ErrPartialFailure):
+		fmt.Println("added:", result.Added[0].ExternalID)
+		fmt.Println("not proved added:", result.Unconfirmed[0].ExternalID)
+		fmt.Println("why:", result.Errors[0].Detail)
+	case errors.Is(err, commerce.ErrOutcomeUnknown):
+		fmt.Println("look at the cart before sending them again")
+	case err != nil:
+		log.Fatal(err)
+	}
+	// Output:
+	// added: a
+	// not proved added: b
+	// why: Cart Item is not present in the cart.
+}
+
+func ExampleSubscriptionService_All() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx := store.Client(), context.Background()
+
+	n := 0
+	for sub, err := range client.Subscriptions.All(ctx, nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(sub.Type, sub.Attributes.Currency, sub.Meta.Status != "")
+		n++
+	}
+	fmt.Println(n)
+	// Output:
+	// subscription USD true
+	// subscription USD true
+	// subscription USD true
+	// 3
+}
+
+func ExampleSubscriptionService_Pages() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx := store.Client(), context.Background()
+
+	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{Plans: true}}
+	for page, err := range client.Subscriptions.Pages(ctx, opts) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, sub := range page.Subscriptions {
+			_, ok := page.Included.Plan(sub.Attributes.PlanID)
+			fmt.Println("plan included:", ok)
+		}
+	}
+	// Output:
+	// plan included: true
+	// plan included: true
+	// plan included: true
+}
+
+func ExampleSubscriptionService_List() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx := store.Client(), context.Background()
+
+	page, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 2})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(page.Subscriptions), page.Links["next"].Href != "")
+	// Output: 2 true
+}
+
+// A store's limit of custom discounts is one of its settings.
+func ExampleClient_Do() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx := store.Client(), context.Background()
+
+	var settings struct {
+		Data struct {
+			CustomDiscountLimit *int `json:"custom_discount_limit"` // may be missing
+		} `json:"data"`
+	}
+	if _, err := client.Do(ctx, "GET", []string{"v2", "settings"}, nil, nil, &settings); err != nil {
+		log.Fatal(err)
+	}
+	limit := 5 // the default
+	if n := settings.Data.CustomDiscountLimit; n != nil {
+		limit = *n
+	}
+	fmt.Println(limit)
+	// Output: 5
+}
+
+func ExampleError() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx := store.Client(), context.Background()
+
+	_, err := client.Carts.AddCustomDiscounts(ctx, "no-such-cart", []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "x",
+	}}, nil)
+	var failed *commerce.Error
+	if errors.As(err, &failed) {
+		fmt.Println(failed.StatusCode, failed.Outcome, errors.Is(err, commerce.ErrNotFound))
+	}
+	// Output: 404 rejected true
+}
+
+func ExampleValidationError() {
+	store := exampleStore()
+	defer store.Close()
+
+	_, err := store.Client().Carts.AddCustomDiscounts(context.Background(), "cart-1", []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(1000), Description: "d", DiscountCode: "c", DiscountEngine: "e",
+	}}, nil)
+	var invalid *commerce.ValidationError
+	if errors.As(err, &invalid) {
+		for _, f := range invalid.Fields {
+			fmt.Println(f.Index, f.Field, f.Message)
+		}
+	}
+	// Output:
+	// 0 amount must be less than zero
+	// 0 external_id must not be empty
+}
+
+func ExampleCollect() {
+	store := exampleStore()
+	defer store.Close()
+
+	subs, err := commerce.Collect(store.Client().Subscriptions.All(context.Background(), nil))
+	fmt.Println(len(subs), err)
+	// Output: 3 <nil>
+}
