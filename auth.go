@@ -3,7 +3,6 @@ package commerce
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -83,18 +82,26 @@ type tokenSource func() (*oauth2.Token, error)
 // a source that never returns costs a goroutine, as it would any caller.
 func (t tokenSource) token(ctx context.Context, _ *core) (string, error) {
 	type answer struct {
-		token *oauth2.Token
-		err   error
+		token    *oauth2.Token
+		err      error
+		panicked any
 	}
 	answers := make(chan answer, 1)
 	go func() {
-		tok, err := t()
-		answers <- answer{tok, err}
+		a := answer{err: errors.New("the source ended its goroutine")}
+		defer func() {
+			a.panicked = recover()
+			answers <- a
+		}()
+		a.token, a.err = t()
 	}()
 	select {
 	case a := <-answers:
+		if a.panicked != nil {
+			panic(a.panicked) // here, where the caller can recover
+		}
 		if a.err != nil {
-			return "", tokenError(sourceError(a.err))
+			return "", sourceError(a.err)
 		}
 		return checkedToken(a.token)
 	case <-ctx.Done():
@@ -112,12 +119,13 @@ func (t tokenSource) refresh(ctx context.Context, c *core, refused string) (stri
 
 // sourceError reduces the error of a token source to what may be shown: its
 // text may hold the answer of a token endpoint.
-func sourceError(err error) error {
+func sourceError(err error) *Error {
+	e := tokenError(transport.Withhold("the token source failed (its text is withheld)", err))
 	var refused *oauth2.RetrieveError
 	if errors.As(err, &refused) && refused.Response != nil {
-		return &Error{Op: "token source", StatusCode: refused.Response.StatusCode, Outcome: OutcomeNotSent}
+		e.StatusCode = refused.Response.StatusCode
 	}
-	return errors.New("the token source failed (its text is withheld)")
+	return e
 }
 
 // clientCredentials gets tokens by the client-credentials grant, and keeps the
@@ -191,8 +199,17 @@ func (cc *clientCredentials) get(ctx context.Context, c *core, refused string) (
 }
 
 func (cc *clientCredentials) fly(ctx context.Context, c *core, f *tokenFlight) {
-	defer f.cancel()
-	token, err := cc.fetch(ctx, c)
+	var token *oauth2.Token
+	err := error(tokenError(errors.New("the token request ended its goroutine")))
+	defer func() {
+		f.cancel()
+		cc.land(f, token, err)
+	}()
+	token, err = cc.fetch(ctx, c)
+}
+
+// land ends the flight with a token or an error.
+func (cc *clientCredentials) land(f *tokenFlight, token *oauth2.Token, err error) {
 	cc.mu.Lock()
 	defer cc.mu.Unlock()
 	if cc.flight == f {
@@ -258,12 +275,7 @@ func (t *tokenExchange) RoundTrip(req *http.Request) (*http.Response, error) {
 	call := t.core.call(opToken, transport.Replayable, req.Method, req.URL, body)
 	call.Auth = nil
 	call.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	call.Accept = func(b []byte) error {
-		if !json.Valid(b) {
-			return errors.New("not JSON")
-		}
-		return nil
-	}
+	call.Accept = acceptJSON
 	r := t.core.cfg.exchange.Do(t.ctx, call)
 	t.result = r
 	if r.Err != nil {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -125,12 +124,9 @@ func (s *CartService) AddCustomDiscounts(ctx context.Context, cartID string, dis
 	if opts == nil {
 		opts = &AddCustomDiscountsOptions{}
 	}
-	if err := checkAddCustomDiscounts(ctx, cartID, discounts); err != nil {
-		return nil, err
-	}
-	path, err := wire.Path("", []string{"v2", "carts", cartID, "custom-discounts"})
+	path, err := checkAddCustomDiscounts(ctx, cartID, discounts)
 	if err != nil {
-		return nil, invalid("cart id", err.Error())
+		return nil, err
 	}
 	body, err := payloads.Marshal(newAddRequest(discounts, opts))
 	if err != nil {
@@ -139,16 +135,18 @@ func (s *CartService) AddCustomDiscounts(ctx context.Context, cartID string, dis
 	call := s.core.call("Carts.AddCustomDiscounts", transport.Once, http.MethodPost, s.core.address(path, ""), body)
 	call.Applied = mayHoldDiscounts
 	r := s.core.send(ctx, call)
-	return addResult(call, r, slices.Clone(discounts), opts.AllOrNothing)
+	return addResult(call, r, discounts, opts.AllOrNothing)
 }
 
-// checkAddCustomDiscounts checks the arguments against section 2.1.
-func checkAddCustomDiscounts(ctx context.Context, cartID string, discounts []NewCustomDiscount) error {
+// checkAddCustomDiscounts checks the arguments against section 2.1. It returns
+// the path of the operation.
+func checkAddCustomDiscounts(ctx context.Context, cartID string, discounts []NewCustomDiscount) (string, error) {
 	faults := &ValidationError{}
 	if ctx == nil {
 		faults.add("ctx", "must not be nil")
 	}
-	if err := wire.CheckElement(cartID); err != nil {
+	path, err := wire.Path("v2", "carts", cartID, "custom-discounts")
+	if err != nil {
 		faults.add("cart id", err.Error())
 	}
 	if len(discounts) == 0 {
@@ -184,7 +182,7 @@ func checkAddCustomDiscounts(ctx context.Context, cartID string, discounts []New
 			fault("relationships.item.data.id", "must not be the zero UUID")
 		}
 	}
-	return faults.err()
+	return path, faults.err()
 }
 
 // The request of section 4.1.
@@ -304,16 +302,12 @@ type addAnswer struct {
 // readAddAnswer reads a body of any status. data is an array or one object;
 // elements of it that are no discounts do not count.
 func readAddAnswer(body []byte) (*addAnswer, error) {
-	members, err := wire.Split(body)
+	members, err := wire.Split(body, "data")
 	if err != nil {
 		return nil, err
 	}
-	elements, err := wire.Elements(members["data"])
-	if err != nil {
-		return nil, err
-	}
-	a := &addAnswer{errors: newErrorObjects(members["errors"])}
-	for _, element := range elements {
+	a := &addAnswer{errors: errorsOf(body)}
+	for _, element := range wire.Elements(members["data"]) {
 		if element[0] != '{' {
 			continue
 		}
@@ -335,14 +329,18 @@ func readAddAnswer(body []byte) (*addAnswer, error) {
 	return a, nil
 }
 
-// mayHoldDiscounts reports whether a body shows, or may show where it can't be
-// read, that discounts were added.
-func mayHoldDiscounts(body []byte) bool {
+// mayHoldDiscounts reports whether a body shows that discounts were added, or
+// may show it: a JSON object that can't be read, or that did not arrive whole.
+func mayHoldDiscounts(body []byte, whole bool) bool {
 	a, err := readAddAnswer(body)
-	if err != nil {
-		return bytes.Contains(body, []byte(`"data"`))
+	if err == nil {
+		return len(a.added) > 0
 	}
-	return len(a.added) > 0
+	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
+	if whole {
+		return bytes.HasPrefix(body, []byte("{")) && bytes.Contains(body, []byte(`"data"`))
+	}
+	return len(body) == 0 || body[0] == '{'
 }
 
 // unconfirmed returns the discounts sent that are not proved to be among those
@@ -360,6 +358,10 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 			echoed[d.ExternalID]--
 			continue
 		}
+		if d.Item != nil {
+			item := *d.Item // the caller's own may change later
+			d.Item = &item
+		}
 		rest = append(rest, d)
 	}
 	if len(rest) <= anonymous {
@@ -374,7 +376,7 @@ func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscou
 	answer, err := readAddAnswer(r.Body)
 	if err != nil {
 		e := fail(call, r)
-		if e.Outcome == OutcomeRejected && mayHoldDiscounts(r.Body) {
+		if e.Outcome == OutcomeRejected && mayHoldDiscounts(r.Body, !r.Cut) {
 			e.Outcome = OutcomeUnknown
 		}
 		if e.Outcome == OutcomeUnreadable && r.Err == nil {

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"runtime"
 	"strings"
 
@@ -55,9 +56,7 @@ type Response struct {
 //
 // Its error is a [*ValidationError] that tells all that is wrong.
 func New(baseURL string, opts ...Option) (*Client, error) {
-	cfg, err := config{retry: RetryPolicy{}.withDefaults()}.with(opts)
-	faults := &ValidationError{}
-	errors.As(err, &faults)
+	cfg, faults := config{retry: RetryPolicy{}.withDefaults()}.with(opts)
 	base, fault := parseBase(baseURL, cfg.insecure)
 	if fault != "" {
 		faults.add("base URL", fault)
@@ -82,8 +81,8 @@ func newClient(c *core) *Client {
 // calls. The copy shares connections and the token cache with c, unless opts
 // change the HTTP client or the credentials. c does not change.
 func (c *Client) With(opts ...Option) (*Client, error) {
-	cfg, err := c.core.cfg.with(opts)
-	if err != nil {
+	cfg, faults := c.core.cfg.with(opts)
+	if err := faults.err(); err != nil {
 		return nil, err
 	}
 	return newClient(&core{base: c.core.base, cfg: cfg}), nil
@@ -111,7 +110,7 @@ func parseBase(s string, insecure bool) (*url.URL, string) {
 	}
 	path := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v2")
 	if path != "" {
-		if _, err := wire.Path("", strings.Split(path[1:], "/")); err != nil {
+		if _, err := wire.Path(strings.Split(path[1:], "/")...); err != nil {
 			return nil, "must have a plain path: no empty or dot segments, no escapes"
 		}
 	}
@@ -196,10 +195,15 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 	if ctx == nil {
 		faults.add("ctx", "must not be nil")
 	}
-	if method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || method == http.MethodConnect {
-		faults.add("method", "must be an HTTP method in upper case")
+	class := transport.Once
+	switch method {
+	case http.MethodGet, http.MethodHead:
+		class = transport.Replayable
+	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		faults.add("method", "must be GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
-	escaped, err := wire.Path("", path)
+	escaped, err := wire.Path(path...)
 	if err != nil {
 		faults.add("path", err.Error())
 	}
@@ -209,41 +213,43 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 			faults.add("in", "must encode as JSON")
 		}
 	}
+	if v := reflect.ValueOf(out); out != nil && (v.Kind() != reflect.Pointer || v.IsNil()) {
+		faults.add("out", "must be a pointer that is not nil")
+	}
 	if err := faults.err(); err != nil {
 		return nil, err
 	}
-	class := transport.Once
-	if method == http.MethodGet || method == http.MethodHead {
-		class = transport.Replayable
-	}
 	call := c.core.call(op, class, method, c.core.address(escaped, wire.Query(query)), body)
-	call.Accept = func(b []byte) error {
-		if out == nil || method == http.MethodHead {
-			return nil
-		}
-		return decodeAny(b, out)
+	decode := out != nil && method != http.MethodHead
+	if decode {
+		call.Accept = acceptJSON
 	}
 	r := c.core.send(ctx, call)
+	if r.OK() && decode {
+		r.Err = decodeAny(r.Body, out)
+	}
 	if !r.OK() {
 		return nil, fail(call, r)
 	}
 	return newResponse(r), nil
 }
 
-// decodeAny decodes b into the caller's out. Its errors hold nothing of b.
-func decodeAny(b []byte, out any) error {
-	if len(bytes.TrimSpace(b)) == 0 {
-		return errors.New("the answer is empty")
+// acceptJSON refuses what is not one JSON value. Its error holds nothing of b.
+func acceptJSON(b []byte) error {
+	if !json.Valid(b) {
+		return errors.New("the answer is not JSON")
 	}
+	return nil
+}
+
+// decodeAny decodes JSON into the caller's out. Its error holds nothing of b.
+func decodeAny(b []byte, out any) error {
 	if raw, ok := out.(*json.RawMessage); ok {
-		if !json.Valid(b) {
-			return errors.New("the answer is not JSON")
-		}
 		*raw = bytes.Clone(b)
 		return nil
 	}
-	if err := json.Unmarshal(b, out); err != nil {
-		return errors.New("the answer is not JSON, or does not fit the value to decode into")
+	if json.Unmarshal(b, out) != nil {
+		return errors.New("the answer does not fit the value to decode into")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"encoding/json"
 
 	"github.com/commerce-go/commerce/internal/wire"
@@ -25,9 +26,20 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.Record(func(v *Product) *productWire { return (*productWire)(v) }),
 		wire.Record(func(v *PricingOption) *pricingOptionWire { return (*pricingOptionWire)(v) }),
 		wire.Union(`0"`, readMoney, ordinary[Money]),
+		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
 		wire.Union(`"`, readLink, writeLink),
 		wire.Union(`[{`, readRelationshipData, writeRelationshipData),
 	)
+}
+
+// readPaymentAuthority keeps a value that is no object inside, where it is redacted.
+func readPaymentAuthority(raw []byte, p *PaymentAuthority) error {
+	*p = PaymentAuthority{Extra: Extra{"": bytes.Clone(raw)}}
+	return nil
+}
+
+func writePaymentAuthority(p *PaymentAuthority) ([]byte, error) {
+	return p.Extra[""], nil
 }
 
 func ordinary[T any](*T) ([]byte, error) { return nil, nil }

@@ -2,7 +2,7 @@ package commerce
 
 import (
 	"bytes"
-	"fmt"
+	"errors"
 
 	"github.com/shopspring/decimal"
 )
@@ -11,8 +11,9 @@ import (
 // float. The zero value is 0. It embeds [decimal.Decimal], so that its
 // arithmetic and comparisons are at hand.
 //
-// Decoding accepts any JSON number whose exponent is within ±10,000 (far beyond
-// what a float64 holds), the same written as a JSON string, and null, which is 0.
+// Decoding accepts any JSON number of at most 10,000 characters and an exponent
+// within ±10,000 (far beyond what a float64 holds), the same written as a JSON
+// string, and null, which is 0.
 //
 // Decimal is immutable and safe for concurrent use.
 type Decimal struct{ decimal.Decimal }
@@ -23,11 +24,25 @@ func NewDecimal(n int64) Decimal { return Decimal{decimal.NewFromInt(n)} }
 // ParseDecimal reads a number such as "-1000", "12.50" or "1e3". Its error
 // matches [ErrInvalidArgument] and does not repeat the text.
 func ParseDecimal(s string) (Decimal, error) {
-	d, err := decimal.NewFromString(s)
-	if err != nil {
-		return Decimal{}, invalid("decimal", "must be a decimal number with an exponent within ±10,000")
+	d, ok := parseDecimal(s)
+	if !ok {
+		return Decimal{}, invalid("decimal", "must be a decimal number of at most 10,000 characters and an exponent within ±10,000")
 	}
 	return Decimal{d}, nil
+}
+
+// parseDecimal reads a number within bounds: reading digits takes time by their
+// square, and an exponent takes its value in memory once the number is used.
+func parseDecimal(s string) (decimal.Decimal, bool) {
+	const most = 10_000
+	if len(s) > most {
+		return decimal.Decimal{}, false
+	}
+	d, err := decimal.NewFromString(s)
+	if exp := d.Exponent(); err != nil || exp > most || exp < -2*most { // the digits after the point count too
+		return decimal.Decimal{}, false
+	}
+	return d, true
 }
 
 // Equal reports whether d and o are the same number, however they are written.
@@ -42,9 +57,9 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 		d.Decimal = decimal.Decimal{}
 		return nil
 	}
-	v, err := decimal.NewFromString(string(bytes.Trim(b, `"`)))
-	if err != nil {
-		return fmt.Errorf("not a decimal number with an exponent within ±10,000")
+	v, ok := parseDecimal(string(bytes.Trim(b, `"`)))
+	if !ok {
+		return errors.New("not a decimal number within bounds")
 	}
 	d.Decimal = v
 	return nil

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -253,7 +254,7 @@ func statusSentinel(status int) error {
 }
 
 // Format prints the same for every verb, so that no way of printing shows the fields.
-func (e *Error) Format(f fmt.State, verb rune) {
+func (e Error) Format(f fmt.State, verb rune) {
 	if verb == 'q' {
 		_, _ = fmt.Fprintf(f, "%q", e.Error())
 		return
@@ -262,10 +263,7 @@ func (e *Error) Format(f fmt.State, verb rune) {
 }
 
 // LogValue gives the facts that belong in a log.
-func (e *Error) LogValue() slog.Value {
-	if e == nil {
-		return slog.Value{}
-	}
+func (e Error) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts)}
 	if e.StatusCode != 0 {
 		attrs = append(attrs, slog.Int("status", e.StatusCode))
@@ -286,7 +284,7 @@ func (e *Error) LogValue() slog.Value {
 }
 
 // MarshalJSON encodes the facts that belong in a log.
-func (e *Error) MarshalJSON() ([]byte, error) {
+func (e Error) MarshalJSON() ([]byte, error) {
 	facts := map[string]any{}
 	for _, a := range e.LogValue().Group() {
 		facts[a.Key] = a.Value.Any()
@@ -321,17 +319,19 @@ type ErrorMeta struct {
 	Extra Extra
 }
 
-// newErrorObjects maps an errors member: an array of objects, or one object.
-// What can't be read is left out.
+// newErrorObjects maps an errors member: an array of objects, or one object. A
+// value that is no object becomes the detail of one; null, false, "" and {} say
+// that there is no error.
 func newErrorObjects(raw []byte) []ErrorObject {
-	elements, err := wire.Elements(raw)
-	if err != nil {
-		return nil
-	}
 	var list []ErrorObject
-	for _, element := range elements {
+	for _, element := range wire.Elements(raw) {
+		switch string(element) {
+		case "null", "false", `""`, "{}":
+			continue
+		}
 		loose := wire.ReadLoose(element)
 		if loose == nil {
+			list = append(list, ErrorObject{Detail: wire.Text(element)})
 			continue
 		}
 		o := ErrorObject{
@@ -405,7 +405,8 @@ func newError(op string, class transport.Class, r *transport.Result) *Error {
 			e.RequestID = o.RequestID
 		}
 	}
-	if r.StatusCode/100 == 2 {
+	ended := class == transport.Replayable && (errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded))
+	if r.StatusCode/100 == 2 && !ended {
 		e.Err = badResponse(r.Err)
 	}
 	return e

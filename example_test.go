@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/google/uuid"
 
@@ -12,12 +13,21 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// The store that the examples talk to. Against a live one, a client is made with
-// commerce.New(baseURL, commerce.WithClientCredentials(id, secret)).
+// The store that the examples talk to.
 func exampleStore() *commercetest.Store {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(3)
 	return store
+}
+
+func ExampleNew() {
+	id, secret := os.Getenv("COMMERCE_CLIENT_ID"), os.Getenv("COMMERCE_CLIENT_SECRET")
+	client, err := commerce.New("https://euwest.api.elasticpath.com", commerce.WithClientCredentials(id, secret))
+	if err != nil {
+		fmt.Println(err) // the variables are not set
+		return
+	}
+	_, _ = client.Subscriptions.List(context.Background(), nil)
 }
 
 func ExampleCartService_AddCustomDiscounts() {
@@ -180,10 +190,11 @@ func ExampleValidationError() {
 }
 
 func ExampleCollect() {
-	store := exampleStore()
-	defer store.Close()
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(3)
+	client := store.Client()
 
-	subs, err := commerce.Collect(store.Client().Subscriptions.All(context.Background(), nil))
+	subs, err := commerce.Collect(client.Subscriptions.All(context.Background(), nil))
 	fmt.Println(len(subs), err)
 	// Output: 3 <nil>
 }

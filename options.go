@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strings"
 	"time"
 
@@ -30,7 +31,8 @@ type config struct {
 	insecure    bool
 }
 
-func (c config) with(opts []Option) (config, error) {
+// with returns a copy of c with opts applied, and what is wrong with them.
+func (c config) with(opts []Option) (config, *ValidationError) {
 	faults := &ValidationError{}
 	for i, opt := range opts {
 		if opt == nil {
@@ -39,7 +41,7 @@ func (c config) with(opts []Option) (config, error) {
 		}
 		opt(&c, faults)
 	}
-	return c, faults.err()
+	return c, faults
 }
 
 // WithToken authorizes calls with a bearer token that does not change
@@ -61,7 +63,7 @@ func WithToken(token string) Option {
 // another one. The time of a slow src counts against the caller's context.
 func WithTokenSource(src oauth2.TokenSource) Option {
 	return func(c *config, faults *ValidationError) {
-		if src == nil {
+		if isNil(src) {
 			faults.add("token source", "must not be nil")
 			return
 		}
@@ -169,7 +171,7 @@ type Limiter interface {
 // store do well to share one: the store's rate limit is shared by all of them.
 func WithLimiter(l Limiter) Option {
 	return func(c *config, faults *ValidationError) {
-		if l == nil {
+		if isNil(l) {
 			faults.add("limiter", "must not be nil")
 		}
 		c.limiter = l
@@ -238,6 +240,13 @@ var refusedHeaders = map[string]bool{
 // this machine. Tokens and customers' data then travel readable.
 func WithInsecureHTTP() Option {
 	return func(c *config, _ *ValidationError) { c.insecure = true }
+}
+
+// isNil reports whether an interface is nil or holds a nil pointer, which would
+// panic only when it is used.
+func isNil(v any) bool {
+	rv := reflect.ValueOf(v)
+	return v == nil || rv.Kind() == reflect.Pointer && rv.IsNil()
 }
 
 func validHeaderKey(s string) bool {

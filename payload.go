@@ -12,7 +12,8 @@ import (
 
 // Extra holds the members of a JSON object that its Go type does not name. The
 // service counts new members as compatible changes, so they are kept through
-// decoding and encoding; nil where there are none.
+// decoding and encoding, and with them values of named members that do not fit
+// their field, which is then zero. nil where there are none.
 type Extra = map[string]json.RawMessage
 
 // Links of a list or a relationship, by name: first, last, next, prev, current,
@@ -107,8 +108,9 @@ type PriceOption struct {
 // PaymentAuthority says who collects the payments of a subscription (section
 // 2.3). Its fields are not in the specification; these have been seen.
 //
-// It prints and logs as "REDACTED": its ids belong in no log. Encoding it as
-// JSON gives the true values, so that a record survives a round trip.
+// It prints and logs as "REDACTED", also within a [Subscription]: its ids belong
+// in no log. Encoding it as JSON gives the true values, so that a record survives
+// a round trip; so does a log handler that encodes a page or a list as JSON.
 type PaymentAuthority struct {
 	// Type: "elastic_path_payments_stripe", "authorize_net" and "stripe_payment_intents" have been seen.
 	Type              string `json:"type,omitzero"`
@@ -116,7 +118,8 @@ type PaymentAuthority struct {
 	CardID            string `json:"card_id,omitzero"`
 	PaymentProfileID  string `json:"payment_profile_id,omitzero"`
 	CustomerProfileID string `json:"customer_profile_id,omitzero"`
-	// Extra holds members that this type does not name.
+	// Extra holds members that this type does not name, and under "" a value that
+	// is no object.
 	Extra Extra `json:",embed"`
 }
 

@@ -2,9 +2,9 @@ package commerce
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"iter"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -89,7 +89,7 @@ func (o *SubscriptionListOptions) check(ctx context.Context) (SubscriptionListOp
 			faults.add(text.field, "must be valid UTF-8")
 		}
 	}
-	if len(url.QueryEscape(o.Filter.String())) > maxFilter {
+	if len(url.QueryEscape(o.Filter.text())) > maxFilter {
 		faults.add("filter", "must not be longer than 8 KB, percent-encoded")
 	}
 	if o.Offset < 0 || o.Offset > MaxOffset {
@@ -107,10 +107,10 @@ func (o *SubscriptionListOptions) check(ctx context.Context) (SubscriptionListOp
 // query returns the query of the request; zero values are left out.
 func (o *SubscriptionListOptions) query() string {
 	q := url.Values{}
-	if filter := o.Filter.String(); filter != "" {
+	if filter := o.Filter.text(); filter != "" {
 		q.Set("filter", filter)
 	}
-	if include := o.Include.String(); include != "" {
+	if include := o.Include.text(); include != "" {
 		q.Set("include", include)
 	}
 	if o.Offset > 0 {
@@ -122,9 +122,9 @@ func (o *SubscriptionListOptions) query() string {
 	return wire.Query(q)
 }
 
-// String returns the filter in the service's grammar, not yet percent-encoded;
-// "" if it does not filter. It holds the customer's data.
-func (f SubscriptionFilter) String() string {
+// text returns the filter in the service's grammar, not yet percent-encoded;
+// "" if it does not filter.
+func (f SubscriptionFilter) text() string {
 	var conditions []wire.Equal
 	if f.AccountID != uuid.Nil {
 		conditions = append(conditions, wire.Equal{Field: "account_id", Value: f.AccountID.String()})
@@ -137,8 +137,8 @@ func (f SubscriptionFilter) String() string {
 	return wire.Filter(conditions)
 }
 
-// String returns the value of the include parameter; "" if nothing is included.
-func (i SubscriptionInclude) String() string {
+// text returns the value of the include parameter; "" if nothing is included.
+func (i SubscriptionInclude) text() string {
 	var names []string
 	if i.Plans {
 		names = append(names, "plans")
@@ -190,11 +190,10 @@ func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptio
 
 // listBody is the envelope of section 2.5.
 type listBody struct {
-	Data     []Subscription  `json:"data"`
-	Included Included        `json:"included"`
-	Links    Links           `json:"links"`
-	Errors   json.RawMessage `json:"errors"`
-	Extra    Extra           `json:",embed"`
+	Data     []Subscription `json:"data"`
+	Included Included       `json:"included"`
+	Links    Links          `json:"links"`
+	Extra    Extra          `json:",embed"`
 }
 
 // read decodes an answer that should hold a page.
@@ -205,8 +204,10 @@ func (l *listBody) read(b []byte) error {
 	if l.Data == nil {
 		return errors.New("data is missing, or not an array of objects")
 	}
-	if len(newErrorObjects(l.Errors)) > 0 {
-		return errors.New("a success with errors in it")
+	for name, raw := range l.Extra {
+		if strings.EqualFold(name, "errors") && len(newErrorObjects(raw)) > 0 {
+			return errors.New("a success with errors in it")
+		}
 	}
 	return nil
 }
@@ -327,6 +328,22 @@ func (s Subscription) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s
 
 // UnmarshalJSON decodes what the service sends; unknown members go to Extra.
 func (s *Subscription) UnmarshalJSON(b []byte) error { return decodeRecord(b, s) }
+
+// LogValue logs s with its payment authority redacted.
+func (s Subscription) LogValue() slog.Value {
+	if p := &s.Attributes.PaymentAuthority; p.Type != "" || p.CustomerID != "" || p.PaymentProfileID != "" || len(p.Extra) > 0 {
+		*p = PaymentAuthority{Type: redacted}
+	}
+	return slog.AnyValue(loggedSubscription(s))
+}
+
+// loggedSubscription is a Subscription to log: without LogValue, which would be asked again.
+type loggedSubscription Subscription
+
+// MarshalJSON encodes s as a Subscription.
+func (s loggedSubscription) MarshalJSON() ([]byte, error) {
+	return payloads.Marshal((*Subscription)(&s))
+}
 
 // SubscriptionAttributes are the attributes of a [Subscription].
 type SubscriptionAttributes struct {

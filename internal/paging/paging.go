@@ -71,11 +71,11 @@ const maxSteps = 16
 // once. A [*Stop] ends it early. Ranging again walks again.
 func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID, Info]) iter.Seq2[Chunk[T, Info], error] {
 	return func(yield func(Chunk[T, Info], error) bool) {
-		w := &walk[T, ID, Info]{Config: cfg, next: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
+		w := &walk[T, ID, Info]{Config: cfg, next: cfg.Offset, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
 		for !w.done {
 			chunk, err := w.step(ctx)
 			if err != nil {
-				yield(Chunk[T, Info]{}, &Stop{Offset: w.next, Seen: len(w.seen), Err: err})
+				yield(Chunk[T, Info]{}, &Stop{Offset: w.resume, Seen: len(w.seen), Err: err})
 				return
 			}
 			if len(chunk.Items) > 0 && !yield(chunk, nil) {
@@ -83,17 +83,18 @@ func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID,
 			}
 		}
 		if w.end != nil {
-			yield(Chunk[T, Info]{}, &Stop{Offset: w.next, Seen: len(w.seen), Err: w.end})
+			yield(Chunk[T, Info]{}, &Stop{Offset: w.resume, Seen: len(w.seen), Err: w.end})
 		}
 	}
 }
 
 type walk[T any, ID comparable, Info any] struct {
 	Config[T, ID, Info]
-	next     int  // offset of the first record not seen, when last read
-	overlap  int  // records by which a page overlaps the one before
-	largest  int  // number of records in a page so far
-	full     bool // a full page was read
+	next     int // offset of the first record not seen, as far as the last page tells
+	resume   int // the same, as far as the last page with a new record proves
+	overlap  int // records by which a page overlaps the one before
+	largest  int // number of records in a page so far: what the store gives at most
+	stale    *ID // first record of the page before, if that had nothing new
 	requests int
 	seen     map[ID]struct{}
 	done     bool
@@ -115,11 +116,17 @@ func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T
 func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	var none Chunk[T, Info]
 	if w.largest == 1 {
-		return none, w.afterSingle(ctx)
+		if done, err := w.single(ctx); done || err != nil {
+			w.done = done
+			return none, err
+		}
 	}
 	back := w.overlap
 	for range maxSteps {
-		start := min(max(w.Offset, w.next-back), w.MaxOffset)
+		start := min(max(0, w.next-back), w.MaxOffset)
+		if w.requests == 0 {
+			start = w.Offset
+		}
 		limit := min(max(w.Limit, w.overlap+1), w.MaxLimit)
 		if start == w.MaxOffset {
 			limit = w.MaxLimit // nothing lies beyond: take all there is to have
@@ -128,8 +135,11 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 		if err != nil {
 			return none, err
 		}
-		if w.connects(start, page.Items) {
-			return w.take(start, limit, page)
+		if from, ok := w.connect(start, page.Items); ok {
+			return w.take(start, from, limit, page)
+		}
+		if start == 0 {
+			break
 		}
 		back *= 2
 		w.overlap = min(back, max(1, w.largest/2)) // as much stays as leaves room for progress
@@ -137,38 +147,48 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	return none, ErrListDrift
 }
 
-// afterSingle goes on after a first page of one record, though at least two
-// were asked for. It must be the only one: a store that gives one at a time
-// leaves no room for an overlap.
-func (w *walk[T, ID, Info]) afterSingle(ctx context.Context) error {
+// single looks past a list of one record, if at least two were asked for. The
+// anchor alone can't tell the end of such a list from a store that gives one
+// record at a time, which leaves no room for an overlap.
+func (w *walk[T, ID, Info]) single(ctx context.Context) (done bool, err error) {
 	page, err := w.fetch(ctx, min(w.next, w.MaxOffset), w.MaxLimit)
-	if err == nil && len(page.Items) > 0 {
+	if err != nil || len(page.Items) == 0 {
+		return err == nil, err
+	}
+	page, err = w.fetch(ctx, w.next-1, w.MaxLimit)
+	if err == nil && len(page.Items) == 1 {
 		err = ErrNoProgress
 	}
-	w.done = err == nil
-	return err
+	w.largest = max(2, len(page.Items)) // the list grew: go on as with any other
+	return false, err
 }
 
-// connects reports whether no record can lie unseen between what was seen and a
-// page at start: its first record was seen, or it is the first of the list.
-func (w *walk[T, ID, Info]) connects(start int, items []T) bool {
-	if start == w.Offset {
-		return true
+// connect reports whether no record can lie unseen between what was seen and a
+// page at start, and from which of its records on: its first record was seen, or
+// it is the first of the walk. A page at the start of the list connects in any
+// case; if the walk began further on, only from the first record seen on.
+func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
+	if len(w.seen) == 0 || start == 0 && (w.Offset == 0 || len(items) == 0) {
+		return 0, true
 	}
-	if len(items) == 0 {
-		return false
+	for i := range items {
+		if _, ok := w.seen[w.ID(&items[i])]; ok {
+			return i, true
+		}
+		if start > 0 {
+			break
+		}
 	}
-	_, ok := w.seen[w.ID(&items[0])]
-	return ok
+	return 0, false
 }
 
-// take returns what is new in a page that connects, and decides what is next.
-func (w *walk[T, ID, Info]) take(start, limit int, page Page[T, Info]) (Chunk[T, Info], error) {
-	first := len(w.seen) == 0
+// take returns what is new in a page that connects from its record from on, and
+// decides what is next.
+func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Chunk[T, Info], error) {
 	n := len(page.Items)
 	fresh := make([]T, 0, n)
 	offset := start + n
-	for i := range page.Items {
+	for i := from; i < n; i++ {
 		id := w.ID(&page.Items[i])
 		if _, ok := w.seen[id]; ok {
 			continue
@@ -180,22 +200,29 @@ func (w *walk[T, ID, Info]) take(start, limit int, page Page[T, Info]) (Chunk[T,
 		fresh = append(fresh, page.Items[i])
 	}
 	chunk := Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
-	full := n >= limit
-	if full && len(fresh) == 0 {
-		return chunk, ErrNoProgress
-	}
-	w.next = start + n
-	w.largest = max(w.largest, n)
 
+	// Records added before the cursor push the list towards it: a page of records
+	// seen is no fault. The same one twice is.
+	var stale *ID
+	if n > 0 && len(fresh) == 0 {
+		id := w.ID(&page.Items[0])
+		stale = &id
+	}
+
+	// A page is short for certain if it has less than was asked for, and less than
+	// the store has shown to give: a store may give less than is asked for.
+	short := n < limit && n < w.largest || n == 0
 	switch {
-	case full && start == w.MaxOffset:
-		w.done, w.end = true, ErrOffsetLimit
-	case full:
-		w.full = true
-	case page.Next == NextNone, n == 0, !first && len(fresh) == 0, w.full && page.Next == NextUntold:
+	case n < limit && page.Next == NextNone, short && (page.Next == NextUntold || len(fresh) == 0):
 		w.done = true
 	case start == w.MaxOffset:
-		w.done, w.end = true, ErrOffsetLimit // short, but a store may give less than was asked for
+		w.done, w.end = true, ErrOffsetLimit
+	case stale != nil && w.stale != nil && *stale == *w.stale:
+		return chunk, ErrNoProgress
+	}
+	w.stale, w.next, w.largest = stale, start+n, max(w.largest, n)
+	if len(fresh) > 0 {
+		w.resume = w.next
 	}
 	return chunk, nil
 }

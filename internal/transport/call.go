@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
+	"strings"
 	"sync"
 	"time"
 )
@@ -37,6 +38,7 @@ type call struct {
 type evidence struct {
 	mu          sync.Mutex
 	sought      bool // a connection was asked for: the transport has hooks
+	got         bool // one was got
 	wroteHeader bool // writing of the header began
 	http2       bool // the last connection got speaks HTTP/2
 }
@@ -51,6 +53,7 @@ func (e *evidence) trace() *httptrace.ClientTrace {
 		GetConn: func(string) { set(&e.sought, true) },
 		GotConn: func(info httptrace.GotConnInfo) {
 			conn, ok := info.Conn.(*tls.Conn)
+			set(&e.got, true)
 			set(&e.http2, ok && conn.ConnectionState().NegotiatedProtocol == "h2")
 		},
 		WroteHeaderField: func(string, []string) { set(&e.wroteHeader, true) },
@@ -65,6 +68,13 @@ func (e *evidence) notSent() bool {
 	return e.sought && !e.wroteHeader
 }
 
+// prove records that the attempt may have been sent, whatever the hooks saw.
+func (e *evidence) prove() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wroteHeader = true
+}
+
 // mayRewind reports whether net/http may take the body a second time within the
 // attempt. It does so for HTTP/1 only where it wrote nothing to a stale
 // connection; over HTTP/2 also after the whole body went out.
@@ -72,7 +82,7 @@ func (e *evidence) mayRewind(base http.RoundTripper) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	own, ok := base.(*http.Transport)
-	if !ok || own.Protocols != nil && own.Protocols.UnencryptedHTTP2() {
+	if !ok || !e.got || own.Protocols != nil && own.Protocols.UnencryptedHTTP2() {
 		return !e.wroteHeader
 	}
 	return !e.http2
@@ -81,7 +91,7 @@ func (e *evidence) mayRewind(base http.RoundTripper) bool {
 var (
 	errTimeout     = errors.New("the attempt timed out")
 	errTooLarge    = errors.New("the answer is larger than the limit")
-	errNoAnswer    = errors.New("the transport returned neither an answer nor an error")
+	errNoAnswer    = errors.New("the transport returned neither an HTTP answer nor an error")
 	errRewind      = errors.New("the body was sent and must not be sent again")
 	errSwitched    = errors.New("the service switched protocols")
 	errUnavailable = errors.New("attempt not made")
@@ -111,7 +121,12 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if c.token != "" {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	if c.Class == Once && out.Body != nil {
+	if c.Class == Once {
+		if out.Body == nil {
+			// Without a body net/http needs no GetBody to repeat the request. With one of
+			// unknown length it sends an empty body, or none where the method has none.
+			out.Body = io.NopCloser(strings.NewReader(""))
+		}
 		out.GetBody = func() (io.ReadCloser, error) {
 			if !ev.mayRewind(c.client.base) {
 				return nil, errRewind
@@ -123,7 +138,11 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	c.result.Attempts++
 	start := time.Now()
 	resp, err := c.client.base.RoundTrip(out)
-	if err == nil && resp == nil {
+	if err == nil && (resp == nil || resp.StatusCode < 100) {
+		if resp != nil && resp.Body != nil {
+			_ = resp.Body.Close()
+		}
+		ev.prove() // something answered: it may have been sent, hooks or not
 		err = errNoAnswer
 	}
 	if err != nil {
@@ -177,6 +196,7 @@ func (c *call) noAnswer(ctx context.Context, err error) {
 		c.result = Result{Attempts: c.result.Attempts}
 	}
 	c.result.MaybeSent = sent
+	c.result.RetryAfter = 0 // what an earlier answer asked for was waited for
 	c.result.Err = c.reduce(ctx, err)
 }
 
@@ -199,7 +219,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 		}
 		var err error
 		if r.Body, err = readBody(resp, limit); err != nil {
-			r.Err = c.reduce(ctx, err)
+			r.Err, r.Cut = c.reduce(ctx, err), true
 		}
 	}
 	if r.Err == nil && is2xx(r.StatusCode) && c.Accept != nil {
@@ -219,18 +239,17 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	return reduce(c.ctx, err)
 }
 
-// readBody reads a body of at most limit bytes.
+// readBody reads a body of at most limit bytes. With an error it returns what
+// arrived.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
-	if resp.ContentLength > limit {
-		return nil, errTooLarge
-	}
 	var buf bytes.Buffer
-	if n := resp.ContentLength; n > 0 {
+	if n := min(resp.ContentLength, limit, 1<<20); n > 0 { // no more than that on a mere promise
 		buf.Grow(int(n) + bytes.MinRead) // MinRead spares the growth that would find the end
 	}
 	_, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
 	if int64(buf.Len()) > limit {
-		return nil, errTooLarge
+		buf.Truncate(int(limit))
+		err = errTooLarge
 	}
 	return buf.Bytes(), err
 }

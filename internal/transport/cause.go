@@ -57,6 +57,9 @@ func (c *cause) Is(target error) bool {
 // Format keeps %+v and %#v from printing the fields.
 func (c *cause) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text) }
 
+// Withhold returns an error that shows text, and that errors.Is finds err in.
+func Withhold(text string, err error) error { return &cause{text: text, full: err} }
+
 // reduce returns err as it may be shown. ctx is the caller's.
 func reduce(ctx context.Context, err error) error {
 	if e := ctxErr(ctx); e != nil {
@@ -67,8 +70,12 @@ func reduce(ctx context.Context, err error) error {
 	switch {
 	case errors.Is(err, ErrLimiter):
 		c.text = ErrLimiter.Error()
-	case errors.Is(err, errTooLarge) || errors.Is(err, errNoAnswer) || errors.Is(err, errRewind):
-		return err
+	case errors.Is(err, errTooLarge):
+		return errTooLarge // alone: what a foreign transport put around it may hold the address
+	case errors.Is(err, errNoAnswer):
+		return errNoAnswer
+	case errors.Is(err, errRewind):
+		return errRewind
 	case c.safe != nil:
 		c.text = c.safe.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():

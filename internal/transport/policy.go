@@ -22,7 +22,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 
 func (c *call) decide() bool {
 	r := &c.result
-	if c.ended || c.Class == Once && c.Applied != nil && r.Body != nil && c.Applied(r.Body) {
+	if c.ended || c.Class == Once && c.Applied != nil && r.StatusCode != 0 && c.Applied(r.Body, !r.Cut) {
 		return false
 	}
 	refresh := r.StatusCode == http.StatusUnauthorized && r.Err == nil && !c.refreshed && c.Auth != nil
@@ -93,10 +93,12 @@ func (c *call) refresh() bool {
 // attempt, from MinBackoff up to MaxBackoff.
 func (c *call) backoff(attempts int) time.Duration {
 	bound := c.Policy.MinBackoff
-	for ; attempts > 1 && bound < c.Policy.MaxBackoff; attempts-- {
+	for ; attempts > 1 && bound <= c.Policy.MaxBackoff/2; attempts-- {
 		bound *= 2
 	}
-	bound = min(bound, c.Policy.MaxBackoff)
+	if attempts > 1 {
+		bound = c.Policy.MaxBackoff
+	}
 	if bound <= 0 {
 		return 0
 	}

@@ -79,9 +79,9 @@ type Call struct {
 	// once; the last run counts. nil accepts anything.
 	Accept func(body []byte) error
 	// Applied tells of any answer to a Once call whether its body shows that
-	// something was applied: such a call is not sent again, whatever its status.
-	// nil counts as no.
-	Applied func(body []byte) bool
+	// something was applied, or may show it where it did not arrive whole: such a
+	// call is not sent again, whatever its status. nil counts as no.
+	Applied func(body []byte, whole bool) bool
 }
 
 // Result is what became of a Call.
@@ -91,6 +91,7 @@ type Result struct {
 	StatusCode int
 	Header     http.Header
 	Body       []byte
+	Cut        bool          // the body did not arrive whole; Body has what did
 	RetryAfter time.Duration // as the last answer asked, 0 if it did not
 	Attempts   int           // requests handed to the base transport
 
@@ -116,7 +117,7 @@ const (
 	maxHeader    = 64 << 10 // on the library's own transport
 )
 
-// MaxConnsIdle is how many idle connections to the service are kept: as many as
+// maxConnsIdle is how many idle connections to the service are kept: as many as
 // a walk may have requests in flight.
 const maxConnsIdle = 16
 

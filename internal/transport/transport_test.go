@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -256,9 +257,10 @@ func TestEvidence_mayRewind(t *testing.T) {
 		ev     *evidence
 		rewind bool
 	}{
-		{"HTTP/1", &http.Transport{}, &evidence{sought: true, wroteHeader: true}, true},
-		{"HTTP/2", &http.Transport{}, &evidence{sought: true, wroteHeader: true, http2: true}, false},
-		{"HTTP/2 without TLS", h2c, &evidence{sought: true, wroteHeader: true}, false},
+		{"HTTP/1", &http.Transport{}, &evidence{sought: true, got: true, wroteHeader: true}, true},
+		{"HTTP/2", &http.Transport{}, &evidence{sought: true, got: true, wroteHeader: true, http2: true}, false},
+		{"a protocol of the caller's, which gets no connection", &http.Transport{}, &evidence{wroteHeader: true}, false},
+		{"HTTP/2 without TLS", h2c, &evidence{sought: true, got: true, wroteHeader: true}, false},
 		{"HTTP/2 without TLS, nothing written", h2c, &evidence{sought: true}, true},
 		{"a foreign transport", foreign, &evidence{wroteHeader: true}, false},
 		{"a foreign transport, nothing written", foreign, &evidence{}, true},
@@ -285,7 +287,7 @@ func TestDo_gzipBomb(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	r := newClient(t).Do(t.Context(), newCall(t, Replayable, srv.URL))
-	if r.Err != errTooLarge || r.Attempts != 1 || r.Body != nil {
+	if r.Err != errTooLarge || r.Attempts != 1 || len(r.Body) != MaxBody || !r.Cut {
 		t.Errorf("%d bytes, %+v", len(r.Body), r.Err)
 	}
 }
@@ -494,4 +496,186 @@ level=DEBUG msg="commerce: attempt" op=op method=GET attempt=2 status=200 reques
 	if log.String() != want {
 		t.Errorf("got\n%swant\n%s", log.String(), want)
 	}
+}
+
+// TestDo_http2Resets sends once calls to a server that resets every stream: with
+// REFUSED_STREAM and PROTOCOL_ERROR net/http repeats by itself as often as it can
+// get the body again, or as often as it likes where there is none.
+func TestDo_http2Resets(t *testing.T) {
+	t.Parallel()
+	for name, code := range map[string]byte{"PROTOCOL_ERROR": 1, "REFUSED_STREAM": 7, "CANCEL": 8} {
+		for _, body := range []string{"", "{}"} {
+			t.Run(name+body, func(t *testing.T) {
+				t.Parallel()
+				var requests atomic.Int32
+				srv := httptest.NewUnstartedServer(http.NotFoundHandler())
+				srv.TLS = &tls.Config{NextProtos: []string{"h2"}}
+				srv.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+					"h2": func(_ *http.Server, conn *tls.Conn, _ http.Handler) { resetStreams(conn, code, &requests) },
+				}
+				srv.StartTLS()
+				t.Cleanup(srv.Close)
+				srv.Client().Transport.(*http.Transport).ForceAttemptHTTP2 = true
+				call := newCall(t, Once, srv.URL)
+				call.Method, call.Body = http.MethodDelete, nil
+				if body != "" {
+					call.Method, call.Body = http.MethodPost, []byte(body)
+				}
+				call.Policy.MaxAttempts = 1
+				call.Policy.AttemptTimeout = 3 * time.Second
+				r := New(srv.Client()).Do(t.Context(), call)
+				if n := requests.Load(); n != 1 || !r.MaybeSent || r.StatusCode != 0 {
+					t.Errorf("%d requests, %+v", n, r)
+				}
+			})
+		}
+	}
+}
+
+// resetStreams speaks as much HTTP/2 as it takes to reset each stream that opens.
+func resetStreams(conn net.Conn, code byte, opened *atomic.Int32) {
+	const data, headers, settings, rst = 0, 1, 4, 3
+	preface := make([]byte, 24)
+	if _, err := io.ReadFull(conn, preface); err != nil {
+		return
+	}
+	_, _ = conn.Write([]byte{0, 0, 0, settings, 0, 0, 0, 0, 0})
+	for {
+		frame := make([]byte, 9)
+		if _, err := io.ReadFull(conn, frame); err != nil {
+			return
+		}
+		if _, err := io.CopyN(io.Discard, conn, int64(frame[0])<<16|int64(frame[1])<<8|int64(frame[2])); err != nil {
+			return
+		}
+		ended := frame[4]&1 != 0
+		switch {
+		case frame[3] == settings && !ended:
+			_, _ = conn.Write([]byte{0, 0, 0, settings, 1, 0, 0, 0, 0})
+		case frame[3] == headers:
+			opened.Add(1)
+			fallthrough
+		case frame[3] == data:
+			if ended {
+				_, _ = conn.Write(append(append([]byte{0, 0, 4, rst, 0}, frame[5:9]...), 0, 0, 0, code))
+			}
+		}
+	}
+}
+
+// TestDo_withoutBody shows what goes out for a once call without a body.
+func TestDo_withoutBody(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]string{http.MethodDelete: "", http.MethodPost: "Transfer-Encoding: chunked"} {
+		got := make(chan string, 1)
+		address := rawServer(t, func(conn net.Conn, _ int) {
+			buf := make([]byte, 4096)
+			n, _ := conn.Read(buf)
+			got <- string(buf[:n])
+			send(conn, "HTTP/1.1 204 No Content\r\n\r\n")
+		})
+		call := newCall(t, Once, address)
+		call.Method, call.Body = method, nil
+		if r := newClient(t).Do(t.Context(), call); !r.OK() {
+			t.Errorf("%s: %+v", method, r)
+		}
+		if text := <-got; strings.Contains(text, "Transfer-Encoding: chunked") != (want != "") || strings.Contains(text, "Content-Length") {
+			t.Errorf("%s:\n%s", method, text)
+		}
+	}
+}
+
+func TestDo_statusBelow100(t *testing.T) {
+	t.Parallel()
+	var n atomic.Int32
+	address := rawServer(t, func(conn net.Conn, _ int) {
+		n.Add(1)
+		readRequest(conn)
+		send(conn, "HTTP/1.1 000 X\r\nContent-Length: 0\r\n\r\n")
+	})
+	for name, c := range map[string]*Client{
+		"on the wire": newClient(t),
+		"of a stub": New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+			return &http.Response{Body: http.NoBody}, nil
+		})}),
+	} {
+		if r := c.Do(t.Context(), newCall(t, Once, address)); !r.MaybeSent || r.Attempts != 1 || r.Err == nil {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	if n.Load() != 1 {
+		t.Errorf("%d requests", n.Load())
+	}
+}
+
+func TestDo_appliedIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		n := 0
+		c := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+			n++
+			body := io.Reader(strings.NewReader("applied"))
+			if !whole {
+				body = io.MultiReader(body, failing{})
+			}
+			return &http.Response{StatusCode: 429, Body: io.NopCloser(body)}, nil
+		})})
+		call := newCall(t, Once, "https://a.example")
+		call.Applied = func(body []byte, w bool) bool { return string(body) == "applied" && w == whole }
+		if r := c.Do(t.Context(), call); n != 1 || r.StatusCode != 429 || r.Cut == whole {
+			t.Errorf("%d requests, %+v", n, r)
+		}
+	}
+}
+
+type failing struct{}
+
+func (failing) Read([]byte) (int, error) { return 0, errors.New("cut") }
+
+func TestDo_headHasNoBody(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", fmt.Sprint(MaxBody+1))
+	}))
+	t.Cleanup(srv.Close)
+	call := newCall(t, Replayable, srv.URL)
+	call.Method = http.MethodHead
+	if r := newClient(t).Do(t.Context(), call); !r.OK() {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestDo_foreignErrorsAreReducedWhole(t *testing.T) {
+	t.Parallel()
+	// A transport that puts the address around the errors of the library's own.
+	for _, own := range []error{errRewind, errNoAnswer, errTooLarge} {
+		c := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
+			return nil, fmt.Errorf("%s: %w", req.URL, own)
+		})})
+		if r := c.Do(t.Context(), newCall(t, Once, "https://a.example/?canary")); r.Err != own {
+			t.Errorf("%v", r.Err)
+		}
+	}
+}
+
+func TestDo_retryAfterCountsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		var at []time.Duration
+		c := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+			at = append(at, time.Since(start))
+			if len(at) == 1 {
+				return &http.Response{StatusCode: 429, Header: http.Header{"Retry-After": {"5"}}, Body: http.NoBody}, nil
+			}
+			return nil, errors.New("fault")
+		})})
+		call := newCall(t, Replayable, "https://a.example")
+		call.Policy.MaxBackoff = 10 * time.Second
+		call.Policy.MinBackoff = 0
+		c.Do(t.Context(), call)
+		if want := []time.Duration{0, 5 * time.Second, 5 * time.Second}; !slices.Equal(at, want) {
+			t.Errorf("attempts at %v, want %v", at, want)
+		}
+	})
 }

@@ -26,7 +26,7 @@ func (m member) object() []byte {
 }
 
 // members splits a JSON object into its members, in order. Duplicate names are
-// an error at the top; below it, with lenient, they are not.
+// an error unless lenient.
 func members(b []byte, lenient bool) ([]member, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(lenient))
 	if dec.PeekKind() != '{' {
@@ -36,7 +36,6 @@ func members(b []byte, lenient bool) ([]member, error) {
 		return nil, describe(err)
 	}
 	var list []member
-	seen := map[string]bool{}
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
@@ -47,10 +46,6 @@ func members(b []byte, lenient bool) ([]member, error) {
 		if err != nil {
 			return nil, describe(err)
 		}
-		if seen[m.name] {
-			return nil, errors.New("a JSON object has a name twice")
-		}
-		seen[m.name] = true
 		m.value = slices.Clone(value)
 		list = append(list, m)
 	}
@@ -63,42 +58,45 @@ func members(b []byte, lenient bool) ([]member, error) {
 	return list, nil
 }
 
-// Split returns the members of the JSON object b, raw. A name that stands twice
-// in b itself is an error; inside the members it is left to whoever decodes them.
-func Split(b []byte) (map[string][]byte, error) {
+// Split returns the members of the JSON object b, raw. The last of duplicates
+// wins, but the name unique must not stand twice.
+func Split(b []byte, unique string) (map[string][]byte, error) {
 	list, err := members(b, true)
 	if err != nil {
 		return nil, err
 	}
 	split := make(map[string][]byte, len(list))
 	for _, m := range list {
+		if split[m.name] != nil && m.name == unique {
+			return nil, errTwice
+		}
 		split[m.name] = m.value
 	}
 	return split, nil
 }
 
-// Elements returns the elements of raw: of an array its elements, of an object
-// that object alone, of null or nothing none.
-func Elements(raw []byte) ([][]byte, error) {
+var errTwice = errors.New("a JSON object has a name twice")
+
+// Elements returns the elements of raw: those of an array, or raw itself if it
+// is another value. Null and nothing have none.
+func Elements(raw []byte) [][]byte {
 	var list []jsontext.Value
 	switch jsontext.Value(raw).Kind() {
 	case '[':
-		if err := json.Unmarshal(raw, &list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)); err != nil {
-			return nil, describe(err)
+		if json.Unmarshal(raw, &list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
+			return nil
 		}
-	case '{':
-		list = append(list, raw)
 	case 'n':
 	default:
 		if len(raw) > 0 {
-			return nil, errors.New("neither a JSON array nor an object")
+			list = append(list, raw)
 		}
 	}
 	elements := make([][]byte, len(list))
 	for i, v := range list {
 		elements[i] = v
 	}
-	return elements, nil
+	return elements
 }
 
 // Loose is a JSON object read leniently: names without case, the last of
@@ -108,6 +106,15 @@ type Loose map[string]looseMember
 type looseMember struct {
 	name string // as sent
 	raw  stdjson.RawMessage
+}
+
+// Text returns the content of a JSON string, and any other value as it is written.
+func Text(raw []byte) string {
+	var s string
+	if json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
+		return string(raw)
+	}
+	return s
 }
 
 // ReadLoose reads a JSON object; anything else gives none.
@@ -152,12 +159,8 @@ func (l Loose) TakeText(name string) string {
 	}
 	var s string
 	switch jsontext.Value(m.raw).Kind() {
-	case '"':
-		if json.Unmarshal(m.raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
-			return ""
-		}
-	case '0', 't', 'f':
-		s = string(m.raw)
+	case '"', '0', 't', 'f':
+		s = Text(m.raw)
 	case 'n':
 	default:
 		return ""

@@ -30,17 +30,17 @@ func Query(values url.Values) string {
 	return strings.ReplaceAll(values.Encode(), "+", "%20")
 }
 
-// Path appends elements to the escaped path base. Each element stays one
-// segment: what could change the number of segments or end the path is refused
-// rather than escaped, since proxies decode before they route.
-func Path(base string, elements []string) (string, error) {
+// Path returns the escaped path of elements. Each stays one segment: what could
+// change the number of segments or end the path is refused rather than escaped,
+// since proxies decode before they route. The text of an error does not repeat
+// an element.
+func Path(elements ...string) (string, error) {
 	if len(elements) == 0 {
 		return "", errors.New("must have at least one element")
 	}
 	var b strings.Builder
-	b.WriteString(base)
 	for _, e := range elements {
-		if err := CheckElement(e); err != nil {
+		if err := checkElement(e); err != nil {
 			return "", err
 		}
 		b.WriteByte('/')
@@ -49,9 +49,7 @@ func Path(base string, elements []string) (string, error) {
 	return b.String(), nil
 }
 
-// CheckElement says why e can't be an element of a path. The text does not
-// repeat e.
-func CheckElement(e string) error {
+func checkElement(e string) error {
 	switch {
 	case e == "":
 		return errors.New("must not be empty")
