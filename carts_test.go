@@ -3,10 +3,12 @@ package commerce_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/uuid"
 	"github.com/jarcoal/httpmock"
@@ -175,6 +177,8 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{"too few without external id", 201, `{"data":[` + noID + `]}`, "a b", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, "a b"},
 		{"another's id echoed", 201, `{"data":[` + addedB + `]}`, "a", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, "a"},
 		{"all added, and errors", 201, `{"data":[` + addedA + `],"errors":[` + failed + `]}`, "a", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, ""},
+		{"all added, and Errors in upper case", 201, `{"data":[` + addedA + `],"Errors":[` + failed + `]}`, "a", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, ""},
+		{"all added, and errors of text", 201, `{"data":[` + addedA + `],"errors":["oops"]}`, "a", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, ""},
 		{"one added under 404", 404, `{"data":[` + addedA + `],"errors":[` + failed + `]}`, "a b", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, "b"},
 		{"all added under 500", 500, `{"data":[` + addedA + `]}`, "a", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, ""},
 		{"one added under 429", 429, `{"data":[` + addedA + `]}`, "a b", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, "b"},
@@ -184,6 +188,7 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{"all or nothing, as echoed", 200, `{"errors":[` + failed + `],"options":{"add_all_or_nothing":true}}`, "a b", false, commerce.OutcomeRejected, nil, 0, ""},
 
 		{"fewer errors than sent", 200, `{"data":[],"errors":[` + failed + `]}`, "a b", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
+		{"2xx: errors twice, the last one empty", 201, `{"data":[],"errors":[` + failed + `],"errors":[]}`, "a", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
 		{"2xx: no data", 201, `{}`, "a", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
 		{"2xx: data null", 201, `{"data":null}`, "a", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
 		{"2xx: data empty", 201, `{"data":[]}`, "a", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
@@ -196,6 +201,8 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{"2xx: data twice", 201, `{"data":[],"data":[` + addedA + `]}`, "a", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
 
 		{"400", 400, `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}]}`, "a", false, commerce.OutcomeRejected, commerce.ErrBadRequest, 0, ""},
+		{"400 with data of text", 400, `{"data":"","errors":[{"title":"A"}]}`, "a", false, commerce.OutcomeRejected, commerce.ErrBadRequest, 0, ""},
+		{"403 HTML that speaks of data", 403, `<html class="data">`, "a", false, commerce.OutcomeRejected, commerce.ErrForbidden, 0, ""},
 		{"401", 401, ``, "a", false, commerce.OutcomeRejected, commerce.ErrUnauthorized, 0, ""},
 		{"403 HTML", 403, `<html>`, "a", false, commerce.OutcomeRejected, commerce.ErrForbidden, 0, ""},
 		{"404 with empty data", 404, `{"data":[],"errors":[` + failed + `]}`, "a", false, commerce.OutcomeRejected, commerce.ErrNotFound, 0, ""},
@@ -296,6 +303,13 @@ func TestAddCustomDiscounts_isSentOnce(t *testing.T) {
 		{"429, then added", []httpmock.Responder{answer(429, "slow down"), answer(201, documented)}, commerce.OutcomePartial, 201},
 		{"425 and 421, then 400", []httpmock.Responder{answer(425, ""), answer(421, ""), answer(400, "")}, commerce.OutcomeRejected, 400},
 		{"429 to the end", []httpmock.Responder{answer(429, ""), answer(429, ""), answer(429, ""), answer(429, "<html>")}, commerce.OutcomeRejected, 429},
+		{"429 of HTML that speaks of data, then 400", []httpmock.Responder{answer(429, `<html class="data">`), answer(400, "")}, commerce.OutcomeRejected, 400},
+		{"429 of which the body is cut", []httpmock.Responder{cutAnswer(429, `{"errors":[{"title":"x"}],`)}, commerce.OutcomeUnknown, 429},
+		{"429 of which no body arrives", []httpmock.Responder{cutAnswer(429, ``)}, commerce.OutcomeUnknown, 429},
+		{"429 of HTML that is cut, then 400", []httpmock.Responder{cutAnswer(429, `<html>`), answer(400, "")}, commerce.OutcomeRejected, 400},
+		{"429 that is too large", []httpmock.Responder{answer(429, `{"data":[]`+strings.Repeat(" ", 1<<20)+`}`)}, commerce.OutcomeUnknown, 429},
+		{"404 of which the body is cut", []httpmock.Responder{cutAnswer(404, `{"errors":[`)}, commerce.OutcomeUnknown, 404},
+		{"an answer of status 0", []httpmock.Responder{answer(0, "")}, commerce.OutcomeUnknown, 0},
 		{"429, then 500", []httpmock.Responder{answer(429, ""), answer(500, "")}, commerce.OutcomeUnknown, 500},
 	}
 	for _, tt := range tests {
@@ -321,10 +335,18 @@ func TestAddCustomDiscounts_isSentOnce(t *testing.T) {
 	}
 }
 
+// cutAnswer is an answer of which the body ends in a fault.
+func cutAnswer(status int, body string) httpmock.Responder {
+	return func(*http.Request) (*http.Response, error) {
+		cut := io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF))
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(cut)}, nil
+	}
+}
+
 func TestAddCustomDiscounts_inputsUnchanged(t *testing.T) {
 	t.Parallel()
 	in := []commerce.NewCustomDiscount{discount("a"), discount("b")}
-	in[0].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}
+	in[1].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}
 	opts := &commerce.AddCustomDiscountsOptions{AllOrNothing: true}
 	res, err := newStub(t, answer(201, `{"data":[{"id":"`+itemID+`","external_id":"a"}],"options":{"add_all_or_nothing":false}}`)).
 		client(t).Carts.AddCustomDiscounts(bg, cartID, in, opts)
@@ -332,11 +354,11 @@ func TestAddCustomDiscounts_inputsUnchanged(t *testing.T) {
 		t.Fatalf("result %+v, error %v", res, err)
 	}
 	want := []commerce.NewCustomDiscount{discount("a"), discount("b")}
-	want[0].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}
+	want[1].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}
 	diff(t, "discounts", in, want)
 	diff(t, "options", *opts, commerce.AddCustomDiscountsOptions{AllOrNothing: true})
-	in[1].ExternalID = "changed later"
-	if res.Unconfirmed[0].ExternalID != "b" {
+	in[1].ExternalID, in[1].Item.Type = "changed later", "changed later"
+	if res.Unconfirmed[0].ExternalID != "b" || res.Unconfirmed[0].Item.Type != commerce.ItemTypeCustomItem {
 		t.Error("Unconfirmed shares memory with the caller's slice")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/cookiejar"
 	"net/http/httptest"
 	"net/url"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -245,6 +246,25 @@ func TestDo_errors(t *testing.T) {
 	}
 }
 
+func TestDo_out(t *testing.T) {
+	t.Parallel()
+	for name, out := range map[string]any{"a value": struct{}{}, "a map": map[string]int{}, "a nil pointer": (*int)(nil)} {
+		if _, err := newStub(t).client(t).Do(bg, "POST", []string{"v2"}, nil, nil, out); !errors.Is(err, commerce.ErrInvalidArgument) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// What does not fit will not fit the next time.
+	s := newStub(t, answer(200, `{"a":"text"}`))
+	var number struct{ A int }
+	if _, err := s.client(t).Do(bg, "GET", []string{"v2"}, nil, nil, &number); !errors.Is(err, commerce.ErrBadResponse) || len(s.got(t)) != 1 {
+		t.Errorf("%d requests, %v", len(s.got(t)), err)
+	}
+	s = newStub(t, answer(200, ""))
+	if _, err := s.client(t).Do(bg, "HEAD", []string{"v2"}, nil, nil, &number); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestResponse_headersAreAnAllowList(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, answerWith(200, emptyList, "Set-Cookie", token, "Location", token, "X-Echo", token, "Retry-After", "1", "Date", "now"))
@@ -335,6 +355,16 @@ func TestContext(t *testing.T) {
 			t.Errorf("deadline in an attempt, after %v: %v", time.Since(start), err)
 		}
 
+		// A cancel while the body is read is no fault of the service.
+		ctx3, cancel3 := context.WithTimeout(bg, time.Second)
+		defer cancel3()
+		_, err = newStub(t, func(req *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(untilDone{req.Context()})}, nil
+		}).client(t).Subscriptions.List(ctx3, nil)
+		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, commerce.ErrBadResponse) {
+			t.Errorf("deadline in a body: %v", err)
+		}
+
 		// The attempt's own timeout is not the caller's.
 		start = time.Now()
 		_, err = newStub(t, block).client(t, commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1, AttemptTimeout: time.Minute})).
@@ -354,6 +384,14 @@ func TestContext(t *testing.T) {
 			t.Errorf("cancel in a wait, after %v: %v", time.Since(start), err)
 		}
 	})
+}
+
+// untilDone is a body that stalls.
+type untilDone struct{ ctx context.Context }
+
+func (u untilDone) Read([]byte) (int, error) {
+	<-u.ctx.Done()
+	return 0, u.ctx.Err()
 }
 
 func TestRetryAfter_timing(t *testing.T) {
@@ -464,6 +502,53 @@ func TestTokenSource(t *testing.T) {
 	s := newStub(t, answer(401, ""))
 	if _, err := s.client(t).Subscriptions.List(bg, nil); !errors.Is(err, commerce.ErrUnauthorized) {
 		t.Error(err)
+	}
+}
+
+// nilSource can't be used as a nil pointer.
+type nilSource struct{ tok oauth2.Token }
+
+func (n *nilSource) Token() (*oauth2.Token, error) { return &n.tok, nil }
+
+func TestNew_typedNil(t *testing.T) {
+	t.Parallel()
+	_, err := commerce.New(base, commerce.WithTokenSource((*nilSource)(nil)), commerce.WithLimiter((*limiter)(nil)))
+	var v *commerce.ValidationError
+	if !errors.As(err, &v) || len(v.Fields) != 3 { // and there are no credentials
+		t.Errorf("error %v", err)
+	}
+}
+
+// sourceFunc is a token source.
+type sourceFunc func() (*oauth2.Token, error)
+
+func (f sourceFunc) Token() (*oauth2.Token, error) { return f() }
+
+func TestTokenSource_misbehaves(t *testing.T) {
+	t.Parallel()
+	func() {
+		defer func() {
+			if r := recover(); r != "at the source" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_ = list(bg, newStub(t).client(t, commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { panic("at the source") }))))
+		t.Error("the panic is lost")
+	}()
+	err := list(bg, newStub(t).client(t, commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { runtime.Goexit(); return nil, nil }))))
+	if commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
+		t.Errorf("error %v", err)
+	}
+	own := errors.New("own")
+	err = list(bg, newStub(t).client(t, commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { return nil, own }))))
+	if !errors.Is(err, own) {
+		t.Errorf("error %v", err)
+	}
+	refused := &oauth2.RetrieveError{Response: &http.Response{StatusCode: 403}}
+	err = list(bg, newStub(t).client(t, commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { return nil, refused }))))
+	var e *commerce.Error
+	if !errors.As(err, &e) || e.Op != "token" || e.StatusCode != 403 || !errors.Is(err, commerce.ErrForbidden) {
+		t.Errorf("error %v", err)
 	}
 }
 

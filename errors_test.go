@@ -212,6 +212,23 @@ func TestError_holdsNoSecrets(t *testing.T) {
 	}
 }
 
+// TestError_value renders the struct itself, which a caller may have copied.
+func TestError_value(t *testing.T) {
+	t.Parallel()
+	e := commerce.Error{Op: "op", Errors: []commerce.ErrorObject{{Title: "t", Detail: "canary"}}}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "e", e)
+	b, err := json.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{fmt.Sprint(e), fmt.Sprintf("%+v %#v", e, e), string(b), log.String()} {
+		if strings.Contains(text, "canary") || !strings.Contains(text, "op") {
+			t.Error(text)
+		}
+	}
+}
+
 func TestError_nilAndJSON(t *testing.T) {
 	t.Parallel()
 	var none *commerce.Error

@@ -14,11 +14,21 @@ func TestPaymentAuthority_redactsItself(t *testing.T) {
 	t.Parallel()
 	p := commerce.PaymentAuthority{Type: "t", CustomerID: "canary"}
 	sub := commerce.Subscription{Attributes: commerce.SubscriptionAttributes{PaymentAuthority: p}}
+	var odd commerce.Subscription // an authority that is no object is redacted too
+	if err := json.Unmarshal([]byte(`{"attributes":{"payment_authority":"canary"}}`), &odd); err != nil {
+		t.Fatal(err)
+	}
+	roundTrip(t, `{"attributes":{"payment_authority":"canary"}}`, odd)
 	var log strings.Builder
-	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "p", p)
+	for _, h := range []slog.Handler{slog.NewTextHandler(&log, nil), slog.NewJSONHandler(&log, nil)} {
+		slog.New(h).Info("x", "p", p, "sub", sub, "pointer", &sub, "odd", odd)
+	}
+	if strings.Count(log.String(), "REDACTED") != 8 {
+		t.Errorf("not all were logged: %s", log.String())
+	}
 	for _, text := range []string{
 		fmt.Sprint(p), fmt.Sprintf("%+v", &p), fmt.Sprintf("%#v", p), fmt.Sprintf("%q %s %x", p, p, p), log.String(),
-		fmt.Sprintf("%v", sub), fmt.Sprintf("%+v", sub), fmt.Sprintf("%#v", sub), fmt.Sprintf("%+v", []*commerce.Subscription{&sub}),
+		fmt.Sprintf("%v", sub), fmt.Sprintf("%+v", sub), fmt.Sprintf("%#v", sub), fmt.Sprintf("%+v", odd), fmt.Sprintf("%+v", []*commerce.Subscription{&sub}),
 	} {
 		if strings.Contains(text, "canary") || strings.Contains(text, fmt.Sprintf("%x", "canary")) {
 			t.Errorf("holds the customer id: %s", text)
