@@ -1,0 +1,52 @@
+// Package store finds the store that an example runs on: a live one that the
+// environment names, or an embedded fake.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// Open returns a client of the live store at COMMERCE_BASE_URL, authorized by
+// COMMERCE_TOKEN, or by COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET.
+//
+// With none of them set it returns a client of an embedded fake store, after
+// prepare has filled it, and says so on stderr. Variables that are set in part, or
+// that can't be used, are an error, so that nobody works on the wrong store. It
+// never holds their values.
+func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercetest.Store)) (*commerce.Client, error) {
+	baseURL, token := getenv("COMMERCE_BASE_URL"), getenv("COMMERCE_TOKEN")
+	id, secret := getenv("COMMERCE_CLIENT_ID"), getenv("COMMERCE_CLIENT_SECRET")
+
+	var credentials commerce.Option
+	switch {
+	case baseURL == "" && token == "" && id == "" && secret == "":
+		fake := commercetest.NewStore(commercetest.Config{})
+		prepare(fake)
+		fmt.Fprintln(stderr, "using an embedded fake store; set COMMERCE_BASE_URL and COMMERCE_TOKEN to use a live one")
+		return fake.Client(), nil
+	case baseURL == "":
+		return nil, errors.New("COMMERCE_BASE_URL must be set too, as credentials are set")
+	case token != "" && (id != "" || secret != ""):
+		return nil, errors.New("COMMERCE_TOKEN must not be set together with COMMERCE_CLIENT_ID or COMMERCE_CLIENT_SECRET")
+	case token != "":
+		credentials = commerce.WithToken(token)
+	case id == "" && secret == "":
+		return nil, errors.New("COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, must be set too, as COMMERCE_BASE_URL is set")
+	case secret == "":
+		return nil, errors.New("COMMERCE_CLIENT_SECRET must be set too, as COMMERCE_CLIENT_ID is set")
+	case id == "":
+		return nil, errors.New("COMMERCE_CLIENT_ID must be set too, as COMMERCE_CLIENT_SECRET is set")
+	default:
+		credentials = commerce.WithClientCredentials(id, secret)
+	}
+	client, err := commerce.New(baseURL, credentials)
+	if err != nil {
+		return nil, fmt.Errorf("the COMMERCE_ variables can't be used: %w", err)
+	}
+	return client, nil
+}
