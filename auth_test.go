@@ -227,13 +227,12 @@ func TestClientCredentials_oneRequestForAll(t *testing.T) {
 		var wg sync.WaitGroup
 		for n := range errs {
 			wg.Go(func() {
-				ctx := bg
 				if n == 0 {
-					ctx = first
-				} else {
-					time.Sleep(time.Second) // the first starts the request
+					errs[n] = list(first, c)
+					return
 				}
-				errs[n] = list(ctx, c)
+				time.Sleep(time.Second) // the first starts the request
+				errs[n] = list(context.WithoutCancel(first), c)
 			})
 		}
 		time.Sleep(2 * time.Second)

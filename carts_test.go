@@ -224,7 +224,7 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var sent []commerce.NewCustomDiscount
-			for _, externalID := range strings.Fields(tt.sent) {
+			for externalID := range strings.FieldsSeq(tt.sent) {
 				sent = append(sent, discount(externalID))
 			}
 			s := newStub(t, answer(tt.status, tt.body))

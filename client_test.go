@@ -493,8 +493,7 @@ func TestTokenSource(t *testing.T) {
 		if !errors.As(err, &e) || e.Op != "token" || e.Outcome != commerce.OutcomeNotSent || strings.Contains(fmt.Sprintf("%+v", err), token) {
 			t.Errorf("%s: %v", name, err)
 		}
-		var refused *oauth2.RetrieveError
-		if errors.As(err, &refused) {
+		if _, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 			t.Errorf("%s: oauth2's error is wrapped", name)
 		}
 	}

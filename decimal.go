@@ -59,7 +59,7 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 	}
 	v, ok := parseDecimal(string(bytes.Trim(b, `"`)))
 	if !ok {
-		return errors.New("not a decimal number within bounds")
+		return errors.New("not a decimal number with an exponent within ±10,000")
 	}
 	d.Decimal = v
 	return nil

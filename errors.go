@@ -57,21 +57,21 @@ var (
 type Outcome uint8
 
 const (
-	// OutcomeUnknown: it may or may not have been applied, in part or in whole.
-	// Look before sending it again. It is the zero value.
+	// OutcomeUnknown is a write that may or may not have been applied, in part or
+	// in whole. Look before sending it again. It is the zero value.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNone: the call was a read, and changed nothing.
+	// OutcomeNone is no write: the call was a read, and changed nothing.
 	OutcomeNone
-	// OutcomeNotSent: nothing reached the service. It may be sent again.
+	// OutcomeNotSent is a write of which nothing reached the service. It may be sent again.
 	OutcomeNotSent
-	// OutcomeRejected: the service refused all of it, and says why. It may be sent
+	// OutcomeRejected is a write that the service refused as a whole. It may be sent
 	// again once the reason is gone.
 	OutcomeRejected
-	// OutcomePartial: some of it was applied. The result tells what; it must not
-	// be sent again as a whole.
+	// OutcomePartial is a write of which some was applied. The result tells what; it
+	// must not be sent again as a whole.
 	OutcomePartial
-	// OutcomeUnreadable: the service accepted it, but its answer does not tell
-	// what was applied. Look before sending it again.
+	// OutcomeUnreadable is a write that the service accepted with an answer that
+	// does not tell what was applied. Look before sending it again.
 	OutcomeUnreadable
 )
 
@@ -216,13 +216,11 @@ func (e *Error) Is(target error) bool {
 	if e == nil {
 		return false
 	}
-	switch e.Outcome {
-	case OutcomePartial:
+	if e.Outcome == OutcomePartial {
 		return target == ErrPartialFailure
-	case OutcomeUnknown:
-		if target == ErrOutcomeUnknown {
-			return true
-		}
+	}
+	if e.Outcome == OutcomeUnknown && target == ErrOutcomeUnknown {
+		return true
 	}
 	return target != nil && target == statusSentinel(e.StatusCode)
 }

@@ -164,8 +164,7 @@ func ExampleError() {
 	_, err := client.Carts.AddCustomDiscounts(ctx, "no-such-cart", []commerce.NewCustomDiscount{{
 		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "x",
 	}}, nil)
-	var failed *commerce.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*commerce.Error](err); ok {
 		fmt.Println(failed.StatusCode, failed.Outcome, errors.Is(err, commerce.ErrNotFound))
 	}
 	// Output: 404 rejected true
@@ -178,8 +177,7 @@ func ExampleValidationError() {
 	_, err := store.Client().Carts.AddCustomDiscounts(context.Background(), "cart-1", []commerce.NewCustomDiscount{{
 		Amount: commerce.NewDecimal(1000), Description: "d", DiscountCode: "c", DiscountEngine: "e",
 	}}, nil)
-	var invalid *commerce.ValidationError
-	if errors.As(err, &invalid) {
+	if invalid, ok := errors.AsType[*commerce.ValidationError](err); ok {
 		for _, f := range invalid.Fields {
 			fmt.Println(f.Index, f.Field, f.Message)
 		}

@@ -74,7 +74,7 @@ func (s *stub) client(t *testing.T, opts ...commerce.Option) *commerce.Client {
 	return c
 }
 
-// done checks that s got as many requests as it has responders.
+// got returns the requests so far.
 func (s *stub) got(t *testing.T) []request {
 	t.Helper()
 	s.mu.Lock()
@@ -105,9 +105,9 @@ func answerWith(status int, body string, header ...string) httpmock.Responder {
 	}
 }
 
-func diff(t *testing.T, what string, got, want any, opts ...cmp.Option) {
+func diff(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if d := cmp.Diff(want, got, opts...); d != "" {
+	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }

@@ -415,7 +415,10 @@ func TestPages(t *testing.T) {
 		diff(t, "requests", l.requests, []string{"0+3", "2+3", "4+3"})
 	}
 	l.requests = nil
-	for range seq {
+	for _, err := range seq {
+		if err != nil {
+			t.Error(err)
+		}
 		break
 	}
 	diff(t, "requests of a walk that was left", l.requests, []string{"0+3"})

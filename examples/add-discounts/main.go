@@ -124,8 +124,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 
 // report tells what became of the discounts, and returns the exit code.
 func report(stdout, stderr io.Writer, cart string, sent []commerce.NewCustomDiscount, result *commerce.AddCustomDiscountsResult, err error) int {
-	var invalid *commerce.ValidationError
-	if errors.As(err, &invalid) { // found before anything was sent
+	if invalid, ok := errors.AsType[*commerce.ValidationError](err); ok { // found before anything was sent
 		for _, fault := range invalid.Fields {
 			fmt.Fprintln(stderr, "add-discounts:", fault)
 		}
@@ -189,8 +188,7 @@ func printUnconfirmed(w io.Writer, list []commerce.NewCustomDiscount) {
 
 // reasons returns what the service said about a call that added nothing for sure.
 func reasons(err error) []commerce.ErrorObject {
-	var failed *commerce.Error
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*commerce.Error](err); ok {
 		return failed.Errors
 	}
 	return nil

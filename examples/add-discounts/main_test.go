@@ -74,7 +74,7 @@ outcome: all 3 added
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { null.Close() })
+	t.Cleanup(func() { _ = null.Close() })
 	tests := []struct {
 		name   string
 		stdin  io.Reader
@@ -313,7 +313,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		stdin, w := io.Pipe() // nothing comes
-		t.Cleanup(func() { w.Close() })
+		t.Cleanup(func() { _ = w.Close() })
 		want := ended{Code: exitFailed, Stderr: embedded + reading + self + "interrupted: nothing was sent\n"}
 		if diff := cmp.Diff(want, start(ctx, nil, stdin)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)

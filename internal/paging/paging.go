@@ -23,10 +23,11 @@ var (
 // Next is what a page says about the page after it.
 type Next uint8
 
+// What a page can say: nothing, that there is none, that there is one.
 const (
-	NextUntold Next = iota // nothing
-	NextNone               // there is none
-	NextExists             // there is one
+	NextUntold Next = iota
+	NextNone
+	NextExists
 )
 
 // Page is what a fetch returns. Info is for the consumer, and passed through.

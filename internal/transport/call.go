@@ -207,10 +207,9 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 		resp.Body = http.NoBody
 	}
 	defer func() { _ = resp.Body.Close() }()
-	switch {
-	case resp.StatusCode == http.StatusSwitchingProtocols:
+	if resp.StatusCode == http.StatusSwitchingProtocols {
 		r.Err = errSwitched // its body is the raw connection: never read
-	default:
+	} else {
 		limit := int64(MaxErrorBody)
 		if is2xx(resp.StatusCode) {
 			limit = MaxBody
@@ -233,7 +232,7 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e
 	}
-	if context.Cause(ctx) == errTimeout {
+	if errors.Is(context.Cause(ctx), errTimeout) {
 		return errTimeout
 	}
 	return reduce(c.ctx, err)

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -59,7 +60,7 @@ func (c *call) repeatable() bool {
 		return r.StatusCode == 0 && !r.MaybeSent
 	}
 	switch {
-	case r.Err == errTooLarge || r.Err == errSwitched:
+	case errors.Is(r.Err, errTooLarge) || errors.Is(r.Err, errSwitched):
 		return false // it would come again
 	case r.Err != nil && (r.StatusCode == 0 || is2xx(r.StatusCode)):
 		return true

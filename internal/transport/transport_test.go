@@ -441,8 +441,7 @@ func TestReduce(t *testing.T) {
 		if errors.Is(got, context.DeadlineExceeded) || errors.Is(got, context.Canceled) {
 			t.Errorf("%v matches a context", got)
 		}
-		var outer *url.Error
-		if errors.As(got, &outer) {
+		if _, ok := errors.AsType[*url.Error](got); ok {
 			t.Errorf("%v leads to the URL", got)
 		}
 	}

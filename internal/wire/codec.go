@@ -159,7 +159,7 @@ func (s *salvage) read(dec *jsontext.Decoder, v any) error {
 	if !field.IsValid() {
 		return errors.ErrUnsupported
 	}
-	extra, ok := field.Addr().Interface().(*map[string]stdjson.RawMessage)
+	extra, ok := reflect.TypeAssert[*map[string]stdjson.RawMessage](field.Addr())
 	if !ok {
 		return errors.ErrUnsupported
 	}

@@ -31,8 +31,8 @@ type inner struct {
 
 type twin record
 
-func (r record) MarshalJSON() ([]byte, error)  { return nil, errors.New("the method was called") }
-func (r *record) UnmarshalJSON(b []byte) error { return errors.New("the method was called") }
+func (r record) MarshalJSON() ([]byte, error) { return nil, errors.New("the method was called") }
+func (r *record) UnmarshalJSON([]byte) error  { return errors.New("the method was called") }
 
 // shade is a string or an object.
 type shade struct {

@@ -52,7 +52,7 @@ func members(b []byte, lenient bool) ([]member, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, describe(err)
 	}
-	if _, err := dec.ReadToken(); err != io.EOF {
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("more than one JSON value")
 	}
 	return list, nil

@@ -1,0 +1,55 @@
+# Run `make` for the list of targets.
+
+FUZZTIME ?= 2m
+NEXT_GO  ?= go1.27.4
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: ## Run all tests
+	go test ./...
+
+.PHONY: race
+race: ## Run all tests in random order under the race detector
+	go test -race -shuffle=on ./...
+
+.PHONY: lint
+lint: ## Run the pinned golangci-lint, which is installed on first use
+	bash .ci/lint
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (2m)
+	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
+
+.PHONY: cover
+cover: ## Print the coverage of the root package and internal/ by all tests
+	go test -coverpkg=.,./internal/... -coverprofile=coverage.out ./...
+	@go tool cover -func=coverage.out | tail -n 1
+
+# Environment of live: COMMERCE_BASE_URL, and COMMERCE_TOKEN or both of
+# COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. COMMERCE_LIVE_CART_ID names a
+# cart of a test store that discounts may be added to.
+.PHONY: live
+live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
+	go test -run Live -count=1 -v .
+
+.PHONY: next-go
+next-go: ## Run vet and all tests under NEXT_GO (go1.27.4)
+	GOTOOLCHAIN=$(NEXT_GO) go vet ./...
+	GOTOOLCHAIN=$(NEXT_GO) go test ./...
+
+.PHONY: consumer
+consumer: ## Build and test a module that uses the library; check what it links
+	bash .ci/consumer
+
+.PHONY: tidy
+tidy: ## Tidy go.mod and go.sum
+	go mod tidy
+
+.PHONY: ci
+ci: ## Run what guards main, on a clone of HEAD
+	bash .ci/run
