@@ -44,13 +44,13 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 	"github.com/commerce-go/commerce/examples/internal/store"
+	"github.com/commerce-go/commerce/examples/internal/terminal"
 )
 
 // The exit codes.
@@ -133,7 +133,7 @@ func report(stdout, stderr io.Writer, cart string, sent []commerce.NewCustomDisc
 	if err != nil {
 		fmt.Fprintln(stderr, "add-discounts:", err)
 	}
-	fmt.Fprintln(stdout, "cart", plain(cart))
+	fmt.Fprintln(stdout, "cart", terminal.Plain(cart))
 	switch outcome := commerce.OutcomeOf(err); outcome {
 	case commerce.OutcomeNone:
 		printAdded(stdout, result.Added)
@@ -164,7 +164,7 @@ func report(stdout, stderr io.Writer, cart string, sent []commerce.NewCustomDisc
 func printAdded(w io.Writer, added []commerce.CustomDiscount) {
 	for _, d := range added {
 		amount := cmp.Or(d.Amount.Formatted, strings.TrimSpace(d.Amount.Amount.String()+" "+d.Amount.Currency))
-		fmt.Fprintf(w, "added        %-20s %12s  id %s\n", plain(d.ExternalID), plain(amount), d.ID)
+		fmt.Fprintf(w, "added        %-20s %12s  id %s\n", terminal.Plain(d.ExternalID), terminal.Plain(amount), d.ID)
 	}
 }
 
@@ -172,9 +172,9 @@ func printAdded(w io.Writer, added []commerce.CustomDiscount) {
 // discounts: which discounts were not added is told by printUnconfirmed.
 func printReasons(w io.Writer, label string, list []commerce.ErrorObject) {
 	for _, o := range list {
-		line := plain(strings.TrimSuffix(o.Title, ".")) + ": " + plain(o.Detail)
+		line := terminal.Plain(strings.TrimSuffix(o.Title, ".")) + ": " + terminal.Plain(o.Detail)
 		if o.Meta.ID != "" {
-			line += " (item " + plain(o.Meta.ID) + ")"
+			line += " (item " + terminal.Plain(o.Meta.ID) + ")"
 		}
 		fmt.Fprintf(w, "%-12s %s\n", label, line)
 	}
@@ -182,7 +182,7 @@ func printReasons(w io.Writer, label string, list []commerce.ErrorObject) {
 
 func printUnconfirmed(w io.Writer, list []commerce.NewCustomDiscount) {
 	for _, d := range list {
-		fmt.Fprintf(w, "unconfirmed  %-20s %12s\n", plain(d.ExternalID), d.Amount)
+		fmt.Fprintf(w, "unconfirmed  %-20s %12s\n", terminal.Plain(d.ExternalID), d.Amount)
 	}
 }
 
@@ -192,20 +192,6 @@ func reasons(err error) []commerce.ErrorObject {
 		return failed.Errors
 	}
 	return nil
-}
-
-// plain returns s without what would disturb a line or a terminal; "-" for nothing.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if strings.TrimSpace(s) == "" {
-		return "-"
-	}
-	return s
 }
 
 // discount is a discount in the file: a NewCustomDiscount with names.

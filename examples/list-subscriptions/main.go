@@ -41,13 +41,13 @@ import (
 	"syscall"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 	"github.com/commerce-go/commerce/examples/internal/store"
+	"github.com/commerce-go/commerce/examples/internal/terminal"
 )
 
 // The exit codes.
@@ -139,7 +139,7 @@ func conclude(stderr io.Writer, cfg config, printed int, err error) int {
 	if failed := (*commerce.Error)(nil); errors.As(err, &failed) {
 		for _, o := range failed.Errors {
 			if o.Detail != "" {
-				fmt.Fprintln(stderr, "\t"+plain(o.Detail))
+				fmt.Fprintln(stderr, "\t"+terminal.Plain(o.Detail))
 			}
 		}
 	}
@@ -169,12 +169,12 @@ func tableTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 				account = id.String()
 			}
 			if p, ok := page.Included.Plan(sub.Attributes.PlanID); ok {
-				plan = plain(p.Attributes.Name)
+				plan = terminal.Plain(p.Attributes.Name)
 			}
 			if t := sub.Meta.Timestamps.CreatedAt; !t.IsZero() {
 				created = t.UTC().Format(time.RFC3339)
 			}
-			row(sub.ID.String(), account, plan, plain(sub.Meta.Status), plain(sub.Attributes.Currency), created)
+			row(sub.ID.String(), account, plan, terminal.Plain(sub.Meta.Status), terminal.Plain(sub.Attributes.Currency), created)
 		}
 		return tw.Flush()
 	}
@@ -192,20 +192,6 @@ func jsonLinesTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 		}
 		return nil
 	}
-}
-
-// plain returns s without what would disturb a table or a terminal; "-" for nothing.
-func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	if strings.TrimSpace(s) == "" {
-		return "-"
-	}
-	return s
 }
 
 // parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
