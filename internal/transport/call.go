@@ -24,6 +24,7 @@ type call struct {
 	ctx    context.Context
 
 	result    Result
+	last      ending    // of the last attempt
 	evidence  *evidence // of the last attempt
 	token     string    // of the last attempt
 	next      string    // token for the next attempt, if a refresh gave one
@@ -32,6 +33,15 @@ type call struct {
 	wait      time.Duration // before the next attempt
 	ended     bool          // no further attempt may be made
 }
+
+// ending is how an attempt ended.
+type ending uint8
+
+const (
+	notMade    ending = iota
+	answered          // with a status, at least
+	unanswered        // what is known of it is in MaybeSent
+)
 
 // evidence is what httptrace showed of an attempt. Its hooks may still fire
 // after the attempt has returned.
@@ -104,7 +114,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
-		c.ended = true
+		c.ended, c.last = true, notMade
 		c.result.Err, c.result.MaybeSent = err, false
 		return nil, errUnavailable
 	}
@@ -195,6 +205,7 @@ func (c *call) noAnswer(ctx context.Context, err error) {
 	if sent {
 		c.result = Result{Attempts: c.result.Attempts}
 	}
+	c.last = unanswered
 	c.result.MaybeSent = sent
 	c.result.RetryAfter = 0 // what an earlier answer asked for was waited for
 	c.result.Err = c.reduce(ctx, err)
@@ -224,7 +235,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 	if r.Err == nil && is2xx(r.StatusCode) && c.Accept != nil {
 		r.Err = c.Accept(r.Body)
 	}
-	c.result = r
+	c.result, c.last = r, answered
 }
 
 // reduce reduces the error of an attempt under ctx to what may be shown.
@@ -254,16 +265,12 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 }
 
 // finish returns the result. err is the loop's: it counts only where the loop
-// itself ended the call.
+// itself ended the call, in a wait or before any attempt.
 func (c *call) finish(err error) *Result {
-	r := c.result
-	if e := ctxErr(c.ctx); e != nil && err != nil && !c.ended {
-		r.Err = e // while waiting: the last answer stays
-	} else if err != nil && r.Err == nil && r.StatusCode == 0 {
-		r.Err = reduce(c.ctx, err)
-		r.MaybeSent = r.Attempts > 0
+	if err != nil && (!c.ended || c.last == notMade && c.result.Err == nil) {
+		c.result.Err = reduce(c.ctx, err) // what the last answer said stays
 	}
-	return &r
+	return &c.result
 }
 
 func (c *call) logAttempt(start time.Time) {

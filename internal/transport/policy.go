@@ -52,25 +52,21 @@ func (c *call) decide() bool {
 // repeatable reports whether sending the call again is safe and may help.
 func (c *call) repeatable() bool {
 	r := &c.result
-	if c.Class == Once {
-		switch r.StatusCode {
-		case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests:
-			return !r.MaybeSent
-		}
-		return r.StatusCode == 0 && !r.MaybeSent
-	}
 	switch {
+	case c.last == notMade:
+		return false
+	case c.last == unanswered:
+		return c.Class == Replayable || !r.MaybeSent
 	case errors.Is(r.Err, errTooLarge) || errors.Is(r.Err, errSwitched):
 		return false // it would come again
-	case r.Err != nil && (r.StatusCode == 0 || is2xx(r.StatusCode)):
-		return true
 	}
 	switch r.StatusCode {
-	case http.StatusRequestTimeout, http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests,
-		http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+	case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests: // nothing was done
 		return true
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return c.Class == Replayable
 	}
-	return false
+	return c.Class == Replayable && is2xx(r.StatusCode) && r.Err != nil
 }
 
 // refresh gets another token after a 401, once a call. The repeat is not one of

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
@@ -677,4 +678,40 @@ func TestDo_retryAfterCountsOnce(t *testing.T) {
 			t.Errorf("attempts at %v, want %v", at, want)
 		}
 	})
+}
+
+// auth gives numbered tokens.
+type auth int
+
+func (a *auth) Token(context.Context) (string, error) { return fmt.Sprint("t", int(*a)), nil }
+func (a *auth) Refresh(context.Context, string) (string, error) {
+	*a++
+	return fmt.Sprint("t", int(*a)), nil
+}
+
+// TestDo_faultAfterRefresh has a fault after a 401: what is repeated then goes by
+// the fault, not by the answer before it.
+func TestDo_faultAfterRefresh(t *testing.T) {
+	t.Parallel()
+	var tokens []string
+	c := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
+		tokens = append(tokens, req.Header.Get("Authorization"))
+		switch len(tokens) {
+		case 1:
+			return &http.Response{StatusCode: 401, Body: http.NoBody}, nil
+		case 2:
+			httptrace.ContextClientTrace(req.Context()).GetConn("a.example") // sought, and nothing written
+			return nil, errors.New("dial")
+		}
+		return &http.Response{StatusCode: 200, Body: http.NoBody}, nil
+	})})
+	for _, class := range []Class{Replayable, Once} {
+		tokens = nil
+		call := newCall(t, class, "https://a.example")
+		call.Auth = new(auth)
+		r := c.Do(t.Context(), call)
+		if want := []string{"Bearer t0", "Bearer t1", "Bearer t1"}; !r.OK() || !slices.Equal(tokens, want) {
+			t.Errorf("class %d: tokens %v, %+v", class, tokens, r)
+		}
+	}
 }
