@@ -125,12 +125,15 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	back := w.overlap
 	for range maxSteps {
 		start := min(max(0, w.next-back), w.MaxOffset)
-		if w.requests == 0 {
+		if len(w.seen) == 0 {
 			start = w.Offset
 		}
 		limit := min(max(w.Limit, w.overlap+1), w.MaxLimit)
 		if start == w.MaxOffset {
 			limit = w.MaxLimit // nothing lies beyond: take all there is to have
+			if err := w.measure(ctx); err != nil {
+				return none, err
+			}
 		}
 		page, err := w.fetch(ctx, start, limit)
 		if err != nil {
@@ -146,6 +149,17 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 		w.overlap = min(back, max(1, w.largest/2)) // as much stays as leaves room for progress
 	}
 	return none, ErrListDrift
+}
+
+// measure finds out, before the last page that can be reached, how much the
+// store gives at most: no page after it will tell whether it was short.
+func (w *walk[T, ID, Info]) measure(ctx context.Context) error {
+	if w.largest >= w.MaxLimit || w.MaxOffset < w.MaxLimit {
+		return nil
+	}
+	page, err := w.fetch(ctx, w.MaxOffset-w.MaxLimit, w.MaxLimit)
+	w.largest = max(w.largest, len(page.Items))
+	return err
 }
 
 // single looks past a list of one record, if at least two were asked for. The

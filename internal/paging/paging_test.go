@@ -81,6 +81,38 @@ func TestWalk_quiet(t *testing.T) {
 	}
 }
 
+func TestWalk_offsetLimit(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		total, offset, limit, max int
+		seen                      int
+		end                       error
+	}{
+		{10_099, 0, 100, 0, 10_099, nil},
+		{10_099, 0, 30, 0, 10_099, nil},
+		{10_030, 0, 30, 0, 10_030, nil},
+		{10_001, 0, 1, 0, 10_001, nil},
+		{10_000, 0, 2, 0, 10_000, nil},
+		{10_100, 0, 30, 0, 10_100, ErrOffsetLimit},
+		{10_200, 0, 100, 0, 10_100, ErrOffsetLimit},
+		{10_099, 0, 100, 25, 10_025, ErrOffsetLimit}, // the store gives 25 at most: there may be more
+		{10_010, 0, 100, 25, 10_010, nil},
+		{10_050, 10_000, 100, 0, 50, nil},
+		{10_001, 10_000, 2, 0, 1, nil},
+		{10_100, 10_000, 2, 0, 100, ErrOffsetLimit},
+		{9_000, 10_000, 100, 0, 0, nil},
+	} {
+		t.Run(fmt.Sprintf("%+v", tt), func(t *testing.T) {
+			t.Parallel()
+			l := &list{ids: upTo(tt.total), max: tt.max}
+			got, err := l.walkFrom(tt.offset, tt.limit)
+			if len(got) != tt.seen || !errors.Is(err, tt.end) {
+				t.Errorf("%d records, error %v", len(got), err)
+			}
+		})
+	}
+}
+
 func TestWalk_onePerPageIsNoProgress(t *testing.T) {
 	t.Parallel()
 	got, err := (&list{ids: upTo(5), max: 1}).walk(100)
