@@ -142,11 +142,12 @@ type clientCredentials struct {
 
 // tokenFlight is a token request under way, for all callers that wait for it.
 type tokenFlight struct {
-	done    chan struct{}
-	cancel  context.CancelFunc
-	waiting int
-	token   string
-	err     error
+	done     chan struct{}
+	cancel   context.CancelFunc
+	waiting  int
+	token    string
+	err      error
+	panicked any // what the request panicked with, for those who wait to panic with
 }
 
 func (cc *clientCredentials) token(ctx context.Context, c *core) (string, error) {
@@ -184,6 +185,9 @@ func (cc *clientCredentials) get(ctx context.Context, c *core, refused string) (
 
 	select {
 	case <-f.done:
+		if f.panicked != nil {
+			panic(f.panicked) // here, where the caller can recover
+		}
 		return f.token, f.err
 	case <-ctx.Done():
 		cc.mu.Lock()
@@ -202,6 +206,7 @@ func (cc *clientCredentials) fly(ctx context.Context, c *core, f *tokenFlight) {
 	var token *oauth2.Token
 	err := error(tokenError(errors.New("the token request ended its goroutine")))
 	defer func() {
+		f.panicked = recover()
 		f.cancel()
 		cc.land(f, token, err)
 	}()

@@ -216,6 +216,32 @@ func TestClientCredentials_failures(t *testing.T) {
 	}
 }
 
+// TestClientCredentials_panics has the caller's transport panic: the caller must
+// be able to recover, and the next call must not wait for the one that is gone.
+func TestClientCredentials_panics(t *testing.T) {
+	t.Parallel()
+	panics := true
+	i := &issuer{body: func(int) string {
+		if panics {
+			panic("in the transport")
+		}
+		return `{"access_token":"x"}`
+	}}
+	c := i.client(t)
+	func() {
+		defer func() {
+			if r := recover(); r != "in the transport" {
+				t.Errorf("recovered %v", r)
+			}
+		}()
+		_ = list(bg, c)
+	}()
+	panics = false
+	if err := list(bg, c); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestClientCredentials_oneRequestForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -90,6 +90,8 @@ type AddCustomDiscountsResult struct {
 	AllOrNothing bool
 	// Response is the HTTP answer.
 	Response *Response
+	// Extra holds members of the answer that this type does not name, e.g. meta.
+	Extra Extra
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one call:
@@ -205,7 +207,12 @@ type (
 		Extra Extra        `json:",embed"` // of an answer
 	}
 	itemRelation struct {
-		Data  *CartItemRef `json:"data,omitzero"`
+		Data  *itemData `json:"data,omitzero"`
+		Extra Extra     `json:",embed"` // of an answer
+	}
+	itemData struct {
+		Type  CartItemType `json:"type,omitzero"`
+		ID    uuid.UUID    `json:"id,omitzero"`
 		Extra Extra        `json:",embed"` // of an answer
 	}
 	addOptions struct {
@@ -226,11 +233,16 @@ func newAddRequest(discounts []NewCustomDiscount, opts *AddCustomDiscountsOption
 			DiscountEngine: d.DiscountEngine,
 			ExternalID:     d.ExternalID,
 		}
-		if d.Item != nil {
-			req.Data[i].Relationships = &itemRelations{Item: itemRelation{Data: d.Item}}
-		}
+		req.Data[i].Relationships = newItemRelations(d.Item)
 	}
 	return req
+}
+
+func newItemRelations(item *CartItemRef) *itemRelations {
+	if item == nil {
+		return nil
+	}
+	return &itemRelations{Item: itemRelation{Data: &itemData{Type: item.Type, ID: item.ID}}}
 }
 
 // customDiscountWire is the form of a [CustomDiscount] on the wire.
@@ -254,7 +266,7 @@ func (d CustomDiscount) MarshalJSON() ([]byte, error) {
 	}
 	if _, kept := d.Extra["relationships"]; d.Item != nil && !kept {
 		var err error
-		if w.Relationships, err = payloads.Marshal(&itemRelations{Item: itemRelation{Data: d.Item}}); err != nil {
+		if w.Relationships, err = payloads.Marshal(newItemRelations(d.Item)); err != nil {
 			return nil, err
 		}
 	}
@@ -279,11 +291,14 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 		return nil
 	}
 	var rel itemRelations
-	err := payloads.Unmarshal(w.Relationships, &rel)
-	if err == nil {
-		d.Item = rel.Item.Data
+	more := payloads.Unmarshal(w.Relationships, &rel) != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0
+	if data := rel.Item.Data; data != nil {
+		more = more || len(data.Extra) > 0
+		if data.Type != "" || data.ID != uuid.Nil {
+			d.Item = &CartItemRef{Type: data.Type, ID: data.ID}
+		}
 	}
-	if err != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0 {
+	if more {
 		if d.Extra == nil {
 			d.Extra = Extra{}
 		}
@@ -297,6 +312,7 @@ type addAnswer struct {
 	added        []CustomDiscount
 	errors       []ErrorObject
 	allOrNothing *bool // nil: the answer has no options
+	extra        Extra // members that are not read
 }
 
 // readAddAnswer reads a body of any status. data is an array or one object;
@@ -325,6 +341,15 @@ func readAddAnswer(body []byte) (*addAnswer, error) {
 	}
 	if raw := members["options"]; raw != nil && payloads.Unmarshal(raw, &options) == nil {
 		a.allOrNothing = options.AllOrNothing
+	}
+	for name, raw := range members {
+		if name == "data" || name == "options" || strings.EqualFold(name, "errors") {
+			continue
+		}
+		if a.extra == nil {
+			a.extra = Extra{}
+		}
+		a.extra[name] = raw
 	}
 	return a, nil
 }
@@ -393,6 +418,7 @@ func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscou
 		Unconfirmed:  unconfirmed(sent, answer.added),
 		AllOrNothing: allOrNothing,
 		Response:     newResponse(r),
+		Extra:        answer.extra,
 	}
 	ok := r.StatusCode/100 == 2
 	switch {

@@ -289,6 +289,16 @@ func TestAddCustomDiscounts_documentedAnswer(t *testing.T) {
 	diff(t, "unconfirmed", res.Unconfirmed, []commerce.NewCustomDiscount{discount("other")})
 }
 
+func TestAddCustomDiscounts_unknownMembers(t *testing.T) {
+	t.Parallel()
+	body := `{"data":[{"id":"` + itemID + `","external_id":"a"}],"errors":[],"options":{},"meta":{"new":1.0}}`
+	res, err := newStub(t, answer(201, body)).client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "extra", res.Extra, commerce.Extra{"meta": json.RawMessage(`{"new":1.0}`)})
+}
+
 func TestAddCustomDiscounts_isSentOnce(t *testing.T) {
 	t.Parallel()
 	fault := func(*http.Request) (*http.Response, error) { return nil, errors.New("foreign fault with " + token) }
@@ -379,6 +389,12 @@ func TestCustomDiscount_forms(t *testing.T) {
 		{"an item, and more", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}},"cart":{"data":5}}}`,
 			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: id(itemID)},
 				Extra: commerce.Extra{"relationships": json.RawMessage(`{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}},"cart":{"data":5}}`)}}},
+		{"an item with more than its id", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `","new":1}}}}`,
+			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: id(itemID)},
+				Extra: commerce.Extra{"relationships": json.RawMessage(`{"item":{"data":{"type":"cart_item","id":"` + itemID + `","new":1}}}`)}}},
+		{"an item of which the id is odd", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"7"}}}}`,
+			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem},
+				Extra: commerce.Extra{"relationships": json.RawMessage(`{"item":{"data":{"type":"cart_item","id":"7"}}}`)}}},
 		{"an item without data", `{"external_id":"a","relationships":{"item":{"data":null}}}`, commerce.CustomDiscount{ExternalID: "a"}},
 		{"relationships of another kind", `{"external_id":"a","relationships":[1]}`,
 			commerce.CustomDiscount{ExternalID: "a", Extra: commerce.Extra{"relationships": json.RawMessage(`[1]`)}}},

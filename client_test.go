@@ -83,6 +83,7 @@ func TestNew_options(t *testing.T) {
 			commerce.WithLogger(nil), commerce.WithUserAgent(" "),
 		}, []string{"token", "token source", "client id", "client secret", "http client", "retry.MaxAttempts", "retry.MinBackoff", "retry.MaxBackoff",
 			"retry.AttemptTimeout", "limiter", "logger", "user agent"}},
+		{"a small cap alone is fine", []commerce.Option{commerce.WithRetry(commerce.RetryPolicy{MaxBackoff: time.Millisecond})}, []string{"credentials"}},
 		{"backoff bounds crossed", []commerce.Option{commerce.WithToken(token), commerce.WithRetry(commerce.RetryPolicy{MinBackoff: time.Minute})}, []string{"retry.MinBackoff"}},
 		{"a token with a line break", []commerce.Option{commerce.WithToken("a\r\nb")}, []string{"token"}},
 		{"a token with a space", []commerce.Option{commerce.WithToken("a b")}, []string{"token"}},
@@ -497,6 +498,12 @@ func TestTokenSource(t *testing.T) {
 			t.Errorf("%s: oauth2's error is wrapped", name)
 		}
 	}
+	// The repeat after a 401 counts as an attempt.
+	s2 := newStub(t, answer(401, ""), answer(503, ""))
+	err = list(bg, s2.client(t, commerce.WithTokenSource(&tokens{list: []string{"a", "b"}}), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1})))
+	if !errors.Is(err, commerce.ErrServer) || len(s2.got(t)) != 2 {
+		t.Errorf("%d requests, %v", len(s2.got(t)), err)
+	}
 	// A static token is never tried twice.
 	s := newStub(t, answer(401, ""))
 	if _, err := s.client(t).Subscriptions.List(bg, nil); !errors.Is(err, commerce.ErrUnauthorized) {
@@ -572,14 +579,19 @@ func (b blocked) Token() (*oauth2.Token, error) {
 	return &oauth2.Token{AccessToken: "late"}, nil
 }
 
+//nolint:paralleltest // changes the default logger, which is where a careless library would log to
 func TestLogger_isSilentByDefault(t *testing.T) {
-	t.Parallel()
-	// slog's default would be the only place to log to: nothing may reach it.
-	s := newStub(t, answer(500, ""), answer(200, emptyList))
-	var events int
-	c := s.client(t, commerce.WithLogger(slog.New(counting{&events})))
-	if _, err := c.Subscriptions.List(bg, nil); err != nil || events != 3 {
-		t.Errorf("%d events, error %v", events, err)
+	var byDefault, asked int
+	before := slog.Default()
+	slog.SetDefault(slog.New(counting{&byDefault})) // also that of package log
+	t.Cleanup(func() { slog.SetDefault(before) })
+	c := newStub(t, answer(500, ""), answer(200, emptyList)).client(t)
+	if err := list(bg, c); err != nil || byDefault != 0 {
+		t.Errorf("%d events, error %v", byDefault, err)
+	}
+	c = newStub(t, answer(500, ""), answer(200, emptyList)).client(t, commerce.WithLogger(slog.New(counting{&asked})))
+	if err := list(bg, c); err != nil || asked != 3 || byDefault != 0 {
+		t.Errorf("%d events, %d of them by default, error %v", asked, byDefault, err)
 	}
 }
 

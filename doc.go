@@ -26,9 +26,10 @@
 //
 // [SubscriptionService.List] reads one page, [SubscriptionService.Pages] and
 // [SubscriptionService.All] walk the whole list. A walk loses no record and
-// yields none twice while others are added and removed; it ends in an error
-// where the service's limits, or a list that changes its order, keep it from
-// reading on. It never ends silently before the end of the list.
+// yields none twice while others are added and removed, as long as their order
+// is stable; it ends in an error where the service's limits, or a list that
+// changes its order, keep it from reading on. It never ends silently before the
+// end of the list.
 //
 // # Errors
 //

@@ -109,10 +109,11 @@ func WithHTTPClient(hc *http.Client) Option {
 // RetryPolicy bounds the attempts of a call. Zero fields mean the defaults.
 type RetryPolicy struct {
 	// MaxAttempts of a call, the first included: at least 1, default 4. The one
-	// repeat after a 401 does not count.
+	// repeat after a 401 with a new token counts, but is made in any case.
 	MaxAttempts int
 	// MinBackoff bounds the first wait between two attempts; the bound doubles
-	// with each. Waits are random below their bound. Default 250 ms.
+	// with each. Waits are random below their bound. Default 250 ms, or MaxBackoff
+	// if that is less.
 	MinBackoff time.Duration
 	// MaxBackoff bounds every wait, also one that the service asks for with
 	// Retry-After: a longer one is not waited for. Default 20 s.
@@ -126,11 +127,11 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	if p.MaxAttempts == 0 {
 		p.MaxAttempts = 4
 	}
-	if p.MinBackoff == 0 {
-		p.MinBackoff = 250 * time.Millisecond
-	}
 	if p.MaxBackoff == 0 {
 		p.MaxBackoff = 20 * time.Second
+	}
+	if p.MinBackoff == 0 {
+		p.MinBackoff = min(250*time.Millisecond, p.MaxBackoff)
 	}
 	if p.AttemptTimeout == 0 {
 		p.AttemptTimeout = 30 * time.Second

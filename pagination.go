@@ -29,12 +29,13 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return list, nil
 }
 
-// PagingError is every error of a walk that made a request. It unwraps to its
+// PagingError is every error of a walk but a [*ValidationError]. It unwraps to its
 // cause: an [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift]
 // or [ErrNoProgress].
 type PagingError struct {
 	// Offset of the first record not yet yielded, counted in the list as it was
-	// when last read. A walk with that offset in its options resumes here.
+	// when last read. A walk with that offset in its options resumes here. If it is
+	// beyond MaxOffset, start at MaxOffset, and skip what was yielded before.
 	Offset int
 	// Seen is the number of records yielded.
 	Seen int

@@ -110,7 +110,8 @@ type PriceOption struct {
 //
 // It prints and logs as "REDACTED", also within a [Subscription]: its ids belong
 // in no log. Encoding it as JSON gives the true values, so that a record survives
-// a round trip; so does a log handler that encodes a page or a list as JSON.
+// a round trip; so does a log handler that encodes as JSON a value that holds a
+// subscription, such as a page or a list, or a part of one.
 type PaymentAuthority struct {
 	// Type: "elastic_path_payments_stripe", "authorize_net" and "stripe_payment_intents" have been seen.
 	Type              string `json:"type,omitzero"`

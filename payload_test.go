@@ -34,6 +34,17 @@ func TestPaymentAuthority_redactsItself(t *testing.T) {
 			t.Errorf("holds the customer id: %s", text)
 		}
 	}
+	// Each field alone is redacted too.
+	for _, p := range []commerce.PaymentAuthority{
+		{Type: "canary"}, {CustomerID: "canary"}, {CardID: "canary"}, {PaymentProfileID: "canary"}, {CustomerProfileID: "canary"},
+		{Extra: commerce.Extra{"x": json.RawMessage(`"canary"`)}},
+	} {
+		var log strings.Builder
+		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "sub", commerce.Subscription{Attributes: commerce.SubscriptionAttributes{PaymentAuthority: p}})
+		if strings.Contains(log.String(), "canary") || !strings.Contains(log.String(), "REDACTED") {
+			t.Error(log.String())
+		}
+	}
 	b, err := json.Marshal(sub)
 	if err != nil || !strings.Contains(string(b), `"customer_id":"canary"`) {
 		t.Errorf("JSON lost the value: %s, %v", b, err)

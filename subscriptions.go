@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +69,8 @@ type SubscriptionPage struct {
 	// Offset of the first record in Subscriptions, in the list as it was read.
 	Offset   int
 	Response *Response
+	// Extra holds members of the answer that this type does not name, e.g. meta.
+	Extra Extra
 }
 
 // maxFilter is the service's limit on the filter of a request, in bytes.
@@ -185,6 +188,7 @@ func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptio
 		Links:         body.Links,
 		Offset:        o.Offset,
 		Response:      newResponse(r),
+		Extra:         body.Extra,
 	}, nil
 }
 
@@ -205,9 +209,13 @@ func (l *listBody) read(b []byte) error {
 		return errors.New("data is missing, or not an array of objects")
 	}
 	for name, raw := range l.Extra {
-		if strings.EqualFold(name, "errors") && len(newErrorObjects(raw)) > 0 {
+		if !strings.EqualFold(name, "errors") {
+			continue
+		}
+		if len(newErrorObjects(raw)) > 0 {
 			return errors.New("a success with errors in it")
 		}
+		delete(l.Extra, name)
 	}
 	return nil
 }
@@ -331,7 +339,7 @@ func (s *Subscription) UnmarshalJSON(b []byte) error { return decodeRecord(b, s)
 
 // LogValue logs s with its payment authority redacted.
 func (s Subscription) LogValue() slog.Value {
-	if p := &s.Attributes.PaymentAuthority; p.Type != "" || p.CustomerID != "" || p.PaymentProfileID != "" || len(p.Extra) > 0 {
+	if p := &s.Attributes.PaymentAuthority; !reflect.ValueOf(*p).IsZero() {
 		*p = PaymentAuthority{Type: redacted}
 	}
 	return slog.AnyValue(loggedSubscription(s))

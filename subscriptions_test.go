@@ -641,6 +641,15 @@ func TestSubscription_secondGeneration(t *testing.T) {
 	}
 }
 
+func TestList_unknownMembers(t *testing.T) {
+	t.Parallel()
+	page, err := newStub(t, answer(200, `{"data":[],"errors":[],"meta":{"results":{"total":0}}}`)).client(t).Subscriptions.List(bg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "extra", page.Extra, commerce.Extra{"meta": json.RawMessage(`{"results":{"total":0}}`)})
+}
+
 func TestIncluded_nilAndZero(t *testing.T) {
 	t.Parallel()
 	var none *commerce.Included

@@ -131,30 +131,33 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 		limit := min(max(w.Limit, w.overlap+1), w.MaxLimit)
 		if start == w.MaxOffset {
 			limit = w.MaxLimit // nothing lies beyond: take all there is to have
-			if err := w.measure(ctx); err != nil {
-				return none, err
-			}
 		}
 		page, err := w.fetch(ctx, start, limit)
 		if err != nil {
 			return none, err
 		}
 		if from, ok := w.connect(start, page.Items); ok {
+			if n := len(page.Items); start == w.MaxOffset && page.Next != NextNone && n < limit && n >= w.largest {
+				if err := w.measure(ctx); err != nil {
+					return none, err
+				}
+			}
 			return w.take(start, from, limit, page)
 		}
 		if start == 0 {
 			break
 		}
+		w.stale = nil
 		back *= 2
 		w.overlap = min(back, max(1, w.largest/2)) // as much stays as leaves room for progress
 	}
 	return none, ErrListDrift
 }
 
-// measure finds out, before the last page that can be reached, how much the
-// store gives at most: no page after it will tell whether it was short.
+// measure finds out how much the store gives at most, where that decides whether
+// the last page in reach was short: no page after it will tell.
 func (w *walk[T, ID, Info]) measure(ctx context.Context) error {
-	if w.largest >= w.MaxLimit || w.MaxOffset < w.MaxLimit {
+	if w.MaxOffset < w.MaxLimit {
 		return nil
 	}
 	page, err := w.fetch(ctx, w.MaxOffset-w.MaxLimit, w.MaxLimit)
@@ -180,8 +183,9 @@ func (w *walk[T, ID, Info]) single(ctx context.Context) (done bool, err error) {
 
 // connect reports whether no record can lie unseen between what was seen and a
 // page at start, and from which of its records on: its first record was seen, or
-// it is the first of the walk. A page at the start of the list connects in any
-// case; if the walk began further on, only from the first record seen on.
+// it is the first page of the walk or of the list. If the walk began further on
+// than the list, records from before it may come first, and do not count: then
+// any record seen connects, from there on.
 func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 	if len(w.seen) == 0 || start == 0 && (w.Offset == 0 || len(items) == 0) {
 		return 0, true
@@ -190,7 +194,7 @@ func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 		if _, ok := w.seen[w.ID(&items[i])]; ok {
 			return i, true
 		}
-		if start > 0 {
+		if w.Offset == 0 {
 			break
 		}
 	}

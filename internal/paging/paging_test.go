@@ -113,6 +113,43 @@ func TestWalk_offsetLimit(t *testing.T) {
 	}
 }
 
+// TestWalk_lastPageUnderChurn removes records between the requests of a walk that
+// begins at the highest offset.
+func TestWalk_lastPageUnderChurn(t *testing.T) {
+	t.Parallel()
+	for _, told := range []bool{false, true} {
+		l := &list{ids: upTo(10_050), told: told}
+		l.churn = func(l *list) { l.ids = slices.Delete(l.ids, 0, 2) }
+		got, err := l.walkFrom(10_000, 100)
+		if want := upTo(10_050)[10_000:]; err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v, error %v", got, err)
+		}
+		if told && l.requests != 1 {
+			t.Errorf("%d requests", l.requests)
+		}
+	}
+}
+
+// TestWalk_resumedUnderInserts adds records before the start of a walk that began
+// further on: what is from before it comes into its pages, and does not count.
+func TestWalk_resumedUnderInserts(t *testing.T) {
+	t.Parallel()
+	fresh := 1_000_000
+	l := &list{ids: upTo(900)}
+	l.churn = func(l *list) {
+		if l.requests == 2 {
+			for range 100 {
+				fresh++
+				l.ids = slices.Insert(l.ids, 0, fresh)
+			}
+		}
+	}
+	got, err := l.walkFrom(500, 100)
+	if want := upTo(900)[500:]; err != nil || !slices.Equal(got, want) {
+		t.Errorf("%d records, error %v", len(got), err)
+	}
+}
+
 func TestWalk_onePerPageIsNoProgress(t *testing.T) {
 	t.Parallel()
 	got, err := (&list{ids: upTo(5), max: 1}).walk(100)

@@ -29,7 +29,6 @@ type call struct {
 	token     string    // of the last attempt
 	next      string    // token for the next attempt, if a refresh gave one
 	refreshed bool
-	extra     int           // attempts that do not count against MaxAttempts
 	wait      time.Duration // before the next attempt
 	ended     bool          // no further attempt may be made
 }

@@ -3,7 +3,6 @@ package transport
 import (
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -19,14 +18,11 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 		return 0
 	}
 	if strings.Trim(value, "0123456789.") == "" {
-		seconds, err := strconv.ParseFloat(value, 64)
-		switch {
-		case seconds >= maxWait.Seconds(): // also out of the range of a float64
-			return maxWait
-		case err != nil:
-			return 0
+		d, err := time.ParseDuration(value + "s") // exact, as a float64 is not
+		if err != nil && value != "." && strings.Count(value, ".") < 2 {
+			return maxWait // a number, and out of range
 		}
-		return time.Duration(math.Ceil(seconds * float64(time.Second)))
+		return d
 	}
 	date, err := http.ParseTime(value)
 	if err != nil {

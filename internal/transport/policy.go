@@ -27,7 +27,7 @@ func (c *call) decide() bool {
 		return false
 	}
 	refresh := r.StatusCode == http.StatusUnauthorized && r.Err == nil && !c.refreshed && c.Auth != nil
-	again := c.repeatable() && r.Attempts-c.extra < c.Policy.MaxAttempts
+	again := c.repeatable() && r.Attempts < c.Policy.MaxAttempts
 	if !refresh && !again {
 		return false
 	}
@@ -38,7 +38,7 @@ func (c *call) decide() bool {
 	if refresh {
 		return c.refresh()
 	}
-	c.wait = c.backoff(r.Attempts - c.extra)
+	c.wait = c.backoff(r.Attempts)
 	if r.RetryAfter > 0 {
 		c.wait = r.RetryAfter
 		if c.wait > c.Policy.MaxBackoff {
@@ -69,8 +69,8 @@ func (c *call) repeatable() bool {
 	return c.Class == Replayable && is2xx(r.StatusCode) && r.Err != nil
 }
 
-// refresh gets another token after a 401, once a call. The repeat is not one of
-// the attempts that MaxAttempts bounds.
+// refresh gets another token after a 401, once a call. The repeat is made even
+// where MaxAttempts allows no other.
 func (c *call) refresh() bool {
 	c.refreshed = true
 	next, err := c.Auth.Refresh(c.ctx, c.token)
@@ -82,7 +82,6 @@ func (c *call) refresh() bool {
 		return false
 	}
 	c.next, c.wait = next, 0
-	c.extra++
 	return true
 }
 

@@ -219,8 +219,8 @@ func TestDo_staleConnection(t *testing.T) {
 	}
 }
 
-// TestDo_http2 sends a once call over HTTP/2 to a server that answers each
-// stream with a fault after which net/http repeats by itself.
+// TestDo_http2 sends once calls over HTTP/2 to a server that answers one, and
+// aborts the other after it has read the body.
 func TestDo_http2(t *testing.T) {
 	t.Parallel()
 	var bodies atomic.Int32
@@ -295,25 +295,31 @@ func TestDo_gzipBomb(t *testing.T) {
 
 func TestDo_stalledBody(t *testing.T) {
 	t.Parallel()
-	release := make(chan struct{})
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, "{")
-		w.(http.Flusher).Flush()
-		<-release
-	}))
-	t.Cleanup(func() { close(release); srv.Close() })
-	call := newCall(t, Once, srv.URL)
-	call.Policy.AttemptTimeout = 50 * time.Millisecond
-	r := newClient(t).Do(t.Context(), call)
-	if r.StatusCode != 200 || r.Err != errTimeout || r.MaybeSent {
-		t.Errorf("%+v", r)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	r = newClient(t).Do(ctx, newCall(t, Replayable, srv.URL))
-	if r.Err != context.DeadlineExceeded || r.Attempts != 1 {
-		t.Errorf("%+v", r)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(io.MultiReader(strings.NewReader("{"), stalled{req.Context()}))}, nil
+		})})
+		start := time.Now()
+		r := c.Do(t.Context(), newCall(t, Once, "https://a.example"))
+		if r.StatusCode != 200 || r.Err != errTimeout || r.MaybeSent || !r.Cut || time.Since(start) != policy.AttemptTimeout {
+			t.Errorf("after %v: %+v", time.Since(start), r)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start = time.Now()
+		r = c.Do(ctx, newCall(t, Replayable, "https://a.example"))
+		if r.Err != context.DeadlineExceeded || r.Attempts != 1 || time.Since(start) != time.Second {
+			t.Errorf("after %v: %+v", time.Since(start), r)
+		}
+	})
+}
+
+// stalled is a body of which nothing more comes until its context ends.
+type stalled struct{ ctx context.Context }
+
+func (s stalled) Read([]byte) (int, error) {
+	<-s.ctx.Done()
+	return 0, s.ctx.Err()
 }
 
 // stub is a transport of functions.
@@ -382,7 +388,7 @@ func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
 	for value, want := range map[string]time.Duration{
-		"": 0, "0": 0, "1": time.Second, " 3 ": 3 * time.Second, "1.5": 1500 * time.Millisecond, "0.0000000001": 1, "120": 2 * time.Minute,
+		"": 0, "0": 0, "1": time.Second, " 3 ": 3 * time.Second, "1.5": 1500 * time.Millisecond, "17.17": 17170 * time.Millisecond, ".5": time.Second / 2, "5.": 5 * time.Second, "0.0000000001": 0, "120": 2 * time.Minute,
 		"-1": 0, "+1": 0, "1e3": 0, "1s": 0, "soon": 0, ".": 0, "1.2.3": 0, "0x10": 0,
 		"9223372036": 9223372036 * time.Second, "9223372037": maxWait, strings.Repeat("9", 400): maxWait,
 		"Tue, 02 Jan 2024 03:04:15 GMT":   10 * time.Second,
