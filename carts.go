@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -369,28 +370,47 @@ func mayHoldDiscounts(body []byte, whole bool) bool {
 }
 
 // unconfirmed returns the discounts sent that are not proved to be among those
-// added: matched by external id as a multiset, and the rest by count with added
-// ones that have none. Where these are too few, it can't be told whose they are.
+// added: matched by external id as a multiset, those of the same engine first, and
+// the rest by count with added ones that have no external id. Where these are too
+// few, it can't be told whose they are.
 func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
-	echoed := map[string]int{}
+	anonymous := 0
+	echoed := map[string]map[string]int{} // by external id and engine
 	for _, d := range added {
-		echoed[d.ExternalID]++
-	}
-	anonymous := echoed[""]
-	var rest []NewCustomDiscount
-	for _, d := range sent {
-		if echoed[d.ExternalID] > 0 {
-			echoed[d.ExternalID]--
+		if d.ExternalID == "" {
+			anonymous++
 			continue
 		}
-		if d.Item != nil {
-			item := *d.Item // the caller's own may change later
-			d.Item = &item
+		if echoed[d.ExternalID] == nil {
+			echoed[d.ExternalID] = map[string]int{}
 		}
-		rest = append(rest, d)
+		echoed[d.ExternalID][d.DiscountEngine]++
 	}
+	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool {
+		engines := echoed[d.ExternalID]
+		same := engines[d.DiscountEngine] > 0
+		if same {
+			engines[d.DiscountEngine]--
+		}
+		return same
+	})
+	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool {
+		for engine, n := range echoed[d.ExternalID] {
+			if n > 0 {
+				echoed[d.ExternalID][engine]--
+				return true
+			}
+		}
+		return false
+	})
 	if len(rest) <= anonymous {
 		return nil
+	}
+	for i, d := range rest {
+		if d.Item != nil {
+			item := *d.Item // the caller's own may change later
+			rest[i].Item = &item
+		}
 	}
 	return rest
 }

@@ -289,6 +289,23 @@ func TestAddCustomDiscounts_documentedAnswer(t *testing.T) {
 	diff(t, "unconfirmed", res.Unconfirmed, []commerce.NewCustomDiscount{discount("other")})
 }
 
+// TestAddCustomDiscounts_enginesShareAnID sends one id for two engines: the one
+// that is echoed is not the one to look up.
+func TestAddCustomDiscounts_enginesShareAnID(t *testing.T) {
+	t.Parallel()
+	of := func(engine string) commerce.NewCustomDiscount {
+		return with(discount("a"), func(d *commerce.NewCustomDiscount) { d.DiscountEngine = engine })
+	}
+	for echo, want := range map[string][]commerce.NewCustomDiscount{"f": {of("e")}, "e": {of("f")}, "": {of("f")}, "other": {of("f")}} {
+		body := `{"data":[{"id":"` + itemID + `","external_id":"a","discount_engine":"` + echo + `"}]}`
+		res, err := newStub(t, answer(201, body)).client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{of("e"), of("f")}, nil)
+		if !errors.Is(err, commerce.ErrPartialFailure) {
+			t.Fatal(err)
+		}
+		diff(t, "unconfirmed when "+echo+" is echoed", res.Unconfirmed, want)
+	}
+}
+
 func TestAddCustomDiscounts_unknownMembers(t *testing.T) {
 	t.Parallel()
 	body := `{"data":[{"id":"` + itemID + `","external_id":"a"}],"errors":[],"options":{},"meta":{"new":1.0}}`

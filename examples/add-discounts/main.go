@@ -14,6 +14,8 @@
 //	                  also read without -file if something is piped into it. With
 //	                  neither, the embedded store gets sample discounts
 //	-all-or-nothing   add none of the discounts if one of them can't be added
+//	-no-reconcile     make one call, and don't look at the cart
+//	-settle time      between a lost answer and the look at the cart; 2s by default
 //
 // The file holds an array, as discounts.json beside this program does:
 //
@@ -24,10 +26,22 @@
 // Amounts are in the smallest unit of the cart's currency. Without item, which may
 // also be a custom_item, the discount is for the whole cart.
 //
-// What was added and what was not go to standard output, errors to standard error.
-// The exit code is 0 if all were added; 1 if none was, because they were rejected
-// or not sent; 2 for a wrong flag, environment or discount; 3 if only a part was
-// added; 4 if that is not known: then look at the cart before sending anything again.
+// It reads the cart before the call. Where the answer is lost, or does not prove
+// that all were added, it reads the cart again, counts by discount engine and
+// external id what is there more often than before, and sends only what is missing,
+// in three calls at most; what the service refused is not sent again. See
+// reconcile.go, which can be copied. That is sound if nobody else adds discounts with
+// the same external ids of the same engine to this cart meanwhile, or removes them.
+// And it can't see a request that is still on its way: a gateway may have given up
+// while the service still works on it. So it waits a little before it looks, 2
+// seconds unless -settle says otherwise; where gateways are impatient and the
+// service is slow, wait longer.
+//
+// What was added and what was not go to standard output, steps and errors to
+// standard error. The exit code is 0 if all were added; 1 if none was, because they
+// were rejected or not sent; 2 for a wrong flag, environment or discount; 3 if only
+// a part was added; 4 if that is not known, because the cart can't be read either, or
+// shows what can't be: then look at it before sending anything again.
 package main
 
 import (
@@ -44,13 +58,13 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 	"github.com/commerce-go/commerce/examples/internal/store"
-	"github.com/commerce-go/commerce/examples/internal/terminal"
 )
 
 // The exit codes.
@@ -76,10 +90,23 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
+const help = `Add-discounts adds custom discounts to a cart, each one once.
+
+It reads the cart before the call. Where an answer is lost it reads the cart again,
+and sends only what is missing there. That is sound if nobody else adds or removes
+discounts with the same external ids of the same engine meanwhile. A request that
+is still on its way can't be seen: hence the wait before it looks, see -settle.
+
+Usage: add-discounts [flags]
+
+Flags:`
+
 // config is what the flags say.
 type config struct {
-	cart, file string
-	options    commerce.AddCustomDiscountsOptions
+	cart, file  string
+	options     commerce.AddCustomDiscountsOptions
+	noReconcile bool
+	settle      time.Duration
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -118,80 +145,21 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return exitUsage
 	}
 
-	result, err := client.Carts.AddCustomDiscounts(ctx, cfg.cart, discounts, &cfg.options)
-	return report(stdout, stderr, cfg.cart, discounts, result, err)
+	return addAndReport(ctx, client, &cfg, discounts, stdout, stderr)
 }
 
-// report tells what became of the discounts, and returns the exit code.
-func report(stdout, stderr io.Writer, cart string, sent []commerce.NewCustomDiscount, result *commerce.AddCustomDiscountsResult, err error) int {
-	if invalid, ok := errors.AsType[*commerce.ValidationError](err); ok { // found before anything was sent
-		for _, fault := range invalid.Fields {
-			fmt.Fprintln(stderr, "add-discounts:", fault)
-		}
-		return exitUsage
+// addAndReport adds the discounts, tells what became of them, and returns the exit code.
+func addAndReport(ctx context.Context, client *commerce.Client, cfg *config, discounts []commerce.NewCustomDiscount, stdout, stderr io.Writer) int {
+	if cfg.noReconcile {
+		result, err := client.Carts.AddCustomDiscounts(ctx, cfg.cart, discounts, &cfg.options)
+		return report(stdout, stderr, cfg, discounts, result, err)
 	}
-	if err != nil {
-		fmt.Fprintln(stderr, "add-discounts:", err)
+	a := adder{
+		client: client, cartID: cfg.cart, options: cfg.options, settle: cfg.settle,
+		tell: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) },
 	}
-	fmt.Fprintln(stdout, "cart", terminal.Plain(cart))
-	switch outcome := commerce.OutcomeOf(err); outcome {
-	case commerce.OutcomeNone:
-		printAdded(stdout, result.Added)
-		fmt.Fprintf(stdout, "outcome: all %d added\n", len(sent))
-		return exitOK
-	case commerce.OutcomePartial:
-		printAdded(stdout, result.Added)
-		printReasons(stdout, "rejected", result.Errors)
-		printUnconfirmed(stdout, result.Unconfirmed)
-		fmt.Fprintf(stdout, "outcome: partial: %d of %d added; look at the cart before sending the others again\n", len(result.Added), len(sent))
-		return exitPartial
-	case commerce.OutcomeRejected:
-		printReasons(stdout, "rejected", reasons(err))
-		fmt.Fprintln(stdout, "outcome: rejected: none added; send them again once the reason is gone")
-		return exitFailed
-	case commerce.OutcomeNotSent:
-		printReasons(stdout, "error", reasons(err))
-		fmt.Fprintln(stdout, "outcome: not sent: none added; they may be sent again")
-		return exitFailed
-	default: // unknown, unreadable, and what a later version may bring
-		printReasons(stdout, "error", reasons(err))
-		printUnconfirmed(stdout, sent)
-		fmt.Fprintf(stdout, "outcome: %s: some or all may have been added; look at the cart before sending again\n", outcome)
-		return exitUnknown
-	}
-}
-
-func printAdded(w io.Writer, added []commerce.CustomDiscount) {
-	for _, d := range added {
-		amount := cmp.Or(d.Amount.Formatted, strings.TrimSpace(d.Amount.Amount.String()+" "+d.Amount.Currency))
-		fmt.Fprintf(w, "added        %-20s %12s  id %s\n", terminal.Plain(d.ExternalID), terminal.Plain(amount), d.ID)
-	}
-}
-
-// printReasons prints errors of the service. They name items of the cart, not
-// discounts: which discounts were not added is told by printUnconfirmed.
-func printReasons(w io.Writer, label string, list []commerce.ErrorObject) {
-	for _, o := range list {
-		line := terminal.Plain(strings.TrimSuffix(o.Title, ".")) + ": " + terminal.Plain(o.Detail)
-		if o.Meta.ID != "" {
-			line += " (item " + terminal.Plain(o.Meta.ID) + ")"
-		}
-		fmt.Fprintf(w, "%-12s %s\n", label, line)
-	}
-}
-
-func printUnconfirmed(w io.Writer, list []commerce.NewCustomDiscount) {
-	for _, d := range list {
-		fmt.Fprintf(w, "unconfirmed  %-20s %12s\n", terminal.Plain(d.ExternalID), d.Amount)
-	}
-}
-
-// reasons returns what the service said about a call that added nothing for sure.
-func reasons(err error) []commerce.ErrorObject {
-	if failed, ok := errors.AsType[*commerce.Error](err); ok {
-		return failed.Errors
-	}
-	return nil
+	result, err := a.add(ctx, discounts)
+	return report(stdout, stderr, cfg, discounts, result, err)
 }
 
 // discount is a discount in the file: a NewCustomDiscount with names.
@@ -284,10 +252,12 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	flags.StringVar(&cfg.cart, "cart", "", "`id` of the cart to add to; required on a live store")
 	flags.StringVar(&cfg.file, "file", "", "`path` of a JSON file with the discounts; - for standard input")
 	flags.BoolVar(&cfg.options.AllOrNothing, "all-or-nothing", false, "add none of the discounts if one of them can't be added")
+	flags.BoolVar(&cfg.noReconcile, "no-reconcile", false, "make one call, and leave it to the user to look at the cart")
+	flags.DurationVar(&cfg.settle, "settle", 2*time.Second, "`time` between a lost answer and the look at the cart")
 
 	err := flags.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Add-discounts adds custom discounts to a cart.\n\nUsage: add-discounts [flags]\n\nFlags:")
+		fmt.Fprintln(stdout, help)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
 	}

@@ -22,6 +22,7 @@ import (
 const (
 	embedded = "using an embedded fake store; set COMMERCE_BASE_URL and COMMERCE_TOKEN to use a live one\n"
 	reading  = "reading discounts from standard input\n"
+	looking  = "reading the cart\n"
 	self     = "add-discounts: "
 )
 
@@ -81,12 +82,13 @@ outcome: all 3 added
 		args   []string
 		stderr string
 	}{
-		{"no input", null, nil, embedded},
-		{"nothing piped", strings.NewReader(""), nil, embedded + reading},
-		{"as a file", null, []string{"-file", "discounts.json"}, embedded},
-		{"piped", bytes.NewReader(samples), nil, embedded + reading},
-		{"piped, by name", bytes.NewReader(samples), []string{"-file", "-"}, embedded + reading},
-		{"all or nothing", null, []string{"-all-or-nothing", "-cart", demoCart}, embedded},
+		{"no input", null, nil, embedded + looking},
+		{"nothing piped", strings.NewReader(""), nil, embedded + reading + looking},
+		{"as a file", null, []string{"-file", "discounts.json"}, embedded + looking},
+		{"piped", bytes.NewReader(samples), nil, embedded + reading + looking},
+		{"piped, by name", bytes.NewReader(samples), []string{"-file", "-"}, embedded + reading + looking},
+		{"all or nothing", null, []string{"-all-or-nothing", "-cart", demoCart}, embedded + looking},
+		{"in one call", null, []string{"-no-reconcile"}, embedded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -102,7 +104,7 @@ func TestLive(t *testing.T) {
 	t.Parallel()
 	s, cart, vars := live(t)
 	got := start(t.Context(), vars, strings.NewReader("["+one("a", "")+","+one("b", demoItem.ID.String())+"]"), "-cart", cart)
-	if got.Code != exitOK || got.Stderr != reading {
+	if got.Code != exitOK || got.Stderr != reading+looking {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}
 	var ids []string
@@ -163,7 +165,7 @@ func TestInput(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			want := ended{Code: exitUsage, Stderr: embedded + reading + self + strings.Join(tt.want, "\n"+self) + "\n"}
-			if diff := cmp.Diff(want, start(t.Context(), nil, strings.NewReader(tt.input), "-file", "-")); diff != "" {
+			if diff := cmp.Diff(want, start(t.Context(), nil, strings.NewReader(tt.input), "-file", "-", "-no-reconcile")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -206,6 +208,7 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// What one call leads to; see TestReconcile for what is made of it.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	const (
@@ -269,7 +272,7 @@ func TestOutcomes(t *testing.T) {
 				tt.fault.Operation = commercetest.OpAdd
 				s.Inject(*tt.fault)
 			}
-			got := start(t.Context(), vars, strings.NewReader(tt.input), append(tt.args, "-cart", cart)...)
+			got := start(t.Context(), vars, strings.NewReader(tt.input), append(tt.args, "-cart", cart, "-no-reconcile")...)
 			want := ended{Code: tt.code, Stdout: "cart " + cart + "\n" + tt.stdout}
 			if diff := cmp.Diff(want, ended{got.Code, got.Stdout, ""}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -336,7 +339,11 @@ func TestInterrupted(t *testing.T) {
 		arrived := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		stuck := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodGet {
+				_, _ = io.WriteString(w, `{"data":{"id":"`+demoCart+`","type":"cart"}}`)
+				return
+			}
 			_, _ = io.Copy(io.Discard, r.Body)
 			close(arrived)
 			<-r.Context().Done()
