@@ -2,6 +2,7 @@
 
 FUZZTIME ?= 2m
 NEXT_GO  ?= go1.27.4
+CHAOS    ?= 10m
 
 .DEFAULT_GOAL := help
 
@@ -24,6 +25,12 @@ lint: ## Run the pinned golangci-lint, which is installed on first use
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (2m)
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
+
+# CHAOS_SEED, as a run prints it, makes the same faults strike again. The time of
+# the test must hold the run and, on a busy machine, as much again.
+.PHONY: chaos
+chaos: ## Compare verdicts on writes with what was applied, under random faults, for CHAOS (10m)
+	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/ledger
 
 .PHONY: cover
 cover: ## Print the coverage of the root package and internal/ by all tests

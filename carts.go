@@ -100,22 +100,25 @@ type AddCustomDiscountsResult struct {
 //
 // A store takes at most 5 custom discounts on a cart and 5 on a cart item,
 // unless it is configured otherwise (section 8). The limit in force is
-// data.custom_discount_limit of GET /v2/settings; see the example. The vendor's
-// support raises it.
+// data.custom_discount_limit of GET /v2/settings, which the example of
+// [Client.Do] reads. The vendor's support raises it.
 //
 // The call is not idempotent, so the library sends it again only after proof
 // that nothing was sent, after 421, 425 and 429, and once after a 401 with a new
 // token. What is known of a call that failed is in [Error.Outcome]:
 //
-//   - OutcomeNotSent, OutcomeRejected: nothing was added. Mend the reason and send
-//     it again.
+//   - OutcomeNotSent, OutcomeRejected: nothing was added. Mend the reason (for
+//     [ErrRateLimited], wait for [Error.RetryAfter]) and send it again.
 //   - OutcomePartial: the result comes with the error, which then matches
 //     [ErrPartialFailure]. Added was added, Errors tells why others were not,
 //     Unconfirmed names all that are not proved added.
-//   - OutcomeUnknown (a timeout, a cut connection, most 5xx) and
-//     OutcomeUnreadable (a 2xx that does not tell what it did): read the cart, GET
-//     /v2/carts/{cartID}?include=custom_discounts, and send only what is missing.
-//     That is sound if nobody else adds the same external ids to it meanwhile.
+//   - OutcomeUnknown (a timeout, a cut connection, 5xx, 408, a redirect other than
+//     307 and 308) and OutcomeUnreadable (a 2xx that does not tell what it did):
+//     read the cart, GET /v2/carts/{cartID}?include=custom_discounts, and send only
+//     what is missing. The discounts are at included.custom_discounts, which
+//     [Client.Do] decodes into []CustomDiscount; see the example, and the program
+//     examples/add-discounts. That is sound if nobody else adds the same external
+//     ids to the cart meanwhile, and the request is not still on its way.
 //
 // Arguments are checked before anything is sent; a [*ValidationError] names all
 // faults, with the index of the discount. The result is nil unless the error is

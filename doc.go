@@ -31,6 +31,11 @@
 // changes its order, keep it from reading on. It never ends silently before the
 // end of the list.
 //
+// Two generations of payloads exist. The first has products, and plans that say
+// how they are billed; the second has plans that are the products, and pricing
+// options that say how they are billed. A store speaks one of them, and both are
+// decoded into the same types; the fields say where they belong to one only.
+//
 // # Errors
 //
 // Arguments are checked before anything is sent; a [*ValidationError] names
@@ -64,6 +69,7 @@
 // Package commercetest has a fake store that runs in memory. A transport of
 // one's own goes in with [WithHTTPClient].
 //
-// The comments name the sections of the service's interface document that they
-// follow.
+// Runnable examples are in example_test.go and in the folder examples. The comments
+// name the sections of the service's interface document that they follow; it is
+// not part of the module.
 package commerce

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"net/url"
 	"os"
 
 	"github.com/google/uuid"
@@ -63,20 +64,51 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	}
 	gone := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0")}
 	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{off("a", nil), off("b", gone)}, nil)
-	switch {
-	case errors.Is(err, commerce.ErrPartialFailure):
+	switch commerce.OutcomeOf(err) {
+	case commerce.OutcomeNone:
+		fmt.Println("all added")
+	case commerce.OutcomePartial:
 		fmt.Println("added:", result.Added[0].ExternalID)
 		fmt.Println("not proved added:", result.Unconfirmed[0].ExternalID)
 		fmt.Println("why:", result.Errors[0].Detail)
-	case errors.Is(err, commerce.ErrOutcomeUnknown):
+	case commerce.OutcomeUnknown, commerce.OutcomeUnreadable:
 		fmt.Println("look at the cart before sending them again")
-	case err != nil:
-		log.Fatal(err)
+	default:
+		log.Fatal(err) // none was added
 	}
 	// Output:
 	// added: a
 	// not proved added: b
 	// why: Cart Item is not present in the cart.
+}
+
+// The answer gets lost after the discount was added: the cart shows it.
+func ExampleCartService_AddCustomDiscounts_unknown() {
+	store := exampleStore()
+	defer store.Close()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504})
+
+	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-1000), Description: "Ten dollars off", DiscountCode: "TEN-OFF",
+		DiscountEngine: "promo-engine", ExternalID: "promo-1",
+	}}, nil)
+	if !errors.Is(err, commerce.ErrOutcomeUnknown) {
+		log.Fatal(err)
+	}
+	var cart struct {
+		Included struct {
+			CustomDiscounts []commerce.CustomDiscount `json:"custom_discounts"`
+		} `json:"included"`
+	}
+	query := url.Values{"include": {"custom_discounts"}}
+	if _, err := client.Do(ctx, "GET", []string{"v2", "carts", cartID}, query, nil, &cart); err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range cart.Included.CustomDiscounts {
+		fmt.Println("in the cart:", d.DiscountEngine, d.ExternalID)
+	}
+	// Output: in the cart: promo-engine promo-1
 }
 
 func ExampleSubscriptionService_All() {
@@ -89,14 +121,14 @@ func ExampleSubscriptionService_All() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(sub.Type, sub.Attributes.Currency, sub.Meta.Status != "")
+		fmt.Println(sub.ID, sub.Attributes.Currency, sub.Meta.Status)
 		n++
 	}
 	fmt.Println(n)
 	// Output:
-	// subscription USD true
-	// subscription USD true
-	// subscription USD true
+	// b62b7b82-31c3-5375-90bd-baae28962b76 USD active
+	// 2447bb63-6876-5e38-ab7b-5ceca15e68f3 USD active
+	// 50babc88-edc9-5c16-b82b-2d0d723bc6f0 USD active
 	// 3
 }
 

@@ -34,8 +34,13 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 // or [ErrNoProgress].
 type PagingError struct {
 	// Offset of the first record not yet yielded, counted in the list as it was
-	// when last read. A walk with that offset in its options resumes here. If it is
-	// beyond MaxOffset, start at MaxOffset, and skip what was yielded before.
+	// when last read. A walk with that offset in its options resumes here.
+	//
+	// The promise of a walk does not reach across the gap: a record removed before
+	// the offset meanwhile hides another one, and one added repeats one. Where that
+	// matters, resume some records earlier and drop what was yielded before; if the
+	// first record is not one of those, start over. If Offset is beyond MaxOffset,
+	// resume at MaxOffset likewise. After ErrOffsetLimit there is nothing to resume.
 	Offset int
 	// Seen is the number of records yielded.
 	Seen int

@@ -220,8 +220,8 @@ func (l *listBody) read(b []byte) error {
 	return nil
 }
 
-// Pages walks the list page by page, with what each page includes. It is [All]
-// for those who need included resources: the same promise, bounds and errors. A
+// Pages walks the list page by page, with what each page includes. It is
+// [SubscriptionService.All] for those who need included resources: the same promise, bounds and errors. A
 // page's Subscriptions are those not yielded before, at least one; its Included
 // and Links are as they came.
 func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
@@ -294,6 +294,12 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 // page. If the order changes, the walk ends in [ErrListDrift] where it can be
 // noticed; a record that moves from ahead of the cursor to behind it can't be
 // noticed by any client.
+//
+// A full page always goes on. The list ends at a page that is not full and whose
+// links say that there is no next one, at an empty page, or at one shorter than
+// those before it; after a short first page that does not tell, one more is read
+// to be sure. Stubs in tests should send "links": {"next": null} with the last
+// page, and heed page[offset].
 //
 // The service's highest offset puts 10,100 records within reach. A list that
 // may be longer ends in [ErrOffsetLimit] after the last of them: narrow the

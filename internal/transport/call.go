@@ -47,25 +47,35 @@ const (
 type evidence struct {
 	mu          sync.Mutex
 	sought      bool // a connection was asked for: the transport has hooks
-	got         bool // one was got
+	got         int  // how many were got
 	wroteHeader bool // writing of the header began
 	http2       bool // the last connection got speaks HTTP/2
 }
 
-func (e *evidence) trace() *httptrace.ClientTrace {
-	set := func(field *bool, v bool) {
-		e.mu.Lock()
-		*field = v
-		e.mu.Unlock()
-	}
+// maxConns is how many connections net/http may take for an attempt: a stale one
+// or two are ordinary, and over HTTP/2 it would repeat a request without a body
+// hundreds of times a second.
+const maxConns = 4
+
+// trace returns the hooks. stop ends the attempt.
+func (e *evidence) trace(stop func()) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) { set(&e.sought, true) },
+		GetConn: func(string) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.sought = true
+			if e.got >= maxConns {
+				stop()
+			}
+		},
 		GotConn: func(info httptrace.GotConnInfo) {
 			conn, ok := info.Conn.(*tls.Conn)
-			set(&e.got, true)
-			set(&e.http2, ok && conn.ConnectionState().NegotiatedProtocol == "h2")
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.got++
+			e.http2 = ok && conn.ConnectionState().NegotiatedProtocol == "h2"
 		},
-		WroteHeaderField: func(string, []string) { set(&e.wroteHeader, true) },
+		WroteHeaderField: func(string, []string) { e.prove() },
 	}
 }
 
@@ -77,7 +87,7 @@ func (e *evidence) notSent() bool {
 	return e.sought && !e.wroteHeader
 }
 
-// prove records that the attempt may have been sent, whatever the hooks saw.
+// prove records that the attempt may have been sent.
 func (e *evidence) prove() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -91,7 +101,7 @@ func (e *evidence) mayRewind(base http.RoundTripper) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	own, ok := base.(*http.Transport)
-	if !ok || !e.got || own.Protocols != nil && own.Protocols.UnencryptedHTTP2() {
+	if !ok || e.got == 0 || own.Protocols != nil && own.Protocols.UnencryptedHTTP2() {
 		return !e.wroteHeader
 	}
 	return !e.http2
@@ -102,6 +112,7 @@ var (
 	errTooLarge    = errors.New("the answer is larger than the limit")
 	errNoAnswer    = errors.New("the transport returned neither an HTTP answer nor an error")
 	errRewind      = errors.New("the body was sent and must not be sent again")
+	errRepeated    = errors.New("connections failed one after the other")
 	errSwitched    = errors.New("the service switched protocols")
 	errUnavailable = errors.New("attempt not made")
 )
@@ -121,12 +132,14 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t := c.client.timeout; t > 0 && t < timeout {
 		timeout = t
 	}
-	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
+	ctx, stop := context.WithCancelCause(c.ctx)
+	defer stop(nil)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
 
 	c.evidence = &evidence{}
 	ev := c.evidence
-	out := req.Clone(httptrace.WithClientTrace(ctx, ev.trace()))
+	out := req.Clone(httptrace.WithClientTrace(ctx, ev.trace(func() { stop(errRepeated) })))
 	if c.token != "" {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -242,8 +255,10 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e
 	}
-	if errors.Is(context.Cause(ctx), errTimeout) {
-		return errTimeout
+	for _, own := range []error{errTimeout, errRepeated} {
+		if errors.Is(context.Cause(ctx), own) {
+			return own
+		}
 	}
 	return reduce(c.ctx, err)
 }
