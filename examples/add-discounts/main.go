@@ -41,7 +41,8 @@
 // standard error. The exit code is 0 if all were added; 1 if none was, because they
 // were rejected or not sent; 2 for a wrong flag, environment or discount; 3 if only
 // a part was added; 4 if that is not known, because the cart can't be read either, or
-// shows what can't be: then look at it before sending anything again.
+// shows what can't be: then look at it before sending anything again. (go run
+// prints the code, and exits with 1 itself.)
 package main
 
 import (
@@ -260,6 +261,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 		fmt.Fprintln(stdout, help)
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
+		fmt.Fprintln(stdout, "\nThe format of the file, the environment and the exit codes: go doc ./examples/add-discounts")
 	}
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))

@@ -24,7 +24,8 @@
 //
 // Subscriptions go to standard output, all else to standard error. The exit code
 // is 0 if all were printed, 1 if the list failed, 2 for a wrong flag or
-// environment, 130 if it was interrupted. What was read before is printed.
+// environment, 130 if it was interrupted; go run prints the code, and exits with 1
+// itself. What was read before is printed.
 package main
 
 import (
@@ -212,7 +213,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	text(flags, &cfg.list.Filter.Name, "name", "only subscriptions of the subscriber with this `name`")
 	text(flags, &cfg.list.Filter.Email, "email", "only subscriptions of the subscriber with this `address`")
 	text(flags, &cfg.list.Filter.ExternalRef, "external-ref", "only subscriptions with this `reference` of the store's own")
-	flags.Func("include", "what comes along: a comma-separated `list` of plans, products, pricing_options (default plans)", func(s string) error {
+	flags.Func("include", "what comes along: a comma-separated `list` of plans, products, and pricing_options, which the embedded store lacks (default plans)", func(s string) error {
 		include, err := parseInclude(s)
 		cfg.list.Include = include
 		return err
@@ -227,6 +228,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 		fmt.Fprintln(stdout, "List-subscriptions prints the subscriptions of a store.\n\nUsage: list-subscriptions [flags]\n\nFlags:")
 		flags.SetOutput(stdout)
 		flags.PrintDefaults()
+		fmt.Fprintln(stdout, "\nThe environment and the exit codes: go doc ./examples/list-subscriptions")
 	}
 	if err == nil && flags.NArg() > 0 {
 		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
