@@ -10,6 +10,7 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -20,6 +21,7 @@ type Ledger struct {
 	mu      sync.Mutex
 	copies  map[string]int
 	applied map[string]int
+	ids     []string // external ids of the discounts applied, in order
 }
 
 // New returns an empty ledger.
@@ -40,6 +42,14 @@ func (l *Ledger) Applied(call string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.applied[call]
+}
+
+// Discounts returns the external ids of the discounts that were applied, in order:
+// what a cart would hold.
+func (l *Ledger) Discounts() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.ids)
 }
 
 // Duplicates is how many calls were applied more than once, and how many
@@ -95,4 +105,5 @@ func (l *Ledger) apply(r *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.applied[r.Call]++
+	l.ids = append(l.ids, r.IDs...)
 }

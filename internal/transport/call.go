@@ -233,7 +233,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		r.Err = errSwitched // its body is the raw connection: never read
 	} else {
-		limit := int64(MaxErrorBody)
+		limit := MaxErrorBody
 		if is2xx(resp.StatusCode) {
 			limit = MaxBody
 		} else {
@@ -264,18 +264,28 @@ func (c *call) reduce(ctx context.Context, err error) error {
 }
 
 // readBody reads a body of at most limit bytes. With an error it returns what
-// arrived.
-func readBody(resp *http.Response, limit int64) ([]byte, error) {
-	var buf bytes.Buffer
-	if n := min(resp.ContentLength, limit, 1<<20); n > 0 { // no more than that on a mere promise
-		buf.Grow(int(n) + bytes.MinRead) // MinRead spares the growth that would find the end
+// arrived. It never holds room for more than the limit, but for the half that is
+// copied when room runs out.
+func readBody(resp *http.Response, limit int) ([]byte, error) {
+	const least, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
+	room := min(max(int(min(resp.ContentLength, promised)), least), limit)
+	buf := make([]byte, 0, room+1) // the end of a body of that length is found without growth
+	for {
+		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case len(buf) > limit:
+			return buf[:limit], errTooLarge
+		case errors.Is(err, io.EOF):
+			return buf, nil
+		case err != nil:
+			return buf, err
+		case len(buf) == cap(buf):
+			grown := make([]byte, len(buf), min(2*cap(buf), limit+1))
+			copy(grown, buf)
+			buf = grown
+		}
 	}
-	_, err := buf.ReadFrom(io.LimitReader(resp.Body, limit+1))
-	if int64(buf.Len()) > limit {
-		buf.Truncate(int(limit))
-		err = errTooLarge
-	}
-	return buf.Bytes(), err
 }
 
 // finish returns the result. err is the loop's: it counts only where the loop

@@ -41,7 +41,9 @@ func ctxErr(ctx context.Context) error {
 type cause struct {
 	text string
 	safe error // the part of the chain that is fit to be seen; nil if none is
-	full error // answers errors.Is only
+	// full returns the original, which answers errors.Is only. It is a function as
+	// fmt shows the fields of a value where a verb does not fit it.
+	full func() error
 }
 
 func (c *cause) Error() string { return c.text }
@@ -51,21 +53,24 @@ func (c *cause) Unwrap() error { return c.safe }
 // not: they stand for the caller's context alone, and a timeout of a connection
 // matches them too.
 func (c *cause) Is(target error) bool {
-	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(c.full, target)
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(c.full(), target)
 }
 
 // Format keeps %+v and %#v from printing the fields.
 func (c *cause) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text) }
 
 // Withhold returns an error that shows text, and that errors.Is finds err in.
-func Withhold(text string, err error) error { return &cause{text: text, full: err} }
+func Withhold(text string, err error) error {
+	return &cause{text: text, full: func() error { return err }}
+}
 
 // reduce returns err as it may be shown. ctx is the caller's.
 func reduce(ctx context.Context, err error) error {
 	if e := ctxErr(ctx); e != nil {
 		return e
 	}
-	c := &cause{full: err, safe: safePart(err)}
+	original := err
+	c := &cause{full: func() error { return original }, safe: safePart(err)}
 	var timeout net.Error
 	switch {
 	case errors.Is(err, ErrLimiter):

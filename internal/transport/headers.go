@@ -3,6 +3,7 @@ package transport
 import (
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -39,21 +40,31 @@ var keptHeaders = []string{
 	"X-Moltin-Request-Id", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id",
 }
 
-// KeptHeader returns the headers of an answer that callers get to see.
+// requestIDs are the headers that identify a request, the better one first.
+var requestIDs = []string{"X-Moltin-Request-Id", "X-Request-Id"}
+
+// KeptHeader returns the headers of an answer that callers get to see. Values
+// that would disturb a log, and request ids that are none, are dropped too.
 func KeptHeader(h http.Header) http.Header {
 	kept := http.Header{}
 	for _, key := range keptHeaders {
-		if values := h[key]; len(values) > 0 {
-			kept[key] = append([]string(nil), values...)
+		for _, value := range h[key] {
+			if isPrintable(value) && (!slices.Contains(requestIDs, key) || IsRequestID(value)) {
+				kept[key] = append(kept[key], value)
+			}
 		}
 	}
 	return kept
 }
 
+func isPrintable(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
+}
+
 // RequestID returns the id by which the service's support finds the request,
 // if the answer has one that looks like an id.
 func RequestID(h http.Header) string {
-	for _, key := range []string{"X-Moltin-Request-Id", "X-Request-Id"} {
+	for _, key := range requestIDs {
 		if id := h.Get(key); id != "" && IsRequestID(id) {
 			return id
 		}
