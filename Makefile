@@ -32,6 +32,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (2m)
 chaos: ## Compare verdicts on writes with what was applied, under random faults, for CHAOS (10m)
 	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/ledger
 
+.PHONY: mutation
+mutation: ## Change the code that decides, and count the changes that no test notices (half an hour)
+	bash .ci/mutation
+
 .PHONY: cover
 cover: ## Print the coverage of the root package and internal/ by all tests
 	go test -coverpkg=.,./internal/... -coverprofile=coverage.out ./...
