@@ -274,6 +274,33 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 	}
 }
 
+// TestAddCustomDiscounts_causes tells what is behind an answer that can't be used.
+func TestAddCustomDiscounts_causes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		responder httpmock.Responder
+		cause     string // of the error; "" for none
+	}{
+		{"404 of HTML: the status says it all", answer(404, "<html>"), ""},
+		{"201 of HTML", answer(201, "<html>"), "unusable answer: not a JSON object"},
+		{"201 that is cut", cutAnswer(201, `{"data":[`), "unusable answer: unexpected EOF"},
+		{"201 without a word", answer(201, `{}`), "unusable answer: the answer neither adds the discounts nor says why not"},
+		{"302", answer(302, ""), ""},
+	} {
+		_, err := newStub(t, tt.responder).client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
+		var e *commerce.Error
+		if !errors.As(err, &e) {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		cause := ""
+		if e.Err != nil {
+			cause = e.Err.Error()
+		}
+		diff(t, tt.name, cause, tt.cause)
+	}
+}
+
 func TestAddCustomDiscounts_documentedAnswer(t *testing.T) {
 	t.Parallel()
 	res, err := newStub(t, answer(201, documented)).client(t).Carts.AddCustomDiscounts(bg, cartID,

@@ -212,6 +212,35 @@ func TestError_holdsNoSecrets(t *testing.T) {
 	}
 }
 
+// TestError_texts pins the texts: not for callers, who must not rely on them, but
+// so that a change is seen.
+func TestError_texts(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 120)
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{&commerce.Error{Op: "op", Outcome: commerce.OutcomeNone}, `commerce: op (attempts 0)`},
+		{&commerce.Error{Op: "op", StatusCode: 599, Attempts: 2, Err: io.EOF}, `commerce: op: 599: EOF (outcome unknown, attempts 2)`},
+		{&commerce.Error{Op: "op", Outcome: commerce.OutcomeRejected, Errors: []commerce.ErrorObject{{Title: long}, {}, {Title: long + "y"}}, RetryAfter: 1},
+			`commerce: op: "` + long + `", "` + long + `…" (outcome rejected, attempts 0, retry after 1ns)`},
+		{&commerce.ValidationError{Fields: []commerce.FieldError{{Index: -1, Field: "a", Message: "b"}, {Index: 0, Field: "c", Message: "d"}}},
+			"commerce: invalid argument: a b; discount 0: c d"},
+	} {
+		if got := tt.err.Error(); got != tt.want {
+			t.Errorf("got  %s\nwant %s", got, tt.want)
+		}
+		if got, want := fmt.Sprintf("%q", tt.err), fmt.Sprintf("%q", tt.want); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	b, err := json.Marshal(&commerce.Error{Op: "op", Outcome: commerce.OutcomeNone})
+	if want := `{"attempts":0,"op":"op","outcome":"none"}`; err != nil || string(b) != want {
+		t.Errorf("got %s, want %s (%v)", b, want, err)
+	}
+}
+
 // TestError_value renders the struct itself, which a caller may have copied.
 func TestError_value(t *testing.T) {
 	t.Parallel()
