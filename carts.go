@@ -30,8 +30,8 @@ const (
 
 // CartItemRef names an item of a cart.
 type CartItemRef struct {
-	Type CartItemType `json:"type,omitzero"`
-	ID   uuid.UUID    `json:"id,omitzero"`
+	Type CartItemType `json:"type,omitzero"` // kind of the resource
+	ID   uuid.UUID    `json:"id,omitzero"`   // identifier
 }
 
 // NewCustomDiscount is a discount to add (specification, section 2.1). All
@@ -60,10 +60,10 @@ type CustomDiscount struct {
 	Type string // "custom_discount"
 	// Amount of the discount, less than zero, with its currency.
 	Amount         Money
-	Description    string
-	DiscountCode   string
-	DiscountEngine string
-	ExternalID     string
+	Description    string // as sent
+	DiscountCode   string // as sent
+	DiscountEngine string // as sent
+	ExternalID     string // as sent; the identifier in that engine
 	// Item that it is attached to. nil: the whole cart.
 	Item *CartItemRef
 	// Extra holds members that this type does not name.

@@ -24,9 +24,9 @@ type Links map[string]Link
 // Link is one entry of [Links]. On the wire it is a string, an object, or null,
 // which is the zero Link.
 type Link struct {
-	Href        string `json:"href,omitzero"`
-	Title       string `json:"title,omitzero"`
-	DescribedBy string `json:"describedby,omitzero"`
+	Href        string `json:"href,omitzero"`        // address
+	Title       string `json:"title,omitzero"`       // for people
+	DescribedBy string `json:"describedby,omitzero"` // address of a description
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -41,8 +41,8 @@ type Relationships map[string]Relationship
 
 // Relationship points to related resources. Either part may be absent.
 type Relationship struct {
-	Links Links            `json:"links,omitzero"`
-	Data  RelationshipData `json:"data,omitzero"`
+	Links Links            `json:"links,omitzero"` // by name
+	Data  RelationshipData `json:"data,omitzero"`  // the related resources
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -57,8 +57,8 @@ type RelationshipData struct {
 
 // ResourceRef names a resource by type and id.
 type ResourceRef struct {
-	Type string    `json:"type,omitzero"`
-	ID   uuid.UUID `json:"id,omitzero"`
+	Type string    `json:"type,omitzero"` // kind of the resource
+	ID   uuid.UUID `json:"id,omitzero"`   // identifier
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -66,14 +66,14 @@ type ResourceRef struct {
 // Timestamps of a record (specification, section 2.3, meta.timestamps). A
 // timestamp that is absent, null, empty or unreadable is the zero time.
 type Timestamps struct {
-	UpdatedAt   time.Time `json:"updated_at,omitzero"`
-	CreatedAt   time.Time `json:"created_at,omitzero"`
-	CanceledAt  time.Time `json:"canceled_at,omitzero"`
-	PausedAt    time.Time `json:"paused_at,omitzero"`
-	ResumedAt   time.Time `json:"resumed_at,omitzero"`
-	EndDate     time.Time `json:"end_date,omitzero"`
-	GoLiveAfter time.Time `json:"go_live_after,omitzero"`
-	GoLive      time.Time `json:"go_live,omitzero"`
+	UpdatedAt   time.Time `json:"updated_at,omitzero"`    // last change
+	CreatedAt   time.Time `json:"created_at,omitzero"`    // creation
+	CanceledAt  time.Time `json:"canceled_at,omitzero"`   // when it was canceled
+	PausedAt    time.Time `json:"paused_at,omitzero"`     // when it was paused
+	ResumedAt   time.Time `json:"resumed_at,omitzero"`    // when it was last resumed
+	EndDate     time.Time `json:"end_date,omitzero"`      // when it ends
+	GoLiveAfter time.Time `json:"go_live_after,omitzero"` // goes live after this
+	GoLive      time.Time `json:"go_live,omitzero"`       // goes live at this
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -81,15 +81,15 @@ type Timestamps struct {
 // PriceUnits is the unit that a price is for (section 2.4), e.g. 1 month.
 type PriceUnits struct {
 	Unit   string  `json:"unit,omitzero"` // "day" and "month" have been seen
-	Amount Decimal `json:"amount"`
+	Amount Decimal `json:"amount"`        // number of units
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
 
 // DisplayPrice is a price as the store shows it (section 2.4).
 type DisplayPrice struct {
-	WithoutTax Money `json:"without_tax,omitzero"`
-	WithTax    Money `json:"with_tax,omitzero"`
+	WithoutTax Money `json:"without_tax,omitzero"` // the price without tax
+	WithTax    Money `json:"with_tax,omitzero"`    // the price with tax
 	// Tax alone; second payload generation only.
 	Tax Money `json:"tax,omitzero"`
 	// Extra holds members that this type does not name.
@@ -99,8 +99,8 @@ type DisplayPrice struct {
 // PriceOption is an entry of meta.prices: what a plan costs under a pricing
 // option, or a pricing option with a plan. Second payload generation only.
 type PriceOption struct {
-	Price        Prices       `json:"price,omitzero"`
-	DisplayPrice DisplayPrice `json:"display_price,omitzero"`
+	Price        Prices       `json:"price,omitzero"`         // by currency
+	DisplayPrice DisplayPrice `json:"display_price,omitzero"` // as the store shows it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -115,10 +115,10 @@ type PriceOption struct {
 type PaymentAuthority struct {
 	// Type: "elastic_path_payments_stripe", "authorize_net" and "stripe_payment_intents" have been seen.
 	Type              string `json:"type,omitzero"`
-	CustomerID        string `json:"customer_id,omitzero"`
-	CardID            string `json:"card_id,omitzero"`
-	PaymentProfileID  string `json:"payment_profile_id,omitzero"`
-	CustomerProfileID string `json:"customer_profile_id,omitzero"`
+	CustomerID        string `json:"customer_id,omitzero"`         // at the authority
+	CardID            string `json:"card_id,omitzero"`             // at the authority
+	PaymentProfileID  string `json:"payment_profile_id,omitzero"`  // at the authority
+	CustomerProfileID string `json:"customer_profile_id,omitzero"` // at the authority
 	// Extra holds members that this type does not name, and under "" a value that
 	// is no object.
 	Extra Extra `json:",embed"`

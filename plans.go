@@ -11,9 +11,9 @@ import (
 // (specification, section 2.4). The first payload generation has Products and
 // Plans, the second Plans and PricingOptions.
 type Included struct {
-	Plans          []Plan          `json:"plans,omitzero"`
-	Products       []Product       `json:"products,omitzero"`
-	PricingOptions []PricingOption `json:"pricing_options,omitzero"`
+	Plans          []Plan          `json:"plans,omitzero"`           // in the order of the answer
+	Products       []Product       `json:"products,omitzero"`        // in the order of the answer
+	PricingOptions []PricingOption `json:"pricing_options,omitzero"` // in the order of the answer
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -56,35 +56,35 @@ func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {
 // Product is a subscription_offering_product (specification, section 2.4). The
 // second payload generation has no products: their fields moved to [Plan].
 type Product struct {
-	ID            uuid.UUID         `json:"id,omitzero"`
-	Type          string            `json:"type,omitzero"` // "subscription_offering_product"
-	Attributes    ProductAttributes `json:"attributes,omitzero"`
-	Relationships Relationships     `json:"relationships,omitzero"`
-	Meta          ProductMeta       `json:"meta,omitzero"`
+	ID            uuid.UUID         `json:"id,omitzero"`            // identifier
+	Type          string            `json:"type,omitzero"`          // "subscription_offering_product"
+	Attributes    ProductAttributes `json:"attributes,omitzero"`    // what it is
+	Relationships Relationships     `json:"relationships,omitzero"` // by name
+	Meta          ProductMeta       `json:"meta,omitzero"`          // what the service knows about it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
 
 // ProductAttributes are the attributes of a [Product].
 type ProductAttributes struct {
-	ExternalRef string     `json:"external_ref,omitzero"`
-	Name        string     `json:"name,omitzero"`
-	Description string     `json:"description,omitzero"`
-	SKU         string     `json:"sku,omitzero"`
-	MainImage   string     `json:"main_image,omitzero"`
-	Price       Prices     `json:"price,omitzero"`
-	PriceUnits  PriceUnits `json:"price_units,omitzero"`
-	UpdatedAt   time.Time  `json:"updated_at,omitzero"`
-	CreatedAt   time.Time  `json:"created_at,omitzero"`
+	ExternalRef string     `json:"external_ref,omitzero"` // reference of the store's own
+	Name        string     `json:"name,omitzero"`         // for people to read
+	Description string     `json:"description,omitzero"`  // for people to read
+	SKU         string     `json:"sku,omitzero"`          // stock keeping unit
+	MainImage   string     `json:"main_image,omitzero"`   // address of an image
+	Price       Prices     `json:"price,omitzero"`        // by currency
+	PriceUnits  PriceUnits `json:"price_units,omitzero"`  // what Price is for
+	UpdatedAt   time.Time  `json:"updated_at,omitzero"`   // last change
+	CreatedAt   time.Time  `json:"created_at,omitzero"`   // creation
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
 
 // ProductMeta is what the service knows about a [Product].
 type ProductMeta struct {
-	DisplayPrice DisplayPrice `json:"display_price,omitzero"`
-	Owner        string       `json:"owner,omitzero"` // "store" and "organization" have been seen
-	Timestamps   Timestamps   `json:"timestamps,omitzero"`
+	DisplayPrice DisplayPrice `json:"display_price,omitzero"` // as the store shows it
+	Owner        string       `json:"owner,omitzero"`         // "store" and "organization" have been seen
+	Timestamps   Timestamps   `json:"timestamps,omitzero"`    // of the record
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -93,11 +93,11 @@ type ProductMeta struct {
 // first payload generation it says how a subscription is billed; in the second
 // it holds what [Product] held, and [PricingOption] says how it is billed.
 type Plan struct {
-	ID            uuid.UUID      `json:"id,omitzero"`
-	Type          string         `json:"type,omitzero"` // "subscription_offering_plan"
-	Attributes    PlanAttributes `json:"attributes,omitzero"`
-	Relationships Relationships  `json:"relationships,omitzero"`
-	Meta          PlanMeta       `json:"meta,omitzero"`
+	ID            uuid.UUID      `json:"id,omitzero"`            // identifier
+	Type          string         `json:"type,omitzero"`          // "subscription_offering_plan"
+	Attributes    PlanAttributes `json:"attributes,omitzero"`    // what it is
+	Relationships Relationships  `json:"relationships,omitzero"` // by name
+	Meta          PlanMeta       `json:"meta,omitzero"`          // what the service knows about it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -115,9 +115,9 @@ type Billing struct {
 	PlanLength Decimal `json:"plan_length,omitzero"`
 	// EndBehavior at the end of PlanLength: "close" and "roll" have been seen.
 	EndBehavior string `json:"end_behavior,omitzero"`
-	CanPause    bool   `json:"can_pause,omitzero"`
-	CanResume   bool   `json:"can_resume,omitzero"`
-	CanCancel   bool   `json:"can_cancel,omitzero"`
+	CanPause    bool   `json:"can_pause,omitzero"`  // the subscriber may pause it
+	CanResume   bool   `json:"can_resume,omitzero"` // the subscriber may resume it
+	CanCancel   bool   `json:"can_cancel,omitzero"` // the subscriber may cancel it
 	// BasePricePercentage of the product's price that the subscriber pays; may be fractional.
 	BasePricePercentage Decimal `json:"base_price_percentage,omitzero"`
 	// FixedPrice instead of a percentage, by currency.
@@ -126,19 +126,19 @@ type Billing struct {
 
 // PlanAttributes are the attributes of a [Plan].
 type PlanAttributes struct {
-	ExternalRef string `json:"external_ref,omitzero"`
-	Name        string `json:"name,omitzero"`
-	Description string `json:"description,omitzero"`
+	ExternalRef string `json:"external_ref,omitzero"` // reference of the store's own
+	Name        string `json:"name,omitzero"`         // for people to read
+	Description string `json:"description,omitzero"`  // for people to read
 	Billing
-	UpdatedAt time.Time `json:"updated_at,omitzero"`
-	CreatedAt time.Time `json:"created_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"` // last change
+	CreatedAt time.Time `json:"created_at,omitzero"` // creation
 
 	// The second payload generation has these instead of Billing.
 
-	SKU        string     `json:"sku,omitzero"`
-	MainImage  string     `json:"main_image,omitzero"`
-	Price      Prices     `json:"price,omitzero"`
-	PriceUnits PriceUnits `json:"price_units,omitzero"`
+	SKU        string     `json:"sku,omitzero"`         // stock keeping unit
+	MainImage  string     `json:"main_image,omitzero"`  // address of an image
+	Price      Prices     `json:"price,omitzero"`       // by currency
+	PriceUnits PriceUnits `json:"price_units,omitzero"` // what Price is for
 	// FeatureConfigurations as the service sends them: their shape is not documented.
 	FeatureConfigurations json.RawMessage `json:"feature_configurations,omitzero"`
 
@@ -152,11 +152,11 @@ type PlanMeta struct {
 	Price Prices `json:"price,omitzero"`
 	// Prices by pricing option id; second payload generation only.
 	Prices       map[string]PriceOption `json:"prices,omitzero"`
-	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
+	DisplayPrice DisplayPrice           `json:"display_price,omitzero"` // as the store shows it
 	// ActivePlan tells whether the plan is the subscription's own; null on the wire counts as false.
 	ActivePlan bool       `json:"active_plan,omitzero"`
-	Owner      string     `json:"owner,omitzero"`
-	Timestamps Timestamps `json:"timestamps,omitzero"`
+	Owner      string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
+	Timestamps Timestamps `json:"timestamps,omitzero"` // of the record
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -164,25 +164,25 @@ type PlanMeta struct {
 // PricingOption says how a subscription is billed. Second payload generation
 // only: its fields are those of the first generation's [Plan], and LeadTime.
 type PricingOption struct {
-	ID            uuid.UUID               `json:"id,omitzero"`
-	Type          string                  `json:"type,omitzero"`
-	Attributes    PricingOptionAttributes `json:"attributes,omitzero"`
-	Relationships Relationships           `json:"relationships,omitzero"`
-	Meta          PricingOptionMeta       `json:"meta,omitzero"`
+	ID            uuid.UUID               `json:"id,omitzero"`            // identifier
+	Type          string                  `json:"type,omitzero"`          // kind of the resource
+	Attributes    PricingOptionAttributes `json:"attributes,omitzero"`    // what it is
+	Relationships Relationships           `json:"relationships,omitzero"` // by name
+	Meta          PricingOptionMeta       `json:"meta,omitzero"`          // what the service knows about it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
 
 // PricingOptionAttributes are the attributes of a [PricingOption].
 type PricingOptionAttributes struct {
-	ExternalRef string `json:"external_ref,omitzero"`
-	Name        string `json:"name,omitzero"`
-	Description string `json:"description,omitzero"`
+	ExternalRef string `json:"external_ref,omitzero"` // reference of the store's own
+	Name        string `json:"name,omitzero"`         // for people to read
+	Description string `json:"description,omitzero"`  // for people to read
 	Billing
 	// LeadTime is a number as the service sends it: its unit is not documented.
 	LeadTime  Decimal   `json:"lead_time,omitzero"`
-	UpdatedAt time.Time `json:"updated_at,omitzero"`
-	CreatedAt time.Time `json:"created_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"` // last change
+	CreatedAt time.Time `json:"created_at,omitzero"` // creation
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -191,12 +191,12 @@ type PricingOptionAttributes struct {
 type PricingOptionMeta struct {
 	// Prices by plan id.
 	Prices       map[string]PriceOption `json:"prices,omitzero"`
-	Price        Prices                 `json:"price,omitzero"`
-	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
+	Price        Prices                 `json:"price,omitzero"`         // by currency
+	DisplayPrice DisplayPrice           `json:"display_price,omitzero"` // as the store shows it
 	// ActivePricingOption tells whether the option is the subscription's own; null on the wire counts as false.
 	ActivePricingOption bool       `json:"active_pricing_option,omitzero"`
-	Owner               string     `json:"owner,omitzero"`
-	Timestamps          Timestamps `json:"timestamps,omitzero"`
+	Owner               string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
+	Timestamps          Timestamps `json:"timestamps,omitzero"` // of the record
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }

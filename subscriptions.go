@@ -328,11 +328,11 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 
 // Subscription is a subscription (specification, section 2.3).
 type Subscription struct {
-	ID            uuid.UUID              `json:"id,omitzero"`
-	Type          string                 `json:"type,omitzero"` // "subscription"
-	Attributes    SubscriptionAttributes `json:"attributes,omitzero"`
-	Relationships Relationships          `json:"relationships,omitzero"`
-	Meta          SubscriptionMeta       `json:"meta,omitzero"`
+	ID            uuid.UUID              `json:"id,omitzero"`            // identifier
+	Type          string                 `json:"type,omitzero"`          // "subscription"
+	Attributes    SubscriptionAttributes `json:"attributes,omitzero"`    // what it is
+	Relationships Relationships          `json:"relationships,omitzero"` // by name
+	Meta          SubscriptionMeta       `json:"meta,omitzero"`          // what the service knows about it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -383,22 +383,22 @@ type SubscriptionAttributes struct {
 
 // Offering is what was subscribed to, as it was at that time.
 type Offering struct {
-	ID            uuid.UUID          `json:"id,omitzero"`
-	Type          string             `json:"type,omitzero"` // "subscription_offering"
-	Attributes    OfferingAttributes `json:"attributes,omitzero"`
-	Relationships Relationships      `json:"relationships,omitzero"`
-	Meta          OfferingMeta       `json:"meta,omitzero"`
+	ID            uuid.UUID          `json:"id,omitzero"`            // identifier
+	Type          string             `json:"type,omitzero"`          // "subscription_offering"
+	Attributes    OfferingAttributes `json:"attributes,omitzero"`    // what it is
+	Relationships Relationships      `json:"relationships,omitzero"` // by name
+	Meta          OfferingMeta       `json:"meta,omitzero"`          // what the service knows about it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
 
 // OfferingAttributes are the attributes of an [Offering].
 type OfferingAttributes struct {
-	ExternalRef string    `json:"external_ref,omitzero"`
-	Name        string    `json:"name,omitzero"`
-	Description string    `json:"description,omitzero"`
-	UpdatedAt   time.Time `json:"updated_at,omitzero"`
-	CreatedAt   time.Time `json:"created_at,omitzero"`
+	ExternalRef string    `json:"external_ref,omitzero"` // reference of the store's own
+	Name        string    `json:"name,omitzero"`         // for people to read
+	Description string    `json:"description,omitzero"`  // for people to read
+	UpdatedAt   time.Time `json:"updated_at,omitzero"`   // last change
+	CreatedAt   time.Time `json:"created_at,omitzero"`   // creation
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -409,8 +409,8 @@ type OfferingMeta struct {
 	ExternalProductRefs []string `json:"external_product_refs,omitzero"`
 	// ExternalPlanRefs of the second payload generation.
 	ExternalPlanRefs []string   `json:"external_plan_refs,omitzero"`
-	Owner            string     `json:"owner,omitzero"` // "store" and "organization" have been seen
-	Timestamps       Timestamps `json:"timestamps,omitzero"`
+	Owner            string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
+	Timestamps       Timestamps `json:"timestamps,omitzero"` // of the record
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -418,18 +418,18 @@ type OfferingMeta struct {
 // SubscriptionMeta is the state of a [Subscription]. A subscription can be
 // canceled and still active until its next billing run.
 type SubscriptionMeta struct {
-	Owner      string     `json:"owner,omitzero"` // "store" and "organization" have been seen
-	Timestamps Timestamps `json:"timestamps,omitzero"`
+	Owner      string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
+	Timestamps Timestamps `json:"timestamps,omitzero"` // of the record
 	// Status: "active" and "inactive" have been seen. Other values are to be expected.
 	Status string `json:"status,omitzero"`
 	// State is the last change of state.
 	State          SubscriptionState `json:"state,omitzero"`
-	ManualPayments bool              `json:"manual_payments"`
-	Canceled       bool              `json:"canceled"`
-	Paused         bool              `json:"paused"`
-	Closed         bool              `json:"closed"`
-	Suspended      bool              `json:"suspended"`
-	Pending        bool              `json:"pending"`
+	ManualPayments bool              `json:"manual_payments"` // payments are made by hand
+	Canceled       bool              `json:"canceled"`        // is canceled; may be active until the next billing run
+	Paused         bool              `json:"paused"`          // is paused
+	Closed         bool              `json:"closed"`          // is closed
+	Suspended      bool              `json:"suspended"`       // is suspended
+	Pending        bool              `json:"pending"`         // is pending
 	// InvoiceAfter is when the next invoice is due.
 	InvoiceAfter time.Time `json:"invoice_after,omitzero"`
 	// FirstInvoicePrepaid of the second payload generation.
@@ -440,10 +440,10 @@ type SubscriptionMeta struct {
 
 // SubscriptionState is a change of state of a [Subscription].
 type SubscriptionState struct {
-	ID         uuid.UUID                   `json:"id,omitzero"`
-	Type       string                      `json:"type,omitzero"` // "subscription_state"
-	Attributes SubscriptionStateAttributes `json:"attributes,omitzero"`
-	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`
+	ID         uuid.UUID                   `json:"id,omitzero"`         // identifier
+	Type       string                      `json:"type,omitzero"`       // "subscription_state"
+	Attributes SubscriptionStateAttributes `json:"attributes,omitzero"` // what it is
+	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`       // what the service knows about it
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -458,7 +458,7 @@ type SubscriptionStateAttributes struct {
 
 // SubscriptionStateMeta tells when a [SubscriptionState] was entered.
 type SubscriptionStateMeta struct {
-	CreatedAt time.Time `json:"created_at,omitzero"`
+	CreatedAt time.Time `json:"created_at,omitzero"` // creation
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
