@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +122,20 @@ func endsAtFault(err error) func(ctx context.Context, b *bench) (context.Context
 	}
 }
 
+// endsInDial is a context that ends when a connection is dialled, which waits for it.
+func endsInDial(err error) func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
+	return func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
+		e := &ending{ctx, make(chan struct{}), err}
+		end := sync.OnceFunc(func() { close(e.done) })
+		b.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			end()
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}
+		return e, func() {}
+	}
+}
+
 // endsInBody is a context that ends when the header of the answer is there.
 func endsInBody(err error) func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
 	return func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
@@ -206,10 +221,7 @@ func locals() []local {
 		{name: "deadline before", on: all, ctx: func(ctx context.Context, _ *bench) (context.Context, context.CancelFunc) {
 			return context.WithDeadline(ctx, time.Now().Add(-time.Second))
 		}, write: ended(context.DeadlineExceeded, 0), read: ended(context.DeadlineExceeded, 0)},
-		{name: "deadline in the dial", on: all, set: dialing(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }),
-			ctx: func(ctx context.Context, _ *bench) (context.Context, context.CancelFunc) {
-				return context.WithTimeout(ctx, 10*time.Millisecond)
-			}, write: ended(context.DeadlineExceeded, 1), read: ended(context.DeadlineExceeded, 1)},
+		{name: "deadline in the dial", on: all, ctx: endsInDial(context.DeadlineExceeded), write: ended(context.DeadlineExceeded, 1), read: ended(context.DeadlineExceeded, 1)},
 		{name: "cancelled while TLS is silent", on: both, set: planned(&Fault{Stage: AtAccept, End: Stall}), ctx: endsAtFault(context.Canceled),
 			write: ended(context.Canceled, 1), read: ended(context.Canceled, 1)},
 		{name: "cancelled while it waits for the answer", on: all, set: planned(stalling()), ctx: endsAtFault(context.Canceled), applied: 1,
