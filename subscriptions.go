@@ -37,8 +37,11 @@ type SubscriptionListOptions struct {
 	// least 2 at a time, of which one is the overlap.
 	PageSize int
 	// Concurrency is the number of page requests in flight in Pages and All, 1 to
-	// MaxConcurrency. 0 means 1. It is an upper bound: this version makes one
-	// request at a time.
+	// MaxConcurrency. 0 means 1: the next page is read while the consumer works on
+	// the one in hand. More is faster where the store allows it, and takes from the
+	// rate limit that the store's shop shares: see [WithLimiter]. It grows to n by
+	// one with each full page, so that a walk wastes no request on a list of less
+	// than 199 records, and at most n-1 on any.
 	Concurrency int
 }
 
@@ -241,6 +244,8 @@ func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListO
 		Limit:     o.PageSize,
 		MaxOffset: MaxOffset,
 		MaxLimit:  MaxPageSize,
+
+		Concurrency: max(1, o.Concurrency),
 	})
 	return func(yield func(*SubscriptionPage, error) bool) {
 		for chunk, err := range walk {
@@ -312,12 +317,18 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
 	pages := s.Pages(ctx, opts)
 	return func(yield func(*Subscription, error) bool) {
+		seen := 0
 		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for i := range page.Subscriptions {
+				if err := ctx.Err(); err != nil {
+					yield(nil, &PagingError{Offset: page.Offset + i, Seen: seen, Err: err})
+					return
+				}
+				seen++
 				if !yield(&page.Subscriptions[i], nil) {
 					return
 				}

@@ -451,7 +451,8 @@ func TestAll_contextEnds(t *testing.T) {
 			}
 		}
 	}
-	if !errors.Is(last, context.Canceled) || n != 199 || len(l.requests) != 2 {
+	stop := &commerce.PagingError{}
+	if !errors.Is(last, context.Canceled) || !errors.As(last, &stop) || n != 150 || stop.Seen != 150 || stop.Offset != 150 || len(l.requests) > 3 {
 		t.Errorf("%d records, %d requests, error %v", n, len(l.requests), last)
 	}
 }

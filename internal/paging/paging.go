@@ -39,12 +39,18 @@ type Page[T, Info any] struct {
 
 // Config describes a walk. Limit is 1 to MaxLimit, Offset 0 to MaxOffset.
 type Config[T any, ID comparable, Info any] struct {
+	// Fetch reads a page. It is called from several goroutines if Concurrency is
+	// more than 1, and else from one at a time; it must return when ctx ends.
 	Fetch     func(ctx context.Context, offset, limit int) (Page[T, Info], error)
 	ID        func(*T) ID
 	Offset    int // of the first record
 	Limit     int // page size
 	MaxOffset int // highest offset that can be asked for
 	MaxLimit  int // largest page size
+
+	// Concurrency is how many pages may be fetched ahead of the consumer: 0 none, 1
+	// the next while the consumer works on the one in hand.
+	Concurrency int
 }
 
 // Chunk is a page without what was yielded before. It has at least one item.
@@ -69,16 +75,20 @@ func (s *Stop) Unwrap() error { return s.Err }
 const maxSteps = 16
 
 // Walk yields all records from cfg.Offset on, a chunk at a time, each record
-// once. A [*Stop] ends it early. Ranging again walks again.
+// once. A [*Stop] ends it early. Ranging again walks again. When the loop over
+// it ends, however it does, no fetch is under way.
 func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID, Info]) iter.Seq2[Chunk[T, Info], error] {
 	return func(yield func(Chunk[T, Info], error) bool) {
 		w := &walk[T, ID, Info]{Config: cfg, next: cfg.Offset, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
+		defer w.drop()
 		for !w.done {
 			chunk, err := w.step(ctx)
 			if err != nil {
+				w.drop()
 				yield(Chunk[T, Info]{}, &Stop{Offset: w.resume, Seen: len(w.seen), Err: err})
 				return
 			}
+			w.readAhead(ctx)
 			if len(chunk.Items) > 0 && !yield(chunk, nil) {
 				return
 			}
@@ -89,27 +99,59 @@ func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID,
 	}
 }
 
+// walk is a walk under way. All of it is for one goroutine. What is fetched ahead
+// are requests that step is expected to make: a page counts when step asks for
+// it, in its turn, and then it does not matter when it was read.
 type walk[T any, ID comparable, Info any] struct {
 	Config[T, ID, Info]
-	next     int // offset of the first record not seen, as far as the last page tells
-	resume   int // the same, as far as the last page with a new record proves
-	overlap  int // records by which a page overlaps the one before
-	largest  int // number of records in a page so far: what the store gives at most
-	stale    *ID // first record of the page before, if that had nothing new
+	next     int  // offset of the first record not seen, as far as the last page tells
+	resume   int  // the same, as far as the last page with a new record proves
+	overlap  int  // records by which a page overlaps the one before
+	far      int  // the highest offset that a page ended at so far
+	largest  int  // number of records in a page so far: what the store gives at most
+	full     int  // full pages since the start, or since the walk had to step back
+	stale    *ID  // first record of the page before, if that had nothing new
+	probed   bool // an empty list was looked at again
 	requests int
 	seen     map[ID]struct{}
+	ahead    ahead[T, Info]
 	done     bool
 	end      error // why, if the end of the list was not reached
 }
 
-// fetch fetches a page, within the budget: twice what the longest list that can
-// be read takes in the smallest steps. Only a list that never holds still asks
-// for more.
+// budget is how many requests the walk may have made by now: three times what a
+// list takes that reaches as far as was read, if half of each page is overlap.
+// Only a list that changes faster than it is read asks for more.
+func (w *walk[T, ID, Info]) budget() int {
+	const few = 50 // enough for steps back in a short list
+	return few + 6*(w.far+w.Limit)/max(1, w.largest)
+}
+
+// fetch returns a page: the one that was fetched ahead, if it is the one expected.
 func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T, Info], error) {
-	if w.requests++; w.requests > 2*(w.MaxOffset+w.MaxLimit) {
+	if err := ctx.Err(); err != nil {
+		return Page[T, Info]{}, err
+	}
+	if f := w.ahead.take(start, limit); f != nil {
+		return f.result()
+	}
+	w.drop()
+	if w.requests++; w.requests > w.budget() {
 		return Page[T, Info]{}, ErrListDrift
 	}
 	return w.Fetch(ctx, start, limit)
+}
+
+// request returns what is asked for to go on at next.
+func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
+	start = min(max(0, next-overlap), w.MaxOffset)
+	if len(w.seen) == 0 {
+		start = w.Offset
+	}
+	if start == w.MaxOffset {
+		return start, w.MaxLimit // nothing lies beyond: take all there is to have
+	}
+	return start, min(max(w.Limit, w.overlap+1), w.MaxLimit)
 }
 
 // step reads the next page, stepping back as far as it takes to connect to what
@@ -124,21 +166,14 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	}
 	back := w.overlap
 	for range maxSteps {
-		start := min(max(0, w.next-back), w.MaxOffset)
-		if len(w.seen) == 0 {
-			start = w.Offset
-		}
-		limit := min(max(w.Limit, w.overlap+1), w.MaxLimit)
-		if start == w.MaxOffset {
-			limit = w.MaxLimit // nothing lies beyond: take all there is to have
-		}
+		start, limit := w.request(w.next, back)
 		page, err := w.fetch(ctx, start, limit)
 		if err != nil {
 			return none, err
 		}
 		if from, ok := w.connect(start, page.Items); ok {
-			if n := len(page.Items); start == w.MaxOffset && page.Next != NextNone && n < limit && n >= w.largest {
-				if err := w.measure(ctx); err != nil {
+			if n := len(page.Items); page.Next != NextNone && n < limit && n >= w.largest && start > 0 && (start == w.MaxOffset || w.allSeen(page.Items)) {
+				if err := w.measure(ctx, start); err != nil {
 					return none, err
 				}
 			}
@@ -147,7 +182,7 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 		if start == 0 {
 			break
 		}
-		w.stale = nil
+		w.stale, w.full = nil, 0
 		back *= 2
 		w.overlap = min(back, max(1, w.largest/2)) // as much stays as leaves room for progress
 	}
@@ -155,14 +190,21 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 }
 
 // measure finds out how much the store gives at most, where that decides whether
-// the last page in reach was short: no page after it will tell.
-func (w *walk[T, ID, Info]) measure(ctx context.Context) error {
-	if w.MaxOffset < w.MaxLimit {
-		return nil
-	}
-	page, err := w.fetch(ctx, w.MaxOffset-w.MaxLimit, w.MaxLimit)
+// a page at start was short, and so the last: no page after it will tell.
+func (w *walk[T, ID, Info]) measure(ctx context.Context, start int) error {
+	page, err := w.fetch(ctx, max(0, start-w.MaxLimit), w.MaxLimit)
 	w.largest = max(w.largest, len(page.Items))
 	return err
+}
+
+// allSeen reports whether there is nothing new in items.
+func (w *walk[T, ID, Info]) allSeen(items []T) bool {
+	for i := range items {
+		if _, ok := w.seen[w.ID(&items[i])]; !ok {
+			return false
+		}
+	}
+	return len(items) > 0
 }
 
 // single looks past a list of one record, if at least two were asked for. The
@@ -232,6 +274,8 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	// the store has shown to give: a store may give less than is asked for.
 	short := n < limit && n < w.largest || n == 0
 	switch {
+	case n == 0 && page.Next == NextExists && !w.probed:
+		w.probed = true // nothing, and yet there is to be more: look again
 	case n < limit && page.Next == NextNone, short && (page.Next == NextUntold || len(fresh) == 0):
 		w.done = true
 	case start == w.MaxOffset:
@@ -239,7 +283,12 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	case stale != nil && w.stale != nil && *stale == *w.stale:
 		return chunk, ErrNoProgress
 	}
-	w.stale, w.next, w.largest = stale, start+n, max(w.largest, n)
+	if n > 0 && (n >= limit || n == w.largest || page.Next == NextExists) {
+		w.full++ // as full as pages are
+	} else {
+		w.full = 0
+	}
+	w.stale, w.next, w.far, w.largest = stale, start+n, max(w.far, start+n), max(w.largest, n)
 	if len(fresh) > 0 {
 		w.resume = w.next
 	}

@@ -1,0 +1,272 @@
+package paging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// latency of each request to a still list.
+const latency = 20 * time.Millisecond
+
+// still is a list of the numbers from 0 to total that does not change.
+func still(total, limit, concurrency int) *model {
+	return newModel(&scenario{total: total, limit: limit, concurrency: concurrency, before: []time.Duration{latency}, after: []time.Duration{0}})
+}
+
+// made is the number of requests so far.
+func (m *model) made() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.requests
+}
+
+// config is a walk over the model.
+func (m *model) config() Config[record, int, int] {
+	return Config[record, int, int]{
+		Fetch: m.fetch, ID: func(r *record) int { return r.id },
+		Offset: m.offset, Limit: m.limit, MaxOffset: 10_000, MaxLimit: 100, Concurrency: m.concurrency,
+	}
+}
+
+func TestWalk_requests(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		total    int
+		hints    hints
+		requests int
+	}{
+		{10_000, untold, 102}, {10_000, honest, 102}, {10_099, untold, 103}, {10_100, honest, 103},
+		{0, honest, 1}, {1, honest, 1}, {99, honest, 1}, {1, untold, 2}, {99, untold, 2}, {100, untold, 2}, {100, honest, 2},
+	} {
+		for _, concurrency := range []int{0, 1} {
+			m := still(tt.total, 100, concurrency)
+			m.hints = tt.hints
+			_, _, broken := m.run(t)
+			if broken != "" || m.requests != tt.requests {
+				t.Errorf("%d records, hints %d, concurrency %d: %d requests, want %d; %s", tt.total, tt.hints, concurrency, m.requests, tt.requests, broken)
+			}
+		}
+	}
+}
+
+// TestWalk_waste counts the requests that a walk makes beyond those needed.
+func TestWalk_waste(t *testing.T) {
+	t.Parallel()
+	var table strings.Builder
+	for _, total := range []int{0, 1, 50, 100, 101, 198, 199, 250, 1000, 10_000} {
+		sequential := still(total, 100, 0)
+		sequential.run(t)
+		fmt.Fprintf(&table, "\n%6d records, %3d requests needed; wasted:", total, sequential.requests)
+		for _, concurrency := range []int{1, 4, 8} {
+			m := still(total, 100, concurrency)
+			_, _, broken := m.run(t)
+			wasted := m.requests - sequential.requests
+			fmt.Fprintf(&table, " %d at Concurrency %d", wasted, concurrency)
+			most := concurrency - 1
+			if total < 199 {
+				most = 0
+			}
+			if broken != "" || wasted > most {
+				t.Errorf("%d records, concurrency %d: %d requests wasted; %s", total, concurrency, wasted, broken)
+			}
+		}
+	}
+	t.Log(table.String())
+}
+
+// TestWalk_window follows the number of requests in flight.
+func TestWalk_window(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 2, 5, 16} {
+		synctest.Test(t, func(t *testing.T) {
+			m := still(5000, 100, concurrency)
+			handed := 0
+			for _, err := range Walk(t.Context(), m.config()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				handed++
+				time.Sleep(10 * latency) // all that is under way arrives, and nothing more is begun
+				if rest := 51 - handed; m.made() != handed+min(handed, concurrency, rest) {
+					t.Fatalf("concurrency %d: %d requests with page %d in hand", concurrency, m.made(), handed)
+				}
+			}
+			if handed != 51 {
+				t.Errorf("%d pages", handed)
+			}
+		})
+	}
+}
+
+// TestWalk_time shows that pages are read side by side, and the next one while
+// the consumer works.
+func TestWalk_time(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		concurrency int
+		work        time.Duration // of the consumer, a page
+		rounds      int           // of latency
+	}{
+		{0, 0, 102}, {1, 0, 102}, {4, 0, 28}, {8, 0, 16},
+		{0, latency, 2*102 - 1}, {1, latency, 102},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := still(10_000, 100, tt.concurrency)
+			start := time.Now()
+			for range Walk(t.Context(), m.config()) {
+				time.Sleep(tt.work)
+			}
+			if took := time.Since(start).Truncate(latency / 2); took != time.Duration(tt.rounds)*latency {
+				t.Errorf("concurrency %d, work %v: took %v, want %d rounds of %v", tt.concurrency, tt.work, took, tt.rounds, latency)
+			}
+		})
+	}
+}
+
+// TestWalk_break ends walks at each page: by break, by a panic of the consumer and
+// by cancelling. Nothing goes on after that.
+func TestWalk_break(t *testing.T) {
+	t.Parallel()
+	const pages = 12
+	ends := map[string]func(cancel context.CancelFunc) bool{
+		"break":  func(context.CancelFunc) bool { return false },
+		"panic":  func(context.CancelFunc) bool { panic("enough") },
+		"cancel": func(cancel context.CancelFunc) bool { cancel(); return true },
+	}
+	for name, end := range ends {
+		for _, concurrency := range []int{0, 1, 4, 16} {
+			for at := 1; at <= pages; at++ {
+				t.Run(fmt.Sprint(name, " at page ", at, " concurrency ", concurrency), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						ctx, cancel := context.WithCancel(t.Context())
+						defer cancel()
+						m := still(99*pages, 100, concurrency)
+						handed, last := 0, error(nil)
+						func() {
+							defer func() {
+								if p := recover(); p != nil && p != "enough" {
+									t.Errorf("panic: %v", p)
+								}
+							}()
+							for _, err := range Walk(ctx, m.config()) {
+								if last = err; err != nil {
+									continue
+								}
+								if handed++; handed == at && !end(cancel) {
+									break
+								}
+							}
+						}()
+						if m.inFlight != 0 {
+							t.Errorf("%d requests in flight after the end", m.inFlight)
+						}
+						requests := m.requests
+						time.Sleep(time.Minute)
+						if m.requests != requests {
+							t.Errorf("%d requests after the end", m.requests-requests)
+						}
+						if most := at + min(at, concurrency); requests > most {
+							t.Errorf("%d requests, more than %d", requests, most)
+						}
+						cancelled := name == "cancel" && at < pages
+						if handed != at || errors.Is(last, context.Canceled) != cancelled {
+							t.Errorf("%d pages, error %v", handed, last)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestWalk_errors makes each request fail in turn. The pages before it come
+// first, and then the error, and nothing after it.
+func TestWalk_errors(t *testing.T) {
+	t.Parallel()
+	fault := errors.New("fault")
+	for _, concurrency := range []int{0, 1, 4, 16} {
+		for at := range 12 {
+			t.Run(fmt.Sprint("page ", at, " concurrency ", concurrency), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					m := still(99*12, 100, concurrency)
+					cfg := m.config()
+					cfg.Fetch = func(ctx context.Context, offset, limit int) (Page[record, int], error) {
+						if offset == 99*at {
+							m.mu.Lock()
+							defer m.mu.Unlock()
+							m.requests++
+							return Page[record, int]{}, fault // before those that were asked for before it
+						}
+						return m.fetch(ctx, offset, limit)
+					}
+					var got []record
+					var stop *Stop
+					requests := 0
+					for chunk, err := range Walk(t.Context(), cfg) {
+						if stop != nil {
+							t.Fatal("the walk goes on after an error")
+						}
+						if err != nil && (!errors.As(err, &stop) || !errors.Is(err, fault)) {
+							t.Fatal(err)
+						}
+						got = append(got, chunk.Items...)
+						requests = m.made()
+					}
+					time.Sleep(time.Minute)
+					want := min(at*99+1, at*100)
+					if stop == nil || stop.Seen != want || stop.Offset != want || !slices.Equal(got, m.first[:want]) {
+						t.Errorf("%d records, stop %+v", len(got), stop)
+					}
+					if m.requests != requests || m.inFlight != 0 {
+						t.Errorf("%d requests after the error, %d in flight", m.requests-requests, m.inFlight)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestWalk_fetchPanics shows that a panic of a fetch can be recovered from by who
+// ranges, wherever it was made, and that a fetch that ends its goroutine does not
+// hold up the walk.
+func TestWalk_fetchPanics(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 4} {
+		synctest.Test(t, func(t *testing.T) {
+			m := still(2000, 100, concurrency)
+			cfg := m.config()
+			exit := func() { panic("broken fetch") }
+			cfg.Fetch = func(ctx context.Context, offset, limit int) (Page[record, int], error) {
+				if offset > 900 {
+					exit()
+				}
+				return m.fetch(ctx, offset, limit)
+			}
+			walk := func() (pages int, last error, recovered any) {
+				defer func() { recovered = recover() }()
+				for _, err := range Walk(t.Context(), cfg) {
+					if last = err; err == nil {
+						pages++
+					}
+				}
+				return
+			}
+			if pages, _, recovered := walk(); pages != 10 || recovered != "broken fetch" {
+				t.Errorf("%d pages, recovered %v", pages, recovered)
+			}
+			exit = runtime.Goexit
+			if pages, last, recovered := walk(); pages != 10 || !errors.Is(last, errGone) || recovered != nil {
+				t.Errorf("%d pages, error %v, recovered %v", pages, last, recovered)
+			}
+		})
+	}
+}
