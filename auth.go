@@ -278,7 +278,7 @@ func (t *tokenExchange) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	call := t.core.call(opToken, transport.Replayable, req.Method, req.URL, body)
-	call.Auth = nil
+	call.Auth, call.Gate = nil, nil
 	call.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	call.Accept = acceptJSON
 	r := t.core.cfg.exchange.Do(t.ctx, call)

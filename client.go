@@ -146,6 +146,7 @@ func (c *core) call(op string, class transport.Class, method string, u *url.URL,
 		Op: op, Class: class, Method: method, URL: u, Header: header, Body: body,
 		Policy:  transport.Policy(c.cfg.retry),
 		Limiter: c.cfg.limiter,
+		Gate:    c.cfg.gate,
 		Auth:    authorizer{c},
 		Logger:  c.cfg.logger,
 	}

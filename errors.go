@@ -222,6 +222,9 @@ func (e *Error) Is(target error) bool {
 	if e.Outcome == OutcomeUnknown && target == ErrOutcomeUnknown {
 		return true
 	}
+	if target == ErrRateLimited && errors.Is(e.Err, transport.ErrGate) {
+		return true
+	}
 	return target != nil && target == statusSentinel(e.StatusCode)
 }
 

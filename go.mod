@@ -14,4 +14,7 @@ require (
 	pgregory.net/rapid v1.3.0
 )
 
-require github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+require (
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	golang.org/x/time v0.16.0 // indirect
+)

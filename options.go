@@ -22,6 +22,7 @@ type Option func(*config, *ValidationError)
 // to it, and not changed after.
 type config struct {
 	credentials credentials
+	gate        *transport.Gate // of those who share the credentials
 	exchange    *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
@@ -44,6 +45,11 @@ func (c config) with(opts []Option) (config, *ValidationError) {
 	return c, faults
 }
 
+// authorize sets the credentials, and a gate for the calls made with them.
+func (c *config) authorize(by credentials) {
+	c.credentials, c.gate = by, &transport.Gate{}
+}
+
 // WithToken authorizes calls with a bearer token that does not change
 // (specification, section 5).
 func WithToken(token string) Option {
@@ -51,7 +57,7 @@ func WithToken(token string) Option {
 		if fault := tokenFault(token); fault != "" {
 			faults.add("token", fault)
 		}
-		c.credentials = staticToken{newSecret(token)}
+		c.authorize(staticToken{newSecret(token)})
 	}
 }
 
@@ -67,7 +73,7 @@ func WithTokenSource(src oauth2.TokenSource) Option {
 			faults.add("token source", "must not be nil")
 			return
 		}
-		c.credentials = tokenSource(src.Token)
+		c.authorize(tokenSource(src.Token))
 	}
 }
 
@@ -84,7 +90,7 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 		if clientSecret == "" {
 			faults.add("client secret", "must not be empty")
 		}
-		c.credentials = &clientCredentials{id: clientID, secret: newSecret(clientSecret)}
+		c.authorize(&clientCredentials{id: clientID, secret: newSecret(clientSecret)})
 	}
 }
 

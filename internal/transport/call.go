@@ -29,6 +29,7 @@ type call struct {
 	token     string    // of the last attempt
 	next      string    // token for the next attempt, if a refresh gave one
 	refreshed bool
+	left      time.Time     // when the last attempt left the gate
 	wait      time.Duration // before the next attempt
 	ended     bool          // no further attempt may be made
 }
@@ -187,7 +188,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// prepare asks the limiter and gets the token.
+// prepare asks the limiter, waits at the gate and gets the token.
 func (c *call) prepare() error {
 	if c.Limiter != nil {
 		if err := c.Limiter.Wait(c.ctx); err != nil {
@@ -195,6 +196,9 @@ func (c *call) prepare() error {
 		}
 	}
 	if err := ctxErr(c.ctx); err != nil {
+		return err
+	}
+	if err := c.passGate(); err != nil {
 		return err
 	}
 	switch {
@@ -209,6 +213,20 @@ func (c *call) prepare() error {
 		c.token = token
 	}
 	return nil
+}
+
+func (c *call) passGate() error {
+	if c.Gate == nil {
+		return nil
+	}
+	wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
+	c.left = time.Now()
+	if errors.Is(err, ErrGate) {
+		c.result.RetryAfter = wait
+	} else if wait > 0 && c.Logger != nil {
+		c.Logger.LogAttrs(c.ctx, slog.LevelDebug, "commerce: waited", append(c.attrs(), slog.Duration("wait", wait))...)
+	}
+	return err
 }
 
 // noAnswer records an attempt that ended without a status line.
@@ -238,6 +256,9 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 			limit = MaxBody
 		} else {
 			r.RetryAfter = retryAfter(resp.Header, time.Now())
+		}
+		if c.Gate != nil && r.StatusCode == http.StatusTooManyRequests && r.RetryAfter > 0 {
+			c.Gate.shut(c.left, min(r.RetryAfter, c.Policy.MaxBackoff))
 		}
 		var err error
 		if r.Body, err = readBody(resp, limit); err != nil {

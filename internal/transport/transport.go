@@ -71,6 +71,7 @@ type Call struct {
 
 	Policy  Policy
 	Limiter Limiter      // nil for none
+	Gate    *Gate        // of all calls that the service may ask to wait; nil for none
 	Auth    Authorizer   // nil: no Authorization header
 	Logger  *slog.Logger // nil: silent
 
