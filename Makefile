@@ -8,7 +8,7 @@ CHAOS    ?= 10m
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## Run all tests
@@ -31,6 +31,15 @@ fuzz: ## Run each fuzz target for FUZZTIME (2m)
 .PHONY: chaos
 chaos: ## Compare verdicts on writes with what was applied, under random faults, for CHAOS (10m)
 	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/ledger
+
+.PHONY: model
+model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 min)
+	go test -count=1 -v -run '^TestModel' -rapid.checks=$(or $(WALKS),100000) -timeout 1h ./internal/paging
+
+# On an idle machine: the figures are ratios of times.
+.PHONY: bench-walk
+bench-walk: ## Compare the time of walks with the latency of their requests alone (6 min)
+	BENCH_WALK=$(or $(ROUNDS),8) go test -count=1 -v -run '^TestBench_' -timeout 30m .
 
 .PHONY: mutation
 mutation: ## Change the code that decides, and count the changes that no test notices (half an hour)

@@ -27,8 +27,8 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.Record(func(v *PricingOption) *pricingOptionWire { return (*pricingOptionWire)(v) }),
 		wire.Union(`0"`, readMoney, ordinary[Money]),
 		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
-		wire.Union(`"`, readLink, writeLink),
-		wire.Union(`[{`, readRelationshipData, writeRelationshipData),
+		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),
+		wire.OneOrMany(func(d *RelationshipData) (*[]ResourceRef, *bool) { return &d.Refs, &d.Many }, writeRelationshipData),
 	)
 }
 
@@ -50,12 +50,6 @@ func readMoney(raw []byte, m *Money) error {
 	return m.Amount.UnmarshalJSON(raw)
 }
 
-// readLink reads a bare string as the address.
-func readLink(raw []byte, l *Link) error {
-	*l = Link{}
-	return json.Unmarshal(raw, &l.Href)
-}
-
 func writeLink(l *Link) ([]byte, error) {
 	switch {
 	case l.isNull():
@@ -64,19 +58,6 @@ func writeLink(l *Link) ([]byte, error) {
 		return json.Marshal(l.Href)
 	}
 	return nil, nil
-}
-
-// readRelationshipData reads one resource or an array of them.
-func readRelationshipData(raw []byte, d *RelationshipData) error {
-	*d = RelationshipData{Many: raw[0] == '['}
-	switch raw[0] {
-	case '[':
-		return payloads.Unmarshal(raw, &d.Refs)
-	case '{':
-		d.Refs = make([]ResourceRef, 1)
-		return payloads.Unmarshal(raw, &d.Refs[0])
-	}
-	return nil
 }
 
 func writeRelationshipData(d *RelationshipData) ([]byte, error) {

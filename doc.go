@@ -53,7 +53,8 @@
 // Reads are repeated after faults, up to [RetryPolicy].MaxAttempts, with
 // jittered backoff and as Retry-After asks. A wait longer than
 // [RetryPolicy].MaxBackoff, or beyond the deadline of the context, is not begun:
-// the answer that asked for it is returned. [WithLimiter] keeps to a rate.
+// the answer that asked for it is returned. A 429 with a Retry-After makes all
+// calls of the client wait. [WithLimiter] keeps to a known rate, which is faster.
 //
 // Answers are read up to 32 MiB, those of errors up to 1 MiB, after
 // decompression. Redirects and links are never followed.

@@ -7,8 +7,12 @@ import (
 	"log"
 	"net/url"
 	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -130,6 +134,101 @@ func ExampleSubscriptionService_All() {
 	// 2447bb63-6876-5e38-ab7b-5ceca15e68f3 USD active
 	// 50babc88-edc9-5c16-b82b-2d0d723bc6f0 USD active
 	// 3
+}
+
+// A walk that an error stopped goes on where it was, a few records earlier: those
+// that it yielded before tell that nothing was missed in between.
+func ExampleSubscriptionService_All_resume() {
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(250)
+	store.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: 403}) // the second page
+	client, ctx := store.Client(), context.Background()
+
+	const overlap = 10 // records
+	seen := map[uuid.UUID]bool{}
+	opts := &commerce.SubscriptionListOptions{}
+	for range 3 {
+		again := 0
+		var stopped *commerce.PagingError
+		for sub, err := range client.Subscriptions.All(ctx, opts) {
+			if errors.As(err, &stopped) {
+				break
+			} else if err != nil {
+				log.Fatal(err)
+			}
+			if seen[sub.ID] {
+				again++
+				continue
+			}
+			seen[sub.ID] = true
+		}
+		fmt.Println("from", opts.Offset, "on:", len(seen), "seen,", again, "of them again")
+		if opts.Offset > 0 && again == 0 {
+			log.Fatal("the list moved too far: start over")
+		}
+		if stopped == nil {
+			return
+		}
+		fmt.Println(stopped)
+		opts.Offset = max(0, stopped.Offset-overlap)
+	}
+	// Output:
+	// from 0 on: 100 seen, 0 of them again
+	// commerce: walk stopped at offset 100 after 100 records: commerce: Subscriptions.List: 403 Forbidden (attempts 1, request id commercetest-000002)
+	// from 90 on: 250 seen, 10 of them again
+}
+
+// A store with more subscriptions than one walk reaches is read by account: the
+// lists are disjoint. A few are walked at a time, and one limiter keeps all of
+// them below the rate that the store allows.
+func ExampleSubscriptionService_All_byAccount() {
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(30)
+	accounts := accountsOf(store) // a real program knows them from elsewhere
+
+	const atATime = 4
+	client := store.Client(commerce.WithLimiter(rate.NewLimiter(1000, 1)))
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+
+	var total atomic.Int64
+	var workers sync.WaitGroup
+	next := make(chan uuid.UUID)
+	for range atATime {
+		workers.Go(func() {
+			for account := range next {
+				opts := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{AccountID: account}}
+				for _, err := range client.Subscriptions.All(ctx, opts) {
+					if err != nil {
+						cancel(fmt.Errorf("account %s: %w", account, err)) // stops the others
+						break
+					}
+					total.Add(1)
+				}
+			}
+		})
+	}
+	for _, account := range accounts {
+		next <- account
+	}
+	close(next)
+	workers.Wait()
+	fmt.Println(len(accounts), "accounts,", total.Load(), "subscriptions, error", context.Cause(ctx))
+	// Output: 10 accounts, 30 subscriptions, error <nil>
+}
+
+// accountsOf returns the accounts that have subscriptions.
+func accountsOf(store *commercetest.Store) []uuid.UUID {
+	var accounts []uuid.UUID
+	for sub, err := range store.Client().Subscriptions.All(context.Background(), nil) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		if id := sub.Attributes.AccountID; !slices.Contains(accounts, id) {
+			accounts = append(accounts, id)
+		}
+	}
+	return accounts
 }
 
 func ExampleSubscriptionService_Pages() {

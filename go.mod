@@ -11,10 +11,8 @@ require (
 	github.com/shopspring/decimal v1.6.0
 	go.uber.org/goleak v1.3.0
 	golang.org/x/oauth2 v0.37.0
+	golang.org/x/time v0.16.0
 	pgregory.net/rapid v1.3.0
 )
 
-require (
-	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
-	golang.org/x/time v0.16.0 // indirect
-)
+require github.com/hashicorp/go-cleanhttp v0.5.2 // indirect

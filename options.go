@@ -176,6 +176,13 @@ type Limiter interface {
 
 // WithLimiter asks l before each attempt, retries included. Clients of the same
 // store do well to share one: the store's rate limit is shared by all of them.
+//
+// Without one, the limit is learned from refusals. After a 429 with a Retry-After
+// all calls of the client wait for it, MaxBackoff at most, and then leave one by
+// one, at 20 a second or half of what was refused, for 5 s after the last 429; a
+// call that may not wait that long returns at once with [ErrRateLimited], and was
+// not sent. That costs time: a known limit belongs in l. A job that competes with
+// many others for the limit should also raise [RetryPolicy].MaxAttempts.
 func WithLimiter(l Limiter) Option {
 	return func(c *config, faults *ValidationError) {
 		if isNil(l) {

@@ -39,9 +39,9 @@ type SubscriptionListOptions struct {
 	// Concurrency is the number of page requests in flight in Pages and All, 1 to
 	// MaxConcurrency. 0 means 1: the next page is read while the consumer works on
 	// the one in hand. More is faster where the store allows it, and takes from the
-	// rate limit that the store's shop shares: see [WithLimiter]. It grows to n by
-	// one with each full page, so that a walk wastes no request on a list of less
-	// than 199 records, and at most n-1 on any.
+	// rate limit that the store's shop shares: see [WithLimiter]. It grows to
+	// that number by one with each full page, so that a walk wastes no request on a
+	// list of less than 199 records, and at most Concurrency-1 on a longer one.
 	Concurrency int
 }
 
@@ -176,11 +176,16 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions) (*SubscriptionPage, error) {
 	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
 	call := s.core.call("Subscriptions.List", transport.Replayable, http.MethodGet, u, nil)
+	size := o.PageSize
+	if size == 0 {
+		size = MaxPageSize
+	}
 	var body listBody
 	call.Accept = func(b []byte) error {
-		body = listBody{}
-		return body.read(b)
+		body = listBody{} // of an attempt before
+		return body.read(b, size)
 	}
+	call.AcceptOnly = true
 	r := s.core.send(ctx, call)
 	if !r.OK() {
 		return nil, fail(call, r)
@@ -203,9 +208,16 @@ type listBody struct {
 	Extra    Extra          `json:",embed"`
 }
 
-// read decodes an answer that should hold a page.
-func (l *listBody) read(b []byte) error {
-	if err := payloads.Unmarshal(b, l); err != nil {
+// read decodes an answer that should hold a page of at most size records.
+func (l *listBody) read(b []byte, size int) error {
+	const short = 512 // bytes of a record that is shorter than most
+	l.Data = make([]Subscription, 0, min(size, len(b)/short))
+	err := payloads.Unmarshal(b, l)
+	if err == nil && len(l.Data) == 0 { // with room made, it can't be told whether there was any data
+		*l = listBody{}
+		err = payloads.Unmarshal(b, l)
+	}
+	if err != nil {
 		return err
 	}
 	if l.Data == nil {
@@ -224,9 +236,10 @@ func (l *listBody) read(b []byte) error {
 }
 
 // Pages walks the list page by page, with what each page includes. It is
-// [SubscriptionService.All] for those who need included resources: the same promise, bounds and errors. A
-// page's Subscriptions are those not yielded before, at least one; its Included
-// and Links are as they came.
+// [SubscriptionService.All] for those who need included resources: the same
+// promise, bounds and errors. A page's Subscriptions are those not yielded before,
+// at least one, and its Offset is that of the first of them; Included and Links are
+// as they came.
 func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
 	o, err := opts.check(ctx)
 	if err != nil {
@@ -296,9 +309,9 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 // Each record that is in the list from the start of the walk to its end is
 // yielded exactly once, whatever is added or removed meanwhile, as long as the
 // relative order of the records is stable. The price is one record of overlap a
-// page. If the order changes, the walk ends in [ErrListDrift] where it can be
-// noticed; a record that moves from ahead of the cursor to behind it can't be
-// noticed by any client.
+// page, and more where the list moves. If the order changes, the walk ends in
+// [ErrListDrift] where it can be noticed; a record that moves from ahead of the
+// cursor to behind it can't be noticed by any client.
 //
 // A full page always goes on. The list ends at a page that is not full and whose
 // links say that there is no next one, at an empty page, or at one shorter than
@@ -307,13 +320,20 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 // page, and heed page[offset].
 //
 // The service's highest offset puts 10,100 records within reach. A list that
-// may be longer ends in [ErrOffsetLimit] after the last of them: narrow the
-// filter, e.g. by account, and walk each part.
+// may be longer ends in [ErrOffsetLimit] after the last of them: read a larger
+// store in parts, by filters that are disjoint, e.g. one walk for each account.
+//
+// The next page is read while the consumer works on the one in hand, and with
+// opts.Concurrency several are read at a time. That does not change what is
+// yielded, nor its order. When the loop ends, by whatever means, no request is
+// under way any more; on the way out it waits for those it cancels.
 //
 // An error ends the walk and is yielded last, as a [*PagingError], or as a
-// [*ValidationError] if it is about opts. Nothing is requested before the
-// iterator is ranged over; ranging again starts anew. The iterator is for one
-// goroutine; several may run at a time. opts is copied.
+// [*ValidationError] if it is about opts. It comes in its place: after the records
+// of all pages before it. PagingError.Offset lets another walk go on from there.
+// Nothing is requested before the iterator is ranged over; ranging again starts
+// anew. The iterator is for one goroutine; several may run at a time. opts is
+// copied.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
 	pages := s.Pages(ctx, opts)
 	return func(yield func(*Subscription, error) bool) {

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jarcoal/httpmock"
@@ -455,6 +456,79 @@ func TestAll_contextEnds(t *testing.T) {
 	if !errors.Is(last, context.Canceled) || !errors.As(last, &stop) || n != 150 || stop.Seen != 150 || stop.Offset != 150 || len(l.requests) > 3 {
 		t.Errorf("%d records, %d requests, error %v", n, len(l.requests), last)
 	}
+}
+
+// TestAll_breaks ends walks at many records: by break, by a panic and by
+// cancelling. Nothing is requested after that, and nothing is left under way.
+func TestAll_breaks(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"break", "panic", "cancel"} {
+		for _, concurrency := range []int{1, 4, 16} {
+			for _, at := range []int{1, 2, 99, 100, 101, 199, 200, 201, 450, 500} {
+				synctest.Test(t, func(t *testing.T) {
+					s := newPageServer(500, 10*time.Millisecond, nil)
+					ctx, cancel := context.WithCancel(t.Context())
+					defer cancel()
+					n, last := 0, error(nil)
+					func() {
+						defer func() { _ = recover() }()
+						for _, err := range s.client(t).Subscriptions.All(ctx, &commerce.SubscriptionListOptions{Concurrency: concurrency}) {
+							if last = err; err != nil {
+								continue
+							}
+							if n++; n < at {
+								continue
+							}
+							switch how {
+							case "break":
+								return
+							case "panic":
+								panic("enough")
+							default:
+								cancel()
+							}
+						}
+					}()
+					served, inFlight := s.served, s.inFlight
+					time.Sleep(time.Hour)
+					stop := &commerce.PagingError{}
+					cancelled := errors.As(last, &stop) && errors.Is(last, context.Canceled) && stop.Seen == at && stop.Offset == at
+					if n != at || inFlight != 0 || s.served != served || s.crowd > concurrency || cancelled != (how == "cancel" && at < 500) {
+						t.Errorf("%s at record %d, concurrency %d: %d records, %d in flight, %d requests after, at most %d at a time, error %v",
+							how, at, concurrency, n, inFlight, s.served-served, s.crowd, last)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestList_keepsNothingOfTheBody lists twice: the room of the first body is used
+// again for the second.
+func TestList_keepsNothingOfTheBody(t *testing.T) {
+	t.Parallel()
+	page := func(letter string) string {
+		s := strings.Repeat(letter, 30)
+		return `{"data":[{"id":"3b4de20a-ccd0-44e6-894f-628e7afb3db0","type":"` + s + `","new":"` + s + `",
+		 "attributes":{"external_ref":"` + s + `","new":{"a":"` + s + `"},"address_id":"` + s + `"},"meta":{"prices":"` + s + `"}}],
+		 "included":{"plans":[{"attributes":{"name":"` + s + `","new":"` + s + `"}}],"` + s + `":["` + s + `"]},
+		 "links":{"next":"` + s + `","last":{"href":"` + s + `","new":"` + s + `"}},"new":"` + s + `"}`
+	}
+	c := newStub(t, answer(200, page("a")), answer(200, page("b")), answer(200, page("c"))).client(t)
+	first, err := c.Subscriptions.List(bg, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := fmt.Sprintf("%+v", first)
+	if !strings.Contains(before, strings.Repeat("a", 30)) {
+		t.Fatal(before)
+	}
+	for range 2 {
+		if _, err := c.Subscriptions.List(bg, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	diff(t, "the first page", fmt.Sprintf("%+v", first), before)
 }
 
 func TestSubscription_firstGeneration(t *testing.T) {

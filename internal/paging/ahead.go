@@ -14,6 +14,7 @@ var errGone = errors.New("the fetch ended without a page")
 type future[T, Info any] struct {
 	start, limit int
 	expected     int // number of records, if the list goes on
+	cancel       context.CancelFunc
 
 	done     chan struct{} // closed when the rest is there
 	page     Page[T, Info]
@@ -45,8 +46,6 @@ func (f *future[T, Info]) ended() bool {
 // list.
 type ahead[T, Info any] struct {
 	queue   []*future[T, Info]
-	ctx     context.Context // of the fetches, while cancel is not nil
-	cancel  context.CancelFunc
 	fetches sync.WaitGroup
 }
 
@@ -62,13 +61,11 @@ func (a *ahead[T, Info]) take(start, limit int) *future[T, Info] {
 
 // launch begins to fetch the page after those in the queue.
 func (a *ahead[T, Info]) launch(ctx context.Context, f *future[T, Info], fetch func(context.Context, int, int) (Page[T, Info], error)) {
-	if a.cancel == nil {
-		a.ctx, a.cancel = context.WithCancel(ctx)
-	}
-	ctx = a.ctx // later ones may belong to another round
+	ctx, f.cancel = context.WithCancel(ctx)
 	f.done, f.err = make(chan struct{}), errGone
 	a.queue = append(a.queue, f)
 	a.fetches.Go(func() {
+		defer f.cancel()
 		defer close(f.done)
 		defer func() { f.panicked = recover() }()
 		f.page, f.err = fetch(ctx, f.start, f.limit)
@@ -77,11 +74,11 @@ func (a *ahead[T, Info]) launch(ctx context.Context, f *future[T, Info], fetch f
 
 // drop ends all fetches, and waits for them.
 func (a *ahead[T, Info]) drop() {
-	if a.cancel != nil {
-		a.cancel()
+	for _, f := range a.queue {
+		f.cancel()
 	}
 	a.fetches.Wait()
-	a.queue, a.ctx, a.cancel = nil, nil, nil
+	a.queue = nil
 }
 
 // drop drops what was fetched ahead.

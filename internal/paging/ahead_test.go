@@ -16,8 +16,8 @@ import (
 const latency = 20 * time.Millisecond
 
 // still is a list of the numbers from 0 to total that does not change.
-func still(total, limit, concurrency int) *model {
-	return newModel(&scenario{total: total, limit: limit, concurrency: concurrency, before: []time.Duration{latency}, after: []time.Duration{0}})
+func still(total, concurrency int) *model {
+	return newModel(&scenario{total: total, limit: 100, concurrency: concurrency, before: []time.Duration{latency}, after: []time.Duration{0}})
 }
 
 // made is the number of requests so far.
@@ -46,9 +46,9 @@ func TestWalk_requests(t *testing.T) {
 		{0, honest, 1}, {1, honest, 1}, {99, honest, 1}, {1, untold, 2}, {99, untold, 2}, {100, untold, 2}, {100, honest, 2},
 	} {
 		for _, concurrency := range []int{0, 1} {
-			m := still(tt.total, 100, concurrency)
+			m := still(tt.total, concurrency)
 			m.hints = tt.hints
-			_, _, broken := m.run(t)
+			_, broken, _ := m.run(t)
 			if broken != "" || m.requests != tt.requests {
 				t.Errorf("%d records, hints %d, concurrency %d: %d requests, want %d; %s", tt.total, tt.hints, concurrency, m.requests, tt.requests, broken)
 			}
@@ -61,12 +61,14 @@ func TestWalk_waste(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	for _, total := range []int{0, 1, 50, 100, 101, 198, 199, 250, 1000, 10_000} {
-		sequential := still(total, 100, 0)
-		sequential.run(t)
+		sequential := still(total, 0)
+		if _, broken, _ := sequential.run(t); broken != "" {
+			t.Error(broken)
+		}
 		fmt.Fprintf(&table, "\n%6d records, %3d requests needed; wasted:", total, sequential.requests)
 		for _, concurrency := range []int{1, 4, 8} {
-			m := still(total, 100, concurrency)
-			_, _, broken := m.run(t)
+			m := still(total, concurrency)
+			_, broken, _ := m.run(t)
 			wasted := m.requests - sequential.requests
 			fmt.Fprintf(&table, " %d at Concurrency %d", wasted, concurrency)
 			most := concurrency - 1
@@ -86,7 +88,7 @@ func TestWalk_window(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 2, 5, 16} {
 		synctest.Test(t, func(t *testing.T) {
-			m := still(5000, 100, concurrency)
+			m := still(5000, concurrency)
 			handed := 0
 			for _, err := range Walk(t.Context(), m.config()) {
 				if err != nil {
@@ -118,9 +120,12 @@ func TestWalk_time(t *testing.T) {
 		{0, latency, 2*102 - 1}, {1, latency, 102},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			m := still(10_000, 100, tt.concurrency)
+			m := still(10_000, tt.concurrency)
 			start := time.Now()
-			for range Walk(t.Context(), m.config()) {
+			for _, err := range Walk(t.Context(), m.config()) {
+				if err != nil {
+					t.Error(err)
+				}
 				time.Sleep(tt.work)
 			}
 			if took := time.Since(start).Truncate(latency / 2); took != time.Duration(tt.rounds)*latency {
@@ -148,7 +153,7 @@ func TestWalk_break(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						ctx, cancel := context.WithCancel(t.Context())
 						defer cancel()
-						m := still(99*pages, 100, concurrency)
+						m := still(99*pages, concurrency)
 						handed, last := 0, error(nil)
 						func() {
 							defer func() {
@@ -197,7 +202,7 @@ func TestWalk_errors(t *testing.T) {
 			t.Run(fmt.Sprint("page ", at, " concurrency ", concurrency), func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					m := still(99*12, 100, concurrency)
+					m := still(99*12, concurrency)
 					cfg := m.config()
 					cfg.Fetch = func(ctx context.Context, offset, limit int) (Page[record, int], error) {
 						if offset == 99*at {
@@ -242,7 +247,7 @@ func TestWalk_fetchPanics(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 4} {
 		synctest.Test(t, func(t *testing.T) {
-			m := still(2000, 100, concurrency)
+			m := still(2000, concurrency)
 			cfg := m.config()
 			exit := func() { panic("broken fetch") }
 			cfg.Fetch = func(ctx context.Context, offset, limit int) (Page[record, int], error) {
@@ -251,7 +256,7 @@ func TestWalk_fetchPanics(t *testing.T) {
 				}
 				return m.fetch(ctx, offset, limit)
 			}
-			walk := func() (pages int, last error, recovered any) {
+			walk := func() (pages int, recovered any, last error) {
 				defer func() { recovered = recover() }()
 				for _, err := range Walk(t.Context(), cfg) {
 					if last = err; err == nil {
@@ -260,11 +265,11 @@ func TestWalk_fetchPanics(t *testing.T) {
 				}
 				return
 			}
-			if pages, _, recovered := walk(); pages != 10 || recovered != "broken fetch" {
+			if pages, recovered, _ := walk(); pages != 10 || recovered != "broken fetch" {
 				t.Errorf("%d pages, recovered %v", pages, recovered)
 			}
 			exit = runtime.Goexit
-			if pages, last, recovered := walk(); pages != 10 || !errors.Is(last, errGone) || recovered != nil {
+			if pages, recovered, last := walk(); pages != 10 || !errors.Is(last, errGone) || recovered != nil {
 				t.Errorf("%d pages, error %v, recovered %v", pages, last, recovered)
 			}
 		})

@@ -253,6 +253,7 @@ func (m *model) apply(c change) {
 			at = 0
 		case oldestFirst:
 			at = len(m.list)
+		case anywhere:
 		}
 		var place float64
 		switch n := len(m.list); {
@@ -271,7 +272,7 @@ func (m *model) apply(c change) {
 
 // run walks the list of the model to the end. What is wrong with the walk is
 // returned in broken.
-func (m *model) run(t *testing.T) (got []record, end error, broken string) {
+func (m *model) run(t *testing.T) (got []record, broken string, end error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		for chunk, err := range Walk(t.Context(), m.config()) {
@@ -290,7 +291,7 @@ func (m *model) run(t *testing.T) (got []record, end error, broken string) {
 	if broken == "" {
 		broken = m.verdict(got, end)
 	}
-	return got, end, broken
+	return got, broken, end
 }
 
 // verdict says what is wrong with a walk that yielded got and ended in end.
@@ -388,7 +389,7 @@ func TestModel(t *testing.T) {
 	var all, churned, moderate, outrun, requests, records int
 	rapid.Check(t, func(rt *rapid.T) {
 		m := newModel(drawScenario(rt))
-		got, end, broken := m.run(t)
+		got, broken, end := m.run(t)
 		if broken != "" {
 			rt.Fatalf("%s", broken)
 		}
@@ -426,7 +427,7 @@ func TestModel_naive(t *testing.T) {
 					before: []time.Duration{time.Millisecond}, after: []time.Duration{time.Millisecond},
 				}
 				m := newModel(s)
-				got, end, broken := m.run(t)
+				got, broken, end := m.run(t)
 				if broken != "" || end != nil {
 					t.Errorf("%d records by %d, %d at a time: %s, end %v", total, limit, concurrency, broken, end)
 				}

@@ -260,13 +260,23 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 		if c.Gate != nil && r.StatusCode == http.StatusTooManyRequests && r.RetryAfter > 0 {
 			c.Gate.shut(c.left, min(r.RetryAfter, c.Policy.MaxBackoff))
 		}
+		var room []byte
+		if c.AcceptOnly {
+			room = *buffers.Get().(*[]byte)
+		}
 		var err error
-		if r.Body, err = readBody(resp, limit); err != nil {
+		if r.Body, err = readBody(resp, limit, room); err != nil {
 			r.Err, r.Cut = c.reduce(ctx, err), true
 		}
 	}
 	if r.Err == nil && is2xx(r.StatusCode) && c.Accept != nil {
-		r.Err = c.Accept(r.Body)
+		if r.Err = c.Accept(r.Body); r.Err == nil && c.AcceptOnly {
+			if cap(r.Body) <= maxBuffer {
+				room := r.Body[:0]
+				buffers.Put(&room)
+			}
+			r.Body = nil
+		}
 	}
 	c.result, c.last = r, answered
 }
@@ -284,13 +294,21 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	return reduce(c.ctx, err)
 }
 
-// readBody reads a body of at most limit bytes. With an error it returns what
-// arrived. It never holds room for more than the limit, but for the half that is
-// copied when room runs out.
-func readBody(resp *http.Response, limit int) ([]byte, error) {
+// buffers keeps the room of bodies that were read and decoded, for the next ones.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// maxBuffer is the largest room that is kept: a few times that of a full page.
+const maxBuffer = 1 << 20
+
+// readBody reads a body of at most limit bytes, into buf if there is room. With an
+// error it returns what arrived. It never holds room for more than the limit, but
+// for the half that is copied when room runs out.
+func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
 	const least, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
 	room := min(max(int(min(resp.ContentLength, promised)), least), limit)
-	buf := make([]byte, 0, room+1) // the end of a body of that length is found without growth
+	if cap(buf) <= room {
+		buf = make([]byte, 0, room+1) // the end of a body of that length is found without growth
+	}
 	for {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]

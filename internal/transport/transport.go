@@ -79,6 +79,9 @@ type Call struct {
 	// the attempt, so that a replayable call is sent again. It may run more than
 	// once; the last run counts. nil accepts anything.
 	Accept func(body []byte) error
+	// AcceptOnly tells that the body of an answer that was accepted is not needed
+	// after Accept, which keeps nothing of it: its memory is used again.
+	AcceptOnly bool
 	// Applied tells of any answer to a Once call whether its body shows that
 	// something was applied, or may show it where it did not arrive whole: such a
 	// call is not sent again, whatever its status. nil counts as no.
@@ -91,7 +94,7 @@ type Result struct {
 	// or if a later attempt may have been sent and was not answered.
 	StatusCode int
 	Header     http.Header
-	Body       []byte
+	Body       []byte        // nil also where AcceptOnly says so
 	Cut        bool          // the body did not arrive whole; Body has what did
 	RetryAfter time.Duration // as the last answer asked, 0 if it did not
 	Attempts   int           // requests handed to the base transport

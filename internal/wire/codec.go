@@ -74,6 +74,42 @@ func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v 
 	}
 }
 
+// OneOrMany is the rule for a type that is an array of E on the wire, or one E
+// alone. parts are where its elements go, and whether they were an array.
+func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
+	r := Union("", nil, write)
+	r.read = json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+		kind := dec.PeekKind()
+		if kind != '[' && kind != '{' {
+			return errors.ErrUnsupported
+		}
+		var zero T
+		*v = zero
+		list, many := parts(v)
+		if *many = kind == '['; *many {
+			return json.UnmarshalDecode(dec, list)
+		}
+		*list = make([]E, 1)
+		return json.UnmarshalDecode(dec, &(*list)[0])
+	})
+	return r
+}
+
+// TextOr is the rule for a type that may be a string on the wire, which goes to
+// text, instead of what the Go type stands for.
+func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
+	r := Union("", nil, write)
+	r.read = json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+		if dec.PeekKind() != '"' {
+			return errors.ErrUnsupported
+		}
+		var zero T
+		*v = zero
+		return json.UnmarshalDecode(dec, text(v))
+	})
+	return r
+}
+
 // NewCodec returns a codec with these rules, and with tolerance for what the
 // service is known to send: ids and timestamps that are empty or null, members
 // without a field, invalid UTF-8.
@@ -103,7 +139,8 @@ func (c *Codec) Marshal(v any) ([]byte, error) {
 	return b, err
 }
 
-// Unmarshal decodes b into v, a pointer to a zero value.
+// Unmarshal decodes b into v, a pointer to a value that is zero but for the room
+// of its slices.
 //
 // A value that does not fit its field, such as a number where an object was
 // expected, is not an error where a surrounding object has an Extra field: it is
