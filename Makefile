@@ -36,6 +36,10 @@ chaos: ## Compare verdicts on writes with what was applied, under random faults,
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 min)
 	go test -count=1 -v -run '^TestModel' -rapid.checks=$(or $(WALKS),100000) -timeout 1h ./internal/paging
 
+.PHONY: picture
+picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
+	PICTURE=$(CURDIR)/docs/walk.svg go test -count=1 -run '^TestPicture$$' ./internal/paging
+
 # On an idle machine: the figures are ratios of times.
 .PHONY: bench-walk
 bench-walk: ## Compare the time of walks with the latency of their requests alone (6 min)
