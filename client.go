@@ -32,8 +32,9 @@ type Client struct {
 
 // core is what the services of a client share.
 type core struct {
-	base *url.URL // path without a trailing slash or /v2
-	cfg  config
+	base      *url.URL // path without a trailing slash or /v2
+	cfg       config
+	userAgent string
 }
 
 // Response is what is kept of the HTTP answer besides its body.
@@ -70,10 +71,11 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 	if cfg.exchange == nil {
 		cfg.exchange = transport.New(nil)
 	}
-	return newClient(&core{base: base, cfg: cfg}), nil
+	return newClient(base, cfg), nil
 }
 
-func newClient(c *core) *Client {
+func newClient(base *url.URL, cfg config) *Client {
+	c := &core{base: base, cfg: cfg, userAgent: cfg.product + "commerce-go/" + Version + " (" + runtime.Version() + ")"}
 	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, core: c}
 }
 
@@ -85,7 +87,7 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	if err := faults.err(); err != nil {
 		return nil, err
 	}
-	return newClient(&core{base: c.core.base, cfg: cfg}), nil
+	return newClient(c.core.base, cfg), nil
 }
 
 // parseBase returns the base address, or says what is wrong with it. The text
@@ -138,7 +140,7 @@ func (c *core) call(op string, class transport.Class, method string, u *url.URL,
 		c.cfg.header(header)
 	}
 	header.Set("Accept", "application/json")
-	header.Set("User-Agent", c.cfg.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
+	header.Set("User-Agent", c.userAgent)
 	if body != nil {
 		header.Set("Content-Type", "application/json")
 	}

@@ -38,11 +38,38 @@ func parseDecimal(s string) (decimal.Decimal, bool) {
 	if len(s) > most {
 		return decimal.Decimal{}, false
 	}
+	if n, ok := small(s); ok {
+		return n, true
+	}
 	d, err := decimal.NewFromString(s)
 	if exp := d.Exponent(); err != nil || exp > most || exp < -2*most { // the digits after the point count too
 		return decimal.Decimal{}, false
 	}
 	return d, true
+}
+
+// smallNumbers are the whole numbers below 100, which most counts are: a Decimal
+// that is never changed can be shared.
+var smallNumbers = func() (list [100]decimal.Decimal) {
+	for n := range list {
+		list[n] = decimal.NewFromInt(int64(n))
+	}
+	return list
+}()
+
+// small returns the number that s is, if it is a whole one of one or two digits.
+func small(s string) (decimal.Decimal, bool) {
+	if len(s) == 0 || len(s) > 2 {
+		return decimal.Decimal{}, false
+	}
+	n := 0
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return decimal.Decimal{}, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return smallNumbers[n], true
 }
 
 // Equal reports whether d and o are the same number, however they are written.

@@ -261,8 +261,9 @@ func ExampleSubscriptionService_List() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(len(page.Subscriptions), page.Links["next"].Href != "")
-	// Output: 2 true
+	next, ok := page.Links.Get("next")
+	fmt.Println(len(page.Subscriptions), ok, next.Href != "")
+	// Output: 2 true true
 }
 
 // A store's limit of custom discounts is one of its settings.

@@ -18,8 +18,25 @@ type Extra = map[string]json.RawMessage
 
 // Links of a list or a relationship, by name: first, last, next, prev, current,
 // self and related have been seen. They may point to another host than the one
-// that was called, and are never followed.
-type Links map[string]Link
+// that was called, and are never followed. They are in the order of the answer.
+type Links []NamedLink
+
+// NamedLink is an entry of [Links].
+type NamedLink struct {
+	Name string
+	Link
+}
+
+// Get returns the link with that name, and whether there is one: a null link, which
+// says that there is no such page, is the zero Link.
+func (l Links) Get(name string) (Link, bool) {
+	for i := range l {
+		if l[i].Name == name {
+			return l[i].Link, true
+		}
+	}
+	return Link{}, false
+}
 
 // Link is one entry of [Links]. On the wire it is a string, an object, or null,
 // which is the zero Link.
@@ -36,8 +53,26 @@ func (l Link) isNull() bool {
 	return l.Href == "" && l.Title == "" && l.DescribedBy == "" && len(l.Extra) == 0
 }
 
-// Relationships of a resource by name, e.g. "plans" (specification, section 2.3).
-type Relationships map[string]Relationship
+// Relationships of a resource by name, e.g. "plans" (specification, section 2.3),
+// in the order of the answer.
+type Relationships []NamedRelationship
+
+// NamedRelationship is an entry of [Relationships].
+type NamedRelationship struct {
+	Name string
+	Relationship
+}
+
+// Get returns the relationship with that name; the zero Relationship if there is
+// none.
+func (r Relationships) Get(name string) Relationship {
+	for i := range r {
+		if r[i].Name == name {
+			return r[i].Relationship
+		}
+	}
+	return Relationship{}
+}
 
 // Relationship points to related resources. Either part may be absent.
 type Relationship struct {

@@ -59,13 +59,23 @@ func TestLinks_forms(t *testing.T) {
 		if err := json.Unmarshal([]byte(in), &sub); err != nil {
 			t.Fatal(err)
 		}
-		diff(t, "links", sub.Relationships["r"].Links, commerce.Links{"a": {Href: "x"}, "b": {}, "c": {Href: "y", Title: "t"}})
-		if many := data[0] == '['; sub.Relationships["r"].Data.Many != many || len(sub.Relationships["r"].Data.Refs) != strings.Count(data, "type") {
-			t.Errorf("%s: %+v", data, sub.Relationships["r"].Data)
+		diff(t, "links", sub.Relationships.Get("r").Links, links("a", commerce.Link{Href: "x"}, "b", commerce.Link{}, "c", commerce.Link{Href: "y", Title: "t"}))
+		if many := data[0] == '['; sub.Relationships.Get("r").Data.Many != many || len(sub.Relationships.Get("r").Data.Refs) != strings.Count(data, "type") {
+			t.Errorf("%s: %+v", data, sub.Relationships.Get("r").Data)
 		}
 		b, err := json.Marshal(sub)
 		if err != nil || data != "null" && !strings.Contains(string(b), `"data":`+data) {
 			t.Errorf("%s became %s, %v", data, b, err)
 		}
 	}
+}
+
+// links returns links of names and links in turn.
+func links(entries ...any) (all commerce.Links) {
+	for i := 0; i < len(entries); i += 2 {
+		name, _ := entries[i].(string)
+		link, _ := entries[i+1].(commerce.Link)
+		all = append(all, commerce.NamedLink{Name: name, Link: link})
+	}
+	return all
 }

@@ -169,11 +169,11 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 	if err != nil {
 		return nil, err
 	}
-	return s.list(ctx, &o)
+	return s.list(ctx, &o, nil)
 }
 
-// list makes the call with options that were checked.
-func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions) (*SubscriptionPage, error) {
+// list makes the call with options that were checked. buffers may be nil.
+func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers) (*SubscriptionPage, error) {
 	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
 	call := s.core.call("Subscriptions.List", transport.Replayable, http.MethodGet, u, nil)
 	size := o.PageSize
@@ -185,7 +185,7 @@ func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptio
 		body = listBody{} // of an attempt before
 		return body.read(b, size)
 	}
-	call.AcceptOnly = true
+	call.Buffers = buffers
 	r := s.core.send(ctx, call)
 	if !r.OK() {
 		return nil, fail(call, r)
@@ -248,9 +248,10 @@ func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListO
 	if o.PageSize == 0 {
 		o.PageSize = MaxPageSize
 	}
+	buffers := &transport.Buffers{}
 	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
 		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
-			return s.fetch(ctx, o, offset, limit)
+			return s.fetch(ctx, o, offset, limit, buffers)
 		},
 		ID:        func(sub *Subscription) uuid.UUID { return sub.ID },
 		Offset:    o.Offset,
@@ -275,9 +276,9 @@ func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListO
 }
 
 // fetch reads a page for a walk, which can't go on without ids.
-func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptions, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
+func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptions, offset, limit int, buffers *transport.Buffers) (paging.Page[Subscription, *SubscriptionPage], error) {
 	o.Offset, o.PageSize = offset, limit
-	page, err := s.list(ctx, &o)
+	page, err := s.list(ctx, &o, buffers)
 	if err != nil {
 		return paging.Page[Subscription, *SubscriptionPage]{}, err
 	}
@@ -294,7 +295,7 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 		}
 	}
 	next := paging.NextUntold
-	if link, ok := page.Links["next"]; ok {
+	if link, ok := page.Links.Get("next"); ok {
 		next = paging.NextExists
 		if link.isNull() {
 			next = paging.NextNone

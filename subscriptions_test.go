@@ -1,11 +1,14 @@
 package commerce_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"runtime"
 	"strings"
@@ -16,6 +19,7 @@ import (
 	"github.com/jarcoal/httpmock"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 const emptyList = `{"data":[],"links":{"next":null}}`
@@ -503,32 +507,71 @@ func TestAll_breaks(t *testing.T) {
 	}
 }
 
-// TestList_keepsNothingOfTheBody lists twice: the room of the first body is used
-// again for the second.
-func TestList_keepsNothingOfTheBody(t *testing.T) {
+// TestPages_keepNothingOfTheBody walks over pages whose bodies are read into the
+// same room: what was yielded before must not change.
+func TestPages_keepNothingOfTheBody(t *testing.T) {
 	t.Parallel()
-	page := func(letter string) string {
+	page := func(letter string, next string) string {
 		s := strings.Repeat(letter, 30)
-		return `{"data":[{"id":"3b4de20a-ccd0-44e6-894f-628e7afb3db0","type":"` + s + `","new":"` + s + `",
-		 "attributes":{"external_ref":"` + s + `","new":{"a":"` + s + `"},"address_id":"` + s + `"},"meta":{"prices":"` + s + `"}}],
+		one := func(id string) string {
+			return `{"id":"` + id + `","type":"` + s + `","new":"` + s + `",
+			 "attributes":{"external_ref":"` + s + `","new":{"a":"` + s + `"},"address_id":"` + s + `"},"meta":{"prices":"` + s + `"},
+			 "relationships":{"` + s + `":{"links":{"` + s + `":"` + s + `"}}}}`
+		}
+		return `{"data":[` + one(itemID) + `,` + one("00000000-0000-4000-8000-00000000000"+letter) + `],
 		 "included":{"plans":[{"attributes":{"name":"` + s + `","new":"` + s + `"}}],"` + s + `":["` + s + `"]},
-		 "links":{"next":"` + s + `","last":{"href":"` + s + `","new":"` + s + `"}},"new":"` + s + `"}`
+		 "links":{"next":` + next + `,"last":{"href":"` + s + `","new":"` + s + `"}},"new":"` + s + `"}`
 	}
-	c := newStub(t, answer(200, page("a")), answer(200, page("b")), answer(200, page("c"))).client(t)
-	first, err := c.Subscriptions.List(bg, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := fmt.Sprintf("%+v", first)
-	if !strings.Contains(before, strings.Repeat("a", 30)) {
-		t.Fatal(before)
-	}
-	for range 2 {
-		if _, err := c.Subscriptions.List(bg, nil); err != nil {
+	c := newStub(t, answer(200, page("a", `"/"`)), answer(200, page("b", `"/"`)), answer(200, page("c", "null")), answer(200, `{"data":[{"id":"`+itemID+`"}],"links":{"next":null}}`)).client(t)
+	var before string
+	var first *commerce.SubscriptionPage
+	pages := 0
+	for page, err := range c.Subscriptions.Pages(bg, &commerce.SubscriptionListOptions{PageSize: 2}) {
+		if err != nil {
 			t.Fatal(err)
 		}
+		if pages++; pages == 1 {
+			first, before = page, fmt.Sprintf("%+v", page)
+		}
+	}
+	if pages < 3 || strings.Count(before, strings.Repeat("a", 30)) < 10 {
+		t.Fatalf("%d pages, the first %s", pages, before)
 	}
 	diff(t, "the first page", fmt.Sprintf("%+v", first), before)
+}
+
+// TestList_allocations guards what a call and a record cost, without a clock.
+//
+//nolint:paralleltest // AllocsPerRun counts those of other tests, too
+func TestList_allocations(t *testing.T) {
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(commerce.MaxPageSize)
+	store.AddSubscription(commerce.Subscription{ID: id(itemID)})
+	for _, tt := range []struct {
+		size int
+		most float64 // a record, what the call costs included
+	}{{1, 150}, {commerce.MaxPageSize, 30}} {
+		opts := &commerce.SubscriptionListOptions{PageSize: tt.size, Include: commerce.SubscriptionInclude{Plans: true, Products: true}}
+		var page []byte
+		stub := roundTripper(func(req *http.Request) (*http.Response, error) {
+			if page == nil {
+				w := httptest.NewRecorder()
+				store.ServeHTTP(w, req)
+				page = w.Body.Bytes()
+			}
+			return &http.Response{StatusCode: http.StatusOK, ContentLength: int64(len(page)), Body: io.NopCloser(bytes.NewReader(page)), Request: req}, nil
+		})
+		c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: stub}))
+		allocs := testing.AllocsPerRun(20, func() {
+			if p, err := c.Subscriptions.List(bg, opts); err != nil || len(p.Subscriptions) != tt.size {
+				t.Fatal(err)
+			}
+		}) / float64(tt.size)
+		t.Logf("%d records a page: %.1f allocations a record", tt.size, allocs)
+		if allocs > tt.most {
+			t.Errorf("more than %.0f", tt.most)
+		}
+	}
 }
 
 func TestSubscription_firstGeneration(t *testing.T) {
@@ -579,9 +622,9 @@ func TestSubscription_firstGeneration(t *testing.T) {
 				ID: id("00000000-0000-4000-8000-00000000000b"), Type: "subscription_offering",
 				Attributes: commerce.OfferingAttributes{Name: "Coffee", Description: "Beans",
 					UpdatedAt: at("2024-03-01T10:00:00.123Z"), CreatedAt: at("2024-02-01T10:00:00.123456789Z")},
-				Relationships: commerce.Relationships{"plans": {
-					Links: commerce.Links{"related": {Href: "/r"}, "self": {Href: "/s"}},
-					Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{planRef}, Many: true}}},
+				Relationships: commerce.Relationships{{Name: "plans", Relationship: commerce.Relationship{
+					Links: links("related", commerce.Link{Href: "/r"}, "self", commerce.Link{Href: "/s"}),
+					Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{planRef}, Many: true}}}},
 				Meta: commerce.OfferingMeta{ExternalProductRefs: []string{"a", "b"}, Owner: "store",
 					Timestamps: commerce.Timestamps{UpdatedAt: at("2024-03-01T10:00:00Z"), CreatedAt: at("2024-02-01T10:00:00Z")}},
 			},
@@ -589,9 +632,10 @@ func TestSubscription_firstGeneration(t *testing.T) {
 			PaymentAuthority: commerce.PaymentAuthority{Type: "stripe_payment_intents", CustomerID: "cus", CardID: "card", Extra: commerce.Extra{"new": json.RawMessage("1")}},
 		},
 		Relationships: commerce.Relationships{
-			"plans": {Links: commerce.Links{"related": {Href: "/r", Title: "t", DescribedBy: "d"}, "self": {}},
-				Data: commerce.RelationshipData{Refs: []commerce.ResourceRef{planRef}}},
-			"products": {Links: commerce.Links{"self": {Href: "/p"}}},
+			{Name: "plans", Relationship: commerce.Relationship{
+				Links: links("related", commerce.Link{Href: "/r", Title: "t", DescribedBy: "d"}, "self", commerce.Link{}),
+				Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{planRef}}}},
+			{Name: "products", Relationship: commerce.Relationship{Links: links("self", commerce.Link{Href: "/p"})}},
 		},
 		Meta: commerce.SubscriptionMeta{
 			Owner: "store", Status: "active", Canceled: true,
@@ -628,8 +672,8 @@ func TestSubscription_firstGeneration(t *testing.T) {
 	}
 	diff(t, "subscriptions", page.Subscriptions, []commerce.Subscription{wantSub})
 	diff(t, "included", page.Included, wantIncluded)
-	diff(t, "links", page.Links, commerce.Links{
-		"first": {Href: "https://another.example/x?page%5Blimit%5D=25&page%5Boffset%5D=0"}, "last": {}, "next": {}, "prev": {}})
+	diff(t, "links", page.Links, links(
+		"first", commerce.Link{Href: "https://another.example/x?page%5Blimit%5D=25&page%5Boffset%5D=0"}, "last", commerce.Link{}, "next", commerce.Link{}, "prev", commerce.Link{}))
 
 	plan, ok := page.Included.Plan(planRef.ID)
 	if !ok || plan != &page.Included.Plans[0] {

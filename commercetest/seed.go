@@ -60,7 +60,7 @@ func (s *Store) Seed(n int) {
 // seedSubscription returns the i-th oldest subscription.
 func seedSubscription(i, account int, offering commerce.Offering) commerce.Subscription {
 	created := seedStart.Add(time.Duration(i)*97*time.Minute + seedFraction(i))
-	plan := offering.Relationships["plans"].Data.Refs[i/2%2]
+	plan := offering.Relationships.Get("plans").Data.Refs[i/2%2]
 	sub := commerce.Subscription{
 		ID:   newID("subscriptions", i),
 		Type: "subscription",
@@ -77,10 +77,7 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 				CardID:     fmt.Sprintf("card_%04d", account),
 			},
 		},
-		Relationships: commerce.Relationships{"plans": {
-			Links: seedLinks("subscriptions", newID("subscriptions", i)),
-			Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{plan}},
-		}},
+		Relationships: seedRelationships("subscriptions", newID("subscriptions", i), commerce.RelationshipData{Refs: []commerce.ResourceRef{plan}}),
 		Meta: commerce.SubscriptionMeta{
 			Owner:  "store",
 			Status: "active",
@@ -144,12 +141,9 @@ func seedCatalog() (offerings []commerce.Offering, plans, products []*resource) 
 		id := newID("offerings", n)
 		ref := fmt.Sprintf("offering-%d", n+1)
 		monthly, yearly := seedPlan(n, 1, o.cents), seedPlan(n, 12, o.cents*10)
-		belongs := commerce.Relationships{"plans": {
-			Links: seedLinks("offerings", id),
-			Data: commerce.RelationshipData{Many: true, Refs: []commerce.ResourceRef{
-				{Type: monthly.Type, ID: monthly.ID}, {Type: yearly.Type, ID: yearly.ID},
-			}},
-		}}
+		belongs := seedRelationships("offerings", id, commerce.RelationshipData{Many: true, Refs: []commerce.ResourceRef{
+			{Type: monthly.Type, ID: monthly.ID}, {Type: yearly.Type, ID: yearly.ID},
+		}})
 		offering := commerce.Offering{
 			ID:   id,
 			Type: "subscription_offering",
@@ -255,7 +249,14 @@ func seedDisplayPrice(cents int64) commerce.DisplayPrice {
 	return commerce.DisplayPrice{WithoutTax: money(cents), WithTax: money(cents + cents/10)}
 }
 
-func seedLinks(kind string, id uuid.UUID) commerce.Links {
+// seedRelationships returns the plans of a resource of a kind.
+func seedRelationships(kind string, id uuid.UUID, plans commerce.RelationshipData) commerce.Relationships {
 	self := fmt.Sprintf("/v2/subscriptions/%s/%s", kind, id)
-	return commerce.Links{"self": {Href: self}, "related": {Href: self + "/plans"}}
+	return commerce.Relationships{{Name: "plans", Relationship: commerce.Relationship{
+		Links: commerce.Links{
+			{Name: "self", Link: commerce.Link{Href: self}},
+			{Name: "related", Link: commerce.Link{Href: self + "/plans"}},
+		},
+		Data: plans,
+	}}}
 }

@@ -69,7 +69,7 @@ func newRecord(sub commerce.Subscription) *record {
 // plansOf returns the ids in the plans relationship.
 func plansOf(rel commerce.Relationships) []uuid.UUID {
 	var ids []uuid.UUID
-	for _, ref := range rel["plans"].Data.Refs {
+	for _, ref := range rel.Get("plans").Data.Refs {
 		ids = append(ids, ref.ID)
 	}
 	return ids

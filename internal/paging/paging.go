@@ -30,7 +30,8 @@ const (
 	NextExists
 )
 
-// Page is what a fetch returns. Info is for the consumer, and passed through.
+// Page is what a fetch returns. Info is for the consumer, and passed through. The
+// walk takes the items over.
 type Page[T, Info any] struct {
 	Items []T
 	Next  Next
@@ -247,18 +248,22 @@ func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 // decides what is next.
 func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Chunk[T, Info], error) {
 	n := len(page.Items)
-	fresh := make([]T, 0, n)
+	var fresh []T // in the room of the page: records may be large
 	offset := start + n
 	for i := from; i < n; i++ {
 		id := w.ID(&page.Items[i])
 		if _, ok := w.seen[id]; ok {
 			continue
 		}
-		if len(fresh) == 0 {
-			offset = start + i
-		}
 		w.seen[id] = struct{}{}
-		fresh = append(fresh, page.Items[i])
+		switch {
+		case fresh == nil:
+			offset, fresh = start+i, page.Items[i:i+1]
+		case offset+len(fresh) == start+i:
+			fresh = fresh[:len(fresh)+1]
+		default:
+			fresh = append(fresh, page.Items[i])
+		}
 	}
 	chunk := Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
 

@@ -260,21 +260,14 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 		if c.Gate != nil && r.StatusCode == http.StatusTooManyRequests && r.RetryAfter > 0 {
 			c.Gate.shut(c.left, min(r.RetryAfter, c.Policy.MaxBackoff))
 		}
-		var room []byte
-		if c.AcceptOnly {
-			room = *buffers.Get().(*[]byte)
-		}
 		var err error
-		if r.Body, err = readBody(resp, limit, room); err != nil {
+		if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
 			r.Err, r.Cut = c.reduce(ctx, err), true
 		}
 	}
 	if r.Err == nil && is2xx(r.StatusCode) && c.Accept != nil {
-		if r.Err = c.Accept(r.Body); r.Err == nil && c.AcceptOnly {
-			if cap(r.Body) <= maxBuffer {
-				room := r.Body[:0]
-				buffers.Put(&room)
-			}
+		if r.Err = c.Accept(r.Body); r.Err == nil && c.Buffers != nil {
+			c.Buffers.put(r.Body)
 			r.Body = nil
 		}
 	}
@@ -294,20 +287,55 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	return reduce(c.ctx, err)
 }
 
-// buffers keeps the room of bodies that were read and decoded, for the next ones.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
+// Buffers keeps the room of bodies that were read and accepted, for the next ones.
+// It is safe for concurrent use; its zero value is empty. It holds as many as were
+// in use at a time, so it should go when the calls that share it are done.
+type Buffers struct {
+	mu   sync.Mutex
+	free [][]byte
+}
 
-// maxBuffer is the largest room that is kept: a few times that of a full page.
-const maxBuffer = 1 << 20
+// get returns room, which may be none; also if b is nil.
+func (b *Buffers) get() []byte {
+	if b == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := len(b.free)
+	if n == 0 {
+		return nil
+	}
+	room := b.free[n-1]
+	b.free = b.free[:n-1]
+	return room
+}
+
+// put takes room that nobody uses any more. More than a few pages take is let go.
+func (b *Buffers) put(room []byte) {
+	const most = 1 << 20
+	if cap(room) > most {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.free = append(b.free, room[:0])
+}
 
 // readBody reads a body of at most limit bytes, into buf if there is room. With an
 // error it returns what arrived. It never holds room for more than the limit, but
 // for the half that is copied when room runs out.
 func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
-	const least, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
-	room := min(max(int(min(resp.ContentLength, promised)), least), limit)
-	if cap(buf) <= room {
-		buf = make([]byte, 0, room+1) // the end of a body of that length is found without growth
+	const untold, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
+	room := untold
+	if length := resp.ContentLength; length >= 0 {
+		// The end of a body of that length is found without growth, and a little more
+		// is enough for the next page.
+		room = int(min(length, promised))
+		room += room / 8
+	}
+	if room = min(room, limit); cap(buf) <= room {
+		buf = make([]byte, 0, room+1)
 	}
 	for {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])

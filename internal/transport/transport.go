@@ -60,7 +60,8 @@ type Authorizer interface {
 	Refresh(ctx context.Context, refused string) (string, error)
 }
 
-// Call is one exchange to make. It is not changed.
+// Call is one exchange to make. It is not changed, but for cookies of the jar that
+// come to its Header.
 type Call struct {
 	Op     string // for log events
 	Class  Class
@@ -79,9 +80,10 @@ type Call struct {
 	// the attempt, so that a replayable call is sent again. It may run more than
 	// once; the last run counts. nil accepts anything.
 	Accept func(body []byte) error
-	// AcceptOnly tells that the body of an answer that was accepted is not needed
-	// after Accept, which keeps nothing of it: its memory is used again.
-	AcceptOnly bool
+	// Buffers is where room for the body comes from, and where it goes back after an
+	// Accept without error, which must keep nothing of it. nil: the body stays with
+	// the result.
+	Buffers *Buffers
 	// Applied tells of any answer to a Once call whether its body shows that
 	// something was applied, or may show it where it did not arrive whole: such a
 	// call is not sent again, whatever its status. nil counts as no.
@@ -170,9 +172,8 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	if err != nil { // the method or the URL: both were checked above this package
 		return &Result{Err: errors.New("the request could not be built")}
 	}
-	req.Header = spec.Header.Clone()
-	if req.Header == nil {
-		req.Header = http.Header{}
+	if spec.Header != nil {
+		req.Header = spec.Header
 	}
 	// Built for each call: its hooks see no request where there is no answer, and
 	// a call's policy may differ from the next one's.

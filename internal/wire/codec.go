@@ -95,6 +95,55 @@ func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T
 	return r
 }
 
+// Named is the rule for a list of E that is an object on the wire, each element
+// with its name: with few entries it takes a third of the memory of a map. There
+// are mostly as many elements as usual.
+func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V)) Rule {
+	return Rule{
+		read: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, l *L) error {
+			switch dec.PeekKind() {
+			case 'n':
+				*l = nil
+				return dec.SkipValue()
+			case '{':
+			default:
+				return errors.New("not an object")
+			}
+			if _, err := dec.ReadToken(); err != nil {
+				return err
+			}
+			*l = make(L, 0, usual)
+			for dec.PeekKind() != '}' {
+				*l = append(*l, *new(E))
+				name, value := parts(&(*l)[len(*l)-1])
+				if err := json.UnmarshalDecode(dec, name); err != nil {
+					return err
+				}
+				if err := json.UnmarshalDecode(dec, value); err != nil {
+					return err
+				}
+			}
+			_, err := dec.ReadToken()
+			return err
+		}),
+		write: json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
+			if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+				return err
+			}
+			for i := range *l {
+				name, value := parts(&(*l)[i])
+				if err := enc.WriteToken(jsontext.String(*name)); err != nil {
+					return err
+				}
+				if err := json.MarshalEncode(enc, value); err != nil {
+					return err
+				}
+			}
+			return enc.WriteToken(jsontext.EndObject)
+		}),
+	}
+}
+
 // TextOr is the rule for a type that may be a string on the wire, which goes to
 // text, instead of what the Go type stands for.
 func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {

@@ -1,0 +1,20 @@
+module github.com/commerce-go/commerce/bench
+
+go 1.26.0
+
+require (
+	github.com/commerce-go/commerce v0.0.0
+	github.com/google/uuid v1.6.0
+	github.com/oapi-codegen/runtime v1.8.0
+)
+
+require (
+	github.com/apapsch/go-jsonmerge/v2 v2.0.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20260820222146-c27c302e5fc3 // indirect
+	github.com/hashicorp/go-cleanhttp v0.5.2 // indirect
+	github.com/hashicorp/go-retryablehttp v0.7.8 // indirect
+	github.com/shopspring/decimal v1.6.0 // indirect
+	golang.org/x/oauth2 v0.37.0 // indirect
+)
+
+replace github.com/commerce-go/commerce => ../
