@@ -141,6 +141,7 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 		IdleConnTimeout:        90 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeader,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}, // a dead peer is noticed
 	}
 })
 

@@ -478,7 +478,8 @@ func TestNew_ownTransport(t *testing.T) {
 	if !ok || own != New(&http.Client{}).base {
 		t.Fatal("the library's transport is not shared")
 	}
-	if own.TLSClientConfig.MinVersion != tls.VersionTLS12 || own.MaxResponseHeaderBytes != maxHeader || own.MaxIdleConnsPerHost != maxConnsIdle || own.Proxy == nil || !own.ForceAttemptHTTP2 {
+	if own.TLSClientConfig.MinVersion != tls.VersionTLS12 || own.MaxResponseHeaderBytes != maxHeader || own.MaxIdleConnsPerHost != maxConnsIdle || own.Proxy == nil || !own.ForceAttemptHTTP2 ||
+		own.HTTP2 == nil || own.HTTP2.SendPingTimeout <= 0 || own.HTTP2.PingTimeout <= 0 {
 		t.Errorf("%+v", own)
 	}
 	if r := New(nil).Do(t.Context(), &Call{Method: "bad method", URL: &url.URL{}, Policy: policy}); r.Err == nil || r.Attempts != 0 || r.MaybeSent {
