@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,9 +73,9 @@ func TestLinks_forms(t *testing.T) {
 
 // links returns links of names and links in turn.
 func links(entries ...any) (all commerce.Links) {
-	for i := 0; i < len(entries); i += 2 {
-		name, _ := entries[i].(string)
-		link, _ := entries[i+1].(commerce.Link)
+	for pair := range slices.Chunk(entries, 2) {
+		name, _ := pair[0].(string)
+		link, _ := pair[1].(commerce.Link)
 		all = append(all, commerce.NamedLink{Name: name, Link: link})
 	}
 	return all
