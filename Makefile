@@ -45,6 +45,10 @@ picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
 bench-walk: ## Compare the time of walks with the latency of their requests alone (6 min)
 	BENCH_WALK=$(or $(ROUNDS),8) go test -count=1 -v -run '^TestBench_' -timeout 30m .
 
+.PHONY: bench
+bench: ## Compare with the loop a user would write and with a generated client (2 min, Linux)
+	cd bench && go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md -svg ../docs/bench.svg
+
 .PHONY: mutation
 mutation: ## Change the code that decides, and count the changes that no test notices (half an hour)
 	bash .ci/mutation
