@@ -1,0 +1,225 @@
+// Fake-store serves a fake store over plain HTTP on the loopback interface, until
+// Ctrl-C or SIGTERM, so that any program can be tried against it: one that uses
+// package commerce, a client in another language, or curl.
+//
+//	go run ./examples/fake-store
+//	go run ./examples/fake-store -addr 127.0.0.1:8080 -n 250
+//
+// The flags are
+//
+//	-addr host:port  address to listen on (default 127.0.0.1:0, a free port). Only
+//	                 loopback addresses are taken: the store speaks plain HTTP, and
+//	                 its credentials are public
+//	-n count         count of subscriptions in the store, 0 to 100000 (default 100)
+//
+// Standard output tells, a line each: the address, the client id, the client
+// secret, a token that does not expire, the id of a cart, and the id of the item in
+// it. Three curl commands follow, a line each, that work as they are in a shell
+// such as bash: they get a token, list subscriptions with a filter and a page size,
+// and add a custom discount to the cart. All else goes to standard error.
+//
+// The store is that of package commercetest, which tells the endpoints. It keeps
+// what it is given in memory, and forgets it at the end. Each start makes the same
+// subscriptions and the same cart.
+//
+// The exit code is 0 after Ctrl-C or SIGTERM, 1 if the store can't be served, e.g.
+// because the address is in use, and 2 for a wrong flag. What is under way at the
+// signal has 5 seconds to end. (go run passes Ctrl-C on but not SIGTERM: build the
+// program to stop it by that.)
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// The exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// grace is how long requests under way may take after the signal.
+const grace = 5 * time.Second
+
+// demoItem is the item of the cart.
+var demoItem = commerce.CartItemRef{
+	Type: commerce.ItemTypeCartItem,
+	ID:   uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0"),
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// config is what the flags say.
+type config struct {
+	addr string
+	n    int
+}
+
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	cfg, err := parse(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "fake-store: %v (-h for help)\n", err)
+		return exitUsage
+	}
+	listener, err := listen(ctx, cfg.addr)
+	if err != nil {
+		fmt.Fprintln(stderr, "fake-store:", err)
+		return exitFailed
+	}
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(cfg.n)
+	fmt.Fprint(stdout, welcome("http://"+listener.Addr().String(), store.Config(), store.AddCart(demoItem)))
+	fmt.Fprintf(stderr, "serving %d subscriptions; Ctrl-C stops the store\n", cfg.n)
+	if err := serve(ctx, listener, store, grace, stderr); err != nil {
+		fmt.Fprintln(stderr, "fake-store:", err)
+		return exitFailed
+	}
+	fmt.Fprintln(stderr, "stopped")
+	return exitOK
+}
+
+// listen opens addr, which parse has checked.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("the address %s is in use: stop what listens there, or choose another with -addr", addr)
+	case err != nil:
+		return nil, fmt.Errorf("can't listen: %w", err)
+	}
+	// The name localhost is what the machine says it is.
+	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
+		_ = listener.Close()
+		return nil, fmt.Errorf("%s is not on the loopback interface", addr)
+	}
+	return listener, nil
+}
+
+// serve answers requests until ctx ends, and then those under way for as long as
+// grace.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration, stderr io.Writer) error {
+	server := &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: 10 * time.Second,
+		ErrorLog:          log.New(stderr, "fake-store: ", 0),
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("can't serve: %w", err)
+	case <-ctx.Done():
+	}
+	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	err := server.Shutdown(patience)
+	if err != nil {
+		_ = server.Close()
+		err = fmt.Errorf("requests were cut off after %s", grace)
+	}
+	<-ended
+	return err
+}
+
+// welcome returns what standard output tells: names and values, and then what to
+// do with them.
+func welcome(address string, cfg commercetest.Config, cartID string) string {
+	var b strings.Builder
+	for _, line := range [][2]string{
+		{"address", address},
+		{"client id", cfg.ClientID},
+		{"client secret", cfg.ClientSecret},
+		{"token", cfg.Token},
+		{"cart", cartID},
+		{"cart item", demoItem.ID.String()},
+	} {
+		fmt.Fprintf(&b, "%s: %s\n", line[0], line[1])
+	}
+	// Quotes are where a shell would take something for its own, -g keeps curl from
+	// it: the brackets of page[limit], and those of [::1].
+	const (
+		auth     = `-H 'Authorization: Bearer %s'`
+		discount = `{"data":[{"type":"custom_discount","amount":-1000,"description":"Ten dollars off","discount_code":"TEN-OFF","discount_engine":"curl","external_id":"ten-off-1"}]}`
+	)
+	fmt.Fprint(&b, "\nGet a token:\n\n")
+	fmt.Fprintf(&b, `curl -sSg -w '\n' -d grant_type=client_credentials -d client_id=%s -d client_secret=%s %s/oauth/access_token`+"\n",
+		cfg.ClientID, cfg.ClientSecret, address)
+	fmt.Fprint(&b, "\nList subscriptions, of one subscriber, two at a time:\n\n")
+	fmt.Fprintf(&b, `curl -sSg -w '\n' `+auth+` '%s/v2/subscriptions/subscriptions?filter=eq(email,subscriber-0001@example.com)&page[limit]=2'`+"\n",
+		cfg.Token, address)
+	fmt.Fprint(&b, "\nAdd a custom discount to the cart:\n\n")
+	fmt.Fprintf(&b, `curl -sSg -w '\n' `+auth+` -H 'Content-Type: application/json' -d '%s' %s/v2/carts/%s/custom-discounts`+"\n",
+		cfg.Token, discount, address, cartID)
+	return b.String()
+}
+
+// parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
+func parse(args []string, stdout io.Writer) (config, error) {
+	cfg := config{addr: "127.0.0.1:0", n: 100}
+	flags := flag.NewFlagSet("fake-store", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // one sentence is enough, see run
+	flags.Func("addr", "`host:port` to listen on, a loopback address; port 0 for a free one (default 127.0.0.1:0)", func(s string) error {
+		cfg.addr = s
+		return checkAddr(s)
+	})
+	flags.Func("n", "`count` of subscriptions in the store, 0 to 100000 (default 100)", func(s string) error {
+		n, err := strconv.Atoi(s)
+		if err != nil || n < 0 || n > 100_000 {
+			return errors.New("must be a whole number from 0 to 100000")
+		}
+		cfg.n = n
+		return nil
+	})
+	err := flags.Parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(stdout, "Fake-store serves a fake store over plain HTTP on the loopback interface.\n\nUsage: fake-store [flags]\n\nFlags:")
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		fmt.Fprintln(stdout, "\nWhat it prints, and the exit codes: go doc ./examples/fake-store")
+	}
+	if err == nil && flags.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	return cfg, err
+}
+
+// checkAddr refuses what is not a loopback address with a port.
+func checkAddr(addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return errors.New("must be a host and a port, such as 127.0.0.1:8080")
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return errors.New("must have a port from 0 to 65535")
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return errors.New("must be on the loopback interface, such as 127.0.0.1:8080: the store speaks plain HTTP, and its credentials are public")
+	}
+	return nil
+}

@@ -1,0 +1,463 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// program is a run of the program that has printed what it prints.
+type program struct {
+	values map[string]string // by name: address, client id and so on
+	curl   []string          // the commands
+
+	stop func() ended // as Ctrl-C does; may be called more than once
+}
+
+// ended is what a run left behind, but for what program holds.
+type ended struct {
+	Code   int
+	Stderr string
+}
+
+// start runs the program, and reads what it prints up to the last command.
+func start(t *testing.T, args ...string) *program {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	var stderr bytes.Buffer // read after the run only
+	done := make(chan int, 1)
+	go func() {
+		code := run(ctx, args, w, &stderr)
+		_ = w.Close()
+		done <- code
+	}()
+	p := &program{values: map[string]string{}}
+	p.stop = sync.OnceValue(func() ended {
+		cancel()
+		go func() { _, _ = io.Copy(io.Discard, r) }() // ends with the run
+		return ended{<-done, stderr.String()}
+	})
+	t.Cleanup(func() { p.stop() })
+
+	lines := bufio.NewScanner(r)
+	for len(p.curl) < 3 && lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "curl ") {
+			p.curl = append(p.curl, lines.Text())
+		} else if name, value, ok := strings.Cut(lines.Text(), ": "); ok {
+			p.values[name] = value
+		}
+	}
+	if len(p.curl) < 3 {
+		e := p.stop()
+		t.Fatalf("%d commands are printed, code %d, stderr %q", len(p.curl), e.Code, e.Stderr)
+	}
+	return p
+}
+
+// answers of the three commands, as far as they are checked.
+type (
+	tokenAnswer struct {
+		AccessToken string `json:"access_token"`
+		TokenType   string `json:"token_type"`
+		ExpiresIn   int    `json:"expires_in"`
+	}
+	listAnswer struct {
+		Data []struct {
+			Type       string `json:"type"`
+			Attributes struct {
+				AccountID   string `json:"account_id"`
+				ExternalRef string `json:"external_ref"`
+			} `json:"attributes"`
+		} `json:"data"`
+		Included map[string][]any   `json:"included"`
+		Links    map[string]*string `json:"links"`
+		Errors   []any              `json:"errors"`
+	}
+	addAnswer struct {
+		Data []struct {
+			Type       string `json:"type"`
+			ExternalID string `json:"external_id"`
+			Amount     struct {
+				Amount    int    `json:"amount"`
+				Formatted string `json:"formatted"`
+			} `json:"amount"`
+		} `json:"data"`
+		Errors []any `json:"errors"`
+	}
+)
+
+// decode decodes an answer.
+func decode[T any](t *testing.T, body []byte) T {
+	t.Helper()
+	var v T
+	if err := json.Unmarshal(body, &v); err != nil {
+		t.Fatalf("answer %q: %v", body, err)
+	}
+	return v
+}
+
+// checkAnswers checks what the three commands got.
+func checkAnswers(t *testing.T, answers [][]byte) {
+	t.Helper()
+	if token := decode[tokenAnswer](t, answers[0]); token.AccessToken == "" || token.TokenType != "Bearer" || token.ExpiresIn != 3600 {
+		t.Errorf("token %s", answers[0])
+	}
+	var refs []string
+	list := decode[listAnswer](t, answers[1])
+	for _, sub := range list.Data {
+		refs = append(refs, sub.Attributes.ExternalRef)
+	}
+	// Subscriber 1 has the first, third and fifth, and the page holds two, newest first.
+	if diff := cmp.Diff([]string{"order-000005", "order-000003"}, refs); diff != "" {
+		t.Errorf("subscriptions (-want +got):\n%s", diff)
+	}
+	if list.Links["next"] == nil {
+		t.Errorf("links %s, want a next one", answers[1])
+	}
+	added := decode[addAnswer](t, answers[2])
+	if len(added.Data) != 1 || added.Data[0].ExternalID != "ten-off-1" || added.Data[0].Amount.Formatted != "-$10.00" || len(added.Errors) > 0 {
+		t.Errorf("added %s", answers[2])
+	}
+}
+
+func TestPrints(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	address := p.values["address"]
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "http" || !net.ParseIP(u.Hostname()).IsLoopback() || u.Port() == "" {
+		t.Errorf("address %q", address)
+	}
+	want := map[string]string{
+		"address":       address,
+		"client id":     "commercetest-id",
+		"client secret": "commercetest-secret",
+		"token":         "commercetest-token",
+		"cart":          "599c9a5a-e949-5fbb-b06a-814d93202b11",
+		"cart item":     "3b4de20a-ccd0-44e6-894f-628e7afb3db0",
+	}
+	if diff := cmp.Diff(want, p.values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(ended{exitOK, "serving 100 subscriptions; Ctrl-C stops the store\nstopped\n"}, p.stop()); diff != "" {
+		t.Errorf("end (-want +got):\n%s", diff)
+	}
+	if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host); err == nil {
+		_ = c.Close()
+		t.Error("it listens after its end")
+	}
+}
+
+// TestCurl runs the commands as a user does who pastes them.
+func TestCurl(t *testing.T) {
+	t.Parallel()
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("curl is not installed; TestCurlLines sends the same requests without it")
+	}
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("there is no sh to paste the commands into; TestCurlLines sends the same requests without it")
+	}
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0"} {
+		t.Run(addr, func(t *testing.T) {
+			t.Parallel()
+			if addr == "[::1]:0" && !hasIPv6(t) {
+				t.Skip("this machine has no IPv6 loopback address")
+			}
+			p := start(t, "-addr", addr)
+			var answers [][]byte
+			for _, line := range p.curl {
+				cmd := exec.CommandContext(t.Context(), sh, "-c", line)
+				cmd.Env = []string{"PATH=" + curl[:strings.LastIndexAny(curl, `/\`)], "HOME=" + t.TempDir()} // no proxy, no .curlrc
+				var stdout, stderr bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &stdout, &stderr
+				if err := cmd.Run(); err != nil || stderr.Len() > 0 {
+					t.Errorf("%s: %v, %s", line, err, stderr.String())
+				}
+				if !strings.HasSuffix(stdout.String(), "\n") {
+					t.Errorf("the answer %q does not end the line", stdout.String())
+				}
+				answers = append(answers, stdout.Bytes())
+			}
+			checkAnswers(t, answers)
+		})
+	}
+}
+
+func hasIPv6(t *testing.T) bool {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "[::1]:0")
+	if err != nil {
+		return false
+	}
+	_ = l.Close()
+	return true
+}
+
+// TestCurlLines reads the commands, and sends the same requests without curl.
+func TestCurlLines(t *testing.T) {
+	t.Parallel()
+	p := start(t)
+	var answers [][]byte
+	for _, line := range p.curl {
+		req := curlRequest(t, line)
+		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if err != nil || resp.StatusCode >= 300 {
+			t.Errorf("%s: status %d, %v", line, resp.StatusCode, err)
+		}
+		answers = append(answers, body)
+	}
+	checkAnswers(t, answers)
+}
+
+// curlRequest returns the request that a command makes. It knows the options that
+// the program prints, and no others.
+func curlRequest(t *testing.T, line string) *http.Request {
+	t.Helper()
+	var address string
+	var form []string
+	header := http.Header{}
+	words := shellWords(t, line)
+	for i := 1; i < len(words); i++ {
+		switch word := words[i]; word {
+		case "-sSg":
+		case "-w":
+			i++
+		case "-d":
+			i++
+			form = append(form, words[i])
+		case "-H":
+			i++
+			key, value, ok := strings.Cut(words[i], ": ")
+			if !ok {
+				t.Fatalf("header %q", words[i])
+			}
+			header.Set(key, value)
+		default:
+			if address != "" || strings.HasPrefix(word, "-") {
+				t.Fatalf("%q is not known", word)
+			}
+			address = word
+		}
+	}
+	method := http.MethodGet
+	if form != nil {
+		method = http.MethodPost
+		if header.Get("Content-Type") == "" {
+			header.Set("Content-Type", "application/x-www-form-urlencoded")
+		}
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(strings.Join(form, "&")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header = header
+	return req
+}
+
+// shellWords splits a line as a shell does, as far as spaces and single quotes go.
+// Outside of quotes it takes nothing that means something to a shell.
+func shellWords(t *testing.T, line string) []string {
+	t.Helper()
+	var words []string
+	for i, part := range strings.Split(line, "'") {
+		if i%2 == 1 {
+			words[len(words)-1] += part
+			continue
+		}
+		if at := strings.IndexAny(part, "\"\\$`&|;<>()[]{}*?!#~"); at >= 0 {
+			t.Fatalf("%q is not in quotes: %s", part[at], line)
+		}
+		for j, word := range strings.Split(part, " ") {
+			if i == 0 || j > 0 {
+				words = append(words, word)
+			} else {
+				words[len(words)-1] += word
+			}
+		}
+	}
+	return words
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	const public = "must be on the loopback interface, such as 127.0.0.1:8080: the store speaks plain HTTP, and its credentials are public"
+	tests := []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"all interfaces", []string{"-addr", ":8080"}, `invalid value ":8080" for flag -addr: ` + public},
+		{"all interfaces, IPv6", []string{"-addr", "[::]:8080"}, `invalid value "[::]:8080" for flag -addr: ` + public},
+		{"another machine", []string{"-addr", "192.0.2.1:0"}, `invalid value "192.0.2.1:0" for flag -addr: ` + public},
+		{"a name", []string{"-addr", "store.example:80"}, `invalid value "store.example:80" for flag -addr: ` + public},
+		{"no port", []string{"-addr", "127.0.0.1"}, `invalid value "127.0.0.1" for flag -addr: must be a host and a port, such as 127.0.0.1:8080`},
+		{"a port too high", []string{"-addr", "127.0.0.1:65536"}, `invalid value "127.0.0.1:65536" for flag -addr: must have a port from 0 to 65535`},
+		{"a port with a name", []string{"-addr", "127.0.0.1:http"}, `invalid value "127.0.0.1:http" for flag -addr: must have a port from 0 to 65535`},
+		{"too many", []string{"-n", "100001"}, `invalid value "100001" for flag -n: must be a whole number from 0 to 100000`},
+		{"an argument", []string{"8080"}, `unexpected argument "8080"`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var stdout, stderr bytes.Buffer
+			code := run(t.Context(), tt.args, &stdout, &stderr)
+			if diff := cmp.Diff(ended{exitUsage, "fake-store: " + tt.want + " (-h for help)\n"}, ended{code, stderr.String()}); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if stdout.Len() > 0 {
+				t.Errorf("stdout %q, want nothing", stdout.String())
+			}
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	var stdout, stderr bytes.Buffer
+	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+		t.Errorf("code %d, stderr %q", code, stderr.String())
+	}
+	for _, flag := range []string{"-addr", "-n"} {
+		if !strings.Contains(stdout.String(), "\n  "+flag+" ") {
+			t.Errorf("help does not tell %s:\n%s", flag, stdout.String())
+		}
+	}
+}
+
+func TestAddressInUse(t *testing.T) {
+	t.Parallel()
+	first := start(t)
+	addr := strings.TrimPrefix(first.values["address"], "http://")
+	var stdout, stderr bytes.Buffer
+	code := run(t.Context(), []string{"-addr", addr}, &stdout, &stderr)
+	want := "fake-store: the address " + addr + " is in use: stop what listens there, or choose another with -addr\n"
+	if diff := cmp.Diff(ended{exitFailed, want}, ended{code, stderr.String()}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if stdout.Len() > 0 {
+		t.Errorf("stdout %q, want nothing", stdout.String())
+	}
+}
+
+func TestCount(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-n", "3")
+	req := curlRequest(t, p.curl[1])
+	req.URL.RawQuery = ""
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(decode[listAnswer](t, body).Data); n != 3 {
+		t.Errorf("%d subscriptions, want 3", n)
+	}
+}
+
+// A request under way at the signal is answered within the grace, and cut off
+// after it.
+func TestShutdown(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		grace   time.Duration
+		status  int
+		wantErr string
+	}{
+		{"in time", time.Hour, http.StatusNoContent, ""},
+		{"too late", 1, 0, "requests were cut off after 1ns"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, signal := context.WithCancel(t.Context())
+			began, end := make(chan struct{}), make(chan struct{})
+			listener, err := listen(ctx, "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() {
+				served <- serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					close(began)
+					<-end
+					w.WriteHeader(http.StatusNoContent)
+				}), tt.grace, io.Discard)
+			}()
+			answered := make(chan int, 1)
+			go func() {
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
+				if err != nil {
+					t.Error(err)
+				}
+				resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+				if err != nil {
+					answered <- 0
+					return
+				}
+				_ = resp.Body.Close()
+				answered <- resp.StatusCode
+			}()
+			<-began
+			signal()
+			if tt.wantErr == "" {
+				close(end)
+			}
+			status := <-answered
+			if tt.wantErr != "" {
+				close(end)
+			}
+			if status != tt.status {
+				t.Errorf("status %d, want %d", status, tt.status)
+			}
+			got := ""
+			if err := <-served; err != nil {
+				got = err.Error()
+			}
+			if got != tt.wantErr {
+				t.Errorf("error %q, want %q", got, tt.wantErr)
+			}
+		})
+	}
+}
+
+// A listener that fails ends the program.
+func TestServeFails(t *testing.T) {
+	t.Parallel()
+	listener, err := listen(t.Context(), "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	if err := serve(t.Context(), listener, http.NotFoundHandler(), grace, io.Discard); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("error %v, want that of the listener", err)
+	}
+}
