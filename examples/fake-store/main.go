@@ -143,7 +143,9 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, gra
 		_ = server.Close()
 		err = fmt.Errorf("requests were cut off after %s", grace)
 	}
-	<-ended
+	if served := <-ended; err == nil && !errors.Is(served, http.ErrServerClosed) {
+		err = fmt.Errorf("can't serve: %w", served)
+	}
 	return err
 }
 

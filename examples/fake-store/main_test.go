@@ -172,8 +172,7 @@ func TestCurl(t *testing.T) {
 	if err != nil {
 		t.Skip("curl is not installed; TestCurlLines sends the same requests without it")
 	}
-	sh, err := exec.LookPath("sh")
-	if err != nil {
+	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh to paste the commands into; TestCurlLines sends the same requests without it")
 	}
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0"} {
@@ -185,7 +184,8 @@ func TestCurl(t *testing.T) {
 			p := start(t, "-addr", addr)
 			var answers [][]byte
 			for _, line := range p.curl {
-				cmd := exec.CommandContext(t.Context(), sh, "-c", line)
+				cmd := exec.CommandContext(t.Context(), "sh")
+				cmd.Stdin = strings.NewReader(line + "\n")
 				cmd.Env = []string{"PATH=" + curl[:strings.LastIndexAny(curl, `/\`)], "HOME=" + t.TempDir()} // no proxy, no .curlrc
 				var stdout, stderr bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &stdout, &stderr
