@@ -1,0 +1,86 @@
+// Package recipes_test holds short recipes for package commerce, to be copied:
+// docs/recipes.md tells what they are for. Nothing of it can be imported. The folder
+// opentelemetry is a module of its own.
+package recipes_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// A test that needs other processes runs its own binary, with the name of one of
+// children in this variable.
+const childVariable = "RECIPES_CHILD"
+
+// children are what such a process does instead of tests: it returns its exit code.
+var children = map[string]func() int{}
+
+func TestMain(m *testing.M) {
+	if child, ok := children[os.Getenv(childVariable)]; ok {
+		os.Exit(child())
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// child returns a process that does what children has under name, with nothing in
+// its environment but vars.
+func child(t *testing.T, name string, vars ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self) //nolint:gosec // G204: the test's own binary
+	cmd.Env = append([]string{childVariable + "=" + name}, vars...)
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// The samples of docs/recipes.md are lines of the recipes, in their order.
+func TestSamples(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile("../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sources []string
+	for _, pattern := range []string{"*_test.go", "opentelemetry/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no file %s: %v", pattern, err)
+		}
+		for _, name := range files {
+			source, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, squeeze(string(source)))
+		}
+	}
+	samples := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
+	if len(samples) != 4 {
+		t.Errorf("%d samples, want 4", len(samples))
+	}
+	for _, sample := range samples {
+		if !strings.Contains(strings.Join(sources, "\n"), squeeze(sample[1])) {
+			t.Errorf("not part of a recipe:\n%s", sample[1])
+		}
+	}
+}
+
+// squeeze removes indentation, the marks of comments and empty lines.
+func squeeze(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(line), "//\t")); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}

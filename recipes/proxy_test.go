@@ -1,0 +1,288 @@
+package recipes_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// corporate returns a transport that trusts the certificates in caPEM besides those
+// of the machine, and reaches the service through proxy; nil stands for what
+// HTTPS_PROXY and NO_PROXY say.
+func corporate(caPEM []byte, proxy *url.URL) (*http.Transport, error) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		return nil, err
+	}
+	if !roots.AppendCertsFromPEM(caPEM) {
+		return nil, errors.New("there is no certificate in the PEM text")
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone() // with http.ProxyFromEnvironment
+	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	t.MaxIdleConnsPerHost = commerce.MaxConcurrency
+	if proxy != nil {
+		t.Proxy = http.ProxyURL(proxy)
+	}
+	return t, nil
+}
+
+// The certificate of the store is signed by an authority that only the company
+// knows, as where a proxy looks into connections.
+func Example_corporateCA() {
+	ctx := context.Background()
+	store := serveTLS()
+	defer store.Close()
+
+	once := commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1})
+	token := commerce.WithToken(commercetest.DefaultToken)
+	list := func(hc *http.Client) error {
+		client, err := commerce.New(store.URL, token, once, commerce.WithHTTPClient(hc))
+		if err != nil {
+			return err
+		}
+		_, err = client.Subscriptions.List(ctx, nil)
+		return err
+	}
+
+	var unknown x509.UnknownAuthorityError
+	fmt.Println("unknown authority:", errors.As(list(&http.Client{}), &unknown))
+
+	transport, err := corporate(store.caPEM, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer transport.CloseIdleConnections()
+	fmt.Println("error:", list(&http.Client{Transport: transport}))
+	// Output:
+	// unknown authority: true
+	// error: <nil>
+}
+
+// A proxy that the environment does not name.
+func Example_proxy() {
+	ctx := context.Background()
+	store := serveTLS()
+	defer store.Close()
+	proxy := serveProxy(store.Listener.Addr().String())
+	defer proxy.Close()
+
+	address, err := url.Parse(proxy.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	transport, err := corporate(store.caPEM, address)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer transport.CloseIdleConnections()
+	client, err := commerce.New("https://store.example",
+		commerce.WithToken(commercetest.DefaultToken),
+		commerce.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	page, err := client.Subscriptions.List(ctx, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(page.Subscriptions), "subscriptions through", proxy.asked())
+	// Output: 3 subscriptions through [store.example:443]
+}
+
+// A client without WithHTTPClient finds its proxy in the environment. net/http reads
+// that once in a process, and crypto/x509 the authorities, so it takes another one.
+func TestHTTPSProxy(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only on Linux is SSL_CERT_FILE sure to replace the machine's authorities")
+	}
+	store := serveTLS()
+	t.Cleanup(store.Close)
+	proxy := serveProxy(store.Listener.Addr().String())
+	t.Cleanup(proxy.Close)
+	authorities := filepath.Join(t.TempDir(), "ca.pem")
+	if err := os.WriteFile(authorities, store.caPEM, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := child(t, "proxy", "HTTPS_PROXY="+proxy.URL, "SSL_CERT_FILE="+authorities, "SSL_CERT_DIR="+t.TempDir()).Output()
+	if err != nil {
+		t.Error(err)
+	}
+	if got := strings.TrimSpace(string(out)); got != "3 subscriptions" {
+		t.Errorf("the other process printed %q", got)
+	}
+	if got := proxy.asked(); !slices.Equal(got, []string{"store.example:443"}) {
+		t.Errorf("the proxy was asked for %q", got)
+	}
+}
+
+func init() { children["proxy"] = listOnOwnTransport }
+
+// listOnOwnTransport lists the subscriptions of https://store.example, which only
+// the proxy of the test knows.
+func listOnOwnTransport() int {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	client, err := commerce.New("https://store.example", commerce.WithToken(commercetest.DefaultToken))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	page, err := client.Subscriptions.List(ctx, nil)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(len(page.Subscriptions), "subscriptions")
+	return 0
+}
+
+func TestCorporateWithoutCertificate(t *testing.T) {
+	t.Parallel()
+	if _, err := corporate([]byte("not PEM"), nil); err == nil {
+		t.Error("no error for a text without a certificate")
+	}
+}
+
+// tlsStore is a fake store of three subscriptions, by HTTPS on the loopback
+// interface, with the certificate of an authority that nobody knows.
+type tlsStore struct {
+	*httptest.Server
+	caPEM []byte
+}
+
+func serveTLS() *tlsStore {
+	fake := commercetest.NewStore(commercetest.Config{})
+	fake.Seed(3)
+	s := &tlsStore{Server: httptest.NewUnstartedServer(fake)}
+	var certificate tls.Certificate
+	s.caPEM, certificate = certify("store.example", net.IPv4(127, 0, 0, 1))
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // clients that refuse the certificate
+	s.StartTLS()
+	return s
+}
+
+// certify returns a new authority, and a certificate of it. It panics where that
+// fails, which only a machine without random numbers makes it do.
+func certify(name string, ip net.IP) (caPEM []byte, leaf tls.Certificate) {
+	check := func(err error) {
+		if err != nil {
+			panic(err)
+		}
+	}
+	caKey, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(err)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	check(err)
+	ca := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Example Company"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+	}
+	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
+	check(err)
+	server := &x509.Certificate{
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{ip},
+		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, server, ca, key.Public(), caKey)
+	check(err)
+	caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: caDER})
+	return caPEM, tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
+
+// proxyServer is a proxy on the loopback interface. All tunnels through it lead to
+// the same place, so that nothing leaves the machine.
+type proxyServer struct {
+	*httptest.Server
+	target string
+
+	mu      sync.Mutex
+	hosts   []string
+	tunnels sync.WaitGroup
+}
+
+func serveProxy(target string) *proxyServer {
+	p := &proxyServer{target: target}
+	p.Server = httptest.NewServer(p)
+	return p
+}
+
+// asked returns the hosts that tunnels were asked for.
+func (p *proxyServer) asked() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.hosts)
+}
+
+// Close stops the proxy, and waits for the end of its tunnels, which the client
+// brings about.
+func (p *proxyServer) Close() {
+	p.Server.Close()
+	p.asked() // orders what comes after what a handler began with
+	p.tunnels.Wait()
+}
+
+// ServeHTTP opens a tunnel.
+func (p *proxyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "only tunnels", http.StatusMethodNotAllowed)
+		return
+	}
+	p.mu.Lock()
+	p.hosts = append(p.hosts, r.Host)
+	p.tunnels.Add(1)
+	p.mu.Unlock()
+	defer p.tunnels.Done()
+	store, err := new(net.Dialer).DialContext(r.Context(), "tcp", p.target)
+	if err != nil {
+		http.Error(w, "no store", http.StatusBadGateway)
+		return
+	}
+	client, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = store.Close()
+		return
+	}
+	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+	var ways sync.WaitGroup
+	for _, way := range [][2]net.Conn{{store, client}, {client, store}} {
+		ways.Go(func() {
+			_, _ = io.Copy(way[0], way[1])
+			_, _ = way[0].Close(), way[1].Close()
+		})
+	}
+	ways.Wait()
+}
