@@ -1,0 +1,83 @@
+package recipes_test
+
+import (
+	"context"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"golang.org/x/time/rate"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// moved has the code of docs/moving.md, so that it compiles. TestMoving runs what
+// does not need the live service.
+func moved(ctx context.Context, client *commerce.Client, cartID, email string, discounts []commerce.NewCustomDiscount) error {
+	opts := &commerce.SubscriptionListOptions{
+		Filter:  commerce.SubscriptionFilter{Email: email},
+		Include: commerce.SubscriptionInclude{Plans: true, Products: true},
+	}
+	if _, err := client.Subscriptions.List(ctx, opts); err != nil {
+		return err
+	}
+	if _, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 50, Offset: 100}); err != nil {
+		return err
+	}
+	if _, err := commerce.Collect(client.Subscriptions.All(ctx, nil)); err != nil {
+		return err
+	}
+	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil); err != nil {
+		return err
+	}
+	allOrNone := &commerce.AddCustomDiscountsOptions{AllOrNothing: true}
+	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, allOrNone); err != nil {
+		return err
+	}
+	var settings any
+	_, err := client.Do(ctx, "GET", []string{"v2", "settings"}, nil, nil, &settings)
+	return err
+}
+
+func TestMoving(t *testing.T) {
+	t.Parallel()
+	const id, secret = "an-id", "a-secret"
+	if _, err := commerce.New("https://euwest.api.elasticpath.com", commerce.WithClientCredentials(id, secret)); err != nil {
+		t.Error(err)
+	}
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(120)
+	client := store.Client(
+		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2}),
+		commerce.WithLimiter(rate.NewLimiter(25, 1)))
+	unlimited, err := client.With(commerce.WithLimiter(rate.NewLimiter(rate.Inf, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	discounts := []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "x",
+	}}
+	if err := moved(t.Context(), unlimited, store.AddCart(), "subscriber-0001@example.com", discounts); err != nil {
+		t.Error(err)
+	}
+
+	doc, err := os.ReadFile("../docs/moving.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.ReadFile("moving_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := regexp.MustCompile("`(&?(?:commerce|client)\\.[^`]*)`").FindAllStringSubmatch(string(doc), -1)
+	if len(samples) != 10 {
+		t.Errorf("%d pieces of code, want 10", len(samples))
+	}
+	for _, sample := range samples {
+		if !strings.Contains(string(self), sample[1]) {
+			t.Errorf("not in this file: %s", sample[1])
+		}
+	}
+}
