@@ -17,8 +17,8 @@ import (
 // With none of them set it returns a client of an embedded fake store, after
 // prepare has filled it, and says so on stderr. Variables that are set in part, or
 // that can't be used, are an error, so that nobody works on the wrong store. It
-// never holds their values.
-func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercetest.Store)) (*commerce.Client, error) {
+// never holds their values. The client has opts besides.
+func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercetest.Store), opts ...commerce.Option) (*commerce.Client, error) {
 	baseURL, token := getenv("COMMERCE_BASE_URL"), getenv("COMMERCE_TOKEN")
 	id, secret := getenv("COMMERCE_CLIENT_ID"), getenv("COMMERCE_CLIENT_SECRET")
 
@@ -28,7 +28,7 @@ func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercete
 		fake := commercetest.NewStore(commercetest.Config{})
 		prepare(fake)
 		fmt.Fprintln(stderr, "using an embedded fake store; set COMMERCE_BASE_URL and COMMERCE_TOKEN to use a live one")
-		return fake.Client(), nil
+		return fake.Client(opts...), nil
 	case baseURL == "":
 		return nil, errors.New("COMMERCE_BASE_URL must be set too, as credentials are set")
 	case token != "" && (id != "" || secret != ""):
@@ -44,7 +44,7 @@ func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercete
 	default:
 		credentials = commerce.WithClientCredentials(id, secret)
 	}
-	client, err := commerce.New(baseURL, credentials)
+	client, err := commerce.New(baseURL, append([]commerce.Option{credentials}, opts...)...)
 	if err != nil {
 		return nil, fmt.Errorf("the COMMERCE_ variables can't be used: %w", err)
 	}
