@@ -37,70 +37,70 @@ func jsonLinesTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 	}
 }
 
-// columns are those of CSV. A plan that was not included is the zero one.
-var columns = []struct {
-	name string
-	cell func(*commerce.Subscription, *commerce.Plan) string
-}{
-	{"id", func(s *commerce.Subscription, _ *commerce.Plan) string { return id(s.ID) }},
-	{"external_ref", func(s *commerce.Subscription, _ *commerce.Plan) string { return text(s.Attributes.ExternalRef) }},
-	{"account_id", func(s *commerce.Subscription, _ *commerce.Plan) string { return id(s.Attributes.AccountID) }},
-	{"status", func(s *commerce.Subscription, _ *commerce.Plan) string { return text(s.Meta.Status) }},
-	{"canceled", func(s *commerce.Subscription, _ *commerce.Plan) string { return strconv.FormatBool(s.Meta.Canceled) }},
-	{"paused", func(s *commerce.Subscription, _ *commerce.Plan) string { return strconv.FormatBool(s.Meta.Paused) }},
-	{"closed", func(s *commerce.Subscription, _ *commerce.Plan) string { return strconv.FormatBool(s.Meta.Closed) }},
-	{"suspended", func(s *commerce.Subscription, _ *commerce.Plan) string { return strconv.FormatBool(s.Meta.Suspended) }},
-	{"pending", func(s *commerce.Subscription, _ *commerce.Plan) string { return strconv.FormatBool(s.Meta.Pending) }},
-	{"currency", func(s *commerce.Subscription, _ *commerce.Plan) string { return text(s.Attributes.Currency) }},
-	{"offering_id", func(s *commerce.Subscription, _ *commerce.Plan) string { return id(s.Attributes.Offering.ID) }},
-	{"offering_name", func(s *commerce.Subscription, _ *commerce.Plan) string {
-		return text(s.Attributes.Offering.Attributes.Name)
-	}},
-	{"plan_id", func(s *commerce.Subscription, _ *commerce.Plan) string { return id(s.Attributes.PlanID) }},
-	{"plan_name", func(_ *commerce.Subscription, p *commerce.Plan) string { return text(p.Attributes.Name) }},
-	{"plan_external_ref", func(_ *commerce.Subscription, p *commerce.Plan) string { return text(p.Attributes.ExternalRef) }},
-	{"billing_interval_type", func(_ *commerce.Subscription, p *commerce.Plan) string { return text(p.Attributes.BillingIntervalType) }},
-	{"billing_frequency", func(_ *commerce.Subscription, p *commerce.Plan) string {
-		if p.Attributes.BillingIntervalType == "" { // the number says nothing without its unit
-			return ""
-		}
-		return p.Attributes.BillingFrequency.String()
-	}},
-	{"created_at", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.CreatedAt) }},
-	{"updated_at", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.UpdatedAt) }},
-	{"go_live", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.GoLive) }},
-	{"invoice_after", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.InvoiceAfter) }},
-	{"paused_at", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.PausedAt) }},
-	{"resumed_at", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.ResumedAt) }},
-	{"canceled_at", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.CanceledAt) }},
-	{"end_date", func(s *commerce.Subscription, _ *commerce.Plan) string { return at(s.Meta.Timestamps.EndDate) }},
+// cell is a cell of CSV, and the name of its column.
+type cell struct{ column, value string }
+
+// row returns the cells of a subscription. A plan that was not included is the zero one.
+func row(s *commerce.Subscription, p *commerce.Plan) []cell {
+	frequency := ""
+	if p.ID != uuid.Nil {
+		frequency = p.Attributes.BillingFrequency.String()
+	}
+	return []cell{
+		{"id", id(s.ID)},
+		{"external_ref", text(s.Attributes.ExternalRef)},
+		{"account_id", id(s.Attributes.AccountID)},
+		{"status", text(s.Meta.Status)},
+		{"canceled", strconv.FormatBool(s.Meta.Canceled)},
+		{"paused", strconv.FormatBool(s.Meta.Paused)},
+		{"closed", strconv.FormatBool(s.Meta.Closed)},
+		{"suspended", strconv.FormatBool(s.Meta.Suspended)},
+		{"pending", strconv.FormatBool(s.Meta.Pending)},
+		{"currency", text(s.Attributes.Currency)},
+		{"offering_id", id(s.Attributes.Offering.ID)},
+		{"offering_name", text(s.Attributes.Offering.Attributes.Name)},
+		{"plan_id", id(s.Attributes.PlanID)},
+		{"plan_name", text(p.Attributes.Name)},
+		{"plan_external_ref", text(p.Attributes.ExternalRef)},
+		{"billing_interval_type", text(p.Attributes.BillingIntervalType)},
+		{"billing_frequency", frequency},
+		{"created_at", at(s.Meta.Timestamps.CreatedAt)},
+		{"updated_at", at(s.Meta.Timestamps.UpdatedAt)},
+		{"go_live", at(s.Meta.Timestamps.GoLive)},
+		{"invoice_after", at(s.Meta.InvoiceAfter)},
+		{"paused_at", at(s.Meta.Timestamps.PausedAt)},
+		{"resumed_at", at(s.Meta.Timestamps.ResumedAt)},
+		{"canceled_at", at(s.Meta.Timestamps.CanceledAt)},
+		{"end_date", at(s.Meta.Timestamps.EndDate)},
+	}
 }
 
 // csvTo returns a function that writes pages as CSV, and writes the header before
 // if there is to be one.
 func csvTo(w io.Writer, header bool) (func(*commerce.SubscriptionPage) error, error) {
 	cw := csv.NewWriter(w)
-	row := make([]string, len(columns))
-	for i, c := range columns {
-		row[i] = c.name
-	}
 	if header {
-		if err := cw.Write(row); err != nil {
+		var names []string
+		for _, c := range row(&commerce.Subscription{}, &commerce.Plan{}) {
+			names = append(names, c.column)
+		}
+		if err := cw.Write(names); err != nil {
 			return nil, err
 		}
 		cw.Flush()
 	}
 	return func(page *commerce.SubscriptionPage) error {
-		for n := range page.Subscriptions {
-			sub := &page.Subscriptions[n]
+		for i := range page.Subscriptions {
+			sub := &page.Subscriptions[i]
 			plan, ok := page.Included.Plan(sub.Attributes.PlanID)
 			if !ok {
 				plan = &commerce.Plan{}
 			}
-			for i, c := range columns {
-				row[i] = c.cell(sub, plan)
+			var values []string
+			for _, c := range row(sub, plan) {
+				values = append(values, c.value)
 			}
-			if err := cw.Write(row); err != nil {
+			if err := cw.Write(values); err != nil {
 				return err
 			}
 		}

@@ -35,11 +35,11 @@
 // the subscription's plan_id names; it is null if the service did not include it. A
 // line is complete: this includes the ids of the payment authority.
 //
-// CSV has a header, commas between the cells, and the columns of columns in
-// format.go, a choice of what people ask of a list. Times are UTC. A text whose first
-// visible character is one of = + - @ could run as a formula in a spreadsheet: it gets
-// an apostrophe before it, and so does a text that begins with an apostrophe.
-// Programs that read the cells drop one apostrophe at the start of a text.
+// CSV has a header, commas between the cells, and a choice of what the records
+// hold: the columns are in format.go. Times are UTC. A text whose first visible
+// character is one of = + - @ could run as a formula in a spreadsheet: it gets an
+// apostrophe before it, and so does a text that begins with an apostrophe. Programs
+// that read the cells drop one apostrophe at the start of a text.
 //
 // # The file
 //

@@ -12,7 +12,7 @@ import (
 // Is reports whether w is a terminal.
 func Is(w io.Writer) bool {
 	f, ok := w.(interface{ Fd() uintptr })
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor is an int
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Plain returns s without what would disturb a line or a terminal; "-" for nothing.
