@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -240,11 +241,11 @@ func TestCSV(t *testing.T) {
 // Each flag and each state of the seeded records is in its column.
 func TestCSVHoldsTheRecords(t *testing.T) {
 	t.Parallel()
-	rows, err := csv.NewReader(strings.NewReader(start(t.Context(), nil, "-format", "csv").Stdout)).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(start(t.Context(), nil, "-n", "60", "-format", "csv").Stdout)).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := want(t, 300)
+	all := want(t, 60)
 	if len(rows) != 1+len(all) {
 		t.Fatalf("%d rows of %d records", len(rows), len(all))
 	}
@@ -334,7 +335,7 @@ func TestFormat(t *testing.T) {
 
 func TestStandardOutputByName(t *testing.T) {
 	t.Parallel()
-	if diff := cmp.Diff(start(t.Context(), nil), start(t.Context(), nil, "-o", "-")); diff != "" {
+	if diff := cmp.Diff(start(t.Context(), nil, "-n", "3"), start(t.Context(), nil, "-n", "3", "-o", "-")); diff != "" {
 		t.Errorf("(-without +with):\n%s", diff)
 	}
 }
@@ -384,7 +385,7 @@ func TestRefusesWhatIsNoPlainFile(t *testing.T) {
 			t.Errorf("%s: a temporary file was made", path)
 			return nil, errors.ErrUnsupported
 		}
-		if diff := cmp.Diff(want, startWith(t.Context(), create, nil, "-o", path)); diff != "" {
+		if diff := cmp.Diff(want, startWith(t.Context(), create, nil, "-n", "3", "-o", path)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
 	}
@@ -394,7 +395,7 @@ func TestNoFolder(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "missing", "x.csv")
 	want := outcome{exitFailed, "", embedded + self + "can't write " + path + ": no such file or directory\n"}
-	if diff := cmp.Diff(want, start(t.Context(), nil, "-o", path)); diff != "" {
+	if diff := cmp.Diff(want, start(t.Context(), nil, "-n", "3", "-o", path)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -444,13 +445,13 @@ func TestFilters(t *testing.T) {
 func TestOffset(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"jsonl", "csv"} {
-		whole := start(t.Context(), nil, "-format", format)
-		rest := start(t.Context(), nil, "-format", format, "-offset", "120")
+		whole := start(t.Context(), nil, "-n", "120", "-format", format)
+		rest := start(t.Context(), nil, "-n", "120", "-format", format, "-offset", "17")
 		lines := strings.SplitAfter(whole.Stdout, "\n")
 		if format == "csv" {
 			lines = lines[1:]
 		}
-		want := outcome{exitOK, strings.Join(lines[120:], ""), embedded + "180 subscriptions\n"}
+		want := outcome{exitOK, strings.Join(lines[17:], ""), embedded + "103 subscriptions\n"}
 		if diff := cmp.Diff(want, rest); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
@@ -468,8 +469,8 @@ func TestTime(t *testing.T) {
 		{"no time at all", []string{"-n", "1"}, "1 subscription in 0s"},
 		{"latency", []string{"-latency", "1s"}, "300 subscriptions in 4s (75 a second)"},
 		{"rate", []string{"-rate", "0.5"}, "300 subscriptions in 6s (50 a second)"},
-		{"one at a time", []string{"-n", "2000", "-latency", "1s"}, "2000 subscriptions in 21s (95 a second)"},
-		{"several at a time", []string{"-n", "2000", "-latency", "1s", "-concurrency", "16"}, "2000 subscriptions in 6s (333 a second)"},
+		{"one at a time", []string{"-n", "500", "-latency", "1s"}, "500 subscriptions in 6s (83 a second)"},
+		{"several at a time", []string{"-n", "500", "-latency", "1s", "-concurrency", "16"}, "500 subscriptions in 4s (125 a second)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -529,7 +530,7 @@ func TestUsageFoundByTheLibrary(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	want := outcome{exitUsage, "", embedded + self + "commerce: invalid argument: filter.name must be valid UTF-8\n"}
-	if diff := cmp.Diff(want, start(t.Context(), nil, "-name", "\xff", "-o", filepath.Join(dir, "x.csv"))); diff != "" {
+	if diff := cmp.Diff(want, start(t.Context(), nil, "-n", "3", "-name", "\xff", "-o", filepath.Join(dir, "x.csv"))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if list := files(t, dir); len(list) != 0 {
@@ -567,7 +568,7 @@ func advice(offset int, another string) string {
 
 func TestFailure(t *testing.T) {
 	t.Parallel()
-	s, vars := live(t, 300)
+	s, vars := live(t, 120)
 	forbidden := commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: http.StatusForbidden, Body: `{"errors":[{"title":"Forbidden","detail":"not your store"}]}`}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.jsonl")
@@ -591,7 +592,7 @@ func TestFailure(t *testing.T) {
 	if got.Code != exitFailed || list["x.jsonl"] != "older" || len(list) != 2 {
 		t.Errorf("code %d, %d files, x.jsonl %.10q", got.Code, len(list), list["x.jsonl"])
 	}
-	if diff := cmp.Diff(want(t, 300)[:100], decode(t, list["x.jsonl.0-100.partial"]), same); diff != "" {
+	if diff := cmp.Diff(want(t, 120)[:100], decode(t, list["x.jsonl.0-100.partial"]), same); diff != "" {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 
@@ -640,8 +641,8 @@ func TestOffsetLimit(t *testing.T) {
 // In a list that is another one with each request there is no place to go on from.
 func TestListDrift(t *testing.T) {
 	t.Parallel()
-	n := 0
-	vars := serve(t, endless(func(int) int { n += 1000; return n }))
+	var n atomic.Int64
+	vars := serve(t, endless(func(int) int { return int(n.Add(1000)) }))
 	got := start(t.Context(), vars)
 	if got.Code != exitFailed || strings.Contains(got.Stderr, "-offset") || !strings.Contains(got.Stderr, commerce.ErrListDrift.Error()) {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
@@ -684,7 +685,7 @@ func TestInterrupted(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			dir := t.TempDir()
 			path := filepath.Join(dir, "x.csv")
-			got := startWith(ctx, atWrite(func() { cancel(tt.cause) }), nil, "-n", "1000", "-o", path)
+			got := startWith(ctx, atWrite(func() { cancel(tt.cause) }), nil, "-n", "300", "-o", path)
 
 			// A page that was read ahead may still be there.
 			list := files(t, dir)
@@ -697,12 +698,12 @@ func TestInterrupted(t *testing.T) {
 			}
 			want := outcome{tt.code, "", embedded + fmt.Sprintf("%d subscriptions to %s.0-%d.partial\n", next, path, next) +
 				self + "interrupted: the export is not complete\n" + advice(next, " and another -o")}
-			if diff := cmp.Diff(want, got); diff != "" || len(list) != 1 || next < 100 || next >= 1000 {
+			if diff := cmp.Diff(want, got); diff != "" || len(list) != 1 || next < 100 || next >= 300 {
 				t.Errorf("%d files, the next is %d, (-want +got):\n%s", len(list), next, diff)
 			}
 
-			whole := start(t.Context(), nil, "-n", "1000", "-format", "csv").Stdout
-			rest := start(t.Context(), nil, "-n", "1000", "-format", "csv", "-offset", strconv.Itoa(next)).Stdout
+			whole := start(t.Context(), nil, "-n", "300", "-format", "csv").Stdout
+			rest := start(t.Context(), nil, "-n", "300", "-format", "csv", "-offset", strconv.Itoa(next)).Stdout
 			if diff := cmp.Diff(whole, list[kept]+rest); diff != "" {
 				t.Errorf("the parts are not the whole (-want +got):\n%s", diff)
 			}
@@ -731,10 +732,10 @@ func TestInterruptedToStandardOutput(t *testing.T) {
 		cancel(stopSignal{syscall.SIGTERM})
 		return stdout.Write(p)
 	})
-	code := run(ctx, []string{"-n", "1000"}, system{func(string) string { return "" }, stop, &stderr, createTemp})
+	code := run(ctx, []string{"-n", "300"}, system{func(string) string { return "" }, stop, &stderr, createTemp})
 	n := len(decode(t, stdout.String()))
 	want := embedded + fmt.Sprintf("%d subscriptions\n", n) + self + "interrupted: the export is not complete\n" + advice(n, "")
-	if diff := cmp.Diff(want, timeless(stderr.String())); diff != "" || code != 143 || n < 100 || n >= 1000 {
+	if diff := cmp.Diff(want, timeless(stderr.String())); diff != "" || code != 143 || n < 100 || n >= 300 {
 		t.Errorf("code %d, %d records, stderr (-want +got):\n%s", code, n, diff)
 	}
 }
@@ -772,7 +773,7 @@ func TestWriteFails(t *testing.T) {
 			return n, errors.Join(err, full)
 		}}), "no space left on device"},
 		{"write after a while", broken(faulty{write: func(f *os.File, p []byte) (int, error) {
-			if info, err := f.Stat(); err != nil || info.Size() > 200_000 {
+			if info, err := f.Stat(); err != nil || info.Size() > 20_000 {
 				return 0, full
 			}
 			return f.Write(p)
@@ -788,7 +789,7 @@ func TestWriteFails(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "x")
 				want := outcome{exitFailed, "", embedded + self + "can't write " + path + ": " + tt.want + "\n"}
-				if diff := cmp.Diff(want, startWith(t.Context(), tt.create, nil, "-format", format, "-n", "3000", "-o", path)); diff != "" {
+				if diff := cmp.Diff(want, startWith(t.Context(), tt.create, nil, "-format", format, "-n", "110", "-o", path)); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if list := files(t, dir); len(list) != 0 {
@@ -810,7 +811,7 @@ func broken(f faulty) func(dir, pattern string) (file, error) {
 // What stopped the walk must not hide that its records could not be kept.
 func TestWriteFailsAfterAStop(t *testing.T) {
 	t.Parallel()
-	s, vars := live(t, 300)
+	s, vars := live(t, 120)
 	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: http.StatusForbidden})
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
@@ -830,7 +831,7 @@ func TestRenameFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv")
 	create := atWrite(func() { _ = os.MkdirAll(path, 0o700) })
-	got := startWith(t.Context(), create, nil, "-o", path)
+	got := startWith(t.Context(), create, nil, "-n", "3", "-o", path)
 	if want := embedded + self + "can't write " + path + ": file exists\n"; got.Code != exitFailed || got.Stderr != want {
 		t.Errorf("code %d, stderr %q, want %q", got.Code, got.Stderr, want)
 	}
@@ -844,7 +845,7 @@ func TestRemoveFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.csv")
 	create := broken(faulty{write: func(f *os.File, _ []byte) (int, error) { return 0, os.Remove(f.Name()) }})
-	got := startWith(t.Context(), create, nil, "-o", path)
+	got := startWith(t.Context(), create, nil, "-n", "3", "-o", path)
 	if got.Code != exitFailed || !strings.Contains(got.Stderr, self+"can't remove the temporary file: remove "+path) || !strings.HasSuffix(got.Stderr, ": short write\n") {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}

@@ -2,11 +2,14 @@ package store_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 	"github.com/commerce-go/commerce/examples/internal/store"
 )
@@ -98,6 +101,31 @@ func TestOpenLive(t *testing.T) {
 			}
 			if stderr.Len() > 0 {
 				t.Errorf("stderr %q, want nothing", stderr.String())
+			}
+		})
+	}
+}
+
+// refusal is a limiter that lets nothing through.
+type refusal struct{}
+
+func (refusal) Wait(context.Context) error { return errors.New("no more requests") }
+
+func TestOpenWithOptions(t *testing.T) {
+	t.Parallel()
+	for name, vars := range map[string]map[string]string{
+		"embedded": nil,
+		"live":     {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_TOKEN": commercetest.DefaultToken},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client, err := store.Open(env(vars), &bytes.Buffer{}, func(*commercetest.Store) {}, commerce.WithLimiter(refusal{}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = client.Subscriptions.List(t.Context(), nil)
+			if failed := (*commerce.Error)(nil); !errors.As(err, &failed) || failed.Attempts != 0 {
+				t.Errorf("List: %v, want an error before any attempt", err)
 			}
 		})
 	}

@@ -1,6 +1,10 @@
 package terminal_test
 
 import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/commerce-go/commerce/examples/internal/terminal"
@@ -13,6 +17,20 @@ func TestPlain(t *testing.T) {
 	} {
 		if got := terminal.Plain(in); got != want {
 			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestIs(t *testing.T) {
+	t.Parallel()
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	for name, w := range map[string]io.Writer{"file": f, "buffer": &bytes.Buffer{}, "nil": nil} {
+		if terminal.Is(w) { // what a terminal is, the test of export-subscriptions tells
+			t.Errorf("a %s is a terminal", name)
 		}
 	}
 }
