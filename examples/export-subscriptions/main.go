@@ -45,8 +45,9 @@
 //
 // The file appears under its name when it is complete, and replaces an older one
 // then; before that, the records are in FILE.*.tmp beside it. That is removed
-// however the program ends, except by kill -9 or with the machine: delete it then.
-// Files can be read by their owner only, as they hold data of customers.
+// however the program ends, except by a second Ctrl-C, by kill -9 or with the
+// machine: delete it then. Files can be read by their owner only, as they hold
+// data of customers.
 //
 // An export that is stopped, by Ctrl-C, by SIGTERM or by the service, keeps what it
 // has in FILE.FIRST-NEXT.partial, named by the offset of its first record and of
