@@ -200,6 +200,9 @@ func TestRoundTripKeepsWhatIsUnknown(t *testing.T) {
 	if diff := cmp.Diff(all, decode(t, got.Stdout), same); diff != "" || got.Code != exitOK {
 		t.Errorf("code %d, records (-want +got):\n%s", got.Code, diff)
 	}
+	if !strings.Contains(got.Stdout, `<a href=\"x\">&amp;</a>`) {
+		t.Errorf("text is escaped for HTML: %s", got.Stdout)
+	}
 	for i, line := range strings.Split(strings.TrimSuffix(got.Stdout, "\n"), "\n")[1:] {
 		if !strings.HasSuffix(line, `,"plan":null}`) {
 			t.Errorf("line %d ends without the null of a plan that was not included: %s", i+2, line)
@@ -635,6 +638,28 @@ func TestOffsetLimit(t *testing.T) {
 		!strings.Contains(got.Stderr, commerce.ErrOffsetLimit.Error()) ||
 		!strings.HasSuffix(got.Stderr, "\n\tthe export may not be complete: export in parts, one -account, -name or -email at a time\n") {
 		t.Errorf("stderr %q does not say how far it came and what to do", got.Stderr)
+	}
+}
+
+// No walk begins beyond the highest offset: one that was stopped there goes on
+// from it, and finds some records again.
+func TestStopBeyondTheHighestOffset(t *testing.T) {
+	t.Parallel()
+	list := endless(func(offset int) int { return offset })
+	vars := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("page[offset]") == "10000" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		list(w, r)
+	})
+	dir := t.TempDir()
+	got := start(t.Context(), vars, "-offset", "9990", "-o", filepath.Join(dir, "x"))
+	if got.Code != exitFailed || !strings.HasSuffix(got.Stderr, advice(10_000, " and another -o")) {
+		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
+	}
+	if n := len(decode(t, files(t, dir)["x.9990-10090.partial"])); n != 100 {
+		t.Errorf("%d records are kept, want 100", n)
 	}
 }
 
