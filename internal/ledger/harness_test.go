@@ -16,7 +16,7 @@ import (
 )
 
 // patience bounds every wait for something that must come.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // quick is the policy of the cells: two attempts, and no wait between them.
 var quick = commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: patience}
