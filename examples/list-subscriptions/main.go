@@ -24,8 +24,9 @@
 //
 // Subscriptions go to standard output, all else to standard error. The exit code
 // is 0 if all were printed, 1 if the list failed, 2 for a wrong flag or
-// environment, 130 if it was interrupted; go run prints the code, and exits with 1
-// itself. What was read before is printed.
+// environment, 3 if the highest offset was reached and there may be more, 130 if it
+// was interrupted; go run prints the code, and exits with 1 itself. What was read
+// before is printed.
 package main
 
 import (
@@ -37,7 +38,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"strconv"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -47,6 +47,7 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/examples/internal/flags"
 	"github.com/commerce-go/commerce/examples/internal/store"
 	"github.com/commerce-go/commerce/examples/internal/terminal"
 )
@@ -56,6 +57,7 @@ const (
 	exitOK          = 0
 	exitFailed      = 1
 	exitUsage       = 2
+	exitOffsetLimit = 3
 	exitInterrupted = 130
 )
 
@@ -146,6 +148,7 @@ func conclude(stderr io.Writer, cfg config, printed int, err error) int {
 	}
 	if errors.Is(err, commerce.ErrOffsetLimit) {
 		fmt.Fprintln(stderr, "\tlist it in parts: one -account, -name or -email at a time")
+		return exitOffsetLimit
 	}
 	return exitFailed
 }
@@ -200,64 +203,33 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	cfg := config{n: 60}
 	cfg.list.Include.Plans = true
 
-	flags := flag.NewFlagSet("list-subscriptions", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // one sentence is enough, see run
-	flags.Func("account", "only subscriptions of the account with this `uuid`", func(s string) error {
-		id, err := uuid.Parse(s)
-		if err != nil || id == uuid.Nil {
-			return errors.New("must be a UUID, and not the zero one")
-		}
-		cfg.list.Filter.AccountID = id
-		return nil
-	})
-	text(flags, &cfg.list.Filter.Name, "name", "only subscriptions of the subscriber with this `name`")
-	text(flags, &cfg.list.Filter.Email, "email", "only subscriptions of the subscriber with this `address`")
-	text(flags, &cfg.list.Filter.ExternalRef, "external-ref", "only subscriptions with this `reference` of the store's own")
-	flags.Func("include", "what comes along: a comma-separated `list` of plans, products, and pricing_options, which the embedded store lacks (default plans)", func(s string) error {
+	set := flag.NewFlagSet("list-subscriptions", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // one sentence is enough, see run
+	flags.UUID(set, &cfg.list.Filter.AccountID, "account", "only subscriptions of the account with this `uuid`")
+	flags.Text(set, &cfg.list.Filter.Name, "name", "only subscriptions of the subscriber with this `name`")
+	flags.Text(set, &cfg.list.Filter.Email, "email", "only subscriptions of the subscriber with this `address`")
+	flags.Text(set, &cfg.list.Filter.ExternalRef, "external-ref", "only subscriptions with this `reference` of the store's own")
+	set.Func("include", "what comes along: a comma-separated `list` of plans, products, and pricing_options, which the embedded store lacks (default plans)", func(s string) error {
 		include, err := parseInclude(s)
 		cfg.list.Include = include
 		return err
 	})
-	number(flags, &cfg.list.PageSize, "page-size", 0, commerce.MaxPageSize, "`n` subscriptions in a request, 1 to 100; 0 for the default, 100")
-	number(flags, &cfg.limit, "limit", 0, 1_000_000, "stop after `n` subscriptions; 0 for the default, all")
-	flags.BoolVar(&cfg.json, "json", false, "print one subscription a line as JSON, complete with the ids of its payment authority")
-	number(flags, &cfg.n, "n", 0, 100_000, "`count` of subscriptions in the embedded store (default 60)")
+	flags.Number(set, &cfg.list.PageSize, "page-size", 0, commerce.MaxPageSize, "`n` subscriptions in a request, 1 to 100; 0 for the default, 100")
+	flags.Number(set, &cfg.limit, "limit", 0, 1_000_000, "stop after `n` subscriptions; 0 for the default, all")
+	set.BoolVar(&cfg.json, "json", false, "print one subscription a line as JSON, complete with the ids of its payment authority")
+	flags.Number(set, &cfg.n, "n", 0, 100_000, "`count` of subscriptions in the embedded store (default 60)")
 
-	err := flags.Parse(args)
+	err := set.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "List-subscriptions prints the subscriptions of a store.\n\nUsage: list-subscriptions [flags]\n\nFlags:")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+		set.SetOutput(stdout)
+		set.PrintDefaults()
 		fmt.Fprintln(stdout, "\nThe environment and the exit codes: go doc ./examples/list-subscriptions")
 	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if err == nil && set.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	return cfg, err
-}
-
-// text defines a flag for a text. It can't be empty: a filter that is empty by
-// mistake, such as an unset variable of a script, would select all.
-func text(flags *flag.FlagSet, p *string, name, usage string) {
-	flags.Func(name, usage, func(s string) error {
-		if s == "" {
-			return errors.New("must not be empty")
-		}
-		*p = s
-		return nil
-	})
-}
-
-// number defines a flag for a whole number from least to most.
-func number(flags *flag.FlagSet, p *int, name string, least, most int, usage string) {
-	flags.Func(name, usage, func(s string) error {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < least || n > most {
-			return fmt.Errorf("must be a whole number from %d to %d", least, most)
-		}
-		*p = n
-		return nil
-	})
 }
 
 // parseInclude reads the names of what to include; none for "".

@@ -298,7 +298,7 @@ func TestOffsetLimit(t *testing.T) {
 	}))
 	t.Cleanup(endless.Close)
 	got := start(t.Context(), map[string]string{"COMMERCE_BASE_URL": endless.URL, "COMMERCE_TOKEN": "token"})
-	if rows := strings.Count(got.Stdout, "\n"); got.Code != exitFailed || rows != 1+10_100 {
+	if rows := strings.Count(got.Stdout, "\n"); got.Code != exitOffsetLimit || rows != 1+10_100 {
 		t.Errorf("code %d, %d rows", got.Code, rows)
 	}
 	if !strings.HasPrefix(got.Stderr, "10100 subscriptions\n") ||
