@@ -9,9 +9,6 @@ import (
 	"time"
 )
 
-// tokenLife is how long an issued token is accepted.
-const tokenLife = time.Hour
-
 // issueToken is the token endpoint: the client-credentials grant.
 func (s *Store) issueToken(in *Request, _ string) answer {
 	media, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type"))
@@ -28,7 +25,7 @@ func (s *Store) issueToken(in *Request, _ string) answer {
 	defer s.mu.Unlock()
 	s.issued++
 	token := fmt.Sprintf("commercetest-issued-%06d", s.issued)
-	expiry := time.Now().Add(tokenLife)
+	expiry := time.Now().Add(s.cfg.TokenLife)
 	s.tokens[token] = expiry
 	return reply(http.StatusOK, struct {
 		AccessToken string `json:"access_token"`
@@ -36,7 +33,7 @@ func (s *Store) issueToken(in *Request, _ string) answer {
 		ExpiresIn   int64  `json:"expires_in"`
 		Expires     int64  `json:"expires"`
 		Identifier  string `json:"identifier"`
-	}{token, "Bearer", int64(tokenLife / time.Second), expiry.Unix(), "client_credentials"})
+	}{token, "Bearer", int64(s.cfg.TokenLife / time.Second), expiry.Unix(), "client_credentials"})
 }
 
 // authorized reports whether an Authorization header holds a token of the store.

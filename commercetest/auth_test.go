@@ -1,13 +1,15 @@
 package commercetest_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -70,39 +72,103 @@ func TestConfiguredCredentials(t *testing.T) {
 
 func TestTokenExpires(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := commercetest.NewStore(commercetest.Config{})
-		send := func(raw string) wireAnswer {
-			t.Helper()
-			a, err := overTransport(t, store, raw)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return a
-		}
-		a := send(form(goodForm))
-		wantJSON(t, a, 200, fmt.Sprintf(`{"access_token":"commercetest-issued-000001","token_type":"Bearer","expires_in":3600,"expires":%d,"identifier":"client_credentials"}`,
-			time.Now().Add(time.Hour).Unix()))
-		var token struct {
-			AccessToken string `json:"access_token"`
-		}
-		if err := json.Unmarshal([]byte(a.Body), &token); err != nil {
-			t.Fatal(err)
-		}
-		settings := strings.Replace(get("/v2/settings"), "commercetest-token", token.AccessToken, 1)
-		for _, step := range []struct {
-			wait   time.Duration
-			status int
-		}{{0, 200}, {time.Hour - time.Nanosecond, 200}, {time.Nanosecond, 401}} {
-			time.Sleep(step.wait)
-			if a := send(settings); a.Status != step.status {
-				t.Errorf("status %d after %v more, want %d", a.Status, step.wait, step.status)
-			}
-		}
-		if a := send(get("/v2/settings")); a.Status != 200 {
-			t.Errorf("status %d for the static token, which does not expire", a.Status)
-		}
-	})
+	for _, tt := range []struct {
+		name string
+		cfg  commercetest.Config
+		life time.Duration
+		told int // in seconds
+	}{
+		{"default", commercetest.Config{}, time.Hour, 3600},
+		{"set", commercetest.Config{TokenLife: 90 * time.Second}, 90 * time.Second, 90},
+		{"told in whole seconds", commercetest.Config{TokenLife: 2*time.Second - 1}, 2*time.Second - 1, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := commercetest.NewStore(tt.cfg)
+				send := func(raw string) wireAnswer {
+					t.Helper()
+					a, err := overTransport(t, store, raw)
+					if err != nil {
+						t.Fatal(err)
+					}
+					return a
+				}
+				a := send(form(goodForm))
+				wantJSON(t, a, 200, fmt.Sprintf(`{"access_token":"commercetest-issued-000001","token_type":"Bearer","expires_in":%d,"expires":%d,"identifier":"client_credentials"}`,
+					tt.told, time.Now().Add(tt.life).Unix()))
+				settings := strings.Replace(get("/v2/settings"), "commercetest-token", "commercetest-issued-000001", 1)
+				for _, wait := range []time.Duration{0, tt.life - time.Nanosecond} {
+					time.Sleep(wait)
+					if a := send(settings); a.Status != 200 {
+						t.Errorf("status %d after %v more, want 200", a.Status, wait)
+					}
+				}
+				time.Sleep(time.Nanosecond)
+				wantJSON(t, send(settings), 401, `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`)
+				if a := send(get("/v2/settings")); a.Status != 200 {
+					t.Errorf("status %d for the static token, which does not expire", a.Status)
+				}
+			})
+		})
+	}
+}
+
+// TestClientRenewsToken holds that the library gets another token before one
+// expires, and after one was refused.
+func TestClientRenewsToken(t *testing.T) {
+	t.Parallel()
+	const token = "/oauth/access_token"
+	for _, tt := range []struct {
+		name  string
+		life  time.Duration
+		fault commercetest.Fault
+		wait  time.Duration // between two calls
+		want  []string
+	}{
+		{"still good", time.Hour, commercetest.Fault{}, 30 * time.Minute, []string{token, listPath, listPath}},
+		{"expired between the calls", 0, commercetest.Fault{}, 2 * time.Hour, []string{token, listPath, token, listPath}},
+		{
+			"expires under way, and is refused", 20 * time.Second, commercetest.Fault{Operation: commercetest.OpList, Delay: 25 * time.Second}, 0,
+			[]string{token, listPath, token, listPath, listPath},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := commercetest.NewStore(commercetest.Config{TokenLife: tt.life})
+				store.Inject(tt.fault)
+				cfg := store.Config()
+				client := store.Client(commerce.WithClientCredentials(cfg.ClientID, cfg.ClientSecret))
+				for range 2 {
+					if _, err := client.Subscriptions.List(t.Context(), nil); err != nil {
+						t.Error(err)
+					}
+					time.Sleep(tt.wait)
+				}
+				var paths []string
+				tokens := map[string]bool{}
+				for _, r := range store.Requests() {
+					paths = append(paths, r.Path)
+					if r.Path == listPath {
+						tokens[r.Header.Get("Authorization")] = true
+					}
+				}
+				if diff := cmp.Diff(tt.want, paths); diff != "" {
+					t.Errorf("requests (-want +got):\n%s", diff)
+				}
+				issued := 0
+				for _, path := range tt.want {
+					if path == token {
+						issued++
+					}
+				}
+				if len(tokens) != issued {
+					t.Errorf("%d tokens used, want %d", len(tokens), issued)
+				}
+			})
+		})
+	}
 }
 
 func TestSettings(t *testing.T) {

@@ -7,9 +7,11 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -62,6 +64,50 @@ func overTransport(t *testing.T, store *commercetest.Store, raw string) (wireAns
 	return readAnswer(resp), nil
 }
 
+// overHandler hands the same request to the store as an http.Handler, without a server.
+func overHandler(t *testing.T, store *commercetest.Store, raw string) (wireAnswer, error) {
+	t.Helper()
+	req, err := http.ReadRequest(bufio.NewReader(strings.NewReader(raw)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := handlerTransport{store}.RoundTrip(req.WithContext(t.Context()))
+	if err != nil {
+		return wireAnswer{}, err
+	}
+	return readAnswer(resp), nil
+}
+
+// handlerTransport hands requests to a handler, and does with an abort what a
+// server does: it ends the body, or the connection if nothing was flushed.
+type handlerTransport struct{ http.Handler }
+
+func (h handlerTransport) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	w := httptest.NewRecorder()
+	defer func() {
+		switch cut := recover(); {
+		case cut == nil:
+			resp = w.Result()
+		case cut != http.ErrAbortHandler: //nolint:errorlint // a panic's value
+			panic(cut)
+		case w.Flushed:
+			resp = w.Result()
+			resp.Body = io.NopCloser(io.MultiReader(resp.Body, iotest.ErrReader(io.ErrUnexpectedEOF)))
+		default:
+			err = io.ErrUnexpectedEOF
+		}
+	}()
+	if req.Body != nil {
+		defer func() { _ = req.Body.Close() }()
+	}
+	in := req.Clone(req.Context())
+	if in.Host == "" {
+		in.Host = in.URL.Host
+	}
+	h.ServeHTTP(w, in)
+	return nil, nil //nolint:nilnil // the deferred function sets them
+}
+
 func readAnswer(resp *http.Response) wireAnswer {
 	body, err := io.ReadAll(resp.Body)
 	_ = resp.Body.Close()
@@ -72,9 +118,9 @@ func readAnswer(resp *http.Response) wireAnswer {
 var ways = []struct {
 	name string
 	send func(t *testing.T, store *commercetest.Store, raw string) (wireAnswer, error)
-}{{"loopback", overLoopback}, {"transport", overTransport}}
+}{{"loopback", overLoopback}, {"transport", overTransport}, {"handler", overHandler}}
 
-// eachWay runs test over both ways.
+// eachWay runs test over all ways.
 func eachWay(t *testing.T, test func(t *testing.T, send func(store *commercetest.Store, raw string) wireAnswer)) {
 	t.Helper()
 	for _, way := range ways {

@@ -126,7 +126,7 @@ func (s *Store) addDiscounts(in *Request, cartID string) answer {
 		added[i].ID = newID("custom-discounts", s.added)
 	}
 	c.discounts = append(c.discounts, added...)
-	return reply(http.StatusCreated, addAnswer{Data: &added, Errors: refused, Options: &options})
+	return reply(s.cfg.AddStatus, addAnswer{Data: &added, Errors: refused, Options: &options})
 }
 
 // addAnswer is the body of an answer to a bulk request.

@@ -32,7 +32,8 @@ const (
 //
 // A request met by a fault is handled by the store, and so takes effect, if Apply
 // is set or if the fault leaves anything of the store's own answer. It is met
-// before its token is looked at.
+// before its token is looked at. A request that [Config.RateLimit] refuses meets
+// no fault, and counts for none.
 type Fault struct {
 	// Operation that it is for. Zero: any.
 	Operation Operation

@@ -18,21 +18,10 @@ var seedNames = []string{
 	"Ana Pereira, Lda. (Billing)", "Li Wei", "Smith & Sons", "Zoë Müller",
 }
 
-// seedOfferings are the names of the offerings and of their products.
-var seedOfferings = []struct {
-	name, description string
-	products          []string
-	cents             int64 // a month
-}{
-	{"Coffee Club", "Fresh beans at your door", []string{"House Blend 500 g"}, 1850},
-	{"Tea Box", "Teas of the season", []string{"Green Tea Box", "Teapot"}, 1400},
-	{"Daily Digest", "The news, every morning", []string{"Digest Subscription"}, 900},
-	{"Razor Plan", "Blades as you need them", []string{"Razor Handle", "Blades, pack of 8"}, 675},
-}
-
 // Seed replaces the store's subscriptions with n others, newest first, and its
-// subscribers, plans and products with those that belong to them. They are the same for the same n, in every store;
-// those of a smaller n are the oldest of a greater one.
+// subscribers and what a list may include with those that belong to them, in the
+// payload of [Config.Generation]. They are the same for the same n, in every store
+// of that generation; those of a smaller n are the oldest of a greater one.
 //
 // The i-th oldest has the external ref "order-000001" and so on. Each account has
 // up to three subscriptions, and a subscriber with the email
@@ -40,7 +29,7 @@ var seedOfferings = []struct {
 // paused, canceled (yet active, as happens before the last billing run) or
 // closed. n below 1 leaves the store without subscriptions.
 func (s *Store) Seed(n int) {
-	offerings, plans, products := seedCatalog()
+	offerings, catalog := seedCatalog(s.cfg.Generation)
 	subscribers := map[uuid.UUID]Subscriber{}
 	records := make([]*record, 0, max(n, 0))
 	for i := n; i >= 1; i-- {
@@ -54,22 +43,39 @@ func (s *Store) Seed(n int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records, s.subscribers, s.plans, s.products = records, subscribers, plans, products
+	s.records, s.subscribers, s.catalog = records, subscribers, catalog
 }
 
-// seedSubscription returns the i-th oldest subscription.
+// seedSubscription returns the i-th oldest subscription. Offerings with pricing
+// options make it one of the second generation.
 func seedSubscription(i, account int, offering commerce.Offering) commerce.Subscription {
 	created := seedStart.Add(time.Duration(i)*97*time.Minute + seedFraction(i))
-	plan := offering.Relationships.Get("plans").Data.Refs[i/2%2]
+	id := newID("subscriptions", i)
+	second := len(offering.Relationships.Get("pricing_options").Data.Refs) > 0
+	var own commerce.Relationships // one of each kind of what the offering has
+	for _, rel := range offering.Relationships {
+		turn := i / 2 // first generation: one plan of each offering, as ever
+		if second {
+			turn = i / 4 // of the subscription among those of its offering
+		}
+		if rel.Name == "pricing_options" {
+			turn /= 2 // each plan with each option
+		}
+		ref := rel.Data.Refs[turn%len(rel.Data.Refs)]
+		own = append(own, commerce.NamedRelationship{Name: rel.Name, Relationship: commerce.Relationship{
+			Links: seedLinks("subscriptions", id, rel.Name),
+			Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{ref}},
+		}})
+	}
 	sub := commerce.Subscription{
-		ID:   newID("subscriptions", i),
+		ID:   id,
 		Type: "subscription",
 		Attributes: commerce.SubscriptionAttributes{
 			ExternalRef: fmt.Sprintf("order-%06d", i),
 			AccountID:   newID("accounts", account),
 			AddressID:   newID("addresses", account),
 			Offering:    offering,
-			PlanID:      plan.ID,
+			PlanID:      own.Get("plans").Data.Refs[0].ID,
 			Currency:    "USD",
 			PaymentAuthority: commerce.PaymentAuthority{
 				Type:       "elastic_path_payments_stripe",
@@ -77,7 +83,7 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 				CardID:     fmt.Sprintf("card_%04d", account),
 			},
 		},
-		Relationships: seedRelationships("subscriptions", newID("subscriptions", i), commerce.RelationshipData{Refs: []commerce.ResourceRef{plan}}),
+		Relationships: own,
 		Meta: commerce.SubscriptionMeta{
 			Owner:  "store",
 			Status: "active",
@@ -89,6 +95,10 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 			},
 			InvoiceAfter: created.AddDate(0, 1, 0),
 		},
+	}
+	if second {
+		sub.Attributes.PricingOptionID = own.Get("pricing_options").Data.Refs[0].ID
+		sub.Meta.FirstInvoicePrepaid = i%3 == 0
 	}
 	seedState(i, &sub)
 	return sub
@@ -133,130 +143,4 @@ func seedFraction(i int) time.Duration {
 		return 123*time.Millisecond + d*time.Microsecond
 	}
 	return 123456*time.Microsecond + d*time.Nanosecond
-}
-
-// seedCatalog returns the offerings, with what may be included for them.
-func seedCatalog() (offerings []commerce.Offering, plans, products []*resource) {
-	for n, o := range seedOfferings {
-		id := newID("offerings", n)
-		ref := fmt.Sprintf("offering-%d", n+1)
-		monthly, yearly := seedPlan(n, 1, o.cents), seedPlan(n, 12, o.cents*10)
-		belongs := seedRelationships("offerings", id, commerce.RelationshipData{Many: true, Refs: []commerce.ResourceRef{
-			{Type: monthly.Type, ID: monthly.ID}, {Type: yearly.Type, ID: yearly.ID},
-		}})
-		offering := commerce.Offering{
-			ID:   id,
-			Type: "subscription_offering",
-			Attributes: commerce.OfferingAttributes{
-				ExternalRef: ref, Name: o.name, Description: o.description, CreatedAt: seedStart, UpdatedAt: seedStart,
-			},
-			Relationships: belongs,
-			Meta:          commerce.OfferingMeta{Owner: "store", Timestamps: seedTimes()},
-		}
-		for _, p := range []commerce.Plan{monthly, yearly} {
-			p.Relationships = belongs
-			plans = append(plans, &resource{encode(p), []uuid.UUID{p.ID}})
-		}
-		for k, name := range o.products {
-			p := seedProduct(n*10+k, name, o.cents)
-			p.Relationships = belongs
-			offering.Meta.ExternalProductRefs = append(offering.Meta.ExternalProductRefs, p.Attributes.ExternalRef)
-			products = append(products, &resource{encode(p), plansOf(belongs)})
-		}
-		offerings = append(offerings, offering)
-	}
-	return offerings, plans, products
-}
-
-// seedPlan returns a plan of the n-th offering, billed every so many months.
-func seedPlan(n, months int, cents int64) commerce.Plan {
-	interval, name := "month", "Monthly"
-	if months == 12 {
-		interval, name = "year", "Yearly"
-	}
-	percentage, err := commerce.ParseDecimal("87.5")
-	if err != nil {
-		panic("commercetest: " + err.Error())
-	}
-	return commerce.Plan{
-		ID:   newID("plans", n*100+months),
-		Type: "subscription_offering_plan",
-		Attributes: commerce.PlanAttributes{
-			ExternalRef: fmt.Sprintf("plan-%d-%d", n+1, months),
-			Name:        name,
-			Description: "Billed by the " + interval,
-			Billing: commerce.Billing{
-				BillingIntervalType: interval,
-				BillingFrequency:    commerce.NewDecimal(1),
-				TrialPeriod:         commerce.NewDecimal(0),
-				PlanLength:          commerce.NewDecimal(24 / int64(months)),
-				EndBehavior:         "close",
-				CanPause:            true,
-				CanResume:           true,
-				CanCancel:           true,
-				BasePricePercentage: percentage,
-				FixedPrice:          seedPrices(cents),
-			},
-			CreatedAt: seedStart,
-			UpdatedAt: seedStart,
-		},
-		Meta: commerce.PlanMeta{
-			Price:        seedPrices(cents),
-			DisplayPrice: seedDisplayPrice(cents),
-			ActivePlan:   true,
-			Owner:        "store",
-			Timestamps:   seedTimes(),
-		},
-	}
-}
-
-func seedProduct(n int, name string, cents int64) commerce.Product {
-	return commerce.Product{
-		ID:   newID("products", n),
-		Type: "subscription_offering_product",
-		Attributes: commerce.ProductAttributes{
-			ExternalRef: fmt.Sprintf("product-%02d", n),
-			Name:        name,
-			Description: name,
-			SKU:         fmt.Sprintf("SKU-%04d", n),
-			MainImage:   fmt.Sprintf("https://images.example/%04d.jpg", n),
-			Price:       seedPrices(cents),
-			PriceUnits:  commerce.PriceUnits{Unit: "month", Amount: commerce.NewDecimal(1)},
-			CreatedAt:   seedStart,
-			UpdatedAt:   seedStart,
-		},
-		Meta: commerce.ProductMeta{DisplayPrice: seedDisplayPrice(cents), Owner: "store", Timestamps: seedTimes()},
-	}
-}
-
-func seedTimes() commerce.Timestamps {
-	return commerce.Timestamps{CreatedAt: seedStart, UpdatedAt: seedStart}
-}
-
-func seedPrices(cents int64) commerce.Prices {
-	return commerce.Prices{"USD": {Amount: commerce.NewDecimal(cents)}}
-}
-
-// seedDisplayPrice adds a tax of a tenth.
-func seedDisplayPrice(cents int64) commerce.DisplayPrice {
-	money := func(cents int64) commerce.Money {
-		return commerce.Money{
-			Amount:    commerce.NewDecimal(cents),
-			Currency:  "USD",
-			Formatted: fmt.Sprintf("$%d.%02d", cents/100, cents%100),
-		}
-	}
-	return commerce.DisplayPrice{WithoutTax: money(cents), WithTax: money(cents + cents/10)}
-}
-
-// seedRelationships returns the plans of a resource of a kind.
-func seedRelationships(kind string, id uuid.UUID, plans commerce.RelationshipData) commerce.Relationships {
-	self := fmt.Sprintf("/v2/subscriptions/%s/%s", kind, id)
-	return commerce.Relationships{{Name: "plans", Relationship: commerce.Relationship{
-		Links: commerce.Links{
-			{Name: "self", Link: commerce.Link{Href: self}},
-			{Name: "related", Link: commerce.Link{Href: self + "/plans"}},
-		},
-		Data: plans,
-	}}}
 }

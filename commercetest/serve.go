@@ -40,16 +40,21 @@ type Request struct {
 }
 
 // Requests returns the requests that arrived, in order of arrival; also those
-// refused or met by a [Fault]. The result is the caller's own copy.
+// refused, by the rate limit too, or met by a [Fault]. The result is the caller's
+// own copy.
 func (s *Store) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := slices.Clone(s.requests)
 	for i := range list {
-		list[i].Header = list[i].Header.Clone()
-		list[i].Body = bytes.Clone(list[i].Body)
+		list[i] = list[i].clone()
 	}
 	return list
+}
+
+func (r Request) clone() Request {
+	r.Header, r.Body = r.Header.Clone(), bytes.Clone(r.Body)
+	return r
 }
 
 // answer is what goes back for a request.
@@ -68,8 +73,15 @@ var errCut = fmt.Errorf("commercetest: connection cut: %w", io.ErrUnexpectedEOF)
 // exchange answers a request. Its error is errCut, or that of ctx.
 func (s *Store) exchange(ctx context.Context, in *Request) (answer, error) {
 	e, id := findEndpoint(in)
-	fault := s.arrive(in, e)
-	a, err := fault.play(ctx, func() answer { return s.handle(e, in, id) })
+	handle := func() answer { return s.handle(e, in, id) }
+	fault, allowed := s.arrive(in, e)
+	if !allowed {
+		handle = func() answer { return tooManyRequests(s.cfg.RetryAfter) }
+	}
+	a, err := fault.play(ctx, handle)
+	if s.cfg.AfterRequest != nil {
+		s.cfg.AfterRequest(s, in.clone())
+	}
 	if err != nil {
 		return answer{}, err
 	}
@@ -87,14 +99,18 @@ func (s *Store) exchange(ctx context.Context, in *Request) (answer, error) {
 	return a, nil
 }
 
-// arrive records a request, and returns the fault that it meets, or nil.
-func (s *Store) arrive(in *Request, e *endpoint) *Fault {
+// arrive records a request. It reports whether the rate limit allows it, and if
+// so, returns the fault that it meets, or nil.
+func (s *Store) arrive(in *Request, e *endpoint) (fault *Fault, allowed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in.ID = fmt.Sprintf("commercetest-%06d", len(s.requests)+1)
 	in.Time = time.Now()
 	s.requests = append(s.requests, *in)
-	return s.nextFault(e.op)
+	if s.cfg.RateLimit > 0 && e.op != OpToken && !s.limit.take(in.Time) {
+		return nil, false
+	}
+	return s.nextFault(e.op), true
 }
 
 // endpoint is an operation of the store.

@@ -13,53 +13,6 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// The credentials of a store whose [Config] does not set them.
-const (
-	DefaultClientID     = "commercetest-id"
-	DefaultClientSecret = "commercetest-secret"
-	DefaultToken        = "commercetest-token"
-)
-
-// Config sets up a [Store]. Zero fields mean the defaults.
-type Config struct {
-	// ClientID and ClientSecret that the token endpoint accepts. Defaults:
-	// DefaultClientID and DefaultClientSecret.
-	ClientID, ClientSecret string
-	// Token is a bearer token that is accepted besides those issued, and does not
-	// expire. Default: DefaultToken.
-	Token string
-	// PageLength is the number of subscriptions in a page when the request does
-	// not say, 1 to 100. Default 25.
-	PageLength int
-	// CartDiscountLimit is the highest number of discounts on a cart, those on its
-	// items not counted. Default 5. Negative: custom discounts are not enabled, and
-	// every request for them is refused.
-	CartDiscountLimit int
-	// ItemDiscountLimit is the highest number of discounts on one item of a cart.
-	// Default 5. Negative: no item takes any.
-	ItemDiscountLimit int
-}
-
-func (c Config) withDefaults() Config {
-	for _, text := range []struct {
-		field *string
-		value string
-	}{{&c.ClientID, DefaultClientID}, {&c.ClientSecret, DefaultClientSecret}, {&c.Token, DefaultToken}} {
-		if *text.field == "" {
-			*text.field = text.value
-		}
-	}
-	for _, number := range []struct {
-		field *int
-		value int
-	}{{&c.PageLength, 25}, {&c.CartDiscountLimit, 5}, {&c.ItemDiscountLimit, 5}} {
-		if *number.field == 0 {
-			*number.field = number.value
-		}
-	}
-	return c
-}
-
 // Store is a fake store; make one with [NewStore]. It is an [http.Handler]. Its
 // methods are safe for concurrent use.
 type Store struct {
@@ -67,6 +20,7 @@ type Store struct {
 
 	mu       sync.Mutex
 	requests []Request
+	limit    bucket
 	faults   []*script
 	tokens   map[string]time.Time // issued, with their expiry
 	issued   int
@@ -75,21 +29,20 @@ type Store struct {
 
 	records     []*record // newest first
 	subscribers map[uuid.UUID]Subscriber
-	plans       []*resource
-	products    []*resource
+	catalog     map[string][]*resource // by the name that includes them
 
 	listening sync.Mutex
 	server    *server // nil: not listening
 }
 
 // NewStore returns an empty store. It opens nothing, and needs no Close unless
-// [Store.URL] is called. It panics if cfg.PageLength is not 0 to 100.
+// [Store.URL] is called. It panics if a field of cfg is out of its range.
 func NewStore(cfg Config) *Store {
-	if cfg.PageLength < 0 || cfg.PageLength > maxPageLimit {
-		panic(fmt.Sprintf("commercetest: page length %d is not 0 to %d", cfg.PageLength, maxPageLimit))
-	}
+	cfg.check()
+	cfg = cfg.withDefaults()
 	return &Store{
-		cfg:         cfg.withDefaults(),
+		cfg:         cfg,
+		limit:       bucket{rate: int64(cfg.RateLimit), burst: int64(cfg.RateBurst)},
 		tokens:      map[string]time.Time{},
 		carts:       map[string]*cart{},
 		subscribers: map[uuid.UUID]Subscriber{},
@@ -97,7 +50,7 @@ func NewStore(cfg Config) *Store {
 }
 
 // Config returns the store's configuration, defaults filled in: its credentials
-// and limits.
+// and limits, for instance.
 func (s *Store) Config() Config { return s.cfg }
 
 // Client returns a client of the store over [Store.Transport], authorized with

@@ -3,6 +3,7 @@ package commercetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"runtime"
@@ -10,7 +11,6 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -24,23 +24,47 @@ func TestConfig(t *testing.T) {
 	t.Parallel()
 	want := commercetest.Config{
 		ClientID: commercetest.DefaultClientID, ClientSecret: commercetest.DefaultClientSecret, Token: commercetest.DefaultToken,
-		PageLength: 25, CartDiscountLimit: 5, ItemDiscountLimit: 5,
+		TokenLife: time.Hour, PageLength: 25, AddStatus: 201, CartDiscountLimit: 5, ItemDiscountLimit: 5,
 	}
 	if diff := cmp.Diff(want, commercetest.NewStore(commercetest.Config{}).Config()); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
-	set := commercetest.Config{ClientID: "a", ClientSecret: "b", Token: "c", PageLength: 1, CartDiscountLimit: -1, ItemDiscountLimit: 3}
+	set := commercetest.Config{
+		Generation: commercetest.SecondGeneration, ClientID: "a", ClientSecret: "b", Token: "c", TokenLife: time.Second,
+		PageLength: 1, AddStatus: 200, CartDiscountLimit: -1, ItemDiscountLimit: 3, RateLimit: 7, RateBurst: 2, RetryAfter: time.Minute,
+	}
 	if diff := cmp.Diff(set, commercetest.NewStore(set).Config()); diff != "" {
 		t.Errorf("set (-want +got):\n%s", diff)
 	}
-	for _, length := range []int{-1, 101} {
+	if got := commercetest.NewStore(commercetest.Config{RateLimit: 9}).Config().RateBurst; got != 9 {
+		t.Errorf("burst %d with a limit of 9, want the same", got)
+	}
+}
+
+func TestConfigRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		cfg  commercetest.Config
+	}{
+		{"Generation", commercetest.Config{Generation: 2}},
+		{"TokenLife", commercetest.Config{TokenLife: -1}},
+		{"PageLength", commercetest.Config{PageLength: -1}},
+		{"PageLength", commercetest.Config{PageLength: 101}},
+		{"AddStatus", commercetest.Config{AddStatus: 202}},
+		{"RateLimit", commercetest.Config{RateLimit: -1}},
+		{"RateLimit", commercetest.Config{RateLimit: 1_000_001}},
+		{"RateBurst", commercetest.Config{RateBurst: -1}},
+		{"RateBurst", commercetest.Config{RateBurst: 1_000_001}},
+		{"RetryAfter", commercetest.Config{RetryAfter: -1}},
+	} {
 		func() {
 			defer func() {
-				if recover() == nil {
-					t.Errorf("page length %d was taken", length)
+				if got, want := fmt.Sprint(recover()), "commercetest: Config."+tt.name+" must "; !strings.HasPrefix(got, want) {
+					t.Errorf("%+v: panic %q, want %q", tt.cfg, got, want)
 				}
 			}()
-			commercetest.NewStore(commercetest.Config{PageLength: length})
+			commercetest.NewStore(tt.cfg)
 		}()
 	}
 }
@@ -275,29 +299,6 @@ func TestClientWalks(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestClientRenewsToken(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := seeded(1)
-		cfg := store.Config()
-		client := store.Client(commerce.WithClientCredentials(cfg.ClientID, cfg.ClientSecret))
-		for range 2 {
-			if _, err := client.Subscriptions.List(t.Context(), nil); err != nil {
-				t.Error(err)
-			}
-			time.Sleep(2 * time.Hour)
-		}
-		var paths []string
-		for _, r := range store.Requests() {
-			paths = append(paths, r.Path)
-		}
-		want := []string{"/oauth/access_token", listPath, "/oauth/access_token", listPath}
-		if diff := cmp.Diff(want, paths); diff != "" {
-			t.Errorf("requests (-want +got):\n%s", diff)
-		}
-	})
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,14 +31,26 @@ type record struct {
 	id          uuid.UUID
 	accountID   uuid.UUID
 	externalRef string
-	offering    string // its name
-	plans       []uuid.UUID
+	offering    string       // its name
+	plans       []uuid.UUID  // that it or its offering names
+	own         [2]uuid.UUID // its plan and its pricing option
 }
 
-// resource is a plan or a product, encoded.
+// resource is what a list may include, encoded.
 type resource struct {
-	raw   json.RawMessage
+	id    uuid.UUID
 	plans []uuid.UUID // that it belongs to; a plan: its own id
+	// active is sent where it is a listed subscription's own, else other.
+	active, other json.RawMessage
+}
+
+// newResource returns v, which is marked as active if its kind can be. What is
+// not active has null for the mark.
+func newResource(id uuid.UUID, plans []uuid.UUID, v any) *resource {
+	active := encode(v)
+	other := bytes.Replace(active, []byte(`"active_plan":true`), []byte(`"active_plan":null`), 1)
+	other = bytes.Replace(other, []byte(`"active_pricing_option":true`), []byte(`"active_pricing_option":null`), 1)
+	return &resource{id, plans, active, other}
 }
 
 // encode returns v as JSON.
@@ -57,6 +70,7 @@ func newRecord(sub commerce.Subscription) *record {
 		accountID:   a.AccountID,
 		externalRef: a.ExternalRef,
 		offering:    a.Offering.Attributes.Name,
+		own:         [2]uuid.UUID{a.PlanID, a.PricingOptionID},
 	}
 	if a.PlanID != uuid.Nil {
 		r.plans = []uuid.UUID{a.PlanID}
@@ -77,8 +91,8 @@ func plansOf(rel commerce.Relationships) []uuid.UUID {
 
 // AddSubscription puts sub at the front of the list, which is newest first. It is
 // sent as it is, with nothing filled in. What the list can include with it are
-// the plans of [Store.Seed] that it names, and their products. It panics if sub
-// can't be encoded.
+// the plans of [Store.Seed] that it or its offering names, and their products or
+// pricing options. It panics if sub can't be encoded.
 func (s *Store) AddSubscription(sub commerce.Subscription) {
 	r := newRecord(sub)
 	s.mu.Lock()
@@ -129,8 +143,16 @@ type listQuery struct {
 	offset     int
 }
 
+// includes returns what a list may include.
+func (g Generation) includes() [2]string {
+	if g == SecondGeneration {
+		return [2]string{"plans", "pricing_options"}
+	}
+	return [2]string{"plans", "products"}
+}
+
 // readListQuery reads a query. The answer is the refusal, if ok is false.
-func readListQuery(query url.Values, pageLength int) (q listQuery, refused answer, ok bool) {
+func readListQuery(query url.Values, cfg Config) (q listQuery, refused answer, ok bool) {
 	invalid := func(detail string) (listQuery, answer, bool) {
 		return q, failure(http.StatusBadRequest, "Validation Error", detail), false
 	}
@@ -142,13 +164,14 @@ func readListQuery(query url.Values, pageLength int) (q listQuery, refused answe
 	if include := query.Get("include"); include != "" {
 		q.include = strings.Split(include, ",")
 	}
+	known := cfg.Generation.includes()
 	for _, name := range q.include {
-		if name != "plans" && name != "products" {
-			return invalid("include must be plans, products or plans,products")
+		if !slices.Contains(known[:], name) {
+			return invalid(fmt.Sprintf("include must be %[1]s, %[2]s or %[1]s,%[2]s", known[0], known[1]))
 		}
 	}
 	var fault string
-	if q.limit, fault = number(query, "page[limit]", pageLength, 1, maxPageLimit); fault != "" {
+	if q.limit, fault = number(query, "page[limit]", cfg.PageLength, 1, maxPageLimit); fault != "" {
 		return invalid(fault)
 	}
 	if q.offset, fault = number(query, "page[offset]", 0, 0, maxPageOffset); fault != "" {
@@ -175,7 +198,7 @@ func (s *Store) listSubscriptions(in *Request, _ string) answer {
 	if err != nil {
 		return failure(http.StatusBadRequest, "Validation Error", "Could not parse the query")
 	}
-	q, refused, ok := readListQuery(query, s.cfg.PageLength)
+	q, refused, ok := readListQuery(query, s.cfg)
 	if !ok {
 		return refused
 	}
@@ -185,18 +208,14 @@ func (s *Store) listSubscriptions(in *Request, _ string) answer {
 		Included map[string][]json.RawMessage `json:"included,omitempty"`
 		Links    map[string]*string           `json:"links"`
 	}{Data: []json.RawMessage{}, Links: pageLinks(query, q, more)}
-	plans := map[uuid.UUID]bool{}
 	for _, r := range page {
 		body.Data = append(body.Data, r.raw)
-		for _, id := range r.plans {
-			plans[id] = true
-		}
 	}
 	for _, name := range q.include {
 		if body.Included == nil {
 			body.Included = map[string][]json.RawMessage{}
 		}
-		body.Included[name] = related(catalog[name], plans)
+		body.Included[name] = related(catalog[name], page)
 	}
 	return reply(http.StatusOK, body)
 }
@@ -209,7 +228,7 @@ func (s *Store) page(q listQuery) (page []*record, more bool, catalog map[string
 	matching := s.matching(q.conditions)
 	start := min(q.offset, len(matching))
 	end := min(start+q.limit, len(matching))
-	return slices.Clone(matching[start:end]), end < len(matching), map[string][]*resource{"plans": s.plans, "products": s.products}
+	return slices.Clone(matching[start:end]), end < len(matching), s.catalog
 }
 
 // matching returns the records that meet all conditions. s.mu is held.
@@ -243,12 +262,25 @@ func (s *Store) meets(r *record, c condition) bool {
 	return r.externalRef == c.value
 }
 
-// related returns the resources that belong to one of the plans.
-func related(from []*resource, plans map[uuid.UUID]bool) []json.RawMessage {
+// related returns the resources that belong to the plans of a page.
+func related(from []*resource, page []*record) []json.RawMessage {
+	plans, own := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
+	for _, r := range page {
+		for _, id := range r.plans {
+			plans[id] = true
+		}
+		for _, id := range r.own {
+			own[id] = true
+		}
+	}
 	list := []json.RawMessage{}
 	for _, r := range from {
-		if slices.ContainsFunc(r.plans, func(id uuid.UUID) bool { return plans[id] }) {
-			list = append(list, r.raw)
+		switch {
+		case !slices.ContainsFunc(r.plans, func(id uuid.UUID) bool { return plans[id] }):
+		case own[r.id]:
+			list = append(list, r.active)
+		default:
+			list = append(list, r.other)
 		}
 	}
 	return list
