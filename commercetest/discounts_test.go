@@ -64,6 +64,7 @@ const (
 func TestAddDiscounts(t *testing.T) {
 	t.Parallel()
 	one := commercetest.Config{CartDiscountLimit: 1, ItemDiscountLimit: 1}
+	older := commercetest.Config{AddStatus: 200}
 	for _, tt := range []struct {
 		name   string
 		cfg    commercetest.Config
@@ -141,6 +142,46 @@ func TestAddDiscounts(t *testing.T) {
 			inCart: []string{"a", "b"},
 		},
 		{
+			name: "mismatch alone", body: bulk(false, onItem("a", "custom_item", cartItem)), status: 404,
+			want: `{"data":[],"errors":[` + mismatch + `]}`,
+		},
+		{
+			name: "mismatch, all or nothing", body: bulk(true, onCart("a"), onItem("b", "custom_item", cartItem)), status: 404,
+			want: `{"errors":[` + mismatch + `]}`,
+		},
+		{
+			name: "batch over the item's limit", cfg: one, status: 201,
+			body: bulk(false, onItem("a", "cart_item", cartItem), onItem("b", "cart_item", cartItem)),
+			want: `{"data":[` + added(id1, onItem("a", "cart_item", cartItem)) + `],"errors":[` + itemFull +
+				`],"options":{"add_all_or_nothing":false}}`,
+			inCart: []string{"a"},
+		},
+		{
+			name: "all or nothing, in a cart that is full", cfg: one, before: bulk(false, onCart("a")),
+			body: bulk(true, onItem("b", "custom_item", customItem), onCart("c")), status: 422,
+			want:   `{"errors":[` + cartFull + `]}`,
+			inCart: []string{"a"},
+		},
+		{
+			name: "older status", cfg: older, body: bulk(false, onCart("a")), status: 200,
+			want:   `{"data":[` + added(id1, onCart("a")) + `],"options":{"add_all_or_nothing":false}}`,
+			inCart: []string{"a"},
+		},
+		{
+			name: "older status, partly", cfg: older, body: bulk(false, onItem("a", "cart_item", absentItem), onCart("b")), status: 200,
+			want:   `{"data":[` + added(id1, onCart("b")) + `],"errors":[` + notPresent + `],"options":{"add_all_or_nothing":false}}`,
+			inCart: []string{"b"},
+		},
+		{
+			name: "older status, none", cfg: older, body: bulk(false, onItem("a", "cart_item", absentItem)), status: 404,
+			want: `{"data":[],"errors":[` + notPresent + `]}`,
+		},
+		{
+			name: "not enabled, on an item", cfg: commercetest.Config{CartDiscountLimit: -1}, status: 400,
+			body: bulk(true, onItem("a", "cart_item", cartItem)),
+			want: `{"errors":[{"status":400,"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}]}`,
+		},
+		{
 			name: "not enabled", cfg: commercetest.Config{CartDiscountLimit: -1}, body: bulk(false, onCart("a")), status: 400,
 			want: `{"errors":[{"status":400,"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}]}`,
 		},
@@ -155,7 +196,7 @@ func TestAddDiscounts(t *testing.T) {
 			eachWay(t, func(t *testing.T, send func(*commercetest.Store, string) wireAnswer) {
 				store, path := newCart(tt.cfg)
 				if tt.before != "" {
-					if a := send(store, post(path+"/custom-discounts", tt.before)); a.Status != 201 {
+					if a := send(store, post(path+"/custom-discounts", tt.before)); a.Status != store.Config().AddStatus {
 						t.Fatalf("status %d of the request before: %s", a.Status, a.Body)
 					}
 				}
@@ -170,6 +211,20 @@ func TestAddDiscounts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestEmptyCart adds to a cart without items, which takes discounts for itself.
+func TestEmptyCart(t *testing.T) {
+	t.Parallel()
+	eachWay(t, func(t *testing.T, send func(*commercetest.Store, string) wireAnswer) {
+		store := commercetest.NewStore(commercetest.Config{})
+		path := "/v2/carts/" + store.AddCart()
+		store.AddCart(commerce.CartItemRef{ID: uuid.MustParse(absentItem)}) // its item is not the other's
+		a := send(store, post(path+"/custom-discounts", bulk(false, onItem("a", "cart_item", absentItem), onCart("b"))))
+		wantJSON(t, a, 201, `{"data":[`+added(id1, onCart("b"))+`],"errors":[`+notPresent+`],"options":{"add_all_or_nothing":false}}`)
+		wantJSON(t, send(store, get(path+"?include=custom_discounts")), 200,
+			`{"data":{"id":"`+strings.TrimPrefix(path, "/v2/carts/")+`","type":"cart"},"included":{"custom_discounts":[`+added(id1, onCart("b"))+`]}}`)
+	})
 }
 
 func TestDefaultLimits(t *testing.T) {

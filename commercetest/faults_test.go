@@ -99,6 +99,30 @@ func TestFaultHeaders(t *testing.T) {
 	})
 }
 
+// TestFaultBodies holds that a body says what it is, as a gateway's does.
+func TestFaultBodies(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, body, media string }{
+		{"HTML", "<html><body>502 Bad Gateway</body></html>", "text/html; charset=utf-8"},
+		{"plain text", "slow down", "text/plain; charset=utf-8"},
+		{"object", `{"errors":[]}`, "application/json"},
+		{"array", "[]", "application/json"},
+		{"none", "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachWay(t, func(t *testing.T, send func(*commercetest.Store, string) wireAnswer) {
+				store := commercetest.NewStore(commercetest.Config{})
+				store.Inject(commercetest.Fault{Status: 429, Body: tt.body, Header: http.Header{"Retry-After": {"3"}}})
+				a := send(store, get(listPath))
+				if a.Status != 429 || a.Body != tt.body || a.Header.Get("Content-Type") != tt.media || a.Header.Get("Retry-After") != "3" {
+					t.Errorf("status %d, body %q of type %q, Retry-After %q", a.Status, a.Body, a.Header.Get("Content-Type"), a.Header.Get("Retry-After"))
+				}
+			})
+		})
+	}
+}
+
 // TestFaultOrder tells which requests are met, by what.
 func TestFaultOrder(t *testing.T) {
 	t.Parallel()

@@ -250,6 +250,44 @@ func TestListFilter(t *testing.T) {
 	})
 }
 
+// TestFilterOnTheWire sends filters byte by byte as they stand here.
+func TestFilterOnTheWire(t *testing.T) {
+	t.Parallel()
+	const account2 = "ee6670c5-fa8f-51d1-a4a6-06f96559a9c4" // Siobhán O'Brien
+	for _, tt := range []struct {
+		name, query string
+		want        []string
+	}{
+		{"unquoted", `filter=eq(email,subscriber-0002@example.com)`, ofAccount2},
+		{"other email", `filter=eq(email,a@b.c)`, []string{}},
+		{"percent-encoded", `filter=eq%28email%2Csubscriber-0002%40example.com%29`, ofAccount2},
+		{"double quotes", `filter=eq%28name%2C%22Siobh%C3%A1n+O%27Brien%22%29`, ofAccount2},
+		{"single quotes, one escaped", `filter=eq(name,'Siobh%C3%A1n%20O\'Brien')`, ofAccount2},
+		{"two conditions", `filter=eq(account_id,` + account2 + `):eq(external_ref,order-000004)`, []string{"order-000004"}},
+		{"three, encoded and quoted", `filter=eq%28account_id%2C%22` + account2 + `%22%29%3Aeq%28email%2C%22subscriber-0002%40example.com%22%29%3Aeq%28external_ref%2C%22order-000002%22%29`, []string{"order-000002"}},
+		{"two that exclude each other", `filter=eq(external_ref,order-000002):eq(external_ref,order-000004)`, []string{}},
+		{"with other parameters", `include=plans&filter=eq(email,subscriber-0002@example.com)&page[limit]=2&page%5Boffset%5D=1`, ofAccount2[1:]},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			for _, g := range generations {
+				t.Run(g.name, func(t *testing.T) {
+					t.Parallel()
+					eachWay(t, func(t *testing.T, send func(*commercetest.Store, string) wireAnswer) {
+						l := decodeList(t, send(seededGeneration(g.generation, 12), get(listPath+"?"+tt.query)))
+						if diff := cmp.Diff(tt.want, l.refs()); diff != "" {
+							t.Errorf("refs (-want +got):\n%s", diff)
+						}
+					})
+				})
+			}
+		})
+	}
+}
+
+// ofAccount2 are the subscriptions of the second account.
+var ofAccount2 = []string{"order-000006", "order-000004", "order-000002"}
+
 func TestListIncludes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
