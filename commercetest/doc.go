@@ -24,6 +24,9 @@
 // no time. [Store.URL] serves the same store on the loopback interface; close it
 // with [Store.Close].
 //
+// [Store] is an [net/http.Handler] too. Whichever way a request comes, the answer
+// is the same.
+//
 // The endpoints are
 //
 //	POST /oauth/access_token                  client-credentials grant
@@ -32,8 +35,16 @@
 //	GET  /v2/subscriptions/subscriptions      specification, section 4.2
 //	GET  /v2/settings                         custom_discount_limit and page_length
 //
-// in the first payload generation. The store shares neither filter nor
-// validation code with package commerce, so that the two check each other.
-// Nothing in it is random: ids, tokens and request ids are counted, and only
-// [Request.Time] and the expiry of tokens look at the clock.
+// in the payload of [Config.Generation]. The first is that of the specification,
+// the second what the live service sends since August 2025; what the documentation
+// leaves open there, such as the type of a pricing option, is made up.
+//
+// [Fault] scripts go wrong with single requests. [Config] has what concerns all of
+// them: limits on discounts, a rate limit, the life of tokens, and
+// [Config.AfterRequest], which can change the list between the pages of a walk.
+//
+// The store shares neither filter nor validation code with package commerce, so
+// that the two check each other. Nothing in it is random: ids, tokens and request
+// ids are counted, and only [Request.Time], the expiry of tokens and the rate
+// limit look at the clock.
 package commercetest

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -77,4 +80,66 @@ func ExampleStore_Seed() {
 	// 250 subscriptions, error: <nil>
 	// newest: order-000250
 	// of: subscriber-0084@example.com
+}
+
+// The list changes between the pages of a walk, which does not mind.
+func ExampleConfig_afterRequest() {
+	ctx := context.Background()
+	var oldest, newest []uuid.UUID // yet to go
+	store := commercetest.NewStore(commercetest.Config{
+		AfterRequest: func(s *commercetest.Store, _ commercetest.Request) {
+			if len(newest) > 0 {
+				s.RemoveSubscription(newest[0])
+				s.RemoveSubscription(oldest[0])
+				s.AddSubscription(commerce.Subscription{ID: uuid.New(), Type: "subscription"})
+				newest, oldest = newest[1:], oldest[1:]
+			}
+		},
+	})
+	store.Seed(100)
+	all, err := commerce.Collect(store.Client().Subscriptions.All(ctx, nil))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for i := range 10 {
+		newest, oldest = append(newest, all[i].ID), append(oldest, all[99-i].ID)
+	}
+
+	times := map[uuid.UUID]int{}
+	for sub, err := range store.Client().Subscriptions.All(ctx, &commerce.SubscriptionListOptions{PageSize: 10}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		times[sub.ID]++
+	}
+	once := 0
+	for _, sub := range all[10:90] {
+		if times[sub.ID] == 1 {
+			once++
+		}
+	}
+	fmt.Println("removed:", 10-len(newest), "of the newest, and as many of the oldest")
+	fmt.Println("of the 80 that stayed, read once:", once)
+	// Output:
+	// removed: 10 of the newest, and as many of the oldest
+	// of the 80 that stayed, read once: 80
+}
+
+// A store of the generation that the live service sends.
+func ExampleNewStore() {
+	ctx := context.Background()
+	store := commercetest.NewStore(commercetest.Config{Generation: commercetest.SecondGeneration})
+	store.Seed(1)
+	page, err := store.Client().Subscriptions.List(ctx, &commerce.SubscriptionListOptions{
+		Include: commerce.SubscriptionInclude{Plans: true, PricingOptions: true},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sub := page.Subscriptions[0].Attributes
+	plan, _ := page.Included.Plan(sub.PlanID)
+	option, _ := page.Included.PricingOption(sub.PricingOptionID)
+	fmt.Printf("%s, %s: %s\n", plan.Attributes.Name, option.Attributes.Name, option.Meta.DisplayPrice.WithTax.Formatted)
+	// Output:
+	// Green Tea Box, Monthly: $15.40
 }
