@@ -125,6 +125,7 @@ func TestClientDecodesGenerations(t *testing.T) {
 			seen := map[string]bool{}
 			see := func(what string, v any) { seen[what] = seen[what] || !reflect.ValueOf(v).IsZero() }
 			n := 0
+			sold := map[[2]uuid.UUID]bool{} // plans with their pricing options
 			for page, err := range client.Subscriptions.Pages(t.Context(), opts) {
 				if err != nil {
 					t.Fatal(err)
@@ -140,6 +141,7 @@ func TestClientDecodesGenerations(t *testing.T) {
 				see("included.pricing_options", page.Included.PricingOptions)
 				for _, sub := range page.Subscriptions {
 					n++
+					sold[[2]uuid.UUID{sub.Attributes.PlanID, sub.Attributes.PricingOptionID}] = true
 					see("offering.external_product_refs", sub.Attributes.Offering.Meta.ExternalProductRefs)
 					see("offering.external_plan_refs", sub.Attributes.Offering.Meta.ExternalPlanRefs)
 					see("pricing_option_id", sub.Attributes.PricingOptionID)
@@ -170,6 +172,9 @@ func TestClientDecodesGenerations(t *testing.T) {
 			}
 			if n != 120 {
 				t.Errorf("%d subscriptions, want 120", n)
+			}
+			if want := 4 + 8*int(tt.generation); len(sold) != want { // second: each plan with each option of its offering
+				t.Errorf("sold in %d ways, want %d", len(sold), want)
 			}
 			want := map[string]bool{}
 			for g, names := range differ {
