@@ -22,6 +22,16 @@
 // which only a part was added returns a result and an error that matches
 // [ErrPartialFailure].
 //
+//	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
+//	switch commerce.OutcomeOf(err) {
+//	case commerce.OutcomeNone: // no error: all were added
+//	case commerce.OutcomePartial: // see result.Added, Errors and Unconfirmed
+//	case commerce.OutcomeNotSent, commerce.OutcomeRejected: // none was added
+//	default: // unknown or unreadable: read the cart, send only what is missing
+//	}
+//
+// The program in examples/add-discounts does the last.
+//
 // # Subscriptions
 //
 // [SubscriptionService.List] reads one page, [SubscriptionService.Pages] and
@@ -30,6 +40,18 @@
 // is stable; it ends in an error where the service's limits, or a list that
 // changes its order, keep it from reading on. It never ends silently before the
 // end of the list.
+//
+//	for sub, err := range client.Subscriptions.All(ctx, nil) {
+//		if err != nil {
+//			return err // a *PagingError, which tells where to go on
+//		}
+//		// …
+//	}
+//
+// The next page is read while the loop works on the one in hand; with
+// [SubscriptionListOptions].Concurrency several are. At most 10,100 records are
+// within reach of the service's offsets: read a larger store in parts, e.g. by
+// account.
 //
 // Two generations of payloads exist. The first has products, and plans that say
 // how they are billed; the second has plans that are the products, and pricing
@@ -67,7 +89,9 @@
 //
 // # Testing
 //
-// Package commercetest has a fake store that runs in memory. A transport of
+// Package commercetest has a fake store that runs in memory, also inside
+// [testing/synctest], and fails on demand: with it a test can lose the answer of a
+// write, refuse at a rate, or change the list between two pages. A transport of
 // one's own goes in with [WithHTTPClient].
 //
 // Runnable examples are in example_test.go and in the folder examples. The comments

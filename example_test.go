@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/time/rate"
@@ -286,6 +290,81 @@ func ExampleClient_Do() {
 	}
 	fmt.Println(limit)
 	// Output: 5
+}
+
+// Settings of a single call: one attempt, and no longer than two seconds.
+func ExampleClient_With() {
+	store := exampleStore()
+	defer store.Close()
+	store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 503, Times: -1})
+
+	client, err := store.Client().With(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1, AttemptTimeout: 2 * time.Second}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = client.Subscriptions.List(context.Background(), nil)
+	if failed, ok := errors.AsType[*commerce.Error](err); ok {
+		fmt.Println(failed.StatusCode, "after", failed.Attempts, "attempt")
+	}
+	// Output: 503 after 1 attempt
+}
+
+// A limiter for all that this process does with the store.
+func ExampleWithLimiter() {
+	store := exampleStore()
+	defer store.Close()
+	limiter := rate.NewLimiter(20, 1) // requests a second, and at a time
+	reader := store.Client(commerce.WithLimiter(limiter))
+	writer := store.Client(commerce.WithLimiter(limiter), commerce.WithUserAgent("price-sync/1.0"))
+
+	_, err := reader.Subscriptions.List(context.Background(), nil)
+	fmt.Println(err)
+	_, err = writer.Carts.AddCustomDiscounts(context.Background(), store.AddCart(), []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-100), Description: "One dollar off", DiscountCode: "ONE", DiscountEngine: "promo-engine", ExternalID: "promo-1",
+	}}, nil)
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// <nil>
+}
+
+// A stub in place of the network.
+func ExampleWithHTTPClient() {
+	stub := roundTripper(func(req *http.Request) (*http.Response, error) {
+		return &http.Response{
+			StatusCode: http.StatusOK,
+			Body:       io.NopCloser(strings.NewReader(`{"data":[],"links":{"next":null}}`)),
+			Request:    req,
+		}, nil
+	})
+	client, err := commerce.New("https://store.example", commerce.WithToken("token"), commerce.WithHTTPClient(&http.Client{Transport: stub}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	subs, err := commerce.Collect(client.Subscriptions.All(context.Background(), nil))
+	fmt.Println(len(subs), err)
+	// Output: 0 <nil>
+}
+
+func ExampleOutcomeOf() {
+	store := exampleStore()
+	defer store.Close()
+	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
+
+	_, err := store.Client().Carts.AddCustomDiscounts(context.Background(), store.AddCart(), []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-100), Description: "One dollar off", DiscountCode: "ONE", DiscountEngine: "promo-engine", ExternalID: "promo-1",
+	}}, nil)
+	fmt.Println(commerce.OutcomeOf(nil), commerce.OutcomeOf(err))
+	// Output: none unknown
+}
+
+func ExampleParseDecimal() {
+	amount, err := commerce.ParseDecimal("-1000")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(amount.Shift(-2).StringFixed(2)) // of cents
+	// Output: -10.00
 }
 
 func ExampleError() {

@@ -209,7 +209,7 @@ func parse(args []string, stdout io.Writer) (config, error) {
 	flags.Text(set, &cfg.list.Filter.Name, "name", "only subscriptions of the subscriber with this `name`")
 	flags.Text(set, &cfg.list.Filter.Email, "email", "only subscriptions of the subscriber with this `address`")
 	flags.Text(set, &cfg.list.Filter.ExternalRef, "external-ref", "only subscriptions with this `reference` of the store's own")
-	set.Func("include", "what comes along: a comma-separated `list` of plans, products, and pricing_options, which the embedded store lacks (default plans)", func(s string) error {
+	set.Func("include", "what comes along: a comma-separated `list` of plans, products, and, of the second payload generation, pricing_options (default plans)", func(s string) error {
 		include, err := parseInclude(s)
 		cfg.list.Include = include
 		return err
