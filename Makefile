@@ -75,8 +75,10 @@ consumer: ## Build and test a module that uses the library; check what it links
 	bash .ci/consumer
 
 .PHONY: tidy
-tidy: ## Tidy go.mod and go.sum
+tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
+	cd recipes/opentelemetry && go mod tidy
+	cd bench && go mod tidy
 
 .PHONY: ci
 ci: ## Run what guards main, on a clone of HEAD

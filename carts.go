@@ -28,7 +28,7 @@ const (
 	ItemTypeCustomItem CartItemType = "custom_item"
 )
 
-// CartItemRef names an item of a cart.
+// CartItemRef names an item of a cart. Both fields are required.
 type CartItemRef struct {
 	Type CartItemType `json:"type,omitzero"` // kind of the resource
 	ID   uuid.UUID    `json:"id,omitzero"`   // identifier

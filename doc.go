@@ -84,7 +84,7 @@
 // # Secrets
 //
 // No token, query value, body or error detail is in the text of an error, in a
-// log event, or in any rendering of a client, an option or a response. Payloads
+// log event, or in any rendering of a [Client], an [Option] or a [Response]. Payloads
 // are the caller's data and render as they are, except [PaymentAuthority].
 //
 // # Testing

@@ -60,7 +60,8 @@ const (
 	// OutcomeUnknown is a write that may or may not have been applied, in part or
 	// in whole. Look before sending it again. It is the zero value.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNone is no write: the call was a read, and changed nothing.
+	// OutcomeNone is of a call that was a read, and changed nothing. [OutcomeOf] also
+	// returns it where there is no error.
 	OutcomeNone
 	// OutcomeNotSent is a write of which nothing reached the service. It may be sent again.
 	OutcomeNotSent
@@ -131,7 +132,8 @@ type Error struct {
 	// Errors are the entries of the answer's errors array (specification,
 	// section 2.6), in order. Empty where the answer had none that could be read.
 	Errors []ErrorObject
-	// Outcome is what is known of a write; OutcomeNone for a read.
+	// Outcome is what is known of a write; OutcomeNone for a read. It is
+	// OutcomeNotSent, for either, where Op is "token": the call was not begun.
 	Outcome Outcome
 	// RequestID identifies the request to the service's support; may be empty.
 	RequestID string
@@ -449,7 +451,7 @@ type ValidationError struct{ Fields []FieldError }
 // FieldError is one fault of an argument. It never holds the value.
 type FieldError struct {
 	Index   int    // in the batch; -1 for what is not an item of it
-	Field   string // as the service names it, e.g. "external_id", "filter.email"
+	Field   string // as the service names it, or in words, e.g. "external_id", "page size"
 	Message string // e.g. "must be less than zero"
 }
 

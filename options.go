@@ -122,7 +122,8 @@ type RetryPolicy struct {
 	// if that is less.
 	MinBackoff time.Duration
 	// MaxBackoff bounds every wait, also one that the service asks for with
-	// Retry-After: a longer one is not waited for. Default 20 s.
+	// Retry-After: a call that is asked for a longer one returns at once, and others
+	// wait no longer than this. Default 20 s.
 	MaxBackoff time.Duration
 	// AttemptTimeout bounds each attempt, from the search for a connection to the
 	// end of the body. Default 30 s.

@@ -133,13 +133,14 @@ type PlanAttributes struct {
 	UpdatedAt time.Time `json:"updated_at,omitzero"` // last change
 	CreatedAt time.Time `json:"created_at,omitzero"` // creation
 
-	// The second payload generation has these instead of Billing.
-
-	SKU        string     `json:"sku,omitzero"`         // stock keeping unit
-	MainImage  string     `json:"main_image,omitzero"`  // address of an image
-	Price      Prices     `json:"price,omitzero"`       // by currency
-	PriceUnits PriceUnits `json:"price_units,omitzero"` // what Price is for
+	// SKU is the stock keeping unit; second payload generation only, as are the fields
+	// that follow.
+	SKU        string     `json:"sku,omitzero"`
+	MainImage  string     `json:"main_image,omitzero"`  // address of an image; second generation
+	Price      Prices     `json:"price,omitzero"`       // by currency; second generation
+	PriceUnits PriceUnits `json:"price_units,omitzero"` // what Price is for; second generation
 	// FeatureConfigurations as the service sends them: their shape is not documented.
+	// Second generation.
 	FeatureConfigurations json.RawMessage `json:"feature_configurations,omitzero"`
 
 	// Extra holds members that this type does not name.

@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -42,5 +43,37 @@ func TestREADME(t *testing.T) {
 		if !strings.Contains(readme, "\n"+command+"\n") {
 			t.Errorf("README.md does not show %s", command)
 		}
+	}
+}
+
+// TestDocs_links checks that what the pages link to is there.
+func TestDocs_links(t *testing.T) {
+	t.Parallel()
+	pages, err := filepath.Glob("*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("*/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(pages, more...) {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)\)`).FindAllStringSubmatch(string(b), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if links < 10 {
+		t.Errorf("%d links", links)
 	}
 }

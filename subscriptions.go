@@ -41,7 +41,7 @@ type SubscriptionListOptions struct {
 	// the one in hand. More is faster where the store allows it, and takes from the
 	// rate limit that the store's shop shares: see [WithLimiter]. It grows to
 	// that number by one with each full page, so that a walk wastes no request on a
-	// list of less than 199 records, and at most Concurrency-1 on a longer one.
+	// list of less than two full pages, and at most Concurrency-1 on a longer one.
 	Concurrency int
 }
 
@@ -55,6 +55,10 @@ type SubscriptionFilter struct {
 }
 
 // SubscriptionInclude selects what comes along with the subscriptions.
+//
+// What belongs to the other payload generation than the store's may be refused
+// with [ErrBadRequest], or left out. A store of the second generation has
+// subscriptions with a PricingOptionID.
 type SubscriptionInclude struct {
 	Plans bool
 	// Products of the first payload generation.

@@ -102,7 +102,7 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{10_100, 10_000, 2, 0, 100, ErrOffsetLimit},
 		{9_000, 10_000, 100, 0, 0, nil},
 	} {
-		t.Run(fmt.Sprintf("%+v", tt), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d from %d by %d, %d at most", tt.total, tt.offset, tt.limit, tt.max), func(t *testing.T) {
 			t.Parallel()
 			l := &list{ids: upTo(tt.total), max: tt.max}
 			got, err := l.walkFrom(tt.offset, tt.limit)
