@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jarcoal/httpmock"
+	"golang.org/x/time/rate"
 
 	"github.com/commerce-go/commerce"
 )
@@ -145,4 +146,50 @@ func TestGate_turnsAway(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestGate_andLimiter makes calls wait at a shut gate that have a limiter, too: when
+// it opens, they do not leave faster than that allows.
+func TestGate_andLimiter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &refuseFirst{retryAfter: []string{"15"}}
+		c := r.client(t, commerce.WithLimiter(rate.NewLimiter(5, 1)))
+		var wg sync.WaitGroup
+		for range 40 {
+			wg.Go(func() {
+				if err := list(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for n := 6; n < len(r.came); n++ {
+			if r.came[n]-r.came[n-6] < time.Second {
+				t.Fatalf("7 requests within a second: %v", r.came[n-6:n+1])
+			}
+		}
+	})
+}
+
+// TestGate_shutBeforeTheToken shuts the gate while a call waits for its token.
+func TestGate_shutBeforeTheToken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &refuseFirst{retryAfter: []string{"10"}}
+		c := r.client(t, commerce.WithTokenSource(slowSource(2*time.Second)))
+		var wg sync.WaitGroup
+		for n := range 2 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(n) * time.Second)
+				if err := list(t.Context(), c); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if len(r.came) != 3 || r.came[0] != 2*time.Second || r.came[1] < 12*time.Second {
+			t.Errorf("requests came after %v", r.came)
+		}
+	})
 }

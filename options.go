@@ -47,7 +47,7 @@ func (c config) with(opts []Option) (config, *ValidationError) {
 
 // authorize sets the credentials, and a gate for the calls made with them.
 func (c *config) authorize(by credentials) {
-	c.credentials, c.gate = by, &transport.Gate{}
+	c.credentials, c.gate = by, transport.NewGate()
 }
 
 // WithToken authorizes calls with a bearer token that does not change

@@ -94,7 +94,7 @@ func (s *pageServer) client(t *testing.T, opts ...commerce.Option) *commerce.Cli
 	return c
 }
 
-// walk counts the subscriptions of a store, and takes the time.
+// walkAll counts the subscriptions of a store, and takes the time.
 func walkAll(ctx context.Context, c *commerce.Client, concurrency int) (n int, took time.Duration, err error) {
 	start := time.Now()
 	for _, err := range c.Subscriptions.All(ctx, &commerce.SubscriptionListOptions{Concurrency: concurrency}) {
@@ -128,7 +128,7 @@ func TestWalk_rateLimit(t *testing.T) {
 	known, knownRefused := run(8, commerce.WithLimiter(rate.NewLimiter(24, 1)))
 	t.Logf("times the ideal of %.2f s, and answers of 429: one at a time %.3f, %d; eight %.3f, %d; eight with a limiter at 24/s %.3f, %d",
 		ideal, one, oneRefused, eight, eightRefused, known, knownRefused)
-	if known > 1.3 || knownRefused > 0 || eight > 2.5 || eightRefused > 8 || eight > one {
+	if known > 1.3 || knownRefused > 0 || eight > 2.5 || eightRefused > 8 || eight > 1.01*one {
 		t.Error("not within bounds")
 	}
 }

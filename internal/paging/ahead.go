@@ -55,7 +55,7 @@ func (a *ahead[T, Info]) take(start, limit int) *future[T, Info] {
 		return nil
 	}
 	f := a.queue[0]
-	a.queue = a.queue[1:]
+	a.queue[0], a.queue = nil, a.queue[1:]
 	return f
 }
 
@@ -86,7 +86,8 @@ func (w *walk[T, ID, Info]) drop() { w.ahead.drop() }
 
 // readAhead begins to fetch the pages that come next, if the page in hand was
 // full. How many grows by one with each full page after the first: short lists
-// cost no request that is not needed, and any list at most Concurrency-1.
+// cost no request that is not needed, and others at most Concurrency-1 if they
+// hold still and their pages are of one length.
 func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if w.done || w.full == 0 || w.largest <= w.overlap {
 		return
@@ -94,8 +95,8 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	queue := w.ahead.queue
 	if len(queue) > 0 {
 		if start, limit := w.request(w.next, w.overlap); queue[0].start != start || queue[0].limit != limit {
-			w.drop() // not what comes next after all
-			queue = nil
+			w.drop() // not what comes next after all: pages differ in length
+			queue, w.full = nil, 1
 		}
 	}
 	if slices.ContainsFunc(queue, (*future[T, Info]).ended) {

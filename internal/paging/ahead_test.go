@@ -275,3 +275,50 @@ func TestWalk_fetchPanics(t *testing.T) {
 		})
 	}
 }
+
+// TestWalk_pagesOfOddLength walks a list whose pages differ in length, so that what
+// was read ahead does not fit: it costs requests, but bounded ones, and no record.
+func TestWalk_pagesOfOddLength(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{0, 1, 2, 4, 8, 16} {
+		m := still(9000, concurrency)
+		m.hints, m.whim = honest, variesLength
+		got, broken, end := m.run(t)
+		if broken != "" || end != nil || len(got) != 9000 {
+			t.Errorf("concurrency %d: %d records, %s, end %v", concurrency, len(got), broken, end)
+		}
+		if m.requests > 250 {
+			t.Errorf("concurrency %d: %d requests", concurrency, m.requests)
+		}
+	}
+}
+
+// TestWalk_shortPages walks a list that gives short pages in the middle, and says
+// that there is more.
+func TestWalk_shortPages(t *testing.T) {
+	t.Parallel()
+	m := still(400, 1)
+	cfg := m.config()
+	cfg.Fetch = func(ctx context.Context, offset, limit int) (Page[record, int], error) {
+		page, err := m.fetch(ctx, offset, limit)
+		page.Next = NextExists
+		if offset+len(page.Items) >= 400 {
+			page.Next = NextNone
+		} else if offset > 0 {
+			page.Items = page.Items[:min(60, len(page.Items))]
+		}
+		return page, err
+	}
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		for chunk, err := range Walk(t.Context(), cfg) {
+			if err != nil {
+				t.Error(err)
+			}
+			n += len(chunk.Items)
+		}
+		if n != 400 {
+			t.Errorf("%d of 400 records", n)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 )
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
@@ -110,9 +111,12 @@ type walk[T any, ID comparable, Info any] struct {
 	overlap  int  // records by which a page overlaps the one before
 	far      int  // the highest offset that a page ended at so far
 	largest  int  // number of records in a page so far: what the store gives at most
+	shortest int  // the same, at least, of pages with something new
 	full     int  // full pages since the start, or since the walk had to step back
 	stale    *ID  // first record of the page before, if that had nothing new
-	probed   bool // an empty list was looked at again
+	more     bool // the page before said that there is another one
+	lone     bool // and it was short, and nothing in it was new
+	probed   bool // the start of the list was looked at again
 	requests int
 	seen     map[ID]struct{}
 	ahead    ahead[T, Info]
@@ -121,11 +125,12 @@ type walk[T any, ID comparable, Info any] struct {
 }
 
 // budget is how many requests the walk may have made by now: three times what a
-// list takes that reaches as far as was read, if half of each page is overlap.
-// Only a list that changes faster than it is read asks for more.
+// list takes that reaches as far as was read, if all pages are as short as the
+// shortest so far, and half of each is overlap. Only a list that changes faster
+// than it is read asks for more.
 func (w *walk[T, ID, Info]) budget() int {
 	const few = 50 // enough for steps back in a short list
-	return few + 6*(w.far+w.Limit)/max(1, w.largest)
+	return few + 6*(w.far+w.Limit)/max(1, w.shortest)
 }
 
 // fetch returns a page: the one that was fetched ahead, if it is the one expected.
@@ -159,7 +164,7 @@ func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
 // was seen. It sets done where the page is the last.
 func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	var none Chunk[T, Info]
-	if w.largest == 1 {
+	if w.largest == 1 || w.lone {
 		if done, err := w.single(ctx); done || err != nil {
 			w.done = done
 			return none, err
@@ -168,9 +173,19 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	back := w.overlap
 	for range maxSteps {
 		start, limit := w.request(w.next, back)
+		if start < w.MaxOffset {
+			limit = min(max(limit, back+1), w.MaxLimit)
+		}
 		page, err := w.fetch(ctx, start, limit)
 		if err != nil {
 			return none, err
+		}
+		if len(w.seen) > 0 && w.Offset == 0 && start == 0 && !w.anySeen(page.Items) {
+			// All that was seen is gone from the start of the list, if that is no slip of the
+			// service: look again.
+			if page, err = w.fetch(ctx, start, limit); err != nil {
+				return none, err
+			}
 		}
 		if from, ok := w.connect(start, page.Items); ok {
 			if n := len(page.Items); page.Next != NextNone && n < limit && n >= w.largest && start > 0 && (start == w.MaxOffset || w.allSeen(page.Items)) {
@@ -208,37 +223,49 @@ func (w *walk[T, ID, Info]) allSeen(items []T) bool {
 	return len(items) > 0
 }
 
-// single looks past a list of one record, if at least two were asked for. The
-// anchor alone can't tell the end of such a list from a store that gives one
-// record at a time, which leaves no room for an overlap.
+// single looks past a page of one record, or of the anchor alone, if at least two
+// were asked for. The anchor can't tell the end of a list from a store that gives
+// one record at a time, which leaves no room for an overlap.
 func (w *walk[T, ID, Info]) single(ctx context.Context) (done bool, err error) {
-	page, err := w.fetch(ctx, min(w.next, w.MaxOffset), w.MaxLimit)
-	if err != nil || len(page.Items) == 0 {
+	beyond, err := w.fetch(ctx, min(w.next, w.MaxOffset), w.MaxLimit)
+	if err != nil || len(beyond.Items) == 0 && !w.more {
 		return err == nil, err
 	}
-	page, err = w.fetch(ctx, w.next-1, w.MaxLimit)
-	if err == nil && len(page.Items) == 1 {
+	page, err := w.fetch(ctx, min(w.next-1, w.MaxOffset), w.MaxLimit)
+	switch {
+	case err != nil:
+	case len(beyond.Items) == 0 && w.anySeen(page.Items):
+		return true, nil
+	case len(page.Items) == 1:
 		err = ErrNoProgress
 	}
 	w.largest = max(2, len(page.Items)) // the list grew: go on as with any other
 	return false, err
 }
 
+// anySeen reports whether one of items was seen before.
+func (w *walk[T, ID, Info]) anySeen(items []T) bool {
+	return slices.ContainsFunc(items, func(item T) bool {
+		_, ok := w.seen[w.ID(&item)]
+		return ok
+	})
+}
+
 // connect reports whether no record can lie unseen between what was seen and a
-// page at start, and from which of its records on: its first record was seen, or
-// it is the first page of the walk or of the list. If the walk began further on
-// than the list, records from before it may come first, and do not count: then
-// any record seen connects, from there on.
+// page at start, and from which of its records on: one of them was seen, or it is
+// the first page of the walk or of the list. What comes before a seen record is
+// new, or from before the start of a walk that began further on than the list:
+// then it does not count.
 func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 	if len(w.seen) == 0 || start == 0 && (w.Offset == 0 || len(items) == 0) {
 		return 0, true
 	}
 	for i := range items {
 		if _, ok := w.seen[w.ID(&items[i])]; ok {
+			if w.Offset == 0 {
+				i = 0
+			}
 			return i, true
-		}
-		if w.Offset == 0 {
-			break
 		}
 	}
 	return 0, false
@@ -281,7 +308,7 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	switch {
 	case n == 0 && page.Next == NextExists && !w.probed:
 		w.probed = true // nothing, and yet there is to be more: look again
-	case n < limit && page.Next == NextNone, short && (page.Next == NextUntold || len(fresh) == 0):
+	case n < limit && page.Next == NextNone, short && page.Next == NextUntold, n == 0:
 		w.done = true
 	case start == w.MaxOffset:
 		w.done, w.end = true, ErrOffsetLimit
@@ -293,6 +320,11 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	} else {
 		w.full = 0
 	}
+	if len(fresh) > 0 && n > 1 && (w.shortest == 0 || n < w.shortest) {
+		w.shortest = n
+	}
+	w.more = page.Next == NextExists
+	w.lone = n > 0 && short && w.more && len(fresh) == 0
 	w.stale, w.next, w.far, w.largest = stale, start+n, max(w.far, start+n), max(w.largest, n)
 	if len(fresh) > 0 {
 		w.resume = w.next

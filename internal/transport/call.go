@@ -188,19 +188,34 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// prepare asks the limiter, waits at the gate and gets the token.
+// prepare waits at the gate, asks the limiter and gets the token: again, if the gate
+// was shut meanwhile. What a limiter allowed before that does not count: calls that
+// waited would leave faster than it allows.
 func (c *call) prepare() error {
-	if c.Limiter != nil {
-		if err := c.Limiter.Wait(c.ctx); err != nil {
-			return reduce(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
+	for {
+		shuts, err := c.passGate()
+		if err != nil {
+			return err
+		}
+		if c.Limiter != nil {
+			if err := c.Limiter.Wait(c.ctx); err != nil {
+				return reduce(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
+			}
+		}
+		if err := ctxErr(c.ctx); err != nil {
+			return err
+		}
+		if err := c.getToken(); err != nil {
+			return err
+		}
+		if c.left = time.Now(); c.Gate == nil || !c.Gate.shutSince(shuts) {
+			return nil
 		}
 	}
-	if err := ctxErr(c.ctx); err != nil {
-		return err
-	}
-	if err := c.passGate(); err != nil {
-		return err
-	}
+}
+
+// getToken gets the token for the attempt.
+func (c *call) getToken() error {
 	switch {
 	case c.Auth == nil:
 	case c.next != "":
@@ -215,18 +230,17 @@ func (c *call) prepare() error {
 	return nil
 }
 
-func (c *call) passGate() error {
-	if c.Gate == nil {
-		return nil
+func (c *call) passGate() (shuts int, err error) {
+	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
+		return 0, err
 	}
-	wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
-	c.left = time.Now()
+	shuts, wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
 	if errors.Is(err, ErrGate) {
 		c.result.RetryAfter = wait
 	} else if wait > 0 && c.Logger != nil {
 		c.Logger.LogAttrs(c.ctx, slog.LevelDebug, "commerce: waited", append(c.attrs(), slog.Duration("wait", wait))...)
 	}
-	return err
+	return shuts, err
 }
 
 // noAnswer records an attempt that ended without a status line.

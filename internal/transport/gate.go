@@ -21,80 +21,127 @@ const (
 )
 
 // Gate holds back all calls of a client while the service asks for that, by a 429
-// with a Retry-After. When it opens, calls leave it one by one, at a rate that
-// grows by a tenth each second, and that a refusal of one of them halves. Its zero
-// value is open; it is safe for concurrent use.
+// with a Retry-After. When it opens, calls leave it one by one in the order they
+// came, at a rate that grows by a tenth each second, and that a refusal of one of
+// them halves. Make one with [NewGate]; it is safe for concurrent use.
 type Gate struct {
-	mu     sync.Mutex
-	shuts  int       // how often it was shut
-	opens  time.Time // when it does, or last did
-	paced  time.Time // until when calls are paced
-	next   time.Time // turn of the next call that is paced
-	rate   float64   // calls a second at opens
-	second time.Time // start of the second that is counted
-	left   [2]int    // calls that left in that second, and in the one before
+	// head is held by the call whose turn is next. Those behind it wait to get it, in
+	// order; one that is cancelled leaves no gap.
+	head chan struct{}
+
+	mu      sync.Mutex
+	waiting int       // calls, the one at the head included
+	shuts   int       // how often it was shut
+	opens   time.Time // when it does, or last did
+	paced   time.Time // until when calls are paced
+	next    time.Time // before which no call that is paced may leave
+	rate    float64   // calls a second at opens
+	second  time.Time // start of the second that is counted
+	left    [2]int    // calls that left in that second, and in the one before
 }
 
-// pass waits for the call's turn to leave, and returns how long that took. It
-// returns ErrGate at once, with the wait there would be, if the gate opens only
-// after most, or if the turn comes only at the deadline of ctx.
-func (g *Gate) pass(ctx context.Context, most time.Duration) (waited time.Duration, err error) {
-	for {
-		wait, shuts, err := g.enter(ctx, most)
-		if err != nil {
-			return wait, err
-		}
-		if wait == 0 {
-			return waited, nil
-		}
-		turn := time.NewTimer(wait)
-		select {
-		case <-turn.C:
-		case <-ctx.Done():
-			turn.Stop()
-			return waited, ctxErr(ctx)
-		}
-		if waited += wait; g.leave(shuts) {
-			return waited, nil
-		}
-	}
-}
+// NewGate returns an open gate.
+func NewGate() *Gate { return &Gate{head: make(chan struct{}, 1)} }
 
-// enter lets a call leave, or gives it a turn after wait.
-func (g *Gate) enter(ctx context.Context, most time.Duration) (wait time.Duration, shuts int, err error) {
+// pass waits for the call's turn to leave. It returns how long that took, and how
+// often the gate was shut before. It returns ErrGate at once, with the wait there
+// would be, if the gate opens only after most, if the turn would come later than
+// most after that, or only at the deadline of ctx.
+func (g *Gate) pass(ctx context.Context, most time.Duration) (shuts int, wait time.Duration, err error) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	now := time.Now()
-	if !now.Before(g.opens) && !now.Before(g.paced) {
-		g.count(now)
-		return 0, g.shuts, nil
+	if g.waiting == 0 && !g.turn(now).After(now) {
+		defer g.mu.Unlock()
+		return g.leave(now), 0, nil
 	}
-	turn := now
-	for _, t := range []time.Time{g.opens, g.next} {
-		if t.After(turn) {
-			turn = t
+	wait = g.wait(now)
+	if !g.may(ctx, now, wait, most) {
+		defer g.mu.Unlock()
+		return g.shuts, wait, ErrGate
+	}
+	g.waiting++
+	g.mu.Unlock()
+	defer func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.waiting--
+	}()
+
+	select {
+	case g.head <- struct{}{}:
+		defer func() { <-g.head }()
+	case <-ctx.Done():
+		return 0, 0, ctxErr(ctx)
+	}
+	for {
+		g.mu.Lock()
+		at := time.Now()
+		left := g.turn(at).Sub(at)
+		switch {
+		case left <= 0:
+			defer g.mu.Unlock()
+			return g.leave(at), at.Sub(now), nil
+		case !g.may(ctx, at, left, most): // it was shut again
+			defer g.mu.Unlock()
+			return g.shuts, left, ErrGate
+		}
+		g.mu.Unlock()
+		timer := time.NewTimer(left)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return 0, 0, ctxErr(ctx)
 		}
 	}
-	wait = turn.Sub(now)
-	if deadline, ok := ctx.Deadline(); g.opens.Sub(now) > most || ok && wait > 0 && !turn.Before(deadline) {
-		return wait, g.shuts, ErrGate
-	}
-	g.next = turn.Add(time.Duration(float64(time.Second) / g.rateAt(turn)))
-	if wait == 0 {
-		g.count(now)
-	}
-	return wait, g.shuts, nil
 }
 
-// leave lets a call leave whose turn has come, unless the gate was shut meanwhile.
-func (g *Gate) leave(shuts int) bool {
+// turn is when the call at the head may leave.
+func (g *Gate) turn(now time.Time) time.Time {
+	turn := now
+	if g.opens.After(turn) {
+		turn = g.opens
+	}
+	// Those that waited leave one by one for a while also where the gate was shut for
+	// longer than calls are paced.
+	if (now.Before(g.paced) || g.waiting > 1 && now.Before(g.opens.Add(time.Second))) && g.next.After(turn) {
+		turn = g.next
+	}
+	return turn
+}
+
+// wait is how long a call that comes now will wait, if it is not shut meanwhile.
+func (g *Gate) wait(now time.Time) time.Duration {
+	turn, end := g.turn(now), g.opens.Add(time.Second)
+	if g.paced.After(end) {
+		end = g.paced // from then on nobody waits
+	}
+	behind := time.Duration(float64(g.waiting) / g.rateAt(turn) * float64(time.Second))
+	return min(turn.Sub(now)+behind, max(end.Sub(now), turn.Sub(now)))
+}
+
+// may reports whether a call may wait so long.
+func (g *Gate) may(ctx context.Context, now time.Time, wait, most time.Duration) bool {
+	shut := max(0, g.opens.Sub(now))
+	deadline, ok := ctx.Deadline()
+	return shut <= most && wait-shut <= most && (!ok || now.Add(wait).Before(deadline))
+}
+
+// leave lets a call leave.
+func (g *Gate) leave(now time.Time) (shuts int) {
+	g.roll(now)
+	g.left[0]++
+	if g.rate > 0 {
+		g.next = now.Add(time.Duration(float64(time.Second) / g.rateAt(now)))
+	}
+	return g.shuts
+}
+
+// shutSince reports whether the gate is shut, and was not when a call left it.
+func (g *Gate) shutSince(shuts int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.shuts != shuts {
-		return false
-	}
-	g.count(time.Now())
-	return true
+	return g.shuts != shuts && time.Now().Before(g.opens)
 }
 
 // shut shuts the gate for d, after a 429 to a call that left at that time. It
@@ -120,12 +167,6 @@ func (g *Gate) shut(left time.Time, d time.Duration) {
 }
 
 func (g *Gate) rateAt(t time.Time) float64 { return g.rate * (1 + t.Sub(g.opens).Seconds()/10) }
-
-// count counts a call that leaves.
-func (g *Gate) count(now time.Time) {
-	g.roll(now)
-	g.left[0]++
-}
 
 // roll begins another second of the count when it is time.
 func (g *Gate) roll(now time.Time) {

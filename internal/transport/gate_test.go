@@ -18,7 +18,7 @@ func leaveAll(t *testing.T, g *Gate, n int, start time.Time) []time.Duration {
 	var left []time.Duration
 	for range n {
 		wg.Go(func() {
-			if _, err := g.pass(t.Context(), time.Hour); err != nil {
+			if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
 				t.Error(err)
 			}
 			mu.Lock()
@@ -34,7 +34,7 @@ func leaveAll(t *testing.T, g *Gate, n int, start time.Time) []time.Duration {
 func TestGate_open(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		if left := leaveAll(t, &Gate{}, 1000, time.Now()); left[999] != 0 {
+		if left := leaveAll(t, NewGate(), 1000, time.Now()); left[999] != 0 {
 			t.Errorf("the last call left after %v", left[999])
 		}
 	})
@@ -44,10 +44,10 @@ func TestGate_open(t *testing.T) {
 func TestGate_paces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
+		g := NewGate()
 		start := time.Now()
 		g.shut(start, 2*time.Second)
-		left := leaveAll(t, g, 100, start)
+		left := leaveAll(t, g, 60, start)
 		if left[0] != 2*time.Second {
 			t.Errorf("the first call left after %v", left[0])
 		}
@@ -57,7 +57,7 @@ func TestGate_paces(t *testing.T) {
 				t.Errorf("call %d left %v after the one before", n+1, gap)
 			}
 		}
-		if rate := 1 / (left[99] - left[98]).Seconds(); rate < 26 {
+		if rate := 1 / (left[59] - left[58]).Seconds(); rate < 25 {
 			t.Errorf("the rate grew to %.1f a second only", rate)
 		}
 	})
@@ -67,7 +67,7 @@ func TestGate_paces(t *testing.T) {
 func TestGate_refusedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
+		g := NewGate()
 		for n, want := range []time.Duration{50, 100, 200, 200, 200} { // ms
 			start := time.Now()
 			g.shut(start, time.Second)
@@ -84,7 +84,7 @@ func TestGate_refusedAgain(t *testing.T) {
 func TestGate_sameRefusal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
+		g := NewGate()
 		start := time.Now()
 		for range 8 {
 			g.shut(start, time.Second)
@@ -102,9 +102,9 @@ func TestGate_sameRefusal(t *testing.T) {
 func TestGate_rateOfBefore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
+		g := NewGate()
 		for range 300 {
-			if _, err := g.pass(t.Context(), time.Hour); err != nil {
+			if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Millisecond) // 100 a second
@@ -128,7 +128,7 @@ func TestGate_rateOfBefore(t *testing.T) {
 func TestGate_pacingEnds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
+		g := NewGate()
 		start := time.Now()
 		g.shut(start, time.Second)
 		time.Sleep(pacing - 1)
@@ -153,7 +153,7 @@ func TestGate_pacingEnds(t *testing.T) {
 func TestGate_shutWhileWaiting(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := &Gate{}
+		g := NewGate()
 		start := time.Now()
 		g.shut(start, time.Second)
 		time.AfterFunc(1060*time.Millisecond, func() { g.shut(start.Add(time.Second), 3*time.Second) })
@@ -190,10 +190,10 @@ func TestGate_mayNotWait(t *testing.T) {
 					ctx, cancel = context.WithTimeout(ctx, tt.deadline)
 					defer cancel()
 				}
-				g := &Gate{}
+				g := NewGate()
 				start := time.Now()
 				g.shut(start, shut)
-				wait, err := g.pass(ctx, tt.most)
+				_, wait, err := g.pass(ctx, tt.most)
 				took := time.Since(start)
 				if tt.waits && (err != nil || took != shut || wait != shut) || !tt.waits && (!errors.Is(err, ErrGate) || took != 0 || wait != shut) {
 					t.Errorf("wait %v, error %v, after %v", wait, err, took)
@@ -208,14 +208,103 @@ func TestGate_cancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		g := &Gate{}
+		g := NewGate()
 		start := time.Now()
 		g.shut(start, 3*time.Second)
-		if _, err := g.pass(ctx, time.Hour); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
+		if _, _, err := g.pass(ctx, time.Hour); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
 			t.Errorf("error %v after %v", err, time.Since(start))
 		}
 		if left := leaveAll(t, g, 1, start); left[0] > 3100*time.Millisecond {
 			t.Errorf("the next call left after %v", left[0])
+		}
+	})
+}
+
+// TestGate_cancelledLeaveNoGap lets many calls wait, and cancels them: those that
+// come after do not wait for their turns.
+func TestGate_cancelledLeaveNoGap(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		start := time.Now()
+		g.shut(start, time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				if _, _, err := g.pass(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		cancel()
+		wg.Wait()
+		if left := leaveAll(t, g, 1, start); left[0] != time.Second {
+			t.Errorf("the call after them left after %v", left[0])
+		}
+	})
+}
+
+// TestGate_order shows that calls leave in the order they came, also where the gate
+// is shut again while they wait.
+func TestGate_order(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		start := time.Now()
+		g.shut(start, time.Second)
+		time.AfterFunc(1120*time.Millisecond, func() { g.shut(start.Add(time.Second), time.Second) })
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var order []int
+		for n := range 20 {
+			wg.Go(func() {
+				if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
+					t.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, n)
+			})
+			time.Sleep(time.Millisecond)
+		}
+		wg.Wait()
+		if !slices.IsSorted(order) || len(order) != 20 {
+			t.Errorf("they left in the order %v", order)
+		}
+	})
+}
+
+// TestGate_queueIsBounded turns away those whose turn would come too late.
+func TestGate_queueIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		start := time.Now()
+		g.shut(start, time.Second)
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		var turnedAway int
+		var last time.Duration
+		for range 100 {
+			wg.Go(func() {
+				_, _, err := g.pass(t.Context(), 2*time.Second)
+				mu.Lock()
+				defer mu.Unlock()
+				switch took := time.Since(start); {
+				case err == nil:
+					last = max(last, took)
+				case errors.Is(err, ErrGate) && took == 0:
+					turnedAway++
+				default:
+					t.Errorf("error %v after %v", err, took)
+				}
+			})
+		}
+		wg.Wait()
+		if turnedAway < 50 || turnedAway > 60 || last > 3*time.Second {
+			t.Errorf("%d turned away, the last left after %v", turnedAway, last)
 		}
 	})
 }
