@@ -71,7 +71,7 @@ type whim int
 const (
 	none          whim = iota
 	ignoresOffset      // always the first page
-	repeatsPage        // once the page before, again
+	repeatsPage        // once the page before, again, if that is as long as asked for: nobody can tell a short one from the end
 	emptyPage          // once an empty page
 	variesLength       // pages shorter than they could be
 )
@@ -239,7 +239,7 @@ func (m *model) read(offset, limit int) Page[record, int] {
 	case m.hints == neverNext && (to == len(m.list) || len(page.Items) == asked) || m.hints == honest:
 		page.Next = NextNone
 	}
-	if n == m.at && m.whim == repeatsPage {
+	if n == m.at && m.whim == repeatsPage && len(m.last.Items) == limit {
 		page = m.last
 		page.Items = slices.Clone(page.Items)
 	}

@@ -234,7 +234,7 @@ func (w *walk[T, ID, Info]) single(ctx context.Context) (done bool, err error) {
 	page, err := w.fetch(ctx, min(w.next-1, w.MaxOffset), w.MaxLimit)
 	switch {
 	case err != nil:
-	case len(beyond.Items) == 0 && w.anySeen(page.Items):
+	case len(beyond.Items) == 0 && w.allSeen(page.Items):
 		return true, nil
 	case len(page.Items) == 1:
 		err = ErrNoProgress
