@@ -34,7 +34,7 @@ chaos: ## Compare verdicts on writes with what was applied, under random faults,
 
 .PHONY: model
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 min)
-	go test -count=1 -v -run '^TestModel' -rapid.checks=$(or $(WALKS),100000) -timeout 1h ./internal/paging
+	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
 
 .PHONY: picture
 picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
