@@ -98,28 +98,49 @@ func TestGate_sameRefusal(t *testing.T) {
 	})
 }
 
-// TestGate_rateOfBefore shows that pacing begins with half the rate that was refused.
+// TestGate_rateOfBefore shows that pacing begins with half the rate that was
+// refused, whenever in a second that is.
 func TestGate_rateOfBefore(t *testing.T) {
+	t.Parallel()
+	for _, calls := range []int{300, 325, 350, 375} { // 100 a second
+		synctest.Test(t, func(t *testing.T) {
+			g := NewGate()
+			for range calls {
+				if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			start := time.Now()
+			g.shut(start, time.Second)
+			left := leaveAll(t, g, 2, start)
+			if gap := left[1] - left[0]; gap < 19*time.Millisecond || gap > 21*time.Millisecond {
+				t.Errorf("%d calls before: calls left after %v", calls, left)
+			}
+			time.Sleep(10 * time.Second) // what left long ago does not count
+			start = time.Now()
+			g.shut(start, time.Second)
+			if left := leaveAll(t, g, 2, start); left[1]-left[0] != 50*time.Millisecond {
+				t.Errorf("after a rest calls left after %v", left)
+			}
+		})
+	}
+}
+
+// TestGate_countsThoseThatWait shows that calls that left are not taken for some
+// that wait: another one would be turned away for them.
+func TestGate_countsThoseThatWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
-		for range 300 {
-			if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(10 * time.Millisecond) // 100 a second
-		}
 		start := time.Now()
 		g.shut(start, time.Second)
-		left := leaveAll(t, g, 2, start)
-		if gap := left[1] - left[0]; gap < 19*time.Millisecond || gap > 21*time.Millisecond {
-			t.Errorf("calls left after %v", left)
-		}
-		time.Sleep(10 * time.Second) // what left long ago does not count
+		leaveAll(t, g, 60, start)
+		time.Sleep(pacing)
 		start = time.Now()
 		g.shut(start, time.Second)
-		if left := leaveAll(t, g, 2, start); left[1]-left[0] != 50*time.Millisecond {
-			t.Errorf("after a rest calls left after %v", left)
+		if _, wait, err := g.pass(t.Context(), time.Second); err != nil || wait != time.Second {
+			t.Errorf("wait %v, error %v", wait, err)
 		}
 	})
 }
