@@ -322,3 +322,16 @@ func TestWalk_shortPages(t *testing.T) {
 		}
 	})
 }
+
+// TestWalk_budgetAtTheEnd walks on from the end of a list that says that there is
+// more, and changes all the time. It must give up after few requests.
+func TestWalk_budgetAtTheEnd(t *testing.T) {
+	t.Parallel()
+	m := still(118, 0)
+	m.offset, m.limit, m.hints = 118, 40, alwaysNext
+	m.churn = [][]change{{{add: true, at: 1}}, {}, {{add: true, at: 1}}, {}, {{at: .5}, {at: .5}}}
+	_, broken, end := m.run(t)
+	if broken != "" || end == nil || m.requests > 530 {
+		t.Errorf("%d requests, %s, end %v", m.requests, broken, end)
+	}
+}

@@ -126,11 +126,11 @@ type walk[T any, ID comparable, Info any] struct {
 
 // budget is how many requests the walk may have made by now: three times what a
 // list takes that reaches as far as was read, if all pages are as short as the
-// shortest so far, and half of each is overlap. Only a list that changes faster
-// than it is read asks for more.
+// shortest so far, of two records at least, and half of each is overlap. Only a
+// list that changes faster than it is read asks for more.
 func (w *walk[T, ID, Info]) budget() int {
 	const few = 50 // enough for steps back in a short list
-	return few + 6*(w.far+w.Limit)/max(1, w.shortest)
+	return few + 6*(w.far+w.Limit)/max(2, w.shortest)
 }
 
 // fetch returns a page: the one that was fetched ahead, if it is the one expected.
