@@ -81,9 +81,6 @@ func (a *ahead[T, Info]) drop() {
 	a.queue = nil
 }
 
-// drop drops what was fetched ahead.
-func (w *walk[T, ID, Info]) drop() { w.ahead.drop() }
-
 // readAhead begins to fetch the pages that come next, if the page in hand was
 // full. How many grows by one with each full page after the first: short lists
 // cost no request that is not needed, and others at most Concurrency-1 if they
@@ -95,7 +92,7 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	queue := w.ahead.queue
 	if len(queue) > 0 {
 		if start, limit := w.request(w.next, w.overlap); queue[0].start != start || queue[0].limit != limit {
-			w.drop() // not what comes next after all: pages differ in length
+			w.ahead.drop() // not what comes next after all: pages differ in length
 			queue, w.full = nil, 1
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 )
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
@@ -82,11 +81,11 @@ const maxSteps = 16
 func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID, Info]) iter.Seq2[Chunk[T, Info], error] {
 	return func(yield func(Chunk[T, Info], error) bool) {
 		w := &walk[T, ID, Info]{Config: cfg, next: cfg.Offset, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
-		defer w.drop()
+		defer w.ahead.drop()
 		for !w.done {
 			chunk, err := w.step(ctx)
 			if err != nil {
-				w.drop()
+				w.ahead.drop()
 				yield(Chunk[T, Info]{}, &Stop{Offset: w.resume, Seen: len(w.seen), Err: err})
 				return
 			}
@@ -116,7 +115,6 @@ type walk[T any, ID comparable, Info any] struct {
 	stale    *ID  // first record of the page before, if that had nothing new
 	more     bool // the page before said that there is another one
 	lone     bool // and it was short, and nothing in it was new
-	probed   bool // the start of the list was looked at again
 	requests int
 	seen     map[ID]struct{}
 	ahead    ahead[T, Info]
@@ -141,7 +139,7 @@ func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T
 	if f := w.ahead.take(start, limit); f != nil {
 		return f.result()
 	}
-	w.drop()
+	w.ahead.drop()
 	if w.requests++; w.requests > w.budget() {
 		return Page[T, Info]{}, ErrListDrift
 	}
@@ -157,7 +155,7 @@ func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
 	if start == w.MaxOffset {
 		return start, w.MaxLimit // nothing lies beyond: take all there is to have
 	}
-	return start, min(max(w.Limit, w.overlap+1), w.MaxLimit)
+	return start, min(max(w.Limit, overlap+1), w.MaxLimit)
 }
 
 // step reads the next page, stepping back as far as it takes to connect to what
@@ -173,16 +171,11 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	back := w.overlap
 	for range maxSteps {
 		start, limit := w.request(w.next, back)
-		if start < w.MaxOffset {
-			limit = min(max(limit, back+1), w.MaxLimit)
-		}
 		page, err := w.fetch(ctx, start, limit)
 		if err != nil {
 			return none, err
 		}
-		if len(w.seen) > 0 && w.Offset == 0 && start == 0 && !w.anySeen(page.Items) {
-			// All that was seen is gone from the start of the list, if that is no slip of the
-			// service: look again.
+		if w.doubtful(start, page) {
 			if page, err = w.fetch(ctx, start, limit); err != nil {
 				return none, err
 			}
@@ -213,10 +206,36 @@ func (w *walk[T, ID, Info]) measure(ctx context.Context, start int) error {
 	return err
 }
 
-// allSeen reports whether there is nothing new in items.
+// doubtful reports whether a page may be a slip of the service, which is worth a
+// second look: it is empty, and yet there is to be more, or it is the start of the
+// list, and all that was seen is gone from it.
+func (w *walk[T, ID, Info]) doubtful(start int, page Page[T, Info]) bool {
+	if len(w.seen) == 0 {
+		return len(page.Items) == 0 && page.Next == NextExists
+	}
+	return start == 0 && w.Offset == 0 && w.firstSeen(page.Items) < 0
+}
+
+// known reports whether a record was seen before.
+func (w *walk[T, ID, Info]) known(item *T) bool {
+	_, ok := w.seen[w.ID(item)]
+	return ok
+}
+
+// firstSeen returns the index of the first of items that was seen before, or -1.
+func (w *walk[T, ID, Info]) firstSeen(items []T) int {
+	for i := range items {
+		if w.known(&items[i]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// allSeen reports whether there is nothing new in items, and they are not empty.
 func (w *walk[T, ID, Info]) allSeen(items []T) bool {
 	for i := range items {
-		if _, ok := w.seen[w.ID(&items[i])]; !ok {
+		if !w.known(&items[i]) {
 			return false
 		}
 	}
@@ -243,14 +262,6 @@ func (w *walk[T, ID, Info]) single(ctx context.Context) (done bool, err error) {
 	return false, err
 }
 
-// anySeen reports whether one of items was seen before.
-func (w *walk[T, ID, Info]) anySeen(items []T) bool {
-	return slices.ContainsFunc(items, func(item T) bool {
-		_, ok := w.seen[w.ID(&item)]
-		return ok
-	})
-}
-
 // connect reports whether no record can lie unseen between what was seen and a
 // page at start, and from which of its records on: one of them was seen, or it is
 // the first page of the walk or of the list. What comes before a seen record is
@@ -260,15 +271,11 @@ func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 	if len(w.seen) == 0 || start == 0 && (w.Offset == 0 || len(items) == 0) {
 		return 0, true
 	}
-	for i := range items {
-		if _, ok := w.seen[w.ID(&items[i])]; ok {
-			if w.Offset == 0 {
-				i = 0
-			}
-			return i, true
-		}
+	from = w.firstSeen(items)
+	if from > 0 && w.Offset == 0 {
+		return 0, true
 	}
-	return 0, false
+	return from, from >= 0
 }
 
 // take returns what is new in a page that connects from its record from on, and
@@ -278,11 +285,10 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	var fresh []T // in the room of the page: records may be large
 	offset := start + n
 	for i := from; i < n; i++ {
-		id := w.ID(&page.Items[i])
-		if _, ok := w.seen[id]; ok {
+		if w.known(&page.Items[i]) {
 			continue
 		}
-		w.seen[id] = struct{}{}
+		w.seen[w.ID(&page.Items[i])] = struct{}{}
 		switch {
 		case fresh == nil:
 			offset, fresh = start+i, page.Items[i:i+1]
@@ -306,8 +312,6 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	// the store has shown to give: a store may give less than is asked for.
 	short := n < limit && n < w.largest || n == 0
 	switch {
-	case n == 0 && page.Next == NextExists && !w.probed:
-		w.probed = true // nothing, and yet there is to be more: look again
 	case n < limit && page.Next == NextNone, short && page.Next == NextUntold, n == 0:
 		w.done = true
 	case start == w.MaxOffset:
