@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -180,14 +181,10 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers) (*SubscriptionPage, error) {
 	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
 	call := s.core.call("Subscriptions.List", transport.Replayable, http.MethodGet, u, nil)
-	size := o.PageSize
-	if size == 0 {
-		size = MaxPageSize
-	}
 	var body listBody
 	call.Accept = func(b []byte) error {
 		body = listBody{} // of an attempt before
-		return body.read(b, size)
+		return body.read(b, cmp.Or(o.PageSize, MaxPageSize))
 	}
 	call.Buffers = buffers
 	r := s.core.send(ctx, call)

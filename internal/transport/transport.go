@@ -96,7 +96,7 @@ type Result struct {
 	// or if a later attempt may have been sent and was not answered.
 	StatusCode int
 	Header     http.Header
-	Body       []byte        // nil also where AcceptOnly says so
+	Body       []byte        // nil also where its room went back to Buffers
 	Cut        bool          // the body did not arrive whole; Body has what did
 	RetryAfter time.Duration // as the last answer asked, 0 if it did not
 	Attempts   int           // requests handed to the base transport

@@ -61,38 +61,42 @@ func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v 
 			}
 			return read(raw, v)
 		}),
-		write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
-			raw, err := write(v)
-			if err != nil {
-				return err
-			}
-			if raw == nil {
-				return errors.ErrUnsupported
-			}
-			return enc.WriteValue(raw)
-		}),
+		write: orOrdinary(write),
 	}
+}
+
+// orOrdinary encodes a value by write, or as the Go type stands where that
+// returns nil.
+func orOrdinary[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
+	return json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+		raw, err := write(v)
+		if err != nil {
+			return err
+		}
+		if raw == nil {
+			return errors.ErrUnsupported
+		}
+		return enc.WriteValue(raw)
+	})
 }
 
 // OneOrMany is the rule for a type that is an array of E on the wire, or one E
 // alone. parts are where its elements go, and whether they were an array.
 func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	r := Union("", nil, write)
-	r.read = json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+	read := func(dec *jsontext.Decoder, v *T) error {
 		kind := dec.PeekKind()
 		if kind != '[' && kind != '{' {
 			return errors.ErrUnsupported
 		}
-		var zero T
-		*v = zero
+		*v = *new(T)
 		list, many := parts(v)
 		if *many = kind == '['; *many {
 			return json.UnmarshalDecode(dec, list)
 		}
 		*list = make([]E, 1)
 		return json.UnmarshalDecode(dec, &(*list)[0])
-	})
-	return r
+	}
+	return Rule{read: json.UnmarshalFromFunc(read), write: orOrdinary(write)}
 }
 
 // Named is the rule for a list of E that is an object on the wire, each element
@@ -147,16 +151,14 @@ func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V))
 // TextOr is the rule for a type that may be a string on the wire, which goes to
 // text, instead of what the Go type stands for.
 func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
-	r := Union("", nil, write)
-	r.read = json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+	read := func(dec *jsontext.Decoder, v *T) error {
 		if dec.PeekKind() != '"' {
 			return errors.ErrUnsupported
 		}
-		var zero T
-		*v = zero
+		*v = *new(T)
 		return json.UnmarshalDecode(dec, text(v))
-	})
-	return r
+	}
+	return Rule{read: json.UnmarshalFromFunc(read), write: orOrdinary(write)}
 }
 
 // NewCodec returns a codec with these rules, and with tolerance for what the
