@@ -328,6 +328,11 @@ func ExampleWithLimiter() {
 	// <nil>
 }
 
+// roundTripper is a transport of a function.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
 // A stub in place of the network.
 func ExampleWithHTTPClient() {
 	stub := roundTripper(func(req *http.Request) (*http.Response, error) {

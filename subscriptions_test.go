@@ -210,6 +210,11 @@ type listServer struct {
 }
 
 func (l *listServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	return httpmock.NewStringResponse(200, l.page(req)), nil
+}
+
+// page is the body of the answer.
+func (l *listServer) page(req *http.Request) string {
 	q := req.URL.Query()
 	offset, limit := 0, 25
 	_, _ = fmt.Sscan(q.Get("page[offset]"), &offset)
@@ -237,7 +242,7 @@ func (l *listServer) RoundTrip(req *http.Request) (*http.Response, error) {
 		fmt.Fprintf(&b, `,"links":{"next":%s}`, next)
 	}
 	b.WriteString(`}`)
-	return httpmock.NewStringResponse(200, b.String()), nil
+	return b.String()
 }
 
 func newListServer(n int) *listServer {

@@ -7,23 +7,21 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/time/rate"
 
 	"github.com/commerce-go/commerce"
 )
 
-// pageServer serves a list that does not change, from pages made beforehand. It
-// may take its time, and refuse what goes beyond a rate.
+// pageServer is a list without links that takes its time, and may refuse what goes
+// beyond a rate.
 type pageServer struct {
-	ids     []string
+	*listServer
 	latency time.Duration
 	allow   func() bool // nil: everything
 
@@ -35,20 +33,9 @@ type pageServer struct {
 }
 
 func newPageServer(total int, latency time.Duration, allow func() bool) *pageServer {
-	s := &pageServer{latency: latency, allow: allow}
-	for n := range total {
-		s.ids = append(s.ids, `{"type":"subscription","id":"`+uuid.NewSHA1(uuid.NameSpaceOID, []byte(strconv.Itoa(n))).String()+`"}`)
-	}
+	s := &pageServer{listServer: newListServer(total), latency: latency, allow: allow}
+	s.untold = true
 	return s
-}
-
-// body of a page.
-func (s *pageServer) body(req *http.Request) string {
-	q := req.URL.Query()
-	offset, _ := strconv.Atoi(q.Get("page[offset]"))
-	limit, _ := strconv.Atoi(q.Get("page[limit]"))
-	from := min(offset, len(s.ids))
-	return `{"data":[` + strings.Join(s.ids[from:min(from+limit, len(s.ids))], ",") + `]}`
 }
 
 func (s *pageServer) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -70,7 +57,7 @@ func (s *pageServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	if s.allow == nil || s.allow() {
 		s.served++
-		resp.Body = io.NopCloser(strings.NewReader(s.body(req)))
+		resp.Body = io.NopCloser(strings.NewReader(s.page(req)))
 	} else {
 		s.refused++
 		resp.StatusCode, resp.Body = http.StatusTooManyRequests, http.NoBody

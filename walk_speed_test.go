@@ -41,7 +41,7 @@ type speedServer struct {
 func newSpeedServer(t *testing.T, whole bool) *speedServer {
 	t.Helper()
 	s := &speedServer{pages: map[string][]byte{}}
-	list := newPageServer(speedRecords, 0, nil).body
+	list := newPageServer(speedRecords, 0, nil).page
 	if whole {
 		store := commercetest.NewStore(commercetest.Config{})
 		store.Seed(speedRecords)
@@ -67,10 +67,6 @@ func newSpeedServer(t *testing.T, whole bool) *speedServer {
 	t.Cleanup(s.Close)
 	return s
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func (s *speedServer) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	time.Sleep(s.latency)

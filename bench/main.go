@@ -35,12 +35,12 @@ func main() {
 	log.SetFlags(0)
 	rounds := flag.Int("rounds", 8, "number of interleaved rounds")
 	out := flag.String("o", "", "file to append the results to")
-	run := flag.String("run", "", "run one client, and print its figures")
+	one := flag.String("run", "", "run one client, and print its figures")
 	base := flag.String("base", "", "address for -run")
 	picture := flag.String("svg", "", "file to draw the CPU of each client to")
 	flag.Parse()
-	if *run != "" {
-		measure(*run, *base)
+	if *one != "" {
+		measure(*one, *base)
 		return
 	}
 	all, report := compare(*rounds)
@@ -129,8 +129,14 @@ func rusage(u *syscall.Rusage) {
 
 func cpu(u *syscall.Rusage) time.Duration { return time.Duration(u.Utime.Nano() + u.Stime.Nano()) }
 
-// runs that are compared, by encoding of the bodies.
-var runs = []struct{ path, name string }{
+// run is one way to read the list; path is the encoding of the bodies.
+type run struct{ path, name string }
+
+// key names the run in tables, e.g. "gzip loop".
+func (r run) key() string { return strings.TrimPrefix(strings.TrimPrefix(r.path, "/")+" "+r.name, " ") }
+
+// runs that are compared.
+var runs = []run{
 	{"", "library"}, {"", "loop"}, {"", "oapi-codegen"}, {"", "floor"}, {"", "library x4"}, {"", "library x8"},
 	{"/chunked", "library"},
 	{"/gzip", "library"}, {"/gzip", "loop"}, {"/gzip", "oapi-codegen"}, {"/gzip", "floor"},
@@ -155,9 +161,7 @@ func compare(rounds int) (all map[string][]figures, report string) {
 				log.Fatal(err)
 			}
 			f.Dialled = float64(s.dialled.Load()) - 1 // one is of the warm-up
-			key := strings.TrimPrefix(r.path+" ", "/") + r.name
-			key = strings.TrimSpace(key)
-			all[key] = append(all[key], f)
+			all[r.key()] = append(all[r.key()], f)
 		}
 	}
 	return all, table(all, rounds, len(s.plain[0]))
@@ -179,9 +183,8 @@ func table(all map[string][]figures, rounds, size int) string {
 	b.WriteString("| client | wall, ms | client CPU, ms | allocations a record | bytes a record | peak RSS, MiB | connections |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	for _, r := range runs {
-		key := strings.TrimSpace(strings.TrimPrefix(r.path+" ", "/") + r.name)
-		f := all[key]
-		fmt.Fprintf(&b, "| %s | %.0f | %.0f | %.1f | %.0f | %.1f | %.0f |\n", key,
+		f := all[r.key()]
+		fmt.Fprintf(&b, "| %s | %.0f | %.0f | %.1f | %.0f | %.1f | %.0f |\n", r.key(),
 			median(f, func(f figures) float64 { return ms(f.Wall) }), median(f, func(f figures) float64 { return ms(f.CPU) }),
 			median(f, func(f figures) float64 { return f.Allocs }), median(f, func(f figures) float64 { return f.Bytes }),
 			median(f, func(f figures) float64 { return f.RSS }), median(f, func(f figures) float64 { return f.Dialled }))

@@ -48,6 +48,7 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/examples/internal/flags"
 )
 
 // The exit codes.
@@ -184,29 +185,22 @@ func welcome(address string, cfg commercetest.Config, cartID string) string {
 // parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
 func parse(args []string, stdout io.Writer) (config, error) {
 	cfg := config{addr: "127.0.0.1:0", n: 100}
-	flags := flag.NewFlagSet("fake-store", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // one sentence is enough, see run
-	flags.Func("addr", "`host:port` to listen on, a loopback address; port 0 for a free one (default 127.0.0.1:0)", func(s string) error {
+	set := flag.NewFlagSet("fake-store", flag.ContinueOnError)
+	set.SetOutput(io.Discard) // one sentence is enough, see run
+	set.Func("addr", "`host:port` to listen on, a loopback address; port 0 for a free one (default 127.0.0.1:0)", func(s string) error {
 		cfg.addr = s
 		return checkAddr(s)
 	})
-	flags.Func("n", "`count` of subscriptions in the store, 0 to 100000 (default 100)", func(s string) error {
-		n, err := strconv.Atoi(s)
-		if err != nil || n < 0 || n > 100_000 {
-			return errors.New("must be a whole number from 0 to 100000")
-		}
-		cfg.n = n
-		return nil
-	})
-	err := flags.Parse(args)
+	flags.Number(set, &cfg.n, "n", 0, 100_000, "`count` of subscriptions in the store, 0 to 100000 (default 100)")
+	err := set.Parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(stdout, "Fake-store serves a fake store over plain HTTP on the loopback interface.\n\nUsage: fake-store [flags]\n\nFlags:")
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
+		set.SetOutput(stdout)
+		set.PrintDefaults()
 		fmt.Fprintln(stdout, "\nWhat it prints, and the exit codes: go doc ./examples/fake-store")
 	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	if err == nil && set.NArg() > 0 {
+		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
 	}
 	return cfg, err
 }
