@@ -30,6 +30,7 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),
 		wire.Named[Links](2, func(l *NamedLink) (*string, *Link) { return &l.Name, &l.Link }),
 		wire.Named[Relationships](1, func(r *NamedRelationship) (*string, *Relationship) { return &r.Name, &r.Relationship }),
+		wire.Skip[unread](),
 		wire.OneOrMany(func(d *RelationshipData) (*[]ResourceRef, *bool) { return &d.Refs, &d.Many }, writeRelationshipData),
 	)
 }

@@ -174,66 +174,70 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 	if err != nil {
 		return nil, err
 	}
-	return s.list(ctx, &o, nil)
+	return s.list(ctx, &o, readList[Included], nil)
 }
 
 // list makes the call with options that were checked. buffers may be nil.
-func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers) (*SubscriptionPage, error) {
+func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions, read listReader, buffers *transport.Buffers) (*SubscriptionPage, error) {
 	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
 	call := s.core.call("Subscriptions.List", transport.Replayable, http.MethodGet, u, nil)
-	var body listBody
-	call.Accept = func(b []byte) error {
-		body = listBody{} // of an attempt before
-		return body.read(b, cmp.Or(o.PageSize, MaxPageSize))
+	var page *SubscriptionPage
+	call.Accept = func(b []byte) (err error) {
+		page, err = read(b, cmp.Or(o.PageSize, MaxPageSize))
+		return err
 	}
 	call.Buffers = buffers
 	r := s.core.send(ctx, call)
 	if !r.OK() {
 		return nil, fail(call, r)
 	}
-	return &SubscriptionPage{
-		Subscriptions: body.Data,
-		Included:      body.Included,
-		Links:         body.Links,
-		Offset:        o.Offset,
-		Response:      newResponse(r),
-		Extra:         body.Extra,
-	}, nil
+	page.Offset, page.Response = o.Offset, newResponse(r)
+	return page, nil
 }
 
-// listBody is the envelope of section 2.5.
-type listBody struct {
+// listReader decodes an answer that should hold a page of at most size records.
+type listReader func(b []byte, size int) (*SubscriptionPage, error)
+
+// listBody is the envelope of section 2.5. What is included is an [Included], or
+// unread.
+type listBody[I any] struct {
 	Data     []Subscription `json:"data"`
-	Included Included       `json:"included"`
+	Included I              `json:"included"`
 	Links    Links          `json:"links"`
 	Extra    Extra          `json:",embed"`
 }
 
-// read decodes an answer that should hold a page of at most size records.
-func (l *listBody) read(b []byte, size int) error {
+// unread stands for a value that nobody looks at.
+type unread struct{}
+
+func readList[I any](b []byte, size int) (*SubscriptionPage, error) {
 	const short = 512 // bytes of a record that is shorter than most
-	l.Data = make([]Subscription, 0, min(size, len(b)/short))
-	err := payloads.Unmarshal(b, l)
+	l := listBody[I]{Data: make([]Subscription, 0, min(size, len(b)/short))}
+	err := payloads.Unmarshal(b, &l)
 	if err == nil && len(l.Data) == 0 { // with room made, it can't be told whether there was any data
-		*l = listBody{}
-		err = payloads.Unmarshal(b, l)
+		l = listBody[I]{}
+		err = payloads.Unmarshal(b, &l)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if l.Data == nil {
-		return errors.New("data is missing, or not an array of objects")
+		return nil, errors.New("data is missing, or not an array of objects")
 	}
 	for name, raw := range l.Extra {
 		if !strings.EqualFold(name, "errors") {
 			continue
 		}
 		if len(newErrorObjects(raw)) > 0 {
-			return errors.New("a success with errors in it")
+			return nil, errors.New("a success with errors in it")
 		}
 		delete(l.Extra, name)
 	}
-	return nil
+	page := &SubscriptionPage{Subscriptions: l.Data, Links: l.Links, Extra: l.Extra}
+	if included, ok := any(l.Included).(Included); ok {
+		page.Included = included
+	}
+	return page, nil
 }
 
 // Pages walks the list page by page, with what each page includes. It is
@@ -242,6 +246,11 @@ func (l *listBody) read(b []byte, size int) error {
 // at least one, and its Offset is that of the first of them; Included and Links are
 // as they came.
 func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
+	return s.pages(ctx, opts, readList[Included])
+}
+
+// pages is Pages, with what is included read or not.
+func (s *SubscriptionService) pages(ctx context.Context, opts *SubscriptionListOptions, read listReader) iter.Seq2[*SubscriptionPage, error] {
 	o, err := opts.check(ctx)
 	if err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
@@ -252,7 +261,7 @@ func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListO
 	buffers := &transport.Buffers{}
 	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
 		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
-			return s.fetch(ctx, o, offset, limit, buffers)
+			return s.fetch(ctx, o, offset, limit, read, buffers)
 		},
 		ID:        func(sub *Subscription) uuid.UUID { return sub.ID },
 		Offset:    o.Offset,
@@ -277,9 +286,9 @@ func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListO
 }
 
 // fetch reads a page for a walk, which can't go on without ids.
-func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptions, offset, limit int, buffers *transport.Buffers) (paging.Page[Subscription, *SubscriptionPage], error) {
+func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptions, offset, limit int, read listReader, buffers *transport.Buffers) (paging.Page[Subscription, *SubscriptionPage], error) {
 	o.Offset, o.PageSize = offset, limit
-	page, err := s.list(ctx, &o, buffers)
+	page, err := s.list(ctx, &o, read, buffers)
 	if err != nil {
 		return paging.Page[Subscription, *SubscriptionPage]{}, err
 	}
@@ -306,7 +315,8 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 }
 
 // All walks the list record by record, from opts.Offset to the end of the list.
-// It does not yield included resources: use [SubscriptionService.Pages] for them.
+// It does not yield included resources, nor decode them: use
+// [SubscriptionService.Pages] for them.
 //
 // Each record that is in the list from the start of the walk to its end is
 // yielded exactly once, whatever is added or removed meanwhile, as long as the
@@ -337,7 +347,7 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 // anew. The iterator is for one goroutine; several may run at a time. opts is
 // copied.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	pages := s.Pages(ctx, opts)
+	pages := s.pages(ctx, opts, readList[unread])
 	return func(yield func(*Subscription, error) bool) {
 		seen := 0
 		for page, err := range pages {

@@ -20,15 +20,19 @@ const token = "bench-token"
 
 // clients that are compared.
 var clients = map[string]client{
-	"library":      library(1),
-	"library x4":   library(4),
-	"library x8":   library(8),
-	"loop":         loop,
-	"oapi-codegen": generated,
-	"floor":        floor,
+	"library":       library(1),
+	"library x4":    library(4),
+	"library x8":    library(8),
+	"library Pages": libraryPages,
+	"loop":          loop,
+	"oapi-codegen":  generated,
+	"floor":         floor,
 }
 
-// library is what this module is for.
+var listed = commerce.SubscriptionInclude{Plans: true, Products: true}
+
+// library is what this module is for. It decodes no included resources, as All
+// does not yield them: libraryPages does.
 func library(concurrency int) client {
 	return func(ctx context.Context, base string) (n int, err error) {
 		c, err := commerce.New(base, commerce.WithToken(token))
@@ -36,7 +40,7 @@ func library(concurrency int) client {
 			return 0, err
 		}
 		opts := &commerce.SubscriptionListOptions{
-			Include:     commerce.SubscriptionInclude{Plans: true, Products: true},
+			Include:     listed,
 			Concurrency: concurrency,
 		}
 		for sub, err := range c.Subscriptions.All(ctx, opts) {
@@ -49,6 +53,28 @@ func library(concurrency int) client {
 		}
 		return n, nil
 	}
+}
+
+// libraryPages decodes all that an answer holds.
+func libraryPages(ctx context.Context, base string) (n int, err error) {
+	c, err := commerce.New(base, commerce.WithToken(token))
+	if err != nil {
+		return 0, err
+	}
+	for page, err := range c.Subscriptions.Pages(ctx, &commerce.SubscriptionListOptions{Include: listed}) {
+		if err != nil {
+			return n, err
+		}
+		if len(page.Included.Plans) != plans || len(page.Included.Products) != products {
+			return n, errors.New("included resources are missing")
+		}
+		for i := range page.Subscriptions {
+			if page.Subscriptions[i].Attributes.Currency != "" {
+				n++
+			}
+		}
+	}
+	return n, nil
 }
 
 // get asks for a page as a user would by hand.

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -22,12 +23,50 @@ type Codec struct {
 	decode json.Options
 	encode json.Options
 	read   *json.Unmarshalers
+
+	// Of the cursor.
+	rules    map[reflect.Type]func(src source, v any) error
+	records  map[reflect.Type]bool
+	readings sync.Map // of reading by reflect.Type
+	cursors  sync.Pool
+}
+
+// A source is what a rule reads from: the decoder, or the cursor.
+type source interface {
+	kind() jsontext.Kind  // of what comes next: a value, or the end of an object or array
+	raw() ([]byte, error) // the next value as it is written, valid until the next call
+	bracket() error       // takes what an object or array starts or ends with
+	read(v any) error     // decodes the next value, or the next name
+}
+
+// decoder is the source that reads anything.
+type decoder struct{ *jsontext.Decoder }
+
+func (d decoder) kind() jsontext.Kind  { return d.PeekKind() }
+func (d decoder) raw() ([]byte, error) { return d.ReadValue() }
+func (d decoder) read(v any) error     { return json.UnmarshalDecode(d.Decoder, v) }
+func (d decoder) bracket() error {
+	_, err := d.ReadToken()
+	return err
 }
 
 // A Rule tells a Codec how to treat one type.
 type Rule struct {
-	read  *json.Unmarshalers
+	typ   reflect.Type
+	read  func(src source, v any) error // nil for a record
+	plain *json.Unmarshalers
 	write *json.Marshalers
+}
+
+// newRule returns the rule for T. read returns errors.ErrUnsupported, before it took
+// anything, for a value that is to be decoded as the Go type stands.
+func newRule[T any](read func(src source, v *T) error, write *json.Marshalers) Rule {
+	return Rule{
+		typ:   reflect.TypeFor[T](),
+		read:  func(src source, v any) error { return read(src, v.(*T)) },
+		plain: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error { return read(decoder{dec}, v) }),
+		write: write,
+	}
 }
 
 // Record is the rule for a type with MarshalJSON and UnmarshalJSON methods that
@@ -35,7 +74,8 @@ type Rule struct {
 // without methods. That keeps a page a single pass of the decoder.
 func Record[T, Twin any](twin func(*T) *Twin) Rule {
 	return Rule{
-		read: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+		typ: reflect.TypeFor[T](),
+		plain: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
 			return json.UnmarshalDecode(dec, twin(v))
 		}),
 		write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
@@ -50,19 +90,16 @@ func Record[T, Twin any](twin func(*T) *Twin) Rule {
 // returns nil for a value that is to be encoded as the Go type stands. Both may
 // call the codec that the rule is for, with other types.
 func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
-	return Rule{
-		read: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
-			if strings.IndexByte(kinds, byte(dec.PeekKind())) < 0 {
-				return errors.ErrUnsupported
-			}
-			raw, err := dec.ReadValue()
-			if err != nil {
-				return err
-			}
-			return read(raw, v)
-		}),
-		write: orOrdinary(write),
-	}
+	return newRule(func(src source, v *T) error {
+		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
+			return errors.ErrUnsupported
+		}
+		raw, err := src.raw()
+		if err != nil {
+			return err
+		}
+		return read(raw, v)
+	}, orOrdinary(write))
 }
 
 // orOrdinary encodes a value by write, or as the Go type stands where that
@@ -83,100 +120,106 @@ func orOrdinary[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
 // OneOrMany is the rule for a type that is an array of E on the wire, or one E
 // alone. parts are where its elements go, and whether they were an array.
 func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	read := func(dec *jsontext.Decoder, v *T) error {
-		kind := dec.PeekKind()
+	return newRule(func(src source, v *T) error {
+		kind := src.kind()
 		if kind != '[' && kind != '{' {
 			return errors.ErrUnsupported
 		}
 		*v = *new(T)
 		list, many := parts(v)
 		if *many = kind == '['; *many {
-			return json.UnmarshalDecode(dec, list)
+			return src.read(list)
 		}
 		*list = make([]E, 1)
-		return json.UnmarshalDecode(dec, &(*list)[0])
-	}
-	return Rule{read: json.UnmarshalFromFunc(read), write: orOrdinary(write)}
+		return src.read(&(*list)[0])
+	}, orOrdinary(write))
 }
 
 // Named is the rule for a list of E that is an object on the wire, each element
 // with its name: with few entries it takes a third of the memory of a map. There
 // are mostly as many elements as usual.
 func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V)) Rule {
-	return Rule{
-		read: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, l *L) error {
-			switch dec.PeekKind() {
-			case 'n':
-				*l = nil
-				return dec.SkipValue()
-			case '{':
-			default:
-				return errors.New("not an object")
-			}
-			if _, err := dec.ReadToken(); err != nil {
-				return err
-			}
-			*l = make(L, 0, usual)
-			for dec.PeekKind() != '}' {
-				*l = append(*l, *new(E))
-				name, value := parts(&(*l)[len(*l)-1])
-				if err := json.UnmarshalDecode(dec, name); err != nil {
-					return err
-				}
-				if err := json.UnmarshalDecode(dec, value); err != nil {
-					return err
-				}
-			}
-			_, err := dec.ReadToken()
+	return newRule(func(src source, l *L) error {
+		switch src.kind() {
+		case 'n':
+			*l = nil
+			_, err := src.raw()
 			return err
-		}),
-		write: json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
-			if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+		case '{':
+		default:
+			return errors.New("not an object")
+		}
+		if err := src.bracket(); err != nil {
+			return err
+		}
+		*l = make(L, 0, usual)
+		for src.kind() != '}' {
+			*l = append(*l, *new(E))
+			name, value := parts(&(*l)[len(*l)-1])
+			if err := src.read(name); err != nil {
 				return err
 			}
-			for i := range *l {
-				name, value := parts(&(*l)[i])
-				if err := enc.WriteToken(jsontext.String(*name)); err != nil {
-					return err
-				}
-				if err := json.MarshalEncode(enc, value); err != nil {
-					return err
-				}
+			if err := src.read(value); err != nil {
+				return err
 			}
-			return enc.WriteToken(jsontext.EndObject)
-		}),
-	}
+		}
+		return src.bracket()
+	}, json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
+		if err := enc.WriteToken(jsontext.BeginObject); err != nil {
+			return err
+		}
+		for i := range *l {
+			name, value := parts(&(*l)[i])
+			if err := enc.WriteToken(jsontext.String(*name)); err != nil {
+				return err
+			}
+			if err := json.MarshalEncode(enc, value); err != nil {
+				return err
+			}
+		}
+		return enc.WriteToken(jsontext.EndObject)
+	}))
 }
 
 // TextOr is the rule for a type that may be a string on the wire, which goes to
 // text, instead of what the Go type stands for.
 func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
-	read := func(dec *jsontext.Decoder, v *T) error {
-		if dec.PeekKind() != '"' {
+	return newRule(func(src source, v *T) error {
+		if src.kind() != '"' {
 			return errors.ErrUnsupported
 		}
 		*v = *new(T)
-		return json.UnmarshalDecode(dec, text(v))
-	}
-	return Rule{read: json.UnmarshalFromFunc(read), write: orOrdinary(write)}
+		return src.read(text(v))
+	}, orOrdinary(write))
+}
+
+// Skip is the rule for a type that stands for a value that nobody looks at. It is
+// for decoding only.
+func Skip[T any]() Rule {
+	return newRule(func(src source, _ *T) error {
+		_, err := src.raw()
+		return err
+	}, nil)
 }
 
 // NewCodec returns a codec with these rules, and with tolerance for what the
 // service is known to send: ids and timestamps that are empty or null, members
 // without a field, invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
-	reads := []*json.Unmarshalers{json.UnmarshalFromFunc(readUUID), json.UnmarshalFromFunc(readTime)}
+	c := &Codec{rules: map[reflect.Type]func(source, any) error{}, records: map[reflect.Type]bool{}}
+	var reads []*json.Unmarshalers
 	var writes []*json.Marshalers
-	for _, r := range rules {
-		reads = append(reads, r.read)
+	for _, r := range append(rules, newRule(readUUID, nil), newRule(readTime, nil)) {
+		if c.records[r.typ] = r.read == nil; r.read != nil {
+			c.rules[r.typ] = r.read
+		}
+		reads = append(reads, r.plain)
 		writes = append(writes, r.write)
 	}
-	read := json.JoinUnmarshalers(reads...)
-	return &Codec{
-		read:   read,
-		decode: json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(read)),
-		encode: json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.Deterministic(true), json.WithMarshalers(json.JoinMarshalers(writes...))),
-	}
+	c.read = json.JoinUnmarshalers(reads...)
+	c.decode = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(c.read))
+	c.encode = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.Deterministic(true), json.WithMarshalers(json.JoinMarshalers(writes...)))
+	return c
 }
 
 // Marshal encodes v. A value that Unmarshal kept in Extra takes the place of its
@@ -196,9 +239,18 @@ func (c *Codec) Marshal(v any) ([]byte, error) {
 // A value that does not fit its field, such as a number where an object was
 // expected, is not an error where a surrounding object has an Extra field: it is
 // kept there under its name, the field stays zero, and the rest is decoded. Such
-// input takes a second, slower pass; ordinary input pays nothing for it.
+// input takes slower passes; ordinary input pays nothing for it.
 // Duplicate names are an error.
 func (c *Codec) Unmarshal(b []byte, v any) error {
+	if c.glance(b, v) == nil {
+		return nil
+	}
+	reflect.ValueOf(v).Elem().SetZero()
+	return c.Decode(b, v)
+}
+
+// Decode is Unmarshal without the cursor.
+func (c *Codec) Decode(b []byte, v any) error {
 	err := json.Unmarshal(b, v, c.decode)
 	if misfit := (*json.SemanticError)(nil); !errors.As(err, &misfit) {
 		return describe(err)
@@ -276,8 +328,8 @@ func (s *salvage) read(dec *jsontext.Decoder, v any) error {
 
 // readUUID takes null and "" for the zero UUID; other text must be a UUID in
 // its usual form.
-func readUUID(dec *jsontext.Decoder, v *uuid.UUID) error {
-	raw, err := dec.ReadValue()
+func readUUID(src source, v *uuid.UUID) error {
+	raw, err := src.raw()
 	if err != nil {
 		return err
 	}
@@ -293,8 +345,8 @@ func readUUID(dec *jsontext.Decoder, v *uuid.UUID) error {
 }
 
 // readTime takes null and "" for the zero time; other text must be RFC 3339.
-func readTime(dec *jsontext.Decoder, v *time.Time) error {
-	raw, err := dec.ReadValue()
+func readTime(src source, v *time.Time) error {
+	raw, err := src.raw()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,345 @@
+package wire
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"errors"
+	"hash/maphash"
+	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A cursor decodes JSON that the decoder has found valid, in about half of the
+// decoder's time. That the input is valid makes it simple: what stands between
+// values tells nothing, and each string has an end. How a type is read is found out
+// once, and strings that many records have in common are made once.
+//
+// It reads what the service ordinarily sends. What is unusual it leaves, with an
+// error, to the decoder, which reads the whole input anew: a value that is read here
+// must be the one that is read there.
+type cursor struct {
+	codec *Codec
+	b     []byte
+	at    int
+	made  [1024]string // short strings, by their hash
+}
+
+// A reading reads the next value into v, which is zero but for the room of a slice.
+type reading func(c *cursor, v reflect.Value) error
+
+var errUnusual = errors.New("not what is ordinarily sent")
+
+// glance reads b into v, a pointer, by a cursor.
+func (c *Codec) glance(b []byte, v any) error {
+	if !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
+		return errUnusual
+	}
+	cur, _ := c.cursors.Get().(*cursor)
+	if cur == nil {
+		cur = &cursor{codec: c}
+	}
+	cur.b, cur.at = b, 0
+	err := cur.read(v)
+	cur.b = nil
+	clear(cur.made[:]) // keeps nothing of a payload
+	c.cursors.Put(cur)
+	return err
+}
+
+// kind skips what stands between values.
+func (c *cursor) kind() jsontext.Kind {
+	for {
+		switch k := c.b[c.at]; k {
+		case ' ', '\t', '\r', '\n', ',', ':':
+			c.at++
+		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
+			return '0'
+		default:
+			return jsontext.Kind(k)
+		}
+	}
+}
+
+func (c *cursor) bracket() error {
+	c.kind()
+	c.at++
+	return nil
+}
+
+func (c *cursor) raw() ([]byte, error) {
+	kind, start := c.kind(), c.at
+	switch kind {
+	case '"':
+		c.skipString()
+	case '{', '[':
+		for depth := 0; ; {
+			switch c.b[c.at] {
+			case '"':
+				c.skipString()
+				continue
+			case '{', '[':
+				depth++
+			case '}', ']':
+				depth--
+			}
+			if c.at++; depth == 0 {
+				break
+			}
+		}
+	default:
+		for c.at < len(c.b) && strings.IndexByte(",]} \t\r\n", c.b[c.at]) < 0 {
+			c.at++
+		}
+	}
+	return c.b[start:c.at], nil
+}
+
+func (c *cursor) skipString() {
+	for start := c.at; ; {
+		c.at += 1 + bytes.IndexByte(c.b[c.at+1:], '"')
+		escapes := 0
+		for i := c.at - 1; i > start && c.b[i] == '\\'; i-- {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			c.at++
+			return
+		}
+	}
+}
+
+// skipName skips the name of a member if it is this one.
+func (c *cursor) skipName(name string) bool {
+	rest := c.b[c.at+1:]
+	if len(rest) <= len(name) || rest[len(name)] != '"' || string(rest[:len(name)]) != name {
+		return false
+	}
+	c.at += len(name) + 2
+	return true
+}
+
+func (c *cursor) read(v any) error {
+	if text, ok := v.(*string); ok {
+		return c.readText(text)
+	}
+	rv := reflect.ValueOf(v).Elem()
+	return c.codec.reading(rv.Type())(c, rv)
+}
+
+// reading returns how to read a type: by its rule if it has one.
+func (c *Codec) reading(t reflect.Type) reading {
+	if found, ok := c.readings.Load(t); ok {
+		return found.(reading)
+	}
+	read := c.asItStands(t)
+	if rule := c.rules[t]; rule != nil {
+		stands := read
+		read = func(cur *cursor, v reflect.Value) error {
+			err := rule(cur, v.Addr().Interface())
+			if errors.Is(err, errors.ErrUnsupported) {
+				return stands(cur, v)
+			}
+			return err
+		}
+	}
+	c.readings.Store(t, read)
+	return read
+}
+
+// asItStands returns how to read a type without regard to its rule.
+func (c *Codec) asItStands(t reflect.Type) reading {
+	pointer := reflect.PointerTo(t)
+	switch {
+	case c.records[t]:
+		return c.structure(t)
+	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
+		return byMethod
+	case pointer.Implements(reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()):
+		return c.byDecoder
+	}
+	switch text := reflect.TypeFor[string](); {
+	case t == text:
+		return func(cur *cursor, v reflect.Value) error { return cur.readText(v.Addr().Interface().(*string)) }
+	case t.Kind() == reflect.Bool:
+		return readBool
+	case t.Kind() == reflect.Struct:
+		return c.structure(t)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return c.list(t)
+	case t.Kind() == reflect.Map && t.Key() == text:
+		return c.table(t)
+	}
+	return c.byDecoder
+}
+
+func byMethod(cur *cursor, v reflect.Value) error {
+	raw, _ := cur.raw()
+	return v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(raw)
+}
+
+func (c *Codec) byDecoder(cur *cursor, v reflect.Value) error {
+	raw, _ := cur.raw()
+	return json.Unmarshal(raw, v.Addr().Interface(), c.decode)
+}
+
+// begin goes into an object or array, or takes null, which is the zero value.
+func (c *cursor) begin(kind jsontext.Kind, v reflect.Value) (in bool, err error) {
+	if next := c.kind(); next == kind {
+		return true, c.bracket()
+	} else if next != 'n' {
+		return false, errUnusual
+	}
+	v.SetZero()
+	_, err = c.raw()
+	return false, err
+}
+
+// structure returns how to read a struct whose tags name its members, and whose
+// field Extra holds those that have no field.
+func (c *Codec) structure(t reflect.Type) reading {
+	type member struct {
+		name  string
+		index []int
+		read  reading
+	}
+	var members []member // mostly in the order that the service sends
+	byName := map[string]int{}
+	extra := -1
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
+			// Its fields are visible ones.
+		case name != "" && f.IsExported() && (!tagged || options == "omitzero"):
+			byName[name] = len(members)
+			members = append(members, member{name, f.Index, c.reading(f.Type)})
+		case name == "" && options == "embed" && len(f.Index) == 1 && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]():
+			extra = f.Index[0]
+		default:
+			return c.byDecoder
+		}
+	}
+	return func(cur *cursor, v reflect.Value) error {
+		if in, err := cur.begin('{', v); !in {
+			return err
+		}
+		for expected := 0; cur.kind() != '}'; expected++ {
+			if expected >= len(members) || !cur.skipName(members[expected].name) {
+				raw, _ := cur.raw()
+				found, ok := byName[string(raw[1:len(raw)-1])]
+				if !ok {
+					name, _ := jsontext.AppendUnquote(nil, raw) // replaces invalid UTF-8, as the decoder does
+					if _, escaped := byName[string(name)]; escaped || extra < 0 {
+						return errUnusual
+					}
+					cur.keep(string(name), v.Field(extra))
+					continue
+				}
+				expected = found
+			}
+			m := &members[expected]
+			if err := m.read(cur, v.FieldByIndex(m.index)); err != nil {
+				return err
+			}
+		}
+		return cur.bracket()
+	}
+}
+
+// keep puts the next value into extra under a name.
+func (c *cursor) keep(name string, extra reflect.Value) {
+	members := extra.Addr().Interface().(*map[string]stdjson.RawMessage)
+	if *members == nil {
+		*members = map[string]stdjson.RawMessage{}
+	}
+	raw, _ := c.raw()
+	(*members)[name] = slices.Clone(raw)
+}
+
+// list returns how to read a slice, into the room that it has.
+func (c *Codec) list(t reflect.Type) reading {
+	read := c.reading(t.Elem())
+	return func(cur *cursor, v reflect.Value) error {
+		if in, err := cur.begin('[', v); !in {
+			return err
+		}
+		n := 0
+		for ; cur.kind() != ']'; n++ {
+			if n == v.Cap() {
+				v.Grow(max(2, n))
+			}
+			v.SetLen(n + 1)
+			if err := read(cur, v.Index(n)); err != nil {
+				return err
+			}
+		}
+		if n == 0 && v.IsNil() {
+			v.Set(reflect.MakeSlice(t, 0, 0))
+		}
+		return cur.bracket()
+	}
+}
+
+// table returns how to read a map by names.
+func (c *Codec) table(t reflect.Type) reading {
+	read := c.reading(t.Elem())
+	return func(cur *cursor, v reflect.Value) error {
+		if in, err := cur.begin('{', v); !in {
+			return err
+		}
+		v.Set(reflect.MakeMap(t))
+		name := reflect.New(t.Key()).Elem()
+		for cur.kind() != '}' {
+			value := reflect.New(t.Elem()).Elem()
+			if err := cur.readText(name.Addr().Interface().(*string)); err != nil {
+				return err
+			}
+			if err := read(cur, value); err != nil {
+				return err
+			}
+			v.SetMapIndex(name, value)
+		}
+		return cur.bracket()
+	}
+}
+
+func readBool(cur *cursor, v reflect.Value) error {
+	raw, _ := cur.raw()
+	if strings.IndexByte("tfn", raw[0]) < 0 {
+		return errUnusual
+	}
+	v.SetBool(raw[0] == 't')
+	return nil
+}
+
+var seed = maphash.MakeSeed()
+
+func (c *cursor) readText(v *string) error {
+	raw, _ := c.raw()
+	if raw[0] == 'n' {
+		*v = ""
+		return nil
+	}
+	if raw[0] != '"' {
+		return errUnusual
+	}
+	const short = 96 // bytes: links of an offering are what many records share
+	text := raw[1 : len(raw)-1]
+	if bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
+		text, _ = jsontext.AppendUnquote(nil, raw) // replaces invalid UTF-8, as the decoder does
+	} else if len(text) <= short {
+		made := &c.made[maphash.Bytes(seed, text)%uint64(len(c.made))]
+		if *made != string(text) {
+			*made = string(text)
+		}
+		*v = *made
+		return nil
+	}
+	*v = string(text)
+	return nil
+}
