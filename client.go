@@ -116,7 +116,7 @@ func parseBase(s string, insecure bool) (*url.URL, string) {
 			return nil, "must have a plain path: no empty or dot segments, no escapes"
 		}
 	}
-	return &url.URL{Scheme: u.Scheme, Host: u.Host, Path: path}, ""
+	return &url.URL{Scheme: u.Scheme, Host: strings.TrimSuffix(u.Host, ":"), Path: path}, ""
 }
 
 func isLoopback(host string) bool {
@@ -239,7 +239,7 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 
 // acceptJSON refuses what is not one JSON value. Its error holds nothing of b.
 func acceptJSON(b []byte) error {
-	if !json.Valid(b) {
+	if !wire.Valid(b) {
 		return errors.New("the answer is not JSON")
 	}
 	return nil

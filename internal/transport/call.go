@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -51,6 +52,7 @@ type evidence struct {
 	got         int  // how many were got
 	wroteHeader bool // writing of the header began
 	http2       bool // the last connection got speaks HTTP/2
+	repeated    bool // the attempt was ended, as connections failed one after the other
 }
 
 // maxConns is how many connections net/http may take for an attempt: a stale one
@@ -58,15 +60,16 @@ type evidence struct {
 // hundreds of times a second.
 const maxConns = 4
 
-// trace returns the hooks. stop ends the attempt.
-func (e *evidence) trace(stop func()) *httptrace.ClientTrace {
+// trace returns the hooks. cancel ends the attempt.
+func (e *evidence) trace(cancel func()) *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn: func(string) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			e.sought = true
 			if e.got >= maxConns {
-				stop()
+				e.repeated = true
+				cancel()
 			}
 		},
 		GotConn: func(info httptrace.GotConnInfo) {
@@ -133,14 +136,14 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if t := c.client.timeout; t > 0 && t < timeout {
 		timeout = t
 	}
-	ctx, stop := context.WithCancelCause(c.ctx)
-	defer stop(nil)
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
 	defer cancel()
 
 	c.evidence = &evidence{}
 	ev := c.evidence
-	out := req.Clone(httptrace.WithClientTrace(ctx, ev.trace(func() { stop(errRepeated) })))
+	out := req.WithContext(httptrace.WithClientTrace(ctx, ev.trace(cancel)))
+	u := *req.URL
+	out.URL, out.Header = &u, maps.Clone(req.Header) // a transport that changes them must not reach the next attempt
 	if c.token != "" {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -293,10 +296,13 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e
 	}
-	for _, own := range []error{errTimeout, errRepeated} {
-		if errors.Is(context.Cause(ctx), own) {
-			return own
-		}
+	c.evidence.mu.Lock()
+	defer c.evidence.mu.Unlock()
+	switch {
+	case c.evidence.repeated:
+		return errRepeated
+	case errors.Is(context.Cause(ctx), errTimeout):
+		return errTimeout
 	}
 	return reduce(c.ctx, err)
 }

@@ -32,7 +32,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return max(0, date.Sub(now))
 }
 
-// keptHeaders are the headers of an answer that callers get to see. Everything
+// keptHeaders, sorted, are the headers of an answer that callers get to see. Everything
 // else is dropped: a header may carry a cookie, a location or an echo.
 var keptHeaders = []string{
 	"Cache-Control", "Content-Language", "Content-Length", "Content-Type", "Date", "Etag", "Last-Modified",
@@ -46,12 +46,16 @@ var requestIDs = []string{"X-Moltin-Request-Id", "X-Request-Id"}
 // KeptHeader returns the headers of an answer that callers get to see. Values
 // that would disturb a log, and request ids that are none, are dropped too.
 func KeptHeader(h http.Header) http.Header {
-	kept := http.Header{}
-	for _, key := range keptHeaders {
-		for _, value := range h[key] {
-			if isPrintable(value) && (!slices.Contains(requestIDs, key) || IsRequestID(value)) {
-				kept[key] = append(kept[key], value)
-			}
+	kept := make(http.Header, len(h))
+	for key, values := range h {
+		if _, found := slices.BinarySearch(keptHeaders, key); !found {
+			continue
+		}
+		odd := func(value string) bool {
+			return !isPrintable(value) || slices.Contains(requestIDs, key) && !IsRequestID(value)
+		}
+		if values = slices.DeleteFunc(slices.Clone(values), odd); len(values) > 0 {
+			kept[key] = values
 		}
 	}
 	return kept

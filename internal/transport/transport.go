@@ -169,10 +169,11 @@ func New(hc *http.Client) *Client {
 // Do makes the call. It always returns a result.
 func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	run := &call{Call: spec, client: c, ctx: ctx}
-	req, err := retryablehttp.NewRequestWithContext(ctx, spec.Method, spec.URL.String(), body(spec.Body))
-	if err != nil { // the method or the URL: both were checked above this package
+	req, err := retryablehttp.NewRequestWithContext(ctx, spec.Method, "/", body(spec.Body))
+	if err != nil { // the method, which was checked above this package
 		return &Result{Err: errors.New("the request could not be built")}
 	}
+	req.URL, req.Host = spec.URL, spec.URL.Host
 	if spec.Header != nil {
 		req.Header = spec.Header
 	}

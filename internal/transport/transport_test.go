@@ -358,6 +358,28 @@ func TestDo_foreignTransports(t *testing.T) {
 	}
 }
 
+// A transport may not change its request, but some do: a proxy in a test, say. That
+// must not reach the next attempt, nor the caller's call.
+func TestDo_transportThatChangesItsRequest(t *testing.T) {
+	t.Parallel()
+	call := newCall(t, Replayable, "https://store.example/v2/carts")
+	var seen []string
+	r := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
+		seen = append(seen, req.URL.String()+" "+strings.Join(req.Header.Values("X-A"), ","))
+		req.URL.Path += "/changed"
+		req.URL.Host = "other.example"
+		req.Header.Add("X-A", "changed")
+		req.Header.Del("Authorization")
+		return nil, errors.New("no answer")
+	})}).Do(t.Context(), call)
+	if want := slices.Repeat([]string{"https://store.example/v2/carts b"}, 3); !slices.Equal(seen, want) || r.Attempts != 3 {
+		t.Errorf("requests %q", seen)
+	}
+	if call.URL.String() != "https://store.example/v2/carts" || len(call.Header) != 1 || len(call.Header["X-A"]) != 1 {
+		t.Errorf("the call was changed: %v %v", call.URL, call.Header)
+	}
+}
+
 func TestDo_timeoutOfTheCallersClient(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -738,5 +760,28 @@ func TestDo_faultAfterRefresh(t *testing.T) {
 		if want := []string{"Bearer t0", "Bearer t1", "Bearer t1"}; !r.OK() || !slices.Equal(tokens, want) {
 			t.Errorf("class %d: tokens %v, %+v", class, tokens, r)
 		}
+	}
+}
+
+func TestKeptHeader(t *testing.T) {
+	t.Parallel()
+	if !slices.IsSorted(keptHeaders) {
+		t.Error("the headers to keep are not sorted")
+	}
+	h := http.Header{"Set-Cookie": {"canary"}, "Location": {"canary"}, "X-Request-Id": {"no id, canary", "id-1"}, "X-Moltin-Request-Id": {" canary"}, "Etag": {"\ncanary"}, "Server": {}}
+	want := http.Header{"X-Request-Id": {"id-1"}}
+	for _, key := range keptHeaders {
+		if h[key] == nil {
+			h.Set(key, key)
+			want.Set(key, key)
+		}
+	}
+	kept := KeptHeader(h)
+	if fmt.Sprint(kept) != fmt.Sprint(want) {
+		t.Errorf("kept %v, want %v", kept, want)
+	}
+	kept["Date"][0] = "changed"
+	if h.Get("Date") == "changed" {
+		t.Error("the values are those of the answer")
 	}
 }
