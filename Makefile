@@ -48,6 +48,7 @@ bench-walk: ## Compare the time of walks with the latency of their requests alon
 .PHONY: bench
 bench: ## Compare with the loop a user would write and with a generated client (2 min, Linux)
 	cd bench && go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md -svg ../docs/bench.svg
+	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md
 
 .PHONY: mutation
 mutation: ## Change the code that decides, and count the changes that no test notices (half an hour)

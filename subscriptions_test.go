@@ -555,7 +555,7 @@ func TestList_allocations(t *testing.T) {
 	for _, tt := range []struct {
 		size int
 		most float64 // a record, what the call costs included
-	}{{1, 150}, {commerce.MaxPageSize, 30}} {
+	}{{1, 100}, {commerce.MaxPageSize, 20}} {
 		opts := &commerce.SubscriptionListOptions{PageSize: tt.size, Include: commerce.SubscriptionInclude{Plans: true, Products: true}}
 		var page []byte
 		stub := roundTripper(func(req *http.Request) (*http.Response, error) {

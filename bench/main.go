@@ -202,7 +202,7 @@ func table(all map[string][]figures, rounds, size int) string {
 	}{
 		{"client CPU, library / loop", cpuOf("library") / cpuOf("loop"), "0.55", "0.40"},
 		{"client CPU, library / oapi-codegen", cpuOf("library") / cpuOf("oapi-codegen"), "0.55", "0.40"},
-		{"client CPU, library Pages / loop", cpuOf("library Pages") / cpuOf("loop"), "", ""},
+		{"client CPU, library Pages / loop", cpuOf("library Pages") / cpuOf("loop"), "-", "-"},
 		{"client CPU with gzip, library / loop", cpuOf("gzip library") / cpuOf("gzip loop"), "0.65", "0.50"},
 		{"CPU of a small GET, library / net/http", cpuOf("small: library") / cpuOf("small: net/http"), "1.5", "1.25"},
 		{"stripped program, library - loop, MB", sizes["lister"] - sizes["looper"], "3", "2"},

@@ -8,7 +8,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,7 +35,7 @@ var errUnusual = errors.New("not what is ordinarily sent")
 
 // glance reads b into v, a pointer, by a cursor.
 func (c *Codec) glance(b []byte, v any) error {
-	if !jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true)) {
+	if !jsontext.Value(b).IsValid() { // nor is invalid UTF-8 ordinary
 		return errUnusual
 	}
 	cur, _ := c.cursors.Get().(*cursor)
@@ -51,18 +50,22 @@ func (c *Codec) glance(b []byte, v any) error {
 	return err
 }
 
-// kind skips what stands between values.
+// between tells which bytes stand between values and names, and closing which end
+// what they are in: either ends a number, true, false or null.
+var (
+	between = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true}
+	closing = [256]bool{'}': true, ']': true}
+)
+
 func (c *cursor) kind() jsontext.Kind {
-	for {
-		switch k := c.b[c.at]; k {
-		case ' ', '\t', '\r', '\n', ',', ':':
-			c.at++
-		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			return '0'
-		default:
-			return jsontext.Kind(k)
-		}
+	for between[c.b[c.at]] {
+		c.at++
 	}
+	k := c.b[c.at]
+	if k == '-' || '0' <= k && k <= '9' {
+		k = '0'
+	}
+	return jsontext.Kind(k)
 }
 
 func (c *cursor) bracket() error {
@@ -72,43 +75,42 @@ func (c *cursor) bracket() error {
 }
 
 func (c *cursor) raw() ([]byte, error) {
-	kind, start := c.kind(), c.at
+	kind, b, start := c.kind(), c.b, c.at
+	end := start
 	switch kind {
 	case '"':
-		c.skipString()
+		end = stringEnd(b, start)
 	case '{', '[':
-		for depth := 0; ; {
-			switch c.b[c.at] {
+		for depth := 1; depth > 0; {
+			switch end++; b[end] {
 			case '"':
-				c.skipString()
-				continue
+				end = stringEnd(b, end) - 1
 			case '{', '[':
 				depth++
 			case '}', ']':
 				depth--
 			}
-			if c.at++; depth == 0 {
-				break
-			}
 		}
+		end++
 	default:
-		for c.at < len(c.b) && strings.IndexByte(",]} \t\r\n", c.b[c.at]) < 0 {
-			c.at++
+		for end < len(b) && !between[b[end]] && !closing[b[end]] {
+			end++
 		}
 	}
-	return c.b[start:c.at], nil
+	c.at = end
+	return b[start:end], nil
 }
 
-func (c *cursor) skipString() {
-	for start := c.at; ; {
-		c.at += 1 + bytes.IndexByte(c.b[c.at+1:], '"')
+// stringEnd returns where the string that starts at start ends.
+func stringEnd(b []byte, start int) int {
+	for end := start + 1; ; end++ {
+		end += bytes.IndexByte(b[end:], '"')
 		escapes := 0
-		for i := c.at - 1; i > start && c.b[i] == '\\'; i-- {
+		for b[end-1-escapes] == '\\' { // the quotation mark at start ends that
 			escapes++
 		}
 		if escapes%2 == 0 {
-			c.at++
-			return
+			return end + 1
 		}
 	}
 }
@@ -141,7 +143,7 @@ func (c *Codec) reading(t reflect.Type) reading {
 		stands := read
 		read = func(cur *cursor, v reflect.Value) error {
 			err := rule(cur, v.Addr().Interface())
-			if errors.Is(err, errors.ErrUnsupported) {
+			if err != nil && errors.Is(err, errors.ErrUnsupported) {
 				return stands(cur, v)
 			}
 			return err
@@ -233,11 +235,11 @@ func (c *Codec) structure(t reflect.Type) reading {
 				raw, _ := cur.raw()
 				found, ok := byName[string(raw[1:len(raw)-1])]
 				if !ok {
-					name, _ := jsontext.AppendUnquote(nil, raw) // replaces invalid UTF-8, as the decoder does
-					if _, escaped := byName[string(name)]; escaped || extra < 0 {
+					name := unquote(raw)
+					if _, escaped := byName[name]; escaped || extra < 0 {
 						return errUnusual
 					}
-					cur.keep(string(name), v.Field(extra))
+					cur.keep(name, v.Field(extra))
 					continue
 				}
 				expected = found
@@ -330,16 +332,23 @@ func (c *cursor) readText(v *string) error {
 	}
 	const short = 96 // bytes: links of an offering are what many records share
 	text := raw[1 : len(raw)-1]
-	if bytes.IndexByte(text, '\\') >= 0 || !utf8.Valid(text) {
-		text, _ = jsontext.AppendUnquote(nil, raw) // replaces invalid UTF-8, as the decoder does
-	} else if len(text) <= short {
-		made := &c.made[maphash.Bytes(seed, text)%uint64(len(c.made))]
-		if *made != string(text) {
-			*made = string(text)
-		}
-		*v = *made
+	if len(text) > short || bytes.IndexByte(text, '\\') >= 0 {
+		*v = unquote(raw)
 		return nil
 	}
-	*v = string(text)
+	made := &c.made[maphash.Bytes(seed, text)%uint64(len(c.made))]
+	if *made != string(text) {
+		*made = string(text)
+	}
+	*v = *made
 	return nil
+}
+
+// unquote returns what a JSON string says.
+func unquote(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	text, _ := jsontext.AppendUnquote(nil, raw) // valid, so that there is no error
+	return string(text)
 }

@@ -98,7 +98,10 @@ func TestCodec_cursor(t *testing.T) {
 		{`{"links":{},"several":{"n":1},"shade":"s","unread":[{"a":"\"}"},[[]]],"odd":{"A":1,"B":2}}`, true},
 		{`{"shade":{"name":"s"},"several":[],"unread":{}}`, true},
 		{`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new \"name\"":{"a":1},"Text":"no field"}`, true},
-		{"{\"text\":\"\xff\",\"\xff\":1,\"texts\":[\"a\\\\nb\",\"a\\nb\"]}", true},
+		{`{"texts":["a\\nb","a\nb","a\\nb"]}`, true},
+		{"{\"text\":\"\xff\"}", false},
+		{"{\"\xff\":1}", false},
+		{`{"text":"\ud800"}`, false},
 		{`{"texts":["` + strings.Repeat("a", 97) + `","` + strings.Repeat("b", 96) + `"],"a":0,"b":-1e9,"c":true}`, true},
 
 		{`{"te\u0078t":"an escaped name"}`, false},
