@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,10 +20,11 @@ import (
 
 // sent is a transport that keeps what would go out, as it would be written.
 type sent struct {
-	mu   sync.Mutex
-	urls []*url.URL
-	raw  []string
-	body func(*http.Request) string // of the answer; nil: what the operation wants
+	mu     sync.Mutex
+	urls   []*url.URL
+	raw    []string
+	status int                        // of the answer; 0: 200
+	body   func(*http.Request) string // of the answer; nil: what the operation wants
 }
 
 func (s *sent) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -37,7 +39,7 @@ func (s *sent) RoundTrip(req *http.Request) (*http.Response, error) {
 		return saysBody(200, accessTok)(req)
 	}
 	if s.body != nil {
-		return saysBody(200, s.body(req))(req)
+		return saysBody(cmp.Or(s.status, 200), s.body(req))(req)
 	}
 	return fine(req)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 )
 
@@ -15,11 +16,18 @@ type list struct {
 	max      int // page size it gives at most; 0: as asked
 	told     bool
 	requests int
-	churn    func(l *list) // after each request
+	churn    func(l *list)           // after each request
+	asked    func(offset, limit int) // at each request
+	mu       sync.Mutex
 }
 
 func (l *list) fetch(_ context.Context, offset, limit int) (Page[int, int], error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.requests++
+	if l.asked != nil {
+		l.asked(offset, limit)
+	}
 	if l.max > 0 {
 		limit = min(limit, l.max)
 	}

@@ -77,59 +77,63 @@ func newEveryCodec() *Codec {
 	)
 }
 
+const someID = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
+
+var cursorTests = []struct {
+	in       string
+	ordinary bool
+}{
+	{`null`, true},
+	{`{}`, true},
+	{" \t\r\n{ \"text\" : \"a\" ,\n\"flag\"\t:\rtrue } \n", true},
+	{`{"text":"a","word":"b","flag":true,"number":-10,"upper":"c","texts":["a","","a"],"deep":"d","id":"` + someID + `"}`, true},
+	{`{"id":"","deep":"d","texts":[],"flag":false,"text":"the wrong way round"}`, true},
+	{`{"text":null,"word":null,"flag":null,"number":null,"upper":null,"texts":null,"records":null,"table":null,"shade":null,"raw":null,"odd":null,"links":null,"several":null,"id":null}`, true},
+	{`{"records":[{"id":"` + someID + `","at":"2024-01-02T03:04:05.123456789+02:00","inner":{"n":5,"new":[{"a":"]}"}]}},null,{},{"list":[{},{}]}]}`, true},
+	{`{"table":{"a":{"n":1},"b":{"x":"}"},"":{}},"words":{"a":"b"},"pointer":true,"bytes":"AAEC","raw":[ 1 , {} ]}`, true},
+	{`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{}]}`, true},
+	{`{"links":{},"several":{"n":1},"shade":"s","unread":[{"a":"\"}"},[[]]],"odd":{"A":1,"B":2}}`, true},
+	{`{"shade":{"name":"s"},"several":[],"unread":{}}`, true},
+	{`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new \"name\"":{"a":1},"Text":"no field"}`, true},
+	{`{"texts":["a\\nb","a\nb","a\\nb"]}`, true},
+	{"{\"text\":\"\xff\"}", false},
+	{"{\"\xff\":1}", false},
+	{`{"text":"\ud800"}`, false},
+	{`{"texts":["` + strings.Repeat("a", 97) + `","` + strings.Repeat("b", 96) + `"],"a":0,"b":-1e9,"c":true}`, true},
+
+	{`{"te\u0078t":"an escaped name"}`, false},
+	{`{"text":5}`, false},
+	{`{"flag":"true"}`, false},
+	{`{"texts":{"a":"b"}}`, false},
+	{`{"texts":["a",5]}`, false},
+	{`{"records":[{"id":"odd"}]}`, false},
+	{`{"records":[{"at":"soon"}]}`, false},
+	{`{"records":[[]]}`, false},
+	{`{"table":[]}`, false},
+	{`{"table":{"a":5}}`, false},
+	{`{"links":[]}`, false},
+	{`{"links":{"a":5}}`, false},
+	{`{"links":"text","text":"after"}`, false},
+	{`{"upper":"bad"}`, false},
+	{`{"shade":5}`, false},
+	{`{"odd":{"A":1,"C":2}}`, true},
+	{`{"number":"5"}`, false},
+	{`[]`, false},
+	{`{"text":"a","text":"b"}`, false},
+	{`{"table":{"a":{},"a":{}}}`, false},
+	{`{"text":"a"`, false},
+	{`{"text":"a"}}`, false},
+	{``, false},
+}
+
+var exported = cmp.Exporter(func(reflect.Type) bool { return true })
+
 // What the cursor reads must be what the decoder reads; and what is ordinarily sent
 // it must read, as it is there for nothing else.
 func TestCodec_cursor(t *testing.T) {
 	t.Parallel()
-	const someID = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
-	tests := []struct {
-		in       string
-		ordinary bool
-	}{
-		{`null`, true},
-		{`{}`, true},
-		{" \t\r\n{ \"text\" : \"a\" ,\n\"flag\"\t:\rtrue } \n", true},
-		{`{"text":"a","word":"b","flag":true,"number":-10,"upper":"c","texts":["a","","a"],"deep":"d","id":"` + someID + `"}`, true},
-		{`{"id":"","deep":"d","texts":[],"flag":false,"text":"the wrong way round"}`, true},
-		{`{"text":null,"word":null,"flag":null,"number":null,"upper":null,"texts":null,"records":null,"table":null,"shade":null,"raw":null,"odd":null,"links":null,"several":null,"id":null}`, true},
-		{`{"records":[{"id":"` + someID + `","at":"2024-01-02T03:04:05.123456789+02:00","inner":{"n":5,"new":[{"a":"]}"}]}},null,{},{"list":[{},{}]}]}`, true},
-		{`{"table":{"a":{"n":1},"b":{"x":"}"},"":{}},"words":{"a":"b"},"pointer":true,"bytes":"AAEC","raw":[ 1 , {} ]}`, true},
-		{`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{}]}`, true},
-		{`{"links":{},"several":{"n":1},"shade":"s","unread":[{"a":"\"}"},[[]]],"odd":{"A":1,"B":2}}`, true},
-		{`{"shade":{"name":"s"},"several":[],"unread":{}}`, true},
-		{`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new \"name\"":{"a":1},"Text":"no field"}`, true},
-		{`{"texts":["a\\nb","a\nb","a\\nb"]}`, true},
-		{"{\"text\":\"\xff\"}", false},
-		{"{\"\xff\":1}", false},
-		{`{"text":"\ud800"}`, false},
-		{`{"texts":["` + strings.Repeat("a", 97) + `","` + strings.Repeat("b", 96) + `"],"a":0,"b":-1e9,"c":true}`, true},
-
-		{`{"te\u0078t":"an escaped name"}`, false},
-		{`{"text":5}`, false},
-		{`{"flag":"true"}`, false},
-		{`{"texts":{"a":"b"}}`, false},
-		{`{"texts":["a",5]}`, false},
-		{`{"records":[{"id":"odd"}]}`, false},
-		{`{"records":[{"at":"soon"}]}`, false},
-		{`{"records":[[]]}`, false},
-		{`{"table":[]}`, false},
-		{`{"table":{"a":5}}`, false},
-		{`{"links":[]}`, false},
-		{`{"links":{"a":5}}`, false},
-		{`{"links":"text","text":"after"}`, false},
-		{`{"upper":"bad"}`, false},
-		{`{"shade":5}`, false},
-		{`{"odd":{"A":1,"C":2}}`, true},
-		{`{"number":"5"}`, false},
-		{`[]`, false},
-		{`{"text":"a","text":"b"}`, false},
-		{`{"table":{"a":{},"a":{}}}`, false},
-		{`{"text":"a"`, false},
-		{`{"text":"a"}}`, false},
-		{``, false},
-	}
 	c := newEveryCodec()
-	for _, tt := range tests {
+	for _, tt := range cursorTests {
 		t.Run(tt.in, func(t *testing.T) {
 			t.Parallel()
 			var got, want, alone every
@@ -138,7 +142,7 @@ func TestCodec_cursor(t *testing.T) {
 				t.Errorf("error %v, of the decoder %v", err, wantErr)
 			}
 			if err == nil && !reflect.DeepEqual(want, got) {
-				t.Errorf("-decoder +cursor:\n%s", cmp.Diff(want, got, cmp.Exporter(func(reflect.Type) bool { return true })))
+				t.Errorf("-decoder +cursor:\n%s", cmp.Diff(want, got, exported))
 			}
 			if err := c.glance([]byte(tt.in), &alone); (err == nil) != tt.ordinary {
 				t.Errorf("the cursor alone: error %v", err)
