@@ -77,7 +77,7 @@ type AddCustomDiscountsOptions struct {
 	AllOrNothing bool
 }
 
-// AddCustomDiscountsResult is what became of a batch, as far as it was applied.
+// AddCustomDiscountsResult is the answer to a batch of which all or a part was added.
 type AddCustomDiscountsResult struct {
 	// Added are the discounts that the service says it added.
 	Added []CustomDiscount
@@ -108,7 +108,8 @@ type AddCustomDiscountsResult struct {
 // token. What is known of a call that failed is in [Error.Outcome]:
 //
 //   - OutcomeNotSent, OutcomeRejected: nothing was added. Mend the reason (for
-//     [ErrRateLimited], wait for [Error.RetryAfter]) and send it again.
+//     [ErrRateLimited], wait for [Error.RetryAfter], or for a backoff of your own where
+//     that is 0) and send it again.
 //   - OutcomePartial: the result comes with the error, which then matches
 //     [ErrPartialFailure]. Added was added, Errors tells why others were not,
 //     Unconfirmed names all that are not proved added.
@@ -262,13 +263,19 @@ type customDiscountWire struct {
 	Extra          Extra           `json:",embed"`
 }
 
-// MarshalJSON encodes d as the service sends it, Extra included.
+// MarshalJSON encodes d in the service's form, Extra included. Members that are zero
+// are mostly left out. It is an error if Item was changed while Extra holds the
+// relationships.
 func (d CustomDiscount) MarshalJSON() ([]byte, error) {
 	w := customDiscountWire{
 		ID: d.ID, Type: d.Type, Amount: d.Amount, Description: d.Description,
 		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Extra: d.Extra,
 	}
-	if _, kept := d.Extra["relationships"]; d.Item != nil && !kept {
+	if kept, ok := d.Extra["relationships"]; ok {
+		if was, _ := readItem(kept); (was == nil) != (d.Item == nil) || was != nil && *was != *d.Item {
+			return nil, errors.New("commerce: Item differs from the relationships in Extra: delete them there")
+		}
+	} else if d.Item != nil {
 		var err error
 		if w.Relationships, err = payloads.Marshal(newItemRelations(d.Item)); err != nil {
 			return nil, err
@@ -294,21 +301,27 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 	if w.Relationships == nil {
 		return nil
 	}
-	var rel itemRelations
-	more := payloads.Unmarshal(w.Relationships, &rel) != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0
-	if data := rel.Item.Data; data != nil {
-		more = more || len(data.Extra) > 0
-		if data.Type != "" || data.ID != uuid.Nil {
-			d.Item = &CartItemRef{Type: data.Type, ID: data.ID}
-		}
-	}
-	if more {
+	var more bool
+	if d.Item, more = readItem(w.Relationships); more {
 		if d.Extra == nil {
 			d.Extra = Extra{}
 		}
 		d.Extra["relationships"] = w.Relationships
 	}
 	return nil
+}
+
+// readItem returns the item that relationships hold, and whether they hold more.
+func readItem(relationships []byte) (item *CartItemRef, more bool) {
+	var rel itemRelations
+	more = payloads.Unmarshal(relationships, &rel) != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0
+	if data := rel.Item.Data; data != nil {
+		more = more || len(data.Extra) > 0
+		if data.Type != "" || data.ID != uuid.Nil {
+			item = &CartItemRef{Type: data.Type, ID: data.ID}
+		}
+	}
+	return item, more
 }
 
 // addAnswer is what the body of an answer says.

@@ -39,9 +39,12 @@ type core struct {
 
 // Response is what is kept of the HTTP answer besides its body.
 type Response struct {
+	// StatusCode of the answer, a 2xx where there is no error.
 	StatusCode int
-	// Header holds the headers on the library's list of harmless ones, such as
-	// Date, Retry-After and the rate limit's; others are dropped.
+	// Header holds those of the headers Cache-Control, Content-Language,
+	// Content-Length, Content-Type, Date, Etag, Last-Modified, Ratelimit-*,
+	// Retry-After, Server, X-Moltin-Request-Id, X-Ratelimit-* and X-Request-Id that
+	// the answer has; others are dropped, as they may hold secrets.
 	Header http.Header
 	// RequestID identifies the request to the service's support; may be empty.
 	RequestID string
@@ -51,11 +54,12 @@ type Response struct {
 
 // New returns a client for the store at baseURL, e.g.
 // "https://euwest.api.elasticpath.com"; a path is kept, and a trailing /v2 makes
-// no difference. One of [WithToken], [WithTokenSource] and
-// [WithClientCredentials] is required; of several, the last counts. Nothing is
-// sent until the first call.
+// no difference. Plain http is for this machine only: see [WithInsecureHTTP]. One of
+// [WithToken], [WithTokenSource] and [WithClientCredentials] is required; of
+// several, the last counts. Nothing is sent until the first call.
 //
-// Its error is a [*ValidationError] that tells all that is wrong.
+// Its error is a [*ValidationError] that tells all that is wrong, also with options
+// that later ones replace.
 func New(baseURL string, opts ...Option) (*Client, error) {
 	cfg, faults := config{retry: RetryPolicy{}.withDefaults()}.with(opts)
 	base, fault := parseBase(baseURL, cfg.insecure)
@@ -80,8 +84,10 @@ func newClient(base *url.URL, cfg config) *Client {
 }
 
 // With returns a copy of the client with opts applied, for settings of single
-// calls. The copy shares connections and the token cache with c, unless opts
-// change the HTTP client or the credentials. c does not change.
+// calls; each replaces its setting as a whole. The copy shares the connections of c
+// unless opts change the HTTP client, and the token cache and the gate (see
+// [WithLimiter]) unless they change the credentials. c does not change. The error is
+// a [*ValidationError].
 func (c *Client) With(opts ...Option) (*Client, error) {
 	cfg, faults := c.core.cfg.with(opts)
 	if err := faults.err(); err != nil {
@@ -167,9 +173,24 @@ func fail(call *transport.Call, r *transport.Result) *Error {
 		if r.StatusCode == 0 {
 			return token // the call itself was not begun
 		}
-		r.Err = token
+		r.Err = refreshError(func() *Error { return token })
 	}
 	return newError(call.Op, call.Class, r)
+}
+
+// refreshError is the failed token request after a call was refused. It matches what
+// its cause matches, and is found as an *Error, but it does not match the sentinel of
+// its status: the call has a status of its own. A function, as fmt shows fields.
+type refreshError func() *Error
+
+func (e refreshError) Error() string { return e().Error() }
+func (e refreshError) Unwrap() error { return e().Err }
+func (e refreshError) As(target any) bool {
+	token, ok := target.(**Error)
+	if ok {
+		*token = e()
+	}
+	return ok
 }
 
 func newResponse(r *transport.Result) *Response {
@@ -185,13 +206,17 @@ func newResponse(r *transport.Result) *Response {
 // are repeated after faults, other methods only where that can't apply them twice.
 //
 // path holds the unescaped elements of the path after the base address, e.g.
-// {"v2", "carts", id}; elements that could leave their place are refused. in, if
-// not nil, is encoded as the JSON body, and the answer is decoded into out, both
-// by encoding/json; a *json.RawMessage gets the answer's bytes as they are. With
-// a nil out any 2xx is accepted, also an empty one.
+// {"v2", "carts", id}, with the version also where the base address ends in it;
+// elements that could leave their place are refused. in, if not nil, is encoded as
+// the JSON body, and the answer is decoded into out, both by encoding/json; a
+// *json.RawMessage gets the answer's bytes as they are. Of this package's types,
+// [Subscription], [Plan], [Product], [PricingOption], [CustomDiscount] and [Decimal]
+// are made for that; others read the service's JSON only as a part of these. With a
+// nil out any 2xx is accepted, also an empty one, which is an [ErrBadResponse]
+// otherwise.
 //
 // Errors are those of the other operations: [*ValidationError] before anything
-// is sent, [*Error] after.
+// is sent, [*Error] after. The Response is nil with an error.
 func (c *Client) Do(ctx context.Context, method string, path []string, query url.Values, in, out any) (*Response, error) {
 	const op = "Client.Do"
 	faults := &ValidationError{}

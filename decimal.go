@@ -3,13 +3,15 @@ package commerce
 import (
 	"bytes"
 	"errors"
+	"strconv"
 
 	"github.com/shopspring/decimal"
 )
 
 // Decimal is an exact decimal number: a JSON number on the wire, never a
-// float. The zero value is 0. It embeds [decimal.Decimal], so that its
-// arithmetic and comparisons are at hand.
+// float. The zero value is 0. It embeds [decimal.Decimal]: its arithmetic takes and
+// returns that type, so a sum is Decimal{a.Add(b.Decimal)}. Compare with Equal or Cmp,
+// never with ==, and use no Decimal as the key of a map: one number has many forms.
 //
 // Decoding accepts any JSON number of at most 10,000 characters and an exponent
 // within ±10,000 (far beyond what a float64 holds), the same written as a JSON
@@ -31,18 +33,20 @@ func ParseDecimal(s string) (Decimal, error) {
 	return Decimal{d}, nil
 }
 
+// mostDigits is the most characters, and the highest exponent, that are read.
+const mostDigits = 10_000
+
 // parseDecimal reads a number within bounds: reading digits takes time by their
 // square, and an exponent takes its value in memory once the number is used.
 func parseDecimal(s string) (decimal.Decimal, bool) {
-	const most = 10_000
-	if len(s) > most {
+	if len(s) > mostDigits {
 		return decimal.Decimal{}, false
 	}
 	if n, ok := small(s); ok {
 		return n, true
 	}
 	d, err := decimal.NewFromString(s)
-	if exp := d.Exponent(); err != nil || exp > most || exp < -2*most { // the digits after the point count too
+	if exp := d.Exponent(); err != nil || exp > mostDigits || exp < -2*mostDigits { // the digits after the point count too
 		return decimal.Decimal{}, false
 	}
 	return d, true
@@ -76,7 +80,13 @@ func small(s string) (decimal.Decimal, bool) {
 func (d Decimal) Equal(o Decimal) bool { return d.Decimal.Equal(o.Decimal) }
 
 // MarshalJSON writes d as a JSON number.
-func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.Decimal.String()), nil }
+func (d Decimal) MarshalJSON() ([]byte, error) {
+	text := d.Decimal.String()
+	if len(text) > mostDigits { // can't be read back: with an exponent it can
+		text = d.Coefficient().String() + "e" + strconv.Itoa(int(d.Exponent()))
+	}
+	return []byte(text), nil
+}
 
 // UnmarshalJSON reads a JSON number, a string that holds one, or null.
 func (d *Decimal) UnmarshalJSON(b []byte) error {

@@ -23,7 +23,7 @@
 // [ErrPartialFailure].
 //
 //	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
-//	switch commerce.OutcomeOf(err) {
+//	switch commerce.OutcomeOf(err) { // of this very call: a failed read is None too
 //	case commerce.OutcomeNone: // no error: all were added
 //	case commerce.OutcomePartial: // see result.Added, Errors and Unconfirmed
 //	case commerce.OutcomeNotSent, commerce.OutcomeRejected: // none was added
@@ -43,7 +43,7 @@
 //
 //	for sub, err := range client.Subscriptions.All(ctx, nil) {
 //		if err != nil {
-//			return err // a *PagingError, which tells where to go on
+//			return err // a *PagingError, which tells where to go on, if not of the options
 //		}
 //		// …
 //	}
@@ -85,7 +85,8 @@
 //
 // No token, query value, body or error detail is in the text of an error, in a
 // log event, or in any rendering of a [Client], an [Option] or a [Response]. Payloads
-// are the caller's data and render as they are, except [PaymentAuthority].
+// are the caller's data and render as they are, except [PaymentAuthority], which only
+// JSON shows.
 //
 // # Testing
 //

@@ -20,8 +20,11 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// Sentinels to test an error for with [errors.Is]. The first group follows the
-// HTTP status of the answer.
+// Sentinels to test an error for with [errors.Is]. The first group follows
+// [Error.StatusCode]. ErrRateLimited also matches a call that the gate held back (see
+// [WithLimiter]), ErrBadResponse an answer that can't be read. Where [Error.Op] is
+// "token" they follow the status of the token request: look at it before you take an
+// ErrNotFound for a missing cart.
 var (
 	ErrBadRequest    = errors.New("bad request")     // 400
 	ErrUnauthorized  = errors.New("unauthorized")    // 401
@@ -60,10 +63,11 @@ const (
 	// OutcomeUnknown is a write that may or may not have been applied, in part or
 	// in whole. Look before sending it again. It is the zero value.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNone is of a call that was a read, and changed nothing. [OutcomeOf] also
+	// OutcomeNone is of a read that was begun, and changed nothing. [OutcomeOf] also
 	// returns it where there is no error.
 	OutcomeNone
-	// OutcomeNotSent is a write of which nothing reached the service. It may be sent again.
+	// OutcomeNotSent is a call of which nothing reached the service. It may be sent
+	// again, once the reason is gone: arguments, credentials, a context that ended.
 	OutcomeNotSent
 	// OutcomeRejected is a write that the service refused as a whole. It may be sent
 	// again once the reason is gone.
@@ -97,7 +101,9 @@ func (o Outcome) String() string {
 
 // OutcomeOf returns what err tells of the write that returned it: OutcomeNone
 // for nil and for the errors of a walk, OutcomeNotSent for a [*ValidationError],
-// and OutcomeUnknown for errors that are not of this package.
+// and OutcomeUnknown for errors that are not of this package. Give it the error of
+// one write: that of a failed read is OutcomeNone too, and of errors that were joined
+// only one is looked at.
 func OutcomeOf(err error) Outcome {
 	var (
 		failed  *Error
@@ -109,7 +115,7 @@ func OutcomeOf(err error) Outcome {
 		return OutcomeNone
 	case errors.As(err, &walk):
 		return OutcomeNone
-	case errors.As(err, &failed):
+	case errors.As(err, &failed) && failed != nil:
 		return failed.Outcome
 	case errors.As(err, &invalid):
 		return OutcomeNotSent
@@ -117,8 +123,8 @@ func OutcomeOf(err error) Outcome {
 	return OutcomeUnknown
 }
 
-// Error is the failure of a call that was begun. Find it with [errors.As], and
-// test it against the sentinels with [errors.Is].
+// Error is every failure of a call after its arguments were checked. Find it with
+// [errors.As], and test it against the sentinels with [errors.Is].
 //
 // Its text is for people and may change; it holds the titles of the service's
 // errors, and no details, addresses, tokens or bodies, in whatever way it is
@@ -127,7 +133,8 @@ type Error struct {
 	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List",
 	// "Client.Do", or "token" where no token could be had.
 	Op string
-	// StatusCode of the last answer. 0: no answer arrived.
+	// StatusCode of the answer to the last attempt. 0: it got none, also where an
+	// attempt before it was answered and this one may have been sent.
 	StatusCode int
 	// Errors are the entries of the answer's errors array (specification,
 	// section 2.6), in order. Empty where the answer had none that could be read.
@@ -135,11 +142,15 @@ type Error struct {
 	// Outcome is what is known of a write; OutcomeNone for a read. It is
 	// OutcomeNotSent, for either, where Op is "token": the call was not begun.
 	Outcome Outcome
-	// RequestID identifies the request to the service's support; may be empty.
+	// RequestID of that answer identifies the request to the service's support; may be
+	// empty.
 	RequestID string
-	// RetryAfter is how long the service asked to wait; 0 if it did not.
+	// RetryAfter is how long to wait before another call: what the service asked for,
+	// or until the gate opens; 0 if it did not ask. It is as long as the service says:
+	// bound it before you wait.
 	RetryAfter time.Duration
-	// Attempts is how often the request was handed to the HTTP transport.
+	// Attempts is how often the request, the token request where Op is "token", was
+	// handed to the HTTP transport.
 	Attempts int
 	// Err is the cause, if the answer is not the whole of it: a fault of the
 	// exchange, the error of the caller's context, an unreadable body.
@@ -301,8 +312,8 @@ type ErrorObject struct {
 	// Status as the entry says, whether number or string; 0 if absent. It may
 	// differ from the HTTP status, which is the one to trust.
 	Status int
-	Title  string
-	Detail string
+	Title  string // kind of the error, the same for all of a kind; shown in texts
+	Detail string // what happened, in words; may name the caller's data, and is shown nowhere
 	// Source names the offending part of the request, as a JSON path or what else the service sends.
 	Source string
 	// RequestID identifies the request to the service's support; rarely present.
@@ -312,7 +323,7 @@ type ErrorObject struct {
 	Extra Extra
 }
 
-// ErrorMeta is the meta member of an [ErrorObject].
+// ErrorMeta is the meta member of an [ErrorObject] (specification, section 2.6).
 type ErrorMeta struct {
 	// MissingIDs are the ids of records that do not exist.
 	MissingIDs []uuid.UUID
@@ -448,7 +459,8 @@ func outcomeOf(r *transport.Result) Outcome {
 // anything was sent.
 type ValidationError struct{ Fields []FieldError }
 
-// FieldError is one fault of an argument. It never holds the value.
+// FieldError is one fault of an argument. It never holds the value; of a header that
+// may not be set it holds the key. Field and Message are for people.
 type FieldError struct {
 	Index   int    // in the batch; -1 for what is not an item of it
 	Field   string // as the service names it, or in words, e.g. "external_id", "page size"
@@ -457,6 +469,9 @@ type FieldError struct {
 
 // Error lists the faults.
 func (e *ValidationError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	var b strings.Builder
 	b.WriteString("commerce: invalid argument")
 	for i, f := range e.Fields {
@@ -478,7 +493,7 @@ func (f FieldError) String() string {
 }
 
 // Is reports whether target is ErrInvalidArgument.
-func (e *ValidationError) Is(target error) bool { return target == ErrInvalidArgument }
+func (e *ValidationError) Is(target error) bool { return e != nil && target == ErrInvalidArgument }
 
 // add records a fault of what is not an item of a batch.
 func (e *ValidationError) add(field, message string) {

@@ -292,7 +292,8 @@ func ExampleClient_Do() {
 	// Output: 5
 }
 
-// Settings of a single call: one attempt, and no longer than two seconds.
+// Settings of a single call: one attempt, of two seconds at most. A deadline for the
+// whole call belongs in its context.
 func ExampleClient_With() {
 	store := exampleStore()
 	defer store.Close()

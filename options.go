@@ -66,7 +66,9 @@ func WithToken(token string) Option {
 // [oauth2.ReuseTokenSource] does.
 //
 // After a 401, src is asked once more, and the call repeated if the token is
-// another one. The time of a slow src counts against the caller's context.
+// another one. The time of a slow src counts against the caller's context. Its error
+// is found by [errors.Is] in that of the call, and not by [errors.As]: its text is
+// withheld.
 func WithTokenSource(src oauth2.TokenSource) Option {
 	return func(c *config, faults *ValidationError) {
 		if isNil(src) {
@@ -101,8 +103,8 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // Timeout holds for each attempt, where it is shorter than
 // [RetryPolicy.AttemptTimeout]. CheckRedirect is not used: redirects are never
 // followed. Without a Transport the library's own is used, which differs from
-// [http.DefaultTransport] in its bounds: TLS 1.2 at least, 64 KiB of headers, 16
-// idle connections to the store.
+// [http.DefaultTransport] in its bounds: 10 s to connect, 64 KiB of headers, 16 idle
+// connections to the store.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, faults *ValidationError) {
 		if hc == nil {
@@ -118,8 +120,8 @@ type RetryPolicy struct {
 	// repeat after a 401 with a new token counts, but is made in any case.
 	MaxAttempts int
 	// MinBackoff bounds the first wait between two attempts; the bound doubles
-	// with each. Waits are random below their bound. Default 250 ms, or MaxBackoff
-	// if that is less.
+	// with each. Waits are random below their bound. It must not be greater than
+	// MaxBackoff. Default 250 ms, or MaxBackoff if that is less.
 	MinBackoff time.Duration
 	// MaxBackoff bounds every wait, also one that the service asks for with
 	// Retry-After: a call that is asked for a longer one returns at once, and others
@@ -146,8 +148,9 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
-// WithRetry sets the retry policy. Which calls are repeated at all is not a
-// matter of policy: a write never is once it may have been applied.
+// WithRetry sets the whole retry policy: zero fields mean the defaults, also in
+// [Client.With]. Which calls are repeated at all is not a matter of policy: a write
+// never is once it may have been applied.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config, faults *ValidationError) {
 		if p.MaxAttempts < 0 {
@@ -169,14 +172,16 @@ func WithRetry(p RetryPolicy) Option {
 }
 
 // Limiter lets attempts through at a rate. [golang.org/x/time/rate.Limiter] is
-// one. Wait returns nil when the attempt may go on, or an error to end the call;
-// it must return when ctx ends, and be safe for concurrent use.
+// one. Wait returns nil when the attempt may go on, or an error to end the call, which
+// [errors.Is] then finds in the call's error, and [errors.As] does not: its text is
+// withheld. It must return when ctx ends, and be safe for concurrent use.
 type Limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// WithLimiter asks l before each attempt, retries included. Clients of the same
-// store do well to share one: the store's rate limit is shared by all of them.
+// WithLimiter asks l before each attempt, retries and token requests included.
+// Clients of the same store do well to share one: the store's rate limit is shared by
+// all of them.
 //
 // Without one, the limit is learned from refusals. After a 429 with a Retry-After
 // all calls of the client wait for it, MaxBackoff at most, and then leave one by
@@ -193,10 +198,10 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs an event for each attempt (level debug) and each retry (level
-// warn) to l. Events hold operation, method, attempt, status, duration, request
-// id and cause; never an address, a header, a token or a body. Without it,
-// nothing is logged.
+// WithLogger logs an event for each attempt and each wait at the gate (level debug)
+// and for each retry (level warn) to l. Their keys are op, method, attempt, status,
+// request_id, error, duration and wait; they never hold an address, a header, a token
+// or a body. Without it, nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config, faults *ValidationError) {
 		if l == nil {
@@ -217,16 +222,17 @@ func WithUserAgent(product string) Option {
 	}
 }
 
-// WithHeader sends a header with each call, and in place of one set before with
-// the same key. Headers that the library or the connection owns are refused:
-// Authorization, Host, Content-*, Idempotency-Key, which makes net/http repeat
-// writes, and the like.
+// WithHeader sends a header with each call, token requests included, and in place of
+// one set before with the same key. Headers that the library or the connection owns
+// are refused: Accept, Accept-Encoding, Authorization, Connection, Content-*, Expect,
+// Host, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, User-Agent (see
+// [WithUserAgent]), and Idempotency-Key, which makes net/http repeat writes.
 func WithHeader(key, value string) Option {
 	return func(c *config, faults *ValidationError) {
 		canonical := http.CanonicalHeaderKey(key)
 		switch {
 		case !validHeaderKey(key):
-			faults.add("header key", "must be a token of letters, digits and -")
+			faults.add("header key", "must be a token of letters, digits, - and _")
 			return
 		case refusedHeaders[canonical] || strings.HasPrefix(canonical, "Content-") || strings.HasPrefix(canonical, "Proxy-"):
 			faults.add("header "+canonical, "must not be set")
@@ -257,11 +263,11 @@ func WithInsecureHTTP() Option {
 	return func(c *config, _ *ValidationError) { c.insecure = true }
 }
 
-// isNil reports whether an interface is nil or holds a nil pointer, which would
-// panic only when it is used.
+// isNil reports whether an interface is nil or holds a nil pointer or function, which
+// would panic only when it is used.
 func isNil(v any) bool {
 	rv := reflect.ValueOf(v)
-	return v == nil || rv.Kind() == reflect.Pointer && rv.IsNil()
+	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()
 }
 
 func validHeaderKey(s string) bool {

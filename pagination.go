@@ -50,8 +50,16 @@ type PagingError struct {
 
 // Error tells how far the walk came.
 func (e *PagingError) Error() string {
+	if e == nil {
+		return "<nil>"
+	}
 	return fmt.Sprintf("commerce: walk stopped at offset %d after %d records: %v", e.Offset, e.Seen, e.Err)
 }
 
 // Unwrap returns the cause.
-func (e *PagingError) Unwrap() error { return e.Err }
+func (e *PagingError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}

@@ -13,7 +13,12 @@ import (
 // Extra holds the members of a JSON object that its Go type does not name. The
 // service counts new members as compatible changes, so they are kept through
 // decoding and encoding, and with them values of named members that do not fit
-// their field, which is then zero. nil where there are none.
+// their field, which is then zero. nil where there are none. Delete an entry before
+// you set the field of that name: with both, encoding is an error.
+//
+// [Subscription], [Plan], [Product], [PricingOption] and [CustomDiscount] read and
+// write the service's JSON by encoding/json, Extra included. Other types do so only as
+// a part of these: alone, their JSON is not the service's.
 type Extra = map[string]json.RawMessage
 
 // Links of a list or a relationship, by name: first, last, next, prev, current,
@@ -28,7 +33,8 @@ type NamedLink struct {
 }
 
 // Get returns the link with that name, and whether there is one: a null link, which
-// says that there is no such page, is the zero Link.
+// says that there is no such page, is the zero Link. There is a next page where its
+// Href is not empty.
 func (l Links) Get(name string) (Link, bool) {
 	for i := range l {
 		if l[i].Name == name {
@@ -131,9 +137,9 @@ type DisplayPrice struct {
 	Extra Extra `json:",embed"`
 }
 
-// PriceOption is an entry of meta.prices: what a plan costs under a pricing
+// OptionPrice is an entry of meta.prices: what a plan costs under a pricing
 // option, or a pricing option with a plan. Second payload generation only.
-type PriceOption struct {
+type OptionPrice struct {
 	Price        Prices       `json:"price,omitzero"`         // by currency
 	DisplayPrice DisplayPrice `json:"display_price,omitzero"` // as the store shows it
 	// Extra holds members that this type does not name.

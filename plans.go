@@ -152,7 +152,7 @@ type PlanMeta struct {
 	// Price by currency; first payload generation only.
 	Price Prices `json:"price,omitzero"`
 	// Prices by pricing option id; second payload generation only.
-	Prices       map[string]PriceOption `json:"prices,omitzero"`
+	Prices       map[string]OptionPrice `json:"prices,omitzero"`
 	DisplayPrice DisplayPrice           `json:"display_price,omitzero"` // as the store shows it
 	// ActivePlan tells whether the plan is the subscription's own; null on the wire counts as false.
 	ActivePlan bool       `json:"active_plan,omitzero"`
@@ -191,7 +191,7 @@ type PricingOptionAttributes struct {
 // PricingOptionMeta is what the service knows about a [PricingOption].
 type PricingOptionMeta struct {
 	// Prices by plan id.
-	Prices       map[string]PriceOption `json:"prices,omitzero"`
+	Prices       map[string]OptionPrice `json:"prices,omitzero"`
 	Price        Prices                 `json:"price,omitzero"`         // by currency
 	DisplayPrice DisplayPrice           `json:"display_price,omitzero"` // as the store shows it
 	// ActivePricingOption tells whether the option is the subscription's own; null on the wire counts as false.
@@ -202,19 +202,22 @@ type PricingOptionMeta struct {
 	Extra Extra `json:",embed"`
 }
 
-// MarshalJSON encodes p as the service sends it, Extra included.
+// MarshalJSON encodes p in the service's form, Extra included. Members that
+// are zero are mostly left out.
 func (p Product) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
 // UnmarshalJSON decodes what the service sends; unknown members go to Extra.
 func (p *Product) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
 
-// MarshalJSON encodes p as the service sends it, Extra included.
+// MarshalJSON encodes p in the service's form, Extra included. Members that
+// are zero are mostly left out.
 func (p Plan) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
 // UnmarshalJSON decodes what the service sends; unknown members go to Extra.
 func (p *Plan) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
 
-// MarshalJSON encodes p as the service sends it, Extra included.
+// MarshalJSON encodes p in the service's form, Extra included. Members that
+// are zero are mostly left out.
 func (p PricingOption) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
 // UnmarshalJSON decodes what the service sends; unknown members go to Extra.

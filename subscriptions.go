@@ -40,18 +40,20 @@ type SubscriptionListOptions struct {
 	// Concurrency is the number of page requests in flight in Pages and All, 1 to
 	// MaxConcurrency. 0 means 1: the next page is read while the consumer works on
 	// the one in hand. More is faster where the store allows it, and takes from the
-	// rate limit that the store's shop shares: see [WithLimiter]. It grows to
-	// that number by one with each full page, so that a walk wastes no request on a
-	// list of less than two full pages, and at most Concurrency-1 on a longer one.
+	// rate limit that the store's shop shares: see [WithLimiter]. It grows to that
+	// number by one with each full page, so that a walk wastes no request on a list of
+	// less than 2*PageSize-1 records, and at most Concurrency-1 on a longer one.
 	Concurrency int
 }
 
 // SubscriptionFilter selects subscriptions by equality (specification, section
 // 4.2). Zero fields do not filter; of several, all must hold.
 type SubscriptionFilter struct {
-	// AccountID of the owning account.
+	// AccountID of the owning account. Zero does not filter: check an id that you were
+	// given, or you list the whole store.
 	AccountID uuid.UUID
-	// Name, Email and ExternalRef as the service matches them: any text is safe.
+	// Name and Email, of the subscriber as far as is known, and ExternalRef, as the
+	// service matches them. Any text is safe, up to 8 KB in all, percent-encoded.
 	Name, Email, ExternalRef string
 }
 
@@ -70,12 +72,15 @@ type SubscriptionInclude struct {
 
 // SubscriptionPage is a page of subscriptions (specification, section 2.5).
 type SubscriptionPage struct {
+	// Subscriptions of the page, in the order of the list.
 	Subscriptions []Subscription
 	// Included holds the resources asked for with [SubscriptionInclude].
 	Included Included
-	Links    Links
+	// Links of the answer (section 2.5). They are never followed.
+	Links Links
 	// Offset of the first record in Subscriptions, in the list as it was read.
-	Offset   int
+	Offset int
+	// Response is the HTTP answer.
 	Response *Response
 	// Extra holds members of the answer that this type does not name, e.g. meta.
 	Extra Extra
@@ -344,8 +349,9 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 // [*ValidationError] if it is about opts. It comes in its place: after the records
 // of all pages before it. PagingError.Offset lets another walk go on from there.
 // Nothing is requested before the iterator is ranged over; ranging again starts
-// anew. The iterator is for one goroutine; several may run at a time. opts is
-// copied.
+// anew, and several goroutines may do so, each for itself. opts is copied. The
+// records are the caller's; one that is kept holds its page in memory. A record
+// without a UUID for its id ends the walk in [ErrBadResponse].
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
 	pages := s.pages(ctx, opts, readList[unread])
 	return func(yield func(*Subscription, error) bool) {
@@ -380,7 +386,8 @@ type Subscription struct {
 	Extra Extra `json:",embed"`
 }
 
-// MarshalJSON encodes s as the service sends it, Extra included.
+// MarshalJSON encodes s in the service's form, Extra included. Members that
+// are zero are mostly left out.
 func (s Subscription) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s) }
 
 // UnmarshalJSON decodes what the service sends; unknown members go to Extra.

@@ -735,7 +735,7 @@ func TestSubscription_secondGeneration(t *testing.T) {
 		Plans: []commerce.Plan{{ID: id(plan), Attributes: commerce.PlanAttributes{Name: "Bag", SKU: "bag-1", MainImage: "img",
 			Price: commerce.Prices{"USD": {Amount: commerce.NewDecimal(5), IncludesTax: true}}, PriceUnits: commerce.PriceUnits{Unit: "day", Amount: commerce.NewDecimal(2)},
 			FeatureConfigurations: json.RawMessage(`[{"id":1}]`)},
-			Meta: commerce.PlanMeta{ActivePlan: true, Prices: map[string]commerce.PriceOption{option: {
+			Meta: commerce.PlanMeta{ActivePlan: true, Prices: map[string]commerce.OptionPrice{option: {
 				Price:        commerce.Prices{"USD": {Amount: commerce.NewDecimal(7)}},
 				DisplayPrice: commerce.DisplayPrice{Tax: commerce.Money{Amount: commerce.NewDecimal(1), Currency: "USD"}}}}}}},
 		PricingOptions: []commerce.PricingOption{{ID: id(option), Type: "subscription_offering_pricing_option",
@@ -743,7 +743,7 @@ func TestSubscription_secondGeneration(t *testing.T) {
 				Billing: commerce.Billing{BillingIntervalType: "week", BillingFrequency: commerce.NewDecimal(2), CanCancel: true}},
 			Meta: commerce.PricingOptionMeta{ActivePricingOption: true, Price: commerce.Prices{"USD": {Amount: commerce.NewDecimal(8)}},
 				// Another nesting than expected is kept, not lost.
-				Prices: map[string]commerce.PriceOption{plan: {Extra: commerce.Extra{"USD": json.RawMessage(`{"amount":7,"includes_tax":false}`)}}}}}},
+				Prices: map[string]commerce.OptionPrice{plan: {Extra: commerce.Extra{"USD": json.RawMessage(`{"amount":7,"includes_tax":false}`)}}}}}},
 	}
 	diff(t, "included", page.Included, want)
 	if o, ok := page.Included.PricingOption(id(option)); !ok || o.Attributes.Name != "Monthly" {

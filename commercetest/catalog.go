@@ -77,7 +77,7 @@ func seedSecond(offering *commerce.Offering, goods []good, tariffs []tariff, inc
 	for _, g := range goods {
 		planRefs = append(planRefs, commerce.ResourceRef{Type: planType, ID: g.planID()})
 	}
-	prices := map[string]commerce.PriceOption{} // of each plan, by option
+	prices := map[string]commerce.OptionPrice{} // of each plan, by option
 	for _, t := range tariffs {
 		optionRefs = append(optionRefs, commerce.ResourceRef{Type: optionType, ID: t.optionID()})
 		prices[t.optionID().String()] = t.price()
@@ -95,7 +95,7 @@ func seedSecond(offering *commerce.Offering, goods []good, tariffs []tariff, inc
 	for _, t := range tariffs {
 		o := t.option()
 		o.Relationships = commerce.Relationships{plans}
-		o.Meta.Prices = map[string]commerce.PriceOption{}
+		o.Meta.Prices = map[string]commerce.OptionPrice{}
 		for _, g := range goods {
 			o.Meta.Prices[g.planID().String()] = t.price()
 		}

@@ -12,10 +12,12 @@ type Operation string
 
 // The operations of a [Store].
 const (
-	OpAny   Operation = ""      // every request, also to an endpoint that does not exist
-	OpAdd   Operation = "add"   // POST /v2/carts/{cartID}/custom-discounts
-	OpList  Operation = "list"  // GET /v2/subscriptions/subscriptions
-	OpToken Operation = "token" // POST /oauth/access_token
+	OpAny      Operation = ""         // every request, also to an endpoint that does not exist
+	OpAdd      Operation = "add"      // POST /v2/carts/{cartID}/custom-discounts
+	OpCart     Operation = "cart"     // GET /v2/carts/{cartID}
+	OpList     Operation = "list"     // GET /v2/subscriptions/subscriptions
+	OpSettings Operation = "settings" // GET /v2/settings
+	OpToken    Operation = "token"    // POST /oauth/access_token
 )
 
 // Fault is something that goes wrong with a request. It may delay the answer,

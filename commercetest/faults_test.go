@@ -80,6 +80,28 @@ func TestFaultAnswers(t *testing.T) {
 	}
 }
 
+// TestFaultOperations meets each request with a fault that is for one operation.
+func TestFaultOperations(t *testing.T) {
+	t.Parallel()
+	for _, op := range []commercetest.Operation{commercetest.OpAny, commercetest.OpAdd, commercetest.OpCart, commercetest.OpList, commercetest.OpSettings} {
+		t.Run(string(op), func(t *testing.T) {
+			t.Parallel()
+			eachWay(t, func(t *testing.T, send func(store *commercetest.Store, raw string) wireAnswer) {
+				store, cart := newCart(commercetest.Config{})
+				store.Inject(commercetest.Fault{Operation: op, Status: 503, Times: -1})
+				for of, raw := range map[commercetest.Operation]string{
+					commercetest.OpAdd: post(cart+"/custom-discounts", bulk(false, onCart("a"))), commercetest.OpCart: get(cart),
+					commercetest.OpList: get("/v2/subscriptions/subscriptions"), commercetest.OpSettings: get("/v2/settings"),
+				} {
+					if met := send(store, raw).Status == 503; met != (of == op || op == commercetest.OpAny) {
+						t.Errorf("%s met the fault: %t", of, met)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestFaultHeaders(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(t *testing.T, send func(*commercetest.Store, string) wireAnswer) {

@@ -264,7 +264,7 @@ func TestExtras(t *testing.T) {
 	some := commerce.Extra{"x": nil}
 	page := &commerce.SubscriptionPage{
 		Subscriptions: []commerce.Subscription{{}, {Meta: commerce.SubscriptionMeta{Extra: some}}},
-		Included:      commerce.Included{Plans: []commerce.Plan{{Meta: commerce.PlanMeta{Prices: map[string]commerce.PriceOption{"p": {Extra: some}}}}}},
+		Included:      commerce.Included{Plans: []commerce.Plan{{Meta: commerce.PlanMeta{Prices: map[string]commerce.OptionPrice{"p": {Extra: some}}}}}},
 		Extra:         some,
 	}
 	checked := 0

@@ -129,8 +129,8 @@ func (t tariff) option() commerce.PricingOption {
 }
 
 // price is what any plan costs with a pricing option.
-func (t tariff) price() commerce.PriceOption {
-	return commerce.PriceOption{Price: seedPrices(t.cents), DisplayPrice: seedTaxedPrice(t.cents)}
+func (t tariff) price() commerce.OptionPrice {
+	return commerce.OptionPrice{Price: seedPrices(t.cents), DisplayPrice: seedTaxedPrice(t.cents)}
 }
 
 // names returns the name of the tariff and its interval.

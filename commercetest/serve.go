@@ -124,8 +124,8 @@ var endpoints = []*endpoint{
 	{"POST", "/oauth/access_token", OpToken, (*Store).issueToken},
 	{"POST", "/v2/carts/*/custom-discounts", OpAdd, (*Store).addDiscounts},
 	{"GET", "/v2/subscriptions/subscriptions", OpList, (*Store).listSubscriptions},
-	{"GET", "/v2/carts/*", OpAny, (*Store).getCart},
-	{"GET", "/v2/settings", OpAny, (*Store).getSettings},
+	{"GET", "/v2/carts/*", OpCart, (*Store).getCart},
+	{"GET", "/v2/settings", OpSettings, (*Store).getSettings},
 }
 
 // findEndpoint returns the endpoint for in, or one that refuses it.

@@ -56,7 +56,8 @@ func (s *Store) Config() Config { return s.cfg }
 // Client returns a client of the store over [Store.Transport], authorized with
 // [Config.Token], so that [Store.Requests] shows no token requests. opts come
 // after the store's own and win, e.g. [commerce.WithClientCredentials] with the
-// store's id and secret. It panics if opts are not valid.
+// store's id and secret. An http.Client among them needs [Store.Transport] as its
+// transport, or calls go to the network. It panics if opts are not valid.
 func (s *Store) Client(opts ...commerce.Option) *commerce.Client {
 	own := []commerce.Option{
 		commerce.WithHTTPClient(&http.Client{Transport: s.Transport()}),
