@@ -8,7 +8,7 @@ CHAOS    ?= 10m
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## Run all tests
@@ -17,6 +17,24 @@ test: ## Run all tests
 .PHONY: race
 race: ## Run all tests in random order under the race detector
 	go test -race -shuffle=on ./...
+
+.PHONY: repeat
+repeat: ## Run all tests three times over, in random order under the race detector
+	go test -race -shuffle=on -count=3 ./...
+
+.PHONY: portable
+portable: ## Run vet for the other systems: Windows, macOS, 32-bit and ARM Linux, WebAssembly
+	bash .ci/portable
+
+.PHONY: vulncheck
+vulncheck: ## Look for known vulnerabilities with the pinned govulncheck (needs its database)
+	bash .ci/vulncheck
+
+# After a change that is meant: look at the difference, it goes into the review.
+.PHONY: golden
+golden: ## Write anew the API surface and the requests of walks that tests compare with
+	go test -count=1 -run '^TestHouse_api$$' . -update
+	go test -count=1 -run '^TestWalk_trace$$' ./internal/paging -update
 
 .PHONY: lint
 lint: ## Run the pinned golangci-lint, which is installed on first use
@@ -80,6 +98,11 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
 	cd recipes/opentelemetry && go mod tidy
 	cd bench && go mod tidy
+
+# DRAFT=-draft takes a changelog without a date.
+.PHONY: release-check
+release-check: ## Tell whether this checkout may be tagged as a release
+	bash .ci/release-check $(DRAFT)
 
 .PHONY: ci
 ci: ## Run what guards main, on a clone of HEAD
