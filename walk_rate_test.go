@@ -164,6 +164,9 @@ func runHerd(t *testing.T, clients int, allow func() func() bool, walk func(ctx 
 // once. Most stores do not count what they refuse, and give their all to those who
 // insist; to others each request counts.
 func TestWalk_herd(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes most of the time of this package")
+	}
 	t.Parallel()
 	const clients, limit = 50, 100
 	bucket := func(burst int) func() func() bool {
