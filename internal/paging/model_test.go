@@ -421,7 +421,7 @@ func TestModel(t *testing.T) {
 	})
 	t.Logf("%d walks, %d of them over a list that changed, %d requests, %d records: none lost, none doubled; %d of %d walks with moderate churn ended early in a typed error",
 		all, churned, requests, records, outrun, moderate)
-	if moderate < walks/20 || outrun*50 > moderate {
+	if moderate < all/20 || outrun > max(3, moderate/50) { // of few, by chance, more
 		t.Error("more than 2 % of the walks with moderate churn did not come to the end")
 	}
 }
