@@ -69,7 +69,7 @@ bench: ## Compare with the loop a user would write and with a generated client (
 	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md
 
 .PHONY: mutation
-mutation: ## Change the code that decides, and count the changes that no test notices (half an hour)
+mutation: ## Change the code, and count the changes that no test notices (an hour and a half)
 	bash .ci/mutation
 
 .PHONY: cover

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -23,9 +25,9 @@ func TestAPI_nilArguments(t *testing.T) {
 	for name, opt := range map[string]commerce.Option{
 		"nil limiter": commerce.WithLimiter(nil), "nil pointer": commerce.WithLimiter((*waits)(nil)), "nil function": commerce.WithLimiter(limiterFunc(nil)),
 		"nil source": commerce.WithTokenSource(nil), "nil source function": commerce.WithTokenSource(sourceFunc(nil)),
-		"nil client": commerce.WithHTTPClient(nil), "nil logger": commerce.WithLogger(nil), "nil option": nil,
+		"nil client": commerce.WithHTTPClient(nil), "nil transport": commerce.WithHTTPClient(&http.Client{Transport: (*http.Transport)(nil)}), "nil logger": commerce.WithLogger(nil), "nil option": nil,
 	} {
-		if _, err := commerce.New(base, commerce.WithToken(token), opt); !errors.Is(err, commerce.ErrInvalidArgument) || !strings.Contains(err.Error(), "must not be nil") {
+		if _, err := commerce.New(base, commerce.WithToken(token), opt); !errors.Is(err, commerce.ErrInvalidArgument) || !strings.Contains(err.Error(), "must not be") || !strings.Contains(err.Error(), "nil") {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -149,6 +151,31 @@ func TestAPI_fieldBesideExtra(t *testing.T) {
 	sub.Attributes.AccountID = nth(1)
 	if b, err := json.Marshal(sub); err == nil {
 		t.Errorf("encoded %s", b)
+	}
+}
+
+// What a record was decoded from it can be encoded to.
+func TestAPI_oddRecordsComeBack(t *testing.T) {
+	t.Parallel()
+	for in, v := range map[string]any{
+		`{"amount":{"amount":"ten","currency":"USD"}}`: &commerce.CustomDiscount{},
+		`{"amount":"ten"}`:           &commerce.CustomDiscount{},
+		`{"id":5,"type":[],"new":1}`: &commerce.Plan{},
+		`{"meta":{"timestamps":{"created_at":"2024-01-02T03:04:05+24:00","updated_at":"2024-01-02T03:04:05+23:59"}}}`: &commerce.Subscription{},
+	} {
+		if err := json.Unmarshal([]byte(in), v); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		again := reflect.New(reflect.TypeOf(v).Elem()).Interface()
+		if err := json.Unmarshal(b, again); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, in, again, v)
 	}
 }
 

@@ -190,16 +190,25 @@ func (cc *clientCredentials) get(ctx context.Context, c *core, refused string) (
 		}
 		return f.token, f.err
 	case <-ctx.Done():
-		cc.mu.Lock()
-		defer cc.mu.Unlock()
-		if f.waiting--; f.waiting == 0 {
-			f.cancel()
-			if cc.flight == f {
-				cc.flight = nil // a caller that comes now must not join what was given up
-			}
+		if cc.giveUp(f) {
+			<-f.done // as any request that is cancelled
 		}
 		return "", tokenError(ctx.Err())
 	}
+}
+
+// giveUp takes a caller from those that wait for f, and cancels it after the last.
+func (cc *clientCredentials) giveUp(f *tokenFlight) (last bool) {
+	cc.mu.Lock()
+	defer cc.mu.Unlock()
+	if f.waiting--; f.waiting > 0 {
+		return false
+	}
+	f.cancel()
+	if cc.flight == f {
+		cc.flight = nil // a caller that comes now must not join what was given up
+	}
+	return true
 }
 
 func (cc *clientCredentials) fly(ctx context.Context, c *core, f *tokenFlight) {

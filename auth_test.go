@@ -171,6 +171,49 @@ func TestClientCredentials_after401(t *testing.T) {
 	}
 }
 
+// When a call that was cancelled returns, its token request is over too; where others
+// wait for the token it goes on.
+func TestClientCredentials_givenUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		inFlight := 0
+		stub := roundTripper(func(req *http.Request) (*http.Response, error) {
+			if !strings.HasSuffix(req.URL.Path, "/oauth/access_token") {
+				return saysBody(200, `{"data":[]}`)(req)
+			}
+			inFlight++
+			defer func() { inFlight-- }()
+			select {
+			case <-req.Context().Done():
+				time.Sleep(time.Second) // it takes its time to end
+				return nil, req.Context().Err()
+			case <-time.After(10 * time.Second):
+				return saysBody(200, accessTok)(req)
+			}
+		})
+		c, err := commerce.New(base, commerce.WithClientCredentials("id", "secret"), commerce.WithHTTPClient(&http.Client{Transport: stub}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight != 0 {
+			t.Errorf("%d token requests in flight, error %v", inFlight, err)
+		}
+		patient := make(chan error, 1)
+		go func() { patient <- list(t.Context(), c) }()
+		synctest.Wait()
+		short, cancel = context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight != 1 {
+			t.Errorf("%d token requests in flight, error %v", inFlight, err)
+		}
+		if err := <-patient; err != nil {
+			t.Errorf("the one that waits: %v", err)
+		}
+	})
+}
+
 func TestClientCredentials_failures(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -330,6 +330,7 @@ type addAnswer struct {
 	errors       []ErrorObject
 	allOrNothing *bool // nil: the answer has no options
 	extra        Extra // members that are not read
+	nameless     bool  // data has a discount without a readable id and without an external one
 }
 
 // readAddAnswer reads a body of any status. data is an array or one object;
@@ -350,6 +351,8 @@ func readAddAnswer(body []byte) (*addAnswer, error) {
 		}
 		if (d.Type == "" || d.Type == customDiscountType) && (d.ID != uuid.Nil || d.ExternalID != "") {
 			a.added = append(a.added, d)
+		} else if d.Type == customDiscountType {
+			a.nameless = true
 		}
 	}
 	var options struct {
@@ -376,7 +379,7 @@ func readAddAnswer(body []byte) (*addAnswer, error) {
 func mayHoldDiscounts(body []byte, whole bool) bool {
 	a, err := readAddAnswer(body)
 	if err == nil {
-		return len(a.added) > 0
+		return len(a.added) > 0 || a.nameless
 	}
 	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
 	if whole {
@@ -464,12 +467,16 @@ func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscou
 		e := fail(call, r)
 		e.Outcome, e.Err = OutcomePartial, nil
 		return result, e
-	case ok && len(result.Errors) > 0 && (len(result.Errors) >= len(sent) || allOrNothing):
+	case ok && !answer.nameless && len(result.Errors) > 0 && (len(result.Errors) >= len(sent) || allOrNothing):
 		e := fail(call, r)
 		e.Outcome, e.Err = OutcomeRejected, nil
 		return nil, e
 	case ok && r.Err == nil:
 		r.Err = errors.New("the answer neither adds the discounts nor says why not")
 	}
-	return nil, fail(call, r)
+	e := fail(call, r)
+	if answer.nameless && e.Outcome == OutcomeRejected {
+		e.Outcome = OutcomeUnknown
+	}
+	return nil, e
 }

@@ -340,10 +340,13 @@ func newErrorObjects(raw []byte) []ErrorObject {
 	var list []ErrorObject
 	for _, element := range wire.Elements(raw) {
 		switch string(element) {
-		case "null", "false", `""`, "{}":
+		case "null", "false", `""`:
 			continue
 		}
 		loose := wire.ReadLoose(element)
+		if loose != nil && len(loose) == 0 {
+			continue
+		}
 		if loose == nil {
 			list = append(list, ErrorObject{Detail: wire.Text(element)})
 			continue

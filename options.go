@@ -107,8 +107,11 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // connections to the store.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, faults *ValidationError) {
-		if hc == nil {
+		switch {
+		case hc == nil:
 			faults.add("http client", "must not be nil")
+		case hc.Transport != nil && isNil(hc.Transport):
+			faults.add("http client's Transport", "must not be a nil of its type")
 		}
 		c.exchange = transport.New(hc)
 	}

@@ -70,7 +70,8 @@ type Config struct {
 
 	// AfterRequest is called with each request, whatever became of it, when it has
 	// taken effect and before its answer goes out. It may use the store, and so
-	// change the list between the pages of a walk. It is called from where the
+	// change the list between the pages of a walk; but for Close, which waits for the
+	// answer. It is called from where the
 	// request is answered, so by several goroutines at a time where requests are
 	// concurrent. in is its own copy.
 	AfterRequest func(s *Store, in Request)

@@ -312,6 +312,8 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	// the store has shown to give: a store may give less than is asked for.
 	short := n < limit && n < w.largest || n == 0
 	switch {
+	case n == 0 && page.Next == NextExists && len(w.seen) > 0:
+		return chunk, ErrNoProgress // it can't be both the end and not
 	case n < limit && page.Next == NextNone, short && page.Next == NextUntold, n == 0:
 		w.done = true
 	case start == w.MaxOffset:

@@ -18,6 +18,7 @@ type list struct {
 	requests int
 	churn    func(l *list)           // after each request
 	asked    func(offset, limit int) // at each request
+	broken   func(page *Page[int, int])
 	mu       sync.Mutex
 }
 
@@ -39,6 +40,9 @@ func (l *list) fetch(_ context.Context, offset, limit int) (Page[int, int], erro
 		if to == len(l.ids) {
 			page.Next = NextNone
 		}
+	}
+	if l.broken != nil {
+		l.broken(&page)
 	}
 	if l.churn != nil {
 		l.churn(l)
@@ -155,6 +159,33 @@ func TestWalk_resumedUnderInserts(t *testing.T) {
 	got, err := l.walkFrom(500, 100)
 	if want := upTo(900)[500:]; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%d records, error %v", len(got), err)
+	}
+}
+
+// A page that is empty and yet says that there is another one ends no walk, wherever
+// it comes: also where it is what a second look at the start of the list found.
+func TestWalk_emptyAndMore(t *testing.T) {
+	t.Parallel()
+	for slip := 2; slip <= 10; slip++ {
+		l := &list{ids: upTo(300), told: true}
+		l.churn = func(l *list) {
+			if l.requests == 1 { // the first page is gone from the list
+				front := upTo(150)
+				for i := range front {
+					front[i] += 1000
+				}
+				l.ids = slices.Concat(front, l.ids[120:])
+			}
+		}
+		l.broken = func(page *Page[int, int]) {
+			if l.requests == slip {
+				page.Items, page.Next = nil, NextExists
+			}
+		}
+		got, err := l.walk(100)
+		if stays := upTo(300)[120:]; err == nil && slices.ContainsFunc(stays, func(id int) bool { return !slices.Contains(got, id) }) {
+			t.Errorf("request %d is empty: %d records, and no error", slip, len(got))
+		}
 	}
 }
 

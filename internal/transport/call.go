@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptrace"
+	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -121,6 +121,21 @@ var (
 	errUnavailable = errors.New("attempt not made")
 )
 
+// watched is a body of which something may have been sent if it is read once a
+// connection was sought: a transport may try a second route that fires no hooks. What
+// is read before is a transport that signs it, say.
+type watched struct {
+	io.ReadCloser
+	ev *evidence
+}
+
+func (w watched) Read(p []byte) (int, error) {
+	w.ev.mu.Lock()
+	w.ev.wroteHeader = w.ev.wroteHeader || w.ev.sought
+	w.ev.mu.Unlock()
+	return w.ReadCloser.Read(p)
+}
+
 // RoundTrip makes one attempt. What it returns serves the retry loop and the
 // cookie jar only; what counts is in c.result.
 func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -143,7 +158,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	ev := c.evidence
 	out := req.WithContext(httptrace.WithClientTrace(ctx, ev.trace(cancel)))
 	u := *req.URL
-	out.URL, out.Header = &u, maps.Clone(req.Header) // a transport that changes them must not reach the next attempt
+	out.URL, out.Header = &u, req.Header.Clone() // a transport that changes them must not reach the next attempt
 	if c.token != "" {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}
@@ -153,21 +168,25 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 			// unknown length it sends an empty body, or none where the method has none.
 			out.Body = io.NopCloser(strings.NewReader(""))
 		}
+		out.Body = watched{out.Body, ev}
 		out.GetBody = func() (io.ReadCloser, error) {
 			if !ev.mayRewind(c.client.base) {
 				return nil, errRewind
 			}
-			return io.NopCloser(bytes.NewReader(c.Body)), nil
+			return watched{io.NopCloser(bytes.NewReader(c.Body)), ev}, nil
 		}
 	}
 
 	c.result.Attempts++
 	start := time.Now()
 	resp, err := c.client.base.RoundTrip(out)
+	if rv := reflect.ValueOf(err); rv.Kind() == reflect.Pointer && rv.IsNil() {
+		err = nil // a nil of a type is no error, and panics if it is asked
+	}
+	if resp != nil && resp.Body != nil && (err != nil || resp.StatusCode < 100) {
+		_ = resp.Body.Close()
+	}
 	if err == nil && (resp == nil || resp.StatusCode < 100) {
-		if resp != nil && resp.Body != nil {
-			_ = resp.Body.Close()
-		}
 		ev.prove() // something answered: it may have been sent, hooks or not
 		err = errNoAnswer
 	}
@@ -278,7 +297,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 			c.Gate.shut(c.left, min(r.RetryAfter, c.Policy.MaxBackoff))
 		}
 		var err error
-		if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
+		if r.Body, err = readBody(ctx, resp, limit, c.Buffers.get()); err != nil {
 			r.Err, r.Cut = c.reduce(ctx, err), true
 		}
 	}
@@ -345,7 +364,7 @@ func (b *Buffers) put(room []byte) {
 // readBody reads a body of at most limit bytes, into buf if there is room. With an
 // error it returns what arrived. It never holds room for more than the limit, but
 // for the half that is copied when room runs out.
-func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
+func readBody(ctx context.Context, resp *http.Response, limit int, buf []byte) ([]byte, error) {
 	const untold, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
 	room := untold
 	if length := resp.ContentLength; length >= 0 {
@@ -363,10 +382,12 @@ func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
 		switch {
 		case len(buf) > limit:
 			return buf[:limit], errTooLarge
-		case errors.Is(err, io.EOF):
+		case err == io.EOF: //nolint:errorlint // what wraps it is a fault, not the end
 			return buf, nil
 		case err != nil:
 			return buf, err
+		case n == 0 && ctx.Err() != nil: // a body that gives nothing, for ever
+			return buf, ctx.Err()
 		case len(buf) == cap(buf):
 			grown := make([]byte, len(buf), min(2*cap(buf), limit+1))
 			copy(grown, buf)

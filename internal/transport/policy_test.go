@@ -180,6 +180,23 @@ func TestJar(t *testing.T) {
 	}
 }
 
+// Each attempt has the cookies that the jar then has, not those of the attempts before.
+func TestJar_attempts(t *testing.T) {
+	t.Parallel()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cookies []string
+	r := New(&http.Client{Jar: jar, Transport: stub(func(req *http.Request) (*http.Response, error) {
+		cookies = append(cookies, req.Header.Get("Cookie"))
+		return &http.Response{StatusCode: 503, Header: http.Header{"Set-Cookie": {fmt.Sprintf("route=%d", len(cookies))}}, Body: http.NoBody}, nil
+	})}).Do(t.Context(), newCall(t, Replayable, "https://a.example"))
+	if fmt.Sprintf("%q", cookies) != `["" "route=1" "route=2"]` {
+		t.Errorf("%q after %d attempts", cookies, r.Attempts)
+	}
+}
+
 func TestRequestID_alphabet(t *testing.T) {
 	t.Parallel()
 	for r := range rune(0x250) {

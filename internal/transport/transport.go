@@ -175,7 +175,7 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	}
 	req.URL, req.Host = spec.URL, spec.URL.Host
 	if spec.Header != nil {
-		req.Header = spec.Header
+		req.Header = spec.Header.Clone()
 	}
 	// Built for each call: its hooks see no request where there is no answer, and
 	// a call's policy may differ from the next one's.
@@ -189,6 +189,10 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 		CheckRetry:   run.checkRetry,
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return run.wait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		PrepareRetry: func(req *http.Request) error {
+			req.Header = spec.Header.Clone() // without the cookies that http.Client put in
+			return nil
+		},
 	}
 	// What matters is in run: the answer has an empty body, and the error wraps
 	// what run has already reduced.

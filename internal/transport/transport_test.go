@@ -344,6 +344,7 @@ func TestDo_foreignTransports(t *testing.T) {
 		"an error":                 func(*http.Request) (*http.Response, error) { return nil, errors.New("x") },
 		"a context's error":        func(*http.Request) (*http.Response, error) { return nil, context.Canceled },
 		"a timeout":                func(*http.Request) (*http.Response, error) { return nil, context.DeadlineExceeded },
+		"a nil of a type":          func(*http.Request) (*http.Response, error) { return nil, (*net.OpError)(nil) },
 	} {
 		r := New(&http.Client{Transport: s}).Do(t.Context(), newCall(t, Once, "https://a.example"))
 		if !r.MaybeSent || r.StatusCode != 0 || r.Attempts != 1 || errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded) {
@@ -358,6 +359,80 @@ func TestDo_foreignTransports(t *testing.T) {
 	}
 }
 
+// A transport that tries another route after one that could not connect has sent what
+// it read for the other: that the first sent nothing proves nothing. What it read
+// before any is what it signed, say.
+func TestDo_secondRoute(t *testing.T) {
+	t.Parallel()
+	nowhere := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") }}
+	for _, second := range []bool{false, true} {
+		n := 0
+		r := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
+			n++
+			signed, err := io.ReadAll(req.Body)
+			if err != nil {
+				return nil, err
+			}
+			out := req.Clone(req.Context())
+			if !second {
+				out.Body = io.NopCloser(bytes.NewReader(signed))
+				return nowhere.RoundTrip(out)
+			}
+			if out.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+			if resp, err := nowhere.RoundTrip(out); err == nil {
+				return resp, nil
+			}
+			body, err := req.GetBody()
+			if err != nil {
+				return nil, err
+			}
+			_, _ = io.Copy(io.Discard, body)
+			return nil, io.ErrUnexpectedEOF
+		})}).Do(t.Context(), newCall(t, Once, "https://store.example"))
+		want := map[bool]int{false: 3, true: 1}[second]
+		if n != want || r.Attempts != want || r.MaybeSent != second {
+			t.Errorf("a second route: %t; %d requests, may have been sent: %t", second, n, r.MaybeSent)
+		}
+	}
+}
+
+// odd is a body of a foreign transport.
+type odd struct {
+	read   func(p []byte) (int, error)
+	closed *atomic.Bool
+}
+
+func (o odd) Read(p []byte) (int, error) { return o.read(p) }
+func (o odd) Close() error               { o.closed.Store(true); return nil }
+
+func TestDo_oddBodies(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		read func(p []byte) (int, error)
+		err  error // beside the answer
+		fail error
+	}{
+		"an end that is wrapped is a fault": {func(p []byte) (int, error) { return copy(p, "12"), fmt.Errorf("the proxy is gone: %w", io.EOF) }, nil, io.EOF},
+		"nothing, for ever":                 {func([]byte) (int, error) { return 0, nil }, nil, errTimeout},
+		"an answer and an error":            {func([]byte) (int, error) { return 0, io.EOF }, io.ErrUnexpectedEOF, io.ErrUnexpectedEOF},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var closed atomic.Bool
+			call := newCall(t, Once, "https://store.example")
+			call.Policy.AttemptTimeout = 20 * time.Millisecond
+			r := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: 200, ContentLength: -1, Body: odd{tt.read, &closed}}, tt.err
+			})}).Do(t.Context(), call)
+			if r.OK() || !errors.Is(r.Err, tt.fail) || !closed.Load() {
+				t.Errorf("ok: %t, error %v, body closed: %t", r.OK(), r.Err, closed.Load())
+			}
+		})
+	}
+}
+
 // A transport may not change its request, but some do: a proxy in a test, say. That
 // must not reach the next attempt, nor the caller's call.
 func TestDo_transportThatChangesItsRequest(t *testing.T) {
@@ -368,6 +443,7 @@ func TestDo_transportThatChangesItsRequest(t *testing.T) {
 		seen = append(seen, req.URL.String()+" "+strings.Join(req.Header.Values("X-A"), ","))
 		req.URL.Path += "/changed"
 		req.URL.Host = "other.example"
+		req.Header["X-A"][0] = "changed in place"
 		req.Header.Add("X-A", "changed")
 		req.Header.Del("Authorization")
 		return nil, errors.New("no answer")
@@ -375,7 +451,7 @@ func TestDo_transportThatChangesItsRequest(t *testing.T) {
 	if want := slices.Repeat([]string{"https://store.example/v2/carts b"}, 3); !slices.Equal(seen, want) || r.Attempts != 3 {
 		t.Errorf("requests %q", seen)
 	}
-	if call.URL.String() != "https://store.example/v2/carts" || len(call.Header) != 1 || len(call.Header["X-A"]) != 1 {
+	if call.URL.String() != "https://store.example/v2/carts" || len(call.Header) != 1 || call.Header.Get("X-A") != "b" || len(call.Header["X-A"]) != 1 {
 		t.Errorf("the call was changed: %v %v", call.URL, call.Header)
 	}
 }

@@ -226,7 +226,7 @@ func NewCodec(rules ...Rule) *Codec {
 // zero field.
 func (c *Codec) Marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v, c.encode)
-	if misfit := (*json.SemanticError)(nil); errors.As(err, &misfit) {
+	if errors.Is(err, jsontext.ErrDuplicateName) {
 		// A name twice: a field that is written even if zero, and one in Extra.
 		return json.Marshal(v, c.encode, json.OmitZeroStructFields(true))
 	}
@@ -363,6 +363,9 @@ func readTime(src source, v *time.Time) error {
 		return errors.New("not a timestamp")
 	}
 	*v, err = time.Parse(time.RFC3339, string(raw[1:len(raw)-1]))
+	if err == nil && raw[len(raw)-2] != 'Z' {
+		_, err = v.MarshalText() // an offset of 24 hours is read, and can't be written again
+	}
 	return err
 }
 
