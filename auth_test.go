@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -176,13 +177,13 @@ func TestClientCredentials_after401(t *testing.T) {
 func TestClientCredentials_givenUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		inFlight := 0
+		var inFlight atomic.Int32
 		stub := roundTripper(func(req *http.Request) (*http.Response, error) {
 			if !strings.HasSuffix(req.URL.Path, "/oauth/access_token") {
 				return saysBody(200, `{"data":[]}`)(req)
 			}
-			inFlight++
-			defer func() { inFlight-- }()
+			inFlight.Add(1)
+			defer inFlight.Add(-1)
 			select {
 			case <-req.Context().Done():
 				time.Sleep(time.Second) // it takes its time to end
@@ -197,16 +198,16 @@ func TestClientCredentials_givenUp(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight != 0 {
-			t.Errorf("%d token requests in flight, error %v", inFlight, err)
+		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 0 {
+			t.Errorf("%d token requests in flight, error %v", inFlight.Load(), err)
 		}
 		patient := make(chan error, 1)
 		go func() { patient <- list(t.Context(), c) }()
 		synctest.Wait()
 		short, cancel = context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight != 1 {
-			t.Errorf("%d token requests in flight, error %v", inFlight, err)
+		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 1 {
+			t.Errorf("%d token requests in flight, error %v", inFlight.Load(), err)
 		}
 		if err := <-patient; err != nil {
 			t.Errorf("the one that waits: %v", err)

@@ -382,7 +382,7 @@ func readBody(ctx context.Context, resp *http.Response, limit int, buf []byte) (
 		switch {
 		case len(buf) > limit:
 			return buf[:limit], errTooLarge
-		case err == io.EOF: //nolint:errorlint // what wraps it is a fault, not the end
+		case err == io.EOF: // what wraps it is a fault, not the end
 			return buf, nil
 		case err != nil:
 			return buf, err
