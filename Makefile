@@ -82,7 +82,7 @@ cover: ## Print the coverage of the root package and internal/ by all tests
 # cart of a test store that discounts may be added to.
 .PHONY: live
 live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
-	go test -run Live -count=1 -v .
+	COMMERCE_LIVE=1 go test -run Live -count=1 -v .
 
 .PHONY: next-go
 next-go: ## Run vet and all tests under NEXT_GO (go1.27.4)

@@ -1,7 +1,7 @@
 // Add-discounts adds custom discounts to a cart, and tells what became of each.
 //
 //	go run ./examples/add-discounts
-//	go run ./examples/add-discounts -file discounts.json -all-or-nothing
+//	go run ./examples/add-discounts -file examples/add-discounts/discounts.json -all-or-nothing
 //
 // It runs on an embedded fake store with a demo cart, unless the environment
 // names a live one: COMMERCE_BASE_URL, and either COMMERCE_TOKEN or
@@ -91,7 +91,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-const help = `Add-discounts adds custom discounts to a cart, each one once.
+const help = `Add-discounts adds custom discounts to a cart, each one once. Run again it
+adds all of the file again: give it only those that it listed as missing.
 
 It reads the cart before the call. Where an answer is lost it reads the cart again,
 and sends only what is missing there. That is sound if nobody else adds or removes
