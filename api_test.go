@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -204,6 +205,44 @@ func TestDecimal_longOnes(t *testing.T) {
 			if err != nil || !cmp.Equal(plan.Attributes.PlanLength, back.Attributes.PlanLength) {
 				t.Errorf("%.20s in a plan: %v", s, err)
 			}
+		}
+	}
+}
+
+// The alphabets of header keys and values, byte by byte.
+func TestAPI_headerAlphabets(t *testing.T) {
+	t.Parallel()
+	for b := range 256 {
+		c := string([]byte{byte(b)})
+		letter := b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || b == '-' || b == '_'
+		if _, err := commerce.New(base, commerce.WithToken(token), commerce.WithHeader("X"+c, "v")); (err == nil) != letter {
+			t.Errorf("key with %q: %v", c, err)
+		}
+		if _, err := commerce.New(base, commerce.WithToken(token), commerce.WithHeader("X-A", "v"+c)); (err == nil) != (b >= ' ' && b <= '~') {
+			t.Errorf("value with %q: %v", c, err)
+		}
+		if _, err := commerce.New(base, commerce.WithToken("t"+c)); (err == nil) != (b > ' ' && b <= '~') {
+			t.Errorf("token with %q: %v", c, err)
+		}
+	}
+}
+
+// What is at a limit is within it.
+func TestAPI_limits(t *testing.T) {
+	t.Parallel()
+	const filter, most = `eq(email,"")`, 8 << 10
+	email := strings.Repeat("a", most-len(url.QueryEscape(filter)))
+	for _, tt := range []struct {
+		opts commerce.SubscriptionListOptions
+		ok   bool
+	}{
+		{commerce.SubscriptionListOptions{Offset: commerce.MaxOffset, PageSize: commerce.MaxPageSize, Concurrency: commerce.MaxConcurrency}, true},
+		{commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{Email: email}}, true},
+		{commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{Email: email + "a"}}, false},
+	} {
+		s := newStub(t, answer(200, `{"data":[]}`))
+		if _, err := s.client(t).Subscriptions.List(bg, &tt.opts); (err == nil) != tt.ok {
+			t.Errorf("%.100v: %v", tt.opts, err)
 		}
 	}
 }
