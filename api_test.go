@@ -7,11 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-go/commerce"
 )
@@ -110,102 +107,6 @@ func TestAPI_argumentsAreCopied(t *testing.T) {
 	}
 	if query := mustQuery(t, s.got(t)[1].RawQuery); query.Get("page[limit]") != "7" || query.Get("filter") != `eq(email,"a")` {
 		t.Errorf("query %v", query)
-	}
-}
-
-// A failed refresh leaves the call with the status of its own answer.
-func TestAPI_refreshThatFails(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, answer(200, accessTok), answer(401, ""), answer(400, `{"error":"invalid_client"}`))
-	_, err := s.client(t, commerce.WithClientCredentials("id", "secret")).Subscriptions.List(bg, nil)
-	if !errors.Is(err, commerce.ErrUnauthorized) || errors.Is(err, commerce.ErrBadRequest) {
-		t.Errorf("matches ErrUnauthorized: %t, ErrBadRequest of the token request: %t", errors.Is(err, commerce.ErrUnauthorized), errors.Is(err, commerce.ErrBadRequest))
-	}
-	if err == nil || !strings.Contains(err.Error(), "token: 400 Bad Request") {
-		t.Errorf("the text does not tell of the token request: %v", err)
-	}
-}
-
-// A field that is set where Extra keeps another value for it is an error, not lost.
-func TestAPI_fieldBesideExtra(t *testing.T) {
-	t.Parallel()
-	const in = `{"id":"` + itemID + `","type":"custom_discount","external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"},"new":1}}}`
-	var d commerce.CustomDiscount
-	if err := json.Unmarshal([]byte(in), &d); err != nil {
-		t.Fatal(err)
-	}
-	if b, err := json.Marshal(d); err != nil || !strings.Contains(string(b), `"new":1`) {
-		t.Fatalf("unchanged: %s, %v", b, err)
-	}
-	d.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: nth(2)}
-	if b, err := json.Marshal(d); err == nil {
-		t.Errorf("a changed item is lost: %s", b)
-	}
-	delete(d.Extra, "relationships")
-	if b, err := json.Marshal(d); err != nil || !strings.Contains(string(b), nth(2).String()) {
-		t.Errorf("%s, %v", b, err)
-	}
-	var sub commerce.Subscription
-	if err := json.Unmarshal([]byte(`{"attributes":{"account_id":7}}`), &sub); err != nil {
-		t.Fatal(err)
-	}
-	sub.Attributes.AccountID = nth(1)
-	if b, err := json.Marshal(sub); err == nil {
-		t.Errorf("encoded %s", b)
-	}
-}
-
-// What a record was decoded from it can be encoded to.
-func TestAPI_oddRecordsComeBack(t *testing.T) {
-	t.Parallel()
-	for in, v := range map[string]any{
-		`{"amount":{"amount":"ten","currency":"USD"}}`: &commerce.CustomDiscount{},
-		`{"amount":"ten"}`:           &commerce.CustomDiscount{},
-		`{"id":5,"type":[],"new":1}`: &commerce.Plan{},
-		`{"meta":{"timestamps":{"created_at":"2024-01-02T03:04:05+24:00","updated_at":"2024-01-02T03:04:05+23:59"}}}`: &commerce.Subscription{},
-	} {
-		if err := json.Unmarshal([]byte(in), v); err != nil {
-			t.Fatal(err)
-		}
-		b, err := json.Marshal(v)
-		if err != nil {
-			t.Errorf("%s: %v", in, err)
-			continue
-		}
-		again := reflect.New(reflect.TypeOf(v).Elem()).Interface()
-		if err := json.Unmarshal(b, again); err != nil {
-			t.Fatal(err)
-		}
-		diff(t, in, again, v)
-	}
-}
-
-// Every number that is accepted can be read back.
-func TestDecimal_longOnes(t *testing.T) {
-	t.Parallel()
-	for _, s := range []string{"1e10000", "-1e10000", "-1e9999", "1e-9999", "-12.5e-9999", strings.Repeat("9", 10_000), "-" + strings.Repeat("9", 9_999)} {
-		d, err := commerce.ParseDecimal(s)
-		if err != nil {
-			t.Fatalf("%.20s: %v", s, err)
-		}
-		b, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var again commerce.Decimal
-		if err := json.Unmarshal(b, &again); err != nil || !again.Equal(d) {
-			t.Errorf("%.20s, %d characters as JSON: %v", s, len(b), err)
-		}
-		if plan := (commerce.Plan{Attributes: commerce.PlanAttributes{Billing: commerce.Billing{PlanLength: d}}}); true {
-			b, err := json.Marshal(plan)
-			var back commerce.Plan
-			if err == nil {
-				err = json.Unmarshal(b, &back)
-			}
-			if err != nil || !cmp.Equal(plan.Attributes.PlanLength, back.Attributes.PlanLength) {
-				t.Errorf("%.20s in a plan: %v", s, err)
-			}
-		}
 	}
 }
 

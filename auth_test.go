@@ -333,3 +333,16 @@ func TestClientCredentials_oneRequestForAll(t *testing.T) {
 		}
 	})
 }
+
+// A failed refresh leaves the call with the status of its own answer.
+func TestClientCredentials_failedRefresh(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, answer(200, accessTok), answer(401, ""), answer(400, `{"error":"invalid_client"}`))
+	_, err := s.client(t, commerce.WithClientCredentials("id", "secret")).Subscriptions.List(bg, nil)
+	if !errors.Is(err, commerce.ErrUnauthorized) || errors.Is(err, commerce.ErrBadRequest) {
+		t.Errorf("matches ErrUnauthorized: %t, ErrBadRequest of the token request: %t", errors.Is(err, commerce.ErrUnauthorized), errors.Is(err, commerce.ErrBadRequest))
+	}
+	if err == nil || !strings.Contains(err.Error(), "token: 400 Bad Request") {
+		t.Errorf("the text does not tell of the token request: %v", err)
+	}
+}

@@ -48,3 +48,30 @@ func TestDecimal(t *testing.T) {
 		}
 	}
 }
+
+// Every number that is accepted can be read back.
+func TestDecimal_longOnes(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"1e10000", "-1e10000", "-1e9999", "1e-9999", "-12.5e-9999", strings.Repeat("9", 10_000), "-" + strings.Repeat("9", 9_999)} {
+		d, err := commerce.ParseDecimal(s)
+		if err != nil {
+			t.Fatalf("%.20s: %v", s, err)
+		}
+		b, err := json.Marshal(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var again commerce.Decimal
+		if err := json.Unmarshal(b, &again); err != nil || !again.Equal(d) {
+			t.Errorf("%.20s, %d characters as JSON: %v", s, len(b), err)
+		}
+		var plan, back commerce.Plan
+		plan.Attributes.PlanLength = d
+		if b, err = json.Marshal(plan); err == nil {
+			err = json.Unmarshal(b, &back)
+		}
+		if err != nil || !back.Attributes.PlanLength.Equal(d) {
+			t.Errorf("%.20s in a plan: %v", s, err)
+		}
+	}
+}

@@ -37,7 +37,7 @@ func FuzzListBody(f *testing.F) {
 		if (err == nil) != (plainErr == nil) {
 			t.Fatalf("error %v, by the decoder %v", err, plainErr)
 		}
-		var object map[string]any
+		var object map[string]jsontext.Value
 		if independent := json.Unmarshal(b, &object, jsontext.AllowInvalidUTF8(true)); (err == nil) != (independent == nil) {
 			t.Fatalf("error %v, of encoding/json/v2 %v", err, independent)
 		}

@@ -83,7 +83,9 @@ func WithTokenSource(src oauth2.TokenSource) Option {
 // OAuth 2 client-credentials grant, from POST {base}/oauth/access_token.
 //
 // A token is kept until shortly before it expires, and got once for all calls
-// that wait for it. After a 401 a new one is got and the call repeated, once.
+// that wait for it. After a 401 a new one is got and the call repeated, once. A call
+// whose context ends gives up its wait; the last one ends the token request, and
+// returns when the HTTP transport has let go of it, as with any other request.
 func WithClientCredentials(clientID, clientSecret string) Option {
 	return func(c *config, faults *ValidationError) {
 		if clientID == "" {
@@ -229,7 +231,7 @@ func WithUserAgent(product string) Option {
 // one set before with the same key. Headers that the library or the connection owns
 // are refused: Accept, Accept-Encoding, Authorization, Connection, Content-*, Expect,
 // Host, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, User-Agent (see
-// [WithUserAgent]), and Idempotency-Key, which makes net/http repeat writes.
+// [WithUserAgent]), Idempotency-Key, which makes net/http repeat writes, and X-Idempotency-Key.
 func WithHeader(key, value string) Option {
 	return func(c *config, faults *ValidationError) {
 		canonical := http.CanonicalHeaderKey(key)

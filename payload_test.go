@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -79,4 +80,58 @@ func links(entries ...any) (all commerce.Links) {
 		all = append(all, commerce.NamedLink{Name: name, Link: link})
 	}
 	return all
+}
+
+// A field that is set where Extra keeps another value for it is an error, not lost.
+func TestExtra_besideItsField(t *testing.T) {
+	t.Parallel()
+	const in = `{"id":"` + itemID + `","type":"custom_discount","external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"},"new":1}}}`
+	var d commerce.CustomDiscount
+	if err := json.Unmarshal([]byte(in), &d); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := json.Marshal(d); err != nil || !strings.Contains(string(b), `"new":1`) {
+		t.Fatalf("unchanged: %s, %v", b, err)
+	}
+	d.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: nth(2)}
+	if b, err := json.Marshal(d); err == nil {
+		t.Errorf("a changed item is lost: %s", b)
+	}
+	delete(d.Extra, "relationships")
+	if b, err := json.Marshal(d); err != nil || !strings.Contains(string(b), nth(2).String()) {
+		t.Errorf("%s, %v", b, err)
+	}
+	var sub commerce.Subscription
+	if err := json.Unmarshal([]byte(`{"attributes":{"account_id":7}}`), &sub); err != nil {
+		t.Fatal(err)
+	}
+	sub.Attributes.AccountID = nth(1)
+	if b, err := json.Marshal(sub); err == nil {
+		t.Errorf("encoded %s", b)
+	}
+}
+
+// What a record was decoded from it can be encoded to.
+func TestExtra_comesBack(t *testing.T) {
+	t.Parallel()
+	for in, v := range map[string]any{
+		`{"amount":{"amount":"ten","currency":"USD"}}`: &commerce.CustomDiscount{},
+		`{"amount":"ten"}`:           &commerce.CustomDiscount{},
+		`{"id":5,"type":[],"new":1}`: &commerce.Plan{},
+		`{"meta":{"timestamps":{"created_at":"2024-01-02T03:04:05+24:00","updated_at":"2024-01-02T03:04:05+23:59"}}}`: &commerce.Subscription{},
+	} {
+		if err := json.Unmarshal([]byte(in), v); err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Errorf("%s: %v", in, err)
+			continue
+		}
+		again := reflect.New(reflect.TypeOf(v).Elem()).Interface()
+		if err := json.Unmarshal(b, again); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, in, again, v)
+	}
 }

@@ -168,12 +168,16 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 			// unknown length it sends an empty body, or none where the method has none.
 			out.Body = io.NopCloser(strings.NewReader(""))
 		}
-		out.Body = watched{out.Body, ev}
+		watch := func(body io.ReadCloser) io.ReadCloser { return watched{body, ev} }
+		if _, ok := c.client.base.(*http.Transport); ok { // tells all by its hooks, and sends a body that it knows in one packet with the header
+			watch = func(body io.ReadCloser) io.ReadCloser { return body }
+		}
+		out.Body = watch(out.Body)
 		out.GetBody = func() (io.ReadCloser, error) {
 			if !ev.mayRewind(c.client.base) {
 				return nil, errRewind
 			}
-			return watched{io.NopCloser(bytes.NewReader(c.Body)), ev}, nil
+			return watch(io.NopCloser(bytes.NewReader(c.Body))), nil
 		}
 	}
 
@@ -297,7 +301,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 			c.Gate.shut(c.left, min(r.RetryAfter, c.Policy.MaxBackoff))
 		}
 		var err error
-		if r.Body, err = readBody(ctx, resp, limit, c.Buffers.get()); err != nil {
+		if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
 			r.Err, r.Cut = c.reduce(ctx, err), true
 		}
 	}
@@ -364,7 +368,7 @@ func (b *Buffers) put(room []byte) {
 // readBody reads a body of at most limit bytes, into buf if there is room. With an
 // error it returns what arrived. It never holds room for more than the limit, but
 // for the half that is copied when room runs out.
-func readBody(ctx context.Context, resp *http.Response, limit int, buf []byte) ([]byte, error) {
+func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
 	const untold, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
 	room := untold
 	if length := resp.ContentLength; length >= 0 {
@@ -376,9 +380,12 @@ func readBody(ctx context.Context, resp *http.Response, limit int, buf []byte) (
 	if room = min(room, limit); cap(buf) <= room {
 		buf = make([]byte, 0, room+1)
 	}
-	for {
+	const mostEmpty = 100 // reads one after the other
+	for empty := 0; ; {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
+		if buf = buf[:len(buf)+n]; n > 0 {
+			empty = 0
+		}
 		switch {
 		case len(buf) > limit:
 			return buf[:limit], errTooLarge
@@ -386,8 +393,10 @@ func readBody(ctx context.Context, resp *http.Response, limit int, buf []byte) (
 			return buf, nil
 		case err != nil:
 			return buf, err
-		case n == 0 && ctx.Err() != nil: // a body that gives nothing, for ever
-			return buf, ctx.Err()
+		case n == 0:
+			if empty++; empty == mostEmpty {
+				return buf, io.ErrNoProgress
+			}
 		case len(buf) == cap(buf):
 			grown := make([]byte, len(buf), min(2*cap(buf), limit+1))
 			copy(grown, buf)

@@ -174,9 +174,13 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 		return &Result{Err: errors.New("the request could not be built")}
 	}
 	req.URL, req.Host = spec.URL, spec.URL.Host
-	if spec.Header != nil {
-		req.Header = spec.Header.Clone()
+	prepare := func(req *http.Request) error { // each attempt has headers of its own, without cookies of the one before
+		if req.Header = spec.Header.Clone(); req.Header == nil {
+			req.Header = http.Header{}
+		}
+		return nil
 	}
+	_ = prepare(req.Request)
 	// Built for each call: its hooks see no request where there is no answer, and
 	// a call's policy may differ from the next one's.
 	loop := &retryablehttp.Client{
@@ -189,10 +193,7 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 		CheckRetry:   run.checkRetry,
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return run.wait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		PrepareRetry: func(req *http.Request) error {
-			req.Header = spec.Header.Clone() // without the cookies that http.Client put in
-			return nil
-		},
+		PrepareRetry: prepare,
 	}
 	// What matters is in run: the answer has an empty body, and the error wraps
 	// what run has already reduced.

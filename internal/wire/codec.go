@@ -18,7 +18,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Codec decodes and encodes payloads. It is immutable and safe for concurrent use.
+// Codec decodes and encodes payloads. Its rules do not change, and it is safe for
+// concurrent use. Types must not contain themselves.
 type Codec struct {
 	decode json.Options
 	encode json.Options

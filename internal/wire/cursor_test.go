@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
@@ -152,25 +153,27 @@ func TestCodec_cursor(t *testing.T) {
 }
 
 // A string is made once, and a cursor that goes back to its pool holds none.
-//
-//nolint:paralleltest // AllocsPerRun counts those of other tests, too
 func TestCodec_cursorShares(t *testing.T) {
+	t.Parallel()
 	c := newEveryCodec()
-	in := []byte(`{"texts":["a short text","a short text"]}`)
 	var got every
-	if err := c.Unmarshal(in, &got); err != nil {
+	if err := c.Unmarshal([]byte(`{"texts":["a short text","a short text","another text"]}`), &got); err != nil {
 		t.Fatal(err)
 	}
-	once := testing.AllocsPerRun(100, func() { _ = c.Unmarshal(in, &every{}) })
-	in = []byte(`{"texts":["a short text","another text"]}`)
-	if twice := testing.AllocsPerRun(100, func() { _ = c.Unmarshal(in, &every{}) }); twice != once+1 {
-		t.Errorf("two texts take %v allocations, one twice %v", twice, once)
+	at := func(i int) *byte { return unsafe.StringData(got.Texts[i]) } //nolint:gosec // compared only
+	if at(0) != at(1) || at(0) == at(2) {
+		t.Errorf("shared: the same text %t, another %t", at(0) == at(1), at(0) == at(2))
 	}
-	in = []byte(`{"texts":["canary"]}`)
-	if err := c.Unmarshal(in, &got); err != nil {
-		t.Fatal(err)
+	var cur *cursor
+	for range 1000 { // under the race detector a pool drops some of what it gets
+		if err := c.Unmarshal([]byte(`{"texts":["canary"]}`), &got); err != nil {
+			t.Fatal(err)
+		}
+		if cur, _ = c.cursors.Get().(*cursor); cur != nil {
+			break
+		}
 	}
-	if cur, ok := c.cursors.Get().(*cursor); ok && strings.Contains(fmt.Sprint(string(cur.b), cur.made), "canary") {
-		t.Error("the cursor keeps a payload")
+	if cur == nil || strings.Contains(fmt.Sprint(string(cur.b), cur.made), "canary") {
+		t.Errorf("the cursor keeps a payload, or there is none: %t", cur == nil)
 	}
 }
