@@ -196,10 +196,22 @@ func TestClientCredentials_givenUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		later := make(chan error, 1)
+		go func() {
+			time.Sleep(2500 * time.Millisecond) // while the request that was given up ends
+			later <- list(t.Context(), c)
+		}()
 		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 0 {
+		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 1 { // the later one's
+
 			t.Errorf("%d token requests in flight, error %v", inFlight.Load(), err)
+		}
+		if err := <-later; err != nil || inFlight.Load() != 0 {
+			t.Errorf("one that came later: %d token requests in flight, error %v", inFlight.Load(), err)
+		}
+		if c, err = c.With(commerce.WithClientCredentials("id", "secret")); err != nil { // another token
+			t.Fatal(err)
 		}
 		patient := make(chan error, 1)
 		go func() { patient <- list(t.Context(), c) }()
