@@ -437,12 +437,17 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 // addResult tells what became of a batch. The order of the cases matters: what
 // was added counts before any status.
 func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscount, allOrNothing bool) (*AddCustomDiscountsResult, error) {
-	answer, err := readAddAnswer(r.Body)
-	if err != nil {
+	// failed is the error of an answer of which no discount can be told, though it may hold some.
+	failed := func(mayHold bool) *Error {
 		e := fail(call, r)
-		if e.Outcome == OutcomeRejected && mayHoldDiscounts(r.Body, !r.Cut) {
+		if mayHold && e.Outcome == OutcomeRejected {
 			e.Outcome = OutcomeUnknown
 		}
+		return e
+	}
+	answer, err := readAddAnswer(r.Body)
+	if err != nil {
+		e := failed(mayHoldDiscounts(r.Body, !r.Cut))
 		if e.Outcome == OutcomeUnreadable && r.Err == nil {
 			e.Err = badResponse(err)
 		}
@@ -474,9 +479,5 @@ func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscou
 	case ok && r.Err == nil:
 		r.Err = errors.New("the answer neither adds the discounts nor says why not")
 	}
-	e := fail(call, r)
-	if answer.nameless && e.Outcome == OutcomeRejected {
-		e.Outcome = OutcomeUnknown
-	}
-	return nil, e
+	return nil, failed(answer.nameless)
 }

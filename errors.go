@@ -339,16 +339,14 @@ type ErrorMeta struct {
 func newErrorObjects(raw []byte) []ErrorObject {
 	var list []ErrorObject
 	for _, element := range wire.Elements(raw) {
-		switch string(element) {
-		case "null", "false", `""`:
-			continue
-		}
 		loose := wire.ReadLoose(element)
-		if loose != nil && len(loose) == 0 {
+		if loose == nil {
+			if text := string(element); text != "null" && text != "false" && text != `""` {
+				list = append(list, ErrorObject{Detail: wire.Text(element)})
+			}
 			continue
 		}
-		if loose == nil {
-			list = append(list, ErrorObject{Detail: wire.Text(element)})
+		if len(loose) == 0 {
 			continue
 		}
 		o := ErrorObject{

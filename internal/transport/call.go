@@ -158,7 +158,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	ev := c.evidence
 	out := req.WithContext(httptrace.WithClientTrace(ctx, ev.trace(cancel)))
 	u := *req.URL
-	out.URL, out.Header = &u, req.Header.Clone() // a transport that changes them must not reach the next attempt
+	out.URL = &u // a transport that changes it must not reach the next attempt; the header is this one's own
 	if c.token != "" {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}

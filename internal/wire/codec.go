@@ -26,9 +26,8 @@ type Codec struct {
 	read   *json.Unmarshalers
 
 	// Of the cursor.
-	rules    map[reflect.Type]func(src source, v any) error
-	records  map[reflect.Type]bool
-	readings sync.Map // of reading by reflect.Type
+	rules    map[reflect.Type]func(src source, v any) error // nil for a record
+	readings sync.Map                                       // of reading by reflect.Type
 	cursors  sync.Pool
 }
 
@@ -207,13 +206,11 @@ func Skip[T any]() Rule {
 // service is known to send: ids and timestamps that are empty or null, members
 // without a field, invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
-	c := &Codec{rules: map[reflect.Type]func(source, any) error{}, records: map[reflect.Type]bool{}}
+	c := &Codec{rules: map[reflect.Type]func(source, any) error{}}
 	var reads []*json.Unmarshalers
 	var writes []*json.Marshalers
 	for _, r := range append(rules, newRule(readUUID, nil), newRule(readTime, nil)) {
-		if c.records[r.typ] = r.read == nil; r.read != nil {
-			c.rules[r.typ] = r.read
-		}
+		c.rules[r.typ] = r.read
 		reads = append(reads, r.plain)
 		writes = append(writes, r.write)
 	}

@@ -156,8 +156,9 @@ func (c *Codec) reading(t reflect.Type) reading {
 // asItStands returns how to read a type without regard to its rule.
 func (c *Codec) asItStands(t reflect.Type) reading {
 	pointer := reflect.PointerTo(t)
+	rule, ruled := c.rules[t]
 	switch {
-	case c.records[t]:
+	case ruled && rule == nil: // a record
 		return c.structure(t)
 	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
 		return byMethod
