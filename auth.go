@@ -266,8 +266,7 @@ func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token,
 		if r.Err == nil && r.StatusCode/100 == 2 {
 			r.Err = errors.New("the answer holds no access token")
 		}
-		e = newError(opToken, transport.Replayable, r)
-		e.Outcome = OutcomeNotSent
+		e = newError(opToken, r, OutcomeNotSent, errorsOf(r.Body))
 	}
 	return nil, e
 }

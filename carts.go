@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -113,8 +112,9 @@ type AddCustomDiscountsResult struct {
 //   - OutcomePartial: the result comes with the error, which then matches
 //     [ErrPartialFailure]. Added was added, Errors tells why others were not,
 //     Unconfirmed names all that are not proved added.
-//   - OutcomeUnknown (a timeout, a cut connection, 5xx, 408, a redirect other than
-//     307 and 308) and OutcomeUnreadable (a 2xx that does not tell what it did):
+//   - OutcomeUnknown (a timeout, a connection error, 5xx, 408, a redirect other than
+//     307 and 308, a refusal whose body may hold discounts) and OutcomeUnreadable (a 2xx
+//     that does not show what was added):
 //     read the cart, GET /v2/carts/{cartID}?include=custom_discounts, and send only
 //     what is missing. The discounts are at included.custom_discounts, which
 //     [Client.Do] decodes into []CustomDiscount; see the example, and the program
@@ -140,9 +140,21 @@ func (s *CartService) AddCustomDiscounts(ctx context.Context, cartID string, dis
 		return nil, invalid("discounts", "can't be encoded")
 	}
 	call := s.core.call("Carts.AddCustomDiscounts", transport.Once, http.MethodPost, s.core.address(path, ""), body)
-	call.Applied = mayHoldDiscounts
 	r := s.core.send(ctx, call)
-	return addResult(call, r, discounts, opts.AllOrNothing)
+	b := readBatch(r)
+	b.compare(discounts, opts.AllOrNothing)
+	outcome := b.outcome(r)
+	if outcome == OutcomeApplied {
+		return b.result(r), nil
+	}
+	if outcome == OutcomeUnreadable && r.Err == nil {
+		r.Err = b.problem
+	}
+	e := failWith(call, r, outcome, b.errors)
+	if outcome == OutcomePartial {
+		return b.result(r), e
+	}
+	return nil, e
 }
 
 // checkAddCustomDiscounts checks the arguments against section 2.1. It returns
@@ -324,70 +336,6 @@ func readItem(relationships []byte) (item *CartItemRef, more bool) {
 	return item, more
 }
 
-// addAnswer is what the body of an answer says.
-type addAnswer struct {
-	added        []CustomDiscount
-	errors       []ErrorObject
-	allOrNothing *bool // nil: the answer has no options
-	extra        Extra // members that are not read
-	nameless     bool  // data has a discount without a readable id and without an external one
-}
-
-// readAddAnswer reads a body of any status. data is an array or one object;
-// elements of it that are no discounts do not count.
-func readAddAnswer(body []byte) (*addAnswer, error) {
-	members, err := wire.Split(body, "data")
-	if err != nil {
-		return nil, err
-	}
-	a := &addAnswer{errors: errorsOf(body)}
-	for _, element := range wire.Elements(members["data"]) {
-		if element[0] != '{' {
-			continue
-		}
-		var d CustomDiscount
-		if err := payloads.Unmarshal(element, &d); err != nil {
-			return nil, err
-		}
-		if (d.Type == "" || d.Type == customDiscountType) && (d.ID != uuid.Nil || d.ExternalID != "") {
-			a.added = append(a.added, d)
-		} else if d.Type == customDiscountType {
-			a.nameless = true
-		}
-	}
-	var options struct {
-		AllOrNothing *bool `json:"add_all_or_nothing"`
-		Extra        Extra `json:",embed"`
-	}
-	if raw := members["options"]; raw != nil && payloads.Unmarshal(raw, &options) == nil {
-		a.allOrNothing = options.AllOrNothing
-	}
-	for name, raw := range members {
-		if name == "data" || name == "options" || strings.EqualFold(name, "errors") {
-			continue
-		}
-		if a.extra == nil {
-			a.extra = Extra{}
-		}
-		a.extra[name] = raw
-	}
-	return a, nil
-}
-
-// mayHoldDiscounts reports whether a body shows that discounts were added, or
-// may show it: a JSON object that can't be read, or that did not arrive whole.
-func mayHoldDiscounts(body []byte, whole bool) bool {
-	a, err := readAddAnswer(body)
-	if err == nil {
-		return len(a.added) > 0 || a.nameless
-	}
-	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
-	if whole {
-		return bytes.HasPrefix(body, []byte("{")) && bytes.Contains(body, []byte(`"data"`))
-	}
-	return len(body) == 0 || body[0] == '{'
-}
-
 // unconfirmed returns the discounts sent that are not proved to be among those
 // added: matched by external id as a multiset, those of the same engine first, and
 // the rest by count with added ones that have no external id. Where these are too
@@ -432,52 +380,4 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 		}
 	}
 	return rest
-}
-
-// addResult tells what became of a batch. The order of the cases matters: what
-// was added counts before any status.
-func addResult(call *transport.Call, r *transport.Result, sent []NewCustomDiscount, allOrNothing bool) (*AddCustomDiscountsResult, error) {
-	// failed is the error of an answer of which no discount can be told, though it may hold some.
-	failed := func(mayHold bool) *Error {
-		e := fail(call, r)
-		if mayHold && e.Outcome == OutcomeRejected {
-			e.Outcome = OutcomeUnknown
-		}
-		return e
-	}
-	answer, err := readAddAnswer(r.Body)
-	if err != nil {
-		e := failed(mayHoldDiscounts(r.Body, !r.Cut))
-		if e.Outcome == OutcomeUnreadable && r.Err == nil {
-			e.Err = badResponse(err)
-		}
-		return nil, e
-	}
-	if answer.allOrNothing != nil {
-		allOrNothing = *answer.allOrNothing
-	}
-	result := &AddCustomDiscountsResult{
-		Added:        answer.added,
-		Errors:       answer.errors,
-		Unconfirmed:  unconfirmed(sent, answer.added),
-		AllOrNothing: allOrNothing,
-		Response:     newResponse(r),
-		Extra:        answer.extra,
-	}
-	ok := r.StatusCode/100 == 2
-	switch {
-	case len(result.Added) > 0 && ok && len(result.Errors) == 0 && len(result.Unconfirmed) == 0:
-		return result, nil
-	case len(result.Added) > 0:
-		e := fail(call, r)
-		e.Outcome, e.Err = OutcomePartial, nil
-		return result, e
-	case ok && !answer.nameless && len(result.Errors) > 0 && (len(result.Errors) >= len(sent) || allOrNothing):
-		e := fail(call, r)
-		e.Outcome, e.Err = OutcomeRejected, nil
-		return nil, e
-	case ok && r.Err == nil:
-		r.Err = errors.New("the answer neither adds the discounts nor says why not")
-	}
-	return nil, failed(answer.nameless)
 }

@@ -147,10 +147,12 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 	const (
 		addedA = `{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"a"}`
 		addedB = `{"type":"custom_discount","id":"d09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"b"}`
+		againA = `{"type":"custom_discount","id":"e09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"a"}`
 		noID   = `{"type":"custom_discount","id":"c09030b0-cdcd-4c47-b889-adbf690c537a"}`
+		noID2  = `{"type":"custom_discount","id":"b09030b0-cdcd-4c47-b889-adbf690c537a"}`
 		failed = `{"status":404,"title":"Custom discount not added to cart item.","meta":{"id":"` + itemID + `"}}`
 	)
-	const success = commerce.OutcomeNone
+	const success = commerce.OutcomeApplied
 	tests := []struct {
 		name        string
 		status      int
@@ -167,9 +169,9 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{"one added, as an object", 201, `{"data":` + addedA + `}`, "a", false, success, nil, 1, ""},
 		{"added with empty errors", 201, `{"data":[` + addedA + `],"errors":[]}`, "a", false, success, nil, 1, ""},
 		{"added with null errors", 201, `{"data":[` + addedA + `],"errors":null}`, "a", false, success, nil, 1, ""},
-		{"added without external ids", 201, `{"data":[` + noID + `,` + noID + `]}`, "a b", false, success, nil, 2, ""},
+		{"added without external ids", 201, `{"data":[` + noID + `,` + noID2 + `]}`, "a b", false, success, nil, 2, ""},
 		{"one of two without external id", 201, `{"data":[` + noID + `,` + addedA + `]}`, "a b", false, success, nil, 2, ""},
-		{"one id twice, both added", 201, `{"data":[` + addedA + `,` + addedA + `]}`, "a a", false, success, nil, 2, ""},
+		{"one id twice, both added", 201, `{"data":[` + addedA + `,` + againA + `]}`, "a a", false, success, nil, 2, ""},
 
 		{"one id twice, one added", 201, `{"data":[` + addedA + `]}`, "a a", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, "a"},
 		{"one added, one failed", 201, `{"data":[` + addedA + `],"errors":[` + failed + `]}`, "a b", false, commerce.OutcomePartial, commerce.ErrPartialFailure, 1, "b"},
@@ -206,7 +208,7 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{"2xx: data twice", 201, `{"data":[],"data":[` + addedA + `]}`, "a", false, commerce.OutcomeUnreadable, commerce.ErrBadResponse, 0, ""},
 
 		{"400", 400, `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}]}`, "a", false, commerce.OutcomeRejected, commerce.ErrBadRequest, 0, ""},
-		{"400 with data of text", 400, `{"data":"","errors":[{"title":"A"}]}`, "a", false, commerce.OutcomeRejected, commerce.ErrBadRequest, 0, ""},
+		{"400 with data of text", 400, `{"data":"","errors":[{"title":"A"}]}`, "a", false, commerce.OutcomeUnknown, commerce.ErrBadRequest, 0, ""},
 		{"403 HTML that speaks of data", 403, `<html class="data">`, "a", false, commerce.OutcomeRejected, commerce.ErrForbidden, 0, ""},
 		{"401", 401, ``, "a", false, commerce.OutcomeRejected, commerce.ErrUnauthorized, 0, ""},
 		{"403 HTML", 403, `<html>`, "a", false, commerce.OutcomeRejected, commerce.ErrForbidden, 0, ""},
@@ -290,7 +292,7 @@ func TestAddCustomDiscounts_causes(t *testing.T) {
 		{"404 of HTML: the status says it all", answer(404, "<html>"), ""},
 		{"201 of HTML", answer(201, "<html>"), "unusable answer: not a JSON object"},
 		{"201 that is cut", cutAnswer(201, `{"data":[`), "unusable answer: unexpected EOF"},
-		{"201 without a word", answer(201, `{}`), "unusable answer: the answer neither adds the discounts nor says why not"},
+		{"201 without a word", answer(201, `{}`), "unusable answer: the response neither adds the discounts nor says why not"},
 		{"302", answer(302, ""), ""},
 	} {
 		_, err := newStub(t, tt.responder).client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -152,6 +153,7 @@ func (c *core) call(op string, class transport.Class, method string, u *url.URL,
 	}
 	return &transport.Call{
 		Op: op, Class: class, Method: method, URL: u, Header: header, Body: body,
+		Applied: mayHoldDiscounts,
 		Policy:  transport.Policy(c.cfg.retry),
 		Limiter: c.cfg.limiter,
 		Gate:    c.cfg.gate,
@@ -165,17 +167,28 @@ func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result
 	return c.cfg.exchange.Do(ctx, call)
 }
 
-// fail maps a call that failed to its error.
+// fail returns the error of a call that failed and is no batch of discounts.
 func fail(call *transport.Call, r *transport.Result) *Error {
-	var unauthorized *transport.AuthError
-	var token *Error
-	if errors.As(r.Err, &unauthorized) && errors.As(unauthorized.Err, &token) {
-		if r.StatusCode == 0 {
-			return token // the call itself was not begun
-		}
-		r.Err = refreshError(func() *Error { return token })
+	outcome := OutcomeNone
+	if call.Class == transport.Once {
+		b := &batchResponse{mayHold: mayHoldDiscounts(r)}
+		outcome = b.outcome(r)
 	}
-	return newError(call.Op, call.Class, r)
+	return failWith(call, r, outcome, errorsOf(r.Body))
+}
+
+// failWith returns the error of a call that failed, or that of its token request if
+// the call itself was not begun.
+func failWith(call *transport.Call, r *transport.Result, outcome Outcome, errs []ErrorObject) *Error {
+	if failed, ok := errors.AsType[*transport.AuthError](r.Err); ok {
+		if token, ok := errors.AsType[*Error](failed.Err); ok {
+			if r.StatusCode == 0 {
+				return token
+			}
+			r.Err = refreshError(func() *Error { return token })
+		}
+	}
+	return newError(call.Op, r, outcome, errs)
 }
 
 // refreshError is the failed token request after a call was refused. It matches what
@@ -208,12 +221,13 @@ func newResponse(r *transport.Result) *Response {
 // path holds the unescaped elements of the path after the base address, e.g.
 // {"v2", "carts", id}, with the version also where the base address ends in it;
 // elements that could leave their place are refused. in, if not nil, is encoded as
-// the JSON body, and the answer is decoded into out, both by encoding/json; a
-// *json.RawMessage gets the answer's bytes as they are. Of this package's types,
+// the JSON body, and the response is decoded into out, both by encoding/json. JSON
+// text goes in and out as a [json.RawMessage]; an [io.Reader] and a []byte are refused.
+// Of this package's types,
 // [Subscription], [Plan], [Product], [PricingOption], [CustomDiscount] and [Decimal]
 // are made for that; others read the service's JSON only as a part of these. With a
 // nil out any 2xx is accepted, also an empty one, which is an [ErrBadResponse]
-// otherwise.
+// otherwise. A write that gets a 204 succeeds, and leaves out as it is.
 //
 // Errors are those of the other operations: [*ValidationError] before anything
 // is sent, [*Error] after. The Response is nil with an error.
@@ -236,7 +250,11 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 		faults.add("path", err.Error())
 	}
 	var body []byte
-	if in != nil {
+	switch in.(type) {
+	case nil:
+	case io.Reader, []byte: // would be encoded as {} and as base64
+		faults.add("in", "must be a value to encode as JSON; pass JSON text as a json.RawMessage")
+	default:
 		if body, err = json.Marshal(in); err != nil {
 			faults.add("in", "must encode as JSON")
 		}
@@ -249,10 +267,13 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 	}
 	call := c.core.call(op, class, method, c.core.address(escaped, wire.Query(query)), body)
 	decode := out != nil && method != http.MethodHead
-	if decode {
-		call.Accept = acceptJSON
+	if decode && class == transport.Replayable {
+		call.Accept = acceptJSON // a read is sent again if it fails
 	}
 	r := c.core.send(ctx, call)
+	if class == transport.Once && r.StatusCode == http.StatusNoContent {
+		decode = false // the write succeeded, and there is nothing to decode
+	}
 	if r.OK() && decode {
 		r.Err = decodeAny(r.Body, out)
 	}
@@ -273,6 +294,9 @@ func acceptJSON(b []byte) error {
 // decodeAny decodes JSON into the caller's out. Its error holds nothing of b.
 func decodeAny(b []byte, out any) error {
 	if raw, ok := out.(*json.RawMessage); ok {
+		if err := acceptJSON(b); err != nil {
+			return err
+		}
 		*raw = bytes.Clone(b)
 		return nil
 	}

@@ -23,8 +23,8 @@
 // [ErrPartialFailure].
 //
 //	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
-//	switch commerce.OutcomeOf(err) { // of this very call: a failed read is None too
-//	case commerce.OutcomeNone: // no error: all were added
+//	switch commerce.OutcomeOf(err) {
+//	case commerce.OutcomeApplied: // no error: all were added
 //	case commerce.OutcomePartial: // see result.Added, Errors and Unconfirmed
 //	case commerce.OutcomeNotSent, commerce.OutcomeRejected: // none was added
 //	default: // unknown or unreadable: read the cart, send only what is missing

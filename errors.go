@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,73 +55,6 @@ var (
 	ErrNoProgress = paging.ErrNoProgress
 )
 
-// Outcome is what is known of a write that returned an error.
-type Outcome uint8
-
-const (
-	// OutcomeUnknown is a write that may or may not have been applied, in part or
-	// in whole. Look before sending it again. It is the zero value.
-	OutcomeUnknown Outcome = iota
-	// OutcomeNone is of a read that was begun, and changed nothing. [OutcomeOf] also
-	// returns it where there is no error.
-	OutcomeNone
-	// OutcomeNotSent is a call of which nothing reached the service. It may be sent
-	// again, once the reason is gone: arguments, credentials, a context that ended.
-	OutcomeNotSent
-	// OutcomeRejected is a write that the service refused as a whole. It may be sent
-	// again once the reason is gone.
-	OutcomeRejected
-	// OutcomePartial is a write of which some was applied. The result tells what; it
-	// must not be sent again as a whole.
-	OutcomePartial
-	// OutcomeUnreadable is a write that the service accepted with an answer that
-	// does not tell what was applied. Look before sending it again.
-	OutcomeUnreadable
-)
-
-// String returns the outcome in lower case, e.g. "not sent".
-func (o Outcome) String() string {
-	switch o {
-	case OutcomeUnknown:
-		return "unknown"
-	case OutcomeNone:
-		return "none"
-	case OutcomeNotSent:
-		return "not sent"
-	case OutcomeRejected:
-		return "rejected"
-	case OutcomePartial:
-		return "partial"
-	case OutcomeUnreadable:
-		return "unreadable"
-	}
-	return "Outcome(" + strconv.Itoa(int(o)) + ")"
-}
-
-// OutcomeOf returns what err tells of the write that returned it: OutcomeNone
-// for nil and for the errors of a walk, OutcomeNotSent for a [*ValidationError],
-// and OutcomeUnknown for errors that are not of this package. Give it the error of
-// one write: that of a failed read is OutcomeNone too, and of errors that were joined
-// only one is looked at.
-func OutcomeOf(err error) Outcome {
-	var (
-		failed  *Error
-		invalid *ValidationError
-		walk    *PagingError
-	)
-	switch {
-	case err == nil:
-		return OutcomeNone
-	case errors.As(err, &walk):
-		return OutcomeNone
-	case errors.As(err, &failed) && failed != nil:
-		return failed.Outcome
-	case errors.As(err, &invalid):
-		return OutcomeNotSent
-	}
-	return OutcomeUnknown
-}
-
 // Error is every failure of a call after its arguments were checked. Find it with
 // [errors.As], and test it against the sentinels with [errors.Is].
 //
@@ -139,7 +71,7 @@ type Error struct {
 	// Errors are the entries of the answer's errors array (specification,
 	// section 2.6), in order. Empty where the answer had none that could be read.
 	Errors []ErrorObject
-	// Outcome is what is known of a write; OutcomeNone for a read. It is
+	// Outcome is what is known about a write; OutcomeNone for a read. It is
 	// OutcomeNotSent, for either, where Op is "token": the call was not begun.
 	Outcome Outcome
 	// RequestID of that answer identifies the request to the service's support; may be
@@ -400,28 +332,28 @@ func errorsOf(body []byte) []ErrorObject {
 	return newErrorObjects(wire.ReadLoose(body).Take("errors"))
 }
 
-// newError maps the result of a call that failed.
-func newError(op string, class transport.Class, r *transport.Result) *Error {
+// newError returns the error of a call that failed, from what came back of it.
+func newError(op string, r *transport.Result, outcome Outcome, errs []ErrorObject) *Error {
 	e := &Error{
 		Op:         op,
 		StatusCode: r.StatusCode,
-		Errors:     errorsOf(r.Body),
-		Outcome:    OutcomeNone,
+		Errors:     errs,
+		Outcome:    outcome,
 		RequestID:  transport.RequestID(r.Header),
 		RetryAfter: r.RetryAfter,
 		Attempts:   r.Attempts,
 		Err:        r.Err,
-	}
-	if class == transport.Once {
-		e.Outcome = outcomeOf(r)
 	}
 	for _, o := range e.Errors {
 		if e.RequestID == "" && transport.IsRequestID(o.RequestID) {
 			e.RequestID = o.RequestID
 		}
 	}
-	ended := class == transport.Replayable && (errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded))
-	if r.StatusCode/100 == 2 && !ended {
+	ended := errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
+	switch {
+	case outcome == OutcomePartial, outcome == OutcomeRejected && isSuccess(r):
+		e.Err = nil // the entries of Errors are the cause
+	case outcome == OutcomeUnreadable, isSuccess(r) && !ended:
 		e.Err = badResponse(r.Err)
 	}
 	return e
@@ -436,24 +368,6 @@ func badResponse(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrBadResponse, err)
-}
-
-// outcomeOf tells what is known of a write that was not confirmed, from what
-// came back of it. Refusals are those where the service, or a gateway before it,
-// says that it did not act.
-func outcomeOf(r *transport.Result) Outcome {
-	switch s := r.StatusCode; {
-	case r.MaybeSent:
-		return OutcomeUnknown
-	case s == 0:
-		return OutcomeNotSent
-	case s >= 200 && s <= 299:
-		return OutcomeUnreadable
-	case s == http.StatusTemporaryRedirect, s == http.StatusPermanentRedirect,
-		s >= 400 && s <= 499 && s != http.StatusRequestTimeout:
-		return OutcomeRejected
-	}
-	return OutcomeUnknown
 }
 
 // ValidationError tells every fault of a call's arguments, found before

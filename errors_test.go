@@ -283,7 +283,7 @@ func TestOutcome(t *testing.T) {
 	if commerce.Outcome(0) != commerce.OutcomeUnknown {
 		t.Error("the zero Outcome is not OutcomeUnknown")
 	}
-	for o, want := range []string{"unknown", "none", "not sent", "rejected", "partial", "unreadable", "Outcome(6)"} {
+	for o, want := range []string{"unknown", "none", "not sent", "rejected", "partial", "unreadable", "applied", "Outcome(7)"} {
 		if got := commerce.Outcome(o).String(); got != want {
 			t.Errorf("Outcome(%d) = %q, want %q", o, got, want)
 		}
@@ -292,7 +292,7 @@ func TestOutcome(t *testing.T) {
 		err  error
 		want commerce.Outcome
 	}{
-		{nil, commerce.OutcomeNone},
+		{nil, commerce.OutcomeApplied},
 		{errors.New("foreign"), commerce.OutcomeUnknown},
 		{context.Canceled, commerce.OutcomeUnknown},
 		{&commerce.Error{}, commerce.OutcomeUnknown},

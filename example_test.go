@@ -73,7 +73,7 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	gone := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0")}
 	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{off("a", nil), off("b", gone)}, nil)
 	switch commerce.OutcomeOf(err) {
-	case commerce.OutcomeNone:
+	case commerce.OutcomeApplied:
 		fmt.Println("all added")
 	case commerce.OutcomePartial:
 		fmt.Println("added:", result.Added[0].ExternalID)
@@ -361,7 +361,7 @@ func ExampleOutcomeOf() {
 		Amount: commerce.NewDecimal(-100), Description: "One dollar off", DiscountCode: "ONE", DiscountEngine: "promo-engine", ExternalID: "promo-1",
 	}}, nil)
 	fmt.Println(commerce.OutcomeOf(nil), commerce.OutcomeOf(err))
-	// Output: none unknown
+	// Output: applied unknown
 }
 
 func ExampleParseDecimal() {

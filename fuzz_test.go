@@ -344,7 +344,7 @@ func FuzzAddAnswer(f *testing.F) {
 			t.Fatalf("status %d: outcome %v, result %+v, error %v", status, outcome, result, err)
 		}
 		switch outcome {
-		case commerce.OutcomeNone:
+		case commerce.OutcomeApplied:
 			if err != nil || !ok || len(result.Errors) > 0 || len(result.Unconfirmed) > 0 || len(result.Added) < len(batch) {
 				t.Fatalf("a success: %+v, %v", result, err)
 			}

@@ -2,8 +2,10 @@ package commerce_test
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync"
 	"testing"
@@ -27,8 +29,8 @@ type request struct {
 	Body                   string
 }
 
-// stub is a transport that answers the n-th request with the n-th responder. A
-// request beyond them fails the test.
+// stub is a transport that answers the n-th request with the n-th responder; nil
+// stands for a connection that is refused. A request beyond them fails the test.
 type stub struct {
 	*httpmock.MockTransport
 	mu       sync.Mutex
@@ -39,20 +41,27 @@ func newStub(t *testing.T, responders ...httpmock.Responder) *stub {
 	t.Helper()
 	s := &stub{MockTransport: httpmock.NewMockTransport()}
 	s.RegisterNoResponder(func(req *http.Request) (*http.Response, error) {
+		s.mu.Lock()
+		n := len(s.requests)
+		s.mu.Unlock()
+		isReached := n >= len(responders) || responders[n] != nil
 		var body []byte
-		if req.Body != nil {
+		if req.Body != nil && isReached {
 			var err error
 			if body, err = io.ReadAll(req.Body); err != nil {
 				t.Errorf("read request body: %v", err)
 			}
 		}
 		s.mu.Lock()
-		n := len(s.requests)
 		s.requests = append(s.requests, request{req.Method, req.URL.EscapedPath(), req.URL.RawQuery, req.Header.Clone(), string(body)})
 		s.mu.Unlock()
 		if n >= len(responders) {
 			t.Errorf("request %d of %d: %s %s", n+1, len(responders), req.Method, req.URL.Path)
 			return httpmock.NewStringResponse(http.StatusTeapot, ""), nil
+		}
+		if !isReached {
+			httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
+			return nil, errors.New("unreached")
 		}
 		return responders[n](req)
 	})

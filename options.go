@@ -107,6 +107,21 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // followed. Without a Transport the library's own is used, which differs from
 // [http.DefaultTransport] in its bounds: 10 s to connect, 64 KiB of headers, 16 idle
 // connections to the store.
+//
+// A write is applied at most once if Transport is an [*http.Transport], or passes each
+// request on to one, once, with its context and its body. Of other transports this
+// holds:
+//
+//   - If it does not call the hooks of net/http/httptrace, or reads the body before it
+//     requests a connection, for example to sign it, then no failure proves that nothing
+//     was sent: the outcome is [OutcomeUnknown] instead of [OutcomeNotSent], and the
+//     write is not sent again.
+//   - If it retries, or tries a second route, then a write is cancelled before it is sent
+//     a second time, and its outcome is OutcomeUnknown. A transport that also replaces
+//     the request's context and keeps a copy of its body cannot be stopped: turn its
+//     retries off.
+//   - If it sends a write on several connections at once, all may be applied. The outcome
+//     is then never OutcomeRejected or OutcomeNotSent.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, faults *ValidationError) {
 		switch {

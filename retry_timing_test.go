@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"strings"
 	"sync"
@@ -114,11 +113,9 @@ func stalled(status int) httpmock.Responder {
 // broken is a fault that proves nothing.
 func broken(*http.Request) (*http.Response, error) { return nil, errors.New("broken") }
 
-// unreached is a fault before anything was sent, and proves it.
-func unreached(req *http.Request) (*http.Response, error) {
-	httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
-	return nil, errors.New("unreached")
-}
+// unreached is a fault before anything was sent, and proves it: the stub does not
+// read the body.
+var unreached httpmock.Responder
 
 func times(n int, r httpmock.Responder) []httpmock.Responder {
 	return slices.Repeat([]httpmock.Responder{r}, n)
@@ -584,18 +581,15 @@ func (row *timingRow) check(t *testing.T, op string, want *timed, call func(cont
 	start := time.Now()
 	var mu sync.Mutex
 	var at []time.Duration
-	steps := make([]httpmock.Responder, len(row.steps))
-	for i, step := range row.steps {
-		steps[i] = func(req *http.Request) (*http.Response, error) {
-			mu.Lock()
-			at = append(at, time.Since(start))
-			mu.Unlock()
-			return step(req)
-		}
-	}
-	s := newStub(t, steps...)
+	s := newStub(t, row.steps...)
+	clock := tripper(func(req *http.Request) (*http.Response, error) {
+		mu.Lock()
+		at = append(at, time.Since(start))
+		mu.Unlock()
+		return s.RoundTrip(req)
+	})
 	opts := append([]commerce.Option{
-		commerce.WithRetry(row.retry), commerce.WithHTTPClient(&http.Client{Transport: s, Timeout: row.timeout}),
+		commerce.WithRetry(row.retry), commerce.WithHTTPClient(&http.Client{Transport: clock, Timeout: row.timeout}),
 	}, row.opts...)
 	var l pacer
 	if row.limiter != nil {

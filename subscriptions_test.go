@@ -329,7 +329,7 @@ func TestAll_offsetLimit(t *testing.T) {
 			if tt.limit && (!errors.As(err, &p) || p.Seen != tt.seen || p.Offset != 10_100) {
 				t.Errorf("error %+v", p)
 			}
-			if commerce.OutcomeOf(err) != commerce.OutcomeNone {
+			if err != nil && commerce.OutcomeOf(err) != commerce.OutcomeNone {
 				t.Errorf("outcome %v", commerce.OutcomeOf(err))
 			}
 		})

@@ -115,7 +115,7 @@ func (a *adder) read(ctx context.Context) ([]commerce.CustomDiscount, error) {
 // look reads the cart after a call; after a lost answer not at once.
 func (a *adder) look(ctx context.Context, failure error, outcome commerce.Outcome) ([]commerce.CustomDiscount, error) {
 	switch outcome {
-	case commerce.OutcomeNone:
+	case commerce.OutcomeApplied:
 		a.tell("the answer says that they were added: looking at the cart")
 	case commerce.OutcomePartial:
 		a.tell("the answer does not prove that all were added: looking at the cart")
@@ -152,7 +152,7 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // isDecided reports whether an outcome tells all: each discount was added, or none.
 func isDecided(outcome commerce.Outcome) bool {
-	return outcome == commerce.OutcomeNone || outcome == commerce.OutcomeRejected || outcome == commerce.OutcomeNotSent
+	return outcome == commerce.OutcomeApplied || outcome == commerce.OutcomeRejected || outcome == commerce.OutcomeNotSent
 }
 
 // settled returns what is known in the end, with some discounts missing.

@@ -770,7 +770,7 @@ func TestSendable(t *testing.T) {
 		{"one of two refused before", commerce.OutcomeUnknown, list{a}, list{a, a}, list{a}, nil},
 		{"rejected", commerce.OutcomeRejected, list{a}, list{a}, nil, nil},
 		{"not sent", commerce.OutcomeNotSent, list{a}, list{a}, nil, nil},
-		{"added, the missing one refused before", commerce.OutcomeNone, list{a}, list{b}, nil, nil},
+		{"added, the missing one refused before", commerce.OutcomeApplied, list{a}, list{b}, nil, nil},
 		{"partial without a reason", commerce.OutcomePartial, list{a, b}, list{b}, list{b}, nil},
 		{"partial with a reason", commerce.OutcomePartial, list{a, b}, list{b}, nil, reasons{on(demoItem.ID.String())}},
 		{"the reason is about another item", commerce.OutcomePartial, list{a, b, c}, list{b, c}, list{c}, reasons{on(demoItem.ID.String())}},
@@ -827,7 +827,7 @@ func TestAddResult(t *testing.T) {
 		outcome commerce.Outcome
 		added   int
 	}{
-		{"there after all", commercetest.Config{}, []commercetest.Fault{{Operation: commercetest.OpAdd, Apply: true, Status: 201, Body: half}}, nil, commerce.OutcomeNone, 2},
+		{"there after all", commercetest.Config{}, []commercetest.Fault{{Operation: commercetest.OpAdd, Apply: true, Status: 201, Body: half}}, nil, commerce.OutcomeApplied, 2},
 		{"lost, then partial", commercetest.Config{CartDiscountLimit: 1}, []commercetest.Fault{{Operation: commercetest.OpAdd, Cut: true}}, commerce.ErrPartialFailure, commerce.OutcomePartial, 1},
 		{"cart can't be read", commercetest.Config{}, []commercetest.Fault{{Operation: commercetest.OpAdd, Apply: true, Status: 201, Body: half}, {After: 2, Times: -1, Status: 403}}, commerce.ErrForbidden, commerce.OutcomeUnknown, 1},
 		{"cart can't be read before", commercetest.Config{}, []commercetest.Fault{{Times: -1, Status: 403}}, commerce.ErrForbidden, commerce.OutcomeNotSent, 0},

@@ -24,7 +24,7 @@ func report(stdout, stderr io.Writer, cfg *config, sent []commerce.NewCustomDisc
 	}
 	fmt.Fprintln(stdout, "cart", terminal.Plain(cfg.cart))
 	switch outcome := commerce.OutcomeOf(err); outcome {
-	case commerce.OutcomeNone:
+	case commerce.OutcomeApplied:
 		printAdded(stdout, result.Added)
 		fmt.Fprintf(stdout, "outcome: all %d added\n", len(sent))
 		return exitOK

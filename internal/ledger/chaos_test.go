@@ -261,9 +261,8 @@ func TestChaos(t *testing.T) {
 
 	counts, wrong, held := map[string]int{}, 0, 0
 	for _, m := range list {
-		outcome := "success"
+		outcome := commerce.OutcomeOf(m.err).String()
 		if m.err != nil {
-			outcome = commerce.OutcomeOf(m.err).String()
 			failed, ok := errors.AsType[*commerce.Error](m.err)
 			if !ok {
 				t.Errorf("%s: error %T", m.call, m.err)

@@ -18,6 +18,7 @@ const (
 	HTTP1 Protocol = 1 << iota // in the clear
 	TLS                        // HTTP/1.1 over TLS
 	HTTP2                      // over TLS
+	H2C                        // HTTP/2 in the clear; only for what transports do
 
 	anyHTTP1 = HTTP1 | TLS
 	anyTLS   = TLS | HTTP2
@@ -33,6 +34,8 @@ func (p Protocol) String() string {
 		return "TLS"
 	case HTTP2:
 		return "HTTP2"
+	case H2C:
+		return "H2C"
 	default:
 		return fmt.Sprintf("Protocol(%d)", p)
 	}
@@ -88,7 +91,7 @@ type Fault struct {
 
 // Verdict is what a call returns.
 type Verdict struct {
-	Outcome  commerce.Outcome // OutcomeNone of a write: success
+	Outcome  commerce.Outcome
 	Failed   bool
 	Is       error // a sentinel that the error must match; nil: none of those of a status
 	Status   int
@@ -166,11 +169,11 @@ func Faults() []*Fault {
 // page is an empty page of subscriptions.
 const page = `{"data":[],"links":{"next":null}}`
 
-// discounts renders ids as discounts that were added.
+// discounts renders ids as discounts that were added, each with an id of its own.
 func discounts(ids []string) string {
 	var list []string
-	for _, id := range ids {
-		list = append(list, `{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"`+id+`"}`)
+	for n, id := range ids {
+		list = append(list, fmt.Sprintf(`{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-%012d","external_id":%q}`, n, id))
 	}
 	return "[" + strings.Join(list, ",") + "]"
 }

@@ -384,7 +384,7 @@ func stale(ctx context.Context, t *testing.T, p Protocol, atOnce bool) {
 func contradiction(err error, applied int) string {
 	least, most := 0, 1
 	switch commerce.OutcomeOf(err) {
-	case commerce.OutcomeNone, commerce.OutcomePartial, commerce.OutcomeUnreadable:
+	case commerce.OutcomeApplied, commerce.OutcomePartial, commerce.OutcomeUnreadable:
 		least = 1
 	case commerce.OutcomeNotSent, commerce.OutcomeRejected:
 		most = 0

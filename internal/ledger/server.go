@@ -65,7 +65,7 @@ func Serve(ctx context.Context, l *Ledger, p Protocol) (*Server, error) {
 
 // URL returns the base address.
 func (s *Server) URL() string {
-	if s.protocol == HTTP1 {
+	if s.protocol == HTTP1 || s.protocol == H2C {
 		return "http://" + s.listener.Addr().String()
 	}
 	return "https://" + s.listener.Addr().String()
@@ -73,7 +73,13 @@ func (s *Server) URL() string {
 
 // Transport returns a transport of its own that trusts the server.
 func (s *Server) Transport() *http.Transport {
+	var protocols *http.Protocols // the usual ones
+	if s.protocol == H2C {
+		protocols = new(http.Protocols)
+		protocols.SetUnencryptedHTTP2(true)
+	}
 	return &http.Transport{
+		Protocols:              protocols,
 		TLSClientConfig:        &tls.Config{RootCAs: identity().roots, MinVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.X25519}}, // the fastest: much of a cell is its handshake
 		ForceAttemptHTTP2:      s.protocol == HTTP2,
 		MaxResponseHeaderBytes: 64 << 10, // as the library's own
@@ -196,7 +202,7 @@ func (c *Conn) serve() {
 		c.end(f.End)
 		return
 	}
-	if c.server.protocol != HTTP1 {
+	if c.server.protocol&anyTLS != 0 {
 		config := &tls.Config{Certificates: identity().certificates, MinVersion: tls.VersionTLS12}
 		if c.server.protocol == HTTP2 {
 			config.NextProtos = []string{"h2"}
@@ -213,7 +219,7 @@ func (c *Conn) serve() {
 		return
 	}
 	c.in = bufio.NewReader(c.Conn)
-	if c.server.protocol == HTTP2 {
+	if c.server.protocol&(HTTP2|H2C) != 0 {
 		c.serveHTTP2()
 	} else {
 		c.serveHTTP1()

@@ -1,9 +1,7 @@
 package transport
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -11,7 +9,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"reflect"
-	"strings"
 	"sync"
 	"time"
 )
@@ -44,97 +41,13 @@ const (
 	unanswered        // what is known of it is in MaybeSent
 )
 
-// evidence is what httptrace showed of an attempt. Its hooks may still fire
-// after the attempt has returned.
-type evidence struct {
-	mu          sync.Mutex
-	sought      bool // a connection was asked for: the transport has hooks
-	got         int  // how many were got
-	wroteHeader bool // writing of the header began
-	http2       bool // the last connection got speaks HTTP/2
-	repeated    bool // the attempt was ended, as connections failed one after the other
-}
-
-// maxConns is how many connections net/http may take for an attempt: a stale one
-// or two are ordinary, and over HTTP/2 it would repeat a request without a body
-// hundreds of times a second.
-const maxConns = 4
-
-// trace returns the hooks. cancel ends the attempt.
-func (e *evidence) trace(cancel func()) *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn: func(string) {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.sought = true
-			if e.got >= maxConns {
-				e.repeated = true
-				cancel()
-			}
-		},
-		GotConn: func(info httptrace.GotConnInfo) {
-			conn, ok := info.Conn.(*tls.Conn)
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.got++
-			e.http2 = ok && conn.ConnectionState().NegotiatedProtocol == "h2"
-		},
-		WroteHeaderField: func(string, []string) { e.prove() },
-	}
-}
-
-// notSent reports whether it is proved that nothing was sent. A transport that
-// fires no hooks proves nothing.
-func (e *evidence) notSent() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.sought && !e.wroteHeader
-}
-
-// prove records that the attempt may have been sent.
-func (e *evidence) prove() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wroteHeader = true
-}
-
-// mayRewind reports whether net/http may take the body a second time within the
-// attempt. It does so for HTTP/1 only where it wrote nothing to a stale
-// connection; over HTTP/2 also after the whole body went out.
-func (e *evidence) mayRewind(base http.RoundTripper) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	own, ok := base.(*http.Transport)
-	if !ok || e.got == 0 || own.Protocols != nil && own.Protocols.UnencryptedHTTP2() {
-		return !e.wroteHeader
-	}
-	return !e.http2
-}
-
 var (
 	errTimeout     = errors.New("the attempt timed out")
 	errTooLarge    = errors.New("the answer is larger than the limit")
 	errNoAnswer    = errors.New("the transport returned neither an HTTP answer nor an error")
-	errRewind      = errors.New("the body was sent and must not be sent again")
-	errRepeated    = errors.New("connections failed one after the other")
 	errSwitched    = errors.New("the service switched protocols")
 	errUnavailable = errors.New("attempt not made")
 )
-
-// watched is a body of which something may have been sent if it is read once a
-// connection was sought: a transport may try a second route that fires no hooks. What
-// is read before is a transport that signs it, say.
-type watched struct {
-	io.ReadCloser
-	ev *evidence
-}
-
-func (w watched) Read(p []byte) (int, error) {
-	w.ev.mu.Lock()
-	w.ev.wroteHeader = w.ev.wroteHeader || w.ev.sought
-	w.ev.mu.Unlock()
-	return w.ReadCloser.Read(p)
-}
 
 // RoundTrip makes one attempt. What it returns serves the retry loop and the
 // cookie jar only; what counts is in c.result.
@@ -154,31 +67,15 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
 	defer cancel()
 
-	c.evidence = &evidence{}
-	ev := c.evidence
-	out := req.WithContext(httptrace.WithClientTrace(ctx, ev.trace(cancel)))
+	c.evidence = &evidence{class: c.Class, end: cancel}
+	out := req.WithContext(httptrace.WithClientTrace(ctx, c.evidence.trace()))
 	u := *req.URL
 	out.URL = &u // a transport that changes it must not reach the next attempt; the header is this one's own
 	if c.token != "" {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if c.Class == Once {
-		if out.Body == nil {
-			// Without a body net/http needs no GetBody to repeat the request. With one of
-			// unknown length it sends an empty body, or none where the method has none.
-			out.Body = io.NopCloser(strings.NewReader(""))
-		}
-		watch := func(body io.ReadCloser) io.ReadCloser { return watched{body, ev} }
-		if _, ok := c.client.base.(*http.Transport); ok { // tells all by its hooks, and sends a body that it knows in one packet with the header
-			watch = func(body io.ReadCloser) io.ReadCloser { return body }
-		}
-		out.Body = watch(out.Body)
-		out.GetBody = func() (io.ReadCloser, error) {
-			if !ev.mayRewind(c.client.base) {
-				return nil, errRewind
-			}
-			return watch(io.NopCloser(bytes.NewReader(c.Body))), nil
-		}
+		c.evidence.guard(out, c.Body, c.client.own)
 	}
 
 	c.result.Attempts++
@@ -191,7 +88,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close()
 	}
 	if err == nil && (resp == nil || resp.StatusCode < 100) {
-		ev.prove() // something answered: it may have been sent, hooks or not
+		c.evidence.markSent() // something responded: it may have been sent, hooks or not
 		err = errNoAnswer
 	}
 	if err != nil {
@@ -276,7 +173,7 @@ func (c *call) noAnswer(ctx context.Context, err error) {
 		c.result = Result{Attempts: c.result.Attempts}
 	}
 	c.last = unanswered
-	c.result.MaybeSent = sent
+	c.result.MaybeSent, c.result.SentTwice = sent, c.evidence.sentTwice()
 	c.result.RetryAfter = 0 // what an earlier answer asked for was waited for
 	c.result.Err = c.reduce(ctx, err)
 }
@@ -311,6 +208,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 			r.Body = nil
 		}
 	}
+	r.SentTwice = c.evidence.sentTwice()
 	c.result, c.last = r, answered
 }
 
@@ -319,12 +217,10 @@ func (c *call) reduce(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e
 	}
-	c.evidence.mu.Lock()
-	defer c.evidence.mu.Unlock()
-	switch {
-	case c.evidence.repeated:
-		return errRepeated
-	case errors.Is(context.Cause(ctx), errTimeout):
+	if reason := c.evidence.reason(); reason != nil {
+		return reason
+	}
+	if errors.Is(context.Cause(ctx), errTimeout) {
 		return errTimeout
 	}
 	return reduce(c.ctx, err)

@@ -79,8 +79,8 @@ func reduce(ctx context.Context, err error) error {
 		return errTooLarge // alone: what a foreign transport put around it may hold the address
 	case errors.Is(err, errNoAnswer):
 		return errNoAnswer
-	case errors.Is(err, errRewind):
-		return errRewind
+	case errors.Is(err, errBodySent):
+		return errBodySent
 	case c.safe != nil:
 		c.text = c.safe.Error()
 	case errors.As(err, &timeout) && timeout.Timeout():

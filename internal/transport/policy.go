@@ -23,7 +23,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 
 func (c *call) decide() bool {
 	r := &c.result
-	if c.ended || c.Class == Once && c.Applied != nil && r.StatusCode != 0 && c.Applied(r.Body, !r.Cut) {
+	if c.ended {
 		return false
 	}
 	refresh := r.StatusCode == http.StatusUnauthorized && r.Err == nil && !c.refreshed && c.Auth != nil
@@ -35,14 +35,27 @@ func (c *call) decide() bool {
 		r.Err = err
 		return false
 	}
-	if refresh {
-		return c.refresh()
+	if !refresh && !c.mayWait() || c.maybeApplied() {
+		return false
 	}
-	c.wait = c.backoff(r.Attempts)
-	if r.RetryAfter > 0 {
-		c.wait = r.RetryAfter
-		if c.wait > c.Policy.MaxBackoff {
-			return false // the caller learns it now, instead of after a long wait
+	return !refresh || c.refresh()
+}
+
+// maybeApplied reports whether a Once call may have been applied although the status
+// of the response says that it was not.
+func (c *call) maybeApplied() bool {
+	r := &c.result
+	return c.Class == Once && r.StatusCode != 0 && (r.SentTwice || c.Applied != nil && c.Applied(r))
+}
+
+// mayWait sets the wait before the next attempt, and reports whether it is within
+// MaxBackoff and the deadline: the caller learns it now, instead of after a long wait.
+func (c *call) mayWait() bool {
+	c.wait = c.backoff(c.result.Attempts)
+	if after := c.result.RetryAfter; after > 0 {
+		c.wait = after
+		if after > c.Policy.MaxBackoff {
+			return false
 		}
 	}
 	deadline, ok := c.ctx.Deadline()

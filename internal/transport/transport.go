@@ -84,10 +84,10 @@ type Call struct {
 	// Accept without error, which must keep nothing of it. nil: the body stays with
 	// the result.
 	Buffers *Buffers
-	// Applied tells of any answer to a Once call whether its body shows that
-	// something was applied, or may show it where it did not arrive whole: such a
-	// call is not sent again, whatever its status. nil counts as no.
-	Applied func(body []byte, whole bool) bool
+	// Applied reports whether the response to a Once call shows, or may show, that
+	// something was applied. Such a call is not sent again, whatever its status. It is
+	// asked only if the call would be sent again. nil: never.
+	Applied func(*Result) bool
 }
 
 // Result is what became of a Call.
@@ -109,6 +109,9 @@ type Result struct {
 	// MaybeSent tells that the last attempt got no answer and that it is not
 	// proved that nothing of it was sent.
 	MaybeSent bool
+	// SentTwice tells that in the last attempt the transport wrote the request more
+	// than once. Then no response says what became of all copies.
+	SentTwice bool
 }
 
 // OK reports whether the answer is a 2xx that arrived whole and was accepted.
@@ -148,6 +151,7 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
 	base    http.RoundTripper
+	own     bool // base is the library's own transport
 	jar     http.CookieJar
 	timeout time.Duration // of the caller's http.Client; 0: none
 }
@@ -161,7 +165,7 @@ func New(hc *http.Client) *Client {
 		c.base, c.jar, c.timeout = hc.Transport, hc.Jar, hc.Timeout
 	}
 	if c.base == nil {
-		c.base = ownTransport()
+		c.base, c.own = ownTransport(), true
 	}
 	return c
 }

@@ -248,32 +248,6 @@ func TestDo_http2(t *testing.T) {
 	}
 }
 
-func TestEvidence_mayRewind(t *testing.T) {
-	t.Parallel()
-	h2c := &http.Transport{Protocols: new(http.Protocols)}
-	h2c.Protocols.SetUnencryptedHTTP2(true)
-	foreign := struct{ http.RoundTripper }{}
-	tests := []struct {
-		name   string
-		base   http.RoundTripper
-		ev     *evidence
-		rewind bool
-	}{
-		{"HTTP/1", &http.Transport{}, &evidence{sought: true, got: 1, wroteHeader: true}, true},
-		{"HTTP/2", &http.Transport{}, &evidence{sought: true, got: 1, wroteHeader: true, http2: true}, false},
-		{"a protocol of the caller's, which gets no connection", &http.Transport{}, &evidence{wroteHeader: true}, false},
-		{"HTTP/2 without TLS", h2c, &evidence{sought: true, got: 1, wroteHeader: true}, false},
-		{"HTTP/2 without TLS, nothing written", h2c, &evidence{sought: true}, true},
-		{"a foreign transport", foreign, &evidence{wroteHeader: true}, false},
-		{"a foreign transport, nothing written", foreign, &evidence{}, true},
-	}
-	for _, tt := range tests {
-		if got := tt.ev.mayRewind(tt.base); got != tt.rewind {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-	}
-}
-
 // TestDo_gzipBomb reads an answer that grows beyond the limit as it is unpacked.
 //
 //nolint:paralleltest // measures the memory of the process
@@ -356,45 +330,6 @@ func TestDo_foreignTransports(t *testing.T) {
 	})}).Do(t.Context(), newCall(t, Once, "https://a.example"))
 	if !r.OK() {
 		t.Errorf("no body: %+v", r)
-	}
-}
-
-// A transport that tries another route after one that could not connect has sent what
-// it read for the other: that the first sent nothing proves nothing. What it read
-// before any is what it signed, say.
-func TestDo_secondRoute(t *testing.T) {
-	t.Parallel()
-	nowhere := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no route") }}
-	for _, second := range []bool{false, true} {
-		n := 0
-		r := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
-			n++
-			signed, err := io.ReadAll(req.Body)
-			if err != nil {
-				return nil, err
-			}
-			out := req.Clone(req.Context())
-			if !second {
-				out.Body = io.NopCloser(bytes.NewReader(signed))
-				return nowhere.RoundTrip(out)
-			}
-			if out.Body, err = req.GetBody(); err != nil {
-				return nil, err
-			}
-			if resp, err := nowhere.RoundTrip(out); err == nil {
-				return resp, nil
-			}
-			body, err := req.GetBody()
-			if err != nil {
-				return nil, err
-			}
-			_, _ = io.Copy(io.Discard, body)
-			return nil, io.ErrUnexpectedEOF
-		})}).Do(t.Context(), newCall(t, Once, "https://store.example"))
-		want := map[bool]int{false: 3, true: 1}[second]
-		if n != want || r.Attempts != want || r.MaybeSent != second {
-			t.Errorf("a second route: %t; %d requests, may have been sent: %t", second, n, r.MaybeSent)
-		}
 	}
 }
 
@@ -646,8 +581,8 @@ func TestDo_http2Resets(t *testing.T) {
 				read := newCall(t, Replayable, srv.URL)
 				read.Policy.MaxAttempts, read.Policy.AttemptTimeout = 1, time.Second/2 // after REFUSED_STREAM it waits
 				r = c.Do(t.Context(), read)
-				if n := requests.Load(); n > maxConns || r.Err == nil {
-					t.Errorf("a read: %d requests, %+v", n, r)
+				if n := requests.Load(); n > 4 || r.Err == nil {
+					t.Errorf("a read: %d requests, want at most 4; %+v", n, r)
 				}
 			})
 		}
@@ -732,20 +667,46 @@ func TestDo_statusBelow100(t *testing.T) {
 
 func TestDo_appliedIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	for _, whole := range []bool{true, false} {
+	for _, status := range []int{401, 421, 425, 429} {
 		n := 0
 		c := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
 			n++
-			body := io.Reader(strings.NewReader("applied"))
-			if !whole {
-				body = io.MultiReader(body, failing{})
-			}
-			return &http.Response{StatusCode: 429, Body: io.NopCloser(body)}, nil
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("applied"))}, nil
 		})})
 		call := newCall(t, Once, "https://a.example")
-		call.Applied = func(body []byte, w bool) bool { return string(body) == "applied" && w == whole }
-		if r := c.Do(t.Context(), call); n != 1 || r.StatusCode != 429 || r.Cut == whole {
-			t.Errorf("%d requests, %+v", n, r)
+		call.Auth = new(auth)
+		call.Applied = func(r *Result) bool { return r.StatusCode == status && string(r.Body) == "applied" }
+		if r := c.Do(t.Context(), call); n != 1 || r.StatusCode != status {
+			t.Errorf("%d: %d requests, want 1; %+v", status, n, r)
+		}
+	}
+}
+
+// The body is looked at only if the call would be sent again: on success, on a final
+// refusal and on the last attempt it is not.
+func TestDo_appliedIsAskedRarely(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		status, attempts, asked int
+	}{
+		{status: 201, attempts: 3, asked: 0},
+		{status: 422, attempts: 3, asked: 0},
+		{status: 500, attempts: 3, asked: 0},
+		{status: 429, attempts: 1, asked: 0},
+		{status: 429, attempts: 3, asked: 2},
+	} {
+		asked := 0
+		call := newCall(t, Once, "https://a.example")
+		call.Policy.MaxAttempts = tt.attempts
+		call.Applied = func(*Result) bool {
+			asked++
+			return false
+		}
+		New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: tt.status, Body: http.NoBody}, nil
+		})}).Do(t.Context(), call)
+		if asked != tt.asked {
+			t.Errorf("status %d, %d attempts: asked %d times, want %d", tt.status, tt.attempts, asked, tt.asked)
 		}
 	}
 }
@@ -770,7 +731,7 @@ func TestDo_headHasNoBody(t *testing.T) {
 func TestDo_foreignErrorsAreReducedWhole(t *testing.T) {
 	t.Parallel()
 	// A transport that puts the address around the errors of the library's own.
-	for _, own := range []error{errRewind, errNoAnswer, errTooLarge} {
+	for _, own := range []error{errBodySent, errNoAnswer, errTooLarge} {
 		c := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
 			return nil, fmt.Errorf("%s: %w", req.URL, own)
 		})})

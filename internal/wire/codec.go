@@ -323,7 +323,7 @@ func (s *salvage) read(dec *jsontext.Decoder, v any) error {
 			if *extra == nil {
 				*extra = map[string]stdjson.RawMessage{}
 			}
-			(*extra)[m.name] = stdjson.RawMessage(slices.Clone(m.value))
+			(*extra)[m.Name] = stdjson.RawMessage(slices.Clone(m.Value))
 		}
 	}
 	return nil

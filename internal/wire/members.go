@@ -14,20 +14,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-type member struct {
-	name  string
-	value jsontext.Value
+// Member is a member of a JSON object.
+type Member struct {
+	Name  string
+	Value []byte
 }
 
 // object returns the member as a JSON object of its own.
-func (m member) object() []byte {
-	name, _ := jsontext.AppendQuote(nil, m.name) // replaces invalid UTF-8, as the decoder did
-	return slices.Concat([]byte("{"), name, []byte(":"), m.value, []byte("}"))
+func (m Member) object() []byte {
+	name, _ := jsontext.AppendQuote(nil, m.Name) // replaces invalid UTF-8, as the decoder did
+	return slices.Concat([]byte("{"), name, []byte(":"), m.Value, []byte("}"))
 }
+
+// Members returns the members of the JSON object b, in order, duplicates included.
+func Members(b []byte) ([]Member, error) { return members(b, true) }
 
 // members splits a JSON object into its members, in order. Duplicate names are
 // an error unless lenient.
-func members(b []byte, lenient bool) ([]member, error) {
+func members(b []byte, lenient bool) ([]Member, error) {
 	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(lenient))
 	if dec.PeekKind() != '{' {
 		return nil, errors.New("not a JSON object")
@@ -35,18 +39,18 @@ func members(b []byte, lenient bool) ([]member, error) {
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, describe(err)
 	}
-	var list []member
+	var list []Member
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
 		if err != nil {
 			return nil, describe(err)
 		}
-		m := member{name: name.String()}
+		m := Member{Name: name.String()}
 		value, err := dec.ReadValue()
 		if err != nil {
 			return nil, describe(err)
 		}
-		m.value = slices.Clone(value)
+		m.Value = slices.Clone(value)
 		list = append(list, m)
 	}
 	if _, err := dec.ReadToken(); err != nil {
@@ -58,24 +62,41 @@ func members(b []byte, lenient bool) ([]member, error) {
 	return list, nil
 }
 
-// Split returns the members of the JSON object b, raw. The last of duplicates
-// wins, but the name unique must not stand twice.
-func Split(b []byte, unique string) (map[string][]byte, error) {
-	list, err := members(b, true)
-	if err != nil {
-		return nil, err
-	}
-	split := make(map[string][]byte, len(list))
-	for _, m := range list {
-		if split[m.name] != nil && m.name == unique {
-			return nil, errTwice
+// HasMember reports whether an object in the JSON value b, at any depth, has a member
+// for which match returns true. match gets the name, and the content of a value that
+// is a string. The members of the top-level object that are named except, in any
+// letter case, are left out.
+func HasMember(b []byte, except string, match func(name, text string) bool) bool {
+	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	for {
+		container, length := dec.StackIndex(dec.StackDepth())
+		isName := container == '{' && length%2 == 0
+		token, err := dec.ReadToken()
+		if err != nil {
+			return false
 		}
-		split[m.name] = m.value
+		if !isName || token.Kind() != '"' {
+			continue
+		}
+		name, text := token.String(), ""
+		if dec.StackDepth() == 1 && strings.EqualFold(name, except) {
+			if dec.SkipValue() != nil {
+				return false
+			}
+			continue
+		}
+		if dec.PeekKind() == '"' {
+			value, err := dec.ReadToken()
+			if err != nil {
+				return false
+			}
+			text = value.String()
+		}
+		if match(name, text) {
+			return true
+		}
 	}
-	return split, nil
 }
-
-var errTwice = errors.New("a JSON object has a name twice")
 
 // Elements returns the elements of raw: those of an array, or raw itself if it
 // is another value. Null and nothing have none.

@@ -1,0 +1,255 @@
+package ledger
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+)
+
+// customTransport is a transport that a user may pass to WithHTTPClient, and that
+// handles requests in a way of its own.
+type customTransport struct {
+	name string
+	on   Protocol // zero: each
+	// twice: the transport sends each request on two connections at once, which
+	// nothing can prevent. Only the outcome must be true.
+	twice bool
+	// wrap returns the transport. base reaches the server; what wrap opens besides is
+	// closed by t.
+	wrap func(t *testing.T, base *http.Transport) http.RoundTripper
+}
+
+func customTransports() []customTransport {
+	return []customTransport{
+		{name: "replaces the context", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return withoutHooks(base)
+		}},
+		{name: "no hooks, then refused", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return failover(readBody, lost(withoutHooks(base)), unreachable())
+		}},
+		{name: "refused, then no hooks", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return failover(readBody, unreachable(), withoutHooks(base))
+		}},
+		{name: "refused, then no hooks, by GetBody", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return failover(getBody, unreachable(), withoutHooks(base))
+		}},
+		{name: "failover, by GetBody", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return failover(getBody, base, base)
+		}},
+		{name: "failover, buffered", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return failover(readBody, base, base)
+		}},
+		{name: "failover after a lost response", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return failover(readBody, lost(base), base)
+		}},
+		{name: "registered", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return registered(base)
+		}},
+		{name: "registered failover", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return registered(failover(getBody, base, base))
+		}},
+		{name: "wrapped TLS connection", on: anyTLS, wrap: wrapTLS},
+		{name: "both routes at once", twice: true, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return hedge(base)
+		}},
+		{name: "retryablehttp", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			c := retryablehttp.NewClient()
+			c.HTTPClient, c.Logger = &http.Client{Transport: base}, nil
+			c.RetryWaitMin, c.RetryWaitMax = time.Millisecond, time.Millisecond
+			return c.StandardClient().Transport
+		}},
+	}
+}
+
+// withoutHooks sends requests under a context that has neither hooks nor cancellation.
+func withoutHooks(base http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		return base.RoundTrip(req.Clone(context.Background())) //nolint:contextcheck // what the test is about
+	})
+}
+
+// unreachable refuses all connections, and calls the hooks.
+func unreachable() http.RoundTripper {
+	return &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("refused")
+	}}
+}
+
+// lost returns an error in place of the response.
+func lost(base http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		resp, err := base.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return nil, errors.Join(err, io.ErrUnexpectedEOF)
+	})
+}
+
+// A bodySource returns a function that makes bodies for the routes of a request.
+type bodySource func(req *http.Request) (func() (io.ReadCloser, error), error)
+
+func readBody(req *http.Request) (func() (io.ReadCloser, error), error) {
+	b, err := io.ReadAll(req.Body)
+	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b)), nil }, err
+}
+
+func getBody(req *http.Request) (func() (io.ReadCloser, error), error) { return req.GetBody, nil }
+
+// failover tries one route after the other, until one responds.
+func failover(source bodySource, routes ...http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		body := func() (io.ReadCloser, error) { return nil, nil } //nolint:nilnil // a read has none
+		var err error
+		if req.Body != nil {
+			if body, err = source(req); err != nil {
+				return nil, err
+			}
+		}
+		for _, route := range routes {
+			out := req.Clone(req.Context())
+			if out.Body, err = body(); err != nil {
+				return nil, err
+			}
+			var resp *http.Response
+			if resp, err = route.RoundTrip(out); err == nil {
+				return resp, nil
+			}
+		}
+		return nil, err
+	})
+}
+
+// registered is an http.Transport that hands all requests on to rt.
+func registered(rt http.RoundTripper) http.RoundTripper {
+	outer := &http.Transport{}
+	outer.RegisterProtocol("http", rt)
+	outer.RegisterProtocol("https", rt)
+	return outer
+}
+
+// wrapTLS makes base dial connections that are not a *tls.Conn.
+func wrapTLS(_ *testing.T, base *http.Transport) http.RoundTripper {
+	config := base.TLSClientConfig.Clone()
+	if base.ForceAttemptHTTP2 {
+		config.NextProtos = []string{"h2"}
+		base.Protocols = new(http.Protocols)
+		base.Protocols.SetUnencryptedHTTP2(true) // as far as base can tell
+	}
+	base.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, addr)
+		return struct{ net.Conn }{conn}, err
+	}
+	return base
+}
+
+// hedge sends a request twice at the same time, and returns the second response.
+func hedge(base http.RoundTripper) http.RoundTripper {
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		body, err := readBody(req)
+		if err != nil {
+			return nil, err
+		}
+		first := make(chan struct{})
+		go func() {
+			defer close(first)
+			out := req.Clone(req.Context())
+			out.Body, _ = body()
+			if resp, err := base.RoundTrip(out); err == nil {
+				_ = resp.Body.Close()
+			}
+		}()
+		defer func() { <-first }()
+		out := req.Clone(req.Context())
+		out.Body, _ = body()
+		return base.RoundTrip(out)
+	})
+}
+
+// transportFaults are what the server does to the requests of custom transports.
+func transportFaults() []*Fault {
+	return []*Fault{
+		Clean(),
+		named("reset after it was applied"),
+		named("closed after it was applied"),
+		named("reset after the header"),
+		named("201, body closed in the middle"),
+		named("502 after it was applied"),
+		named("404"),
+		named("429"),
+		named("RST_STREAM PROTOCOL_ERROR after it was applied"),
+		named("RST_STREAM REFUSED_STREAM after it was applied"),
+		named("RST_STREAM REFUSED_STREAM before the body"),
+		named("GOAWAY, last stream 0, after it was applied"),
+	}
+}
+
+// TestTransports makes writes through transports that handle requests in ways of
+// their own, over each protocol and into each fault. Whatever they do, a write is
+// applied at most once, and its outcome is true.
+func TestTransports(t *testing.T) {
+	t.Parallel()
+	cells := 0
+	for _, custom := range customTransports() {
+		for _, p := range []Protocol{HTTP1, TLS, HTTP2, H2C} {
+			if custom.on != 0 && custom.on&p == 0 {
+				continue
+			}
+			for _, f := range transportFaults() {
+				on := f.On
+				if on&HTTP2 != 0 {
+					on |= H2C
+				}
+				if on&p == 0 {
+					continue
+				}
+				cells++
+				t.Run(fmt.Sprintf("%s/%s/%s", custom.name, p, f.Name), func(t *testing.T) {
+					t.Parallel()
+					leakless(t, func(ctx context.Context) { custom.try(ctx, t, p, f) })
+				})
+			}
+		}
+	}
+	t.Logf("%d cells", cells)
+}
+
+func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol, f *Fault) {
+	t.Helper()
+	l := New()
+	s, err := Serve(ctx, l, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	base := s.Transport()
+	policy := quick
+	policy.AttemptTimeout = 5 * time.Second
+	client := newClient(t, s.URL(), custom.wrap(t, base), policy)
+	s.Plan(f)
+	calls := map[string]error{}
+	for n := range 2 { // the second one on a connection that was used, if it is still there
+		call := ExternalID("call", n)
+		calls[call] = operations[0].do(ctx, client, call).err
+	}
+	noConnections(t, s, base)
+	s.Close() // all that arrived is booked now
+	for call, err := range calls {
+		applied := l.Applied(call)
+		if custom.twice {
+			applied = min(applied, 1)
+		}
+		if wrong := contradiction(err, applied); wrong != "" {
+			t.Errorf("%s: %s", call, wrong)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package commerce
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// Outcome says what is known about a call: whether a write was applied.
+type Outcome uint8
+
+const (
+	// OutcomeUnknown: the write may have been applied, in full, in part, or not at
+	// all. Read the cart before you send it again. It is the zero value.
+	OutcomeUnknown Outcome = iota
+	// OutcomeNone: the call was a read, or a walk. There was nothing to apply.
+	OutcomeNone
+	// OutcomeNotSent: nothing of the call reached the service. Send it again when the
+	// cause is gone: invalid arguments, credentials, a context that ended.
+	OutcomeNotSent
+	// OutcomeRejected: the service refused the whole write. Send it again when the
+	// cause is gone.
+	OutcomeRejected
+	// OutcomePartial: some of the write was applied, or all of it with errors. The
+	// result says what. Do not send the whole write again.
+	OutcomePartial
+	// OutcomeUnreadable: the service accepted the write, but its response does not
+	// show what was applied. Read the cart before you send it again.
+	OutcomeUnreadable
+	// OutcomeApplied: the write was applied in full. There is no error.
+	OutcomeApplied
+)
+
+var outcomeNames = [...]string{"unknown", "none", "not sent", "rejected", "partial", "unreadable", "applied"}
+
+// String returns the outcome in lower case, e.g. "not sent".
+func (o Outcome) String() string {
+	if int(o) < len(outcomeNames) {
+		return outcomeNames[o]
+	}
+	return "Outcome(" + strconv.Itoa(int(o)) + ")"
+}
+
+// MarshalText returns what String does, so that JSON and logs show a word.
+func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// severity orders outcomes for [OutcomeOf]: the first one in the list counts.
+var severity = []Outcome{
+	OutcomeUnknown, OutcomeUnreadable, OutcomePartial, OutcomeRejected, OutcomeNotSent, OutcomeNone,
+}
+
+// OutcomeOf returns the most severe outcome of all errors of this package in the tree
+// of err: OutcomeUnknown, then OutcomeUnreadable, OutcomePartial, OutcomeRejected,
+// OutcomeNotSent and OutcomeNone. It does not look inside an [*Error]. A
+// [*ValidationError] counts as OutcomeNotSent, a [*PagingError] as OutcomeNone. If err
+// holds no error of this package, the outcome is OutcomeUnknown; if err is nil, it is
+// OutcomeApplied.
+func OutcomeOf(err error) Outcome {
+	if err == nil {
+		return OutcomeApplied
+	}
+	found := outcomesIn(err, nil)
+	for _, o := range severity {
+		if slices.Contains(found, o) {
+			return o
+		}
+	}
+	return OutcomeUnknown
+}
+
+// outcomesIn appends the outcomes of this package's errors in the tree of err to list.
+func outcomesIn(err error, list []Outcome) []Outcome {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case *Error:
+		if e != nil {
+			list = append(list, e.Outcome)
+		}
+	case *ValidationError:
+		return append(list, OutcomeNotSent)
+	case *PagingError:
+		return append(list, OutcomeNone)
+	case interface{ Unwrap() []error }:
+		for _, branch := range e.Unwrap() {
+			list = outcomesIn(branch, list)
+		}
+	case interface{ Unwrap() error }:
+		list = outcomesIn(e.Unwrap(), list)
+	}
+	return list
+}
+
+// batchResponse is what a response says about a batch of discounts. Of other writes,
+// only mayHold counts.
+type batchResponse struct {
+	added        []CustomDiscount // each id once
+	errors       []ErrorObject
+	allOrNothing *bool // nil: the response does not say
+	extra        Extra // other members
+	mayHold      bool  // there may be discounts in it, though none is in added
+	problem      error // why it shows no discount
+
+	sent        int                 // number of discounts in the batch
+	unconfirmed []NewCustomDiscount // those not proved to be among added
+}
+
+// outcome decides what became of a write, by what came back of its last attempt. The
+// first case that matches counts: what a response shows weighs more than its status.
+func (b *batchResponse) outcome(r *transport.Result) Outcome {
+	switch ok := isSuccess(r); {
+	case r.MaybeSent:
+		return OutcomeUnknown
+	case r.StatusCode == 0:
+		return OutcomeNotSent
+	case len(b.added) > 0 && ok && b.confirmsAll():
+		return OutcomeApplied
+	case len(b.added) > 0:
+		return OutcomePartial
+	case ok && b.refusesAll() && !r.SentTwice:
+		return OutcomeRejected
+	case ok:
+		return OutcomeUnreadable
+	case isRefusal(r.StatusCode) && !b.mayHold && !r.SentTwice:
+		return OutcomeRejected
+	}
+	return OutcomeUnknown
+}
+
+func (b *batchResponse) confirmsAll() bool {
+	return len(b.errors) == 0 && len(b.unconfirmed) == 0 && len(b.added) <= b.sent
+}
+
+func (b *batchResponse) refusesAll() bool {
+	none := b.allOrNothing != nil && *b.allOrNothing
+	return !b.mayHold && b.sent > 0 && len(b.errors) > 0 && (none || len(b.errors) >= b.sent)
+}
+
+// isRefusal reports whether the service, or a gateway before it, says with a status
+// that it did not act.
+func isRefusal(status int) bool {
+	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||
+		status >= 400 && status <= 499 && status != http.StatusRequestTimeout
+}
+
+func isSuccess(r *transport.Result) bool { return r.StatusCode >= 200 && r.StatusCode <= 299 }
+
+// mayHoldDiscounts reports whether a response shows discounts, or may hold some.
+func mayHoldDiscounts(r *transport.Result) bool {
+	b := readBatch(r)
+	return len(b.added) > 0 || b.mayHold
+}
+
+// readBatch reads the response to a batch, whatever its status.
+func readBatch(r *transport.Result) *batchResponse {
+	b := &batchResponse{}
+	members, err := wire.Members(r.Body)
+	if err == nil {
+		err = b.readMembers(members)
+	} else {
+		b.errors = errorsOf(r.Body)
+	}
+	switch {
+	case err != nil:
+		b.problem = err
+		b.mayHold = looksLikeJSON(r) || !isPlainText(r)
+	case len(b.added) == 0:
+		b.problem = errors.New("the response neither adds the discounts nor says why not")
+		b.mayHold = b.mayHold || r.Cut || holdsDiscount(r.Body) || !isPlainText(r)
+	}
+	return b
+}
+
+// compare matches the response with the batch that was sent.
+func (b *batchResponse) compare(sent []NewCustomDiscount, allOrNothing bool) {
+	b.sent, b.unconfirmed = len(sent), unconfirmed(sent, b.added)
+	if b.allOrNothing == nil {
+		b.allOrNothing = &allOrNothing
+	}
+}
+
+// result returns what became of the batch.
+func (b *batchResponse) result(r *transport.Result) *AddCustomDiscountsResult {
+	return &AddCustomDiscountsResult{
+		Added:        b.added,
+		Errors:       b.errors,
+		Unconfirmed:  b.unconfirmed,
+		AllOrNothing: *b.allOrNothing,
+		Response:     newResponse(r),
+		Extra:        b.extra,
+	}
+}
+
+// readMembers reads the members of a body, whose names it knows in any letter case.
+func (b *batchResponse) readMembers(members []wire.Member) error {
+	var data []byte
+	for _, m := range members {
+		switch strings.ToLower(m.Name) {
+		case "data":
+			if data != nil {
+				b.added = nil
+				return errors.New("the response has data twice")
+			}
+			data = m.Value
+			b.readData(data)
+		case "errors":
+			b.errors = newErrorObjects(m.Value)
+		case "options":
+			var options struct {
+				AllOrNothing *bool `json:"add_all_or_nothing"`
+				Extra        Extra `json:",embed"`
+			}
+			if payloads.Unmarshal(m.Value, &options) == nil {
+				b.allOrNothing = options.AllOrNothing
+			}
+		default:
+			if b.extra == nil {
+				b.extra = Extra{}
+			}
+			b.extra[m.Name] = m.Value
+		}
+	}
+	return nil
+}
+
+// readData collects the discounts in data, an array or one object. Anything else in it
+// may be a discount in a form that is not known.
+func (b *batchResponse) readData(data []byte) {
+	seen := map[uuid.UUID]bool{}
+	for _, element := range wire.Elements(data) {
+		var d CustomDiscount
+		if element[0] != '{' || payloads.Unmarshal(element, &d) != nil || !isCustomDiscount(&d) {
+			b.mayHold = true
+			continue
+		}
+		if d.ID != uuid.Nil && seen[d.ID] {
+			continue // one discount, listed twice
+		}
+		seen[d.ID] = true
+		b.added = append(b.added, d)
+	}
+}
+
+// isCustomDiscount reports whether an object in data is a discount that can be told
+// from others.
+func isCustomDiscount(d *CustomDiscount) bool {
+	return (d.Type == "" || d.Type == customDiscountType) && (d.ID != uuid.Nil || d.ExternalID != "")
+}
+
+// isPlainText reports whether a body is UTF-8, without an encoding that net/http does
+// not remove.
+func isPlainText(r *transport.Result) bool {
+	switch strings.ToLower(strings.Join(r.Header.Values("Content-Encoding"), ",")) {
+	case "", "gzip", "identity":
+		return utf8.Valid(r.Body)
+	}
+	return false
+}
+
+// looksLikeJSON reports whether a body that is not a JSON object may be one, or an
+// array, that is damaged or truncated.
+func looksLikeJSON(r *transport.Result) bool {
+	body := bytes.TrimLeft(r.Body, " \t\r\n\x00\ufeff") // UTF-16 may begin with a NUL
+	switch {
+	case len(body) == 0:
+		return r.Cut
+	case body[0] == '[':
+		return r.Cut || len(wire.Elements(body)) > 0 || !wire.Valid(body)
+	}
+	return body[0] == '{'
+}
+
+// holdsDiscount reports whether an object in a JSON body, at any depth, looks like a
+// discount. The errors of the response do not count.
+func holdsDiscount(body []byte) bool {
+	return wire.HasMember(body, "errors", func(name, text string) bool {
+		switch strings.ToLower(name) {
+		case "external_id", "discount_code", "discount_engine":
+			return true
+		case "type":
+			return strings.HasPrefix(strings.ToLower(text), customDiscountType)
+		}
+		return false
+	})
+}
