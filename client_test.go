@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -244,6 +245,55 @@ func TestDo_errors(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+}
+
+// What encoding/json would encode as something else than the caller meant is refused.
+func TestDo_in(t *testing.T) {
+	t.Parallel()
+	for name, in := range map[string]any{
+		"a reader": strings.NewReader("{}"), "a buffer": new(bytes.Buffer), "bytes": []byte("{}"), "a function": func() {},
+	} {
+		_, err := newStub(t).client(t).Do(bg, "POST", []string{"v2"}, nil, in, nil)
+		if v, ok := errors.AsType[*commerce.ValidationError](err); !ok || len(v.Fields) != 1 || v.Fields[0].Field != "in" {
+			t.Errorf("%s: error %v, want a ValidationError of in", name, err)
+		}
+	}
+	s := newStub(t, answer(204, ""))
+	if _, err := s.client(t).Do(bg, "POST", []string{"v2"}, nil, json.RawMessage(`{"a": 1}`), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.got(t)[0].Body, `{"a":1}`; got != want {
+		t.Errorf("body %s, want %s", got, want)
+	}
+}
+
+// A 204 has no body to decode: a write succeeded, and a read did not return anything.
+func TestDo_noContent(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
+		out := struct{ A int }{A: 1}
+		resp, err := newStub(t, answer(204, "")).client(t).Do(bg, method, []string{"v2"}, nil, nil, &out)
+		if err != nil || resp.StatusCode != 204 || out.A != 1 {
+			t.Errorf("%s: out %+v, error %v, want it unchanged and none", method, out, err)
+		}
+	}
+	var out struct{ A int }
+	c := newStub(t, answer(204, "")).client(t, commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
+	if _, err := c.Do(bg, "GET", []string{"v2"}, nil, nil, &out); !errors.Is(err, commerce.ErrBadResponse) {
+		t.Errorf("GET: error %v, want ErrBadResponse", err)
+	}
+}
+
+// A refusal whose body may hold discounts is neither a refusal nor sent again.
+func TestDo_mayHoldDiscounts(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{400, 429} {
+		s := newStub(t, answer(status, `{"data":[{"type":"custom_discount","id":"`+itemID+`"}]}`))
+		_, err := s.client(t).Do(bg, "POST", []string{"v2", "carts", "c", "custom-discounts"}, nil, nil, nil)
+		if got := commerce.OutcomeOf(err); got != commerce.OutcomeUnknown {
+			t.Errorf("%d: outcome %v, want %v", status, got, commerce.OutcomeUnknown)
+		}
 	}
 }
 

@@ -266,14 +266,14 @@ type ErrorMeta struct {
 }
 
 // newErrorObjects maps an errors member: an array of objects, or one object. A
-// value that is no object becomes the detail of one; null, false, "" and {} say
+// value that is no object becomes the detail of one; null, false, 0, "" and {} say
 // that there is no error.
 func newErrorObjects(raw []byte) []ErrorObject {
 	var list []ErrorObject
 	for _, element := range wire.Elements(raw) {
 		loose := wire.ReadLoose(element)
 		if loose == nil {
-			if text := string(element); text != "null" && text != "false" && text != `""` {
+			if text := string(element); text != "null" && text != "false" && text != "0" && text != `""` {
 				list = append(list, ErrorObject{Detail: wire.Text(element)})
 			}
 			continue

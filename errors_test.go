@@ -2,7 +2,6 @@ package commerce_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -275,33 +274,5 @@ func TestError_nilAndJSON(t *testing.T) {
 	}
 	if text := e.Error(); len(text) > 800 || !strings.Contains(text, "and others, 8 in all") {
 		t.Errorf("%d bytes: %s", len(text), text)
-	}
-}
-
-func TestOutcome(t *testing.T) {
-	t.Parallel()
-	if commerce.Outcome(0) != commerce.OutcomeUnknown {
-		t.Error("the zero Outcome is not OutcomeUnknown")
-	}
-	for o, want := range []string{"unknown", "none", "not sent", "rejected", "partial", "unreadable", "applied", "Outcome(7)"} {
-		if got := commerce.Outcome(o).String(); got != want {
-			t.Errorf("Outcome(%d) = %q, want %q", o, got, want)
-		}
-	}
-	for _, tt := range []struct {
-		err  error
-		want commerce.Outcome
-	}{
-		{nil, commerce.OutcomeApplied},
-		{errors.New("foreign"), commerce.OutcomeUnknown},
-		{context.Canceled, commerce.OutcomeUnknown},
-		{&commerce.Error{}, commerce.OutcomeUnknown},
-		{fmt.Errorf("w: %w", &commerce.Error{Outcome: commerce.OutcomeRejected}), commerce.OutcomeRejected},
-		{&commerce.ValidationError{}, commerce.OutcomeNotSent},
-		{&commerce.PagingError{Err: commerce.ErrListDrift}, commerce.OutcomeNone},
-	} {
-		if got := commerce.OutcomeOf(tt.err); got != tt.want {
-			t.Errorf("OutcomeOf(%v) = %v, want %v", tt.err, got, tt.want)
-		}
 	}
 }

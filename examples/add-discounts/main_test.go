@@ -341,7 +341,7 @@ func TestInterrupted(t *testing.T) {
 		defer cancel()
 		stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet {
-				_, _ = io.WriteString(w, `{"data":{"id":"`+demoCart+`","type":"cart"}}`)
+				_, _ = io.WriteString(w, `{"data":{"id":"`+demoCart+`","type":"cart"},"included":{"custom_discounts":null}}`)
 				return
 			}
 			_, _ = io.Copy(io.Discard, r.Body)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -96,20 +97,40 @@ func (a *adder) add(ctx context.Context, batch []commerce.NewCustomDiscount) (*c
 func (a *adder) read(ctx context.Context) ([]commerce.CustomDiscount, error) {
 	var cart struct {
 		Data struct {
-			ID string `json:"id"`
+			ID            string `json:"id"`
+			Relationships struct {
+				CustomDiscounts *struct {
+					Data []json.RawMessage `json:"data"`
+				} `json:"custom_discounts"`
+			} `json:"relationships"`
+			Meta struct {
+				DisplayPrice struct {
+					Discount *struct {
+						Amount commerce.Decimal `json:"amount"`
+					} `json:"discount"`
+				} `json:"display_price"`
+			} `json:"meta"`
 		} `json:"data"`
-		Included struct {
-			CustomDiscounts []commerce.CustomDiscount `json:"custom_discounts"`
-		} `json:"included"`
+		Included map[string]json.RawMessage `json:"included"`
 	}
 	query := url.Values{"include": {"custom_discounts"}}
 	if _, err := a.client.Do(ctx, http.MethodGet, []string{"v2", "carts", a.cartID}, query, nil, &cart); err != nil {
 		return nil, err
 	}
 	if cart.Data.ID == "" { // such as {}, which must not pass for a cart without discounts
-		return nil, errors.New("the answer does not hold it")
+		return nil, errors.New("the response does not hold it")
 	}
-	return cart.Included.CustomDiscounts, nil
+	if included, ok := cart.Included["custom_discounts"]; ok {
+		var discounts []commerce.CustomDiscount
+		err := json.Unmarshal(included, &discounts)
+		return discounts, err
+	}
+	// Without the list, something else must say that the cart has no discounts.
+	related, discount := cart.Data.Relationships.CustomDiscounts, cart.Data.Meta.DisplayPrice.Discount
+	if related != nil && related.Data != nil && len(related.Data) == 0 || related == nil && discount != nil && discount.Amount.IsZero() {
+		return nil, nil
+	}
+	return nil, errors.New("the response does not list its discounts")
 }
 
 // look reads the cart after a call; after a lost answer not at once.

@@ -375,7 +375,7 @@ func TestReconcileReport(t *testing.T) {
 			stderr: timeout + "2)\n" + lookIn2s + "1 of 1 are there\n",
 		},
 		{
-			name: "the cart does not show what the answer proves", faults: []commercetest.Fault{answer(firstOnly), cartIs(2, `{"data":{"id":"x"}}`)},
+			name: "the cart does not show what the answer proves", faults: []commercetest.Fault{answer(firstOnly), cartIs(2, `{"data":{"id":"x"},"included":{"custom_discounts":[]}}`)},
 			sent: []commerce.NewCustomDiscount{a, b}, code: exitUnknown, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: "unconfirmed  a                            -100\nunconfirmed  b                            -200\n" + unsure,
 			stderr: "the answer does not prove that all were added: looking at the cart\n" +
@@ -389,7 +389,7 @@ func TestReconcileReport(t *testing.T) {
 				self + op + "504 Gateway Timeout: the cart holds new discounts without an engine or an external id (outcome unknown, attempts 1, request id commercetest-000002)\n",
 		},
 		{
-			name: "somebody removes the same", held: []commerce.NewCustomDiscount{a}, faults: []commercetest.Fault{gatewayTimeout, cartIs(2, `{"data":{"id":"x"}}`)},
+			name: "somebody removes the same", held: []commerce.NewCustomDiscount{a}, faults: []commercetest.Fault{gatewayTimeout, cartIs(2, `{"data":{"id":"x"},"included":{"custom_discounts":[]}}`)},
 			sent: []commerce.NewCustomDiscount{a}, code: exitUnknown, posts: 1, inCart: []commerce.NewCustomDiscount{a, a},
 			stdout: "unconfirmed  a                            -100\n" + unsure,
 			stderr: timeout + "3)\n" + lookIn2s +
@@ -435,6 +435,9 @@ func unreadableCarts() map[string]commercetest.Fault {
 	for _, body := range []string{
 		"", "<html>", "null", "{}", "[]", `{"data":null}`, `{"data":{}}`, `{"data":[]}`, `{"included":{"custom_discounts":[]}}`,
 		`{"data":{"id":"x"},"included":{"custom_discounts":{}}}`, `{"data":{"id":"x"},"included":{"custom_discounts":[3]}}`, `{"data":{"id":"x"},"included":3}`,
+		`{"data":{"id":"x"}}`, `{"data":{"id":"x"},"included":{}}`, `{"data":{"id":"x"},"included":null}`,
+		`{"data":{"id":"x","relationships":{"custom_discounts":{}}},"included":{}}`,
+		`{"data":{"id":"x","meta":{"display_price":{"discount":{"amount":-5}}}},"included":{}}`,
 	} {
 		faults["200 "+body] = commercetest.Fault{Status: 200, Body: body}
 	}

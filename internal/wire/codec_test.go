@@ -172,16 +172,36 @@ func TestCodec_misfitsAreBounded(t *testing.T) {
 	}
 }
 
-func TestSplit(t *testing.T) {
+func TestMembers(t *testing.T) {
 	t.Parallel()
-	got, err := Split([]byte(` {"data":[1,2],"errors":0,"errors":{"a":1,"a":2},"n":null} `), "data")
-	want := map[string][]byte{"data": []byte(`[1,2]`), "errors": []byte(`{"a":1,"a":2}`), "n": []byte(`null`)}
-	if d := cmp.Diff(want, got); d != "" || err != nil {
-		t.Errorf("%v\n%s", err, d)
+	got, err := Members([]byte(` {"data":[1,2],"errors":0,"errors":{"a":1,"a":2},"n":null} `))
+	want := []Member{
+		{Name: "data", Value: []byte(`[1,2]`)}, {Name: "errors", Value: []byte(`0`)},
+		{Name: "errors", Value: []byte(`{"a":1,"a":2}`)}, {Name: "n", Value: []byte(`null`)},
 	}
-	for _, in := range []string{``, ` `, `null`, `[]`, `"x"`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{"a":1}{}`, `{"a":1}x`, `{"a":1,"a":1}`, `{1:2}`} {
-		if got, err := Split([]byte(in), "a"); err == nil {
-			t.Errorf("%s: %v", in, got)
+	if d := cmp.Diff(want, got); d != "" || err != nil {
+		t.Errorf("error %v (-want +got)\n%s", err, d)
+	}
+	for _, in := range []string{
+		``, ` `, `null`, `[]`, `"x"`, `{`, `{"a"`, `{"a":`, `{"a":1`, `{"a":1,}`, `{"a":1}{}`, `{"a":1}x`, `{1:2}`,
+	} {
+		if got, err := Members([]byte(in)); err == nil {
+			t.Errorf("%s: %v, want an error", in, got)
+		}
+	}
+}
+
+func TestHasMember(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]bool{
+		`{"x":1}`: true, `[{"x":1}]`: true, `{"a":{"b":[{"x":null}]}}`: true, `{"errors":1,"x":{}}`: true,
+		`{"Errors":[{"x":1}]}`: false, `{"a":{"errors":{"x":1}}}`: true, `{"a":"x"}`: false, `["x","x"]`: false,
+		`{"t":"x"}`: true, `{"t":{"t":"y","u":"x"}}`: false, `[[{"t":"x"}]]`: true, `{}`: false, `5`: false, ``: false,
+		`{"a":1,"b":{"errors":2},"t":"x"}`: true, `{"errors":[{"t":"x"}],"t":"y"}`: false, `{"a":[1,"t","x"]}`: false,
+	} {
+		got := HasMember([]byte(in), "errors", func(name, text string) bool { return name == "x" || name == "t" && text == "x" })
+		if got != want {
+			t.Errorf("HasMember(%s) = %v, want %v", in, got, want)
 		}
 	}
 }
