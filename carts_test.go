@@ -203,6 +203,7 @@ func TestAddCustomDiscounts_isSentOnce(t *testing.T) {
 		{"429 of HTML that is cut, then 400", []httpmock.Responder{cutAnswer(429, `<html>`), answer(400, "")}, commerce.OutcomeRejected, 400},
 		{"429 that is too large", []httpmock.Responder{answer(429, `{"data":[]`+strings.Repeat(" ", 1<<20)+`}`)}, commerce.OutcomeUnknown, 429},
 		{"404 of which the body is cut", []httpmock.Responder{cutAnswer(404, `{"errors":[`)}, commerce.OutcomeUnknown, 404},
+		{"404 of JSON that is whole, before the end of the body", []httpmock.Responder{cutAnswer(404, `{"errors":[{"title":"x"}]}`)}, commerce.OutcomeUnknown, 404},
 		{"an answer of status 0", []httpmock.Responder{answer(0, "")}, commerce.OutcomeUnknown, 0},
 		{"429, then 500", []httpmock.Responder{answer(429, ""), answer(500, "")}, commerce.OutcomeUnknown, 500},
 	}

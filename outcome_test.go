@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"testing"
 
@@ -514,6 +515,41 @@ func checkBatchError(t *testing.T, err error, status int, outcome commerce.Outco
 		if errors.Is(err, sentinel) {
 			t.Errorf("a partial success matches %v", sentinel)
 		}
+	}
+}
+
+// A transport that writes a request on two connections at once returns one response.
+// What it says does not hold for the other copy.
+func TestAddCustomDiscounts_sentTwice(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   commerce.Outcome
+	}{
+		{name: "refused", status: 404, want: commerce.OutcomeUnknown},
+		{name: "rate limited", status: 429, want: commerce.OutcomeUnknown},
+		{name: "refused with errors", status: 200, body: `{"errors":[{"title":"x"}]}`, want: commerce.OutcomeUnreadable},
+		{name: "added", status: 201, body: `{"data":[{"external_id":"a"}]}`, want: commerce.OutcomeApplied},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, func(req *http.Request) (*http.Response, error) {
+				hooks := httptrace.ContextClientTrace(req.Context())
+				for range 2 {
+					hooks.GetConn("store.example:443")
+				}
+				for range 2 {
+					hooks.WroteHeaderField("Host", []string{"store.example"})
+				}
+				return answer(tt.status, tt.body)(req)
+			})
+			_, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
+			if got := commerce.OutcomeOf(err); got != tt.want {
+				t.Errorf("outcome %v, want %v (error %v)", got, tt.want, err)
+			}
+		})
 	}
 }
 
