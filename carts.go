@@ -63,7 +63,10 @@ type CustomDiscount struct {
 	DiscountCode   string // as sent
 	DiscountEngine string // as sent
 	ExternalID     string // as sent; the identifier in that engine
-	// Item that it is attached to. nil: the whole cart.
+	// Item that it is attached to. nil if the response has no relationship to an item:
+	// in the response to an add that means the whole cart. In a cart that was read, the
+	// service also sends the discounts of items without relationships: nil says nothing
+	// there.
 	Item *CartItemRef
 	// Extra holds members that this type does not name.
 	Extra Extra

@@ -11,7 +11,10 @@
 //		commerce.WithClientCredentials(id, secret))
 //
 // Credentials are required: [WithClientCredentials], [WithTokenSource] or
-// [WithToken]. Both operations need a client-credentials token.
+// [WithToken]. Adding discounts needs a client-credentials token. Listing
+// subscriptions takes one too, or a shopper's: an implicit token, by WithTokenSource
+// or WithToken, with the header EP-Account-Management-Authentication-Token, by
+// [WithHeader], lists the subscriptions of that account.
 //
 // # Discounts
 //

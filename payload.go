@@ -146,15 +146,16 @@ type OptionPrice struct {
 	Extra Extra `json:",embed"`
 }
 
-// PaymentAuthority says who collects the payments of a subscription (section
-// 2.3). Its fields are not in the specification; these have been seen.
+// PaymentAuthority says who collects the payments of a subscription. Which fields
+// are set depends on its Type.
 //
 // It prints and logs as "REDACTED", also within a [Subscription]: its ids belong
 // in no log. Encoding it as JSON gives the true values, so that a record survives
 // a round trip; so does a log handler that encodes as JSON a value that holds a
 // subscription, such as a page or a list, or a part of one.
 type PaymentAuthority struct {
-	// Type: "elastic_path_payments_stripe", "authorize_net" and "stripe_payment_intents" have been seen.
+	// Type: "elastic_path_payments_stripe" and "stripe_payment_intents", which have CustomerID
+	// and CardID, and "authorize_net", which has the other two, are documented.
 	Type              string `json:"type,omitzero"`
 	CustomerID        string `json:"customer_id,omitzero"`         // at the authority
 	CardID            string `json:"card_id,omitzero"`             // at the authority
