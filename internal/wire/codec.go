@@ -52,7 +52,7 @@ func (d decoder) bracket() error {
 
 // A Rule tells a Codec how to treat one type.
 type Rule struct {
-	typ   reflect.Type
+	typ   reflect.Type                  // nil if it is decoded as it stands
 	read  func(src source, v any) error // nil for a record
 	plain *json.Unmarshalers
 	write *json.Marshalers
@@ -82,6 +82,17 @@ func Record[T, Twin any](twin func(*T) *Twin) Rule {
 			return json.MarshalEncode(enc, twin(v))
 		}),
 	}
+}
+
+// EncodedAs is the rule for a type that is encoded as the value that other returns, or
+// as the Go type stands if other returns nil. It does not change how T is decoded.
+func EncodedAs[T, Other any](other func(*T) *Other) Rule {
+	return Rule{write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+		if o := other(v); o != nil {
+			return json.MarshalEncode(enc, o)
+		}
+		return errors.ErrUnsupported
+	})}
 }
 
 // Union is the rule for a type with more than one form on the wire. read gets
@@ -210,7 +221,9 @@ func NewCodec(rules ...Rule) *Codec {
 	var reads []*json.Unmarshalers
 	var writes []*json.Marshalers
 	for _, r := range append(rules, newRule(readUUID, nil), newRule(readTime, nil)) {
-		c.rules[r.typ] = r.read
+		if r.typ != nil {
+			c.rules[r.typ] = r.read
+		}
 		reads = append(reads, r.plain)
 		writes = append(writes, r.write)
 	}

@@ -103,6 +103,46 @@ func TestCodec_record(t *testing.T) {
 	}
 }
 
+// A type that is encoded as another one is so at any depth, and decoded as it stands.
+func TestCodec_encodedAs(t *testing.T) {
+	t.Parallel()
+	type spelledOut struct {
+		*inner
+		N int `json:"n"` // before the one of inner, which leaves out 0
+	}
+	c := NewCodec(EncodedAs(func(v *inner) *spelledOut {
+		if v.Extra == nil {
+			return nil
+		}
+		return &spelledOut{inner: v, N: v.N}
+	}))
+	for _, tt := range []struct{ name, in, want string }{
+		{name: "as it stands", in: `{"list":[{"n":0},{"n":1}]}`, want: `{"list":[{},{"n":1}]}`},
+		{name: "as the other", in: `{"list":[{"n":0,"x":1},{"n":2,"x":3}]}`, want: `{"list":[{"n":0,"x":1},{"n":2,"x":3}]}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var v struct {
+				List []inner `json:"list"`
+			}
+			if err := c.Unmarshal([]byte(tt.in), &v); err != nil {
+				t.Fatal(err)
+			}
+			b, err := c.Marshal(&v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, want any
+			if err := errors.Join(stdjson.Unmarshal(b, &got), stdjson.Unmarshal([]byte(tt.want), &want)); err != nil {
+				t.Fatal(err)
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
+	}
+}
+
 func TestCodec_errors(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{

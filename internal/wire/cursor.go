@@ -172,6 +172,8 @@ func (c *Codec) asItStands(t reflect.Type) reading {
 		return readBool
 	case t.Kind() == reflect.Struct:
 		return c.structure(t)
+	case t.Kind() == reflect.Pointer:
+		return c.pointer(t)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
 		return c.list(t)
 	case t.Kind() == reflect.Map && t.Key() == text:
@@ -188,6 +190,19 @@ func byMethod(cur *cursor, v reflect.Value) error {
 func (c *Codec) byDecoder(cur *cursor, v reflect.Value) error {
 	raw, _ := cur.raw()
 	return json.Unmarshal(raw, v.Addr().Interface(), c.decode)
+}
+
+// pointer returns how to read a pointer: null is nil.
+func (c *Codec) pointer(t reflect.Type) reading {
+	read := c.reading(t.Elem())
+	return func(cur *cursor, v reflect.Value) error {
+		if cur.kind() == 'n' {
+			_, err := cur.raw()
+			return err
+		}
+		v.Set(reflect.New(t.Elem()))
+		return read(cur, v.Elem())
+	}
 }
 
 // begin goes into an object or array, or takes null, which is the zero value.
@@ -218,7 +233,7 @@ func (c *Codec) structure(t reflect.Type) reading {
 		switch {
 		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
 			// Its fields are visible ones.
-		case name != "" && f.IsExported() && (!tagged || options == "omitzero"):
+		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
 			byName[name] = len(members)
 			members = append(members, member{name, f.Index, c.reading(f.Type)})
 		case name == "" && options == "embed" && len(f.Index) == 1 && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]():

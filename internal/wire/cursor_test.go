@@ -32,6 +32,7 @@ type (
 		Raw     stdjson.RawMessage  `json:"raw,omitzero"`
 		Bytes   []byte              `json:"bytes,omitzero"`
 		Pointer *bool               `json:"pointer,omitzero"`
+		Sub     *inner              `json:"sub,omitempty"`
 		Words   map[word]string     `json:"words,omitzero"`
 		Odd     struct{ A, B int }  `json:"odd,omitzero"`
 		Links   links               `json:"links,omitzero"`
@@ -95,6 +96,8 @@ var cursorTests = []struct {
 	{`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{}]}`, true},
 	{`{"links":{},"several":{"n":1},"shade":"s","unread":[{"a":"\"}"},[[]]],"odd":{"A":1,"B":2}}`, true},
 	{`{"shade":{"name":"s"},"several":[],"unread":{}}`, true},
+	{`{"pointer":false,"sub":{"n":1,"x":2}}`, true},
+	{`{"pointer":null,"sub":null}`, true},
 	{`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new \"name\"":{"a":1},"Text":"no field"}`, true},
 	{`{"texts":["a\\nb","a\nb","a\\nb"]}`, true},
 	{"{\"text\":\"\xff\"}", false},
@@ -116,6 +119,8 @@ var cursorTests = []struct {
 	{`{"links":{"a":5}}`, false},
 	{`{"links":"text","text":"after"}`, false},
 	{`{"upper":"bad"}`, false},
+	{`{"pointer":0}`, false},
+	{`{"sub":{"n":"x"}}`, false},
 	{`{"shade":5}`, false},
 	{`{"odd":{"A":1,"C":2}}`, true},
 	{`{"number":"5"}`, false},
