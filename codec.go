@@ -3,6 +3,7 @@ package commerce
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 
 	"github.com/commerce-go/commerce/internal/wire"
 )
@@ -19,12 +20,78 @@ type (
 	pricingOptionWire PricingOption
 )
 
+// billingZeros are the members of [Billing] that the service sends even if they are
+// false or 0. Attributes whose Billing is not zero are encoded with them; a number is
+// left out only if it was never set. The tags are omitempty because omitzero calls
+// [Decimal]'s IsZero through the pointer and would leave out a 0.
+type billingZeros struct {
+	BillingFrequency    *Decimal `json:"billing_frequency,omitempty"`
+	TrialPeriod         *Decimal `json:"trial_period,omitempty"`
+	PlanLength          *Decimal `json:"plan_length,omitempty"`
+	CanPause            bool     `json:"can_pause"`
+	CanResume           bool     `json:"can_resume"`
+	CanCancel           bool     `json:"can_cancel"`
+	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
+}
+
+// Attributes with a Billing as they are encoded. If two fields have the same name, the
+// less deeply embedded one counts: billingZeros hides the fields of Billing.
+type (
+	planAttributesWire          PlanAttributes
+	pricingOptionAttributesWire PricingOptionAttributes
+
+	billedPlanWire struct {
+		*planAttributesWire
+		billingZeros
+	}
+	billedOptionWire struct {
+		*pricingOptionAttributesWire
+		billingZeros
+	}
+)
+
+// zeros returns what to encode of b even if it is zero; ok is false if b as a whole is
+// zero. A plan of the second generation has no Billing, and must not gain one.
+func (b *Billing) zeros() (zeros billingZeros, ok bool) {
+	sent := func(d *Decimal) *Decimal {
+		if *d == (Decimal{}) { // unlike a 0 that was read or set
+			return nil
+		}
+		return d
+	}
+	return billingZeros{
+		BillingFrequency:    sent(&b.BillingFrequency),
+		TrialPeriod:         sent(&b.TrialPeriod),
+		PlanLength:          sent(&b.PlanLength),
+		CanPause:            b.CanPause,
+		CanResume:           b.CanResume,
+		CanCancel:           b.CanCancel,
+		BasePricePercentage: sent(&b.BasePricePercentage),
+	}, !reflect.ValueOf(*b).IsZero()
+}
+
+func encodePlanAttributes(a *PlanAttributes) *billedPlanWire {
+	if zeros, ok := a.Billing.zeros(); ok {
+		return &billedPlanWire{(*planAttributesWire)(a), zeros}
+	}
+	return nil
+}
+
+func encodePricingOptionAttributes(a *PricingOptionAttributes) *billedOptionWire {
+	if zeros, ok := a.Billing.zeros(); ok {
+		return &billedOptionWire{(*pricingOptionAttributesWire)(a), zeros}
+	}
+	return nil
+}
+
 func init() { // not an initialiser: the rules refer back to the codec
 	payloads = wire.NewCodec(
 		wire.Record(func(v *Subscription) *subscriptionWire { return (*subscriptionWire)(v) }),
 		wire.Record(func(v *Plan) *planWire { return (*planWire)(v) }),
 		wire.Record(func(v *Product) *productWire { return (*productWire)(v) }),
 		wire.Record(func(v *PricingOption) *pricingOptionWire { return (*pricingOptionWire)(v) }),
+		wire.EncodedAs(encodePlanAttributes),
+		wire.EncodedAs(encodePricingOptionAttributes),
 		wire.Union(`0"`, readMoney, ordinary[Money]),
 		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
 		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),

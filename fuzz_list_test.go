@@ -15,7 +15,7 @@ import (
 // nothing in it can lose a page but its form.
 func FuzzListBody(f *testing.F) {
 	for _, generation := range []string{"first", "second"} {
-		page, err := os.ReadFile("commercetest/testdata/" + generation + "_generation.json")
+		page, err := os.ReadFile("testdata/payload/" + generation + "_generation.json")
 		if err != nil {
 			f.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -139,10 +138,23 @@ type PlanAttributes struct {
 	MainImage  string     `json:"main_image,omitzero"`  // address of an image; second generation
 	Price      Prices     `json:"price,omitzero"`       // by currency; second generation
 	PriceUnits PriceUnits `json:"price_units,omitzero"` // what Price is for; second generation
-	// FeatureConfigurations as the service sends them: their shape is not documented.
-	// Second generation.
-	FeatureConfigurations json.RawMessage `json:"feature_configurations,omitzero"`
+	// FeatureConfigurations say what a subscriber of the plan is entitled to, by feature
+	// id; second generation.
+	FeatureConfigurations map[string]FeatureConfiguration `json:"feature_configurations,omitzero"`
 
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// FeatureConfiguration is how a plan grants a feature. Second payload generation only.
+type FeatureConfiguration struct {
+	// Type: "access", "promotion" and "usage" are documented.
+	Type string `json:"type,omitzero"`
+	// Tag of the promotion that a feature of type promotion makes available.
+	Tag string `json:"tag,omitzero"`
+	// DefaultValue that the count of a feature of type usage starts with; nil for the
+	// other types.
+	DefaultValue *Decimal `json:"default_value,omitempty"`
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -163,7 +175,8 @@ type PlanMeta struct {
 }
 
 // PricingOption says how a subscription is billed. Second payload generation
-// only: its fields are those of the first generation's [Plan], and LeadTime.
+// only: its fields are those of the first generation's [Plan], LeadTime and
+// NotificationSchedule.
 type PricingOption struct {
 	ID            uuid.UUID               `json:"id,omitzero"`            // identifier
 	Type          string                  `json:"type,omitzero"`          // kind of the resource
@@ -180,10 +193,33 @@ type PricingOptionAttributes struct {
 	Name        string `json:"name,omitzero"`         // for people to read
 	Description string `json:"description,omitzero"`  // for people to read
 	Billing
-	// LeadTime is a number as the service sends it: its unit is not documented.
-	LeadTime  Decimal   `json:"lead_time,omitzero"`
-	UpdatedAt time.Time `json:"updated_at,omitzero"` // last change
-	CreatedAt time.Time `json:"created_at,omitzero"` // creation
+	// LeadTime is how long before payment is due a pro forma invoice is created. The zero
+	// value means that there is none.
+	LeadTime LeadTime `json:"lead_time,omitzero"`
+	// NotificationSchedule says which notifications are sent, counted from the end of a
+	// billing period.
+	NotificationSchedule []Notification `json:"notification_schedule,omitzero"`
+	UpdatedAt            time.Time      `json:"updated_at,omitzero"` // last change
+	CreatedAt            time.Time      `json:"created_at,omitzero"` // creation
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// LeadTime is a length of time, e.g. 14 days. Second payload generation only.
+type LeadTime struct {
+	// Type is the unit of Time: "day" and "week" are documented.
+	Type string  `json:"type,omitzero"`
+	Time Decimal `json:"time"` // number of units
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// Notification is an entry of [PricingOptionAttributes].NotificationSchedule.
+type Notification struct {
+	Name string `json:"name,omitzero"` // e.g. "7 days before renewal"
+	// Unit of Amount: "day", "week" and "month" are documented.
+	Unit   string  `json:"unit,omitzero"`
+	Amount Decimal `json:"amount"` // number of units
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }

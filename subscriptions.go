@@ -482,8 +482,55 @@ type SubscriptionMeta struct {
 	Pending        bool              `json:"pending"`         // is pending
 	// InvoiceAfter is when the next invoice is due.
 	InvoiceAfter time.Time `json:"invoice_after,omitzero"`
-	// FirstInvoicePrepaid of the second payload generation.
-	FirstInvoicePrepaid bool `json:"first_invoice_prepaid,omitzero"`
+	// FirstInvoicePrepaid says whether the first billing period was paid for outside the
+	// subscriptions service. The second payload generation always sends it, the first
+	// never: nil. A bool could not tell "false" from "not sent", and encoding a record
+	// again would lose the one or invent the other.
+	FirstInvoicePrepaid *bool `json:"first_invoice_prepaid,omitzero"`
+	// PausedBy tells who paused it: "subscriber", "merchandizer" and "dunning" are
+	// documented. Second payload generation only, as are the fields that follow.
+	PausedBy string `json:"paused_by,omitzero"`
+	// LastRefundID is empty if there was no refund.
+	LastRefundID string `json:"last_refund_id,omitzero"`
+	// LastRefundAmount in the currency's smallest unit.
+	LastRefundAmount Decimal `json:"last_refund_amount,omitzero"`
+	// PendingPriceChange holds the prices that will apply later; nil if there are none.
+	PendingPriceChange *PriceChanges `json:"pending_price_change,omitzero"`
+	// PriceUpdateHistory holds the prices that applied before earlier changes.
+	PriceUpdateHistory []PriceUpdate `json:"price_update_history,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PriceChanges are prices that differ from those of the offering, by what they
+// are for. Second payload generation only.
+type PriceChanges struct {
+	// PlanPrices by plan id.
+	PlanPrices map[string]Prices `json:"plan_prices,omitzero"`
+	// PricingOptionPrices by pricing option id.
+	PricingOptionPrices map[string]PricingOptionPrice `json:"pricing_option_prices,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PricingOptionPrice is the price of a pricing option within [PriceChanges]: a
+// percentage or a fixed price. An example in the service's documentation has the
+// currencies here instead of in fixed_price; these are kept in Extra.
+type PricingOptionPrice struct {
+	// BasePricePercentage of the price of the plans, 0 to 100, may be fractional; nil if
+	// there is none.
+	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
+	// FixedPrice by currency.
+	FixedPrice Prices `json:"fixed_price,omitzero"`
+	// Extra holds members that this type does not name.
+	Extra Extra `json:",embed"`
+}
+
+// PriceUpdate is an entry of [SubscriptionMeta].PriceUpdateHistory.
+type PriceUpdate struct {
+	// PriceChanges are the prices that applied until ValidUntil.
+	PriceChanges PriceChanges `json:"price_changes"`
+	ValidUntil   time.Time    `json:"valid_until,omitzero"`
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
@@ -502,6 +549,10 @@ type SubscriptionState struct {
 type SubscriptionStateAttributes struct {
 	// Action: "cancel", "pause", "resume" and "pending" have been seen.
 	Action string `json:"action,omitzero"`
+	// CancelImmediately says whether a cancel took effect at once (true) or at the end of
+	// the billing period (false). nil if the service did not send it; the first payload
+	// generation never does.
+	CancelImmediately *bool `json:"cancel_immediately,omitzero"`
 	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }

@@ -716,10 +716,11 @@ func TestSubscription_secondGeneration(t *testing.T) {
 		 "meta":{"first_invoice_prepaid":true}}],
 		"included":{
 		 "plans":[{"id":"` + plan + `","attributes":{"name":"Bag","sku":"bag-1","main_image":"img","price":{"USD":{"amount":5,"includes_tax":true}},"price_units":{"unit":"day","amount":2},
-		   "feature_configurations":[{"id":1}]},
+		   "feature_configurations":{"f":{"type":"usage","default_value":5}}},
 		  "meta":{"prices":{"` + option + `":{"price":{"USD":{"amount":7,"includes_tax":false}},"display_price":{"tax":{"amount":1,"currency":"USD"}}}},"active_plan":true}}],
 		 "pricing_options":[{"id":"` + option + `","type":"subscription_offering_pricing_option",
-		  "attributes":{"name":"Monthly","billing_interval_type":"week","billing_frequency":2,"lead_time":3,"can_cancel":true},
+		  "attributes":{"name":"Monthly","billing_interval_type":"week","billing_frequency":2,
+		   "lead_time":{"type":"week","time":3},"can_cancel":true},
 		  "meta":{"prices":{"` + plan + `":{"USD":{"amount":7,"includes_tax":false}}},"price":{"USD":{"amount":8,"includes_tax":false}},"active_pricing_option":true}}]}}`
 	)
 	page, err := newStub(t, answer(200, body)).client(t).Subscriptions.List(bg, nil)
@@ -729,18 +730,21 @@ func TestSubscription_secondGeneration(t *testing.T) {
 	diff(t, "subscriptions", page.Subscriptions, []commerce.Subscription{{
 		ID: id("3b4de20a-ccd0-44e6-894f-628e7afb3db0"), Type: "subscription",
 		Attributes: commerce.SubscriptionAttributes{PlanID: id(plan), PricingOptionID: id(option), Offering: commerce.Offering{Meta: commerce.OfferingMeta{ExternalPlanRefs: []string{"p"}}}},
-		Meta:       commerce.SubscriptionMeta{FirstInvoicePrepaid: true},
+		Meta:       commerce.SubscriptionMeta{FirstInvoicePrepaid: new(true)},
 	}})
 	want := commerce.Included{
 		Plans: []commerce.Plan{{ID: id(plan), Attributes: commerce.PlanAttributes{Name: "Bag", SKU: "bag-1", MainImage: "img",
 			Price: commerce.Prices{"USD": {Amount: commerce.NewDecimal(5), IncludesTax: true}}, PriceUnits: commerce.PriceUnits{Unit: "day", Amount: commerce.NewDecimal(2)},
-			FeatureConfigurations: json.RawMessage(`[{"id":1}]`)},
+			FeatureConfigurations: map[string]commerce.FeatureConfiguration{
+				"f": {Type: "usage", DefaultValue: new(commerce.NewDecimal(5))},
+			}},
 			Meta: commerce.PlanMeta{ActivePlan: true, Prices: map[string]commerce.OptionPrice{option: {
 				Price:        commerce.Prices{"USD": {Amount: commerce.NewDecimal(7)}},
 				DisplayPrice: commerce.DisplayPrice{Tax: commerce.Money{Amount: commerce.NewDecimal(1), Currency: "USD"}}}}}}},
 		PricingOptions: []commerce.PricingOption{{ID: id(option), Type: "subscription_offering_pricing_option",
-			Attributes: commerce.PricingOptionAttributes{Name: "Monthly", LeadTime: commerce.NewDecimal(3),
-				Billing: commerce.Billing{BillingIntervalType: "week", BillingFrequency: commerce.NewDecimal(2), CanCancel: true}},
+			Attributes: commerce.PricingOptionAttributes{Name: "Monthly",
+				LeadTime: commerce.LeadTime{Type: "week", Time: commerce.NewDecimal(3)},
+				Billing:  commerce.Billing{BillingIntervalType: "week", BillingFrequency: commerce.NewDecimal(2), CanCancel: true}},
 			Meta: commerce.PricingOptionMeta{ActivePricingOption: true, Price: commerce.Prices{"USD": {Amount: commerce.NewDecimal(8)}},
 				// Another nesting than expected is kept, not lost.
 				Prices: map[string]commerce.OptionPrice{plan: {Extra: commerce.Extra{"USD": json.RawMessage(`{"amount":7,"includes_tax":false}`)}}}}}},
@@ -803,6 +807,9 @@ func TestList_oddValues(t *testing.T) {
 		`"attributes":{"offering":{"meta":{"external_product_refs":%s}}}`, `"attributes":{"payment_authority":%s}`,
 		`"relationships":%s`, `"relationships":{"plans":%s}`, `"relationships":{"plans":{"data":%s}}`, `"relationships":{"plans":{"links":%s}}`,
 		`"relationships":{"plans":{"links":{"self":%s}}}`, `"meta":%s`, `"meta":{"timestamps":%s}`, `"meta":{"canceled":%s}`, `"meta":{"state":{"meta":%s}}`,
+		`"meta":{"first_invoice_prepaid":%s}`, `"meta":{"last_refund_amount":%s}`, `"meta":{"price_update_history":%s}`,
+		`"meta":{"pending_price_change":%s}`, `"meta":{"pending_price_change":{"plan_prices":%s}}`,
+		`"meta":{"pending_price_change":{"pricing_option_prices":{"o":{"base_price_percentage":%s}}}}`,
 	} {
 		for _, value := range []string{`5`, `-1.5e3`, `"odd"`, `""`, `null`, `true`, `[]`, `[5,"odd"]`, `{"odd":5}`, `"\ud800"`, strings.Repeat("9", 20_000)} {
 			record := "{" + good + "," + fmt.Sprintf(member, value) + "}"

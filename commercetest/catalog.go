@@ -8,16 +8,18 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// seedOfferings are the names of the offerings and of their products.
+// seedOfferings are the offerings with the names of their products. One has a single
+// tariff, so that relationships with one resource occur in both generations.
 var seedOfferings = []struct {
 	name, description string
 	products          []string
 	cents             int64 // a month
+	months            []int // between two bills, of each tariff
 }{
-	{"Coffee Club", "Fresh beans at your door", []string{"House Blend 500 g"}, 1850},
-	{"Tea Box", "Teas of the season", []string{"Green Tea Box", "Teapot"}, 1400},
-	{"Daily Digest", "The news, every morning", []string{"Digest Subscription"}, 900},
-	{"Razor Plan", "Blades as you need them", []string{"Razor Handle", "Blades, pack of 8"}, 675},
+	{"Coffee Club", "Fresh beans at your door", []string{"House Blend 500 g"}, 1850, []int{1, 12}},
+	{"Tea Box", "Teas of the season", []string{"Green Tea Box", "Teapot"}, 1400, []int{1, 12}},
+	{"Daily Digest", "The news, every morning", []string{"Digest Subscription"}, 900, []int{12}},
+	{"Razor Plan", "Blades as you need them", []string{"Razor Handle", "Blades, pack of 8"}, 675, []int{1, 12}},
 }
 
 // seedCatalog returns the offerings, and what a list may include for them, by
@@ -34,7 +36,14 @@ func seedCatalog(g Generation) (offerings []commerce.Offering, included map[stri
 			},
 			Meta: commerce.OfferingMeta{Owner: "store", Timestamps: seedTimes()},
 		}
-		tariffs := []tariff{{n, 1, o.cents}, {n, 12, o.cents * 10}}
+		var tariffs []tariff
+		for _, months := range o.months {
+			cents := o.cents
+			if months == 12 {
+				cents *= 10
+			}
+			tariffs = append(tariffs, tariff{n, months, cents})
+		}
 		var goods []good
 		for k, name := range o.products {
 			goods = append(goods, good{n*10 + k, name, o.cents})
@@ -104,11 +113,11 @@ func seedSecond(offering *commerce.Offering, goods []good, tariffs []tariff, inc
 }
 
 // seedRelation returns the relationship of an offering to its plans, or its
-// pricing options.
+// pricing options. One is an object and several are an array, as the service sends both.
 func seedRelation(offering uuid.UUID, name string, refs []commerce.ResourceRef) commerce.NamedRelationship {
 	return commerce.NamedRelationship{Name: name, Relationship: commerce.Relationship{
 		Links: seedLinks("offerings", offering, name),
-		Data:  commerce.RelationshipData{Many: true, Refs: refs},
+		Data:  commerce.RelationshipData{Many: len(refs) > 1, Refs: refs},
 	}}
 }
 

@@ -36,8 +36,8 @@
 //	GET  /v2/settings                         custom_discount_limit and page_length
 //
 // in the payload of [Config.Generation]. The first is that of the specification,
-// the second what the live service sends since August 2025; what the documentation
-// leaves open there, such as the type of a pricing option, is made up.
+// the second what the live service sends since August 2025. [Store.Seed] shows each
+// documented member of either.
 //
 // [Fault] scripts go wrong with single requests. [Config] has what concerns all of
 // them: limits on discounts, a rate limit, the life of tokens, and

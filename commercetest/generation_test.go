@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -29,6 +30,10 @@ func seededGeneration(g commercetest.Generation, n int) *commercetest.Store {
 	return store
 }
 
+// everyMember is the number of subscriptions from which on the seeds show every member
+// of their generation: the seven newest do.
+const everyMember = 13
+
 // TestGenerations compares a page with one that was checked against the
 // documentation, so that a name which the library encodes and decodes in the same
 // wrong way is noticed.
@@ -42,8 +47,8 @@ func TestGenerations(t *testing.T) {
 				t.Fatal(err)
 			}
 			eachWay(t, func(t *testing.T, send func(*commercetest.Store, string) wireAnswer) {
-				store := seededGeneration(tt.generation, 12)
-				wantJSON(t, send(store, get(listPath+"?page[limit]=1&include=plans,"+tt.second)), 200, string(want))
+				store := seededGeneration(tt.generation, everyMember)
+				wantJSON(t, send(store, get(listPath+"?page[limit]=7&include=plans,"+tt.second)), 200, string(want))
 			})
 		})
 	}
@@ -173,7 +178,7 @@ func TestClientDecodesGenerations(t *testing.T) {
 			if n != 120 {
 				t.Errorf("%d subscriptions, want 120", n)
 			}
-			if want := 4 + 8*int(tt.generation); len(sold) != want { // second: each plan with each option of its offering
+			if want := 4 + 7*int(tt.generation); len(sold) != want { // second: each plan with each option of its offering
 				t.Errorf("sold in %d ways, want %d", len(sold), want)
 			}
 			want := map[string]bool{}
@@ -257,6 +262,116 @@ func extras(v reflect.Value, path string, checked *int) (found []string) {
 	default: // has no fields
 	}
 	return found
+}
+
+// TestSeedShowsEveryMember holds that a program which works with the seeded records has
+// met all that the documentation has, also relationships with one resource.
+func TestSeedShowsEveryMember(t *testing.T) {
+	t.Parallel()
+	absent := map[commercetest.Generation][]string{
+		commercetest.FirstGeneration: {
+			"DisplayPrice.Tax", "Included.PricingOptions", "OfferingMeta.ExternalPlanRefs",
+			"PlanAttributes.FeatureConfigurations", "PlanAttributes.MainImage", "PlanAttributes.Price",
+			"PlanAttributes.PriceUnits", "PlanAttributes.SKU", "PlanMeta.Prices",
+			"SubscriptionAttributes.PricingOptionID", "SubscriptionMeta.FirstInvoicePrepaid",
+			"SubscriptionMeta.LastRefundAmount", "SubscriptionMeta.LastRefundID", "SubscriptionMeta.PausedBy",
+			"SubscriptionMeta.PendingPriceChange", "SubscriptionMeta.PriceUpdateHistory",
+			"SubscriptionStateAttributes.CancelImmediately",
+		},
+		commercetest.SecondGeneration: {
+			"Included.Products", "OfferingMeta.ExternalProductRefs", "PlanAttributes.Billing", "PlanMeta.Price",
+		},
+	}
+	for _, tt := range generations {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			client := seededGeneration(tt.generation, everyMember).Client()
+			page, err := client.Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{PageSize: 7,
+				Include: commerce.SubscriptionInclude{
+					Plans: true, Products: tt.second == "products", PricingOptions: tt.second == "pricing_options",
+				}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			filled := map[string]bool{}
+			noteFilled(reflect.ValueOf(page.Subscriptions), filled)
+			noteFilled(reflect.ValueOf(page.Included), filled)
+			var got []string
+			for name := range filled {
+				if !filled[name] {
+					got = append(got, name)
+				}
+			}
+			slices.Sort(got)
+			want := append([]string{"Link.DescribedBy", "Link.Title"}, absent[tt.generation]...) // the links are strings
+			slices.Sort(want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("fields that no record fills (-want +got):\n%s", diff)
+			}
+			checkForms(t, tt.generation, page.Subscriptions)
+		})
+	}
+}
+
+// checkForms checks that values occur in each form that the service sends them in.
+func checkForms(t *testing.T, g commercetest.Generation, list []commerce.Subscription) {
+	t.Helper()
+	forms := map[string]bool{}
+	for _, sub := range list {
+		plans := sub.Attributes.Offering.Relationships.Get("plans").Data
+		forms[fmt.Sprintf("plans as an array: %t", plans.Many)] = len(plans.Refs) > 0
+		if p := sub.Meta.FirstInvoicePrepaid; p != nil {
+			forms[fmt.Sprintf("first invoice prepaid: %t", *p)] = true
+		}
+		if c := sub.Meta.State.Attributes.CancelImmediately; c != nil {
+			forms[fmt.Sprintf("cancel immediately: %t", *c)] = true
+		}
+	}
+	want := map[string]bool{"plans as an array: true": true, "plans as an array: false": true}
+	if g == commercetest.SecondGeneration {
+		for _, name := range []string{"first invoice prepaid", "cancel immediately"} {
+			want[name+": true"], want[name+": false"] = true, true
+		}
+	}
+	if diff := cmp.Diff(want, forms); diff != "" {
+		t.Errorf("forms (-want +got):\n%s", diff)
+	}
+}
+
+// noteFilled notes, by type and name, the fields of the library's types in v, and
+// which of them are filled in at least one value.
+func noteFilled(v reflect.Value, filled map[string]bool) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if !v.IsNil() {
+			noteFilled(v.Elem(), filled)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			noteFilled(v.Index(i), filled)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			noteFilled(v.MapIndex(key), filled)
+		}
+	case reflect.Struct:
+		decimal := reflect.TypeFor[commerce.Decimal]()
+		if v.Type().PkgPath() != decimal.PkgPath() || v.Type() == decimal {
+			return
+		}
+		for i := range v.NumField() {
+			field, name := v.Field(i), v.Type().Field(i).Name
+			if name == "Extra" {
+				continue
+			}
+			key := v.Type().Name() + "." + name
+			filled[key] = filled[key] || !field.IsZero()
+			if name != "Billing" || !field.IsZero() { // a plan of the second generation has none
+				noteFilled(field, filled)
+			}
+		}
+	default: // has no fields
+	}
 }
 
 func TestExtras(t *testing.T) {

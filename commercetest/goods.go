@@ -8,8 +8,7 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// The types of what a list may include. That of pricing options is made up by
-// analogy: it is not documented.
+// The types of what a list may include.
 const (
 	planType    = "subscription_offering_plan"
 	productType = "subscription_offering_product"
@@ -56,11 +55,20 @@ func (g good) plan() commerce.Plan {
 			MainImage:             g.image(),
 			Price:                 seedPrices(g.cents),
 			PriceUnits:            seedUnits(),
-			FeatureConfigurations: []byte(`{"support":{"level":"basic"}}`), // made up: their shape is not documented
+			FeatureConfigurations: g.features(),
 			CreatedAt:             seedStart,
 			UpdatedAt:             seedStart,
 		},
 		Meta: commerce.PlanMeta{DisplayPrice: seedTaxedPrice(g.cents), ActivePlan: true, Owner: "store", Timestamps: seedTimes()},
+	}
+}
+
+// features has one of each type.
+func (g good) features() map[string]commerce.FeatureConfiguration {
+	return map[string]commerce.FeatureConfiguration{
+		newID("features", 1).String(): {Type: "access"},
+		newID("features", 2).String(): {Type: "promotion", Tag: "members_discount"},
+		newID("features", 3).String(): {Type: "usage", DefaultValue: new(commerce.NewDecimal(int64(g.n % 2)))},
 	}
 }
 
@@ -114,9 +122,12 @@ func (t tariff) option() commerce.PricingOption {
 			Name:        name,
 			Description: "Billed by the " + interval,
 			Billing:     t.billing(),
-			LeadTime:    commerce.NewDecimal(2),
-			CreatedAt:   seedStart,
-			UpdatedAt:   seedStart,
+			LeadTime:    commerce.LeadTime{Type: "day", Time: commerce.NewDecimal(14)},
+			NotificationSchedule: []commerce.Notification{
+				{Name: "1 week before renewal", Unit: "week", Amount: commerce.NewDecimal(1)},
+			},
+			CreatedAt: seedStart,
+			UpdatedAt: seedStart,
 		},
 		Meta: commerce.PricingOptionMeta{
 			Price:               seedPrices(t.cents),
@@ -165,8 +176,13 @@ func seedTimes() commerce.Timestamps {
 	return commerce.Timestamps{CreatedAt: seedStart, UpdatedAt: seedStart}
 }
 
+// seedPrices returns a price without tax in the currency of the subscriptions, and
+// one with tax in another.
 func seedPrices(cents int64) commerce.Prices {
-	return commerce.Prices{"USD": {Amount: commerce.NewDecimal(cents)}}
+	return commerce.Prices{
+		"USD": {Amount: commerce.NewDecimal(cents)},
+		"GBP": {Amount: commerce.NewDecimal(cents * 9 / 10), IncludesTax: true},
+	}
 }
 
 func seedMoney(cents int64) commerce.Money {

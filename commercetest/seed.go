@@ -26,8 +26,9 @@ var seedNames = []string{
 // The i-th oldest has the external ref "order-000001" and so on. Each account has
 // up to three subscriptions, and a subscriber with the email
 // "subscriber-0001@example.com" and so on; see [Store.SubscriberOf]. Some are
-// paused, canceled (yet active, as happens before the last billing run) or
-// closed. n below 1 leaves the store without subscriptions.
+// paused, canceled (yet active, as happens before the last billing run), closed,
+// suspended or pending. From 13 on they show every member of their generation. n
+// below 1 leaves the store without subscriptions.
 func (s *Store) Seed(n int) {
 	offerings, catalog := seedCatalog(s.cfg.Generation)
 	subscribers := map[uuid.UUID]Subscriber{}
@@ -71,17 +72,13 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 		ID:   id,
 		Type: "subscription",
 		Attributes: commerce.SubscriptionAttributes{
-			ExternalRef: fmt.Sprintf("order-%06d", i),
-			AccountID:   newID("accounts", account),
-			AddressID:   newID("addresses", account),
-			Offering:    offering,
-			PlanID:      own.Get("plans").Data.Refs[0].ID,
-			Currency:    "USD",
-			PaymentAuthority: commerce.PaymentAuthority{
-				Type:       "elastic_path_payments_stripe",
-				CustomerID: fmt.Sprintf("cus_%04d", account),
-				CardID:     fmt.Sprintf("card_%04d", account),
-			},
+			ExternalRef:      fmt.Sprintf("order-%06d", i),
+			AccountID:        newID("accounts", account),
+			AddressID:        newID("addresses", account),
+			Offering:         offering,
+			PlanID:           own.Get("plans").Data.Refs[0].ID,
+			Currency:         "USD",
+			PaymentAuthority: seedAuthority(account),
 		},
 		Relationships: own,
 		Meta: commerce.SubscriptionMeta{
@@ -96,12 +93,61 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 			InvoiceAfter: created.AddDate(0, 1, 0),
 		},
 	}
+	seedState(i, &sub)
 	if second {
 		sub.Attributes.PricingOptionID = own.Get("pricing_options").Data.Refs[0].ID
-		sub.Meta.FirstInvoicePrepaid = i%3 == 0
+		seedSecondMeta(i, &sub)
 	}
-	seedState(i, &sub)
 	return sub
+}
+
+// seedAuthority returns what an account pays with.
+func seedAuthority(account int) commerce.PaymentAuthority {
+	if account%4 == 3 {
+		return commerce.PaymentAuthority{
+			Type:              "authorize_net",
+			PaymentProfileID:  fmt.Sprintf("payment_%04d", account),
+			CustomerProfileID: fmt.Sprintf("profile_%04d", account),
+		}
+	}
+	return commerce.PaymentAuthority{
+		Type:       "elastic_path_payments_stripe",
+		CustomerID: fmt.Sprintf("cus_%04d", account),
+		CardID:     fmt.Sprintf("card_%04d", account),
+	}
+}
+
+// seedSecondMeta adds what only the second generation has.
+func seedSecondMeta(i int, sub *commerce.Subscription) {
+	m := &sub.Meta
+	m.FirstInvoicePrepaid = new(i%3 == 0)
+	switch m.State.Attributes.Action {
+	case "cancel":
+		m.State.Attributes.CancelImmediately = new(m.Closed)
+		if m.Closed {
+			m.LastRefundID, m.LastRefundAmount = newID("refunds", i).String(), commerce.NewDecimal(500)
+		}
+	case "pause":
+		m.PausedBy = []string{"subscriber", "merchandizer", "dunning"}[i/7%3]
+	}
+	plan, option := sub.Attributes.PlanID.String(), sub.Attributes.PricingOptionID.String()
+	switch i % 6 {
+	case 0: // a new price to come
+		m.PendingPriceChange = &commerce.PriceChanges{
+			PlanPrices: map[string]commerce.Prices{plan: seedPrices(2000)},
+			PricingOptionPrices: map[string]commerce.PricingOptionPrice{
+				option: {BasePricePercentage: new(commerce.NewDecimal(90))},
+			},
+		}
+	case 1: // an old price
+		m.PriceUpdateHistory = []commerce.PriceUpdate{{
+			PriceChanges: commerce.PriceChanges{
+				PlanPrices:          map[string]commerce.Prices{plan: seedPrices(1000)},
+				PricingOptionPrices: map[string]commerce.PricingOptionPrice{option: {FixedPrice: seedPrices(800)}},
+			},
+			ValidUntil: m.Timestamps.CreatedAt.AddDate(0, 1, 0),
+		}}
+	}
 }
 
 // seedState gives some subscriptions another state than active.
@@ -121,7 +167,16 @@ func seedState(i int, sub *commerce.Subscription) {
 	case i%13 == 0:
 		action, m.Timestamps.PausedAt, m.Timestamps.ResumedAt = "resume", at, at.AddDate(0, 1, 0)
 		at = m.Timestamps.ResumedAt
+	case i%9 == 0: // goes live later
+		action, m.Pending, m.Timestamps.GoLiveAfter = "pending", true, at
+		m.Timestamps.GoLive, at = time.Time{}, m.Timestamps.UpdatedAt
+	case i%8 == 0: // payments failed: no change of state that the subscriber asked for
+		m.Suspended, m.Timestamps.UpdatedAt = true, at
+		return
 	default:
+		if i%6 == 0 {
+			m.ManualPayments, sub.Attributes.PaymentAuthority = true, commerce.PaymentAuthority{}
+		}
 		return
 	}
 	m.Timestamps.UpdatedAt = at

@@ -406,6 +406,7 @@ func TestSeed(t *testing.T) {
 	accounts := map[uuid.UUID]int{}
 	ids := map[uuid.UUID]bool{}
 	for i, sub := range l.Data {
+		times := sub.Meta.Timestamps
 		ids[sub.ID] = true
 		accounts[sub.Attributes.AccountID]++
 		who, ok := store.SubscriberOf(sub.Attributes.AccountID)
@@ -420,6 +421,8 @@ func TestSeed(t *testing.T) {
 		for name, flag := range map[string]bool{
 			"paused": sub.Meta.Paused, "canceled": sub.Meta.Canceled, "closed": sub.Meta.Closed,
 			"canceled, yet active": sub.Meta.Canceled && sub.Meta.Status == "active",
+			"suspended":            sub.Meta.Suspended, "pending": sub.Meta.Pending, "manual payments": sub.Meta.ManualPayments,
+			"goes live later": times.GoLive.IsZero() && times.GoLiveAfter.After(times.CreatedAt),
 		} {
 			if flag {
 				seen[name]++
@@ -432,15 +435,17 @@ func TestSeed(t *testing.T) {
 	if len(ids) != 100 {
 		t.Errorf("%d ids for 100 subscriptions", len(ids))
 	}
-	for _, what := range []string{
-		"status active", "status inactive", "action ", "action cancel", "action pause", "action resume",
-		"paused", "canceled", "closed", "canceled, yet active", "digits 3", "digits 6", "digits 9",
-	} {
+	want := []string{
+		"status active", "status inactive", "action ", "action cancel", "action pause", "action resume", "action pending",
+		"paused", "canceled", "closed", "canceled, yet active", "suspended", "pending", "manual payments", "goes live later",
+		"digits 3", "digits 6", "digits 9",
+	}
+	for _, what := range want {
 		if seen[what] == 0 {
 			t.Errorf("no seeded subscription with %q; there are %v", what, seen)
 		}
 	}
-	if len(seen) != 13 {
+	if len(seen) != len(want) {
 		t.Errorf("seeded subscriptions with something else: %v", seen)
 	}
 	if len(accounts) != 34 {
