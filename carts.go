@@ -38,7 +38,7 @@ type CartItemRef struct {
 // library.
 type NewCustomDiscount struct {
 	// Amount of the discount, less than zero, in the smallest unit of the cart's
-	// currency: -1000 takes $10.00 off.
+	// currency: -1000 takes $10.00 off. At least -10^30, with at most 30 decimal places.
 	Amount Decimal
 	// Description of the discount.
 	Description string
@@ -178,8 +178,11 @@ func checkAddCustomDiscounts(ctx context.Context, cartID string, discounts []New
 		fault := func(field, message string) {
 			faults.Fields = append(faults.Fields, FieldError{Index: i, Field: field, Message: message})
 		}
-		if d.Amount.Sign() >= 0 {
+		switch {
+		case d.Amount.Sign() >= 0:
 			fault("amount", "must be less than zero")
+		case !d.Amount.isAmount():
+			fault("amount", "must be within ±10^30, with at most 30 decimal places")
 		}
 		for _, text := range []struct{ field, value string }{
 			{"description", d.Description},

@@ -4,14 +4,17 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"runtime"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jarcoal/httpmock"
+	shopspring "github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
 )
@@ -118,6 +121,34 @@ func TestAddCustomDiscounts_validation(t *testing.T) {
 			[]commerce.FieldError{{Index: 0, Field: "amount", Message: "must be less than zero"}}},
 		{"invalid UTF-8", "c", []commerce.NewCustomDiscount{discount("\xff")},
 			[]commerce.FieldError{{Index: 0, Field: "external_id", Message: "must be valid UTF-8"}}},
+	}
+	amount := func(coefficient int64, exponent int32) []commerce.NewCustomDiscount {
+		return []commerce.NewCustomDiscount{with(discount("x"), func(d *commerce.NewCustomDiscount) {
+			d.Amount = commerce.Decimal{Decimal: shopspring.New(coefficient, exponent)}
+		})}
+	}
+	for name, discounts := range map[string][]commerce.NewCustomDiscount{
+		"16 million digits": amount(-1, 16_000_000), "16 million places": amount(-1, -16_000_000), "-1e31": amount(-1, 31),
+		"-10 times 1e30": amount(-10, 30), "31 places": amount(-1, -31), "just below -1e30": amount(-10_000_000_001, 20),
+		"the greatest exponent": amount(-1, math.MaxInt32), "the least exponent": amount(-1, math.MinInt32),
+	} {
+		start := time.Now()
+		_, err := newStub(t).client(t).Carts.AddCustomDiscounts(bg, cartID, discounts, nil)
+		want := "commerce: invalid argument: discount 0: amount must be within ±10^30, with at most 30 decimal places"
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: error %v, want %s", name, err, want)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: refused after %v", name, took)
+		}
+	}
+	for name, discounts := range map[string][]commerce.NewCustomDiscount{
+		"-1e30": amount(-1, 30), "30 places": amount(-1, -30), "-1e30 in digits": amount(-1_000_000_000_000_000_000, 12),
+	} {
+		s := newStub(t, answer(400, ""))
+		if _, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, discounts, nil); !errors.Is(err, commerce.ErrBadRequest) {
+			t.Errorf("%s: error %v, want it sent", name, err)
+		}
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -169,12 +169,14 @@ func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result
 
 // fail returns the error of a call that failed and is no batch of discounts.
 func fail(call *transport.Call, r *transport.Result) *Error {
-	outcome := OutcomeNone
-	if call.Class == transport.Once {
-		b := &batchResponse{mayHold: mayHoldDiscounts(r)}
-		outcome = b.outcome(r)
+	if call.Class == transport.Replayable {
+		return failWith(call, r, OutcomeNone, errorsOf(r.Body))
 	}
-	return failWith(call, r, outcome, errorsOf(r.Body))
+	b := readBatch(r)
+	if len(b.added) > 0 { // there is no result to return them in
+		b.added, b.mayHold = nil, true
+	}
+	return failWith(call, r, b.outcome(r), b.errors)
 }
 
 // failWith returns the error of a call that failed, or that of its token request if

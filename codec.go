@@ -12,6 +12,15 @@ import (
 // also where a caller's encoding/json reaches a record's methods.
 var payloads *wire.Codec
 
+// Limits on the elements of a response, besides those on its size: a few bytes of JSON
+// make a large record. The service sends at most 100 records per page.
+const (
+	maxRecords   = 1_000
+	maxIncluded  = 10_000
+	maxErrors    = 1_000  // entries of errors that are read; the others are dropped
+	maxDiscounts = 10_000 // in the response to a batch
+)
+
 // Twins of the records, without their JSON methods.
 type (
 	subscriptionWire  Subscription
@@ -90,6 +99,10 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.Record(func(v *Plan) *planWire { return (*planWire)(v) }),
 		wire.Record(func(v *Product) *productWire { return (*productWire)(v) }),
 		wire.Record(func(v *PricingOption) *pricingOptionWire { return (*pricingOptionWire)(v) }),
+		wire.AtMost[Subscription](maxRecords),
+		wire.AtMost[Plan](maxIncluded),
+		wire.AtMost[Product](maxIncluded),
+		wire.AtMost[PricingOption](maxIncluded),
 		wire.EncodedAs(encodePlanAttributes),
 		wire.EncodedAs(encodePricingOptionAttributes),
 		wire.Union(`0"`, readMoney, ordinary[Money]),

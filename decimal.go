@@ -76,16 +76,30 @@ func small(s string) (decimal.Decimal, bool) {
 	return smallNumbers[n], true
 }
 
+// maxAmountExponent limits the amount of a discount, in its size and in its places.
+const maxAmountExponent = 30
+
+var maxAmount = decimal.New(1, maxAmountExponent)
+
+// isAmount reports whether d is within ±10^30 and has at most 30 decimal places. It
+// looks at the exponent first: to compare numbers, their digits are written out.
+func (d Decimal) isAmount() bool {
+	exp := d.Exponent()
+	return exp >= -maxAmountExponent && exp <= maxAmountExponent && d.Abs().LessThanOrEqual(maxAmount)
+}
+
 // Equal reports whether d and o are the same number, however they are written.
 func (d Decimal) Equal(o Decimal) bool { return d.Decimal.Equal(o.Decimal) }
 
 // MarshalJSON writes d as a JSON number.
 func (d Decimal) MarshalJSON() ([]byte, error) {
-	text := d.Decimal.String()
-	if len(text) > mostDigits { // can't be read back: with an exponent it can
-		text = d.Coefficient().String() + "e" + strconv.Itoa(int(d.Exponent()))
+	if exp := d.Exponent(); exp >= -mostDigits && exp <= mostDigits {
+		if text := d.Decimal.String(); len(text) <= mostDigits {
+			return []byte(text), nil
+		}
 	}
-	return []byte(text), nil
+	// Longer text cannot be read back, and takes long to write.
+	return []byte(d.Coefficient().String() + "e" + strconv.Itoa(int(d.Exponent()))), nil
 }
 
 // UnmarshalJSON reads a JSON number, a string that holds one, or null.

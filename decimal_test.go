@@ -4,8 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+
+	shopspring "github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
 )
@@ -45,6 +48,19 @@ func TestDecimal(t *testing.T) {
 	for _, in := range []string{strings.Repeat("9", 10_001), "", "x", "1e10001", "1 000", "0x10"} {
 		if _, err := commerce.ParseDecimal(in); !errors.Is(err, commerce.ErrInvalidArgument) {
 			t.Errorf("ParseDecimal(%q): %v", in, err)
+		}
+	}
+}
+
+// A number with a huge exponent has as many digits: nothing may write them out.
+func TestDecimal_hugeExponent(t *testing.T) {
+	t.Parallel()
+	for exponent, want := range map[int32]string{
+		16_000_000: "-1e16000000", -16_000_000: "-1e-16000000", math.MaxInt32: "-1e2147483647", math.MinInt32: "-1e-2147483648",
+	} {
+		b, err := json.Marshal(commerce.Decimal{Decimal: shopspring.New(-1, exponent)})
+		if err != nil || string(b) != want {
+			t.Errorf("exponent %d: %d bytes, %.40s, error %v, want %s", exponent, len(b), b, err, want)
 		}
 	}
 }

@@ -68,8 +68,8 @@ type Error struct {
 	// StatusCode of the answer to the last attempt. 0: it got none, also where an
 	// attempt before it was answered and this one may have been sent.
 	StatusCode int
-	// Errors are the entries of the answer's errors array (specification,
-	// section 2.6), in order. Empty where the answer had none that could be read.
+	// Errors are the first 1,000 entries of the response's errors array (specification,
+	// section 2.6), in order. Empty if the response had none that could be read.
 	Errors []ErrorObject
 	// Outcome is what is known about a write; OutcomeNone for a read. It is
 	// OutcomeNotSent, for either, where Op is "token": the call was not begun.
@@ -128,15 +128,18 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
+// maxShown is how many titles or problems the text of an error shows.
+const maxShown = 5
+
 // titles of the error objects, shortened to what a line can hold.
 func (e *Error) titles() []string {
-	const most, longest = 5, 120
+	const longest = 120
 	var titles []string
 	for _, o := range e.Errors {
 		if o.Title == "" {
 			continue
 		}
-		if len(titles) == most {
+		if len(titles) == maxShown {
 			return append(titles, fmt.Sprintf("and others, %d in all", len(e.Errors)))
 		}
 		if len(o.Title) > longest {
@@ -270,7 +273,11 @@ type ErrorMeta struct {
 // that there is no error.
 func newErrorObjects(raw []byte) []ErrorObject {
 	var list []ErrorObject
-	for _, element := range wire.Elements(raw) {
+	n := 0
+	for element := range wire.Elements(raw) {
+		if n++; n > maxErrors {
+			break
+		}
 		loose := wire.ReadLoose(element)
 		if loose == nil {
 			if text := string(element); text != "null" && text != "false" && text != "0" && text != `""` {
@@ -382,7 +389,7 @@ type FieldError struct {
 	Message string // e.g. "must be less than zero"
 }
 
-// Error lists the faults.
+// Error names the first problems, and says how many there are.
 func (e *ValidationError) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -393,6 +400,10 @@ func (e *ValidationError) Error() string {
 		sep := "; "
 		if i == 0 {
 			sep = ": "
+		}
+		if i == maxShown {
+			fmt.Fprintf(&b, "; and others, %d in all", len(e.Fields))
+			break
 		}
 		b.WriteString(sep + f.String())
 	}

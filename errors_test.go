@@ -18,6 +18,18 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
+// The text of a ValidationError is bounded, and says how many problems there are.
+func TestValidationError_text(t *testing.T) {
+	t.Parallel()
+	_, err := newStub(t).client(t).Carts.AddCustomDiscounts(bg, cartID, make([]commerce.NewCustomDiscount, 10_000), nil)
+	if v, ok := errors.AsType[*commerce.ValidationError](err); !ok || len(v.Fields) != 50_000 {
+		t.Fatalf("%T, want a ValidationError with 50,000 problems", err)
+	}
+	if text := err.Error(); len(text) > 500 || !strings.HasSuffix(text, "; and others, 50000 in all") {
+		t.Errorf("%d bytes: %.500s", len(text), text)
+	}
+}
+
 func TestError_mapping(t *testing.T) {
 	t.Parallel()
 	const missing = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"

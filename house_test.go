@@ -33,6 +33,7 @@ var rooms = []room{
 	{"internal/paging", nil, []string{"net", "net/http", "net/url", "encoding/json"}},
 	{"internal/wire", []string{"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}, []string{"net", "net/http"}},
 	{"internal/ledger", []string{module}, nil},
+	{"internal/e2e", []string{module}, nil},
 	{"commercetest", []string{module, "github.com/google/uuid"}, nil},
 	{"examples", []string{module, module + "/commercetest", module + "/examples/internal/flags", module + "/examples/internal/store", module + "/examples/internal/terminal", "github.com/google/uuid", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/time/rate"}, nil},
 }

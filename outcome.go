@@ -234,7 +234,12 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 // may be a discount in a form that is not known.
 func (b *batchResponse) readData(data []byte) {
 	seen := map[uuid.UUID]bool{}
-	for _, element := range wire.Elements(data) {
+	n := 0
+	for element := range wire.Elements(data) {
+		if n++; n > maxDiscounts {
+			b.added, b.mayHold = nil, true
+			return
+		}
 		var d CustomDiscount
 		if element[0] != '{' || payloads.Unmarshal(element, &d) != nil || !isCustomDiscount(&d) {
 			b.mayHold = true
@@ -272,7 +277,7 @@ func looksLikeJSON(r *transport.Result) bool {
 	case len(body) == 0:
 		return r.Cut
 	case body[0] == '[':
-		return r.Cut || len(wire.Elements(body)) > 0 || !wire.Valid(body)
+		return r.Cut || len(bytes.TrimLeft(body[1:], " \t\r\n]")) > 0 || !wire.Valid(body)
 	}
 	return body[0] == '{'
 }

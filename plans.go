@@ -17,6 +17,8 @@ type Included struct {
 	Extra Extra `json:",embed"`
 }
 
+func (i *Included) len() int { return len(i.Plans) + len(i.Products) + len(i.PricingOptions) }
+
 // Plan returns the included plan with that id. The pointer leads into i.Plans.
 func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {
 	if i == nil {

@@ -226,6 +226,9 @@ func readList[I any](b []byte, size int) (*SubscriptionPage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if included, ok := any(l.Included).(Included); ok && included.len() > maxIncluded {
+		return nil, errors.New("more included resources than a response may have")
+	}
 	if l.Data == nil {
 		return nil, errors.New("data is missing, or not an array of objects")
 	}

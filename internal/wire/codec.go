@@ -4,6 +4,7 @@
 package wire
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"fmt"
@@ -213,6 +214,40 @@ func Skip[T any]() Rule {
 	}, nil)
 }
 
+// AtMost is the rule for a list that must not have more than n elements. A few bytes
+// of JSON make a large element, so the limit holds while the list is read.
+func AtMost[E any](n int) Rule {
+	return newRule(func(src source, list *[]E) error {
+		if src.kind() != '[' {
+			return errors.ErrUnsupported
+		}
+		if err := src.bracket(); err != nil {
+			return err
+		}
+		*list = (*list)[:0]
+		for src.kind() != ']' {
+			if len(*list) == n {
+				return errTooMany
+			}
+			*list = append(*list, *new(E))
+			if err := src.read(&(*list)[len(*list)-1]); err != nil {
+				return err
+			}
+		}
+		if *list == nil {
+			*list = []E{}
+		}
+		return src.bracket()
+	}, nil)
+}
+
+// errTooMany is the error of input that would take much more memory than its size.
+var errTooMany = errors.New("more elements than a response may have")
+
+// maxCommas limits the number of values in one input: each value but the first of an
+// object or array follows a comma. The largest pages have about 20,000.
+const maxCommas = 250_000
+
 // NewCodec returns a codec with these rules, and with tolerance for what the
 // service is known to send: ids and timestamps that are empty or null, members
 // without a field, invalid UTF-8.
@@ -253,8 +288,12 @@ func (c *Codec) Marshal(v any) ([]byte, error) {
 // input takes slower passes; ordinary input pays nothing for it.
 // Duplicate names are an error.
 func (c *Codec) Unmarshal(b []byte, v any) error {
-	if c.glance(b, v) == nil {
-		return nil
+	if bytes.Count(b, []byte(",")) > maxCommas {
+		return errTooMany
+	}
+	err := c.glance(b, v)
+	if err == nil || errors.Is(err, errTooMany) {
+		return err
 	}
 	reflect.ValueOf(v).Elem().SetZero()
 	return c.Decode(b, v)
@@ -263,7 +302,8 @@ func (c *Codec) Unmarshal(b []byte, v any) error {
 // Decode is Unmarshal without the cursor.
 func (c *Codec) Decode(b []byte, v any) error {
 	err := json.Unmarshal(b, v, c.decode)
-	if misfit := (*json.SemanticError)(nil); !errors.As(err, &misfit) {
+	misfit := (*json.SemanticError)(nil)
+	if errors.Is(err, errTooMany) || !errors.As(err, &misfit) {
 		return describe(err)
 	}
 	reflect.ValueOf(v).Elem().SetZero()
@@ -286,6 +326,8 @@ func describe(err error) error {
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, errTooMany):
+		return errTooMany
 	case errors.As(err, &syntax):
 		return fmt.Errorf("not valid JSON at byte %d", syntax.ByteOffset)
 	case errors.As(err, &misfit):
@@ -331,7 +373,9 @@ func (s *salvage) read(dec *jsontext.Decoder, v any) error {
 		before := reflect.New(rv.Type()).Elem()
 		before.Set(rv)
 		s.inside = v
-		if err := json.Unmarshal(m.object(), v, s.options); err != nil {
+		if err := json.Unmarshal(m.object(), v, s.options); errors.Is(err, errTooMany) {
+			return err
+		} else if err != nil {
 			rv.Set(before)
 			if *extra == nil {
 				*extra = map[string]stdjson.RawMessage{}

@@ -5,6 +5,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"io"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -32,7 +33,7 @@ func Members(b []byte) ([]Member, error) { return members(b, true) }
 // members splits a JSON object into its members, in order. Duplicate names are
 // an error unless lenient.
 func members(b []byte, lenient bool) ([]Member, error) {
-	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(lenient))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(lenient))
 	if dec.PeekKind() != '{' {
 		return nil, errors.New("not a JSON object")
 	}
@@ -67,7 +68,7 @@ func members(b []byte, lenient bool) ([]Member, error) {
 // is a string. The members of the top-level object that are named except, in any
 // letter case, are left out.
 func HasMember(b []byte, except string, match func(name, text string) bool) bool {
-	dec := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	for {
 		container, length := dec.StackIndex(dec.StackDepth())
 		isName := container == '{' && length%2 == 0
@@ -98,26 +99,25 @@ func HasMember(b []byte, except string, match func(name, text string) bool) bool
 	}
 }
 
-// Elements returns the elements of raw: those of an array, or raw itself if it
-// is another value. Null and nothing have none.
-func Elements(raw []byte) [][]byte {
-	var list []jsontext.Value
-	switch jsontext.Value(raw).Kind() {
-	case '[':
-		if json.Unmarshal(raw, &list, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)) != nil {
-			return nil
+// Elements yields the elements of raw, which is valid JSON: those of an array, or raw
+// itself if it is another value. Null and nothing have none. An element is valid until
+// the next one.
+func Elements(raw []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+		switch dec.PeekKind() {
+		case 'n', 0:
+			return
+		case '[':
+			_, _ = dec.ReadToken()
 		}
-	case 'n':
-	default:
-		if len(raw) > 0 {
-			list = append(list, raw)
+		for {
+			element, err := dec.ReadValue()
+			if err != nil || !yield(element) {
+				return
+			}
 		}
 	}
-	elements := make([][]byte, len(list))
-	for i, v := range list {
-		elements[i] = v
-	}
-	return elements
 }
 
 // Loose is a JSON object read leniently: names without case, the last of
@@ -140,7 +140,7 @@ func Text(raw []byte) string {
 
 // ReadLoose reads a JSON object; anything else gives none.
 func ReadLoose(raw []byte) Loose {
-	dec := jsontext.NewDecoder(bytes.NewReader(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '{' {
 		return nil
 	}

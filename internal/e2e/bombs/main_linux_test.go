@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestBombs runs each bomb in a process that may use 2 GB of address space. The program
+// is built without the race detector, which needs more.
+func TestBombs(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "bombs")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for name := range bombs {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := run(t, program, name)
+			var status, wire, size, alloc, ms int
+			var bad bool
+			if _, err := fmt.Sscanf(out, "%d wire=%d size=%d alloc=%d ms=%d bad=%t", &status, &wire, &size, &alloc, &ms, &bad); err != nil {
+				t.Fatalf("%v in output:\n%s", err, out)
+			}
+			t.Logf("%s", strings.TrimSpace(out))
+			if isSuccess := status == 200 || status == 201; bad != isSuccess {
+				t.Errorf("matches ErrBadResponse: %v, want %v", bad, isSuccess)
+			}
+			if strings.Contains(out, "err=<nil>") {
+				t.Error("no error")
+			}
+			limit := 150 // of an error, whose body has at most 1 MiB
+			if status < 300 {
+				limit = max(100, 9*size>>20)
+			}
+			if alloc > limit {
+				t.Errorf("%d MB allocated, want at most %d", alloc, limit)
+			}
+			if ms > 2000 {
+				t.Errorf("took %d ms, want at most 2000", ms)
+			}
+		})
+	}
+}
+
+// run returns the output of the program under the limit.
+func run(t *testing.T, program, name string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 2000000; exec "$0" "$1"`, program, name)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out[:min(len(out), 2000)])
+	}
+	return string(out)
+}
