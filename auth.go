@@ -18,12 +18,9 @@ import (
 // opToken is the Op of an Error that tells why there is no token.
 const opToken = "token"
 
-// secret returns a string that must not be printed. It is a function because
-// fmt shows the fields of a value, also unexported ones, where a verb does not
-// fit it: a function shows as an address, whatever the verb.
-type secret func() string
+type secret = transport.Hidden[string]
 
-func newSecret(s string) secret { return func() string { return s } }
+func newSecret(s string) secret { return transport.Hide(s) }
 
 // credentials give bearer tokens. Failures are *Error values with Op "token".
 type credentials interface {
@@ -145,7 +142,7 @@ type tokenFlight struct {
 	done     chan struct{}
 	cancel   context.CancelFunc
 	waiting  int
-	token    string
+	token    secret
 	err      error
 	panicked any // what the request panicked with, for those who wait to panic with
 }
@@ -188,7 +185,7 @@ func (cc *clientCredentials) get(ctx context.Context, c *core, refused string) (
 		if f.panicked != nil {
 			panic(f.panicked) // here, where the caller can recover
 		}
-		return f.token, f.err
+		return f.token(), f.err
 	case <-ctx.Done():
 		if cc.giveUp(f) {
 			<-f.done // as any request that is cancelled
@@ -229,13 +226,13 @@ func (cc *clientCredentials) land(f *tokenFlight, token *oauth2.Token, err error
 	if cc.flight == f {
 		cc.flight = nil
 	}
+	text := ""
 	if err == nil {
-		f.token, f.err = checkedToken(token)
-	} else {
-		f.err = err
+		text, err = checkedToken(token)
 	}
-	if f.err == nil {
-		cc.cached, cc.renewAt = newSecret(f.token), time.Time{}
+	f.token, f.err = newSecret(text), err
+	if err == nil {
+		cc.cached, cc.renewAt = f.token, time.Time{}
 		if !token.Expiry.IsZero() {
 			// Early enough that a token does not expire under way, and not so early
 			// that a short-lived one is never used.

@@ -80,7 +80,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 
 	c.result.Attempts++
 	start := time.Now()
-	resp, err := c.client.base.RoundTrip(out)
+	resp, err := c.client.base().RoundTrip(out)
 	if rv := reflect.ValueOf(err); rv.Kind() == reflect.Pointer && rv.IsNil() {
 		err = nil // a nil of a type is no error, and panics if it is asked
 	}
@@ -333,7 +333,7 @@ func (c *call) attrs() []slog.Attr {
 		attrs = append(attrs, slog.String("request_id", id))
 	}
 	if c.result.Err != nil {
-		attrs = append(attrs, slog.String("error", c.result.Err.Error()))
+		attrs = append(attrs, slog.String("error", logText(c.result.Err)))
 	}
 	return attrs
 }

@@ -40,10 +40,8 @@ func ctxErr(ctx context.Context) error {
 // answer.
 type cause struct {
 	text string
-	safe error // the part of the chain that is fit to be seen; nil if none is
-	// full returns the original, which answers errors.Is only. It is a function as
-	// fmt shows the fields of a value where a verb does not fit it.
-	full func() error
+	safe error         // the part of the chain that is fit to be seen; nil if none is
+	full Hidden[error] // the original, for errors.Is only
 }
 
 func (c *cause) Error() string { return c.text }
@@ -61,7 +59,7 @@ func (c *cause) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text) }
 
 // Withhold returns an error that shows text, and that errors.Is finds err in.
 func Withhold(text string, err error) error {
-	return &cause{text: text, full: func() error { return err }}
+	return &cause{text: text, full: Hide(err)}
 }
 
 // reduce returns err as it may be shown. ctx is the caller's.
@@ -69,8 +67,7 @@ func reduce(ctx context.Context, err error) error {
 	if e := ctxErr(ctx); e != nil {
 		return e
 	}
-	original := err
-	c := &cause{full: func() error { return original }, safe: safePart(err)}
+	c := &cause{full: Hide(err), safe: safePart(err)}
 	var timeout net.Error
 	switch {
 	case errors.Is(err, ErrLimiter):
@@ -92,6 +89,24 @@ func reduce(ctx context.Context, err error) error {
 		c.text = fmt.Sprintf("the exchange failed (%T; its text is withheld)", err)
 	}
 	return c
+}
+
+// logText returns the text of an error for a log event, which must not name a host or
+// an address.
+func logText(err error) string {
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		return e.Op + " " + e.Net + ": " + logText(e.Err)
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		return "lookup: " + e.Err
+	}
+	if e, ok := errors.AsType[*net.AddrError](err); ok {
+		return "address: " + e.Err
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return "tls: the certificate was not accepted"
+	}
+	return err.Error()
 }
 
 // safePart returns the outermost error of the chain whose text is known to hold

@@ -148,11 +148,19 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 	}
 })
 
+// Hidden is a value that cannot be printed. fmt shows the fields of a value if a verb
+// does not fit it, and packages that print values for tests follow pointers to anything;
+// none of them looks into a function.
+type Hidden[T any] func() T
+
+// Hide returns v hidden.
+func Hide[T any](v T) Hidden[T] { return func() T { return v } }
+
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
-	base    http.RoundTripper
-	own     bool // base is the library's own transport
-	jar     http.CookieJar
+	base    Hidden[http.RoundTripper] // its idle connections have buffers that hold requests
+	own     bool                      // base is the library's own transport
+	jar     Hidden[http.CookieJar]
 	timeout time.Duration // of the caller's http.Client; 0: none
 }
 
@@ -160,12 +168,12 @@ type Client struct {
 // for each attempt. hc is neither kept nor changed; nil, or one without a
 // transport, means the library's own.
 func New(hc *http.Client) *Client {
-	c := &Client{}
-	if hc != nil {
-		c.base, c.jar, c.timeout = hc.Transport, hc.Jar, hc.Timeout
+	if hc == nil {
+		hc = &http.Client{}
 	}
-	if c.base == nil {
-		c.base, c.own = ownTransport(), true
+	c := &Client{base: Hide(hc.Transport), own: hc.Transport == nil, jar: Hide(hc.Jar), timeout: hc.Timeout}
+	if c.own {
+		c.base = Hide[http.RoundTripper](ownTransport())
 	}
 	return c
 }
@@ -190,7 +198,7 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	loop := &retryablehttp.Client{
 		HTTPClient: &http.Client{
 			Transport:     run, // has no CloseIdleConnections, which the loop would call on the caller's transport
-			Jar:           c.jar,
+			Jar:           c.jar(),
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		RetryMax:     math.MaxInt, // run.checkRetry counts

@@ -506,8 +506,8 @@ func TestReduce(t *testing.T) {
 
 func TestNew_ownTransport(t *testing.T) {
 	t.Parallel()
-	own, ok := New(nil).base.(*http.Transport)
-	if !ok || own != New(&http.Client{}).base {
+	own, ok := New(nil).base().(*http.Transport)
+	if !ok || own != New(&http.Client{}).base() {
 		t.Fatal("the library's transport is not shared")
 	}
 	if own.TLSClientConfig.MinVersion != tls.VersionTLS12 || own.MaxResponseHeaderBytes != maxHeader || own.MaxIdleConnsPerHost != maxConnsIdle || own.Proxy == nil || !own.ForceAttemptHTTP2 ||
