@@ -252,11 +252,9 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 		faults.add("path", err.Error())
 	}
 	var body []byte
-	switch in.(type) {
-	case nil:
-	case io.Reader, []byte: // would be encoded as {} and as base64
-		faults.add("in", "must be a value to encode as JSON; pass JSON text as a json.RawMessage")
-	default:
+	if problem := inProblem(in); problem != "" {
+		faults.add("in", problem)
+	} else if in != nil {
 		if body, err = json.Marshal(in); err != nil {
 			faults.add("in", "must encode as JSON")
 		}
@@ -283,6 +281,19 @@ func (c *Client) Do(ctx context.Context, method string, path []string, query url
 		return nil, fail(call, r)
 	}
 	return newResponse(r), nil
+}
+
+// inProblem says why in cannot be the body of [Client.Do]: encoding/json would encode a
+// reader as {} and bytes as base64.
+func inProblem(in any) string {
+	_, encodesItself := in.(json.Marshaler)
+	_, isReader := in.(io.Reader)
+	t := reflect.TypeOf(in)
+	isBytes := t != nil && t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8
+	if !encodesItself && (isReader || isBytes) {
+		return "must be a value to encode as JSON; pass JSON text as a json.RawMessage"
+	}
+	return ""
 }
 
 // acceptJSON refuses what is not one JSON value. Its error holds nothing of b.

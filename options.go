@@ -116,12 +116,13 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 //     requests a connection, for example to sign it, then no failure proves that nothing
 //     was sent: the outcome is [OutcomeUnknown] instead of [OutcomeNotSent], and the
 //     write is not sent again.
-//   - If it retries, or tries a second route, then a write is cancelled before it is sent
-//     a second time, and its outcome is OutcomeUnknown. A transport that also replaces
-//     the request's context and keeps a copy of its body cannot be stopped: turn its
-//     retries off.
-//   - If it sends a write on several connections at once, all may be applied. The outcome
-//     is then never OutcomeRejected or OutcomeNotSent.
+//   - If it retries, tries a second route, or sends a request again to log in (Digest,
+//     NTLM), then a write is cancelled before it is sent a second time, and its outcome is
+//     OutcomeUnknown. Turn such retries off. A transport that also replaces the request's
+//     context, or detaches it from cancellation, and keeps a copy of the body cannot be
+//     stopped.
+//   - If it sends a write on several connections at once, all may be applied. If it calls
+//     the hooks, the outcome is never OutcomeRejected or OutcomeNotSent.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, faults *ValidationError) {
 		switch {

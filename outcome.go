@@ -254,9 +254,10 @@ func (b *batchResponse) readData(data []byte) {
 }
 
 // isCustomDiscount reports whether an object in data is a discount that can be told
-// from others.
+// from others. The cart itself has an id too.
 func isCustomDiscount(d *CustomDiscount) bool {
-	return (d.Type == "" || d.Type == customDiscountType) && (d.ID != uuid.Nil || d.ExternalID != "")
+	return d.Type == customDiscountType && d.ID != uuid.Nil ||
+		(d.Type == "" || d.Type == customDiscountType) && d.ExternalID != ""
 }
 
 // isPlainText reports whether a body is UTF-8, without an encoding that net/http does

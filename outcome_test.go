@@ -442,6 +442,15 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{name: "422 with text after the JSON", status: 422, body: `{"errors":[]} too late`, sent: "a", want: commerce.OutcomeUnknown},
 		{name: "422 with plain text", status: 422, body: `too many discounts`, sent: "a", want: commerce.OutcomeRejected},
 
+		{
+			name: "202 with an object that has an id only", status: 202, body: `{"data":{"id":"` + itemID + `","name":"My Cart"}}`,
+			sent: "a", want: commerce.OutcomeUnreadable, is: commerce.ErrBadResponse,
+		},
+		{
+			name: "404 with an object that has an id only", status: 404, body: `{"data":{"id":"` + itemID + `"}}`,
+			sent: "a", want: commerce.OutcomeUnknown,
+		},
+
 		// Values of errors that say that there is none.
 		{name: "added, errors: 0", status: 201, body: `{"data":[` + addedA + `],"errors":0}`, sent: "a", want: commerce.OutcomeApplied, added: 1},
 		{name: "added, errors: [0]", status: 201, body: `{"data":[` + addedA + `],"errors":[0]}`, sent: "a", want: commerce.OutcomeApplied, added: 1},
@@ -655,7 +664,7 @@ func (b *batchBody) data(c *chooser) string {
 		return choose(c, "", "null", "[]", " [ ] ")
 	case 1:
 		b.dataOdd = true
-		return choose(c, `5`, `"x"`, `true`, `{}`, `{"a":{}}`, `{"type":"cart_item","id":"`+itemID+`"}`)
+		return choose(c, `5`, `"x"`, `true`, `{}`, `{"a":{}}`, `{"id":"`+itemID+`"}`, `{"type":"cart_item","id":"`+itemID+`"}`)
 	}
 	var list []string
 	for range 1 + c.pick(4) {
@@ -670,7 +679,7 @@ func (b *batchBody) data(c *chooser) string {
 			d.ref = "a"
 		}
 		text := `{"type":"custom_discount"`
-		if c.pick(3) == 0 {
+		if d.ref != "" && c.pick(3) == 0 {
 			text = `{"x":[]`
 		}
 		if d.id != "" {

@@ -9,10 +9,14 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/commerce-go/commerce"
 )
 
 // customTransport is a transport that a user may pass to WithHTTPClient, and that
@@ -23,12 +27,15 @@ type customTransport struct {
 	// twice: the transport sends each request on two connections at once, which
 	// nothing can prevent. Only the outcome must be true.
 	twice bool
+	// works: nothing is wrong with the transport, so that a write without a fault is applied.
+	works bool
 	// wrap returns the transport. base reaches the server; what wrap opens besides is
 	// closed by t.
 	wrap func(t *testing.T, base *http.Transport) http.RoundTripper
 }
 
-func customTransports() []customTransport {
+// customTransports returns the transports. other is the address of another server.
+func customTransports(other string) []customTransport {
 	return []customTransport{
 		{name: "replaces the context", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return withoutHooks(base)
@@ -58,6 +65,17 @@ func customTransports() []customTransport {
 			return registered(failover(getBody, base, base))
 		}},
 		{name: "wrapped TLS connection", on: anyTLS, wrap: wrapTLS},
+		{name: "prints the request", works: true, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+			return roundTrip(func(req *http.Request) (*http.Response, error) {
+				if _, err := httputil.DumpRequestOut(req, true); err != nil {
+					return nil, err
+				}
+				return base.RoundTrip(req)
+			})
+		}},
+		{name: "makes another request first", works: true, wrap: func(t *testing.T, base *http.Transport) http.RoundTripper {
+			return asksFirst(t, base, other)
+		}},
 		{name: "both routes at once", twice: true, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return hedge(base)
 		}},
@@ -89,6 +107,7 @@ func lost(base http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
 		resp, err := base.RoundTrip(req)
 		if err == nil {
+			_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is used again
 			_ = resp.Body.Close()
 		}
 		return nil, errors.Join(err, io.ErrUnexpectedEOF)
@@ -152,6 +171,36 @@ func wrapTLS(_ *testing.T, base *http.Transport) http.RoundTripper {
 	return base
 }
 
+// asksFirst asks another server for something under the context of each request, as a
+// transport does that gets tokens, and a dialer that looks up addresses over HTTP.
+func asksFirst(t *testing.T, base *http.Transport, other string) http.RoundTripper {
+	t.Helper()
+	own := &http.Transport{DisableKeepAlives: true}
+	ask := func(ctx context.Context) error {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, other, nil)
+		if err != nil {
+			return err
+		}
+		resp, err := own.RoundTrip(req)
+		if err != nil {
+			return err
+		}
+		return resp.Body.Close()
+	}
+	base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		if err := ask(ctx); err != nil {
+			return nil, err
+		}
+		return (&net.Dialer{}).DialContext(ctx, network, addr)
+	}
+	return roundTrip(func(req *http.Request) (*http.Response, error) {
+		if err := ask(req.Context()); err != nil {
+			return nil, err
+		}
+		return base.RoundTrip(req)
+	})
+}
+
 // hedge sends a request twice at the same time, and returns the second response.
 func hedge(base http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
@@ -198,8 +247,10 @@ func transportFaults() []*Fault {
 // applied at most once, and its outcome is true.
 func TestTransports(t *testing.T) {
 	t.Parallel()
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(other.Close)
 	cells := 0
-	for _, custom := range customTransports() {
+	for _, custom := range customTransports(other.URL) {
 		for _, p := range []Protocol{HTTP1, TLS, HTTP2, H2C} {
 			if custom.on != 0 && custom.on&p == 0 {
 				continue
@@ -245,11 +296,47 @@ func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol
 	s.Close() // all that arrived is booked now
 	for call, err := range calls {
 		applied := l.Applied(call)
+		if custom.works && f.Name == "none" && err != nil {
+			t.Errorf("%s: error %v, want none", call, err)
+		}
 		if custom.twice {
 			applied = min(applied, 1)
 		}
 		if wrong := contradiction(err, applied); wrong != "" {
 			t.Errorf("%s: %s", call, wrong)
 		}
+	}
+}
+
+// TestTransports_secondConnection makes many writes through a transport that tries
+// again after a 502. net/http may write to an idle connection although the context has
+// just ended: about one call in a thousand would be applied twice.
+func TestTransports_secondConnection(t *testing.T) {
+	t.Parallel()
+	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
+		t.Run(p.String(), func(t *testing.T) {
+			t.Parallel()
+			leakless(t, func(ctx context.Context) {
+				l := New()
+				s, err := Serve(ctx, l, p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer s.Close()
+				base := s.Transport()
+				client := newClient(t, s.URL(), failover(readBody, lost(base), lost(base), lost(base)), quick)
+				s.Plan(named("502 after it was applied"))
+				for n := range 300 {
+					if err := operations[0].do(ctx, client, ExternalID("call", n)).err; !errors.Is(err, commerce.ErrOutcomeUnknown) {
+						t.Fatalf("error %v, want an unknown outcome", err)
+					}
+				}
+				noConnections(t, s, base)
+				s.Close()
+				if calls, _ := l.Duplicates(); calls > 0 {
+					t.Errorf("%d calls applied more than once", calls)
+				}
+			})
+		})
 	}
 }

@@ -67,7 +67,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
 	defer cancel()
 
-	c.evidence = &evidence{class: c.Class, end: cancel}
+	c.evidence = &evidence{class: c.Class, host: req.Host, userAgent: req.Header.Get("User-Agent"), end: cancel}
 	out := req.WithContext(httptrace.WithClientTrace(ctx, c.evidence.trace()))
 	u := *req.URL
 	out.URL = &u // a transport that changes it must not reach the next attempt; the header is this one's own
@@ -75,7 +75,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 		out.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if c.Class == Once {
-		c.evidence.guard(out, c.Body, c.client.own)
+		c.evidence.guard(out, c.Body, c.client.base(), c.client.own)
 	}
 
 	c.result.Attempts++

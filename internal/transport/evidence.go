@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptrace"
@@ -13,15 +14,22 @@ import (
 // evidence records what httptrace and the request body show of one attempt: whether
 // any of it was sent. The hooks may still run after the attempt has returned.
 type evidence struct {
-	class Class
-	end   func() // cancels the attempt
+	class     Class
+	host      string // of the request, and its User-Agent header: what its header is known by
+	userAgent string
+	end       func() // cancels the attempt
 
 	mu            sync.Mutex
 	connRequested bool  // so the transport calls the hooks
-	conns         int   // connections that were used
-	wroteHeader   bool  // at least one header field was written, perhaps only to a buffer
-	headers       int   // times that writing a header began
+	hasConn       bool  // a connection was used since one was last requested
+	conns         int   // connections that were used without a response
+	http2         bool  // HTTP/2 was used
+	wroteHeader   bool  // a header field was written, perhaps only to a buffer, and by any request
+	headers       int   // times that the header of this request was written
+	foreign       bool  // the header being written is that of another request
+	dumped        bool  // the request is only printed, by httputil.DumpRequestOut
 	readBody      bool  // of a Once call
+	unwatched     bool  // a Once call without a body whose reading would show anything
 	cancelled     error // why the attempt was cancelled; nil if it was not
 }
 
@@ -33,42 +41,80 @@ const maxConns = 4
 var (
 	errConnsFailed = errors.New("connections failed one after the other")
 	errSecondSend  = errors.New("the transport tried to send the request a second time")
-	errBodySent    = errors.New("the body was sent and must not be sent again")
+	errBodySent    = errors.New("the request may have been sent and must not be sent again")
 )
 
 // trace returns the hooks.
 func (e *evidence) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
-		GetConn: func(string) {
+		GetConn:          func(string) { e.requestConn() },
+		GotConn:          e.useConn,
+		WroteHeaderField: e.writeField,
+		GotFirstResponseByte: func() {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			e.connRequested = true
-			if e.conns >= maxConns {
-				e.cancel(errConnsFailed)
-			}
-			e.endSecondSend()
-		},
-		GotConn: func(httptrace.GotConnInfo) {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.conns++
-			e.endSecondSend() // HTTP/2 takes a connection that it has without GetConn
-		},
-		WroteHeaderField: func(key string, _ []string) {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.wroteHeader = true
-			if key == "Host" || key == ":authority" { // once per header, in HTTP/1.1 and in HTTP/2
-				e.headers++
-			}
+			e.conns = 0
 		},
 	}
 }
 
-// endSecondSend cancels a Once attempt that asks for a connection after a header was
+func (e *evidence) requestConn() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.connRequested, e.hasConn, e.dumped = true, false, false
+	if e.conns >= maxConns {
+		e.cancel(errConnsFailed)
+	}
+	e.endSecondSend()
+}
+
+func (e *evidence) useConn(info httptrace.GotConnInfo) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if fmt.Sprintf("%T", info.Conn) == "*httputil.dumpConn" {
+		e.connRequested, e.dumped = false, true
+		return
+	}
+	e.conns++
+	e.hasConn = true
+	e.endSecondSend() // HTTP/2 uses a connection that it has without GetConn
+	if e.cancelled == errSecondSend && !e.http2 && info.Conn != nil {
+		_ = info.Conn.Close() // HTTP/1.1 may write to it in spite of the cancellation
+	}
+}
+
+func (e *evidence) writeField(key string, values []string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.dumped {
+		return
+	}
+	e.wroteHeader = true
+	switch value := strings.Join(values, ","); key {
+	case "Host", ":authority": // the first field, in HTTP/1.1 and in HTTP/2
+		e.http2 = e.http2 || key == ":authority"
+		if e.foreign = value != e.host; !e.foreign {
+			e.countHeader()
+		}
+	case "User-Agent", "user-agent":
+		if e.foreign && value == e.userAgent { // sent to another host
+			e.foreign = false
+			e.countHeader()
+		}
+	}
+}
+
+// countHeader counts that the header of this request is written. The caller holds e.mu.
+func (e *evidence) countHeader() {
+	if e.headers++; e.headers > 1 && e.class == Once {
+		e.cancel(errSecondSend)
+	}
+}
+
+// endSecondSend cancels a Once attempt that asks for a connection after its header was
 // written: the transport retries on its own. The caller holds e.mu.
 func (e *evidence) endSecondSend() {
-	if e.class == Once && e.wroteHeader {
+	if e.class == Once && e.headers > 0 {
 		e.cancel(errSecondSend)
 	}
 }
@@ -80,13 +126,14 @@ func (e *evidence) cancel(reason error) {
 }
 
 // notSent reports whether it is proved that nothing was sent: a connection was
-// requested, and neither a header was written nor the body read. Without hooks there
-// is no proof. If the body is read, then perhaps by a transport that signs it, but
-// perhaps by one that sends it without hooks.
+// requested, none was used, no header was written and the body was not read. A header
+// may be written to a connection that was used even after the attempt has returned.
+// Without hooks there is no proof. If the body is read, then perhaps by a transport that
+// signs it, but perhaps by one that sends it without hooks.
 func (e *evidence) notSent() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.connRequested && !e.wroteHeader && !e.readBody
+	return e.connRequested && !e.hasConn && !e.wroteHeader && !e.readBody && !e.unwatched
 }
 
 // sentTwice reports whether the request was written more than once.
@@ -114,14 +161,16 @@ func (e *evidence) reason() error {
 // time through GetBody. The library's own transport reads a body only after the
 // header, which its hooks show: its body needs no wrapper, and so travels in one
 // packet with the header.
-func (e *evidence) guard(req *http.Request, body []byte, ownTransport bool) {
+func (e *evidence) guard(req *http.Request, body []byte, base http.RoundTripper, own bool) {
 	if req.Body == nil {
 		// Without a body, net/http needs no GetBody to send the request again. A body of
 		// unknown length is sent as an empty one, or not at all where the method has none.
 		req.Body = io.NopCloser(strings.NewReader(""))
+		_, hasHooks := base.(*http.Transport)
+		e.unwatched = !hasHooks // such a transport may send the request without that body
 	}
 	wrap := func(b io.ReadCloser) io.ReadCloser {
-		if ownTransport {
+		if own {
 			return b
 		}
 		return &observedBody{b, e}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"strings"
@@ -15,15 +16,22 @@ import (
 var (
 	requestsConn = func(e *evidence, _ *http.Request) { e.trace().GetConn("a.example:443") }
 	getsConn     = func(e *evidence, _ *http.Request) { e.trace().GotConn(httptrace.GotConnInfo{}) }
-	writesHTTP1  = func(e *evidence, _ *http.Request) { e.trace().WroteHeaderField("Host", nil) }
-	writesHTTP2  = func(e *evidence, _ *http.Request) { e.trace().WroteHeaderField(":authority", nil) }
-	writesField  = func(e *evidence, _ *http.Request) { e.trace().WroteHeaderField("Accept", nil) }
+	responds     = func(e *evidence, _ *http.Request) { e.trace().GotFirstResponseByte() }
+	writesHTTP1  = writes("Host", "a.example")
+	writesHTTP2  = writes(":authority", "a.example")
+	writesField  = writes("Accept", "text/plain")
+	writesOther  = writes("Host", "tokens.example")
+	writesAgent  = writes("User-Agent", "commerce-go")
 	readsBody    = func(_ *evidence, req *http.Request) { _, _ = req.Body.Read(make([]byte, 1)) }
 	readsCopy    = func(_ *evidence, req *http.Request) {
 		body, _ := req.GetBody()
 		_, _ = body.Read(make([]byte, 1))
 	}
 )
+
+func writes(key, value string) func(*evidence, *http.Request) {
+	return func(e *evidence, _ *http.Request) { e.trace().WroteHeaderField(key, []string{value}) }
+}
 
 func TestEvidence(t *testing.T) {
 	t.Parallel()
@@ -32,6 +40,8 @@ func TestEvidence(t *testing.T) {
 		name      string
 		class     Class
 		own       bool // the library's own transport
+		foreign   bool // neither that nor an http.Transport
+		noBody    bool
 		steps     steps
 		notSent   bool
 		rewinds   bool // GetBody succeeds afterwards
@@ -40,7 +50,18 @@ func TestEvidence(t *testing.T) {
 	}{
 		{name: "no hooks", class: Once, rewinds: true},
 		{name: "a connection was requested", class: Once, steps: steps{requestsConn}, notSent: true, rewinds: true},
-		{name: "a connection was used", class: Once, steps: steps{requestsConn, getsConn}, notSent: true, rewinds: true},
+		{name: "a connection was used", class: Once, steps: steps{requestsConn, getsConn}, rewinds: true},
+		{name: "a connection failed, and another one", class: Once,
+			steps: steps{requestsConn, getsConn, requestsConn}, notSent: true, rewinds: true},
+		{name: "a body that does not show whether it was read", class: Once, foreign: true, noBody: true,
+			steps: steps{requestsConn}, rewinds: true},
+		{name: "no body, on an http.Transport", class: Once, noBody: true, steps: steps{requestsConn}, notSent: true, rewinds: true},
+		{name: "another request, then a connection", class: Once,
+			steps: steps{requestsConn, getsConn, writesOther, requestsConn}},
+		{name: "this request to another host, then a connection", class: Once,
+			steps: steps{requestsConn, getsConn, writesOther, writesAgent, requestsConn}, cancelled: errSecondSend},
+		{name: "this request to other hosts, twice", class: Once, cancelled: errSecondSend, twice: true,
+			steps: steps{requestsConn, requestsConn, writesOther, writesAgent, writesOther, writesAgent}},
 		{name: "HTTP/1.1 header", class: Once, steps: steps{requestsConn, getsConn, writesHTTP1}},
 		{name: "HTTP/2 header", class: Once, steps: steps{requestsConn, getsConn, writesHTTP2}},
 		{name: "another header field", class: Once, steps: steps{requestsConn, getsConn, writesField}},
@@ -57,11 +78,14 @@ func TestEvidence(t *testing.T) {
 		{name: "connection requested after a header, on the own transport", class: Once, own: true,
 			steps: steps{requestsConn, getsConn, writesHTTP2, requestsConn}, cancelled: errSecondSend},
 		{name: "two headers at once", class: Once,
-			steps: steps{requestsConn, requestsConn, getsConn, getsConn, writesHTTP1, writesField, writesHTTP1}, twice: true},
+			steps: steps{requestsConn, requestsConn, getsConn, getsConn, writesHTTP1, writesField, writesAgent, writesHTTP1},
+			twice: true, cancelled: errSecondSend},
 		{name: "a read is sent again", class: Replayable,
 			steps: steps{requestsConn, getsConn, writesHTTP1, requestsConn, getsConn, writesHTTP1}, twice: true},
 		{name: "a read on four connections", class: Replayable,
-			steps: steps{requestsConn, getsConn, getsConn, getsConn, getsConn}, notSent: true},
+			steps: steps{requestsConn, getsConn, getsConn, getsConn, getsConn}},
+		{name: "a read on a fifth, after a response", class: Replayable,
+			steps: steps{requestsConn, getsConn, getsConn, getsConn, getsConn, responds, requestsConn}, notSent: true},
 		{name: "a read on a fifth", class: Replayable,
 			steps:   steps{requestsConn, getsConn, getsConn, getsConn, getsConn, requestsConn},
 			notSent: true, cancelled: errConnsFailed},
@@ -70,14 +94,24 @@ func TestEvidence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ended := false
-			e := &evidence{class: tt.class, end: func() { ended = true }}
-			body := []byte("{}")
-			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example", strings.NewReader(string(body)))
+			e := &evidence{class: tt.class, host: "a.example", userAgent: "commerce-go", end: func() { ended = true }}
+			body := "{}"
+			if tt.noBody {
+				body = ""
+			}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://a.example", strings.NewReader(body))
 			if err != nil {
 				t.Fatal(err)
 			}
+			if tt.noBody {
+				req.Body = nil
+			}
+			base := http.RoundTripper(&http.Transport{})
+			if tt.foreign {
+				base = stub(nil)
+			}
 			if tt.class == Once {
-				e.guard(req, body, tt.own)
+				e.guard(req, []byte(body), base, tt.own)
 			}
 			for _, step := range tt.steps {
 				step(e, req)
@@ -99,7 +133,7 @@ func TestEvidence(t *testing.T) {
 				t.Fatalf("GetBody: error %v, want success %v", err, tt.rewinds)
 			}
 			if err == nil {
-				if b, err := io.ReadAll(again); err != nil || string(b) != string(body) {
+				if b, err := io.ReadAll(again); err != nil || string(b) != body {
 					t.Errorf("GetBody returns %q, error %v, want %q", b, err, body)
 				}
 			}
@@ -144,5 +178,45 @@ func TestDo_deadlineBeforeItsTimer(t *testing.T) {
 	}
 	if err := reduce(lateTimer{t.Context()}, errors.New("dial: i/o timeout")); err != context.DeadlineExceeded {
 		t.Errorf("reduce: %v, want %v", err, context.DeadlineExceeded)
+	}
+}
+
+// closable is a connection that records that it was closed.
+type closable struct {
+	net.Conn
+	closed bool
+}
+
+func (c *closable) Close() error {
+	c.closed = true
+	return nil
+}
+
+// net/http may write to an idle HTTP/1.1 connection although the context has just ended:
+// the connection must be closed before. One of HTTP/2 carries other requests, and is not
+// written to once the context has ended.
+func TestEvidence_secondConnection(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		class  Class
+		first  func(*evidence, *http.Request)
+		closed bool
+	}{
+		{name: "HTTP/1.1", class: Once, first: writesHTTP1, closed: true},
+		{name: "HTTP/2", class: Once, first: writesHTTP2},
+		{name: "a read", class: Replayable, first: writesHTTP1},
+		{name: "another request", class: Once, first: writesOther},
+	} {
+		e := &evidence{class: tt.class, host: "a.example", end: func() {}}
+		requestsConn(e, nil)
+		getsConn(e, nil)
+		tt.first(e, nil)
+		requestsConn(e, nil)
+		conn := &closable{}
+		e.trace().GotConn(httptrace.GotConnInfo{Conn: conn})
+		if conn.closed != tt.closed {
+			t.Errorf("%s: closed %v, want %v", tt.name, conn.closed, tt.closed)
+		}
 	}
 }
