@@ -513,36 +513,61 @@ func TestAll_breaks(t *testing.T) {
 }
 
 // TestPages_keepNothingOfTheBody walks over pages whose bodies are read into the
-// same room: what was yielded before must not change.
+// same buffer: what was yielded before must not change. The first page is one that
+// the cursor reads, and one that it leaves to the decoder.
 func TestPages_keepNothingOfTheBody(t *testing.T) {
 	t.Parallel()
-	page := func(letter string, next string) string {
-		s := strings.Repeat(letter, 30)
-		one := func(id string) string {
-			return `{"id":"` + id + `","type":"` + s + `","new":"` + s + `",
-			 "attributes":{"external_ref":"` + s + `","new":{"a":"` + s + `"},"address_id":"` + s + `"},"meta":{"prices":"` + s + `"},
-			 "relationships":{"` + s + `":{"links":{"` + s + `":"` + s + `"}}}}`
-		}
-		return `{"data":[` + one(itemID) + `,` + one("00000000-0000-4000-8000-00000000000"+letter) + `],
-		 "included":{"plans":[{"attributes":{"name":"` + s + `","new":"` + s + `"}}],"` + s + `":["` + s + `"]},
-		 "links":{"next":` + next + `,"last":{"href":"` + s + `","new":"` + s + `"}},"new":"` + s + `"}`
+	for _, tt := range []struct{ name, unusual string }{
+		{name: "ordinary"},
+		{name: "with an address_id that is no UUID", unusual: `"address_id":"odd",`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newStub(t,
+				answer(200, bodyOf("a", tt.unusual, `"/"`)), answer(200, bodyOf("b", tt.unusual, `"/"`)),
+				answer(200, bodyOf("c", tt.unusual, "null")),
+				answer(200, `{"data":[{"id":"`+itemID+`"}],"links":{"next":null}}`),
+			).client(t)
+			var before string
+			var first *commerce.SubscriptionPage
+			pages := 0
+			for page, err := range c.Subscriptions.Pages(bg, &commerce.SubscriptionListOptions{PageSize: 2}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if pages++; pages == 1 {
+					first, before = page, contents(t, page)
+				}
+			}
+			if n := strings.Count(before, strings.Repeat("a", 30)); pages != 3 || n < 30 {
+				t.Fatalf("got %d pages, and %d values of the first, want 3 and 30 or more: %s", pages, n, before)
+			}
+			diff(t, "the first page", contents(t, first), before)
+		})
 	}
-	c := newStub(t, answer(200, page("a", `"/"`)), answer(200, page("b", `"/"`)), answer(200, page("c", "null")), answer(200, `{"data":[{"id":"`+itemID+`"}],"links":{"next":null}}`)).client(t)
-	var before string
-	var first *commerce.SubscriptionPage
-	pages := 0
-	for page, err := range c.Subscriptions.Pages(bg, &commerce.SubscriptionListOptions{PageSize: 2}) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if pages++; pages == 1 {
-			first, before = page, fmt.Sprintf("%+v", page)
-		}
+}
+
+// bodyOf returns a page with two records, all of whose values are of one letter.
+func bodyOf(letter, unusual, next string) string {
+	s := strings.Repeat(letter, 30)
+	one := func(id string) string {
+		return `{"id":"` + id + `","type":"` + s + `","new":"` + s + `",
+		 "attributes":{` + unusual + `"external_ref":"` + s + `","new":{"a":"` + s + `"},"payment_authority":"` + s + `"},
+		 "meta":{"prices":"` + s + `"},"relationships":{"` + s + `":{"links":{"` + s + `":"` + s + `"}}}}`
 	}
-	if pages < 3 || strings.Count(before, strings.Repeat("a", 30)) < 10 {
-		t.Fatalf("%d pages, the first %s", pages, before)
+	return `{"data":[` + one(itemID) + `,` + one("00000000-0000-4000-8000-00000000000"+letter) + `],
+	 "included":{"plans":[{"attributes":{"name":"` + s + `","new":"` + s + `"}}],"` + s + `":["` + s + `"]},
+	 "links":{"next":` + next + `,"last":{"href":"` + s + `","new":"` + s + `"}},"new":"` + s + `"}`
+}
+
+// contents returns all that a page holds, and what prints as REDACTED too.
+func contents(t *testing.T, page *commerce.SubscriptionPage) string {
+	t.Helper()
+	b, err := json.Marshal(page.Subscriptions)
+	if err != nil {
+		t.Errorf("encode what was kept: %v", err)
 	}
-	diff(t, "the first page", fmt.Sprintf("%+v", first), before)
+	return fmt.Sprintf("%+v %s %s %s", page, b, page.Extra, page.Included.Extra)
 }
 
 // TestList_allocations guards what a call and a record cost, without a clock.
