@@ -32,9 +32,9 @@ type NamedLink struct {
 	Link
 }
 
-// Get returns the link with that name, and whether there is one: a null link, which
-// says that there is no such page, is the zero Link. There is a next page where its
-// Href is not empty.
+// Get returns the link with that name, and whether there is one. There is a next page
+// if its Href is not empty. The zero Link is null, which says that there is no such
+// page. Any other link without an Href, such as "", says neither.
 func (l Links) Get(name string) (Link, bool) {
 	for i := range l {
 		if l[i].Name == name {
@@ -44,19 +44,27 @@ func (l Links) Get(name string) (Link, bool) {
 	return Link{}, false
 }
 
-// Link is one entry of [Links]. On the wire it is a string, an object, or null,
-// which is the zero Link.
+// Link is one entry of [Links]. On the wire it is a string, an object, or null. The
+// zero Link is null, and no other value is decoded to it.
 type Link struct {
 	Href        string `json:"href,omitzero"`        // address
 	Title       string `json:"title,omitzero"`       // for people
 	DescribedBy string `json:"describedby,omitzero"` // address of a description
-	// Extra holds members that this type does not name.
+	// Extra holds members that this type does not name. It is empty but not nil in a
+	// link that holds nothing and is not null.
 	Extra Extra `json:",embed"`
 }
 
-// isNull reports whether the link was null, that is, says there is no such page.
-func (l Link) isNull() bool {
-	return l.Href == "" && l.Title == "" && l.DescribedBy == "" && len(l.Extra) == 0
+// isNull reports whether the link is null, that is, says there is no such page.
+func (l *Link) isNull() bool {
+	return l.Href == "" && l.Title == "" && l.DescribedBy == "" && l.Extra == nil
+}
+
+// mark makes a link differ from null that was decoded from another value.
+func (l *Link) mark() {
+	if l.isNull() {
+		l.Extra = Extra{}
+	}
 }
 
 // Relationships of a resource by name, e.g. "plans" (specification, section 2.3),

@@ -312,14 +312,21 @@ func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptio
 			}
 		}
 	}
-	next := paging.NextUntold
-	if link, ok := page.Links.Get("next"); ok {
-		next = paging.NextExists
-		if link.isNull() {
-			next = paging.NextNone
-		}
+	return paging.Page[Subscription, *SubscriptionPage]{
+		Items: page.Subscriptions, Next: page.Links.next(), Info: page,
+	}, nil
+}
+
+// next returns what the links of a page say of the page after it.
+func (l Links) next() paging.Next {
+	link, ok := l.Get("next")
+	switch {
+	case ok && link.isNull():
+		return paging.NextNone
+	case link.Href != "":
+		return paging.NextExists
 	}
-	return paging.Page[Subscription, *SubscriptionPage]{Items: page.Subscriptions, Next: next, Info: page}, nil
+	return paging.NextUntold
 }
 
 // All walks the list record by record, from opts.Offset to the end of the list.

@@ -201,11 +201,14 @@ func TestList_isRepeated(t *testing.T) {
 }
 
 // listServer answers list requests from records, as the service does. untold
-// leaves links out; clamp bounds the page size.
+// leaves links out; clamp bounds the page size, and so does length, by request
+// from 1 on. next, if it is set, is the next link of every page.
 type listServer struct {
 	ids      []string
 	untold   bool
+	next     string
 	clamp    int
+	length   func(request int) int
 	requests []string
 }
 
@@ -223,6 +226,9 @@ func (l *listServer) page(req *http.Request) string {
 	if l.clamp > 0 {
 		limit = min(limit, l.clamp)
 	}
+	if l.length != nil {
+		limit = min(limit, l.length(len(l.requests)))
+	}
 	from := min(offset, len(l.ids))
 	to := min(from+limit, len(l.ids))
 	var b strings.Builder
@@ -238,6 +244,9 @@ func (l *listServer) page(req *http.Request) string {
 		next := `null`
 		if to < len(l.ids) {
 			next = `"https://elsewhere.example/next"`
+		}
+		if l.next != "" {
+			next = l.next
 		}
 		fmt.Fprintf(&b, `,"links":{"next":%s}`, next)
 	}
@@ -301,6 +310,34 @@ func TestAll_quietList(t *testing.T) {
 			diff(t, "ids", ids, l.ids)
 			if len(l.requests) != tt.requests {
 				t.Errorf("%d requests, want %d: %v", len(l.requests), tt.requests, l.requests)
+			}
+		})
+	}
+}
+
+// TestAll_shortPages walks a list of 1,000 records at stores that return short pages
+// before its end, and no next of null.
+func TestAll_shortPages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		server listServer
+	}{
+		{name: "next is an empty string", server: listServer{next: `""`, clamp: 25}},
+		{name: "next is an empty object", server: listServer{next: `{}`, clamp: 25}},
+		{name: "next has an empty href", server: listServer{next: `{"href":""}`, clamp: 25}},
+		{name: "next has a href of null", server: listServer{next: `{"href":null}`, clamp: 25}},
+		{name: "next has a title only", server: listServer{next: `{"title":"t"}`, clamp: 25}},
+		{name: "next is a number", server: listServer{next: `5`, clamp: 25}},
+		{name: "next is empty beside a link that is a number", server: listServer{next: `{},"last":5`, clamp: 25}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newListServer(1000)
+			tt.server.ids = l.ids
+			subs, err := commerce.Collect(tt.server.client(t).Subscriptions.All(bg, nil))
+			if err != nil || len(subs) != 1000 {
+				t.Errorf("got %d records, error %v, want 1000", len(subs), err)
 			}
 		})
 	}

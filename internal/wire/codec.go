@@ -149,8 +149,9 @@ func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T
 
 // Named is the rule for a list of E that is an object on the wire, each element
 // with its name: with few entries it takes a third of the memory of a map. There
-// are mostly as many elements as usual.
-func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V)) Rule {
+// are mostly as many elements as usual. notNull, if it is not nil, is called with
+// each value that was not null.
+func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V), notNull func(*V)) Rule {
 	return newRule(func(src source, l *L) error {
 		switch src.kind() {
 		case 'n':
@@ -171,8 +172,12 @@ func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V))
 			if err := src.read(name); err != nil {
 				return err
 			}
+			null := src.kind() == 'n'
 			if err := src.read(value); err != nil {
 				return err
+			}
+			if !null && notNull != nil {
+				notNull(value)
 			}
 		}
 		return src.bracket()

@@ -53,6 +53,7 @@ type (
 	place struct {
 		Href  string `json:"href"`
 		Extra extra  `json:",embed"`
+		given bool   // was not null
 	}
 	several struct {
 		list []inner
@@ -72,7 +73,8 @@ func newEveryCodec() *Codec {
 	return NewCodec(
 		Record(func(r *record) *twin { return (*twin)(r) }),
 		Union(`"`, func(raw []byte, s *shade) error { return stdjson.Unmarshal(raw, &s.Name) }, func(*shade) ([]byte, error) { return nil, nil }),
-		Named[links](1, func(l *link) (*string, *place) { return &l.name, &l.where }),
+		Named[links](1, func(l *link) (*string, *place) { return &l.name, &l.where },
+			func(p *place) { p.given = true }),
 		TextOr(func(p *place) *string { return &p.Href }, func(*place) ([]byte, error) { return nil, nil }),
 		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, func(*several) ([]byte, error) { return nil, nil }),
 		Skip[struct{ X [3]bool }](),
@@ -94,6 +96,8 @@ var cursorTests = []struct {
 	{`{"records":[{"id":"` + someID + `","at":"2024-01-02T03:04:05.123456789+02:00","inner":{"n":5,"new":[{"a":"]}"}]}},null,{},{"list":[{},{}]}]}`, true},
 	{`{"table":{"a":{"n":1},"b":{"x":"}"},"":{}},"words":{"a":"b"},"pointer":true,"bytes":"AAEC","raw":[ 1 , {} ]}`, true},
 	{`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{}]}`, true},
+	{`{"links":{"a":null,"b":"","c":{},"d":{"href":""},"e":{"href":null}}}`, true},
+	{`{"links":{"a":null,"b":"","c":{},"d":{"href":""}},"text":5}`, false},
 	{`{"links":{},"several":{"n":1},"shade":"s","unread":[{"a":"\"}"},[[]]],"odd":{"A":1,"B":2}}`, true},
 	{`{"shade":{"name":"s"},"several":[],"unread":{}}`, true},
 	{`{"pointer":false,"sub":{"n":1,"x":2}}`, true},
