@@ -340,11 +340,12 @@ func (l Links) next() paging.Next {
 // [ErrListDrift] where it can be noticed; a record that moves from ahead of the
 // cursor to behind it can't be noticed by any client.
 //
-// A full page always goes on. The list ends at a page that is not full and whose
-// links say that there is no next one, at an empty page, or at one shorter than
-// those before it; after a short first page that does not tell, one more is read
-// to be sure. Stubs in tests should send "links": {"next": null} with the last
-// page, and heed page[offset].
+// The list ends at a page that is not full and whose links say, by null, that there
+// is no next one. Without that, a short page does not show the end, as a store may
+// return fewer records than were asked for: one more request confirms it, and a second
+// one if the pages before had different lengths. What cannot be noticed is a store
+// without links that returns a single record right after its first short page. Stubs in
+// tests should send "links": {"next": null} with the last page, and use page[offset].
 //
 // The service's highest offset puts 10,100 records within reach. A list that
 // may be longer ends in [ErrOffsetLimit] after the last of them: read a larger

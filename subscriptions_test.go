@@ -273,45 +273,42 @@ func (l *listServer) client(t *testing.T) *commerce.Client {
 
 func TestAll_quietList(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
+	for _, tt := range []struct {
+		name               string
 		total, size, clamp int
-		untold             bool
-		requests           int
+		links, without     int // requests, with links and without
 	}{
-		{0, 0, 0, false, 1},
-		{0, 0, 0, true, 1},
-		{1, 0, 0, false, 1},
-		{1, 0, 0, true, 2},
-		{99, 0, 0, false, 1},
-		{99, 0, 0, true, 2},
-		{100, 0, 0, false, 2},
-		{199, 0, 0, false, 3}, // a full page always goes on
-		{250, 100, 0, false, 3},
-		{250, 100, 0, true, 3},
-		{250, 7, 0, false, 42},
-		{250, 1, 0, false, 250}, // read two at a time: the second of the last two is the end
-		{60, 100, 25, false, 3},
-		{60, 100, 25, true, 3}, // 25 is what the store gives: the page of 12 is the short one
-		{10_000, 0, 0, false, 102},
-	}
-	for _, tt := range tests {
-		t.Run(fmt.Sprintf("%+v", tt), func(t *testing.T) {
-			t.Parallel()
-			l := newListServer(tt.total)
-			l.untold, l.clamp = tt.untold, tt.clamp
-			subs, err := commerce.Collect(l.client(t).Subscriptions.All(bg, &commerce.SubscriptionListOptions{PageSize: tt.size}))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var ids []string
-			for _, s := range subs {
-				ids = append(ids, s.ID.String())
-			}
-			diff(t, "ids", ids, l.ids)
-			if len(l.requests) != tt.requests {
-				t.Errorf("%d requests, want %d: %v", len(l.requests), tt.requests, l.requests)
-			}
-		})
+		{name: "no record", total: 0, links: 1, without: 1},
+		{name: "one record", total: 1, links: 1, without: 2},
+		{name: "a short page", total: 99, links: 1, without: 2},
+		{name: "a full page always goes on", total: 100, links: 2, without: 3},
+		{name: "two full pages", total: 199, links: 3, without: 4},
+		{name: "three pages", total: 250, size: 100, links: 3, without: 4},
+		{name: "short pages", total: 250, size: 7, links: 42, without: 43},
+		{name: "read two at a time: the second of the last two is the end", total: 250, size: 1, links: 250, without: 251},
+		{name: "pages of 25 at most", total: 60, size: 100, clamp: 25, links: 3, without: 5},
+		{name: "the most that one walk can confirm without links", total: 10_000, links: 102, without: 103},
+	} {
+		for links, requests := range map[bool]int{true: tt.links, false: tt.without} {
+			t.Run(fmt.Sprintf("%s, links %t", tt.name, links), func(t *testing.T) {
+				t.Parallel()
+				l := newListServer(tt.total)
+				l.untold, l.clamp = !links, tt.clamp
+				opts := &commerce.SubscriptionListOptions{PageSize: tt.size}
+				subs, err := commerce.Collect(l.client(t).Subscriptions.All(bg, opts))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var ids []string
+				for _, s := range subs {
+					ids = append(ids, s.ID.String())
+				}
+				diff(t, "ids", ids, l.ids)
+				if len(l.requests) != requests {
+					t.Errorf("got %d requests, want %d: %v", len(l.requests), requests, l.requests)
+				}
+			})
+		}
 	}
 }
 
@@ -323,6 +320,12 @@ func TestAll_shortPages(t *testing.T) {
 		name   string
 		server listServer
 	}{
+		{name: "length drops from 100 to 50", server: listServer{
+			untold: true, length: func(request int) int { return 100 - 50*min(1, request/3) },
+		}},
+		{name: "one page of 99", server: listServer{
+			untold: true, length: func(request int) int { return 100 - request%5/4 },
+		}},
 		{name: "next is an empty string", server: listServer{next: `""`, clamp: 25}},
 		{name: "next is an empty object", server: listServer{next: `{}`, clamp: 25}},
 		{name: "next has an empty href", server: listServer{next: `{"href":""}`, clamp: 25}},
@@ -346,28 +349,37 @@ func TestAll_shortPages(t *testing.T) {
 func TestAll_offsetLimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		total, size, seen int
-		limit             bool
+		name        string
+		total, size int
+		untold      bool
+		seen        int
+		limit       bool
 	}{
-		{10_099, 0, 10_099, false},
-		{10_100, 0, 10_100, true},
-		{10_101, 0, 10_100, true},
-		{10_099, 30, 10_099, false},
-		{10_200, 30, 10_100, true},
+		{name: "all but one of those in reach", total: 10_099, seen: 10_099},
+		{name: "all in reach", total: 10_100, seen: 10_100, limit: true},
+		{name: "one more", total: 10_101, seen: 10_100, limit: true},
+		{name: "all but one by 30", total: 10_099, size: 30, seen: 10_099},
+		{name: "many more by 30", total: 10_200, size: 30, seen: 10_100, limit: true},
+		{name: "10,000 without links", total: 10_000, untold: true, seen: 10_000},
+		{name: "one more without links", total: 10_001, untold: true, seen: 10_001},
+		{name: "all but one without links", total: 10_099, untold: true, seen: 10_099},
+		{name: "all in reach without links", total: 10_100, untold: true, seen: 10_100, limit: true},
 	} {
-		t.Run(fmt.Sprintf("%+v", tt), func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := newListServer(tt.total)
-			subs, err := commerce.Collect(l.client(t).Subscriptions.All(bg, &commerce.SubscriptionListOptions{PageSize: tt.size}))
+			l.untold = tt.untold
+			opts := &commerce.SubscriptionListOptions{PageSize: tt.size}
+			subs, err := commerce.Collect(l.client(t).Subscriptions.All(bg, opts))
 			if len(subs) != tt.seen || errors.Is(err, commerce.ErrOffsetLimit) != tt.limit || !tt.limit && err != nil {
-				t.Fatalf("%d records, error %v", len(subs), err)
+				t.Fatalf("got %d records, error %v, want %d, offset limit %t", len(subs), err, tt.seen, tt.limit)
 			}
 			var p *commerce.PagingError
-			if tt.limit && (!errors.As(err, &p) || p.Seen != tt.seen || p.Offset != 10_100) {
-				t.Errorf("error %+v", p)
+			if tt.limit && (!errors.As(err, &p) || p.Seen != tt.seen || p.Offset != tt.seen) {
+				t.Errorf("got %+v, want Seen and Offset %d", p, tt.seen)
 			}
 			if err != nil && commerce.OutcomeOf(err) != commerce.OutcomeNone {
-				t.Errorf("outcome %v", commerce.OutcomeOf(err))
+				t.Errorf("got outcome %v, want none", commerce.OutcomeOf(err))
 			}
 		})
 	}

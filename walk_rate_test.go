@@ -18,8 +18,7 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// pageServer is a list without links that takes its time, and may refuse what goes
-// beyond a rate.
+// pageServer is a list that takes its time, and may refuse what goes beyond a rate.
 type pageServer struct {
 	*listServer
 	latency time.Duration
@@ -33,9 +32,7 @@ type pageServer struct {
 }
 
 func newPageServer(total int, latency time.Duration, allow func() bool) *pageServer {
-	s := &pageServer{listServer: newListServer(total), latency: latency, allow: allow}
-	s.untold = true
-	return s
+	return &pageServer{listServer: newListServer(total), latency: latency, allow: allow}
 }
 
 func (s *pageServer) RoundTrip(req *http.Request) (*http.Response, error) {

@@ -81,12 +81,11 @@ func (a *ahead[T, Info]) drop() {
 	a.queue = nil
 }
 
-// readAhead begins to fetch the pages that come next, if the page in hand was
-// full. How many grows by one with each full page after the first: short lists
-// cost no request that is not needed, and others at most Concurrency-1 if they
-// hold still and their pages are of one length.
+// readAhead begins to fetch the pages that come next. How many grows by one with
+// each full page: short lists cost no request that is not needed, and others at most
+// Concurrency-1 if they hold still and their pages are of one length.
 func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
-	if w.done || w.full == 0 || w.largest <= w.overlap {
+	if w.done || w.alone { // step looks behind a page of one record before it goes on
 		return
 	}
 	queue := w.ahead.queue
@@ -106,9 +105,9 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	for n := len(queue); n < min(w.full, w.Concurrency) && w.requests < w.budget(); n++ {
 		start, limit := w.request(next, w.overlap)
 		if start <= before {
-			return // the last page in reach is under way
+			return // the last page in reach is under way, or the overlap leaves no progress
 		}
-		f := &future[T, Info]{start: start, limit: limit, expected: min(limit, w.largest)}
+		f := &future[T, Info]{start: start, limit: limit, expected: min(limit, w.length)}
 		w.requests++
 		w.ahead.launch(ctx, f, w.Fetch)
 		before, next = start, start+f.expected

@@ -15,9 +15,13 @@ import (
 // latency of each request to a still list.
 const latency = 20 * time.Millisecond
 
-// still is a list of the numbers from 0 to total that does not change.
+// still is a list of the numbers from 0 to total that does not change. Its links
+// say where it ends.
 func still(total, concurrency int) *model {
-	return newModel(&scenario{total: total, limit: 100, concurrency: concurrency, before: []time.Duration{latency}, after: []time.Duration{0}})
+	return newModel(&scenario{
+		total: total, limit: 100, concurrency: concurrency, hints: honest,
+		before: []time.Duration{latency}, after: []time.Duration{0},
+	})
 }
 
 // made is the number of requests so far.
@@ -38,19 +42,30 @@ func (m *model) config() Config[record, int, int] {
 func TestWalk_requests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		total    int
-		hints    hints
-		requests int
+		name           string
+		total          int
+		links, without int // requests, with links and without
 	}{
-		{10_000, untold, 102}, {10_000, honest, 102}, {10_099, untold, 103}, {10_100, honest, 103},
-		{0, honest, 1}, {1, honest, 1}, {99, honest, 1}, {1, untold, 2}, {99, untold, 2}, {100, untold, 2}, {100, honest, 2},
+		{name: "none", total: 0, links: 1, without: 1},
+		{name: "one", total: 1, links: 1, without: 2},
+		{name: "a short page", total: 99, links: 1, without: 2},
+		{name: "a full page", total: 100, links: 2, without: 3},
+		{name: "a full page and a short one", total: 150, links: 2, without: 3},
+		{name: "two full pages", total: 199, links: 3, without: 4},
+		{name: "three pages", total: 250, links: 3, without: 4},
+		{name: "the last that shows its end without links", total: 10_000, links: 102, without: 103},
+		{name: "the last that shows its end with links", total: 10_099, links: 103, without: 104},
+		{name: "all in reach", total: 10_100, links: 103, without: 103},
 	} {
 		for _, concurrency := range []int{0, 1} {
-			m := still(tt.total, concurrency)
-			m.hints = tt.hints
-			_, broken, _ := m.run(t)
-			if broken != "" || m.requests != tt.requests {
-				t.Errorf("%d records, hints %d, concurrency %d: %d requests, want %d; %s", tt.total, tt.hints, concurrency, m.requests, tt.requests, broken)
+			for hints, want := range map[hints]int{honest: tt.links, untold: tt.without} {
+				m := still(tt.total, concurrency)
+				m.hints = hints
+				_, broken, _ := m.run(t)
+				if broken != "" || m.requests != want {
+					t.Errorf("%s, hints %d, concurrency %d: got %d requests, want %d; %s",
+						tt.name, hints, concurrency, m.requests, want, broken)
+				}
 			}
 		}
 	}
@@ -61,22 +76,27 @@ func TestWalk_waste(t *testing.T) {
 	t.Parallel()
 	var table strings.Builder
 	for _, total := range []int{0, 1, 50, 100, 101, 198, 199, 250, 1000, 10_000} {
-		sequential := still(total, 0)
-		if _, broken, _ := sequential.run(t); broken != "" {
-			t.Error(broken)
-		}
-		fmt.Fprintf(&table, "\n%6d records, %3d requests needed; wasted:", total, sequential.requests)
-		for _, concurrency := range []int{1, 4, 8} {
-			m := still(total, concurrency)
-			_, broken, _ := m.run(t)
-			wasted := m.requests - sequential.requests
-			fmt.Fprintf(&table, " %d at Concurrency %d", wasted, concurrency)
-			most := concurrency - 1
-			if total < 199 {
-				most = 0
+		for _, hints := range []hints{honest, untold} {
+			sequential := still(total, 0)
+			sequential.hints = hints
+			if _, broken, _ := sequential.run(t); broken != "" {
+				t.Error(broken)
 			}
-			if broken != "" || wasted > most {
-				t.Errorf("%d records, concurrency %d: %d requests wasted; %s", total, concurrency, wasted, broken)
+			fmt.Fprintf(&table, "\n%6d records, hints %d, %3d requests needed; wasted:", total, hints, sequential.requests)
+			for _, concurrency := range []int{1, 4, 8} {
+				m := still(total, concurrency)
+				m.hints = hints
+				_, broken, _ := m.run(t)
+				wasted := m.requests - sequential.requests
+				fmt.Fprintf(&table, " %d at Concurrency %d", wasted, concurrency)
+				most := concurrency - 1
+				if total < 199 {
+					most = 0
+				}
+				if broken != "" || wasted > most {
+					t.Errorf("%d records, hints %d, concurrency %d: got %d requests wasted, want at most %d; %s",
+						total, hints, concurrency, wasted, most, broken)
+				}
 			}
 		}
 	}
@@ -329,9 +349,9 @@ func TestWalk_budgetAtTheEnd(t *testing.T) {
 	t.Parallel()
 	m := still(118, 0)
 	m.offset, m.limit, m.hints = 118, 40, alwaysNext
-	m.churn = [][]change{{{add: true, at: 1}}, {}, {{add: true, at: 1}}, {}, {{at: .5}, {at: .5}}}
+	m.churn = [][]change{{{add: true}, {add: true}}, {{at: .5}, {at: .5}}, {}, {}}
 	_, broken, end := m.run(t)
-	if broken != "" || end == nil || m.requests > 530 {
-		t.Errorf("%d requests, %s, end %v", m.requests, broken, end)
+	if broken != "" || !errors.Is(end, ErrListDrift) || m.requests > 530 {
+		t.Errorf("got %d requests, %s, end %v, want at most 530, %v", m.requests, broken, end, ErrListDrift)
 	}
 }

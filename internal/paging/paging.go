@@ -5,6 +5,12 @@
 // cursor moves the rest up, and the next page skips one. So each page overlaps
 // the one before by a record, the anchor: if it is where it was expected or
 // further on, nothing was skipped.
+//
+// A page may be shorter than was asked for, and the next one shorter still. So only
+// two things end a walk: a page that says that there is no next one; or a page that
+// holds one record, followed by an empty page behind it. The first proves the end if
+// the store gives two records at a time, even while the list changes; the second if
+// it gives one, unless the list changes.
 package paging
 
 import (
@@ -107,14 +113,15 @@ type walk[T any, ID comparable, Info any] struct {
 	Config[T, ID, Info]
 	next     int  // offset of the first record not seen, as far as the last page tells
 	resume   int  // the same, as far as the last page with a new record proves
-	overlap  int  // records by which a page overlaps the one before
+	overlap  int  // records by which the next page overlaps the last; below 1 if it starts further on
 	far      int  // the highest offset that a page ended at so far
-	largest  int  // number of records in a page so far: what the store gives at most
+	length   int  // number of records in the last page
 	shortest int  // the same, at least, of pages with something new
-	full     int  // full pages since the start, or since the walk had to step back
-	stale    *ID  // first record of the page before, if that had nothing new
-	more     bool // the page before said that there is another one
-	lone     bool // and it was short, and nothing in it was new
+	full     int  // full pages since the start, or since a short one: how many to read ahead
+	stale    *ID  // first record of the last page, if that had nothing new
+	alone    bool // the last page held one record only
+	short    bool // the last page held several records, and fewer than were asked for
+	uneven   bool // a short page was followed by more: one tells little about the end
 	requests int
 	seen     map[ID]struct{}
 	ahead    ahead[T, Info]
@@ -146,7 +153,8 @@ func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T
 	return w.Fetch(ctx, start, limit)
 }
 
-// request returns what is asked for to go on at next.
+// request returns the start and the limit of the request that goes on at next. The
+// limit is at least 2: a page of one record then shows that the list ends.
 func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
 	start = min(max(0, next-overlap), w.MaxOffset)
 	if len(w.seen) == 0 {
@@ -155,16 +163,16 @@ func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
 	if start == w.MaxOffset {
 		return start, w.MaxLimit // nothing lies beyond: take all there is to have
 	}
-	return start, min(max(w.Limit, overlap+1), w.MaxLimit)
+	return start, min(max(w.Limit, overlap+1, 2), w.MaxLimit)
 }
 
 // step reads the next page, stepping back as far as it takes to connect to what
 // was seen. It sets done where the page is the last.
 func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	var none Chunk[T, Info]
-	if w.largest == 1 || w.lone {
-		if done, err := w.single(ctx); done || err != nil {
-			w.done = done
+	if w.alone {
+		if ended, err := w.nothingBeyond(ctx); ended || err != nil {
+			w.done = ended
 			return none, err
 		}
 	}
@@ -181,8 +189,9 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 			}
 		}
 		if from, ok := w.connect(start, page.Items); ok {
-			if n := len(page.Items); page.Next != NextNone && n < limit && n >= w.largest && start > 0 && (start == w.MaxOffset || w.allSeen(page.Items)) {
-				if err := w.measure(ctx, start); err != nil {
+			n := len(page.Items)
+			if start == w.MaxOffset && page.Next == NextUntold && n > 0 && n < limit && !w.uneven {
+				if page.Next, err = w.confirmLast(ctx, n); err != nil {
 					return none, err
 				}
 			}
@@ -192,18 +201,29 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 			break
 		}
 		w.stale, w.full = nil, 0
-		back *= 2
-		w.overlap = min(back, max(1, w.largest/2)) // as much stays as leaves room for progress
+		back = max(1, 2*back)
+		w.overlap = min(back, max(1, w.length/2)) // as much stays as leaves room for progress
 	}
 	return none, ErrListDrift
 }
 
-// measure finds out how much the store gives at most, where that decides whether
-// a page at start was short, and so the last: no page after it will tell.
-func (w *walk[T, ID, Info]) measure(ctx context.Context, start int) error {
-	page, err := w.fetch(ctx, max(0, start-w.MaxLimit), w.MaxLimit)
-	w.largest = max(w.largest, len(page.Items))
-	return err
+// nothingBeyond reads a page behind the last one, which held one record, and reports
+// whether it is empty. If not, the store may give one record at a time. Nothing
+// connects that page to what was seen, so its records do not count.
+func (w *walk[T, ID, Info]) nothingBeyond(ctx context.Context) (bool, error) {
+	beyond, err := w.fetch(ctx, min(w.next+max(0, 1-w.overlap), w.MaxOffset), w.Limit)
+	return err == nil && len(beyond.Items) == 0, err
+}
+
+// confirmLast finds out whether a page of n records at the highest offset is the last
+// one. Nothing behind it can be read, but a page that starts a record earlier can: if
+// that one is longer by a record, both end where the list does.
+func (w *walk[T, ID, Info]) confirmLast(ctx context.Context, n int) (Next, error) {
+	page, err := w.fetch(ctx, max(0, w.MaxOffset-1), w.MaxLimit)
+	if err == nil && len(page.Items) == n+1 {
+		return NextNone, nil
+	}
+	return NextUntold, err
 }
 
 // doubtful reports whether a page may be a slip of the service, which is worth a
@@ -232,36 +252,6 @@ func (w *walk[T, ID, Info]) firstSeen(items []T) int {
 	return -1
 }
 
-// allSeen reports whether there is nothing new in items, and they are not empty.
-func (w *walk[T, ID, Info]) allSeen(items []T) bool {
-	for i := range items {
-		if !w.known(&items[i]) {
-			return false
-		}
-	}
-	return len(items) > 0
-}
-
-// single looks past a page of one record, or of the anchor alone, if at least two
-// were asked for. The anchor can't tell the end of a list from a store that gives
-// one record at a time, which leaves no room for an overlap.
-func (w *walk[T, ID, Info]) single(ctx context.Context) (done bool, err error) {
-	beyond, err := w.fetch(ctx, min(w.next, w.MaxOffset), w.MaxLimit)
-	if err != nil || len(beyond.Items) == 0 && !w.more {
-		return err == nil, err
-	}
-	page, err := w.fetch(ctx, min(w.next-1, w.MaxOffset), w.MaxLimit)
-	switch {
-	case err != nil:
-	case len(beyond.Items) == 0 && w.allSeen(page.Items):
-		return true, nil
-	case len(page.Items) == 1:
-		err = ErrNoProgress
-	}
-	w.largest = max(2, len(page.Items)) // the list grew: go on as with any other
-	return false, err
-}
-
 // connect reports whether no record can lie unseen between what was seen and a
 // page at start, and from which of its records on: one of them was seen, or it is
 // the first page of the walk or of the list. What comes before a seen record is
@@ -282,9 +272,60 @@ func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 // decides what is next.
 func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Chunk[T, Info], error) {
 	n := len(page.Items)
+	chunk := w.fresh(start, from, page)
+
+	// Records added before the cursor push the list towards it: a page of records
+	// seen is no fault. The same one twice is.
+	var stale *ID
+	if n > 0 && len(chunk.Items) == 0 {
+		id := w.ID(&page.Items[0])
+		stale = &id
+	}
+
+	switch {
+	case n == 0 && page.Next == NextExists && len(w.seen) > 0:
+		return chunk, ErrNoProgress // it can't be both the end and not
+	case n == 0, n < limit && page.Next == NextNone:
+		w.done = true
+	case n == 1 && stale != nil && w.short && !w.uneven && page.Next == NextUntold:
+		w.done = true // the page before was the first short one, and this one confirms it
+	case start == w.MaxOffset: // nothing beyond can be read that would show the end
+		w.done, w.end = true, ErrOffsetLimit
+	case stale != nil && w.stale != nil && *stale == *w.stale:
+		return chunk, ErrNoProgress
+	}
+	if n < limit && n < w.length && page.Next != NextExists {
+		w.full = 0 // this may be the end: read ahead only the page that confirms it
+	}
+	w.full++
+	if stale == nil && n > 1 && (w.shortest == 0 || n < w.shortest) {
+		w.shortest = n
+	}
+	w.uneven = w.uneven || w.short && stale == nil
+	w.alone, w.short = n == 1, n > 1 && n < limit
+	w.follow(start, limit, n, stale == nil)
+	w.stale, w.next, w.far, w.length = stale, start+n, max(w.far, start+n), n
+	return chunk, nil
+}
+
+// follow decides by how much the next page overlaps one of n records. After a short
+// page without a new record it is to start at the last record, which comes alone if
+// the list ends there. If records were added, as many more are expected.
+func (w *walk[T, ID, Info]) follow(start, limit, n int, progress bool) {
+	switch {
+	case progress:
+		w.resume = start + n
+		w.overlap = max(1, w.overlap)
+	case n < limit:
+		w.overlap = 1 - max(0, start+n-w.next)
+	}
+}
+
+// fresh returns what is new in a page from its record from on.
+func (w *walk[T, ID, Info]) fresh(start, from int, page Page[T, Info]) Chunk[T, Info] {
 	var fresh []T // in the room of the page: records may be large
-	offset := start + n
-	for i := from; i < n; i++ {
+	offset := start + len(page.Items)
+	for i := from; i < len(page.Items); i++ {
 		if w.known(&page.Items[i]) {
 			continue
 		}
@@ -298,42 +339,5 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 			fresh = append(fresh, page.Items[i])
 		}
 	}
-	chunk := Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
-
-	// Records added before the cursor push the list towards it: a page of records
-	// seen is no fault. The same one twice is.
-	var stale *ID
-	if n > 0 && len(fresh) == 0 {
-		id := w.ID(&page.Items[0])
-		stale = &id
-	}
-
-	// A page is short for certain if it has less than was asked for, and less than
-	// the store has shown to give: a store may give less than is asked for.
-	short := n < limit && n < w.largest || n == 0
-	switch {
-	case n == 0 && page.Next == NextExists && len(w.seen) > 0:
-		return chunk, ErrNoProgress // it can't be both the end and not
-	case n < limit && page.Next == NextNone, short && page.Next == NextUntold, n == 0:
-		w.done = true
-	case start == w.MaxOffset:
-		w.done, w.end = true, ErrOffsetLimit
-	case stale != nil && w.stale != nil && *stale == *w.stale:
-		return chunk, ErrNoProgress
-	}
-	if n > 0 && (n >= limit || n == w.largest || page.Next == NextExists) {
-		w.full++ // as full as pages are
-	} else {
-		w.full = 0
-	}
-	if len(fresh) > 0 && n > 1 && (w.shortest == 0 || n < w.shortest) {
-		w.shortest = n
-	}
-	w.more = page.Next == NextExists
-	w.lone = n > 0 && short && w.more && len(fresh) == 0
-	w.stale, w.next, w.far, w.largest = stale, start+n, max(w.far, start+n), max(w.largest, n)
-	if len(fresh) > 0 {
-		w.resume = w.next
-	}
-	return chunk, nil
+	return Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
 }

@@ -13,7 +13,8 @@ import (
 // list is a list that is read by offset and limit.
 type list struct {
 	ids      []int
-	max      int // page size it gives at most; 0: as asked
+	max      int                   // page size it gives at most; 0: as asked
+	length   func(request int) int // the same, by request from 1 on
 	told     bool
 	requests int
 	churn    func(l *list)           // after each request
@@ -31,6 +32,9 @@ func (l *list) fetch(_ context.Context, offset, limit int) (Page[int, int], erro
 	}
 	if l.max > 0 {
 		limit = min(limit, l.max)
+	}
+	if l.length != nil {
+		limit = min(limit, l.length(l.requests))
 	}
 	from := min(offset, len(l.ids))
 	to := min(from+limit, len(l.ids))
@@ -96,30 +100,52 @@ func TestWalk_quiet(t *testing.T) {
 func TestWalk_offsetLimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
+		name                      string
 		total, offset, limit, max int
+		untold                    bool
 		seen                      int
 		end                       error
 	}{
-		{10_099, 0, 100, 0, 10_099, nil},
-		{10_099, 0, 30, 0, 10_099, nil},
-		{10_030, 0, 30, 0, 10_030, nil},
-		{10_001, 0, 1, 0, 10_001, nil},
-		{10_000, 0, 2, 0, 10_000, nil},
-		{10_100, 0, 30, 0, 10_100, ErrOffsetLimit},
-		{10_200, 0, 100, 0, 10_100, ErrOffsetLimit},
-		{10_099, 0, 100, 25, 10_025, ErrOffsetLimit}, // the store gives 25 at most: there may be more
-		{10_010, 0, 100, 25, 10_010, nil},
-		{10_050, 10_000, 100, 0, 50, nil},
-		{10_001, 10_000, 2, 0, 1, nil},
-		{10_100, 10_000, 2, 0, 100, ErrOffsetLimit},
-		{9_000, 10_000, 100, 0, 0, nil},
+		{name: "all but one of those in reach", total: 10_099, limit: 100, seen: 10_099},
+		{name: "all but one by 30", total: 10_099, limit: 30, seen: 10_099},
+		{name: "the last page by 30", total: 10_030, limit: 30, seen: 10_030},
+		{name: "one on the last page", total: 10_001, limit: 1, seen: 10_001},
+		{name: "none on the last page", total: 10_000, limit: 2, seen: 10_000},
+		{name: "none on the last page, without links", total: 10_000, limit: 2, untold: true, seen: 10_000},
+		{name: "all in reach", total: 10_100, limit: 30, seen: 10_100, end: ErrOffsetLimit},
+		{name: "more than in reach", total: 10_200, limit: 100, seen: 10_100, end: ErrOffsetLimit},
+		{name: "25 at most", total: 10_010, limit: 100, max: 25, seen: 10_010},
+		{name: "25 at most, more than in reach", total: 10_099, limit: 100, max: 25, seen: 10_025, end: ErrOffsetLimit},
+		{name: "from the last page", total: 10_050, offset: 10_000, limit: 100, seen: 50},
+		{name: "from the last page, with one record", total: 10_001, offset: 10_000, limit: 2, seen: 1},
+		{name: "from the last page, if full", total: 10_100, offset: 10_000, limit: 2, seen: 100, end: ErrOffsetLimit},
+		{name: "from beyond the end", total: 9_000, offset: 10_000, limit: 100},
+		{name: "from beyond the end, without links", total: 9_000, offset: 10_000, limit: 100, untold: true},
+		// Nothing lies beyond the last page that could show that it is the last, but a page
+		// that starts a record earlier is longer.
+		{name: "10,001 without links", total: 10_001, limit: 100, untold: true, seen: 10_001},
+		{name: "10,099 without links", total: 10_099, limit: 100, untold: true, seen: 10_099},
+		{name: "10,100 without links", total: 10_100, limit: 100, untold: true, seen: 10_100, end: ErrOffsetLimit},
+		{
+			name: "25 at most, without links", total: 10_099, limit: 100, max: 25, untold: true,
+			seen: 10_025, end: ErrOffsetLimit,
+		},
+		{
+			name: "25 at most, the end without links", total: 10_024, limit: 100, max: 25, untold: true,
+			seen: 10_024, end: ErrOffsetLimit,
+		},
+		{name: "25 at most, by 25, the end without links", total: 10_024, limit: 25, max: 25, untold: true, seen: 10_024},
+		{
+			name: "from the last page, without links", total: 10_050, offset: 10_000, limit: 9, untold: true,
+			seen: 50,
+		},
 	} {
-		t.Run(fmt.Sprintf("%d from %d by %d, %d at most", tt.total, tt.offset, tt.limit, tt.max), func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := &list{ids: upTo(tt.total), max: tt.max}
+			l := &list{ids: upTo(tt.total), max: tt.max, told: !tt.untold}
 			got, err := l.walkFrom(tt.offset, tt.limit)
 			if len(got) != tt.seen || !errors.Is(err, tt.end) {
-				t.Errorf("%d records, error %v", len(got), err)
+				t.Errorf("got %d records, error %v, want %d, %v", len(got), err, tt.seen, tt.end)
 			}
 		})
 	}
@@ -129,16 +155,11 @@ func TestWalk_offsetLimit(t *testing.T) {
 // begins at the highest offset.
 func TestWalk_lastPageUnderChurn(t *testing.T) {
 	t.Parallel()
-	for _, told := range []bool{false, true} {
-		l := &list{ids: upTo(10_050), told: told}
-		l.churn = func(l *list) { l.ids = slices.Delete(l.ids, 0, 2) }
-		got, err := l.walkFrom(10_000, 100)
-		if want := upTo(10_050)[10_000:]; err != nil || !slices.Equal(got, want) {
-			t.Errorf("%v, error %v", got, err)
-		}
-		if told && l.requests != 1 {
-			t.Errorf("%d requests", l.requests)
-		}
+	l := &list{ids: upTo(10_050), told: true}
+	l.churn = func(l *list) { l.ids = slices.Delete(l.ids, 0, 2) }
+	got, err := l.walkFrom(10_000, 100)
+	if want := upTo(10_050)[10_000:]; err != nil || !slices.Equal(got, want) || l.requests != 1 {
+		t.Errorf("got %v, error %v, %d requests, want %v in one", got, err, l.requests, want)
 	}
 }
 
@@ -188,6 +209,51 @@ func TestWalk_emptyAndMore(t *testing.T) {
 		}
 		if stays := upTo(300)[120:]; err == nil && slices.ContainsFunc(stays, func(id int) bool { return !slices.Contains(got, id) }) {
 			t.Errorf("request %d is empty: %d records, and no error", slip, len(got))
+		}
+	}
+}
+
+// pageLengths are the page lengths of stores that change them during a walk.
+var pageLengths = []struct {
+	name   string
+	length func(request int) int
+}{
+	{name: "drops from 100 to 50", length: func(n int) int { return 100 - 50*min(1, n/3) }},
+	{name: "one page of 99", length: func(n int) int { return 100 - n%5/4 }},
+	{name: "one page of 1", length: func(n int) int { return 100 - 99*(n%5/4) }},
+	{name: "halves with each page, to 2", length: func(n int) int { return max(2, 100>>n) }},
+	{name: "different each time", length: func(n int) int { return 2 + n*37%99 }},
+	{name: "grows", length: func(n int) int { return min(100, 2*n) }},
+}
+
+// TestWalk_pageLengthChanges walks lists without links: a short page does not tell
+// whether the list ends or the store gives fewer records at a time.
+func TestWalk_pageLengthChanges(t *testing.T) {
+	t.Parallel()
+	for _, tt := range pageLengths {
+		for _, total := range []int{1, 2, 50, 99, 100, 101, 149, 150, 248, 396, 1000} {
+			t.Run(fmt.Sprint(tt.name, " ", total), func(t *testing.T) {
+				t.Parallel()
+				l := &list{ids: upTo(total), length: tt.length}
+				got, err := l.walk(100)
+				if err != nil || !slices.Equal(got, l.ids) {
+					t.Errorf("got %d records, error %v, want all %d", len(got), err, total)
+				}
+			})
+		}
+	}
+}
+
+// A store that comes to give one record at a time leaves nothing to overlap by: the
+// walk must say so, and not take it for the end. It cannot notice a store that does so
+// right after its first short page.
+func TestWalk_pageLengthDropsToOne(t *testing.T) {
+	t.Parallel()
+	for name, lengths := range map[string][]int{"full": {100, 100, 1}, "short": {50, 50, 1}, "two": {2, 2, 1}, "uneven": {99, 3, 7, 1}} {
+		l := &list{ids: upTo(1000), length: func(n int) int { return lengths[min(n, len(lengths))-1] }}
+		got, err := l.walk(100)
+		if !errors.Is(err, ErrNoProgress) || !slices.Equal(got, upTo(len(got))) {
+			t.Errorf("%s: got %d records, error %v, want %v", name, len(got), err, ErrNoProgress)
 		}
 	}
 }

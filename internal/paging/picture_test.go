@@ -18,7 +18,7 @@ func TestPicture(t *testing.T) {
 		t.Skip("PICTURE is not set: see make picture")
 	}
 	s := &scenario{
-		total: 360, limit: 20, concurrency: 1, churn: [][]change{{{at: 0}}},
+		total: 360, limit: 20, concurrency: 1, hints: honest, churn: [][]change{{{at: 0}}},
 		before: []time.Duration{time.Millisecond}, after: []time.Duration{0},
 	}
 	walked := newModel(s)

@@ -22,6 +22,7 @@ var update = flag.Bool("update", false, "write testdata/requests.txt anew")
 // 10 here, allow: each decision of a walk is made within a few requests.
 type traced struct {
 	total, limit, offset, max int
+	lengths                   []int // page lengths at most, by request; the last stays
 	told                      bool
 	churn                     string
 }
@@ -30,6 +31,9 @@ func (tt traced) String() string {
 	s := fmt.Sprintf("%d from %d by %d", tt.total, tt.offset, tt.limit)
 	if tt.max > 0 {
 		s += fmt.Sprintf(", %d at most", tt.max)
+	}
+	if len(tt.lengths) > 0 {
+		s += fmt.Sprintf(", %v at most", tt.lengths)
 	}
 	if tt.told {
 		s += ", told"
@@ -80,6 +84,13 @@ func tracedWalks() []traced {
 		}
 		all = append(all, traced{total: total, limit: 4, max: 3}, traced{total: total, limit: 10, offset: 15}, traced{total: total, limit: 2, offset: 40}, traced{total: total, limit: 1, max: 1})
 	}
+	for _, lengths := range [][]int{{10, 5}, {10, 10, 9, 10}, {10, 1, 10}, {10, 2, 1}} {
+		for _, total := range []int{5, 10, 14, 33} {
+			for _, told := range []bool{false, true} {
+				all = append(all, traced{total: total, limit: 10, lengths: lengths, told: told})
+			}
+		}
+	}
 	for _, churn := range []string{"one removed", "three removed", "all but one removed", "all removed at once", "one inserted", "a burst inserted", "a burst removed", "grows at the end", "shrinks at the end", "here and there", "all replaced after three", "order reversed"} {
 		for _, total := range []int{11, 35, 55} {
 			all = append(all, traced{total: total, limit: 10, churn: churn}, traced{total: total, limit: 10, told: true, churn: churn},
@@ -125,6 +136,9 @@ func testTrace(t *testing.T) {
 
 func (tt traced) trace(concurrency int) string {
 	l := &list{ids: upTo(tt.total), max: tt.max, told: tt.told, churn: churns(tt.churn, tt.total)}
+	if n := len(tt.lengths); n > 0 {
+		l.length = func(request int) int { return tt.lengths[min(request, n)-1] }
+	}
 	type request struct{ offset, limit int }
 	var requests []request
 	l.asked = func(offset, limit int) { requests = append(requests, request{offset, limit}) }
