@@ -19,24 +19,24 @@ import (
 type Outcome uint8
 
 const (
-	// OutcomeUnknown: the write may have been applied, in full, in part, or not at
-	// all. Read the cart before you send it again. It is the zero value.
+	// OutcomeUnknown means that the write may have been applied, in full, in part, or not
+	// at all. Read the cart before you send it again. It is the zero value.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNone: the call was a read, or a walk. There was nothing to apply.
+	// OutcomeNone means that the call was a read, or a walk. There was nothing to apply.
 	OutcomeNone
-	// OutcomeNotSent: nothing of the call reached the service. Send it again when the
-	// cause is gone: invalid arguments, credentials, a context that ended.
+	// OutcomeNotSent means that nothing of the call reached the service. Send it again when
+	// the cause is gone: invalid arguments, credentials, a context that ended.
 	OutcomeNotSent
-	// OutcomeRejected: the service refused the whole write. Send it again when the
-	// cause is gone.
+	// OutcomeRejected means that the service refused the whole write. Send it again when
+	// the cause is gone.
 	OutcomeRejected
-	// OutcomePartial: some of the write was applied, or all of it with errors. The
+	// OutcomePartial means that some of the write was applied, or all of it with errors. The
 	// result says what. Do not send the whole write again.
 	OutcomePartial
-	// OutcomeUnreadable: the service accepted the write, but its response does not
+	// OutcomeUnreadable means that the service accepted the write, but its response does not
 	// show what was applied. Read the cart before you send it again.
 	OutcomeUnreadable
-	// OutcomeApplied: the write was applied in full. There is no error.
+	// OutcomeApplied means that the write was applied in full. There is no error.
 	OutcomeApplied
 )
 

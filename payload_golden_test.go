@@ -236,7 +236,7 @@ func (c *coverage) walkFields(v reflect.Value, path string) {
 			continue
 		}
 		key := v.Type().Name() + "." + name
-		c.filled[key] = c.filled[key] || !field.IsZero() && !(field.Kind() == reflect.Slice && field.Len() == 0)
+		c.filled[key] = c.filled[key] || !field.IsZero() && (field.Kind() != reflect.Slice || field.Len() > 0)
 		if name != "Billing" || !field.IsZero() { // a plan of the second generation has none
 			c.walk(field, path+"."+name)
 		}

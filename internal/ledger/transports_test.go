@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,7 +92,7 @@ func customTransports(other string) []customTransport {
 // withoutHooks sends requests under a context that has neither hooks nor cancellation.
 func withoutHooks(base http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		return base.RoundTrip(req.Clone(context.Background())) //nolint:contextcheck // what the test is about
+		return base.RoundTrip(req.Clone(context.Background()))
 	})
 }
 
@@ -208,19 +209,22 @@ func hedge(base http.RoundTripper) http.RoundTripper {
 		if err != nil {
 			return nil, err
 		}
-		first := make(chan struct{})
-		go func() {
-			defer close(first)
+		send := func() (*http.Response, error) {
 			out := req.Clone(req.Context())
-			out.Body, _ = body()
-			if resp, err := base.RoundTrip(out); err == nil {
+			var err error
+			if out.Body, err = body(); err != nil {
+				return nil, err
+			}
+			return base.RoundTrip(out)
+		}
+		var first sync.WaitGroup
+		first.Go(func() {
+			if resp, err := send(); err == nil {
 				_ = resp.Body.Close()
 			}
-		}()
-		defer func() { <-first }()
-		out := req.Clone(req.Context())
-		out.Body, _ = body()
-		return base.RoundTrip(out)
+		})
+		defer first.Wait()
+		return send()
 	})
 }
 

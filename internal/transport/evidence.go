@@ -78,7 +78,7 @@ func (e *evidence) useConn(info httptrace.GotConnInfo) {
 	e.conns++
 	e.hasConn = true
 	e.endSecondSend() // HTTP/2 uses a connection that it has without GetConn
-	if e.cancelled == errSecondSend && !e.http2 && info.Conn != nil {
+	if e.cancelled != nil && e.class == Once && !e.http2 && info.Conn != nil {
 		_ = info.Conn.Close() // HTTP/1.1 may write to it in spite of the cancellation
 	}
 }

@@ -711,10 +711,6 @@ func TestDo_appliedIsAskedRarely(t *testing.T) {
 	}
 }
 
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("cut") }
-
 func TestDo_headHasNoBody(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

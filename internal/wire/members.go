@@ -105,10 +105,11 @@ func HasMember(b []byte, except string, match func(name, text string) bool) bool
 func Elements(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-		switch dec.PeekKind() {
-		case 'n', 0:
+		kind := dec.PeekKind()
+		if kind == 'n' {
 			return
-		case '[':
+		}
+		if kind == '[' {
 			_, _ = dec.ReadToken()
 		}
 		for {

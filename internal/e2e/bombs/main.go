@@ -91,20 +91,30 @@ func main() {
 		fmt.Println("no such bomb")
 		os.Exit(2)
 	}
+	if err := explode(&b); err != nil {
+		fmt.Println(err)
+		os.Exit(2)
+	}
+}
+
+// explode makes the call, and prints what it took.
+func explode(b *bomb) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
-	size, _ := z.Write([]byte(b.body()))
-	_ = z.Close()
+	size, err := z.Write([]byte(b.body()))
+	if err := errors.Join(err, z.Close()); err != nil {
+		return err
+	}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.WriteHeader(b.status)
 		_, _ = w.Write(packed.Bytes())
 	}))
 	defer server.Close()
-	client, err := commerce.New(server.URL, commerce.WithToken("token"), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
+	retry := commerce.RetryPolicy{MaxAttempts: 1}
+	client, err := commerce.New(server.URL, commerce.WithToken("token"), commerce.WithRetry(retry))
 	if err != nil {
-		fmt.Println(err)
-		os.Exit(2)
+		return err
 	}
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -115,4 +125,5 @@ func main() {
 	runtime.ReadMemStats(&after)
 	fmt.Printf("%d wire=%d size=%d alloc=%d ms=%d bad=%v err=%.120v\n", b.status, packed.Len(), size,
 		(after.TotalAlloc-before.TotalAlloc)>>20, took.Milliseconds(), errors.Is(err, commerce.ErrBadResponse), err)
+	return nil
 }

@@ -15,7 +15,8 @@ import (
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	program := filepath.Join(t.TempDir(), "bombs")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".") //nolint:gosec // a folder of the test
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
 	for name := range bombs {
@@ -53,7 +54,8 @@ func run(t *testing.T, program, name string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "sh", "-c", `ulimit -v 2000000; exec "$0" "$1"`, program, name)
+	const limited = `ulimit -v 2000000; exec "$0" "$1"`
+	cmd := exec.CommandContext(ctx, "sh", "-c", limited, program, name) //nolint:gosec // the program of this test
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out[:min(len(out), 2000)])

@@ -59,8 +59,8 @@ func (r *reacher) walk(v reflect.Value) {
 			r.walk(v.Elem())
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			r.walk(v.Field(i))
+		for _, field := range v.Fields() {
+			r.walk(field)
 		}
 	case reflect.Slice, reflect.Array:
 		if v.Type().Elem().Kind() == reflect.Uint8 {
@@ -106,7 +106,7 @@ func TestReflection(t *testing.T) {
 		_, _ = io.Copy(io.Discard, req.Body)
 		w.Header().Set("Set-Cookie", "session="+header)
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		fmt.Fprintf(w, `{"errors":[{"title":"refused","detail":%q}]}`, detail)
+		_, _ = fmt.Fprintf(w, `{"errors":[{"title":"refused","detail":%q}]}`, detail)
 	}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)
