@@ -112,7 +112,6 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.Named[Relationships](1, func(r *NamedRelationship) (*string, *Relationship) {
 			return &r.Name, &r.Relationship
 		}, nil),
-		wire.Skip[unread](),
 		wire.OneOrMany(func(d *RelationshipData) (*[]ResourceRef, *bool) { return &d.Refs, &d.Many }, writeRelationshipData),
 	)
 }

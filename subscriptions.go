@@ -179,16 +179,18 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 	if err != nil {
 		return nil, err
 	}
-	return s.list(ctx, &o, readList[Included], nil)
+	return s.list(ctx, &o, nil)
 }
 
 // list makes the call with options that were checked. buffers may be nil.
-func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions, read listReader, buffers *transport.Buffers) (*SubscriptionPage, error) {
+func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions,
+	buffers *transport.Buffers,
+) (*SubscriptionPage, error) {
 	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
 	call := s.core.call("Subscriptions.List", transport.Replayable, http.MethodGet, u, nil)
 	var page *SubscriptionPage
 	call.Accept = func(b []byte) (err error) {
-		page, err = read(b, cmp.Or(o.PageSize, MaxPageSize))
+		page, err = readList(b, cmp.Or(o.PageSize, MaxPageSize))
 		return err
 	}
 	call.Buffers = buffers
@@ -200,33 +202,27 @@ func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptio
 	return page, nil
 }
 
-// listReader decodes an answer that should hold a page of at most size records.
-type listReader func(b []byte, size int) (*SubscriptionPage, error)
-
-// listBody is the envelope of section 2.5. What is included is an [Included], or
-// unread.
-type listBody[I any] struct {
+// listBody is the body of a response to List.
+type listBody struct {
 	Data     []Subscription `json:"data"`
-	Included I              `json:"included"`
+	Included Included       `json:"included"`
 	Links    Links          `json:"links"`
 	Extra    Extra          `json:",embed"`
 }
 
-// unread stands for a value that nobody looks at.
-type unread struct{}
-
-func readList[I any](b []byte, size int) (*SubscriptionPage, error) {
+// readList decodes a response that should hold a page of at most size records.
+func readList(b []byte, size int) (*SubscriptionPage, error) {
 	const short = 512 // bytes of a record that is shorter than most
-	l := listBody[I]{Data: make([]Subscription, 0, min(size, len(b)/short))}
+	l := listBody{Data: make([]Subscription, 0, min(size, len(b)/short))}
 	err := payloads.Unmarshal(b, &l)
 	if err == nil && len(l.Data) == 0 { // with room made, it can't be told whether there was any data
-		l = listBody[I]{}
+		l = listBody{}
 		err = payloads.Unmarshal(b, &l)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if included, ok := any(l.Included).(Included); ok && included.len() > maxIncluded {
+	if l.Included.len() > maxIncluded {
 		return nil, errors.New("more included resources than a response may have")
 	}
 	if l.Data == nil {
@@ -241,11 +237,7 @@ func readList[I any](b []byte, size int) (*SubscriptionPage, error) {
 		}
 		delete(l.Extra, name)
 	}
-	page := &SubscriptionPage{Subscriptions: l.Data, Links: l.Links, Extra: l.Extra}
-	if included, ok := any(l.Included).(Included); ok {
-		page.Included = included
-	}
-	return page, nil
+	return &SubscriptionPage{Subscriptions: l.Data, Included: l.Included, Links: l.Links, Extra: l.Extra}, nil
 }
 
 // Pages walks the list page by page, with what each page includes. It is
@@ -254,11 +246,6 @@ func readList[I any](b []byte, size int) (*SubscriptionPage, error) {
 // at least one, and its Offset is that of the first of them; Included and Links are
 // as they came.
 func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
-	return s.pages(ctx, opts, readList[Included])
-}
-
-// pages is Pages, with what is included read or not.
-func (s *SubscriptionService) pages(ctx context.Context, opts *SubscriptionListOptions, read listReader) iter.Seq2[*SubscriptionPage, error] {
 	o, err := opts.check(ctx)
 	if err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
@@ -269,7 +256,9 @@ func (s *SubscriptionService) pages(ctx context.Context, opts *SubscriptionListO
 	buffers := &transport.Buffers{}
 	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
 		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
-			return s.fetch(ctx, o, offset, limit, read, buffers)
+			part := o
+			part.Offset, part.PageSize = offset, limit
+			return s.fetch(ctx, &part, buffers)
 		},
 		ID:        func(sub *Subscription) uuid.UUID { return sub.ID },
 		Offset:    o.Offset,
@@ -294,15 +283,17 @@ func (s *SubscriptionService) pages(ctx context.Context, opts *SubscriptionListO
 }
 
 // fetch reads a page for a walk, which can't go on without ids.
-func (s *SubscriptionService) fetch(ctx context.Context, o SubscriptionListOptions, offset, limit int, read listReader, buffers *transport.Buffers) (paging.Page[Subscription, *SubscriptionPage], error) {
-	o.Offset, o.PageSize = offset, limit
-	page, err := s.list(ctx, &o, read, buffers)
+func (s *SubscriptionService) fetch(ctx context.Context, o *SubscriptionListOptions,
+	buffers *transport.Buffers,
+) (paging.Page[Subscription, *SubscriptionPage], error) {
+	var none paging.Page[Subscription, *SubscriptionPage]
+	page, err := s.list(ctx, o, buffers)
 	if err != nil {
-		return paging.Page[Subscription, *SubscriptionPage]{}, err
+		return none, err
 	}
 	for i := range page.Subscriptions {
 		if page.Subscriptions[i].ID == uuid.Nil {
-			return paging.Page[Subscription, *SubscriptionPage]{}, &Error{
+			return none, &Error{
 				Op:         "Subscriptions.List",
 				StatusCode: page.Response.StatusCode,
 				Outcome:    OutcomeNone,
@@ -330,8 +321,8 @@ func (l Links) next() paging.Next {
 }
 
 // All walks the list record by record, from opts.Offset to the end of the list.
-// It does not yield included resources, nor decode them: use
-// [SubscriptionService.Pages] for them.
+// It yields no included resources, so it does not ask for any, whatever opts.Include
+// says: use [SubscriptionService.Pages] for them.
 //
 // Each record that is in the list from the start of the walk to its end is
 // yielded exactly once, whatever is added or removed meanwhile, as long as the
@@ -364,7 +355,12 @@ func (l Links) next() paging.Next {
 // records are the caller's; one that is kept holds its page in memory. A record
 // without a UUID for its id ends the walk in [ErrBadResponse].
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	pages := s.pages(ctx, opts, readList[unread])
+	if opts != nil {
+		o := *opts
+		o.Include = SubscriptionInclude{}
+		opts = &o
+	}
+	pages := s.Pages(ctx, opts)
 	return func(yield func(*Subscription, error) bool) {
 		seen := 0
 		for page, err := range pages {

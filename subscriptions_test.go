@@ -312,6 +312,29 @@ func TestAll_quietList(t *testing.T) {
 	}
 }
 
+// All yields no included resources, and so asks for none; Pages does both. The options
+// are not changed.
+func TestAll_include(t *testing.T) {
+	t.Parallel()
+	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{Plans: true}}
+	s := newStub(t, answer(200, emptyList), answer(200, emptyList))
+	c := s.client(t)
+	if _, err := commerce.Collect(c.Subscriptions.All(bg, &opts)); err != nil {
+		t.Error(err)
+	}
+	if _, err := commerce.Collect(c.Subscriptions.Pages(bg, &opts)); err != nil {
+		t.Error(err)
+	}
+	for i, want := range []string{"", "plans"} {
+		if got := mustQuery(t, s.got(t)[i].RawQuery).Get("include"); got != want {
+			t.Errorf("request %d: include %q, want %q", i, got, want)
+		}
+	}
+	if !opts.Include.Plans {
+		t.Error("the options were changed")
+	}
+}
+
 // TestAll_shortPages walks a list of 1,000 records at stores that return short pages
 // before its end, and no next of null.
 func TestAll_shortPages(t *testing.T) {

@@ -31,8 +31,8 @@ var clients = map[string]client{
 
 var listed = commerce.SubscriptionInclude{Plans: true, Products: true}
 
-// library is what this module is for. It decodes no included resources, as All
-// does not yield them: libraryPages does.
+// library is what this module is for. All asks for no included resources, as it does not
+// yield them: libraryPages does.
 func library(concurrency int) client {
 	return func(ctx context.Context, base string) (n int, err error) {
 		c, err := commerce.New(base, commerce.WithToken(token))
@@ -40,7 +40,6 @@ func library(concurrency int) client {
 			return 0, err
 		}
 		opts := &commerce.SubscriptionListOptions{
-			Include:     listed,
 			Concurrency: concurrency,
 		}
 		for sub, err := range c.Subscriptions.All(ctx, opts) {

@@ -164,7 +164,7 @@ func compare(rounds int) (all map[string][]figures, report string) {
 			all[r.key()] = append(all[r.key()], f)
 		}
 	}
-	return all, table(all, rounds, len(s.plain[0]))
+	return all, table(all, rounds, len(s.plain["0plans,products"]))
 }
 
 func median(all []figures, of func(figures) float64) float64 {

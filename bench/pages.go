@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"fmt"
 	"net"
@@ -103,25 +104,25 @@ func list(n int, of func(int) string) string {
 // server serves the list over loopback.
 type server struct {
 	*httptest.Server
-	plain, zipped map[int][]byte // pages by offset
+	plain, zipped map[string][]byte // pages by offset and include
 	one           []byte
 	dialled       atomic.Int64
 }
 
 func newServer() *server {
-	s := &server{plain: map[int][]byte{}, zipped: map[int][]byte{}}
-	included := `"included":{"plans":[` + list(plans, plan) + `],"products":[` + list(products, product) + `]}`
+	s := &server{plain: map[string][]byte{}, zipped: map[string][]byte{}}
+	included := `,"included":{"plans":[` + list(plans, plan) + `],"products":[` + list(products, product) + `]}`
 	subscriptions := make([]string, records)
 	for n := range subscriptions {
 		subscriptions[n] = subscription(n)
 	}
-	page := func(offset int) {
+	page := func(offset int, include, included string) {
 		from, to := min(offset, records), min(offset+pageSize, records)
 		next := `"https://pages.store.example` + listPath + `?page%5Blimit%5D=100&page%5Boffset%5D=` + strconv.Itoa(to) + `"`
 		if to == records {
 			next = "null"
 		}
-		b := []byte(`{"data":[` + strings.Join(subscriptions[from:to], ",") + `],` + included + `,"links":{"first":"/","last":null,"next":` + next + `,"prev":null}}`)
+		b := []byte(`{"data":[` + strings.Join(subscriptions[from:to], ",") + `]` + included + `,"links":{"first":"/","last":null,"next":` + next + `,"prev":null}}`)
 		var z bytes.Buffer
 		w := gzip.NewWriter(&z)
 		if _, err := w.Write(b); err != nil {
@@ -130,13 +131,14 @@ func newServer() *server {
 		if err := w.Close(); err != nil {
 			panic(err)
 		}
-		s.plain[offset], s.zipped[offset] = b, z.Bytes()
+		key := strconv.Itoa(offset) + include
+		s.plain[key], s.zipped[key] = b, z.Bytes()
 	}
-	for offset := 0; offset <= maxOffset; offset += pageSize {
-		page(offset)
-	}
-	for offset := 0; offset <= maxOffset; offset += pageSize - 1 {
-		page(offset)
+	for _, step := range []int{pageSize, pageSize - 1} {
+		for offset := 0; offset <= maxOffset; offset += step {
+			page(offset, "", "")
+			page(offset, "plans,products", included)
+		}
 	}
 	s.one = []byte(`{"data":[` + subscriptions[0] + `],"links":{"next":null}}`)
 	s.Server = httptest.NewUnstartedServer(s)
@@ -153,10 +155,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body := s.one
 	q := req.URL.Query()
 	if q.Get("page[limit]") != "1" {
-		offset, _ := strconv.Atoi(q.Get("page[offset]"))
-		body = s.plain[offset]
+		key := cmp.Or(q.Get("page[offset]"), "0") + q.Get("include")
+		body = s.plain[key]
 		if strings.HasPrefix(req.URL.Path, "/gzip/") && strings.Contains(req.Header.Get("Accept-Encoding"), "gzip") {
-			body = s.zipped[offset]
+			body = s.zipped[key]
 			w.Header().Set("Content-Encoding", "gzip")
 		}
 	}

@@ -210,15 +210,6 @@ func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule
 	}, orOrdinary(write))
 }
 
-// Skip is the rule for a type that stands for a value that nobody looks at. It is
-// for decoding only.
-func Skip[T any]() Rule {
-	return newRule(func(src source, _ *T) error {
-		_, err := src.raw()
-		return err
-	}, nil)
-}
-
 // AtMost is the rule for a list that must not have more than n elements. A few bytes
 // of JSON make a large element, so the limit holds while the list is read.
 func AtMost[E any](n int) Rule {
