@@ -26,11 +26,7 @@ func TestFrames(t *testing.T) {
 
 func frames(ctx context.Context, t *testing.T, f *Fault, policy commerce.RetryPolicy) {
 	t.Helper()
-	l := New()
-	s, err := Serve(ctx, l, HTTP2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, s := serve(ctx, t, HTTP2)
 	defer s.Close()
 	base := s.Transport()
 	client := newClient(t, s.URL(), base, policy)

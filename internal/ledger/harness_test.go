@@ -33,6 +33,17 @@ func newClient(t *testing.T, address string, rt http.RoundTripper, policy commer
 	return c
 }
 
+// serve opens a server with a ledger of its own. The caller closes it.
+func serve(ctx context.Context, t *testing.T, p Protocol) (*Ledger, *Server) {
+	t.Helper()
+	l := New()
+	s, err := Serve(ctx, l, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l, s
+}
+
 // batch is what each write sends: two discounts, so that half of it can be added.
 func batch(call string) []commerce.NewCustomDiscount {
 	list := make([]commerce.NewCustomDiscount, 2)

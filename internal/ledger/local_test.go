@@ -276,11 +276,7 @@ func TestLocalFaults(t *testing.T) {
 func (tt *local) run(t *testing.T, p Protocol, op operation) {
 	t.Helper()
 	leakless(t, func(ctx context.Context) {
-		l := New()
-		s, err := Serve(ctx, l, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l, s := serve(ctx, t, p)
 		defer s.Close()
 		b := &bench{server: s, base: s.Transport(), address: s.URL(), policy: quick}
 		if tt.set != nil {
@@ -342,11 +338,7 @@ func TestStaleConnection(t *testing.T) {
 func stale(ctx context.Context, t *testing.T, p Protocol, atOnce bool) {
 	t.Helper()
 	const rounds = 40
-	l := New()
-	s, err := Serve(ctx, l, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, s := serve(ctx, t, p)
 	defer s.Close()
 	base := s.Transport()
 	client := newClient(t, s.URL(), base, quick)

@@ -78,11 +78,7 @@ func (c cell) run(t *testing.T) {
 func (c cell) try(t *testing.T, policy commerce.RetryPolicy, last bool) (ok bool) {
 	t.Helper()
 	leakless(t, func(ctx context.Context) {
-		l := New()
-		s, err := Serve(ctx, l, c.protocol)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l, s := serve(ctx, t, c.protocol)
 		defer s.Close()
 		base := s.Transport()
 		client := newClient(t, s.URL(), base, policy)

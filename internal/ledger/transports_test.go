@@ -280,11 +280,7 @@ func TestTransports(t *testing.T) {
 
 func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol, f *Fault) {
 	t.Helper()
-	l := New()
-	s, err := Serve(ctx, l, p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l, s := serve(ctx, t, p)
 	defer s.Close()
 	base := s.Transport()
 	policy := quick
@@ -321,11 +317,7 @@ func TestTransports_secondConnection(t *testing.T) {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
 			leakless(t, func(ctx context.Context) {
-				l := New()
-				s, err := Serve(ctx, l, p)
-				if err != nil {
-					t.Fatal(err)
-				}
+				l, s := serve(ctx, t, p)
 				defer s.Close()
 				base := s.Transport()
 				client := newClient(t, s.URL(), failover(readBody, lost(base), lost(base), lost(base)), quick)

@@ -55,7 +55,8 @@ func TestEvidence(t *testing.T) {
 			steps: steps{requestsConn, getsConn, requestsConn}, notSent: true, rewinds: true},
 		{name: "a body that does not show whether it was read", class: Once, foreign: true, noBody: true,
 			steps: steps{requestsConn}, rewinds: true},
-		{name: "no body, on an http.Transport", class: Once, noBody: true, steps: steps{requestsConn}, notSent: true, rewinds: true},
+		{name: "no body, on an http.Transport", class: Once, noBody: true,
+			steps: steps{requestsConn}, notSent: true, rewinds: true},
 		{name: "another request, then a connection", class: Once,
 			steps: steps{requestsConn, getsConn, writesOther, requestsConn}},
 		{name: "this request to another host, then a connection", class: Once,
@@ -69,7 +70,8 @@ func TestEvidence(t *testing.T) {
 		{name: "body read, then a connection", class: Once, steps: steps{readsBody, requestsConn}},
 		{name: "a connection, then body read", class: Once, steps: steps{requestsConn, readsBody}},
 		{name: "copy of the body read", class: Once, steps: steps{readsCopy, requestsConn}},
-		{name: "own transport: body read", class: Once, own: true, steps: steps{requestsConn, readsBody}, notSent: true, rewinds: true},
+		{name: "own transport: body read", class: Once, own: true,
+			steps: steps{requestsConn, readsBody}, notSent: true, rewinds: true},
 		{name: "two connections failed", class: Once, steps: steps{requestsConn, requestsConn}, notSent: true, rewinds: true},
 		{name: "connection requested after a header", class: Once,
 			steps: steps{requestsConn, getsConn, writesHTTP1, requestsConn}, cancelled: errSecondSend},
@@ -145,12 +147,15 @@ func TestEvidence(t *testing.T) {
 // have sent the request all the same: something made up that response.
 func TestDo_responseWithoutStatus(t *testing.T) {
 	t.Parallel()
-	for name, resp := range map[string]*http.Response{"none": nil, "status 0": {Body: http.NoBody}, "status 99": {StatusCode: 99, Body: http.NoBody}} {
+	for name, resp := range map[string]*http.Response{
+		"none": nil, "status 0": {Body: http.NoBody}, "status 99": {StatusCode: 99, Body: http.NoBody},
+	} {
 		c := New(&http.Client{Transport: stub(func(req *http.Request) (*http.Response, error) {
 			httptrace.ContextClientTrace(req.Context()).GetConn("a.example:443")
 			return resp, nil
 		})})
-		if r := c.Do(t.Context(), newCall(t, Once, "https://a.example")); !r.MaybeSent || r.Attempts != 1 || r.Err != errNoAnswer {
+		r := c.Do(t.Context(), newCall(t, Once, "https://a.example"))
+		if !r.MaybeSent || r.Attempts != 1 || r.Err != errNoAnswer {
 			t.Errorf("%s: %+v, want MaybeSent after 1 attempt", name, r)
 		}
 	}
