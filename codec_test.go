@@ -41,7 +41,10 @@ func TestLimits(t *testing.T) {
 		},
 		{name: "plans", most: 10_000, body: func(n int) string { return fmt.Sprintf(included, many(n, `{}`), "", "") }},
 		{name: "products", most: 10_000, body: func(n int) string { return fmt.Sprintf(included, "", many(n, `{}`), "") }},
-		{name: "pricing options", most: 10_000, body: func(n int) string { return fmt.Sprintf(included, "", "", many(n, `{}`)) }},
+		{
+			name: "pricing options", most: 10_000,
+			body: func(n int) string { return fmt.Sprintf(included, "", "", many(n, `{}`)) },
+		},
 		{
 			name: "included resources together", most: 10_000,
 			body: func(n int) string {

@@ -396,10 +396,19 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		{name: "429 with a bare array", status: 429, body: `[` + addedA + `]`, sent: "a", want: commerce.OutcomeUnknown},
 		{name: "422 with a bare array", status: 422, body: `[{"a":1}]`, sent: "a", want: commerce.OutcomeUnknown},
 		{name: "422 with an empty array", status: 422, body: ` [ ] `, sent: "a", want: commerce.OutcomeRejected},
-		{name: "400 with arrays in an array", status: 400, body: `[[` + addedA + `]]`, sent: "a", want: commerce.OutcomeUnknown},
-		{name: "201 with arrays in an array", status: 201, body: `[[` + addedA + `]]`, sent: "a", want: commerce.OutcomeUnreadable},
 		{
-			name: "201 with arrays in data, and errors", status: 201, body: `{"data":[[` + addedA + `]],"errors":[` + failed + `]}`,
+			name: "400 with arrays in an array", status: 400,
+			body: `[[` + addedA + `]]`,
+			sent: "a", want: commerce.OutcomeUnknown,
+		},
+		{
+			name: "201 with arrays in an array", status: 201,
+			body: `[[` + addedA + `]]`,
+			sent: "a", want: commerce.OutcomeUnreadable,
+		},
+		{
+			name: "201 with arrays in data, and errors", status: 201,
+			body: `{"data":[[` + addedA + `]],"errors":[` + failed + `]}`,
 			sent: "a", want: commerce.OutcomeUnreadable,
 		},
 		{
@@ -424,26 +433,43 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 			body: `{"errors":[{"title":"x","meta":{"external_id":"a","type":"custom_discount"}}]}`,
 			sent: "a", want: commerce.OutcomeRejected, is: commerce.ErrUnprocessable,
 		},
-		{name: "422 with other JSON", status: 422, body: `{"message":"no","type":"about:blank"}`, sent: "a", want: commerce.OutcomeRejected},
+		{
+			name: "422 with other JSON", status: 422,
+			body: `{"message":"no","type":"about:blank"}`,
+			sent: "a", want: commerce.OutcomeRejected,
+		},
 		{name: "422 with a JSON string", status: 422, body: `"no"`, sent: "a", want: commerce.OutcomeRejected},
 		{name: "422 with data: {}", status: 422, body: `{"data":{}}`, sent: "a", want: commerce.OutcomeUnknown},
 
 		// Bodies that cannot be read.
 		{name: "422 in UTF-16", status: 422, body: "\xff\xfe{\x00}\x00", sent: "a", want: commerce.OutcomeUnknown},
 		{name: "422 in UTF-16 without a mark", status: 422, body: "\x00{\x00}", sent: "a", want: commerce.OutcomeUnknown},
-		{name: "422, compressed with deflate", status: 422, header: "deflate", body: "\x4b\x4c", sent: "a", want: commerce.OutcomeUnknown},
-		{name: "422 whose gzip was not removed", status: 422, header: "gzip", body: "\x1f\x8b\x08", sent: "a", want: commerce.OutcomeUnknown},
+		{
+			name: "422, compressed with deflate", status: 422, header: "deflate",
+			body: "\x4b\x4c",
+			sent: "a", want: commerce.OutcomeUnknown,
+		},
+		{
+			name: "422 whose gzip was not removed", status: 422, header: "gzip",
+			body: "\x1f\x8b\x08",
+			sent: "a", want: commerce.OutcomeUnknown,
+		},
 		{name: "422, identity", status: 422, header: "identity", body: `{}`, sent: "a", want: commerce.OutcomeRejected},
 		{
 			name: "201 with a wrong Content-Encoding", status: 201, header: "utf-8", body: `{"data":[` + addedA + `]}`,
 			sent: "a", want: commerce.OutcomeApplied, added: 1,
 		},
 		{name: "422 with invalid JSON", status: 422, body: `{"errors":[}`, sent: "a", want: commerce.OutcomeUnknown},
-		{name: "422 with text after the JSON", status: 422, body: `{"errors":[]} too late`, sent: "a", want: commerce.OutcomeUnknown},
+		{
+			name: "422 with text after the JSON", status: 422,
+			body: `{"errors":[]} too late`,
+			sent: "a", want: commerce.OutcomeUnknown,
+		},
 		{name: "422 with plain text", status: 422, body: `too many discounts`, sent: "a", want: commerce.OutcomeRejected},
 
 		{
-			name: "202 with an object that has an id only", status: 202, body: `{"data":{"id":"` + itemID + `","name":"My Cart"}}`,
+			name: "202 with an object that has an id only", status: 202,
+			body: `{"data":{"id":"` + itemID + `","name":"My Cart"}}`,
 			sent: "a", want: commerce.OutcomeUnreadable, is: commerce.ErrBadResponse,
 		},
 		{
@@ -452,9 +478,21 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 		},
 
 		// Values of errors that say that there is none.
-		{name: "added, errors: 0", status: 201, body: `{"data":[` + addedA + `],"errors":0}`, sent: "a", want: commerce.OutcomeApplied, added: 1},
-		{name: "added, errors: [0]", status: 201, body: `{"data":[` + addedA + `],"errors":[0]}`, sent: "a", want: commerce.OutcomeApplied, added: 1},
-		{name: "2xx: errors: 0", status: 201, body: `{"data":[],"errors":0}`, sent: "a", want: commerce.OutcomeUnreadable},
+		{
+			name: "added, errors: 0", status: 201,
+			body: `{"data":[` + addedA + `],"errors":0}`,
+			sent: "a", want: commerce.OutcomeApplied, added: 1,
+		},
+		{
+			name: "added, errors: [0]", status: 201,
+			body: `{"data":[` + addedA + `],"errors":[0]}`,
+			sent: "a", want: commerce.OutcomeApplied, added: 1,
+		},
+		{
+			name: "2xx: errors: 0", status: 201,
+			body: `{"data":[],"errors":0}`,
+			sent: "a", want: commerce.OutcomeUnreadable,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -633,10 +671,12 @@ func newBatchBody(c *chooser) *batchBody {
 	switch c.pick(6) {
 	case 0:
 	case 1:
-		members = append(members, choose(c, `"errors"`, `"Errors"`)+":"+choose(c, `null`, `[]`, `0`, `false`, `""`, `{}`, `[{},0]`))
+		nothing := choose(c, `null`, `[]`, `0`, `false`, `""`, `{}`, `[{},0]`)
+		members = append(members, choose(c, `"errors"`, `"Errors"`)+":"+nothing)
 	default:
 		b.errors = 1 + c.pick(3)
-		entry := choose(c, `{"title":"Limit Reached"}`, `"no"`, `{"meta":{"id":"x","external_id":"a"}}`, `{"type":"custom_discount"}`)
+		entry := choose(c, `{"title":"Limit Reached"}`, `"no"`, `{"meta":{"id":"x","external_id":"a"}}`,
+			`{"type":"custom_discount"}`)
 		members = append(members, choose(c, `"errors"`, `"ERRORS"`)+":["+strings.Repeat(entry+",", b.errors-1)+entry+"]")
 	}
 	if c.pick(3) == 0 {
@@ -664,7 +704,8 @@ func (b *batchBody) data(c *chooser) string {
 		return choose(c, "", "null", "[]", " [ ] ")
 	case 1:
 		b.dataOdd = true
-		return choose(c, `5`, `"x"`, `true`, `{}`, `{"a":{}}`, `{"id":"`+itemID+`"}`, `{"type":"cart_item","id":"`+itemID+`"}`)
+		return choose(c, `5`, `"x"`, `true`, `{}`, `{"a":{}}`,
+			`{"id":"`+itemID+`"}`, `{"type":"cart_item","id":"`+itemID+`"}`)
 	}
 	var list []string
 	for range 1 + c.pick(4) {
@@ -674,7 +715,10 @@ func (b *batchBody) data(c *chooser) string {
 				`{"type":"discount","id":"`+itemID+`"}`, `{"EXTERNAL_ID":"a"}`, `{"external_id":"a","external_id":"b"}`))
 			continue
 		}
-		d := shownDiscount{id: choose(c, "", nth(1).String(), nth(2).String(), nth(3).String()), ref: choose(c, "a", "b", "c", "d", "")}
+		d := shownDiscount{
+			id:  choose(c, "", nth(1).String(), nth(2).String(), nth(3).String()),
+			ref: choose(c, "a", "b", "c", "d", ""),
+		}
 		if d.id == "" && d.ref == "" {
 			d.ref = "a"
 		}
@@ -796,10 +840,11 @@ func FuzzBatchOutcome(f *testing.F) {
 		}
 		// The retry decision reads the same response: it repeats what was rejected only.
 		again := 0
-		client = s.client(t, commerce.WithHTTPClient(&http.Client{Transport: tripper(func(req *http.Request) (*http.Response, error) {
+		counted := tripper(func(req *http.Request) (*http.Response, error) {
 			again++
 			return answerWith(status, b.text, "Content-Encoding", b.encoding)(req)
-		})}))
+		})
+		client = s.client(t, commerce.WithHTTPClient(&http.Client{Transport: counted}))
 		_, err = client.Carts.AddCustomDiscounts(bg, cartID, batch, opts)
 		isRetried := status == 421 || status == 425 || status == 429
 		if want := commerce.OutcomeOf(err) == commerce.OutcomeRejected && isRetried; again > 1 != want {

@@ -25,7 +25,8 @@ func TestBombs(t *testing.T) {
 			out := run(t, program, name)
 			var status, wire, size, alloc, ms int
 			var bad bool
-			if _, err := fmt.Sscanf(out, "%d wire=%d size=%d alloc=%d ms=%d bad=%t", &status, &wire, &size, &alloc, &ms, &bad); err != nil {
+			const format = "%d wire=%d size=%d alloc=%d ms=%d bad=%t"
+			if _, err := fmt.Sscanf(out, format, &status, &wire, &size, &alloc, &ms, &bad); err != nil {
 				t.Fatalf("%v in output:\n%s", err, out)
 			}
 			t.Logf("%s", strings.TrimSpace(out))

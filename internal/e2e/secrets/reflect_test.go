@@ -155,8 +155,12 @@ func TestLog(t *testing.T) {
 	t.Parallel()
 	const host, address = "store.example", "192.0.2.7"
 	for name, cause := range map[string]error{
-		"refused":      &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 443}, Err: io.ErrUnexpectedEOF},
-		"no such host": &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, Server: address + ":53"}},
+		"refused": &net.OpError{
+			Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 443}, Err: io.ErrUnexpectedEOF,
+		},
+		"no such host": &net.OpError{
+			Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, Server: address + ":53"},
+		},
 		"bad address":  &net.AddrError{Err: "missing port in address", Addr: host},
 	} {
 		t.Run(name, func(t *testing.T) {
