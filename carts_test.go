@@ -356,3 +356,20 @@ func roundTrip[T any](t *testing.T, text string, want T) {
 	}
 	diff(t, "after a round trip", again, want)
 }
+
+// Zeros at the end are no decimal places: what arithmetic leaves behind is sent.
+func TestAddCustomDiscounts_trailingZeros(t *testing.T) {
+	t.Parallel()
+	factor := shopspring.RequireFromString("10000000000000000." + strings.Repeat("0", 16))
+	thousand := shopspring.NewFromInt(-1000).Mul(shopspring.New(1, -16)).Mul(factor)
+	for name, amount := range map[string]shopspring.Decimal{
+		"-1": shopspring.RequireFromString("-1." + strings.Repeat("0", 31)), "-1000": thousand,
+	} {
+		s := newStub(t, answer(400, ""))
+		d := with(discount("a"), func(d *commerce.NewCustomDiscount) { d.Amount = commerce.Decimal{Decimal: amount} })
+		_, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{d}, nil)
+		if !errors.Is(err, commerce.ErrBadRequest) || !strings.Contains(s.got(t)[0].Body, `"amount":`+name+`,`) {
+			t.Errorf("%s with exponent %d: error %v, want it sent", name, amount.Exponent(), err)
+		}
+	}
+}

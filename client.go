@@ -229,7 +229,7 @@ func newResponse(r *transport.Result) *Response {
 // [Subscription], [Plan], [Product], [PricingOption], [CustomDiscount] and [Decimal]
 // are made for that; others read the service's JSON only as a part of these. With a
 // nil out any 2xx is accepted, also an empty one, which is an [ErrBadResponse]
-// otherwise. A write that gets a 204 succeeds, and leaves out as it is.
+// otherwise, as is one of more than 1 MiB with more than 100,000 values. A write that gets a 204 succeeds, and leaves out as it is.
 //
 // Errors are those of the other operations: [*ValidationError] before anything
 // is sent, [*Error] after. The Response is nil with an error.
@@ -306,6 +306,9 @@ func acceptJSON(b []byte) error {
 
 // decodeAny decodes JSON into the caller's out. Its error holds nothing of b.
 func decodeAny(b []byte, out any) error {
+	if wire.IsExcessive(b) {
+		return errors.New("the response has more values than are read")
+	}
 	if raw, ok := out.(*json.RawMessage); ok {
 		if err := acceptJSON(b); err != nil {
 			return err

@@ -123,6 +123,9 @@ func readPaymentAuthority(raw []byte, p *PaymentAuthority) error {
 }
 
 func writePaymentAuthority(p *PaymentAuthority) ([]byte, error) {
+	if !reflect.DeepEqual(*p, PaymentAuthority{Extra: Extra{"": p.Extra[""]}}) {
+		return nil, nil // an object, which may have a member with an empty name
+	}
 	return p.Extra[""], nil
 }
 

@@ -84,8 +84,12 @@ var maxAmount = decimal.New(1, maxAmountExponent)
 // isAmount reports whether d is within ±10^30 and has at most 30 decimal places. It
 // looks at the exponent first: to compare numbers, their digits are written out.
 func (d Decimal) isAmount() bool {
+	const longest = 1_000 // places with zeros at the end
 	exp := d.Exponent()
-	return exp >= -maxAmountExponent && exp <= maxAmountExponent && d.Abs().LessThanOrEqual(maxAmount)
+	if exp < -longest || exp > maxAmountExponent || d.Abs().GreaterThan(maxAmount) {
+		return false
+	}
+	return exp >= -maxAmountExponent || d.Truncate(maxAmountExponent).Equal(d.Decimal)
 }
 
 // Equal reports whether d and o are the same number, however they are written.

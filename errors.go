@@ -58,9 +58,11 @@ var (
 // Error is every failure of a call after its arguments were checked. Find it with
 // [errors.As], and test it against the sentinels with [errors.Is].
 //
-// Its text is for people and may change; it holds the titles of the service's
-// errors, and no details, addresses, tokens or bodies, in whatever way it is
-// printed, logged or encoded. The fields are there for code that asks.
+// Its text is for people and may change. It holds the titles of the service's errors,
+// and no details, URLs, tokens or bodies, in whatever way it is printed, logged or
+// encoded; after a connection error it may name the host and its address. The fields are
+// there for code that asks. Do not copy an Error into an unexported field: fmt would
+// print all of it.
 type Error struct {
 	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List",
 	// "Client.Do", or "token" where no token could be had.
@@ -336,6 +338,9 @@ func newErrorMeta(l wire.Loose) ErrorMeta {
 
 // errorsOf returns the errors array of a body, if it has one that can be read.
 func errorsOf(body []byte) []ErrorObject {
+	if wire.IsExcessive(body) {
+		return nil
+	}
 	return newErrorObjects(wire.ReadLoose(body).Take("errors"))
 }
 

@@ -161,6 +161,10 @@ func mayHoldDiscounts(r *transport.Result) bool {
 // readBatch reads the response to a batch, whatever its status.
 func readBatch(r *transport.Result) *batchResponse {
 	b := &batchResponse{}
+	if wire.IsExcessive(r.Body) {
+		b.mayHold, b.problem = true, errors.New("the response has more values than are read")
+		return b
+	}
 	members, err := wire.Members(r.Body)
 	if err == nil {
 		err = b.readMembers(members)

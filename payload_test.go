@@ -72,6 +72,21 @@ func TestLinks_forms(t *testing.T) {
 	}
 }
 
+// A payment authority with a member whose name is empty is still an object.
+func TestPaymentAuthority_emptyName(t *testing.T) {
+	t.Parallel()
+	for _, in := range []string{`{"":5,"type":"x"}`, `5`, `{"type":"x"}`} {
+		record := `{"attributes":{"payment_authority":` + in + `}}`
+		var sub commerce.Subscription
+		if err := json.Unmarshal([]byte(record), &sub); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := json.Marshal(sub); err != nil || !strings.Contains(string(b), `"type":"x"`) && in != `5` {
+			t.Errorf("%s is encoded as %s, error %v", in, b, err)
+		}
+	}
+}
+
 // Only null is the zero Link, whichever decoder reads it: the second input has a value
 // that makes it unusual. What is decoded survives a round trip.
 func TestLinks_null(t *testing.T) {

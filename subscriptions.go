@@ -215,18 +215,19 @@ func readList(b []byte, size int) (*SubscriptionPage, error) {
 	const short = 512 // bytes of a record that is shorter than most
 	l := listBody{Data: make([]Subscription, 0, min(size, len(b)/short))}
 	err := payloads.Unmarshal(b, &l)
-	if err == nil && len(l.Data) == 0 { // with room made, it can't be told whether there was any data
-		l = listBody{}
-		err = payloads.Unmarshal(b, &l)
-	}
 	if err != nil {
 		return nil, err
 	}
+	if len(l.Data) == 0 { // it is not nil, whether there is a list or not
+		var list struct {
+			Data []struct{} `json:"data"`
+		}
+		if payloads.Unmarshal(b, &list) != nil || list.Data == nil {
+			return nil, errors.New("data is missing, or not an array of objects")
+		}
+	}
 	if l.Included.len() > maxIncluded {
 		return nil, errors.New("more included resources than a response may have")
-	}
-	if l.Data == nil {
-		return nil, errors.New("data is missing, or not an array of objects")
 	}
 	for name, raw := range l.Extra {
 		if !strings.EqualFold(name, "errors") {
@@ -341,6 +342,7 @@ func (l Links) next() paging.Next {
 // The service's highest offset puts 10,100 records within reach. A list that
 // may be longer ends in [ErrOffsetLimit] after the last of them: read a larger
 // store in parts, by filters that are disjoint, e.g. one walk for each account.
+// Without links, any list of more than 10,000 records may be longer.
 //
 // The next page is read while the consumer works on the one in hand, and with
 // opts.Concurrency several are read at a time. That does not change what is
@@ -499,8 +501,8 @@ type SubscriptionMeta struct {
 	PausedBy string `json:"paused_by,omitzero"`
 	// LastRefundID is empty if there was no refund.
 	LastRefundID string `json:"last_refund_id,omitzero"`
-	// LastRefundAmount in the currency's smallest unit.
-	LastRefundAmount Decimal `json:"last_refund_amount,omitzero"`
+	// LastRefundAmount in the currency's smallest unit; nil if there was no refund.
+	LastRefundAmount *Decimal `json:"last_refund_amount,omitempty"`
 	// PendingPriceChange holds the prices that will apply later; nil if there are none.
 	PendingPriceChange *PriceChanges `json:"pending_price_change,omitzero"`
 	// PriceUpdateHistory holds the prices that applied before earlier changes.

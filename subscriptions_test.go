@@ -385,7 +385,7 @@ func TestAll_offsetLimit(t *testing.T) {
 		{name: "many more by 30", total: 10_200, size: 30, seen: 10_100, limit: true},
 		{name: "10,000 without links", total: 10_000, untold: true, seen: 10_000},
 		{name: "one more without links", total: 10_001, untold: true, seen: 10_001},
-		{name: "all but one without links", total: 10_099, untold: true, seen: 10_099},
+		{name: "all but one without links", total: 10_099, untold: true, seen: 10_099, limit: true},
 		{name: "all in reach without links", total: 10_100, untold: true, seen: 10_100, limit: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -125,7 +125,7 @@ func seedSecondMeta(i int, sub *commerce.Subscription) {
 	case "cancel":
 		m.State.Attributes.CancelImmediately = new(m.Closed)
 		if m.Closed {
-			m.LastRefundID, m.LastRefundAmount = newID("refunds", i).String(), commerce.NewDecimal(500)
+			m.LastRefundID, m.LastRefundAmount = newID("refunds", i).String(), new(commerce.NewDecimal(500))
 		}
 	case "pause":
 		m.PausedBy = []string{"subscriber", "merchandizer", "dunning"}[i/7%3]

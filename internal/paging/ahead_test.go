@@ -54,7 +54,7 @@ func TestWalk_requests(t *testing.T) {
 		{name: "two full pages", total: 199, links: 3, without: 4},
 		{name: "three pages", total: 250, links: 3, without: 4},
 		{name: "the last that shows its end without links", total: 10_000, links: 102, without: 103},
-		{name: "the last that shows its end with links", total: 10_099, links: 103, without: 104},
+		{name: "the last that shows its end with links", total: 10_099, links: 103, without: 103},
 		{name: "all in reach", total: 10_100, links: 103, without: 103},
 	} {
 		for _, concurrency := range []int{0, 1} {

@@ -121,6 +121,8 @@ type walk[T any, ID comparable, Info any] struct {
 	stale    *ID  // first record of the last page, if that had nothing new
 	alone    bool // the last page held one record only
 	short    bool // the last page held several records, and fewer than were asked for
+	more     bool // the last page said that there is another one
+	checked  bool // and held one record, but the page behind it was empty
 	uneven   bool // a short page was followed by more: one tells little about the end
 	requests int
 	seen     map[ID]struct{}
@@ -171,10 +173,15 @@ func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
 func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 	var none Chunk[T, Info]
 	if w.alone {
-		if ended, err := w.nothingBeyond(ctx); ended || err != nil {
-			w.done = ended
+		empty, err := w.nothingBeyond(ctx)
+		if err != nil {
 			return none, err
 		}
+		if empty && (!w.more || w.checked) {
+			w.done = true
+			return none, nil
+		}
+		w.checked = empty // it said that there is more: the list may have become shorter
 	}
 	back := w.overlap
 	for range maxSteps {
@@ -189,12 +196,6 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 			}
 		}
 		if from, ok := w.connect(start, page.Items); ok {
-			n := len(page.Items)
-			if start == w.MaxOffset && page.Next == NextUntold && n > 0 && n < limit && !w.uneven {
-				if page.Next, err = w.confirmLast(ctx, n); err != nil {
-					return none, err
-				}
-			}
 			return w.take(start, from, limit, page)
 		}
 		if start == 0 {
@@ -213,17 +214,6 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 func (w *walk[T, ID, Info]) nothingBeyond(ctx context.Context) (bool, error) {
 	beyond, err := w.fetch(ctx, min(w.next+max(0, 1-w.overlap), w.MaxOffset), w.Limit)
 	return err == nil && len(beyond.Items) == 0, err
-}
-
-// confirmLast finds out whether a page of n records at the highest offset is the last
-// one. Nothing behind it can be read, but a page that starts a record earlier can: if
-// that one is longer by a record, both end where the list does.
-func (w *walk[T, ID, Info]) confirmLast(ctx context.Context, n int) (Next, error) {
-	page, err := w.fetch(ctx, max(0, w.MaxOffset-1), w.MaxLimit)
-	if err == nil && len(page.Items) == n+1 {
-		return NextNone, nil
-	}
-	return NextUntold, err
 }
 
 // doubtful reports whether a page may be a slip of the service, which is worth a
@@ -291,7 +281,7 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 		w.done = true // the page before was the first short one, and this one confirms it
 	case start == w.MaxOffset: // nothing beyond can be read that would show the end
 		w.done, w.end = true, ErrOffsetLimit
-	case stale != nil && w.stale != nil && *stale == *w.stale:
+	case stale != nil && w.stale != nil && *stale == *w.stale && !w.checked:
 		return chunk, ErrNoProgress
 	}
 	if n < limit && n < w.length && page.Next != NextExists {
@@ -302,6 +292,7 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 		w.shortest = n
 	}
 	w.uneven = w.uneven || w.short && stale == nil
+	w.more, w.checked = page.Next == NextExists, w.checked && n == 1
 	w.alone, w.short = n == 1, n > 1 && n < limit
 	w.follow(start, limit, n, stale == nil)
 	w.stale, w.next, w.far, w.length = stale, start+n, max(w.far, start+n), n

@@ -121,10 +121,10 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{name: "from the last page, if full", total: 10_100, offset: 10_000, limit: 2, seen: 100, end: ErrOffsetLimit},
 		{name: "from beyond the end", total: 9_000, offset: 10_000, limit: 100},
 		{name: "from beyond the end, without links", total: 9_000, offset: 10_000, limit: 100, untold: true},
-		// Nothing lies beyond the last page that could show that it is the last, but a page
-		// that starts a record earlier is longer.
+		// Nothing lies beyond the last page that could show that it is the last.
 		{name: "10,001 without links", total: 10_001, limit: 100, untold: true, seen: 10_001},
-		{name: "10,099 without links", total: 10_099, limit: 100, untold: true, seen: 10_099},
+		{name: "10,002 without links", total: 10_002, limit: 100, untold: true, seen: 10_002, end: ErrOffsetLimit},
+		{name: "10,099 without links", total: 10_099, limit: 100, untold: true, seen: 10_099, end: ErrOffsetLimit},
 		{name: "10,100 without links", total: 10_100, limit: 100, untold: true, seen: 10_100, end: ErrOffsetLimit},
 		{
 			name: "25 at most, without links", total: 10_099, limit: 100, max: 25, untold: true,
@@ -134,10 +134,9 @@ func TestWalk_offsetLimit(t *testing.T) {
 			name: "25 at most, the end without links", total: 10_024, limit: 100, max: 25, untold: true,
 			seen: 10_024, end: ErrOffsetLimit,
 		},
-		{name: "25 at most, by 25, the end without links", total: 10_024, limit: 25, max: 25, untold: true, seen: 10_024},
 		{
 			name: "from the last page, without links", total: 10_050, offset: 10_000, limit: 9, untold: true,
-			seen: 50,
+			seen: 50, end: ErrOffsetLimit,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -306,5 +305,21 @@ func TestWalk_endsWithinItsBudget(t *testing.T) {
 	_, err := l.walk(2)
 	if !errors.Is(err, ErrListDrift) || l.requests > 2*10_100 {
 		t.Errorf("%d requests, error %v", l.requests, err)
+	}
+}
+
+// A page of one record says that there is more, and then so many records are removed that
+// nothing lies behind it: the list may go on before it.
+func TestWalk_removedBehindOne(t *testing.T) {
+	t.Parallel()
+	l := &list{ids: upTo(300), told: true, length: func(n int) int { return 100 - 99*(1-min(1, max(n-2, 2-n))) }}
+	l.churn = func(l *list) {
+		if l.requests == 2 {
+			l.ids = slices.Delete(l.ids, 0, 210)
+		}
+	}
+	got, err := l.walk(100)
+	if want := slices.Concat(upTo(100), upTo(300)[210:]); err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %d records, error %v, want %d", len(got), err, len(want))
 	}
 }

@@ -83,30 +83,56 @@ func reduce(ctx context.Context, err error) error {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		c.text = errTimeout.Error()
 	default:
-		for e := err; e != nil; e = errors.Unwrap(e) {
-			err = e
-		}
-		c.text = fmt.Sprintf("the exchange failed (%T; its text is withheld)", err)
+		c.text = fmt.Sprintf("the exchange failed (%T; its text is withheld)", innermost(err))
 	}
 	return c
 }
 
 // logText returns the text of an error for a log event, which must not name a host or
-// an address.
+// an address. It shows only what is known to hold none.
 func logText(err error) string {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
-		return e.Op + " " + e.Net + ": " + logText(e.Err)
+		return logOperation(e) + logText(e.Err)
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		return "lookup: " + e.Err
+		switch {
+		case e.IsNotFound:
+			return "lookup: no such host"
+		case e.IsTimeout:
+			return "lookup: timeout"
+		}
+		return "lookup: failed"
 	}
-	if e, ok := errors.AsType[*net.AddrError](err); ok {
-		return "address: " + e.Err
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e.Error()
 	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return "tls: the certificate was not accepted"
+	for _, known := range []error{
+		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
+		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, errTimeout, errTooLarge, errNoAnswer,
+		errBodySent, errSecondSend, errConnsFailed, errSwitched,
+	} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
 	}
-	return err.Error()
+	return fmt.Sprintf("failed (%T)", innermost(err))
+}
+
+// logOperation returns the operation of e, with a colon, if it is one of net or tls.
+func logOperation(e *net.OpError) string {
+	switch e.Op {
+	case "dial", "read", "write", "proxyconnect", "remote error", "local error":
+		return e.Op + ": "
+	}
+	return ""
+}
+
+// innermost returns the error that err wraps, and that wraps none.
+func innermost(err error) error {
+	for e := err; e != nil; e = errors.Unwrap(e) {
+		err = e
+	}
+	return err
 }
 
 // safePart returns the outermost error of the chain whose text is known to hold

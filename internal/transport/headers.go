@@ -78,7 +78,7 @@ func RequestID(h http.Header) string {
 
 // IsRequestID reports whether s has the form of a request id, fit for a log.
 func IsRequestID(s string) bool {
-	if len(s) > 128 {
+	if len(s) > 128 || strings.Contains(s, "://") {
 		return false
 	}
 	return strings.IndexFunc(s, func(r rune) bool {

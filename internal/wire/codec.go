@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -242,7 +241,15 @@ var errTooMany = errors.New("more elements than a response may have")
 
 // maxCommas limits the number of values in one input: each value but the first of an
 // object or array follows a comma. The largest pages have about 20,000.
-const maxCommas = 250_000
+const maxCommas = 100_000
+
+// maxMisfits limits the values that do not fit their field, each of which is decoded on
+// its own.
+const maxMisfits = 5_000
+
+// IsExcessive reports whether JSON text that is larger than an error may be has more
+// values than one input may have.
+func IsExcessive(b []byte) bool { return len(b) > 1<<20 && bytes.Count(b, []byte(",")) > maxCommas }
 
 // NewCodec returns a codec with these rules, and with tolerance for what the
 // service is known to send: ids and timestamps that are empty or null, members
@@ -338,6 +345,7 @@ func describe(err error) error {
 type salvage struct {
 	options json.Options
 	inside  any // the struct whose member is being decoded: to be left to the decoder once
+	misfits int
 }
 
 func (s *salvage) read(dec *jsontext.Decoder, v any) error {
@@ -365,21 +373,36 @@ func (s *salvage) read(dec *jsontext.Decoder, v any) error {
 	if err != nil {
 		return err
 	}
+	fields := fieldsByName(rv.Type())
 	for _, m := range members {
-		before := reflect.New(rv.Type()).Elem()
-		before.Set(rv)
-		s.inside = v
-		if err := json.Unmarshal(m.object(), v, s.options); errors.Is(err, errTooMany) {
-			return err
-		} else if err != nil {
-			rv.Set(before)
-			if *extra == nil {
-				*extra = map[string]stdjson.RawMessage{}
+		if index, ok := fields[m.Name]; ok {
+			s.inside = v
+			err := json.Unmarshal(m.object(), v, s.options)
+			if err == nil {
+				continue
 			}
-			(*extra)[m.Name] = stdjson.RawMessage(slices.Clone(m.Value))
+			if s.misfits++; s.misfits > maxMisfits || errors.Is(err, errTooMany) {
+				return errTooMany
+			}
+			rv.FieldByIndex(index).SetZero()
 		}
+		if *extra == nil {
+			*extra = map[string]stdjson.RawMessage{}
+		}
+		(*extra)[m.Name] = stdjson.RawMessage(m.Value)
 	}
 	return nil
+}
+
+// fieldsByName returns the index of each field of a struct by the name of its member.
+func fieldsByName(t reflect.Type) map[string][]int {
+	fields := map[string][]int{}
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+			fields[name] = f.Index
+		}
+	}
+	return fields
 }
 
 // readUUID takes null and "" for the zero UUID; other text must be a UUID in

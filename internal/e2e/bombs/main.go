@@ -44,6 +44,12 @@ func do(ctx context.Context, c *commerce.Client) error {
 	return err
 }
 
+func read(ctx context.Context, c *commerce.Client) error {
+	var out struct{ Data []commerce.Subscription }
+	_, err := c.Do(ctx, http.MethodGet, []string{"v2", "x"}, nil, nil, &out)
+	return err
+}
+
 // repeat returns n copies of element between prefix and suffix.
 func repeat(prefix, element string, n int, suffix string) func() string {
 	return func() string { return prefix + strings.Repeat(element+",", n-1) + element + suffix }
@@ -65,24 +71,31 @@ func numbered(prefix, element string, n int, suffix string) func() string {
 }
 
 var bombs = map[string]bomb{
-	"empty records":    {200, repeat(`{"data":[`, `{}`, 3_000_000, `]}`), list},
-	"unusual records":  {200, repeat(`{"d\u0061ta":[`, `{}`, 3_000_000, `]}`), list},
-	"misfits":          {200, repeat(`{"data":[`, `{"id":1}`, 1_000_000, `]}`), list},
-	"included":         {200, repeat(`{"data":[],"included":{"plans":[`, `{}`, 3_000_000, `]}}`), list},
-	"texts":            {200, repeat(`{"data":[{"attributes":{"offering":{"meta":{"external_plan_refs":[`, `""`, 8e6, `]}}}}]}`), list},
-	"prices":           {200, numbered(`{"data":[],"included":{"plans":[{"meta":{"prices":{`, `"%d":{}`, 2e6, `}}}]}}`), list},
-	"relationships":    {200, numbered(`{"data":[{"relationships":{`, `"%d":{}`, 2_000_000, `}}]}`), list},
-	"members":          {200, numbered(`{"data":[{`, `"%d":0`, 2_000_000, `}]}`), list},
-	"list errors":      {400, repeat(`{"errors":[`, `{}`, 349_000, `]}`), list},
-	"list entries":     {400, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), list},
-	"batch errors":     {422, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), add},
-	"batch texts":      {422, repeat(`{"errors":[`, `1`, 520_000, `]}`), add},
-	"batch members":    {422, numbered(`{"errors":[{`, `"%d":0`, 90_000, `}]}`), add},
-	"batch discounts":  {201, repeat(`{"data":[`, `{}`, 3_000_000, `]}`), add},
-	"batch objects":    {201, repeat(`{"data":[`, `{"external_id":"a"}`, 1_000_000, `]}`), add},
-	"batch depth":      {422, func() string { return strings.Repeat(`{"a":[`, 150_000) }, add},
-	"write errors":     {422, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), do},
-	"meta of an error": {422, numbered(`{"errors":[{"meta":{`, `"%d":0`, 90_000, `}}]}`), do},
+	"empty records":   {200, repeat(`{"data":[`, `{}`, 3_000_000, `]}`), list},
+	"unusual records": {200, repeat(`{"d\u0061ta":[`, `{}`, 3_000_000, `]}`), list},
+	"misfits":         {200, repeat(`{"data":[`, `{"id":1}`, 1_000_000, `]}`), list},
+	"included":        {200, repeat(`{"data":[],"included":{"plans":[`, `{}`, 3_000_000, `]}}`), list},
+	"texts":           {200, repeat(`{"data":[{"attributes":{"offering":{"meta":{"external_plan_refs":[`, `""`, 8e6, `]}}}}]}`), list},
+	"prices":          {200, numbered(`{"data":[],"included":{"plans":[{"meta":{"prices":{`, `"%d":{}`, 2e6, `}}}]}}`), list},
+	"relationships":   {200, numbered(`{"data":[{"relationships":{`, `"%d":{}`, 2_000_000, `}}]}`), list},
+	"misfits in prices": {200, numbered(`{"data":[],"included":{"plans":[{"meta":{"prices":{`,
+		`"%d":{"display_price":{"tax":{"amount":{}}}}`, 99_980, `}}}]}}`), list},
+	"misfits in relationships": {200, numbered(`{"data":[{"relationships":{`,
+		`"%d":{"links":{"":1},"data":{"id":1}}`, 49_990, `}}]}`), list},
+	"misfit and included": {200, repeat(`{"data":5,"included":{"plans":[`, `{}`, 10_000, `]}}`), list},
+	"write members":       {201, numbered(`{`, `"%d":0`, 2_700_000, `}`), add},
+	"records by Do":       {200, repeat(`{"data":[`, `{}`, 1_000_000, `]}`), read},
+	"members":             {200, numbered(`{"data":[{`, `"%d":0`, 2_000_000, `}]}`), list},
+	"list errors":         {400, repeat(`{"errors":[`, `{}`, 349_000, `]}`), list},
+	"list entries":        {400, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), list},
+	"batch errors":        {422, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), add},
+	"batch texts":         {422, repeat(`{"errors":[`, `1`, 520_000, `]}`), add},
+	"batch members":       {422, numbered(`{"errors":[{`, `"%d":0`, 90_000, `}]}`), add},
+	"batch discounts":     {201, repeat(`{"data":[`, `{}`, 3_000_000, `]}`), add},
+	"batch objects":       {201, repeat(`{"data":[`, `{"external_id":"a"}`, 1_000_000, `]}`), add},
+	"batch depth":         {422, func() string { return strings.Repeat(`{"a":[`, 150_000) }, add},
+	"write errors":        {422, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), do},
+	"meta of an error":    {422, numbered(`{"errors":[{"meta":{`, `"%d":0`, 90_000, `}}]}`), do},
 }
 
 func main() {

@@ -40,6 +40,9 @@ func TestBombs(t *testing.T) {
 			if status < 300 {
 				limit = max(100, 9*size>>20)
 			}
+			if strings.HasPrefix(name, "misfit") {
+				limit = max(100, 60*size>>20) // each level of nesting is read again
+			}
 			if alloc > limit {
 				t.Errorf("%d MB allocated, want at most %d", alloc, limit)
 			}

@@ -4,6 +4,7 @@ package secrets_test
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log/slog"
@@ -161,7 +162,11 @@ func TestLog(t *testing.T) {
 		"no such host": &net.OpError{
 			Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, Server: address + ":53"},
 		},
-		"bad address":  &net.AddrError{Err: "missing port in address", Addr: host},
+		"DNS server is down": &net.OpError{
+			Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "read udp 127.0.0.1:5->" + address + ":53: refused", Name: host},
+		},
+		"wrong certificate": x509.HostnameError{Certificate: &x509.Certificate{}, Host: host},
+		"bad address":       &net.AddrError{Err: "missing port in address", Addr: host},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
