@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
@@ -84,6 +85,33 @@ func TestPaymentAuthority_emptyName(t *testing.T) {
 		if b, err := json.Marshal(sub); err != nil || !strings.Contains(string(b), `"type":"x"`) && in != `5` {
 			t.Errorf("%s is encoded as %s, error %v", in, b, err)
 		}
+	}
+}
+
+// A value that does not fit its field is kept, and takes nothing else with it when the
+// record is encoded again: no zero, and no flag that is false.
+func TestSubscription_oddValueKeepsZeros(t *testing.T) {
+	t.Parallel()
+	const record = `{"meta":{"manual_payments":false,"canceled":false,"paused":"odd","closed":false,"suspended":false,
+	 "pending":false,"pending_price_change":{"plan_prices":{"p":{"EUR":{"amount":0,"includes_tax":false},
+	 "USD":{"amount":0,"includes_tax":"odd"}}}},"price_update_history":[{"price_changes":{}}]}}`
+	var sub commerce.Subscription
+	if err := json.Unmarshal([]byte(record), &sub); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(sub)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want any
+	if err := errors.Join(json.Unmarshal(b, &got), json.Unmarshal([]byte(record), &want)); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "encoded again", got, want)
+
+	sub.Meta.Paused = true // and Extra has it, too
+	if b, err := json.Marshal(sub); err == nil {
+		t.Errorf("a field that is set, and a member of Extra with its name: encoded as %s", b)
 	}
 }
 

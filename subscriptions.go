@@ -336,8 +336,9 @@ func (l Links) next() paging.Next {
 // is no next one. Without that, a short page does not show the end, as a store may
 // return fewer records than were asked for: one more request confirms it, and a second
 // one if the pages before had different lengths. What cannot be noticed is a store
-// without links that returns a single record right after its first short page. Stubs in
-// tests should send "links": {"next": null} with the last page, and use page[offset].
+// without links that returns a single record right after its first short page, or while
+// records are removed. Stubs in tests should send "links": {"next": null} with the last
+// page, and use page[offset].
 //
 // The service's highest offset puts 10,100 records within reach. A list that
 // may be longer ends in [ErrOffsetLimit] after the last of them: read a larger

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -275,11 +276,52 @@ func NewCodec(rules ...Rule) *Codec {
 // zero field.
 func (c *Codec) Marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v, c.encode)
-	if errors.Is(err, jsontext.ErrDuplicateName) {
-		// A name twice: a field that is written even if zero, and one in Extra.
-		return json.Marshal(v, c.encode, json.OmitZeroStructFields(true))
+	if !errors.Is(err, jsontext.ErrDuplicateName) {
+		return b, err
 	}
-	return b, err
+	// A name twice: a field that is written even if it is zero, and a member of Extra,
+	// which comes after it. It is an error if the field is not zero.
+	if b, err := json.Marshal(v, c.encode, json.OmitZeroStructFields(true)); err != nil {
+		return b, err
+	}
+	b, err = json.Marshal(v, c.encode, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		return nil, err
+	}
+	return lastOfEachName(b), nil
+}
+
+// lastOfEachName returns the JSON value b with the last of the members that have the same
+// name, in each of its objects.
+func lastOfEachName(b []byte) []byte {
+	switch jsontext.Value(b).Kind() {
+	case jsontext.KindBeginObject:
+		list, err := Members(b)
+		if err != nil {
+			return b
+		}
+		last := map[string]int{}
+		for i, m := range list {
+			last[m.Name] = i
+		}
+		var parts [][]byte
+		for i, m := range list {
+			if last[m.Name] == i {
+				m.Value = lastOfEachName(m.Value)
+				object := m.object()
+				parts = append(parts, object[1:len(object)-1])
+			}
+		}
+		return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
+	case jsontext.KindBeginArray:
+		var parts [][]byte
+		for element := range Elements(b) {
+			parts = append(parts, lastOfEachName(slices.Clone(element)))
+		}
+		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+	default:
+		return b
+	}
 }
 
 // Unmarshal decodes b into v, a pointer to a value that is zero but for the room
