@@ -228,10 +228,14 @@ func hedge(base http.RoundTripper) http.RoundTripper {
 	})
 }
 
+// refused stands for a server that is down.
+var refused = &Fault{Name: "refused", On: all}
+
 // transportFaults are what the server does to the requests of custom transports.
 func transportFaults() []*Fault {
 	return []*Fault{
 		Clean(),
+		refused,
 		named("reset after it was applied"),
 		named("closed after it was applied"),
 		named("reset after the header"),
@@ -286,7 +290,9 @@ func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol
 	policy := quick
 	policy.AttemptTimeout = 5 * time.Second
 	client := newClient(t, s.URL(), custom.wrap(t, base), policy)
-	s.Plan(f)
+	if s.Plan(f); f == refused {
+		s.Close()
+	}
 	calls := map[string]error{}
 	for n := range 2 { // the second one on a connection that was used, if it is still there
 		call := ExternalID("call", n)
