@@ -167,7 +167,7 @@ func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result
 	return c.cfg.exchange.Do(ctx, call)
 }
 
-// fail returns the error of a call that failed and is no batch of discounts.
+// fail returns the error of a failed call other than AddCustomDiscounts.
 func fail(call *transport.Call, r *transport.Result) *Error {
 	if call.Class == transport.Replayable {
 		return failWith(call, r, OutcomeNone, errorsOf(r.Body))
@@ -227,9 +227,11 @@ func newResponse(r *transport.Result) *Response {
 // text goes in and out as a [json.RawMessage]; an [io.Reader] and a []byte are refused.
 // Of this package's types,
 // [Subscription], [Plan], [Product], [PricingOption], [CustomDiscount] and [Decimal]
-// are made for that; others read the service's JSON only as a part of these. With a
-// nil out any 2xx is accepted, also an empty one, which is an [ErrBadResponse]
-// otherwise, as is one of more than 1 MiB with more than 100,000 values. A write that gets a 204 succeeds, and leaves out as it is.
+// are made for that; others read the service's JSON only as a part of these.
+//
+// If out is nil, any 2xx is accepted, also an empty one. If out is not nil, an empty
+// response is an [ErrBadResponse], and so is one of more than 1 MiB with more than
+// 100,000 values. A write with a 204 response succeeds, and out does not change.
 //
 // Errors are those of the other operations: [*ValidationError] before anything
 // is sent, [*Error] after. The Response is nil with an error.
@@ -307,7 +309,7 @@ func acceptJSON(b []byte) error {
 // decodeAny decodes JSON into the caller's out. Its error holds nothing of b.
 func decodeAny(b []byte, out any) error {
 	if wire.IsExcessive(b) {
-		return errors.New("the response has more values than are read")
+		return errors.New("the response has too many JSON values")
 	}
 	if raw, ok := out.(*json.RawMessage); ok {
 		if err := acceptJSON(b); err != nil {

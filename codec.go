@@ -108,7 +108,7 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.Union(`0"`, readMoney, ordinary[Money]),
 		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
 		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),
-		wire.Named[Links](2, func(l *NamedLink) (*string, *Link) { return &l.Name, &l.Link }, (*Link).mark),
+		wire.Named[Links](2, func(l *NamedLink) (*string, *Link) { return &l.Name, &l.Link }, (*Link).markNotNull),
 		wire.Named[Relationships](1, func(r *NamedRelationship) (*string, *Relationship) {
 			return &r.Name, &r.Relationship
 		}, nil),

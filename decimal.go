@@ -82,7 +82,7 @@ const maxAmountExponent = 30
 var maxAmount = decimal.New(1, maxAmountExponent)
 
 // isAmount reports whether d is within ±10^30 and has at most 30 decimal places. It
-// looks at the exponent first: to compare numbers, their digits are written out.
+// checks the exponent first, because a comparison writes out all digits.
 func (d Decimal) isAmount() bool {
 	const longest = 1_000 // places with zeros at the end
 	exp := d.Exponent()

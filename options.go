@@ -108,9 +108,9 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // [http.DefaultTransport] in its bounds: 10 s to connect, 64 KiB of headers, 16 idle
 // connections to the store.
 //
-// A write is applied at most once if Transport is an [*http.Transport], or passes each
-// request on to one, once, with its context and its body. Of other transports this
-// holds:
+// A write is applied at most once if Transport is an [*http.Transport]. The same is true of
+// a transport that passes each request to an [*http.Transport] once, with the context and
+// the body of the request. Other transports behave as follows:
 //
 //   - If it does not call the hooks of net/http/httptrace, or reads the body before it
 //     requests a connection, for example to sign it, then no failure proves that nothing
@@ -118,9 +118,8 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 //     write is not sent again.
 //   - If it retries, tries a second route, or sends a request again to log in (Digest,
 //     NTLM), then a write is cancelled before it is sent a second time, and its outcome is
-//     OutcomeUnknown. Turn such retries off. A transport that also replaces the request's
-//     context, or detaches it from cancellation, and keeps a copy of the body cannot be
-//     stopped.
+//     OutcomeUnknown. Turn such retries off. A transport cannot be stopped if it keeps a
+//     copy of the body, and does not pass on the cancellation of the request's context.
 //   - If it sends a write on several connections at once, all may be applied. If it calls
 //     the hooks, the outcome is never OutcomeRejected or OutcomeNotSent.
 func WithHTTPClient(hc *http.Client) Option {

@@ -22,7 +22,7 @@ const (
 	// OutcomeUnknown means that the write may have been applied, in full, in part, or not
 	// at all. Read the cart before you send it again. It is the zero value.
 	OutcomeUnknown Outcome = iota
-	// OutcomeNone means that the call was a read, or a walk. There was nothing to apply.
+	// OutcomeNone means that a read, or a walk, failed. There was nothing to apply.
 	OutcomeNone
 	// OutcomeNotSent means that nothing of the call reached the service. Send it again when
 	// the cause is gone: invalid arguments, credentials, a context that ended.
@@ -36,7 +36,8 @@ const (
 	// OutcomeUnreadable means that the service accepted the write, but its response does not
 	// show what was applied. Read the cart before you send it again.
 	OutcomeUnreadable
-	// OutcomeApplied means that the write was applied in full. There is no error.
+	// OutcomeApplied means that there is no error: a write was applied in full, or a read
+	// succeeded.
 	OutcomeApplied
 )
 
@@ -105,15 +106,15 @@ type batchResponse struct {
 	errors       []ErrorObject
 	allOrNothing *bool // nil: the response does not say
 	extra        Extra // other members
-	mayHold      bool  // there may be discounts in it, though none is in added
+	mayHold      bool  // the response may hold discounts that are not in added
 	problem      error // why it shows no discount
 
 	sent        int                 // number of discounts in the batch
 	unconfirmed []NewCustomDiscount // those not proved to be among added
 }
 
-// outcome decides what became of a write, by what came back of its last attempt. The
-// first case that matches counts: what a response shows weighs more than its status.
+// outcome decides what became of a write, from the result of its last attempt. The first
+// case that matches counts. What a response shows comes before its status.
 func (b *batchResponse) outcome(r *transport.Result) Outcome {
 	switch ok := isSuccess(r); {
 	case r.MaybeSent:
@@ -162,7 +163,7 @@ func mayHoldDiscounts(r *transport.Result) bool {
 func readBatch(r *transport.Result) *batchResponse {
 	b := &batchResponse{}
 	if wire.IsExcessive(r.Body) {
-		b.mayHold, b.problem = true, errors.New("the response has more values than are read")
+		b.mayHold, b.problem = true, errors.New("the response has too many JSON values")
 		return b
 	}
 	members, err := wire.Members(r.Body)
@@ -176,7 +177,7 @@ func readBatch(r *transport.Result) *batchResponse {
 		b.problem = err
 		b.mayHold = looksLikeJSON(r) || !isPlainText(r)
 	case len(b.added) == 0:
-		b.problem = errors.New("the response neither adds the discounts nor says why not")
+		b.problem = errors.New("the response does not show what was added")
 		b.mayHold = b.mayHold || r.Cut || holdsDiscount(r.Body) || !isPlainText(r)
 	}
 	return b
@@ -257,15 +258,16 @@ func (b *batchResponse) readData(data []byte) {
 	}
 }
 
-// isCustomDiscount reports whether an object in data is a discount that can be told
-// from others. The cart itself has an id too.
+// isCustomDiscount reports whether an object in data is a discount that has an identity:
+// an external id, or an id together with the type. An id alone does not count, because
+// the cart has one too.
 func isCustomDiscount(d *CustomDiscount) bool {
 	return d.Type == customDiscountType && d.ID != uuid.Nil ||
 		(d.Type == "" || d.Type == customDiscountType) && d.ExternalID != ""
 }
 
-// isPlainText reports whether a body is UTF-8, without an encoding that net/http does
-// not remove.
+// isPlainText reports whether a body is UTF-8 text that is not compressed. A body that is
+// still compressed with gzip is never UTF-8.
 func isPlainText(r *transport.Result) bool {
 	switch strings.ToLower(strings.Join(r.Header.Values("Content-Encoding"), ",")) {
 	case "", "gzip", "identity":
@@ -274,8 +276,9 @@ func isPlainText(r *transport.Result) bool {
 	return false
 }
 
-// looksLikeJSON reports whether a body that is not a JSON object may be one, or an
-// array, that is damaged or truncated.
+// looksLikeJSON reports whether a body that could not be read as an object may still hold
+// discounts: it begins like an object, is an array that is not empty or not valid, or is
+// truncated before it begins.
 func looksLikeJSON(r *transport.Result) bool {
 	body := bytes.TrimLeft(r.Body, " \t\r\n\x00\ufeff") // UTF-16 may begin with a NUL
 	switch {

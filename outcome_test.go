@@ -613,7 +613,7 @@ func TestAddCustomDiscounts_causes(t *testing.T) {
 		{name: "201 that is cut", responder: cutAnswer(201, `{"data":[`), cause: "unusable answer: unexpected EOF"},
 		{
 			name: "201 without a word", responder: answer(201, `{}`),
-			cause: "unusable answer: the response neither adds the discounts nor says why not",
+			cause: "unusable answer: the response does not show what was added",
 		},
 		{name: "302", responder: answer(302, "")},
 	} {

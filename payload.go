@@ -32,9 +32,9 @@ type NamedLink struct {
 	Link
 }
 
-// Get returns the link with that name, and whether there is one. There is a next page
-// if its Href is not empty. The zero Link is null, which says that there is no such
-// page. Any other link without an Href, such as "", says neither.
+// Get returns the link with that name, and whether there is one. For "next": if Href is
+// not empty, there is a next page; the zero Link is null, and says that there is none.
+// Any other link without an Href, such as "", says neither.
 func (l Links) Get(name string) (Link, bool) {
 	for i := range l {
 		if l[i].Name == name {
@@ -60,8 +60,8 @@ func (l *Link) isNull() bool {
 	return l.Href == "" && l.Title == "" && l.DescribedBy == "" && l.Extra == nil
 }
 
-// mark makes a link differ from null that was decoded from another value.
-func (l *Link) mark() {
+// markNotNull is called for a link that was not null. It makes an empty one differ from null.
+func (l *Link) markNotNull() {
 	if l.isNull() {
 		l.Extra = Extra{}
 	}

@@ -218,7 +218,7 @@ func readList(b []byte, size int) (*SubscriptionPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(l.Data) == 0 { // it is not nil, whether there is a list or not
+	if len(l.Data) == 0 { // it was allocated above: not nil even if the response has no list
 		var list struct {
 			Data []struct{} `json:"data"`
 		}
@@ -335,10 +335,10 @@ func (l Links) next() paging.Next {
 // The list ends at a page that is not full and whose links say, by null, that there
 // is no next one. Without that, a short page does not show the end, as a store may
 // return fewer records than were asked for: one more request confirms it, and a second
-// one if the pages before had different lengths. What cannot be noticed is a store
-// without links that returns a single record right after its first short page, or while
-// records are removed. Stubs in tests should send "links": {"next": null} with the last
-// page, and use page[offset].
+// one if the pages before had different lengths. There is one limit: if a store sends no
+// links, and returns a single record right after its first short page, or while records
+// are removed, the walk may end early and without an error. Stubs in tests should send
+// "links": {"next": null} with the last page, and use page[offset].
 //
 // The service's highest offset puts 10,100 records within reach. A list that
 // may be longer ends in [ErrOffsetLimit] after the last of them: read a larger
@@ -512,8 +512,8 @@ type SubscriptionMeta struct {
 	Extra Extra `json:",embed"`
 }
 
-// PriceChanges are prices that differ from those of the offering, by what they
-// are for. Second payload generation only.
+// PriceChanges are prices of plans and of pricing options: those that will apply, or those
+// that applied before a change. Second payload generation only.
 type PriceChanges struct {
 	// PlanPrices by plan id.
 	PlanPrices map[string]Prices `json:"plan_prices,omitzero"`

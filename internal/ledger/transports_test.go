@@ -30,8 +30,7 @@ type customTransport struct {
 	twice bool
 	// works: nothing is wrong with the transport, so that a write without a fault is applied.
 	works bool
-	// wrap returns the transport. base reaches the server; what wrap opens besides is
-	// closed by t.
+	// wrap returns the transport. base connects to the server.
 	wrap func(t *testing.T, base *http.Transport) http.RoundTripper
 }
 
@@ -172,8 +171,8 @@ func wrapTLS(_ *testing.T, base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// asksFirst asks another server for something under the context of each request, as a
-// transport does that gets tokens, and a dialer that looks up addresses over HTTP.
+// asksFirst sends another request under the context of each request, before it and in its
+// dialer. Transports that fetch tokens do that, and dialers that look up addresses over HTTP.
 func asksFirst(t *testing.T, base *http.Transport, other string) http.RoundTripper {
 	t.Helper()
 	own := &http.Transport{DisableKeepAlives: true}
@@ -251,8 +250,8 @@ func transportFaults() []*Fault {
 }
 
 // TestTransports makes writes through transports that handle requests in ways of
-// their own, over each protocol and into each fault. Whatever they do, a write is
-// applied at most once, and its outcome is true.
+// their own, over each protocol and with each fault. A write must be applied at most once,
+// except by a transport with twice. Its outcome must always be true.
 func TestTransports(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -314,9 +313,10 @@ func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol
 	}
 }
 
-// TestTransports_secondConnection makes many writes through a transport that tries
-// again after a 502. net/http may write to an idle connection although the context has
-// just ended: about one call in a thousand would be applied twice.
+// TestTransports_secondConnection makes many writes through a transport that retries
+// after a lost response. net/http may write to an idle connection although the context has
+// just ended. If evidence did not close that connection, about one call in a thousand
+// would be applied twice.
 func TestTransports_secondConnection(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {

@@ -6,11 +6,16 @@
 // the one before by a record, the anchor: if it is where it was expected or
 // further on, nothing was skipped.
 //
-// A page may be shorter than was asked for, and the next one shorter still. So only
-// two things end a walk: a page that says that there is no next one; or a page that
-// holds one record, followed by an empty page behind it. The first proves the end if
-// the store gives two records at a time, even while the list changes; the second if
-// it gives one, unless the list changes.
+// A page may be shorter than was asked for, and the next one shorter still. So a short
+// page alone does not prove the end. A walk ends without an error at
+//   - an empty page,
+//   - a page that is not full and says that there is no next one,
+//   - a page of one record, if the page behind it is empty,
+//   - a page that holds only the anchor, right after the first short page, if the store
+//     does not say whether there is a next one.
+//
+// If the store returns one record at a time, no page can overlap another: a record may
+// then be missed while the list changes.
 package paging
 
 import (
@@ -156,7 +161,8 @@ func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T
 }
 
 // request returns the start and the limit of the request that goes on at next. The
-// limit is at least 2: a page of one record then shows that the list ends.
+// limit is at least 2, so that a page of one record may be the end of the list:
+// nothingBeyond then checks it.
 func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
 	start = min(max(0, next-overlap), w.MaxOffset)
 	if len(w.seen) == 0 {
@@ -203,7 +209,7 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 		}
 		w.stale, w.full = nil, 0
 		back = max(1, 2*back)
-		w.overlap = min(back, max(1, w.length/2)) // as much stays as leaves room for progress
+		w.overlap = min(back, max(1, w.length/2)) // at most half a page, so that each page makes progress
 	}
 	return none, ErrListDrift
 }
@@ -299,9 +305,10 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 	return chunk, nil
 }
 
-// follow decides by how much the next page overlaps one of n records. After a short
-// page without a new record it is to start at the last record, which comes alone if
-// the list ends there. If records were added, as many more are expected.
+// follow sets the overlap of the next page with the last page, which had n records. After
+// a short page without a new record, the next page starts at the last record: if the list
+// ends there, that record is alone in it. If records were added meanwhile, the next page
+// starts further on by the number of these.
 func (w *walk[T, ID, Info]) follow(start, limit, n int, progress bool) {
 	switch {
 	case progress:
@@ -314,7 +321,7 @@ func (w *walk[T, ID, Info]) follow(start, limit, n int, progress bool) {
 
 // fresh returns what is new in a page from its record from on.
 func (w *walk[T, ID, Info]) fresh(start, from int, page Page[T, Info]) Chunk[T, Info] {
-	var fresh []T // in the room of the page: records may be large
+	var fresh []T // in the memory of the page: records may be large
 	offset := start + len(page.Items)
 	for i := from; i < len(page.Items); i++ {
 		if w.known(&page.Items[i]) {

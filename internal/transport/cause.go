@@ -89,7 +89,7 @@ func reduce(ctx context.Context, err error) error {
 }
 
 // logText returns the text of an error for a log event, which must not name a host or
-// an address. It shows only what is known to hold none.
+// an address. It shows only texts that are known to contain neither.
 func logText(err error) string {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
 		return logOperation(e) + logText(e.Err)
@@ -127,7 +127,7 @@ func logOperation(e *net.OpError) string {
 	return ""
 }
 
-// innermost returns the error that err wraps, and that wraps none.
+// innermost returns the last error of the chain of err.
 func innermost(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		err = e

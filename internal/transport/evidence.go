@@ -15,21 +15,21 @@ import (
 // any of it was sent. The hooks may still run after the attempt has returned.
 type evidence struct {
 	class     Class
-	host      string // of the request, and its User-Agent header: what its header is known by
+	host      string // with userAgent, tells the header of this request from those of others
 	userAgent string
 	end       func() // cancels the attempt
 
 	mu            sync.Mutex
 	connRequested bool  // so the transport calls the hooks
-	hasConn       bool  // a connection was used since one was last requested
+	hasConn       bool  // a connection was used after the last request for one
 	conns         int   // connections that were used without a response
 	http2         bool  // HTTP/2 was used
-	wroteHeader   bool  // a header field was written, perhaps only to a buffer, and by any request
+	wroteHeader   bool  // a header field of any request was written, perhaps only to a buffer
 	headers       int   // times that the header of this request was written
 	foreign       bool  // the header being written is that of another request
 	dumped        bool  // the request is only printed, by httputil.DumpRequestOut
 	readBody      bool  // of a Once call
-	unwatched     bool  // a Once call without a body whose reading would show anything
+	unwatched     bool  // a Once call without a body, through a transport that may not call the hooks
 	cancelled     error // why the attempt was cancelled; nil if it was not
 }
 
@@ -65,7 +65,7 @@ func (e *evidence) requestConn() {
 	if e.conns >= maxConns {
 		e.cancel(errConnsFailed)
 	}
-	e.endSecondSend()
+	e.cancelSecondSend()
 }
 
 func (e *evidence) useConn(info httptrace.GotConnInfo) {
@@ -77,7 +77,7 @@ func (e *evidence) useConn(info httptrace.GotConnInfo) {
 	}
 	e.conns++
 	e.hasConn = true
-	e.endSecondSend() // HTTP/2 uses a connection that it has without GetConn
+	e.cancelSecondSend() // HTTP/2 uses a connection that it has without GetConn
 	if e.cancelled != nil && e.class == Once && !e.http2 && info.Conn != nil {
 		_ = info.Conn.Close() // HTTP/1.1 may write to it in spite of the cancellation
 	}
@@ -111,9 +111,9 @@ func (e *evidence) countHeader() {
 	}
 }
 
-// endSecondSend cancels a Once attempt that asks for a connection after its header was
+// cancelSecondSend cancels a Once attempt that asks for a connection after its header was
 // written: the transport retries on its own. The caller holds e.mu.
-func (e *evidence) endSecondSend() {
+func (e *evidence) cancelSecondSend() {
 	if e.class == Once && e.headers > 0 {
 		e.cancel(errSecondSend)
 	}
@@ -128,8 +128,8 @@ func (e *evidence) cancel(reason error) {
 // notSent reports whether it is proved that nothing was sent: a connection was
 // requested, none was used, no header was written and the body was not read. A header
 // may be written to a connection that was used even after the attempt has returned.
-// Without hooks there is no proof. If the body is read, then perhaps by a transport that
-// signs it, but perhaps by one that sends it without hooks.
+// Without hooks there is no proof. If the body was read, there is no proof either: the
+// transport may have read it only to sign it, but it may also have sent it without hooks.
 func (e *evidence) notSent() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -164,7 +164,7 @@ func (e *evidence) reason() error {
 func (e *evidence) guard(req *http.Request, body []byte, base http.RoundTripper, own bool) {
 	if req.Body == nil {
 		// Without a body, net/http needs no GetBody to send the request again. A body of
-		// unknown length is sent as an empty one, or not at all where the method has none.
+		// unknown length is sent as an empty one, or not at all if the method has none.
 		req.Body = io.NopCloser(strings.NewReader(""))
 		_, hasHooks := base.(*http.Transport)
 		e.unwatched = !hasHooks // such a transport may send the request without that body

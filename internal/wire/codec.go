@@ -248,8 +248,8 @@ const maxCommas = 100_000
 // its own.
 const maxMisfits = 5_000
 
-// IsExcessive reports whether JSON text that is larger than an error may be has more
-// values than one input may have.
+// IsExcessive reports whether JSON text has more values than this package decodes. Text of
+// up to 1 MiB, the limit of an error response, never has.
 func IsExcessive(b []byte) bool { return len(b) > 1<<20 && bytes.Count(b, []byte(",")) > maxCommas }
 
 // NewCodec returns a codec with these rules, and with tolerance for what the

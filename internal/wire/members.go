@@ -65,9 +65,9 @@ func members(b []byte, lenient bool) ([]Member, error) {
 
 // HasMember reports whether an object in the JSON value b, at any depth, has a member
 // for which match returns true. match gets the name, and the content of a value that
-// is a string. The members of the top-level object that are named except, in any
-// letter case, are left out.
-func HasMember(b []byte, except string, match func(name, text string) bool) bool {
+// is a string. It skips the members of the top-level object whose name is skipped, in
+// any letter case.
+func HasMember(b []byte, skipped string, match func(name, text string) bool) bool {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	for {
 		container, length := dec.StackIndex(dec.StackDepth())
@@ -80,7 +80,7 @@ func HasMember(b []byte, except string, match func(name, text string) bool) bool
 			continue
 		}
 		name, text := token.String(), ""
-		if dec.StackDepth() == 1 && strings.EqualFold(name, except) {
+		if dec.StackDepth() == 1 && strings.EqualFold(name, skipped) {
 			if dec.SkipValue() != nil {
 				return false
 			}
@@ -100,7 +100,7 @@ func HasMember(b []byte, except string, match func(name, text string) bool) bool
 }
 
 // Elements yields the elements of raw, which is valid JSON: those of an array, or raw
-// itself if it is another value. Null and nothing have none. An element is valid until
+// itself if it is another value. Null and empty input have no elements. An element is valid until
 // the next one.
 func Elements(raw []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {

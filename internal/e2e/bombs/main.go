@@ -20,7 +20,7 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// A bomb is a response, and the call that gets it.
+// A bomb is a response, and the call that receives it.
 type bomb struct {
 	status int
 	body   func() string
