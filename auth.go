@@ -260,7 +260,7 @@ func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token,
 	// err is never wrapped: its text may hold the body.
 	e := tokenError(errors.New("the token request could not be made"))
 	if r := exchange.result; r != nil {
-		if r.Err == nil && r.StatusCode/100 == 2 {
+		if r.OK() {
 			r.Err = errors.New("the answer holds no access token")
 		}
 		e = newError(opToken, r, OutcomeNotSent, errorsOf(r.Body))

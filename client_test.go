@@ -254,7 +254,8 @@ type asBytes []byte
 func TestDo_in(t *testing.T) {
 	t.Parallel()
 	for name, in := range map[string]any{
-		"a reader": strings.NewReader("{}"), "a buffer": new(bytes.Buffer), "bytes": []byte("{}"), "bytes of another type": asBytes("{}"), "a function": func() {},
+		"a reader": strings.NewReader("{}"), "a buffer": new(bytes.Buffer), "bytes": []byte("{}"),
+		"bytes of another type": asBytes("{}"), "a function": func() {},
 	} {
 		_, err := newStub(t).client(t).Do(bg, "POST", []string{"v2"}, nil, in, nil)
 		if v, ok := errors.AsType[*commerce.ValidationError](err); !ok || len(v.Fields) != 1 || v.Fields[0].Field != "in" {

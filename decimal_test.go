@@ -56,7 +56,8 @@ func TestDecimal(t *testing.T) {
 func TestDecimal_hugeExponent(t *testing.T) {
 	t.Parallel()
 	for exponent, want := range map[int32]string{
-		16_000_000: "-1e16000000", -16_000_000: "-1e-16000000", math.MaxInt32: "-1e2147483647", math.MinInt32: "-1e-2147483648",
+		16_000_000: "-1e16000000", -16_000_000: "-1e-16000000",
+		math.MaxInt32: "-1e2147483647", math.MinInt32: "-1e-2147483648",
 	} {
 		b, err := json.Marshal(commerce.Decimal{Decimal: shopspring.New(-1, exponent)})
 		if err != nil || string(b) != want {

@@ -363,9 +363,9 @@ func newError(op string, r *transport.Result, outcome Outcome, errs []ErrorObjec
 	}
 	ended := errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
 	switch {
-	case outcome == OutcomePartial, outcome == OutcomeRejected && isSuccess(r):
+	case outcome == OutcomePartial, outcome == OutcomeRejected && r.Is2xx():
 		e.Err = nil // the entries of Errors are the cause
-	case outcome == OutcomeUnreadable, isSuccess(r) && !ended:
+	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
 		e.Err = badResponse(r.Err)
 	}
 	return e

@@ -119,7 +119,9 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 //   - If it retries, tries a second route, or sends a request again to log in (Digest,
 //     NTLM), then a write is cancelled before it is sent a second time, and its outcome is
 //     OutcomeUnknown. Turn such retries off. A transport cannot be stopped if it keeps a
-//     copy of the body, and does not pass on the cancellation of the request's context.
+//     copy of the body, and does not pass on the cancellation of the request's context. A
+//     request that it sends with another Host and another User-Agent is not recognised as
+//     the same one.
 //   - If it sends a write on several connections at once, all may be applied. If it calls
 //     the hooks, the outcome is never OutcomeRejected or OutcomeNotSent.
 func WithHTTPClient(hc *http.Client) Option {

@@ -116,7 +116,7 @@ type batchResponse struct {
 // outcome decides what became of a write, from the result of its last attempt. The first
 // case that matches counts. What a response shows comes before its status.
 func (b *batchResponse) outcome(r *transport.Result) Outcome {
-	switch ok := isSuccess(r); {
+	switch ok := r.Is2xx(); {
 	case r.MaybeSent:
 		return OutcomeUnknown
 	case r.StatusCode == 0:
@@ -150,8 +150,6 @@ func isRefusal(status int) bool {
 	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||
 		status >= 400 && status <= 499 && status != http.StatusRequestTimeout
 }
-
-func isSuccess(r *transport.Result) bool { return r.StatusCode >= 200 && r.StatusCode <= 299 }
 
 // mayHoldDiscounts reports whether a response shows discounts, or may hold some.
 func mayHoldDiscounts(r *transport.Result) bool {

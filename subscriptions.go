@@ -318,7 +318,7 @@ func (l Links) next() paging.Next {
 	case link.Href != "":
 		return paging.NextExists
 	}
-	return paging.NextUntold
+	return paging.NextUnknown
 }
 
 // All walks the list record by record, from opts.Offset to the end of the list.

@@ -127,7 +127,9 @@ func (a *adder) read(ctx context.Context) ([]commerce.CustomDiscount, error) {
 	}
 	// Without the list, something else must say that the cart has no discounts.
 	related, discount := cart.Data.Relationships.CustomDiscounts, cart.Data.Meta.DisplayPrice.Discount
-	if related != nil && related.Data != nil && len(related.Data) == 0 || related == nil && discount != nil && discount.Amount.IsZero() {
+	switch {
+	case related != nil && related.Data != nil && len(related.Data) == 0,
+		related == nil && discount != nil && discount.Amount.IsZero():
 		return nil, nil
 	}
 	return nil, errors.New("the response does not list its discounts")

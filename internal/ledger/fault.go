@@ -173,7 +173,8 @@ const page = `{"data":[],"links":{"next":null}}`
 func discounts(ids []string) string {
 	var list []string
 	for n, id := range ids {
-		list = append(list, fmt.Sprintf(`{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-%012d","external_id":%q}`, n, id))
+		const discount = `{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-%012d","external_id":%q}`
+		list = append(list, fmt.Sprintf(discount, n, id))
 	}
 	return "[" + strings.Join(list, ",") + "]"
 }

@@ -92,7 +92,7 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if len(queue) > 0 {
 		if start, limit := w.request(w.next, w.overlap); queue[0].start != start || queue[0].limit != limit {
 			w.ahead.drop() // not what comes next after all: pages differ in length
-			queue, w.full = nil, 1
+			queue, w.streak = nil, 1
 		}
 	}
 	if slices.ContainsFunc(queue, (*future[T, Info]).ended) {
@@ -102,7 +102,7 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if n := len(queue); n > 0 {
 		before, next = queue[n-1].start, queue[n-1].start+queue[n-1].expected
 	}
-	for n := len(queue); n < min(w.full, w.Concurrency) && w.requests < w.budget(); n++ {
+	for n := len(queue); n < min(w.streak, w.Concurrency) && w.requests < w.budget(); n++ {
 		start, limit := w.request(next, w.overlap)
 		if start <= before {
 			return // the last page in reach is under way, or the overlap leaves no progress

@@ -36,7 +36,7 @@ type Next uint8
 
 // What a page can say: nothing, that there is none, that there is one.
 const (
-	NextUntold Next = iota
+	NextUnknown Next = iota
 	NextNone
 	NextExists
 )
@@ -122,7 +122,7 @@ type walk[T any, ID comparable, Info any] struct {
 	far      int  // the highest offset that a page ended at so far
 	length   int  // number of records in the last page
 	shortest int  // the same, at least, of pages with something new
-	full     int  // full pages since the start, or since a short one: how many to read ahead
+	streak   int  // pages since the start, or since one that may be the last: how many to read ahead
 	stale    *ID  // first record of the last page, if that had nothing new
 	alone    bool // the last page held one record only
 	short    bool // the last page held several records, and fewer than were asked for
@@ -207,7 +207,7 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
 		if start == 0 {
 			break
 		}
-		w.stale, w.full = nil, 0
+		w.stale, w.streak = nil, 0
 		back = max(1, 2*back)
 		w.overlap = min(back, max(1, w.length/2)) // at most half a page, so that each page makes progress
 	}
@@ -283,7 +283,7 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 		return chunk, ErrNoProgress // it can't be both the end and not
 	case n == 0, n < limit && page.Next == NextNone:
 		w.done = true
-	case n == 1 && stale != nil && w.short && !w.uneven && page.Next == NextUntold:
+	case n == 1 && stale != nil && w.short && !w.uneven && page.Next == NextUnknown:
 		w.done = true // the page before was the first short one, and this one confirms it
 	case start == w.MaxOffset: // nothing beyond can be read that would show the end
 		w.done, w.end = true, ErrOffsetLimit
@@ -291,9 +291,9 @@ func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Ch
 		return chunk, ErrNoProgress
 	}
 	if n < limit && n < w.length && page.Next != NextExists {
-		w.full = 0 // this may be the end: read ahead only the page that confirms it
+		w.streak = 0 // this may be the end: read ahead only the page that confirms it
 	}
-	w.full++
+	w.streak++
 	if stale == nil && n > 1 && (w.shortest == 0 || n < w.shortest) {
 		w.shortest = n
 	}

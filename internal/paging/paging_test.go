@@ -248,7 +248,9 @@ func TestWalk_pageLengthChanges(t *testing.T) {
 // right after its first short page.
 func TestWalk_pageLengthDropsToOne(t *testing.T) {
 	t.Parallel()
-	for name, lengths := range map[string][]int{"full": {100, 100, 1}, "short": {50, 50, 1}, "two": {2, 2, 1}, "uneven": {99, 3, 7, 1}} {
+	for name, lengths := range map[string][]int{
+		"full": {100, 100, 1}, "short": {50, 50, 1}, "two": {2, 2, 1}, "uneven": {99, 3, 7, 1},
+	} {
 		l := &list{ids: upTo(1000), length: func(n int) int { return lengths[min(n, len(lengths))-1] }}
 		got, err := l.walk(100)
 		if !errors.Is(err, ErrNoProgress) || !slices.Equal(got, upTo(len(got))) {

@@ -202,7 +202,7 @@ func (c *call) answer(ctx context.Context, resp *http.Response) {
 			r.Err, r.Cut = c.reduce(ctx, err), true
 		}
 	}
-	if r.Err == nil && is2xx(r.StatusCode) && c.Accept != nil {
+	if r.Err == nil && r.Is2xx() && c.Accept != nil {
 		if r.Err = c.Accept(r.Body); r.Err == nil && c.Buffers != nil {
 			c.Buffers.put(r.Body)
 			r.Body = nil

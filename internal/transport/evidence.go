@@ -71,7 +71,7 @@ func (e *evidence) requestConn() {
 func (e *evidence) useConn(info httptrace.GotConnInfo) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if fmt.Sprintf("%T", info.Conn) == "*httputil.dumpConn" {
+	if e.class == Once && fmt.Sprintf("%T", info.Conn) == "*httputil.dumpConn" {
 		e.connRequested, e.dumped = false, true
 		return
 	}

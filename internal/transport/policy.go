@@ -79,7 +79,7 @@ func (c *call) repeatable() bool {
 	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return c.Class == Replayable
 	}
-	return c.Class == Replayable && is2xx(r.StatusCode) && r.Err != nil
+	return c.Class == Replayable && r.Is2xx() && r.Err != nil
 }
 
 // refresh gets another token after a 401, once a call. The repeat is made even

@@ -115,7 +115,10 @@ type Result struct {
 }
 
 // OK reports whether the answer is a 2xx that arrived whole and was accepted.
-func (r *Result) OK() bool { return r.Err == nil && is2xx(r.StatusCode) }
+func (r *Result) OK() bool { return r.Err == nil && r.Is2xx() }
+
+// Is2xx reports whether the status is one of success, whatever became of the body.
+func (r *Result) Is2xx() bool { return is2xx(r.StatusCode) }
 
 func is2xx(status int) bool { return status >= 200 && status <= 299 }
 

@@ -248,9 +248,11 @@ const maxCommas = 100_000
 // its own.
 const maxMisfits = 5_000
 
-// IsExcessive reports whether JSON text has more values than this package decodes. Text of
-// up to 1 MiB, the limit of an error response, never has.
-func IsExcessive(b []byte) bool { return len(b) > 1<<20 && bytes.Count(b, []byte(",")) > maxCommas }
+// IsExcessive reports whether JSON text has more values than may be read. Text of up to
+// 1 MiB, the limit of an error response, is always read.
+func IsExcessive(b []byte) bool { return len(b) > 1<<20 && hasTooManyValues(b) }
+
+func hasTooManyValues(b []byte) bool { return bytes.Count(b, []byte(",")) > maxCommas }
 
 // NewCodec returns a codec with these rules, and with tolerance for what the
 // service is known to send: ids and timestamps that are empty or null, members
@@ -333,7 +335,7 @@ func lastOfEachName(b []byte) []byte {
 // input takes slower passes; ordinary input pays nothing for it.
 // Duplicate names are an error.
 func (c *Codec) Unmarshal(b []byte, v any) error {
-	if bytes.Count(b, []byte(",")) > maxCommas {
+	if hasTooManyValues(b) {
 		return errTooMany
 	}
 	err := c.glance(b, v)

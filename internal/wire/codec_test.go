@@ -240,7 +240,8 @@ func TestHasMember(t *testing.T) {
 		`{"t":"x"}`: true, `{"t":{"t":"y","u":"x"}}`: false, `[[{"t":"x"}]]`: true, `{}`: false, `5`: false, ``: false,
 		`{"a":1,"b":{"errors":2},"t":"x"}`: true, `{"errors":[{"t":"x"}],"t":"y"}`: false, `{"a":[1,"t","x"]}`: false,
 	} {
-		got := HasMember([]byte(in), "errors", func(name, text string) bool { return name == "x" || name == "t" && text == "x" })
+		isX := func(name, text string) bool { return name == "x" || name == "t" && text == "x" }
+		got := HasMember([]byte(in), "errors", isX)
 		if got != want {
 			t.Errorf("HasMember(%s) = %v, want %v", in, got, want)
 		}
