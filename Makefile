@@ -48,7 +48,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (2m)
 # the test must hold the run and, on a busy machine, as much again.
 .PHONY: chaos
 chaos: ## Compare verdicts on writes with what was applied, under random faults, for CHAOS (10m)
-	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/ledger
+	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/e2e/ledger
 
 .PHONY: model
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 min)

@@ -8,15 +8,11 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/commerce-go/commerce/internal/paging"
 	"github.com/commerce-go/commerce/internal/transport"
-	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Sentinels to test an error for with [errors.Is]. The first group follows
@@ -243,107 +239,6 @@ func (e Error) MarshalJSON() ([]byte, error) {
 	return json.Marshal(facts)
 }
 
-// ErrorObject is an entry of the errors array of an answer (specification,
-// section 2.6).
-type ErrorObject struct {
-	// Status as the entry says, whether number or string; 0 if absent. It may
-	// differ from the HTTP status, which is the one to trust.
-	Status int
-	Title  string // kind of the error, the same for all of a kind; shown in texts
-	Detail string // what happened, in words; may name the caller's data, and is shown nowhere
-	// Source names the offending part of the request, as a JSON path or what else the service sends.
-	Source string
-	// RequestID identifies the request to the service's support; rarely present.
-	RequestID string
-	Meta      ErrorMeta
-	// Extra holds members that this type does not name, or whose form does not fit.
-	Extra Extra
-}
-
-// ErrorMeta is the meta member of an [ErrorObject] (specification, section 2.6).
-type ErrorMeta struct {
-	// MissingIDs are the ids of records that do not exist.
-	MissingIDs []uuid.UUID
-	// ID of the record concerned: for a discount that was not added, the cart item.
-	ID string
-	// Extra holds members that this type does not name, or whose form does not fit.
-	Extra Extra
-}
-
-// newErrorObjects maps an errors member: an array of objects, or one object. A
-// value that is no object becomes the detail of one; null, false, 0, "" and {} say
-// that there is no error.
-func newErrorObjects(raw []byte) []ErrorObject {
-	var list []ErrorObject
-	n := 0
-	for element := range wire.Elements(raw) {
-		if n++; n > maxErrors {
-			break
-		}
-		loose := wire.ReadLoose(element)
-		if loose == nil {
-			if text := string(element); text != "null" && text != "false" && text != "0" && text != `""` {
-				list = append(list, ErrorObject{Detail: wire.Text(element)})
-			}
-			continue
-		}
-		if len(loose) == 0 {
-			continue
-		}
-		o := ErrorObject{
-			Status:    loose.TakeInt("status"),
-			Title:     loose.TakeText("title"),
-			Detail:    loose.TakeText("detail"),
-			Source:    sourceText(loose),
-			RequestID: loose.TakeText("request_id"),
-		}
-		if meta := wire.ReadLoose(loose.Peek("meta")); meta != nil {
-			loose.Take("meta")
-			o.Meta = newErrorMeta(meta)
-		}
-		o.Extra = loose.Rest()
-		list = append(list, o)
-	}
-	return list
-}
-
-// sourceText takes the source: a path, or an object that holds one as pointer or parameter.
-func sourceText(l wire.Loose) string {
-	if s := l.TakeText("source"); s != "" {
-		return s
-	}
-	source := wire.ReadLoose(l.Peek("source"))
-	if len(source) != 1 {
-		return ""
-	}
-	for _, key := range []string{"pointer", "parameter"} {
-		if s := source.TakeText(key); s != "" {
-			l.Take("source")
-			return s
-		}
-	}
-	return ""
-}
-
-func newErrorMeta(l wire.Loose) ErrorMeta {
-	m := ErrorMeta{ID: l.TakeText("id")}
-	var ids []uuid.UUID
-	if payloads.Unmarshal(l.Peek("missing_ids"), &ids) == nil && !slices.Contains(ids, uuid.Nil) {
-		l.Take("missing_ids")
-		m.MissingIDs = ids
-	}
-	m.Extra = l.Rest()
-	return m
-}
-
-// errorsOf returns the errors array of a body, if it has one that can be read.
-func errorsOf(body []byte) []ErrorObject {
-	if wire.IsExcessive(body) {
-		return nil
-	}
-	return newErrorObjects(wire.ReadLoose(body).Take("errors"))
-}
-
 // newError returns the error of a call that failed, from what came back of it.
 func newError(op string, r *transport.Result, outcome Outcome, errs []ErrorObject) *Error {
 	e := &Error{
@@ -380,68 +275,4 @@ func badResponse(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrBadResponse, err)
-}
-
-// ValidationError tells every fault of a call's arguments, found before
-// anything was sent.
-type ValidationError struct{ Fields []FieldError }
-
-// FieldError is one fault of an argument. It never holds the value; of a header that
-// may not be set it holds the key. Field and Message are for people.
-type FieldError struct {
-	Index   int    // in the batch; -1 for what is not an item of it
-	Field   string // as the service names it, or in words, e.g. "external_id", "page size"
-	Message string // e.g. "must be less than zero"
-}
-
-// Error names the first five problems. If there are more, it also says how many.
-func (e *ValidationError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
-	var b strings.Builder
-	b.WriteString("commerce: invalid argument")
-	for i, f := range e.Fields {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
-		if i == maxShown {
-			fmt.Fprintf(&b, "; and others, %d in all", len(e.Fields))
-			break
-		}
-		b.WriteString(sep + f.String())
-	}
-	return b.String()
-}
-
-// String returns the fault as text.
-func (f FieldError) String() string {
-	if f.Index >= 0 {
-		return fmt.Sprintf("discount %d: %s %s", f.Index, f.Field, f.Message)
-	}
-	return f.Field + " " + f.Message
-}
-
-// Is reports whether target is ErrInvalidArgument.
-func (e *ValidationError) Is(target error) bool { return e != nil && target == ErrInvalidArgument }
-
-// add records a fault of what is not an item of a batch.
-func (e *ValidationError) add(field, message string) {
-	e.Fields = append(e.Fields, FieldError{Index: -1, Field: field, Message: message})
-}
-
-// err returns e, or nil if it has no faults.
-func (e *ValidationError) err() error {
-	if len(e.Fields) == 0 {
-		return nil
-	}
-	return e
-}
-
-// invalid returns a ValidationError with one fault.
-func invalid(field, message string) error {
-	e := &ValidationError{}
-	e.add(field, message)
-	return e
 }

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"log/slog"
 	"net/http"
 	"net/url"
-	"reflect"
 	"strconv"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -184,6 +181,7 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 
 // list makes the call with options that were checked. buffers may be nil.
 func (s *SubscriptionService) list(ctx context.Context, o *SubscriptionListOptions,
+
 	buffers *transport.Buffers,
 ) (*SubscriptionPage, error) {
 	u := s.core.address("/v2/subscriptions/subscriptions", o.query())
@@ -285,6 +283,7 @@ func (s *SubscriptionService) Pages(ctx context.Context, opts *SubscriptionListO
 
 // fetch reads a page for a walk, which can't go on without ids.
 func (s *SubscriptionService) fetch(ctx context.Context, o *SubscriptionListOptions,
+
 	buffers *transport.Buffers,
 ) (paging.Page[Subscription, *SubscriptionPage], error) {
 	var none paging.Page[Subscription, *SubscriptionPage]
@@ -383,193 +382,4 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 			}
 		}
 	}
-}
-
-// Subscription is a subscription (specification, section 2.3).
-type Subscription struct {
-	ID            uuid.UUID              `json:"id,omitzero"`            // identifier
-	Type          string                 `json:"type,omitzero"`          // "subscription"
-	Attributes    SubscriptionAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships          `json:"relationships,omitzero"` // by name
-	Meta          SubscriptionMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// MarshalJSON encodes s in the service's form, Extra included. Members that
-// are zero are mostly left out.
-func (s Subscription) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s) }
-
-// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
-func (s *Subscription) UnmarshalJSON(b []byte) error { return decodeRecord(b, s) }
-
-// LogValue logs s with its payment authority redacted.
-func (s Subscription) LogValue() slog.Value {
-	if p := &s.Attributes.PaymentAuthority; !reflect.ValueOf(*p).IsZero() {
-		*p = PaymentAuthority{Type: redacted}
-	}
-	return slog.AnyValue(loggedSubscription(s))
-}
-
-// loggedSubscription is a Subscription to log: without LogValue, which would be asked again.
-type loggedSubscription Subscription
-
-// MarshalJSON encodes s as a Subscription.
-func (s loggedSubscription) MarshalJSON() ([]byte, error) {
-	return payloads.Marshal((*Subscription)(&s))
-}
-
-// SubscriptionAttributes are the attributes of a [Subscription].
-type SubscriptionAttributes struct {
-	// ExternalRef is the store's own reference for the subscription.
-	ExternalRef string `json:"external_ref,omitzero"`
-	// AccountID of the owning account.
-	AccountID uuid.UUID `json:"account_id,omitzero"`
-	// AddressID of the address record.
-	AddressID uuid.UUID `json:"address_id,omitzero"`
-	// Offering that was subscribed to.
-	Offering Offering `json:"offering,omitzero"`
-	// PlanID of the plan of the subscription.
-	PlanID uuid.UUID `json:"plan_id,omitzero"`
-	// PricingOptionID of the way it is billed; second payload generation only.
-	PricingOptionID uuid.UUID `json:"pricing_option_id,omitzero"`
-	// Currency code that it is billed in.
-	Currency string `json:"currency,omitzero"`
-	// PaymentAuthority that collects the payments. It prints as REDACTED.
-	PaymentAuthority PaymentAuthority `json:"payment_authority,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// Offering is what was subscribed to, as it was at that time.
-type Offering struct {
-	ID            uuid.UUID          `json:"id,omitzero"`            // identifier
-	Type          string             `json:"type,omitzero"`          // "subscription_offering"
-	Attributes    OfferingAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships      `json:"relationships,omitzero"` // by name
-	Meta          OfferingMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// OfferingAttributes are the attributes of an [Offering].
-type OfferingAttributes struct {
-	ExternalRef string    `json:"external_ref,omitzero"` // reference of the store's own
-	Name        string    `json:"name,omitzero"`         // for people to read
-	Description string    `json:"description,omitzero"`  // for people to read
-	UpdatedAt   time.Time `json:"updated_at,omitzero"`   // last change
-	CreatedAt   time.Time `json:"created_at,omitzero"`   // creation
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// OfferingMeta is what the service knows about an [Offering].
-type OfferingMeta struct {
-	// ExternalProductRefs of the first payload generation.
-	ExternalProductRefs []string `json:"external_product_refs,omitzero"`
-	// ExternalPlanRefs of the second payload generation.
-	ExternalPlanRefs []string   `json:"external_plan_refs,omitzero"`
-	Owner            string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
-	Timestamps       Timestamps `json:"timestamps,omitzero"` // of the record
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// SubscriptionMeta is the state of a [Subscription]. A subscription can be
-// canceled and still active until its next billing run.
-type SubscriptionMeta struct {
-	Owner      string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
-	Timestamps Timestamps `json:"timestamps,omitzero"` // of the record
-	// Status: "active" and "inactive" have been seen. Other values are to be expected.
-	Status string `json:"status,omitzero"`
-	// State is the last change of state.
-	State          SubscriptionState `json:"state,omitzero"`
-	ManualPayments bool              `json:"manual_payments"` // payments are made by hand
-	Canceled       bool              `json:"canceled"`        // is canceled; may be active until the next billing run
-	Paused         bool              `json:"paused"`          // is paused
-	Closed         bool              `json:"closed"`          // is closed
-	Suspended      bool              `json:"suspended"`       // is suspended
-	Pending        bool              `json:"pending"`         // is pending
-	// InvoiceAfter is when the next invoice is due.
-	InvoiceAfter time.Time `json:"invoice_after,omitzero"`
-	// FirstInvoicePrepaid says whether the first billing period was paid for outside the
-	// subscriptions service. The second payload generation always sends it, the first
-	// never: nil. A bool could not tell "false" from "not sent", and encoding a record
-	// again would lose the one or invent the other.
-	FirstInvoicePrepaid *bool `json:"first_invoice_prepaid,omitzero"`
-	// PausedBy tells who paused it: "subscriber", "merchandizer" and "dunning" are
-	// documented. Second payload generation only, as are the fields that follow.
-	PausedBy string `json:"paused_by,omitzero"`
-	// LastRefundID is empty if there was no refund.
-	LastRefundID string `json:"last_refund_id,omitzero"`
-	// LastRefundAmount in the currency's smallest unit; nil if there was no refund.
-	LastRefundAmount *Decimal `json:"last_refund_amount,omitempty"`
-	// PendingPriceChange holds the prices that will apply later; nil if there are none.
-	PendingPriceChange *PriceChanges `json:"pending_price_change,omitzero"`
-	// PriceUpdateHistory holds the prices that applied before earlier changes.
-	PriceUpdateHistory []PriceUpdate `json:"price_update_history,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// PriceChanges are prices of plans and of pricing options: those that will apply, or those
-// that applied before a change. Second payload generation only.
-type PriceChanges struct {
-	// PlanPrices by plan id.
-	PlanPrices map[string]Prices `json:"plan_prices,omitzero"`
-	// PricingOptionPrices by pricing option id.
-	PricingOptionPrices map[string]PricingOptionPrice `json:"pricing_option_prices,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// PricingOptionPrice is the price of a pricing option within [PriceChanges]: a
-// percentage or a fixed price. An example in the service's documentation has the
-// currencies here instead of in fixed_price; these are kept in Extra.
-type PricingOptionPrice struct {
-	// BasePricePercentage of the price of the plans, 0 to 100, may be fractional; nil if
-	// there is none.
-	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
-	// FixedPrice by currency.
-	FixedPrice Prices `json:"fixed_price,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// PriceUpdate is an entry of [SubscriptionMeta].PriceUpdateHistory.
-type PriceUpdate struct {
-	// PriceChanges are the prices that applied until ValidUntil.
-	PriceChanges PriceChanges `json:"price_changes"`
-	ValidUntil   time.Time    `json:"valid_until,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// SubscriptionState is a change of state of a [Subscription].
-type SubscriptionState struct {
-	ID         uuid.UUID                   `json:"id,omitzero"`         // identifier
-	Type       string                      `json:"type,omitzero"`       // "subscription_state"
-	Attributes SubscriptionStateAttributes `json:"attributes,omitzero"` // what it is
-	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`       // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// SubscriptionStateAttributes are the attributes of a [SubscriptionState].
-type SubscriptionStateAttributes struct {
-	// Action: "cancel", "pause", "resume" and "pending" have been seen.
-	Action string `json:"action,omitzero"`
-	// CancelImmediately says whether a cancel took effect at once (true) or at the end of
-	// the billing period (false). nil if the service did not send it; the first payload
-	// generation never does.
-	CancelImmediately *bool `json:"cancel_immediately,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
-}
-
-// SubscriptionStateMeta tells when a [SubscriptionState] was entered.
-type SubscriptionStateMeta struct {
-	CreatedAt time.Time `json:"created_at,omitzero"` // creation
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/commerce-go/commerce"
-	books "github.com/commerce-go/commerce/internal/ledger"
+	books "github.com/commerce-go/commerce/internal/e2e/ledger"
 )
 
 // TestAdder_ledger meets each fault of the matrix after which the outcome of a

@@ -151,14 +151,6 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 	}
 })
 
-// Hidden is a value that cannot be printed. fmt shows the fields of a value if a verb
-// does not fit it, and packages that print values for tests follow pointers to anything;
-// none of them looks into a function.
-type Hidden[T any] func() T
-
-// Hide returns v hidden.
-func Hide[T any](v T) Hidden[T] { return func() T { return v } }
-
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
 	base    Hidden[http.RoundTripper] // its idle connections have buffers that hold requests

@@ -264,7 +264,7 @@ func TestElements(t *testing.T) {
 
 func TestReadLoose(t *testing.T) {
 	t.Parallel()
-	l := ReadLoose([]byte(`{"Title":"a","TITLE":"b","status":"404","n":7,"t":true,"x":{"y":1},"nul":null,"odd":[1],"bad":1.5`))
+	l := ReadObject([]byte(`{"Title":"a","TITLE":"b","status":"404","n":7,"t":true,"x":{"y":1},"nul":null,"odd":[1],"bad":1.5`))
 	if s := l.TakeText("title"); s != "b" {
 		t.Errorf("title %q", s)
 	}
@@ -284,7 +284,7 @@ func TestReadLoose(t *testing.T) {
 		t.Error(d)
 	}
 	for _, in := range []string{``, `[]`, `null`, `x`, `{`, `{"a"`, `{5:1}`} {
-		if l := ReadLoose([]byte(in)); l.Rest() != nil {
+		if l := ReadObject([]byte(in)); l.Rest() != nil {
 			t.Errorf("%s: %v", in, l)
 		}
 	}

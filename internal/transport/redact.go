@@ -20,6 +20,7 @@ var ErrLimiter = errors.New("the limiter refused the attempt")
 type AuthError struct{ Err error }
 
 func (e *AuthError) Error() string { return e.Err.Error() }
+
 func (e *AuthError) Unwrap() error { return e.Err }
 
 // ctxErr returns the error of a context that has ended. A deadline that has
@@ -45,6 +46,7 @@ type cause struct {
 }
 
 func (c *cause) Error() string { return c.text }
+
 func (c *cause) Unwrap() error { return c.safe }
 
 // Is reports whether the original error matches. The errors of a context do
@@ -88,45 +90,6 @@ func reduce(ctx context.Context, err error) error {
 	return c
 }
 
-// logText returns the text of an error for a log event, which must not name a host or
-// an address. It shows only texts that are known to contain neither.
-func logText(err error) string {
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		return logOperation(e) + logText(e.Err)
-	}
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		switch {
-		case e.IsNotFound:
-			return "lookup: no such host"
-		case e.IsTimeout:
-			return "lookup: timeout"
-		}
-		return "lookup: failed"
-	}
-	if e, ok := errors.AsType[syscall.Errno](err); ok {
-		return e.Error()
-	}
-	for _, known := range []error{
-		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
-		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, errTimeout, errTooLarge, errNoAnswer,
-		errBodySent, errSecondSend, errConnsFailed, errSwitched,
-	} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
-	return fmt.Sprintf("failed (%T)", innermost(err))
-}
-
-// logOperation returns the operation of e, with a colon, if it is one of net or tls.
-func logOperation(e *net.OpError) string {
-	switch e.Op {
-	case "dial", "read", "write", "proxyconnect", "remote error", "local error":
-		return e.Op + ": "
-	}
-	return ""
-}
-
 // innermost returns the last error of the chain of err.
 func innermost(err error) error {
 	for e := err; e != nil; e = errors.Unwrap(e) {
@@ -165,3 +128,11 @@ func isSafe(err error) bool {
 	}
 	return false
 }
+
+// Hidden is a value that cannot be printed. fmt shows the fields of a value if a verb
+// does not fit it, and packages that print values for tests follow pointers to anything;
+// none of them looks into a function.
+type Hidden[T any] func() T
+
+// Hide returns v hidden.
+func Hide[T any](v T) Hidden[T] { return func() T { return v } }

@@ -121,11 +121,11 @@ func Elements(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// Loose is a JSON object read leniently: names without case, the last of
+// Object is a JSON object read leniently: names without case, the last of
 // duplicates wins.
-type Loose map[string]looseMember
+type Object map[string]objectMember
 
-type looseMember struct {
+type objectMember struct {
 	name string // as sent
 	raw  stdjson.RawMessage
 }
@@ -139,13 +139,13 @@ func Text(raw []byte) string {
 	return s
 }
 
-// ReadLoose reads a JSON object; anything else gives none.
-func ReadLoose(raw []byte) Loose {
+// ReadObject reads a JSON object; anything else gives none.
+func ReadObject(raw []byte) Object {
 	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if dec.PeekKind() != '{' {
 		return nil
 	}
-	l := Loose{}
+	l := Object{}
 	_, _ = dec.ReadToken()
 	for dec.PeekKind() != '}' {
 		name, err := dec.ReadToken()
@@ -157,24 +157,24 @@ func ReadLoose(raw []byte) Loose {
 		if err != nil {
 			return l
 		}
-		l[strings.ToLower(key)] = looseMember{key, stdjson.RawMessage(slices.Clone(value))}
+		l[strings.ToLower(key)] = objectMember{key, stdjson.RawMessage(slices.Clone(value))}
 	}
 	return l
 }
 
 // Take removes the member with that (lower-case) name and returns its raw value, nil if there is none.
-func (l Loose) Take(name string) []byte {
+func (l Object) Take(name string) []byte {
 	m := l[name]
 	delete(l, name)
 	return m.raw
 }
 
 // Peek returns the raw value of the member with that (lower-case) name, nil if there is none.
-func (l Loose) Peek(name string) []byte { return l[name].raw }
+func (l Object) Peek(name string) []byte { return l[name].raw }
 
 // TakeText takes a member as text: a string's content, or a number or boolean
 // as it is written. Anything else stays.
-func (l Loose) TakeText(name string) string {
+func (l Object) TakeText(name string) string {
 	m, ok := l[name]
 	if !ok {
 		return ""
@@ -193,7 +193,7 @@ func (l Loose) TakeText(name string) string {
 
 // TakeInt takes a member that is a whole number, a string that holds one, or
 // null. Anything else stays, and gives 0.
-func (l Loose) TakeInt(name string) int {
+func (l Object) TakeInt(name string) int {
 	m, ok := l[name]
 	if !ok {
 		return 0
@@ -207,7 +207,7 @@ func (l Loose) TakeInt(name string) int {
 }
 
 // Rest returns what was not taken, under the names as sent; nil if nothing is left.
-func (l Loose) Rest() map[string]stdjson.RawMessage {
+func (l Object) Rest() map[string]stdjson.RawMessage {
 	if len(l) == 0 {
 		return nil
 	}
