@@ -137,7 +137,7 @@ func readBatch(r *transport.Result) *batchResponse {
 		b.mayHold = looksLikeJSON(r) || !isPlainText(r)
 	case len(b.added) == 0:
 		b.problem = errors.New("the response does not show what was added")
-		b.mayHold = b.mayHold || r.Cut || holdsDiscount(r.Body) || !isPlainText(r)
+		b.mayHold = b.mayHold || r.Truncated || holdsDiscount(r.Body) || !isPlainText(r)
 	}
 	return b
 }
@@ -242,9 +242,9 @@ func looksLikeJSON(r *transport.Result) bool {
 	body := bytes.TrimLeft(r.Body, " \t\r\n\x00\ufeff") // UTF-16 may begin with a NUL
 	switch {
 	case len(body) == 0:
-		return r.Cut
+		return r.Truncated
 	case body[0] == '[':
-		return r.Cut || len(bytes.TrimLeft(body[1:], " \t\r\n]")) > 0 || !wire.Valid(body)
+		return r.Truncated || len(bytes.TrimLeft(body[1:], " \t\r\n]")) > 0 || !wire.Valid(body)
 	}
 	return body[0] == '{'
 }

@@ -6,15 +6,17 @@ import (
 	"sync"
 )
 
-// Buffers keeps the room of bodies that were read and accepted, for the next ones.
-// It is safe for concurrent use; its zero value is empty. It holds as many as were
-// in use at a time, so it should go when the calls that share it are done.
+// Buffers keeps the buffers of accepted bodies for later responses. The zero value is ready to use, and safe for
+// concurrent use. It keeps as many buffers as were in use at once, so it must not outlive the calls that share it.
 type Buffers struct {
 	mu   sync.Mutex
 	free [][]byte
 }
 
-// get returns room, which may be none; also if b is nil.
+// maxKept is the capacity of the largest buffer that is kept, in bytes. A page of records needs less.
+const maxKept = 1 << 20
+
+// get returns a buffer, or nil if there is none. b may be nil.
 func (b *Buffers) get() []byte {
 	if b == nil {
 		return nil
@@ -25,52 +27,53 @@ func (b *Buffers) get() []byte {
 	if n == 0 {
 		return nil
 	}
-	room := b.free[n-1]
+	buf := b.free[n-1]
 	b.free = b.free[:n-1]
-	return room
+	return buf
 }
 
-// put takes room that nobody uses any more. More than a few pages take is let go.
-func (b *Buffers) put(room []byte) {
-	const most = 1 << 20
-	if cap(room) > most {
+// put takes a buffer that nobody uses any more.
+func (b *Buffers) put(buf []byte) {
+	if cap(buf) > maxKept {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free = append(b.free, room[:0])
+	b.free = append(b.free, buf[:0])
 }
 
-// readBody reads a body of at most limit bytes, into buf if there is room. With an
-// error it returns what arrived. It never holds room for more than the limit, but
-// for the half that is copied when room runs out.
+const (
+	unknownLength = 4 << 10 // capacity for a body without Content-Length, in bytes
+	maxTrusted    = 1 << 20 // a larger Content-Length is not trusted: the buffer grows as the data arrives
+	maxEmptyReads = 100     // in a row
+)
+
+// readBody reads a body of at most limit bytes, into buf if its capacity is large enough. If it fails, it also returns
+// what it has read.
 func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
-	const untold, promised = 4 << 10, 1 << 20 // no more room than that on a mere promise
-	room := untold
+	capacity := unknownLength
 	if length := resp.ContentLength; length >= 0 {
-		// The end of a body of that length is found without growth, and a little more
-		// is enough for the next page.
-		room = int(min(length, promised))
-		room += room / 8
+		capacity = int(min(length, maxTrusted))
+		capacity += capacity / 8 // the next page may be a little larger, and should fit the same buffer
 	}
-	if room = min(room, limit); cap(buf) <= room {
-		buf = make([]byte, 0, room+1)
+	// One byte more than the body, so that the read that returns io.EOF needs no larger buffer.
+	if capacity = min(capacity, limit) + 1; cap(buf) < capacity {
+		buf = make([]byte, 0, capacity)
 	}
-	const mostEmpty = 100 // reads one after the other
-	for empty := 0; ; {
+	for emptyReads := 0; ; {
 		n, err := resp.Body.Read(buf[len(buf):cap(buf)])
 		if buf = buf[:len(buf)+n]; n > 0 {
-			empty = 0
+			emptyReads = 0
 		}
 		switch {
 		case len(buf) > limit:
 			return buf[:limit], errTooLarge
-		case err == io.EOF: // what wraps it is a fault, not the end
+		case err == io.EOF: // an error that wraps io.EOF is not the end of the body
 			return buf, nil
 		case err != nil:
 			return buf, err
 		case n == 0:
-			if empty++; empty == mostEmpty {
+			if emptyReads++; emptyReads == maxEmptyReads {
 				return buf, io.ErrNoProgress
 			}
 		case len(buf) == cap(buf):

@@ -7,56 +7,43 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptrace"
-	"reflect"
 	"time"
 )
 
-// call is a Call under way: the innermost RoundTripper of its attempts, and the
-// policy between them. The retry loop uses it from one goroutine; what a trace
-// observes is in evidence, which has a lock.
+// call is a Call in progress. Its RoundTrip makes an attempt, its checkRetry decides whether there is another one.
+// Only one goroutine uses it; the hooks of httptrace, which may run in others, use evidence.
 type call struct {
 	*Call
-	client *Client
-	ctx    context.Context
+	client  *Client
+	ctx     context.Context // the caller's
+	request *http.Request   // copied for each attempt
 
 	result    Result
-	last      ending    // of the last attempt
-	evidence  *evidence // of the last attempt
-	token     string    // of the last attempt
-	next      string    // token for the next attempt, if a refresh gave one
-	refreshed bool
-	left      time.Time     // when the last attempt left the gate
+	nextToken string        // for the next attempt, after a refresh; else ""
+	refreshed bool          // Refresh was called
 	wait      time.Duration // before the next attempt
-	ended     bool          // no further attempt may be made
+	finished  bool          // there must be no other attempt
+
+	// Of the last attempt:
+	evidence    *evidence
+	token       string
+	readyAt     time.Time // when it had passed the gate, and had a token
+	gotResponse bool
 }
 
-// ending is how an attempt ended.
-type ending uint8
-
-const (
-	notMade    ending = iota
-	answered          // with a status, at least
-	unanswered        // what is known of it is in MaybeSent
-)
-
 var (
-	errTimeout     = errors.New("the attempt timed out")
-	errTooLarge    = errors.New("the answer is larger than the limit")
-	errNoAnswer    = errors.New("the transport returned neither an HTTP answer nor an error")
-	errSwitched    = errors.New("the service switched protocols")
-	errUnavailable = errors.New("attempt not made")
+	errTimeout    = errors.New("the attempt timed out")
+	errTooLarge   = errors.New("the response is larger than the limit")
+	errNoResponse = errors.New("the transport returned neither an HTTP response nor an error")
+	errSwitched   = errors.New("the service switched protocols")
 )
 
-// RoundTrip makes one attempt. What it returns serves the retry loop and the
-// cookie jar only; what counts is in c.result.
-func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := c.prepare(); err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close()
-		}
-		c.ended, c.last = true, notMade
+// RoundTrip makes one attempt and records it in c.result.
+func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
+	if err := c.waitToSend(); err != nil {
+		c.finished = true
 		c.result.Err, c.result.MaybeSent = err, false
-		return nil, errUnavailable
+		return nil, err
 	}
 	timeout := c.Policy.AttemptTimeout
 	if t := c.client.timeout; t > 0 && t < timeout {
@@ -64,63 +51,37 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
 	defer cancel()
-
-	c.evidence = &evidence{class: c.Class, host: req.Host, userAgent: req.Header.Get("User-Agent"), end: cancel}
-	out := req.WithContext(httptrace.WithClientTrace(ctx, c.evidence.trace()))
-	u := *req.URL
-	out.URL = &u // a transport that changes it must not reach the next attempt; the header is this one's own
-	if c.token != "" {
-		out.Header.Set("Authorization", "Bearer "+c.token)
+	c.evidence = &evidence{
+		class: c.Class, transport: c.client.kind, cancelAttempt: cancel,
+		host: c.request.Host, userAgent: c.request.Header.Get("User-Agent"),
 	}
-	if c.Class == Once {
-		c.evidence.guard(out, c.Body, c.client.base(), c.client.own)
-	}
+	req := c.newRequest(httptrace.WithClientTrace(ctx, c.evidence.trace()))
 
 	c.result.Attempts++
 	start := time.Now()
-	resp, err := c.client.base().RoundTrip(out)
-	if rv := reflect.ValueOf(err); rv.Kind() == reflect.Pointer && rv.IsNil() {
-		err = nil // a nil of a type is no error, and panics if it is asked
-	}
-	if resp != nil && resp.Body != nil && (err != nil || resp.StatusCode < 100) {
-		_ = resp.Body.Close()
-	}
-	if err == nil && (resp == nil || resp.StatusCode < 100) {
-		c.evidence.markSent() // something responded: it may have been sent, hooks or not
-		err = errNoAnswer
-	}
+	resp, err := c.send(req)
 	if err != nil {
-		c.noAnswer(ctx, err)
+		c.recordError(ctx, err)
 		c.logAttempt(start)
 		return nil, c.result.Err
 	}
-	c.answer(ctx, resp)
+	c.recordResponse(ctx, resp)
 	c.logAttempt(start)
-
-	// The loop gets no Location, which http.Client would parse and quote in an error.
-	header := http.Header{}
-	if cookies := resp.Header["Set-Cookie"]; cookies != nil {
-		header["Set-Cookie"] = cookies
-	}
-	return &http.Response{
-		Status: resp.Status, StatusCode: resp.StatusCode,
-		Proto: resp.Proto, ProtoMajor: resp.ProtoMajor, ProtoMinor: resp.ProtoMinor,
-		Header: header, Body: http.NoBody, Request: req,
-	}, nil
+	// Without the header, http.Client follows no redirect, and quotes no Location in an error.
+	return &http.Response{StatusCode: resp.StatusCode, Body: http.NoBody}, nil
 }
 
-// prepare waits at the gate, asks the limiter and gets the token: again, if the gate
-// was shut meanwhile. What a limiter allowed before that does not count: calls that
-// waited would leave faster than it allows.
-func (c *call) prepare() error {
+// waitToSend waits for the gate, asks the limiter and gets the token. If the gate was closed meanwhile, it starts
+// again: calls that wait for the gate would otherwise leave it faster than the limiter allows.
+func (c *call) waitToSend() error {
 	for {
-		shuts, err := c.passGate()
+		closings, err := c.passGate()
 		if err != nil {
 			return err
 		}
 		if c.Limiter != nil {
 			if err := c.Limiter.Wait(c.ctx); err != nil {
-				return reduce(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
+				return redact(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
 			}
 		}
 		if err := ctxErr(c.ctx); err != nil {
@@ -129,18 +90,32 @@ func (c *call) prepare() error {
 		if err := c.getToken(); err != nil {
 			return err
 		}
-		if c.left = time.Now(); c.Gate == nil || !c.Gate.shutSince(shuts) {
+		c.readyAt = time.Now()
+		if c.Gate == nil || !c.Gate.closedSince(closings) {
 			return nil
 		}
 	}
 }
 
-// getToken gets the token for the attempt.
+// passGate waits for the gate. It returns how often the gate had been closed when the call passed.
+func (c *call) passGate() (closings int, err error) {
+	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
+		return 0, err
+	}
+	closings, wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
+	if errors.Is(err, ErrGate) {
+		c.result.RetryAfter = wait
+	} else if wait > 0 {
+		c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", wait))
+	}
+	return closings, err
+}
+
 func (c *call) getToken() error {
 	switch {
 	case c.Auth == nil:
-	case c.next != "":
-		c.token, c.next = c.next, ""
+	case c.nextToken != "":
+		c.token, c.nextToken = c.nextToken, ""
 	default:
 		token, err := c.Auth.Token(c.ctx)
 		if err != nil {
@@ -151,84 +126,102 @@ func (c *call) getToken() error {
 	return nil
 }
 
-func (c *call) passGate() (shuts int, err error) {
-	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
-		return 0, err
+// newRequest returns the request of an attempt. It is a copy, so that a transport that changes its request changes
+// neither the next attempt nor the caller's Call.
+func (c *call) newRequest(ctx context.Context) *http.Request {
+	req := c.request.Clone(ctx)
+	if req.GetBody != nil {
+		req.Body, _ = req.GetBody() // from memory: no error
 	}
-	shuts, wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
-	if errors.Is(err, ErrGate) {
-		c.result.RetryAfter = wait
-	} else if wait > 0 && c.Logger != nil {
-		c.Logger.LogAttrs(c.ctx, slog.LevelDebug, "commerce: waited", append(c.attrs(), slog.Duration("wait", wait))...)
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
 	}
-	return shuts, err
+	if c.Class == Once {
+		c.evidence.guard(req, c.Body)
+	}
+	return req
 }
 
-// noAnswer records an attempt that ended without a status line.
-func (c *call) noAnswer(ctx context.Context, err error) {
-	sent := !c.evidence.notSent()
-	if sent {
-		c.result = Result{Attempts: c.result.Attempts}
+// send passes req to the base transport. The response has a valid status and a body.
+func (c *call) send(req *http.Request) (*http.Response, error) {
+	resp, err := c.client.base().RoundTrip(req)
+	if err != nil {
+		return nil, err
 	}
-	c.last = unanswered
-	c.result.MaybeSent, c.result.SentTwice = sent, c.evidence.sentTwice()
-	c.result.RetryAfter = 0 // what an earlier answer asked for was waited for
-	c.result.Err = c.reduce(ctx, err)
-}
-
-// answer records an attempt that was answered, and reads the body.
-func (c *call) answer(ctx context.Context, resp *http.Response) {
-	r := Result{Attempts: c.result.Attempts, StatusCode: resp.StatusCode, Header: resp.Header}
-	if resp.Body == nil {
+	if resp != nil && resp.Body == nil {
 		resp.Body = http.NoBody
 	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode == http.StatusSwitchingProtocols {
-		r.Err = errSwitched // its body is the raw connection: never read
-	} else {
-		limit := MaxErrorBody
-		if is2xx(resp.StatusCode) {
-			limit = MaxBody
-		} else {
-			r.RetryAfter = retryAfter(resp.Header, time.Now())
-		}
-		if c.Gate != nil && r.StatusCode == http.StatusTooManyRequests && r.RetryAfter > 0 {
-			c.Gate.shut(c.left, min(r.RetryAfter, c.Policy.MaxBackoff))
-		}
-		var err error
-		if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
-			r.Err, r.Cut = c.reduce(ctx, err), true
-		}
+	if resp != nil && resp.StatusCode >= 100 {
+		return resp, nil
 	}
-	if r.Err == nil && r.Is2xx() && c.Accept != nil {
-		if r.Err = c.Accept(r.Body); r.Err == nil && c.Buffers != nil {
-			c.Buffers.put(r.Body)
-			r.Body = nil
-		}
+	if resp != nil {
+		_ = resp.Body.Close()
 	}
-	r.SentTwice = c.evidence.sentTwice()
-	c.result, c.last = r, answered
+	c.evidence.markSent() // something may have responded, even if the hooks show no connection
+	return nil, errNoResponse
 }
 
-// reduce reduces the error of an attempt under ctx to what may be shown.
-func (c *call) reduce(ctx context.Context, err error) error {
+// recordError records an attempt without a response. ctx is the context of the attempt.
+func (c *call) recordError(ctx context.Context, err error) {
+	maybeSent := !c.evidence.notSent()
+	if maybeSent {
+		c.result = Result{Attempts: c.result.Attempts}
+	}
+	c.gotResponse = false
+	c.result.MaybeSent, c.result.SentTwice = maybeSent, c.evidence.sentTwice()
+	c.result.RetryAfter = 0 // the wait that an earlier response asked for is over
+	c.result.Err = c.attemptError(ctx, err)
+}
+
+// recordResponse reads the response and records it. ctx is the context of the attempt.
+func (c *call) recordResponse(ctx context.Context, resp *http.Response) {
+	defer func() { _ = resp.Body.Close() }()
+	r := Result{Attempts: c.result.Attempts, StatusCode: resp.StatusCode, Header: resp.Header}
+	r.Err = c.readResponse(ctx, resp, &r)
+	r.SentTwice = c.evidence.sentTwice()
+	c.result, c.gotResponse = r, true
+}
+
+func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result) error {
+	if r.StatusCode == http.StatusSwitchingProtocols {
+		return errSwitched // the body is the connection, and must not be read
+	}
+	limit := MaxBody
+	if !r.Is2xx() {
+		limit = MaxErrorBody
+		r.RetryAfter = retryAfter(resp.Header, time.Now())
+	}
+	if c.Gate != nil && r.StatusCode == http.StatusTooManyRequests && r.RetryAfter > 0 {
+		c.Gate.close(c.readyAt, min(r.RetryAfter, c.Policy.MaxBackoff))
+	}
+	var err error
+	if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
+		r.Truncated = true
+		return c.attemptError(ctx, err)
+	}
+	if !r.Is2xx() || c.Accept == nil {
+		return nil
+	}
+	if err := c.Accept(r.Body); err != nil {
+		return err
+	}
+	if c.Buffers != nil {
+		c.Buffers.put(r.Body)
+		r.Body = nil
+	}
+	return nil
+}
+
+// attemptError returns the error to report for err: why the attempt was cancelled, if it was, else err redacted.
+func (c *call) attemptError(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e
 	}
-	if reason := c.evidence.reason(); reason != nil {
+	if reason := c.evidence.cancelReason(); reason != nil {
 		return reason
 	}
 	if errors.Is(context.Cause(ctx), errTimeout) {
 		return errTimeout
 	}
-	return reduce(c.ctx, err)
-}
-
-// finish returns the result. err is the loop's: it counts only where the loop
-// itself ended the call, in a wait or before any attempt.
-func (c *call) finish(err error) *Result {
-	if err != nil && (!c.ended || c.last == notMade && c.result.Err == nil) {
-		c.result.Err = reduce(c.ctx, err) // what the last answer said stays
-	}
-	return &c.result
+	return redact(c.ctx, err)
 }

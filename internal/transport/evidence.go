@@ -11,31 +11,40 @@ import (
 	"sync"
 )
 
-// evidence records what httptrace and the request body show of one attempt: whether
-// any of it was sent. The hooks may still run after the attempt has returned.
+// transportKind says what is known about the base transport.
+type transportKind uint8
+
+const (
+	customTransport      transportKind = iota // may read the body early, and call no hooks
+	callersHTTPTransport                      // an http.Transport, which calls the hooks but may dial through the caller's code
+	ownHTTPTransport                          // reads the body only after it has written the header
+)
+
+// evidence records what the hooks of httptrace and the request body show about one attempt: whether anything may have
+// been sent. The hooks may still run after the attempt has returned.
 type evidence struct {
-	class     Class
-	host      string // with userAgent, tells the header of this request from those of others
-	userAgent string
-	end       func() // cancels the attempt
+	class         Class
+	transport     transportKind
+	host          string // host and userAgent distinguish this request from others that the transport sends
+	userAgent     string
+	cancelAttempt func()
 
 	mu            sync.Mutex
-	connRequested bool  // so the transport calls the hooks
-	hasConn       bool  // a connection was used after the last request for one
-	conns         int   // connections that were used without a response
+	connRequested bool  // the transport requested a connection, and so calls the hooks
+	hasConn       bool  // and got one since the last request for one
+	conns         int   // connections used since the last response
 	http2         bool  // HTTP/2 was used
 	wroteHeader   bool  // a header field of any request was written, perhaps only to a buffer
-	headers       int   // times that the header of this request was written
-	foreign       bool  // the header being written is that of another request
-	dumped        bool  // the request is only printed, by httputil.DumpRequestOut
-	readBody      bool  // of a Once call
-	unwatched     bool  // a Once call without a body, through a transport that may not call the hooks
+	headers       int   // how often the header of this request was written
+	otherRequest  bool  // the header that is being written belongs to another request
+	dumping       bool  // httputil.DumpRequestOut prints the request, and sends nothing
+	bodyRead      bool  // of a Once call
+	unprovable    bool  // neither the hooks nor the body can show that nothing was sent
 	cancelled     error // why the attempt was cancelled; nil if it was not
 }
 
-// maxConns is how many connections net/http may use in one attempt. One or two stale
-// ones are normal, but against an HTTP/2 server that resets each stream, net/http
-// sends a request without a body hundreds of times per second.
+// maxConns is how many connections net/http may use in one attempt. One or two that the server has closed are normal,
+// but if an HTTP/2 server resets each stream, net/http sends a request without a body hundreds of times per second.
 const maxConns = 4
 
 var (
@@ -44,7 +53,6 @@ var (
 	errBodySent    = errors.New("the request may have been sent and must not be sent again")
 )
 
-// trace returns the hooks.
 func (e *evidence) trace() *httptrace.ClientTrace {
 	return &httptrace.ClientTrace{
 		GetConn:          func(string) { e.requestConn() },
@@ -61,7 +69,7 @@ func (e *evidence) trace() *httptrace.ClientTrace {
 func (e *evidence) requestConn() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.connRequested, e.hasConn, e.dumped = true, false, false
+	e.connRequested, e.hasConn, e.dumping = true, false, false
 	if e.conns >= maxConns {
 		e.cancel(errConnsFailed)
 	}
@@ -72,68 +80,75 @@ func (e *evidence) useConn(info httptrace.GotConnInfo) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.class == Once && fmt.Sprintf("%T", info.Conn) == "*httputil.dumpConn" {
-		e.connRequested, e.dumped = false, true
+		e.connRequested, e.dumping = false, true
 		return
 	}
 	e.conns++
 	e.hasConn = true
-	e.cancelSecondSend() // HTTP/2 uses a connection that it has without GetConn
+	e.cancelSecondSend() // HTTP/2 may use another connection without a GetConn
 	if e.cancelled != nil && e.class == Once && !e.http2 && info.Conn != nil {
-		_ = info.Conn.Close() // HTTP/1.1 may write to it in spite of the cancellation
+		_ = info.Conn.Close() // net/http may write to an HTTP/1.1 connection even after the cancellation
 	}
 }
 
 func (e *evidence) writeField(key string, values []string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.dumped {
+	if e.dumping {
 		return
 	}
 	e.wroteHeader = true
 	switch value := strings.Join(values, ","); key {
 	case "Host", ":authority": // the first field, in HTTP/1.1 and in HTTP/2
 		e.http2 = e.http2 || key == ":authority"
-		if e.foreign = value != e.host; !e.foreign {
+		if e.otherRequest = value != e.host; !e.otherRequest {
 			e.countHeader()
 		}
 	case "User-Agent", "user-agent":
-		if e.foreign && value == e.userAgent { // sent to another host
-			e.foreign = false
+		if e.otherRequest && value == e.userAgent { // this request, sent to another host
+			e.otherRequest = false
 			e.countHeader()
 		}
 	}
 }
 
-// countHeader counts that the header of this request is written. The caller holds e.mu.
+// countHeader counts a header of this request. The caller holds e.mu.
 func (e *evidence) countHeader() {
 	if e.headers++; e.headers > 1 && e.class == Once {
 		e.cancel(errSecondSend)
 	}
 }
 
-// cancelSecondSend cancels a Once attempt that asks for a connection after its header was
-// written: the transport retries on its own. The caller holds e.mu.
+// cancelSecondSend cancels a Once attempt that requests or uses a connection after its header was written: the
+// transport retries by itself. The caller holds e.mu.
 func (e *evidence) cancelSecondSend() {
 	if e.class == Once && e.headers > 0 {
 		e.cancel(errSecondSend)
 	}
 }
 
-// cancel ends the attempt. The caller holds e.mu.
+// cancel cancels the attempt. The caller holds e.mu.
 func (e *evidence) cancel(reason error) {
 	e.cancelled = reason
-	e.end()
+	e.cancelAttempt()
 }
 
-// notSent reports whether it is proved that nothing was sent: a connection was
-// requested, none was used, no header was written and the body was not read. A header
-// may be written to a connection that was used even after the attempt has returned.
-// Without hooks there is no proof. If the body was read, there is no proof either: the
-// transport may have read it only to sign it, but it may also have sent it without hooks.
+// cancelReason returns why the attempt was cancelled, or nil if it was not.
+func (e *evidence) cancelReason() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.cancelled
+}
+
+// notSent reports whether it is proved that nothing was sent: the transport requested a connection and got none, wrote
+// no header and did not read the body. There is no proof
+//   - without hooks;
+//   - if there is a connection: a header may be written to it even after the attempt has returned;
+//   - if the body was read, perhaps only to sign it: the transport may also have sent it without calling the hooks.
 func (e *evidence) notSent() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.connRequested && !e.hasConn && !e.wroteHeader && !e.readBody && !e.unwatched
+	return e.connRequested && !e.hasConn && !e.wroteHeader && !e.bodyRead && !e.unprovable
 }
 
 // sentTwice reports whether the request was written more than once.
@@ -143,50 +158,40 @@ func (e *evidence) sentTwice() bool {
 	return e.headers > 1
 }
 
-// markSent records that the attempt may have been sent, whatever the hooks say.
+// markSent records that something may have been sent, whatever the hooks say.
 func (e *evidence) markSent() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.wroteHeader = true
 }
 
-// reason returns why the attempt was cancelled, nil if it was not.
-func (e *evidence) reason() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.cancelled
-}
-
-// guard prepares the body of a Once request so that no transport can send it a second
-// time through GetBody. The library's own transport reads a body only after the
-// header, which its hooks show: its body needs no wrapper, and so travels in one
-// packet with the header.
-func (e *evidence) guard(req *http.Request, body []byte, base http.RoundTripper, own bool) {
-	if req.Body == nil {
-		// Without a body, net/http needs no GetBody to send the request again. A body of
-		// unknown length is sent as an empty one, or not at all if the method has none.
-		req.Body = io.NopCloser(strings.NewReader(""))
-		_, hasHooks := base.(*http.Transport)
-		e.unwatched = !hasHooks // such a transport may send the request without that body
-	}
-	wrap := func(b io.ReadCloser) io.ReadCloser {
-		if own {
+// guard prepares the request of a Once call: GetBody, which lets a transport send the request again, fails once
+// anything may have been sent. The body records that it was read, but not on the library's own transport, whose hooks
+// show the header before the body is read: net/http then sends header and body in one packet.
+func (e *evidence) guard(req *http.Request, body []byte) {
+	// net/http would send a request without a body again, and not ask GetBody. Instead, the request gets an empty body
+	// of unknown length. That is sent as an empty body, or not at all with a method like DELETE.
+	// A custom transport may send the request and not read that body.
+	e.unprovable = req.Body == nil && e.transport == customTransport
+	newBody := func() io.ReadCloser {
+		b := io.NopCloser(bytes.NewReader(body))
+		if e.transport == ownHTTPTransport {
 			return b
 		}
 		return &observedBody{b, e}
 	}
-	req.Body = wrap(req.Body)
+	req.Body = newBody()
 	req.GetBody = func() (io.ReadCloser, error) {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		if e.wroteHeader || e.readBody {
+		if e.wroteHeader || e.bodyRead {
 			return nil, errBodySent
 		}
-		return wrap(io.NopCloser(bytes.NewReader(body))), nil
+		return newBody(), nil
 	}
 }
 
-// observedBody records that it was read.
+// observedBody is a request body that records that it was read.
 type observedBody struct {
 	io.ReadCloser
 	evidence *evidence
@@ -194,7 +199,7 @@ type observedBody struct {
 
 func (b *observedBody) Read(p []byte) (int, error) {
 	b.evidence.mu.Lock()
-	b.evidence.readBody = true
+	b.evidence.bodyRead = true
 	b.evidence.mu.Unlock()
 	return b.ReadCloser.Read(p)
 }

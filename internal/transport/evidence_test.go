@@ -96,7 +96,7 @@ func TestEvidence(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ended := false
-			e := &evidence{class: tt.class, host: "a.example", userAgent: "commerce-go", end: func() { ended = true }}
+			e := &evidence{class: tt.class, host: "a.example", userAgent: "commerce-go", cancelAttempt: func() { ended = true }}
 			body := "{}"
 			if tt.noBody {
 				body = ""
@@ -108,12 +108,15 @@ func TestEvidence(t *testing.T) {
 			if tt.noBody {
 				req.Body = nil
 			}
-			base := http.RoundTripper(&http.Transport{})
+			e.transport = callersHTTPTransport
+			if tt.own {
+				e.transport = ownHTTPTransport
+			}
 			if tt.foreign {
-				base = stub(nil)
+				e.transport = customTransport
 			}
 			if tt.class == Once {
-				e.guard(req, []byte(body), base, tt.own)
+				e.guard(req, []byte(body))
 			}
 			for _, step := range tt.steps {
 				step(e, req)
@@ -124,7 +127,7 @@ func TestEvidence(t *testing.T) {
 			if got := e.sentTwice(); got != tt.twice {
 				t.Errorf("sentTwice() = %v, want %v", got, tt.twice)
 			}
-			if got := e.reason(); got != tt.cancelled || ended != (tt.cancelled != nil) {
+			if got := e.cancelReason(); got != tt.cancelled || ended != (tt.cancelled != nil) {
 				t.Errorf("reason() = %v, ended %v, want %v", got, ended, tt.cancelled)
 			}
 			if tt.class == Replayable {
@@ -155,7 +158,7 @@ func TestDo_responseWithoutStatus(t *testing.T) {
 			return resp, nil
 		})})
 		r := c.Do(t.Context(), newCall(t, Once, "https://a.example"))
-		if !r.MaybeSent || r.Attempts != 1 || r.Err != errNoAnswer {
+		if !r.MaybeSent || r.Attempts != 1 || r.Err != errNoResponse {
 			t.Errorf("%s: %+v, want MaybeSent after 1 attempt", name, r)
 		}
 	}
@@ -181,7 +184,7 @@ func TestDo_deadlineBeforeItsTimer(t *testing.T) {
 			t.Errorf("class %d: %+v, %d requests, want a deadline and none", class, r, sent)
 		}
 	}
-	if err := reduce(lateTimer{t.Context()}, errors.New("dial: i/o timeout")); err != context.DeadlineExceeded {
+	if err := redact(lateTimer{t.Context()}, errors.New("dial: i/o timeout")); err != context.DeadlineExceeded {
 		t.Errorf("reduce: %v, want %v", err, context.DeadlineExceeded)
 	}
 }
@@ -213,7 +216,7 @@ func TestEvidence_secondConnection(t *testing.T) {
 		{name: "a read", class: Replayable, first: writesHTTP1},
 		{name: "another request", class: Once, first: writesOther},
 	} {
-		e := &evidence{class: tt.class, host: "a.example", end: func() {}}
+		e := &evidence{class: tt.class, host: "a.example", cancelAttempt: func() {}}
 		requestsConn(e, nil)
 		getsConn(e, nil)
 		tt.first(e, nil)

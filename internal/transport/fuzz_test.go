@@ -31,7 +31,7 @@ func FuzzRetryAfter(f *testing.F) {
 		nanos := new(big.Rat).Mul(seconds, big.NewRat(int64(time.Second), 1))
 		want := new(big.Int).Quo(nanos.Num(), nanos.Denom())
 		if !want.IsInt64() {
-			want.SetInt64(int64(maxWait))
+			want.SetInt64(int64(maxRetryAfter))
 		}
 		if d := int64(got) - want.Int64(); d < -1 || d > 1 {
 			t.Errorf("%q: %v, want %v", value, got, time.Duration(want.Int64()))

@@ -7,57 +7,57 @@ import (
 	"time"
 )
 
-// ErrGate marks an attempt that was not made: the service asked all calls to
-// wait, and this one may not wait that long.
+// ErrGate means that an attempt was not made: the gate is closed, and the call must not wait until it opens.
 var ErrGate = errors.New("the service asked all calls to wait longer than this one may")
 
 const (
-	// firstRate is how many calls a second leave a gate that opens: a little less
-	// than the lowest limit that is documented for a store. leastRate is what
-	// refusals can bring it down to.
-	firstRate, leastRate = 20.0, 5.0
-	// pacing is for how long calls are paced after the last 429.
+	// minFirstRate is how many calls per second pass a gate that has just opened, or more if more passed before it was
+	// closed. It is a little less than the lowest documented limit of a store.
+	minFirstRate = 20.0
+	// minRate is the lowest rate, after repeated refusals.
+	minRate = 5.0
+	// pacing is how long calls are paced after the last 429.
 	pacing = 5 * time.Second
 )
 
-// Gate holds back all calls of a client while the service asks for that, by a 429
-// with a Retry-After. When it opens, calls leave it one by one in the order they
-// came, at a rate that grows by a tenth each second, and that a refusal of one of
-// them halves. Make one with [NewGate]; it is safe for concurrent use.
+// Gate holds back all calls of a client after a 429 with a Retry-After, until the service accepts requests again.
+// When the gate opens, calls pass one by one in the order they came, at a rate that grows by a tenth per second. If the
+// service refuses one of them, the gate closes again and the rate is halved.
+//
+// Use [NewGate] to make one. It is safe for concurrent use.
 type Gate struct {
-	// head is held by the call whose turn is next. Those behind it wait to get it, in
-	// order; one that is cancelled leaves no gap.
+	// head holds an element while a call is first in the queue. Those behind it wait to send to the channel: senders
+	// get their turn in order, and one that is cancelled leaves no gap.
 	head chan struct{}
 
-	mu      sync.Mutex
-	waiting int       // calls, the one at the head included
-	shuts   int       // how often it was shut
-	opens   time.Time // when it does, or last did
-	paced   time.Time // until when calls are paced
-	next    time.Time // before which no call that is paced may leave
-	rate    float64   // calls a second at opens
-	second  time.Time // start of the second that is counted
-	left    [2]int    // calls that left in that second, and in the one before
+	mu         sync.Mutex
+	waiting    int       // calls in the queue, including the first one
+	closings   int       // how often the gate was closed
+	opensAt    time.Time // in the past if the gate is open
+	pacedUntil time.Time
+	nextPass   time.Time // if calls are paced, none may pass before this time
+	rate       float64   // calls per second at opensAt
+	countStart time.Time // when the current second of the count began
+	passed     [2]int    // calls that passed in the current second, and in the previous one
 }
 
 // NewGate returns an open gate.
 func NewGate() *Gate { return &Gate{head: make(chan struct{}, 1)} }
 
-// pass waits for the call's turn to leave. It returns how long that took, and how
-// often the gate was shut before. It returns ErrGate at once, with the wait there
-// would be, if the gate opens only after most, if the turn would come later than
-// most after that, or only at the deadline of ctx.
-func (g *Gate) pass(ctx context.Context, most time.Duration) (shuts int, wait time.Duration, err error) {
+// pass waits until the call may pass. It returns how long that took, and how often the gate had been closed before.
+//
+// It returns ErrGate and the expected wait at once if the gate opens later than maxWait from now, if the call would
+// pass later than maxWait after that, or if it would not pass before the deadline of ctx.
+func (g *Gate) pass(ctx context.Context, maxWait time.Duration) (closings int, wait time.Duration, err error) {
 	g.mu.Lock()
-	now := time.Now()
-	if g.waiting == 0 && !g.turn(now).After(now) {
+	start := time.Now()
+	if g.waiting == 0 && !g.turn(start).After(start) {
 		defer g.mu.Unlock()
-		return g.leave(now), 0, nil
+		return g.letPass(start), 0, nil
 	}
-	wait = g.wait(now)
-	if !g.may(ctx, now, wait, most) {
+	if wait = g.expectedWait(start); !g.mayWait(ctx, start, wait, maxWait) {
 		defer g.mu.Unlock()
-		return g.shuts, wait, ErrGate
+		return g.closings, wait, ErrGate
 	}
 	g.waiting++
 	g.mu.Unlock()
@@ -75,18 +75,18 @@ func (g *Gate) pass(ctx context.Context, most time.Duration) (shuts int, wait ti
 	}
 	for {
 		g.mu.Lock()
-		at := time.Now()
-		left := g.turn(at).Sub(at)
+		now := time.Now()
+		wait := g.turn(now).Sub(now)
 		switch {
-		case left <= 0:
+		case wait <= 0:
 			defer g.mu.Unlock()
-			return g.leave(at), at.Sub(now), nil
-		case !g.may(ctx, at, left, most): // it was shut again
+			return g.letPass(now), now.Sub(start), nil
+		case !g.mayWait(ctx, now, wait, maxWait): // the gate was closed again
 			defer g.mu.Unlock()
-			return g.shuts, left, ErrGate
+			return g.closings, wait, ErrGate
 		}
 		g.mu.Unlock()
-		timer := time.NewTimer(left)
+		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -96,84 +96,86 @@ func (g *Gate) pass(ctx context.Context, most time.Duration) (shuts int, wait ti
 	}
 }
 
-// turn is when the call at the head may leave.
+// turn returns when the first call of the queue may pass. The caller of this and of the next four methods holds g.mu.
 func (g *Gate) turn(now time.Time) time.Time {
 	turn := now
-	if g.opens.After(turn) {
-		turn = g.opens
+	if g.opensAt.After(turn) {
+		turn = g.opensAt
 	}
-	// Those that waited leave one by one for a while also where the gate was shut for
-	// longer than calls are paced.
-	if (now.Before(g.paced) || g.waiting > 1 && now.Before(g.opens.Add(time.Second))) && g.next.After(turn) {
-		turn = g.next
+	// Even if the gate was closed for longer than calls are paced, the queue is paced for the first second.
+	queuePaced := g.waiting > 1 && now.Before(g.opensAt.Add(time.Second))
+	if (now.Before(g.pacedUntil) || queuePaced) && g.nextPass.After(turn) {
+		turn = g.nextPass
 	}
 	return turn
 }
 
-// wait is how long a call that comes now will wait, if it is not shut meanwhile.
-func (g *Gate) wait(now time.Time) time.Duration {
-	turn, end := g.turn(now), g.opens.Add(time.Second)
-	if g.paced.After(end) {
-		end = g.paced // from then on nobody waits
+// expectedWait returns how long a call that comes now will wait, unless the gate is closed meanwhile.
+func (g *Gate) expectedWait(now time.Time) time.Duration {
+	turn := g.turn(now)
+	pacingEnd := g.opensAt.Add(time.Second)
+	if g.pacedUntil.After(pacingEnd) {
+		pacingEnd = g.pacedUntil
 	}
-	behind := time.Duration(float64(g.waiting) / g.rateAt(turn) * float64(time.Second))
-	return min(turn.Sub(now)+behind, max(end.Sub(now), turn.Sub(now)))
+	queue := time.Duration(float64(g.waiting) / g.rateAt(turn) * float64(time.Second))
+	return min(turn.Sub(now)+queue, max(pacingEnd.Sub(now), turn.Sub(now)))
 }
 
-// may reports whether a call may wait so long.
-func (g *Gate) may(ctx context.Context, now time.Time, wait, most time.Duration) bool {
-	shut := max(0, g.opens.Sub(now))
+// mayWait reports whether a call with this context and maxWait may wait that long.
+func (g *Gate) mayWait(ctx context.Context, now time.Time, wait, maxWait time.Duration) bool {
+	closedFor := max(0, g.opensAt.Sub(now))
 	deadline, ok := ctx.Deadline()
-	return shut <= most && wait-shut <= most && (!ok || now.Add(wait).Before(deadline))
+	return closedFor <= maxWait && wait-closedFor <= maxWait && (!ok || now.Add(wait).Before(deadline))
 }
 
-// leave lets a call leave.
-func (g *Gate) leave(now time.Time) (shuts int) {
-	g.roll(now)
-	g.left[0]++
+// letPass counts a call that passes now. It returns the number of closings so far.
+func (g *Gate) letPass(now time.Time) (closings int) {
+	g.updateCount(now)
+	g.passed[0]++
 	if g.rate > 0 {
-		g.next = now.Add(time.Duration(float64(time.Second) / g.rateAt(now)))
+		g.nextPass = now.Add(time.Duration(float64(time.Second) / g.rateAt(now)))
 	}
-	return g.shuts
+	return g.closings
 }
 
-// shutSince reports whether the gate is shut, and was not when a call left it.
-func (g *Gate) shutSince(shuts int) bool {
+// updateCount starts another second of the count if the current one is over.
+func (g *Gate) updateCount(now time.Time) {
+	switch since := now.Sub(g.countStart); {
+	case since >= 2*time.Second:
+		g.countStart, g.passed = now, [2]int{}
+	case since >= time.Second:
+		g.countStart, g.passed = g.countStart.Add(time.Second), [2]int{0, g.passed[0]}
+	}
+}
+
+func (g *Gate) rateAt(t time.Time) float64 { return g.rate * (1 + t.Sub(g.opensAt).Seconds()/10) }
+
+// closedSince reports whether the gate is closed, and was closed after the call for which pass returned closings.
+func (g *Gate) closedSince(closings int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.shuts != shuts && time.Now().Before(g.opens)
+	return g.closings != closings && time.Now().Before(g.opensAt)
 }
 
-// shut shuts the gate for d, after a 429 to a call that left at that time. It
-// says nothing new of the rate if the gate was shut after the call left.
-func (g *Gate) shut(left time.Time, d time.Duration) {
+// close closes the gate for d, because a call that passed at passedAt was refused with a 429. The refusal changes the
+// rate only if the call passed after the gate last opened: of the calls that were in flight together, the first counts.
+func (g *Gate) close(passedAt time.Time, d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := time.Now()
 	switch {
-	case left.Before(g.opens):
-	case now.Before(g.paced):
-		g.rate = max(leastRate, g.rateAt(left)/2)
+	case passedAt.Before(g.opensAt):
+	case now.Before(g.pacedUntil):
+		g.rate = max(minRate, g.rateAt(passedAt)/2)
 	default:
-		g.roll(now)
-		lately := float64(g.left[0]) + float64(g.left[1])*(1-now.Sub(g.second).Seconds())
-		g.rate = max(firstRate, lately/2)
+		g.updateCount(now)
+		// The calls of the last second: all that the current second of the count has, and a part of the one before it.
+		lastRate := float64(g.passed[0]) + float64(g.passed[1])*(1-now.Sub(g.countStart).Seconds())
+		g.rate = max(minFirstRate, lastRate/2)
 	}
-	g.paced = now.Add(pacing)
-	if opens := now.Add(d); opens.After(g.opens) {
-		g.shuts++
-		g.opens, g.next = opens, opens
-	}
-}
-
-func (g *Gate) rateAt(t time.Time) float64 { return g.rate * (1 + t.Sub(g.opens).Seconds()/10) }
-
-// roll begins another second of the count when it is time.
-func (g *Gate) roll(now time.Time) {
-	switch since := now.Sub(g.second); {
-	case since >= 2*time.Second:
-		g.second, g.left = now, [2]int{}
-	case since >= time.Second:
-		g.second, g.left = g.second.Add(time.Second), [2]int{0, g.left[0]}
+	g.pacedUntil = now.Add(pacing)
+	if opensAt := now.Add(d); opensAt.After(g.opensAt) {
+		g.closings++
+		g.opensAt, g.nextPass = opensAt, opensAt
 	}
 }

@@ -46,7 +46,7 @@ func TestGate_paces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, 2*time.Second)
+		g.close(start, 2*time.Second)
 		left := leaveAll(t, g, 60, start)
 		if left[0] != 2*time.Second {
 			t.Errorf("the first call left after %v", left[0])
@@ -70,10 +70,10 @@ func TestGate_refusedAgain(t *testing.T) {
 		g := NewGate()
 		for n, want := range []time.Duration{50, 100, 200, 200, 200} { // ms
 			start := time.Now()
-			g.shut(start, time.Second)
+			g.close(start, time.Second)
 			left := leaveAll(t, g, 2, start)
 			gap := left[1] - left[0]
-			if left[0] != time.Second || gap.Round(10*time.Millisecond) != want*time.Millisecond || gap > time.Second/leastRate {
+			if left[0] != time.Second || gap.Round(10*time.Millisecond) != want*time.Millisecond || gap > time.Second/minRate {
 				t.Errorf("after refusal %d calls left after %v", n+1, left)
 			}
 		}
@@ -87,11 +87,11 @@ func TestGate_sameRefusal(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
 		for range 8 {
-			g.shut(start, time.Second)
+			g.close(start, time.Second)
 		}
 		time.Sleep(500 * time.Millisecond)
-		g.shut(start, time.Second) // a late answer: it moves the opening, and nothing else
-		g.shut(start, time.Millisecond)
+		g.close(start, time.Second) // a late answer: it moves the opening, and nothing else
+		g.close(start, time.Millisecond)
 		if left := leaveAll(t, g, 2, start); left[0] != 1500*time.Millisecond || left[1]-left[0] != 50*time.Millisecond {
 			t.Errorf("calls left after %v", left)
 		}
@@ -112,14 +112,14 @@ func TestGate_rateOfBefore(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 			}
 			start := time.Now()
-			g.shut(start, time.Second)
+			g.close(start, time.Second)
 			left := leaveAll(t, g, 2, start)
 			if gap := left[1] - left[0]; gap < 19*time.Millisecond || gap > 21*time.Millisecond {
 				t.Errorf("%d calls before: calls left after %v", calls, left)
 			}
 			time.Sleep(10 * time.Second) // what left long ago does not count
 			start = time.Now()
-			g.shut(start, time.Second)
+			g.close(start, time.Second)
 			if left := leaveAll(t, g, 2, start); left[1]-left[0] != 50*time.Millisecond {
 				t.Errorf("after a rest calls left after %v", left)
 			}
@@ -134,11 +134,11 @@ func TestGate_countsThoseThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, time.Second)
+		g.close(start, time.Second)
 		leaveAll(t, g, 60, start)
 		time.Sleep(pacing)
 		start = time.Now()
-		g.shut(start, time.Second)
+		g.close(start, time.Second)
 		if _, wait, err := g.pass(t.Context(), time.Second); err != nil || wait != time.Second {
 			t.Errorf("wait %v, error %v", wait, err)
 		}
@@ -151,7 +151,7 @@ func TestGate_pacingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, time.Second)
+		g.close(start, time.Second)
 		time.Sleep(pacing - 1)
 		if left := leaveAll(t, g, 2, start); left[1] == left[0] {
 			t.Errorf("just before the end calls left after %v", left)
@@ -163,7 +163,7 @@ func TestGate_pacingEnds(t *testing.T) {
 		// Those that waited for a gate that opens later still leave one by one.
 		time.Sleep(pacing)
 		start = time.Now()
-		g.shut(start, 2*pacing)
+		g.close(start, 2*pacing)
 		if left := leaveAll(t, g, 10, start); left[0] != 2*pacing || left[9]-left[0] < 300*time.Millisecond {
 			t.Errorf("calls left after %v", left)
 		}
@@ -176,8 +176,8 @@ func TestGate_shutWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, time.Second)
-		time.AfterFunc(1060*time.Millisecond, func() { g.shut(start.Add(time.Second), 3*time.Second) })
+		g.close(start, time.Second)
+		time.AfterFunc(1060*time.Millisecond, func() { g.close(start.Add(time.Second), 3*time.Second) })
 		left := leaveAll(t, g, 4, start)
 		if left[1] >= 1060*time.Millisecond || left[2] != 4060*time.Millisecond || left[3] <= left[2] {
 			t.Errorf("calls left after %v", left)
@@ -213,7 +213,7 @@ func TestGate_mayNotWait(t *testing.T) {
 				}
 				g := NewGate()
 				start := time.Now()
-				g.shut(start, shut)
+				g.close(start, shut)
 				_, wait, err := g.pass(ctx, tt.most)
 				took := time.Since(start)
 				if tt.waits && (err != nil || took != shut || wait != shut) || !tt.waits && (!errors.Is(err, ErrGate) || took != 0 || wait != shut) {
@@ -231,7 +231,7 @@ func TestGate_cancelled(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, 3*time.Second)
+		g.close(start, 3*time.Second)
 		if _, _, err := g.pass(ctx, time.Hour); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
 			t.Errorf("error %v after %v", err, time.Since(start))
 		}
@@ -248,7 +248,7 @@ func TestGate_cancelledLeaveNoGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, time.Second)
+		g.close(start, time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range 50 {
@@ -274,8 +274,8 @@ func TestGate_order(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, time.Second)
-		time.AfterFunc(1120*time.Millisecond, func() { g.shut(start.Add(time.Second), time.Second) })
+		g.close(start, time.Second)
+		time.AfterFunc(1120*time.Millisecond, func() { g.close(start.Add(time.Second), time.Second) })
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var order []int
@@ -303,7 +303,7 @@ func TestGate_queueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
-		g.shut(start, time.Second)
+		g.close(start, time.Second)
 		var wg sync.WaitGroup
 		var mu sync.Mutex
 		var turnedAway int

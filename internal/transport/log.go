@@ -13,16 +13,14 @@ import (
 )
 
 func (c *call) logAttempt(start time.Time) {
+	c.log(slog.LevelDebug, "commerce: attempt", slog.Duration("duration", time.Since(start)))
+}
+
+// log writes an event with what is known of the last attempt: no URL, no network address, no header, no body.
+func (c *call) log(level slog.Level, message string, last slog.Attr) {
 	if c.Logger == nil {
 		return
 	}
-	attrs := append(c.attrs(), slog.Duration("duration", time.Since(start)))
-	c.Logger.LogAttrs(c.ctx, slog.LevelDebug, "commerce: attempt", attrs...)
-}
-
-// attrs are what every event tells: nothing of the address but the operation,
-// nothing of the payload.
-func (c *call) attrs() []slog.Attr {
 	attrs := []slog.Attr{
 		slog.String("op", c.Op),
 		slog.String("method", c.Method),
@@ -37,14 +35,18 @@ func (c *call) attrs() []slog.Attr {
 	if c.result.Err != nil {
 		attrs = append(attrs, slog.String("error", logText(c.result.Err)))
 	}
-	return attrs
+	c.Logger.LogAttrs(c.ctx, level, message, append(attrs, last)...)
 }
 
-// logText returns the text of an error for a log event, which must not name a host or
-// an address. It shows only texts that are known to contain neither.
+// logText returns the text of an error for a log event. It shows only texts that are known to contain no host name and
+// no address.
 func logText(err error) string {
 	if e, ok := errors.AsType[*net.OpError](err); ok {
-		return logOperation(e) + logText(e.Err)
+		switch e.Op {
+		case "dial", "read", "write", "proxyconnect", "remote error", "local error":
+			return e.Op + ": " + logText(e.Err)
+		}
+		return logText(e.Err)
 	}
 	if e, ok := errors.AsType[*net.DNSError](err); ok {
 		switch {
@@ -60,7 +62,7 @@ func logText(err error) string {
 	}
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
-		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, errTimeout, errTooLarge, errNoAnswer,
+		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, errTimeout, errTooLarge, errNoResponse,
 		errBodySent, errSecondSend, errConnsFailed, errSwitched,
 	} {
 		if errors.Is(err, known) {
@@ -68,13 +70,4 @@ func logText(err error) string {
 		}
 	}
 	return fmt.Sprintf("failed (%T)", innermost(err))
-}
-
-// logOperation returns the operation of e, with a colon, if it is one of net or tls.
-func logOperation(e *net.OpError) string {
-	switch e.Op {
-	case "dial", "read", "write", "proxyconnect", "remote error", "local error":
-		return e.Op + ": "
-	}
-	return ""
 }

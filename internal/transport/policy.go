@@ -9,48 +9,62 @@ import (
 	"time"
 )
 
-// checkRetry decides after each attempt whether there is another, and how long
-// to wait before it.
+// checkRetry decides after each attempt whether there is another one, and sets the wait before it.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
-	retry := c.decide()
-	if !retry {
-		c.ended = true
-	} else if c.Logger != nil {
-		c.Logger.LogAttrs(c.ctx, slog.LevelWarn, "commerce: retry", append(c.attrs(), slog.Duration("wait", c.wait))...)
+	if c.finished = !c.shouldRetry(); c.finished {
+		return false, nil
 	}
-	return retry, nil
+	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
+	return true, nil
 }
 
-func (c *call) decide() bool {
-	r := &c.result
-	if c.ended {
+func (c *call) shouldRetry() bool {
+	if c.finished {
 		return false
 	}
+	r := &c.result
 	refresh := r.StatusCode == http.StatusUnauthorized && r.Err == nil && !c.refreshed && c.Auth != nil
-	again := c.repeatable() && r.Attempts < c.Policy.MaxAttempts
-	if !refresh && !again {
+	if !refresh && (!c.retryable() || r.Attempts >= c.Policy.MaxAttempts) {
 		return false
 	}
 	if err := ctxErr(c.ctx); err != nil {
 		r.Err = err
 		return false
 	}
-	if !refresh && !c.mayWait() || c.maybeApplied() {
+	if !refresh && !c.setWait() || c.maybeApplied() {
 		return false
 	}
 	return !refresh || c.refresh()
 }
 
-// maybeApplied reports whether a Once call may have been applied although the status
-// of the response says that it was not.
+// retryable reports whether sending the call again is safe and may help.
+func (c *call) retryable() bool {
+	r := &c.result
+	if !c.gotResponse {
+		return c.Class == Replayable || !r.MaybeSent
+	}
+	if errors.Is(r.Err, errTooLarge) || errors.Is(r.Err, errSwitched) {
+		return false // the next response would be the same
+	}
+	switch r.StatusCode {
+	case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests: // the service did nothing
+		return true
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return c.Class == Replayable
+	}
+	return c.Class == Replayable && r.Is2xx() && r.Err != nil
+}
+
+// maybeApplied reports whether a Once call may have been applied, although the status says that it was not.
 func (c *call) maybeApplied() bool {
 	r := &c.result
 	return c.Class == Once && r.StatusCode != 0 && (r.SentTwice || c.Applied != nil && c.Applied(r))
 }
 
-// mayWait sets the wait before the next attempt, and reports whether it is within
-// MaxBackoff and the deadline: the caller learns it now, instead of after a long wait.
-func (c *call) mayWait() bool {
+// setWait sets the wait before the next attempt. It reports whether the wait is at most MaxBackoff and ends before the
+// deadline: if not, the call ends now, and not after a long wait.
+func (c *call) setWait() bool {
 	c.wait = c.backoff(c.result.Attempts)
 	if after := c.result.RetryAfter; after > 0 {
 		c.wait = after
@@ -62,28 +76,8 @@ func (c *call) mayWait() bool {
 	return !ok || time.Until(deadline) > c.wait
 }
 
-// repeatable reports whether sending the call again is safe and may help.
-func (c *call) repeatable() bool {
-	r := &c.result
-	switch {
-	case c.last == notMade:
-		return false
-	case c.last == unanswered:
-		return c.Class == Replayable || !r.MaybeSent
-	case errors.Is(r.Err, errTooLarge) || errors.Is(r.Err, errSwitched):
-		return false // it would come again
-	}
-	switch r.StatusCode {
-	case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests: // nothing was done
-		return true
-	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return c.Class == Replayable
-	}
-	return c.Class == Replayable && r.Is2xx() && r.Err != nil
-}
-
-// refresh gets another token after a 401, once a call. The repeat is made even
-// where MaxAttempts allows no other.
+// refresh gets another token after a 401, once per call. The attempt with the new token is made at once, even if
+// MaxAttempts is reached. It reports whether there is another token.
 func (c *call) refresh() bool {
 	c.refreshed = true
 	next, err := c.Auth.Refresh(c.ctx, c.token)
@@ -94,12 +88,12 @@ func (c *call) refresh() bool {
 	if next == "" || next == c.token {
 		return false
 	}
-	c.next, c.wait = next, 0
+	c.nextToken, c.wait = next, 0
 	return true
 }
 
-// backoff is full jitter: random between 0 and a bound that doubles with each
-// attempt, from MinBackoff up to MaxBackoff.
+// backoff returns a random wait that is less than a bound (full jitter). The bound is MinBackoff after the first
+// attempt and doubles after each further one, up to MaxBackoff.
 func (c *call) backoff(attempts int) time.Duration {
 	bound := c.Policy.MinBackoff
 	for ; attempts > 1 && bound <= c.Policy.MaxBackoff/2; attempts-- {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/cookiejar"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,8 +139,8 @@ func TestAnswer_limits(t *testing.T) {
 				return &http.Response{StatusCode: tt.status, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", tt.size))), ContentLength: length}, nil
 			})})
 			r := c.Do(t.Context(), newCall(t, Once, "https://a.example"))
-			if tooLarge := tt.size > tt.limit; r.Cut != tooLarge || errors.Is(r.Err, errTooLarge) != tooLarge || len(r.Body) != min(tt.size, tt.limit) {
-				t.Errorf("%+v: %d bytes, cut %v, %v", tt, len(r.Body), r.Cut, r.Err)
+			if tooLarge := tt.size > tt.limit; r.Truncated != tooLarge || errors.Is(r.Err, errTooLarge) != tooLarge || len(r.Body) != min(tt.size, tt.limit) {
+				t.Errorf("%+v: %d bytes, cut %v, %v", tt, len(r.Body), r.Truncated, r.Err)
 			}
 		}
 	}
@@ -158,42 +157,6 @@ func TestAccept_isForSuccess(t *testing.T) {
 		if asked != want {
 			t.Errorf("status %d: asked %d times", status, asked)
 		}
-	}
-}
-
-func TestJar(t *testing.T) {
-	t.Parallel()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cookies []string
-	c := New(&http.Client{Jar: jar, Transport: stub(func(req *http.Request) (*http.Response, error) {
-		cookies = append(cookies, req.Header.Get("Cookie"))
-		return &http.Response{StatusCode: 200, Header: http.Header{"Set-Cookie": {"a=b"}}, Body: http.NoBody}, nil
-	})})
-	for range 2 {
-		c.Do(t.Context(), newCall(t, Replayable, "https://a.example"))
-	}
-	if fmt.Sprint(cookies) != "[ a=b]" {
-		t.Errorf("%q", cookies)
-	}
-}
-
-// Each attempt has the cookies that the jar then has, not those of the attempts before.
-func TestJar_attempts(t *testing.T) {
-	t.Parallel()
-	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cookies []string
-	r := New(&http.Client{Jar: jar, Transport: stub(func(req *http.Request) (*http.Response, error) {
-		cookies = append(cookies, req.Header.Get("Cookie"))
-		return &http.Response{StatusCode: 503, Header: http.Header{"Set-Cookie": {fmt.Sprintf("route=%d", len(cookies))}}, Body: http.NoBody}, nil
-	})}).Do(t.Context(), newCall(t, Replayable, "https://a.example"))
-	if fmt.Sprintf("%q", cookies) != `["" "route=1" "route=2"]` {
-		t.Errorf("%q after %d attempts", cookies, r.Attempts)
 	}
 }
 

@@ -13,19 +13,26 @@ import (
 	"time"
 )
 
-// ErrLimiter marks the error of a limiter.
+// Hidden is a value that cannot be printed: a function that returns it. fmt prints fields in spite of String and Format
+// methods if the struct is a field of another one, and packages that print values for tests follow pointers by
+// reflection. None of them calls a function.
+type Hidden[T any] func() T
+
+// Hide returns v hidden.
+func Hide[T any](v T) Hidden[T] { return func() T { return v } }
+
+// ErrLimiter is matched by the error of a limiter.
 var ErrLimiter = errors.New("the limiter refused the attempt")
 
-// AuthError is a failure to get a token, as the Authorizer returned it.
+// AuthError is an error of the Authorizer.
 type AuthError struct{ Err error }
 
 func (e *AuthError) Error() string { return e.Err.Error() }
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// ctxErr returns the error of a context that has ended. A deadline that has
-// passed counts even where the context's timer has yet to fire: dialers compute
-// with the deadline and may be first.
+// ctxErr returns the error of a context that has ended. A deadline that has passed counts even if the timer of the
+// context has not fired yet: a dialer compares clocks, and may be first.
 func ctxErr(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -36,58 +43,55 @@ func ctxErr(ctx context.Context) error {
 	return nil
 }
 
-// cause is an error of which only a safe text is shown. Errors of net/http and
-// of foreign transports may hold addresses with query values, or bytes of the
-// answer.
-type cause struct {
+// redacted is an error that shows only a safe text. Errors of net/http and of custom transports may contain query
+// values, or bytes of the response.
+type redacted struct {
 	text string
-	safe error         // the part of the chain that is fit to be seen; nil if none is
+	safe error         // the part of the chain that may be shown; nil if there is none
 	full Hidden[error] // the original, for errors.Is only
 }
 
-func (c *cause) Error() string { return c.text }
+func (e *redacted) Error() string { return e.text }
 
-func (c *cause) Unwrap() error { return c.safe }
+func (e *redacted) Unwrap() error { return e.safe }
 
-// Is reports whether the original error matches. The errors of a context do
-// not: they stand for the caller's context alone, and a timeout of a connection
-// matches them too.
-func (c *cause) Is(target error) bool {
-	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(c.full(), target)
+// Is reports whether the original error matches. It never matches the errors of a context: they mean that the caller's
+// context has ended, but a connection that timed out matches context.DeadlineExceeded too.
+func (e *redacted) Is(target error) bool {
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.full(), target)
 }
 
 // Format keeps %+v and %#v from printing the fields.
-func (c *cause) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, c.text) }
+func (e *redacted) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.text) }
 
-// Withhold returns an error that shows text, and that errors.Is finds err in.
+// Withhold returns an error that shows only text. errors.Is matches err.
 func Withhold(text string, err error) error {
-	return &cause{text: text, full: Hide(err)}
+	return &redacted{text: text, full: Hide(err)}
 }
 
-// reduce returns err as it may be shown. ctx is the caller's.
-func reduce(ctx context.Context, err error) error {
+// redact returns an error for err that is safe to show, or the error of ctx, the caller's context, if that has ended.
+func redact(ctx context.Context, err error) error {
 	if e := ctxErr(ctx); e != nil {
 		return e
 	}
-	c := &cause{full: Hide(err), safe: safePart(err)}
-	var timeout net.Error
+	for _, own := range []error{errTooLarge, errNoResponse, errBodySent} {
+		if errors.Is(err, own) {
+			return own // without what the transport may have added: errBodySent comes from GetBody
+		}
+	}
+	e := &redacted{full: Hide(err), safe: safePart(err)}
+	timeout, isNetError := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, ErrLimiter):
-		c.text = ErrLimiter.Error()
-	case errors.Is(err, errTooLarge):
-		return errTooLarge // alone: what a foreign transport put around it may hold the address
-	case errors.Is(err, errNoAnswer):
-		return errNoAnswer
-	case errors.Is(err, errBodySent):
-		return errBodySent
-	case c.safe != nil:
-		c.text = c.safe.Error()
-	case errors.As(err, &timeout) && timeout.Timeout():
-		c.text = errTimeout.Error()
+		e.text = ErrLimiter.Error()
+	case e.safe != nil:
+		e.text = e.safe.Error()
+	case isNetError && timeout.Timeout():
+		e.text = errTimeout.Error()
 	default:
-		c.text = fmt.Sprintf("the exchange failed (%T; its text is withheld)", innermost(err))
+		e.text = fmt.Sprintf("the request failed (%T; its text is withheld)", innermost(err))
 	}
-	return c
+	return e
 }
 
 // innermost returns the last error of the chain of err.
@@ -98,8 +102,8 @@ func innermost(err error) error {
 	return err
 }
 
-// safePart returns the outermost error of the chain whose text is known to hold
-// host names, addresses and reasons, and nothing of the exchange.
+// safePart returns the outermost error of the chain that is safe to show. Its text may contain host names and
+// addresses, but nothing else of the request or the response.
 func safePart(err error) error {
 	for ; err != nil; err = errors.Unwrap(err) {
 		if isSafe(err) {
@@ -111,14 +115,15 @@ func safePart(err error) error {
 
 func isSafe(err error) bool {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false // it would match the caller's context
+		return false // it would match like an error of the caller's context
 	}
 	switch err {
 	case io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, os.ErrDeadlineExceeded:
 		return true
 	}
 	switch e := err.(type) {
-	case syscall.Errno, *net.DNSError, *net.AddrError, *tls.CertificateVerificationError, tls.RecordHeaderError, tls.AlertError,
+	case syscall.Errno, *net.DNSError, *net.AddrError,
+		*tls.CertificateVerificationError, tls.RecordHeaderError, tls.AlertError,
 		x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
 		return true
 	case *os.SyscallError:
@@ -128,11 +133,3 @@ func isSafe(err error) bool {
 	}
 	return false
 }
-
-// Hidden is a value that cannot be printed. fmt shows the fields of a value if a verb
-// does not fit it, and packages that print values for tests follow pointers to anything;
-// none of them looks into a function.
-type Hidden[T any] func() T
-
-// Hide returns v hidden.
-func Hide[T any](v T) Hidden[T] { return func() T { return v } }

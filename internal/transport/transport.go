@@ -1,21 +1,22 @@
-// Package transport makes one HTTP exchange with the service: it sends a
-// request, again where that is safe, and reports what came back and what is
-// known of what was sent. It knows nothing of the operations above it.
+// Package transport makes one call to the service: it sends an HTTP request, retries it if that is safe, and reports the
+// last response and whether anything may have been sent. It knows nothing about the operations above it.
 //
-// It runs on go-retryablehttp, with none of that library's defaults: they send
-// POSTs twice, obey a Retry-After of any length, drop the last answer and log
-// whole URLs. A call is its own policy, backoff and innermost RoundTripper:
+// Of go-retryablehttp it uses only the loop: attempt, decide, wait, and stop when the context ends. Its defaults are
+// replaced, because they send a POST twice, wait as long as any Retry-After says, discard the last response and log
+// whole URLs. A call passes through these layers:
 //
 //	Client.Do → retryablehttp.Client.Do → http.Client.Do → call.RoundTrip → the base transport
 //
-// Above call.RoundTrip only headers and an empty body pass: it reads the answer
-// itself, so that a body that is cut or never ends is a fault of the attempt.
+// call.RoundTrip reads the whole body, so that a truncated or endless body is an error of the attempt. What it returns
+// to the layers above it has no header and no body.
 package transport
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -27,23 +28,24 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// Class tells what may be done with a call that failed.
+// Class says when a call may be sent again.
 type Class uint8
 
 const (
-	// Replayable calls change nothing: they may be sent again after any fault.
+	// Replayable calls change nothing, or change the same thing if repeated. They are sent again after any error that a
+	// retry may fix.
 	Replayable Class = iota
-	// Once calls must not be applied twice: they are sent again only after proof
-	// that nothing was sent, or a refusal that says the service did nothing.
+	// Once calls must not be applied twice. They are sent again only if nothing was sent, which must be proved, or if
+	// the status says that the service did nothing.
 	Once
 )
 
-// Policy bounds the attempts of a call.
+// Policy limits the attempts of a call.
 type Policy struct {
 	MaxAttempts    int           // at least 1
-	MinBackoff     time.Duration // the first backoff is random below it
-	MaxBackoff     time.Duration // of a backoff and of a Retry-After that is waited for
-	AttemptTimeout time.Duration // of each attempt, the body included
+	MinBackoff     time.Duration // the first backoff is random and less than this
+	MaxBackoff     time.Duration // maximum of each backoff; a call with a longer Retry-After is not sent again
+	AttemptTimeout time.Duration // for each attempt, including its response body
 }
 
 // Limiter is asked before each attempt.
@@ -51,90 +53,81 @@ type Limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// Authorizer gives the bearer tokens of a call.
+// Authorizer provides the bearer tokens of a call.
 type Authorizer interface {
 	// Token returns the token for the next attempt.
 	Token(ctx context.Context) (string, error)
-	// Refresh is asked once a call, after a 401 for the token refused. It returns
-	// "" where there is no other token to try.
+	// Refresh returns another token after the service refused this one with a 401, or "" if there is none.
+	// It is called at most once per call.
 	Refresh(ctx context.Context, refused string) (string, error)
 }
 
-// Call is one exchange to make. It is not changed, but for cookies of the jar that
-// come to its Header.
+// Call is one call to make. Client.Do does not change it.
 type Call struct {
 	Op     string // for log events
 	Class  Class
 	Method string
 	URL    *url.URL
-	Header http.Header
-	Body   []byte // nil for none
+	Header http.Header // not nil
+	Body   []byte      // nil: none
 
 	Policy  Policy
-	Limiter Limiter      // nil for none
-	Gate    *Gate        // of all calls that the service may ask to wait; nil for none
+	Limiter Limiter      // nil: none
+	Gate    *Gate        // shared by all calls of a client; nil: none
 	Auth    Authorizer   // nil: no Authorization header
-	Logger  *slog.Logger // nil: silent
+	Logger  *slog.Logger // nil: no log events
 
-	// Accept reads the body of a 2xx that arrived whole. Its error is a fault of
-	// the attempt, so that a replayable call is sent again. It may run more than
-	// once; the last run counts. nil accepts anything.
+	// Accept reads the complete body of a 2xx. If it returns an error, the attempt failed, and a Replayable call is
+	// sent again. It may run more than once; the last run counts. nil: every body is accepted.
 	Accept func(body []byte) error
-	// Buffers is where room for the body comes from, and where it goes back after an
-	// Accept without error, which must keep nothing of it. nil: the body stays with
-	// the result.
+	// Buffers provides the buffer for the body, and takes it back after Accept returned nil. Accept must then keep no
+	// reference to the body. nil: the body stays in the Result.
 	Buffers *Buffers
-	// Applied reports whether the response to a Once call shows, or may show, that
-	// something was applied. Such a call is not sent again, whatever its status. It is
-	// asked only if the call would be sent again. nil: never.
+	// Applied reports whether the response to a Once call shows, or may show, that something was applied. Such a call is
+	// not sent again, whatever its status. It is asked only if the call would be sent again. nil: never.
 	Applied func(*Result) bool
 }
 
-// Result is what became of a Call.
+// Result is the result of a Call.
 type Result struct {
-	// StatusCode, Header and Body of the last answer; 0 and nil if none arrived,
-	// or if a later attempt may have been sent and was not answered.
+	// StatusCode, Header and Body are those of the last response. They are 0 and nil if there was none, or if a later
+	// attempt may have been sent and got no response.
 	StatusCode int
 	Header     http.Header
-	Body       []byte        // nil also where its room went back to Buffers
-	Cut        bool          // the body did not arrive whole; Body has what did
-	RetryAfter time.Duration // as the last answer asked, 0 if it did not
-	Attempts   int           // requests handed to the base transport
+	Body       []byte        // also nil if Buffers took it back
+	Truncated  bool          // Body is incomplete
+	RetryAfter time.Duration // of the last response; 0: none
+	Attempts   int           // requests passed to the base transport
 
-	// Err is why there is no usable answer: nil where the last attempt was
-	// answered with a body that arrived whole (and, if 2xx, was accepted).
-	// Its text holds nothing of the exchange. It matches the error of the caller's
-	// context exactly if that context ended the call.
+	// Err is nil if the last attempt got a response with a complete body which, for a 2xx, was accepted.
+	// Its text contains nothing from the request or the response. If the caller's context ended the call, Err is the
+	// error of that context, and no other error matches context.Canceled or context.DeadlineExceeded.
 	Err error
-	// MaybeSent tells that the last attempt got no answer and that it is not
-	// proved that nothing of it was sent.
+	// MaybeSent means that the last attempt got no response, and that it may have been sent.
 	MaybeSent bool
-	// SentTwice tells that in the last attempt the transport wrote the request more
-	// than once. Then no response says what became of all copies.
+	// SentTwice means that the base transport wrote the request more than once in the last attempt.
+	// The response then does not say what happened to the other copies.
 	SentTwice bool
 }
 
-// OK reports whether the answer is a 2xx that arrived whole and was accepted.
+// OK reports whether the response is a 2xx with a complete and accepted body.
 func (r *Result) OK() bool { return r.Err == nil && r.Is2xx() }
 
-// Is2xx reports whether the status is one of success, whatever became of the body.
-func (r *Result) Is2xx() bool { return is2xx(r.StatusCode) }
+// Is2xx reports whether the status is a 2xx, even if the body could not be read.
+func (r *Result) Is2xx() bool { return r.StatusCode >= 200 && r.StatusCode <= 299 }
 
-func is2xx(status int) bool { return status >= 200 && status <= 299 }
-
-// Limits on what is read of an answer, counted after decompression.
+// Limits of a response, in bytes. Bodies count after decompression.
 const (
 	MaxBody      = 32 << 20 // of a 2xx
 	MaxErrorBody = 1 << 20  // of any other status
-	maxHeader    = 64 << 10 // on the library's own transport
+	maxHeader    = 64 << 10 // only with the library's own transport
 )
 
-// maxConnsIdle is how many idle connections to the service are kept: as many as
-// a walk may have requests in flight.
-const maxConnsIdle = 16
+// maxIdleConns is the number of requests that a walk may have in flight.
+const maxIdleConns = 16
 
-// ownTransport is shared by all clients that bring none: connections carry no
-// credentials, and a client per job must not leave a pool behind each.
+// ownTransport is shared by all clients that have no transport of the caller's, so that a program that makes a client
+// per job does not leave a connection pool behind for each. Connections carry no credentials.
 var ownTransport = sync.OnceValue(func() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -143,78 +136,64 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxIdleConns:           100,
-		MaxIdleConnsPerHost:    maxConnsIdle,
+		MaxIdleConnsPerHost:    maxIdleConns,
 		IdleConnTimeout:        90 * time.Second,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeader,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}, // a dead peer is noticed
+		// Pings detect a connection whose other end is gone.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
 })
 
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
-	base    Hidden[http.RoundTripper] // its idle connections have buffers that hold requests
-	own     bool                      // base is the library's own transport
-	jar     Hidden[http.CookieJar]
-	timeout time.Duration // of the caller's http.Client; 0: none
+	base    Hidden[http.RoundTripper] // buffers of its idle connections contain requests
+	kind    transportKind             // of base
+	timeout time.Duration             // of the caller's http.Client, for each attempt; 0: none
 }
 
-// New returns a client on hc's transport, cookie jar and timeout, which holds
-// for each attempt. hc is neither kept nor changed; nil, or one without a
-// transport, means the library's own.
+// New returns a client that uses the Transport and the Timeout of hc, and nothing else of it. hc is neither kept nor
+// changed. If hc or its Transport is nil, the client uses the library's own transport.
 func New(hc *http.Client) *Client {
 	if hc == nil {
 		hc = &http.Client{}
 	}
-	c := &Client{base: Hide(hc.Transport), own: hc.Transport == nil, jar: Hide(hc.Jar), timeout: hc.Timeout}
-	if c.own {
-		c.base = Hide[http.RoundTripper](ownTransport())
+	c := &Client{base: Hide(hc.Transport), timeout: hc.Timeout}
+	switch hc.Transport.(type) {
+	case nil:
+		c.base, c.kind = Hide[http.RoundTripper](ownTransport()), ownHTTPTransport
+	case *http.Transport:
+		c.kind = callersHTTPTransport
 	}
 	return c
 }
 
 // Do makes the call. It always returns a result.
 func (c *Client) Do(ctx context.Context, spec *Call) *Result {
-	run := &call{Call: spec, client: c, ctx: ctx}
-	req, err := retryablehttp.NewRequestWithContext(ctx, spec.Method, "/", body(spec.Body))
-	if err != nil { // the method, which was checked above this package
+	var body io.Reader // must be an untyped nil if there is none
+	if spec.Body != nil {
+		body = bytes.NewReader(spec.Body)
+	}
+	req, err := http.NewRequestWithContext(ctx, spec.Method, "/", body)
+	if err != nil { // an invalid method
 		return &Result{Err: errors.New("the request could not be built")}
 	}
-	req.URL, req.Host = spec.URL, spec.URL.Host
-	prepare := func(req *http.Request) error { // each attempt has headers of its own, without cookies of the one before
-		if req.Header = spec.Header.Clone(); req.Header == nil {
-			req.Header = http.Header{}
-		}
-		return nil
-	}
-	_ = prepare(req.Request)
-	// Built for each call: its hooks see no request where there is no answer, and
-	// a call's policy may differ from the next one's.
+	req.URL, req.Host, req.Header = spec.URL, spec.URL.Host, spec.Header
+	run := &call{Call: spec, client: c, ctx: ctx, request: req}
 	loop := &retryablehttp.Client{
-		HTTPClient: &http.Client{
-			Transport:     run, // has no CloseIdleConnections, which the loop would call on the caller's transport
-			Jar:           c.jar(),
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		},
+		// RoundTrip copies the request and reads the response. What passes through the loop is not used.
+		HTTPClient:   &http.Client{Transport: run},
 		RetryMax:     math.MaxInt, // run.checkRetry counts
 		CheckRetry:   run.checkRetry,
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return run.wait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-		PrepareRetry: prepare,
 	}
-	// What matters is in run: the answer has an empty body, and the error wraps
-	// what run has already reduced.
-	resp, err := loop.Do(req)
+	resp, err := loop.Do(&retryablehttp.Request{Request: req})
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
-	return run.finish(err)
-}
-
-// body returns b as go-retryablehttp wants it: an untyped nil for none.
-func body(b []byte) any {
-	if b == nil {
-		return nil
+	if err != nil && !run.finished { // the context ended during a wait; the last response stays in the result
+		run.result.Err = redact(ctx, err)
 	}
-	return b
+	return &run.result
 }
