@@ -1,8 +1,8 @@
 package transport
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -10,322 +10,226 @@ import (
 	"time"
 )
 
-// leaveAll lets n calls pass at a time, and returns when each left, from start on.
-func leaveAll(t *testing.T, g *Gate, n int, start time.Time) []time.Duration {
-	t.Helper()
+// passed is a call that passed the gate, or was turned away.
+type passed struct {
+	n    int           // of the call
+	at   time.Duration // since passAll was called
+	wait time.Duration // as pass returned it
+	err  error
+}
+
+// passAll lets n calls pass, which come one after the other. It returns them in the order in which they passed.
+func passAll(ctx context.Context, g *Gate, n int, maxWait time.Duration) []passed {
+	start := time.Now()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	var left []time.Duration
-	for range n {
+	var calls []passed
+	for i := range n {
 		wg.Go(func() {
-			if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
-				t.Error(err)
-			}
+			_, wait, err := g.pass(ctx, maxWait)
 			mu.Lock()
 			defer mu.Unlock()
-			left = append(left, time.Since(start))
+			calls = append(calls, passed{n: i, at: time.Since(start), wait: wait, err: err})
 		})
+		synctest.Wait()
 	}
 	wg.Wait()
-	slices.Sort(left)
-	return left
+	return calls
 }
 
-func TestGate_open(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		if left := leaveAll(t, NewGate(), 1000, time.Now()); left[999] != 0 {
-			t.Errorf("the last call left after %v", left[999])
-		}
-	})
+// gateStep sleeps, lets calls pass at 100 per second, closes the gate, and lets more calls pass.
+type gateStep struct {
+	sleep   time.Duration
+	before  int             // calls at 100 per second
+	closes  []time.Duration // one after the other, for calls that passed now
+	calls   int
+	maxWait time.Duration // 0: an hour
+	first   time.Duration // when the first call passes, since the gate was closed
+	gap     time.Duration // between the first two calls, in whole milliseconds
+	last    time.Duration // when the last call passes, in whole milliseconds; 0: first+gap
 }
 
-// TestGate_paces shows when calls leave that waited for the gate to open.
-func TestGate_paces(t *testing.T) {
+func TestGate_pace(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		g.close(start, 2*time.Second)
-		left := leaveAll(t, g, 60, start)
-		if left[0] != 2*time.Second {
-			t.Errorf("the first call left after %v", left[0])
-		}
-		for n, at := range left[1:] {
-			gap, least, most := at-left[n], time.Second/30, time.Second/20
-			if gap < least || gap > most {
-				t.Errorf("call %d left %v after the one before", n+1, gap)
-			}
-		}
-		if rate := 1 / (left[59] - left[58]).Seconds(); rate < 25 {
-			t.Errorf("the rate grew to %.1f a second only", rate)
-		}
-	})
-}
-
-// TestGate_refusedAgain shows how refusals bring the rate down, and to what.
-func TestGate_refusedAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		for n, want := range []time.Duration{50, 100, 200, 200, 200} { // ms
-			start := time.Now()
-			g.close(start, time.Second)
-			left := leaveAll(t, g, 2, start)
-			gap := left[1] - left[0]
-			if left[0] != time.Second || gap.Round(10*time.Millisecond) != want*time.Millisecond || gap > time.Second/minRate {
-				t.Errorf("after refusal %d calls left after %v", n+1, left)
-			}
-		}
-	})
-}
-
-// TestGate_sameRefusal shows that what a burst of calls is told counts once.
-func TestGate_sameRefusal(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		for range 8 {
-			g.close(start, time.Second)
-		}
-		time.Sleep(500 * time.Millisecond)
-		g.close(start, time.Second) // a late answer: it moves the opening, and nothing else
-		g.close(start, time.Millisecond)
-		if left := leaveAll(t, g, 2, start); left[0] != 1500*time.Millisecond || left[1]-left[0] != 50*time.Millisecond {
-			t.Errorf("calls left after %v", left)
-		}
-	})
-}
-
-// TestGate_rateOfBefore shows that pacing begins with half the rate that was
-// refused, whenever in a second that is.
-func TestGate_rateOfBefore(t *testing.T) {
-	t.Parallel()
-	for _, calls := range []int{300, 325, 350, 375} { // 100 a second
+	const ms, second = time.Millisecond, time.Second
+	closed := []time.Duration{second}
+	for _, tt := range []struct {
+		name  string
+		steps []gateStep
+	}{
+		{name: "open", steps: []gateStep{{calls: 1000, first: 0, gap: 0}}},
+		{name: "the rate grows", steps: []gateStep{
+			{closes: []time.Duration{2 * second}, calls: 60, first: 2 * second, gap: 50 * ms, last: 4614 * ms},
+		}},
+		{name: "each refusal halves the rate, down to the minimum", steps: []gateStep{
+			{closes: closed, calls: 2, first: second, gap: 50 * ms},
+			{closes: closed, calls: 2, first: second, gap: 99 * ms},
+			{closes: closed, calls: 2, first: second, gap: 197 * ms},
+			{closes: closed, calls: 2, first: second, gap: 200 * ms},
+			{closes: closed, calls: 2, first: second, gap: 200 * ms},
+		}},
+		{name: "calls in flight together count once", steps: []gateStep{
+			{closes: slices.Repeat(closed, 8)},
+			{sleep: 500 * ms, closes: []time.Duration{second, 1}, calls: 2, first: second, gap: 50 * ms},
+		}},
+		{name: "half the rate before, 300 calls", steps: []gateStep{
+			{before: 300, closes: closed, calls: 2, first: second, gap: 20 * ms},
+		}},
+		{name: "half the rate before, 325 calls", steps: []gateStep{
+			{before: 325, closes: closed, calls: 2, first: second, gap: 20 * ms},
+		}},
+		{name: "half the rate before, 350 calls", steps: []gateStep{
+			{before: 350, closes: closed, calls: 2, first: second, gap: 20 * ms},
+		}},
+		{name: "half the rate before, 375 calls", steps: []gateStep{
+			{before: 375, closes: closed, calls: 2, first: second, gap: 20 * ms},
+		}},
+		{name: "calls of long ago do not count", steps: []gateStep{
+			{before: 300}, {sleep: 10 * second, closes: closed, calls: 2, first: second, gap: 50 * ms},
+		}},
+		{name: "calls that passed are not in the queue", steps: []gateStep{
+			{closes: closed, calls: 60, first: second, gap: 50 * ms, last: 3614 * ms},
+			{sleep: pacing, closes: closed, calls: 1, maxWait: second, first: second},
+		}},
+		{name: "pacing ends", steps: []gateStep{
+			{closes: closed}, {sleep: pacing - 1, calls: 2, first: 0, gap: 35 * ms}, {calls: 100, first: 0, gap: 0},
+		}},
+		{name: "a queue is paced for a second even after pacing has ended", steps: []gateStep{
+			{closes: []time.Duration{2 * pacing}, calls: 10, first: 2 * pacing, gap: 50 * ms, last: 10393 * ms},
+			{calls: 100, first: 0, gap: 0},
+		}},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := NewGate()
-			for range calls {
-				if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
-					t.Fatal(err)
+			for i, step := range tt.steps {
+				time.Sleep(step.sleep)
+				for range step.before {
+					passAll(t.Context(), g, 1, time.Hour)
+					time.Sleep(10 * time.Millisecond)
 				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			start := time.Now()
-			g.close(start, time.Second)
-			left := leaveAll(t, g, 2, start)
-			if gap := left[1] - left[0]; gap < 19*time.Millisecond || gap > 21*time.Millisecond {
-				t.Errorf("%d calls before: calls left after %v", calls, left)
-			}
-			time.Sleep(10 * time.Second) // what left long ago does not count
-			start = time.Now()
-			g.close(start, time.Second)
-			if left := leaveAll(t, g, 2, start); left[1]-left[0] != 50*time.Millisecond {
-				t.Errorf("after a rest calls left after %v", left)
+				for _, d := range step.closes {
+					g.close(time.Now(), d)
+				}
+				step.check(t, tt.name, i, passAll(t.Context(), g, step.calls, cmp.Or(step.maxWait, time.Hour)))
 			}
 		})
 	}
 }
 
-// TestGate_countsThoseThatWait shows that calls that left are not taken for some
-// that wait: another one would be turned away for them.
-func TestGate_countsThoseThatWait(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		g.close(start, time.Second)
-		leaveAll(t, g, 60, start)
-		time.Sleep(pacing)
-		start = time.Now()
-		g.close(start, time.Second)
-		if _, wait, err := g.pass(t.Context(), time.Second); err != nil || wait != time.Second {
-			t.Errorf("wait %v, error %v", wait, err)
+func (s gateStep) check(t *testing.T, name string, i int, calls []passed) {
+	t.Helper()
+	if len(calls) == 0 {
+		return
+	}
+	first, gap, last := calls[0].at, time.Duration(0), calls[len(calls)-1].at.Truncate(time.Millisecond)
+	if len(calls) > 1 {
+		gap = (calls[1].at - first).Truncate(time.Millisecond)
+	}
+	wantLast := cmp.Or(s.last, s.first+s.gap)
+	if first != s.first || gap != s.gap || last != wantLast {
+		t.Errorf("%s, step %d: first call after %v, gap %v, last after %v, want %v, %v, %v",
+			name, i, first, gap, last, s.first, s.gap, wantLast)
+	}
+	for _, c := range calls {
+		if c.err != nil {
+			t.Errorf("%s, step %d: call %d: %v", name, i, c.n, c.err)
 		}
-	})
+	}
 }
 
-// TestGate_pacingEnds shows that calls come through at once 5 s after the last 429.
-func TestGate_pacingEnds(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		g.close(start, time.Second)
-		time.Sleep(pacing - 1)
-		if left := leaveAll(t, g, 2, start); left[1] == left[0] {
-			t.Errorf("just before the end calls left after %v", left)
-		}
-		time.Sleep(time.Until(start.Add(pacing)))
-		if left := leaveAll(t, g, 100, start); left[99] != left[0] {
-			t.Errorf("calls left after %v to %v", left[0], left[99])
-		}
-		// Those that waited for a gate that opens later still leave one by one.
-		time.Sleep(pacing)
-		start = time.Now()
-		g.close(start, 2*pacing)
-		if left := leaveAll(t, g, 10, start); left[0] != 2*pacing || left[9]-left[0] < 300*time.Millisecond {
-			t.Errorf("calls left after %v", left)
-		}
-	})
-}
-
-// TestGate_shutWhileWaiting shuts the gate again while calls wait for their turn.
-func TestGate_shutWhileWaiting(t *testing.T) {
+// If the gate is closed again, the calls of the queue keep their order.
+func TestGate_closedAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
 		start := time.Now()
 		g.close(start, time.Second)
 		time.AfterFunc(1060*time.Millisecond, func() { g.close(start.Add(time.Second), 3*time.Second) })
-		left := leaveAll(t, g, 4, start)
-		if left[1] >= 1060*time.Millisecond || left[2] != 4060*time.Millisecond || left[3] <= left[2] {
-			t.Errorf("calls left after %v", left)
+		calls := passAll(t.Context(), g, 20, time.Hour)
+		for i, c := range calls {
+			if c.n != i || c.err != nil {
+				t.Errorf("call %d passed as number %d, error %v", c.n, i, c.err)
+			}
+		}
+		if at1, at2, at3 := calls[1].at, calls[2].at, calls[3].at; at1 >= 1060*time.Millisecond ||
+			at2 != 4060*time.Millisecond || at3 <= at2 {
+			t.Errorf("calls 1 to 3 passed after %v, %v, %v, want before 1.06s, at 4.06s and later", at1, at2, at3)
 		}
 	})
 }
 
-// TestGate_mayNotWait shows which calls are turned away, and that they are at once.
+// A call that may not wait until the gate opens is turned away at once.
 func TestGate_mayNotWait(t *testing.T) {
 	t.Parallel()
-	const shut = 3 * time.Second
+	const closed = 3 * time.Second
 	for _, tt := range []struct {
 		name     string
 		deadline time.Duration // 0: none
-		most     time.Duration
-		waits    bool
+		maxWait  time.Duration
+		want     error
 	}{
-		{"no deadline", 0, time.Hour, true},
-		{"a deadline beyond the opening", shut + 1, time.Hour, true},
-		{"a deadline at the opening", shut, time.Hour, false},
-		{"a deadline before the opening", time.Second, time.Hour, false},
-		{"a cap at the opening", 0, shut, true},
-		{"a cap before the opening", 0, shut - 1, false},
+		{name: "no deadline", maxWait: time.Hour},
+		{name: "deadline after the opening", deadline: closed + 1, maxWait: time.Hour},
+		{name: "deadline at the opening", deadline: closed, maxWait: time.Hour, want: ErrGate},
+		{name: "deadline before the opening", deadline: time.Second, maxWait: time.Hour, want: ErrGate},
+		{name: "maximum at the opening", maxWait: closed},
+		{name: "maximum before the opening", maxWait: closed - 1, want: ErrGate},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				ctx := t.Context()
-				if tt.deadline > 0 {
-					var cancel context.CancelFunc
-					ctx, cancel = context.WithTimeout(ctx, tt.deadline)
-					defer cancel()
-				}
-				g := NewGate()
-				start := time.Now()
-				g.close(start, shut)
-				_, wait, err := g.pass(ctx, tt.most)
-				took := time.Since(start)
-				if tt.waits && (err != nil || took != shut || wait != shut) || !tt.waits && (!errors.Is(err, ErrGate) || took != 0 || wait != shut) {
-					t.Errorf("wait %v, error %v, after %v", wait, err, took)
-				}
-			})
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			if tt.deadline > 0 {
+				ctx, cancel = context.WithTimeout(ctx, tt.deadline)
+			}
+			defer cancel()
+			g := NewGate()
+			g.close(time.Now(), closed)
+			want := passed{at: closed, wait: closed, err: tt.want}
+			if tt.want != nil {
+				want.at = 0
+			}
+			if got := passAll(ctx, g, 1, tt.maxWait)[0]; got != want {
+				t.Errorf("%s: %+v, want %+v", tt.name, got, want)
+			}
 		})
 	}
 }
 
+// Calls that are cancelled return at once, and those that come later do not wait for their turns.
 func TestGate_cancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
+		time.AfterFunc(200*time.Millisecond, cancel)
 		g := NewGate()
-		start := time.Now()
-		g.close(start, 3*time.Second)
-		if _, _, err := g.pass(ctx, time.Hour); !errors.Is(err, context.Canceled) || time.Since(start) != time.Second {
-			t.Errorf("error %v after %v", err, time.Since(start))
+		g.close(time.Now(), time.Second)
+		for _, c := range passAll(ctx, g, 50, time.Hour) {
+			if c.at != 200*time.Millisecond || c.err != context.Canceled {
+				t.Errorf("call %d: after %v, error %v, want %v after 200ms", c.n, c.at, c.err, context.Canceled)
+			}
 		}
-		if left := leaveAll(t, g, 1, start); left[0] > 3100*time.Millisecond {
-			t.Errorf("the next call left after %v", left[0])
+		if c := passAll(t.Context(), g, 1, time.Hour)[0]; c.at != 800*time.Millisecond {
+			t.Errorf("the call after them passed after %v, want 800ms", c.at)
 		}
 	})
 }
 
-// TestGate_cancelledLeaveNoGap lets many calls wait, and cancels them: those that
-// come after do not wait for their turns.
-func TestGate_cancelledLeaveNoGap(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		g.close(start, time.Second)
-		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		for range 50 {
-			wg.Go(func() {
-				if _, _, err := g.pass(ctx, time.Hour); !errors.Is(err, context.Canceled) {
-					t.Error(err)
-				}
-			})
-		}
-		synctest.Wait()
-		cancel()
-		wg.Wait()
-		if left := leaveAll(t, g, 1, start); left[0] != time.Second {
-			t.Errorf("the call after them left after %v", left[0])
-		}
-	})
-}
-
-// TestGate_order shows that calls leave in the order they came, also where the gate
-// is shut again while they wait.
-func TestGate_order(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		g.close(start, time.Second)
-		time.AfterFunc(1120*time.Millisecond, func() { g.close(start.Add(time.Second), time.Second) })
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		var order []int
-		for n := range 20 {
-			wg.Go(func() {
-				if _, _, err := g.pass(t.Context(), time.Hour); err != nil {
-					t.Error(err)
-				}
-				mu.Lock()
-				defer mu.Unlock()
-				order = append(order, n)
-			})
-			time.Sleep(time.Millisecond)
-		}
-		wg.Wait()
-		if !slices.IsSorted(order) || len(order) != 20 {
-			t.Errorf("they left in the order %v", order)
-		}
-	})
-}
-
-// TestGate_queueIsBounded turns away those whose turn would come too late.
+// Calls whose turn would come too late are turned away at once.
 func TestGate_queueIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := NewGate()
-		start := time.Now()
-		g.close(start, time.Second)
-		var wg sync.WaitGroup
-		var mu sync.Mutex
-		var turnedAway int
-		var last time.Duration
-		for range 100 {
-			wg.Go(func() {
-				_, _, err := g.pass(t.Context(), 2*time.Second)
-				mu.Lock()
-				defer mu.Unlock()
-				switch took := time.Since(start); {
-				case err == nil:
-					last = max(last, took)
-				case errors.Is(err, ErrGate) && took == 0:
-					turnedAway++
-				default:
-					t.Errorf("error %v after %v", err, took)
-				}
-			})
+		g.close(time.Now(), time.Second)
+		turnedAway := 0
+		for _, c := range passAll(t.Context(), g, 100, 2*time.Second) {
+			switch {
+			case c.err == ErrGate && c.at == 0:
+				turnedAway++
+			case c.err != nil || c.at > 3*time.Second:
+				t.Errorf("call %d: after %v, error %v, want at most 3s", c.n, c.at, c.err)
+			}
 		}
-		wg.Wait()
-		if turnedAway < 50 || turnedAway > 60 || last > 3*time.Second {
-			t.Errorf("%d turned away, the last left after %v", turnedAway, last)
+		if turnedAway < 50 || turnedAway > 60 {
+			t.Errorf("%d calls turned away, want 50 to 60", turnedAway)
 		}
 	})
 }

@@ -2,56 +2,36 @@ package transport
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"strings"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
-// script answers the n-th attempt with the n-th status: 0 is a fault, of which
-// nothing is proved.
-func script(retryAfter string, statuses ...int) (*Client, *[]time.Duration) {
-	start := time.Now()
-	at := &[]time.Duration{}
-	return New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
-		n := len(*at)
-		*at = append(*at, time.Since(start))
-		status := statuses[min(n, len(statuses)-1)]
-		if status == 0 {
-			return nil, errors.New("fault")
-		}
-		h := http.Header{}
-		if retryAfter != "" {
-			h.Set("Retry-After", retryAfter)
-		}
-		return &http.Response{StatusCode: status, Header: h, Body: http.NoBody}, nil
-	})}), at
-}
-
-// TestPolicy_statuses tells, for every status, how often a call of each class is
-// made.
 func TestPolicy_statuses(t *testing.T) {
 	t.Parallel()
-	replayed := map[int]bool{0: true, 408: true, 421: true, 425: true, 429: true, 500: true, 502: true, 503: true, 504: true}
-	once := map[int]bool{421: true, 425: true, 429: true}
-	for _, status := range []int{0, 100, 101, 102, 199, 200, 201, 204, 299, 300, 301, 302, 303, 304, 307, 308, 399, 400, 401, 403, 404, 405, 407, 408, 409, 410,
-		413, 418, 420, 421, 422, 424, 425, 426, 428, 429, 430, 451, 499, 500, 501, 502, 503, 504, 505, 507, 511, 599, 600, 999} {
-		for class, again := range map[Class]bool{Replayable: replayed[status], Once: once[status]} {
+	replayable := []int{0, 408, 421, 425, 429, 500, 502, 503, 504}
+	once := []int{421, 425, 429}
+	statuses := []int{0, 100, 101, 102, 199, 200, 201, 204, 299, 300, 301, 302, 303, 304, 307, 308, 399,
+		400, 401, 403, 404, 405, 407, 408, 409, 410, 413, 418, 420, 421, 422, 424, 425, 426, 428, 429, 430, 451, 499,
+		500, 501, 502, 503, 504, 505, 507, 511, 599, 600, 999}
+	for _, status := range statuses {
+		for class, retried := range map[Class][]int{Replayable: replayable, Once: once} {
 			want := 1
-			if again {
-				want = policy.MaxAttempts
+			if slices.Contains(retried, status) {
+				want = testPolicy.MaxAttempts
 			}
-			c, at := script("", status)
-			r := c.Do(t.Context(), newCall(t, class, "https://a.example"))
-			if len(*at) != want || r.Attempts != want || r.StatusCode != status {
-				t.Errorf("status %d, class %d: %d attempts, want %d; %+v", status, class, len(*at), want, r)
+			accepted := 0
+			call := newCall(t, class, storeURL)
+			call.Accept = func([]byte) error { accepted++; return nil }
+			s := &script{statuses: []int{status}}
+			r := s.do(t.Context(), call)
+			if len(s.at) != want || r.Attempts != want || r.StatusCode != status || r.MaybeSent != (status == 0) {
+				t.Errorf("status %d, class %d: %d requests, %+v, want %d", status, class, len(s.at), r, want)
 			}
-			if ok := status >= 200 && status <= 299; r.OK() != ok || r.MaybeSent != (status == 0) {
-				t.Errorf("status %d, class %d: %+v", status, class, r)
+			if success := status >= 200 && status <= 299; r.OK() != success || (accepted == 1) != success {
+				t.Errorf("status %d, class %d: OK() = %v, %d bodies accepted, want success %v",
+					status, class, r.OK(), accepted, success)
 			}
 		}
 	}
@@ -59,116 +39,139 @@ func TestPolicy_statuses(t *testing.T) {
 
 func TestPolicy_waits(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		call := newCall(t, Once, "https://a.example")
-		call.Policy = Policy{MaxAttempts: 3, MinBackoff: 0, MaxBackoff: 5 * time.Second, AttemptTimeout: time.Minute}
-		tests := []struct {
-			retryAfter string
-			deadline   time.Duration // 0: none
-			at         []time.Duration
-			asked      time.Duration
-		}{
-			{"5", 0, []time.Duration{0, 5 * time.Second, 10 * time.Second}, 5 * time.Second},
-			{"6", 0, []time.Duration{0}, 6 * time.Second},
-			{"5", 5 * time.Second, []time.Duration{0}, 5 * time.Second},
-			{"5", 5*time.Second + 1, []time.Duration{0, 5 * time.Second}, 5 * time.Second},
-			{"", 0, []time.Duration{0, 0, 0}, 0},
+	seconds := func(n ...time.Duration) []time.Duration {
+		for i := range n {
+			n[i] *= time.Second
 		}
-		for _, tt := range tests {
-			ctx, cancel := t.Context(), context.CancelFunc(func() {})
+		return n
+	}
+	for _, tt := range []struct {
+		name       string
+		class      Class
+		statuses   []int
+		retryAfter string
+		deadline   time.Duration // 0: none
+		cancel     time.Duration // when the context is cancelled; 0: never
+		attempts   int           // MaxAttempts; 0: 3
+		wantAt     []time.Duration
+		wantAsked  time.Duration // RetryAfter of the result
+		wantStatus int
+		wantErr    error
+	}{
+		{name: "as long as MaxBackoff", class: Once, statuses: []int{429}, retryAfter: "5",
+			wantAt: seconds(0, 5, 10), wantAsked: 5 * time.Second, wantStatus: 429},
+		{name: "longer than MaxBackoff", class: Once, statuses: []int{429}, retryAfter: "6",
+			wantAt: seconds(0), wantAsked: 6 * time.Second, wantStatus: 429},
+		{name: "until the deadline", class: Once, statuses: []int{429}, retryAfter: "5", deadline: 5 * time.Second,
+			wantAt: seconds(0), wantAsked: 5 * time.Second, wantStatus: 429},
+		{name: "until just before the deadline", class: Once, statuses: []int{429}, retryAfter: "5",
+			deadline: 5*time.Second + 1, wantAt: seconds(0, 5), wantAsked: 5 * time.Second, wantStatus: 429},
+		{name: "no Retry-After", class: Once, statuses: []int{429}, wantAt: seconds(0, 0, 0), wantStatus: 429},
+		{name: "cancelled during a wait", class: Once, statuses: []int{429}, retryAfter: "5", cancel: 2 * time.Second,
+			wantAt: seconds(0), wantAsked: 5 * time.Second, wantStatus: 429, wantErr: context.Canceled},
+		{name: "Retry-After of an earlier response", statuses: []int{429, 0, 404}, retryAfter: "5",
+			wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},
+		{name: "refresh in spite of MaxAttempts and Retry-After", class: Once, attempts: 1, statuses: []int{401, 200},
+			retryAfter: "5", wantAt: seconds(0, 0), wantStatus: 200},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			call := newCall(t, tt.class, storeURL)
+			call.Auth = new(auth)
+			call.Policy = Policy{MaxAttempts: 3, MaxBackoff: 5 * time.Second, AttemptTimeout: time.Minute}
+			if tt.attempts > 0 {
+				call.Policy.MaxAttempts = tt.attempts
+			}
+			ctx, cancel := context.WithCancel(t.Context())
 			if tt.deadline > 0 {
 				ctx, cancel = context.WithTimeout(ctx, tt.deadline)
 			}
-			c, at := script(tt.retryAfter, 429)
-			r := c.Do(ctx, call)
-			cancel()
-			if fmt.Sprint(*at) != fmt.Sprint(tt.at) || r.RetryAfter != tt.asked || r.Err != nil || r.StatusCode != 429 {
-				t.Errorf("%+v: attempts at %v, %+v", tt, *at, r)
+			if tt.cancel > 0 {
+				time.AfterFunc(tt.cancel, cancel)
 			}
-		}
-
-		// A cancel in a wait ends it there; what the answer said stays.
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(2*time.Second, cancel)
-		start := time.Now()
-		c, at := script("5", 429)
-		if r := c.Do(ctx, call); time.Since(start) != 2*time.Second || r.Err != context.Canceled || r.StatusCode != 429 || r.RetryAfter != 5*time.Second || len(*at) != 1 {
-			t.Errorf("after %v: %+v", time.Since(start), r)
-		}
-		// A repeat after a 401 is made at once, and does not count for the backoff.
-		call.Auth = new(auth)
-		call.Policy.MaxAttempts = 1
-		c, at = script("", 401, 200)
-		if r := c.Do(t.Context(), call); !r.OK() || len(*at) != 2 || (*at)[1] != 0 {
-			t.Errorf("attempts at %v, %+v", *at, r)
-		}
-	})
+			defer cancel()
+			s := &script{statuses: tt.statuses, retryAfter: tt.retryAfter}
+			r := s.do(ctx, call)
+			if took := time.Since(s.start); tt.cancel > 0 && took != tt.cancel {
+				t.Errorf("%s: returned after %v, want %v", tt.name, took, tt.cancel)
+			}
+			if !slices.Equal(s.at, tt.wantAt) || r.RetryAfter != tt.wantAsked || r.StatusCode != tt.wantStatus ||
+				r.Err != tt.wantErr {
+				t.Errorf("%s: attempts at %v, %+v, want attempts at %v, RetryAfter %v, status %d, error %v",
+					tt.name, s.at, r, tt.wantAt, tt.wantAsked, tt.wantStatus, tt.wantErr)
+			}
+		})
+	}
 }
 
-func TestPolicy_backoffGrows(t *testing.T) {
+// Backoffs are spread over [0, bound), and the bound doubles up to MaxBackoff.
+func TestPolicy_backoff(t *testing.T) {
 	t.Parallel()
+	bounds := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 6 * time.Second, 6 * time.Second}
+	policy := Policy{
+		MaxAttempts: 6, MinBackoff: time.Second, MaxBackoff: 6 * time.Second, AttemptTimeout: time.Minute,
+	}
 	synctest.Test(t, func(t *testing.T) {
-		call := newCall(t, Replayable, "https://a.example")
-		call.Policy = Policy{MaxAttempts: 6, MinBackoff: time.Second, MaxBackoff: 6 * time.Second, AttemptTimeout: time.Minute}
-		bounds := []time.Duration{time.Second, 2 * time.Second, 4 * time.Second, 6 * time.Second, 6 * time.Second}
-		longest := make([]time.Duration, len(bounds))
+		call := newCall(t, Replayable, storeURL)
+		call.Policy = policy
+		waits := make([][]time.Duration, len(bounds))
 		for range 200 {
-			c, at := script("", 503)
-			c.Do(t.Context(), call)
+			s := &script{statuses: []int{503}}
+			s.do(t.Context(), call)
 			for i := range bounds {
-				longest[i] = max(longest[i], (*at)[i+1]-(*at)[i])
+				waits[i] = append(waits[i], s.at[i+1]-s.at[i])
 			}
 		}
 		for i, bound := range bounds {
-			if longest[i] >= bound || longest[i] < bound*8/10 {
-				t.Errorf("wait %d: up to %v, want just under %v", i+1, longest[i], bound)
+			shortest, longest := slices.Min(waits[i]), slices.Max(waits[i])
+			if shortest > bound/10 || longest < bound*9/10 || longest >= bound {
+				t.Errorf("wait %d: from %v to %v, want from 0 to just under %v", i+1, shortest, longest, bound)
 			}
 		}
 	})
-}
-
-func TestAnswer_limits(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ status, size, limit int }{{404, MaxErrorBody, MaxErrorBody}, {404, MaxErrorBody + 1, MaxErrorBody}, {200, MaxErrorBody + 1, MaxBody}} {
-		for _, told := range []bool{false, true} {
-			c := New(&http.Client{Transport: stub(func(*http.Request) (*http.Response, error) {
-				length := int64(-1)
-				if told {
-					length = int64(tt.size)
-				}
-				return &http.Response{StatusCode: tt.status, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", tt.size))), ContentLength: length}, nil
-			})})
-			r := c.Do(t.Context(), newCall(t, Once, "https://a.example"))
-			if tooLarge := tt.size > tt.limit; r.Truncated != tooLarge || errors.Is(r.Err, errTooLarge) != tooLarge || len(r.Body) != min(tt.size, tt.limit) {
-				t.Errorf("%+v: %d bytes, cut %v, %v", tt, len(r.Body), r.Truncated, r.Err)
-			}
-		}
+	c := &call{Call: &Call{Policy: policy}}
+	if d := c.backoff(1000); d < 0 || d >= policy.MaxBackoff {
+		t.Errorf("backoff(1000) = %v, want less than %v", d, policy.MaxBackoff)
+	}
+	if d := (&call{Call: &Call{}}).backoff(1); d != 0 {
+		t.Errorf("backoff(1) = %v with a zero Policy, want 0", d)
 	}
 }
 
-func TestAccept_isForSuccess(t *testing.T) {
+// Applied is asked only if the call would be sent again, and prevents that.
+func TestPolicy_applied(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[int]int{200: 1, 299: 1, 199: 0, 300: 0, 404: 0} {
-		c, _ := script("", status)
-		call := newCall(t, Once, "https://a.example")
+	for _, tt := range []struct {
+		name            string
+		class           Class
+		status          int
+		maxAttempts     int
+		applied         bool
+		asked, requests int
+	}{
+		{name: "success", class: Once, status: 201, maxAttempts: 3, requests: 1},
+		{name: "refusal", class: Once, status: 422, maxAttempts: 3, requests: 1},
+		{name: "unknown", class: Once, status: 500, maxAttempts: 3, requests: 1},
+		{name: "last attempt", class: Once, status: 429, maxAttempts: 1, requests: 1},
+		{name: "not applied", class: Once, status: 429, maxAttempts: 3, asked: 2, requests: 3},
+		{name: "applied, 401", class: Once, status: 401, maxAttempts: 3, applied: true, asked: 1, requests: 1},
+		{name: "applied, 421", class: Once, status: 421, maxAttempts: 3, applied: true, asked: 1, requests: 1},
+		{name: "applied, 425", class: Once, status: 425, maxAttempts: 3, applied: true, asked: 1, requests: 1},
+		{name: "applied, 429", class: Once, status: 429, maxAttempts: 3, applied: true, asked: 1, requests: 1},
+		{name: "a read", class: Replayable, status: 429, maxAttempts: 3, applied: true, requests: 3},
+	} {
 		asked := 0
-		call.Accept = func([]byte) error { asked++; return nil }
-		c.Do(t.Context(), call)
-		if asked != want {
-			t.Errorf("status %d: asked %d times", status, asked)
+		call := newCall(t, tt.class, storeURL)
+		call.Auth = new(auth)
+		call.Policy.MaxAttempts = tt.maxAttempts
+		call.Applied = func(r *Result) bool {
+			asked++
+			return tt.applied && r.StatusCode == tt.status && string(r.Body) == "body"
 		}
-	}
-}
-
-func TestRequestID_alphabet(t *testing.T) {
-	t.Parallel()
-	for r := range rune(0x250) {
-		want := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.:/=+", r)
-		if got := IsRequestID(string(r)); got != want {
-			t.Errorf("%q: %v", r, got)
+		s := &script{statuses: []int{tt.status}, body: "body"}
+		r := s.do(t.Context(), call)
+		if asked != tt.asked || len(s.at) != tt.requests || r.StatusCode != tt.status {
+			t.Errorf("%s: asked %d times, %d requests, status %d, want %d, %d, %d",
+				tt.name, asked, len(s.at), r.StatusCode, tt.asked, tt.requests, tt.status)
 		}
-	}
-	if !IsRequestID(strings.Repeat("a", 128)) || IsRequestID(strings.Repeat("a", 129)) {
-		t.Error("the length")
 	}
 }

@@ -1,0 +1,139 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// Whatever a transport returns instead of a response, the request may have been sent, and only the error of the
+// caller's own context matches one.
+func TestRoundTrip_noResponse(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		resp *http.Response
+		err  error
+	}{
+		{name: "nothing"},
+		{name: "status 0", resp: &http.Response{Body: http.NoBody}},
+		{name: "status 99", resp: &http.Response{StatusCode: 99}},
+		{name: "an error", err: errors.New("stub")},
+		{name: "cancellation of another context", err: context.Canceled},
+		{name: "timeout of another context", err: context.DeadlineExceeded},
+	} {
+		for _, hooks := range []bool{false, true} {
+			if hooks && tt.err != nil {
+				continue // proves that nothing was sent
+			}
+			r := stub(func(req *http.Request) (*http.Response, error) {
+				if hooks {
+					httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
+				}
+				return tt.resp, tt.err
+			}).do(t.Context(), newCall(t, Once, storeURL))
+			if !r.MaybeSent || r.StatusCode != 0 || r.Attempts != 1 || (r.Err == errNoResponse) != (tt.err == nil) ||
+				errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded) {
+				t.Errorf("%s, hooks %v: %+v, want MaybeSent after 1 attempt", tt.name, hooks, r)
+			}
+		}
+	}
+}
+
+func TestRoundTrip_nilBody(t *testing.T) {
+	t.Parallel()
+	r := stub(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 204}, nil
+	}).do(t.Context(), newCall(t, Once, storeURL))
+	if !r.OK() {
+		t.Errorf("%+v, want success", r)
+	}
+}
+
+// A transport must not change its request, but some do. The next attempt and the caller's Call must not change.
+func TestRoundTrip_transportChangesRequest(t *testing.T) {
+	t.Parallel()
+	call := newCall(t, Replayable, storeURL+"/v2/carts")
+	call.Body = []byte("form")
+	wantHeader := call.Header.Clone()
+	var got []string
+	stub(func(req *http.Request) (*http.Response, error) {
+		body := make([]byte, 10)
+		n, _ := req.Body.Read(body)
+		got = append(got, req.URL.String()+" "+req.Header.Get("X-A")+" "+string(body[:n]))
+		req.URL.Path += "/changed"
+		req.URL.Host = "other.example"
+		req.Header["X-A"][0] = "changed in place"
+		req.Header.Add("X-B", "added")
+		return nil, errors.New("stub")
+	}).do(t.Context(), call)
+	if want := slices.Repeat([]string{storeURL + "/v2/carts b form"}, 3); !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
+	}
+	if diff := cmp.Diff(wantHeader, call.Header); diff != "" || call.URL.String() != storeURL+"/v2/carts" {
+		t.Errorf("Call.URL = %v, header (-want +got):\n%s", call.URL, diff)
+	}
+}
+
+func TestRoundTrip_timeouts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		client   time.Duration // Timeout of the caller's http.Client
+		deadline time.Duration // of the caller's context
+		want     time.Duration
+		err      error
+	}{
+		{name: "of the policy", client: time.Hour, deadline: time.Hour, want: testPolicy.AttemptTimeout, err: errTimeout},
+		{name: "of the caller's client", client: 2 * time.Second, deadline: time.Hour, want: 2 * time.Second, err: errTimeout},
+		{name: "of the caller's context", deadline: time.Second, want: time.Second, err: context.DeadlineExceeded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := New(&http.Client{Timeout: tt.client, Transport: stub(func(req *http.Request) (*http.Response, error) {
+					<-req.Context().Done()
+					return nil, req.Context().Err()
+				})})
+				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+				defer cancel()
+				start := time.Now()
+				r := c.Do(ctx, newCall(t, Once, storeURL))
+				if took := time.Since(start); took != tt.want || r.Err != tt.err || !r.MaybeSent {
+					t.Errorf("after %v: %+v, want MaybeSent and %v after %v", took, r, tt.err, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// After an attempt without a response, the decision to retry must not use the response before it.
+func TestRoundTrip_errorAfterRefresh(t *testing.T) {
+	t.Parallel()
+	for _, class := range []Class{Replayable, Once} {
+		var tokens []string
+		call := newCall(t, class, storeURL)
+		call.Auth = new(auth)
+		r := stub(func(req *http.Request) (*http.Response, error) {
+			tokens = append(tokens, req.Header.Get("Authorization"))
+			switch len(tokens) {
+			case 1:
+				return &http.Response{StatusCode: 401}, nil
+			case 2:
+				httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443") // proves that nothing was sent
+				return nil, errors.New("dial")
+			}
+			return &http.Response{StatusCode: 200}, nil
+		}).do(t.Context(), call)
+		if want := []string{"Bearer t0", "Bearer t1", "Bearer t1"}; !r.OK() || !slices.Equal(tokens, want) {
+			t.Errorf("class %d: tokens %v, %+v, want tokens %v and success", class, tokens, r, want)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package transport
+
+import (
+	"math/big"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
+	for value, want := range map[string]time.Duration{
+		"": 0, "0": 0, "0.0000000001": 0,
+		"1": time.Second, " 3 ": 3 * time.Second, "120": 2 * time.Minute,
+		"1.5": 1500 * time.Millisecond, "17.17": 17170 * time.Millisecond, ".5": time.Second / 2, "5.": 5 * time.Second,
+		"-1": 0, "+1": 0, "1e3": 0, "1s": 0, "soon": 0, ".": 0, "1.2.3": 0, "0x10": 0,
+		"9223372036": 9223372036 * time.Second, "9223372037": maxRetryAfter, strings.Repeat("9", 400): maxRetryAfter,
+		"Tue, 02 Jan 2024 03:04:15 GMT":   10 * time.Second,
+		"Tuesday, 02-Jan-24 03:04:15 GMT": 10 * time.Second,
+		"Tue Jan  2 03:04:15 2024":        10 * time.Second,
+		"Tue, 02 Jan 2024 03:04:00 GMT":   0,
+		"Fri, 31 Dec 9999 23:59:59 GMT":   maxRetryAfter,
+	} {
+		if got := retryAfter(http.Header{"Retry-After": {value}}, now); got != want {
+			t.Errorf("retryAfter(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+// A Retry-After is never negative. A number of seconds is compared with math/big, a date with http.ParseTime.
+func FuzzRetryAfter(f *testing.F) {
+	for _, value := range []string{
+		"", "0", "1", "1.5", ".5", "5.", ".", "1.2.3", "-1", "1e3", " 7 ", "１", "0.0000000001", "99999999999999999999",
+		"9223372036.854775807", "9223372036.854775808",
+		"Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+	} {
+		f.Add(value)
+	}
+	number := regexp.MustCompile(`^(\d+\.?\d*|\.\d+)$`)
+	now := time.Date(1994, 11, 6, 8, 0, 0, 0, time.UTC)
+	f.Fuzz(func(t *testing.T, value string) {
+		got := retryAfter(http.Header{"Retry-After": {value}}, now)
+		if got < 0 {
+			t.Fatalf("retryAfter(%q) = %v, want no negative wait", value, got)
+		}
+		if !number.MatchString(value) {
+			if date, err := http.ParseTime(value); err == nil && got != max(0, date.Sub(now)) {
+				t.Errorf("retryAfter(%q) = %v, want %v", value, got, max(0, date.Sub(now)))
+			}
+			return
+		}
+		seconds, _ := new(big.Rat).SetString(value)
+		nanos := new(big.Rat).Mul(seconds, big.NewRat(int64(time.Second), 1))
+		want := new(big.Int).Quo(nanos.Num(), nanos.Denom())
+		if !want.IsInt64() {
+			want.SetInt64(int64(maxRetryAfter))
+		}
+		if d := int64(got) - want.Int64(); d < -1 || d > 1 {
+			t.Errorf("retryAfter(%q) = %v, want %v", value, got, time.Duration(want.Int64()))
+		}
+	})
+}
+
+func TestRequestID(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		header http.Header
+		want   string
+	}{
+		{name: "none"},
+		{name: "one", header: http.Header{"X-Request-Id": {"a-1"}}, want: "a-1"},
+		{name: "two", header: http.Header{"X-Request-Id": {"a-1"}, "X-Moltin-Request-Id": {"b/2"}}, want: "b/2"},
+		{name: "the first is invalid", want: "a-1",
+			header: http.Header{"X-Request-Id": {"a-1"}, "X-Moltin-Request-Id": {"not an id"}}},
+		{name: "the only one is invalid", header: http.Header{"X-Request-Id": {"a\x1b[31m"}}},
+	} {
+		if got := RequestID(tt.header); got != tt.want {
+			t.Errorf("%s: RequestID() = %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
+
+func TestIsRequestID(t *testing.T) {
+	t.Parallel()
+	const valid = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/=+"
+	for r := range rune(0x250) {
+		if got, want := IsRequestID(string(r)), strings.ContainsRune(valid, r); got != want {
+			t.Errorf("IsRequestID(%q) = %v, want %v", r, got, want)
+		}
+	}
+	for value, want := range map[string]bool{
+		strings.Repeat("a", 128): true, strings.Repeat("a", 129): false, "https://store.example": false,
+	} {
+		if got := IsRequestID(value); got != want {
+			t.Errorf("IsRequestID(%q) = %v, want %v", value, got, want)
+		}
+	}
+}
+
+func TestKeptHeader(t *testing.T) {
+	t.Parallel()
+	if !slices.IsSorted(keptHeaders) {
+		t.Errorf("keptHeaders = %q, want them sorted", keptHeaders)
+	}
+	h := http.Header{
+		"Set-Cookie": {"canary"}, "Location": {"canary"}, "Etag": {"\ncanary"}, "Server": {},
+		"X-Request-Id": {"no id, canary", "id-1"}, "X-Moltin-Request-Id": {" canary"},
+	}
+	want := http.Header{"X-Request-Id": {"id-1"}}
+	for _, key := range keptHeaders {
+		if h[key] == nil {
+			h.Set(key, key)
+			want.Set(key, key)
+		}
+	}
+	kept := KeptHeader(h)
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("KeptHeader() (-want +got):\n%s", diff)
+	}
+	kept["Date"][0] = "changed"
+	if got := h.Get("Date"); got != "Date" {
+		t.Errorf("Date of the response = %q, want it unchanged", got)
+	}
+}

@@ -1,0 +1,70 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+	"testing"
+)
+
+func TestLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	call := newCall(t, Replayable, storeURL+"/path?query")
+	call.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+		Level: slog.LevelDebug,
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == "time" || a.Key == "duration" || a.Key == "wait" {
+				return slog.String(a.Key, "X")
+			}
+			return a
+		},
+	}))
+	responses := []*http.Response{{StatusCode: 503, Header: http.Header{"X-Request-Id": {"id-1"}}}, nil, {StatusCode: 200}}
+	r := stub(func(*http.Request) (*http.Response, error) {
+		resp := responses[0]
+		responses = responses[1:]
+		return resp, nil
+	}).do(t.Context(), call)
+	if !r.OK() {
+		t.Errorf("%+v, want success", r)
+	}
+	const want = `time=X level=DEBUG msg="commerce: attempt" op=op method=GET attempt=1 status=503 request_id=id-1 duration=X
+time=X level=WARN msg="commerce: retry" op=op method=GET attempt=1 status=503 request_id=id-1 wait=X
+time=X level=DEBUG msg="commerce: attempt" op=op method=GET attempt=2 error="` +
+		`the transport returned neither an HTTP response nor an error" duration=X
+time=X level=WARN msg="commerce: retry" op=op method=GET attempt=2 error="` +
+		`the transport returned neither an HTTP response nor an error" wait=X
+time=X level=DEBUG msg="commerce: attempt" op=op method=GET attempt=3 status=200 duration=X
+`
+	if got := log.String(); got != want {
+		t.Errorf("log:\n%swant:\n%s", got, want)
+	}
+}
+
+func TestLogText(t *testing.T) {
+	t.Parallel()
+	dial := func(err error) error { return &net.OpError{Op: "dial", Addr: &net.TCPAddr{Port: 1234}, Err: err} }
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{err: dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), want: "dial: connection refused"},
+		{err: &net.OpError{Op: "canary", Err: net.ErrClosed}, want: "use of closed network connection"},
+		{err: dial(&net.DNSError{Name: "canary", IsNotFound: true}), want: "dial: lookup: no such host"},
+		{err: dial(&net.DNSError{Name: "canary", IsTimeout: true}), want: "dial: lookup: timeout"},
+		{err: dial(&net.DNSError{Name: "canary"}), want: "dial: lookup: failed"},
+		{err: fmt.Errorf("canary: %w", context.Canceled), want: "context canceled"},
+		{err: fmt.Errorf("canary: %w", errors.New("canary")), want: "failed (*errors.errorString)"},
+	} {
+		if got := logText(tt.err); got != tt.want {
+			t.Errorf("logText(%v) = %q, want %q", tt.err, got, tt.want)
+		}
+	}
+}
