@@ -3,18 +3,14 @@ package transport
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 func TestReadBody_limits(t *testing.T) {
@@ -22,26 +18,25 @@ func TestReadBody_limits(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		status        int
-		size, limit   int
-		contentLength bool
+		contentLength int64
+		size          int
+		want          int // bytes that are read
 	}{
-		{name: "error at the limit", status: 404, size: MaxErrorBody, limit: MaxErrorBody},
-		{name: "error over the limit", status: 404, size: MaxErrorBody + 1, limit: MaxErrorBody},
-		{name: "known length at the limit", status: 404, size: MaxErrorBody, limit: MaxErrorBody, contentLength: true},
-		{name: "known length over the limit", status: 404, size: MaxErrorBody + 1, limit: MaxErrorBody, contentLength: true},
-		{name: "success has a larger limit", status: 200, size: MaxErrorBody + 1, limit: MaxBody},
+		{name: "at the limit", status: 404, contentLength: MaxErrorBody, size: MaxErrorBody, want: MaxErrorBody},
+		{name: "over the limit", status: 404, contentLength: MaxErrorBody + 1, size: MaxErrorBody + 1, want: MaxErrorBody},
+		{name: "unknown length, at the limit", status: 404, contentLength: -1, size: MaxErrorBody, want: MaxErrorBody},
+		{name: "unknown length, over it", status: 404, contentLength: -1, size: MaxErrorBody + 1, want: MaxErrorBody},
+		{name: "success", status: 200, contentLength: -1, size: MaxErrorBody + 1, want: MaxErrorBody + 1},
+		{name: "response to a HEAD", status: 200, contentLength: MaxBody + 1},
 	} {
-		resp := &http.Response{
-			StatusCode: tt.status, ContentLength: -1, Body: io.NopCloser(strings.NewReader(strings.Repeat("x", tt.size))),
-		}
-		if tt.contentLength {
-			resp.ContentLength = int64(tt.size)
-		}
-		r := stub(func(*http.Request) (*http.Response, error) { return resp, nil }).do(t.Context(), newCall(t, Once, storeURL))
-		want := tt.size > tt.limit
-		if r.Truncated != want || (r.Err == errTooLarge) != want || len(r.Body) != min(tt.size, tt.limit) {
+		body := io.NopCloser(strings.NewReader(strings.Repeat("x", tt.size)))
+		r := stub(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: tt.status, ContentLength: tt.contentLength, Body: body}, nil
+		}).do(t.Context(), newCall(t, Once, storeURL))
+		tooLarge := tt.size > tt.want
+		if r.Truncated != tooLarge || (r.Err == errTooLarge) != tooLarge || len(r.Body) != tt.want {
 			t.Errorf("%s: %d bytes, Truncated %v, %v, want %d bytes, Truncated %v",
-				tt.name, len(r.Body), r.Truncated, r.Err, min(tt.size, tt.limit), want)
+				tt.name, len(r.Body), r.Truncated, r.Err, tt.want, tooLarge)
 		}
 	}
 }
@@ -68,32 +63,6 @@ func TestReadBody_errors(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
 		}
 	}
-}
-
-func TestReadBody_stalled(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		stalled := stub(func(req *http.Request) (*http.Response, error) {
-			wait := readFunc(func([]byte) (int, error) {
-				<-req.Context().Done()
-				return 0, req.Context().Err()
-			})
-			body := io.NopCloser(io.MultiReader(strings.NewReader("{"), wait))
-			return &http.Response{StatusCode: 200, Body: body, ContentLength: -1}, nil
-		})
-		start := time.Now()
-		r := stalled.do(t.Context(), newCall(t, Once, storeURL))
-		took := time.Since(start)
-		if r.StatusCode != 200 || r.Err != errTimeout || r.MaybeSent || !r.Truncated || took != testPolicy.AttemptTimeout {
-			t.Errorf("after %v: %+v, want a truncated body after %v", took, r, testPolicy.AttemptTimeout)
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		r = stalled.do(ctx, newCall(t, Replayable, storeURL))
-		if r.Err != context.DeadlineExceeded || r.Attempts != 1 {
-			t.Errorf("%+v, want the error of the caller's context after 1 attempt", r)
-		}
-	})
 }
 
 //nolint:paralleltest // measures the memory of the process
@@ -123,51 +92,29 @@ func TestReadBody_gzipBomb(t *testing.T) {
 	}
 }
 
-func TestReadBody_head(t *testing.T) {
-	t.Parallel()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Length", strconv.Itoa(MaxBody+1))
-	}))
-	t.Cleanup(srv.Close)
-	call := newCall(t, Replayable, srv.URL)
-	call.Method = http.MethodHead
-	if r := newClient(t).Do(t.Context(), call); !r.OK() {
-		t.Errorf("%+v, want success", r)
-	}
-}
-
 func TestBuffers(t *testing.T) {
 	t.Parallel()
 	buffers := &Buffers{}
 	for _, tt := range []struct {
-		name   string
-		size   int
-		status int
-		fails  bool // Accept fails
-		kept   bool // the buffer is kept
-		result bool // the body is in the result
+		name      string
+		status    int
+		size      int
+		acceptErr error
+		kept      int  // buffers
+		inResult  bool // the body is in the result
 	}{
-		{name: "accepted", size: 100, status: 200, kept: true},
-		{name: "accepted again", size: 100, status: 200, kept: true},
-		{name: "not accepted", size: 100, status: 200, fails: true, result: true},
-		{name: "an error", size: 100, status: 404, result: true},
-		{name: "larger than what is kept", size: maxKept + 1, status: 200},
+		{name: "accepted", status: 200, size: 100, kept: 1},
+		{name: "accepted again", status: 200, size: 100, kept: 1},
+		{name: "not accepted", status: 200, size: 100, acceptErr: errors.New("not accepted"), inResult: true},
+		{name: "an error", status: 404, size: 100, inResult: true},
+		{name: "larger than what is kept", status: 200, size: maxKept + 1},
 	} {
 		call := newCall(t, Once, storeURL)
-		call.Buffers = buffers
-		call.Accept = func(body []byte) error {
-			if len(body) != tt.size {
-				t.Errorf("%s: %d bytes, want %d", tt.name, len(body), tt.size)
-			}
-			if tt.fails {
-				return errors.New("not accepted")
-			}
-			return nil
-		}
+		call.Buffers, call.Accept = buffers, func([]byte) error { return tt.acceptErr }
 		r := (&script{statuses: []int{tt.status}, body: strings.Repeat("x", tt.size)}).do(t.Context(), call)
-		if kept := len(buffers.free); (kept == 1) != tt.kept || kept > 1 || (r.Body != nil) != tt.result {
-			t.Errorf("%s: %d buffers kept, %d bytes in the result, want kept %v, result %v",
-				tt.name, kept, len(r.Body), tt.kept, tt.result)
+		if kept := len(buffers.free); kept != tt.kept || (r.Body != nil) != tt.inResult {
+			t.Errorf("%s: %d buffers kept, %d bytes in the result, want %d kept, in the result %v",
+				tt.name, kept, len(r.Body), tt.kept, tt.inResult)
 		}
 	}
 }

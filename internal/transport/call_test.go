@@ -3,9 +3,11 @@ package transport
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -47,16 +49,6 @@ func TestRoundTrip_noResponse(t *testing.T) {
 	}
 }
 
-func TestRoundTrip_nilBody(t *testing.T) {
-	t.Parallel()
-	r := stub(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: 204}, nil
-	}).do(t.Context(), newCall(t, Once, storeURL))
-	if !r.OK() {
-		t.Errorf("%+v, want success", r)
-	}
-}
-
 // A transport must not change its request, but some do. The next attempt and the caller's Call must not change.
 func TestRoundTrip_transportChangesRequest(t *testing.T) {
 	t.Parallel()
@@ -84,32 +76,47 @@ func TestRoundTrip_transportChangesRequest(t *testing.T) {
 
 func TestRoundTrip_timeouts(t *testing.T) {
 	t.Parallel()
+	const ofPolicy, ofClient, ofContext = 10 * time.Second, 2 * time.Second, time.Second
 	for _, tt := range []struct {
-		name     string
-		client   time.Duration // Timeout of the caller's http.Client
-		deadline time.Duration // of the caller's context
-		want     time.Duration
-		err      error
+		name          string
+		client        time.Duration // Timeout of the caller's http.Client
+		context       time.Duration // of the caller's context
+		inBody        bool          // the response stops within the body
+		wantTook      time.Duration
+		wantErr       error
+		wantMaybeSent bool
 	}{
-		{name: "of the policy", client: time.Hour, deadline: time.Hour, want: testPolicy.AttemptTimeout, err: errTimeout},
-		{name: "of the caller's client", client: 2 * time.Second, deadline: time.Hour, want: 2 * time.Second, err: errTimeout},
-		{name: "of the caller's context", deadline: time.Second, want: time.Second, err: context.DeadlineExceeded},
+		{name: "policy", client: time.Hour, context: time.Hour, wantTook: ofPolicy, wantErr: errTimeout, wantMaybeSent: true},
+		{name: "client", client: ofClient, context: time.Hour, wantTook: ofClient, wantErr: errTimeout, wantMaybeSent: true},
+		{name: "context", context: ofContext, wantTook: ofContext, wantErr: context.DeadlineExceeded, wantMaybeSent: true},
+		{name: "policy, in the body", context: time.Hour, inBody: true, wantTook: ofPolicy, wantErr: errTimeout},
+		{name: "context, in the body", context: ofContext, inBody: true, wantTook: ofContext,
+			wantErr: context.DeadlineExceeded},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				c := New(&http.Client{Timeout: tt.client, Transport: stub(func(req *http.Request) (*http.Response, error) {
+		synctest.Test(t, func(t *testing.T) {
+			c := New(&http.Client{Timeout: tt.client, Transport: stub(func(req *http.Request) (*http.Response, error) {
+				wait := readFunc(func([]byte) (int, error) {
 					<-req.Context().Done()
-					return nil, req.Context().Err()
-				})})
-				ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
-				defer cancel()
-				start := time.Now()
-				r := c.Do(ctx, newCall(t, Once, storeURL))
-				if took := time.Since(start); took != tt.want || r.Err != tt.err || !r.MaybeSent {
-					t.Errorf("after %v: %+v, want MaybeSent and %v after %v", took, r, tt.err, tt.want)
+					return 0, req.Context().Err()
+				})
+				if !tt.inBody {
+					_, err := wait(nil)
+					return nil, err
 				}
-			})
+				body := io.NopCloser(io.MultiReader(strings.NewReader("{"), wait))
+				return &http.Response{StatusCode: 200, Body: body, ContentLength: -1}, nil
+			})})
+			ctx, cancel := context.WithTimeout(t.Context(), tt.context)
+			defer cancel()
+			start := time.Now()
+			call := newCall(t, Once, storeURL)
+			call.Policy.AttemptTimeout = ofPolicy
+			r := c.Do(ctx, call)
+			if took := time.Since(start); took != tt.wantTook || r.Err != tt.wantErr || r.MaybeSent != tt.wantMaybeSent ||
+				r.Truncated != tt.inBody || (r.StatusCode == 200) != tt.inBody {
+				t.Errorf("%s: after %v: %+v, want %v after %v, MaybeSent %v",
+					tt.name, took, r, tt.wantErr, tt.wantTook, tt.wantMaybeSent)
+			}
 		})
 	}
 }

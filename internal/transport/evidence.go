@@ -15,9 +15,9 @@ import (
 type transportKind uint8
 
 const (
-	customTransport      transportKind = iota // may read the body early, and call no hooks
-	callersHTTPTransport                      // an http.Transport, which calls the hooks but may dial through the caller's code
-	ownHTTPTransport                          // reads the body only after it has written the header
+	customTransport      transportKind = iota // may call no hooks, and read the body at any time
+	callersHTTPTransport                      // an *http.Transport: calls the hooks, unless it has a registered protocol
+	ownHTTPTransport                          // calls the hooks, and reads the body only after it has written the header
 )
 
 // evidence records what the hooks of httptrace and the request body show about one attempt: whether anything may have

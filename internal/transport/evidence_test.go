@@ -2,39 +2,51 @@ package transport
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
-	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 )
 
+// attempt is what a transport has to do with in an attempt.
+type attempt struct {
+	*evidence
+	req    *http.Request
+	closed bool // the connection was closed
+	net.Conn
+}
+
+func (a *attempt) Close() error {
+	a.closed = true
+	return nil
+}
+
 // step is something that a transport does during an attempt.
-type step func(*evidence, *http.Request)
+type step func(*attempt)
 
 var (
-	requestsConn step = func(e *evidence, _ *http.Request) { e.trace().GetConn("store.example:443") }
-	getsConn     step = func(e *evidence, _ *http.Request) { e.trace().GotConn(httptrace.GotConnInfo{}) }
-	responds     step = func(e *evidence, _ *http.Request) { e.trace().GotFirstResponseByte() }
+	requestsConn step = func(a *attempt) { a.trace().GetConn("store.example:443") }
+	getsConn     step = func(a *attempt) { a.trace().GotConn(httptrace.GotConnInfo{Conn: a}) }
+	responds     step = func(a *attempt) { a.trace().GotFirstResponseByte() }
 	writesHTTP1       = writes("Host", "store.example")
 	writesHTTP2       = writes(":authority", "store.example")
 	writesField       = writes("Accept", "text/plain")
 	writesOther       = writes("Host", "tokens.example")
 	writesAgent       = writes("User-Agent", "commerce-go")
-	readsBody    step = func(_ *evidence, req *http.Request) { _, _ = req.Body.Read(make([]byte, 1)) }
-	readsCopy    step = func(_ *evidence, req *http.Request) {
-		body, _ := req.GetBody()
+	readsBody    step = func(a *attempt) { _, _ = a.req.Body.Read(make([]byte, 1)) }
+	readsCopy    step = func(a *attempt) {
+		body, _ := a.req.GetBody()
 		_, _ = body.Read(make([]byte, 1))
 	}
 )
 
 func writes(key, value string) step {
-	return func(e *evidence, _ *http.Request) { e.trace().WroteHeaderField(key, []string{value}) }
+	return func(a *attempt) { a.trace().WroteHeaderField(key, []string{value}) }
 }
 
 type evidenceTest struct {
@@ -46,6 +58,7 @@ type evidenceTest struct {
 	notSent   bool
 	getBody   bool // GetBody succeeds after the steps
 	cancelled error
+	closed    bool // the last connection was closed
 	sentTwice bool
 }
 
@@ -77,6 +90,13 @@ var evidenceTests = []evidenceTest{
 	{name: "two connections failed", class: Once, steps: []step{requestsConn, requestsConn}, notSent: true, getBody: true},
 	{name: "connection requested after a header", class: Once,
 		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn}, cancelled: errSecondSend},
+	{name: "second connection, HTTP/1.1", class: Once,
+		steps:     []step{requestsConn, getsConn, writesHTTP1, requestsConn, getsConn},
+		cancelled: errSecondSend, closed: true},
+	{name: "second connection, HTTP/2", class: Once,
+		steps: []step{requestsConn, getsConn, writesHTTP2, requestsConn, getsConn}, cancelled: errSecondSend},
+	{name: "second connection after another request", class: Once,
+		steps: []step{requestsConn, getsConn, writesOther, requestsConn, getsConn}},
 	{name: "connection used after a header", class: Once,
 		steps: []step{requestsConn, getsConn, writesHTTP2, getsConn}, cancelled: errSecondSend},
 	{name: "connection requested after a header, on the own transport", class: Once, transport: ownHTTPTransport,
@@ -112,18 +132,16 @@ func (tt evidenceTest) run(t *testing.T) {
 		class: tt.class, transport: tt.transport, host: "store.example", userAgent: "commerce-go",
 		cancelAttempt: func() { cancelled = true },
 	}
-	var body []byte
-	req := httptest.NewRequest(http.MethodPost, storeURL, nil)
+	body := []byte("{}")
+	a := &attempt{evidence: e, req: &http.Request{Body: http.NoBody}}
 	if tt.noBody {
-		req.Body = nil
-	} else {
-		body = []byte("{}")
+		a.req.Body, body = nil, nil
 	}
 	if tt.class == Once {
-		e.guard(req, body)
+		e.guard(a.req, body)
 	}
 	for _, step := range tt.steps {
-		step(e, req)
+		step(a)
 	}
 	if got := e.notSent(); got != tt.notSent {
 		t.Errorf("notSent() = %v, want %v", got, tt.notSent)
@@ -134,10 +152,13 @@ func (tt evidenceTest) run(t *testing.T) {
 	if got := e.cancelReason(); got != tt.cancelled || cancelled != (tt.cancelled != nil) {
 		t.Errorf("cancelReason() = %v, cancelled %v, want %v", got, cancelled, tt.cancelled)
 	}
+	if a.closed != tt.closed {
+		t.Errorf("connection closed %v, want %v", a.closed, tt.closed)
+	}
 	if tt.class == Replayable {
 		return
 	}
-	again, err := req.GetBody()
+	again, err := a.req.GetBody()
 	if (err == nil) != tt.getBody || err != nil && err != errBodySent {
 		t.Fatalf("GetBody() returns error %v, want success %v", err, tt.getBody)
 	}
@@ -148,51 +169,12 @@ func (tt evidenceTest) run(t *testing.T) {
 	}
 }
 
-// closeRecorder is a connection that records that it was closed.
-type closeRecorder struct {
-	net.Conn
-	closed bool
-}
-
-func (c *closeRecorder) Close() error {
-	c.closed = true
-	return nil
-}
-
-// net/http may write to an idle HTTP/1.1 connection even if the context has just ended, so the connection must be
-// closed. An HTTP/2 connection carries other requests, and net/http does not write to it after the context has ended.
-func TestEvidence_secondConnection(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		class  Class
-		first  step
-		closed bool
-	}{
-		{name: "HTTP/1.1", class: Once, first: writesHTTP1, closed: true},
-		{name: "HTTP/2", class: Once, first: writesHTTP2},
-		{name: "a read", class: Replayable, first: writesHTTP1},
-		{name: "another request", class: Once, first: writesOther},
-	} {
-		e := &evidence{class: tt.class, host: "store.example", cancelAttempt: func() {}}
-		requestsConn(e, nil)
-		getsConn(e, nil)
-		tt.first(e, nil)
-		requestsConn(e, nil)
-		conn := &closeRecorder{}
-		e.trace().GotConn(httptrace.GotConnInfo{Conn: conn})
-		if conn.closed != tt.closed {
-			t.Errorf("%s: closed %v, want %v", tt.name, conn.closed, tt.closed)
-		}
-	}
-}
-
 // net/http may send a call again by itself only if it has written nothing.
 func TestEvidence_staleConnection(t *testing.T) {
 	t.Parallel()
 	var bodies atomic.Int32
-	address := rawServer(t, func(conn net.Conn, request string) {
-		if strings.Contains(request, "body") {
+	address := rawServer(t, func(conn net.Conn, body string) {
+		if body != "" {
 			bodies.Add(1)
 		}
 		send(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}") // and closes the connection, which the client keeps
@@ -213,75 +195,61 @@ func TestEvidence_staleConnection(t *testing.T) {
 	}
 }
 
-func TestEvidence_http2(t *testing.T) {
-	t.Parallel()
-	var bodies atomic.Int32
-	srv := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		if b, _ := io.ReadAll(r.Body); len(b) > 0 {
-			bodies.Add(1)
-		}
-		if r.URL.Path == "/abort" {
-			panic(http.ErrAbortHandler) // resets the stream
-		}
-	}))
-	srv.EnableHTTP2 = true
-	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	srv.StartTLS()
-	t.Cleanup(srv.Close)
-	c := New(srv.Client())
-	if r := c.Do(t.Context(), newCall(t, Once, srv.URL)); !r.OK() || bodies.Swap(0) != 1 {
-		t.Errorf("%+v, want success", r)
-	}
-	r := c.Do(t.Context(), newCall(t, Once, srv.URL+"/abort"))
-	if n := bodies.Load(); n != 1 || !r.MaybeSent || r.StatusCode != 0 || r.Attempts != 1 {
-		t.Errorf("aborted: %d bodies, %+v, want 1 body and MaybeSent", n, r)
-	}
-}
-
 // After some resets, net/http sends a request again by itself: as often as GetBody succeeds, or without limit if there
 // is no body. It must do so never with a Once call, and at most four times with a read.
-func TestEvidence_http2Resets(t *testing.T) {
+func TestEvidence_http2(t *testing.T) {
 	t.Parallel()
-	for name, code := range map[string]byte{"PROTOCOL_ERROR": 1, "REFUSED_STREAM": 7, "CANCEL": 8} {
+	for _, tt := range []struct {
+		name string
+		code byte
+		ok   bool
+	}{
+		{name: "success", code: noReset, ok: true},
+		{name: "PROTOCOL_ERROR", code: 1},
+		{name: "INTERNAL_ERROR", code: 2},
+		{name: "REFUSED_STREAM", code: 7},
+		{name: "CANCEL", code: 8},
+	} {
 		for _, body := range []string{"", "{}"} {
-			t.Run(name+body, func(t *testing.T) {
+			t.Run(tt.name+body, func(t *testing.T) {
 				t.Parallel()
 				var requests atomic.Int32
 				srv := httptest.NewUnstartedServer(http.NotFoundHandler())
 				srv.TLS = &tls.Config{NextProtos: []string{"h2"}}
 				srv.Config.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
-					"h2": func(_ *http.Server, conn *tls.Conn, _ http.Handler) { resetStreams(conn, code, &requests) },
+					"h2": func(_ *http.Server, conn *tls.Conn, _ http.Handler) { serveHTTP2(conn, tt.code, &requests) },
 				}
 				srv.StartTLS()
 				t.Cleanup(srv.Close)
 				srv.Client().Transport.(*http.Transport).ForceAttemptHTTP2 = true
+				c := New(srv.Client())
 				call := newCall(t, Once, srv.URL)
 				call.Method, call.Body = http.MethodDelete, nil
 				if body != "" {
 					call.Method, call.Body = http.MethodPost, []byte(body)
 				}
 				call.Policy.MaxAttempts, call.Policy.AttemptTimeout = 1, 3*time.Second
-				c := New(srv.Client())
 				r := c.Do(t.Context(), call)
-				if n := requests.Swap(0); n != 1 || !r.MaybeSent || r.StatusCode != 0 {
-					t.Errorf("Once: %d requests, %+v, want 1 request and MaybeSent", n, r)
+				if n := requests.Swap(0); n != 1 || r.MaybeSent == tt.ok || r.OK() != tt.ok {
+					t.Errorf("Once: %d requests, %+v, want 1 request, and success %v or MaybeSent", n, r, tt.ok)
 				}
 				read := newCall(t, Replayable, srv.URL)
 				read.Policy.MaxAttempts, read.Policy.AttemptTimeout = 1, time.Second/2 // net/http waits after REFUSED_STREAM
 				r = c.Do(t.Context(), read)
-				if n := requests.Load(); n > maxConns || r.Err == nil {
-					t.Errorf("Replayable: %d requests, %+v, want at most %d requests and an error", n, r, maxConns)
+				if n := requests.Load(); n > maxConns || r.OK() != tt.ok {
+					t.Errorf("Replayable: %d requests, %+v, want at most %d, and success %v", n, r, maxConns, tt.ok)
 				}
 			})
 		}
 	}
 }
 
-// resetStreams is an HTTP/2 server that counts the streams a client opens, and resets each.
-func resetStreams(conn net.Conn, code byte, opened *atomic.Int32) {
-	const data, headers, settings, rst = 0, 1, 4, 3
-	preface := make([]byte, 24)
-	if _, err := io.ReadFull(conn, preface); err != nil {
+const noReset = 0xff
+
+// serveHTTP2 counts the requests of a connection. It resets each stream with code, or responds with status 200.
+func serveHTTP2(conn net.Conn, code byte, requests *atomic.Int32) {
+	const data, headers, rst, settings = 0, 1, 3, 4
+	if _, err := io.CopyN(io.Discard, conn, 24); err != nil { // the preface
 		return
 	}
 	_, _ = conn.Write([]byte{0, 0, 0, settings, 0, 0, 0, 0, 0})
@@ -296,13 +264,17 @@ func resetStreams(conn net.Conn, code byte, opened *atomic.Int32) {
 		}
 		kind, endOfStream := frame[3], frame[4]&1 != 0 // of settings, the same bit means an acknowledgement
 		if kind == headers {
-			opened.Add(1)
+			requests.Add(1)
 		}
+		stream := frame[5:9]
 		switch {
 		case kind == settings && !endOfStream:
 			_, _ = conn.Write([]byte{0, 0, 0, settings, 1, 0, 0, 0, 0})
-		case (kind == headers || kind == data) && endOfStream:
-			_, _ = conn.Write(append(append([]byte{0, 0, 4, rst, 0}, frame[5:9]...), 0, 0, 0, code))
+		case kind != headers && kind != data || !endOfStream:
+		case code == noReset: // 0x88 is ":status: 200", 5 the end of the header and of the stream
+			_, _ = conn.Write(append(append([]byte{0, 0, 1, headers, 5}, stream...), 0x88))
+		default:
+			_, _ = conn.Write(append(append([]byte{0, 0, 4, rst, 0}, stream...), 0, 0, 0, code))
 		}
 	}
 }
@@ -310,21 +282,19 @@ func resetStreams(conn net.Conn, code byte, opened *atomic.Int32) {
 // A Once call without a body gets an empty body of unknown length. This is what the service sees of it.
 func TestEvidence_withoutBody(t *testing.T) {
 	t.Parallel()
-	for method, chunked := range map[string]bool{http.MethodDelete: false, http.MethodPost: true} {
-		requests := make(chan string, 1)
-		address := rawServer(t, func(conn net.Conn, request string) {
-			requests <- request
-			send(conn, "HTTP/1.1 204 No Content\r\n\r\n")
-		})
-		call := newCall(t, Once, address)
-		call.Method, call.Body = method, nil
-		if r := newClient(t).Do(t.Context(), call); !r.OK() {
-			t.Errorf("%s: %+v, want success", method, r)
+	var got []string
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		got = r.TransferEncoding
+		if length := r.Header.Get("Content-Length"); length != "" {
+			t.Errorf("%s: Content-Length: %s, want none", r.Method, length)
 		}
-		request := <-requests
-		if got := strings.Contains(request, "Transfer-Encoding: chunked"); got != chunked ||
-			strings.Contains(request, "Content-Length") {
-			t.Errorf("%s: chunked %v, want %v and no Content-Length in\n%s", method, got, chunked, request)
+	}))
+	t.Cleanup(srv.Close)
+	for method, want := range map[string]string{http.MethodDelete: "[]", http.MethodPost: "[chunked]"} {
+		call := newCall(t, Once, srv.URL)
+		call.Method, call.Body = method, nil
+		if r := newClient(t).Do(t.Context(), call); !r.OK() || fmt.Sprint(got) != want {
+			t.Errorf("%s: Transfer-Encoding %v, %+v, want %s and success", method, got, r, want)
 		}
 	}
 }

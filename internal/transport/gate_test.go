@@ -75,14 +75,8 @@ func TestGate_pace(t *testing.T) {
 		{name: "half the rate before, 300 calls", steps: []gateStep{
 			{before: 300, closes: closed, calls: 2, first: second, gap: 20 * ms},
 		}},
-		{name: "half the rate before, 325 calls", steps: []gateStep{
-			{before: 325, closes: closed, calls: 2, first: second, gap: 20 * ms},
-		}},
 		{name: "half the rate before, 350 calls", steps: []gateStep{
 			{before: 350, closes: closed, calls: 2, first: second, gap: 20 * ms},
-		}},
-		{name: "half the rate before, 375 calls", steps: []gateStep{
-			{before: 375, closes: closed, calls: 2, first: second, gap: 20 * ms},
 		}},
 		{name: "calls of long ago do not count", steps: []gateStep{
 			{before: 300}, {sleep: 10 * second, closes: closed, calls: 2, first: second, gap: 50 * ms},

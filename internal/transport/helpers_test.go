@@ -7,10 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 )
@@ -84,56 +83,26 @@ func (a *auth) Refresh(context.Context, string) (string, error) {
 // newClient returns a client with connections of its own.
 func newClient(t *testing.T) *Client {
 	t.Helper()
-	base := &http.Transport{}
+	base := &http.Transport{MaxResponseHeaderBytes: maxHeader}
 	t.Cleanup(base.CloseIdleConnections)
 	return New(&http.Client{Transport: base})
 }
 
-// rawServer starts a TCP server that reads one request from each connection, calls respond, and closes the connection.
-func rawServer(t *testing.T, respond func(conn net.Conn, request string)) (address string) {
+// rawServer starts a server that reads a request, calls respond, and closes the connection.
+func rawServer(t *testing.T, respond func(conn net.Conn, body string)) (address string) {
 	t.Helper()
-	var lc net.ListenConfig
-	l, err := lc.Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			conn, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer func() { _ = conn.Close() }()
-				respond(conn, readRequest(conn))
-			})
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
 		}
-	})
-	t.Cleanup(func() {
-		_ = l.Close()
-		wg.Wait()
-	})
-	return "http://" + l.Addr().String()
-}
-
-// readRequest reads a request. Its body must be absent, a JSON object, or chunked and empty.
-func readRequest(conn net.Conn) string {
-	var b strings.Builder
-	buf := make([]byte, 4096)
-	for {
-		n, err := conn.Read(buf)
-		b.Write(buf[:n])
-		text := b.String()
-		complete := func(end string) bool { return strings.HasSuffix(text, end) }
-		ends := []string{"\r\n\r\n"}
-		if strings.HasPrefix(text, "POST") {
-			ends = []string{"}", "\r\n\r\n0\r\n\r\n"}
-		}
-		if err != nil || slices.ContainsFunc(ends, complete) {
-			return text
-		}
-	}
+		defer func() { _ = conn.Close() }()
+		respond(conn, string(body))
+	}))
+	t.Cleanup(srv.Close)
+	return srv.URL
 }
 
 // send writes text, and reports whether the connection is still open.

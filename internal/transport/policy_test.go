@@ -8,31 +8,61 @@ import (
 	"time"
 )
 
+// policyTest counts what happens if every attempt gets the same status. Status 0 is an error.
+type policyTest struct {
+	status  int
+	class   Class
+	applied bool // what Applied returns
+}
+
+func (tt policyTest) run(t *testing.T, wantRequests, wantAsked int) {
+	t.Helper()
+	accepted, asked := 0, 0
+	call := newCall(t, tt.class, storeURL)
+	call.Auth = new(auth)
+	call.Accept = func([]byte) error { accepted++; return nil }
+	call.Applied = func(r *Result) bool {
+		asked++
+		return tt.applied && r.StatusCode == tt.status && string(r.Body) == "body"
+	}
+	s := &script{statuses: []int{tt.status}, body: "body"}
+	r := s.do(t.Context(), call)
+	if n := len(s.at); n != wantRequests || r.Attempts != n || asked != wantAsked {
+		t.Errorf("%+v: %d requests, %d attempts, Applied called %d times, want %d, %d, %d",
+			tt, n, r.Attempts, asked, wantRequests, wantRequests, wantAsked)
+	}
+	success := tt.status >= 200 && tt.status <= 299
+	if r.StatusCode != tt.status || r.MaybeSent != (tt.status == 0) || r.OK() != success || (accepted == 1) != success {
+		t.Errorf("%+v: %+v, %d bodies accepted, want success %v", tt, r, accepted, success)
+	}
+}
+
+// Applied is called only for Once calls that would be sent again, and prevents that.
 func TestPolicy_statuses(t *testing.T) {
 	t.Parallel()
-	replayable := []int{0, 408, 421, 425, 429, 500, 502, 503, 504}
-	once := []int{421, 425, 429}
-	statuses := []int{0, 100, 101, 102, 199, 200, 201, 204, 299, 300, 301, 302, 303, 304, 307, 308, 399,
+	retried := map[Class][]int{
+		Replayable: {0, 408, 421, 425, 429, 500, 502, 503, 504},
+		Once:       {421, 425, 429},
+	}
+	for _, status := range []int{0, 100, 101, 102, 199, 200, 201, 204, 299, 300, 301, 302, 303, 304, 307, 308, 399,
 		400, 401, 403, 404, 405, 407, 408, 409, 410, 413, 418, 420, 421, 422, 424, 425, 426, 428, 429, 430, 451, 499,
-		500, 501, 502, 503, 504, 505, 507, 511, 599, 600, 999}
-	for _, status := range statuses {
-		for class, retried := range map[Class][]int{Replayable: replayable, Once: once} {
-			want := 1
-			if slices.Contains(retried, status) {
-				want = testPolicy.MaxAttempts
+		500, 501, 502, 503, 504, 505, 507, 511, 599, 600, 999} {
+		for _, class := range []Class{Replayable, Once} {
+			retries := 0
+			if slices.Contains(retried[class], status) {
+				retries = testPolicy.MaxAttempts - 1
+			} else if status == 401 {
+				retries = 1 // with a new token
 			}
-			accepted := 0
-			call := newCall(t, class, storeURL)
-			call.Accept = func([]byte) error { accepted++; return nil }
-			s := &script{statuses: []int{status}}
-			r := s.do(t.Context(), call)
-			if len(s.at) != want || r.Attempts != want || r.StatusCode != status || r.MaybeSent != (status == 0) {
-				t.Errorf("status %d, class %d: %d requests, %+v, want %d", status, class, len(s.at), r, want)
+			asked := 0
+			if class == Once {
+				asked = retries
 			}
-			if success := status >= 200 && status <= 299; r.OK() != success || (accepted == 1) != success {
-				t.Errorf("status %d, class %d: OK() = %v, %d bodies accepted, want success %v",
-					status, class, r.OK(), accepted, success)
+			policyTest{status: status, class: class}.run(t, 1+retries, asked)
+			if class == Once {
+				retries, asked = 0, min(asked, 1)
 			}
+			policyTest{status: status, class: class, applied: true}.run(t, 1+retries, asked)
 		}
 	}
 }
@@ -134,44 +164,5 @@ func TestPolicy_backoff(t *testing.T) {
 	}
 	if d := (&call{Call: &Call{}}).backoff(1); d != 0 {
 		t.Errorf("backoff(1) = %v with a zero Policy, want 0", d)
-	}
-}
-
-// Applied is asked only if the call would be sent again, and prevents that.
-func TestPolicy_applied(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name            string
-		class           Class
-		status          int
-		maxAttempts     int
-		applied         bool
-		asked, requests int
-	}{
-		{name: "success", class: Once, status: 201, maxAttempts: 3, requests: 1},
-		{name: "refusal", class: Once, status: 422, maxAttempts: 3, requests: 1},
-		{name: "unknown", class: Once, status: 500, maxAttempts: 3, requests: 1},
-		{name: "last attempt", class: Once, status: 429, maxAttempts: 1, requests: 1},
-		{name: "not applied", class: Once, status: 429, maxAttempts: 3, asked: 2, requests: 3},
-		{name: "applied, 401", class: Once, status: 401, maxAttempts: 3, applied: true, asked: 1, requests: 1},
-		{name: "applied, 421", class: Once, status: 421, maxAttempts: 3, applied: true, asked: 1, requests: 1},
-		{name: "applied, 425", class: Once, status: 425, maxAttempts: 3, applied: true, asked: 1, requests: 1},
-		{name: "applied, 429", class: Once, status: 429, maxAttempts: 3, applied: true, asked: 1, requests: 1},
-		{name: "a read", class: Replayable, status: 429, maxAttempts: 3, applied: true, requests: 3},
-	} {
-		asked := 0
-		call := newCall(t, tt.class, storeURL)
-		call.Auth = new(auth)
-		call.Policy.MaxAttempts = tt.maxAttempts
-		call.Applied = func(r *Result) bool {
-			asked++
-			return tt.applied && r.StatusCode == tt.status && string(r.Body) == "body"
-		}
-		s := &script{statuses: []int{tt.status}, body: "body"}
-		r := s.do(t.Context(), call)
-		if asked != tt.asked || len(s.at) != tt.requests || r.StatusCode != tt.status {
-			t.Errorf("%s: asked %d times, %d requests, status %d, want %d, %d, %d",
-				tt.name, asked, len(s.at), r.StatusCode, tt.asked, tt.requests, tt.status)
-		}
 	}
 }

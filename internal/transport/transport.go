@@ -1,8 +1,8 @@
-// Package transport makes one call to the service: it sends an HTTP request, retries it if that is safe, and reports the
-// last response and whether anything may have been sent. It knows nothing about the operations above it.
+// Package transport makes one call to the service: it sends an HTTP request, retries it if that is safe, and reports
+// the last response and whether anything may have been sent. It knows nothing about the operations above it.
 //
-// Of go-retryablehttp it uses only the loop: attempt, decide, wait, and stop when the context ends. Its defaults are
-// replaced, because they send a POST twice, wait as long as any Retry-After says, discard the last response and log
+// Of go-retryablehttp it uses only the loop: attempt, decide, wait, and stop when the context ends. The defaults are
+// turned off, because they send a POST twice, wait as long as any Retry-After says, discard the last response and log
 // whole URLs. A call passes through these layers:
 //
 //	Client.Do → retryablehttp.Client.Do → http.Client.Do → call.RoundTrip → the base transport

@@ -93,7 +93,8 @@ func TestDo_brokenResponses(t *testing.T) {
 			address := rawServer(t, func(conn net.Conn, _ string) {
 				requests.Add(1)
 				send(conn, tt.response)
-				for tt.repeat != "" && send(conn, tt.repeat) {
+				for open := tt.repeat != ""; open; {
+					open = send(conn, tt.repeat)
 				}
 			})
 			c := newClient(t)
