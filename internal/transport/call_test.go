@@ -127,7 +127,7 @@ func TestRoundTrip_errorAfterRefresh(t *testing.T) {
 	for _, class := range []Class{Replayable, Once} {
 		var tokens []string
 		call := newCall(t, class, storeURL)
-		call.Auth = new(auth)
+		call.Auth = &auth{"t0", "t1"}
 		r := stub(func(req *http.Request) (*http.Response, error) {
 			tokens = append(tokens, req.Header.Get("Authorization"))
 			switch len(tokens) {

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// attempt is what a transport has to do with in an attempt.
+// attempt is an attempt of a transport that has one connection.
 type attempt struct {
 	*evidence
-	req    *http.Request
-	closed bool // the connection was closed
+	req *http.Request
 	net.Conn
+	closed bool // the connection was closed
 }
 
 func (a *attempt) Close() error {

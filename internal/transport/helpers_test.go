@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -70,14 +69,16 @@ func (s *script) do(ctx context.Context, call *Call) *Result {
 	}).do(ctx, call)
 }
 
-// auth returns the tokens t0, t1 and so on.
-type auth int
+// auth is an Authorizer that has the first of its tokens. Refresh removes it, and fails if there is no other.
+type auth []string
 
-func (a *auth) Token(context.Context) (string, error) { return fmt.Sprint("t", int(*a)), nil }
+func (a *auth) Token(context.Context) (string, error) { return (*a)[0], nil }
 
 func (a *auth) Refresh(context.Context, string) (string, error) {
-	*a++
-	return fmt.Sprint("t", int(*a)), nil
+	if *a = (*a)[1:]; len(*a) == 0 {
+		return "", errors.New("refresh")
+	}
+	return (*a)[0], nil
 }
 
 // newClient returns a client with connections of its own.

@@ -43,8 +43,8 @@ func (c *call) retryable() bool {
 	if !c.gotResponse {
 		return c.Class == Replayable || !r.MaybeSent
 	}
-	if errors.Is(r.Err, errTooLarge) || errors.Is(r.Err, errSwitched) {
-		return false // the next response would be the same
+	if errors.Is(r.Err, errTooLarge) {
+		return false // the next response would be too large again
 	}
 	switch r.StatusCode {
 	case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests: // the service did nothing

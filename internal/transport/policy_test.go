@@ -2,6 +2,9 @@ package transport
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -19,7 +22,7 @@ func (tt policyTest) run(t *testing.T, wantRequests, wantAsked int) {
 	t.Helper()
 	accepted, asked := 0, 0
 	call := newCall(t, tt.class, storeURL)
-	call.Auth = new(auth)
+	call.Auth = &auth{"t0", "t1"}
 	call.Accept = func([]byte) error { accepted++; return nil }
 	call.Applied = func(r *Result) bool {
 		asked++
@@ -67,6 +70,44 @@ func TestPolicy_statuses(t *testing.T) {
 	}
 }
 
+// A 401 is final if there is no other token.
+func TestPolicy_noOtherToken(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		tokens  auth
+		wantErr bool
+	}{
+		{name: "the same", tokens: auth{"t0", "t0"}},
+		{name: "none", tokens: auth{"t0", ""}},
+		{name: "an error", tokens: auth{"t0"}, wantErr: true},
+	} {
+		call := newCall(t, Once, storeURL)
+		call.Auth = &tt.tokens
+		r := (&script{statuses: []int{401}}).do(t.Context(), call)
+		_, isAuthError := errors.AsType[*AuthError](r.Err)
+		if r.Attempts != 1 || r.StatusCode != 401 || isAuthError != tt.wantErr {
+			t.Errorf("%s: %+v, want 1 attempt, status 401 and an AuthError %v", tt.name, r, tt.wantErr)
+		}
+	}
+}
+
+// A refusal says nothing about a second copy of the request.
+func TestPolicy_sentTwice(t *testing.T) {
+	t.Parallel()
+	for class, want := range map[Class]int{Replayable: testPolicy.MaxAttempts, Once: 1} {
+		r := stub(func(req *http.Request) (*http.Response, error) {
+			for range 2 {
+				httptrace.ContextClientTrace(req.Context()).WroteHeaderField("Host", []string{req.URL.Host})
+			}
+			return &http.Response{StatusCode: 429}, nil
+		}).do(t.Context(), newCall(t, class, storeURL))
+		if r.Attempts != want || !r.SentTwice {
+			t.Errorf("class %d: %+v, want %d attempts and SentTwice", class, r, want)
+		}
+	}
+}
+
 func TestPolicy_waits(t *testing.T) {
 	t.Parallel()
 	seconds := func(n ...time.Duration) []time.Duration {
@@ -101,12 +142,14 @@ func TestPolicy_waits(t *testing.T) {
 			wantAt: seconds(0), wantAsked: 5 * time.Second, wantStatus: 429, wantErr: context.Canceled},
 		{name: "Retry-After of an earlier response", statuses: []int{429, 0, 404}, retryAfter: "5",
 			wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},
+		{name: "refresh after a wait", class: Once, statuses: []int{429, 401, 200}, retryAfter: "5",
+			wantAt: seconds(0, 5, 5), wantStatus: 200},
 		{name: "refresh in spite of MaxAttempts and Retry-After", class: Once, attempts: 1, statuses: []int{401, 200},
 			retryAfter: "5", wantAt: seconds(0, 0), wantStatus: 200},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			call := newCall(t, tt.class, storeURL)
-			call.Auth = new(auth)
+			call.Auth = &auth{"t0", "t1"}
 			call.Policy = Policy{MaxAttempts: 3, MaxBackoff: 5 * time.Second, AttemptTimeout: time.Minute}
 			if tt.attempts > 0 {
 				call.Policy.MaxAttempts = tt.attempts
