@@ -2,12 +2,14 @@ package transport
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"net/http/httputil"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,6 +76,8 @@ var evidenceTests = []evidenceTest{
 		steps: []step{requestsConn}, notSent: true, getBody: true},
 	{name: "another request, then a connection", class: Once,
 		steps: []step{requestsConn, getsConn, writesOther, requestsConn}},
+	{name: "another request with its own User-Agent, then a connection", class: Once,
+		steps: []step{requestsConn, getsConn, writesOther, writes("User-Agent", "other"), requestsConn}},
 	{name: "this request to another host, then a connection", class: Once,
 		steps: []step{requestsConn, getsConn, writesOther, writesAgent, requestsConn}, cancelled: errSecondSend},
 	{name: "this request to other hosts, twice", class: Once, cancelled: errSecondSend, sentTwice: true,
@@ -165,6 +169,25 @@ func (tt evidenceTest) run(t *testing.T) {
 	if err == nil {
 		if b, err := io.ReadAll(again); err != nil || string(b) != string(body) {
 			t.Errorf("GetBody() returns %q, error %v, want %q", b, err, body)
+		}
+	}
+}
+
+// DumpRequestOut calls the hooks, but sends nothing: they prove nothing about what the transport does next.
+func TestEvidence_dump(t *testing.T) {
+	t.Parallel()
+	for requestsConn, want := range map[bool]int{false: 1, true: testPolicy.MaxAttempts} {
+		r := stub(func(req *http.Request) (*http.Response, error) {
+			if _, err := httputil.DumpRequestOut(req, false); err != nil {
+				t.Error(err)
+			}
+			if requestsConn {
+				httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
+			}
+			return nil, errors.New("stub")
+		}).do(t.Context(), newCall(t, Once, storeURL))
+		if r.Attempts != want || r.MaybeSent == requestsConn {
+			t.Errorf("connection requested %v: %+v, want %d attempts", requestsConn, r, want)
 		}
 	}
 }

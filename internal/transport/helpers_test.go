@@ -7,13 +7,17 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"testing"
 	"time"
 )
 
-const storeURL = "https://store.example"
+const (
+	storeURL = "https://store.example"
+	notSent  = -1
+)
 
 var testPolicy = Policy{
 	MaxAttempts: 3, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, AttemptTimeout: 10 * time.Second,
@@ -44,7 +48,7 @@ func (s stub) do(ctx context.Context, call *Call) *Result {
 }
 
 // script is a transport that responds to the n-th attempt with the n-th status, and to later ones with the last.
-// Status 0 is an error that does not prove that nothing was sent.
+// Status 0 is an error that does not prove that nothing was sent, notSent one that does.
 type script struct {
 	statuses   []int
 	retryAfter string
@@ -55,10 +59,13 @@ type script struct {
 
 func (s *script) do(ctx context.Context, call *Call) *Result {
 	s.start, s.at = time.Now(), nil
-	return stub(func(*http.Request) (*http.Response, error) {
+	return stub(func(req *http.Request) (*http.Response, error) {
 		s.at = append(s.at, time.Since(s.start))
 		status := s.statuses[min(len(s.at), len(s.statuses))-1]
-		if status == 0 {
+		if status == notSent {
+			httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
+		}
+		if status <= 0 {
 			return nil, errors.New("stub")
 		}
 		h := http.Header{}

@@ -142,6 +142,8 @@ func TestPolicy_waits(t *testing.T) {
 			wantAt: seconds(0), wantAsked: 5 * time.Second, wantStatus: 429, wantErr: context.Canceled},
 		{name: "Retry-After of an earlier response", statuses: []int{429, 0, 404}, retryAfter: "5",
 			wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},
+		{name: "Retry-After before an attempt that was not sent", class: Once, statuses: []int{429, notSent, 404},
+			retryAfter: "5", wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},
 		{name: "refresh after a wait", class: Once, statuses: []int{429, 401, 200}, retryAfter: "5",
 			wantAt: seconds(0, 5, 5), wantStatus: 200},
 		{name: "refresh in spite of MaxAttempts and Retry-After", class: Once, attempts: 1, statuses: []int{401, 200},

@@ -32,11 +32,11 @@ import (
 type Class uint8
 
 const (
-	// Replayable calls change nothing, or change the same thing if repeated. They are sent again after any error that a
-	// retry may fix.
+	// Replayable calls do no harm if they are applied twice: reads, and deletes of one id. They are sent again after any
+	// error that a retry may fix.
 	Replayable Class = iota
-	// Once calls must not be applied twice. They are sent again only if nothing was sent, which must be proved, or if
-	// the status says that the service did nothing.
+	// Once calls must not be applied twice. They are sent again only with proof that nothing was sent, or if the status
+	// says that the service did nothing.
 	Once
 )
 
