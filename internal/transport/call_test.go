@@ -125,22 +125,30 @@ func TestRoundTrip_timeouts(t *testing.T) {
 func TestRoundTrip_errorAfterRefresh(t *testing.T) {
 	t.Parallel()
 	for _, class := range []Class{Replayable, Once} {
-		var tokens []string
 		call := newCall(t, class, storeURL)
 		call.Auth = &auth{"t0", "t1"}
-		r := stub(func(req *http.Request) (*http.Response, error) {
-			tokens = append(tokens, req.Header.Get("Authorization"))
-			switch len(tokens) {
-			case 1:
-				return &http.Response{StatusCode: 401}, nil
-			case 2:
-				httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443") // proves that nothing was sent
-				return nil, errors.New("dial")
-			}
-			return &http.Response{StatusCode: 200}, nil
-		}).do(t.Context(), call)
-		if want := []string{"Bearer t0", "Bearer t1", "Bearer t1"}; !r.OK() || !slices.Equal(tokens, want) {
-			t.Errorf("class %d: tokens %v, %+v, want tokens %v and success", class, tokens, r, want)
+		s := &script{statuses: []int{401, notSent, 200}}
+		r := s.do(t.Context(), call)
+		if want := []string{"Bearer t0", "Bearer t1", "Bearer t1"}; !r.OK() || !slices.Equal(s.tokens, want) {
+			t.Errorf("class %d: tokens %v, %+v, want tokens %v and success", class, s.tokens, r, want)
 		}
+	}
+}
+
+// Only a 429 closes the gate.
+func TestRoundTrip_gate(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]error{429: ErrGate, 503: nil} {
+		synctest.Test(t, func(t *testing.T) {
+			call := newCall(t, Once, storeURL)
+			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, 5*time.Second
+			(&script{statuses: []int{status}, retryAfter: "5"}).do(t.Context(), call)
+			call.Policy.MaxBackoff = 4 * time.Second
+			s := &script{statuses: []int{200}}
+			r := s.do(t.Context(), call)
+			if r.Err != want || (r.RetryAfter == 5*time.Second) != (want != nil) || len(s.at) != r.Attempts || r.MaybeSent {
+				t.Errorf("after a %d: %+v, %d requests, want error %v", status, r, len(s.at), want)
+			}
+		})
 	}
 }

@@ -55,12 +55,14 @@ type script struct {
 	body       string
 	start      time.Time
 	at         []time.Duration // when each attempt came, since start
+	tokens     []string        // Authorization of each attempt
 }
 
 func (s *script) do(ctx context.Context, call *Call) *Result {
 	s.start, s.at = time.Now(), nil
 	return stub(func(req *http.Request) (*http.Response, error) {
 		s.at = append(s.at, time.Since(s.start))
+		s.tokens = append(s.tokens, req.Header.Get("Authorization"))
 		status := s.statuses[min(len(s.at), len(s.statuses))-1]
 		if status == notSent {
 			httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")

@@ -108,14 +108,15 @@ func TestPolicy_sentTwice(t *testing.T) {
 	}
 }
 
+func seconds(n ...time.Duration) []time.Duration {
+	for i := range n {
+		n[i] *= time.Second
+	}
+	return n
+}
+
 func TestPolicy_waits(t *testing.T) {
 	t.Parallel()
-	seconds := func(n ...time.Duration) []time.Duration {
-		for i := range n {
-			n[i] *= time.Second
-		}
-		return n
-	}
 	for _, tt := range []struct {
 		name       string
 		class      Class
