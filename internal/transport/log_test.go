@@ -62,6 +62,7 @@ func TestLogText(t *testing.T) {
 	}{
 		{err: dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), want: "dial: connection refused"},
 		{err: &net.OpError{Op: "canary", Err: net.ErrClosed}, want: "use of closed network connection"},
+		{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, want: "read: connection reset by peer"},
 		{err: dial(&net.DNSError{Name: "canary", IsNotFound: true}), want: "dial: lookup: no such host"},
 		{err: dial(&net.DNSError{Name: "canary", IsTimeout: true}), want: "dial: lookup: timeout"},
 		{err: dial(&net.DNSError{Name: "canary"}), want: "dial: lookup: failed"},
