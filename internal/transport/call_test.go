@@ -152,3 +152,27 @@ func TestRoundTrip_gate(t *testing.T) {
 		})
 	}
 }
+
+type limiterFunc func()
+
+func (f limiterFunc) Wait(context.Context) error { f(); return nil }
+
+// A call that got through the limiter just as the gate was closed waits for both again.
+func TestRoundTrip_gateClosedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		call := newCall(t, Once, storeURL)
+		call.Gate, call.Policy.MaxBackoff = NewGate(), time.Hour
+		asked := 0
+		call.Limiter = limiterFunc(func() {
+			if asked++; asked == 1 {
+				call.Gate.close(time.Now(), time.Second)
+			}
+		})
+		s := &script{statuses: []int{200}}
+		r := s.do(t.Context(), call)
+		if !r.OK() || asked != 2 || !slices.Equal(s.at, seconds(1)) {
+			t.Errorf("%+v, limiter asked %d times, attempts at %v, want 2 times and 1s", r, asked, s.at)
+		}
+	})
+}
