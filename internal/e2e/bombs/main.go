@@ -1,5 +1,6 @@
-// Bombs reads one response that is small on the wire and large in memory, and prints
-// how much was allocated and how long it took. Its test runs it under a memory limit:
+// Bombs receives one response that is small on the wire and large in memory, and prints
+// how much memory was allocated and how long it took. Its test runs it under a memory
+// limit:
 //
 //	ulimit -v 2000000; bombs NAME
 package main
@@ -20,7 +21,7 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// A bomb is a response, and the call that receives it.
+// A bomb is a response and the call that receives it.
 type bomb struct {
 	status int
 	body   func() string
@@ -55,7 +56,7 @@ func repeat(prefix, element string, n int, suffix string) func() string {
 	return func() string { return prefix + strings.Repeat(element+",", n-1) + element + suffix }
 }
 
-// numbered is repeat with the number of the element for %d.
+// numbered is repeat with the index of the element in place of %d.
 func numbered(prefix, element string, n int, suffix string) func() string {
 	return func() string {
 		var b strings.Builder
@@ -71,47 +72,54 @@ func numbered(prefix, element string, n int, suffix string) func() string {
 }
 
 var bombs = map[string]bomb{
-	"empty records":   {200, repeat(`{"data":[`, `{}`, 3_000_000, `]}`), list},
-	"unusual records": {200, repeat(`{"d\u0061ta":[`, `{}`, 3_000_000, `]}`), list},
-	"misfits":         {200, repeat(`{"data":[`, `{"id":1}`, 1_000_000, `]}`), list},
-	"included":        {200, repeat(`{"data":[],"included":{"plans":[`, `{}`, 3_000_000, `]}}`), list},
-	"texts":           {200, repeat(`{"data":[{"attributes":{"offering":{"meta":{"external_plan_refs":[`, `""`, 8e6, `]}}}}]}`), list},
-	"prices":          {200, numbered(`{"data":[],"included":{"plans":[{"meta":{"prices":{`, `"%d":{}`, 2e6, `}}}]}}`), list},
-	"relationships":   {200, numbered(`{"data":[{"relationships":{`, `"%d":{}`, 2_000_000, `}}]}`), list},
-	"misfits in prices": {200, numbered(`{"data":[],"included":{"plans":[{"meta":{"prices":{`,
-		`"%d":{"display_price":{"tax":{"amount":{}}}}`, 99_980, `}}}]}}`), list},
-	"misfits in relationships": {200, numbered(`{"data":[{"relationships":{`,
-		`"%d":{"links":{"":1},"data":{"id":1}}`, 49_990, `}}]}`), list},
-	"misfit and included": {200, repeat(`{"data":5,"included":{"plans":[`, `{}`, 10_000, `]}}`), list},
-	"write members":       {201, numbered(`{`, `"%d":0`, 2_700_000, `}`), add},
-	"records by Do":       {200, repeat(`{"data":[`, `{}`, 1_000_000, `]}`), read},
-	"members":             {200, numbered(`{"data":[{`, `"%d":0`, 2_000_000, `}]}`), list},
-	"list errors":         {400, repeat(`{"errors":[`, `{}`, 349_000, `]}`), list},
-	"list entries":        {400, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), list},
-	"batch errors":        {422, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), add},
-	"batch texts":         {422, repeat(`{"errors":[`, `1`, 520_000, `]}`), add},
-	"batch members":       {422, numbered(`{"errors":[{`, `"%d":0`, 90_000, `}]}`), add},
-	"batch discounts":     {201, repeat(`{"data":[`, `{}`, 3_000_000, `]}`), add},
-	"batch objects":       {201, repeat(`{"data":[`, `{"external_id":"a"}`, 1_000_000, `]}`), add},
-	"batch depth":         {422, func() string { return strings.Repeat(`{"a":[`, 150_000) }, add},
-	"write errors":        {422, repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`), do},
-	"meta of an error":    {422, numbered(`{"errors":[{"meta":{`, `"%d":0`, 90_000, `}}]}`), do},
+	"empty records": {status: 200, call: list, body: repeat(`{"data":[`, `{}`, 3_000_000, `]}`)},
+	// An escaped name: the decoder reads the page, not the cursor.
+	"escaped name": {status: 200, call: list, body: repeat(`{"d\u0061ta":[`, `{}`, 3_000_000, `]}`)},
+	"misfits":      {status: 200, call: list, body: repeat(`{"data":[`, `{"id":1}`, 1_000_000, `]}`)},
+	"included": {status: 200, call: list, body: repeat(
+		`{"data":[],"included":{"plans":[`, `{}`, 3_000_000, `]}}`)},
+	"texts": {status: 200, call: list, body: repeat(
+		`{"data":[{"attributes":{"offering":{"meta":{"external_plan_refs":[`, `""`, 8_000_000, `]}}}}]}`)},
+	"prices": {status: 200, call: list, body: numbered(
+		`{"data":[],"included":{"plans":[{"meta":{"prices":{`, `"%d":{}`, 2_000_000, `}}}]}}`)},
+	"relationships": {status: 200, call: list, body: numbered(
+		`{"data":[{"relationships":{`, `"%d":{}`, 2_000_000, `}}]}`)},
+	"misfits in prices": {status: 200, call: list, body: numbered(
+		`{"data":[],"included":{"plans":[{"meta":{"prices":{`,
+		`"%d":{"display_price":{"tax":{"amount":{}}}}`, 99_980, `}}}]}}`)},
+	"misfits in relationships": {status: 200, call: list, body: numbered(
+		`{"data":[{"relationships":{`, `"%d":{"links":{"":1},"data":{"id":1}}`, 49_990, `}}]}`)},
+	"misfit and included": {status: 200, call: list, body: repeat(
+		`{"data":5,"included":{"plans":[`, `{}`, 10_000, `]}}`)},
+	"write members":    {status: 201, call: add, body: numbered(`{`, `"%d":0`, 2_700_000, `}`)},
+	"records by Do":    {status: 200, call: read, body: repeat(`{"data":[`, `{}`, 1_000_000, `]}`)},
+	"members":          {status: 200, call: list, body: numbered(`{"data":[{`, `"%d":0`, 2_000_000, `}]}`)},
+	"list errors":      {status: 400, call: list, body: repeat(`{"errors":[`, `{}`, 349_000, `]}`)},
+	"list entries":     {status: 400, call: list, body: repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`)},
+	"batch errors":     {status: 422, call: add, body: repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`)},
+	"batch texts":      {status: 422, call: add, body: repeat(`{"errors":[`, `1`, 520_000, `]}`)},
+	"batch members":    {status: 422, call: add, body: numbered(`{"errors":[{`, `"%d":0`, 90_000, `}]}`)},
+	"batch discounts":  {status: 201, call: add, body: repeat(`{"data":[`, `{}`, 3_000_000, `]}`)},
+	"batch objects":    {status: 201, call: add, body: repeat(`{"data":[`, `{"external_id":"a"}`, 1_000_000, `]}`)},
+	"batch depth":      {status: 422, call: add, body: func() string { return strings.Repeat(`{"a":[`, 150_000) }},
+	"write errors":     {status: 422, call: do, body: repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`)},
+	"meta of an error": {status: 422, call: do, body: numbered(`{"errors":[{"meta":{`, `"%d":0`, 90_000, `}}]}`)},
 }
 
 func main() {
 	b, ok := bombs[os.Args[1]]
 	if !ok {
-		fmt.Println("no such bomb")
+		fmt.Println("unknown name")
 		os.Exit(2)
 	}
-	if err := explode(&b); err != nil {
+	if err := measure(&b); err != nil {
 		fmt.Println(err)
 		os.Exit(2)
 	}
 }
 
-// explode makes the call, and prints what it took.
-func explode(b *bomb) error {
+// measure makes the call and prints what it cost.
+func measure(b *bomb) error {
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	size, err := z.Write([]byte(b.body()))

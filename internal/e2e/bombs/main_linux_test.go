@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestBombs runs each bomb in a process that may use 2 GB of address space. The program
+// TestBombs runs each bomb in a process with at most 2 GB of address space. The program
 // is built without the race detector, which needs more.
 func TestBombs(t *testing.T) {
 	t.Parallel()
@@ -31,29 +31,29 @@ func TestBombs(t *testing.T) {
 			}
 			t.Logf("%s", strings.TrimSpace(out))
 			if isSuccess := status == 200 || status == 201; bad != isSuccess {
-				t.Errorf("matches ErrBadResponse: %v, want %v", bad, isSuccess)
+				t.Errorf("errors.Is(err, ErrBadResponse) = %v, want %v", bad, isSuccess)
 			}
 			if strings.Contains(out, "err=<nil>") {
-				t.Error("no error")
+				t.Error("got no error, want one")
 			}
-			limit := 150 // of an error, whose body has at most 1 MiB
+			limit := 150 // MB, for an error: its body has at most 1 MiB
 			if status < 300 {
 				limit = max(100, 9*size>>20)
 			}
 			if strings.HasPrefix(name, "misfit") {
-				limit = max(100, 60*size>>20) // each level of nesting is read again
+				limit = max(100, 60*size>>20) // each level of nesting is decoded again
 			}
 			if alloc > limit {
-				t.Errorf("%d MB allocated, want at most %d", alloc, limit)
+				t.Errorf("got %d MB allocated, want at most %d", alloc, limit)
 			}
 			if ms > 2000 {
-				t.Errorf("took %d ms, want at most 2000", ms)
+				t.Errorf("got %d ms, want at most 2000", ms)
 			}
 		})
 	}
 }
 
-// run returns the output of the program under the limit.
+// run returns the output of the program, run under the limit.
 func run(t *testing.T, program, name string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
