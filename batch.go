@@ -121,7 +121,7 @@ func mayHoldDiscounts(r *transport.Result) bool {
 // readBatch reads the response to a batch, whatever its status.
 func readBatch(r *transport.Result) *batchResponse {
 	b := &batchResponse{}
-	if wire.IsExcessive(r.Body) {
+	if wire.HasTooManyValues(r.Body) {
 		b.mayHold, b.problem = true, errors.New("the response has too many JSON values")
 		return b
 	}

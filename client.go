@@ -308,7 +308,7 @@ func acceptJSON(b []byte) error {
 
 // decodeAny decodes JSON into the caller's out. Its error holds nothing of b.
 func decodeAny(b []byte, out any) error {
-	if wire.IsExcessive(b) {
+	if wire.HasTooManyValues(b) {
 		return errors.New("the response has too many JSON values")
 	}
 	if raw, ok := out.(*json.RawMessage); ok {

@@ -105,7 +105,7 @@ func init() { // not an initialiser: the rules refer back to the codec
 		wire.AtMost[PricingOption](maxIncluded),
 		wire.EncodedAs(encodePlanAttributes),
 		wire.EncodedAs(encodePricingOptionAttributes),
-		wire.Union(`0"`, readMoney, ordinary[Money]),
+		wire.Union(`0"`, readMoney, nil),
 		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
 		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),
 		wire.Named[Links](2, func(l *NamedLink) (*string, *Link) { return &l.Name, &l.Link }, (*Link).markNotNull),
@@ -128,8 +128,6 @@ func writePaymentAuthority(p *PaymentAuthority) ([]byte, error) {
 	}
 	return p.Extra[""], nil
 }
-
-func ordinary[T any](*T) ([]byte, error) { return nil, nil }
 
 // readMoney reads a bare number as the amount.
 func readMoney(raw []byte, m *Money) error {

@@ -103,7 +103,7 @@ func newErrorMeta(l wire.Object) ErrorMeta {
 
 // errorsOf returns the errors array of a body, if it has one that can be read.
 func errorsOf(body []byte) []ErrorObject {
-	if wire.IsExcessive(body) {
+	if wire.HasTooManyValues(body) {
 		return nil
 	}
 	return newErrorObjects(wire.ReadObject(body).Take("errors"))

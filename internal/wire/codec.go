@@ -1,6 +1,6 @@
-// Package wire turns the service's JSON, paths and queries into Go values and
-// back. It knows neither HTTP nor the payload types: the root package tells it
-// which types are records and which need a reading of their own.
+// Package wire converts between Go values and the service's JSON, paths and
+// queries. It knows neither HTTP nor the payload types: the root package passes a
+// [Rule] for each type that the default decoding does not suit.
 package wire
 
 import (
@@ -15,126 +15,61 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Codec decodes and encodes payloads. Its rules do not change, and it is safe for
-// concurrent use. Types must not contain themselves.
+// errTooMany is the error for input that would need much more memory than its size.
+var errTooMany = errors.New("more elements than a response may have")
+
+// maxCommas limits the number of values in one input: each value but the first of an
+// object or array follows a comma. The largest pages have about 20,000.
+const maxCommas = 100_000
+
+// A Codec decodes and encodes payloads. It does not change after NewCodec and is safe
+// for concurrent use. The types that it decodes must not be recursive.
+//
+// It decodes in one of two ways, see [cursor].
 type Codec struct {
-	decode json.Options
-	encode json.Options
-	read   *json.Unmarshalers
+	decodeOptions json.Options
+	encodeOptions json.Options
+	unmarshalers  *json.Unmarshalers // of all rules
 
-	// Of the cursor.
-	rules    map[reflect.Type]func(src source, v any) error // nil for a record
-	readings sync.Map                                       // of reading by reflect.Type
-	cursors  sync.Pool
+	// For the cursor.
+	rules   map[reflect.Type]func(src source, v any) error // nil for a record
+	readers sync.Map                                       // of valueReader, by reflect.Type
+	cursors sync.Pool
 }
 
-// A source is what a rule reads from: the decoder, or the cursor.
-type source interface {
-	kind() jsontext.Kind  // of what comes next: a value, or the end of an object or array
-	raw() ([]byte, error) // the next value as it is written, valid until the next call
-	bracket() error       // takes what an object or array starts or ends with
-	read(v any) error     // decodes the next value, or the next name
-}
-
-// decoder is the source that reads anything.
-type decoder struct{ *jsontext.Decoder }
-
-func (d decoder) kind() jsontext.Kind { return d.PeekKind() }
-
-func (d decoder) raw() ([]byte, error) { return d.ReadValue() }
-
-func (d decoder) read(v any) error { return json.UnmarshalDecode(d.Decoder, v) }
-
-func (d decoder) bracket() error {
-	_, err := d.ReadToken()
-	return err
-}
-
-// NewCodec returns a codec with these rules, and with tolerance for what the
-// service is known to send: ids and timestamps that are empty or null, members
-// without a field, invalid UTF-8.
+// NewCodec returns a codec with these rules. It also accepts what the service is known
+// to send: ids and timestamps that are empty or null, members without a field, and
+// invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
 	c := &Codec{rules: map[reflect.Type]func(source, any) error{}}
-	var reads []*json.Unmarshalers
-	var writes []*json.Marshalers
+	var unmarshalers []*json.Unmarshalers
+	var marshalers []*json.Marshalers
 	for _, r := range append(rules, newRule(readUUID, nil), newRule(readTime, nil)) {
 		if r.typ != nil {
 			c.rules[r.typ] = r.read
 		}
-		reads = append(reads, r.plain)
-		writes = append(writes, r.write)
+		unmarshalers = append(unmarshalers, r.unmarshal)
+		marshalers = append(marshalers, r.marshal)
 	}
-	c.read = json.JoinUnmarshalers(reads...)
-	c.decode = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(c.read))
-	c.encode = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.Deterministic(true), json.WithMarshalers(json.JoinMarshalers(writes...)))
+	c.unmarshalers = json.JoinUnmarshalers(unmarshalers...)
+	c.decodeOptions = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(c.unmarshalers))
+	c.encodeOptions = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.Deterministic(true),
+		json.WithMarshalers(json.JoinMarshalers(marshalers...)))
 	return c
 }
 
-// Marshal encodes v. A value that Unmarshal kept in Extra takes the place of its
-// zero field.
-func (c *Codec) Marshal(v any) ([]byte, error) {
-	b, err := json.Marshal(v, c.encode)
-	if !errors.Is(err, jsontext.ErrDuplicateName) {
-		return b, err
-	}
-	// A name twice: a field that is written even if it is zero, and a member of Extra,
-	// which comes after it. It is an error if the field is not zero.
-	if b, err := json.Marshal(v, c.encode, json.OmitZeroStructFields(true)); err != nil {
-		return b, err
-	}
-	b, err = json.Marshal(v, c.encode, jsontext.AllowDuplicateNames(true))
-	if err != nil {
-		return nil, err
-	}
-	return lastOfEachName(b), nil
-}
-
-// lastOfEachName returns the JSON value b with the last of the members that have the same
-// name, in each of its objects.
-func lastOfEachName(b []byte) []byte {
-	switch jsontext.Value(b).Kind() {
-	case jsontext.KindBeginObject:
-		list, err := Members(b)
-		if err != nil {
-			return b
-		}
-		last := map[string]int{}
-		for i, m := range list {
-			last[m.Name] = i
-		}
-		var parts [][]byte
-		for i, m := range list {
-			if last[m.Name] == i {
-				m.Value = lastOfEachName(m.Value)
-				object := m.object()
-				parts = append(parts, object[1:len(object)-1])
-			}
-		}
-		return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
-	case jsontext.KindBeginArray:
-		var parts [][]byte
-		for element := range Elements(b) {
-			parts = append(parts, lastOfEachName(slices.Clone(element)))
-		}
-		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
-	default:
-		return b
-	}
-}
-
-// Unmarshal decodes b into v, a pointer to a value that is zero but for the room
-// of its slices.
+// Unmarshal decodes b into v. v must point to a value that is zero, except that its
+// slices may have capacity.
 //
-// A value that does not fit its field, such as a number where an object was
-// expected, is not an error where a surrounding object has an Extra field: it is
-// kept there under its name, the field stays zero, and the rest is decoded. Such
-// input takes slower passes; ordinary input pays nothing for it.
+// A value that does not fit its field, such as a number instead of an object, is not an
+// error if a surrounding object has an Extra field. Extra then holds the value under its
+// name, the field stays zero, and the rest is decoded. Such input is decoded more slowly.
 // Duplicate names are an error.
 func (c *Codec) Unmarshal(b []byte, v any) error {
 	if hasTooManyValues(b) {
 		return errTooMany
 	}
-	err := c.glance(b, v)
+	err := c.decodeFast(b, v)
 	if err == nil || errors.Is(err, errTooMany) {
 		return err
 	}
@@ -142,40 +77,90 @@ func (c *Codec) Unmarshal(b []byte, v any) error {
 	return c.Decode(b, v)
 }
 
-// Decode is Unmarshal without the cursor.
+// Decode is Unmarshal without the cursor. It is exported for tests that compare the two.
 func (c *Codec) Decode(b []byte, v any) error {
-	err := json.Unmarshal(b, v, c.decode)
-	misfit := (*json.SemanticError)(nil)
-	if errors.Is(err, errTooMany) || !errors.As(err, &misfit) {
+	err := json.Unmarshal(b, v, c.decodeOptions)
+	_, isMisfit := errors.AsType[*json.SemanticError](err)
+	if !isMisfit || errors.Is(err, errTooMany) {
 		return describe(err)
 	}
 	reflect.ValueOf(v).Elem().SetZero()
-	s := salvage{}
-	s.options = json.JoinOptions(jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(
-		json.JoinUnmarshalers(json.UnmarshalFromFunc(s.read), c.read)))
-	return describe(json.Unmarshal(b, v, s.options))
+	return describe(c.decodeMisfits(b, v))
 }
 
-// Valid is what json.Valid of encoding/json is, in half of its time.
+// Marshal encodes v. If Unmarshal kept a value in Extra because it did not fit its field,
+// that value is written instead of the field, which must still be zero.
+func (c *Codec) Marshal(v any) ([]byte, error) {
+	b, err := json.Marshal(v, c.encodeOptions)
+	if !errors.Is(err, jsontext.ErrDuplicateName) {
+		return b, err
+	}
+	// A field that is written even if it is zero has the name of an Extra member. If
+	// the field is not zero, one of the two values would be lost: that is an error.
+	if b, err := json.Marshal(v, c.encodeOptions, json.OmitZeroStructFields(true)); err != nil {
+		return b, err
+	}
+	b, err = json.Marshal(v, c.encodeOptions, jsontext.AllowDuplicateNames(true))
+	if err != nil {
+		return nil, err
+	}
+	return dropDuplicates(b), nil
+}
+
+// dropDuplicates returns the valid JSON b with only the last of the members that have
+// the same name, in each object: the members of Extra are written last.
+func dropDuplicates(b []byte) []byte {
+	var parts [][]byte
+	switch jsontext.Value(b).Kind() {
+	case jsontext.KindBeginObject:
+		list, _ := Members(b)
+		last := map[string]int{}
+		for i, m := range list {
+			last[m.Name] = i
+		}
+		for i, m := range list {
+			if last[m.Name] == i {
+				m.Value = dropDuplicates(m.Value)
+				object := m.object()
+				parts = append(parts, object[1:len(object)-1])
+			}
+		}
+		return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
+	case jsontext.KindBeginArray:
+		for element := range Elements(b) {
+			parts = append(parts, dropDuplicates(bytes.Clone(element)))
+		}
+		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
+	default:
+		return b
+	}
+}
+
+// Valid is json.Valid of encoding/json, in half of the time.
 func Valid(b []byte) bool {
 	return jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// describe reduces a decoding error to what is wrong and where: the decoder's
-// own text may quote the input, and a payload belongs in no error text.
+// HasTooManyValues reports whether JSON text has more values than a response may have.
+// It is false for text of up to 1 MiB, the limit for an error response.
+func HasTooManyValues(b []byte) bool { return len(b) > 1<<20 && hasTooManyValues(b) }
+
+func hasTooManyValues(b []byte) bool { return bytes.Count(b, []byte(",")) > maxCommas }
+
+// describe reduces a decoding error to what is wrong and where. The text of the
+// original error may quote the input, and no error text may hold a part of a payload.
 func describe(err error) error {
-	var misfit *json.SemanticError
-	var syntax *jsontext.SyntacticError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, errTooMany):
-		return errTooMany
-	case errors.As(err, &syntax):
-		return fmt.Errorf("not valid JSON at byte %d", syntax.ByteOffset)
-	case errors.As(err, &misfit):
-		return fmt.Errorf("a JSON value of an unexpected kind or form at byte %d", misfit.ByteOffset)
-	default:
-		return errors.New("not readable as JSON")
 	}
+	if errors.Is(err, errTooMany) {
+		return errTooMany
+	}
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return fmt.Errorf("not valid JSON at byte %d", syntax.ByteOffset)
+	}
+	if misfit, ok := errors.AsType[*json.SemanticError](err); ok {
+		return fmt.Errorf("a JSON value of an unexpected kind or form at byte %d", misfit.ByteOffset)
+	}
+	return errors.New("not readable as JSON")
 }

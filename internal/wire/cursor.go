@@ -13,69 +13,74 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A cursor decodes JSON that the decoder has found valid, in about two thirds of the
-// decoder's time. That the input is valid makes it simple: what stands between
-// values tells nothing, and each string has an end. How a type is read is found out
-// once, and strings that many records have in common are made once.
-//
-// It reads what the service ordinarily sends. What is unusual it leaves, with an
-// error, to the decoder, which reads the whole input anew: a value that is read here
-// must be the one that is read there.
+// The codec has two ways to decode. The decoder, of package json, reads any input. The
+// cursor reads only what the service usually sends, in about two thirds of the time. At
+// anything else it stops with an error, and the decoder reads the whole input again.
+// So the cursor never refuses input, but it must not accept a value that the decoder
+// would read differently. They agree because
+//   - both use the same rules, which read from a source: the decoder or the cursor,
+//   - the cursor passes the types that it does not know to the decoder,
+//   - FuzzCursor compares the two.
+
+// A cursor decodes JSON that was found to be valid UTF-8 and valid JSON without duplicate
+// names. That keeps it simple: it skips commas and colons without a check, and each
+// string, object and array has an end.
 type cursor struct {
-	codec *Codec
-	b     []byte
-	at    int
-	made  [1024]string // short strings, by their hash
+	codec    *Codec
+	input    []byte
+	pos      int
+	interned [1024]string // short strings by their hash: many records have some in common
 }
 
-// A reading reads the next value into v, which is zero but for the room of a slice.
-type reading func(c *cursor, v reflect.Value) error
+// A valueReader reads the next value into v, which is zero, except that a slice may have
+// capacity.
+type valueReader func(c *cursor, v reflect.Value) error
 
-var errUnusual = errors.New("not what is ordinarily sent")
+var errUnusual = errors.New("must be read by the decoder")
 
-// glance reads b into v, a pointer, by a cursor.
-func (c *Codec) glance(b []byte, v any) error {
-	if !jsontext.Value(b).IsValid() { // nor is invalid UTF-8 ordinary
+// decodeFast decodes b into v, a pointer, by a cursor. If it returns an error, v may have
+// been changed.
+func (c *Codec) decodeFast(b []byte, v any) error {
+	if !jsontext.Value(b).IsValid() {
 		return errUnusual
 	}
 	cur, _ := c.cursors.Get().(*cursor)
 	if cur == nil {
 		cur = &cursor{codec: c}
 	}
-	cur.b, cur.at = b, 0
-	err := cur.read(v)
-	cur.b = nil
-	clear(cur.made[:]) // keeps nothing of a payload
+	cur.input, cur.pos = b, 0
+	err := cur.decode(v)
+	cur.input = nil
+	clear(cur.interned[:]) // the pool must not keep a part of a payload
 	c.cursors.Put(cur)
 	return err
 }
 
-// between tells which bytes stand between values and names, and closing which end
-// what they are in: either ends a number, true, false or null.
 var (
-	between = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true}
-	closing = [256]bool{'}': true, ']': true}
+	isSeparator = [256]bool{' ': true, '\t': true, '\r': true, '\n': true, ',': true, ':': true}
+	isEnd       = [256]bool{'}': true, ']': true}
 )
 
 func (c *cursor) kind() jsontext.Kind {
-	for between[c.b[c.at]] {
-		c.at++
+	for isSeparator[c.input[c.pos]] {
+		c.pos++
 	}
-	k := c.b[c.at]
+	k := c.input[c.pos]
 	if k == '-' || '0' <= k && k <= '9' {
 		k = '0'
 	}
 	return jsontext.Kind(k)
 }
 
-func (c *cursor) bracket() error {
+func (c *cursor) readDelimiter() error {
 	c.kind()
-	c.at++
+	c.pos++
 	return nil
 }
 
-func (c *cursor) raw() ([]byte, error) {
-	kind, b, start := c.kind(), c.b, c.at
+// readRaw never returns an error.
+func (c *cursor) readRaw() ([]byte, error) {
+	kind, b, start := c.kind(), c.input, c.pos
 	end := start
 	switch kind {
 	case '"':
@@ -92,21 +97,21 @@ func (c *cursor) raw() ([]byte, error) {
 			}
 		}
 		end++
-	default:
-		for end < len(b) && !between[b[end]] && !closing[b[end]] {
+	default: // a number, true, false or null
+		for end < len(b) && !isSeparator[b[end]] && !isEnd[b[end]] {
 			end++
 		}
 	}
-	c.at = end
+	c.pos = end
 	return b[start:end], nil
 }
 
-// stringEnd returns where the string that starts at start ends.
+// stringEnd returns the index after the string that begins at start.
 func stringEnd(b []byte, start int) int {
 	for end := start + 1; ; end++ {
 		end += bytes.IndexByte(b[end:], '"')
 		escapes := 0
-		for b[end-1-escapes] == '\\' { // the quotation mark at start ends that
+		for b[end-1-escapes] == '\\' { // stops at the quotation mark at start
 			escapes++
 		}
 		if escapes%2 == 0 {
@@ -117,53 +122,53 @@ func stringEnd(b []byte, start int) int {
 
 // skipName skips the name of a member if it is this one.
 func (c *cursor) skipName(name string) bool {
-	rest := c.b[c.at+1:]
+	rest := c.input[c.pos+1:]
 	if len(rest) <= len(name) || rest[len(name)] != '"' || string(rest[:len(name)]) != name {
 		return false
 	}
-	c.at += len(name) + 2
+	c.pos += len(name) + 2
 	return true
 }
 
-func (c *cursor) read(v any) error {
+func (c *cursor) decode(v any) error {
 	if text, ok := v.(*string); ok {
 		return c.readText(text)
 	}
 	rv := reflect.ValueOf(v).Elem()
-	return c.codec.reading(rv.Type())(c, rv)
+	return c.codec.reader(rv.Type())(c, rv)
 }
 
-// reading returns how to read a type: by its rule if it has one.
-func (c *Codec) reading(t reflect.Type) reading {
-	if found, ok := c.readings.Load(t); ok {
-		return found.(reading)
+// reader returns how to read a type: by its rule if it has one, else by default.
+func (c *Codec) reader(t reflect.Type) valueReader {
+	if found, ok := c.readers.Load(t); ok {
+		return found.(valueReader)
 	}
-	read := c.asItStands(t)
+	read := c.defaultReader(t)
 	if rule := c.rules[t]; rule != nil {
-		stands := read
+		byDefault := read
 		read = func(cur *cursor, v reflect.Value) error {
 			err := rule(cur, v.Addr().Interface())
 			if err != nil && errors.Is(err, errors.ErrUnsupported) {
-				return stands(cur, v)
+				return byDefault(cur, v)
 			}
 			return err
 		}
 	}
-	c.readings.Store(t, read)
+	c.readers.Store(t, read)
 	return read
 }
 
-// asItStands returns how to read a type without regard to its rule.
-func (c *Codec) asItStands(t reflect.Type) reading {
+// defaultReader returns how to read a type for which no rule reads.
+func (c *Codec) defaultReader(t reflect.Type) valueReader {
 	pointer := reflect.PointerTo(t)
-	rule, ruled := c.rules[t]
+	rule, hasRule := c.rules[t]
 	switch {
-	case ruled && rule == nil: // a record
-		return c.structure(t)
+	case hasRule && rule == nil: // a record
+		return c.structReader(t)
 	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
-		return byMethod
+		return readByMethod
 	case pointer.Implements(reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()):
-		return c.byDecoder
+		return c.readByDecoder
 	}
 	switch text := reflect.TypeFor[string](); {
 	case t == text:
@@ -171,33 +176,75 @@ func (c *Codec) asItStands(t reflect.Type) reading {
 	case t.Kind() == reflect.Bool:
 		return readBool
 	case t.Kind() == reflect.Struct:
-		return c.structure(t)
+		return c.structReader(t)
 	case t.Kind() == reflect.Pointer:
-		return c.pointer(t)
+		return c.pointerReader(t)
 	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
-		return c.list(t)
+		return c.sliceReader(t)
 	case t.Kind() == reflect.Map && t.Key() == text:
-		return c.table(t)
+		return c.mapReader(t)
 	}
-	return c.byDecoder
+	return c.readByDecoder
 }
 
-func byMethod(cur *cursor, v reflect.Value) error {
-	raw, _ := cur.raw()
+func readByMethod(cur *cursor, v reflect.Value) error {
+	raw, _ := cur.readRaw()
 	return v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(raw)
 }
 
-func (c *Codec) byDecoder(cur *cursor, v reflect.Value) error {
-	raw, _ := cur.raw()
-	return json.Unmarshal(raw, v.Addr().Interface(), c.decode)
+func (c *Codec) readByDecoder(cur *cursor, v reflect.Value) error {
+	raw, _ := cur.readRaw()
+	return json.Unmarshal(raw, v.Addr().Interface(), c.decodeOptions)
 }
 
-// pointer returns how to read a pointer: null is nil.
-func (c *Codec) pointer(t reflect.Type) reading {
-	read := c.reading(t.Elem())
+func readBool(cur *cursor, v reflect.Value) error {
+	raw, _ := cur.readRaw()
+	if strings.IndexByte("tfn", raw[0]) < 0 {
+		return errUnusual
+	}
+	v.SetBool(raw[0] == 't')
+	return nil
+}
+
+var hashSeed = maphash.MakeSeed()
+
+func (c *cursor) readText(v *string) error {
+	raw, _ := c.readRaw()
+	if raw[0] == 'n' {
+		*v = ""
+		return nil
+	}
+	if raw[0] != '"' {
+		return errUnusual
+	}
+	const maxInterned = 96 // bytes: the links of an offering, which many records share, are that long
+	text := raw[1 : len(raw)-1]
+	if len(text) > maxInterned || bytes.IndexByte(text, '\\') >= 0 {
+		*v = unquote(raw)
+		return nil
+	}
+	interned := &c.interned[maphash.Bytes(hashSeed, text)%uint64(len(c.interned))]
+	if *interned != string(text) {
+		*interned = string(text)
+	}
+	*v = *interned
+	return nil
+}
+
+// unquote returns the text of a valid JSON string.
+func unquote(raw []byte) string {
+	if bytes.IndexByte(raw, '\\') < 0 {
+		return string(raw[1 : len(raw)-1])
+	}
+	text, _ := jsontext.AppendUnquote(nil, raw)
+	return string(text)
+}
+
+func (c *Codec) pointerReader(t reflect.Type) valueReader {
+	read := c.reader(t.Elem())
 	return func(cur *cursor, v reflect.Value) error {
 		if cur.kind() == 'n' {
-			_, err := cur.raw()
+			_, err := cur.readRaw()
 			return err
 		}
 		v.Set(reflect.New(t.Elem()))
@@ -205,85 +252,86 @@ func (c *Codec) pointer(t reflect.Type) reading {
 	}
 }
 
-// begin goes into an object or array, or takes null, which is the zero value.
-func (c *cursor) begin(kind jsontext.Kind, v reflect.Value) (in bool, err error) {
+// begin reads the delimiter that begins a value of this kind and returns true. If the
+// value is null, it sets v to zero and returns false.
+func (c *cursor) begin(kind jsontext.Kind, v reflect.Value) (bool, error) {
 	if next := c.kind(); next == kind {
-		return true, c.bracket()
+		return true, c.readDelimiter()
 	} else if next != 'n' {
 		return false, errUnusual
 	}
 	v.SetZero()
-	_, err = c.raw()
+	_, err := c.readRaw()
 	return false, err
 }
 
-// structure returns how to read a struct whose tags name its members, and whose
-// field Extra holds those that have no field.
-func (c *Codec) structure(t reflect.Type) reading {
+// structReader returns how to read a struct whose tags name its members, and whose Extra
+// field holds members that have no field. Any other struct is left to the decoder.
+func (c *Codec) structReader(t reflect.Type) valueReader {
 	type member struct {
 		name  string
 		index []int
-		read  reading
+		read  valueReader
 	}
-	var members []member // mostly in the order that the service sends
+	var members []member // in the order of the fields, which is mostly the service's
 	byName := map[string]int{}
 	extra := -1
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
+		isExtra := name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]()
 		switch {
 		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
-			// Its fields are visible ones.
+			// VisibleFields returns its fields too.
 		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
 			byName[name] = len(members)
-			members = append(members, member{name, f.Index, c.reading(f.Type)})
-		case name == "" && options == "embed" && len(f.Index) == 1 && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]():
+			members = append(members, member{name: name, index: f.Index, read: c.reader(f.Type)})
+		case isExtra && len(f.Index) == 1:
 			extra = f.Index[0]
 		default:
-			return c.byDecoder
+			return c.readByDecoder
 		}
 	}
 	return func(cur *cursor, v reflect.Value) error {
-		if in, err := cur.begin('{', v); !in {
+		if begun, err := cur.begin('{', v); !begun {
 			return err
 		}
-		for expected := 0; cur.kind() != '}'; expected++ {
-			if expected >= len(members) || !cur.skipName(members[expected].name) {
-				raw, _ := cur.raw()
+		for next := 0; cur.kind() != '}'; next++ {
+			if next >= len(members) || !cur.skipName(members[next].name) {
+				raw, _ := cur.readRaw()
 				found, ok := byName[string(raw[1:len(raw)-1])]
 				if !ok {
 					name := unquote(raw)
 					if _, escaped := byName[name]; escaped || extra < 0 {
 						return errUnusual
 					}
-					cur.keep(name, v.Field(extra))
+					cur.readExtra(name, v.Field(extra))
 					continue
 				}
-				expected = found
+				next = found
 			}
-			m := &members[expected]
+			m := &members[next]
 			if err := m.read(cur, v.FieldByIndex(m.index)); err != nil {
 				return err
 			}
 		}
-		return cur.bracket()
+		return cur.readDelimiter()
 	}
 }
 
-// keep puts the next value into extra under a name.
-func (c *cursor) keep(name string, extra reflect.Value) {
+// readExtra reads the next value into the map extra, under this name.
+func (c *cursor) readExtra(name string, extra reflect.Value) {
 	members := extra.Addr().Interface().(*map[string]stdjson.RawMessage)
 	if *members == nil {
 		*members = map[string]stdjson.RawMessage{}
 	}
-	raw, _ := c.raw()
+	raw, _ := c.readRaw()
 	(*members)[name] = slices.Clone(raw)
 }
 
-// list returns how to read a slice, into the room that it has.
-func (c *Codec) list(t reflect.Type) reading {
-	read := c.reading(t.Elem())
+func (c *Codec) sliceReader(t reflect.Type) valueReader {
+	read := c.reader(t.Elem())
 	return func(cur *cursor, v reflect.Value) error {
-		if in, err := cur.begin('[', v); !in {
+		if begun, err := cur.begin('[', v); !begun {
 			return err
 		}
 		n := 0
@@ -299,15 +347,14 @@ func (c *Codec) list(t reflect.Type) reading {
 		if n == 0 && v.IsNil() {
 			v.Set(reflect.MakeSlice(t, 0, 0))
 		}
-		return cur.bracket()
+		return cur.readDelimiter()
 	}
 }
 
-// table returns how to read a map by names.
-func (c *Codec) table(t reflect.Type) reading {
-	read := c.reading(t.Elem())
+func (c *Codec) mapReader(t reflect.Type) valueReader {
+	read := c.reader(t.Elem())
 	return func(cur *cursor, v reflect.Value) error {
-		if in, err := cur.begin('{', v); !in {
+		if begun, err := cur.begin('{', v); !begun {
 			return err
 		}
 		v.Set(reflect.MakeMap(t))
@@ -322,49 +369,6 @@ func (c *Codec) table(t reflect.Type) reading {
 			}
 			v.SetMapIndex(name, value)
 		}
-		return cur.bracket()
+		return cur.readDelimiter()
 	}
-}
-
-func readBool(cur *cursor, v reflect.Value) error {
-	raw, _ := cur.raw()
-	if strings.IndexByte("tfn", raw[0]) < 0 {
-		return errUnusual
-	}
-	v.SetBool(raw[0] == 't')
-	return nil
-}
-
-var seed = maphash.MakeSeed()
-
-func (c *cursor) readText(v *string) error {
-	raw, _ := c.raw()
-	if raw[0] == 'n' {
-		*v = ""
-		return nil
-	}
-	if raw[0] != '"' {
-		return errUnusual
-	}
-	const short = 96 // bytes: links of an offering are what many records share
-	text := raw[1 : len(raw)-1]
-	if len(text) > short || bytes.IndexByte(text, '\\') >= 0 {
-		*v = unquote(raw)
-		return nil
-	}
-	made := &c.made[maphash.Bytes(seed, text)%uint64(len(c.made))]
-	if *made != string(text) {
-		*made = string(text)
-	}
-	*v = *made
-	return nil
-}
-
-// unquote returns what a JSON string says.
-func unquote(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	text, _ := jsontext.AppendUnquote(nil, raw) // valid, so that there is no error
-	return string(text)
 }

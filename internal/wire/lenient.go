@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,57 +17,76 @@ import (
 // Member is a member of a JSON object.
 type Member struct {
 	Name  string
-	Value []byte
+	Value []byte // raw JSON
 }
 
-// object returns the member as a JSON object of its own.
+// object returns a JSON object with this member only.
 func (m Member) object() []byte {
-	name, _ := jsontext.AppendQuote(nil, m.Name) // replaces invalid UTF-8, as the decoder did
+	name, _ := jsontext.AppendQuote(nil, m.Name) // the error is about invalid UTF-8, which it replaces
 	return slices.Concat([]byte("{"), name, []byte(":"), m.Value, []byte("}"))
 }
 
-// Members returns the members of the JSON object b, in order, duplicates included.
-func Members(b []byte) ([]Member, error) { return members(b, true) }
+func newLenientDecoder(b []byte) *jsontext.Decoder {
+	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+}
 
-// members splits a JSON object into its members, in order. Duplicate names are
-// an error unless lenient.
-func members(b []byte, lenient bool) ([]Member, error) {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(lenient))
+// Members returns the members of the JSON object b in order, duplicates included. With
+// an error it returns those before the error; they are nil only if b is not an object.
+func Members(b []byte) ([]Member, error) {
+	dec := newLenientDecoder(b)
 	if dec.PeekKind() != '{' {
 		return nil, errors.New("not a JSON object")
 	}
-	if _, err := dec.ReadToken(); err != nil {
-		return nil, describe(err)
-	}
-	var list []Member
+	_, _ = dec.ReadToken()
+	list := []Member{}
 	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
+		token, err := dec.ReadToken()
 		if err != nil {
-			return nil, describe(err)
+			return list, describe(err)
 		}
-		m := Member{Name: name.String()}
+		name := token.String()
 		value, err := dec.ReadValue()
 		if err != nil {
-			return nil, describe(err)
+			return list, describe(err)
 		}
-		m.Value = slices.Clone(value)
-		list = append(list, m)
+		list = append(list, Member{Name: name, Value: bytes.Clone(value)})
 	}
 	if _, err := dec.ReadToken(); err != nil {
-		return nil, describe(err)
+		return list, describe(err)
 	}
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("more than one JSON value")
+		return list, errors.New("more than one JSON value")
 	}
 	return list, nil
 }
 
-// HasMember reports whether an object in the JSON value b, at any depth, has a member
-// for which match returns true. match gets the name, and the content of a value that
-// is a string. It skips the members of the top-level object whose name is skipped, in
-// any letter case.
+// Elements yields the elements of the valid JSON b if it is an array, and b itself if it
+// is another value. Null and empty input have no elements. An element is valid until the
+// next one is yielded.
+func Elements(b []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		dec := newLenientDecoder(b)
+		switch dec.PeekKind() {
+		case 'n':
+			return
+		case '[':
+			_, _ = dec.ReadToken()
+		}
+		for {
+			element, err := dec.ReadValue()
+			if err != nil || !yield(element) {
+				return
+			}
+		}
+	}
+}
+
+// HasMember reports whether match returns true for a member of any object in the valid
+// JSON b, at any depth. match is called with the name and, if the value is a string, with
+// its text. Members of the top-level object whose name is skipped, in any letter case,
+// are ignored with everything in them.
 func HasMember(b []byte, skipped string, match func(name, text string) bool) bool {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	dec := newLenientDecoder(b)
 	for {
 		container, length := dec.StackIndex(dec.StackDepth())
 		isName := container == '{' && length%2 == 0
@@ -99,38 +117,7 @@ func HasMember(b []byte, skipped string, match func(name, text string) bool) boo
 	}
 }
 
-// Elements yields the elements of raw, which is valid JSON: those of an array, or raw
-// itself if it is another value. Null and empty input have no elements. An element is valid until
-// the next one.
-func Elements(raw []byte) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-		kind := dec.PeekKind()
-		if kind == 'n' {
-			return
-		}
-		if kind == '[' {
-			_, _ = dec.ReadToken()
-		}
-		for {
-			element, err := dec.ReadValue()
-			if err != nil || !yield(element) {
-				return
-			}
-		}
-	}
-}
-
-// Object is a JSON object read leniently: names without case, the last of
-// duplicates wins.
-type Object map[string]objectMember
-
-type objectMember struct {
-	name string // as sent
-	raw  stdjson.RawMessage
-}
-
-// Text returns the content of a JSON string, and any other value as it is written.
+// Text returns the text of a JSON string, and any other value as raw JSON.
 func Text(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
@@ -139,81 +126,67 @@ func Text(raw []byte) string {
 	return s
 }
 
-// ReadObject reads a JSON object; anything else gives none.
-func ReadObject(raw []byte) Object {
-	dec := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	if dec.PeekKind() != '{' {
+// Object holds the members of a JSON object by their lower-case name.
+type Object map[string]Member
+
+// ReadObject reads a JSON object, and returns nil for any other value. Of members whose
+// names differ only in letter case, the last one counts. If b is truncated or invalid,
+// the object has the members before the error.
+func ReadObject(b []byte) Object {
+	members, _ := Members(b)
+	if members == nil {
 		return nil
 	}
-	l := Object{}
-	_, _ = dec.ReadToken()
-	for dec.PeekKind() != '}' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return l
-		}
-		key := name.String()
-		value, err := dec.ReadValue()
-		if err != nil {
-			return l
-		}
-		l[strings.ToLower(key)] = objectMember{key, stdjson.RawMessage(slices.Clone(value))}
+	o := Object{}
+	for _, m := range members {
+		o[strings.ToLower(m.Name)] = m
 	}
-	return l
+	return o
 }
 
-// Take removes the member with that (lower-case) name and returns its raw value, nil if there is none.
-func (l Object) Take(name string) []byte {
-	m := l[name]
-	delete(l, name)
-	return m.raw
+// Peek returns the raw value of the member with this lower-case name, or nil.
+func (o Object) Peek(name string) []byte { return o[name].Value }
+
+// Take is Peek, and removes the member.
+func (o Object) Take(name string) []byte {
+	m := o[name]
+	delete(o, name)
+	return m.Value
 }
 
-// Peek returns the raw value of the member with that (lower-case) name, nil if there is none.
-func (l Object) Peek(name string) []byte { return l[name].raw }
-
-// TakeText takes a member as text: a string's content, or a number or boolean
-// as it is written. Anything else stays.
-func (l Object) TakeText(name string) string {
-	m, ok := l[name]
-	if !ok {
-		return ""
-	}
-	var s string
-	switch jsontext.Value(m.raw).Kind() {
+// TakeText removes a member and returns its text: of a string its content, of a number
+// or boolean the raw JSON, of null "". An object or array is not removed; the text is "".
+func (o Object) TakeText(name string) string {
+	switch jsontext.Value(o.Peek(name)).Kind() {
 	case '"', '0', 't', 'f':
-		s = Text(m.raw)
+		return Text(o.Take(name))
 	case 'n':
-	default:
-		return ""
+		delete(o, name)
 	}
-	delete(l, name)
-	return s
+	return ""
 }
 
-// TakeInt takes a member that is a whole number, a string that holds one, or
-// null. Anything else stays, and gives 0.
-func (l Object) TakeInt(name string) int {
-	m, ok := l[name]
-	if !ok {
+// TakeInt removes a member and returns its value, if it is a whole number, a string that
+// holds one, or null, which is 0. Any other value is not removed; the result is 0.
+func (o Object) TakeInt(name string) int {
+	raw := string(o.Peek(name))
+	n, err := strconv.Atoi(strings.TrimSpace(strings.Trim(raw, `"`)))
+	if err != nil && raw != "null" {
 		return 0
 	}
-	n, err := strconv.Atoi(strings.TrimSpace(strings.Trim(string(m.raw), `"`)))
-	if err != nil && string(m.raw) != "null" {
-		return 0
-	}
-	delete(l, name)
+	delete(o, name)
 	return n
 }
 
-// Rest returns what was not taken, under the names as sent; nil if nothing is left.
-func (l Object) Rest() map[string]stdjson.RawMessage {
-	if len(l) == 0 {
+// Rest returns the members that were not taken, under their original names, or nil if
+// there are none.
+func (o Object) Rest() map[string]stdjson.RawMessage {
+	if len(o) == 0 {
 		return nil
 	}
-	rest := make(map[string]stdjson.RawMessage, len(l))
-	for _, key := range slices.Sorted(maps.Keys(l)) {
-		rest[l[key].name] = l[key].raw
+	rest := make(map[string]stdjson.RawMessage, len(o))
+	for _, m := range o {
+		rest[m.Name] = m.Value
 	}
 	return rest
 }

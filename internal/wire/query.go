@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// Equal is one condition of a filter: the field equals the value.
+// Equal is a condition of a filter: the field equals the value.
 type Equal struct{ Field, Value string }
 
-// Filter writes conditions in the service's grammar, all of which must hold:
+// Filter returns a filter that matches the records which meet all conditions:
 //
 //	eq(account_id,"…"):eq(email,"…")
 //
-// Values are always quoted: quoted operands may hold any character, and always
-// reach the service's newer parser.
+// Values are always quoted: only a quoted value may hold any character.
 func Filter(conditions []Equal) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
 	parts := make([]string, len(conditions))
@@ -24,16 +23,16 @@ func Filter(conditions []Equal) string {
 	return strings.Join(parts, ":")
 }
 
-// Query percent-encodes values, a space as %20: the service's documentation
-// shows percent-encoding only.
+// Query encodes values like url.Values.Encode, but a space as %20 instead of a plus sign:
+// the service's documentation shows only percent-encoding.
 func Query(values url.Values) string {
 	return strings.ReplaceAll(values.Encode(), "+", "%20")
 }
 
-// Path returns the escaped path of elements. Each stays one segment: what could
-// change the number of segments or end the path is refused rather than escaped,
-// since proxies decode before they route. The text of an error does not repeat
-// an element.
+// Path returns an escaped path with one segment for each element. It refuses characters
+// that could begin another segment or end the path: escaping them would not be enough,
+// because proxies decode a path before they route the request. An error does not quote
+// the element.
 func Path(elements ...string) (string, error) {
 	if len(elements) == 0 {
 		return "", errors.New("must have at least one element")

@@ -1,6 +1,3 @@
-// Package wire turns the service's JSON, paths and queries into Go values and
-// back. It knows neither HTTP nor the payload types: the root package tells it
-// which types are records and which need a reading of their own.
 package wire
 
 import (
@@ -14,44 +11,69 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Rule tells a Codec how to treat one type.
+// A Rule tells a Codec how to treat one type, instead of the default: what
+// github.com/go-json-experiment/json does with the Go type.
 type Rule struct {
-	typ   reflect.Type                  // nil if it is decoded as it stands
-	read  func(src source, v any) error // nil for a record
-	plain *json.Unmarshalers
-	write *json.Marshalers
+	typ       reflect.Type                  // nil if the rule does not change decoding
+	read      func(src source, v any) error // nil for a record
+	unmarshal *json.Unmarshalers
+	marshal   *json.Marshalers
 }
 
-// newRule returns the rule for T. read returns errors.ErrUnsupported, before it took
-// anything, for a value that is to be decoded as the Go type stands.
-func newRule[T any](read func(src source, v *T) error, write *json.Marshalers) Rule {
+// A source is what a rule reads from: the decoder or the cursor.
+type source interface {
+	kind() jsontext.Kind      // of the next token
+	readRaw() ([]byte, error) // the next value as raw JSON, valid until the next call
+	readDelimiter() error     // reads the next token, which begins or ends an object or array
+	decode(v any) error       // decodes the next value or name
+}
+
+// decoder is the source that reads any input.
+type decoder struct{ *jsontext.Decoder }
+
+func (d decoder) kind() jsontext.Kind { return d.PeekKind() }
+
+func (d decoder) readRaw() ([]byte, error) { return d.ReadValue() }
+
+func (d decoder) readDelimiter() error {
+	_, err := d.ReadToken()
+	return err
+}
+
+func (d decoder) decode(v any) error { return json.UnmarshalDecode(d.Decoder, v) }
+
+// newRule returns the rule for T. For a value that the default suits, read returns
+// errors.ErrUnsupported before it has read anything.
+func newRule[T any](read func(src source, v *T) error, marshal *json.Marshalers) Rule {
 	return Rule{
-		typ:   reflect.TypeFor[T](),
-		read:  func(src source, v any) error { return read(src, v.(*T)) },
-		plain: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error { return read(decoder{dec}, v) }),
-		write: write,
+		typ:  reflect.TypeFor[T](),
+		read: func(src source, v any) error { return read(src, v.(*T)) },
+		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+			return read(decoder{dec}, v)
+		}),
+		marshal: marshal,
 	}
 }
 
-// Record is the rule for a type with MarshalJSON and UnmarshalJSON methods that
-// lead back to the codec: the codec goes around them, through a twin type
-// without methods. That keeps a page a single pass of the decoder.
+// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the
+// codec. Twin is the same type without methods: by decoding into it, the codec reads a
+// page of records in a single pass.
 func Record[T, Twin any](twin func(*T) *Twin) Rule {
 	return Rule{
 		typ: reflect.TypeFor[T](),
-		plain: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
 			return json.UnmarshalDecode(dec, twin(v))
 		}),
-		write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+		marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
 			return json.MarshalEncode(enc, twin(v))
 		}),
 	}
 }
 
 // EncodedAs is the rule for a type that is encoded as the value that other returns, or
-// as the Go type stands if other returns nil. It does not change how T is decoded.
+// by default if other returns nil. It does not change how T is decoded.
 func EncodedAs[T, Other any](other func(*T) *Other) Rule {
-	return Rule{write: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+	return Rule{marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
 		if o := other(v); o != nil {
 			return json.MarshalEncode(enc, o)
 		}
@@ -59,27 +81,59 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 	})}
 }
 
-// Union is the rule for a type with more than one form on the wire. read gets
-// raw values of the kinds named (the first byte of a JSON value, '0' for any
-// number); values of other kinds are decoded as the Go type stands. write
-// returns nil for a value that is to be encoded as the Go type stands. Both may
-// call the codec that the rule is for, with other types.
+// Union is the rule for a type that has more than one form in JSON. read is called with
+// the raw JSON of values of these kinds: a kind is the first byte of the value, '0' for
+// any number. Values of other kinds are decoded by default. For write see [TextOr].
+// Both may call the same codec, with other types.
 func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
 	return newRule(func(src source, v *T) error {
 		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
 			return errors.ErrUnsupported
 		}
-		raw, err := src.raw()
+		raw, err := src.readRaw()
 		if err != nil {
 			return err
 		}
 		return read(raw, v)
-	}, orOrdinary(write))
+	}, writeOrDefault(write))
 }
 
-// orOrdinary encodes a value by write, or as the Go type stands where that
-// returns nil.
-func orOrdinary[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
+// TextOr is the rule for a type that may be a string in JSON. text returns where to store
+// the string. Values of other kinds are decoded by default. write returns the JSON of a
+// value, or nil if it is encoded by default; if write is nil, all values are.
+func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
+	return newRule(func(src source, v *T) error {
+		if src.kind() != '"' {
+			return errors.ErrUnsupported
+		}
+		*v = *new(T)
+		return src.decode(text(v))
+	}, writeOrDefault(write))
+}
+
+// OneOrMany is the rule for a type that is an array of E in JSON, or a single E. parts
+// returns where to store the elements, and whether they were in an array. For write see
+// [TextOr].
+func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
+	return newRule(func(src source, v *T) error {
+		kind := src.kind()
+		if kind != '[' && kind != '{' {
+			return errors.ErrUnsupported
+		}
+		*v = *new(T)
+		list, many := parts(v)
+		if *many = kind == '['; *many {
+			return src.decode(list)
+		}
+		*list = make([]E, 1)
+		return src.decode(&(*list)[0])
+	}, writeOrDefault(write))
+}
+
+func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
+	if write == nil {
+		return nil
+	}
 	return json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
 		raw, err := write(v)
 		if err != nil {
@@ -92,58 +146,40 @@ func orOrdinary[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
 	})
 }
 
-// OneOrMany is the rule for a type that is an array of E on the wire, or one E
-// alone. parts are where its elements go, and whether they were an array.
-func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, v *T) error {
-		kind := src.kind()
-		if kind != '[' && kind != '{' {
-			return errors.ErrUnsupported
-		}
-		*v = *new(T)
-		list, many := parts(v)
-		if *many = kind == '['; *many {
-			return src.read(list)
-		}
-		*list = make([]E, 1)
-		return src.read(&(*list)[0])
-	}, orOrdinary(write))
-}
-
-// Named is the rule for a list of E that is an object on the wire, each element
-// with its name: with few entries it takes a third of the memory of a map. There
-// are mostly as many elements as usual. notNull, if it is not nil, is called with
-// each value that was not null.
-func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V), notNull func(*V)) Rule {
+// Named is the rule for a slice of E that is an object in JSON, with one member for each
+// element. A short slice takes a third of the memory of a map. parts returns where to
+// store the name and the value of an element. capacity is the initial capacity of the
+// slice. notNull may be nil; it is called with each value that was not null.
+func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *V), notNull func(*V)) Rule {
 	return newRule(func(src source, l *L) error {
 		switch src.kind() {
 		case 'n':
 			*l = nil
-			_, err := src.raw()
+			_, err := src.readRaw()
 			return err
 		case '{':
 		default:
 			return errors.New("not an object")
 		}
-		if err := src.bracket(); err != nil {
+		if err := src.readDelimiter(); err != nil {
 			return err
 		}
-		*l = make(L, 0, usual)
+		*l = make(L, 0, capacity)
 		for src.kind() != '}' {
 			*l = append(*l, *new(E))
 			name, value := parts(&(*l)[len(*l)-1])
-			if err := src.read(name); err != nil {
+			if err := src.decode(name); err != nil {
 				return err
 			}
 			null := src.kind() == 'n'
-			if err := src.read(value); err != nil {
+			if err := src.decode(value); err != nil {
 				return err
 			}
 			if !null && notNull != nil {
 				notNull(value)
 			}
 		}
-		return src.bracket()
+		return src.readDelimiter()
 	}, json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
 		if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 			return err
@@ -161,26 +197,15 @@ func Named[L ~[]E, E, V any](usual int, parts func(*E) (name *string, value *V),
 	}))
 }
 
-// TextOr is the rule for a type that may be a string on the wire, which goes to
-// text, instead of what the Go type stands for.
-func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, v *T) error {
-		if src.kind() != '"' {
-			return errors.ErrUnsupported
-		}
-		*v = *new(T)
-		return src.read(text(v))
-	}, orOrdinary(write))
-}
-
-// AtMost is the rule for a list that must not have more than n elements. A few bytes
-// of JSON make a large element, so the limit holds while the list is read.
+// AtMost is the rule for slices of E, which must not have more than n elements. The
+// limit is checked while the list is read, because a few bytes of JSON can become a large
+// element in memory.
 func AtMost[E any](n int) Rule {
 	return newRule(func(src source, list *[]E) error {
 		if src.kind() != '[' {
 			return errors.ErrUnsupported
 		}
-		if err := src.bracket(); err != nil {
+		if err := src.readDelimiter(); err != nil {
 			return err
 		}
 		*list = (*list)[:0]
@@ -189,21 +214,21 @@ func AtMost[E any](n int) Rule {
 				return errTooMany
 			}
 			*list = append(*list, *new(E))
-			if err := src.read(&(*list)[len(*list)-1]); err != nil {
+			if err := src.decode(&(*list)[len(*list)-1]); err != nil {
 				return err
 			}
 		}
 		if *list == nil {
 			*list = []E{}
 		}
-		return src.bracket()
+		return src.readDelimiter()
 	}, nil)
 }
 
-// readUUID takes null and "" for the zero UUID; other text must be a UUID in
-// its usual form.
+// readUUID reads null and "" as the zero UUID. Any other value must be a string of
+// 36 characters that uuid.Parse accepts.
 func readUUID(src source, v *uuid.UUID) error {
-	raw, err := src.raw()
+	raw, err := src.readRaw()
 	if err != nil {
 		return err
 	}
@@ -218,9 +243,10 @@ func readUUID(src source, v *uuid.UUID) error {
 	return err
 }
 
-// readTime takes null and "" for the zero time; other text must be RFC 3339.
+// readTime reads null and "" as the zero time. Any other value must be a string in the
+// format of RFC 3339.
 func readTime(src source, v *time.Time) error {
-	raw, err := src.raw()
+	raw, err := src.readRaw()
 	if err != nil {
 		return err
 	}
@@ -232,9 +258,6 @@ func readTime(src source, v *time.Time) error {
 		return errors.New("not a timestamp")
 	}
 	*v, err = time.Parse(time.RFC3339, string(raw[1:len(raw)-1]))
-	if err == nil && raw[len(raw)-2] != 'Z' {
-		_, err = v.MarshalText() // an offset of 24 hours is read, and can't be written again
-	}
 	return err
 }
 

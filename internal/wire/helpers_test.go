@@ -1,0 +1,121 @@
+package wire
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const someID = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
+
+type extra = map[string]stdjson.RawMessage
+
+func raw(s string) stdjson.RawMessage { return stdjson.RawMessage(s) }
+
+type (
+	record struct {
+		ID    uuid.UUID `json:"id,omitzero"`
+		At    time.Time `json:"at,omitzero"`
+		Name  string    `json:"name,omitzero"`
+		Flag  bool      `json:"flag"`
+		Inner inner     `json:"inner,omitzero"`
+		List  []inner   `json:"list,omitzero"` // at most 3
+		Extra extra     `json:",embed"`
+	}
+	twin  record
+	inner struct {
+		N     int   `json:"n,omitzero"`
+		Extra extra `json:",embed"`
+	}
+
+	// A shade is a string or an object.
+	shade struct {
+		Name string `json:"name"`
+	}
+	// links are an object with one member for each link.
+	links []link
+	link  struct {
+		name string
+		to   target
+	}
+	// A target is a string or an object.
+	target struct {
+		Href    string `json:"href"`
+		Extra   extra  `json:",embed"`
+		notNull bool
+	}
+	// several is an array or a single object.
+	several struct {
+		list []inner
+		many bool
+	}
+	word string
+	// upper has a method of its own.
+	upper    struct{ text string }
+	Promoted struct {
+		Deep string    `json:"deep,omitzero"`
+		ID   uuid.UUID `json:"id,omitzero"`
+	}
+
+	// every has a field of each type that the cursor reads, and of some that it passes
+	// to the decoder.
+	every struct {
+		Text    string             `json:"text,omitzero"`
+		Word    word               `json:"word,omitzero"`
+		Flag    bool               `json:"flag"`
+		Number  int                `json:"number,omitzero"`
+		Upper   upper              `json:"upper,omitzero"`
+		Texts   []string           `json:"texts,omitzero"`
+		Records []record           `json:"records,omitzero"`
+		Map     map[string]inner   `json:"map,omitzero"`
+		Shade   shade              `json:"shade,omitzero"`
+		Raw     stdjson.RawMessage `json:"raw,omitzero"`
+		Bytes   []byte             `json:"bytes,omitzero"`
+		Pointer *bool              `json:"pointer,omitzero"`
+		Sub     *inner             `json:"sub,omitempty"`
+		Words   map[word]string    `json:"words,omitzero"`
+		NoTags  struct{ A, B int } `json:"no_tags,omitzero"`
+		Links   links              `json:"links,omitzero"`
+		Several several            `json:"several,omitzero"`
+		Promoted
+		Extra extra `json:",embed"`
+	}
+)
+
+func (r record) MarshalJSON() ([]byte, error) { return nil, errors.New("the method was called") }
+func (r *record) UnmarshalJSON([]byte) error  { return errors.New("the method was called") }
+
+func (u *upper) UnmarshalJSON(b []byte) error {
+	if string(b) == `"bad"` {
+		return errors.New("bad")
+	}
+	u.text = strings.ToUpper(string(b))
+	return nil
+}
+
+func readShade(raw []byte, s *shade) error { return stdjson.Unmarshal(raw, &s.Name) }
+
+func writeShade(s *shade) ([]byte, error) {
+	switch s.Name {
+	case "plain":
+		return []byte(`"plain"`), nil
+	case "bad":
+		return nil, errors.New("cannot be encoded")
+	}
+	return nil, nil
+}
+
+func newTestCodec() *Codec {
+	return NewCodec(
+		Record(func(r *record) *twin { return (*twin)(r) }),
+		AtMost[inner](3),
+		Union(`"`, readShade, writeShade),
+		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
+			func(t *target) { t.notNull = true }),
+		TextOr(func(t *target) *string { return &t.Href }, nil),
+		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, nil),
+	)
+}

@@ -1,0 +1,37 @@
+package wire
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestFilter(t *testing.T) {
+	t.Parallel()
+	if got := Filter(nil); got != "" {
+		t.Errorf("Filter(nil) = %q, want none", got)
+	}
+	got := Filter([]Equal{{Field: "email", Value: `a"b\`}, {Field: "name", Value: ":,()'"}})
+	if want := `eq(email,"a\"b\\"):eq(name,":,()'")`; got != want {
+		t.Errorf("Filter() = %s, want %s", got, want)
+	}
+}
+
+func TestPath(t *testing.T) {
+	t.Parallel()
+	got, err := Path("v2", "a+bé:@&=$,;~", "...", strings.Repeat("a", 1024))
+	if want := "/v2/a+b%C3%A9:@&=$%2C%3B~/.../" + strings.Repeat("a", 1024); err != nil || got != want {
+		t.Errorf("Path() = %s, %v, want %s", got, err, want)
+	}
+	if got, err := Path(); err == nil {
+		t.Errorf("Path() = %s without elements, want an error", got)
+	}
+	for _, bad := range []string{
+		"", ".", "..", "a/b", `a\b`, "a?b", "a#b", "a%b", "a b", "a\tb", "a\x00", "a\x7f", "\xff",
+		strings.Repeat("a", 1025),
+	} {
+		got, err := Path("v2", bad)
+		if err == nil || len(bad) > 2 && strings.Contains(err.Error(), bad) {
+			t.Errorf("Path(%q) = %s, %v, want an error that does not quote it", bad, got, err)
+		}
+	}
+}
