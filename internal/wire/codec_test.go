@@ -11,64 +11,65 @@ import (
 	"github.com/google/uuid"
 )
 
+var roundTrips = []struct {
+	name, in string
+	want     record
+}{
+	{
+		name: "usual",
+		in: `{"id":"` + someID + `","at":"2024-01-02T03:04:05.123456789Z","name":"é","flag":true,` +
+			`"inner":{"n":1},"list":[{"n":2}],"new":[1.0]}`,
+		want: record{
+			ID: uuid.MustParse(someID), At: time.Date(2024, 1, 2, 3, 4, 5, 123456789, time.UTC),
+			Name: "é", Flag: true, Inner: inner{N: 1}, List: []inner{{N: 2}}, Extra: extra{"new": raw(`[1.0]`)},
+		},
+	},
+	{name: "blank", in: `{"id":"","at":"","name":null,"inner":null,"list":null}`},
+	{name: "null", in: `{"id":null,"at":null,"flag":null}`},
+	{
+		name: "misfits at each level",
+		in: `{"id":"urn:uuid:` + someID + `","at":"soon","name":5,"flag":"x",` +
+			`"inner":{"n":"x","m":1},"list":[{"n":[]},{"n":3}]}`,
+		want: record{
+			Inner: inner{Extra: extra{"n": raw(`"x"`), "m": raw(`1`)}},
+			List:  []inner{{Extra: extra{"n": raw(`[]`)}}, {N: 3}},
+			Extra: extra{
+				"id": raw(`"urn:uuid:` + someID + `"`), "at": raw(`"soon"`), "name": raw(`5`), "flag": raw(`"x"`),
+			},
+		},
+	},
+	{
+		name: "objects and arrays swapped",
+		in:   `{"inner":[1],"list":{"n":1},"at":5,"id":{}}`,
+		want: record{Extra: extra{
+			"inner": raw(`[1]`), "list": raw(`{"n":1}`), "at": raw(`5`), "id": raw(`{}`),
+		}},
+	},
+	{
+		name: "misfit in an array",
+		in:   `{"list":[{"n":1},5]}`,
+		want: record{Extra: extra{"list": raw(`[{"n":1},5]`)}},
+	},
+	{
+		name: "number too large",
+		in:   `{"inner":{"n":1e400}}`,
+		want: record{Inner: inner{Extra: extra{"n": raw(`1e400`)}}},
+	},
+	{
+		name: "invalid UTF-8",
+		in:   "{\"name\":\"a\xffb\",\"n\xff\":1}",
+		want: record{Name: "a\ufffdb", Extra: extra{"n\ufffd": raw(`1`)}},
+	},
+	{
+		name: "invalid UTF-8 and a misfit",
+		in:   "{\"name\":5,\"n\xff\":1}",
+		want: record{Extra: extra{"name": raw(`5`), "n\ufffd": raw(`1`)}},
+	},
+}
+
 func TestCodec_roundTrip(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name, in string
-		want     record
-	}{
-		{
-			name: "usual",
-			in: `{"id":"` + someID + `","at":"2024-01-02T03:04:05.123456789Z","name":"é","flag":true,` +
-				`"inner":{"n":1},"list":[{"n":2}],"new":[1.0]}`,
-			want: record{
-				ID: uuid.MustParse(someID), At: time.Date(2024, 1, 2, 3, 4, 5, 123456789, time.UTC),
-				Name: "é", Flag: true, Inner: inner{N: 1}, List: []inner{{N: 2}}, Extra: extra{"new": raw(`[1.0]`)},
-			},
-		},
-		{name: "blank", in: `{"id":"","at":"","name":null,"inner":null,"list":null}`},
-		{name: "null", in: `{"id":null,"at":null,"flag":null}`},
-		{
-			name: "misfits at each level",
-			in: `{"id":"urn:uuid:` + someID + `","at":"soon","name":5,"flag":"x",` +
-				`"inner":{"n":"x","m":1},"list":[{"n":[]},{"n":3}]}`,
-			want: record{
-				Inner: inner{Extra: extra{"n": raw(`"x"`), "m": raw(`1`)}},
-				List:  []inner{{Extra: extra{"n": raw(`[]`)}}, {N: 3}},
-				Extra: extra{
-					"id": raw(`"urn:uuid:` + someID + `"`), "at": raw(`"soon"`), "name": raw(`5`), "flag": raw(`"x"`),
-				},
-			},
-		},
-		{
-			name: "objects and arrays swapped",
-			in:   `{"inner":[1],"list":{"n":1},"at":5,"id":{}}`,
-			want: record{Extra: extra{
-				"inner": raw(`[1]`), "list": raw(`{"n":1}`), "at": raw(`5`), "id": raw(`{}`),
-			}},
-		},
-		{
-			name: "misfit in an array",
-			in:   `{"list":[{"n":1},5]}`,
-			want: record{Extra: extra{"list": raw(`[{"n":1},5]`)}},
-		},
-		{
-			name: "number too large",
-			in:   `{"inner":{"n":1e400}}`,
-			want: record{Inner: inner{Extra: extra{"n": raw(`1e400`)}}},
-		},
-		{
-			name: "invalid UTF-8",
-			in:   "{\"name\":\"a\xffb\",\"n\xff\":1}",
-			want: record{Name: "a\ufffdb", Extra: extra{"n\ufffd": raw(`1`)}},
-		},
-		{
-			name: "invalid UTF-8 and a misfit",
-			in:   "{\"name\":5,\"n\xff\":1}",
-			want: record{Extra: extra{"name": raw(`5`), "n\ufffd": raw(`1`)}},
-		},
-	}
-	for _, tt := range tests {
+	for _, tt := range roundTrips {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c := newTestCodec()
@@ -115,6 +116,21 @@ func TestCodec_errors(t *testing.T) {
 				t.Errorf("Unmarshal() error = %v, want %s", err, tt.want)
 			}
 		})
+	}
+}
+
+// A member of Extra replaces a field of the same name only if the field is zero. Zeros
+// of other fields are written.
+func TestCodec_Marshal_sameName(t *testing.T) {
+	t.Parallel()
+	v := every{Records: []record{{}}, Extra: extra{"flag": raw(`"x"`)}}
+	const want = `{"records":[{"flag":false}],"flag":"x"}`
+	if b, err := newTestCodec().Marshal(&v); err != nil || string(b) != want {
+		t.Errorf("Marshal() = %s, %v, want %s", b, err, want)
+	}
+	v.Flag = true
+	if b, err := newTestCodec().Marshal(&v); err == nil {
+		t.Errorf("Marshal() = %s, want an error", b)
 	}
 }
 

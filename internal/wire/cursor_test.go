@@ -37,39 +37,21 @@ var cursorInputs = []string{
 
 // The cursor must leave these inputs to the decoder.
 var decoderInputs = []string{
-	// Unusual form.
-	`{"te\u0078t":"an escaped name"}`,
-	"{\"text\":\"\xff\"}",
-	"{\"texts\":[\"\xe0\",5]}",
-	"{\"\xff\":1}",
-	`{"text":"\ud800"}`,
+	// An escaped name, invalid UTF-8.
+	`{"te\u0078t":"a"}`, "{\"text\":\"\xff\"}", "{\"texts\":[\"\xe0\",5]}", "{\"\xff\":1}", `{"text":"\ud800"}`,
 
 	// Misfits.
-	`[]`,
-	`0`,
-	`{"text":5}`,
-	`{"links":{"a":null,"b":"","c":{},"d":{"href":""}},"text":5}`,
-	`{"flag":"true"}`,
-	`{"number":"5"}`,
-	`{"texts":{"a":"b"}}`,
-	`{"texts":["a",5]}`,
-	`{"records":[{"id":"odd"}]}`,
-	`{"records":[{"at":"soon"}]}`,
-	`{"records":[[]]}`,
-	`{"map":[]}`,
-	`{"map":{"a":5}}`,
-	`{"links":[]}`,
-	`{"links":{"a":5}}`,
-	`{"links":"text","text":"after"}`,
-	`{"upper":"bad"}`,
-	`{"pointer":0}`,
-	`{"sub":{"n":"x"}}`,
-	`{"shade":5}`,
-	`{"several":[{},{},{},{}]}`, // more than AtMost allows
+	`[]`, `0`, `{"text":5}`, `{"links":{"a":null,"b":"","c":{},"d":{"href":""}},"text":5}`, `{"flag":"true"}`,
+	`{"number":"5"}`, `{"texts":{"a":"b"}}`, `{"texts":["a",5]}`, `{"records":[{"id":"odd"}]}`,
+	`{"records":[{"at":"soon"}]}`, `{"records":[[]]}`, `{"map":[]}`, `{"map":{"a":5}}`, `{"links":[]}`,
+	`{"links":{"a":5}}`, `{"links":"text","text":"after"}`, `{"upper":"bad"}`, `{"pointer":0}`,
+	`{"sub":{"n":"x"}}`, `{"shade":5}`,
+
+	// More elements than AtMost allows.
+	`{"several":[{},{},{},{}]}`,
 
 	// Duplicate names.
-	`{"text":"a","text":"b"}`,
-	`{"map":{"a":{},"a":{}}}`,
+	`{"text":"a","text":"b"}`, `{"map":{"a":{},"a":{}}}`,
 
 	// Not valid JSON.
 	``, `n`, `00`, `0"`, `" `, `""--`, `{"":[""],]`, `{"text":"a"`, `{"text":"a"}}`, "[[\r\x00", "\"\\u0\xc2",

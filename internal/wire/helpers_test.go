@@ -30,8 +30,12 @@ type (
 		N     int   `json:"n,omitzero"`
 		Extra extra `json:",embed"`
 	}
+	innerWithZero struct {
+		*inner
+		N int `json:"n"` // hides the field of inner, which leaves out 0
+	}
 
-	// A shade is a string or an object.
+	// A shade is a string or an object in JSON.
 	shade struct {
 		Name string `json:"name"`
 	}
@@ -108,14 +112,29 @@ func writeShade(s *shade) ([]byte, error) {
 	return nil, nil
 }
 
+func writeTarget(t *target) ([]byte, error) {
+	if !t.notNull {
+		return []byte("null"), nil
+	}
+	return nil, nil
+}
+
+func encodeInner(v *inner) *innerWithZero {
+	if v.Extra == nil {
+		return nil
+	}
+	return &innerWithZero{inner: v, N: v.N}
+}
+
 func newTestCodec() *Codec {
 	return NewCodec(
 		Record(func(r *record) *twin { return (*twin)(r) }),
 		AtMost[inner](3),
+		EncodedAs(encodeInner),
 		Union(`"`, readShade, writeShade),
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
-		TextOr(func(t *target) *string { return &t.Href }, nil),
+		TextOr(func(t *target) *string { return &t.Href }, writeTarget),
 		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, nil),
 	)
 }

@@ -66,10 +66,11 @@ func Members(b []byte) ([]Member, error) {
 func Elements(b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		dec := newLenientDecoder(b)
-		switch dec.PeekKind() {
-		case 'n':
+		kind := dec.PeekKind()
+		if kind == 'n' {
 			return
-		case '[':
+		}
+		if kind == '[' {
 			_, _ = dec.ReadToken()
 		}
 		for {
@@ -162,8 +163,10 @@ func (o Object) TakeText(name string) string {
 		return Text(o.Take(name))
 	case 'n':
 		delete(o, name)
+		return ""
+	default:
+		return ""
 	}
-	return ""
 }
 
 // TakeInt removes a member and returns its value, if it is a whole number, a string that

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
@@ -24,6 +25,17 @@ func TestCodec_misfitsAreBounded(t *testing.T) {
 		}
 		if got := allocs / float64(n); got > 1000 {
 			t.Errorf("%d records: got %.0f allocations each, want at most 1000", n, got)
+		}
+	}
+}
+
+func TestCodec_maxMisfits(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]error{maxMisfits: nil, maxMisfits + 1: errTooMany} {
+		var page []record
+		in := "[" + strings.Repeat(`{"name":5},`, n-1) + `{"name":5}]`
+		if err := newTestCodec().Unmarshal([]byte(in), &page); !errors.Is(err, want) {
+			t.Errorf("%d misfits: Unmarshal() error = %v, want %v", n, err, want)
 		}
 	}
 }
