@@ -51,9 +51,7 @@ func Members(b []byte) ([]Member, error) {
 		}
 		list = append(list, Member{Name: name, Value: bytes.Clone(value)})
 	}
-	if _, err := dec.ReadToken(); err != nil {
-		return list, describe(err)
-	}
+	_, _ = dec.ReadToken()
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return list, errors.New("more than one JSON value")
 	}
@@ -100,16 +98,11 @@ func HasMember(b []byte, skipped string, match func(name, text string) bool) boo
 		}
 		name, text := token.String(), ""
 		if dec.StackDepth() == 1 && strings.EqualFold(name, skipped) {
-			if dec.SkipValue() != nil {
-				return false
-			}
+			_ = dec.SkipValue() // the next ReadToken returns the error, if any
 			continue
 		}
 		if dec.PeekKind() == '"' {
-			value, err := dec.ReadToken()
-			if err != nil {
-				return false
-			}
+			value, _ := dec.ReadToken()
 			text = value.String()
 		}
 		if match(name, text) {

@@ -42,10 +42,7 @@ func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
 	if !field.IsValid() {
 		return errors.ErrUnsupported
 	}
-	extra, ok := reflect.TypeAssert[*map[string]stdjson.RawMessage](field.Addr())
-	if !ok {
-		return errors.ErrUnsupported
-	}
+	extra := field.Addr().Interface().(*map[string]stdjson.RawMessage)
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
