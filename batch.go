@@ -14,81 +14,36 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// unconfirmed returns the discounts sent that are not proved to be among those
-// added: matched by external id as a multiset, those of the same engine first, and
-// the rest by count with added ones that have no external id. Where these are too
-// few, it can't be told whose they are.
-func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
-	anonymous := 0
-	echoed := map[string]map[string]int{} // by external id and engine
-	for _, d := range added {
-		if d.ExternalID == "" {
-			anonymous++
-			continue
-		}
-		if echoed[d.ExternalID] == nil {
-			echoed[d.ExternalID] = map[string]int{}
-		}
-		echoed[d.ExternalID][d.DiscountEngine]++
-	}
-	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool {
-		engines := echoed[d.ExternalID]
-		same := engines[d.DiscountEngine] > 0
-		if same {
-			engines[d.DiscountEngine]--
-		}
-		return same
-	})
-	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool {
-		for engine, n := range echoed[d.ExternalID] {
-			if n > 0 {
-				echoed[d.ExternalID][engine]--
-				return true
-			}
-		}
-		return false
-	})
-	if len(rest) <= anonymous {
-		return nil
-	}
-	for i, d := range rest {
-		if d.Item != nil {
-			item := *d.Item // the caller's own may change later
-			rest[i].Item = &item
-		}
-	}
-	return rest
-}
-
-// batchResponse is what a response says about a batch of discounts. Of other writes,
-// only mayHold counts.
+// batchResponse is what a response says about a batch of discounts. Other writes use it to
+// learn whether a refusal may hold discounts; then sent is 0.
 type batchResponse struct {
 	added        []CustomDiscount // each id once
 	errors       []ErrorObject
-	allOrNothing *bool // nil: the response does not say
+	allOrNothing *bool // nil if the response does not say
 	extra        Extra // other members
-	mayHold      bool  // the response may hold discounts that are not in added
-	problem      error // why it shows no discount
+	mayHold      bool  // the response shows discounts, or may hold some in an unknown form
+	problem      error // why the response shows no discount; nil if it shows one
 
 	sent        int                 // number of discounts in the batch
-	unconfirmed []NewCustomDiscount // those not proved to be among added
+	unconfirmed []NewCustomDiscount // discounts that added does not prove
 }
 
 // outcome decides what became of a write, from the result of its last attempt. The first
-// case that matches counts. What a response shows comes before its status.
+// case that matches counts. What the response shows comes before its status.
 func (b *batchResponse) outcome(r *transport.Result) Outcome {
-	switch ok := r.Is2xx(); {
+	showsBatch := b.sent > 0 && len(b.added) > 0
+	switch is2xx := r.Is2xx(); {
 	case r.MaybeSent:
 		return OutcomeUnknown
 	case r.StatusCode == 0:
 		return OutcomeNotSent
-	case len(b.added) > 0 && ok && b.confirmsAll():
+	case showsBatch && is2xx && b.confirmsAll():
 		return OutcomeApplied
-	case len(b.added) > 0:
+	case showsBatch:
 		return OutcomePartial
-	case ok && b.refusesAll() && !r.SentTwice:
+	case is2xx && b.refusesAll() && !r.SentTwice:
 		return OutcomeRejected
-	case ok:
+	case is2xx:
 		return OutcomeUnreadable
 	case isRefusal(r.StatusCode) && !b.mayHold && !r.SentTwice:
 		return OutcomeRejected
@@ -101,68 +56,47 @@ func (b *batchResponse) confirmsAll() bool {
 }
 
 func (b *batchResponse) refusesAll() bool {
-	none := b.allOrNothing != nil && *b.allOrNothing
-	return !b.mayHold && b.sent > 0 && len(b.errors) > 0 && (none || len(b.errors) >= b.sent)
+	allOrNothing := b.allOrNothing != nil && *b.allOrNothing
+	return !b.mayHold && b.sent > 0 && len(b.errors) > 0 && (allOrNothing || len(b.errors) >= b.sent)
 }
 
-// isRefusal reports whether the service, or a gateway before it, says with a status
-// that it did not act.
+// isRefusal reports whether a status says that the service, or a gateway before it, did not
+// act.
 func isRefusal(status int) bool {
 	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||
 		status >= 400 && status <= 499 && status != http.StatusRequestTimeout
 }
 
 // mayHoldDiscounts reports whether a response shows discounts, or may hold some.
-func mayHoldDiscounts(r *transport.Result) bool {
-	b := readBatch(r)
-	return len(b.added) > 0 || b.mayHold
-}
+func mayHoldDiscounts(r *transport.Result) bool { return readBatch(r).mayHold }
 
-// readBatch reads the response to a batch, whatever its status.
+// readBatch reads the response to a write, whatever its status.
 func readBatch(r *transport.Result) *batchResponse {
 	b := &batchResponse{}
 	if wire.HasTooManyValues(r.Body) {
-		b.mayHold, b.problem = true, errors.New("the response has too many JSON values")
+		b.mayHold, b.problem = true, errExcessive
 		return b
 	}
 	members, err := wire.Members(r.Body)
 	if err == nil {
 		err = b.readMembers(members)
 	} else {
-		b.errors = errorsOf(r.Body)
+		b.errors = readErrors(r.Body)
 	}
 	switch {
 	case err != nil:
 		b.problem = err
 		b.mayHold = looksLikeJSON(r) || !isPlainText(r)
-	case len(b.added) == 0:
+	case len(b.added) > 0:
+		b.mayHold = true
+	default:
 		b.problem = errors.New("the response does not show what was added")
 		b.mayHold = b.mayHold || r.Truncated || holdsDiscount(r.Body) || !isPlainText(r)
 	}
 	return b
 }
 
-// compare matches the response with the batch that was sent.
-func (b *batchResponse) compare(sent []NewCustomDiscount, allOrNothing bool) {
-	b.sent, b.unconfirmed = len(sent), unconfirmed(sent, b.added)
-	if b.allOrNothing == nil {
-		b.allOrNothing = &allOrNothing
-	}
-}
-
-// result returns what became of the batch.
-func (b *batchResponse) result(r *transport.Result) *AddCustomDiscountsResult {
-	return &AddCustomDiscountsResult{
-		Added:        b.added,
-		Errors:       b.errors,
-		Unconfirmed:  b.unconfirmed,
-		AllOrNothing: *b.allOrNothing,
-		Response:     newResponse(r),
-		Extra:        b.extra,
-	}
-}
-
-// readMembers reads the members of a body, whose names it knows in any letter case.
+// readMembers reads the members of a body. Names may have any letter case.
 func (b *batchResponse) readMembers(members []wire.Member) error {
 	var data []byte
 	for _, m := range members {
@@ -175,7 +109,7 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 			data = m.Value
 			b.readData(data)
 		case "errors":
-			b.errors = newErrorObjects(m.Value)
+			b.errors = readErrorObjects(m.Value)
 		case "options":
 			var options struct {
 				AllOrNothing *bool `json:"add_all_or_nothing"`
@@ -194,8 +128,8 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 	return nil
 }
 
-// readData collects the discounts in data, an array or one object. Anything else in it
-// may be a discount in a form that is not known.
+// readData collects the discounts in data, which is an array or one object. Anything else in
+// it may be a discount in an unknown form.
 func (b *batchResponse) readData(data []byte) {
 	seen := map[uuid.UUID]bool{}
 	n := 0
@@ -217,9 +151,9 @@ func (b *batchResponse) readData(data []byte) {
 	}
 }
 
-// isCustomDiscount reports whether an object in data is a discount that has an identity:
-// an external id, or an id together with the type. An id alone does not count, because
-// the cart has one too.
+// isCustomDiscount reports whether an object in data is a discount that can be identified: by
+// its external id, or by its id and type. An id alone is not enough, because the cart has one
+// too.
 func isCustomDiscount(d *CustomDiscount) bool {
 	return d.Type == customDiscountType && d.ID != uuid.Nil ||
 		(d.Type == "" || d.Type == customDiscountType) && d.ExternalID != ""
@@ -236,8 +170,8 @@ func isPlainText(r *transport.Result) bool {
 }
 
 // looksLikeJSON reports whether a body that could not be read as an object may still hold
-// discounts: it begins like an object, is an array that is not empty or not valid, or is
-// truncated before it begins.
+// discounts: it begins like an object, it is an array that is not empty or not valid, or it
+// is truncated before its first character.
 func looksLikeJSON(r *transport.Result) bool {
 	body := bytes.TrimLeft(r.Body, " \t\r\n\x00\ufeff") // UTF-16 may begin with a NUL
 	switch {
@@ -250,7 +184,7 @@ func looksLikeJSON(r *transport.Result) bool {
 }
 
 // holdsDiscount reports whether an object in a JSON body, at any depth, looks like a
-// discount. The errors of the response do not count.
+// discount. Objects in errors do not count.
 func holdsDiscount(body []byte) bool {
 	return wire.HasMember(body, "errors", func(name, text string) bool {
 		switch strings.ToLower(name) {
@@ -261,4 +195,64 @@ func holdsDiscount(body []byte) bool {
 		}
 		return false
 	})
+}
+
+// compare compares the response with the batch that was sent.
+func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscountsOptions) {
+	b.sent, b.unconfirmed = len(sent), unconfirmed(sent, b.added)
+	if b.allOrNothing == nil {
+		b.allOrNothing = &opts.AllOrNothing
+	}
+}
+
+// unconfirmed returns the discounts of sent that added does not prove. It matches them by
+// engine and external id, then by external id alone, each discount of added once. Discounts
+// of added without an external id may be any of the rest. If there are fewer of them than of
+// the rest, all of the rest is unconfirmed.
+func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
+	type key struct{ externalID, engine string }
+	byKey, byID := map[key]int{}, map[string]int{} // number of discounts of added without a match
+	for _, d := range added {
+		byKey[key{d.ExternalID, d.DiscountEngine}]++
+		byID[d.ExternalID]++
+	}
+	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool {
+		k := key{d.ExternalID, d.DiscountEngine}
+		if byKey[k] == 0 {
+			return false
+		}
+		byKey[k]--
+		byID[d.ExternalID]--
+		return true
+	})
+	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool {
+		if byID[d.ExternalID] == 0 {
+			return false
+		}
+		byID[d.ExternalID]--
+		return true
+	})
+	anonymous := byID[""]
+	if len(rest) <= anonymous {
+		return nil
+	}
+	for i, d := range rest {
+		if d.Item != nil {
+			item := *d.Item // the caller may change theirs
+			rest[i].Item = &item
+		}
+	}
+	return rest
+}
+
+// result returns what became of the batch.
+func (b *batchResponse) result(r *transport.Result) *AddCustomDiscountsResult {
+	return &AddCustomDiscountsResult{
+		Added:        b.added,
+		Errors:       b.errors,
+		Unconfirmed:  b.unconfirmed,
+		AllOrNothing: *b.allOrNothing,
+		Response:     newResponse(r),
+		Extra:        b.extra,
+	}
 }

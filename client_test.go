@@ -564,20 +564,6 @@ func TestTokenSource(t *testing.T) {
 	}
 }
 
-// nilSource can't be used as a nil pointer.
-type nilSource struct{ tok oauth2.Token }
-
-func (n *nilSource) Token() (*oauth2.Token, error) { return &n.tok, nil }
-
-func TestNew_typedNil(t *testing.T) {
-	t.Parallel()
-	_, err := commerce.New(base, commerce.WithTokenSource((*nilSource)(nil)), commerce.WithLimiter((*limiter)(nil)))
-	var v *commerce.ValidationError
-	if !errors.As(err, &v) || len(v.Fields) != 3 { // and there are no credentials
-		t.Errorf("error %v", err)
-	}
-}
-
 // sourceFunc is a token source.
 type sourceFunc func() (*oauth2.Token, error)
 

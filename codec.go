@@ -8,32 +8,42 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// payloads decodes and encodes the service's JSON. All payloads go through it,
-// also where a caller's encoding/json reaches a record's methods.
+// payloads decodes and encodes all JSON of the service. The JSON methods of the records use it
+// too.
 var payloads *wire.Codec
 
-// Limits on the elements of a response, besides those on its size: a few bytes of JSON
-// make a large record. The service sends at most 100 records per page.
+// Limits on the elements of a response. They exist besides the limits on its size, because a
+// few bytes of JSON make a large record. The service sends at most 100 records per page.
 const (
 	maxRecords   = 1_000
 	maxIncluded  = 10_000
-	maxErrors    = 1_000  // entries of errors that are read; the others are dropped
+	maxErrors    = 1_000  // further errors are dropped
 	maxDiscounts = 10_000 // in the response to a batch
 )
 
-// Twins of the records, without their JSON methods.
+// The records without their JSON methods, which would call the codec again.
 type (
-	subscriptionWire  Subscription
-	planWire          Plan
-	productWire       Product
-	pricingOptionWire PricingOption
+	plainSubscription  Subscription
+	plainPlan          Plan
+	plainProduct       Product
+	plainPricingOption PricingOption
+
+	plainPlanAttributes          PlanAttributes
+	plainPricingOptionAttributes PricingOptionAttributes
 )
 
-// billingZeros are the members of [Billing] that the service sends even if they are
-// false or 0. Attributes whose Billing is not zero are encoded with them; a number is
-// left out only if it was never set. The tags are omitempty because omitzero calls
-// [Decimal]'s IsZero through the pointer and would leave out a 0.
-type billingZeros struct {
+// billedAttributes is how attributes with a [Billing] are encoded: with the members that the
+// service sends even if they are false or 0. These hide the members of A with the same names,
+// because they are less deeply embedded.
+type billedAttributes[A any] struct {
+	Attributes *A      `json:",embed"`
+	Zeros      zeroing `json:",embed"`
+}
+
+// zeroing holds the members of a Billing that are sent if they are false or 0. A number is
+// left out only if it was never set. The tag is omitempty, because omitzero would leave out a
+// pointer to 0: it calls the IsZero method of Decimal.
+type zeroing struct {
 	BillingFrequency    *Decimal `json:"billing_frequency,omitempty"`
 	TrialPeriod         *Decimal `json:"trial_period,omitempty"`
 	PlanLength          *Decimal `json:"plan_length,omitempty"`
@@ -43,68 +53,45 @@ type billingZeros struct {
 	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
 }
 
-// Attributes with a Billing as they are encoded. If two fields have the same name, the
-// less deeply embedded one counts: billingZeros hides the fields of Billing.
-type (
-	planAttributesWire          PlanAttributes
-	pricingOptionAttributesWire PricingOptionAttributes
-
-	billedPlanWire struct {
-		*planAttributesWire
-		billingZeros
+// withZeros returns attributes with the zeros of their Billing, or nil if that is zero: plans
+// of the second payload generation have none.
+func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
+	if reflect.ValueOf(*b).IsZero() {
+		return nil
 	}
-	billedOptionWire struct {
-		*pricingOptionAttributesWire
-		billingZeros
-	}
-)
-
-// zeros returns what to encode of b even if it is zero; ok is false if b as a whole is
-// zero. A plan of the second generation has no Billing, and must not gain one.
-func (b *Billing) zeros() (zeros billingZeros, ok bool) {
-	sent := func(d *Decimal) *Decimal {
-		if *d == (Decimal{}) { // unlike a 0 that was read or set
+	ifSet := func(d *Decimal) *Decimal {
+		if *d == (Decimal{}) { // never set; a 0 that was set or decoded differs
 			return nil
 		}
 		return d
 	}
-	return billingZeros{
-		BillingFrequency:    sent(&b.BillingFrequency),
-		TrialPeriod:         sent(&b.TrialPeriod),
-		PlanLength:          sent(&b.PlanLength),
+	return &billedAttributes[A]{attributes, zeroing{
+		BillingFrequency:    ifSet(&b.BillingFrequency),
+		TrialPeriod:         ifSet(&b.TrialPeriod),
+		PlanLength:          ifSet(&b.PlanLength),
 		CanPause:            b.CanPause,
 		CanResume:           b.CanResume,
 		CanCancel:           b.CanCancel,
-		BasePricePercentage: sent(&b.BasePricePercentage),
-	}, !reflect.ValueOf(*b).IsZero()
+		BasePricePercentage: ifSet(&b.BasePricePercentage),
+	}}
 }
 
-func encodePlanAttributes(a *PlanAttributes) *billedPlanWire {
-	if zeros, ok := a.Billing.zeros(); ok {
-		return &billedPlanWire{(*planAttributesWire)(a), zeros}
-	}
-	return nil
-}
-
-func encodePricingOptionAttributes(a *PricingOptionAttributes) *billedOptionWire {
-	if zeros, ok := a.Billing.zeros(); ok {
-		return &billedOptionWire{(*pricingOptionAttributesWire)(a), zeros}
-	}
-	return nil
-}
-
-func init() { // not an initialiser: the rules refer back to the codec
+func init() { // the rules refer to payloads, so its declaration cannot hold them
 	payloads = wire.NewCodec(
-		wire.Record(func(v *Subscription) *subscriptionWire { return (*subscriptionWire)(v) }),
-		wire.Record(func(v *Plan) *planWire { return (*planWire)(v) }),
-		wire.Record(func(v *Product) *productWire { return (*productWire)(v) }),
-		wire.Record(func(v *PricingOption) *pricingOptionWire { return (*pricingOptionWire)(v) }),
+		wire.Record(func(v *Subscription) *plainSubscription { return (*plainSubscription)(v) }),
+		wire.Record(func(v *Plan) *plainPlan { return (*plainPlan)(v) }),
+		wire.Record(func(v *Product) *plainProduct { return (*plainProduct)(v) }),
+		wire.Record(func(v *PricingOption) *plainPricingOption { return (*plainPricingOption)(v) }),
 		wire.AtMost[Subscription](maxRecords),
 		wire.AtMost[Plan](maxIncluded),
 		wire.AtMost[Product](maxIncluded),
 		wire.AtMost[PricingOption](maxIncluded),
-		wire.EncodedAs(encodePlanAttributes),
-		wire.EncodedAs(encodePricingOptionAttributes),
+		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
+			return withZeros((*plainPlanAttributes)(a), &a.Billing)
+		}),
+		wire.EncodedAs(func(a *PricingOptionAttributes) *billedAttributes[plainPricingOptionAttributes] {
+			return withZeros((*plainPricingOptionAttributes)(a), &a.Billing)
+		}),
 		wire.Union(`0"`, readMoney, nil),
 		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
 		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),
@@ -116,7 +103,7 @@ func init() { // not an initialiser: the rules refer back to the codec
 	)
 }
 
-// readPaymentAuthority keeps a value that is no object inside, where it is redacted.
+// readPaymentAuthority keeps a value that is not an object in Extra, so that it is redacted.
 func readPaymentAuthority(raw []byte, p *PaymentAuthority) error {
 	*p = PaymentAuthority{Extra: Extra{"": bytes.Clone(raw)}}
 	return nil
@@ -124,12 +111,12 @@ func readPaymentAuthority(raw []byte, p *PaymentAuthority) error {
 
 func writePaymentAuthority(p *PaymentAuthority) ([]byte, error) {
 	if !reflect.DeepEqual(*p, PaymentAuthority{Extra: Extra{"": p.Extra[""]}}) {
-		return nil, nil // an object, which may have a member with an empty name
+		return nil, nil // it is an object, perhaps with a member whose name is empty
 	}
 	return p.Extra[""], nil
 }
 
-// readMoney reads a bare number as the amount.
+// readMoney decodes a number alone as the amount.
 func readMoney(raw []byte, m *Money) error {
 	*m = Money{}
 	return m.Amount.UnmarshalJSON(raw)
@@ -159,8 +146,8 @@ func writeRelationshipData(d *RelationshipData) ([]byte, error) {
 	return payloads.Marshal(&refs)
 }
 
-// decodeRecord is the UnmarshalJSON of every record. As with encoding/json, null
-// changes nothing; otherwise v is replaced as a whole.
+// decodeRecord is the UnmarshalJSON of every record. null changes nothing, as in
+// encoding/json; any other value replaces all of v.
 func decodeRecord[T any](b []byte, v *T) error {
 	if string(b) == "null" {
 		return nil

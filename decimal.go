@@ -8,52 +8,53 @@ import (
 	"github.com/shopspring/decimal"
 )
 
-// Decimal is an exact decimal number: a JSON number on the wire, never a
-// float. The zero value is 0. It embeds [decimal.Decimal]: its arithmetic takes and
-// returns that type, so a sum is Decimal{a.Add(b.Decimal)}. Compare with Equal or Cmp,
-// never with ==, and use no Decimal as the key of a map: one number has many forms.
+// Decimal is an exact decimal number. It is a number in JSON, and never a float in Go. The
+// zero value is 0. Decimal is immutable and safe for concurrent use.
 //
-// Decoding accepts any JSON number of at most 10,000 characters and an exponent
-// within ±10,000 (far beyond what a float64 holds), the same written as a JSON
-// string, and null, which is 0.
+// It embeds [decimal.Decimal], whose arithmetic takes and returns that type: a sum is
+// Decimal{a.Add(b.Decimal)}. Compare with Equal or Cmp, not with ==, and do not use a
+// Decimal as the key of a map, because one number has many representations.
 //
-// Decimal is immutable and safe for concurrent use.
+// Decoding accepts a JSON number of at most 10,000 characters with an exponent within
+// ±10,000, a JSON string that holds such a number, and null, which is 0.
 type Decimal struct{ decimal.Decimal }
 
 // NewDecimal returns n as a Decimal.
 func NewDecimal(n int64) Decimal { return Decimal{decimal.NewFromInt(n)} }
 
-// ParseDecimal reads a number such as "-1000", "12.50" or "1e3". Its error
-// matches [ErrInvalidArgument] and does not repeat the text.
+// ParseDecimal parses a number such as "-1000", "12.50" or "1e3". Its error matches
+// [ErrInvalidArgument] and does not repeat the text.
 func ParseDecimal(s string) (Decimal, error) {
 	d, ok := parseDecimal(s)
 	if !ok {
-		return Decimal{}, invalid("decimal", "must be a decimal number of at most 10,000 characters and an exponent within ±10,000")
+		const problem = "must be a decimal number of at most 10,000 characters and an exponent within ±10,000"
+		return Decimal{}, invalid("decimal", problem)
 	}
 	return Decimal{d}, nil
 }
 
-// mostDigits is the most characters, and the highest exponent, that are read.
-const mostDigits = 10_000
+// maxDigits is the maximum number of characters, and the highest exponent, of a number.
+const maxDigits = 10_000
 
-// parseDecimal reads a number within bounds: reading digits takes time by their
-// square, and an exponent takes its value in memory once the number is used.
+// parseDecimal parses a number within limits: the time to parse digits grows with the square
+// of their number, and a number takes as much memory as its exponent says once it is used.
 func parseDecimal(s string) (decimal.Decimal, bool) {
-	if len(s) > mostDigits {
+	if len(s) > maxDigits {
 		return decimal.Decimal{}, false
 	}
-	if n, ok := small(s); ok {
+	if n, ok := parseSmall(s); ok {
 		return n, true
 	}
 	d, err := decimal.NewFromString(s)
-	if exp := d.Exponent(); err != nil || exp > mostDigits || exp < -2*mostDigits { // the digits after the point count too
+	// The exponent counts the digits after the point too.
+	if exp := d.Exponent(); err != nil || exp > maxDigits || exp < -2*maxDigits {
 		return decimal.Decimal{}, false
 	}
 	return d, true
 }
 
-// smallNumbers are the whole numbers below 100, which most counts are: a Decimal
-// that is never changed can be shared.
+// smallNumbers are the whole numbers below 100, as most counts are. They save allocations:
+// decimals are immutable, so records can share them.
 var smallNumbers = func() (list [100]decimal.Decimal) {
 	for n := range list {
 		list[n] = decimal.NewFromInt(int64(n))
@@ -61,8 +62,8 @@ var smallNumbers = func() (list [100]decimal.Decimal) {
 	return list
 }()
 
-// small returns the number that s is, if it is a whole one of one or two digits.
-func small(s string) (decimal.Decimal, bool) {
+// parseSmall parses a whole number of one or two digits.
+func parseSmall(s string) (decimal.Decimal, bool) {
 	if len(s) == 0 || len(s) > 2 {
 		return decimal.Decimal{}, false
 	}
@@ -76,37 +77,37 @@ func small(s string) (decimal.Decimal, bool) {
 	return smallNumbers[n], true
 }
 
-// maxAmountExponent limits the amount of a discount, in its size and in its places.
+// maxAmountExponent limits the amount of a discount: its size and its decimal places.
 const maxAmountExponent = 30
 
 var maxAmount = decimal.New(1, maxAmountExponent)
 
-// isAmount reports whether d is within ±10^30 and has at most 30 decimal places. It
-// checks the exponent first, because a comparison writes out all digits.
+// isAmount reports whether d is within ±10^30 and has at most 30 decimal places, without
+// trailing zeros. It checks the exponent first, because a comparison takes as much memory as
+// the exponent says, and decimal.NewFromString accepts any exponent.
 func (d Decimal) isAmount() bool {
-	const longest = 1_000 // places with zeros at the end
 	exp := d.Exponent()
-	if exp < -longest || exp > maxAmountExponent || d.Abs().GreaterThan(maxAmount) {
+	if exp < -maxDigits || exp > maxAmountExponent || d.Abs().GreaterThan(maxAmount) {
 		return false
 	}
 	return exp >= -maxAmountExponent || d.Truncate(maxAmountExponent).Equal(d.Decimal)
 }
 
-// Equal reports whether d and o are the same number, however they are written.
+// Equal reports whether d and o are the same number, whatever their representation.
 func (d Decimal) Equal(o Decimal) bool { return d.Decimal.Equal(o.Decimal) }
 
-// MarshalJSON writes d as a JSON number.
+// MarshalJSON encodes d as a JSON number.
 func (d Decimal) MarshalJSON() ([]byte, error) {
-	if exp := d.Exponent(); exp >= -mostDigits && exp <= mostDigits {
-		if text := d.Decimal.String(); len(text) <= mostDigits {
+	if exp := d.Exponent(); exp >= -maxDigits && exp <= maxDigits {
+		if text := d.Decimal.String(); len(text) <= maxDigits {
 			return []byte(text), nil
 		}
 	}
-	// Longer text cannot be read back, and takes long to write.
+	// A longer text could not be decoded, and takes long to write.
 	return []byte(d.Coefficient().String() + "e" + strconv.Itoa(int(d.Exponent()))), nil
 }
 
-// UnmarshalJSON reads a JSON number, a string that holds one, or null.
+// UnmarshalJSON decodes a JSON number, a string that holds one, or null.
 func (d *Decimal) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		d.Decimal = decimal.Decimal{}
@@ -120,18 +121,16 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Money is an amount of a currency. The service's amounts are whole numbers of
-// the currency's smallest unit wherever its documentation shows them: -1000 with
-// currency USD is -$10.00.
+// Money is an amount of a currency. The amounts in the service's documentation are whole
+// numbers of the currency's smallest unit: -1000 with currency USD is -$10.00.
 type Money struct {
-	// Amount in the currency's smallest unit.
 	Amount Decimal `json:"amount"`
-	// Currency code, e.g. "USD". Empty where the service answers with a bare number.
+	// Currency code, e.g. "USD". It is empty if the service sends only a number.
 	Currency string `json:"currency,omitzero"`
-	// Formatted is the amount as the store shows it, e.g. "-$10.00". Empty where the service leaves it out.
+	// Formatted is the amount as the store shows it, e.g. "-$10.00". The service may leave
+	// it out.
 	Formatted string `json:"formatted,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra     Extra  `json:",embed"`
 }
 
 // Price is the price of a product or plan in one currency.
@@ -139,9 +138,8 @@ type Price struct {
 	// Amount in the currency's smallest unit.
 	Amount Decimal `json:"amount"`
 	// IncludesTax says whether tax is part of Amount.
-	IncludesTax bool `json:"includes_tax"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	IncludesTax bool  `json:"includes_tax"`
+	Extra       Extra `json:",embed"`
 }
 
 // Prices maps a currency code to the price in that currency.

@@ -7,70 +7,57 @@ import (
 	"github.com/google/uuid"
 )
 
+// NewCustomDiscount is a discount to add. All fields but Item are required.
+type NewCustomDiscount struct {
+	// Amount in the smallest unit of the cart's currency, less than zero: -1000 takes
+	// $10.00 off. At least -10^30, with at most 30 decimal places.
+	Amount      Decimal
+	Description string
+	// DiscountCode is the code that the discount was given for.
+	DiscountCode string
+	// DiscountEngine names the system that decided on the discount.
+	DiscountEngine string
+	// ExternalID identifies the discount in that system. Give each discount its own: it is
+	// the only way to tell afterwards which discounts were added.
+	ExternalID string
+	// Item of the cart that the discount is for; nil for the whole cart.
+	Item *CartItemRef
+}
+
+// CustomDiscount is a discount that was added.
+type CustomDiscount struct {
+	ID             uuid.UUID
+	Type           string // "custom_discount"
+	Amount         Money  // less than zero
+	Description    string
+	DiscountCode   string
+	DiscountEngine string
+	ExternalID     string
+	// Item of the cart that the discount is for; nil if the response names none. In the
+	// response to an add, nil means the whole cart. In a cart that was read, nil means
+	// nothing: there the service also leaves out the items of item discounts.
+	Item  *CartItemRef
+	Extra Extra
+}
+
+// CartItemRef names an item of a cart. Both fields are required.
+type CartItemRef struct {
+	Type CartItemType `json:"type,omitzero"`
+	ID   uuid.UUID    `json:"id,omitzero"`
+}
+
 // CartItemType is the kind of an item of a cart.
 type CartItemType string
 
-// The kinds of items that a discount can be attached to (specification, section 2.1).
+// The kinds of items that can have discounts.
 const (
 	ItemTypeCartItem   CartItemType = "cart_item"
 	ItemTypeCustomItem CartItemType = "custom_item"
 )
 
-// CartItemRef names an item of a cart. Both fields are required.
-type CartItemRef struct {
-	Type CartItemType `json:"type,omitzero"` // kind of the resource
-	ID   uuid.UUID    `json:"id,omitzero"`   // identifier
-}
-
-// NewCustomDiscount is a discount to add (specification, section 2.1). All
-// fields but Item are required; the wire's type member is filled in by the
-// library.
-type NewCustomDiscount struct {
-	// Amount of the discount, less than zero, in the smallest unit of the cart's
-	// currency: -1000 takes $10.00 off. At least -10^30, with at most 30 decimal places.
-	Amount Decimal
-	// Description of the discount.
-	Description string
-	// DiscountCode used.
-	DiscountCode string
-	// DiscountEngine names the system where the discount is applied from.
-	DiscountEngine string
-	// ExternalID identifies the discount in that system. Give each discount one of
-	// its own: it is what tells afterwards which of them were added.
-	ExternalID string
-	// Item to attach the discount to. nil: the whole cart.
-	Item *CartItemRef
-}
-
-// CustomDiscount is a discount that was added (specification, section 2.2).
-type CustomDiscount struct {
-	ID   uuid.UUID
-	Type string // "custom_discount"
-	// Amount of the discount, less than zero, with its currency.
-	Amount         Money
-	Description    string // as sent
-	DiscountCode   string // as sent
-	DiscountEngine string // as sent
-	ExternalID     string // as sent; the identifier in that engine
-	// Item that it is attached to. nil if the response has no relationship to an item:
-	// in the response to an add that means the whole cart. In a cart that was read, the
-	// service also sends the discounts of items without relationships: nil says nothing
-	// there.
-	Item *CartItemRef
-	// Extra holds members that this type does not name.
-	Extra Extra
-}
-
 const customDiscountType = "custom_discount"
 
-func newItemRelations(item *CartItemRef) *itemRelations {
-	if item == nil {
-		return nil
-	}
-	return &itemRelations{Item: itemRelation{Data: &itemData{Type: item.Type, ID: item.ID}}}
-}
-
-// customDiscountWire is the form of a [CustomDiscount] on the wire.
+// customDiscountWire is the JSON form of a [CustomDiscount].
 type customDiscountWire struct {
 	ID             uuid.UUID       `json:"id,omitzero"`
 	Type           string          `json:"type,omitzero"`
@@ -83,9 +70,39 @@ type customDiscountWire struct {
 	Extra          Extra           `json:",embed"`
 }
 
-// MarshalJSON encodes d in the service's form, Extra included. Members that are zero
-// are mostly left out. It is an error if Item was changed while Extra holds the
-// relationships.
+// itemRelations is the JSON form of the item of a discount. Only responses have an Extra.
+type itemRelations struct {
+	Item  itemRelation `json:"item,omitzero"`
+	Extra Extra        `json:",embed"`
+}
+
+type itemRelation struct {
+	Data  *ResourceRef `json:"data,omitzero"`
+	Extra Extra        `json:",embed"`
+}
+
+func newItemRelations(item *CartItemRef) *itemRelations {
+	if item == nil {
+		return nil
+	}
+	return &itemRelations{Item: itemRelation{Data: &ResourceRef{Type: string(item.Type), ID: item.ID}}}
+}
+
+// readItem returns the item that relationships hold, and whether they hold more.
+func readItem(relationships []byte) (item *CartItemRef, more bool) {
+	var rel itemRelations
+	more = payloads.Unmarshal(relationships, &rel) != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0
+	if data := rel.Item.Data; data != nil {
+		more = more || len(data.Extra) > 0
+		if data.Type != "" || data.ID != uuid.Nil {
+			item = &CartItemRef{Type: CartItemType(data.Type), ID: data.ID}
+		}
+	}
+	return item, more
+}
+
+// MarshalJSON encodes d like the service, without fields that are zero. It returns an error
+// if Item was changed while Extra holds the relationships.
 func (d CustomDiscount) MarshalJSON() ([]byte, error) {
 	w := customDiscountWire{
 		ID: d.ID, Type: d.Type, Amount: d.Amount, Description: d.Description,
@@ -104,13 +121,13 @@ func (d CustomDiscount) MarshalJSON() ([]byte, error) {
 	return payloads.Marshal(&w)
 }
 
-// UnmarshalJSON decodes what the service sends; unknown members go to Extra, and
-// so do relationships as a whole where they hold more than the item.
+// UnmarshalJSON decodes a discount of the service. If its relationships hold more than the
+// item, they go to Extra too.
 func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
-	var w customDiscountWire
 	if string(b) == "null" {
 		return nil
 	}
+	var w customDiscountWire
 	if err := payloads.Unmarshal(b, &w); err != nil {
 		return err
 	}
@@ -129,17 +146,4 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 		d.Extra["relationships"] = w.Relationships
 	}
 	return nil
-}
-
-// readItem returns the item that relationships hold, and whether they hold more.
-func readItem(relationships []byte) (item *CartItemRef, more bool) {
-	var rel itemRelations
-	more = payloads.Unmarshal(relationships, &rel) != nil || len(rel.Extra) > 0 || len(rel.Item.Extra) > 0
-	if data := rel.Item.Data; data != nil {
-		more = more || len(data.Extra) > 0
-		if data.Type != "" || data.ID != uuid.Nil {
-			item = &CartItemRef{Type: data.Type, ID: data.ID}
-		}
-	}
-	return item, more
 }

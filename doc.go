@@ -1,29 +1,26 @@
-// Package commerce is a client for a commerce back end reached over HTTP with
-// JSON. It adds custom discounts to carts in bulk, and lists and walks
-// subscriptions.
+// Package commerce is a client for Elastic Path Commerce Cloud. It adds custom discounts to
+// carts, and lists subscriptions.
 //
 // # Client
 //
-// [New] makes a [Client] for a store. It is immutable and safe for concurrent
-// use; [Client.With] derives one with other settings.
+// [New] makes a [Client] for a store. [Client.With] makes a copy with other options.
 //
 //	client, err := commerce.New("https://euwest.api.elasticpath.com",
 //		commerce.WithClientCredentials(id, secret))
 //
-// Credentials are required: [WithClientCredentials], [WithTokenSource] or
-// [WithToken]. Adding discounts needs a client-credentials token. Listing
-// subscriptions takes one too, or a shopper's: an implicit token, by WithTokenSource
-// or WithToken, with the header EP-Account-Management-Authentication-Token, by
-// [WithHeader], lists the subscriptions of that account.
+// Credentials are required: [WithClientCredentials], [WithTokenSource] or [WithToken].
+// Adding discounts needs a client-credentials token. Listing subscriptions works with such a
+// token, or with a shopper's: an implicit token (by WithTokenSource or WithToken) together
+// with the header EP-Account-Management-Authentication-Token (by [WithHeader]) lists the
+// subscriptions of that account.
 //
 // # Discounts
 //
-// [CartService.AddCustomDiscounts] adds discounts to a cart, or to its items.
-// The call is not idempotent, and there is no key that would make it so.
-// Therefore it is never sent again once it may have been applied, and every
-// error tells what is known of it: see [Outcome] and [Error.Outcome]. A batch of
-// which only a part was added returns a result and an error that matches
-// [ErrPartialFailure].
+// [CartService.AddCustomDiscounts] adds discounts to a cart or to its items. The request is
+// not idempotent, and the service has no idempotency keys. So the library never sends it
+// again once it may have been applied, and each error says what is known: see [Outcome] and
+// [Error.Outcome]. If only a part of a batch was added, the call returns both a result and an
+// error that matches [ErrPartialFailure].
 //
 //	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 //	switch commerce.OutcomeOf(err) {
@@ -33,72 +30,65 @@
 //	default: // unknown or unreadable: read the cart, send only what is missing
 //	}
 //
-// The program in examples/add-discounts does the last.
+// The program in examples/add-discounts shows how to handle the last case.
 //
 // # Subscriptions
 //
-// [SubscriptionService.List] reads one page, [SubscriptionService.Pages] and
-// [SubscriptionService.All] walk the whole list. A walk loses no record and
-// yields none twice while others are added and removed, as long as their order
-// is stable; it ends in an error where the service's limits, or a list that
-// changes its order, keep it from reading on. It never ends silently before the
-// end of the list.
+// [SubscriptionService.List] reads one page. [SubscriptionService.All] and
+// [SubscriptionService.Pages] read the whole list: this is called a walk. A walk misses no
+// record and yields none twice while records are added and removed, as long as their order is
+// stable. It never ends silently before the end of the list: if it cannot continue, it ends
+// in an error.
 //
 //	for sub, err := range client.Subscriptions.All(ctx, nil) {
 //		if err != nil {
-//			return err // a *PagingError, which tells where to go on, if not of the options
+//			return err // a *PagingError says where to resume
 //		}
 //		// …
 //	}
 //
-// The next page is read while the loop works on the one in hand; with
-// [SubscriptionListOptions].Concurrency several are. At most 10,100 records are
-// within reach of the service's offsets: read a larger store in parts, e.g. by
-// account.
+// A walk can read 10,100 records, the limit of the service's offsets. Read a larger store in
+// parts, e.g. by account. [SubscriptionListOptions].Concurrency makes walks faster.
 //
-// Two generations of payloads exist. The first has products, and plans that say
-// how they are billed; the second has plans that are the products, and pricing
-// options that say how they are billed. A store speaks one of them, and both are
-// decoded into the same types; the fields say where they belong to one only.
+// The service has two generations of payloads. In the first, subscriptions have products, and
+// plans say how they are billed. In the second, plans have the fields of the products, and
+// pricing options say how subscriptions are billed. A store uses one of them. Both decode
+// into the same types; comments say which fields exist in one generation only. Members and
+// values that the library does not know are kept.
 //
 // # Errors
 //
-// Arguments are checked before anything is sent; a [*ValidationError] names
-// every fault. Every other failure of a call is an [*Error] with the entries of
-// the service's errors array, the HTTP status, the request id and the attempts
-// made. Errors of a walk are wrapped in a [*PagingError] that tells where it
-// stopped. Test errors against the sentinels, such as [ErrNotFound], with
-// [errors.Is].
+// Arguments are checked before anything is sent; a [*ValidationError] lists all problems. Any
+// other error of a call is an [*Error]. It holds the entries of the service's errors array,
+// the HTTP status, the request id and the number of attempts. A walk wraps its error in a
+// [*PagingError], which says where it stopped. Compare errors with the sentinels, such as
+// [ErrNotFound], by [errors.Is].
 //
-// [context.Canceled] and [context.DeadlineExceeded] match if and only if the
-// caller's context ended the call; a timeout of an attempt is not the caller's.
+// An error matches [context.Canceled] or [context.DeadlineExceeded] if and only if the
+// caller's context ended the call. A timeout of an attempt does not match.
 //
 // # Retries and limits
 //
-// Reads are repeated after faults, up to [RetryPolicy].MaxAttempts, with
-// jittered backoff and as Retry-After asks. A wait longer than
-// [RetryPolicy].MaxBackoff, or beyond the deadline of the context, is not begun:
-// the answer that asked for it is returned. A 429 with a Retry-After makes all
-// calls of the client wait. [WithLimiter] keeps to a known rate, which is faster.
+// Reads are retried after errors, up to [RetryPolicy].MaxAttempts, after a random backoff or
+// the time in Retry-After. If the wait would be longer than [RetryPolicy].MaxBackoff or last
+// beyond the deadline of the context, the call returns the last response as an error instead.
+// After a 429 with a Retry-After, all calls of the client wait. [WithLimiter] sets a known
+// rate limit, which is faster.
 //
-// Answers are read up to 32 MiB, those of errors up to 1 MiB, after
-// decompression. Redirects and links are never followed.
+// Response bodies are limited to 32 MiB, and those of errors to 1 MiB, after decompression.
+// Redirects and links are never followed.
 //
 // # Secrets
 //
-// No token, query value, body or error detail is in the text of an error, in a
-// log event, or in any rendering of a [Client], an [Option] or a [Response]. Payloads
-// are the caller's data and render as they are, except [PaymentAuthority], which only
-// JSON shows.
+// The text of an error, a log event, and a [Client], an [Option] or a [Response] however it
+// is printed, show no token, query value, body or error detail. Payloads are the caller's
+// data and print as they are. The exception is [PaymentAuthority], which only JSON shows.
 //
 // # Testing
 //
-// Package commercetest has a fake store that runs in memory, also inside
-// [testing/synctest], and fails on demand: with it a test can lose the answer of a
-// write, refuse at a rate, or change the list between two pages. A transport of
-// one's own goes in with [WithHTTPClient].
+// Package commercetest has a fake store that runs in memory, also inside [testing/synctest].
+// It fails on demand: a test can lose the response of a write, refuse calls at a rate, or
+// change the list between two pages. [WithHTTPClient] takes any other transport.
 //
-// Runnable examples are in example_test.go and in the folder examples. The comments
-// name the sections of the service's interface document that they follow; it is
-// not part of the module.
+// Runnable examples are in example_test.go and in the folder examples.
 package commerce

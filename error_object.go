@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/google/uuid"
@@ -8,103 +9,105 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// ErrorObject is an entry of the errors array of an answer (specification,
-// section 2.6).
+// ErrorObject is an entry of the errors array of a response.
 type ErrorObject struct {
-	// Status as the entry says, whether number or string; 0 if absent. It may
-	// differ from the HTTP status, which is the one to trust.
+	// Status that the entry gives, as a number or a string; 0 if absent. If it differs from
+	// the HTTP status, trust the HTTP status.
 	Status int
-	Title  string // kind of the error, the same for all of a kind; shown in texts
-	Detail string // what happened, in words; may name the caller's data, and is shown nowhere
-	// Source names the offending part of the request, as a JSON path or what else the service sends.
+	// Title is the same for all errors of a kind. Errors show it when they are printed.
+	Title string
+	// Detail describes this error. It may hold customers' data, so nothing prints it.
+	Detail string
+	// Source names the bad part of the request, e.g. as a JSON path.
 	Source string
-	// RequestID identifies the request to the service's support; rarely present.
+	// RequestID identifies the request to the service's support. Few responses have it.
 	RequestID string
 	Meta      ErrorMeta
-	// Extra holds members that this type does not name, or whose form does not fit.
-	Extra Extra
+	Extra     Extra
 }
 
-// ErrorMeta is the meta member of an [ErrorObject] (specification, section 2.6).
+// ErrorMeta is the meta member of an [ErrorObject].
 type ErrorMeta struct {
 	// MissingIDs are the ids of records that do not exist.
 	MissingIDs []uuid.UUID
-	// ID of the record concerned: for a discount that was not added, the cart item.
-	ID string
-	// Extra holds members that this type does not name, or whose form does not fit.
+	// ID of the record that the error is about. For a discount that was not added, it is the
+	// id of the cart item.
+	ID    string
 	Extra Extra
 }
 
-// newErrorObjects maps an errors member: an array of objects, or one object. A
-// value that is no object becomes the detail of one; null, false, 0, "" and {} say
-// that there is no error.
-func newErrorObjects(raw []byte) []ErrorObject {
+// readErrors returns the errors of a body; nil if it has none that can be read.
+func readErrors(body []byte) []ErrorObject {
+	if wire.HasTooManyValues(body) {
+		return nil
+	}
+	return readErrorObjects(wire.ReadObject(body).Take("errors"))
+}
+
+// readErrorObjects reads an errors member: an array of objects, or one object. A value that
+// is not an object becomes the Detail of an ErrorObject. null, false, 0, "" and {} are no
+// errors.
+func readErrorObjects(raw []byte) []ErrorObject {
 	var list []ErrorObject
 	n := 0
 	for element := range wire.Elements(raw) {
 		if n++; n > maxErrors {
 			break
 		}
-		loose := wire.ReadObject(element)
-		if loose == nil {
+		object := wire.ReadObject(element)
+		if object == nil {
 			if text := string(element); text != "null" && text != "false" && text != "0" && text != `""` {
 				list = append(list, ErrorObject{Detail: wire.Text(element)})
 			}
 			continue
 		}
-		if len(loose) == 0 {
-			continue
+		if len(object) > 0 {
+			list = append(list, newErrorObject(object))
 		}
-		o := ErrorObject{
-			Status:    loose.TakeInt("status"),
-			Title:     loose.TakeText("title"),
-			Detail:    loose.TakeText("detail"),
-			Source:    sourceText(loose),
-			RequestID: loose.TakeText("request_id"),
-		}
-		if meta := wire.ReadObject(loose.Peek("meta")); meta != nil {
-			loose.Take("meta")
-			o.Meta = newErrorMeta(meta)
-		}
-		o.Extra = loose.Rest()
-		list = append(list, o)
 	}
 	return list
 }
 
-// sourceText takes the source: a path, or an object that holds one as pointer or parameter.
-func sourceText(l wire.Object) string {
-	if s := l.TakeText("source"); s != "" {
+// newErrorObject takes the known members of an object. The others go to Extra.
+func newErrorObject(object wire.Object) ErrorObject {
+	o := ErrorObject{
+		Status:    object.TakeInt("status"),
+		Title:     object.TakeText("title"),
+		Detail:    object.TakeText("detail"),
+		Source:    takeSource(object),
+		RequestID: object.TakeText("request_id"),
+	}
+	if meta := wire.ReadObject(object.Peek("meta")); meta != nil {
+		object.Take("meta")
+		o.Meta = newErrorMeta(meta)
+	}
+	o.Extra = object.Rest()
+	return o
+}
+
+// takeSource takes the source: a path, or an object that holds only a pointer or a parameter.
+func takeSource(object wire.Object) string {
+	if s := object.TakeText("source"); s != "" {
 		return s
 	}
-	source := wire.ReadObject(l.Peek("source"))
+	source := wire.ReadObject(object.Peek("source"))
 	if len(source) != 1 {
 		return ""
 	}
-	for _, key := range []string{"pointer", "parameter"} {
-		if s := source.TakeText(key); s != "" {
-			l.Take("source")
-			return s
-		}
+	s := cmp.Or(source.TakeText("pointer"), source.TakeText("parameter"))
+	if s != "" {
+		object.Take("source")
 	}
-	return ""
+	return s
 }
 
-func newErrorMeta(l wire.Object) ErrorMeta {
-	m := ErrorMeta{ID: l.TakeText("id")}
+func newErrorMeta(object wire.Object) ErrorMeta {
+	m := ErrorMeta{ID: object.TakeText("id")}
 	var ids []uuid.UUID
-	if payloads.Unmarshal(l.Peek("missing_ids"), &ids) == nil && !slices.Contains(ids, uuid.Nil) {
-		l.Take("missing_ids")
+	if payloads.Unmarshal(object.Peek("missing_ids"), &ids) == nil && !slices.Contains(ids, uuid.Nil) {
+		object.Take("missing_ids")
 		m.MissingIDs = ids
 	}
-	m.Extra = l.Rest()
+	m.Extra = object.Rest()
 	return m
-}
-
-// errorsOf returns the errors array of a body, if it has one that can be read.
-func errorsOf(body []byte) []ErrorObject {
-	if wire.HasTooManyValues(body) {
-		return nil
-	}
-	return newErrorObjects(wire.ReadObject(body).Take("errors"))
 }

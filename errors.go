@@ -15,79 +15,144 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-// Sentinels to test an error for with [errors.Is]. The first group follows
-// [Error.StatusCode]. ErrRateLimited also matches a call that the gate held back (see
-// [WithLimiter]), ErrBadResponse an answer that can't be read. Where [Error.Op] is
-// "token" they follow the status of the token request: look at it before you take an
-// ErrNotFound for a missing cart.
+// Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
+// ErrRateLimited matches a call that the gate stopped (see [WithLimiter]), and
+// ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
+// that of the token request: check Op before you take an ErrNotFound for a missing cart.
 var (
-	ErrBadRequest    = errors.New("bad request")     // 400
-	ErrUnauthorized  = errors.New("unauthorized")    // 401
-	ErrForbidden     = errors.New("forbidden")       // 403
-	ErrNotFound      = errors.New("not found")       // 404
-	ErrConflict      = errors.New("conflict")        // 409
-	ErrUnprocessable = errors.New("unprocessable")   // 422
-	ErrRateLimited   = errors.New("rate limited")    // 429
-	ErrServer        = errors.New("server error")    // 5xx
-	ErrBadResponse   = errors.New("unusable answer") // a 2xx that is not what it should be; 1xx and 3xx
+	ErrBadRequest    = errors.New("bad request")       // 400
+	ErrUnauthorized  = errors.New("unauthorized")      // 401
+	ErrForbidden     = errors.New("forbidden")         // 403
+	ErrNotFound      = errors.New("not found")         // 404
+	ErrConflict      = errors.New("conflict")          // 409
+	ErrUnprocessable = errors.New("unprocessable")     // 422
+	ErrRateLimited   = errors.New("rate limited")      // 429
+	ErrServer        = errors.New("server error")      // 5xx
+	ErrBadResponse   = errors.New("unusable response") // 1xx, 3xx, and a 2xx that cannot be read
 
-	// ErrOutcomeUnknown matches an [*Error] with [OutcomeUnknown]: the write may
-	// or may not have been applied.
+	// ErrOutcomeUnknown matches an [*Error] with [OutcomeUnknown]: the write may or may not
+	// have been applied.
 	ErrOutcomeUnknown = errors.New("outcome unknown")
-	// ErrPartialFailure matches an [*Error] with [OutcomePartial]: a result came
-	// with the error.
+	// ErrPartialFailure matches an [*Error] with [OutcomePartial]: the call also returned a
+	// result.
 	ErrPartialFailure = errors.New("partial failure")
 	// ErrInvalidArgument matches a [*ValidationError].
 	ErrInvalidArgument = errors.New("invalid argument")
 
-	// ErrOffsetLimit ends a walk that read up to the highest offset of the
-	// service: there may be more records.
+	// ErrOffsetLimit ends a walk that read up to the highest offset of the service. There
+	// may be more records.
 	ErrOffsetLimit = paging.ErrOffsetLimit
-	// ErrListDrift ends a walk over a list whose order changed so much that no
-	// record read before was found again.
+	// ErrListDrift ends a walk if the order of the list changed so much that the walk found
+	// none of the records that it had read.
 	ErrListDrift = paging.ErrListDrift
-	// ErrNoProgress ends a walk that was given a page without anything new which
-	// was not the end of the list.
+	// ErrNoProgress ends a walk if the service returned a page without new records that was
+	// not the end of the list.
 	ErrNoProgress = paging.ErrNoProgress
 )
 
-// Error is every failure of a call after its arguments were checked. Find it with
-// [errors.As], and test it against the sentinels with [errors.Is].
+// Error is the error of a call whose arguments were valid. Find it with [errors.As], and
+// compare it with the sentinels by [errors.Is].
 //
-// Its text is for people and may change. It holds the titles of the service's errors,
-// and no details, URLs, tokens or bodies, in whatever way it is printed, logged or
-// encoded; after a connection error it may name the host and its address. The fields are
-// there for code that asks. Do not copy an Error into an unexported field: fmt would
-// print all of it.
+// Its text is for people and may change; programs should use the fields. However an Error is
+// printed, logged or encoded, it shows the titles of the service's errors, but no details,
+// URLs, tokens or bodies. After a connection error it may show the host and its address. Do
+// not copy an Error into an unexported field: fmt would print all of its fields.
 type Error struct {
-	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List",
-	// "Client.Do", or "token" where no token could be had.
+	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List", "Client.Do",
+	// or "token" if no access token could be obtained.
 	Op string
-	// StatusCode of the answer to the last attempt. 0: it got none, also where an
-	// attempt before it was answered and this one may have been sent.
+	// StatusCode of the response to the last attempt. It is 0 if there was no response, and
+	// also if an earlier attempt had one but the last attempt may have been sent.
 	StatusCode int
-	// Errors are the first 1,000 entries of the response's errors array (specification,
-	// section 2.6), in order. Empty if the response had none that could be read.
+	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
+	// response has none that can be read.
 	Errors []ErrorObject
-	// Outcome is what is known about a write; OutcomeNone for a read. It is
-	// OutcomeNotSent, for either, where Op is "token": the call was not begun.
+	// Outcome says whether a write was applied. It is OutcomeNone for a read. If Op is
+	// "token", it is OutcomeNotSent for reads too.
 	Outcome Outcome
-	// RequestID of that answer identifies the request to the service's support; may be
+	// RequestID of the response identifies the request to the service's support. It may be
 	// empty.
 	RequestID string
-	// RetryAfter is how long to wait before another call: what the service asked for,
-	// or until the gate opens; 0 if it did not ask. It is as long as the service says:
-	// bound it before you wait.
+	// RetryAfter is the time to wait before the next call: what the service asked for, or
+	// the time until the gate opens; 0 if the service did not ask. The service may ask for
+	// any time: limit it before you wait.
 	RetryAfter time.Duration
-	// Attempts is how often the request, the token request where Op is "token", was
-	// handed to the HTTP transport.
+	// Attempts is the number of times that the HTTP transport was called: with the token
+	// request if Op is "token", else with the call.
 	Attempts int
-	// Err is the cause, if the answer is not the whole of it: a fault of the
-	// exchange, the error of the caller's context, an unreadable body.
+	// Err is the cause, unless the response says it all: e.g. a connection error, the error
+	// of the caller's context, or the reason why the response cannot be read.
 	Err error
 }
 
-// Error returns a sentence for people. It is not part of the API.
+// newError returns the error of a call that failed. It is the error of the token request if
+// the call was not sent because of that.
+func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs []ErrorObject) *Error {
+	e := &Error{
+		Op:         call.Op,
+		StatusCode: r.StatusCode,
+		Errors:     errs,
+		Outcome:    outcome,
+		RequestID:  transport.RequestID(r.Header),
+		RetryAfter: r.RetryAfter,
+		Attempts:   r.Attempts,
+		Err:        r.Err,
+	}
+	for _, o := range e.Errors {
+		if e.RequestID == "" && transport.IsRequestID(o.RequestID) {
+			e.RequestID = o.RequestID
+		}
+	}
+	if token, ok := errors.AsType[*Error](r.Err); ok {
+		if r.StatusCode == 0 {
+			return token
+		}
+		e.Err = refreshError{transport.Hide(token)}
+	}
+	ended := errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)
+	switch {
+	case outcome == OutcomePartial, outcome == OutcomeRejected && r.Is2xx():
+		e.Err = nil // Errors says why
+	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
+		e.Err = badResponse(e.Err)
+	}
+	return e
+}
+
+// callError returns the error of a call that failed, for calls without a result of their own.
+func callError(call *transport.Call, r *transport.Result) *Error {
+	if call.Class == transport.Replayable {
+		return newError(call, r, OutcomeNone, readErrors(r.Body))
+	}
+	b := readBatch(r)
+	return newError(call, r, b.outcome(r), b.errors)
+}
+
+// badResponse returns err so that it matches ErrBadResponse too.
+func badResponse(err error) error {
+	if err == nil {
+		return ErrBadResponse
+	}
+	return fmt.Errorf("%w: %w", ErrBadResponse, err)
+}
+
+// refreshError is a failed token request after a call was refused. It matches the causes of
+// that request, but not the sentinel of its status, because the call has its own status.
+type refreshError struct{ token transport.Hidden[*Error] }
+
+func (e refreshError) Error() string { return e.token().Error() }
+
+func (e refreshError) Unwrap() error { return e.token().Err }
+
+func (e refreshError) As(target any) bool {
+	token, ok := target.(**Error)
+	if ok {
+		*token = e.token()
+	}
+	return ok
+}
+
+// Error returns a sentence for people. It may change.
 func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -126,12 +191,12 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// maxShown is how many titles or problems the text of an error shows.
+// maxShown is the number of titles or problems in the text of an error.
 const maxShown = 5
 
-// titles of the error objects, shortened to what a line can hold.
+// titles returns the titles of the first entries of Errors, truncated.
 func (e *Error) titles() []string {
-	const longest = 120
+	const maxBytes = 120
 	var titles []string
 	for _, o := range e.Errors {
 		if o.Title == "" {
@@ -140,8 +205,8 @@ func (e *Error) titles() []string {
 		if len(titles) == maxShown {
 			return append(titles, fmt.Sprintf("and others, %d in all", len(e.Errors)))
 		}
-		if len(o.Title) > longest {
-			o.Title = strings.ToValidUTF8(o.Title[:longest], "") + "…"
+		if len(o.Title) > maxBytes {
+			o.Title = strings.ToValidUTF8(o.Title[:maxBytes], "") + "…"
 		}
 		titles = append(titles, o.Title)
 	}
@@ -156,19 +221,17 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Is reports whether target is the sentinel of the error's status or outcome. A
-// partial success matches ErrPartialFailure and the sentinel of no status.
+// Is reports whether target is the sentinel of the error's status or outcome. If the outcome
+// is OutcomePartial, only ErrPartialFailure matches.
 func (e *Error) Is(target error) bool {
-	if e == nil {
+	switch {
+	case e == nil:
 		return false
-	}
-	if e.Outcome == OutcomePartial {
+	case e.Outcome == OutcomePartial:
 		return target == ErrPartialFailure
-	}
-	if e.Outcome == OutcomeUnknown && target == ErrOutcomeUnknown {
-		return true
-	}
-	if target == ErrRateLimited && errors.Is(e.Err, transport.ErrGate) {
+	case target == ErrOutcomeUnknown:
+		return e.Outcome == OutcomeUnknown
+	case target == ErrRateLimited && errors.Is(e.Err, transport.ErrGate):
 		return true
 	}
 	return target != nil && target == statusSentinel(e.StatusCode)
@@ -197,10 +260,10 @@ func statusSentinel(status int) error {
 	case status >= 300 && status <= 399, status >= 100 && status <= 199:
 		return ErrBadResponse
 	}
-	return nil // no answer, a 2xx (where badResponse marks the cause), another 4xx
+	return nil // other 4xx; a 2xx gets ErrBadResponse as its cause, see newError
 }
 
-// Format prints the same for every verb, so that no way of printing shows the fields.
+// Format prints the text of Error for every verb, so that no verb shows the fields.
 func (e Error) Format(f fmt.State, verb rune) {
 	if verb == 'q' {
 		_, _ = fmt.Fprintf(f, "%q", e.Error())
@@ -209,9 +272,11 @@ func (e Error) Format(f fmt.State, verb rune) {
 	_, _ = io.WriteString(f, e.Error())
 }
 
-// LogValue gives the facts that belong in a log.
+// LogValue returns the fields that are safe to log.
 func (e Error) LogValue() slog.Value {
-	attrs := []slog.Attr{slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts)}
+	attrs := []slog.Attr{
+		slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts),
+	}
 	if e.StatusCode != 0 {
 		attrs = append(attrs, slog.Int("status", e.StatusCode))
 	}
@@ -230,49 +295,11 @@ func (e Error) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// MarshalJSON encodes the facts that belong in a log.
+// MarshalJSON encodes the fields that are safe to log.
 func (e Error) MarshalJSON() ([]byte, error) {
-	facts := map[string]any{}
+	fields := map[string]any{}
 	for _, a := range e.LogValue().Group() {
-		facts[a.Key] = a.Value.Any()
+		fields[a.Key] = a.Value.Any()
 	}
-	return json.Marshal(facts)
-}
-
-// newError returns the error of a call that failed, from what came back of it.
-func newError(op string, r *transport.Result, outcome Outcome, errs []ErrorObject) *Error {
-	e := &Error{
-		Op:         op,
-		StatusCode: r.StatusCode,
-		Errors:     errs,
-		Outcome:    outcome,
-		RequestID:  transport.RequestID(r.Header),
-		RetryAfter: r.RetryAfter,
-		Attempts:   r.Attempts,
-		Err:        r.Err,
-	}
-	for _, o := range e.Errors {
-		if e.RequestID == "" && transport.IsRequestID(o.RequestID) {
-			e.RequestID = o.RequestID
-		}
-	}
-	ended := errors.Is(r.Err, context.Canceled) || errors.Is(r.Err, context.DeadlineExceeded)
-	switch {
-	case outcome == OutcomePartial, outcome == OutcomeRejected && r.Is2xx():
-		e.Err = nil // the entries of Errors are the cause
-	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
-		e.Err = badResponse(r.Err)
-	}
-	return e
-}
-
-// badResponse makes err match ErrBadResponse, besides what it is.
-func badResponse(err error) error {
-	if err == nil {
-		return ErrBadResponse
-	}
-	if errors.Is(err, ErrBadResponse) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrBadResponse, err)
+	return json.Marshal(fields)
 }

@@ -6,45 +6,36 @@ import (
 	"github.com/google/uuid"
 )
 
-// Included holds the related resources that a list was asked to include
-// (specification, section 2.4). The first payload generation has Products and
-// Plans, the second Plans and PricingOptions.
+// Included holds the related resources that a list was asked to include. In the first payload
+// generation it has Products and Plans, in the second Plans and PricingOptions.
 type Included struct {
-	Plans          []Plan          `json:"plans,omitzero"`           // in the order of the answer
-	Products       []Product       `json:"products,omitzero"`        // in the order of the answer
-	PricingOptions []PricingOption `json:"pricing_options,omitzero"` // in the order of the answer
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Plans          []Plan          `json:"plans,omitzero"`
+	Products       []Product       `json:"products,omitzero"`
+	PricingOptions []PricingOption `json:"pricing_options,omitzero"`
+	Extra          Extra           `json:",embed"`
 }
 
 func (i *Included) len() int { return len(i.Plans) + len(i.Products) + len(i.PricingOptions) }
 
-// Plan returns the included plan with that id. The pointer leads into i.Plans.
+// Plan returns the included plan with that id. The pointer is to an element of i.Plans.
 func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {
-	if i == nil {
-		return nil, false
-	}
 	return find(i.Plans, id, func(p *Plan) uuid.UUID { return p.ID })
 }
 
-// Product returns the included product with that id. The pointer leads into i.Products.
+// Product returns the included product with that id. The pointer is to an element of
+// i.Products.
 func (i *Included) Product(id uuid.UUID) (*Product, bool) {
-	if i == nil {
-		return nil, false
-	}
 	return find(i.Products, id, func(p *Product) uuid.UUID { return p.ID })
 }
 
-// PricingOption returns the included pricing option with that id. The pointer leads into i.PricingOptions.
+// PricingOption returns the included pricing option with that id. The pointer is to an
+// element of i.PricingOptions.
 func (i *Included) PricingOption(id uuid.UUID) (*PricingOption, bool) {
-	if i == nil {
-		return nil, false
-	}
 	return find(i.PricingOptions, id, func(p *PricingOption) uuid.UUID { return p.ID })
 }
 
-// find returns the element of list with that id. A zero id, which a record
-// without a readable id has, finds nothing.
+// find returns the element of list with that id. The zero id, which a record without a
+// readable id has, finds nothing.
 func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {
 	for n := range list {
 		if id != uuid.Nil && idOf(&list[n]) == id {
@@ -54,59 +45,54 @@ func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {
 	return nil, false
 }
 
-// Product is a subscription_offering_product (specification, section 2.4). The
-// second payload generation has no products: their fields moved to [Plan].
+// Product is what a subscriber gets. The second payload generation has no products: their
+// fields moved to [Plan].
 type Product struct {
-	ID            uuid.UUID         `json:"id,omitzero"`            // identifier
-	Type          string            `json:"type,omitzero"`          // "subscription_offering_product"
-	Attributes    ProductAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships     `json:"relationships,omitzero"` // by name
-	Meta          ProductMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ID            uuid.UUID         `json:"id,omitzero"`
+	Type          string            `json:"type,omitzero"` // "subscription_offering_product"
+	Attributes    ProductAttributes `json:"attributes,omitzero"`
+	Relationships Relationships     `json:"relationships,omitzero"`
+	Meta          ProductMeta       `json:"meta,omitzero"`
+	Extra         Extra             `json:",embed"`
 }
 
 // ProductAttributes are the attributes of a [Product].
 type ProductAttributes struct {
-	ExternalRef string     `json:"external_ref,omitzero"` // reference of the store's own
-	Name        string     `json:"name,omitzero"`         // for people to read
-	Description string     `json:"description,omitzero"`  // for people to read
-	SKU         string     `json:"sku,omitzero"`          // stock keeping unit
-	MainImage   string     `json:"main_image,omitzero"`   // address of an image
-	Price       Prices     `json:"price,omitzero"`        // by currency
-	PriceUnits  PriceUnits `json:"price_units,omitzero"`  // what Price is for
-	UpdatedAt   time.Time  `json:"updated_at,omitzero"`   // last change
-	CreatedAt   time.Time  `json:"created_at,omitzero"`   // creation
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ExternalRef string     `json:"external_ref,omitzero"`
+	Name        string     `json:"name,omitzero"`
+	Description string     `json:"description,omitzero"`
+	SKU         string     `json:"sku,omitzero"`
+	MainImage   string     `json:"main_image,omitzero"`
+	Price       Prices     `json:"price,omitzero"`
+	PriceUnits  PriceUnits `json:"price_units,omitzero"`
+	UpdatedAt   time.Time  `json:"updated_at,omitzero"`
+	CreatedAt   time.Time  `json:"created_at,omitzero"`
+	Extra       Extra      `json:",embed"`
 }
 
-// ProductMeta is what the service knows about a [Product].
+// ProductMeta is the meta member of a [Product].
 type ProductMeta struct {
-	DisplayPrice DisplayPrice `json:"display_price,omitzero"` // as the store shows it
-	Owner        string       `json:"owner,omitzero"`         // "store" and "organization" have been seen
-	Timestamps   Timestamps   `json:"timestamps,omitzero"`    // of the record
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	DisplayPrice DisplayPrice `json:"display_price,omitzero"`
+	Owner        string       `json:"owner,omitzero"`
+	Timestamps   Timestamps   `json:"timestamps,omitzero"`
+	Extra        Extra        `json:",embed"`
 }
 
-// Plan is a subscription_offering_plan (specification, section 2.4). In the
-// first payload generation it says how a subscription is billed; in the second
-// it holds what [Product] held, and [PricingOption] says how it is billed.
+// Plan says in the first payload generation how a subscription is billed. In the second, it
+// has the fields of a [Product], and [PricingOption] says how the subscription is billed.
 type Plan struct {
-	ID            uuid.UUID      `json:"id,omitzero"`            // identifier
-	Type          string         `json:"type,omitzero"`          // "subscription_offering_plan"
-	Attributes    PlanAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships  `json:"relationships,omitzero"` // by name
-	Meta          PlanMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ID            uuid.UUID      `json:"id,omitzero"`
+	Type          string         `json:"type,omitzero"` // "subscription_offering_plan"
+	Attributes    PlanAttributes `json:"attributes,omitzero"`
+	Relationships Relationships  `json:"relationships,omitzero"`
+	Meta          PlanMeta       `json:"meta,omitzero"`
+	Extra         Extra          `json:",embed"`
 }
 
-// Billing says how a subscription is billed. It is part of [PlanAttributes] in
-// the first payload generation, of [PricingOptionAttributes] in the second.
+// Billing says how a subscription is billed. It is part of [PlanAttributes] in the first
+// payload generation, and of [PricingOptionAttributes] in the second.
 type Billing struct {
-	// BillingIntervalType is the unit of BillingFrequency: "day", "week", "month" and "year" have been seen.
+	// BillingIntervalType is the unit of BillingFrequency: "day", "week", "month" or "year".
 	BillingIntervalType string `json:"billing_interval_type,omitzero"`
 	// BillingFrequency is the number of intervals between two bills.
 	BillingFrequency Decimal `json:"billing_frequency,omitzero"`
@@ -114,149 +100,135 @@ type Billing struct {
 	TrialPeriod Decimal `json:"trial_period,omitzero"`
 	// PlanLength is the number of intervals that the subscription lasts.
 	PlanLength Decimal `json:"plan_length,omitzero"`
-	// EndBehavior at the end of PlanLength: "close" and "roll" have been seen.
+	// EndBehavior at the end of PlanLength, e.g. "close" or "roll".
 	EndBehavior string `json:"end_behavior,omitzero"`
-	CanPause    bool   `json:"can_pause,omitzero"`  // the subscriber may pause it
-	CanResume   bool   `json:"can_resume,omitzero"` // the subscriber may resume it
-	CanCancel   bool   `json:"can_cancel,omitzero"` // the subscriber may cancel it
-	// BasePricePercentage of the product's price that the subscriber pays; may be fractional.
+	// CanPause, CanResume and CanCancel say what the subscriber may do.
+	CanPause  bool `json:"can_pause,omitzero"`
+	CanResume bool `json:"can_resume,omitzero"`
+	CanCancel bool `json:"can_cancel,omitzero"`
+	// BasePricePercentage of the product's price that the subscriber pays. It may be
+	// fractional.
 	BasePricePercentage Decimal `json:"base_price_percentage,omitzero"`
-	// FixedPrice instead of a percentage, by currency.
+	// FixedPrice instead of a percentage.
 	FixedPrice Prices `json:"fixed_price,omitzero"`
 }
 
 // PlanAttributes are the attributes of a [Plan].
 type PlanAttributes struct {
-	ExternalRef string `json:"external_ref,omitzero"` // reference of the store's own
-	Name        string `json:"name,omitzero"`         // for people to read
-	Description string `json:"description,omitzero"`  // for people to read
+	ExternalRef string `json:"external_ref,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
 	Billing
-	UpdatedAt time.Time `json:"updated_at,omitzero"` // last change
-	CreatedAt time.Time `json:"created_at,omitzero"` // creation
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
 
-	// SKU is the stock keeping unit; second payload generation only, as are the fields
-	// that follow.
+	// SKU exists in the second payload generation only, and so do the fields that follow.
 	SKU        string     `json:"sku,omitzero"`
-	MainImage  string     `json:"main_image,omitzero"`  // address of an image; second generation
-	Price      Prices     `json:"price,omitzero"`       // by currency; second generation
-	PriceUnits PriceUnits `json:"price_units,omitzero"` // what Price is for; second generation
-	// FeatureConfigurations say what a subscriber of the plan is entitled to, by feature
-	// id; second generation.
+	MainImage  string     `json:"main_image,omitzero"` // URL
+	Price      Prices     `json:"price,omitzero"`
+	PriceUnits PriceUnits `json:"price_units,omitzero"`
+	// FeatureConfigurations say what a subscriber of the plan may use, by feature id.
 	FeatureConfigurations map[string]FeatureConfiguration `json:"feature_configurations,omitzero"`
 
-	// Extra holds members that this type does not name.
 	Extra Extra `json:",embed"`
 }
 
 // FeatureConfiguration is how a plan grants a feature. Second payload generation only.
 type FeatureConfiguration struct {
-	// Type: "access", "promotion" and "usage" are documented.
+	// Type is "access", "promotion" or "usage".
 	Type string `json:"type,omitzero"`
-	// Tag of the promotion that a feature of type promotion makes available.
+	// Tag of the promotion that a feature of Type "promotion" makes available.
 	Tag string `json:"tag,omitzero"`
-	// DefaultValue that the count of a feature of type usage starts with; nil for the
-	// other types.
+	// DefaultValue at which the counter of a feature of Type "usage" starts; else nil.
 	DefaultValue *Decimal `json:"default_value,omitempty"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra        Extra    `json:",embed"`
 }
 
-// PlanMeta is what the service knows about a [Plan].
+// PlanMeta is the meta member of a [Plan].
 type PlanMeta struct {
-	// Price by currency; first payload generation only.
+	// Price exists in the first payload generation only.
 	Price Prices `json:"price,omitzero"`
-	// Prices by pricing option id; second payload generation only.
+	// Prices by pricing option id exist in the second payload generation only.
 	Prices       map[string]OptionPrice `json:"prices,omitzero"`
-	DisplayPrice DisplayPrice           `json:"display_price,omitzero"` // as the store shows it
-	// ActivePlan tells whether the plan is the subscription's own; null on the wire counts as false.
+	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
+	// ActivePlan says whether the subscription has this plan. A JSON null is false.
 	ActivePlan bool       `json:"active_plan,omitzero"`
-	Owner      string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
-	Timestamps Timestamps `json:"timestamps,omitzero"` // of the record
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Owner      string     `json:"owner,omitzero"`
+	Timestamps Timestamps `json:"timestamps,omitzero"`
+	Extra      Extra      `json:",embed"`
 }
 
-// PricingOption says how a subscription is billed. Second payload generation
-// only: its fields are those of the first generation's [Plan], LeadTime and
-// NotificationSchedule.
+// PricingOption says how a subscription is billed. Second payload generation only: the first
+// one has the same fields in [Plan], but no LeadTime and no NotificationSchedule.
 type PricingOption struct {
-	ID            uuid.UUID               `json:"id,omitzero"`            // identifier
-	Type          string                  `json:"type,omitzero"`          // kind of the resource
-	Attributes    PricingOptionAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships           `json:"relationships,omitzero"` // by name
-	Meta          PricingOptionMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ID            uuid.UUID               `json:"id,omitzero"`
+	Type          string                  `json:"type,omitzero"`
+	Attributes    PricingOptionAttributes `json:"attributes,omitzero"`
+	Relationships Relationships           `json:"relationships,omitzero"`
+	Meta          PricingOptionMeta       `json:"meta,omitzero"`
+	Extra         Extra                   `json:",embed"`
 }
 
 // PricingOptionAttributes are the attributes of a [PricingOption].
 type PricingOptionAttributes struct {
-	ExternalRef string `json:"external_ref,omitzero"` // reference of the store's own
-	Name        string `json:"name,omitzero"`         // for people to read
-	Description string `json:"description,omitzero"`  // for people to read
+	ExternalRef string `json:"external_ref,omitzero"`
+	Name        string `json:"name,omitzero"`
+	Description string `json:"description,omitzero"`
 	Billing
-	// LeadTime is how long before payment is due a pro forma invoice is created. The zero
-	// value means that there is none.
+	// LeadTime is the time from the creation of a pro forma invoice to the payment. It is
+	// zero if there is no such invoice.
 	LeadTime LeadTime `json:"lead_time,omitzero"`
-	// NotificationSchedule says which notifications are sent, counted from the end of a
-	// billing period.
+	// NotificationSchedule lists the notifications before the end of a billing period.
 	NotificationSchedule []Notification `json:"notification_schedule,omitzero"`
-	UpdatedAt            time.Time      `json:"updated_at,omitzero"` // last change
-	CreatedAt            time.Time      `json:"created_at,omitzero"` // creation
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	UpdatedAt            time.Time      `json:"updated_at,omitzero"`
+	CreatedAt            time.Time      `json:"created_at,omitzero"`
+	Extra                Extra          `json:",embed"`
 }
 
 // LeadTime is a length of time, e.g. 14 days. Second payload generation only.
 type LeadTime struct {
-	// Type is the unit of Time: "day" and "week" are documented.
-	Type string  `json:"type,omitzero"`
-	Time Decimal `json:"time"` // number of units
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	// Type is the unit of Time: "day" or "week".
+	Type  string  `json:"type,omitzero"`
+	Time  Decimal `json:"time"`
+	Extra Extra   `json:",embed"`
 }
 
 // Notification is an entry of [PricingOptionAttributes].NotificationSchedule.
 type Notification struct {
 	Name string `json:"name,omitzero"` // e.g. "7 days before renewal"
-	// Unit of Amount: "day", "week" and "month" are documented.
+	// Unit of Amount: "day", "week" or "month".
 	Unit   string  `json:"unit,omitzero"`
-	Amount Decimal `json:"amount"` // number of units
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Amount Decimal `json:"amount"`
+	Extra  Extra   `json:",embed"`
 }
 
-// PricingOptionMeta is what the service knows about a [PricingOption].
+// PricingOptionMeta is the meta member of a [PricingOption].
 type PricingOptionMeta struct {
 	// Prices by plan id.
 	Prices       map[string]OptionPrice `json:"prices,omitzero"`
-	Price        Prices                 `json:"price,omitzero"`         // by currency
-	DisplayPrice DisplayPrice           `json:"display_price,omitzero"` // as the store shows it
-	// ActivePricingOption tells whether the option is the subscription's own; null on the wire counts as false.
+	Price        Prices                 `json:"price,omitzero"`
+	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
+	// ActivePricingOption says whether the subscription has this option. A JSON null is false.
 	ActivePricingOption bool       `json:"active_pricing_option,omitzero"`
-	Owner               string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
-	Timestamps          Timestamps `json:"timestamps,omitzero"` // of the record
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Owner               string     `json:"owner,omitzero"`
+	Timestamps          Timestamps `json:"timestamps,omitzero"`
+	Extra               Extra      `json:",embed"`
 }
 
-// MarshalJSON encodes p in the service's form, Extra included. Members that
-// are zero are mostly left out.
+// MarshalJSON encodes p like the service, without most fields that are zero.
 func (p Product) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
-// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+// UnmarshalJSON decodes a product of the service.
 func (p *Product) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
 
-// MarshalJSON encodes p in the service's form, Extra included. Members that
-// are zero are mostly left out.
+// MarshalJSON encodes p like the service, without most fields that are zero.
 func (p Plan) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
-// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+// UnmarshalJSON decodes a plan of the service.
 func (p *Plan) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
 
-// MarshalJSON encodes p in the service's form, Extra included. Members that
-// are zero are mostly left out.
+// MarshalJSON encodes p like the service, without most fields that are zero.
 func (p PricingOption) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
-// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+// UnmarshalJSON decodes a pricing option of the service.
 func (p *PricingOption) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }

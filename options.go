@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"strings"
 	"time"
 
@@ -14,98 +13,95 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-// Option configures a [Client]. Options are made by the With functions, and
-// report what is wrong with them when they are used.
+// Option configures a [Client]. The With functions return options. [New] and [Client.With]
+// report the problems of their arguments.
 type Option func(*config, *ValidationError)
 
-// config is what options change. A config is copied before options are applied
-// to it, and not changed after.
+// config holds the settings of a client. It does not change: options are applied to a copy.
 type config struct {
 	credentials credentials
-	gate        *transport.Gate // of those who share the credentials
-	exchange    *transport.Client
+	gate        *transport.Gate // belongs to the credentials
+	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
 	logger      *slog.Logger
-	product     string
-	header      func(http.Header) // sets the caller's headers; a function, as their values may be secret
+	product     string // first part of the User-Agent header
+	header      transport.Hidden[http.Header]
 	insecure    bool
 }
 
-// with returns a copy of c with opts applied, and what is wrong with them.
+// with returns a copy of c with opts applied, and their problems.
 func (c config) with(opts []Option) (config, *ValidationError) {
-	faults := &ValidationError{}
+	problems := &ValidationError{}
 	for i, opt := range opts {
 		if opt == nil {
-			faults.add(fmt.Sprintf("option %d", i), "must not be nil")
+			problems.add(fmt.Sprintf("option %d", i), "must not be nil")
 			continue
 		}
-		opt(&c, faults)
+		opt(&c, problems)
 	}
-	return c, faults
+	return c, problems
 }
 
-// authorize sets the credentials, and a gate for the calls made with them.
+// authorize sets the credentials, and a gate for the calls that use them.
 func (c *config) authorize(by credentials) {
 	c.credentials, c.gate = by, transport.NewGate()
 }
 
-// WithToken authorizes calls with a bearer token that does not change
-// (specification, section 5).
+// WithToken authorizes calls with a bearer token that does not change.
 func WithToken(token string) Option {
-	return func(c *config, faults *ValidationError) {
-		if fault := tokenFault(token); fault != "" {
-			faults.add("token", fault)
+	return func(c *config, problems *ValidationError) {
+		if problem := tokenProblem(token); problem != "" {
+			problems.add("token", problem)
 		}
-		c.authorize(staticToken{newSecret(token)})
+		c.authorize(staticToken{transport.Hide(token)})
 	}
 }
 
-// WithTokenSource authorizes calls with the tokens of src, which is asked once
-// for each attempt and must be safe for concurrent use. It should cache, as
+// WithTokenSource authorizes calls with the tokens of src. It is called once for each
+// attempt, and must be safe for concurrent use. It should cache tokens, as
 // [oauth2.ReuseTokenSource] does.
 //
-// After a 401, src is asked once more, and the call repeated if the token is
-// another one. The time of a slow src counts against the caller's context. Its error
-// is found by [errors.Is] in that of the call, and not by [errors.As]: its text is
-// withheld.
+// After a 401, src is called once more. If it returns a different token, the call is sent
+// again. The call waits for src no longer than its context allows. [errors.Is] finds the
+// error of src in the error of the call. [errors.As] does not, and its text is not shown,
+// because it may hold secrets.
 func WithTokenSource(src oauth2.TokenSource) Option {
-	return func(c *config, faults *ValidationError) {
-		if isNil(src) {
-			faults.add("token source", "must not be nil")
+	return func(c *config, problems *ValidationError) {
+		if src == nil {
+			problems.add("token source", "must not be nil")
 			return
 		}
 		c.authorize(tokenSource(src.Token))
 	}
 }
 
-// WithClientCredentials authorizes calls with tokens that the client gets by the
-// OAuth 2 client-credentials grant, from POST {base}/oauth/access_token.
+// WithClientCredentials authorizes calls with tokens from POST {base}/oauth/access_token,
+// by the OAuth 2 client-credentials grant.
 //
-// A token is kept until shortly before it expires, and got once for all calls
-// that wait for it. After a 401 a new one is got and the call repeated, once. A call
-// whose context ends gives up its wait; the last one ends the token request, and
-// returns when the HTTP transport has let go of it, as with any other request.
+// Tokens are cached until shortly before they expire; concurrent calls share one token
+// request. After a 401, a new token is requested and the call is sent again, once. If the
+// context of a call ends, the call stops waiting. When no call waits any more, the token
+// request is cancelled.
 func WithClientCredentials(clientID, clientSecret string) Option {
-	return func(c *config, faults *ValidationError) {
+	return func(c *config, problems *ValidationError) {
 		if clientID == "" {
-			faults.add("client id", "must not be empty")
+			problems.add("client id", "must not be empty")
 		}
 		if clientSecret == "" {
-			faults.add("client secret", "must not be empty")
+			problems.add("client secret", "must not be empty")
 		}
-		c.authorize(&clientCredentials{id: clientID, secret: newSecret(clientSecret)})
+		c.authorize(&clientCredentials{id: clientID, secret: transport.Hide(clientSecret)})
 	}
 }
 
-// WithHTTPClient makes calls through hc's Transport, Jar and Timeout. hc is
-// copied, never changed. A proxy, a stub transport for tests or one that traces
-// goes in here.
+// WithHTTPClient makes calls through the Transport of hc, e.g. a proxy, a stub for tests or
+// a tracing transport. If hc.Timeout is less than [RetryPolicy.AttemptTimeout], it limits
+// each attempt instead. hc.Jar and hc.CheckRedirect are not used: the client sends no
+// cookies and follows no redirects. hc is copied.
 //
-// Timeout holds for each attempt, where it is shorter than
-// [RetryPolicy.AttemptTimeout]. CheckRedirect is not used: redirects are never
-// followed. Without a Transport the library's own is used, which differs from
-// [http.DefaultTransport] in its bounds: 10 s to connect, 64 KiB of headers, 16 idle
+// If hc.Transport is nil, the library uses its own transport. It differs from
+// [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 16 idle
 // connections to the store.
 //
 // A write is applied at most once if Transport is an [*http.Transport]. The same is true of
@@ -113,7 +109,7 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // the body of the request. Other transports behave as follows:
 //
 //   - If it does not call the hooks of net/http/httptrace, or reads the body before it
-//     requests a connection, for example to sign it, then no failure proves that nothing
+//     requests a connection, for example to sign it, then no error proves that nothing
 //     was sent: the outcome is [OutcomeUnknown] instead of [OutcomeNotSent], and the
 //     write is not sent again.
 //   - If it retries, tries a second route, or sends a request again to log in (Digest,
@@ -125,32 +121,28 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 //   - If it sends a write on several connections at once, all may be applied. If it calls
 //     the hooks, the outcome is never OutcomeRejected or OutcomeNotSent.
 func WithHTTPClient(hc *http.Client) Option {
-	return func(c *config, faults *ValidationError) {
-		switch {
-		case hc == nil:
-			faults.add("http client", "must not be nil")
-		case hc.Transport != nil && isNil(hc.Transport):
-			faults.add("http client's Transport", "must not be a nil of its type")
+	return func(c *config, problems *ValidationError) {
+		if hc == nil {
+			problems.add("http client", "must not be nil")
 		}
-		c.exchange = transport.New(hc)
+		c.transport = transport.New(hc)
 	}
 }
 
-// RetryPolicy bounds the attempts of a call. Zero fields mean the defaults.
+// RetryPolicy limits the attempts of a call. Zero fields mean the defaults.
 type RetryPolicy struct {
-	// MaxAttempts of a call, the first included: at least 1, default 4. The one
-	// repeat after a 401 with a new token counts, but is made in any case.
+	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
+	// that is sent again after a 401 with a new token may exceed it by one. Default 4.
 	MaxAttempts int
-	// MinBackoff bounds the first wait between two attempts; the bound doubles
-	// with each. Waits are random below their bound. It must not be greater than
+	// MinBackoff limits the first wait between two attempts; the limit doubles with each
+	// attempt. Each wait is random below its limit. MinBackoff must not be greater than
 	// MaxBackoff. Default 250 ms, or MaxBackoff if that is less.
 	MinBackoff time.Duration
-	// MaxBackoff bounds every wait, also one that the service asks for with
-	// Retry-After: a call that is asked for a longer one returns at once, and others
-	// wait no longer than this. Default 20 s.
+	// MaxBackoff limits every wait, including a wait that the service asks for with
+	// Retry-After: a call that should wait longer returns at once. Default 20 s.
 	MaxBackoff time.Duration
-	// AttemptTimeout bounds each attempt, from the search for a connection to the
-	// end of the body. Default 30 s.
+	// AttemptTimeout limits each attempt, from the request for a connection to the end of
+	// the body. Default 30 s.
 	AttemptTimeout time.Duration
 }
 
@@ -171,105 +163,99 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 }
 
 // WithRetry sets the whole retry policy: zero fields mean the defaults, also in
-// [Client.With]. Which calls are repeated at all is not a matter of policy: a write
-// never is once it may have been applied.
+// [Client.With]. No policy makes the client send a write again that may have been applied.
 func WithRetry(p RetryPolicy) Option {
-	return func(c *config, faults *ValidationError) {
+	return func(c *config, problems *ValidationError) {
 		if p.MaxAttempts < 0 {
-			faults.add("retry.MaxAttempts", "must be at least 1, or 0 for the default")
+			problems.add("retry.MaxAttempts", "must be at least 1, or 0 for the default")
 		}
 		for _, d := range []struct {
 			field string
 			value time.Duration
 		}{{"MinBackoff", p.MinBackoff}, {"MaxBackoff", p.MaxBackoff}, {"AttemptTimeout", p.AttemptTimeout}} {
 			if d.value < 0 {
-				faults.add("retry."+d.field, "must not be negative")
+				problems.add("retry."+d.field, "must not be negative")
 			}
 		}
 		c.retry = p.withDefaults()
 		if c.retry.MinBackoff > c.retry.MaxBackoff {
-			faults.add("retry.MinBackoff", "must not be greater than MaxBackoff")
+			problems.add("retry.MinBackoff", "must not be greater than MaxBackoff")
 		}
 	}
 }
 
-// Limiter lets attempts through at a rate. [golang.org/x/time/rate.Limiter] is
-// one. Wait returns nil when the attempt may go on, or an error to end the call, which
-// [errors.Is] then finds in the call's error, and [errors.As] does not: its text is
-// withheld. It must return when ctx ends, and be safe for concurrent use.
+// Limiter limits the rate of attempts. [golang.org/x/time/rate.Limiter] is one.
+//
+// Wait returns nil when the attempt may start. If it returns an error, the call ends;
+// [errors.Is] finds that error in the error of the call. [errors.As] does not, and its text
+// is not shown. Wait must return when ctx ends, and be safe for concurrent use.
 type Limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// WithLimiter asks l before each attempt, retries and token requests included.
-// Clients of the same store do well to share one: the store's rate limit is shared by
-// all of them.
+// WithLimiter waits for l before each attempt, including retries and token requests. Clients
+// of the same store should share a limiter, because they share the store's rate limit.
 //
-// Without one, the limit is learned from refusals. After a 429 with a Retry-After
-// all calls of the client wait for it, MaxBackoff at most, and then leave one by
-// one, at 20 a second or half of what was refused, for 5 s after the last 429; a
-// call that may not wait that long returns at once with [ErrRateLimited], and was
-// not sent. That costs time: a known limit belongs in l. A job that competes with
-// many others for the limit should also raise [RetryPolicy].MaxAttempts.
+// Without a limiter, the client learns the rate limit from 429 responses: if one has a
+// Retry-After, a gate closes for all calls of the client, for at most MaxBackoff. Then the
+// gate lets calls through one by one, at 20 per second or at half of the rate that was
+// refused, until 5 s after the last 429. A call that cannot wait that long returns at once
+// with [ErrRateLimited]; it was not sent. If you know the limit, a limiter is faster. A job
+// that competes with many others should also raise [RetryPolicy].MaxAttempts.
 func WithLimiter(l Limiter) Option {
-	return func(c *config, faults *ValidationError) {
-		if isNil(l) {
-			faults.add("limiter", "must not be nil")
+	return func(c *config, problems *ValidationError) {
+		if l == nil {
+			problems.add("limiter", "must not be nil")
 		}
 		c.limiter = l
 	}
 }
 
-// WithLogger logs an event for each attempt and each wait at the gate (level debug)
-// and for each retry (level warn) to l. Their keys are op, method, attempt, status,
-// request_id, error, duration and wait; they never hold an address, a header, a token
-// or a body. Without it, nothing is logged.
+// WithLogger logs each attempt and each wait at the gate (level debug), and each retry
+// (level warn). The keys are op, method, attempt, status, request_id, error, duration and
+// wait. No event holds a URL, a network address, a header, a token or a body. By default
+// nothing is logged.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config, faults *ValidationError) {
+	return func(c *config, problems *ValidationError) {
 		if l == nil {
-			faults.add("logger", "must not be nil")
+			problems.add("logger", "must not be nil")
 		}
 		c.logger = l
 	}
 }
 
-// WithUserAgent puts product, e.g. "shop-sync/2.1", before the library's own
-// name in the User-Agent header.
+// WithUserAgent puts product, e.g. "shop-sync/2.1", before the library's own name in the
+// User-Agent header.
 func WithUserAgent(product string) Option {
-	return func(c *config, faults *ValidationError) {
+	return func(c *config, problems *ValidationError) {
 		if strings.TrimSpace(product) == "" || !validHeaderValue(product) {
-			faults.add("user agent", "must be printable ASCII and not empty")
+			problems.add("user agent", "must be printable ASCII and not empty")
 		}
 		c.product = product + " "
 	}
 }
 
-// WithHeader sends a header with each call, token requests included, and in place of
-// one set before with the same key. Headers that the library or the connection owns
-// are refused: Accept, Accept-Encoding, Authorization, Connection, Content-*, Expect,
-// Host, Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, User-Agent (see
-// [WithUserAgent]), Idempotency-Key, which makes net/http repeat writes, and X-Idempotency-Key.
+// WithHeader sends a header with each call, including token requests. It replaces an earlier
+// value of the same key. The library or the connection sets some headers itself, so these
+// are refused: Accept, Accept-Encoding, Authorization, Connection, Content-*, Expect, Host,
+// Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, User-Agent (see
+// [WithUserAgent]). Idempotency-Key and X-Idempotency-Key are refused because they make
+// net/http send writes again.
 func WithHeader(key, value string) Option {
-	return func(c *config, faults *ValidationError) {
+	return func(c *config, problems *ValidationError) {
 		canonical := http.CanonicalHeaderKey(key)
 		switch {
 		case !validHeaderKey(key):
-			faults.add("header key", "must be a token of letters, digits, - and _")
-			return
-		case refusedHeaders[canonical] || strings.HasPrefix(canonical, "Content-") || strings.HasPrefix(canonical, "Proxy-"):
-			faults.add("header "+canonical, "must not be set")
-			return
+			problems.add("header key", "must be a token of letters, digits, - and _")
+		case refusedHeaders[canonical],
+			strings.HasPrefix(canonical, "Content-"), strings.HasPrefix(canonical, "Proxy-"):
+			problems.add("header "+canonical, "must not be set")
 		case !validHeaderValue(value):
-			faults.add("header "+canonical, "must have a value of printable ASCII")
-			return
+			problems.add("header "+canonical, "must have a value of printable ASCII")
 		}
-		before := c.header
-		c.header = func(h http.Header) {
-			if before != nil {
-				before(h)
-			}
-			h.Set(canonical, value)
-		}
+		header := c.header().Clone()
+		header.Set(canonical, value)
+		c.header = transport.Hide(header)
 	}
 }
 
@@ -279,17 +265,10 @@ var refusedHeaders = map[string]bool{
 	"Transfer-Encoding": true, "Upgrade": true, "User-Agent": true,
 }
 
-// WithInsecureHTTP allows a base address with plain http to a host other than
-// this machine. Tokens and customers' data then travel readable.
+// WithInsecureHTTP allows a base address with plain http to another machine. Tokens and
+// customers' data are then sent unencrypted.
 func WithInsecureHTTP() Option {
 	return func(c *config, _ *ValidationError) { c.insecure = true }
-}
-
-// isNil reports whether an interface is nil or holds a nil pointer or function, which
-// would panic only when it is used.
-func isNil(v any) bool {
-	rv := reflect.ValueOf(v)
-	return v == nil || (rv.Kind() == reflect.Pointer || rv.Kind() == reflect.Func) && rv.IsNil()
 }
 
 func validHeaderKey(s string) bool {

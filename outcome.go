@@ -15,7 +15,7 @@ const (
 	// OutcomeNone means that a read, or a walk, failed. There was nothing to apply.
 	OutcomeNone
 	// OutcomeNotSent means that nothing of the call reached the service. Send it again when
-	// the cause is gone: invalid arguments, credentials, a context that ended.
+	// the cause is gone: e.g. invalid arguments, bad credentials, a context that ended.
 	OutcomeNotSent
 	// OutcomeRejected means that the service refused the whole write. Send it again when
 	// the cause is gone.

@@ -609,11 +609,11 @@ func TestAddCustomDiscounts_causes(t *testing.T) {
 		cause     string // of the error; "" for none
 	}{
 		{name: "404 of HTML: the status says it all", responder: answer(404, "<html>")},
-		{name: "201 of HTML", responder: answer(201, "<html>"), cause: "unusable answer: not a JSON object"},
-		{name: "201 that is cut", responder: cutAnswer(201, `{"data":[`), cause: "unusable answer: unexpected EOF"},
+		{name: "201 of HTML", responder: answer(201, "<html>"), cause: "unusable response: not a JSON object"},
+		{name: "201 that is cut", responder: cutAnswer(201, `{"data":[`), cause: "unusable response: unexpected EOF"},
 		{
 			name: "201 without a word", responder: answer(201, `{}`),
-			cause: "unusable answer: the response does not show what was added",
+			cause: "unusable response: the response does not show what was added",
 		},
 		{name: "302", responder: answer(302, "")},
 	} {

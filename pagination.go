@@ -5,19 +5,19 @@ import (
 	"iter"
 )
 
-// The limits of a list (specification, section 8), and of a walk.
+// The limits of a list and of a walk. A walk reads a list from an offset to its end.
 const (
-	// MaxOffset is the highest offset of a page, in records. With [MaxPageSize] it
-	// puts 10,100 records within reach.
+	// MaxOffset is the highest offset of a page, in records. With [MaxPageSize], a walk can
+	// read 10,100 records.
 	MaxOffset = 10_000
-	// MaxPageSize is the largest number of records in a page.
+	// MaxPageSize is the maximum number of records in a page.
 	MaxPageSize = 100
-	// MaxConcurrency is the largest number of page requests in flight in a walk.
+	// MaxConcurrency is the maximum number of page requests in flight in a walk.
 	MaxConcurrency = 16
 )
 
-// Collect reads seq to its end. It returns what was read, and the error that
-// ended it, if one did: the records before an error are not lost.
+// Collect reads seq to its end, or to its first error. If there is an error, it also returns
+// what it read before.
 func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	var list []T
 	for v, err := range seq {
@@ -29,26 +29,26 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return list, nil
 }
 
-// PagingError is every error of a walk but a [*ValidationError]. It unwraps to its
-// cause: an [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift]
-// or [ErrNoProgress].
+// PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
+// [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress].
 type PagingError struct {
-	// Offset of the first record not yet yielded, counted in the list as it was
-	// when last read. A walk with that offset in its options resumes here.
+	// Offset of the first record that the walk has not yielded, when it was last read. A
+	// walk with this offset in its options resumes here.
 	//
-	// The promise of a walk does not reach across the gap: a record removed before
-	// the offset meanwhile hides another one, and one added repeats one. Where that
-	// matters, resume some records earlier and drop what was yielded before; if the
-	// first record is not one of those, start over. If Offset is beyond MaxOffset,
-	// resume at MaxOffset likewise. After ErrOffsetLimit there is nothing to resume.
+	// The resumed walk cannot know what changed in between: if a record before Offset was
+	// removed, it misses a record; if one was added, it yields a record again. If that
+	// matters, resume some records earlier and drop those that were yielded before. If the
+	// first record is not one of those, start again from the beginning. If Offset is beyond
+	// MaxOffset, resume at MaxOffset in the same way. After ErrOffsetLimit there is nothing
+	// to resume.
 	Offset int
-	// Seen is the number of records yielded.
+	// Seen is the number of records that the walk yielded.
 	Seen int
 	// Err is the cause.
 	Err error
 }
 
-// Error tells how far the walk came.
+// Error says how far the walk got, and why it stopped.
 func (e *PagingError) Error() string {
 	if e == nil {
 		return "<nil>"

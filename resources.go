@@ -11,20 +11,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// Extra holds the members of a JSON object that its Go type does not name. The
-// service counts new members as compatible changes, so they are kept through
-// decoding and encoding, and with them values of named members that do not fit
-// their field, which is then zero. nil where there are none. Delete an entry before
-// you set the field of that name: with both, encoding is an error.
+// Extra holds the members of a JSON object for which its Go type has no field, so that they
+// survive decoding and encoding. The service may add members at any time. If a value does
+// not fit its field, the field is zero and Extra holds the value. Delete it there before you
+// set the field: with both, encoding returns an error. Extra is nil if there is nothing to
+// hold.
 //
-// [Subscription], [Plan], [Product], [PricingOption] and [CustomDiscount] read and
-// write the service's JSON by encoding/json, Extra included. Other types do so only as
-// a part of these: alone, their JSON is not the service's.
+// encoding/json decodes and encodes [Subscription], [Plan], [Product], [PricingOption] and
+// [CustomDiscount] like the service, Extra included. The JSON of other types is like the
+// service's only if they are a part of these.
 type Extra = map[string]json.RawMessage
 
-// Links of a list or a relationship, by name: first, last, next, prev, current,
-// self and related have been seen. They may point to another host than the one
-// that was called, and are never followed. They are in the order of the answer.
+// Links of a list or a relationship, in the order of the response. Known names are first,
+// last, next, prev, current, self and related. Links may point to another host; the client
+// never follows them.
 type Links []NamedLink
 
 // NamedLink is an entry of [Links].
@@ -33,9 +33,9 @@ type NamedLink struct {
 	Link
 }
 
-// Get returns the link with that name, and whether there is one. For "next": if Href is
-// not empty, there is a next page; the zero Link is null, and says that there is none.
-// Any other link without an Href, such as "", says neither.
+// Get returns the link with that name, and whether there is one. If "next" has an Href,
+// there is a next page. If "next" is the zero Link, which is null in JSON, there is none. Any
+// other link without an Href, such as "", says neither.
 func (l Links) Get(name string) (Link, bool) {
 	for i := range l {
 		if l[i].Name == name {
@@ -45,31 +45,30 @@ func (l Links) Get(name string) (Link, bool) {
 	return Link{}, false
 }
 
-// Link is one entry of [Links]. On the wire it is a string, an object, or null. The
-// zero Link is null, and no other value is decoded to it.
+// Link is the value of a [NamedLink]. In JSON it is a string, an object, or null. Only null
+// decodes to the zero Link.
 type Link struct {
-	Href        string `json:"href,omitzero"`        // address
-	Title       string `json:"title,omitzero"`       // for people
-	DescribedBy string `json:"describedby,omitzero"` // address of a description
-	// Extra holds members that this type does not name. It is empty but not nil in a
-	// link that holds nothing and is not null.
+	Href        string `json:"href,omitzero"`
+	Title       string `json:"title,omitzero"`
+	DescribedBy string `json:"describedby,omitzero"` // URL of a description
+	// Extra is empty but not nil if the link has no members and is not null.
 	Extra Extra `json:",embed"`
 }
 
-// isNull reports whether the link is null, that is, says there is no such page.
+// isNull reports whether the link is null: there is no such page.
 func (l *Link) isNull() bool {
 	return l.Href == "" && l.Title == "" && l.DescribedBy == "" && l.Extra == nil
 }
 
-// markNotNull is called for a link that was not null. It makes an empty one differ from null.
+// markNotNull is called for a link that was not null. It makes an empty link differ from
+// null.
 func (l *Link) markNotNull() {
 	if l.isNull() {
 		l.Extra = Extra{}
 	}
 }
 
-// Relationships of a resource by name, e.g. "plans" (specification, section 2.3),
-// in the order of the answer.
+// Relationships of a resource, e.g. "plans", in the order of the response.
 type Relationships []NamedRelationship
 
 // NamedRelationship is an entry of [Relationships].
@@ -78,8 +77,7 @@ type NamedRelationship struct {
 	Relationship
 }
 
-// Get returns the relationship with that name; the zero Relationship if there is
-// none.
+// Get returns the relationship with that name, or the zero Relationship if there is none.
 func (r Relationships) Get(name string) Relationship {
 	for i := range r {
 		if r[i].Name == name {
@@ -91,87 +89,77 @@ func (r Relationships) Get(name string) Relationship {
 
 // Relationship points to related resources. Either part may be absent.
 type Relationship struct {
-	Links Links            `json:"links,omitzero"` // by name
-	Data  RelationshipData `json:"data,omitzero"`  // the related resources
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Links Links            `json:"links,omitzero"`
+	Data  RelationshipData `json:"data,omitzero"`
+	Extra Extra            `json:",embed"`
 }
 
 // RelationshipData names the related resources.
 type RelationshipData struct {
-	// Refs are the related resources; one where the answer has a single object.
 	Refs []ResourceRef
-	// Many tells whether the answer has an array rather than a single object.
+	// Many says whether the response has an array. Otherwise it has a single object.
 	Many bool
 }
 
 // ResourceRef names a resource by type and id.
 type ResourceRef struct {
-	Type string    `json:"type,omitzero"` // kind of the resource
-	ID   uuid.UUID `json:"id,omitzero"`   // identifier
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Type  string    `json:"type,omitzero"`
+	ID    uuid.UUID `json:"id,omitzero"`
+	Extra Extra     `json:",embed"`
 }
 
-// Timestamps of a record (specification, section 2.3, meta.timestamps). A
-// timestamp that is absent, null, empty or unreadable is the zero time.
+// Timestamps of a record. A timestamp that is absent, null, empty or unreadable is the zero
+// time.
 type Timestamps struct {
-	UpdatedAt   time.Time `json:"updated_at,omitzero"`    // last change
-	CreatedAt   time.Time `json:"created_at,omitzero"`    // creation
-	CanceledAt  time.Time `json:"canceled_at,omitzero"`   // when it was canceled
-	PausedAt    time.Time `json:"paused_at,omitzero"`     // when it was paused
-	ResumedAt   time.Time `json:"resumed_at,omitzero"`    // when it was last resumed
-	EndDate     time.Time `json:"end_date,omitzero"`      // when it ends
-	GoLiveAfter time.Time `json:"go_live_after,omitzero"` // goes live after this
-	GoLive      time.Time `json:"go_live,omitzero"`       // goes live at this
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	UpdatedAt   time.Time `json:"updated_at,omitzero"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+	CanceledAt  time.Time `json:"canceled_at,omitzero"`
+	PausedAt    time.Time `json:"paused_at,omitzero"`
+	ResumedAt   time.Time `json:"resumed_at,omitzero"`
+	EndDate     time.Time `json:"end_date,omitzero"`
+	GoLiveAfter time.Time `json:"go_live_after,omitzero"`
+	GoLive      time.Time `json:"go_live,omitzero"`
+	Extra       Extra     `json:",embed"`
 }
 
-// PriceUnits is the unit that a price is for (section 2.4), e.g. 1 month.
+// PriceUnits is the time that a price is for, e.g. 1 month.
 type PriceUnits struct {
-	Unit   string  `json:"unit,omitzero"` // "day" and "month" have been seen
-	Amount Decimal `json:"amount"`        // number of units
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Unit   string  `json:"unit,omitzero"` // e.g. "day", "month"
+	Amount Decimal `json:"amount"`
+	Extra  Extra   `json:",embed"`
 }
 
-// DisplayPrice is a price as the store shows it (section 2.4).
+// DisplayPrice is a price as the store shows it.
 type DisplayPrice struct {
-	WithoutTax Money `json:"without_tax,omitzero"` // the price without tax
-	WithTax    Money `json:"with_tax,omitzero"`    // the price with tax
-	// Tax alone; second payload generation only.
-	Tax Money `json:"tax,omitzero"`
-	// Extra holds members that this type does not name.
+	WithoutTax Money `json:"without_tax,omitzero"`
+	WithTax    Money `json:"with_tax,omitzero"`
+	// Tax exists in the second payload generation only.
+	Tax   Money `json:"tax,omitzero"`
 	Extra Extra `json:",embed"`
 }
 
-// OptionPrice is an entry of meta.prices: what a plan costs under a pricing
-// option, or a pricing option with a plan. Second payload generation only.
+// OptionPrice is what a plan costs with one pricing option. Second payload generation only.
 type OptionPrice struct {
-	Price        Prices       `json:"price,omitzero"`         // by currency
-	DisplayPrice DisplayPrice `json:"display_price,omitzero"` // as the store shows it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Price        Prices       `json:"price,omitzero"`
+	DisplayPrice DisplayPrice `json:"display_price,omitzero"`
+	Extra        Extra        `json:",embed"`
 }
 
-// PaymentAuthority says who collects the payments of a subscription. Which fields
-// are set depends on its Type.
+// PaymentAuthority says who collects the payments of a subscription. Its Type says which
+// fields are set.
 //
-// It prints and logs as "REDACTED", also within a [Subscription]: its ids belong
-// in no log. Encoding it as JSON gives the true values, so that a record survives
-// a round trip; so does a log handler that encodes as JSON a value that holds a
-// subscription, such as a page or a list, or a part of one.
+// Its ids must not be logged, so it prints and logs as "REDACTED", also within a
+// [Subscription]. JSON holds the true values, so that a record survives encoding. Take care
+// with log handlers that encode a page, a list or a part of a subscription as JSON.
 type PaymentAuthority struct {
-	// Type: "elastic_path_payments_stripe" and "stripe_payment_intents", which have CustomerID
-	// and CardID, and "authorize_net", which has the other two, are documented.
+	// Type "elastic_path_payments_stripe" and "stripe_payment_intents" have CustomerID and
+	// CardID; "authorize_net" has PaymentProfileID and CustomerProfileID.
 	Type              string `json:"type,omitzero"`
-	CustomerID        string `json:"customer_id,omitzero"`         // at the authority
-	CardID            string `json:"card_id,omitzero"`             // at the authority
-	PaymentProfileID  string `json:"payment_profile_id,omitzero"`  // at the authority
-	CustomerProfileID string `json:"customer_profile_id,omitzero"` // at the authority
-	// Extra holds members that this type does not name, and under "" a value that
-	// is no object.
+	CustomerID        string `json:"customer_id,omitzero"`
+	CardID            string `json:"card_id,omitzero"`
+	PaymentProfileID  string `json:"payment_profile_id,omitzero"`
+	CustomerProfileID string `json:"customer_profile_id,omitzero"`
+	// Extra also holds, under "", a value that is not an object.
 	Extra Extra `json:",embed"`
 }
 
@@ -183,22 +171,21 @@ func (PaymentAuthority) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r
 // LogValue logs "REDACTED".
 func (PaymentAuthority) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// Subscription is a subscription (specification, section 2.3).
+// Subscription is a subscription of an account to an [Offering]:
+// https://elasticpath.dev/docs/api/subscriptions/list-subscriptions
 type Subscription struct {
-	ID            uuid.UUID              `json:"id,omitzero"`            // identifier
-	Type          string                 `json:"type,omitzero"`          // "subscription"
-	Attributes    SubscriptionAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships          `json:"relationships,omitzero"` // by name
-	Meta          SubscriptionMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ID            uuid.UUID              `json:"id,omitzero"`
+	Type          string                 `json:"type,omitzero"` // "subscription"
+	Attributes    SubscriptionAttributes `json:"attributes,omitzero"`
+	Relationships Relationships          `json:"relationships,omitzero"`
+	Meta          SubscriptionMeta       `json:"meta,omitzero"`
+	Extra         Extra                  `json:",embed"`
 }
 
-// MarshalJSON encodes s in the service's form, Extra included. Members that
-// are zero are mostly left out.
+// MarshalJSON encodes s like the service, without most fields that are zero.
 func (s Subscription) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s) }
 
-// UnmarshalJSON decodes what the service sends; unknown members go to Extra.
+// UnmarshalJSON decodes a subscription of the service.
 func (s *Subscription) UnmarshalJSON(b []byte) error { return decodeRecord(b, s) }
 
 // LogValue logs s with its payment authority redacted.
@@ -206,97 +193,86 @@ func (s Subscription) LogValue() slog.Value {
 	if p := &s.Attributes.PaymentAuthority; !reflect.ValueOf(*p).IsZero() {
 		*p = PaymentAuthority{Type: redacted}
 	}
-	return slog.AnyValue(loggedSubscription(s))
+	return slog.AnyValue(subscriptionWithoutLogValue(s))
 }
 
-// loggedSubscription is a Subscription to log: without LogValue, which would be asked again.
-type loggedSubscription Subscription
+// subscriptionWithoutLogValue has no LogValue method, which slog would call again.
+type subscriptionWithoutLogValue Subscription
 
-// MarshalJSON encodes s as a Subscription.
-func (s loggedSubscription) MarshalJSON() ([]byte, error) {
+func (s subscriptionWithoutLogValue) MarshalJSON() ([]byte, error) {
 	return payloads.Marshal((*Subscription)(&s))
 }
 
 // SubscriptionAttributes are the attributes of a [Subscription].
 type SubscriptionAttributes struct {
-	// ExternalRef is the store's own reference for the subscription.
+	// ExternalRef is the store's own reference.
 	ExternalRef string `json:"external_ref,omitzero"`
-	// AccountID of the owning account.
+	// AccountID of the account that owns the subscription.
 	AccountID uuid.UUID `json:"account_id,omitzero"`
-	// AddressID of the address record.
 	AddressID uuid.UUID `json:"address_id,omitzero"`
-	// Offering that was subscribed to.
-	Offering Offering `json:"offering,omitzero"`
-	// PlanID of the plan of the subscription.
-	PlanID uuid.UUID `json:"plan_id,omitzero"`
-	// PricingOptionID of the way it is billed; second payload generation only.
+	Offering  Offering  `json:"offering,omitzero"`
+	PlanID    uuid.UUID `json:"plan_id,omitzero"`
+	// PricingOptionID exists in the second payload generation only.
 	PricingOptionID uuid.UUID `json:"pricing_option_id,omitzero"`
-	// Currency code that it is billed in.
-	Currency string `json:"currency,omitzero"`
-	// PaymentAuthority that collects the payments. It prints as REDACTED.
+	// Currency code of the bills.
+	Currency         string           `json:"currency,omitzero"`
 	PaymentAuthority PaymentAuthority `json:"payment_authority,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra            Extra            `json:",embed"`
 }
 
-// Offering is what was subscribed to, as it was at that time.
+// Offering is what an account subscribed to, as it was at that time.
 type Offering struct {
-	ID            uuid.UUID          `json:"id,omitzero"`            // identifier
-	Type          string             `json:"type,omitzero"`          // "subscription_offering"
-	Attributes    OfferingAttributes `json:"attributes,omitzero"`    // what it is
-	Relationships Relationships      `json:"relationships,omitzero"` // by name
-	Meta          OfferingMeta       `json:"meta,omitzero"`          // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ID            uuid.UUID          `json:"id,omitzero"`
+	Type          string             `json:"type,omitzero"` // "subscription_offering"
+	Attributes    OfferingAttributes `json:"attributes,omitzero"`
+	Relationships Relationships      `json:"relationships,omitzero"`
+	Meta          OfferingMeta       `json:"meta,omitzero"`
+	Extra         Extra              `json:",embed"`
 }
 
 // OfferingAttributes are the attributes of an [Offering].
 type OfferingAttributes struct {
-	ExternalRef string    `json:"external_ref,omitzero"` // reference of the store's own
-	Name        string    `json:"name,omitzero"`         // for people to read
-	Description string    `json:"description,omitzero"`  // for people to read
-	UpdatedAt   time.Time `json:"updated_at,omitzero"`   // last change
-	CreatedAt   time.Time `json:"created_at,omitzero"`   // creation
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ExternalRef string    `json:"external_ref,omitzero"`
+	Name        string    `json:"name,omitzero"`
+	Description string    `json:"description,omitzero"`
+	UpdatedAt   time.Time `json:"updated_at,omitzero"`
+	CreatedAt   time.Time `json:"created_at,omitzero"`
+	Extra       Extra     `json:",embed"`
 }
 
-// OfferingMeta is what the service knows about an [Offering].
+// OfferingMeta is the meta member of an [Offering].
 type OfferingMeta struct {
-	// ExternalProductRefs of the first payload generation.
+	// ExternalProductRefs exist in the first payload generation only.
 	ExternalProductRefs []string `json:"external_product_refs,omitzero"`
-	// ExternalPlanRefs of the second payload generation.
+	// ExternalPlanRefs exist in the second payload generation only.
 	ExternalPlanRefs []string   `json:"external_plan_refs,omitzero"`
-	Owner            string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
-	Timestamps       Timestamps `json:"timestamps,omitzero"` // of the record
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Owner            string     `json:"owner,omitzero"`
+	Timestamps       Timestamps `json:"timestamps,omitzero"`
+	Extra            Extra      `json:",embed"`
 }
 
-// SubscriptionMeta is the state of a [Subscription]. A subscription can be
-// canceled and still active until its next billing run.
+// SubscriptionMeta is the state of a [Subscription].
 type SubscriptionMeta struct {
-	Owner      string     `json:"owner,omitzero"`      // "store" and "organization" have been seen
-	Timestamps Timestamps `json:"timestamps,omitzero"` // of the record
-	// Status: "active" and "inactive" have been seen. Other values are to be expected.
-	Status string `json:"status,omitzero"`
+	Owner      string     `json:"owner,omitzero"` // e.g. "store", "organization"
+	Timestamps Timestamps `json:"timestamps,omitzero"`
+	Status     string     `json:"status,omitzero"` // e.g. "active", "inactive"
 	// State is the last change of state.
 	State          SubscriptionState `json:"state,omitzero"`
-	ManualPayments bool              `json:"manual_payments"` // payments are made by hand
-	Canceled       bool              `json:"canceled"`        // is canceled; may be active until the next billing run
-	Paused         bool              `json:"paused"`          // is paused
-	Closed         bool              `json:"closed"`          // is closed
-	Suspended      bool              `json:"suspended"`       // is suspended
-	Pending        bool              `json:"pending"`         // is pending
+	ManualPayments bool              `json:"manual_payments"`
+	// Canceled subscriptions may be active until their next billing run.
+	Canceled  bool `json:"canceled"`
+	Paused    bool `json:"paused"`
+	Closed    bool `json:"closed"`
+	Suspended bool `json:"suspended"`
+	Pending   bool `json:"pending"`
 	// InvoiceAfter is when the next invoice is due.
 	InvoiceAfter time.Time `json:"invoice_after,omitzero"`
-	// FirstInvoicePrepaid says whether the first billing period was paid for outside the
-	// subscriptions service. The second payload generation always sends it, the first
-	// never: nil. A bool could not tell "false" from "not sent", and encoding a record
-	// again would lose the one or invent the other.
+	// FirstInvoicePrepaid says whether the first billing period was paid outside of the
+	// subscriptions service. It is nil in the first payload generation, which does not send
+	// it. The second one sends it even if it is false.
 	FirstInvoicePrepaid *bool `json:"first_invoice_prepaid,omitzero"`
-	// PausedBy tells who paused it: "subscriber", "merchandizer" and "dunning" are
-	// documented. Second payload generation only, as are the fields that follow.
+	// PausedBy is e.g. "subscriber", "merchandizer" or "dunning". It exists in the second
+	// payload generation only, and so do the fields that follow.
 	PausedBy string `json:"paused_by,omitzero"`
 	// LastRefundID is empty if there was no refund.
 	LastRefundID string `json:"last_refund_id,omitzero"`
@@ -306,32 +282,28 @@ type SubscriptionMeta struct {
 	PendingPriceChange *PriceChanges `json:"pending_price_change,omitzero"`
 	// PriceUpdateHistory holds the prices that applied before earlier changes.
 	PriceUpdateHistory []PriceUpdate `json:"price_update_history,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra              Extra         `json:",embed"`
 }
 
-// PriceChanges are prices of plans and of pricing options: those that will apply, or those
-// that applied before a change. Second payload generation only.
+// PriceChanges are the prices of plans and pricing options that will apply after a change, or
+// that applied before it. Second payload generation only.
 type PriceChanges struct {
 	// PlanPrices by plan id.
 	PlanPrices map[string]Prices `json:"plan_prices,omitzero"`
 	// PricingOptionPrices by pricing option id.
 	PricingOptionPrices map[string]PricingOptionPrice `json:"pricing_option_prices,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra               Extra                         `json:",embed"`
 }
 
-// PricingOptionPrice is the price of a pricing option within [PriceChanges]: a
-// percentage or a fixed price. An example in the service's documentation has the
-// currencies here instead of in fixed_price; these are kept in Extra.
+// PricingOptionPrice is the price of a pricing option within [PriceChanges]: a percentage or
+// a fixed price. An example in the service's documentation has the currencies here instead
+// of in fixed_price; Extra keeps them.
 type PricingOptionPrice struct {
-	// BasePricePercentage of the price of the plans, 0 to 100, may be fractional; nil if
-	// there is none.
+	// BasePricePercentage of the price of the plans, from 0 to 100. It may be fractional, and
+	// is nil if there is none.
 	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
-	// FixedPrice by currency.
-	FixedPrice Prices `json:"fixed_price,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	FixedPrice          Prices   `json:"fixed_price,omitzero"`
+	Extra               Extra    `json:",embed"`
 }
 
 // PriceUpdate is an entry of [SubscriptionMeta].PriceUpdateHistory.
@@ -339,35 +311,31 @@ type PriceUpdate struct {
 	// PriceChanges are the prices that applied until ValidUntil.
 	PriceChanges PriceChanges `json:"price_changes"`
 	ValidUntil   time.Time    `json:"valid_until,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra        Extra        `json:",embed"`
 }
 
 // SubscriptionState is a change of state of a [Subscription].
 type SubscriptionState struct {
-	ID         uuid.UUID                   `json:"id,omitzero"`         // identifier
-	Type       string                      `json:"type,omitzero"`       // "subscription_state"
-	Attributes SubscriptionStateAttributes `json:"attributes,omitzero"` // what it is
-	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`       // what the service knows about it
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	ID         uuid.UUID                   `json:"id,omitzero"`
+	Type       string                      `json:"type,omitzero"` // "subscription_state"
+	Attributes SubscriptionStateAttributes `json:"attributes,omitzero"`
+	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`
+	Extra      Extra                       `json:",embed"`
 }
 
 // SubscriptionStateAttributes are the attributes of a [SubscriptionState].
 type SubscriptionStateAttributes struct {
-	// Action: "cancel", "pause", "resume" and "pending" have been seen.
+	// Action is e.g. "cancel", "pause", "resume" or "pending".
 	Action string `json:"action,omitzero"`
-	// CancelImmediately says whether a cancel took effect at once (true) or at the end of
-	// the billing period (false). nil if the service did not send it; the first payload
-	// generation never does.
+	// CancelImmediately says whether a cancel takes effect at once or at the end of the
+	// billing period. It is nil if the service did not send it, as in the first payload
+	// generation.
 	CancelImmediately *bool `json:"cancel_immediately,omitzero"`
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	Extra             Extra `json:",embed"`
 }
 
-// SubscriptionStateMeta tells when a [SubscriptionState] was entered.
+// SubscriptionStateMeta says when a [SubscriptionState] began.
 type SubscriptionStateMeta struct {
-	CreatedAt time.Time `json:"created_at,omitzero"` // creation
-	// Extra holds members that this type does not name.
-	Extra Extra `json:",embed"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	Extra     Extra     `json:",embed"`
 }

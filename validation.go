@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// ValidationError tells every fault of a call's arguments, found before
-// anything was sent.
+// ValidationError lists all problems of a call's arguments. Nothing was sent.
 type ValidationError struct{ Fields []FieldError }
 
-// FieldError is one fault of an argument. It never holds the value; of a header that
-// may not be set it holds the key. Field and Message are for people.
+// FieldError is one problem of an argument. It never holds the value. If a header must not
+// be set, it holds the key. Field and Message are for people.
 type FieldError struct {
-	Index   int    // in the batch; -1 for what is not an item of it
-	Field   string // as the service names it, or in words, e.g. "external_id", "page size"
+	Index   int    // position of the discount in the batch; -1 if the problem is not about a discount
+	Field   string // the service's name, e.g. "external_id", or words, e.g. "page size"
 	Message string // e.g. "must be less than zero"
 }
 
@@ -38,7 +37,7 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// String returns the fault as text.
+// String returns the problem as text.
 func (f FieldError) String() string {
 	if f.Index >= 0 {
 		return fmt.Sprintf("discount %d: %s %s", f.Index, f.Field, f.Message)
@@ -49,12 +48,15 @@ func (f FieldError) String() string {
 // Is reports whether target is ErrInvalidArgument.
 func (e *ValidationError) Is(target error) bool { return e != nil && target == ErrInvalidArgument }
 
-// add records a fault of what is not an item of a batch.
-func (e *ValidationError) add(field, message string) {
-	e.Fields = append(e.Fields, FieldError{Index: -1, Field: field, Message: message})
+// add adds a problem that is not about a discount.
+func (e *ValidationError) add(field, message string) { e.addAt(-1, field, message) }
+
+// addAt adds a problem of the discount at index.
+func (e *ValidationError) addAt(index int, field, message string) {
+	e.Fields = append(e.Fields, FieldError{Index: index, Field: field, Message: message})
 }
 
-// err returns e, or nil if it has no faults.
+// err returns e, or nil if it has no problems.
 func (e *ValidationError) err() error {
 	if len(e.Fields) == 0 {
 		return nil
@@ -62,7 +64,7 @@ func (e *ValidationError) err() error {
 	return e
 }
 
-// invalid returns a ValidationError with one fault.
+// invalid returns a ValidationError with one problem.
 func invalid(field, message string) error {
 	e := &ValidationError{}
 	e.add(field, message)
