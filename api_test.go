@@ -15,8 +15,8 @@ func TestAPI_nilArguments(t *testing.T) {
 	t.Parallel()
 	for name, opt := range map[string]commerce.Option{
 		"nil limiter": commerce.WithLimiter(nil),
-		"nil source": commerce.WithTokenSource(nil),
-		"nil client": commerce.WithHTTPClient(nil), "nil logger": commerce.WithLogger(nil), "nil option": nil,
+		"nil source":  commerce.WithTokenSource(nil),
+		"nil client":  commerce.WithHTTPClient(nil), "nil logger": commerce.WithLogger(nil), "nil option": nil,
 	} {
 		if _, err := commerce.New(base, commerce.WithToken(token), opt); !errors.Is(err, commerce.ErrInvalidArgument) || !strings.Contains(err.Error(), "must not be") || !strings.Contains(err.Error(), "nil") {
 			t.Errorf("%s: error %v", name, err)

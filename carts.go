@@ -46,9 +46,9 @@ type AddCustomDiscountsResult struct {
 // otherwise. The limit is data.custom_discount_limit of GET /v2/settings, which the example
 // of [Client.Do] reads. The vendor's support can raise it.
 //
-// The request is not idempotent. The library sends it again only if nothing was sent for
-// certain, after a 421, 425 or 429, and once after a 401 with a new token. If the call
-// fails, [Error.Outcome] says what is known:
+// The request is not idempotent. The library sends it again only if it is certain that
+// nothing was sent, after a 421, 425 or 429, and once after a 401 with a new token. If the
+// call fails, [Error.Outcome] says what is known:
 //
 //   - OutcomeNotSent, OutcomeRejected: nothing was added. Fix the cause and call again.
 //     After [ErrRateLimited], wait for [Error.RetryAfter], or some time if that is 0.
@@ -63,8 +63,9 @@ type AddCustomDiscountsResult struct {
 //     and the program examples/add-discounts. This is safe if nobody else adds the same
 //     external ids to the cart, and the request is not still on its way.
 //
-// Arguments are checked first: a [*ValidationError] lists all problems, with the index of
-// the discount. If opts is nil, the defaults apply.
+// After any other error than an ErrPartialFailure, the result is nil. Arguments are checked
+// first: a [*ValidationError] lists all problems, with the index of the discount. If opts is
+// nil, the defaults apply. The arguments do not change.
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {

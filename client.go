@@ -130,7 +130,7 @@ func isLoopback(host string) bool {
 //
 // path holds the unescaped elements of the path after the base address, e.g.
 // {"v2", "carts", id}. The version is part of it, even if the base address ends in /v2.
-// Elements that could change the path, such as "..", are refused.
+// Elements such as ".." are refused.
 //
 // If in is not nil, it is encoded as the JSON body. If out is not nil, the response is
 // decoded into it. Both use encoding/json; pass JSON text as a [json.RawMessage], not as an

@@ -42,39 +42,12 @@ func parseDecimal(s string) (decimal.Decimal, bool) {
 	if len(s) > maxDigits {
 		return decimal.Decimal{}, false
 	}
-	if n, ok := parseSmall(s); ok {
-		return n, true
-	}
 	d, err := decimal.NewFromString(s)
 	// The exponent counts the digits after the point too.
 	if exp := d.Exponent(); err != nil || exp > maxDigits || exp < -2*maxDigits {
 		return decimal.Decimal{}, false
 	}
 	return d, true
-}
-
-// smallNumbers are the whole numbers below 100, as most counts are. They save allocations:
-// decimals are immutable, so records can share them.
-var smallNumbers = func() (list [100]decimal.Decimal) {
-	for n := range list {
-		list[n] = decimal.NewFromInt(int64(n))
-	}
-	return list
-}()
-
-// parseSmall parses a whole number of one or two digits.
-func parseSmall(s string) (decimal.Decimal, bool) {
-	if len(s) == 0 || len(s) > 2 {
-		return decimal.Decimal{}, false
-	}
-	n := 0
-	for _, c := range []byte(s) {
-		if c < '0' || c > '9' {
-			return decimal.Decimal{}, false
-		}
-		n = 10*n + int(c-'0')
-	}
-	return smallNumbers[n], true
 }
 
 // maxAmountExponent limits the amount of a discount: its size and its decimal places.

@@ -1,8 +1,8 @@
 package commerce
 
 import (
-	"encoding/json"
 	"errors"
+	"maps"
 
 	"github.com/google/uuid"
 )
@@ -34,8 +34,8 @@ type CustomDiscount struct {
 	DiscountEngine string
 	ExternalID     string
 	// Item of the cart that the discount is for; nil if the response names none. In the
-	// response to an add, nil means the whole cart. In a cart that was read, nil means
-	// nothing: there the service also leaves out the items of item discounts.
+	// response to an add, nil means the whole cart. In a cart that was read, nil may also
+	// mean an item, because the service leaves it out there.
 	Item  *CartItemRef
 	Extra Extra
 }
@@ -57,17 +57,17 @@ const (
 
 const customDiscountType = "custom_discount"
 
-// customDiscountWire is the JSON form of a [CustomDiscount].
+// customDiscountWire is the JSON form of a [CustomDiscount]. Its relationships are in Extra.
 type customDiscountWire struct {
-	ID             uuid.UUID       `json:"id,omitzero"`
-	Type           string          `json:"type,omitzero"`
-	Amount         Money           `json:"amount,omitzero"`
-	Description    string          `json:"description,omitzero"`
-	DiscountCode   string          `json:"discount_code,omitzero"`
-	DiscountEngine string          `json:"discount_engine,omitzero"`
-	ExternalID     string          `json:"external_id,omitzero"`
-	Relationships  json.RawMessage `json:"relationships,omitzero"`
-	Extra          Extra           `json:",embed"`
+	ID             uuid.UUID    `json:"id,omitzero"`
+	Type           string       `json:"type,omitzero"`
+	Amount         Money        `json:"amount,omitzero"`
+	Description    string       `json:"description,omitzero"`
+	DiscountCode   string       `json:"discount_code,omitzero"`
+	DiscountEngine string       `json:"discount_engine,omitzero"`
+	ExternalID     string       `json:"external_id,omitzero"`
+	Item           *CartItemRef `json:"-"`
+	Extra          Extra        `json:",embed"`
 }
 
 // itemRelations is the JSON form of the item of a discount. Only responses have an Extra.
@@ -104,25 +104,24 @@ func readItem(relationships []byte) (item *CartItemRef, more bool) {
 // MarshalJSON encodes d like the service, without fields that are zero. It returns an error
 // if Item was changed while Extra holds the relationships.
 func (d CustomDiscount) MarshalJSON() ([]byte, error) {
-	w := customDiscountWire{
-		ID: d.ID, Type: d.Type, Amount: d.Amount, Description: d.Description,
-		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Extra: d.Extra,
-	}
 	if kept, ok := d.Extra["relationships"]; ok {
 		if was, _ := readItem(kept); (was == nil) != (d.Item == nil) || was != nil && *was != *d.Item {
 			return nil, errors.New("commerce: Item differs from the relationships in Extra: delete them there")
 		}
 	} else if d.Item != nil {
-		var err error
-		if w.Relationships, err = payloads.Marshal(newItemRelations(d.Item)); err != nil {
+		relationships, err := payloads.Marshal(newItemRelations(d.Item))
+		if err != nil {
 			return nil, err
 		}
+		extra := Extra{"relationships": relationships}
+		maps.Copy(extra, d.Extra)
+		d.Extra = extra
 	}
-	return payloads.Marshal(&w)
+	return payloads.Marshal((*customDiscountWire)(&d))
 }
 
 // UnmarshalJSON decodes a discount of the service. If its relationships hold more than the
-// item, they go to Extra too.
+// item, Extra holds them too.
 func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
@@ -131,19 +130,14 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 	if err := payloads.Unmarshal(b, &w); err != nil {
 		return err
 	}
-	*d = CustomDiscount{
-		ID: w.ID, Type: w.Type, Amount: w.Amount, Description: w.Description,
-		DiscountCode: w.DiscountCode, DiscountEngine: w.DiscountEngine, ExternalID: w.ExternalID, Extra: w.Extra,
+	item, more := readItem(w.Extra["relationships"])
+	if !more {
+		delete(w.Extra, "relationships")
 	}
-	if w.Relationships == nil {
-		return nil
+	if len(w.Extra) == 0 {
+		w.Extra = nil
 	}
-	var more bool
-	if d.Item, more = readItem(w.Relationships); more {
-		if d.Extra == nil {
-			d.Extra = Extra{}
-		}
-		d.Extra["relationships"] = w.Relationships
-	}
+	w.Item = item
+	*d = CustomDiscount(w)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,8 +62,8 @@ type Error struct {
 	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List", "Client.Do",
 	// or "token" if no access token could be obtained.
 	Op string
-	// StatusCode of the response to the last attempt. It is 0 if there was no response, and
-	// also if an earlier attempt had one but the last attempt may have been sent.
+	// StatusCode of the response to the last attempt. It is 0 if there was no response. If
+	// the last attempt was not sent, it is that of the attempt before.
 	StatusCode int
 	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
 	// response has none that can be read.
@@ -157,38 +158,30 @@ func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>"
 	}
-	var b strings.Builder
-	b.WriteString("commerce: ")
-	b.WriteString(e.Op)
+	text := "commerce: " + e.Op
 	if e.StatusCode != 0 {
-		fmt.Fprintf(&b, ": %d", e.StatusCode)
-		if text := http.StatusText(e.StatusCode); text != "" {
-			b.WriteString(" " + text)
-		}
+		text += strings.TrimSuffix(fmt.Sprintf(": %d %s", e.StatusCode, http.StatusText(e.StatusCode)), " ")
 	}
-	for i, title := range e.titles() {
-		sep := ", "
-		if i == 0 {
-			sep = ": "
-		}
-		fmt.Fprintf(&b, "%s%q", sep, title)
+	sep := ": "
+	for _, title := range e.titles() {
+		text += sep + strconv.Quote(title)
+		sep = ", "
 	}
 	if e.Err != nil {
-		b.WriteString(": " + e.Err.Error())
+		text += ": " + e.Err.Error()
 	}
-	b.WriteString(" (")
+	text += " ("
 	if e.Outcome != OutcomeNone {
-		fmt.Fprintf(&b, "outcome %s, ", e.Outcome)
+		text += "outcome " + e.Outcome.String() + ", "
 	}
-	fmt.Fprintf(&b, "attempts %d", e.Attempts)
+	text += "attempts " + strconv.Itoa(e.Attempts)
 	if e.RequestID != "" {
-		b.WriteString(", request id " + e.RequestID)
+		text += ", request id " + e.RequestID
 	}
 	if e.RetryAfter > 0 {
-		fmt.Fprintf(&b, ", retry after %s", e.RetryAfter)
+		text += ", retry after " + e.RetryAfter.String()
 	}
-	b.WriteString(")")
-	return b.String()
+	return text + ")"
 }
 
 // maxShown is the number of titles or problems in the text of an error.

@@ -91,7 +91,7 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 	if err != nil {
 		return nil, err
 	}
-	return s.list(ctx, &o, nil)
+	return s.list(ctx, &o, nil, nil)
 }
 
 // All walks the list from opts.Offset to its end, record by record. It includes no related
@@ -173,7 +173,13 @@ func (s *SubscriptionService) Pages(
 		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
 			part := o
 			part.Offset, part.PageSize = offset, limit
-			return s.fetch(ctx, &part, buffers)
+			page, err := s.list(ctx, &part, buffers, checkIDs)
+			if err != nil {
+				return paging.Page[Subscription, *SubscriptionPage]{}, err
+			}
+			return paging.Page[Subscription, *SubscriptionPage]{
+				Items: page.Subscriptions, Next: page.Links.next(), Info: page,
+			}, nil
 		},
 		ID:          func(sub *Subscription) uuid.UUID { return sub.ID },
 		Offset:      o.Offset,
@@ -196,41 +202,14 @@ func (s *SubscriptionService) Pages(
 	}
 }
 
-// fetch reads a page of a walk, which needs the ids of all records.
-func (s *SubscriptionService) fetch(
-	ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers,
-) (paging.Page[Subscription, *SubscriptionPage], error) {
-	var none paging.Page[Subscription, *SubscriptionPage]
-	page, err := s.list(ctx, o, buffers)
-	if err != nil {
-		return none, err
-	}
-	for i := range page.Subscriptions {
-		if page.Subscriptions[i].ID == uuid.Nil {
-			return none, &Error{
-				Op:         opList,
-				StatusCode: page.Response.StatusCode,
-				Outcome:    OutcomeNone,
-				RequestID:  page.Response.RequestID,
-				Attempts:   page.Response.Attempts,
-				Err:        badResponse(errors.New("a subscription has no id that is a UUID")),
-			}
-		}
-	}
-	return paging.Page[Subscription, *SubscriptionPage]{
-		Items: page.Subscriptions, Next: page.Links.next(), Info: page,
-	}, nil
-}
-
-const opList = "Subscriptions.List"
-
-// list reads a page. The options were checked. buffers may be nil.
+// list reads a page. The options were checked. buffers and check, which checks the page, may
+// be nil.
 func (s *SubscriptionService) list(
-	ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers,
+	ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers, check func(*SubscriptionPage) error,
 ) (*SubscriptionPage, error) {
 	var page *SubscriptionPage
 	call := &transport.Call{
-		Op: opList, Class: transport.Replayable,
+		Op: "Subscriptions.List", Class: transport.Replayable,
 		Method: http.MethodGet, URL: s.core.address("/v2/subscriptions/subscriptions", o.query()),
 		Accept: func(b []byte) (err error) {
 			page, err = readPage(b, cmp.Or(o.PageSize, MaxPageSize))
@@ -239,11 +218,24 @@ func (s *SubscriptionService) list(
 		Buffers: buffers,
 	}
 	r := s.core.send(ctx, call)
+	if r.OK() && check != nil {
+		r.Err = check(page)
+	}
 	if !r.OK() {
 		return nil, callError(call, r)
 	}
 	page.Offset, page.Response = o.Offset, newResponse(r)
 	return page, nil
+}
+
+// checkIDs returns an error if a record has no id. A walk needs all ids.
+func checkIDs(page *SubscriptionPage) error {
+	for i := range page.Subscriptions {
+		if page.Subscriptions[i].ID == uuid.Nil {
+			return errors.New("a subscription has no id that is a UUID")
+		}
+	}
+	return nil
 }
 
 // listBody is the body of a response to List.

@@ -1,9 +1,6 @@
 package commerce
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // ValidationError lists all problems of a call's arguments. Nothing was sent.
 type ValidationError struct{ Fields []FieldError }
@@ -21,20 +18,15 @@ func (e *ValidationError) Error() string {
 	if e == nil {
 		return "<nil>"
 	}
-	var b strings.Builder
-	b.WriteString("commerce: invalid argument")
+	text, sep := "commerce: invalid argument", ": "
 	for i, f := range e.Fields {
-		sep := "; "
-		if i == 0 {
-			sep = ": "
-		}
 		if i == maxShown {
-			fmt.Fprintf(&b, "; and others, %d in all", len(e.Fields))
-			break
+			return text + fmt.Sprintf("; and others, %d in all", len(e.Fields))
 		}
-		b.WriteString(sep + f.String())
+		text += sep + f.String()
+		sep = "; "
 	}
-	return b.String()
+	return text
 }
 
 // String returns the problem as text.
