@@ -203,9 +203,10 @@ func TestClientCredentials_givenUp(t *testing.T) {
 		}()
 		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 1 { // the later one's
-
-			t.Errorf("%d token requests in flight, error %v", inFlight.Load(), err)
+		start := time.Now()
+		err = list(short, c)
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 1 || took != 3*time.Second {
+			t.Errorf("after %v: %d token requests in flight, error %v; want 3s, the later one's, a deadline", took, inFlight.Load(), err)
 		}
 		if err := <-later; err != nil || inFlight.Load() != 0 {
 			t.Errorf("one that came later: %d token requests in flight, error %v", inFlight.Load(), err)

@@ -162,10 +162,12 @@ func (e *Error) Error() string {
 	if e.StatusCode != 0 {
 		text += strings.TrimSuffix(fmt.Sprintf(": %d %s", e.StatusCode, http.StatusText(e.StatusCode)), " ")
 	}
-	sep := ": "
+	var titles []string
 	for _, title := range e.titles() {
-		text += sep + strconv.Quote(title)
-		sep = ", "
+		titles = append(titles, strconv.Quote(title))
+	}
+	if titles != nil {
+		text += ": " + strings.Join(titles, ", ")
 	}
 	if e.Err != nil {
 		text += ": " + e.Err.Error()
