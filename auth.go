@@ -161,7 +161,7 @@ func (cc *clientCredentials) finish(r *tokenRequest, token *oauth2.Token) {
 }
 
 // fetch makes the token request:
-// https://elasticpath.dev/docs/authentication/Tokens/client-credential-token
+// https://developer.elasticpath.com/docs/authentication/Tokens/client-credential-token
 func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token, error) {
 	form := url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {cc.id}, "client_secret": {cc.secret()},

@@ -40,7 +40,7 @@ type AddCustomDiscountsResult struct {
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
-// https://elasticpath.dev/docs/api/carts/bulk-add-custom-discounts-to-cart
+// https://developer.elasticpath.com/docs/api/carts/bulk-add-custom-discounts-to-cart
 //
 // A store allows 5 custom discounts on a cart and 5 on each item, unless it is configured
 // otherwise. The limit is data.custom_discount_limit of GET /v2/settings, which the example

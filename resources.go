@@ -172,7 +172,7 @@ func (PaymentAuthority) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, r
 func (PaymentAuthority) LogValue() slog.Value { return slog.StringValue(redacted) }
 
 // Subscription is a subscription of an account to an [Offering]:
-// https://elasticpath.dev/docs/api/subscriptions/list-subscriptions
+// https://developer.elasticpath.com/docs/api/subscriptions/list-subscriptions
 type Subscription struct {
 	ID            uuid.UUID              `json:"id,omitzero"`
 	Type          string                 `json:"type,omitzero"` // "subscription"

@@ -81,7 +81,7 @@ type SubscriptionPage struct {
 	Extra Extra
 }
 
-// List reads one page: https://elasticpath.dev/docs/api/subscriptions/list-subscriptions
+// List reads one page: https://developer.elasticpath.com/docs/api/subscriptions/list-subscriptions
 //
 // A record without a readable id has the zero ID. If opts is nil, List reads the first page
 // of all subscriptions, with the page length of the store. The error is a [*ValidationError]
