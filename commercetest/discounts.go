@@ -5,152 +5,143 @@ import (
 	"fmt"
 	"mime"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
-
-	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 )
 
-// cart is a cart with its items and custom discounts.
-type cart struct {
-	items     map[uuid.UUID]commerce.CartItemType
-	discounts []commerce.CustomDiscount // never changed, only appended to
-}
-
-// AddCart adds a cart with items, and returns its id. An item without a type is
-// a cart_item.
-func (s *Store) AddCart(items ...commerce.CartItemRef) (cartID string) {
-	c := &cart{items: map[uuid.UUID]commerce.CartItemType{}}
-	for _, item := range items {
-		if item.Type == "" {
-			item.Type = commerce.ItemTypeCartItem
-		}
-		c.items[item.ID] = item.Type
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cartID = newID("carts", len(s.carts)+1).String()
-	s.carts[cartID] = c
-	return cartID
-}
-
-// Discounts returns the custom discounts of a cart and its items, in the order
-// they were added; nil if there is no such cart. The result is the caller's own copy.
-func (s *Store) Discounts(cartID string) []commerce.CustomDiscount {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.carts[cartID]
-	if !ok {
-		return nil
-	}
-	list := slices.Clone(c.discounts)
-	for i, d := range list {
-		if d.Item != nil {
-			item := *d.Item
-			list[i].Item = &item
-		}
-	}
-	return list
-}
-
-// getCart is GET /v2/carts/{cartID}; of what it may include, only the custom
-// discounts are there.
-func (s *Store) getCart(in *Request, cartID string) answer {
-	query, err := url.ParseQuery(in.RawQuery)
-	if err != nil {
-		return failure(http.StatusBadRequest, "Bad Request", "Could not parse the query")
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.carts[cartID]
-	if !ok {
-		return noSuchCart()
-	}
-	type data struct {
-		ID   string `json:"id"`
-		Type string `json:"type"`
-	}
-	type included struct {
-		CustomDiscounts []commerce.CustomDiscount `json:"custom_discounts"`
-	}
-	body := struct {
-		Data     data      `json:"data"`
-		Included *included `json:"included,omitempty"`
-	}{Data: data{cartID, "cart"}}
-	if slices.Contains(strings.Split(query.Get("include"), ","), "custom_discounts") {
-		body.Included = &included{orEmpty(c.discounts)}
-	}
-	return reply(http.StatusOK, body)
-}
-
-func noSuchCart() answer {
-	return refusal(http.StatusNotFound, errorObject{Status: 404, Title: "Not Found", Detail: "The requested cart could not be found"})
-}
-
-// addOptions is the options member of a bulk request and of its answer.
+// addOptions is the options member of a bulk request and of its response.
 type addOptions struct {
 	AllOrNothing bool `json:"add_all_or_nothing"`
 }
 
-// addDiscounts is POST /v2/carts/{cartID}/custom-discounts. A request that is
-// not valid is refused as a whole; what does not fit the cart, by discount.
-func (s *Store) addDiscounts(in *Request, cartID string) answer {
-	if media, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type")); media != "application/json" {
-		return failure(http.StatusUnsupportedMediaType, "Unsupported Media Type", "The body must be application/json")
+// addResponse is the body of the response to a bulk request.
+type addResponse struct {
+	Data    *[]commerce.CustomDiscount `json:"data,omitempty"`
+	Errors  []discountError            `json:"errors,omitempty"`
+	Options *addOptions                `json:"options,omitempty"`
+}
+
+// addDiscounts handles POST /v2/carts/{cartID}/custom-discounts. If the request is
+// not valid, all of it is refused. Otherwise each discount is checked against the
+// cart.
+func (s *Store) addDiscounts(in *Request, cartID string) response {
+	if mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type")); mediaType != "application/json" {
+		return errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", "The body must be application/json")
 	}
-	batch, options, faults := readBatch(in.Body)
-	if len(faults) > 0 {
-		return refusal(http.StatusBadRequest, faults...)
+	batch, options, problems := readBatch(in.Body)
+	if len(problems) > 0 {
+		return errorsResponse(http.StatusBadRequest, problems...)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.carts[cartID]
 	if !ok {
-		return noSuchCart()
+		return cartNotFound()
 	}
 	if s.cfg.CartDiscountLimit < 0 {
-		return refusal(http.StatusBadRequest, errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
+		return errorsResponse(http.StatusBadRequest,
+			errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
 	}
-	added, refused := s.fit(c, batch)
+	accepted, refused := s.checkBatch(c, batch)
 	switch {
 	case len(refused) > 0 && options.AllOrNothing:
-		return reply(refused[0].status, addAnswer{Errors: refused})
-	case len(added) == 0:
-		return reply(refused[0].status, addAnswer{Data: &added, Errors: refused})
+		return jsonResponse(refused[0].status, addResponse{Errors: refused})
+	case len(accepted) == 0:
+		return jsonResponse(refused[0].status, addResponse{Data: &accepted, Errors: refused})
 	}
-	for i := range added {
-		s.added++
-		added[i].ID = newID("custom-discounts", s.added)
+	for i := range accepted {
+		s.discountCount++
+		accepted[i].ID = newID("custom-discounts", s.discountCount)
 	}
-	c.discounts = append(c.discounts, added...)
-	return reply(s.cfg.AddStatus, addAnswer{Data: &added, Errors: refused, Options: &options})
+	c.discounts = append(c.discounts, accepted...)
+	return jsonResponse(s.cfg.AddStatus, addResponse{Data: &accepted, Errors: refused, Options: &options})
 }
 
-// addAnswer is the body of an answer to a bulk request.
-type addAnswer struct {
-	Data    *[]commerce.CustomDiscount `json:"data,omitempty"`
-	Errors  []itemFault                `json:"errors,omitempty"`
-	Options *addOptions                `json:"options,omitempty"`
+// checkBatch checks the discounts of a batch in turn. accepted is not nil. The
+// caller holds s.mu.
+func (s *Store) checkBatch(c *cart, batch []commerce.CustomDiscount) (
+	accepted []commerce.CustomDiscount, refused []discountError,
+) {
+	accepted = []commerce.CustomDiscount{}
+	counts := map[commerce.CartItemRef]int{}
+	for _, d := range c.discounts {
+		counts[target(d)]++
+	}
+	before := counts[commerce.CartItemRef{}]
+	for _, d := range batch {
+		var refusal *discountError
+		if d.Item == nil {
+			refusal = s.checkCartDiscount(before, counts[target(d)])
+		} else {
+			refusal = s.checkItemDiscount(c, *d.Item, counts[target(d)])
+		}
+		if refusal != nil {
+			refused = append(refused, *refusal)
+			continue
+		}
+		counts[target(d)]++
+		accepted = append(accepted, d)
+	}
+	return accepted, refused
 }
 
-// itemFault tells why a discount was not added.
-type itemFault struct {
+// target returns the item that d belongs to, or zero for the cart.
+func target(d commerce.CustomDiscount) commerce.CartItemRef {
+	if d.Item == nil {
+		return commerce.CartItemRef{}
+	}
+	return *d.Item
+}
+
+// checkCartDiscount returns why the cart itself accepts no further discount, or
+// nil. before is the number of its discounts before the batch, count the number now.
+func (s *Store) checkCartDiscount(before, count int) *discountError {
+	switch limit := s.cfg.CartDiscountLimit; {
+	case before >= limit:
+		return &discountError{status: 422, title: "Limit Reached", detail: "Custom discount limit reached for this cart"}
+	case count >= limit:
+		detail := fmt.Sprintf("Cannot exceed custom discount limit of (%d) at the cart level.", limit)
+		return &discountError{status: 422, title: "Custom discount not added to cart", detail: detail}
+	}
+	return nil
+}
+
+// checkItemDiscount returns why an item that has count discounts accepts no further
+// one, or nil.
+func (s *Store) checkItemDiscount(c *cart, item commerce.CartItemRef, count int) *discountError {
+	const notAdded = "Custom discount not added to cart item."
+	itemType, ok := c.items[item.ID]
+	switch {
+	case !ok:
+		return &discountError{status: 404, title: notAdded, detail: "Cart Item is not present in the cart.", item: &item}
+	case itemType != item.Type:
+		detail := fmt.Sprintf("Mismatch between bulk custom discount type (%s) and cart item type (%s).", item.Type, itemType)
+		return &discountError{status: 404, title: notAdded, detail: detail, item: &item, capitalized: true}
+	case count >= s.cfg.ItemDiscountLimit:
+		return &discountError{
+			status: 422, title: "Limit Reached", detail: "Custom discount limit reached for this cart item", item: &item,
+		}
+	}
+	return nil
+}
+
+// discountError says why a discount was not added.
+type discountError struct {
 	status        int
 	title, detail string
-	item          *commerce.CartItemRef // nil: it is about the cart
-	capitals      bool                  // the names of the members, as one example of the documentation has them
+	item          *commerce.CartItemRef // nil: the error is about the cart
+	// capitalized writes the names of the members as Status, Title and Detail: the
+	// documentation of the service prints one error that way.
+	capitalized bool
 }
 
-// MarshalJSON encodes the fault as an error object.
-func (f itemFault) MarshalJSON() ([]byte, error) {
-	o := errorObject{Status: f.status, Title: f.title, Detail: f.detail}
-	if f.item != nil {
-		o.Meta = &errorMeta{f.item.ID.String()}
+// MarshalJSON encodes e as an error object.
+func (e discountError) MarshalJSON() ([]byte, error) {
+	o := errorObject{Status: e.status, Title: e.title, Detail: e.detail}
+	if e.item != nil {
+		o.Meta = &errorMeta{ID: e.item.ID.String()}
 	}
-	if !f.capitals {
+	if !e.capitalized {
 		return json.Marshal(o)
 	}
 	return json.Marshal(struct {
@@ -159,67 +150,4 @@ func (f itemFault) MarshalJSON() ([]byte, error) {
 		Detail string
 		Meta   *errorMeta `json:"meta,omitempty"`
 	}(o))
-}
-
-// fit tells which discounts of a batch can be added to c, one after the other,
-// and why the others can't. s.mu is held.
-func (s *Store) fit(c *cart, batch []commerce.CustomDiscount) (added []commerce.CustomDiscount, refused []itemFault) {
-	added = []commerce.CustomDiscount{}
-	count := map[commerce.CartItemRef]int{} // by item; zero: the cart itself
-	for _, d := range c.discounts {
-		count[place(d)]++
-	}
-	wasFull := count[commerce.CartItemRef{}] >= s.cfg.CartDiscountLimit
-	for _, d := range batch {
-		if fault := s.misfit(c, d, count[place(d)], wasFull); fault != nil {
-			fault.item = d.Item
-			refused = append(refused, *fault)
-			continue
-		}
-		count[place(d)]++
-		added = append(added, d)
-	}
-	return added, refused
-}
-
-// place returns the item that d is attached to; zero: the cart itself.
-func place(d commerce.CustomDiscount) commerce.CartItemRef {
-	if d.Item == nil {
-		return commerce.CartItemRef{}
-	}
-	return *d.Item
-}
-
-// misfit tells why d can't be added where there are count discounts, or nil.
-func (s *Store) misfit(c *cart, d commerce.CustomDiscount, count int, wasFull bool) *itemFault {
-	const notAdded = "Custom discount not added to cart item."
-	if d.Item == nil {
-		switch limit := s.cfg.CartDiscountLimit; {
-		case wasFull:
-			return &itemFault{status: 422, title: "Limit Reached", detail: "Custom discount limit reached for this cart"}
-		case count >= limit:
-			detail := fmt.Sprintf("Cannot exceed custom discount limit of (%d) at the cart level.", limit)
-			return &itemFault{status: 422, title: "Custom discount not added to cart", detail: detail}
-		}
-		return nil
-	}
-	kind, ok := c.items[d.Item.ID]
-	switch {
-	case !ok:
-		return &itemFault{status: 404, title: notAdded, detail: "Cart Item is not present in the cart."}
-	case kind != d.Item.Type:
-		detail := fmt.Sprintf("Mismatch between bulk custom discount type (%s) and cart item type (%s).", d.Item.Type, kind)
-		return &itemFault{status: 404, title: notAdded, detail: detail, capitals: true}
-	case count >= s.cfg.ItemDiscountLimit:
-		return &itemFault{status: 422, title: "Limit Reached", detail: "Custom discount limit reached for this cart item"}
-	}
-	return nil
-}
-
-// orEmpty returns list, so that it encodes as an array.
-func orEmpty[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -12,7 +13,7 @@ type Operation string
 
 // The operations of a [Store].
 const (
-	OpAny      Operation = ""         // every request, also to an endpoint that does not exist
+	OpAny      Operation = ""         // every request, also to an unknown endpoint
 	OpAdd      Operation = "add"      // POST /v2/carts/{cartID}/custom-discounts
 	OpCart     Operation = "cart"     // GET /v2/carts/{cartID}
 	OpList     Operation = "list"     // GET /v2/subscriptions/subscriptions
@@ -20,79 +21,78 @@ const (
 	OpToken    Operation = "token"    // POST /oauth/access_token
 )
 
-// Fault is something that goes wrong with a request. It may delay the answer,
-// change it, put another one in its place, or cut the connection:
+// Fault makes requests fail. It can delay the response, change it, replace it, or
+// cut the connection:
 //
-//	Fault{Delay: time.Minute}                                   // a slow answer
-//	Fault{Status: 503, Times: 3}                                // down for three requests
+//	Fault{Delay: time.Minute}                                   // a slow response
+//	Fault{Status: 503, Times: 3}                                // three requests fail
 //	Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}
 //	Fault{Operation: OpAdd, Apply: true, Status: 504}           // added, but the gateway gave up
-//	Fault{Operation: OpAdd, Apply: true, Cut: true}             // added, but the answer is lost
-//	Fault{Operation: OpAdd, Apply: true, Delay: time.Hour}      // added, but the answer takes too long
-//	Fault{Operation: OpAdd, Body: "<html>"}                     // added, but the answer says nothing
-//	Fault{Operation: OpList, Cut: true, CutAfter: 100}          // half a page
+//	Fault{Operation: OpAdd, Apply: true, Cut: true}             // added, but the response is lost
+//	Fault{Operation: OpAdd, Apply: true, Delay: time.Hour}      // added, but the response takes too long
+//	Fault{Operation: OpAdd, Body: "<html>"}                     // added, but the response is unreadable
+//	Fault{Operation: OpList, Cut: true, CutAfter: 100}          // part of a page
 //
-// A request met by a fault is handled by the store, and so takes effect, if Apply
-// is set or if the fault leaves anything of the store's own answer. It is met
-// before its token is looked at. A request that [Config.RateLimit] refuses meets
-// no fault, and counts for none.
+// A request that meets a fault takes effect if Apply is set. It also takes effect
+// if the response keeps the status that the store gave it, that is, if Status is 0
+// and a Cut does not come before the first byte. The fault comes before the check
+// of the token. Requests that [Config.RateLimit] refuses meet no faults, and do not
+// count for After.
 type Fault struct {
-	// Operation that it is for. Zero: any.
+	// Operation selects the requests. Zero: all.
 	Operation Operation
-	// After is the number of requests for Operation that arrive before the first
-	// that is met, counted from Inject, whatever becomes of them.
+	// After is the number of requests for Operation that the fault leaves alone
+	// first. They are counted from Inject, whether or not they meet another fault.
 	After int
-	// Times is the number of requests that are met. 0: one. Negative: all.
+	// Times is the number of requests that meet the fault. 0: one. Negative: all.
 	Times int
 
-	// Apply handles the request before Delay. Without it, a request that is handled
-	// at all is handled after Delay, unless its context has ended by then.
+	// Apply makes the request take effect before Delay. Without it, a request that
+	// takes effect does so after Delay, and only if its context has not ended by then.
 	Apply bool
-	// Delay before the answer. It ends early with the context of the request.
+	// Delay before the response. It ends early if the context of the request ends.
 	Delay time.Duration
-	// Status of the answer, in place of the store's: 101, or 200 to 599. 0: the
-	// answer is the store's own.
+	// Status of the response: 101, or 200 to 599. 0: that of the store.
 	Status int
-	// Header of the answer, in addition to the store's own and in place of those
-	// with the same key.
+	// Header is added to the header of the response. It replaces values with the
+	// same key.
 	Header http.Header
-	// Body of the answer. Where it is empty the answer has none if Status is set,
-	// else the store's own.
+	// Body of the response. If it is empty, the response has the body of the store,
+	// or no body if Status is set.
 	Body string
-	// Cut drops the connection in place of the answer. The HTTP client of the
-	// standard library repeats a GET by itself where that happens on a connection
-	// it used before, so over URL such a fault may need Times to be noticed.
+	// Cut closes the connection instead of sending a response. On a connection that
+	// was used before, the HTTP client of the standard library sends a GET again, so
+	// such a fault over [Store.URL] may need a higher Times to have an effect.
 	Cut bool
-	// CutAfter is the number of bytes of the answer's body that get through before
-	// the Cut, with the status and the headers; at most all but one. 0: nothing at
-	// all gets through.
+	// CutAfter is the number of bytes of the body that are sent before the Cut, with
+	// the status and the headers; at most all bytes but one. 0: nothing is sent.
 	CutAfter int
 }
 
-// script is a fault with what it saw so far.
-type script struct {
+// activeFault is a fault with its counters.
+type activeFault struct {
 	Fault
-	seen, met int
+	seen, met int // requests for its operation, and those that met it
 }
 
-// Inject adds faults. A request is met by the first, in the order they were
-// added, whose turn it is: Inject(Fault{Status: 503}, Fault{Status: 429}) makes
-// the next request fail with 503, and the one after it with 429. It panics if a
-// Status can't be sent.
+// Inject adds faults. A request meets at most one: the first, in the order they
+// were added, that is due. Inject(Fault{Status: 503}, Fault{Status: 429}) makes
+// the next request fail with 503 and the one after it with 429. Inject panics if a
+// Status cannot be sent.
 func (s *Store) Inject(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range faults {
 		if f.Status != 0 && f.Status != http.StatusSwitchingProtocols && (f.Status < 200 || f.Status > 599) {
-			panic(fmt.Sprintf("commercetest: %d is not the status of an answer", f.Status))
+			panic(fmt.Sprintf("commercetest: Fault.Status is %d, must be 101 or 200 to 599", f.Status))
 		}
-		f.Header = canonical(f.Header)
-		s.faults = append(s.faults, &script{Fault: f})
+		f.Header = canonicalHeader(f.Header)
+		s.faults = append(s.faults, &activeFault{Fault: f})
 	}
 }
 
-// canonical returns a copy of h with canonical keys.
-func canonical(h http.Header) http.Header {
+// canonicalHeader returns a copy of h with canonical keys.
+func canonicalHeader(h http.Header) http.Header {
 	c := http.Header{}
 	for key, values := range h {
 		for _, v := range values {
@@ -102,16 +102,17 @@ func canonical(h http.Header) http.Header {
 	return c
 }
 
-// nextFault returns the fault that a request for op meets, or nil. s.mu is held.
+// nextFault returns the fault that a request for op meets, or nil. The caller
+// holds s.mu.
 func (s *Store) nextFault(op Operation) *Fault {
-	var next *script
+	var next *activeFault
 	for _, f := range s.faults {
 		if f.Operation != OpAny && f.Operation != op {
 			continue
 		}
 		f.seen++
-		left := f.Times < 0 || f.met < max(f.Times, 1)
-		if next == nil && f.seen > f.After && left {
+		remaining := f.Times < 0 || f.met < max(f.Times, 1)
+		if next == nil && f.seen > f.After && remaining {
 			next = f
 		}
 	}
@@ -122,44 +123,45 @@ func (s *Store) nextFault(op Operation) *Fault {
 	return &next.Fault
 }
 
-// play answers a request that meets f; a nil f does no harm.
-func (f *Fault) play(ctx context.Context, handle func() answer) (answer, error) {
+// respond returns the response to a request that meets f. If f is nil, it is the
+// response of the store, which handle returns.
+func (f *Fault) respond(ctx context.Context, handle func() response) (response, error) {
 	if f == nil {
 		return handle(), nil
 	}
-	var a answer
+	var resp response
 	if f.Apply {
-		a = handle()
+		resp = handle()
 	}
 	if err := wait(ctx, f.Delay); err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	if f.Cut && f.CutAfter <= 0 {
-		return answer{}, errCut
+		return response{}, errCut
 	}
 	if f.Status != 0 {
-		a = answer{status: f.Status, body: []byte(f.Body)}
+		resp = response{status: f.Status, body: []byte(f.Body)}
 	} else {
 		if !f.Apply {
-			a = handle()
+			resp = handle()
 		}
 		if f.Body != "" {
-			a.body = []byte(f.Body)
+			resp.body = []byte(f.Body)
 		}
 	}
-	if a.header == nil {
-		a.header = http.Header{}
+	if resp.header == nil {
+		resp.header = http.Header{}
 	}
 	for key, values := range f.Header {
-		a.header[key] = append([]string(nil), values...)
+		resp.header[key] = slices.Clone(values)
 	}
 	if f.Cut {
-		a.sent = min(f.CutAfter, len(a.body)-1)
-		if a.sent <= 0 || !bodyAllowed(a.status) {
-			return answer{}, errCut
+		resp.cutAfter = min(f.CutAfter, len(resp.body)-1)
+		if resp.cutAfter <= 0 || !bodyAllowed(resp.status) {
+			return response{}, errCut
 		}
 	}
-	return a, nil
+	return resp, nil
 }
 
 // wait waits for d, or until ctx ends.

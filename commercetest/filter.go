@@ -10,25 +10,26 @@ const (
 	maxFilterLength = 8 << 10 // bytes, decoded
 )
 
-// condition is eq(field,value).
+// condition means that the field must have the value: eq(field,value).
 type condition struct{ field, value string }
 
 var filterFields = []string{"account_id", "name", "email", "external_ref"}
 
 // parseFilter reads a filter:
 //
-//	filter    = condition *( ":" condition )          ; at most 10
+//	filter    = condition *( ":" condition )          ; at most 10 conditions
 //	condition = "eq(" field "," value ")"
 //	value     = quoted / 1*safe
-//	quoted    = a text in " or ', in which a backslash takes the next byte as it is
-//	safe      = any but , ( ) : " ' & = # % \ and control bytes; no space at the start
+//	quoted    = text in " or '; a backslash escapes the next byte
+//	safe      = any character except , ( ) : " ' & = # % \ and control characters;
+//	            the first must not be a space
 //
-// ok is false if it does not parse.
+// ok is false if the filter does not parse.
 func parseFilter(text string) (conditions []condition, ok bool) {
 	if len(text) > maxFilterLength {
 		return nil, false
 	}
-	p := &filterParser{text}
+	p := &filterParser{rest: text}
 	for {
 		c, ok := p.condition()
 		if !ok || len(conditions) == maxConditions {
@@ -44,10 +45,10 @@ func parseFilter(text string) (conditions []condition, ok bool) {
 	}
 }
 
-// filterParser takes a filter apart from the front.
-type filterParser struct{ rest string }
+// filterParser reads a filter from its start to its end.
+type filterParser struct{ rest string } // rest is not read yet
 
-// skip takes text from the front, if it is there.
+// skip reports whether the rest starts with text. If so, it skips the text.
 func (p *filterParser) skip(text string) (ok bool) {
 	p.rest, ok = strings.CutPrefix(p.rest, text)
 	return ok
@@ -82,7 +83,7 @@ func (p *filterParser) value() (string, bool) {
 	return value, true
 }
 
-// quoted takes a value in quotes; the first byte is the quote.
+// quoted reads a value in quotes. The first byte of the rest is the quote.
 func (p *filterParser) quoted() (string, bool) {
 	var value strings.Builder
 	for i := 1; i < len(p.rest); i++ {

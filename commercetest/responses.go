@@ -3,13 +3,46 @@ package commercetest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
 	"strconv"
 )
 
-// errorObject is an entry of the errors array (specification, section 2.6).
+// response is what the store sends back for a request.
+type response struct {
+	status int
+	header http.Header // may be nil
+	body   []byte
+	// cutAfter is the number of bytes of the body that are sent before the
+	// connection is cut. 0: it is not cut.
+	cutAfter int
+}
+
+// errCut means that the connection is cut before a response.
+var errCut = fmt.Errorf("commercetest: connection cut: %w", io.ErrUnexpectedEOF)
+
+// withDefaultHeader adds the headers that every response has. Those that r has
+// already stay.
+func (r response) withDefaultHeader(requestID string) response {
+	header := http.Header{"X-Request-Id": {requestID}}
+	if len(r.body) > 0 {
+		header.Set("Content-Type", contentType(r.body))
+	}
+	if bodyAllowed(r.status) {
+		header.Set("Content-Length", strconv.Itoa(len(r.body)))
+	} else {
+		r.body = nil
+	}
+	maps.Copy(header, r.header)
+	r.header = header
+	return r
+}
+
+// errorObject is an entry of the errors array.
 type errorObject struct {
-	// Status is a string or an integer: the service has both. nil: left out.
+	// Status is a string or an integer, because the service sends both. nil: left out.
 	Status any        `json:"status,omitempty"`
 	Title  string     `json:"title"`
 	Detail string     `json:"detail,omitempty"`
@@ -20,28 +53,31 @@ type errorMeta struct {
 	ID string `json:"id"`
 }
 
-// reply returns an answer with v as its JSON body.
-func reply(status int, v any) answer {
-	body, err := json.Marshal(v)
+// jsonResponse returns a response with v as its JSON body.
+func jsonResponse(status int, v any) response { return response{status: status, body: encode(v)} }
+
+// encode returns v as JSON. It panics if v cannot be encoded.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
 	if err != nil {
-		panic("commercetest: " + err.Error()) // what is stored was encoded once already
+		panic("commercetest: " + err.Error())
 	}
-	return answer{status: status, body: body}
+	return raw
 }
 
-// refusal returns an answer with errors.
-func refusal(status int, faults ...errorObject) answer {
-	return reply(status, struct {
+// errorsResponse returns a response with these errors.
+func errorsResponse(status int, errs ...errorObject) response {
+	return jsonResponse(status, struct {
 		Errors []errorObject `json:"errors"`
-	}{faults})
+	}{errs})
 }
 
-// failure returns an answer with one error, whose status is a string.
-func failure(status int, title, detail string) answer {
-	return refusal(status, errorObject{Status: strconv.Itoa(status), Title: title, Detail: detail})
+// errorResponse returns a response with one error, whose status is a string.
+func errorResponse(status int, title, detail string) response {
+	return errorsResponse(status, errorObject{Status: strconv.Itoa(status), Title: title, Detail: detail})
 }
 
-// contentType guesses the media type of a body that may be a [Fault]'s.
+// contentType returns the media type of a body, which may be that of a [Fault].
 func contentType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("[")) {
 		return "application/json"
@@ -49,7 +85,7 @@ func contentType(body []byte) string {
 	return http.DetectContentType(body)
 }
 
-// bodyAllowed reports whether HTTP lets an answer of that status have a body.
+// bodyAllowed reports whether HTTP allows a body in a response with this status.
 func bodyAllowed(status int) bool {
 	return status >= 200 && status != http.StatusNoContent && status != http.StatusNotModified
 }

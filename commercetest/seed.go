@@ -12,62 +12,50 @@ import (
 // seedStart is when the first seeded subscription was created.
 var seedStart = time.Date(2024, time.January, 2, 8, 30, 0, 0, time.UTC)
 
-// seedNames are the names of the seeded subscribers, in turn. Some need quotes in a filter.
+// seedNames are the names of the subscribers, in turn. Some need quotes in a filter.
 var seedNames = []string{
 	"Amara Okafor", "Siobhán O'Brien", "Ron Swanson", `Dwayne "The Rock" Johnson`,
 	"Ana Pereira, Lda. (Billing)", "Li Wei", "Smith & Sons", "Zoë Müller",
 }
 
-// Seed replaces the store's subscriptions with n others, newest first, and its
-// subscribers and what a list may include with those that belong to them, in the
-// payload of [Config.Generation]. They are the same for the same n, in every store
-// of that generation; those of a smaller n are the oldest of a greater one.
+// Seed replaces all subscriptions of the store with n new ones, newest first, in
+// the payload of [Config.Generation]. It also replaces the subscribers, and the
+// resources that a list can include. With n below 1 there are no subscriptions.
 //
-// The i-th oldest has the external ref "order-000001" and so on. Each account has
-// up to three subscriptions, and a subscriber with the email
-// "subscriber-0001@example.com" and so on; see [Store.SubscriberOf]. Some are
-// paused, canceled (yet active, as happens before the last billing run), closed,
-// suspended or pending. From 13 on they show every member of their generation. n
-// below 1 leaves the store without subscriptions.
+// Seed is deterministic: the subscriptions are the same in every store of the
+// generation. A larger n adds newer ones. Their external refs are "order-000001"
+// for the oldest, "order-000002" and so on. Each account has up to three
+// subscriptions and a subscriber with the email "subscriber-0001@example.com" and
+// so on; see [Store.SubscriberOf].
+//
+// Some subscriptions are paused, canceled, closed, suspended or pending. Some are
+// canceled and still active, as happens before the last billing run. If n is 13 or
+// more, they show every documented member of their generation.
 func (s *Store) Seed(n int) {
-	offerings, catalog := seedCatalog(s.cfg.Generation)
+	offerings, includable := newSeedOfferings(s.cfg.Generation)
 	subscribers := map[uuid.UUID]Subscriber{}
-	records := make([]*record, 0, max(n, 0))
+	var subscriptions []*storedSubscription
 	for i := n; i >= 1; i-- {
-		account := 1 + (i-1)/6*2 + (i-1)%2 // two accounts take turns for six subscriptions
+		account := 1 + (i-1)/6*2 + (i-1)%2 // six subscriptions alternate between two accounts
 		id := newID("accounts", account)
 		subscribers[id] = Subscriber{
 			Name:  seedNames[(account-1)%len(seedNames)],
 			Email: fmt.Sprintf("subscriber-%04d@example.com", account),
 		}
-		records = append(records, newRecord(seedSubscription(i, account, offerings[i%len(offerings)])))
+		sub := newSeedSubscription(i, account, offerings[i%len(offerings)])
+		subscriptions = append(subscriptions, newStoredSubscription(sub))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.records, s.subscribers, s.catalog = records, subscribers, catalog
+	s.subscriptions, s.subscribers, s.includable = subscriptions, subscribers, includable
 }
 
-// seedSubscription returns the i-th oldest subscription. Offerings with pricing
-// options make it one of the second generation.
-func seedSubscription(i, account int, offering commerce.Offering) commerce.Subscription {
-	created := seedStart.Add(time.Duration(i)*97*time.Minute + seedFraction(i))
+// newSeedSubscription returns the i-th oldest subscription. If the offering has
+// pricing options, the subscription is of the second generation.
+func newSeedSubscription(i, account int, offering commerce.Offering) commerce.Subscription {
+	created := seedStart.Add(time.Duration(i)*97*time.Minute + fractionOfSecond(i))
 	id := newID("subscriptions", i)
-	second := len(offering.Relationships.Get("pricing_options").Data.Refs) > 0
-	var own commerce.Relationships // one of each kind of what the offering has
-	for _, rel := range offering.Relationships {
-		turn := i / 2 // first generation: one plan of each offering, as ever
-		if second {
-			turn = i / 4 // of the subscription among those of its offering
-		}
-		if rel.Name == "pricing_options" {
-			turn /= 2 // each plan with each option
-		}
-		ref := rel.Data.Refs[turn%len(rel.Data.Refs)]
-		own = append(own, commerce.NamedRelationship{Name: rel.Name, Relationship: commerce.Relationship{
-			Links: seedLinks("subscriptions", id, rel.Name),
-			Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{ref}},
-		}})
-	}
+	own := ownRelationships(i, id, offering)
 	sub := commerce.Subscription{
 		ID:   id,
 		Type: "subscription",
@@ -78,7 +66,7 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 			Offering:         offering,
 			PlanID:           own.Get("plans").Data.Refs[0].ID,
 			Currency:         "USD",
-			PaymentAuthority: seedAuthority(account),
+			PaymentAuthority: seedPaymentAuthority(account),
 		},
 		Relationships: own,
 		Meta: commerce.SubscriptionMeta{
@@ -93,16 +81,42 @@ func seedSubscription(i, account int, offering commerce.Offering) commerce.Subsc
 			InvoiceAfter: created.AddDate(0, 1, 0),
 		},
 	}
-	seedState(i, &sub)
-	if second {
+	setState(i, &sub)
+	if hasPricingOptions(offering) {
 		sub.Attributes.PricingOptionID = own.Get("pricing_options").Data.Refs[0].ID
-		seedSecondMeta(i, &sub)
+		setSecondGenerationMeta(i, &sub)
 	}
 	return sub
 }
 
-// seedAuthority returns what an account pays with.
-func seedAuthority(account int) commerce.PaymentAuthority {
+func hasPricingOptions(offering commerce.Offering) bool {
+	return len(offering.Relationships.Get("pricing_options").Data.Refs) > 0
+}
+
+// ownRelationships selects one of the plans of the offering for the i-th
+// subscription, and one of the pricing options if there are any. In the second
+// generation all combinations occur.
+func ownRelationships(i int, subscription uuid.UUID, offering commerce.Offering) commerce.Relationships {
+	var own commerce.Relationships
+	for _, rel := range offering.Relationships {
+		turn := i / 2 // in the first generation, all subscriptions of an offering have the same plan
+		if hasPricingOptions(offering) {
+			turn = i / 4 // counts the subscriptions of this offering
+		}
+		if rel.Name == "pricing_options" {
+			turn /= 2 // each plan occurs with each option
+		}
+		ref := rel.Data.Refs[turn%len(rel.Data.Refs)]
+		own = append(own, commerce.NamedRelationship{Name: rel.Name, Relationship: commerce.Relationship{
+			Links: relationshipLinks("subscriptions", subscription, rel.Name),
+			Data:  commerce.RelationshipData{Refs: []commerce.ResourceRef{ref}},
+		}})
+	}
+	return own
+}
+
+// seedPaymentAuthority returns the payment method of an account.
+func seedPaymentAuthority(account int) commerce.PaymentAuthority {
 	if account%4 == 3 {
 		return commerce.PaymentAuthority{
 			Type:              "authorize_net",
@@ -117,8 +131,8 @@ func seedAuthority(account int) commerce.PaymentAuthority {
 	}
 }
 
-// seedSecondMeta adds what only the second generation has.
-func seedSecondMeta(i int, sub *commerce.Subscription) {
+// setSecondGenerationMeta adds the members that only the second generation has.
+func setSecondGenerationMeta(i int, sub *commerce.Subscription) {
 	m := &sub.Meta
 	m.FirstInvoicePrepaid = new(i%3 == 0)
 	switch m.State.Attributes.Action {
@@ -132,14 +146,14 @@ func seedSecondMeta(i int, sub *commerce.Subscription) {
 	}
 	plan, option := sub.Attributes.PlanID.String(), sub.Attributes.PricingOptionID.String()
 	switch i % 6 {
-	case 0: // a new price to come
+	case 0: // a future price
 		m.PendingPriceChange = &commerce.PriceChanges{
 			PlanPrices: map[string]commerce.Prices{plan: seedPrices(2000)},
 			PricingOptionPrices: map[string]commerce.PricingOptionPrice{
 				option: {BasePricePercentage: new(commerce.NewDecimal(90))},
 			},
 		}
-	case 1: // an old price
+	case 1: // a former price
 		m.PriceUpdateHistory = []commerce.PriceUpdate{{
 			PriceChanges: commerce.PriceChanges{
 				PlanPrices:          map[string]commerce.Prices{plan: seedPrices(1000)},
@@ -150,8 +164,8 @@ func seedSecondMeta(i int, sub *commerce.Subscription) {
 	}
 }
 
-// seedState gives some subscriptions another state than active.
-func seedState(i int, sub *commerce.Subscription) {
+// setState changes the state of some subscriptions. The others remain active.
+func setState(i int, sub *commerce.Subscription) {
 	m := &sub.Meta
 	var action string
 	at := m.Timestamps.CreatedAt.AddDate(0, 2, 3)
@@ -170,7 +184,7 @@ func seedState(i int, sub *commerce.Subscription) {
 	case i%9 == 0: // goes live later
 		action, m.Pending, m.Timestamps.GoLiveAfter = "pending", true, at
 		m.Timestamps.GoLive, at = time.Time{}, m.Timestamps.UpdatedAt
-	case i%8 == 0: // payments failed: no change of state that the subscriber asked for
+	case i%8 == 0: // payments failed; nobody asked for a change of state
 		m.Suspended, m.Timestamps.UpdatedAt = true, at
 		return
 	default:
@@ -188,9 +202,9 @@ func seedState(i int, sub *commerce.Subscription) {
 	}
 }
 
-// seedFraction is the fraction of a second of a timestamp: 3, 6 or 9 digits.
-func seedFraction(i int) time.Duration {
-	d := time.Duration(i*10%1000 + 1) // does not end in 0
+// fractionOfSecond returns a fraction with 3, 6 or 9 digits.
+func fractionOfSecond(i int) time.Duration {
+	d := time.Duration(i*10%1000 + 1) // the last digit is not 0
 	switch i % 3 {
 	case 0:
 		return d * time.Millisecond

@@ -281,7 +281,7 @@ func TestRequests(t *testing.T) {
 		}
 		opts := cmp.FilterPath(func(p cmp.Path) bool {
 			name := p.Last().String()
-			return name == ".Time" || name == ".tooLarge"
+			return name == ".Time" || name == ".bodyTooLarge"
 		}, cmp.Ignore())
 		empty := cmp.Transformer("text", func(b []byte) string { return string(b) }) // nil and empty are the same
 		if diff := cmp.Diff(want, got, opts, empty); diff != "" {

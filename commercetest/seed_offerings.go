@@ -1,0 +1,149 @@
+package commercetest
+
+import (
+	"fmt"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+)
+
+// seedOfferings describes the offerings of [Store.Seed]. One has a single billing
+// period, so that both generations have relationships with one resource.
+var seedOfferings = []struct {
+	name, description string
+	products          []string
+	monthlyCents      int64
+	months            []int // between two bills, for each billing period
+}{
+	{
+		name: "Coffee Club", description: "Fresh beans at your door",
+		products: []string{"House Blend 500 g"}, monthlyCents: 1850, months: []int{1, 12},
+	},
+	{
+		name: "Tea Box", description: "Teas of the season",
+		products: []string{"Green Tea Box", "Teapot"}, monthlyCents: 1400, months: []int{1, 12},
+	},
+	{
+		name: "Daily Digest", description: "The news, every morning",
+		products: []string{"Digest Subscription"}, monthlyCents: 900, months: []int{12},
+	},
+	{
+		name: "Razor Plan", description: "Blades as you need them",
+		products: []string{"Razor Handle", "Blades, pack of 8"}, monthlyCents: 675, months: []int{1, 12},
+	},
+}
+
+// newSeedOfferings returns the offerings and the resources that a list can include
+// for them, by the name in its include parameter.
+func newSeedOfferings(g Generation) (offerings []commerce.Offering, includable map[string][]*resource) {
+	includable = map[string][]*resource{}
+	for n, o := range seedOfferings {
+		offering := commerce.Offering{
+			ID:   newID("offerings", n),
+			Type: "subscription_offering",
+			Attributes: commerce.OfferingAttributes{
+				ExternalRef: fmt.Sprintf("offering-%d", n+1), Name: o.name, Description: o.description,
+				CreatedAt: seedStart, UpdatedAt: seedStart,
+			},
+			Meta: commerce.OfferingMeta{Owner: "store", Timestamps: seedTimestamps()},
+		}
+		var products []seedProduct
+		for k, name := range o.products {
+			products = append(products, seedProduct{number: n*10 + k, name: name, cents: o.monthlyCents})
+		}
+		var periods []seedPeriod
+		for _, months := range o.months {
+			cents := o.monthlyCents
+			if months == 12 {
+				cents *= 10
+			}
+			periods = append(periods, seedPeriod{offering: n, months: months, cents: cents})
+		}
+		if g == SecondGeneration {
+			completeSecondGeneration(&offering, products, periods, includable)
+		} else {
+			completeFirstGeneration(&offering, products, periods, includable)
+		}
+		offerings = append(offerings, offering)
+	}
+	return offerings, includable
+}
+
+// completeFirstGeneration adds to an offering what depends on the generation. A
+// billing period is a plan.
+func completeFirstGeneration(
+	offering *commerce.Offering, products []seedProduct, periods []seedPeriod, includable map[string][]*resource,
+) {
+	var planRefs []commerce.ResourceRef
+	for _, period := range periods {
+		planRefs = append(planRefs, commerce.ResourceRef{Type: planType, ID: period.plan().ID})
+	}
+	offering.Relationships = commerce.Relationships{offeringRelationship(offering.ID, "plans", planRefs)}
+	for _, period := range periods {
+		p := period.plan()
+		p.Relationships = offering.Relationships
+		includable["plans"] = append(includable["plans"], newResource(p.ID, []uuid.UUID{p.ID}, p))
+	}
+	for _, product := range products {
+		p := product.product()
+		p.Relationships = offering.Relationships
+		offering.Meta.ExternalProductRefs = append(offering.Meta.ExternalProductRefs, p.Attributes.ExternalRef)
+		includable["products"] = append(includable["products"], newResource(p.ID, plansOf(offering.Relationships), p))
+	}
+}
+
+// completeSecondGeneration adds to an offering what depends on the generation. A
+// product is a plan, and a billing period is a pricing option. Each plan can be
+// bought with each pricing option.
+func completeSecondGeneration(
+	offering *commerce.Offering, products []seedProduct, periods []seedPeriod, includable map[string][]*resource,
+) {
+	var planRefs, optionRefs []commerce.ResourceRef
+	for _, product := range products {
+		planRefs = append(planRefs, commerce.ResourceRef{Type: planType, ID: product.planID()})
+	}
+	pricesByOption := map[string]commerce.OptionPrice{}
+	for _, period := range periods {
+		optionRefs = append(optionRefs, commerce.ResourceRef{Type: pricingOptionType, ID: period.optionID()})
+		pricesByOption[period.optionID().String()] = period.price()
+	}
+	plans := offeringRelationship(offering.ID, "plans", planRefs)
+	options := offeringRelationship(offering.ID, "pricing_options", optionRefs)
+	offering.Relationships = commerce.Relationships{plans, options}
+	for _, product := range products {
+		p := product.plan()
+		p.Relationships = commerce.Relationships{options}
+		p.Meta.Prices = pricesByOption
+		offering.Meta.ExternalPlanRefs = append(offering.Meta.ExternalPlanRefs, p.Attributes.ExternalRef)
+		includable["plans"] = append(includable["plans"], newResource(p.ID, []uuid.UUID{p.ID}, p))
+	}
+	for _, period := range periods {
+		o := period.option()
+		o.Relationships = commerce.Relationships{plans}
+		o.Meta.Prices = map[string]commerce.OptionPrice{}
+		for _, product := range products {
+			o.Meta.Prices[product.planID().String()] = period.price()
+		}
+		r := newResource(o.ID, plansOf(offering.Relationships), o)
+		includable["pricing_options"] = append(includable["pricing_options"], r)
+	}
+}
+
+// offeringRelationship returns the relationship of an offering to its plans or its
+// pricing options. Its data is an object for one resource and an array for several:
+// the service sends both.
+func offeringRelationship(offering uuid.UUID, name string, refs []commerce.ResourceRef) commerce.NamedRelationship {
+	return commerce.NamedRelationship{Name: name, Relationship: commerce.Relationship{
+		Links: relationshipLinks("offerings", offering, name),
+		Data:  commerce.RelationshipData{Many: len(refs) > 1, Refs: refs},
+	}}
+}
+
+func relationshipLinks(kind string, id uuid.UUID, name string) commerce.Links {
+	self := fmt.Sprintf("/v2/subscriptions/%s/%s", kind, id)
+	return commerce.Links{
+		{Name: "related", Link: commerce.Link{Href: self + "/" + name}},
+		{Name: "self", Link: commerce.Link{Href: self}},
+	}
+}

@@ -1,0 +1,87 @@
+package commercetest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// Transport returns a transport that passes requests to the store in memory, in
+// the goroutine of the caller and whatever their host. It works inside a
+// [testing/synctest] bubble. If a [Fault] cuts the connection, the error matches
+// [io.ErrUnexpectedEOF].
+func (s *Store) Transport() http.RoundTripper { return transport{store: s} }
+
+type transport struct{ store *Store }
+
+// RoundTrip implements [http.RoundTripper].
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }()
+	}
+	if err := r.Context().Err(); err != nil {
+		return nil, err
+	}
+	if r.URL == nil {
+		return nil, errors.New("commercetest: the request has no URL")
+	}
+	in, err := newRequest(r)
+	if err != nil {
+		return nil, err
+	}
+	if in.Method == "" {
+		in.Method = http.MethodGet
+	}
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	resp, err := t.store.respond(r.Context(), in)
+	if err != nil {
+		return nil, err
+	}
+	body := &responseBody{ctx: r.Context(), rest: resp.body, endErr: io.EOF}
+	if resp.cutAfter > 0 {
+		body.rest, body.endErr = resp.body[:resp.cutAfter], errCut
+	}
+	return &http.Response{
+		Status:        strconv.Itoa(resp.status) + " " + http.StatusText(resp.status),
+		StatusCode:    resp.status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        resp.header,
+		Body:          body,
+		ContentLength: int64(len(resp.body)),
+		Request:       r,
+	}, nil
+}
+
+// responseBody behaves like the body of a response from a network connection:
+// Read fails after the context of the request has ended, and after Close.
+type responseBody struct {
+	ctx    context.Context
+	rest   []byte
+	endErr error // returned after rest
+	closed bool
+}
+
+func (b *responseBody) Read(p []byte) (int, error) {
+	switch {
+	case b.closed:
+		return 0, http.ErrBodyReadAfterClose
+	case b.ctx.Err() != nil:
+		return 0, b.ctx.Err()
+	case len(b.rest) == 0:
+		return 0, b.endErr
+	}
+	n := copy(p, b.rest)
+	b.rest = b.rest[n:]
+	return n, nil
+}
+
+func (b *responseBody) Close() error {
+	b.closed = true
+	return nil
+}
