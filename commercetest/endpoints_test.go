@@ -1,0 +1,142 @@
+package commercetest_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+func TestEndpoints_refusals(t *testing.T) {
+	t.Parallel()
+	const (
+		unauthorized = `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`
+		notFound     = `{"errors":[{"status":"404","title":"Not Found","detail":"There is no such endpoint"}]}`
+		notAllowed   = `{"errors":[{"status":"405","title":"Method Not Allowed"}]}`
+		list         = "GET /v2/subscriptions/subscriptions"
+		basic        = "Authorization: Basic commercetest-token\r\n"
+		noScheme     = "Authorization: commercetest-token\r\n"
+	)
+	bodies := map[int]string{401: unauthorized, 404: notFound, 405: notAllowed}
+	for _, tt := range []struct {
+		name, line, header string
+		host               string // default: store.test
+		status             int
+	}{
+		{name: "no token", line: list, status: 401},
+		{name: "wrong token", line: list, header: "Authorization: Bearer nobody\r\n", status: 401},
+		{name: "token in another scheme", line: list, header: basic, status: 401},
+		{name: "token without a scheme", line: list, header: noScheme, status: 401},
+		{name: "no token for a cart", line: "GET /v2/carts/c", status: 401},
+		{name: "no token for settings", line: "GET /v2/settings", status: 401},
+		{
+			name: "no token for discounts", line: "POST /v2/carts/c/custom-discounts",
+			header: "Content-Length: 0\r\n", status: 401,
+		},
+		{name: "no token for an unknown path", line: "GET /v2/nothing", status: 401},
+		{name: "no token for the root of the version", line: "GET /v2", status: 401},
+		{name: "unknown path", line: "GET /v2/nothing", header: bearer, status: 404},
+		{name: "version twice", line: "GET /v2/v2/settings", header: bearer, status: 404},
+		{name: "no version", line: "GET /settings", header: bearer, status: 404},
+		{name: "escaped version", line: "GET /%762/settings", status: 404},
+		{name: "empty cart id", line: "GET /v2/carts/", header: bearer, status: 404},
+		{name: "trailing slash", line: list + "/", header: bearer, status: 404},
+		{name: "root", line: "GET /", status: 404},
+		{name: "host of the links", line: list, header: bearer, host: "store-links.example", status: 404},
+		{name: "DELETE of the list", line: "DELETE /v2/subscriptions/subscriptions", header: bearer, status: 405},
+		{name: "GET of the token", line: "GET /oauth/access_token", status: 405},
+		{name: "GET of discounts", line: "GET /v2/carts/c/custom-discounts", header: bearer, status: 405},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.host == "" {
+				tt.host = "store.test"
+			}
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				resp := send(commercetest.NewStore(commercetest.Config{}),
+					fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", tt.line, tt.host, tt.header))
+				wantJSON(t, resp, tt.status, bodies[tt.status])
+				wantEqual(t, "X-Request-Id", resp.Header.Get("X-Request-Id"), "commercetest-000001")
+				wantEqual(t, "has Allow", resp.Header.Get("Allow") != "", tt.status == 405)
+			})
+		})
+	}
+}
+
+// AfterRequest is called once for each request, after it took effect and before its
+// response is sent.
+func TestAfterRequest(t *testing.T) {
+	t.Parallel()
+	for _, sender := range senders {
+		t.Run(sender.name, func(t *testing.T) {
+			t.Parallel()
+			var mu sync.Mutex
+			var calls []string
+			store := newCart(t, commercetest.Config{
+				RateLimit: 1, RateBurst: 5,
+				AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
+					mu.Lock()
+					defer mu.Unlock()
+					// Discounts would block if the store were locked.
+					calls = append(calls, fmt.Sprintf("%s %s %s %d", in.ID, in.Method, in.Path, len(s.Discounts(cartID))))
+					in.Header.Set("Accept", "changed")
+					for i := range in.Body {
+						in.Body[i] = 'x'
+					}
+				},
+			})
+			store.Inject(
+				commercetest.Fault{Operation: commercetest.OpAdd, After: 1, Apply: true, Cut: true},
+				commercetest.Fault{Operation: commercetest.OpAdd, After: 2, Status: 503},
+			)
+			var statuses []int
+			for i, raw := range []string{
+				addRequest(onCart("a")), addRequest(onCart("b")), addRequest(onCart("c")),
+				get("/nowhere"), postForm(validForm),
+			} {
+				resp, _ := sender.send(t, store, raw)
+				statuses = append(statuses, resp.Status)
+				mu.Lock()
+				wantEqual(t, "calls before the response", len(calls), i+1)
+				mu.Unlock()
+			}
+			wantEqual(t, "statuses", statuses, []int{201, 0, 503, 404, 200}) // 0: the connection was cut
+			wantEqual(t, "calls", calls, []string{
+				"commercetest-000001 POST " + cartPath + "/custom-discounts 1",
+				"commercetest-000002 POST " + cartPath + "/custom-discounts 2", // applied, then cut
+				"commercetest-000003 POST " + cartPath + "/custom-discounts 2", // not applied
+				"commercetest-000004 GET /nowhere 2",
+				"commercetest-000005 POST /oauth/access_token 2",
+			})
+			first := store.Requests()[0]
+			wantEqual(t, "recorded body", string(first.Body), bulk(false, onCart("a")))
+			wantEqual(t, "recorded header", first.Header.Get("Accept"), "application/json")
+
+			refused := sendUntilRefused(t, store, sender.send)
+			mu.Lock()
+			defer mu.Unlock()
+			wantEqual(t, "calls after "+refused.Header.Get("X-Request-Id"), len(calls), len(store.Requests()))
+		})
+	}
+}
+
+// sendUntilRefused sends a request until the rate limit refuses it. Over a network
+// connection that may take several requests, because time passes.
+func sendUntilRefused(
+	t *testing.T, store *commercetest.Store,
+	send func(*testing.T, *commercetest.Store, string) (wireResponse, error),
+) wireResponse {
+	t.Helper()
+	for range 100 {
+		resp, err := send(t, store, get(listPath))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp.Status == 429 {
+			return resp
+		}
+	}
+	t.Fatal("100 requests, want one that the rate limit refuses")
+	return wireResponse{}
+}

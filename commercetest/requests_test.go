@@ -1,0 +1,71 @@
+package commercetest_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		store := commercetest.NewStore(commercetest.Config{})
+		send(store, get("/v2/carts/a%20b?include=custom_discounts&x=%2B"))
+		send(store, post("/nowhere", "hello"))
+
+		got := store.Requests()
+		accept, authorization := []string{"application/json"}, []string{"Bearer commercetest-token"}
+		want := []commercetest.Request{
+			{
+				ID: "commercetest-000001", Method: "GET", Host: "store.test", Path: "/v2/carts/a%20b",
+				RawQuery: "include=custom_discounts&x=%2B",
+				Header:   http.Header{"Accept": accept, "Authorization": authorization},
+			},
+			{
+				ID: "commercetest-000002", Method: "POST", Host: "store.test", Path: "/nowhere",
+				Header: http.Header{
+					"Accept": accept, "Authorization": authorization,
+					"Content-Type": {"application/json"}, "Content-Length": {"5"},
+				},
+				Body: []byte("hello"),
+			},
+		}
+		wantEqual(t, "requests", got, want, cmpopts.EquateEmpty(),
+			cmpopts.IgnoreFields(commercetest.Request{}, "Time"), cmpopts.IgnoreUnexported(commercetest.Request{}))
+		if got[0].Time.IsZero() || got[1].Time.Before(got[0].Time) {
+			t.Errorf("times = %v, %v; want them in order of arrival", got[0].Time, got[1].Time)
+		}
+
+		got[1].Body[0], got[1].Header["Accept"][0] = 'J', "changed"
+		again := store.Requests()[1]
+		wantEqual(t, "body after the result was changed", string(again.Body), "hello")
+		wantEqual(t, "header after the result was changed", again.Header.Get("Accept"), "application/json")
+	})
+}
+
+func TestRequests_bodyLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	for _, tt := range []struct {
+		name   string
+		size   int
+		status int
+	}{
+		{name: "at the limit", size: limit, status: 400},
+		{name: "beyond the limit", size: limit + 1, status: 413},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				store := commercetest.NewStore(commercetest.Config{})
+				resp := send(store, post(cartPath+"/custom-discounts", strings.Repeat("x", tt.size)))
+				wantEqual(t, "status", resp.Status, tt.status)
+				wantEqual(t, "bytes recorded", len(store.Requests()[0].Body), limit)
+			})
+		})
+	}
+}
