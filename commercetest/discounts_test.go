@@ -2,6 +2,7 @@ package commercetest_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,92 +27,103 @@ const (
 	errNotEnabled = `{"status":400,"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}`
 )
 
+// The discounts of the tests.
+var (
+	onCartA    = onCart("a")
+	onCartB    = onCart("b")
+	item       = discount{"i", "cart_item", cartItem}
+	item2      = discount{"i2", "cart_item", cartItem}
+	custom     = discount{"c", "custom_item", customItem}
+	absent     = discount{"x", "cart_item", absentItem}
+	mismatched = discount{"m", "custom_item", cartItem}
+)
+
+var (
+	limitOne  = commercetest.Config{CartDiscountLimit: 1, ItemDiscountLimit: 1}
+	status200 = commercetest.Config{AddStatus: 200}
+	disabled  = commercetest.Config{CartDiscountLimit: -1}
+)
+
+var addDiscountsTests = []struct {
+	name         string
+	cfg          commercetest.Config
+	before       []discount // added by a request before
+	send         []discount
+	allOrNothing bool
+	status       int
+	added        []discount // in data
+	errs         []string
+	noData       bool // the response has no data
+}{
+	{name: "on the cart", send: []discount{onCartA}, status: 201, added: []discount{onCartA}},
+	{name: "on items", send: []discount{item, custom}, allOrNothing: true, status: 201, added: []discount{item, custom}},
+	{name: "same external id twice", send: []discount{onCartA, onCartA}, status: 201, added: []discount{onCartA, onCartA}},
+	{
+		name: "partial", send: []discount{absent, onCartB, mismatched},
+		status: 201, added: []discount{onCartB}, errs: []string{errNotPresent, errMismatch},
+	},
+	{
+		name: "partial, all or nothing", send: []discount{onCartB, absent}, allOrNothing: true,
+		status: 404, errs: []string{errNotPresent}, noData: true,
+	},
+	{name: "none", send: []discount{absent, absent}, status: 404, errs: []string{errNotPresent, errNotPresent}},
+	{name: "mismatch", send: []discount{mismatched}, status: 404, errs: []string{errMismatch}},
+	{
+		name: "mismatch, all or nothing", send: []discount{onCartA, mismatched}, allOrNothing: true,
+		status: 404, errs: []string{errMismatch}, noData: true,
+	},
+	{
+		name: "cart is full", cfg: limitOne, before: []discount{onCartA}, send: []discount{onCartB},
+		status: 422, errs: []string{errCartFull},
+	},
+	{
+		name: "cart is full, all or nothing", cfg: limitOne, before: []discount{onCartA}, send: []discount{custom, onCartB},
+		allOrNothing: true, status: 422, errs: []string{errCartFull}, noData: true,
+	},
+	{
+		name: "batch exceeds the limit of the cart", cfg: limitOne, send: []discount{onCartA, onCartB},
+		status: 201, added: []discount{onCartA}, errs: []string{errCartLimit},
+	},
+	{
+		name: "batch exceeds the limit of the cart, all or nothing", cfg: limitOne, send: []discount{onCartA, onCartB},
+		allOrNothing: true, status: 422, errs: []string{errCartLimit}, noData: true,
+	},
+	{
+		name: "item is full", cfg: limitOne, before: []discount{item}, send: []discount{item2},
+		status: 422, errs: []string{errItemFull},
+	},
+	{
+		name: "batch exceeds the limit of an item", cfg: limitOne, send: []discount{item, item2},
+		status: 201, added: []discount{item}, errs: []string{errItemFull},
+	},
+	{
+		name: "cart and items have separate limits", cfg: limitOne, before: []discount{onCartA}, send: []discount{custom},
+		status: 201, added: []discount{custom},
+	},
+	{
+		name: "items accept none", cfg: commercetest.Config{ItemDiscountLimit: -1}, send: []discount{item},
+		status: 422, errs: []string{errItemFull},
+	},
+	{name: "status 200", cfg: status200, send: []discount{onCartA}, status: 200, added: []discount{onCartA}},
+	{
+		name: "status 200, partial", cfg: status200, send: []discount{absent, onCartB},
+		status: 200, added: []discount{onCartB}, errs: []string{errNotPresent},
+	},
+	{name: "status 200, none", cfg: status200, send: []discount{absent}, status: 404, errs: []string{errNotPresent}},
+	{
+		name: "not enabled", cfg: disabled, send: []discount{onCartA},
+		status: 400, errs: []string{errNotEnabled}, noData: true,
+	},
+	{
+		name: "not enabled, on an item", cfg: disabled, send: []discount{item}, allOrNothing: true,
+		status: 400, errs: []string{errNotEnabled}, noData: true,
+	},
+}
+
 func TestAddDiscounts(t *testing.T) {
 	t.Parallel()
-	a, b := onCart("a"), onCart("b")
-	item, item2 := discount{"i", "cart_item", cartItem}, discount{"i2", "cart_item", cartItem}
-	custom := discount{"c", "custom_item", customItem}
-	absent, mismatched := discount{"x", "cart_item", absentItem}, discount{"m", "custom_item", cartItem}
-
-	limitOne := commercetest.Config{CartDiscountLimit: 1, ItemDiscountLimit: 1}
-	status200 := commercetest.Config{AddStatus: 200}
-	disabled := commercetest.Config{CartDiscountLimit: -1}
-	type discounts = []discount
-	type errs = []string
-	for _, tt := range []struct {
-		name         string
-		cfg          commercetest.Config
-		before       discounts // added by a request before
-		send         discounts
-		allOrNothing bool
-		status       int
-		added        discounts // in data
-		errs         errs
-		noData       bool // the response has no data
-	}{
-		{name: "on the cart", send: discounts{a}, status: 201, added: discounts{a}},
-		{name: "on items", send: discounts{item, custom}, allOrNothing: true, status: 201, added: discounts{item, custom}},
-		{name: "same external id twice", send: discounts{a, a}, status: 201, added: discounts{a, a}},
-		{
-			name: "partial", send: discounts{absent, b, mismatched},
-			status: 201, added: discounts{b}, errs: errs{errNotPresent, errMismatch},
-		},
-		{
-			name: "partial, all or nothing", send: discounts{b, absent}, allOrNothing: true,
-			status: 404, errs: errs{errNotPresent}, noData: true,
-		},
-		{name: "none", send: discounts{absent, absent}, status: 404, errs: errs{errNotPresent, errNotPresent}},
-		{name: "mismatch", send: discounts{mismatched}, status: 404, errs: errs{errMismatch}},
-		{
-			name: "mismatch, all or nothing", send: discounts{a, mismatched}, allOrNothing: true,
-			status: 404, errs: errs{errMismatch}, noData: true,
-		},
-		{
-			name: "cart is full", cfg: limitOne, before: discounts{a}, send: discounts{b},
-			status: 422, errs: errs{errCartFull},
-		},
-		{
-			name: "cart is full, all or nothing", cfg: limitOne, before: discounts{a}, send: discounts{custom, b},
-			allOrNothing: true, status: 422, errs: errs{errCartFull}, noData: true,
-		},
-		{
-			name: "batch exceeds the limit of the cart", cfg: limitOne, send: discounts{a, b},
-			status: 201, added: discounts{a}, errs: errs{errCartLimit},
-		},
-		{
-			name: "batch exceeds the limit of the cart, all or nothing", cfg: limitOne, send: discounts{a, b},
-			allOrNothing: true, status: 422, errs: errs{errCartLimit}, noData: true,
-		},
-		{
-			name: "item is full", cfg: limitOne, before: discounts{item}, send: discounts{item2},
-			status: 422, errs: errs{errItemFull},
-		},
-		{
-			name: "batch exceeds the limit of an item", cfg: limitOne, send: discounts{item, item2},
-			status: 201, added: discounts{item}, errs: errs{errItemFull},
-		},
-		{
-			name: "cart and items have separate limits", cfg: limitOne, before: discounts{a}, send: discounts{custom},
-			status: 201, added: discounts{custom},
-		},
-		{
-			name: "items accept none", cfg: commercetest.Config{ItemDiscountLimit: -1}, send: discounts{item},
-			status: 422, errs: errs{errItemFull},
-		},
-		{name: "status 200", cfg: status200, send: discounts{a}, status: 200, added: discounts{a}},
-		{
-			name: "status 200, partial", cfg: status200, send: discounts{absent, b},
-			status: 200, added: discounts{b}, errs: errs{errNotPresent},
-		},
-		{name: "status 200, none", cfg: status200, send: discounts{absent}, status: 404, errs: errs{errNotPresent}},
-		{name: "not enabled", cfg: disabled, send: discounts{a}, status: 400, errs: errs{errNotEnabled}, noData: true},
-		{
-			name: "not enabled, on an item", cfg: disabled, send: discounts{item}, allOrNothing: true,
-			status: 400, errs: errs{errNotEnabled}, noData: true,
-		},
-	} {
-		var members, inCart []string
-		var data []string
+	for _, tt := range addDiscountsTests {
+		var members, data, inCart []string
 		for i, d := range tt.added {
 			data = append(data, d.response(discountIDs[len(tt.before)+i]))
 		}
@@ -124,7 +136,7 @@ func TestAddDiscounts(t *testing.T) {
 		if tt.added != nil {
 			members = append(members, fmt.Sprintf(`"options":{"add_all_or_nothing":%t}`, tt.allOrNothing))
 		}
-		for _, d := range append(tt.before, tt.added...) {
+		for _, d := range slices.Concat(tt.before, tt.added) {
 			inCart = append(inCart, d.externalID)
 		}
 		t.Run(tt.name, func(t *testing.T) {
@@ -157,7 +169,8 @@ func TestAddDiscounts_cartWithoutItems(t *testing.T) {
 	store.AddCart(commerce.CartItemRef{ID: uuid.MustParse(absentItem)})
 	body := bulk(false, discount{"a", "cart_item", absentItem}, onCart("b"))
 	wantJSON(t, send(t, store, post("/v2/carts/"+id+"/custom-discounts", body)), 201,
-		`{"data":[`+onCart("b").response(discountIDs[0])+`],"errors":[`+errNotPresent+`],"options":{"add_all_or_nothing":false}}`)
+		`{"data":[`+onCart("b").response(discountIDs[0])+`],"errors":[`+errNotPresent+`],`+
+			`"options":{"add_all_or_nothing":false}}`)
 }
 
 func TestAddDiscounts_defaultLimits(t *testing.T) {

@@ -3,6 +3,7 @@ package commercetest_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -13,11 +14,16 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// Each fault is met by a request that adds a discount.
+// Each fault is met by a request that adds a discount. The body determines the
+// Content-Type.
 func TestFault_response(t *testing.T) {
 	t.Parallel()
 	type fault = commercetest.Fault
 	const ownStatus = 201
+	contentTypes := map[string]string{ // of a gateway's response, by its body
+		"<html>": "text/html; charset=utf-8", "slow down": "text/plain; charset=utf-8",
+		`{"errors":[]}`: "application/json", "[]": "application/json",
+	}
 	ownBody := `{"data":[` + onCart("a").response(discountIDs[0]) + `],"options":{"add_all_or_nothing":false}}`
 	for _, tt := range []struct {
 		name      string
@@ -32,6 +38,8 @@ func TestFault_response(t *testing.T) {
 		{name: "status", fault: fault{Status: 503}, status: 503},
 		{name: "status, applied", fault: fault{Status: 504, Apply: true}, status: 504, discounts: 1},
 		{name: "status and body", fault: fault{Status: 429, Body: "slow down"}, status: 429, body: "slow down"},
+		{name: "object", fault: fault{Status: 429, Body: `{"errors":[]}`}, status: 429, body: `{"errors":[]}`},
+		{name: "array", fault: fault{Status: 429, Body: "[]"}, status: 429, body: "[]"},
 		{name: "no content", fault: fault{Status: 204, Body: "x"}, status: 204},
 		{name: "switching protocols", fault: fault{Status: 101, Body: "x"}, status: 101},
 		{name: "body", fault: fault{Body: "<html>"}, status: ownStatus, body: "<html>", discounts: 1},
@@ -72,6 +80,9 @@ func TestFault_response(t *testing.T) {
 					wantJSON(t, resp, ownStatus, ownBody)
 				} else {
 					wantEqual(t, "body", resp.Body, tt.body)
+					if tt.body == tt.fault.Body {
+						wantEqual(t, "Content-Type", resp.Header.Get("Content-Type"), contentTypes[tt.body])
+					}
 				}
 				wantEqual(t, "discounts of the cart", len(store.Discounts(cartID)), tt.discounts)
 				wantEqual(t, "requests recorded", len(store.Requests()), 1)
@@ -80,54 +91,30 @@ func TestFault_response(t *testing.T) {
 	}
 }
 
-// The header of a fault replaces that of the store. Its body determines the media
-// type, as for the response of a gateway.
+// The header of a fault replaces that of the store.
 func TestFault_header(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ name, body, mediaType string }{
-		{name: "HTML", body: "<html><body>502 Bad Gateway</body></html>", mediaType: "text/html; charset=utf-8"},
-		{name: "plain text", body: "slow down", mediaType: "text/plain; charset=utf-8"},
-		{name: "object", body: `{"errors":[]}`, mediaType: "application/json"},
-		{name: "array", body: "[]", mediaType: "application/json"},
-		{name: "no body", body: "", mediaType: ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			eachSender(t, func(t *testing.T, send sendFunc) {
-				store := commercetest.NewStore(commercetest.Config{})
-				header := http.Header{"retry-after": {"7"}, "X-Request-Id": {"mine"}}
-				store.Inject(
-					commercetest.Fault{Status: 429, Body: tt.body, Header: header},
-					commercetest.Fault{Header: header},
-				)
-				header.Set("X-Request-Id", "changed")
-				for _, status := range []int{429, 200} {
-					resp := send(store, get(settingsPath))
-					wantEqual(t, "status", resp.Status, status)
-					wantEqual(t, "Retry-After", resp.Header.Get("Retry-After"), "7")
-					wantEqual(t, "X-Request-Id", resp.Header.Get("X-Request-Id"), "mine")
-					if status == 429 {
-						wantEqual(t, "body", resp.Body, tt.body)
-						wantEqual(t, "Content-Type", resp.Header.Get("Content-Type"), tt.mediaType)
-					}
-				}
-				third := send(store, get(settingsPath)).Header
-				wantEqual(t, "X-Request-Id without a fault", third.Get("X-Request-Id"), "commercetest-000003")
-			})
-		})
-	}
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		store := commercetest.NewStore(commercetest.Config{})
+		header := http.Header{"retry-after": {"7"}, "X-Request-Id": {"mine"}}
+		store.Inject(commercetest.Fault{Status: 429, Header: header}, commercetest.Fault{Header: header})
+		header.Set("X-Request-Id", "changed")
+		for _, status := range []int{429, 200} {
+			resp := send(store, get(settingsPath))
+			wantEqual(t, "status", resp.Status, status)
+			wantEqual(t, "Retry-After", resp.Header.Get("Retry-After"), "7")
+			wantEqual(t, "X-Request-Id", resp.Header.Get("X-Request-Id"), "mine")
+		}
+		third := send(store, get(settingsPath)).Header
+		wantEqual(t, "X-Request-Id without a fault", third.Get("X-Request-Id"), "commercetest-000003")
+	})
 }
 
-// Which requests meet which fault.
+// Faults are met in order, and as often as they say.
 func TestInject(t *testing.T) {
 	t.Parallel()
 	type faults = []commercetest.Fault
-	add, cart, list := addRequest(onCart("a")), get(cartPath), get(listPath)
-	settings, token := get(settingsPath), postForm(validForm)
-	each := []string{add, cart, list, settings, token}
-	always := func(op commercetest.Operation) faults {
-		return faults{{Operation: op, Status: 503, Times: -1}}
-	}
+	list, settings, token := get(listPath), get(settingsPath), postForm(validForm)
 	for _, tt := range []struct {
 		name     string
 		faults   faults
@@ -152,7 +139,8 @@ func TestInject(t *testing.T) {
 			requests: []string{list, list, list}, want: []int{500, 503, 200},
 		},
 		{
-			name: "After counts requests that meet other faults", faults: faults{{Status: 503, After: 2}, {Status: 500, Times: 2}},
+			name:     "After counts requests that meet other faults",
+			faults:   faults{{Status: 503, After: 2}, {Status: 500, Times: 2}},
 			requests: []string{list, list, list, list}, want: []int{500, 500, 503, 200},
 		},
 		{
@@ -162,13 +150,10 @@ func TestInject(t *testing.T) {
 				{Operation: commercetest.OpList, Status: 500, After: 1},
 			},
 		},
-		{name: "only add", faults: always(commercetest.OpAdd), requests: each, want: []int{503, 200, 200, 200, 200}},
-		{name: "only cart", faults: always(commercetest.OpCart), requests: each, want: []int{201, 503, 200, 200, 200}},
-		{name: "only list", faults: always(commercetest.OpList), requests: each, want: []int{201, 200, 503, 200, 200}},
-		{name: "only settings", faults: always(commercetest.OpSettings), requests: each, want: []int{201, 200, 200, 503, 200}},
-		{name: "only token", faults: always(commercetest.OpToken), requests: each, want: []int{201, 200, 200, 200, 503}},
-		{name: "any", faults: always(commercetest.OpAny), requests: each, want: []int{503, 503, 503, 503, 503}},
-		{name: "unknown endpoint", faults: faults{{Status: 500}}, requests: []string{get("/nowhere")}, want: []int{500}},
+		{
+			name: "any operation", faults: faults{{Status: 500, Times: 4}},
+			requests: []string{settings, token, list, get("/nowhere")}, want: []int{500, 500, 500, 500},
+		},
 		{
 			name: "before the check of the token", faults: faults{{Status: 500}},
 			requests: []string{strings.Replace(list, "commercetest-token", "x", 1)}, want: []int{500},
@@ -184,6 +169,32 @@ func TestInject(t *testing.T) {
 			}
 			wantEqual(t, "statuses", got, tt.want)
 		})
+	}
+}
+
+func TestInject_operation(t *testing.T) {
+	t.Parallel()
+	requests := []struct {
+		op     commercetest.Operation
+		raw    string
+		status int // without a fault
+	}{
+		{op: commercetest.OpAdd, raw: addRequest(onCart("a")), status: 201},
+		{op: commercetest.OpCart, raw: get(cartPath), status: 200},
+		{op: commercetest.OpList, raw: get(listPath), status: 200},
+		{op: commercetest.OpSettings, raw: get(settingsPath), status: 200},
+		{op: commercetest.OpToken, raw: postForm(validForm), status: 200},
+	}
+	for _, faulty := range requests {
+		store := newCart(t, commercetest.Config{})
+		store.Inject(commercetest.Fault{Operation: faulty.op, Status: 503, Times: -1})
+		for _, r := range requests {
+			want := r.status
+			if r.op == faulty.op {
+				want = 503
+			}
+			wantEqual(t, fmt.Sprintf("status of %q with a fault for %q", r.op, faulty.op), send(t, store, r.raw).Status, want)
+		}
 	}
 }
 

@@ -280,9 +280,9 @@ func decodeList(t *testing.T, resp wireResponse) (l listBody) {
 }
 
 // wantEqual compares two values.
-func wantEqual(t *testing.T, what string, got, want any, opts ...cmp.Option) {
+func wantEqual(t *testing.T, what string, got, want any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got, opts...); diff != "" {
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }

@@ -8,57 +8,61 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+const ms = time.Millisecond
+
+// rateStep sends requests after a wait.
+type rateStep struct {
+	wait          time.Duration
+	send, allowed int // requests
+}
+
+var rateLimitTests = []struct {
+	name        string
+	rate, burst int
+	steps       []rateStep
+}{
+	{name: "burst defaults to the rate", rate: 25, steps: []rateStep{{send: 30, allowed: 25}}},
+	{name: "one per interval", rate: 25, burst: 6, steps: []rateStep{
+		{send: 8, allowed: 6},
+		{wait: 40*ms - 1, send: 1, allowed: 0},
+		{wait: 1, send: 2, allowed: 1},
+		{wait: 40 * ms, send: 2, allowed: 1},
+	}},
+	{name: "interval is not a whole number of nanoseconds", rate: 3, burst: 1, steps: []rateStep{
+		{send: 2, allowed: 1}, {wait: 333_333_333, send: 1, allowed: 0}, {wait: 1, send: 2, allowed: 1},
+	}},
+	{name: "parts of an interval count", rate: 3, burst: 2, steps: []rateStep{
+		{send: 2, allowed: 2},
+		{wait: 500 * ms, send: 2, allowed: 1},
+		{wait: 166_666_666, send: 1, allowed: 0},
+		{wait: 1, send: 1, allowed: 1},
+	}},
+	{name: "refused requests do not count", rate: 1, burst: 1, steps: []rateStep{
+		{send: 100, allowed: 1}, {wait: time.Second, send: 100, allowed: 1},
+	}},
+	{name: "two intervals", rate: 10, burst: 5, steps: []rateStep{
+		{send: 5, allowed: 5}, {wait: 200 * ms, send: 5, allowed: 2},
+	}},
+	{name: "at most the burst after a long pause", rate: 10, burst: 5, steps: []rateStep{
+		{send: 5, allowed: 5}, {wait: 1000 * time.Hour, send: 10, allowed: 5},
+	}},
+	{name: "at most the burst after a short pause", rate: 10, burst: 5, steps: []rateStep{
+		{send: 5, allowed: 5}, {wait: 2 * time.Second, send: 20, allowed: 5},
+	}},
+	{name: "burst above the rate", rate: 1, burst: 3, steps: []rateStep{
+		{send: 4, allowed: 3}, {wait: time.Second, send: 2, allowed: 1}, {wait: 2 * time.Second, send: 3, allowed: 2},
+	}},
+	{name: "largest rate", rate: 1_000_000, burst: 1_000_000, steps: []rateStep{
+		{send: 10, allowed: 10}, {wait: 1, send: 10, allowed: 10},
+	}},
+	{name: "no limit", steps: []rateStep{{send: 200, allowed: 200}}},
+	{name: "burst without a rate", burst: 1, steps: []rateStep{{send: 200, allowed: 200}}},
+}
+
 // The rate limit is exact to the nanosecond.
 func TestRateLimit(t *testing.T) {
 	t.Parallel()
-	const ms = time.Millisecond
-	type step struct {
-		wait    time.Duration
-		send    int // requests
-		allowed int
-	}
-	for _, tt := range []struct {
-		name        string
-		rate, burst int
-		steps       []step
-	}{
-		{name: "burst defaults to the rate", rate: 25, steps: []step{{send: 30, allowed: 25}}},
-		{name: "one per interval", rate: 25, burst: 6, steps: []step{
-			{send: 8, allowed: 6},
-			{wait: 40*ms - 1, send: 1, allowed: 0},
-			{wait: 1, send: 2, allowed: 1},
-			{wait: 40 * ms, send: 2, allowed: 1},
-		}},
-		{name: "interval is not a whole number of nanoseconds", rate: 3, burst: 1, steps: []step{
-			{send: 2, allowed: 1}, {wait: 333_333_333, send: 1, allowed: 0}, {wait: 1, send: 2, allowed: 1},
-		}},
-		{name: "parts of an interval count", rate: 3, burst: 2, steps: []step{
-			{send: 2, allowed: 2},
-			{wait: 500 * ms, send: 2, allowed: 1},
-			{wait: 166_666_666, send: 1, allowed: 0},
-			{wait: 1, send: 1, allowed: 1},
-		}},
-		{name: "refused requests do not count", rate: 1, burst: 1, steps: []step{
-			{send: 100, allowed: 1}, {wait: time.Second, send: 100, allowed: 1},
-		}},
-		{name: "two intervals", rate: 10, burst: 5, steps: []step{
-			{send: 5, allowed: 5}, {wait: 200 * ms, send: 5, allowed: 2},
-		}},
-		{name: "at most the burst after a long pause", rate: 10, burst: 5, steps: []step{
-			{send: 5, allowed: 5}, {wait: 1000 * time.Hour, send: 10, allowed: 5},
-		}},
-		{name: "at most the burst after a short pause", rate: 10, burst: 5, steps: []step{
-			{send: 5, allowed: 5}, {wait: 2 * time.Second, send: 20, allowed: 5},
-		}},
-		{name: "burst above the rate", rate: 1, burst: 3, steps: []step{
-			{send: 4, allowed: 3}, {wait: time.Second, send: 2, allowed: 1}, {wait: 2 * time.Second, send: 3, allowed: 2},
-		}},
-		{name: "largest rate", rate: 1_000_000, burst: 1_000_000, steps: []step{
-			{send: 10, allowed: 10}, {wait: 1, send: 10, allowed: 10},
-		}},
-		{name: "no limit", steps: []step{{send: 200, allowed: 200}}},
-		{name: "burst without a rate", burst: 1, steps: []step{{send: 200, allowed: 200}}},
-	} {
+	for _, tt := range rateLimitTests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/commerce-go/commerce/commercetest"
@@ -34,8 +35,13 @@ func TestRequests(t *testing.T) {
 				Body: []byte("hello"),
 			},
 		}
-		wantEqual(t, "requests", got, want, cmpopts.EquateEmpty(),
-			cmpopts.IgnoreFields(commercetest.Request{}, "Time"), cmpopts.IgnoreUnexported(commercetest.Request{}))
+		ignored := cmp.Options{
+			cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(commercetest.Request{}),
+			cmpopts.IgnoreFields(commercetest.Request{}, "Time"),
+		}
+		if diff := cmp.Diff(want, got, ignored); diff != "" {
+			t.Errorf("Requests() (-want +got):\n%s", diff)
+		}
 		if got[0].Time.IsZero() || got[1].Time.Before(got[0].Time) {
 			t.Errorf("times = %v, %v; want them in order of arrival", got[0].Time, got[1].Time)
 		}
