@@ -12,6 +12,11 @@ import (
 const validDiscount = `{"type":"custom_discount","external_id":"x","discount_engine":"e","amount":-1,` +
 	`"description":"d","discount_code":"c"}`
 
+const (
+	textRequired   = " is required, and must be a string that is not empty"
+	numberRequired = " is required, and must be a number"
+)
+
 // wantProblems sends the body of a bulk request. The response must list the problems.
 func wantProblems(t *testing.T, body string, problems ...string) {
 	t.Helper()
@@ -58,8 +63,6 @@ func TestAddDiscounts_bodyProblems(t *testing.T) {
 func TestAddDiscounts_discountProblems(t *testing.T) {
 	t.Parallel()
 	const (
-		text     = " is required, and must be a string that is not empty"
-		number   = " is required, and must be a number"
 		positive = "amount must be less than zero"
 		lastPart = `"c"}`
 		item     = `"c","relationships":{"item":{"data":`
@@ -69,19 +72,19 @@ func TestAddDiscounts_discountProblems(t *testing.T) {
 		old, new string // changes the valid discount
 		want     string // after data[0]
 	}{
-		{name: "no type", old: `"type":"custom_discount",`, new: "", want: "type" + text},
+		{name: "no type", old: `"type":"custom_discount",`, new: "", want: "type" + textRequired},
 		{name: "other type", old: `"custom_discount"`, new: `"discount"`, want: "type must be custom_discount"},
-		{name: "no external id", old: `"external_id":"x",`, new: "", want: "external_id" + text},
-		{name: "external id is null", old: `"x"`, new: "null", want: "external_id" + text},
-		{name: "external id is a number", old: `"x"`, new: "7", want: "external_id" + text},
-		{name: "external id in capitals", old: `"external_id"`, new: `"External_ID"`, want: "external_id" + text},
-		{name: "empty engine", old: `"e"`, new: `""`, want: "discount_engine" + text},
-		{name: "blank description", old: `"d"`, new: `" "`, want: "description" + text},
-		{name: "no code", old: `,"discount_code":"c"`, new: "", want: "discount_code" + text},
-		{name: "no amount", old: `"amount":-1,`, new: "", want: "amount" + number},
-		{name: "amount is a string", old: "-1", new: `"-1"`, want: "amount" + number},
-		{name: "amount is null", old: "-1", new: "null", want: "amount" + number},
-		{name: "amount is an object", old: "-1", new: `{"amount":-1}`, want: "amount" + number},
+		{name: "no external id", old: `"external_id":"x",`, new: "", want: "external_id" + textRequired},
+		{name: "external id is null", old: `"x"`, new: "null", want: "external_id" + textRequired},
+		{name: "external id is a number", old: `"x"`, new: "7", want: "external_id" + textRequired},
+		{name: "external id in capitals", old: `"external_id"`, new: `"External_ID"`, want: "external_id" + textRequired},
+		{name: "empty engine", old: `"e"`, new: `""`, want: "discount_engine" + textRequired},
+		{name: "blank description", old: `"d"`, new: `" "`, want: "description" + textRequired},
+		{name: "no code", old: `,"discount_code":"c"`, new: "", want: "discount_code" + textRequired},
+		{name: "no amount", old: `"amount":-1,`, new: "", want: "amount" + numberRequired},
+		{name: "amount is a string", old: "-1", new: `"-1"`, want: "amount" + numberRequired},
+		{name: "amount is null", old: "-1", new: "null", want: "amount" + numberRequired},
+		{name: "amount is an object", old: "-1", new: `{"amount":-1}`, want: "amount" + numberRequired},
 		{name: "amount is zero", old: "-1", new: "0", want: positive},
 		{name: "amount is minus zero", old: "-1", new: "-0.0", want: positive},
 		{name: "amount is positive", old: "-1", new: "5", want: positive},
@@ -95,10 +98,15 @@ func TestAddDiscounts_discountProblems(t *testing.T) {
 		},
 		{
 			name: "item without an id", old: lastPart, new: item + `{"type":"cart_item"}}}}`,
-			want: "relationships.item.data.id" + text,
+			want: "relationships.item.data.id" + textRequired,
 		},
 		{
 			name: "item id is not a UUID", old: lastPart, new: item + `{"type":"cart_item","id":"sku-1"}}}}`,
+			want: "relationships.item.data.id must be a UUID",
+		},
+		{
+			name: "item id has no hyphens", old: lastPart,
+			new:  item + `{"type":"cart_item","id":"` + strings.ReplaceAll(cartItem, "-", "") + `"}}}}`,
 			want: "relationships.item.data.id must be a UUID",
 		},
 	} {
@@ -110,12 +118,13 @@ func TestAddDiscounts_discountProblems(t *testing.T) {
 			wantProblems(t, `{"data":[`+strings.Replace(validDiscount, tt.old, tt.new, 1)+`]}`, "data[0]."+tt.want)
 		})
 	}
-	t.Run("several problems", func(t *testing.T) {
-		t.Parallel()
-		wantProblems(t, `{"data":[`+validDiscount+`,{}]}`,
-			"data[1].type"+text, "data[1].amount"+number, "data[1].description"+text,
-			"data[1].discount_code"+text, "data[1].discount_engine"+text, "data[1].external_id"+text)
-	})
+}
+
+func TestAddDiscounts_severalProblems(t *testing.T) {
+	t.Parallel()
+	wantProblems(t, `{"data":[`+validDiscount+`,{}]}`,
+		"data[1].type"+textRequired, "data[1].amount"+numberRequired, "data[1].description"+textRequired,
+		"data[1].discount_code"+textRequired, "data[1].discount_engine"+textRequired, "data[1].external_id"+textRequired)
 }
 
 func TestAddDiscounts_validBodies(t *testing.T) {

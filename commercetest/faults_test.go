@@ -14,55 +14,59 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+type fault = commercetest.Fault
+
+const ownStatus = 201 // of the store
+
+var faultResponseTests = []struct {
+	name      string
+	fault     fault
+	cut       bool   // before the first byte
+	status    int    // 0 if cut
+	body      string // of the fault; "" with ownStatus: ownBody
+	bodyCut   bool
+	discounts int // in the cart afterwards
+}{
+	{name: "nothing set", status: ownStatus, discounts: 1},
+	{name: "status", fault: fault{Status: 503}, status: 503},
+	{name: "status, applied", fault: fault{Status: 504, Apply: true}, status: 504, discounts: 1},
+	{name: "status and body", fault: fault{Status: 429, Body: "slow down"}, status: 429, body: "slow down"},
+	{name: "object", fault: fault{Status: 429, Body: `{"errors":[]}`}, status: 429, body: `{"errors":[]}`},
+	{name: "array", fault: fault{Status: 429, Body: "[]"}, status: 429, body: "[]"},
+	{name: "no content", fault: fault{Status: 204, Body: "x"}, status: 204},
+	{name: "switching protocols", fault: fault{Status: 101, Body: "x"}, status: 101},
+	{name: "body", fault: fault{Body: "<html>"}, status: ownStatus, body: "<html>", discounts: 1},
+	{
+		name: "body, applied", fault: fault{Body: "<html>", Apply: true},
+		status: ownStatus, body: "<html>", discounts: 1,
+	},
+	{name: "cut", fault: fault{Cut: true}, cut: true},
+	{name: "cut, applied", fault: fault{Cut: true, Apply: true}, cut: true, discounts: 1},
+	{
+		name: "cut in the body of the store", fault: fault{Cut: true, CutAfter: 9},
+		status: ownStatus, body: `{"data":[`, bodyCut: true, discounts: 1,
+	},
+	{
+		name: "cut in the body of the fault", fault: fault{Cut: true, CutAfter: 2, Status: 500, Body: "12345"},
+		status: 500, body: "12", bodyCut: true,
+	},
+	{
+		name: "cut before the last byte", fault: fault{Cut: true, CutAfter: 99, Status: 500, Body: "12345"},
+		status: 500, body: "1234", bodyCut: true,
+	},
+	{name: "cut without a body", fault: fault{Cut: true, CutAfter: 2, Status: 500}, cut: true},
+}
+
 // Each fault is met by a request that adds a discount. The body determines the
 // Content-Type.
 func TestFault_response(t *testing.T) {
 	t.Parallel()
-	type fault = commercetest.Fault
-	const ownStatus = 201
 	contentTypes := map[string]string{ // of a gateway's response, by its body
 		"<html>": "text/html; charset=utf-8", "slow down": "text/plain; charset=utf-8",
 		`{"errors":[]}`: "application/json", "[]": "application/json",
 	}
 	ownBody := `{"data":[` + onCart("a").response(discountIDs[0]) + `],"options":{"add_all_or_nothing":false}}`
-	for _, tt := range []struct {
-		name      string
-		fault     fault
-		cut       bool   // before the first byte
-		status    int    // 0 if cut
-		body      string // of the fault; "" with ownStatus: ownBody
-		bodyCut   bool
-		discounts int // in the cart afterwards
-	}{
-		{name: "nothing set", status: ownStatus, discounts: 1},
-		{name: "status", fault: fault{Status: 503}, status: 503},
-		{name: "status, applied", fault: fault{Status: 504, Apply: true}, status: 504, discounts: 1},
-		{name: "status and body", fault: fault{Status: 429, Body: "slow down"}, status: 429, body: "slow down"},
-		{name: "object", fault: fault{Status: 429, Body: `{"errors":[]}`}, status: 429, body: `{"errors":[]}`},
-		{name: "array", fault: fault{Status: 429, Body: "[]"}, status: 429, body: "[]"},
-		{name: "no content", fault: fault{Status: 204, Body: "x"}, status: 204},
-		{name: "switching protocols", fault: fault{Status: 101, Body: "x"}, status: 101},
-		{name: "body", fault: fault{Body: "<html>"}, status: ownStatus, body: "<html>", discounts: 1},
-		{
-			name: "body, applied", fault: fault{Body: "<html>", Apply: true},
-			status: ownStatus, body: "<html>", discounts: 1,
-		},
-		{name: "cut", fault: fault{Cut: true}, cut: true},
-		{name: "cut, applied", fault: fault{Cut: true, Apply: true}, cut: true, discounts: 1},
-		{
-			name: "cut in the body of the store", fault: fault{Cut: true, CutAfter: 9},
-			status: ownStatus, body: `{"data":[`, bodyCut: true, discounts: 1,
-		},
-		{
-			name: "cut in the body of the fault", fault: fault{Cut: true, CutAfter: 2, Status: 500, Body: "12345"},
-			status: 500, body: "12", bodyCut: true,
-		},
-		{
-			name: "cut before the last byte", fault: fault{Cut: true, CutAfter: 99, Status: 500, Body: "12345"},
-			status: 500, body: "1234", bodyCut: true,
-		},
-		{name: "cut without a body", fault: fault{Cut: true, CutAfter: 2, Status: 500}, cut: true},
-	} {
+	for _, tt := range faultResponseTests {
 		for _, sender := range senders {
 			t.Run(tt.name+"/"+sender.name, func(t *testing.T) {
 				t.Parallel()
@@ -97,7 +101,7 @@ func TestFault_header(t *testing.T) {
 	eachSender(t, func(t *testing.T, send sendFunc) {
 		store := commercetest.NewStore(commercetest.Config{})
 		header := http.Header{"retry-after": {"7"}, "X-Request-Id": {"mine"}}
-		store.Inject(commercetest.Fault{Status: 429, Header: header}, commercetest.Fault{Header: header})
+		store.Inject(fault{Status: 429, Header: header}, fault{Header: header})
 		header.Set("X-Request-Id", "changed")
 		for _, status := range []int{429, 200} {
 			resp := send(store, get(settingsPath))
@@ -113,7 +117,7 @@ func TestFault_header(t *testing.T) {
 // Faults are met in order, and as often as they say.
 func TestInject(t *testing.T) {
 	t.Parallel()
-	type faults = []commercetest.Fault
+	type faults = []fault
 	list, settings, token := get(listPath), get(settingsPath), postForm(validForm)
 	for _, tt := range []struct {
 		name     string
@@ -187,7 +191,7 @@ func TestInject_operation(t *testing.T) {
 	}
 	for _, faulty := range requests {
 		store := newCart(t, commercetest.Config{})
-		store.Inject(commercetest.Fault{Operation: faulty.op, Status: 503, Times: -1})
+		store.Inject(fault{Operation: faulty.op, Status: 503, Times: -1})
 		for _, r := range requests {
 			want := r.status
 			if r.op == faulty.op {
@@ -202,7 +206,7 @@ func TestInject_refusesStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{-1, 1, 100, 103, 199, 600} {
 		store := commercetest.NewStore(commercetest.Config{})
-		if panicText(func() { store.Inject(commercetest.Fault{Status: status}) }) == "" {
+		if panicText(func() { store.Inject(fault{Status: status}) }) == "" {
 			t.Errorf("Inject(Fault{Status: %d}) does not panic, want a panic", status)
 		}
 	}
@@ -212,19 +216,19 @@ func TestFault_delay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
-		fault     commercetest.Fault
+		fault     fault
 		timeout   time.Duration // of the request
 		wantErr   error
 		discounts int
 	}{
-		{name: "waits", fault: commercetest.Fault{Delay: time.Minute}, timeout: time.Hour, discounts: 1},
-		{name: "waits, then fails", fault: commercetest.Fault{Delay: time.Minute, Status: 500}, timeout: time.Hour},
+		{name: "waits", fault: fault{Delay: time.Minute}, timeout: time.Hour, discounts: 1},
+		{name: "waits, then fails", fault: fault{Delay: time.Minute, Status: 500}, timeout: time.Hour},
 		{
-			name: "timeout before it is applied", fault: commercetest.Fault{Delay: time.Hour},
+			name: "timeout before it is applied", fault: fault{Delay: time.Hour},
 			timeout: time.Minute, wantErr: context.DeadlineExceeded,
 		},
 		{
-			name: "timeout after it is applied", fault: commercetest.Fault{Delay: time.Hour, Apply: true},
+			name: "timeout after it is applied", fault: fault{Delay: time.Hour, Apply: true},
 			timeout: time.Minute, wantErr: context.DeadlineExceeded, discounts: 1,
 		},
 	} {
