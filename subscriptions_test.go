@@ -543,7 +543,7 @@ func TestAll_breaks(t *testing.T) {
 		for _, concurrency := range []int{1, 4, 16} {
 			for _, at := range []int{1, 2, 99, 100, 101, 199, 200, 201, 450, 500} {
 				synctest.Test(t, func(t *testing.T) {
-					s := newPageServer(500, 10*time.Millisecond, nil)
+					s := newPageServer(500, 10*time.Millisecond)
 					ctx, cancel := context.WithCancel(t.Context())
 					defer cancel()
 					n, last := 0, error(nil)

@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"math"
@@ -41,7 +42,7 @@ type speedServer struct {
 func newSpeedServer(t *testing.T, whole bool) *speedServer {
 	t.Helper()
 	s := &speedServer{pages: map[string][]byte{}}
-	list := newPageServer(speedRecords, 0, nil).page
+	list := newListServer(speedRecords).page
 	if whole {
 		store := commercetest.NewStore(commercetest.Config{})
 		store.Seed(speedRecords)
@@ -99,6 +100,18 @@ func (s *speedServer) measure(t *testing.T, concurrency int, opts ...commerce.Op
 		t.Fatalf("%d records, error %v", n, err)
 	}
 	return took
+}
+
+// walkAll counts the subscriptions of a store, and measures the time.
+func walkAll(ctx context.Context, c *commerce.Client, concurrency int) (n int, took time.Duration, err error) {
+	start := time.Now()
+	for _, err := range c.Subscriptions.All(ctx, &commerce.SubscriptionListOptions{Concurrency: concurrency}) {
+		if err != nil {
+			return n, time.Since(start), err
+		}
+		n++
+	}
+	return n, time.Since(start), nil
 }
 
 // benchRounds is how often TestBench_walk measures each figure: BENCH_WALK. Without

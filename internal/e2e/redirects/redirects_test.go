@@ -1,0 +1,196 @@
+// Package redirects_test checks that no redirect is followed: neither credentials nor
+// a write may go where a response points.
+package redirects_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce"
+)
+
+const (
+	baseURL = "https://store.example"
+	secret  = "canary-location-8c1f" // in each Location; it must not be in an error
+)
+
+// call is a call that gets a redirect.
+type call struct {
+	name    string
+	op      string // Error.Op; "token" if the token request is redirected
+	isWrite bool
+	do      func(context.Context, *commerce.Client) error
+}
+
+func calls() []call {
+	add := func(ctx context.Context, c *commerce.Client) error {
+		_, err := c.Carts.AddCustomDiscounts(ctx, "cart-1", []commerce.NewCustomDiscount{{
+			Amount: commerce.NewDecimal(-1000), Description: "ten off", DiscountCode: "TEN", DiscountEngine: "engine",
+			ExternalID: "a",
+		}}, nil)
+		return err
+	}
+	list := func(ctx context.Context, c *commerce.Client) error {
+		_, err := c.Subscriptions.List(ctx, nil)
+		return err
+	}
+	all := []call{
+		{name: "add", op: "Carts.AddCustomDiscounts", isWrite: true, do: add},
+		{name: "list", op: "Subscriptions.List", do: list},
+		{name: "token request of an add", op: "token", do: add},
+		{name: "token request of a list", op: "token", do: list},
+	}
+	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
+		isRead := method == http.MethodGet || method == http.MethodHead
+		do := func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Do(ctx, method, []string{"v2", "accounts"}, nil, nil, new(any))
+			return err
+		}
+		all = append(all, call{name: method, op: "Client.Do", isWrite: !isRead, do: do})
+	}
+	return all
+}
+
+func (c call) outcome(status int) commerce.Outcome {
+	switch {
+	case c.op == "token":
+		return commerce.OutcomeNotSent
+	case !c.isWrite:
+		return commerce.OutcomeNone
+	case status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect:
+		return commerce.OutcomeRejected
+	}
+	return commerce.OutcomeUnknown
+}
+
+// check makes the call to a service that redirects it with a status.
+func (c call) check(t *testing.T, address string, hc *http.Client, status int) {
+	t.Helper()
+	auth := commerce.WithToken("an-invented-token")
+	if c.op == "token" {
+		auth = commerce.WithClientCredentials("id", "secret")
+	}
+	client, err := commerce.New(address, commerce.WithHTTPClient(hc), auth)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.do(t.Context(), client)
+	e, ok := errors.AsType[*commerce.Error](err)
+	if !ok || !errors.Is(err, commerce.ErrBadResponse) {
+		t.Errorf("%s: error = %v, want an *Error that matches ErrBadResponse", c.name, err)
+		return
+	}
+	want := &commerce.Error{Op: c.op, StatusCode: status, Outcome: c.outcome(status), Attempts: 1}
+	if diff := cmp.Diff(want, e); diff != "" {
+		t.Errorf("%s: error (-want +got):\n%s", c.name, diff)
+	}
+	encoded, _ := json.Marshal(err)
+	if text := fmt.Sprintf("%v %+v %#v %s %#v %s", err, err, err, *e, *e, encoded); strings.Contains(text, secret) {
+		t.Errorf("%s: the Location is in the error: %s", c.name, text)
+	}
+}
+
+var statuses = []int{301, 302, 303, 307, 308}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func TestRedirects(t *testing.T) {
+	t.Parallel()
+	for name, location := range map[string]string{
+		"other host":     "https://evil.example/v2/" + secret,
+		"other port":     baseURL + ":8443/v2/" + secret,
+		"plain HTTP":     "http://store.example/v2/" + secret,
+		"subdomain":      "https://" + secret + ".store.example/v2/x",
+		"parent domain":  "https://example/v2/" + secret,
+		"same origin":    baseURL + "/v2/" + secret,
+		"path":           "/v2/" + secret,
+		"no scheme":      "//evil.example/v2/" + secret,
+		"user info":      "https://" + secret + "@store.example/",
+		"other scheme":   "file:///etc/" + secret,
+		"malformed":      "https://%zz/" + secret,
+		"empty":          "",
+		"same address":   "SELF",
+		"no such header": "NONE",
+	} {
+		for _, status := range statuses {
+			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
+				t.Parallel()
+				for _, c := range calls() {
+					var got []string // a call sends one request at a time
+					transport := roundTripper(func(req *http.Request) (*http.Response, error) {
+						got = append(got, req.URL.Scheme+"://"+req.URL.Host+" "+req.Host)
+						header := http.Header{"Location": {strings.Replace(location, "SELF", req.URL.String(), 1)}}
+						if location == "NONE" {
+							header = nil
+						}
+						body := io.NopCloser(strings.NewReader("moved to " + location))
+						return &http.Response{StatusCode: status, Header: header, Body: body, Request: req}, nil
+					})
+					c.check(t, baseURL, &http.Client{Transport: transport}, status)
+					if diff := cmp.Diff([]string{baseURL + " store.example"}, got); diff != "" {
+						t.Errorf("%s: requests (-want +got):\n%s", c.name, diff)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestRedirects_onTheWire redirects to other servers and paths, which must get no
+// request. The path of a call says which redirect it gets.
+func TestRedirects_onTheWire(t *testing.T) {
+	t.Parallel()
+	var strayed atomic.Int32
+	stray := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Add(1) })
+	plain, secure := httptest.NewServer(stray), httptest.NewTLSServer(stray)
+	defer plain.Close()
+	defer secure.Close()
+	locations := map[string]string{
+		"other-port":     plain.URL,
+		"other-port-tls": secure.URL,
+		"other-host":     strings.Replace(plain.URL, "127.0.0.1", "localhost", 1),
+		"subdomain":      strings.Replace(plain.URL, "127.0.0.1", "sub.localhost", 1),
+		"same-origin":    "",
+		"to-plain-http":  "http://HOST",
+		"to-https":       "https://HOST",
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", stray)
+	mux.HandleFunc("/{status}/{place}/", func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(r.PathValue("status"))
+		location := strings.Replace(locations[r.PathValue("place")], "HOST", r.Host, 1)
+		w.Header().Set("Location", location+"/?"+secret)
+		w.WriteHeader(status)
+	})
+	for name, start := range map[string]func(*httptest.Server){
+		"HTTP": (*httptest.Server).Start, "TLS": (*httptest.Server).StartTLS,
+	} {
+		origin := httptest.NewUnstartedServer(mux)
+		start(origin)
+		defer origin.Close()
+		for place := range locations {
+			for _, status := range statuses {
+				for _, c := range calls() {
+					c.name += fmt.Sprintf(", %d over %s to %s", status, name, place)
+					c.check(t, fmt.Sprintf("%s/%d/%s", origin.URL, status, place), origin.Client(), status)
+				}
+			}
+		}
+	}
+	if n := strayed.Load(); n != 0 {
+		t.Errorf("%d requests went where a redirect pointed, want none", n)
+	}
+}

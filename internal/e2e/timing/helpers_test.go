@@ -1,0 +1,337 @@
+// Package timing_test checks when calls send requests and when they return, to the
+// nanosecond, on the clock of testing/synctest.
+package timing_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/commerce-go/commerce"
+)
+
+const (
+	baseURL = "https://store.example"
+	forever = time.Duration(1<<63 - 1)
+)
+
+// reply is what the service does with one request.
+type reply func(*http.Request) (*http.Response, error)
+
+// status replies with a status, an empty body and one header for each retryAfter.
+func status(code int, retryAfter ...string) reply { return body(code, "", retryAfter...) }
+
+func body(code int, text string, retryAfter ...string) reply {
+	return func(req *http.Request) (*http.Response, error) {
+		header := http.Header{"X-Request-Id": {"req-1"}}
+		for _, value := range retryAfter {
+			header.Add("Retry-After", value)
+		}
+		return &http.Response{
+			StatusCode: code, Header: header, Body: io.NopCloser(strings.NewReader(text)), Request: req,
+		}, nil
+	}
+}
+
+// token replies to a token request.
+func token(value string) reply { return body(200, `{"access_token":"`+value+`","expires_in":3600}`) }
+
+// success is the response that each of the operations below wants.
+func success(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPost {
+		return body(201, `{"data":[{"type":"custom_discount","external_id":"a"}]}`)(req)
+	}
+	return body(200, `{"data":[],"links":{"next":null}}`)(req)
+}
+
+// after sends a reply after d.
+func after(d time.Duration, then reply) reply {
+	return func(req *http.Request) (*http.Response, error) {
+		select {
+		case <-time.After(d):
+			return then(req)
+		case <-req.Context().Done():
+			return nil, req.Context().Err()
+		}
+	}
+}
+
+// silence never sends a response.
+func silence(req *http.Request) (*http.Response, error) { return after(forever, nil)(req) }
+
+// stalledBody sends a header, and a body that never ends.
+func stalledBody(code int) reply {
+	return func(req *http.Request) (*http.Response, error) {
+		r, w := io.Pipe()
+		context.AfterFunc(req.Context(), func() { _ = w.CloseWithError(req.Context().Err()) })
+		resp, err := status(code)(req)
+		resp.Body = r
+		return resp, err
+	}
+}
+
+// connectionError leaves open whether the request was sent.
+func connectionError(*http.Request) (*http.Response, error) {
+	return nil, errors.New("connection error")
+}
+
+// connectionRefused proves that nothing was sent: there was never a connection.
+func connectionRefused(req *http.Request) (*http.Response, error) {
+	httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
+	return nil, errors.New("connection refused")
+}
+
+func times(n int, r reply) []reply { return slices.Repeat([]reply{r}, n) }
+
+// service is a transport that sends one reply after the other, then rest, and
+// notes when each request was sent.
+type service struct {
+	t       *testing.T
+	replies []reply
+	rest    reply // nil: more requests fail the test
+	start   time.Time
+
+	mu   sync.Mutex
+	sent []time.Duration // since start
+}
+
+func newService(t *testing.T, replies ...reply) *service {
+	t.Helper()
+	return &service{t: t, replies: replies, start: time.Now()}
+}
+
+func (s *service) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	n := len(s.sent)
+	s.sent = append(s.sent, time.Since(s.start))
+	s.mu.Unlock()
+	switch {
+	case n < len(s.replies):
+		return s.replies[n](req)
+	case s.rest != nil:
+		return s.rest(req)
+	}
+	s.t.Errorf("%d requests, want at most %d", n+1, len(s.replies))
+	return status(http.StatusTeapot)(req)
+}
+
+func newClient(t *testing.T, transport http.RoundTripper, opts ...commerce.Option) *commerce.Client {
+	t.Helper()
+	c, err := commerce.New(baseURL, append([]commerce.Option{
+		commerce.WithToken("an-invented-token"), commerce.WithHTTPClient(&http.Client{Transport: transport}),
+	}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// operation is a call to make.
+type operation struct {
+	name string // Error.Op
+	do   func(context.Context, *commerce.Client) (*commerce.Response, error)
+}
+
+var (
+	read  = operation{name: "Subscriptions.List", do: list}
+	write = operation{name: "Carts.AddCustomDiscounts", do: add}
+)
+
+func list(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+	page, err := c.Subscriptions.List(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return page.Response, nil
+}
+
+func add(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+	result, err := c.Carts.AddCustomDiscounts(ctx, "cart-1", []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-1000), Description: "ten off", DiscountCode: "TEN", DiscountEngine: "engine",
+		ExternalID: "a",
+	}}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return result.Response, nil
+}
+
+// scenario is what the caller asks for, what the service does, and what happens when.
+// It is checked with a read and with a write.
+type scenario struct {
+	name        string
+	retry       commerce.RetryPolicy // with a MinBackoff of 1 ns, so that the first backoff takes no time
+	httpTimeout time.Duration        // http.Client.Timeout
+	limiter     limiter
+	opts        []commerce.Option
+	ctx         endsContext // nil: the context never ends
+	service     []reply
+
+	// want is the timeline of the call, e.g. "sent 0s 2s, done 2s" or "sent 0s 2s, failed
+	// 2s: 429, retry after 5s". It names the token if the token request failed, and the
+	// number of attempts if it is not that of all requests.
+	want      string
+	wantWrite string           // if a write differs from a read
+	outcome   commerce.Outcome // of a write that fails
+}
+
+func check(t *testing.T, scenarios []scenario) {
+	t.Helper()
+	for _, sc := range scenarios {
+		t.Run(sc.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { sc.check(t, read, sc.want, commerce.OutcomeNone) })
+			synctest.Test(t, func(t *testing.T) { sc.check(t, write, cmp.Or(sc.wantWrite, sc.want), sc.outcome) })
+		})
+	}
+}
+
+func (sc scenario) check(t *testing.T, op operation, want string, outcome commerce.Outcome) {
+	t.Helper()
+	s := newService(t, sc.service...)
+	sc.retry.MinBackoff = max(sc.retry.MinBackoff, 1)
+	opts := append([]commerce.Option{
+		commerce.WithHTTPClient(&http.Client{Transport: s, Timeout: sc.httpTimeout}), commerce.WithRetry(sc.retry),
+	}, sc.opts...)
+	if sc.limiter != (limiter{}) {
+		opts = append(opts, commerce.WithLimiter(&sc.limiter))
+	}
+	ctx, cancel := t.Context(), context.CancelFunc(func() {})
+	if sc.ctx != nil {
+		ctx, cancel = sc.ctx(ctx)
+	}
+	defer cancel()
+	resp, err := op.do(ctx, newClient(t, s, opts...))
+	returned := time.Since(s.start)
+	time.Sleep(time.Hour) // a request that is sent after the return would show
+
+	if strings.Contains(want, "token") {
+		outcome = commerce.OutcomeNotSent // of a read, too
+	}
+	if err != nil {
+		want += ", " + outcome.String()
+	}
+	if got := s.timeline(op, returned, resp, err); got != want {
+		t.Errorf("%s:\n got %s\nwant %s", op.name, got, want)
+	}
+}
+
+// timeline says when requests were sent, when the call ended, and the facts of its error.
+func (s *service) timeline(op operation, returned time.Duration, resp *commerce.Response, err error) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	line := fmt.Sprint("done ", returned)
+	if e, ok := errors.AsType[*commerce.Error](err); ok {
+		line = fmt.Sprintf("failed %v: %s", returned, errorFacts(op, e))
+		resp = &commerce.Response{StatusCode: e.StatusCode, RequestID: e.RequestID, Attempts: e.Attempts}
+	} else if err != nil {
+		return fmt.Sprintf("failed %v: %T, want an *Error", returned, err)
+	}
+	if len(s.sent) > 0 {
+		line = "sent " + strings.Trim(fmt.Sprint(s.sent), "[]") + ", " + line
+	}
+	if resp.Attempts != len(s.sent) {
+		line += fmt.Sprint(", attempts ", resp.Attempts)
+	}
+	if (resp.RequestID == "req-1") != (resp.StatusCode != 0) {
+		line += ", request id " + resp.RequestID
+	}
+	if err != nil {
+		line += ", " + commerce.OutcomeOf(err).String()
+	}
+	return line
+}
+
+var errBudget = errors.New("no budget left") // of a limiter
+
+func errorFacts(op operation, e *commerce.Error) string {
+	facts := []string{"no response"}
+	if e.StatusCode != 0 {
+		facts[0] = strconv.Itoa(e.StatusCode)
+	}
+	if errors.Is(e, commerce.ErrBadResponse) {
+		facts = append(facts, "bad response")
+	}
+	for _, cause := range []error{context.Canceled, context.DeadlineExceeded, errBudget} {
+		if errors.Is(e, cause) {
+			facts = append(facts, strings.TrimPrefix(cause.Error(), "context "))
+		}
+	}
+	if e.RetryAfter > 0 {
+		facts = append(facts, "retry after "+e.RetryAfter.String())
+	}
+	if e.Op != op.name {
+		facts = append(facts, e.Op)
+	}
+	return strings.Join(facts, ", ")
+}
+
+// endsContext derives a context that ends at some time.
+type endsContext func(context.Context) (context.Context, context.CancelFunc)
+
+func deadline(d time.Duration) endsContext {
+	return func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, d) }
+}
+
+// hiddenDeadline ends a context that did not say when it would end.
+func hiddenDeadline(d time.Duration) endsContext {
+	return func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithTimeout(ctx, d)
+		return hidden{ctx}, cancel
+	}
+}
+
+type hidden struct{ context.Context }
+
+func (hidden) Deadline() (time.Time, bool) { return time.Time{}, false }
+
+func canceled(d time.Duration) endsContext {
+	return func(ctx context.Context) (context.Context, context.CancelFunc) {
+		ctx, cancel := context.WithCancel(ctx)
+		if d == 0 {
+			cancel()
+		}
+		time.AfterFunc(d, cancel)
+		return ctx, cancel
+	}
+}
+
+// limiter lets each request wait, and returns an error instead if allows is used up.
+type limiter struct {
+	wait   time.Duration
+	allows int
+	err    error // nil: it allows any number
+}
+
+func (l *limiter) Wait(ctx context.Context) error {
+	if l.allows--; l.err != nil && l.allows < 0 {
+		return l.err
+	}
+	select {
+	case <-time.After(l.wait):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// slowSource takes this long to return a token.
+type slowSource time.Duration
+
+func (s slowSource) Token() (*oauth2.Token, error) {
+	time.Sleep(time.Duration(s))
+	return &oauth2.Token{AccessToken: "slow"}, nil
+}
