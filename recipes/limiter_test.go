@@ -25,23 +25,23 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// FileLimiter is a [commerce.Limiter] that all processes of a machine share which
-// name the same file: a bucket of Burst tokens, to which one is added each Every.
-// All of them must have the same Every and Burst. Its methods are safe for
-// concurrent use.
+// FileLimiter is a [commerce.Limiter] for several processes of one machine: those
+// that use the same file share one token bucket. The bucket holds Burst tokens, and
+// gets a new one each Every. All processes must use the same Every and Burst. Its
+// methods are safe for concurrent use.
 //
-// The file holds the time at which the bucket is full again; a lock on it (flock)
-// lasts for a few microseconds. It must be on a local disk. Remove it to start with
-// a full bucket.
+// The file holds the time when the bucket will be full again. It is locked with flock
+// for a few microseconds at a time, and must be on a local disk. Remove it to start
+// with a full bucket.
 type FileLimiter struct {
 	Path  string
 	Every time.Duration // e.g. 40 ms for 25 a second
 	Burst int           // at least 1
 }
 
-// Wait takes a token, and returns when it is there. It returns an error at once,
-// and takes none, if there is none before the deadline of ctx. A token is lost if
-// ctx ends while Wait waits for it.
+// Wait takes a token, and returns when the token may be used. If that is after the
+// deadline of ctx, it takes none and returns an error at once. If ctx ends while Wait
+// waits, the token is lost.
 func (l *FileLimiter) Wait(ctx context.Context) error {
 	at, err := l.take(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (l *FileLimiter) Wait(ctx context.Context) error {
 	}
 }
 
-// take takes a token, and tells from when on it may be used.
+// take takes a token, and returns the time from which it may be used.
 func (l *FileLimiter) take(ctx context.Context) (at time.Time, err error) {
 	if l.Every <= 0 || l.Burst < 1 {
 		return at, errors.New("file limiter: Every must be positive, and Burst at least 1")
@@ -78,7 +78,7 @@ func (l *FileLimiter) take(ctx context.Context) (at time.Time, err error) {
 	if err != nil {
 		return at, err
 	}
-	// A thousand tokens ahead, the clock was set back rather than that many wait.
+	// More than a thousand tokens ahead: the clock was set back.
 	if full.Before(now) || full.Sub(now) > (1000+time.Duration(l.Burst))*l.Every {
 		full = now
 	}
@@ -99,7 +99,7 @@ func lock(f *os.File) error {
 	}
 }
 
-// readTime reads the time in f; empty, if f is new.
+// readTime reads the time in f. It returns empty if f is new.
 func readTime(f *os.File, empty time.Time) (time.Time, error) {
 	text, err := io.ReadAll(io.LimitReader(f, 64))
 	if err != nil || len(text) == 0 {
@@ -112,7 +112,7 @@ func readTime(f *os.File, empty time.Time) (time.Time, error) {
 	return time.Unix(0, nanoseconds), nil
 }
 
-// Two clients, as of two processes, share three calls an hour.
+// Two clients, as in two processes, share three calls an hour.
 func Example_sharedLimit() {
 	store := commercetest.NewStore(commercetest.Config{})
 	dir, err := os.MkdirTemp("", "recipes")
@@ -138,7 +138,7 @@ func Example_sharedLimit() {
 	// commerce: Subscriptions.List: the limiter refused the attempt (attempts 0)
 }
 
-// Two limiters over one file give tokens at the rate of one.
+// Two limiters with the same file return tokens at the rate of one.
 func TestFileLimiter_rate(t *testing.T) {
 	t.Parallel()
 	for _, burst := range []int{1, 5} {
@@ -181,15 +181,15 @@ func TestFileLimiter_rate(t *testing.T) {
 					}
 				}
 				if d := time.Since(start); d != every {
-					t.Errorf("after a pause, %d tokens take %s, want %s", burst+1, d, every)
+					t.Errorf("after a pause, %d tokens took %s, want %s", burst+1, d, every)
 				}
 			})
 		})
 	}
 }
 
-// Processes share a bucket that gets no new token in the time of the test. There
-// are so many tokens that two processes would often take the same without the lock.
+// Processes share a bucket that gets no new token during the test. Without the lock,
+// two processes would often take the same token.
 func TestFileLimiter_processes(t *testing.T) {
 	t.Parallel()
 	const processes, tokens = 3, 2000
@@ -216,14 +216,14 @@ func TestFileLimiter_processes(t *testing.T) {
 		sum += n
 	}
 	if sum != tokens {
-		t.Errorf("%d processes got %d tokens, want %d", processes, sum, tokens)
+		t.Errorf("%d processes took %d tokens, want %d", processes, sum, tokens)
 	}
 }
 
 func init() { children["limiter"] = takeTokens }
 
-// takeTokens takes tokens of a bucket that has RECIPES_BURST until there are no
-// more, and prints how many it got.
+// takeTokens takes tokens from a bucket of RECIPES_BURST until it is empty, and prints
+// how many it took.
 func takeTokens() int {
 	burst, err := strconv.Atoi(os.Getenv("RECIPES_BURST"))
 	if err != nil {
@@ -241,25 +241,30 @@ func takeTokens() int {
 	return 0
 }
 
-func TestFileLimiter_faults(t *testing.T) {
+func TestFileLimiter_file(t *testing.T) {
 	t.Parallel()
-	hour := time.Hour.Nanoseconds()
+	const invalid = "file limiter: Every must be positive, and Burst at least 1"
+	perHour := FileLimiter{Every: time.Hour, Burst: 1}
 	tests := []struct {
-		name    string
-		limiter FileLimiter
-		content string // of the file; "" for none
-		want    string
-		wait    time.Duration
+		name      string
+		limiter   FileLimiter
+		content   string        // of the file; "" for none
+		fullAfter time.Duration // in place of content: the bucket is full again after this time
+		err       string
+		wait      time.Duration
 	}{
-		{"new file", FileLimiter{Every: time.Hour, Burst: 1}, "", "", 0},
-		{"full again long ago", FileLimiter{Every: time.Hour, Burst: 1}, "00000000000000000001\n", "", 0},
-		{"no Every", FileLimiter{Burst: 1}, "", "file limiter: Every must be positive, and Burst at least 1", 0},
-		{"no Burst", FileLimiter{Every: 1}, "", "file limiter: Every must be positive, and Burst at least 1", 0},
-		{"a file of something else", FileLimiter{Every: 1, Burst: 1}, "hello", "file limiter: FILE is not a file of this limiter: remove it, or name another", 0},
-		{"no folder", FileLimiter{Path: "/nowhere/limit", Every: 1, Burst: 1}, "", "open /nowhere/limit: no such file or directory", 0},
-		{"clock was set back", FileLimiter{Every: time.Second, Burst: 1}, "in 1 h", "", 0},
-		{"a long queue", FileLimiter{Every: time.Minute, Burst: 1}, "in 1 h", "", time.Hour},
-		{"beyond the deadline", FileLimiter{Every: time.Hour, Burst: 1}, "in 48 h", "file limiter: no token before the deadline", 0},
+		{name: "new file", limiter: perHour},
+		{name: "full again long ago", limiter: perHour, content: "00000000000000000001\n"},
+		{name: "no Every", limiter: FileLimiter{Burst: 1}, err: invalid},
+		{name: "no Burst", limiter: FileLimiter{Every: 1}, err: invalid},
+		{name: "a file of something else", limiter: perHour, content: "hello",
+			err: "file limiter: FILE is not a file of this limiter: remove it, or name another"},
+		{name: "no folder", limiter: FileLimiter{Path: "/nowhere/limit", Every: 1, Burst: 1},
+			err: "open /nowhere/limit: no such file or directory"},
+		{name: "clock was set back", limiter: FileLimiter{Every: time.Second, Burst: 1}, fullAfter: time.Hour},
+		{name: "a long queue", limiter: FileLimiter{Every: time.Minute, Burst: 1}, fullAfter: time.Hour, wait: time.Hour},
+		{name: "beyond the deadline", limiter: perHour, fullAfter: 48 * time.Hour,
+			err: "file limiter: no token before the deadline"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -271,12 +276,8 @@ func TestFileLimiter_faults(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
 				content := tt.content
-				if ahead, ok := strings.CutPrefix(content, "in "); ok {
-					hours, err := strconv.ParseInt(strings.TrimSuffix(ahead, " h"), 10, 64)
-					if err != nil {
-						t.Fatal(err)
-					}
-					content = fmt.Sprintf("%020d\n", start.UnixNano()+hours*hour)
+				if tt.fullAfter > 0 {
+					content = fmt.Sprintf("%020d\n", start.Add(tt.fullAfter).UnixNano())
 				}
 				if content != "" {
 					if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
@@ -289,11 +290,11 @@ func TestFileLimiter_faults(t *testing.T) {
 				if err := tt.limiter.Wait(ctx); err != nil {
 					got = strings.ReplaceAll(err.Error(), file, "FILE")
 				}
-				if got != tt.want {
-					t.Errorf("error %q, want %q", got, tt.want)
+				if got != tt.err {
+					t.Errorf("Wait() = %q, want %q", got, tt.err)
 				}
 				if d := time.Since(start); d != tt.wait {
-					t.Errorf("it took %s, want %s", d, tt.wait)
+					t.Errorf("Wait() took %s, want %s", d, tt.wait)
 				}
 			})
 		})
@@ -314,10 +315,10 @@ func TestFileLimiter_cancel(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-ended; !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want that of the context", err)
+			t.Errorf("Wait() = %v, want context.Canceled", err)
 		}
 		if err := l.Wait(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v of a context that has ended, want its own", err)
+			t.Errorf("Wait() after the end of the context = %v, want context.Canceled", err)
 		}
 	})
 }

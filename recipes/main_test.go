@@ -1,6 +1,6 @@
-// Package recipes_test holds short recipes for package commerce, to be copied:
-// docs/recipes.md tells what they are for. Nothing of it can be imported. The folder
-// opentelemetry is a module of its own.
+// Package recipes_test holds short recipes for package commerce, to be copied.
+// docs/recipes.md says what they are for. Nothing in it can be imported. The folder
+// opentelemetry is a separate module.
 package recipes_test
 
 import (
@@ -18,7 +18,8 @@ import (
 // children in this variable.
 const childVariable = "RECIPES_CHILD"
 
-// children are what such a process does instead of tests: it returns its exit code.
+// children are the functions that such a process runs instead of tests, by name. They
+// return its exit code.
 var children = map[string]func() int{}
 
 func TestMain(m *testing.M) {
@@ -28,8 +29,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// child returns a process that does what children has under name, with nothing in
-// its environment but vars.
+// child returns a process that runs the function of children with this name. Its
+// environment holds only vars.
 func child(t *testing.T, name string, vars ...string) *exec.Cmd {
 	t.Helper()
 	self, err := os.Executable()
@@ -65,16 +66,16 @@ func TestSamples(t *testing.T) {
 	}
 	samples := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
 	if len(samples) != 4 {
-		t.Errorf("%d samples, want 4", len(samples))
+		t.Errorf("docs/recipes.md has %d samples, want 4", len(samples))
 	}
 	for _, sample := range samples {
 		if !strings.Contains(strings.Join(sources, "\n"), squeeze(sample[1])) {
-			t.Errorf("not part of a recipe:\n%s", sample[1])
+			t.Errorf("a sample is in no recipe:\n%s", sample[1])
 		}
 	}
 }
 
-// squeeze removes indentation, the marks of comments and empty lines.
+// squeeze removes indentation, comment marks and empty lines.
 func squeeze(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {

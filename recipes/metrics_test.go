@@ -15,12 +15,12 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// Counting is a transport that counts attempts, by operation and by what came back:
-// "list 2xx", "add 4xx", "token none" where there was no answer. Nothing else of an
-// exchange gets into the counts, so that there are few of them, and none is secret.
+// Counting is a transport that counts attempts by operation and class of status:
+// "list 2xx", "add 4xx", "token none" if there was no response. The names hold nothing
+// else, so there are few of them and none is secret.
 type Counting struct {
 	Base   http.RoundTripper
-	Counts *expvar.Map // e.g. expvar.NewMap("commerce"), to be seen at /debug/vars
+	Counts *expvar.Map // e.g. expvar.NewMap("commerce"), published at /debug/vars
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -47,7 +47,7 @@ func operation(req *http.Request) string {
 	return "other" // by Client.Do
 }
 
-// A read that fails once makes two attempts.
+// A read that fails once takes two attempts.
 func Example_metrics() {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 503})
@@ -82,7 +82,7 @@ func TestCounting(t *testing.T) {
 		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "canary",
 	}}
 	for _, id := range []string{cart, cart, "canary"} {
-		_, _ = client.Carts.AddCustomDiscounts(t.Context(), id, discounts, nil) // what becomes of it is in the counts
+		_, _ = client.Carts.AddCustomDiscounts(t.Context(), id, discounts, nil) // the counts show the error
 	}
 	filter := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{Email: "canary@store.example"}}
 	if _, err := client.Subscriptions.List(t.Context(), filter); err != nil {
@@ -93,7 +93,9 @@ func TestCounting(t *testing.T) {
 	}
 	got := map[string]string{}
 	counts.Do(func(kv expvar.KeyValue) { got[kv.Key] = kv.Value.String() })
-	want := map[string]string{"token 2xx": "1", "add none": "1", "add 2xx": "1", "add 4xx": "1", "list 2xx": "1", "other 2xx": "1"}
+	want := map[string]string{
+		"token 2xx": "1", "add none": "1", "add 2xx": "1", "add 4xx": "1", "list 2xx": "1", "other 2xx": "1",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}

@@ -31,9 +31,9 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// corporate returns a transport that trusts the certificates in caPEM besides those
-// of the machine, and reaches the service through proxy; nil stands for what
-// HTTPS_PROXY and NO_PROXY say.
+// corporate returns a transport that trusts the certificates in caPEM, besides those
+// of the machine, and sends requests through proxy. If proxy is nil, HTTPS_PROXY and
+// NO_PROXY decide.
 func corporate(caPEM []byte, proxy *url.URL) (*http.Transport, error) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -51,8 +51,8 @@ func corporate(caPEM []byte, proxy *url.URL) (*http.Transport, error) {
 	return t, nil
 }
 
-// The certificate of the store is signed by an authority that only the company
-// knows, as where a proxy looks into connections.
+// The certificate of the store is signed by an authority that only the company knows,
+// as it is if a proxy decrypts connections.
 func Example_corporateCA() {
 	ctx := context.Background()
 	store := serveTLS()
@@ -119,12 +119,12 @@ func Example_proxy() {
 	// Output: 3 subscriptions through [store.example:443]
 }
 
-// A client without WithHTTPClient finds its proxy in the environment. net/http reads
-// that once in a process, and crypto/x509 the authorities, so it takes another one.
+// A client without WithHTTPClient finds its proxy in the environment. net/http and
+// crypto/x509 read the environment once in a process, so the test starts another one.
 func TestHTTPSProxy(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("only on Linux is SSL_CERT_FILE sure to replace the machine's authorities")
+		t.Skip("SSL_CERT_FILE replaces the machine's authorities on Linux only")
 	}
 	store := serveTLS()
 	t.Cleanup(store.Close)
@@ -134,15 +134,16 @@ func TestHTTPSProxy(t *testing.T) {
 	if err := os.WriteFile(authorities, store.caPEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := child(t, "proxy", "HTTPS_PROXY="+proxy.URL, "SSL_CERT_FILE="+authorities, "SSL_CERT_DIR="+t.TempDir()).Output()
+	process := child(t, "proxy", "HTTPS_PROXY="+proxy.URL, "SSL_CERT_FILE="+authorities, "SSL_CERT_DIR="+t.TempDir())
+	out, err := process.Output()
 	if err != nil {
 		t.Error(err)
 	}
 	if got := strings.TrimSpace(string(out)); got != "3 subscriptions" {
-		t.Errorf("the other process printed %q", got)
+		t.Errorf("the other process printed %q, want %q", got, "3 subscriptions")
 	}
 	if got := proxy.asked(); !slices.Equal(got, []string{"store.example:443"}) {
-		t.Errorf("the proxy was asked for %q", got)
+		t.Errorf("tunnels through the proxy = %q, want one to store.example:443", got)
 	}
 }
 
@@ -170,12 +171,12 @@ func listOnOwnTransport() int {
 func TestCorporateWithoutCertificate(t *testing.T) {
 	t.Parallel()
 	if _, err := corporate([]byte("not PEM"), nil); err == nil {
-		t.Error("no error for a text without a certificate")
+		t.Error("corporate() = nil, want an error for a text without a certificate")
 	}
 }
 
-// tlsStore is a fake store of three subscriptions, by HTTPS on the loopback
-// interface, with the certificate of an authority that nobody knows.
+// tlsStore is a fake store with three subscriptions. It uses HTTPS on the loopback
+// interface, with a certificate of an unknown authority.
 type tlsStore struct {
 	*httptest.Server
 	caPEM []byte
@@ -193,8 +194,8 @@ func serveTLS() *tlsStore {
 	return s
 }
 
-// certify returns a new authority, and a certificate of it. It panics where that
-// fails, which only a machine without random numbers makes it do.
+// certify returns a new authority and a certificate that it signed. It panics if that
+// fails, which needs a machine without random numbers.
 func certify(name string, ip net.IP) (caPEM []byte, leaf tls.Certificate) {
 	check := func(err error) {
 		if err != nil {
@@ -213,7 +214,8 @@ func certify(name string, ip net.IP) (caPEM []byte, leaf tls.Certificate) {
 	caDER, err := x509.CreateCertificate(rand.Reader, ca, ca, caKey.Public(), caKey)
 	check(err)
 	server := &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{ip},
+		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: name},
+		DNSNames: []string{name}, IPAddresses: []net.IP{ip},
 		NotBefore: ca.NotBefore, NotAfter: ca.NotAfter,
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
@@ -224,7 +226,7 @@ func certify(name string, ip net.IP) (caPEM []byte, leaf tls.Certificate) {
 }
 
 // proxyServer is a proxy on the loopback interface. All tunnels through it lead to
-// the same place, so that nothing leaves the machine.
+// target, so that nothing leaves the machine.
 type proxyServer struct {
 	*httptest.Server
 	target string
@@ -240,22 +242,20 @@ func serveProxy(target string) *proxyServer {
 	return p
 }
 
-// asked returns the hosts that tunnels were asked for.
+// asked returns the hosts that clients asked for tunnels to.
 func (p *proxyServer) asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.hosts)
 }
 
-// Close stops the proxy, and waits for the end of its tunnels, which the client
-// brings about.
+// Close stops the proxy, and waits until clients have closed its tunnels.
 func (p *proxyServer) Close() {
 	p.Server.Close()
-	p.asked() // orders what comes after what a handler began with
+	p.asked() // takes the lock: each Add in ServeHTTP happens before this Wait
 	p.tunnels.Wait()
 }
 
-// ServeHTTP opens a tunnel.
 func (p *proxyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodConnect {
 		http.Error(w, "only tunnels", http.StatusMethodNotAllowed)
@@ -277,12 +277,12 @@ func (p *proxyServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-	var ways sync.WaitGroup
-	for _, way := range [][2]net.Conn{{store, client}, {client, store}} {
-		ways.Go(func() {
-			_, _ = io.Copy(way[0], way[1])
-			_, _ = way[0].Close(), way[1].Close()
-		})
+	forward := func(to, from net.Conn) {
+		_, _ = io.Copy(to, from)
+		_, _ = to.Close(), from.Close()
 	}
-	ways.Wait()
+	var directions sync.WaitGroup
+	directions.Go(func() { forward(store, client) })
+	directions.Go(func() { forward(client, store) })
+	directions.Wait()
 }

@@ -13,12 +13,13 @@ import (
 	"github.com/commerce-go/commerce/recipes/opentelemetry"
 )
 
-// The exporter is one that keeps spans, and the transport that of a fake store: a
-// program has an exporter to its collector, and http.DefaultTransport.
+// A program uses an exporter to its collector, and http.DefaultTransport. This example
+// keeps the spans in memory, and sends requests to a fake store.
 func Example() {
 	ctx := context.Background()
 	store := commercetest.NewStore(commercetest.Config{})
-	exporter, base, credentials := tracetest.NewInMemoryExporter(), store.Transport(), commerce.WithToken(store.Config().Token)
+	exporter, base := tracetest.NewInMemoryExporter(), store.Transport()
+	credentials := commerce.WithToken(store.Config().Token)
 
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSyncer(exporter))
 	client, err := commerce.New("https://store.example", credentials,

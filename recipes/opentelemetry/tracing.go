@@ -1,14 +1,13 @@
-// Package opentelemetry traces the calls of package commerce with OpenTelemetry:
-// a client span for each attempt. It is a recipe, to be copied.
+// Package opentelemetry traces the calls of package commerce with OpenTelemetry. Each
+// attempt has a client span. It is a recipe, to be copied.
 //
 //	client, err := commerce.New(baseURL, credentials,
 //		commerce.WithHTTPClient(&http.Client{Transport: opentelemetry.NewTransport(base, provider)}))
 //
-// A span tells the method, the operation, the host, the status and the request id.
-// It holds nothing of a query, a header of the request, a body, an id in the path, or
-// the text of an error: a filter names customers, and the text of an error may hold
-// the address. The instrumentation of package otelhttp records url.full, with the
-// query.
+// A span holds the method, the operation, the host, the status and the request id. It
+// holds no query, request header, body, id in the path or error text: a filter names
+// customers, and an error text may hold the address. Package otelhttp is not used
+// because it records url.full, with the query.
 package opentelemetry
 
 import (
@@ -27,9 +26,9 @@ import (
 // scope names this instrumentation to the provider.
 const scope = "github.com/commerce-go/commerce/recipes/opentelemetry"
 
-// NewTransport returns a transport that makes the exchanges of base, and a span of
-// provider for each, a child of the span in the caller's context. It sends no
-// headers for tracing to the service, as nobody there could join them.
+// NewTransport returns a transport that sends requests by base. Each request has a span
+// of provider, a child of the span in the caller's context. It sends no tracing headers:
+// the service could not use them.
 func NewTransport(base http.RoundTripper, provider trace.TracerProvider) http.RoundTripper {
 	return &transport{base, provider.Tracer(scope)}
 }
@@ -39,9 +38,8 @@ type transport struct {
 	tracer trace.Tracer
 }
 
-// RoundTrip implements [http.RoundTripper]. The request goes on as it is, with its
-// context, so that the hooks of net/http/httptrace in it fire: the library needs
-// them as evidence of what was sent.
+// RoundTrip implements [http.RoundTripper]. It passes the request on unchanged, with its
+// context: the library needs the net/http/httptrace hooks in it, to know what was sent.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	template := template(req.URL.Path)
 	_, span := t.tracer.Start(req.Context(), req.Method+" "+template,
@@ -99,8 +97,9 @@ func (b *body) Close() error {
 	return err
 }
 
-// template returns the path of an endpoint without what varies, "other" for one
-// that it does not know: a path may hold ids. Add those that you use by Client.Do.
+// template returns the path of a known endpoint with a placeholder for each id. Other
+// paths may hold ids, so it returns "other" for them. Add the endpoints that you call by
+// Client.Do.
 func template(path string) string {
 	for _, t := range []string{
 		"/oauth/access_token",
@@ -116,8 +115,8 @@ func template(path string) string {
 	return "other"
 }
 
-// fits reports whether path ends in the elements of template; the base address of
-// the client may come before them.
+// fits reports whether path ends in the elements of template. The path of the client's
+// base address may come before them.
 func fits(template, path string) bool {
 	want, got := strings.Split(template, "/")[1:], strings.Split(path, "/")
 	if len(got) <= len(want) {

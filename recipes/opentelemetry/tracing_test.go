@@ -22,13 +22,13 @@ import (
 	"github.com/commerce-go/commerce/recipes/opentelemetry"
 )
 
-// secrets are what the calls of the tests hold and no span may, in any encoding.
+// secrets are in the calls of the tests, and must not be in a span, in any encoding.
 var secrets = []string{
-	"canary", "ron", "swanson", "commercetest-secret", "commercetest-token", "commercetest-issued", "eq(", "eq%28", "page", "bearer",
-	"grant_type", "external_id", "amount", "withheld",
+	"canary", "ron", "swanson", "commercetest-secret", "commercetest-token", "commercetest-issued",
+	"eq(", "eq%28", "page", "bearer", "grant_type", "external_id", "amount", "withheld",
 }
 
-// traced is a provider that keeps its spans.
+// traced is a provider that keeps its spans in memory.
 type traced struct {
 	*sdktrace.TracerProvider
 	spans *tracetest.SpanRecorder
@@ -46,7 +46,7 @@ func newTraced(t *testing.T) *traced {
 	return &traced{provider, recorder}
 }
 
-// client returns a client over base whose attempts are traced. The last options win.
+// client returns a client that sends requests by base, and traces them.
 func (p *traced) client(t *testing.T, base http.RoundTripper, opts ...commerce.Option) *commerce.Client {
 	t.Helper()
 	all := append([]commerce.Option{
@@ -61,7 +61,7 @@ func (p *traced) client(t *testing.T, base http.RoundTripper, opts ...commerce.O
 	return client
 }
 
-// span is what is checked of a span.
+// span holds the parts of a span that tests compare.
 type span struct {
 	Name   string
 	Kind   string
@@ -74,14 +74,16 @@ type span struct {
 func (p *traced) got(t *testing.T) []span {
 	t.Helper()
 	if started, ended := len(p.spans.Started()), len(p.spans.Ended()); started != ended {
-		t.Errorf("%d spans started, %d ended", started, ended)
+		t.Errorf("%d spans ended, want all %d", ended, started)
 	}
 	var list []span
 	for _, s := range p.spans.Ended() {
 		if found := leaked(s, secrets); len(found) > 0 {
-			t.Errorf("the span %q holds %q", s.Name(), found)
+			t.Errorf("span %q holds %q, want no secret", s.Name(), found)
 		}
-		list = append(list, span{s.Name(), s.SpanKind().String(), s.Status().Code, show(s.Attributes())})
+		list = append(list, span{
+			Name: s.Name(), Kind: s.SpanKind().String(), Status: s.Status().Code, Attrs: show(s.Attributes()),
+		})
 	}
 	return list
 }
@@ -94,15 +96,15 @@ func show(attrs []attribute.KeyValue) string {
 
 // leaked returns the secrets that a span holds, in any place that an exporter sees.
 func leaked(s sdktrace.ReadOnlySpan, secrets []string) []string {
-	text := fmt.Sprintln(s.Name(), s.Status().Description, s.SpanContext().TraceState(), show(s.Attributes()), s.Resource().Encoded(attribute.DefaultEncoder()),
-		s.InstrumentationScope().Name, s.InstrumentationScope().Version)
+	text := fmt.Sprintln(s.Name(), s.Status().Description, s.SpanContext().TraceState(), show(s.Attributes()),
+		s.Resource().Encoded(attribute.DefaultEncoder()), s.InstrumentationScope().Name, s.InstrumentationScope().Version)
 	for _, e := range s.Events() {
 		text += fmt.Sprintln(e.Name, show(e.Attributes))
 	}
 	for _, l := range s.Links() {
 		text += show(l.Attributes)
 	}
-	// The default encoder escapes some bytes, and a query has others escaped.
+	// The default encoder escapes some bytes, and a query others.
 	plain := strings.ReplaceAll(text, `\`, "")
 	unescaped, err := url.QueryUnescape(plain)
 	if err != nil {
@@ -118,18 +120,27 @@ func leaked(s sdktrace.ReadOnlySpan, secrets []string) []string {
 	return found
 }
 
-// attrs are the attributes of an attempt that was answered.
-func attrs(errorType, method, status, requestID, template string) string {
-	if errorType != "" {
-		errorType = "error.type=" + errorType + ","
+// response describes a response of the fake store.
+type response struct {
+	method, template string
+	status           int
+	requestID        int
+}
+
+// span returns the span of an attempt that got r.
+func (r response) span() span {
+	want := span{Name: r.method + " " + r.template, Kind: "client", Attrs: fmt.Sprintf("http.request.method=%s,"+
+		"http.response.header.x-request-id=commercetest-%06d,http.response.status_code=%d,"+
+		"server.address=store.example,url.template=%s", r.method, r.requestID, r.status, r.template)}
+	if r.status >= 400 {
+		want.Status, want.Attrs = codes.Error, fmt.Sprintf("error.type=%d,%s", r.status, want.Attrs)
 	}
-	return errorType + "http.request.method=" + method + ",http.response.header.x-request-id=commercetest-00000" + requestID +
-		",http.response.status_code=" + status + ",server.address=store.example,url.template=" + template
+	return want
 }
 
 const list, add = "/v2/subscriptions/subscriptions", "/v2/carts/{cartID}/custom-discounts"
 
-// A read that is repeated has a span for each attempt, children of the caller's.
+// Each attempt of a read has a span, a child of the caller's.
 func TestRetriedRead(t *testing.T) {
 	t.Parallel()
 	p, store := newTraced(t), commercetest.NewStore(commercetest.Config{})
@@ -146,9 +157,9 @@ func TestRetriedRead(t *testing.T) {
 	}
 	parent.End()
 	want := []span{
-		{"GET " + list, "client", codes.Error, attrs("503", "GET", "503", "1", list)},
-		{"GET " + list, "client", codes.Unset, attrs("", "GET", "200", "2", list)},
-		{"job", "internal", codes.Unset, ""},
+		response{method: "GET", template: list, status: 503, requestID: 1}.span(),
+		response{method: "GET", template: list, status: 200, requestID: 2}.span(),
+		{Name: "job", Kind: "internal"},
 	}
 	if diff := cmp.Diff(want, p.got(t)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
@@ -164,50 +175,53 @@ func TestRetriedRead(t *testing.T) {
 func TestWrite(t *testing.T) {
 	t.Parallel()
 	p, store := newTraced(t), commercetest.NewStore(commercetest.Config{})
-	client := p.client(t, store.Transport(), commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
+	client := p.client(t, store.Transport(),
+		commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
 
 	_, err := client.Carts.AddCustomDiscounts(t.Context(), "canary-cart", []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-100), Description: "canary", DiscountCode: "canary", DiscountEngine: "canary", ExternalID: "canary",
+		Amount: commerce.NewDecimal(-100), Description: "canary", DiscountCode: "canary", DiscountEngine: "canary",
+		ExternalID: "canary",
 	}}, nil)
 	if !errors.Is(err, commerce.ErrNotFound) {
-		t.Fatalf("error %v, want that there is no such cart", err)
+		t.Fatalf("error = %v, want ErrNotFound", err)
 	}
 	want := []span{
-		{"POST /oauth/access_token", "client", codes.Unset, attrs("", "POST", "200", "1", "/oauth/access_token")},
-		{"POST " + add, "client", codes.Error, attrs("404", "POST", "404", "2", add)},
+		response{method: "POST", template: "/oauth/access_token", status: 200, requestID: 1}.span(),
+		response{method: "POST", template: add, status: 404, requestID: 2}.span(),
 	}
 	if diff := cmp.Diff(want, p.got(t)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 }
 
-// Of a path that is not known, no element is shown.
+// A span shows no element of an unknown path.
 func TestOtherEndpoint(t *testing.T) {
 	t.Parallel()
 	p, store := newTraced(t), commercetest.NewStore(commercetest.Config{})
-	_, err := p.client(t, store.Transport()).Do(t.Context(), "GET", []string{"v2", "customers", "canary"}, url.Values{"filter": {"canary"}}, nil, nil)
+	path, query := []string{"v2", "customers", "canary"}, url.Values{"filter": {"canary"}}
+	_, err := p.client(t, store.Transport()).Do(t.Context(), "GET", path, query, nil, nil)
 	if !errors.Is(err, commerce.ErrNotFound) {
-		t.Fatal(err)
+		t.Fatalf("error = %v, want ErrNotFound", err)
 	}
-	want := []span{{"GET other", "client", codes.Error, attrs("404", "GET", "404", "1", "other")}}
+	want := []span{response{method: "GET", template: "other", status: 404, requestID: 1}.span()}
 	if diff := cmp.Diff(want, p.got(t)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
 }
 
-// loud is an error whose text tells the whole request, as that of some transports.
+// loud is an error whose text holds the whole request, as some transports return.
 type loud string
 
 func (e loud) Error() string { return "canary: " + string(e) }
 
-// failing is a transport that gets no answer.
+// failing is a transport that gets no response.
 type failing struct{}
 
 func (failing) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, loud(fmt.Sprint(req.URL, req.Header))
 }
 
-// broken answers with a body that ends in an error.
+// broken returns a response whose body ends in an error.
 type broken struct{}
 
 func (broken) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -219,14 +233,14 @@ type brokenBody struct{ req *http.Request }
 func (b brokenBody) Read([]byte) (int, error) { return 0, loud(fmt.Sprint(b.req.URL, b.req.Header)) }
 func (brokenBody) Close() error               { return nil }
 
-func TestFaults(t *testing.T) {
+func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		base  http.RoundTripper
-		attrs string
+		base   http.RoundTripper
+		status string // attribute
 	}{
-		"no answer":   {failing{}, "error.type=opentelemetry_test.loud,http.request.method=GET,server.address=store.example,url.template=" + list},
-		"body is cut": {broken{}, "error.type=opentelemetry_test.loud,http.request.method=GET,http.response.status_code=200,server.address=store.example,url.template=" + list},
+		"no response":    {base: failing{}},
+		"truncated body": {base: broken{}, status: "http.response.status_code=200,"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -235,9 +249,11 @@ func TestFaults(t *testing.T) {
 				Filter: commerce.SubscriptionFilter{Email: "ron@swanson.example"},
 			})
 			if err == nil {
-				t.Fatal("no error")
+				t.Fatal("List() = nil, want an error")
 			}
-			want := span{"GET " + list, "client", codes.Error, tt.attrs}
+			want := span{Name: "GET " + list, Kind: "client", Status: codes.Error,
+				Attrs: "error.type=opentelemetry_test.loud,http.request.method=GET," + tt.status +
+					"server.address=store.example,url.template=" + list}
 			if diff := cmp.Diff([]span{want, want}, p.got(t)); diff != "" {
 				t.Errorf("spans (-want +got):\n%s", diff)
 			}
@@ -245,7 +261,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// The search that the other tests rely on finds a secret wherever it may be.
+// leaked finds a secret wherever it is in a span.
 func TestLeaked(t *testing.T) {
 	t.Parallel()
 	secret := attribute.String("url.full", "https://store.example/?filter=eq%28email%2CRON%40swanson.example%29")
@@ -262,8 +278,12 @@ func TestLeaked(t *testing.T) {
 			s.AddEvent("b", trace.WithAttributes(secret))
 			s.End()
 		},
-		"error":       func(tr trace.Tracer) { _, s := tr.Start(t.Context(), "a"); s.RecordError(errors.New("ron")); s.End() },
-		"description": func(tr trace.Tracer) { _, s := tr.Start(t.Context(), "a"); s.SetStatus(codes.Error, "ron"); s.End() },
+		"error": func(tr trace.Tracer) { _, s := tr.Start(t.Context(), "a"); s.RecordError(errors.New("ron")); s.End() },
+		"description": func(tr trace.Tracer) {
+			_, s := tr.Start(t.Context(), "a")
+			s.SetStatus(codes.Error, "ron")
+			s.End()
+		},
 		"link": func(tr trace.Tracer) {
 			_, s := tr.Start(t.Context(), "a")
 			_, other := tr.Start(t.Context(), "b")
@@ -276,7 +296,7 @@ func TestLeaked(t *testing.T) {
 			p := newTraced(t)
 			leak(p.Tracer("test"))
 			if found := leaked(p.spans.Ended()[0], []string{"ron"}); len(found) != 1 {
-				t.Error("the secret is not found")
+				t.Errorf("leaked() = %q, want the secret", found)
 			}
 		})
 	}
