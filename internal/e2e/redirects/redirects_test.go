@@ -28,8 +28,8 @@ const (
 // call is a call that gets a redirect.
 type call struct {
 	name    string
-	op      string // Error.Op; "token" if the token request is redirected
-	isWrite bool
+	op      string           // Error.Op; "token" if the token request is redirected
+	outcome commerce.Outcome // after 301, 302 and 303; a write with 307 or 308 is rejected
 	do      func(context.Context, *commerce.Client) error
 }
 
@@ -46,32 +46,23 @@ func calls() []call {
 		return err
 	}
 	all := []call{
-		{name: "add", op: "Carts.AddCustomDiscounts", isWrite: true, do: add},
-		{name: "list", op: "Subscriptions.List", do: list},
-		{name: "token request of an add", op: "token", do: add},
-		{name: "token request of a list", op: "token", do: list},
+		{name: "add", op: "Carts.AddCustomDiscounts", outcome: commerce.OutcomeUnknown, do: add},
+		{name: "list", op: "Subscriptions.List", outcome: commerce.OutcomeNone, do: list},
+		{name: "token request of an add", op: "token", outcome: commerce.OutcomeNotSent, do: add},
+		{name: "token request of a list", op: "token", outcome: commerce.OutcomeNotSent, do: list},
 	}
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
-		isRead := method == http.MethodGet || method == http.MethodHead
+		outcome := commerce.OutcomeUnknown
+		if method == http.MethodGet || method == http.MethodHead {
+			outcome = commerce.OutcomeNone
+		}
 		do := func(ctx context.Context, c *commerce.Client) error {
 			_, err := c.Do(ctx, method, []string{"v2", "accounts"}, nil, nil, new(any))
 			return err
 		}
-		all = append(all, call{name: method, op: "Client.Do", isWrite: !isRead, do: do})
+		all = append(all, call{name: method, op: "Client.Do", outcome: outcome, do: do})
 	}
 	return all
-}
-
-func (c call) outcome(status int) commerce.Outcome {
-	switch {
-	case c.op == "token":
-		return commerce.OutcomeNotSent
-	case !c.isWrite:
-		return commerce.OutcomeNone
-	case status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect:
-		return commerce.OutcomeRejected
-	}
-	return commerce.OutcomeUnknown
 }
 
 // check makes the call to a service that redirects it with a status.
@@ -92,7 +83,10 @@ func (c call) check(t *testing.T, address string, hc *http.Client, status int) {
 		t.Errorf("%s: error = %v, want an *Error that matches ErrBadResponse", c.name, err)
 		return
 	}
-	want := &commerce.Error{Op: c.op, StatusCode: status, Outcome: c.outcome(status), Attempts: 1}
+	if c.outcome == commerce.OutcomeUnknown && status >= http.StatusTemporaryRedirect {
+		c.outcome = commerce.OutcomeRejected
+	}
+	want := &commerce.Error{Op: c.op, StatusCode: status, Outcome: c.outcome, Attempts: 1}
 	if diff := cmp.Diff(want, e); diff != "" {
 		t.Errorf("%s: error (-want +got):\n%s", c.name, diff)
 	}
