@@ -1,13 +1,11 @@
-// Package secrets_test looks for secrets in what a program can reach or print.
 package secrets_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -16,33 +14,20 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/commerce-go/commerce"
 )
 
-const (
-	token    = "canary-token-0d51"
-	header   = "canary-header-77ac"
-	external = "canary-external-id-91be"
-	detail   = "canary-detail-3cc0"
-)
-
-// reach returns all text that reflection leads to from v, as go-spew does: through
-// unexported fields, pointers, interfaces, maps and slices, but not into functions.
+// reach returns all text that reflection leads to from v, as go-spew and go-cmp do: through unexported fields,
+// pointers, interfaces, maps and slices, but not into functions.
 func reach(v any) string {
-	r := &reacher{seen: map[visit]bool{}}
+	r := &reacher{seen: map[any]bool{}}
 	r.walk(reflect.ValueOf(v))
 	return r.text.String()
 }
 
-type visit struct {
-	at  unsafe.Pointer
-	typ reflect.Type
-}
-
 type reacher struct {
-	seen map[visit]bool
+	seen map[any]bool // pointers, with their types
 	text strings.Builder
 }
 
@@ -50,29 +35,26 @@ func (r *reacher) walk(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		r.text.WriteString(v.String() + "\n")
-	case reflect.Pointer:
+	case reflect.Uint8:
+		r.text.WriteByte(byte(v.Uint())) // an element of a []byte
+	case reflect.Pointer, reflect.Interface:
 		isZone := v.Type() == reflect.TypeFor[*time.Location]() // shared by all, and loaded when first used
-		if v.IsNil() || isZone || r.seen[visit{v.UnsafePointer(), v.Type()}] {
+		if v.IsNil() || isZone {
 			return
 		}
-		r.seen[visit{v.UnsafePointer(), v.Type()}] = true
-		r.walk(v.Elem())
-	case reflect.Interface:
-		if !v.IsNil() {
-			r.walk(v.Elem())
+		if v.Kind() == reflect.Pointer {
+			key := [2]any{v.Type(), v.Pointer()}
+			if r.seen[key] {
+				return
+			}
+			r.seen[key] = true
 		}
+		r.walk(v.Elem())
 	case reflect.Struct:
 		for _, field := range v.Fields() {
 			r.walk(field)
 		}
 	case reflect.Slice, reflect.Array:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			for i := range v.Len() {
-				r.text.WriteByte(byte(v.Index(i).Uint()))
-			}
-			r.text.WriteByte('\n')
-			return
-		}
 		for i := range v.Len() {
 			r.walk(v.Index(i))
 		}
@@ -85,31 +67,35 @@ func (r *reacher) walk(v reflect.Value) {
 	}
 }
 
-// TestReach shows that the search finds what is hidden from fmt only.
-func TestReach(t *testing.T) {
+// The walk finds what is hidden from fmt, but not what a function keeps.
+func TestLeaks_reach(t *testing.T) {
 	t.Parallel()
 	type hidden struct{ list []any }
-	text := token
-	got := reach(map[string]*hidden{header: {list: []any{&text, []byte(detail)}}})
-	for _, want := range []string{token, header, detail} {
+	text := secretToken
+	got := reach(map[string]*hidden{secretHeader: {list: []any{&text, []byte(secretDetail)}}})
+	for _, want := range []string{secretToken, secretHeader, secretDetail} {
 		if !strings.Contains(got, want) {
-			t.Errorf("%q is not found in %q", want, got)
+			t.Errorf("reach() = %q, want %q in it", got, want)
 		}
 	}
-	if got := reach(func() string { return text }); strings.Contains(got, token) {
-		t.Errorf("%q is found behind a function", token)
+	if got := reach(func() string { return text }); got != "" {
+		t.Errorf("reach(a function) = %q, want nothing", got)
 	}
 }
 
-// TestReflection makes calls, whose connections stay open, and looks for their secrets
-// behind the client and its options: a test that fails prints a client with go-spew.
-func TestReflection(t *testing.T) {
+// Clients, options and services hide their secrets from all printers, before and after calls over connections that
+// stay open. A test that fails prints a client with go-spew.
+func TestLeaks_holders(t *testing.T) {
 	t.Parallel()
+	s := newSearch(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		_, _ = io.Copy(io.Discard, req.Body)
-		w.Header().Set("Set-Cookie", "session="+header)
+		if req.URL.Path == "/oauth/access_token" {
+			_, _ = fmt.Fprintf(w, `{"access_token":%q,"refresh_token":%q}`, secretToken, secretClient)
+			return
+		}
+		w.Header().Set("Set-Cookie", "session="+secretHeader)
 		w.WriteHeader(http.StatusUnprocessableEntity)
-		_, _ = fmt.Fprintf(w, `{"errors":[{"title":"refused","detail":%q}]}`, detail)
+		_, _ = io.WriteString(w, expand(errorsBody, describe(req)))
 	}))
 	t.Cleanup(server.Close)
 	jar, err := cookiejar.New(nil)
@@ -118,76 +104,69 @@ func TestReflection(t *testing.T) {
 	}
 	hc := &http.Client{Transport: &http.Transport{}, Jar: jar}
 	t.Cleanup(hc.CloseIdleConnections)
-	for name, opts := range map[string][]commerce.Option{
-		"own transport":      {commerce.WithToken(token)},
-		"a user's transport": {commerce.WithToken(token), commerce.WithHTTPClient(hc)},
-	} {
-		opts = append(opts, commerce.WithHeader("X-Secret", header))
-		client, err := commerce.New(server.URL, opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = client.Carts.AddCustomDiscounts(t.Context(), "cart", []commerce.NewCustomDiscount{{
-			Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: external,
-		}}, nil)
-		if commerce.OutcomeOf(err) != commerce.OutcomeRejected {
-			t.Fatalf("%s: error %v, want a refusal", name, err)
-		}
-		if _, err := client.Subscriptions.List(t.Context(), nil); err == nil {
-			t.Fatalf("%s: no error", name)
-		}
-		derived, err := client.With(opts...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for what, v := range map[string]any{"client": client, "copy": derived, "options": opts} {
-			got := reach(v)
-			for _, secret := range []string{token, header, external, detail} {
-				if strings.Contains(got, secret) {
-					t.Errorf("%s: %s leads to %s", name, what, secret)
+	for name, auth := range credentials() {
+		for how, connect := range map[string]commerce.Option{
+			"own transport":          commerce.WithUserAgent("shop/1"),
+			"transport of a program": commerce.WithHTTPClient(hc),
+		} {
+			opts := []commerce.Option{auth, connect, commerce.WithHeader("X-Other", secretEmail), commerce.WithInsecureHTTP()}
+			c, _ := newClient(t, server.URL, opts...)
+			derived, err := c.With(commerce.WithHeader("X-Third", secretHeader))
+			if err != nil {
+				t.Fatal(err)
+			}
+			check := func() {
+				for what, v := range map[string]any{
+					"client": c, "client value": *c, "copy": derived, "options": opts, "option": auth, "header": opts[2],
+					"carts": c.Carts, "carts value": *c.Carts,
+					"subscriptions": c.Subscriptions, "subscriptions value": *c.Subscriptions,
+				} {
+					what = name + ", " + how + ": " + what
+					s.value(t, what, v)
+					s.text(t, what+" by reflection", reach(v))
 				}
 			}
+			check()
+			for what, call := range calls() {
+				if _, err := call(t.Context(), c); !errors.Is(err, commerce.ErrUnprocessable) {
+					t.Errorf("%s: error %v, want ErrUnprocessable", what, err)
+				}
+			}
+			check()
 		}
 	}
 }
 
-// TestLog looks for network addresses and URLs in the events of a logger.
-func TestLog(t *testing.T) {
+// The log has no host name, network address or URL, not even of an error that contains one.
+func TestLeaks_addressesInLog(t *testing.T) {
 	t.Parallel()
 	const host, address = "store.example", "192.0.2.7"
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	dns := "read udp 127.0.0.1:5->" + address + ":53: refused"
 	for name, cause := range map[string]error{
 		"refused": &net.OpError{
 			Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 443}, Err: io.ErrUnexpectedEOF,
 		},
-		"no such host": &net.OpError{
-			Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: host, Server: address + ":53"},
-		},
-		"DNS server is down": &net.OpError{
-			Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "read udp 127.0.0.1:5->" + address + ":53: refused", Name: host},
-		},
-		"wrong certificate": x509.HostnameError{Certificate: &x509.Certificate{}, Host: host},
-		"bad address":       &net.AddrError{Err: "missing port in address", Addr: host},
+		"no such host":       dial(&net.DNSError{Err: "no such host", Name: host, Server: address + ":53"}),
+		"DNS server is down": dial(&net.DNSError{Err: dns, Name: host}),
+		"wrong certificate":  x509.HostnameError{Certificate: &x509.Certificate{}, Host: host},
+		"bad address":        &net.AddrError{Err: "missing port in address", Addr: host},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var log bytes.Buffer
-			logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-			dial := func(context.Context, string, string) (net.Conn, error) { return nil, cause }
-			client, err := commerce.New("https://"+host, commerce.WithToken(token), commerce.WithLogger(logger),
-				commerce.WithHTTPClient(&http.Client{Transport: &http.Transport{DialContext: dial}}),
-				commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1}))
-			if err != nil {
-				t.Fatal(err)
+			c, events := newClient(t, base, over(&http.Transport{
+				DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, cause },
+			}))
+			if _, err := c.Subscriptions.List(t.Context(), nil); err == nil {
+				t.Fatal("no error, want one")
 			}
-			if _, err := client.Subscriptions.List(t.Context(), nil); err == nil {
-				t.Fatal("no error")
-			}
-			if !strings.Contains(log.String(), "error=") {
-				t.Errorf("no event has the error:\n%s", &log)
+			log := events.String()
+			if !strings.Contains(log, "error=") {
+				t.Errorf("log without error=:\n%s", log)
 			}
 			for _, secret := range []string{host, address, ":443", ":53"} {
-				if strings.Contains(log.String(), secret) {
-					t.Errorf("the log holds %s:\n%s", secret, &log)
+				if strings.Contains(log, secret) {
+					t.Errorf("log contains %s, want no address:\n%s", secret, log)
 				}
 			}
 		})

@@ -1,0 +1,161 @@
+package secrets_test
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/oauth2"
+
+	"github.com/commerce-go/commerce"
+)
+
+// Templates of bodies that repeat the request where the library has no business to show it: details, and HTML.
+const (
+	errorsBody = `{"errors":[{"status":"500","detail":"$JSON","source":{"pointer":"$JSON"},"request_id":"$JSON",` +
+		`"meta":{"id":"$JSON","missing_ids":["$JSON"],"$JSON":1},"$JSON":"$JSON"},"$JSON"],"$JSON":"$JSON"}`
+	htmlBody = `<html><body><h1>$TEXT</h1></body></html>`
+)
+
+// Responses with any status repeat the request in their status text, headers and body.
+func TestLeaks_statuses(t *testing.T) {
+	t.Parallel()
+	faults := map[string]fault{}
+	for _, status := range []int{
+		0, 101, 199, 200, 201, 204, 226, 300, 302, 304, 307, 400, 401, 403, 404, 407, 408, 409, 421, 422, 425, 429, 451,
+		500, 502, 503, 504, 599, 999,
+	} {
+		faults[fmt.Sprint(status, " errors")] = fault{transport: echo(status, errorsBody)}
+		faults[fmt.Sprint(status, " HTML")] = fault{transport: echo(status, htmlBody)}
+	}
+	for _, status := range []int{200, 302, 404, 429, 503} {
+		failing := func(req *http.Request) (*http.Response, error) {
+			resp, err := echo(status, "")(req)
+			resp.Body = failingBody{strings.NewReader(`{"data":["` + allSecrets)}
+			return resp, err
+		}
+		faults[fmt.Sprint(status, " failing body")] = fault{transport: transport(failing)}
+	}
+	searchFaults(t, faults)
+}
+
+// Bodies that repeat the request, well formed and not.
+func TestLeaks_bodies(t *testing.T) {
+	t.Parallel()
+	faults := map[string]fault{}
+	for name, body := range map[string]string{
+		"text":                          `$TEXT`,
+		"JSON string":                   `"$JSON"`,
+		"array":                         `["$JSON"]`,
+		"member name":                   `{"data":{"$JSON":[]}}`,
+		"duplicate member names":        `{"$JSON":1,"$JSON":2}`,
+		"duplicate names in an element": `{"data":[{"$JSON":1,"$JSON":2}]}`,
+		"id":                            `{"data":[{"id":"$JSON"}]}`,
+		"odd discount":                  `{"data":[{"type":"custom_discount","id":"$JSON","amount":{"amount":"$JSON"}}]}`,
+		"broken literal":                `{"data":[$TEXT`,
+		"broken string":                 "{\"data\":[\"$JSON\n",
+		"broken escape":                 `{"data":["$JSON\q"]}`,
+		"truncated string":              `{"data":["$JSON`,
+		"value after the end":           `{"data":[]}"$JSON"`,
+		"text after the end":            `{"data":[]} $TEXT`,
+		"data is a string":              `{"data":"$JSON"}`,
+		"data occurs twice":             `{"data":[],"data":"$JSON"}`,
+		"errors is a string":            `{"data":[],"errors":"$JSON"}`,
+		"token with spaces":             `{"access_token":"$JSON"}`,
+		"token is an object":            `{"access_token":{"$JSON":1}}`,
+		"OAuth error":                   `{"error":"$JSON","error_description":"$JSON","error_uri":"$JSON"}`,
+		"expiry is a text":              `{"access_token":"x","expires_in":"$JSON"}`,
+		"subscription without an id":    `{"data":[{"id":"","type":"$JSON"}]}`,
+		"partial success":               `{"data":[{"type":"custom_discount"}],"errors":[{"detail":"$JSON"}]}`,
+		"link":                          `{"data":[],"links":{"next":"https://x.example/$JSON"}}`,
+		"large number":                  `{"data":[{"type":"subscription","meta":1e99999}]}`,
+		"deep":                          strings.Repeat(`{"$JSON":`, 200),
+		"invalid UTF-8":                 "{\"$TEXT\xff\":",
+	} {
+		faults["200 "+name] = fault{transport: echo(200, body)}
+		faults["422 "+name] = fault{transport: echo(422, body)}
+	}
+	searchFaults(t, faults)
+}
+
+// Errors of a transport, of every kind, that contain the request.
+func TestLeaks_transportErrors(t *testing.T) {
+	t.Parallel()
+	faults := map[string]fault{}
+	for name, failure := range map[string]func(text string) error{
+		"plain":     func(s string) error { return verboseError{s} },
+		"pointer":   func(s string) error { return &verboseError{s} },
+		"timeout":   func(s string) error { return verboseError{"timeout " + s} },
+		"url.Error": func(s string) error { return &url.Error{Op: "Get", URL: s, Err: verboseError{s}} },
+		"url.Error twice": func(s string) error {
+			return &url.Error{Op: s, URL: s, Err: &url.Error{Op: "Get", URL: s, Err: verboseError{s}}}
+		},
+		"url.Error of EOF":       func(s string) error { return &url.Error{Op: "Get", URL: s, Err: io.EOF} },
+		"url.Error of a timeout": func(s string) error { return &url.Error{Op: "Get", URL: s, Err: os.ErrDeadlineExceeded} },
+		"url.Error of a context": func(s string) error { return &url.Error{Op: "Get", URL: s, Err: context.Canceled} },
+		"wrapped":                func(s string) error { return fmt.Errorf("%s: %w", s, verboseError{s}) },
+		"wraps two":              func(s string) error { return fmt.Errorf("%s: %w: %w", s, verboseError{s}, io.EOF) },
+		"wraps a deadline":       func(s string) error { return fmt.Errorf("%s: %w", s, context.DeadlineExceeded) },
+		"wraps net.ErrClosed":    func(s string) error { return fmt.Errorf("%s: %w", s, net.ErrClosed) },
+		"joined":                 func(s string) error { return errors.Join(errors.New(s), verboseError{s}, io.EOF) },
+		"net.OpError":            func(s string) error { return &net.OpError{Op: "read", Net: "tcp", Err: verboseError{s}} },
+		"wraps a net.OpError": func(s string) error {
+			return fmt.Errorf("%s: %w", s, &net.OpError{Op: "read", Net: "tcp", Err: io.EOF})
+		},
+		"os.SyscallError": func(s string) error { return &os.SyscallError{Syscall: "read", Err: verboseError{s}} },
+		"oauth2":          func(s string) error { return retrieveError(s) },
+		"commerce.Error": func(s string) error {
+			return &commerce.Error{Op: "x", Errors: []commerce.ErrorObject{{Detail: s}}, Err: verboseError{s}}
+		},
+		"TLS":  func(s string) error { return &tls.ECHRejectionError{RetryConfigList: []byte(s)} },
+		"none": func(string) error { return nil }, // and no response
+	} {
+		faults[name] = fault{transport: transport(func(req *http.Request) (*http.Response, error) {
+			return nil, failure(describe(req))
+		})}
+	}
+	searchFaults(t, faults)
+}
+
+func retrieveError(text string) *oauth2.RetrieveError {
+	return &oauth2.RetrieveError{
+		Response: &http.Response{StatusCode: 400, Status: text}, Body: []byte(text),
+		ErrorCode: text, ErrorDescription: text, ErrorURI: text,
+	}
+}
+
+// failingBody fails with a text after a part of it was read.
+type failingBody struct{ *strings.Reader }
+
+func (b failingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil {
+		err = verboseError{allSecrets}
+	}
+	return n, err
+}
+
+func (b failingBody) Close() error { return verboseError{allSecrets} }
+
+// Every call succeeds, and the headers of the responses repeat the requests.
+func TestLeaks_success(t *testing.T) {
+	t.Parallel()
+	c, log := newClient(t, base, over(transport(succeed)))
+	for name, call := range calls() {
+		if _, err := call(t.Context(), c); err != nil {
+			t.Errorf("%s: error %v, want none", name, err)
+		}
+	}
+	if got := strings.Count(log.String(), "commerce: attempt"); got != 2*len(calls()) {
+		t.Errorf("attempts in the log = %d, want one for each call and handler:\n%s", got, log)
+	}
+	searchFaults(t, map[string]fault{"none": {transport: transport(succeed)}})
+}

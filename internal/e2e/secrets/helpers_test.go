@@ -1,0 +1,211 @@
+// Package secrets_test looks for secrets in everything that a program can print, log, encode or reach by
+// reflection.
+package secrets_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/oauth2"
+
+	"github.com/commerce-go/commerce"
+)
+
+const base = "https://store.example"
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// call is a call whose arguments contain secrets.
+type call func(context.Context, *commerce.Client) (*commerce.Response, error)
+
+func calls() map[string]call {
+	filter := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{
+		Email: secretEmail, Name: secretDetail, ExternalRef: secretExternalID,
+	}}
+	accounts := []string{"v2", "accounts"}
+	query := url.Values{"filter": {secretEmail}, secretExternalID: {secretDetail}}
+	body := map[string]string{secretExternalID: secretEmail}
+	return map[string]call{
+		"add": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+			result, err := c.Carts.AddCustomDiscounts(ctx, "cart", []commerce.NewCustomDiscount{discount()}, nil)
+			if result == nil {
+				return nil, err
+			}
+			return result.Response, err
+		},
+		"list": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+			page, err := c.Subscriptions.List(ctx, filter)
+			if page == nil {
+				return nil, err
+			}
+			return page.Response, err
+		},
+		"walk": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+			_, err := commerce.Collect(c.Subscriptions.All(ctx, filter))
+			return nil, err
+		},
+		"Do, read": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+			return c.Do(ctx, "GET", accounts, query, nil, new(map[string]int))
+		},
+		"Do, write": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+			return c.Do(ctx, "POST", accounts, query, body, new(json.RawMessage))
+		},
+	}
+}
+
+func discount() commerce.NewCustomDiscount {
+	return commerce.NewCustomDiscount{
+		Amount: commerce.NewDecimal(-1000), Description: secretDetail, DiscountCode: "TEN", DiscountEngine: "engine",
+		ExternalID: secretExternalID,
+	}
+}
+
+// Each way to authorize a client.
+func credentials() map[string]commerce.Option {
+	return map[string]commerce.Option{
+		"static token":       commerce.WithToken(secretToken),
+		"token source":       tokenSource(&oauth2.Token{AccessToken: secretToken, RefreshToken: secretClient}, nil),
+		"client credentials": commerce.WithClientCredentials("id", secretClient),
+	}
+}
+
+type sourceFunc func() (*oauth2.Token, error)
+
+func (f sourceFunc) Token() (*oauth2.Token, error) { return f() }
+
+func tokenSource(token *oauth2.Token, err error) commerce.Option {
+	return commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { return token, err }))
+}
+
+// newClient returns a client with a secret header, and its log. The client has a static token unless opts say
+// otherwise.
+func newClient(t *testing.T, address string, opts ...commerce.Option) (*commerce.Client, *events) {
+	t.Helper()
+	log, logger := newLog()
+	c, err := commerce.New(address, append([]commerce.Option{
+		commerce.WithToken(secretToken), commerce.WithHeader("X-Key", secretHeader), commerce.WithLogger(logger),
+		commerce.WithRetry(commerce.RetryPolicy{
+			MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: 20 * time.Second,
+		}),
+	}, opts...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, log
+}
+
+// newLog returns a logger, and its events as text and as JSON.
+func newLog() (*events, *slog.Logger) {
+	log := &events{}
+	opts := &slog.HandlerOptions{Level: slog.LevelDebug, AddSource: true}
+	return log, slog.New(slog.NewMultiHandler(slog.NewTextHandler(log, opts), slog.NewJSONHandler(log, opts)))
+}
+
+type events struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (e *events) Write(p []byte) (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.buf.Write(p)
+}
+
+func (e *events) String() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.buf.String()
+}
+
+// transport is a function as a transport of a client.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func over(rt http.RoundTripper) commerce.Option {
+	return commerce.WithHTTPClient(&http.Client{Transport: rt})
+}
+
+// describe returns all that a server knows about a request, and every secret, on one line. It reads the body.
+func describe(req *http.Request) string {
+	var body []byte
+	if req.Body != nil {
+		body, _ = io.ReadAll(req.Body)
+		_ = req.Body.Close()
+	}
+	return fmt.Sprintf("%s %s %v %s %s", req.Method, req.URL, req.Header, body, allSecrets)
+}
+
+// expand fills the template of a response. $TEXT becomes text, $JSON is text escaped for a JSON string, and
+// $URL is text escaped for a path.
+func expand(template, text string) string {
+	quoted, err := json.Marshal(text)
+	if err != nil {
+		panic(err)
+	}
+	json := string(quoted[1 : len(quoted)-1])
+	return strings.NewReplacer("$TEXT", text, "$JSON", json, "$URL", url.PathEscape(text)).Replace(template)
+}
+
+// echo responds with a body expanded from the description of the request, and repeats that in the status text
+// and in headers.
+func echo(status int, template string) transport {
+	return func(req *http.Request) (*http.Response, error) {
+		text := describe(req)
+		return &http.Response{
+			StatusCode: status, Status: fmt.Sprint(status, " ", text), Header: echoHeader(text),
+			Body: io.NopCloser(strings.NewReader(expand(template, text))), ContentLength: -1, Request: req,
+		}, nil
+	}
+}
+
+// echoHeader returns headers that the library must drop.
+func echoHeader(text string) http.Header {
+	h := http.Header{}
+	for _, key := range []string{
+		"Location", "Set-Cookie", "Link", "Www-Authenticate", "Warning", "Refresh", "X-Echo", "Authorization", "Via",
+		"Trailer", "Content-Disposition",
+	} {
+		h[key] = []string{text}
+	}
+	return h
+}
+
+// succeed is a transport with which each call in calls succeeds.
+func succeed(req *http.Request) (*http.Response, error) {
+	switch {
+	case req.URL.Path == "/oauth/access_token":
+		return echo(200, `{"access_token":"`+secretToken+`","refresh_token":"`+secretClient+`"}`)(req)
+	case req.URL.Path == "/v2/accounts":
+		return echo(200, `{}`)(req)
+	case req.Method == http.MethodPost:
+		return echo(201, `{"data":[{"type":"custom_discount","id":"8a3c0a8e-2f5b-4d6c-9c1e-0b5d7a1f2e33","external_id":"`+
+			secretExternalID+`","discount_code":"TEN","discount_engine":"engine"}]}`)(req)
+	}
+	return echo(200, `{"data":[],"links":{"next":null}}`)(req)
+}
+
+// verboseError shows its text in every rendering.
+type verboseError struct{ Text string }
+
+func (e verboseError) Error() string                { return e.Text }
+func (e verboseError) String() string               { return e.Text }
+func (e verboseError) GoString() string             { return e.Text }
+func (e verboseError) LogValue() slog.Value         { return slog.StringValue(e.Text) }
+func (e verboseError) MarshalJSON() ([]byte, error) { return json.Marshal(e.Text) }
+func (e verboseError) MarshalText() ([]byte, error) { return []byte(e.Text), nil }
+func (e verboseError) Format(f fmt.State, _ rune)   { _, _ = io.WriteString(f, e.Text) }
+func (e verboseError) Timeout() bool                { return strings.HasPrefix(e.Text, "timeout") }
+func (e verboseError) Temporary() bool              { return true }
