@@ -62,7 +62,8 @@ func newLeakCheck(*testing.T) *leakCheck { return &leakCheck{} }
 
 func (l *leakCheck) value(t *testing.T, what string, v any, _ bool) {
 	t.Helper()
-	if text := fmt.Sprintf("%v %+v %#v", v, v, v); strings.Contains(text, leakToken) || strings.Contains(text, leakSecret) {
+	text := fmt.Sprintf("%v %+v %#v", v, v, v)
+	if strings.Contains(text, leakToken) || strings.Contains(text, leakSecret) {
 		t.Errorf("%s reveals a secret: %s", what, text)
 	}
 }

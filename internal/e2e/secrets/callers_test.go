@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,49 +180,49 @@ type panickingBody struct{}
 func (panickingBody) Read([]byte) (int, error) { panic("boom") }
 func (panickingBody) Close() error             { return nil }
 
-// A part of the program panics during a call.
+// A part of the program panics during a call: the panic passes through, and the log stays clean.
 func TestLeaks_panics(t *testing.T) {
 	t.Parallel()
 	s := newSearch(t)
 	granted := commerce.WithClientCredentials("id", secretClient)
-	stuck := commerce.WithLimiter(limiter(func() error { panic("boom") }))
+	failing := commerce.WithLimiter(limiter(func() error { panic("boom") }))
 	for name, opts := range map[string][]commerce.Option{
 		"transport":         {},
 		"token request":     {granted},
 		"token source":      {commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { panic("boom") }))},
-		"limiter":           {stuck},
-		"limiter of tokens": {granted, stuck},
+		"limiter":           {failing},
+		"limiter of tokens": {granted, failing},
 		"body": {over(transport(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Body: panickingBody{}}, nil
 		}))},
 	} {
 		rt := transport(func(req *http.Request) (*http.Response, error) { _ = describe(req); panic("boom") })
-		opts = append([]commerce.Option{over(rt)}, opts...)
 		for what, call := range calls() {
-			t.Run(name+"/"+what, func(t *testing.T) {
-				t.Parallel()
-				c, log := newClient(t, base, opts...)
+			c, log := newClient(t, base, append([]commerce.Option{over(rt)}, opts...)...)
+			func() {
 				defer func() {
-					got := recover()
-					if got != "boom" {
-						t.Errorf("recover() = %v, want boom", got)
+					if got := recover(); got != "boom" {
+						t.Errorf("%s: %s: recover() = %v, want boom", name, what, got)
 					}
-					s.value(t, "panic", got)
-					s.value(t, "client", c)
-					s.text(t, "the log", log.String())
 				}()
 				_, _ = call(t.Context(), c)
-			})
+			}()
+			s.value(t, name+": client", c)
+			s.text(t, name+": log", log.String())
 		}
 	}
 }
 
-// A program dies of panics whose values are errors, clients and options: the runtime prints them all.
+// A program dies of a panic with an error, while it panics with a client: the runtime prints both, and all stacks.
 func TestLeaks_panicOutput(t *testing.T) {
 	t.Parallel()
 	const variable = "COMMERCE_TEST_PANIC"
 	if os.Getenv(variable) != "" {
-		panicWithAll(t)
+		c, _ := newClient(t, base, over(echo(500, errorsBody)))
+		_, err := calls()["add"](t.Context(), c)
+		defer func() { panic(err) }()
+		defer func() { panic(*c) }()
+		panic(c)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -241,29 +240,4 @@ func TestLeaks_panicOutput(t *testing.T) {
 		}
 	}
 	newSearch(t).text(t, "the output", string(out))
-}
-
-// panicWithAll panics with one value while it panics with another.
-func panicWithAll(t *testing.T) {
-	t.Helper()
-	failing := transport(func(req *http.Request) (*http.Response, error) { return nil, retrieveError(describe(req)) })
-	var values []any
-	for _, rt := range []transport{failing, echo(500, errorsBody), echo(200, htmlBody)} {
-		c, _ := newClient(t, base, over(rt))
-		values = append(values, c, *c, commerce.WithToken(secretToken))
-		for _, call := range calls() {
-			_, err := call(t.Context(), c)
-			e, ok := errors.AsType[*commerce.Error](err)
-			if !ok {
-				t.Fatalf("error %v, want an Error", err)
-			}
-			values = append(values, err, *e, e.Err)
-		}
-	}
-	for _, v := range slices.Backward(values) {
-		if v != nil {
-			defer func() { panic(v) }()
-		}
-	}
-	panic("first")
 }

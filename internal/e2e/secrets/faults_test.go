@@ -18,10 +18,11 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// Templates of bodies that repeat the request where the library has no business to show it: details, and HTML.
+// Templates of bodies that repeat the request where the library must not show it: anywhere but in titles.
 const (
-	errorsBody = `{"errors":[{"status":"500","detail":"$JSON","source":{"pointer":"$JSON"},"request_id":"$JSON",` +
-		`"meta":{"id":"$JSON","missing_ids":["$JSON"],"$JSON":1},"$JSON":"$JSON"},"$JSON"],"$JSON":"$JSON"}`
+	errorsBody = `{"errors":[{"status":"500","title":"Failed","detail":"$JSON","source":{"pointer":"$JSON"},` +
+		`"request_id":"$JSON","meta":{"id":"$JSON","missing_ids":["$JSON"],"$JSON":1},"$JSON":"$JSON"},"$JSON"],` +
+		`"$JSON":"$JSON"}`
 	htmlBody = `<html><body><h1>$TEXT</h1></body></html>`
 )
 

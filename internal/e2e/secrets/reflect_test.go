@@ -142,12 +142,12 @@ func TestLeaks_addressesInLog(t *testing.T) {
 	t.Parallel()
 	const host, address = "store.example", "192.0.2.7"
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
-	dns := "read udp 127.0.0.1:5->" + address + ":53: refused"
+	dns := "read udp 127.0.0.1:5->" + address + ":65053: refused"
 	for name, cause := range map[string]error{
 		"refused": &net.OpError{
-			Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 443}, Err: io.ErrUnexpectedEOF,
+			Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.ParseIP(address), Port: 65443}, Err: io.ErrUnexpectedEOF,
 		},
-		"no such host":       dial(&net.DNSError{Err: "no such host", Name: host, Server: address + ":53"}),
+		"no such host":       dial(&net.DNSError{Err: "no such host", Name: host, Server: address + ":65053"}),
 		"DNS server is down": dial(&net.DNSError{Err: dns, Name: host}),
 		"wrong certificate":  x509.HostnameError{Certificate: &x509.Certificate{}, Host: host},
 		"bad address":        &net.AddrError{Err: "missing port in address", Addr: host},
@@ -164,7 +164,7 @@ func TestLeaks_addressesInLog(t *testing.T) {
 			if !strings.Contains(log, "error=") {
 				t.Errorf("log without error=:\n%s", log)
 			}
-			for _, secret := range []string{host, address, ":443", ":53"} {
+			for _, secret := range []string{host, address, ":65443", ":65053"} {
 				if strings.Contains(log, secret) {
 					t.Errorf("log contains %s, want no address:\n%s", secret, log)
 				}
