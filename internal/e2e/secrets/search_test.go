@@ -107,9 +107,9 @@ func (s *search) text(t *testing.T, what, text string) {
 	}
 }
 
-// value searches each rendering of v. It also searches the renderings of what a program may put v into, for 10 values of
-// each type, because they depend on the type. If v is an error, value searches the errors that it wraps, and a copy of
-// each Error.
+// value searches each rendering of v. For 10 values of each type it also searches the renderings of what a program may
+// put v into: they depend on the type. If v is an error, value searches the errors that it wraps, and a copy of each
+// Error.
 func (s *search) value(t *testing.T, what string, v any) {
 	t.Helper()
 	list := holders(v)
