@@ -189,13 +189,13 @@ func (s *SubscriptionService) Pages(
 		Concurrency: max(1, o.Concurrency),
 	})
 	return func(yield func(*SubscriptionPage, error) bool) {
-		for chunk, err := range walk {
-			if stop, ok := errors.AsType[*paging.Stop](err); ok {
+		for page, err := range walk {
+			if stop, ok := errors.AsType[*paging.Error](err); ok {
 				yield(nil, &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err})
 				return
 			}
-			chunk.Info.Subscriptions, chunk.Info.Offset = chunk.Items, chunk.Offset
-			if !yield(chunk.Info, nil) {
+			page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
+			if !yield(page.Info, nil) {
 				return
 			}
 		}

@@ -2,114 +2,99 @@ package paging
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
+
+	"github.com/commerce-go/commerce/internal/future"
 )
 
-// errGone is the error of a fetch that ended its goroutine.
-var errGone = errors.New("the fetch ended without a page")
-
-// future is a page that is being fetched.
-type future[T, Info any] struct {
-	start, limit int
-	expected     int // number of records, if the list goes on
-	cancel       context.CancelFunc
-
-	done     chan struct{} // closed when the rest is there
-	page     Page[T, Info]
-	err      error
-	panicked any
+// pendingPage is a page that is fetched ahead.
+type pendingPage[T, Info any] struct {
+	request
+	expected int // number of records, if the list does not end here
+	cancel   context.CancelFunc
+	page     *future.Future[Page[T, Info]]
+	isLast   bool // no page after this one is needed; valid when the page is done
 }
 
-// result waits for the page. A panic of the fetch goes on in the caller, who can
-// recover from it.
-func (f *future[T, Info]) result() (Page[T, Info], error) {
-	<-f.done
-	if f.panicked != nil {
-		panic(f.panicked)
-	}
-	return f.page, f.err
+// end returns the offset after the last record that is expected.
+func (p *pendingPage[T, Info]) end() int { return p.start + p.expected }
+
+// wait returns the page when it is fetched. It does not return before, because no fetch must outlast the walk: Fetch
+// itself watches ctx.
+func (p *pendingPage[T, Info]) wait(ctx context.Context) (Page[T, Info], error) {
+	return p.page.Wait(context.WithoutCancel(ctx))
 }
 
-// ended reports whether the page is there and shows that no more are needed.
-func (f *future[T, Info]) ended() bool {
+// knownLast reports whether the page is there, and no page after it is needed.
+func (p *pendingPage[T, Info]) knownLast() bool {
 	select {
-	case <-f.done:
-		return f.err != nil || f.panicked != nil || len(f.page.Items) < f.expected
+	case <-p.page.Done():
+		return p.isLast
 	default:
 		return false
 	}
 }
 
-// ahead are the pages that are fetched ahead of the consumer, in the order of the
-// list.
-type ahead[T, Info any] struct {
-	queue   []*future[T, Info]
-	fetches sync.WaitGroup
+// readAhead starts to fetch the pages that the walk will probably request next. Their number grows by one with each
+// full page. So a short list costs no unneeded request, and a longer one at most Concurrency-1, if it does not change
+// and its pages have the same length.
+func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
+	if w.last.length == 1 { // step first checks the page after it
+		return
+	}
+	if len(w.ahead) > 0 && w.ahead[0].request != w.requestAfter(w.last.end(), w.overlap) {
+		w.cancelAhead() // the last page did not have the expected length
+		w.window = 1
+	}
+	if slices.ContainsFunc(w.ahead, (*pendingPage[T, Info]).knownLast) {
+		return
+	}
+	previous, end := -1, w.last.end()
+	if n := len(w.ahead); n > 0 {
+		previous, end = w.ahead[n-1].start, w.ahead[n-1].end()
+	}
+	for len(w.ahead) < min(w.window, w.Concurrency) && w.requests < w.budget() {
+		r := w.requestAfter(end, w.overlap)
+		if r.start <= previous {
+			return // the highest offset is already requested, or the overlap leaves no progress
+		}
+		p := w.fetchAhead(ctx, r)
+		previous, end = p.start, p.end()
+	}
 }
 
-// take returns the first page, if it is the one asked for.
-func (a *ahead[T, Info]) take(start, limit int) *future[T, Info] {
-	if len(a.queue) == 0 || a.queue[0].start != start || a.queue[0].limit != limit {
+// fetchAhead starts to fetch the page after those that are fetched ahead already.
+func (w *walk[T, ID, Info]) fetchAhead(ctx context.Context, r request) *pendingPage[T, Info] {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &pendingPage[T, Info]{request: r, expected: min(r.limit, w.last.length), cancel: cancel, isLast: true}
+	p.page = future.Go(func() (Page[T, Info], error) {
+		defer cancel()
+		page, err := w.Fetch(ctx, r.start, r.limit)
+		p.isLast = err != nil || len(page.Items) < p.expected
+		return page, err
+	})
+	w.requests++
+	w.ahead = append(w.ahead, p)
+	return p
+}
+
+// popAhead removes and returns the first page that is fetched ahead, if its request is r.
+func (w *walk[T, ID, Info]) popAhead(r request) *pendingPage[T, Info] {
+	if len(w.ahead) == 0 || w.ahead[0].request != r {
 		return nil
 	}
-	f := a.queue[0]
-	a.queue[0], a.queue = nil, a.queue[1:]
-	return f
+	p := w.ahead[0]
+	w.ahead = slices.Delete(w.ahead, 0, 1)
+	return p
 }
 
-// launch begins to fetch the page after those in the queue.
-func (a *ahead[T, Info]) launch(ctx context.Context, f *future[T, Info], fetch func(context.Context, int, int) (Page[T, Info], error)) {
-	ctx, f.cancel = context.WithCancel(ctx)
-	f.done, f.err = make(chan struct{}), errGone
-	a.queue = append(a.queue, f)
-	a.fetches.Go(func() {
-		defer f.cancel()
-		defer close(f.done)
-		defer func() { f.panicked = recover() }()
-		f.page, f.err = fetch(ctx, f.start, f.limit)
-	})
-}
-
-// drop ends all fetches, and waits for them.
-func (a *ahead[T, Info]) drop() {
-	for _, f := range a.queue {
-		f.cancel()
+// cancelAhead cancels all fetches, and waits for their end.
+func (w *walk[T, ID, Info]) cancelAhead() {
+	for _, p := range w.ahead {
+		p.cancel()
 	}
-	a.fetches.Wait()
-	a.queue = nil
-}
-
-// readAhead begins to fetch the pages that come next. How many grows by one with
-// each full page: short lists cost no request that is not needed, and others at most
-// Concurrency-1 if they hold still and their pages are of one length.
-func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
-	if w.done || w.alone { // step looks behind a page of one record before it goes on
-		return
+	for _, p := range w.ahead {
+		<-p.page.Done()
 	}
-	queue := w.ahead.queue
-	if len(queue) > 0 {
-		if start, limit := w.request(w.next, w.overlap); queue[0].start != start || queue[0].limit != limit {
-			w.ahead.drop() // not what comes next after all: pages differ in length
-			queue, w.streak = nil, 1
-		}
-	}
-	if slices.ContainsFunc(queue, (*future[T, Info]).ended) {
-		return
-	}
-	before, next := -1, w.next
-	if n := len(queue); n > 0 {
-		before, next = queue[n-1].start, queue[n-1].start+queue[n-1].expected
-	}
-	for n := len(queue); n < min(w.streak, w.Concurrency) && w.requests < w.budget(); n++ {
-		start, limit := w.request(next, w.overlap)
-		if start <= before {
-			return // the last page in reach is under way, or the overlap leaves no progress
-		}
-		f := &future[T, Info]{start: start, limit: limit, expected: min(limit, w.length)}
-		w.requests++
-		w.ahead.launch(ctx, f, w.Fetch)
-		before, next = start, start+f.expected
-	}
+	w.ahead = nil
 }

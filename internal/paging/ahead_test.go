@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -234,16 +233,16 @@ func TestWalk_errors(t *testing.T) {
 						return m.fetch(ctx, offset, limit)
 					}
 					var got []record
-					var stop *Stop
+					var stop *Error
 					requests := 0
-					for chunk, err := range Walk(t.Context(), cfg) {
+					for page, err := range Walk(t.Context(), cfg) {
 						if stop != nil {
 							t.Fatal("the walk goes on after an error")
 						}
 						if err != nil && (!errors.As(err, &stop) || !errors.Is(err, fault)) {
 							t.Fatal(err)
 						}
-						got = append(got, chunk.Items...)
+						got = append(got, page.Items...)
 						requests = m.made()
 					}
 					time.Sleep(time.Minute)
@@ -288,10 +287,6 @@ func TestWalk_fetchPanics(t *testing.T) {
 			if pages, recovered, _ := walk(); pages != 10 || recovered != "broken fetch" {
 				t.Errorf("%d pages, recovered %v", pages, recovered)
 			}
-			exit = runtime.Goexit
-			if pages, recovered, last := walk(); pages != 10 || !errors.Is(last, errGone) || recovered != nil {
-				t.Errorf("%d pages, error %v, recovered %v", pages, last, recovered)
-			}
 		})
 	}
 }
@@ -331,11 +326,11 @@ func TestWalk_shortPages(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		for chunk, err := range Walk(t.Context(), cfg) {
+		for page, err := range Walk(t.Context(), cfg) {
 			if err != nil {
 				t.Error(err)
 			}
-			n += len(chunk.Items)
+			n += len(page.Items)
 		}
 		if n != 400 {
 			t.Errorf("%d of 400 records", n)

@@ -322,14 +322,14 @@ func (m *model) apply(c change) {
 func (m *model) run(t *testing.T) (got []record, broken string, end error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		for chunk, err := range Walk(t.Context(), m.config()) {
+		for page, err := range Walk(t.Context(), m.config()) {
 			if end != nil {
 				broken = "it goes on after an error"
 			}
-			if end = err; err == nil && len(chunk.Items) == 0 {
+			if end = err; err == nil && len(page.Items) == 0 {
 				broken = "a chunk without items"
 			}
-			got = append(got, chunk.Items...)
+			got = append(got, page.Items...)
 		}
 		if m.inFlight != 0 {
 			broken = fmt.Sprintf("%d requests in flight after the end", m.inFlight)
@@ -353,7 +353,7 @@ func (m *model) verdict(got []record, end error) string {
 	if end != nil && !errors.Is(end, ErrOffsetLimit) && !errors.Is(end, ErrListDrift) && !errors.Is(end, ErrNoProgress) {
 		return fmt.Sprintf("error %v", end)
 	}
-	if stop := (*Stop)(nil); end != nil && (!errors.As(end, &stop) || stop.Seen != len(got)) {
+	if stop := (*Error)(nil); end != nil && (!errors.As(end, &stop) || stop.Seen != len(got)) {
 		return fmt.Sprintf("%d records came, and the error says %+v", len(got), stop)
 	}
 	if most := 3*(m.far+100) + 50; m.requests > most { // the smallest pages have two records

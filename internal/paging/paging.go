@@ -1,21 +1,37 @@
-// Package paging walks a list that is read by offset and limit. It knows record
-// ids and a function that fetches a page, and nothing of HTTP.
+// Package paging walks a list that is read by offset and limit. It knows record ids and a function that fetches a
+// page. It knows nothing of HTTP.
 //
-// Offset paging over a list that changes is unsafe: a record removed before the
-// cursor moves the rest up, and the next page skips one. So each page overlaps
-// the one before by a record, the anchor: if it is where it was expected or
-// further on, nothing was skipped.
+// # Anchor and overlap
 //
-// A page may be shorter than was asked for, and the next one shorter still. So a short
-// page alone does not prove the end. A walk ends without an error at
+// Reading by offset is unsafe while the list changes: if a record before the offset is removed, all records after it
+// move up, and the next page misses one. So each page overlaps the page before it by one record, the anchor. A page
+// connects to the pages before it if it has a record that was seen before: the order of the records is stable, so no
+// record between that one and the others can be missing. The walk yields the new records of the page, and drops
+// those that it has seen.
+//
+// # Steps back
+//
+// A page without any record seen before does not connect: so many records were removed that some may be missing. The
+// walk then steps back. It reads from further back, and doubles the distance until a page connects or begins at the
+// start of the list. Later pages overlap by more than one record, because the list changes fast.
+//
+// # The end of the list
+//
+// A page is short if it has fewer records than were requested. A short page does not prove that the list ends, as a
+// store may return fewer records than it has. A walk ends without an error at
 //   - an empty page,
-//   - a page that is not full and says that there is no next one,
-//   - a page of one record, if the page behind it is empty,
-//   - a page that holds only the anchor, right after the first short page, if the store
-//     does not say whether there is a next one.
+//   - a short page that says that there is no next page,
+//   - a page of one record, if the page after it is empty,
+//   - a page with only the anchor, right after the first short page, if the store does not say whether there is a
+//     next page.
 //
-// If the store returns one record at a time, no page can overlap another: a record may
-// then be missed while the list changes.
+// If the store returns one record at a time, no page can overlap another. A record may then be missed while the list
+// changes.
+//
+// # Reading ahead
+//
+// The walk decides page by page. Pages that it will probably request next are fetched ahead, see readAhead. They
+// change how long a walk takes, but not what it yields.
 package paging
 
 import (
@@ -26,235 +42,242 @@ import (
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
 var (
-	ErrOffsetLimit = errors.New("the highest offset is reached and there may be more records; narrow the filter, e.g. by account, and walk each part")
-	ErrListDrift   = errors.New("the order of the list changed too much to go on without missing records; walk it again")
-	ErrNoProgress  = errors.New("the service returned a page without new records that is not the end of the list")
+	ErrOffsetLimit = errors.New("the highest offset is reached and there may be more records; " +
+		"narrow the filter, e.g. by account, and walk each part")
+	ErrListDrift = errors.New("the order of the list changed too much to go on without missing records; " +
+		"walk it again")
+	ErrNoProgress = errors.New("the service returned a page without new records that is not the end of the list")
+
+	errEnd = errors.New("end of the list")
 )
 
 // Next is what a page says about the page after it.
 type Next uint8
 
-// What a page can say: nothing, that there is none, that there is one.
+// What a page can say: nothing, that there is no next page, that there is one.
 const (
 	NextUnknown Next = iota
 	NextNone
 	NextExists
 )
 
-// Page is what a fetch returns. Info is for the consumer, and passed through. The
-// walk takes the items over.
+// Page is a page of the list. Fetch sets Items, Next and Info, and must not use Items afterwards. Walk yields the same
+// page with only those Items that it has not yielded before. There is at least one.
 type Page[T, Info any] struct {
-	Items []T
-	Next  Next
-	Info  Info
+	Items  []T
+	Offset int // of the first item when the page was read; set by Walk
+	Next   Next
+	Info   Info // what the caller wants to know about the page; Walk does not use it
 }
 
 // Config describes a walk. Limit is 1 to MaxLimit, Offset 0 to MaxOffset.
 type Config[T any, ID comparable, Info any] struct {
-	// Fetch reads a page. It is called from several goroutines if Concurrency is
-	// more than 1, and else from one at a time; it must return when ctx ends.
+	// Fetch reads a page. It is called from several goroutines if Concurrency is more than 1. It must return when
+	// ctx ends.
 	Fetch     func(ctx context.Context, offset, limit int) (Page[T, Info], error)
 	ID        func(*T) ID
-	Offset    int // of the first record
+	Offset    int // of the first record of the walk
 	Limit     int // page size
-	MaxOffset int // highest offset that can be asked for
+	MaxOffset int // highest offset that can be requested
 	MaxLimit  int // largest page size
 
-	// Concurrency is how many pages may be fetched ahead of the consumer: 0 none, 1
-	// the next while the consumer works on the one in hand.
+	// Concurrency is the number of pages that may be fetched while the consumer works on one. 0: none.
 	Concurrency int
 }
 
-// Chunk is a page without what was yielded before. It has at least one item.
-type Chunk[T, Info any] struct {
-	Offset int // of the first item, when it was read
-	Items  []T
-	Info   Info
-}
-
-// Stop is the error that ends a walk.
-type Stop struct {
-	Offset int // of the first record not yielded
-	Seen   int // records yielded
+// Error is the error that ends a walk.
+type Error struct {
+	Offset int // of the first record that the walk has not yielded
+	Seen   int // number of records yielded
 	Err    error
 }
 
-func (s *Stop) Error() string { return s.Err.Error() }
-func (s *Stop) Unwrap() error { return s.Err }
+func (e *Error) Error() string { return e.Err.Error() }
+func (e *Error) Unwrap() error { return e.Err }
 
-// maxSteps bounds the steps back in search of a record seen before. The
-// distance doubles with each, so that it spans any list that can be read.
-const maxSteps = 16
-
-// Walk yields all records from cfg.Offset on, a chunk at a time, each record
-// once. A [*Stop] ends it early. Ranging again walks again. When the loop over
-// it ends, however it does, no fetch is under way.
-func Walk[T any, ID comparable, Info any](ctx context.Context, cfg Config[T, ID, Info]) iter.Seq2[Chunk[T, Info], error] {
-	return func(yield func(Chunk[T, Info], error) bool) {
-		w := &walk[T, ID, Info]{Config: cfg, next: cfg.Offset, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
-		defer w.ahead.drop()
-		for !w.done {
-			chunk, err := w.step(ctx)
+// Walk yields all records from cfg.Offset on, page by page, each record once. If the walk cannot reach the end of
+// the list, the last value is an [*Error]. Each range over the result is a new walk. When the range ends, for
+// whatever reason, no fetch is running.
+func Walk[T any, ID comparable, Info any](
+	ctx context.Context, cfg Config[T, ID, Info],
+) iter.Seq2[Page[T, Info], error] {
+	return func(yield func(Page[T, Info], error) bool) {
+		w := &walk[T, ID, Info]{Config: cfg, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
+		w.last.start = cfg.Offset
+		defer w.cancelAhead()
+		for {
+			page, err := w.step(ctx)
+			if err == nil {
+				w.readAhead(ctx)
+			} else {
+				w.cancelAhead()
+			}
+			if len(page.Items) > 0 && !yield(page, nil) || errors.Is(err, errEnd) {
+				return
+			}
 			if err != nil {
-				w.ahead.drop()
-				yield(Chunk[T, Info]{}, &Stop{Offset: w.resume, Seen: len(w.seen), Err: err})
+				yield(Page[T, Info]{}, &Error{Offset: w.resume, Seen: len(w.seen), Err: err})
 				return
 			}
-			w.readAhead(ctx)
-			if len(chunk.Items) > 0 && !yield(chunk, nil) {
-				return
-			}
-		}
-		if w.end != nil {
-			yield(Chunk[T, Info]{}, &Stop{Offset: w.resume, Seen: len(w.seen), Err: w.end})
 		}
 	}
 }
 
-// walk is a walk under way. All of it is for one goroutine. What is fetched ahead
-// are requests that step is expected to make: a page counts when step asks for
-// it, in its turn, and then it does not matter when it was read.
+// walk is the state of a walk. Only the goroutine that ranges over the walk uses it.
 type walk[T any, ID comparable, Info any] struct {
 	Config[T, ID, Info]
-	next     int  // offset of the first record not seen, as far as the last page tells
-	resume   int  // the same, as far as the last page with a new record proves
-	overlap  int  // records by which the next page overlaps the last; below 1 if it starts further on
-	far      int  // the highest offset that a page ended at so far
-	length   int  // number of records in the last page
-	shortest int  // the same, at least, of pages with something new
-	streak   int  // pages since the start, or since one that may be the last: how many to read ahead
-	stale    *ID  // first record of the last page, if that had nothing new
-	alone    bool // the last page held one record only
-	short    bool // the last page held several records, and fewer than were asked for
-	more     bool // the last page said that there is another one
-	checked  bool // and held one record, but the page behind it was empty
-	uneven   bool // a short page was followed by more: one tells little about the end
-	requests int
-	seen     map[ID]struct{}
-	ahead    ahead[T, Info]
-	done     bool
-	end      error // why, if the end of the list was not reached
+	seen     map[ID]struct{}         // the records seen so far
+	last     pageFacts[ID]           // the last page that connected
+	resume   int                     // end of the last page with new records: another walk can resume there
+	overlap  int                     // number of records that the next page shares with the last; see setOverlap
+	requests int                     // number of requests made
+	ahead    []*pendingPage[T, Info] // pages fetched ahead, in the order of the list
+	window   int                     // number of pages to fetch ahead, if Concurrency allows
+
+	farthest       int  // highest end of a page so far
+	shortest       int  // fewest records in a page with new records; pages of one record do not count
+	moreAfterShort bool // a short page was not the end: the next short page proves even less
+	emptyAfterLast bool // the last page had one record, and the page after it was empty
 }
 
-// budget is how many requests the walk may have made by now: three times what a
-// list takes that reaches as far as was read, if all pages are as short as the
-// shortest so far, of two records at least, and half of each is overlap. Only a
-// list that changes faster than it is read asks for more.
+// request is what a walk asks for: a page of at most limit records from offset start on.
+type request struct{ start, limit int }
+
+// pageFacts is what a walk remembers of a page.
+type pageFacts[ID comparable] struct {
+	request
+	length        int // number of records
+	next          Next
+	first         ID   // the first record
+	hasNew        bool // it had a record that was not seen before
+	afterStepBack bool // the walk stepped back to read it
+}
+
+// end returns the offset after the last record of the page.
+func (p *pageFacts[ID]) end() int { return p.start + p.length }
+
+// short reports whether the page has fewer records than requested. A page of one record is not called short: step
+// checks it in another way.
+func (p *pageFacts[ID]) short() bool { return p.length > 1 && p.length < p.limit }
+
+// budget is the number of requests that a walk may make. It is three times what a list needs whose pages are all as
+// short as the shortest so far, and overlap by half. Only a list that changes faster than it is read needs more.
 func (w *walk[T, ID, Info]) budget() int {
-	const few = 50 // enough for steps back in a short list
-	return few + 6*(w.far+w.Limit)/max(2, w.shortest)
+	const stepsBack = 50 // enough for steps back in a short list
+	return stepsBack + 6*(w.farthest+w.Limit)/max(2, w.shortest)
 }
 
-// fetch returns a page: the one that was fetched ahead, if it is the one expected.
-func (w *walk[T, ID, Info]) fetch(ctx context.Context, start, limit int) (Page[T, Info], error) {
+// read returns a page: the one that was fetched ahead, if it is the requested one.
+func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info], error) {
 	if err := ctx.Err(); err != nil {
 		return Page[T, Info]{}, err
 	}
-	if f := w.ahead.take(start, limit); f != nil {
-		return f.result()
+	if pending := w.popAhead(r); pending != nil {
+		return pending.wait(ctx)
 	}
-	w.ahead.drop()
+	w.cancelAhead()
 	if w.requests++; w.requests > w.budget() {
 		return Page[T, Info]{}, ErrListDrift
 	}
-	return w.Fetch(ctx, start, limit)
+	return w.Fetch(ctx, r.start, r.limit)
 }
 
-// request returns the start and the limit of the request that goes on at next. The
-// limit is at least 2, so that a page of one record may be the end of the list:
-// nothingBeyond then checks it.
-func (w *walk[T, ID, Info]) request(next, overlap int) (start, limit int) {
-	start = min(max(0, next-overlap), w.MaxOffset)
+// requestAfter returns the request for the page that follows a page that ends at end. The limit is at least 2, so
+// that a page of one record may be the end of the list.
+func (w *walk[T, ID, Info]) requestAfter(end, overlap int) request {
+	start := min(max(0, end-overlap), w.MaxOffset)
 	if len(w.seen) == 0 {
 		start = w.Offset
 	}
 	if start == w.MaxOffset {
-		return start, w.MaxLimit // nothing lies beyond: take all there is to have
+		return request{start, w.MaxLimit} // no later page can be requested: read as much as possible
 	}
-	return start, min(max(w.Limit, overlap+1, 2), w.MaxLimit)
+	return request{start, min(max(w.Limit, overlap+1, 2), w.MaxLimit)}
 }
 
-// step reads the next page, stepping back as far as it takes to connect to what
-// was seen. It sets done where the page is the last.
-func (w *walk[T, ID, Info]) step(ctx context.Context) (Chunk[T, Info], error) {
-	var none Chunk[T, Info]
-	if w.alone {
-		empty, err := w.nothingBeyond(ctx)
-		if err != nil {
+// maxStepsBack limits the steps back in search of a record seen before. The distance doubles with each step, so that
+// this many span any list that can be read.
+const maxStepsBack = 16
+
+// step reads the next page, and steps back until it connects. It returns the page with its new records, which may be
+// none. The error is errEnd at the end of the list. A page may come with errEnd or ErrOffsetLimit.
+func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
+	var none Page[T, Info]
+	if w.last.length == 1 {
+		if err := w.checkAfterLast(ctx); err != nil {
 			return none, err
 		}
-		if empty && (!w.more || w.checked) {
-			w.done = true
-			return none, nil
-		}
-		w.checked = empty // it said that there is more: the list may have become shorter
 	}
 	back := w.overlap
-	for range maxSteps {
-		start, limit := w.request(w.next, back)
-		page, err := w.fetch(ctx, start, limit)
+	for steps := range maxStepsBack {
+		r := w.requestAfter(w.last.end(), back)
+		page, err := w.read(ctx, r)
+		if err == nil && w.looksWrong(r, page) {
+			page, err = w.read(ctx, r)
+		}
 		if err != nil {
 			return none, err
 		}
-		if w.doubtful(start, page) {
-			if page, err = w.fetch(ctx, start, limit); err != nil {
-				return none, err
-			}
+		if from, ok := w.connects(r, page.Items); ok {
+			return w.accept(page, pageFacts[ID]{request: r, afterStepBack: steps > 0}, from)
 		}
-		if from, ok := w.connect(start, page.Items); ok {
-			return w.take(start, from, limit, page)
-		}
-		if start == 0 {
+		if r.start == 0 {
 			break
 		}
-		w.stale, w.streak = nil, 0
+		w.window = 0
 		back = max(1, 2*back)
-		w.overlap = min(back, max(1, w.length/2)) // at most half a page, so that each page makes progress
+		w.overlap = min(back, max(1, w.last.length/2)) // at most half a page, so that each page makes progress
 	}
 	return none, ErrListDrift
 }
 
-// nothingBeyond reads a page behind the last one, which held one record, and reports
-// whether it is empty. If not, the store may give one record at a time. Nothing
-// connects that page to what was seen, so its records do not count.
-func (w *walk[T, ID, Info]) nothingBeyond(ctx context.Context) (bool, error) {
-	beyond, err := w.fetch(ctx, min(w.next+max(0, 1-w.overlap), w.MaxOffset), w.Limit)
-	return err == nil && len(beyond.Items) == 0, err
+// checkAfterLast reads the page after the last one, which had one record. It returns errEnd if that page is empty.
+// If it is not, the store may return one record at a time. The records do not count, because that page does not
+// overlap the last.
+func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
+	start := min(w.last.end()+max(0, 1-w.overlap), w.MaxOffset)
+	page, err := w.read(ctx, request{start, w.Limit})
+	if err != nil {
+		return err
+	}
+	isEmpty := len(page.Items) == 0
+	// If the last page said that there is a next one, the list may have become shorter since: look twice.
+	if isEmpty && (w.last.next != NextExists || w.emptyAfterLast) {
+		return errEnd
+	}
+	w.emptyAfterLast = isEmpty
+	return nil
 }
 
-// doubtful reports whether a page may be a slip of the service, which is worth a
-// second look: it is empty, and yet there is to be more, or it is the start of the
-// list, and all that was seen is gone from it.
-func (w *walk[T, ID, Info]) doubtful(start int, page Page[T, Info]) bool {
+// looksWrong reports whether a page may be an error of the service, so that the walk reads it again. The page is
+// empty but says that there is a next one. Or it is the start of the list, and nothing that was seen is in it.
+func (w *walk[T, ID, Info]) looksWrong(r request, page Page[T, Info]) bool {
 	if len(w.seen) == 0 {
 		return len(page.Items) == 0 && page.Next == NextExists
 	}
-	return start == 0 && w.Offset == 0 && w.firstSeen(page.Items) < 0
+	return r.start == 0 && w.Offset == 0 && w.firstSeen(page.Items) < 0
 }
 
-// known reports whether a record was seen before.
-func (w *walk[T, ID, Info]) known(item *T) bool {
+func (w *walk[T, ID, Info]) isSeen(item *T) bool {
 	_, ok := w.seen[w.ID(item)]
 	return ok
 }
 
-// firstSeen returns the index of the first of items that was seen before, or -1.
+// firstSeen returns the index of the first item that was seen before, or -1.
 func (w *walk[T, ID, Info]) firstSeen(items []T) int {
 	for i := range items {
-		if w.known(&items[i]) {
+		if w.isSeen(&items[i]) {
 			return i
 		}
 	}
 	return -1
 }
 
-// connect reports whether no record can lie unseen between what was seen and a
-// page at start, and from which of its records on: one of them was seen, or it is
-// the first page of the walk or of the list. What comes before a seen record is
-// new, or from before the start of a walk that began further on than the list:
-// then it does not count.
-func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
-	if len(w.seen) == 0 || start == 0 && (w.Offset == 0 || len(items) == 0) {
+// connects reports whether a page connects, and from which item on its items count. Items before the first one seen
+// were added since. But if the walk did not begin at the start of the list, they may be from before its start, and
+// do not count.
+func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
+	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(items) == 0) {
 		return 0, true
 	}
 	from = w.firstSeen(items)
@@ -264,78 +287,80 @@ func (w *walk[T, ID, Info]) connect(start int, items []T) (from int, ok bool) {
 	return from, from >= 0
 }
 
-// take returns what is new in a page that connects from its record from on, and
-// decides what is next.
-func (w *walk[T, ID, Info]) take(start, from, limit int, page Page[T, Info]) (Chunk[T, Info], error) {
-	n := len(page.Items)
-	chunk := w.fresh(start, from, page)
-
-	// Records added before the cursor push the list towards it: a page of records
-	// seen is no fault. The same one twice is.
-	var stale *ID
-	if n > 0 && len(chunk.Items) == 0 {
-		id := w.ID(&page.Items[0])
-		stale = &id
+// accept reduces a page that connects to its new records, from item from on, and updates the state of the walk.
+func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int) (Page[T, Info], error) {
+	p.length, p.next = len(page.Items), page.Next
+	if p.length > 0 {
+		p.first = w.ID(&page.Items[0])
 	}
-
-	switch {
-	case n == 0 && page.Next == NextExists && len(w.seen) > 0:
-		return chunk, ErrNoProgress // it can't be both the end and not
-	case n == 0, n < limit && page.Next == NextNone:
-		w.done = true
-	case n == 1 && stale != nil && w.short && !w.uneven && page.Next == NextUnknown:
-		w.done = true // the page before was the first short one, and this one confirms it
-	case start == w.MaxOffset: // nothing beyond can be read that would show the end
-		w.done, w.end = true, ErrOffsetLimit
-	case stale != nil && w.stale != nil && *stale == *w.stale && !w.checked:
-		return chunk, ErrNoProgress
-	}
-	if n < limit && n < w.length && page.Next != NextExists {
-		w.streak = 0 // this may be the end: read ahead only the page that confirms it
-	}
-	w.streak++
-	if stale == nil && n > 1 && (w.shortest == 0 || n < w.shortest) {
-		w.shortest = n
-	}
-	w.uneven = w.uneven || w.short && stale == nil
-	w.more, w.checked = page.Next == NextExists, w.checked && n == 1
-	w.alone, w.short = n == 1, n > 1 && n < limit
-	w.follow(start, limit, n, stale == nil)
-	w.stale, w.next, w.far, w.length = stale, start+n, max(w.far, start+n), n
-	return chunk, nil
+	page.Items, page.Offset = w.keepNew(page.Items, from)
+	page.Offset += p.start
+	p.hasNew = len(page.Items) > 0
+	end := w.endAt(p)
+	w.update(p)
+	return page, end
 }
 
-// follow sets the overlap of the next page with the last page, which had n records. After
-// a short page without a new record, the next page starts at the last record: if the list
-// ends there, that record is alone in it. If records were added meanwhile, the next page
-// starts further on by the number of these.
-func (w *walk[T, ID, Info]) follow(start, limit, n int, progress bool) {
-	switch {
-	case progress:
-		w.resume = start + n
-		w.overlap = max(1, w.overlap)
-	case n < limit:
-		w.overlap = 1 - max(0, start+n-w.next)
-	}
-}
-
-// fresh returns what is new in a page from its record from on.
-func (w *walk[T, ID, Info]) fresh(start, from int, page Page[T, Info]) Chunk[T, Info] {
-	var fresh []T // in the memory of the page: records may be large
-	offset := start + len(page.Items)
-	for i := from; i < len(page.Items); i++ {
-		if w.known(&page.Items[i]) {
+// keepNew returns the items from index from on that were not seen before, and the index of the first of them. It
+// uses the memory of items, because records may be large.
+func (w *walk[T, ID, Info]) keepNew(items []T, from int) (kept []T, index int) {
+	for i := from; i < len(items); i++ {
+		if w.isSeen(&items[i]) {
 			continue
 		}
-		w.seen[w.ID(&page.Items[i])] = struct{}{}
-		switch {
-		case fresh == nil:
-			offset, fresh = start+i, page.Items[i:i+1]
-		case offset+len(fresh) == start+i:
-			fresh = fresh[:len(fresh)+1]
-		default:
-			fresh = append(fresh, page.Items[i])
+		w.seen[w.ID(&items[i])] = struct{}{}
+		if kept == nil {
+			kept, index = items[i:i], i
 		}
+		kept = append(kept, items[i])
 	}
-	return Chunk[T, Info]{Offset: offset, Items: fresh, Info: page.Info}
+	return kept, index
+}
+
+// endAt returns errEnd if the list ends with page p, an error if the walk cannot go on after it, and else nil.
+func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
+	switch {
+	case p.length == 0 && p.next == NextExists && len(w.seen) > 0:
+		return ErrNoProgress // the page contradicts itself
+	case p.length == 0, p.length < p.limit && p.next == NextNone:
+		return errEnd
+	case p.length == 1 && !p.hasNew && w.last.short() && !w.moreAfterShort && p.next == NextUnknown:
+		return errEnd // the page before was the first short one, and this one has only its anchor
+	case p.start == w.MaxOffset:
+		return ErrOffsetLimit // no page after it can be requested, so nothing can show that the list ends
+	case p.hasNew || w.last.hasNew || p.afterStepBack || w.emptyAfterLast:
+		return nil
+	case p.first == w.last.first:
+		return ErrNoProgress // the same page twice
+	}
+	return nil // records were added before it, and moved the list on: a page without new records is correct
+}
+
+// update sets the state of the walk after page p.
+func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
+	if p.length < p.limit && p.length < w.last.length && p.next != NextExists {
+		w.window = 0 // the list may end here: fetch only the page ahead that confirms it
+	}
+	w.window++
+	if p.hasNew && p.length > 1 && (w.shortest == 0 || p.length < w.shortest) {
+		w.shortest = p.length
+	}
+	w.moreAfterShort = w.moreAfterShort || w.last.short() && p.hasNew
+	w.emptyAfterLast = w.emptyAfterLast && p.length == 1
+	w.farthest = max(w.farthest, p.end())
+	w.setOverlap(p)
+	w.last = p
+}
+
+// setOverlap sets the overlap of the page after p. If p is short and has no new record, the next page starts at the
+// last record of the list, as far as is known: if the list ends there, that record comes alone. Records that were
+// added meanwhile moved that record on by as many, so the overlap may be 0 or negative.
+func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
+	switch {
+	case p.hasNew:
+		w.resume = p.end()
+		w.overlap = max(1, w.overlap)
+	case p.length < p.limit:
+		w.overlap = 1 - max(0, p.end()-w.last.end())
+	}
 }

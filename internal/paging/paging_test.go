@@ -58,13 +58,13 @@ func (l *list) walk(limit int) ([]int, error) { return l.walkFrom(0, limit) }
 
 func (l *list) walkFrom(offset, limit int) ([]int, error) {
 	var got []int
-	for chunk, err := range Walk(context.Background(), Config[int, int, int]{
+	for page, err := range Walk(context.Background(), Config[int, int, int]{
 		Fetch: l.fetch, ID: func(n *int) int { return *n }, Offset: offset, Limit: limit, MaxOffset: 10_000, MaxLimit: 100,
 	}) {
 		if err != nil {
 			return got, err
 		}
-		got = append(got, chunk.Items...)
+		got = append(got, page.Items...)
 	}
 	return got, nil
 }
@@ -275,7 +275,7 @@ func TestWalk_drift(t *testing.T) {
 	if !errors.Is(err, ErrListDrift) && !errors.Is(err, ErrNoProgress) {
 		t.Errorf("%d records, error %v", len(got), err)
 	}
-	var stop *Stop
+	var stop *Error
 	if !errors.As(err, &stop) || stop.Seen != len(got) || stop.Error() != stop.Err.Error() {
 		t.Errorf("stop %+v", stop)
 	}

@@ -149,14 +149,14 @@ func (tt traced) trace(concurrency int) string {
 		return l.fetch(ctx, offset, limit)
 	}
 	names := map[error]string{ErrListDrift: "drift", ErrNoProgress: "no progress", ErrOffsetLimit: "offset limit"}
-	for chunk, err := range Walk(context.Background(), Config[int, int, int]{
+	for page, err := range Walk(context.Background(), Config[int, int, int]{
 		Fetch: fetch, ID: func(n *int) int { return *n }, Offset: tt.offset, Limit: tt.limit, MaxOffset: 40, MaxLimit: 10, Concurrency: concurrency,
 	}) {
-		if stop := (*Stop)(nil); errors.As(err, &stop) {
+		if stop := (*Error)(nil); errors.As(err, &stop) {
 			end = fmt.Sprintf("%s at %d after %d", names[stop.Err], stop.Offset, stop.Seen)
 			continue
 		}
-		chunks = append(chunks, fmt.Sprintf("%d+%d", chunk.Offset, len(chunk.Items)))
+		chunks = append(chunks, fmt.Sprintf("%d+%d", page.Offset, len(page.Items)))
 	}
 	if concurrency > 1 {
 		slices.SortFunc(requests, func(a, b request) int { return a.offset - b.offset })
