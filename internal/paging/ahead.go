@@ -13,7 +13,7 @@ type pendingPage[T, Info any] struct {
 	expected int // number of records, if the list does not end here
 	cancel   context.CancelFunc
 	page     *future.Future[Page[T, Info]]
-	isLast   bool // no page after this one is needed; valid when the page is done
+	isLast   bool // the list probably ends here; valid when page is done
 }
 
 // end returns the offset after the last record that is expected.
@@ -25,7 +25,7 @@ func (p *pendingPage[T, Info]) wait(ctx context.Context) (Page[T, Info], error) 
 	return p.page.Wait(context.WithoutCancel(ctx))
 }
 
-// knownLast reports whether the page is there, and no page after it is needed.
+// knownLast reports whether the page is fetched, and the list probably ends with it.
 func (p *pendingPage[T, Info]) knownLast() bool {
 	select {
 	case <-p.page.Done():
@@ -66,11 +66,11 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 // fetchAhead starts to fetch the page after those that are fetched ahead already.
 func (w *walk[T, ID, Info]) fetchAhead(ctx context.Context, r request) *pendingPage[T, Info] {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pendingPage[T, Info]{request: r, expected: min(r.limit, w.last.length), cancel: cancel, isLast: true}
+	p := &pendingPage[T, Info]{request: r, expected: min(r.limit, w.last.length), cancel: cancel}
 	p.page = future.Go(func() (Page[T, Info], error) {
 		defer cancel()
 		page, err := w.Fetch(ctx, r.start, r.limit)
-		p.isLast = err != nil || len(page.Items) < p.expected
+		p.isLast = len(page.Items) < p.expected // also after an error, without items
 		return page, err
 	})
 	w.requests++

@@ -1,96 +1,93 @@
 package paging
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
-	"sync"
 	"testing"
 )
 
-// list is a list that is read by offset and limit.
-type list struct {
-	ids      []int
-	max      int                   // page size it gives at most; 0: as asked
-	length   func(request int) int // the same, by request from 1 on
-	told     bool
-	requests int
-	churn    func(l *list)           // after each request
-	asked    func(offset, limit int) // at each request
-	broken   func(page *Page[int, int])
-	mu       sync.Mutex
+// pageLengths are the maximum page lengths of stores.
+var pageLengths = []struct {
+	name   string
+	length func(n int) int // of page n, from 0 on
+	limits []int           // requested page lengths
+}{
+	{name: "as requested", limits: []int{1, 2, 3, 50, 99, 100}},
+	{name: "2", length: func(int) int { return 2 }, limits: []int{1, 2, 3, 100}},
+	{name: "25", length: func(int) int { return 25 }, limits: []int{1, 2, 50, 100}},
+	{name: "from 100 down to 50", length: func(n int) int { return 100 - 50*min(1, (n+1)/3) }, limits: []int{100}},
+	{name: "one page of 99", length: func(n int) int { return 100 - (n+1)%5/4 }, limits: []int{100}},
+	{name: "one page of 1", length: func(n int) int { return 100 - 99*((n+1)%5/4) }, limits: []int{100}},
+	{name: "halved with each page, to 2", length: func(n int) int { return max(2, 50>>n) }, limits: []int{100}},
+	{name: "different each time", length: func(n int) int { return 2 + (n+1)*37%99 }, limits: []int{100}},
+	{name: "growing", length: func(n int) int { return min(100, 2*n+2) }, limits: []int{100}},
 }
 
-func (l *list) fetch(_ context.Context, offset, limit int) (Page[int, int], error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.requests++
-	if l.asked != nil {
-		l.asked(offset, limit)
-	}
-	if l.max > 0 {
-		limit = min(limit, l.max)
-	}
-	if l.length != nil {
-		limit = min(limit, l.length(l.requests))
-	}
-	from := min(offset, len(l.ids))
-	to := min(from+limit, len(l.ids))
-	page := Page[int, int]{Items: slices.Clone(l.ids[from:to]), Info: l.requests}
-	if l.told {
-		page.Next = NextExists
-		if to == len(l.ids) {
-			page.Next = NextNone
-		}
-	}
-	if l.broken != nil {
-		l.broken(&page)
-	}
-	if l.churn != nil {
-		l.churn(l)
-	}
-	return page, nil
-}
-
-func (l *list) walk(limit int) ([]int, error) { return l.walkFrom(0, limit) }
-
-func (l *list) walkFrom(offset, limit int) ([]int, error) {
-	var got []int
-	for page, err := range Walk(context.Background(), Config[int, int, int]{
-		Fetch: l.fetch, ID: func(n *int) int { return *n }, Offset: offset, Limit: limit, MaxOffset: 10_000, MaxLimit: 100,
-	}) {
-		if err != nil {
-			return got, err
-		}
-		got = append(got, page.Items...)
-	}
-	return got, nil
-}
-
-func upTo(n int) []int {
-	ids := make([]int, n)
-	for i := range ids {
-		ids[i] = i
-	}
-	return ids
-}
-
-func TestWalk_quiet(t *testing.T) {
+// TestWalk_still walks lists that do not change, at stores that return fewer records than requested. Without links, a
+// short page does not show whether the list ends.
+func TestWalk_still(t *testing.T) {
 	t.Parallel()
-	for _, total := range []int{0, 1, 2, 3, 49, 50, 51, 99, 100, 101, 198, 199, 200, 1000} {
-		for _, limit := range []int{1, 2, 3, 50, 99, 100} {
-			for _, most := range []int{0, 2, 25} {
-				for _, told := range []bool{false, true} {
-					t.Run(fmt.Sprint(total, limit, most, told), func(t *testing.T) {
-						t.Parallel()
-						l := &list{ids: upTo(total), max: most, told: told}
-						got, err := l.walk(limit)
-						if err != nil || !slices.Equal(got, l.ids) {
-							t.Errorf("%d of %d records, error %v", len(got), total, err)
+	totals := []int{0, 1, 2, 3, 49, 50, 51, 99, 100, 101, 149, 150, 198, 199, 200, 248, 396, 1000}
+	for _, tt := range pageLengths {
+		for _, limit := range tt.limits {
+			t.Run(fmt.Sprintf("pages of at most %s, limit %d", tt.name, limit), func(t *testing.T) {
+				t.Parallel()
+				for _, total := range totals {
+					for _, links := range []links{noLinks, trueLinks} {
+						l := newList(total)
+						l.links, l.length = links, tt.length
+						cfg := l.config()
+						cfg.Limit = limit
+						if got, err := l.walk(t, cfg); err != nil || !slices.Equal(got, l.ids) {
+							t.Errorf("%d records, links %d: got %d, error %v", total, links, len(got), err)
 						}
-					})
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestWalk_requests counts requests, which the rate limit of a store makes expensive. Reading ahead wastes none on a
+// list of less than two pages, and at most Concurrency-1 on a longer one.
+func TestWalk_requests(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name           string
+		total, length  int // length: maximum length of a page
+		links, noLinks int // requests that are needed
+	}{
+		{name: "no records", total: 0, links: 1, noLinks: 1},
+		{name: "one record", total: 1, links: 1, noLinks: 2},
+		{name: "a short page", total: 99, links: 1, noLinks: 2},
+		{name: "a full page", total: 100, links: 2, noLinks: 3},
+		{name: "a full page and one record", total: 101, links: 2, noLinks: 3},
+		{name: "a full page and a short one", total: 198, links: 2, noLinks: 3},
+		{name: "two full pages", total: 199, links: 3, noLinks: 4},
+		{name: "three pages", total: 250, links: 3, noLinks: 4},
+		{name: "eleven pages", total: 1000, links: 11, noLinks: 12},
+		{name: "pages of 25", total: 240, length: 25, links: 10, noLinks: 12},
+		{name: "the longest list that shows its end without links", total: 10_000, links: 102, noLinks: 103},
+		{name: "the longest list that shows its end with links", total: 10_099, links: 103, noLinks: 103},
+		{name: "all within reach", total: 10_100, links: 103, noLinks: 103},
+	} {
+		for links, want := range map[links]int{trueLinks: tt.links, noLinks: tt.noLinks} {
+			for _, concurrency := range []int{0, 1, 4, 8} {
+				l := newList(tt.total)
+				l.links = links
+				l.length = func(int) int { return cmp.Or(tt.length, 100) }
+				cfg := l.config()
+				cfg.Concurrency = concurrency
+				_, _ = l.walk(t, cfg)
+				most := want
+				if tt.total >= 199 && tt.total < 10_099 { // from 10,099 on, there is no page after the last
+					most += max(0, concurrency-1)
+				}
+				if l.requests < want || l.requests > most {
+					t.Errorf("%s, links %d, Concurrency %d: %d requests, want %d to %d",
+						tt.name, links, concurrency, l.requests, want, most)
 				}
 			}
 		}
@@ -100,228 +97,273 @@ func TestWalk_quiet(t *testing.T) {
 func TestWalk_offsetLimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name                      string
-		total, offset, limit, max int
-		untold                    bool
-		seen                      int
-		end                       error
+		name                         string
+		total, offset, limit, length int // limit and length (of the longest page): 0 means 100
+		links                        links
+		want                         int // records
+		wantErr                      error
 	}{
-		{name: "all but one of those in reach", total: 10_099, limit: 100, seen: 10_099},
-		{name: "all but one by 30", total: 10_099, limit: 30, seen: 10_099},
-		{name: "the last page by 30", total: 10_030, limit: 30, seen: 10_030},
-		{name: "one on the last page", total: 10_001, limit: 1, seen: 10_001},
-		{name: "none on the last page", total: 10_000, limit: 2, seen: 10_000},
-		{name: "none on the last page, without links", total: 10_000, limit: 2, untold: true, seen: 10_000},
-		{name: "all in reach", total: 10_100, limit: 30, seen: 10_100, end: ErrOffsetLimit},
-		{name: "more than in reach", total: 10_200, limit: 100, seen: 10_100, end: ErrOffsetLimit},
-		{name: "25 at most", total: 10_010, limit: 100, max: 25, seen: 10_010},
-		{name: "25 at most, more than in reach", total: 10_099, limit: 100, max: 25, seen: 10_025, end: ErrOffsetLimit},
-		{name: "from the last page", total: 10_050, offset: 10_000, limit: 100, seen: 50},
-		{name: "from the last page, with one record", total: 10_001, offset: 10_000, limit: 2, seen: 1},
-		{name: "from the last page, if full", total: 10_100, offset: 10_000, limit: 2, seen: 100, end: ErrOffsetLimit},
-		{name: "from beyond the end", total: 9_000, offset: 10_000, limit: 100},
-		{name: "from beyond the end, without links", total: 9_000, offset: 10_000, limit: 100, untold: true},
-		// Nothing lies beyond the last page that could show that it is the last.
-		{name: "10,001 without links", total: 10_001, limit: 100, untold: true, seen: 10_001},
-		{name: "10,002 without links", total: 10_002, limit: 100, untold: true, seen: 10_002, end: ErrOffsetLimit},
-		{name: "10,099 without links", total: 10_099, limit: 100, untold: true, seen: 10_099, end: ErrOffsetLimit},
-		{name: "10,100 without links", total: 10_100, limit: 100, untold: true, seen: 10_100, end: ErrOffsetLimit},
-		{
-			name: "25 at most, without links", total: 10_099, limit: 100, max: 25, untold: true,
-			seen: 10_025, end: ErrOffsetLimit,
-		},
-		{
-			name: "25 at most, the end without links", total: 10_024, limit: 100, max: 25, untold: true,
-			seen: 10_024, end: ErrOffsetLimit,
-		},
-		{
-			name: "from the last page, without links", total: 10_050, offset: 10_000, limit: 9, untold: true,
-			seen: 50, end: ErrOffsetLimit,
-		},
+		{name: "all but one of those within reach", total: 10_099, want: 10_099},
+		{name: "all but one by 30", total: 10_099, limit: 30, want: 10_099},
+		{name: "last page by 30", total: 10_030, limit: 30, want: 10_030},
+		{name: "one on the last page", total: 10_001, limit: 1, want: 10_001},
+		{name: "none on the last page", total: 10_000, limit: 2, want: 10_000},
+		{name: "none on the last page, no links", total: 10_000, limit: 2, links: noLinks, want: 10_000},
+		{name: "all within reach", total: 10_100, limit: 30, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "more than within reach", total: 10_200, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "pages of 25", total: 10_010, length: 25, want: 10_010},
+		{name: "pages of 25, too many", total: 10_099, length: 25, want: 10_025, wantErr: ErrOffsetLimit},
+		{name: "start at the limit", total: 10_050, offset: 10_000, want: 50},
+		{name: "start at the limit, one record", total: 10_001, offset: 10_000, limit: 2, want: 1},
+		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
+		{name: "start after the end", total: 9_000, offset: 10_000},
+		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
+		// No page after the last one within reach can be requested, so without links nothing shows the end.
+		{name: "10,001, no links", total: 10_001, links: noLinks, want: 10_001},
+		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002, wantErr: ErrOffsetLimit},
+		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099, wantErr: ErrOffsetLimit},
+		{name: "10,100, no links", total: 10_100, links: noLinks, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "pages of 25, no links", total: 10_099, length: 25, links: noLinks, want: 10_025, wantErr: ErrOffsetLimit},
+		{name: "25, no links", total: 10_024, length: 25, links: noLinks, want: 10_024, wantErr: ErrOffsetLimit},
+		{name: "50, no links", total: 10_050, offset: 10_000, limit: 9, links: noLinks, want: 50, wantErr: ErrOffsetLimit},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := &list{ids: upTo(tt.total), max: tt.max, told: !tt.untold}
-			got, err := l.walkFrom(tt.offset, tt.limit)
-			if len(got) != tt.seen || !errors.Is(err, tt.end) {
-				t.Errorf("got %d records, error %v, want %d, %v", len(got), err, tt.seen, tt.end)
+			l := newList(tt.total)
+			l.links = tt.links
+			l.length = func(int) int { return cmp.Or(tt.length, 100) }
+			cfg := l.config()
+			cfg.Offset, cfg.Limit = tt.offset, cmp.Or(tt.limit, 100)
+			got, err := l.walk(t, cfg)
+			if len(got) != tt.want || !errors.Is(err, tt.wantErr) {
+				t.Errorf("got %d records, error %v, want %d, %v", len(got), err, tt.want, tt.wantErr)
 			}
 		})
 	}
 }
 
-// TestWalk_lastPageUnderChurn removes records between the requests of a walk that
-// begins at the highest offset.
-func TestWalk_lastPageUnderChurn(t *testing.T) {
-	t.Parallel()
-	l := &list{ids: upTo(10_050), told: true}
-	l.churn = func(l *list) { l.ids = slices.Delete(l.ids, 0, 2) }
-	got, err := l.walkFrom(10_000, 100)
-	if want := upTo(10_050)[10_000:]; err != nil || !slices.Equal(got, want) || l.requests != 1 {
-		t.Errorf("got %v, error %v, %d requests, want %v in one", got, err, l.requests, want)
-	}
-}
-
-// TestWalk_resumedUnderInserts adds records before the start of a walk that began
-// further on: what is from before it comes into its pages, and does not count.
-func TestWalk_resumedUnderInserts(t *testing.T) {
-	t.Parallel()
-	fresh := 1_000_000
-	l := &list{ids: upTo(900)}
-	l.churn = func(l *list) {
-		if l.requests == 2 {
-			for range 100 {
-				fresh++
-				l.ids = slices.Insert(l.ids, 0, fresh)
-			}
-		}
-	}
-	got, err := l.walkFrom(500, 100)
-	if want := upTo(900)[500:]; err != nil || !slices.Equal(got, want) {
-		t.Errorf("%d records, error %v", len(got), err)
-	}
-}
-
-// A page that is empty and yet says that there is another one ends no walk, wherever
-// it comes: also where it is what a second look at the start of the list found.
-func TestWalk_emptyAndMore(t *testing.T) {
-	t.Parallel()
-	for slip := 2; slip <= 10; slip++ {
-		l := &list{ids: upTo(300), told: true}
-		l.churn = func(l *list) {
-			if l.requests == 1 { // the first page is gone from the list
-				front := upTo(150)
-				for i := range front {
-					front[i] += 1000
-				}
-				l.ids = slices.Concat(front, l.ids[120:])
-			}
-		}
-		l.broken = func(page *Page[int, int]) {
-			if l.requests == slip {
-				page.Items, page.Next = nil, NextExists
-			}
-		}
-		got, err := l.walk(100)
-		if slip == 10 && !errors.Is(err, ErrNoProgress) {
-			t.Errorf("the second look at the start is empty: %d records, error %v", len(got), err)
-		}
-		if stays := upTo(300)[120:]; err == nil && slices.ContainsFunc(stays, func(id int) bool { return !slices.Contains(got, id) }) {
-			t.Errorf("request %d is empty: %d records, and no error", slip, len(got))
-		}
-	}
-}
-
-// pageLengths are the page lengths of stores that change them during a walk.
-var pageLengths = []struct {
-	name   string
-	length func(request int) int
-}{
-	{name: "drops from 100 to 50", length: func(n int) int { return 100 - 50*min(1, n/3) }},
-	{name: "one page of 99", length: func(n int) int { return 100 - n%5/4 }},
-	{name: "one page of 1", length: func(n int) int { return 100 - 99*(n%5/4) }},
-	{name: "halves with each page, to 2", length: func(n int) int { return max(2, 100>>n) }},
-	{name: "different each time", length: func(n int) int { return 2 + n*37%99 }},
-	{name: "grows", length: func(n int) int { return min(100, 2*n) }},
-}
-
-// TestWalk_pageLengthChanges walks lists without links: a short page does not tell
-// whether the list ends or the store gives fewer records at a time.
-func TestWalk_pageLengthChanges(t *testing.T) {
-	t.Parallel()
-	for _, tt := range pageLengths {
-		for _, total := range []int{1, 2, 50, 99, 100, 101, 149, 150, 248, 396, 1000} {
-			t.Run(fmt.Sprint(tt.name, " ", total), func(t *testing.T) {
-				t.Parallel()
-				l := &list{ids: upTo(total), length: tt.length}
-				got, err := l.walk(100)
-				if err != nil || !slices.Equal(got, l.ids) {
-					t.Errorf("got %d records, error %v, want all %d", len(got), err, total)
-				}
-			})
-		}
-	}
-}
-
-// A store that comes to give one record at a time leaves nothing to overlap by: the
-// walk must say so, and not take it for the end. It cannot notice a store that does so
-// right after its first short page.
-func TestWalk_pageLengthDropsToOne(t *testing.T) {
-	t.Parallel()
-	for name, lengths := range map[string][]int{
-		"full": {100, 100, 1}, "short": {50, 50, 1}, "two": {2, 2, 1}, "uneven": {99, 3, 7, 1},
-	} {
-		l := &list{ids: upTo(1000), length: func(n int) int { return lengths[min(n, len(lengths))-1] }}
-		got, err := l.walk(100)
-		if !errors.Is(err, ErrNoProgress) || !slices.Equal(got, upTo(len(got))) {
-			t.Errorf("%s: got %d records, error %v, want %v", name, len(got), err, ErrNoProgress)
-		}
-	}
-}
-
-func TestWalk_onePerPageIsNoProgress(t *testing.T) {
-	t.Parallel()
-	got, err := (&list{ids: upTo(5), max: 1}).walk(100)
-	if !errors.Is(err, ErrNoProgress) || len(got) != 1 {
-		t.Errorf("%v, error %v", got, err)
-	}
-}
-
-func TestWalk_drift(t *testing.T) {
-	t.Parallel()
-	r := rand.New(rand.NewPCG(1, 2))
-	l := &list{ids: upTo(5000), churn: func(l *list) { l.ids = upTo(5000 + r.IntN(3)); slices.Reverse(l.ids); l.churn = replaceAll(new(int)) }}
-	got, err := l.walk(100)
-	if !errors.Is(err, ErrListDrift) && !errors.Is(err, ErrNoProgress) {
-		t.Errorf("%d records, error %v", len(got), err)
-	}
-	var stop *Error
-	if !errors.As(err, &stop) || stop.Seen != len(got) || stop.Error() != stop.Err.Error() {
-		t.Errorf("stop %+v", stop)
-	}
-}
-
-// replaceAll gives every record another id after each request: no anchor is
-// ever found again.
-func replaceAll(n *int) func(*list) {
+// add returns a change that adds n new records, with negative ids, at an index.
+func add(at, n int) func(l *list) {
 	return func(l *list) {
-		for i := range l.ids {
-			*n++
-			l.ids[i] = -*n
+		for range n {
+			l.added++
+			l.ids = slices.Insert(l.ids, min(at, len(l.ids)), -l.added)
 		}
 	}
 }
 
-func TestWalk_endsWithinItsBudget(t *testing.T) {
-	t.Parallel()
-	// Everything moves back by a page a request: each page is new, and none ends it.
-	n := 0
-	l := &list{churn: func(l *list) {
-		l.ids = l.ids[:0]
-		for range 200 {
-			n++
-			l.ids = append(l.ids, n)
-		}
-	}}
-	l.churn(l)
-	_, err := l.walk(2)
-	if !errors.Is(err, ErrListDrift) || l.requests > 2*10_100 {
-		t.Errorf("%d requests, error %v", l.requests, err)
+// remove returns a change that removes at most n records from an index on.
+func remove(at, n int) func(l *list) {
+	return func(l *list) { l.ids = slices.Delete(l.ids, min(at, len(l.ids)), min(at+n, len(l.ids))) }
+}
+
+// replace returns a change that replaces the first n records.
+func replace(n int) func(l *list) {
+	return func(l *list) {
+		remove(0, n)(l)
+		add(0, n)(l)
 	}
 }
 
-// A page of one record says that there is more, and then so many records are removed that
-// nothing lies behind it: the list may go on before it.
-func TestWalk_removedBehindOne(t *testing.T) {
-	t.Parallel()
-	l := &list{ids: upTo(300), told: true, length: func(n int) int { return 100 - 99*(1-min(1, max(n-2, 2-n))) }}
-	l.churn = func(l *list) {
-		if l.requests == 2 {
-			l.ids = slices.Delete(l.ids, 0, 210)
+// after returns a change that happens once, after page n.
+func after(n int, change func(l *list)) func(l *list) {
+	return func(l *list) {
+		if l.pages == n {
+			change(l)
 		}
 	}
-	got, err := l.walk(100)
-	if want := slices.Concat(upTo(100), upTo(300)[210:]); err != nil || !slices.Equal(got, want) {
+}
+
+// TestWalk_changes walks lists of 500 records by 20 while they change. Each record that stays is yielded, and a walk
+// needs few requests more than the 27 for a list that does not change.
+func TestWalk_changes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		offset   int
+		links    links
+		change   func(l *list) // after each page
+		requests int           // at most
+		added    int           // new records that are yielded
+		wantErr  error
+	}{
+		{name: "nothing", requests: 27},
+		{name: "nothing, no links", links: noLinks, requests: 28},
+		{name: "one removed", change: remove(0, 1), requests: 32},
+		{name: "one removed, no links", links: noLinks, change: remove(0, 1), requests: 36},
+		{name: "ten removed", change: remove(0, 10), requests: 37},
+		{name: "thirty removed", change: remove(0, 30), requests: 16},
+		{name: "the anchor removed", change: func(l *list) { remove(19*l.pages, 1)(l) }, requests: 28},
+		{name: "last ten removed", change: func(l *list) { remove(max(0, len(l.ids)-10), 10)(l) }, requests: 18},
+		{name: "many removed at once", change: after(5, remove(0, 90)), requests: 45},
+		{name: "all but one removed at once", change: after(5, remove(0, 499)), requests: 14},
+		{name: "all removed at once", change: after(5, remove(0, 500)), requests: 14},
+		{name: "all that was read replaced at once", change: after(5, replace(96)), requests: 55, added: 96},
+		{name: "one added", change: add(0, 1), requests: 28},
+		{name: "one added, no links", links: noLinks, change: add(0, 1), requests: 30},
+		{name: "ten added", change: add(0, 10), requests: 55},
+		{name: "many added at once", change: after(5, add(0, 90)), requests: 32},
+		{name: "one added near the end", change: add(480, 1), requests: 28, added: 25},
+		{name: "one added at the end", change: add(1000, 1), requests: 28, added: 27},
+		{name: "order reversed", change: func(l *list) { slices.Reverse(l.ids) }, requests: 88, wantErr: ErrListDrift},
+		{name: "all replaced each time", change: replace(500), requests: 86, wantErr: ErrListDrift},
+
+		// Records from before the start of the walk may come into its pages, and must not be yielded.
+		{name: "many added, start at 250", offset: 250, change: after(2, add(0, 45)), requests: 16},
+		{name: "many removed, start at 250", offset: 250, change: after(5, remove(0, 90)), requests: 23},
+		{name: "all removed, start at 250", offset: 250, change: after(2, remove(0, 500)), requests: 12},
+		{
+			name: "all replaced, start at 250", offset: 250, change: after(2, replace(500)),
+			requests: 12, wantErr: ErrListDrift,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newList(500)
+			l.links, l.change = tt.links, tt.change
+			cfg := l.config()
+			cfg.Offset, cfg.Limit = tt.offset, 20
+			got, err := l.walk(t, cfg)
+			if l.requests > tt.requests || !errors.Is(err, tt.wantErr) {
+				t.Errorf("%d requests, error %v, want at most %d, %v", l.requests, err, tt.requests, tt.wantErr)
+			}
+			missing, added := lost(lost(l.staying(500), upTo(tt.offset)), got), lost(got, upTo(500)[tt.offset:])
+			if err == nil && (len(missing) > 0 || len(added) != tt.added) {
+				t.Errorf("%d new records, want %d; missing of those that stay: %v", len(added), tt.added, missing)
+			}
+		})
+	}
+}
+
+// TestWalk_wrongPages walks lists of 300 records by 100, whose pages are wrong or too short to overlap.
+func TestWalk_wrongPages(t *testing.T) {
+	t.Parallel()
+	lengths := func(lengths ...int) func(n int) int {
+		return func(n int) int { return lengths[min(n, len(lengths)-1)] }
+	}
+	for _, tt := range []struct {
+		name    string
+		length  func(n int) int
+		links   links
+		alter   func(r request, p page) page
+		want    int // the first records
+		wantErr error
+	}{
+		{name: "one always", length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
+		{name: "one after full pages", length: lengths(100, 100, 1), links: noLinks, want: 199, wantErr: ErrNoProgress},
+		{name: "one after short pages", length: lengths(50, 50, 1), links: noLinks, want: 99, wantErr: ErrNoProgress},
+		{name: "one after pages of 2", length: lengths(2, 2, 1), links: noLinks, want: 3, wantErr: ErrNoProgress},
+		{name: "one after different pages", length: lengths(99, 3, 7, 1), links: noLinks, want: 107, wantErr: ErrNoProgress},
+		{name: "one after a short page", length: lengths(100, 50, 1), want: 149, wantErr: ErrNoProgress},
+		{name: "a short page in the middle", length: lengths(100, 60, 100), want: 300},
+		{
+			name:  "the offset is ignored",
+			alter: func(_ request, p page) page { p.Items = upTo(100); return p },
+			want:  100, wantErr: ErrNoProgress,
+		},
+		{
+			name:  "always empty, but there is a next page",
+			alter: func(request, page) page { return page{Next: NextExists} },
+		},
+		{
+			name: "empty after the first page, but there is a next page",
+			alter: func(r request, p page) page {
+				if r.start > 0 {
+					p.Items, p.Next = nil, NextExists
+				}
+				return p
+			},
+			want: 100, wantErr: ErrListDrift,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := newList(300)
+			l.length, l.links, l.alter = tt.length, tt.links, tt.alter
+			got, err := l.walk(t, l.config())
+			if !slices.Equal(got, upTo(tt.want)) || !errors.Is(err, tt.wantErr) {
+				t.Errorf("got %d records, error %v, want the first %d, %v", len(got), err, tt.want, tt.wantErr)
+			}
+		})
+	}
+}
+
+// TestWalk_emptyPageInBetween makes each page in turn empty, although it says that there is a next one. That does not
+// end a walk, not even after the start of the list was replaced.
+func TestWalk_emptyPageInBetween(t *testing.T) {
+	t.Parallel()
+	for n := 1; n < 10; n++ {
+		l := newList(300)
+		l.change = after(1, func(l *list) { remove(0, 120)(l); add(0, 150)(l) })
+		l.alter = func(_ request, p page) page {
+			if l.pages == n {
+				p.Items, p.Next = nil, NextExists
+			}
+			return p
+		}
+		got, err := l.walk(t, l.config())
+		if missing := lost(l.staying(300), got); err == nil && len(missing) > 0 {
+			t.Errorf("page %d is empty: got no error, %d records missing", n, len(missing))
+		}
+		if n == 9 && !errors.Is(err, ErrNoProgress) {
+			t.Errorf("second page at the start of the list is empty: error %v, want %v", err, ErrNoProgress)
+		}
+	}
+}
+
+// TestWalk_removedAfterOne removes so many records after a page of one record that nothing comes after it. But the
+// page said that there is a next one: the list goes on before it.
+func TestWalk_removedAfterOne(t *testing.T) {
+	t.Parallel()
+	l := newList(300)
+	l.length = func(n int) int { return []int{100, 1, 100}[min(n, 2)] }
+	l.change = after(2, remove(0, 210))
+	got, err := l.walk(t, l.config())
+	if want := append(upTo(100), upTo(300)[210:]...); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %d records, error %v, want %d", len(got), err, len(want))
+	}
+}
+
+// TestWalk_budget walks lists that change faster than they are read. The walk must give up.
+func TestWalk_budget(t *testing.T) {
+	t.Parallel()
+	t.Run("each page is new", func(t *testing.T) {
+		t.Parallel()
+		l := newList(200)
+		l.change = replace(200)
+		cfg := l.config()
+		cfg.Limit = 2
+		if _, err := l.walk(t, cfg); !errors.Is(err, ErrListDrift) || l.requests > 20_200 {
+			t.Errorf("%d requests, error %v, want at most 20200, %v", l.requests, err, ErrListDrift)
+		}
+	})
+	t.Run("around the end", func(t *testing.T) {
+		t.Parallel()
+		l := newList(118)
+		l.links = alwaysNext
+		l.change = func(l *list) {
+			switch l.pages % 4 {
+			case 1:
+				add(0, 2)(l)
+			case 2:
+				remove(60, 2)(l)
+			}
+		}
+		cfg := l.config()
+		cfg.Offset, cfg.Limit = 118, 40
+		if _, err := l.walk(t, cfg); !errors.Is(err, ErrListDrift) || l.requests > 530 {
+			t.Errorf("%d requests, error %v, want at most 530, %v", l.requests, err, ErrListDrift)
+		}
+	})
+}
+
+func TestError(t *testing.T) {
+	t.Parallel()
+	l := newList(10_200)
+	_, err := l.walk(t, l.config())
+	stop, ok := errors.AsType[*Error](err)
+	want := Error{Offset: 10_100, Seen: 10_100, Err: ErrOffsetLimit}
+	if !ok || *stop != want || stop.Error() != ErrOffsetLimit.Error() {
+		t.Errorf("error %#v, want %#v", err, want)
 	}
 }

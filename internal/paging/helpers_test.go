@@ -1,0 +1,225 @@
+package paging
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain makes 2,000 the default of -rapid.checks.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	isSet := false
+	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })
+	if !isSet {
+		if err := flag.Set("rapid.checks", "2000"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(2)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
+
+type (
+	config = Config[int, int, int]
+	page   = Page[int, int]
+)
+
+// links are what the pages of a list say about the next page.
+type links int
+
+const (
+	trueLinks links = iota
+	noLinks
+	alwaysNext // there is always a next page
+	neverNext  // there is no next page, even after a full page
+)
+
+// list is a fake store with one list, which may change while it is read. The list begins as 0, 1, 2 and so on.
+type list struct {
+	ids    []int
+	links  links
+	length func(n int) int                                // maximum length of page n, from 0 on; nil: as requested
+	change func(l *list)                                  // called after each page
+	alter  func(r request, p page) page                   // makes a page wrong
+	delay  func(offset int) (before, after time.Duration) // until the list is read, and from then on
+
+	mu                    sync.Mutex
+	requests              int // all requests
+	pages                 int // requests for which the list was read
+	inFlight, maxInFlight int
+	farthest              int // highest end of a requested page
+	added                 int // number of records that apply added
+}
+
+// latency of the requests to a list.
+const latency = 20 * time.Millisecond
+
+func newList(total int) *list {
+	return &list{ids: upTo(total), delay: func(offset int) (before, after time.Duration) {
+		return latency + time.Duration(offset), 0 // different for each page, so that the order of events is fixed
+	}}
+}
+
+// upTo returns the numbers from 0 to n-1.
+func upTo(n int) []int {
+	ids := make([]int, n)
+	for i := range ids {
+		ids[i] = i
+	}
+	return ids
+}
+
+// config returns the config of a walk over l with the limits of the service.
+func (l *list) config() config {
+	return config{
+		Fetch: l.fetch, ID: func(id *int) int { return *id },
+		Limit: 100, MaxOffset: 10_000, MaxLimit: 100,
+	}
+}
+
+func (l *list) fetch(ctx context.Context, offset, limit int) (page, error) {
+	l.mu.Lock()
+	l.requests++
+	l.inFlight++
+	l.maxInFlight = max(l.maxInFlight, l.inFlight)
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.inFlight--
+	}()
+	before, after := l.delay(offset)
+	if err := wait(ctx, before); err != nil {
+		return page{}, err
+	}
+	p := l.read(request{offset, limit})
+	return p, wait(ctx, after)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// read returns a page, and then changes the list.
+func (l *list) read(r request) page {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.farthest = max(l.farthest, r.start+r.limit)
+	p := l.page(r)
+	if l.alter != nil {
+		p = l.alter(r, p)
+	}
+	l.pages++
+	if l.change != nil {
+		l.change(l)
+	}
+	return p
+}
+
+// page returns a page of the list as it is. Its Info is the offset that was requested.
+func (l *list) page(r request) page {
+	from, length := min(r.start, len(l.ids)), r.limit
+	if l.length != nil {
+		length = min(length, l.length(l.pages))
+	}
+	to := min(from+length, len(l.ids))
+	p := page{Items: slices.Clone(l.ids[from:to]), Info: r.start}
+	isEnd := to == len(l.ids)
+	switch {
+	case l.links == alwaysNext, l.links == trueLinks && !isEnd:
+		p.Next = NextExists
+	case l.links == trueLinks, l.links == neverNext && (isEnd || len(p.Items) == r.limit):
+		p.Next = NextNone
+	}
+	return p
+}
+
+// counts returns the number of requests so far, and of those in flight.
+func (l *list) counts() (made, inFlight int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.requests, l.inFlight
+}
+
+// run walks the list. problem is the promise that the walk broke, of those that hold for every walk.
+func (l *list) run(t *testing.T, cfg config) (got []int, problem string, err error) {
+	t.Helper()
+	seen := map[int]bool{}
+	synctest.Test(t, func(t *testing.T) {
+		for p, e := range Walk(t.Context(), cfg) {
+			_, inFlight := l.counts()
+			switch {
+			case err != nil:
+				problem = fmt.Sprintf("the walk goes on after the error %v", err)
+			case e == nil && len(p.Items) == 0:
+				problem = "the walk yielded a page without records"
+			case e != nil && inFlight > 0:
+				problem = "requests in flight when the walk yields an error"
+			case e == nil && l.change == nil && l.alter == nil && (p.Offset != p.Items[0] || p.Info > p.Offset):
+				problem = fmt.Sprintf("Offset = %d, Info = %d of a page that begins with %d", p.Offset, p.Info, p.Items[0])
+			}
+			for _, id := range p.Items {
+				if seen[id] {
+					problem = fmt.Sprintf("record %d was yielded twice", id)
+				}
+				seen[id] = true
+			}
+			got, err = append(got, p.Items...), e
+		}
+	})
+	stop, isError := errors.AsType[*Error](err)
+	switch {
+	case l.inFlight != 0:
+		problem = fmt.Sprintf("%d requests in flight after the end", l.inFlight)
+	case l.maxInFlight > max(1, cfg.Concurrency):
+		problem = fmt.Sprintf("%d requests in flight, want at most %d", l.maxInFlight, cfg.Concurrency)
+	case err != nil && (!isError || stop.Seen != len(got)):
+		problem = fmt.Sprintf("the error is %#v after %d records", err, len(got))
+	}
+	return got, problem, err
+}
+
+// walk is run for a walk that must keep all promises.
+func (l *list) walk(t *testing.T, cfg config) ([]int, error) {
+	t.Helper()
+	got, problem, err := l.run(t, cfg)
+	if problem != "" {
+		t.Error(problem)
+	}
+	return got, err
+}
+
+// staying returns those of the records 0, 1, 2 and so on that were in the list from the start to the end.
+func (l *list) staying(total int) []int {
+	var ids []int
+	for _, id := range l.ids {
+		if id >= 0 && id < total {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// lost returns the elements of want that are not in got.
+func lost(want, got []int) []int {
+	yielded := map[int]bool{}
+	for _, id := range got {
+		yielded[id] = true
+	}
+	return slices.DeleteFunc(slices.Clone(want), func(id int) bool { return yielded[id] })
+}
