@@ -32,9 +32,8 @@ vulncheck: ## Look for known vulnerabilities with the pinned govulncheck (needs 
 
 # After a change that is meant: look at the difference, it goes into the review.
 .PHONY: golden
-golden: ## Write anew the API surface and the requests of walks that tests compare with
+golden: ## Write the API surface that a test compares with
 	go test -count=1 -run '^TestHouse_api$$' . -update
-	go test -count=1 -run '^TestWalk_trace$$' ./internal/paging -update
 
 .PHONY: lint
 lint: ## Run the pinned golangci-lint, which is installed on first use
@@ -56,12 +55,12 @@ model: ## Walk 100,000 random lists that change meanwhile, and look for what is 
 
 .PHONY: picture
 picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
-	PICTURE=$(CURDIR)/docs/walk.svg go test -count=1 -run '^TestPicture$$' ./internal/paging
+	cd bench && go run ./picture ../docs/walk.svg
 
 # On an idle machine: the figures are ratios of times.
 .PHONY: bench-walk
 bench-walk: ## Compare the time of walks with the latency of their requests alone (6 min)
-	BENCH_WALK=$(or $(ROUNDS),8) go test -count=1 -v -run '^TestBench_' -timeout 30m .
+	cd bench && go run ./walk -rounds $(or $(ROUNDS),8)
 
 .PHONY: bench
 bench: ## Compare with the loop a user would write and with a generated client (2 min, Linux)

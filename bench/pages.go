@@ -16,8 +16,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The list that is served: pages of about 230 kB, as a store with few offerings
-// and many subscribers has them.
+// The list has pages of about 230 kB, like that of a store with few offerings and many subscribers.
 const (
 	records    = 10_000
 	pageSize   = 100
@@ -26,7 +25,6 @@ const (
 	products   = 10
 	maxOffset  = 10_000
 	listPath   = "/v2/subscriptions/subscriptions"
-	oneRecord  = "/one" // a page of one record: a small answer
 	timeFormat = "2006-01-02T15:04:05.000000Z"
 )
 
@@ -101,12 +99,12 @@ func list(n int, of func(int) string) string {
 	return strings.Join(all, ",")
 }
 
-// server serves the list over loopback.
+// server serves the list on the loopback interface.
 type server struct {
 	*httptest.Server
 	plain, zipped map[string][]byte // pages by offset and include
-	one           []byte
-	dialled       atomic.Int64
+	one           []byte            // a page of one record
+	connections   atomic.Int64
 }
 
 func newServer() *server {
@@ -144,7 +142,7 @@ func newServer() *server {
 	s.Server = httptest.NewUnstartedServer(s)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
-			s.dialled.Add(1)
+			s.connections.Add(1)
 		}
 	}
 	s.Start()

@@ -10,10 +10,10 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// smallCalls is how many small answers are read in a run.
+// smallCalls is the number of small responses that a run reads.
 const smallCalls = 3000
 
-// smalls read a small answer many times: what a call costs beside its payload.
+// smalls read a small response many times, to measure what a call costs apart from its payload.
 var smalls = map[string]client{
 	"small: library": func(ctx context.Context, base string) (n int, err error) {
 		c, err := commerce.New(base, commerce.WithToken(token))
@@ -23,7 +23,8 @@ var smalls = map[string]client{
 		query := url.Values{"page[limit]": {"1"}}
 		for range smallCalls {
 			var raw json.RawMessage
-			if _, err := c.Do(ctx, http.MethodGet, []string{"v2", "subscriptions", "subscriptions"}, query, nil, &raw); err != nil {
+			path := []string{"v2", "subscriptions", "subscriptions"}
+			if _, err := c.Do(ctx, http.MethodGet, path, query, nil, &raw); err != nil {
 				return n, err
 			}
 			n++
