@@ -5,21 +5,20 @@
 //
 // Reading by offset is unsafe while the list changes: if a record before the offset is removed, all records after it
 // move up, and the next page misses one. So each page overlaps the page before it by one record, the anchor. A page
-// connects to the pages before it if it has a record that was seen before: the order of the records is stable, so no
-// record between that one and the others can be missing. The walk yields the new records of the page, and drops
-// those that it has seen.
+// connects to the pages before it if any of its records was seen before. Then no record in between is missing, because
+// the order of the records is stable. The walk yields the new records of the page, and drops those that it has seen.
 //
 // # Steps back
 //
-// A page without any record seen before does not connect: so many records were removed that some may be missing. The
-// walk then steps back. It reads from further back, and doubles the distance until a page connects or begins at the
-// start of the list. Later pages overlap by more than one record, because the list changes fast.
+// A page does not connect if none of its records was seen before: records were removed, and the page may begin too far
+// on. Then the walk steps back. It reads from a lower offset, and doubles the distance until a page connects or begins
+// at the start of the list. Later pages overlap by more than one record, because the list changes fast.
 //
 // # The end of the list
 //
 // A page is short if it has fewer records than were requested. A short page does not prove that the list ends, as a
 // store may return fewer records than it has. A walk ends without an error at
-//   - an empty page,
+//   - an empty page, if it is the first of the walk or of the list,
 //   - a short page that says that there is no next page,
 //   - a page of one record, if the page after it is empty,
 //   - a page with only the anchor, right after the first short page, if the store does not say whether there is a
@@ -126,7 +125,7 @@ func Walk[T any, ID comparable, Info any](
 // walk is the state of a walk. Only the goroutine that ranges over the walk uses it.
 type walk[T any, ID comparable, Info any] struct {
 	Config[T, ID, Info]
-	seen     map[ID]struct{}         // the records seen so far
+	seen     map[ID]struct{}         // the records of all pages that connected, from cfg.Offset on
 	last     pageFacts[ID]           // the last page that connected
 	resume   int                     // end of the last page with new records: another walk can resume there
 	overlap  int                     // number of records that the next page shares with the last; see setOverlap
@@ -182,8 +181,8 @@ func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info],
 	return w.Fetch(ctx, r.start, r.limit)
 }
 
-// requestAfter returns the request for the page that follows a page that ends at end. The limit is at least 2, so
-// that a page of one record may be the end of the list.
+// requestAfter returns the request for the page after the one that ends at end. The limit is at least 2, because a
+// page of one record is how the walk sees the end of a list.
 func (w *walk[T, ID, Info]) requestAfter(end, overlap int) request {
 	start := min(max(0, end-overlap), w.MaxOffset)
 	if len(w.seen) == 0 {
