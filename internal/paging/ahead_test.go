@@ -191,12 +191,7 @@ func TestReadAhead_unequalPages(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{0, 1, 2, 4, 8, 16} {
 		l := newList(9000)
-		l.alter = func(r request, p page) page {
-			if n := 100 - r.start*7%34; n < len(p.Items) {
-				p.Items, p.Next = p.Items[:n], NextExists
-			}
-			return p
-		}
+		l.length = func(n int) int { return 100 - n*7%34 }
 		cfg := l.config()
 		cfg.Concurrency = concurrency
 		got, err := l.walk(t, cfg)

@@ -170,8 +170,10 @@ func (l *list) run(t *testing.T, cfg config) (got []int, problem string, err err
 				problem = "the walk yielded a page without records"
 			case e != nil && inFlight > 0:
 				problem = "requests in flight when the walk yields an error"
-			case e == nil && l.change == nil && l.alter == nil && (p.Offset != p.Items[0] || p.Info > p.Offset):
-				problem = fmt.Sprintf("Offset = %d, Info = %d of a page that begins with %d", p.Offset, p.Info, p.Items[0])
+			case e == nil && (p.Offset < p.Info || p.Offset >= p.Info+cfg.MaxLimit):
+				problem = fmt.Sprintf("Offset = %d of a page that was requested from %d on", p.Offset, p.Info)
+			case e == nil && l.change == nil && l.alter == nil && p.Offset != p.Items[0]:
+				problem = fmt.Sprintf("Offset = %d of a page that begins with record %d", p.Offset, p.Items[0])
 			}
 			for _, id := range p.Items {
 				if seen[id] {
