@@ -144,7 +144,7 @@ func isLoopback(host string) bool {
 //
 // The error is a [*ValidationError] before anything is sent, and an [*Error] after. The
 // Response is nil if there is an error.
-func (c *Client) Do(
+func (c *Client) Do( //nolint:revive // argument-limit: a request has that many parts
 	ctx context.Context, method string, path []string, query url.Values, in, out any,
 ) (*Response, error) {
 	problems := &ValidationError{}
