@@ -7,38 +7,41 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/jarcoal/httpmock"
+	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
 )
 
-// issuer is a store that issues numbered tokens and lists nothing. Its fields
-// are to be set before use.
-type issuer struct {
-	mu      sync.Mutex
-	forms   []string
-	used    []string        // tokens of the calls
-	refused map[string]bool // tokens that get a 401
-	body    func(n int) string
-	status  int
-	delay   time.Duration
+// tokenServer issues tokens t1, t2 and so on, and responds to calls with an empty list.
+type tokenServer struct {
+	status  int                // of token requests; 0: 200
+	body    func(n int) string // of the n-th token request; nil: a token that lives for an hour
+	delay   time.Duration      // of token requests
+	linger  time.Duration      // after a token request is cancelled
+	refused map[string]bool    // tokens that get a 401
+
+	mu       sync.Mutex
+	forms    []string // token requests
+	used     []string // tokens of calls
+	inFlight int      // token requests
 }
 
-func (i *issuer) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *tokenServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if req.URL.Path != "/oauth/access_token" {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		tok := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
-		i.used = append(i.used, tok)
-		if i.refused[tok] {
-			return httpmock.NewStringResponse(401, `{"errors":[{"title":"Unable to validate access token"}]}`), nil
+		used := strings.TrimPrefix(req.Header.Get("Authorization"), "Bearer ")
+		s.used = append(s.used, used)
+		if s.refused[used] {
+			return httpmock.NewStringResponse(401, ""), nil
 		}
 		return httpmock.NewStringResponse(200, emptyList), nil
 	}
@@ -46,316 +49,382 @@ func (i *issuer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	i.mu.Lock()
-	i.forms = append(i.forms, strings.Join([]string{req.Method, req.URL.String(), req.Header.Get("Authorization"), req.Header.Get("Content-Type"), string(form)}, " "))
-	n := len(i.forms)
-	status, delay := i.status, i.delay
-	i.mu.Unlock()
+	s.forms = append(s.forms, strings.Join([]string{
+		req.Method, req.URL.String(), req.Header.Get("Authorization"), req.Header.Get("Content-Type"), string(form),
+	}, " "))
+	n := len(s.forms)
+	s.inFlight++
+	defer func() { s.inFlight-- }()
+	s.mu.Unlock()
+	defer s.mu.Lock()
 	select {
-	case <-time.After(delay):
+	case <-time.After(s.delay):
 	case <-req.Context().Done():
+		time.Sleep(s.linger)
 		return nil, req.Context().Err()
 	}
-	if status == 0 {
-		status = 200
+	body := fmt.Sprintf(`{"access_token":"t%d","token_type":"Bearer","expires_in":3600,"expires":1}`, n)
+	if s.body != nil {
+		body = s.body(n)
 	}
-	body := fmt.Sprintf(`{"access_token":"t%d","token_type":"Bearer","expires_in":3600,"expires":1,"identifier":"client_credentials"}`, n)
-	if i.body != nil {
-		body = i.body(n)
-	}
-	resp := httpmock.NewStringResponse(status, body)
-	resp.Header.Set("Content-Type", "text/plain") // must not matter
-	return resp, nil
+	return respond(max(s.status, 200), body, "Content-Type", "text/plain")(req) // the type must not matter
 }
 
-func (i *issuer) client(t *testing.T, opts ...commerce.Option) *commerce.Client {
+func (s *tokenServer) client(t *testing.T, opts ...commerce.Option) *commerce.Client {
 	t.Helper()
-	c, err := commerce.New(base+"/v2", append([]commerce.Option{
-		commerce.WithClientCredentials("the id", "the+secret"),
-		commerce.WithHTTPClient(&http.Client{Transport: i}),
-		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}),
+	return newClient(t, s, append([]commerce.Option{
+		commerce.WithClientCredentials("the id", "the+secret"), attempts(1),
 	}, opts...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
-func list(ctx context.Context, c *commerce.Client) error {
-	_, err := c.Subscriptions.List(ctx, nil)
-	return err
-}
+// always returns one body for all token requests.
+func always(body string) func(int) string { return func(int) string { return body } }
 
 func TestClientCredentials_request(t *testing.T) {
 	t.Parallel()
-	i := &issuer{}
-	c := i.client(t)
-	if err := errors.Join(list(bg, c), list(bg, c)); err != nil {
+	s := &tokenServer{}
+	c := s.client(t)
+	sharing, err1 := c.With(commerce.WithUserAgent("x"))
+	other, err2 := c.With(commerce.WithClientCredentials("other", "x"))
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	want := url.Values{"grant_type": {"client_credentials"}, "client_id": {"the id"}, "client_secret": {"the+secret"}}.Encode()
-	diff(t, "token requests", i.forms, []string{"POST https://store.example/oauth/access_token  application/x-www-form-urlencoded " + want})
-	diff(t, "tokens used", i.used, []string{"t1", "t1"})
-
-	changed, err := c.With(commerce.WithUserAgent("x"))
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range []*commerce.Client{c, c, sharing, other} {
+		if err := list(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
 	}
-	other, err := c.With(commerce.WithClientCredentials("other", "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(list(bg, changed), list(bg, other)); err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "tokens used by copies", i.used[2:], []string{"t1", "t2"})
+	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"the id"}, "client_secret": {"the+secret"}}
+	want := "POST https://store.example/oauth/access_token  application/x-www-form-urlencoded " + form.Encode()
+	diff(t, "first token request", s.forms[0], want)
+	diff(t, "tokens used", s.used, []string{"t1", "t1", "t1", "t2"})
 }
 
 func TestClientCredentials_refreshBeforeExpiry(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		i := &issuer{}
-		c := i.client(t)
-		for _, wait := range []time.Duration{0, 3539 * time.Second, time.Second, time.Hour} {
-			time.Sleep(wait)
-			if err := list(bg, c); err != nil {
-				t.Fatal(err)
+	for _, tt := range []struct {
+		name  string
+		body  func(n int) string
+		waits []time.Duration
+		want  []string
+	}{
+		{
+			name:  "a minute before the end of an hour",
+			waits: []time.Duration{0, 3539 * time.Second, time.Second, time.Hour},
+			want:  []string{"t1", "t1", "t2", "t3"},
+		},
+		{
+			name:  "a quarter of a short life before its end",
+			body:  func(n int) string { return fmt.Sprintf(`{"access_token":"t%d","expires_in":"8"}`, n) },
+			waits: []time.Duration{0, 5 * time.Second, time.Second},
+			want:  []string{"t1", "t1", "t2"},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &tokenServer{body: tt.body}
+			c := s.client(t)
+			for _, wait := range tt.waits {
+				time.Sleep(wait)
+				if err := list(t.Context(), c); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-		diff(t, "tokens used", i.used, []string{"t1", "t1", "t2", "t3"})
-
-		brief := &issuer{body: func(n int) string { return fmt.Sprintf(`{"access_token":"s%d","expires_in":"8"}`, n) }}
-		c = brief.client(t)
-		for _, wait := range []time.Duration{0, 5 * time.Second, time.Second} {
-			time.Sleep(wait)
-			if err := list(bg, c); err != nil {
-				t.Fatal(err)
-			}
-		}
-		diff(t, "short-lived tokens used", brief.used, []string{"s1", "s1", "s2"})
-	})
+			diff(t, "tokens used: "+tt.name, s.used, tt.want)
+		})
+	}
 }
 
 func TestClientCredentials_after401(t *testing.T) {
 	t.Parallel()
-	i := &issuer{refused: map[string]bool{"t1": true}}
-	c := i.client(t)
-	if err := errors.Join(list(bg, c), list(bg, c)); err != nil {
+	s := &tokenServer{refused: map[string]bool{"t1": true}}
+	c := s.client(t)
+	if err := errors.Join(list(t.Context(), c), list(t.Context(), c)); err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "tokens used", i.used, []string{"t1", "t2", "t2"})
+	diff(t, "tokens used", s.used, []string{"t1", "t2", "t2"})
 
-	i = &issuer{refused: map[string]bool{"t1": true, "t2": true}}
-	err := list(bg, i.client(t))
-	var e *commerce.Error
-	if !errors.As(err, &e) || e.StatusCode != 401 || e.Attempts != 2 || len(i.forms) != 2 {
-		t.Errorf("a second 401: %d token requests, %v", len(i.forms), err)
-	}
-
-	// A token endpoint that gives the same token again leaves the 401 as it is.
-	i = &issuer{refused: map[string]bool{"same": true}, body: func(int) string { return `{"access_token":"same"}` }}
-	if err := list(bg, i.client(t)); !errors.As(err, &e) || e.StatusCode != 401 || e.Attempts != 1 || len(i.forms) != 2 {
-		t.Errorf("the same token: %d token requests, %v", len(i.forms), err)
-	}
-
-	// One that fails is told beside it.
-	i = &issuer{refused: map[string]bool{"t1": true}, body: func(n int) string {
-		if n > 1 {
-			return "<html>"
-		}
-		return `{"access_token":"t1"}`
-	}}
-	_, err = i.client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
-	var cause *commerce.Error
-	if !errors.As(err, &e) || e.Op != "Carts.AddCustomDiscounts" || e.StatusCode != 401 || e.Outcome != commerce.OutcomeRejected || !errors.As(e.Err, &cause) || cause.Op != "token" {
-		t.Errorf("a failed refresh: %v", err)
-	}
-}
-
-// When a call that was cancelled returns, its token request is over too; where others
-// wait for the token it goes on.
-func TestClientCredentials_givenUp(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var inFlight atomic.Int32
-		stub := roundTripper(func(req *http.Request) (*http.Response, error) {
-			if !strings.HasSuffix(req.URL.Path, "/oauth/access_token") {
-				return saysBody(200, `{"data":[]}`)(req)
-			}
-			inFlight.Add(1)
-			defer inFlight.Add(-1)
-			select {
-			case <-req.Context().Done():
-				time.Sleep(time.Second) // it takes its time to end
-				return nil, req.Context().Err()
-			case <-time.After(10 * time.Second):
-				return saysBody(200, accessTok)(req)
-			}
+	const issued = `{"access_token":"t1"}`
+	refusal := respond(401, "")
+	for _, tt := range []struct {
+		name       string
+		responders responders
+		attempts   int
+		cause      string // Op of another *Error in the error
+	}{
+		{
+			name: "another token is refused too", attempts: 2,
+			responders: responders{respond(200, issued), refusal, respond(200, `{"access_token":"t2"}`), refusal},
+		},
+		{
+			name: "the same token is not sent again", attempts: 1,
+			responders: responders{respond(200, issued), refusal, respond(200, issued)},
+		},
+		{
+			name: "no other token", attempts: 1, cause: "token",
+			responders: responders{respond(200, issued), refusal, respond(400, `{"error":"invalid_client"}`)},
+		},
+	} {
+		s := newStub(t, tt.responders...)
+		err := addDiscount(t.Context(), s.client(t, commerce.WithClientCredentials("id", "secret"), attempts(1)))
+		checkError(t, err, commerce.Error{
+			Op: "Carts.AddCustomDiscounts", StatusCode: 401, Outcome: commerce.OutcomeRejected, Attempts: tt.attempts,
 		})
-		c, err := commerce.New(base, commerce.WithClientCredentials("id", "secret"), commerce.WithHTTPClient(&http.Client{Transport: stub}))
-		if err != nil {
-			t.Fatal(err)
+		cause := &commerce.Error{}
+		_ = errors.As(errors.Unwrap(err), &cause)
+		// The status of the token request is not that of the call.
+		isCall := errors.Is(err, commerce.ErrUnauthorized) && !errors.Is(err, commerce.ErrBadRequest)
+		isShown := cause.Op == tt.cause && strings.Contains(err.Error(), tt.cause)
+		if !isShown || !isCall || len(s.sent()) != len(tt.responders) {
+			t.Errorf("%s: %d requests, error %v, want %d, and ErrUnauthorized with a cause %q",
+				tt.name, len(s.sent()), err, len(tt.responders), tt.cause)
 		}
-		later := make(chan error, 1)
-		go func() {
-			time.Sleep(2500 * time.Millisecond) // while the request that was given up ends
-			later <- list(t.Context(), c)
-		}()
-		short, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		start := time.Now()
-		err = list(short, c)
-		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 1 || took != 3*time.Second {
-			t.Errorf("after %v: %d token requests in flight, error %v; want 3s, the later one's, a deadline", took, inFlight.Load(), err)
-		}
-		if err := <-later; err != nil || inFlight.Load() != 0 {
-			t.Errorf("one that came later: %d token requests in flight, error %v", inFlight.Load(), err)
-		}
-		if c, err = c.With(commerce.WithClientCredentials("id", "secret")); err != nil { // another token
-			t.Fatal(err)
-		}
-		patient := make(chan error, 1)
-		go func() { patient <- list(t.Context(), c) }()
-		synctest.Wait()
-		short, cancel = context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		if err := list(short, c); !errors.Is(err, context.DeadlineExceeded) || inFlight.Load() != 1 {
-			t.Errorf("%d token requests in flight, error %v", inFlight.Load(), err)
-		}
-		if err := <-patient; err != nil {
-			t.Errorf("the one that waits: %v", err)
-		}
-	})
+	}
 }
 
 func TestClientCredentials_failures(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		i    *issuer
-		is   error
-		code int
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		is     error
 	}{
-		"refused":             {&issuer{status: 401, body: func(int) string { return `{"errors":[{"title":"Unauthorized ` + token + `"}]}` }}, commerce.ErrUnauthorized, 401},
-		"refused, as OAuth":   {&issuer{status: 400, body: func(int) string { return `{"error":"invalid_client","error_description":"` + token + `"}` }}, commerce.ErrBadRequest, 400},
-		"a 200 that refuses":  {&issuer{body: func(int) string { return `{"error":"invalid_client"}` }}, commerce.ErrBadResponse, 200},
-		"HTML":                {&issuer{body: func(int) string { return `<html>` }}, commerce.ErrBadResponse, 200},
-		"no token":            {&issuer{body: func(int) string { return `{}` }}, commerce.ErrBadResponse, 200},
-		"expires_in no whole": {&issuer{body: func(int) string { return `{"access_token":"x","expires_in":1.5}` }}, commerce.ErrBadResponse, 200},
-		"unavailable":         {&issuer{status: 503, body: func(int) string { return token }}, commerce.ErrServer, 503},
-		"a redirect":          {&issuer{status: 302, body: func(int) string { return "" }}, commerce.ErrBadResponse, 302},
+		{name: "refused", status: 401, body: `{"errors":[{"detail":"` + token + `"}]}`, is: commerce.ErrUnauthorized},
+		{
+			name: "refused as in OAuth", status: 400, is: commerce.ErrBadRequest,
+			body: `{"error":"invalid_client","error_description":"` + token + `"}`,
+		},
+		{name: "200 that refuses", status: 200, body: `{"error":"invalid_client"}`, is: commerce.ErrBadResponse},
+		{name: "200 with HTML", status: 200, body: `<html>`, is: commerce.ErrBadResponse},
+		{name: "200 without a token", status: 200, body: `{}`, is: commerce.ErrBadResponse},
+		{name: "odd expires_in", status: 200, body: `{"access_token":"x","expires_in":1.5}`, is: commerce.ErrBadResponse},
+		{name: "unavailable", status: 503, body: token, is: commerce.ErrServer},
+		{name: "redirect", status: 302, is: commerce.ErrBadResponse},
 	} {
-		t.Run(name, func(t *testing.T) {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := tt.i.client(t)
-			for range 2 { // a failure is not kept
-				_, err := c.Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
-				var e *commerce.Error
-				if !errors.As(err, &e) || e.Op != "token" || e.Outcome != commerce.OutcomeNotSent || e.StatusCode != tt.code || !errors.Is(err, tt.is) {
-					t.Errorf("error %v", err)
-				}
-				if name != "refused" && strings.Contains(fmt.Sprintf("%+v", err), token) { // there it is in a title
-					t.Errorf("the error holds the answer: %v", err)
+			s := &tokenServer{status: tt.status, body: always(tt.body)}
+			c := s.client(t)
+			for range 2 { // an error is not cached
+				err := addDiscount(t.Context(), c)
+				checkError(t, err, commerce.Error{
+					Op: "token", StatusCode: tt.status, Outcome: commerce.OutcomeNotSent, Attempts: 1,
+				})
+				if !errors.Is(err, tt.is) || strings.Contains(fmt.Sprintf("%+v", err), token) {
+					t.Errorf("error %v, want %v without the text of the body", err, tt.is)
 				}
 			}
-			if len(tt.i.forms) != 2 || len(tt.i.used) != 0 {
-				t.Errorf("%d token requests, %d calls", len(tt.i.forms), len(tt.i.used))
+			if len(s.forms) != 2 || len(s.used) != 0 {
+				t.Errorf("got %d token requests and %d calls, want 2 and 0", len(s.forms), len(s.used))
 			}
 		})
 	}
-	i := &issuer{body: func(int) string { return `{"access_token":"a\nb"}` }}
-	var e *commerce.Error
-	if err := list(bg, i.client(t)); !errors.As(err, &e) || e.Op != "token" || len(i.used) != 0 {
-		t.Errorf("a token that is none: %v", err)
-	}
-	i = &issuer{status: 503}
-	if err := list(bg, i.client(t, commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 3, MinBackoff: 1, MaxBackoff: 1}))); !errors.As(err, &e) || e.Attempts != 3 || len(i.forms) != 3 {
-		t.Errorf("%d token requests, %v", len(i.forms), err)
-	}
+	s := &tokenServer{body: always(`{"access_token":"a\nb"}`)}
+	checkError(t, list(t.Context(), s.client(t)), commerce.Error{Op: "token", Outcome: commerce.OutcomeNotSent})
+	s = &tokenServer{status: 503} // a token request is retried as any other
+	checkError(t, list(t.Context(), s.client(t, attempts(3))), commerce.Error{
+		Op: "token", StatusCode: 503, Outcome: commerce.OutcomeNotSent, Attempts: 3,
+	})
 }
 
-// TestClientCredentials_panics has the caller's transport panic: the caller must
-// be able to recover, and the next call must not wait for the one that is gone.
+// The caller's transport panics: the caller must be able to recover, and the next call
+// must not wait for the one that panicked.
 func TestClientCredentials_panics(t *testing.T) {
 	t.Parallel()
-	panics := true
-	i := &issuer{body: func(int) string {
-		if panics {
+	c := (&tokenServer{body: func(n int) string {
+		if n == 1 {
 			panic("in the transport")
 		}
 		return `{"access_token":"x"}`
-	}}
-	c := i.client(t)
-	func() {
-		defer func() {
-			if r := recover(); r != "in the transport" {
-				t.Errorf("recovered %v", r)
-			}
-		}()
-		_ = list(bg, c)
-	}()
-	panics = false
-	if err := list(bg, c); err != nil {
+	}}).client(t)
+	if got := recovered(func() { _ = list(t.Context(), c) }); got != "in the transport" {
+		t.Errorf("recovered %v, want the panic of the transport", got)
+	}
+	if err := list(t.Context(), c); err != nil {
 		t.Error(err)
 	}
+}
+
+// recovered returns what f panics with.
+func recovered(f func()) (value any) {
+	defer func() { value = recover() }()
+	f()
+	return nil
 }
 
 func TestClientCredentials_oneRequestForAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		i := &issuer{delay: time.Minute / 4}
-		c := i.client(t)
-		first, cancel := context.WithCancel(bg)
+		s := &tokenServer{delay: 15 * time.Second}
+		c := s.client(t)
+		first, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
-		errs := make([]error, 100)
-		var wg sync.WaitGroup
-		for n := range errs {
-			wg.Go(func() {
-				if n == 0 {
-					errs[n] = list(first, c)
-					return
-				}
-				time.Sleep(time.Second) // the first starts the request
-				errs[n] = list(context.WithoutCancel(first), c)
+		errs := make([]error, 99)
+		var calls sync.WaitGroup
+		for i := range errs {
+			calls.Go(func() {
+				time.Sleep(time.Second) // the first call starts the token request
+				errs[i] = list(t.Context(), c)
 			})
 		}
-		time.Sleep(2 * time.Second)
-		cancel()
-		wg.Wait()
-		var e *commerce.Error
-		if !errors.As(errs[0], &e) || !errors.Is(errs[0], context.Canceled) || e.Op != "token" || e.Outcome != commerce.OutcomeNotSent {
-			t.Errorf("the one that was cancelled: %v", errs[0])
+		err := list(first, c)
+		checkError(t, err, commerce.Error{Op: "token", Outcome: commerce.OutcomeNotSent})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the first call: error %v, want DeadlineExceeded", err)
 		}
-		if err := errors.Join(errs[1:]...); err != nil {
-			t.Errorf("the others: %v", err)
+		calls.Wait()
+		if err := errors.Join(errs...); err != nil {
+			t.Errorf("the other calls: %v", err)
 		}
-		if len(i.forms) != 1 || len(i.used) != 99 {
-			t.Errorf("%d token requests, %d calls", len(i.forms), len(i.used))
-		}
-
-		// When nobody waits any longer, the request ends, and the next one is new.
-		i = &issuer{delay: time.Minute / 4}
-		c = i.client(t)
-		ctx, cancel2 := context.WithTimeout(bg, time.Second)
-		defer cancel2()
-		if err := list(ctx, c); !errors.Is(err, context.DeadlineExceeded) {
-			t.Error(err)
-		}
-		synctest.Wait()
-		if err := list(bg, c); err != nil || len(i.forms) != 2 {
-			t.Errorf("%d token requests, %v", len(i.forms), err)
+		if len(s.forms) != 1 || len(s.used) != 99 {
+			t.Errorf("got %d token requests and %d calls, want 1 and 99", len(s.forms), len(s.used))
 		}
 	})
 }
 
-// A failed refresh leaves the call with the status of its own answer.
-func TestClientCredentials_failedRefresh(t *testing.T) {
+// When a cancelled call returns, its token request has ended too, unless other calls wait
+// for the token. A call that comes later makes a request of its own.
+func TestClientCredentials_givenUp(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, answer(200, accessTok), answer(401, ""), answer(400, `{"error":"invalid_client"}`))
-	_, err := s.client(t, commerce.WithClientCredentials("id", "secret")).Subscriptions.List(bg, nil)
-	if !errors.Is(err, commerce.ErrUnauthorized) || errors.Is(err, commerce.ErrBadRequest) {
-		t.Errorf("matches ErrUnauthorized: %t, ErrBadRequest of the token request: %t", errors.Is(err, commerce.ErrUnauthorized), errors.Is(err, commerce.ErrBadRequest))
+	for _, tt := range []struct {
+		name  string
+		start time.Duration // of another call; the first one is cancelled after 2 s, its request ends after 3 s
+		took  time.Duration // by the first call
+		forms int
+	}{
+		{name: "another call waits", start: time.Second, took: 2 * time.Second, forms: 1},
+		{name: "another call comes later", start: 2500 * time.Millisecond, took: 3 * time.Second, forms: 2},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &tokenServer{delay: 10 * time.Second, linger: time.Second}
+			c := s.client(t)
+			other := make(chan error, 1)
+			go func() {
+				time.Sleep(tt.start)
+				other <- list(t.Context(), c)
+			}()
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			begin := time.Now()
+			err := list(ctx, c)
+			if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != tt.took {
+				t.Errorf("%s: error %v after %v, want DeadlineExceeded after %v", tt.name, err, took, tt.took)
+			}
+			if err := <-other; err != nil || len(s.forms) != tt.forms || s.inFlight != 0 {
+				t.Errorf("%s: error %v, %d token requests, want none and %d", tt.name, err, len(s.forms), tt.forms)
+			}
+		})
 	}
-	if err == nil || !strings.Contains(err.Error(), "token: 400 Bad Request") {
-		t.Errorf("the text does not tell of the token request: %v", err)
+}
+
+// tokenList is a source of tokens, the last of them again and again, or of an error.
+type tokenList struct {
+	tokens []string
+	err    error
+}
+
+func (l *tokenList) Token() (*oauth2.Token, error) {
+	if l.err != nil {
+		return nil, l.err
 	}
+	next := l.tokens[0]
+	if len(l.tokens) > 1 {
+		l.tokens = l.tokens[1:]
+	}
+	return &oauth2.Token{AccessToken: next}, nil
+}
+
+func TestTokenSource(t *testing.T) {
+	t.Parallel()
+	added, refusal := respond(201, `{"data":[{"external_id":"a"}]}`), respond(401, "")
+	for _, tt := range []struct {
+		name       string
+		tokens     []string
+		attempts   int // maximum
+		responders responders
+		want       commerce.Outcome
+		sent       []string
+	}{
+		{
+			name: "another token after a 401, even with 1 attempt", attempts: 1, tokens: []string{"a", "b"},
+			responders: responders{refusal, added}, want: commerce.OutcomeApplied, sent: []string{"a", "b"},
+		},
+		{
+			name: "a second 401 is final", attempts: 1, tokens: []string{"a", "b", "c"},
+			responders: responders{refusal, refusal}, want: commerce.OutcomeRejected, sent: []string{"a", "b"},
+		},
+		{
+			name: "the same token is not sent again", attempts: 1, tokens: []string{"a"},
+			responders: responders{refusal}, want: commerce.OutcomeRejected, sent: []string{"a"},
+		},
+		{
+			name: "the retry after a 401 counts as an attempt", attempts: 2, tokens: []string{"a", "b", "c"},
+			responders: responders{refusal, respond(429, "")}, want: commerce.OutcomeRejected, sent: []string{"a", "b"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, tt.responders...)
+			c := s.client(t, commerce.WithTokenSource(&tokenList{tokens: tt.tokens}), attempts(tt.attempts))
+			if got := commerce.OutcomeOf(addDiscount(t.Context(), c)); got != tt.want {
+				t.Errorf("outcome = %v, want %v", got, tt.want)
+			}
+			var sent []string
+			for _, r := range s.sent() {
+				sent = append(sent, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+			}
+			diff(t, "tokens sent", sent, tt.sent)
+		})
+	}
+	s := newStub(t, refusal)
+	if err := list(t.Context(), s.client(t)); !errors.Is(err, commerce.ErrUnauthorized) {
+		t.Errorf("a fixed token and a 401: error %v, want ErrUnauthorized after 1 request", err)
+	}
+}
+
+func TestTokenSource_failures(t *testing.T) {
+	t.Parallel()
+	errOwn := errors.New("text with " + token)
+	exits := sourceFunc(func() (*oauth2.Token, error) { runtime.Goexit(); return nil, nil })
+	refusal := &oauth2.RetrieveError{Response: &http.Response{StatusCode: 403, Status: "403"}, Body: []byte(token)}
+	for _, tt := range []struct {
+		name   string
+		source oauth2.TokenSource
+		status int
+		is     error // may be nil
+	}{
+		{name: "error", source: &tokenList{err: errOwn}, is: errOwn},
+		{name: "refusal", source: &tokenList{err: refusal}, status: 403, is: commerce.ErrForbidden},
+		{name: "empty token", source: &tokenList{tokens: []string{""}}},
+		{name: "token with a space", source: &tokenList{tokens: []string{"a b" + token}}},
+		{name: "end of the goroutine", source: exits},
+	} {
+		err := addDiscount(t.Context(), newStub(t).client(t, commerce.WithTokenSource(tt.source)))
+		checkError(t, err, commerce.Error{Op: "token", StatusCode: tt.status, Outcome: commerce.OutcomeNotSent})
+		if tt.is != nil && !errors.Is(err, tt.is) || strings.Contains(fmt.Sprintf("%+v", err), token) {
+			t.Errorf("%s: error %v, want %v without its text", tt.name, err, tt.is)
+		}
+		if _, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
+			t.Errorf("%s: errors.As finds the error of oauth2, which holds the body", tt.name)
+		}
+	}
+	panics := newStub(t).client(t, commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { panic("source") })))
+	if got := recovered(func() { _ = list(t.Context(), panics) }); got != "source" {
+		t.Errorf("recovered %v, want the panic of the source", got)
+	}
+}
+
+func TestTokenSource_blocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		source := sourceFunc(func() (*oauth2.Token, error) { <-release; return nil, errors.New("late") })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := list(ctx, newStub(t).client(t, commerce.WithTokenSource(source)))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error = %v, want DeadlineExceeded", err)
+		}
+		close(release)
+	})
 }

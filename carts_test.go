@@ -1,75 +1,69 @@
 package commerce_test
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"math"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"testing"
-	"testing/iotest"
-	"time"
 
 	"github.com/google/uuid"
-	"github.com/jarcoal/httpmock"
 	shopspring "github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
 )
 
-const (
-	cartID = "0a8d0b6c-cart"
-	itemID = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
-)
-
-// documented is the answer printed in the service's documentation.
-const documented = `{"data":[{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"cart discount 1","discount_engine":"Custom Discount Engine",
-  "amount":{"amount":-1000,"currency":"USD","formatted":"-$10.00"},"description":"custom discount description","discount_code":"10 off cart"}],
- "errors":[{"status":404,"title":"Custom discount not added to cart item.","detail":"Cart Item is not present in the cart.","meta":{"id":"3b4de20a-ccd0-44e6-894f-628e7afb3db0"}}]}`
-
-func documentedDiscount() commerce.CustomDiscount {
-	return commerce.CustomDiscount{
-		ID: id("f09030b0-cdcd-4c47-b889-adbf690c537a"), Type: "custom_discount",
-		Amount:      commerce.Money{Amount: commerce.NewDecimal(-1000), Currency: "USD", Formatted: "-$10.00"},
-		Description: "custom discount description", DiscountCode: "10 off cart",
-		DiscountEngine: "Custom Discount Engine", ExternalID: "cart discount 1",
-	}
+// changed returns a discount that change was applied to.
+func changed(change func(*commerce.NewCustomDiscount)) []commerce.NewCustomDiscount {
+	list := discounts("a")
+	change(&list[0])
+	return list
 }
 
 func TestAddCustomDiscounts_request(t *testing.T) {
 	t.Parallel()
-	item := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: id(itemID)}
-	plain := `{"type":"custom_discount","amount":-1000,"description":"ten off","discount_code":"TEN","discount_engine":"engine","external_id":"a"}`
-	onItem := strings.TrimSuffix(plain, "}") + `,"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
-	tests := []struct {
+	const (
+		data = `{"type":"custom_discount","amount":-1000,"description":"ten off","discount_code":"TEN",` +
+			`"discount_engine":"engine","external_id":"a"}`
+		item = `,"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
+	)
+	ref := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
+	for _, tt := range []struct {
 		name      string
 		discounts []commerce.NewCustomDiscount
 		opts      *commerce.AddCustomDiscountsOptions
-		body      string
+		want      string // data and options
 	}{
-		{"one on the cart, nil options", []commerce.NewCustomDiscount{discount("a")}, nil,
-			`{"data":[` + plain + `],"options":{"add_all_or_nothing":false}}`},
-		{"all or nothing", []commerce.NewCustomDiscount{discount("a")}, &commerce.AddCustomDiscountsOptions{AllOrNothing: true},
-			`{"data":[` + plain + `],"options":{"add_all_or_nothing":true}}`},
-		{"one on an item", []commerce.NewCustomDiscount{with(discount("a"), func(d *commerce.NewCustomDiscount) { d.Item = item })}, nil,
-			`{"data":[` + onItem + `],"options":{"add_all_or_nothing":false}}`},
-		{"a fractional amount", []commerce.NewCustomDiscount{with(discount("a"), func(d *commerce.NewCustomDiscount) { d.Amount = decimal(t, "-0.1") })}, nil,
-			`{"data":[` + strings.Replace(plain, "-1000", "-0.1", 1) + `],"options":{"add_all_or_nothing":false}}`},
-		{"the same id twice", []commerce.NewCustomDiscount{discount("a"), discount("a")}, nil,
-			`{"data":[` + plain + `,` + plain + `],"options":{"add_all_or_nothing":false}}`},
-	}
-	for _, tt := range tests {
+		{name: "nil options", discounts: discounts("a"), want: data + `],"options":{"add_all_or_nothing":false}`},
+		{
+			name: "all or nothing", discounts: discounts("a"), opts: &commerce.AddCustomDiscountsOptions{AllOrNothing: true},
+			want: data + `],"options":{"add_all_or_nothing":true}`,
+		},
+		{
+			name: "on an item", discounts: changed(func(d *commerce.NewCustomDiscount) { d.Item = ref }),
+			want: strings.TrimSuffix(data, "}") + item + `],"options":{"add_all_or_nothing":false}`,
+		},
+		{
+			name:      "decimal places",
+			discounts: changed(func(d *commerce.NewCustomDiscount) { d.Amount = parseDecimal(t, "-0.1") }),
+			want:      strings.Replace(data, "-1000", "-0.1", 1) + `],"options":{"add_all_or_nothing":false}`,
+		},
+		{
+			name: "the same external id twice", discounts: discounts("a", "a"),
+			want: data + `,` + data + `],"options":{"add_all_or_nothing":false}`,
+		},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newStub(t, answer(400, ""))
-			_, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, tt.discounts, tt.opts)
+			s := newStub(t, respond(400, ""))
+			_, err := s.client(t).Carts.AddCustomDiscounts(t.Context(), cartID, tt.discounts, tt.opts)
 			if !errors.Is(err, commerce.ErrBadRequest) {
-				t.Errorf("error = %v", err)
+				t.Errorf("error = %v, want ErrBadRequest", err)
 			}
-			diff(t, "requests", s.got(t), []request{{
-				Method: "POST", Path: "/v2/carts/0a8d0b6c-cart/custom-discounts", Body: tt.body,
+			diff(t, "requests", s.sent(), []request{{
+				Method: "POST", Path: "/v2/carts/0a8d0b6c-cart/custom-discounts", Body: `{"data":[` + tt.want + `}`,
 				Header: http.Header{
 					"Accept": {"application/json"}, "Authorization": {"Bearer " + token}, "Content-Type": {"application/json"},
 					"User-Agent": {"commerce-go/" + commerce.Version + " (" + runtime.Version() + ")"},
@@ -79,298 +73,217 @@ func TestAddCustomDiscounts_request(t *testing.T) {
 	}
 }
 
-func with(d commerce.NewCustomDiscount, change func(*commerce.NewCustomDiscount)) commerce.NewCustomDiscount {
-	change(&d)
-	return d
-}
-
-func decimal(t *testing.T, s string) commerce.Decimal {
-	t.Helper()
-	d, err := commerce.ParseDecimal(s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 func TestAddCustomDiscounts_validation(t *testing.T) {
 	t.Parallel()
-	bad := commerce.NewCustomDiscount{Item: &commerce.CartItemRef{Type: "other"}}
-	tests := []struct {
-		name      string
-		cart      string
-		discounts []commerce.NewCustomDiscount
-		want      []commerce.FieldError
+	invalid := commerce.NewCustomDiscount{Item: &commerce.CartItemRef{Type: "other"}}
+	blank := changed(func(d *commerce.NewCustomDiscount) { d.Description = " \n" })[0]
+	type problem struct {
+		Index int
+		Field string
+	}
+	for _, tt := range []struct {
+		name, cartID string
+		discounts    []commerce.NewCustomDiscount
+		want         []problem
 	}{
-		{"every fault of two items and the cart at once", "a/b", []commerce.NewCustomDiscount{bad, discount("fine"), with(discount("x"), func(d *commerce.NewCustomDiscount) { d.Description = " \n" })},
-			[]commerce.FieldError{
-				{Index: -1, Field: "cart id", Message: `must not contain white space, control characters, invalid UTF-8 or any of / \ ? # %`},
-				{Index: 0, Field: "amount", Message: "must be less than zero"},
-				{Index: 0, Field: "description", Message: "must not be empty"},
-				{Index: 0, Field: "discount_code", Message: "must not be empty"},
-				{Index: 0, Field: "discount_engine", Message: "must not be empty"},
-				{Index: 0, Field: "external_id", Message: "must not be empty"},
-				{Index: 0, Field: "relationships.item.data.type", Message: "must be cart_item or custom_item"},
-				{Index: 0, Field: "relationships.item.data.id", Message: "must not be the zero UUID"},
-				{Index: 2, Field: "description", Message: "must not be empty"},
-			}},
-		{"no discounts, empty cart id", "", nil, []commerce.FieldError{
-			{Index: -1, Field: "cart id", Message: "must not be empty"}, {Index: -1, Field: "discounts", Message: "must hold at least one"},
-		}},
-		{"amount above zero", "c", []commerce.NewCustomDiscount{with(discount("x"), func(d *commerce.NewCustomDiscount) { d.Amount = commerce.NewDecimal(1) })},
-			[]commerce.FieldError{{Index: 0, Field: "amount", Message: "must be less than zero"}}},
-		{"invalid UTF-8", "c", []commerce.NewCustomDiscount{discount("\xff")},
-			[]commerce.FieldError{{Index: 0, Field: "external_id", Message: "must be valid UTF-8"}}},
-	}
-	amount := func(coefficient int64, exponent int32) []commerce.NewCustomDiscount {
-		return []commerce.NewCustomDiscount{with(discount("x"), func(d *commerce.NewCustomDiscount) {
-			d.Amount = commerce.Decimal{Decimal: shopspring.New(coefficient, exponent)}
-		})}
-	}
-	for name, discounts := range map[string][]commerce.NewCustomDiscount{
-		"16 million digits": amount(-1, 16_000_000), "16 million places": amount(-1, -16_000_000), "-1e31": amount(-1, 31),
-		"-10 times 1e30": amount(-10, 30), "31 places": amount(-1, -31), "just below -1e30": amount(-10_000_000_001, 20),
-		"the greatest exponent": amount(-1, math.MaxInt32), "the least exponent": amount(-1, math.MinInt32),
+		{
+			name: "all at once", cartID: "a/b", discounts: []commerce.NewCustomDiscount{invalid, discount("x"), blank},
+			want: []problem{
+				{Index: -1, Field: "cart id"}, {Index: 0, Field: "amount"}, {Index: 0, Field: "description"},
+				{Index: 0, Field: "discount_code"}, {Index: 0, Field: "discount_engine"}, {Index: 0, Field: "external_id"},
+				{Index: 0, Field: "relationships.item.data.type"}, {Index: 0, Field: "relationships.item.data.id"},
+				{Index: 2, Field: "description"},
+			},
+		},
+		{name: "nothing", want: []problem{{Index: -1, Field: "cart id"}, {Index: -1, Field: "discounts"}}},
+		{
+			name: "amount above zero", cartID: "c", want: []problem{{Index: 0, Field: "amount"}},
+			discounts: changed(func(d *commerce.NewCustomDiscount) { d.Amount = commerce.NewDecimal(1) }),
+		},
+		{name: "invalid UTF-8", cartID: "c", want: []problem{{Index: 0, Field: "external_id"}}, discounts: discounts("\xff")},
 	} {
-		start := time.Now()
-		_, err := newStub(t).client(t).Carts.AddCustomDiscounts(bg, cartID, discounts, nil)
-		want := "commerce: invalid argument: discount 0: amount must be within ±10^30, with at most 30 decimal places"
-		if err == nil || err.Error() != want {
-			t.Errorf("%s: error %v, want %s", name, err, want)
+		c := newStub(t).client(t)
+		result, err := c.Carts.AddCustomDiscounts(t.Context(), tt.cartID, tt.discounts, nil)
+		v, ok := errors.AsType[*commerce.ValidationError](err)
+		if !ok || result != nil || commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
+			t.Fatalf("%s: result %v, error %v, want a ValidationError", tt.name, result, err)
 		}
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("%s: refused after %v", name, took)
+		var got []problem
+		for _, f := range v.Fields {
+			got = append(got, problem{Index: f.Index, Field: f.Field})
 		}
+		diff(t, "problems: "+tt.name, got, tt.want)
 	}
-	for name, discounts := range map[string][]commerce.NewCustomDiscount{
-		"-1e30": amount(-1, 30), "30 places": amount(-1, -30), "-1e30 in digits": amount(-1_000_000_000_000_000_000, 12),
+}
+
+// Amounts are within ±10^30, with at most 30 decimal places. An amount that is refused
+// costs no time, however many digits its exponent stands for.
+func TestAddCustomDiscounts_amounts(t *testing.T) {
+	t.Parallel()
+	zeros := shopspring.RequireFromString("-1." + strings.Repeat("0", 31))
+	product := shopspring.NewFromInt(-1000).Mul(shopspring.New(1, -16)).
+		Mul(shopspring.RequireFromString("10000000000000000." + strings.Repeat("0", 16)))
+	for _, tt := range []struct {
+		name   string
+		amount shopspring.Decimal
+		want   string // in the request; "": the amount is refused
+	}{
+		{name: "-1e30", amount: shopspring.New(-1, 30), want: "-1" + strings.Repeat("0", 30)},
+		{name: "-1e30 in digits", amount: shopspring.New(-1e18, 12), want: "-1" + strings.Repeat("0", 30)},
+		{name: "30 places", amount: shopspring.New(-1, -30), want: "-0." + strings.Repeat("0", 29) + "1"},
+		{name: "zeros are no places", amount: zeros, want: "-1"},
+		{name: "nor are those of a product", amount: product, want: "-1000"},
+		{name: "-1e31", amount: shopspring.New(-1, 31)},
+		{name: "-10 times 1e30", amount: shopspring.New(-10, 30)},
+		{name: "just below -1e30", amount: shopspring.New(-10_000_000_001, 20)},
+		{name: "31 places", amount: shopspring.New(-1, -31)},
+		{name: "16 million digits", amount: shopspring.New(-1, 16_000_000)},
+		{name: "16 million places", amount: shopspring.New(-1, -16_000_000)},
+		{name: "the greatest exponent", amount: shopspring.New(-1, math.MaxInt32)},
+		{name: "the least exponent", amount: shopspring.New(-1, math.MinInt32)},
 	} {
-		s := newStub(t, answer(400, ""))
-		_, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, discounts, nil)
-		if !errors.Is(err, commerce.ErrBadRequest) {
-			t.Errorf("%s: error %v, want it sent", name, err)
-		}
-	}
-	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			res, err := newStub(t).client(t).Carts.AddCustomDiscounts(bg, tt.cart, tt.discounts, nil)
-			var v *commerce.ValidationError
-			if !errors.As(err, &v) || !errors.Is(err, commerce.ErrInvalidArgument) || res != nil {
-				t.Fatalf("result %v, error %v", res, err)
-			}
-			diff(t, "fields", v.Fields, tt.want)
-			if commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
-				t.Errorf("outcome = %v", commerce.OutcomeOf(err))
+			r := &recorder{respond: respond(400, "")}
+			list := changed(func(d *commerce.NewCustomDiscount) { d.Amount = commerce.Decimal{Decimal: tt.amount} })
+			_, err := newClient(t, r).Carts.AddCustomDiscounts(t.Context(), cartID, list, nil)
+			if tt.want == "" {
+				r.checkRefused(t, err, "")
+				diff(t, "invalid fields", invalidFields(err), []string{"amount"})
+			} else if want := `"amount":` + tt.want + `,`; len(r.written) != 1 || !strings.Contains(r.written[0], want) {
+				t.Errorf("sent %q, error %v, want %s", r.written, err, want)
 			}
 		})
 	}
-	for _, cart := range []string{".", "..", "a b", "a\\b", "a?b", "a#b", "a%2fb", "a\x00b", "a\nb", "\xff", strings.Repeat("x", 1025)} {
-		_, err := newStub(t).client(t).Carts.AddCustomDiscounts(bg, cart, []commerce.NewCustomDiscount{discount("x")}, nil)
-		if !errors.Is(err, commerce.ErrInvalidArgument) {
-			t.Errorf("cart id %q: error %v", cart, err)
-		}
-	}
 }
 
-func TestAddCustomDiscounts_documentedAnswer(t *testing.T) {
-	t.Parallel()
-	res, err := newStub(t, answer(201, documented)).client(t).Carts.AddCustomDiscounts(bg, cartID,
-		[]commerce.NewCustomDiscount{discount("cart discount 1"), discount("other")}, nil)
-	if !errors.Is(err, commerce.ErrPartialFailure) {
-		t.Fatal(err)
-	}
-	diff(t, "added", res.Added, []commerce.CustomDiscount{documentedDiscount()})
-	diff(t, "errors", res.Errors, []commerce.ErrorObject{{
-		Status: 404, Title: "Custom discount not added to cart item.", Detail: "Cart Item is not present in the cart.",
-		Meta: commerce.ErrorMeta{ID: itemID},
-	}})
-	diff(t, "unconfirmed", res.Unconfirmed, []commerce.NewCustomDiscount{discount("other")})
+var rateLimited = respond(429, "slow down")
+
+// sentOnce are responses to one write. The last one ends the call.
+var sentOnce = []struct {
+	name       string
+	responders responders
+	want       commerce.Outcome
+	status     int
+}{
+	{name: "transport error", responders: responders{failTransport}},
+	{name: "429, transport error", responders: responders{rateLimited, failTransport}},
+	{name: "429, 500", responders: responders{rateLimited, respond(500, "")}, status: 500},
+	{
+		name: "429, added", responders: responders{rateLimited, respond(201, `{"data":[{"external_id":"a"}]}`)},
+		want: commerce.OutcomePartial, status: 201,
+	},
+	{
+		name: "425, 421, 400", responders: responders{respond(425, ""), respond(421, ""), respond(400, "")},
+		want: commerce.OutcomeRejected, status: 400,
+	},
+	{
+		name:       "429 four times",
+		responders: responders{rateLimited, rateLimited, rateLimited, respond(429, "<html>")},
+		want:       commerce.OutcomeRejected, status: 429,
+	},
+	{
+		name: "429 with HTML, 400", responders: responders{respond(429, `<html class="data">`), respond(400, "")},
+		want: commerce.OutcomeRejected, status: 400,
+	},
+	{
+		name:       "429 with truncated HTML, 400",
+		responders: responders{respondTruncated(429, `<html>`), respond(400, "")},
+		want:       commerce.OutcomeRejected, status: 400,
+	},
+	{name: "truncated 429", responders: responders{respondTruncated(429, `{"errors":[{}],`)}, status: 429},
+	{name: "429 whose body does not arrive", responders: responders{respondTruncated(429, ``)}, status: 429},
+	{
+		name:       "429 with too large a body",
+		responders: responders{respond(429, `{"data":[]`+strings.Repeat(" ", 1<<20)+`}`)}, status: 429,
+	},
+	{name: "truncated 404", responders: responders{respondTruncated(404, `{"errors":[`)}, status: 404},
+	{
+		name:       "404 that fails after its JSON",
+		responders: responders{respondTruncated(404, `{"errors":[{"title":"x"}]}`)}, status: 404,
+	},
+	{name: "status 0", responders: responders{respond(0, "")}},
+	{
+		name: "refused connection, 400", responders: responders{refused, respond(400, "")},
+		want: commerce.OutcomeRejected, status: 400,
+	},
+	{
+		name:       "refused connection four times",
+		responders: responders{refused, refused, refused, refused}, want: commerce.OutcomeNotSent,
+	},
 }
 
-// TestAddCustomDiscounts_enginesShareAnID sends one id for two engines: the one
-// that is echoed is not the one to look up.
-func TestAddCustomDiscounts_enginesShareAnID(t *testing.T) {
-	t.Parallel()
-	of := func(engine string) commerce.NewCustomDiscount {
-		return with(discount("a"), func(d *commerce.NewCustomDiscount) { d.DiscountEngine = engine })
-	}
-	for echo, want := range map[string][]commerce.NewCustomDiscount{"f": {of("e")}, "e": {of("f")}, "": {of("f")}, "other": {of("f")}} {
-		body := `{"data":[{"id":"` + itemID + `","external_id":"a","discount_engine":"` + echo + `"}]}`
-		res, err := newStub(t, answer(201, body)).client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{of("e"), of("f")}, nil)
-		if !errors.Is(err, commerce.ErrPartialFailure) {
-			t.Fatal(err)
-		}
-		diff(t, "unconfirmed when "+echo+" is echoed", res.Unconfirmed, want)
-	}
-}
-
-func TestAddCustomDiscounts_unknownMembers(t *testing.T) {
-	t.Parallel()
-	body := `{"data":[{"id":"` + itemID + `","external_id":"a"}],"errors":[],"options":{},"meta":{"new":1.0}}`
-	res, err := newStub(t, answer(201, body)).client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "extra", res.Extra, commerce.Extra{"meta": json.RawMessage(`{"new":1.0}`)})
-}
-
+// A write is sent again only with proof that nothing was sent, or after a refusal whose
+// response holds no discount. A repeated request is the same as the first.
 func TestAddCustomDiscounts_isSentOnce(t *testing.T) {
 	t.Parallel()
-	fault := func(*http.Request) (*http.Response, error) { return nil, errors.New("foreign fault with " + token) }
-	tests := []struct {
-		name       string
-		responders []httpmock.Responder
-		want       commerce.Outcome
-		status     int
-	}{
-		{"a foreign transport's error proves nothing", []httpmock.Responder{fault}, commerce.OutcomeUnknown, 0},
-		{"429, then a fault", []httpmock.Responder{answer(429, "slow down"), fault}, commerce.OutcomeUnknown, 0},
-		{"429, then added", []httpmock.Responder{answer(429, "slow down"), answer(201, documented)}, commerce.OutcomePartial, 201},
-		{"425 and 421, then 400", []httpmock.Responder{answer(425, ""), answer(421, ""), answer(400, "")}, commerce.OutcomeRejected, 400},
-		{"429 to the end", []httpmock.Responder{answer(429, ""), answer(429, ""), answer(429, ""), answer(429, "<html>")}, commerce.OutcomeRejected, 429},
-		{"429 of HTML that speaks of data, then 400", []httpmock.Responder{answer(429, `<html class="data">`), answer(400, "")}, commerce.OutcomeRejected, 400},
-		{"429 of which the body is cut", []httpmock.Responder{cutAnswer(429, `{"errors":[{"title":"x"}],`)}, commerce.OutcomeUnknown, 429},
-		{"429 of which no body arrives", []httpmock.Responder{cutAnswer(429, ``)}, commerce.OutcomeUnknown, 429},
-		{"429 of HTML that is cut, then 400", []httpmock.Responder{cutAnswer(429, `<html>`), answer(400, "")}, commerce.OutcomeRejected, 400},
-		{"429 that is too large", []httpmock.Responder{answer(429, `{"data":[]`+strings.Repeat(" ", 1<<20)+`}`)}, commerce.OutcomeUnknown, 429},
-		{"404 of which the body is cut", []httpmock.Responder{cutAnswer(404, `{"errors":[`)}, commerce.OutcomeUnknown, 404},
-		{"404 of JSON that is whole, before the end of the body", []httpmock.Responder{cutAnswer(404, `{"errors":[{"title":"x"}]}`)}, commerce.OutcomeUnknown, 404},
-		{"an answer of status 0", []httpmock.Responder{answer(0, "")}, commerce.OutcomeUnknown, 0},
-		{"429, then 500", []httpmock.Responder{answer(429, ""), answer(500, "")}, commerce.OutcomeUnknown, 500},
-	}
-	for _, tt := range tests {
+	for _, tt := range sentOnce {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStub(t, tt.responders...)
-			_, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{discount("cart discount 1"), discount("b")}, nil)
-			var e *commerce.Error
-			if !errors.As(err, &e) || e.Outcome != tt.want || e.StatusCode != tt.status || e.Attempts != len(tt.responders) {
-				t.Errorf("error %v", err)
-			}
+			_, err := s.client(t).Carts.AddCustomDiscounts(t.Context(), cartID, discounts("a", "b"), nil)
+			checkError(t, err, commerce.Error{
+				Op: "Carts.AddCustomDiscounts", StatusCode: tt.status, Outcome: tt.want, Attempts: len(tt.responders),
+			})
 			if strings.Contains(err.Error(), token) {
-				t.Errorf("the error holds the token: %v", err)
+				t.Errorf("error %q holds the text of the transport's", err)
 			}
-			got := s.got(t)
-			if len(got) != len(tt.responders) {
-				t.Fatalf("%d requests", len(got))
-			}
-			for _, r := range got[1:] {
-				diff(t, "repeated request", r, got[0])
+			sent := s.sent()
+			for i := range sent {
+				if tt.responders[i] != nil { // or the body was not read
+					diff(t, "request", sent[i], sent[len(sent)-1])
+				}
 			}
 		})
 	}
 }
 
-// cutAnswer is an answer of which the body ends in a fault.
-func cutAnswer(status int, body string) httpmock.Responder {
-	return func(*http.Request) (*http.Response, error) {
-		cut := io.MultiReader(strings.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF))
-		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(cut)}, nil
-	}
-}
-
-func TestAddCustomDiscounts_inputsUnchanged(t *testing.T) {
+// The arguments are not changed, and the result does not change with them later.
+func TestAddCustomDiscounts_argumentsAreCopied(t *testing.T) {
 	t.Parallel()
-	in := []commerce.NewCustomDiscount{discount("a"), discount("b")}
-	in[1].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}
-	opts := &commerce.AddCustomDiscountsOptions{AllOrNothing: true}
-	res, err := newStub(t, answer(201, `{"data":[{"id":"`+itemID+`","external_id":"a"}],"options":{"add_all_or_nothing":false}}`)).
-		client(t).Carts.AddCustomDiscounts(bg, cartID, in, opts)
-	if !errors.Is(err, commerce.ErrPartialFailure) || res.AllOrNothing {
-		t.Fatalf("result %+v, error %v", res, err)
+	batch := func() []commerce.NewCustomDiscount {
+		list := discounts("a", "b")
+		list[1].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.MustParse(itemID)}
+		return list
 	}
-	want := []commerce.NewCustomDiscount{discount("a"), discount("b")}
-	want[1].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}
-	diff(t, "discounts", in, want)
+	list, opts := batch(), &commerce.AddCustomDiscountsOptions{AllOrNothing: true}
+	c := newStub(t, respond(201, `{"data":[{"external_id":"a"}],"options":{"add_all_or_nothing":false}}`)).client(t)
+	result, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, list, opts)
+	if !errors.Is(err, commerce.ErrPartialFailure) || result.AllOrNothing {
+		t.Fatalf("got result %+v, error %v, want a partial failure without AllOrNothing", result, err)
+	}
+	diff(t, "discounts", list, batch())
 	diff(t, "options", *opts, commerce.AddCustomDiscountsOptions{AllOrNothing: true})
-	in[1].ExternalID, in[1].Item.Type = "changed later", "changed later"
-	if res.Unconfirmed[0].ExternalID != "b" || res.Unconfirmed[0].Item.Type != commerce.ItemTypeCustomItem {
-		t.Error("Unconfirmed shares memory with the caller's slice")
-	}
+	list[1].ExternalID, list[1].Item.Type = "changed later", "changed later"
+	diff(t, "unconfirmed", result.Unconfirmed, batch()[1:])
 }
 
-func TestCustomDiscount_forms(t *testing.T) {
-	t.Parallel()
-	amount := func(n int64) commerce.Money { return commerce.Money{Amount: commerce.NewDecimal(n)} }
-	tests := []struct {
-		name, json string
-		want       commerce.CustomDiscount
-	}{
-		{"amount as a number", `{"external_id":"a","amount":-5}`, commerce.CustomDiscount{ExternalID: "a", Amount: amount(-5)}},
-		{"amount without formatted", `{"external_id":"a","amount":{"amount":-5,"currency":"USD"}}`,
-			commerce.CustomDiscount{ExternalID: "a", Amount: commerce.Money{Amount: commerce.NewDecimal(-5), Currency: "USD"}}},
-		{"amount null", `{"external_id":"a","amount":null}`, commerce.CustomDiscount{ExternalID: "a"}},
-		{"an item", `{"external_id":"a","relationships":{"item":{"data":{"type":"custom_item","id":"` + itemID + `"}}}}`,
-			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: id(itemID)}}},
-		{"an item, and more", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}},"cart":{"data":5}}}`,
-			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: id(itemID)},
-				Extra: commerce.Extra{"relationships": json.RawMessage(`{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}},"cart":{"data":5}}`)}}},
-		{"an item with more than its id", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `","new":1}}}}`,
-			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: id(itemID)},
-				Extra: commerce.Extra{"relationships": json.RawMessage(`{"item":{"data":{"type":"cart_item","id":"` + itemID + `","new":1}}}`)}}},
-		{"an item of which the id is odd", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item","id":"7"}}}}`,
-			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem},
-				Extra: commerce.Extra{"relationships": json.RawMessage(`{"item":{"data":{"type":"cart_item","id":"7"}}}`)}}},
-		{"an item of id alone", `{"external_id":"a","relationships":{"item":{"data":{"id":"` + itemID + `"}}}}`,
-			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{ID: id(itemID)}}},
-		{"an item of type alone", `{"external_id":"a","relationships":{"item":{"data":{"type":"cart_item"}}}}`,
-			commerce.CustomDiscount{ExternalID: "a", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem}}},
-		{"an item of nothing", `{"external_id":"a","relationships":{"item":{"data":{}}}}`, commerce.CustomDiscount{ExternalID: "a"}},
-		{"an item without data", `{"external_id":"a","relationships":{"item":{"data":null}}}`, commerce.CustomDiscount{ExternalID: "a"}},
-		{"relationships of another kind", `{"external_id":"a","relationships":[1]}`,
-			commerce.CustomDiscount{ExternalID: "a", Extra: commerce.Extra{"relationships": json.RawMessage(`[1]`)}}},
-		{"odd values and unknown members", `{"id":"x","external_id":"a","amount":true,"new":[1]}`,
-			commerce.CustomDiscount{ExternalID: "a", Extra: commerce.Extra{
-				"id": json.RawMessage(`"x"`), "amount": json.RawMessage(`true`), "new": json.RawMessage(`[1]`)}}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			roundTrip(t, tt.json, tt.want)
-		})
-	}
-	var kept = commerce.CustomDiscount{ID: uuid.New()}
-	if err := json.Unmarshal([]byte("null"), &kept); err != nil || kept.ID == uuid.Nil {
-		t.Errorf("null changed the value: %v", err)
-	}
-	if err := json.Unmarshal([]byte(`{"id":1,"id":2}`), &kept); err == nil {
-		t.Error("a name twice is no error")
-	}
-}
-
-// roundTrip decodes text by the caller's encoding/json, compares, encodes and
-// decodes again.
-func roundTrip[T any](t *testing.T, text string, want T) {
-	t.Helper()
-	var got, again T
-	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("decode: %v", err)
-	}
-	diff(t, "decoded", got, want)
-	b, err := json.Marshal(got)
-	if err != nil {
-		t.Fatalf("encode: %v", err)
-	}
-	if err := json.Unmarshal(b, &again); err != nil {
-		t.Fatalf("decode again: %v", err)
-	}
-	diff(t, "after a round trip", again, want)
-}
-
-// Zeros at the end are no decimal places: what arithmetic leaves behind is sent.
-func TestAddCustomDiscounts_trailingZeros(t *testing.T) {
-	t.Parallel()
-	factor := shopspring.RequireFromString("10000000000000000." + strings.Repeat("0", 16))
-	thousand := shopspring.NewFromInt(-1000).Mul(shopspring.New(1, -16)).Mul(factor)
-	for name, amount := range map[string]shopspring.Decimal{
-		"-1": shopspring.RequireFromString("-1." + strings.Repeat("0", 31)), "-1000": thousand,
+// A cart id stays in its element of the path.
+func FuzzCartID(f *testing.F) {
+	for _, id := range []string{
+		"cart-1", "", ".", "..", "a/b", `a\b`, "a?b", "a#b", "%2e%2e", "a b", "a\r\nHost: evil", "a\x00b", "é", "\xff",
+		"@evil.example", ";x", "a:80", "000,", ",|^", "++", strings.Repeat("x", 1024), strings.Repeat("x", 1025),
 	} {
-		s := newStub(t, answer(400, ""))
-		d := with(discount("a"), func(d *commerce.NewCustomDiscount) { d.Amount = commerce.Decimal{Decimal: amount} })
-		_, err := s.client(t).Carts.AddCustomDiscounts(bg, cartID, []commerce.NewCustomDiscount{d}, nil)
-		if !errors.Is(err, commerce.ErrBadRequest) || !strings.Contains(s.got(t)[0].Body, `"amount":`+name+`,`) {
-			t.Errorf("%s with exponent %d: error %v, want it sent", name, amount.Exponent(), err)
-		}
+		f.Add(id)
 	}
+	f.Fuzz(func(t *testing.T, id string) {
+		r := &recorder{respond: respond(200, `{}`)}
+		_, err := newClient(t, r).Carts.AddCustomDiscounts(t.Context(), id, discounts("a"), nil)
+		if errors.Is(err, commerce.ErrInvalidArgument) {
+			r.checkRefused(t, err, id)
+			if strings.Trim(id, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && id != "" && len(id) <= 1024 {
+				t.Errorf("%q is refused", id)
+			}
+			return
+		}
+		req := r.read(t)
+		elements := strings.Split(req.URL.EscapedPath(), "/")
+		if req.Host != "store.example" || req.URL.RawQuery != "" || len(elements) != 5 {
+			t.Fatalf("sent to %s %s", req.Host, req.RequestURI)
+		}
+		got, err := url.PathUnescape(elements[3])
+		if err != nil || got != id || strings.Trim(id, ".") == "" && len(id) < 3 || len(id) > 1024 {
+			t.Errorf("cart id %q arrived as %q, error %v", id, got, err)
+		}
+	})
 }

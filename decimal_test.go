@@ -3,8 +3,8 @@ package commerce_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -15,80 +15,102 @@ import (
 
 func TestDecimal_JSON(t *testing.T) {
 	t.Parallel()
+	const exact = "123456789012345678901234567890.123456789"
 	for in, want := range map[string]string{
-		"0": "0", "-0": "0", "-1000": "-1000", "12.50": "12.5", "1e3": "1000", "1E-3": "0.001", "0.1": "0.1",
-		"123456789012345678901234567890.123456789": "123456789012345678901234567890.123456789",
-		`"12.5"`: "12.5", "null": "0",
+		"0": "0", "-0": "0", "7": "7", "42": "42", "-1000": "-1000", "12.50": "12.5", "1e3": "1000", "1E-3": "0.001",
+		"0.1": "0.1", exact: exact, `"12.5"`: "12.5", "null": "0",
 	} {
 		var d commerce.Decimal
 		if err := json.Unmarshal([]byte(in), &d); err != nil {
-			t.Errorf("%s: %v", in, err)
+			t.Errorf("decode %s: %v", in, err)
 		}
-		b, err := json.Marshal(d)
-		if err != nil || string(b) != want {
-			t.Errorf("%s: encoded as %s, want %s (%v)", in, b, want, err)
+		if got := encode(t, d); got != want || d.String() != want {
+			t.Errorf("%s is encoded as %s and printed as %v, want %s", in, got, d, want)
 		}
 	}
-	for _, in := range []string{strings.Repeat("9", 10_001), `""`, `"x"`, "true", "[]", "1e10001", "1e-10001", "1e999999999999"} {
+	tooLong := strings.Repeat("9", 10_001)
+	for _, in := range []string{tooLong, `""`, `"x"`, "true", "[]", "1e10001", "1e-10001", "1e999999999999"} {
 		var d commerce.Decimal
 		if err := json.Unmarshal([]byte(in), &d); err == nil {
-			t.Errorf("%s: decoded as %s", in, d)
+			t.Errorf("%s is decoded as %s, want an error", in, d)
 		}
 	}
-}
-
-func TestDecimal(t *testing.T) {
-	t.Parallel()
-	if !decimal(t, "1.0").Equal(commerce.NewDecimal(1)) || commerce.NewDecimal(1).Equal(commerce.NewDecimal(2)) || !(commerce.Decimal{}).Equal(commerce.NewDecimal(0)) {
-		t.Error("Equal")
-	}
-	if got := fmt.Sprint(commerce.NewDecimal(-5)); got != "-5" {
-		t.Errorf("prints as %s", got)
-	}
-	for _, in := range []string{strings.Repeat("9", 10_001), "", "x", "1e10001", "1 000", "0x10"} {
+	for _, in := range []string{tooLong, "", "x", "1e10001", "1 000", "0x10"} {
 		if _, err := commerce.ParseDecimal(in); !errors.Is(err, commerce.ErrInvalidArgument) {
-			t.Errorf("ParseDecimal(%q): %v", in, err)
+			t.Errorf("ParseDecimal(%q): error %v, want ErrInvalidArgument", in, err)
 		}
 	}
 }
 
-// A number with a huge exponent has as many digits: nothing may write them out.
+func TestDecimal_Equal(t *testing.T) {
+	t.Parallel()
+	one := commerce.NewDecimal(1)
+	if !parseDecimal(t, "1.0").Equal(one) || one.Equal(commerce.NewDecimal(2)) {
+		t.Error("Equal does not compare the numbers")
+	}
+	if zero := (commerce.Decimal{}); !zero.Equal(commerce.NewDecimal(0)) {
+		t.Error("the zero value is not 0")
+	}
+}
+
+// A number with a huge exponent has as many digits: they are never written out.
 func TestDecimal_hugeExponent(t *testing.T) {
 	t.Parallel()
 	for exponent, want := range map[int32]string{
 		16_000_000: "-1e16000000", -16_000_000: "-1e-16000000",
 		math.MaxInt32: "-1e2147483647", math.MinInt32: "-1e-2147483648",
 	} {
-		b, err := json.Marshal(commerce.Decimal{Decimal: shopspring.New(-1, exponent)})
-		if err != nil || string(b) != want {
-			t.Errorf("exponent %d: %d bytes, %.40s, error %v, want %s", exponent, len(b), b, err, want)
+		if got := encode(t, commerce.Decimal{Decimal: shopspring.New(-1, exponent)}); got != want {
+			t.Errorf("exponent %d: got %d bytes, %.40s, want %s", exponent, len(got), got, want)
 		}
 	}
 }
 
-// Every number that is accepted can be read back.
-func TestDecimal_longOnes(t *testing.T) {
+// Every number that is accepted can be read back, alone and in a record.
+func TestDecimal_longNumbers(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"1e10000", "-1e10000", "-1e9999", "1e-9999", "-12.5e-9999", strings.Repeat("9", 10_000), "-" + strings.Repeat("9", 9_999)} {
-		d, err := commerce.ParseDecimal(s)
-		if err != nil {
-			t.Fatalf("%.20s: %v", s, err)
-		}
-		b, err := json.Marshal(d)
-		if err != nil {
-			t.Fatal(err)
-		}
+	nines := strings.Repeat("9", 9_999)
+	for _, s := range []string{"1e10000", "-1e10000", "-1e9999", "1e-9999", "-12.5e-9999", "9" + nines, "-" + nines} {
 		var again commerce.Decimal
-		if err := json.Unmarshal(b, &again); err != nil || !again.Equal(d) {
-			t.Errorf("%.20s, %d characters as JSON: %v", s, len(b), err)
-		}
-		var plan, back commerce.Plan
+		var plan, planAgain commerce.Plan
+		d := parseDecimal(t, s)
 		plan.Attributes.PlanLength = d
-		if b, err = json.Marshal(plan); err == nil {
-			err = json.Unmarshal(b, &back)
-		}
-		if err != nil || !back.Attributes.PlanLength.Equal(d) {
-			t.Errorf("%.20s in a plan: %v", s, err)
+		err := errors.Join(json.Unmarshal([]byte(encode(t, d)), &again), json.Unmarshal([]byte(encode(t, plan)), &planAgain))
+		if err != nil || !again.Equal(d) || !planAgain.Attributes.PlanLength.Equal(d) {
+			t.Errorf("%.20s is not the same after a round trip, error %v", s, err)
 		}
 	}
+}
+
+// A number is what math/big says it is, and is encoded as a JSON number.
+func FuzzDecimal(f *testing.F) {
+	for _, s := range []string{
+		"0", "-1000", "12.50", "1e3", "-0.0001", "+5", ".5", "5.", "1_0", "0x1", "NaN", "", " 1", "1e-9999", "1e10001",
+		"99999999999999999999999", "1/2", `{"`, "\n\x02", `""`, `"1`, "1e100", ".505",
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		d, err := commerce.ParseDecimal(s)
+		if err != nil {
+			if !errors.Is(err, commerce.ErrInvalidArgument) || len(s) > 60 && strings.Contains(err.Error(), s) {
+				t.Fatalf("error %v, want ErrInvalidArgument without the text", err)
+			}
+			if json.Valid([]byte(s)) && strings.Trim(s, "0123456789.-") == "" && len(s) < 1000 {
+				t.Fatalf("the number %q is refused", s)
+			}
+			return
+		}
+		if exp := d.Exponent(); exp > 400 || exp < -400 {
+			return // big.Rat would be large
+		}
+		if want, ok := new(big.Rat).SetString(s); !ok || d.Rat().Cmp(want) != 0 {
+			t.Fatalf("%q is parsed as %v, want %v", s, d, want)
+		}
+		var again commerce.Decimal
+		text := encode(t, d)
+		if err := json.Unmarshal([]byte(text), &again); text[0] == '"' || err != nil || !again.Equal(d) {
+			t.Fatalf("%q is encoded as %s and decoded as %v, error %v", s, text, again, err)
+		}
+	})
 }

@@ -22,11 +22,17 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// The store that the examples talk to.
+// exampleStore returns the store of the examples, with 3 subscriptions.
 func exampleStore() *commercetest.Store {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(3)
 	return store
+}
+
+// oneOff is the discount of the examples that are about something else.
+var oneOff = commerce.NewCustomDiscount{
+	Amount: commerce.NewDecimal(-100), Description: "One dollar off", DiscountCode: "ONE",
+	DiscountEngine: "promo-engine", ExternalID: "promo-1",
 }
 
 func ExampleNew() {
@@ -41,7 +47,6 @@ func ExampleNew() {
 
 func ExampleCartService_AddCustomDiscounts() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
 
 	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{
@@ -61,46 +66,39 @@ func ExampleCartService_AddCustomDiscounts() {
 // One of the discounts is for an item that is not in the cart.
 func ExampleCartService_AddCustomDiscounts_partial() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
 
-	off := func(externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
-		return commerce.NewCustomDiscount{
-			Amount: commerce.NewDecimal(-500), Description: "Five off", DiscountCode: "FIVE",
-			DiscountEngine: "promo-engine", ExternalID: externalID, Item: item,
-		}
+	discounts := []commerce.NewCustomDiscount{oneOff, oneOff}
+	discounts[1].ExternalID = "promo-2"
+	discounts[1].Item = &commerce.CartItemRef{
+		Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0"),
 	}
-	gone := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0")}
-	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{off("a", nil), off("b", gone)}, nil)
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 	switch commerce.OutcomeOf(err) {
 	case commerce.OutcomeApplied:
 		fmt.Println("all added")
 	case commerce.OutcomePartial:
 		fmt.Println("added:", result.Added[0].ExternalID)
-		fmt.Println("not proved added:", result.Unconfirmed[0].ExternalID)
-		fmt.Println("why:", result.Errors[0].Detail)
+		fmt.Println("not confirmed:", result.Unconfirmed[0].ExternalID)
+		fmt.Println("reason:", result.Errors[0].Detail)
 	case commerce.OutcomeUnknown, commerce.OutcomeUnreadable:
-		fmt.Println("look at the cart before sending them again")
+		fmt.Println("read the cart before you add them again:", err)
 	default:
-		log.Fatal(err) // none was added
+		fmt.Println("none was added:", err)
 	}
 	// Output:
-	// added: a
-	// not proved added: b
-	// why: Cart Item is not present in the cart.
+	// added: promo-1
+	// not confirmed: promo-2
+	// reason: Cart Item is not present in the cart.
 }
 
-// The answer gets lost after the discount was added: the cart shows it.
+// The response is lost after the discount was added: the cart shows it.
 func ExampleCartService_AddCustomDiscounts_unknown() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504})
 
-	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-1000), Description: "Ten dollars off", DiscountCode: "TEN-OFF",
-		DiscountEngine: "promo-engine", ExternalID: "promo-1",
-	}}, nil)
+	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
 	if !errors.Is(err, commerce.ErrOutcomeUnknown) {
 		log.Fatal(err)
 	}
@@ -121,7 +119,6 @@ func ExampleCartService_AddCustomDiscounts_unknown() {
 
 func ExampleSubscriptionService_All() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx := store.Client(), context.Background()
 
 	n := 0
@@ -140,8 +137,8 @@ func ExampleSubscriptionService_All() {
 	// 3
 }
 
-// A walk that an error stopped goes on where it was, a few records earlier: those
-// that it yielded before tell that nothing was missed in between.
+// A walk that ended in an error resumes a few records earlier. If some of these were
+// yielded before, nothing was missed in between.
 func ExampleSubscriptionService_All_resume() {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(250)
@@ -152,45 +149,45 @@ func ExampleSubscriptionService_All_resume() {
 	seen := map[uuid.UUID]bool{}
 	opts := &commerce.SubscriptionListOptions{}
 	for range 3 {
-		again := 0
+		repeated := 0
 		var stopped *commerce.PagingError
 		for sub, err := range client.Subscriptions.All(ctx, opts) {
 			if errors.As(err, &stopped) {
 				break
-			} else if err != nil {
+			}
+			if err != nil {
 				log.Fatal(err)
 			}
 			if seen[sub.ID] {
-				again++
+				repeated++
 				continue
 			}
 			seen[sub.ID] = true
 		}
-		fmt.Println("from", opts.Offset, "on:", len(seen), "seen,", again, "of them again")
-		if opts.Offset > 0 && again == 0 {
+		fmt.Println("from", opts.Offset, "on:", len(seen), "seen,", repeated, "repeated")
+		if opts.Offset > 0 && repeated == 0 {
 			log.Fatal("the list moved too far: start over")
 		}
 		if stopped == nil {
 			return
 		}
-		fmt.Println(stopped)
+		fmt.Println("stopped at", stopped.Offset)
 		opts.Offset = max(0, stopped.Offset-overlap)
 	}
 	// Output:
-	// from 0 on: 100 seen, 0 of them again
-	// commerce: walk stopped at offset 100 after 100 records: commerce: Subscriptions.List: 403 Forbidden (attempts 1, request id commercetest-000002)
-	// from 90 on: 250 seen, 10 of them again
+	// from 0 on: 100 seen, 0 repeated
+	// stopped at 100
+	// from 90 on: 250 seen, 10 repeated
 }
 
-// A store with more subscriptions than one walk reaches is read by account: the
-// lists are disjoint. A few are walked at a time, and one limiter keeps all of
-// them below the rate that the store allows.
+// A store with more subscriptions than one walk reaches is read by account. A few accounts
+// are read at a time, and one limiter keeps all walks below the rate that the store allows.
 func ExampleSubscriptionService_All_byAccount() {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(30)
 	accounts := accountsOf(store) // a real program knows them from elsewhere
 
-	const atATime = 4
+	const concurrency = 4
 	client := store.Client(commerce.WithLimiter(rate.NewLimiter(1000, 1)))
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
@@ -198,7 +195,7 @@ func ExampleSubscriptionService_All_byAccount() {
 	var total atomic.Int64
 	var workers sync.WaitGroup
 	next := make(chan uuid.UUID)
-	for range atATime {
+	for range concurrency {
 		workers.Go(func() {
 			for account := range next {
 				opts := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{AccountID: account}}
@@ -235,9 +232,21 @@ func accountsOf(store *commercetest.Store) []uuid.UUID {
 	return accounts
 }
 
+func ExampleSubscriptionService_All_options() {
+	store := exampleStore()
+	client, ctx := store.Client(), context.Background()
+
+	opts := &commerce.SubscriptionListOptions{
+		Filter:      commerce.SubscriptionFilter{Email: "subscriber-0001@example.com"},
+		Concurrency: 4, // page requests in flight; 1 if not set
+	}
+	subs, err := commerce.Collect(client.Subscriptions.All(ctx, opts))
+	fmt.Println(len(subs), err)
+	// Output: 1 <nil>
+}
+
 func ExampleSubscriptionService_Pages() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx := store.Client(), context.Background()
 
 	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{Plans: true}}
@@ -258,7 +267,6 @@ func ExampleSubscriptionService_Pages() {
 
 func ExampleSubscriptionService_List() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx := store.Client(), context.Background()
 
 	page, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 2})
@@ -270,10 +278,9 @@ func ExampleSubscriptionService_List() {
 	// Output: 2 true true
 }
 
-// A store's limit of custom discounts is one of its settings.
+// The limit on custom discounts is one of the store's settings.
 func ExampleClient_Do() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx := store.Client(), context.Background()
 
 	var settings struct {
@@ -292,14 +299,14 @@ func ExampleClient_Do() {
 	// Output: 5
 }
 
-// Settings of a single call: one attempt, of two seconds at most. A deadline for the
-// whole call belongs in its context.
+// Options for a single call: one attempt, of at most two seconds. A deadline for the whole
+// call belongs in its context.
 func ExampleClient_With() {
 	store := exampleStore()
-	defer store.Close()
 	store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 503, Times: -1})
 
-	client, err := store.Client().With(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1, AttemptTimeout: 2 * time.Second}))
+	policy := commerce.RetryPolicy{MaxAttempts: 1, AttemptTimeout: 2 * time.Second}
+	client, err := store.Client().With(commerce.WithRetry(policy))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -310,26 +317,21 @@ func ExampleClient_With() {
 	// Output: 503 after 1 attempt
 }
 
-// A limiter for all that this process does with the store.
+// One limiter for all requests of this process to the store.
 func ExampleWithLimiter() {
 	store := exampleStore()
-	defer store.Close()
-	limiter := rate.NewLimiter(20, 1) // requests a second, and at a time
+	limiter := rate.NewLimiter(20, 1) // 20 requests a second, one at a time
 	reader := store.Client(commerce.WithLimiter(limiter))
 	writer := store.Client(commerce.WithLimiter(limiter), commerce.WithUserAgent("price-sync/1.0"))
 
-	_, err := reader.Subscriptions.List(context.Background(), nil)
-	fmt.Println(err)
-	_, err = writer.Carts.AddCustomDiscounts(context.Background(), store.AddCart(), []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-100), Description: "One dollar off", DiscountCode: "ONE", DiscountEngine: "promo-engine", ExternalID: "promo-1",
-	}}, nil)
-	fmt.Println(err)
-	// Output:
-	// <nil>
-	// <nil>
+	ctx, cartID := context.Background(), store.AddCart()
+	_, listErr := reader.Subscriptions.List(ctx, nil)
+	_, addErr := writer.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
+	fmt.Println(listErr, addErr)
+	// Output: <nil> <nil>
 }
 
-// roundTripper is a transport of a function.
+// roundTripper is a function as a transport.
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
@@ -343,7 +345,8 @@ func ExampleWithHTTPClient() {
 			Request:    req,
 		}, nil
 	})
-	client, err := commerce.New("https://store.example", commerce.WithToken("token"), commerce.WithHTTPClient(&http.Client{Transport: stub}))
+	client, err := commerce.New("https://store.example",
+		commerce.WithToken("token"), commerce.WithHTTPClient(&http.Client{Transport: stub}))
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -354,12 +357,10 @@ func ExampleWithHTTPClient() {
 
 func ExampleOutcomeOf() {
 	store := exampleStore()
-	defer store.Close()
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
 
-	_, err := store.Client().Carts.AddCustomDiscounts(context.Background(), store.AddCart(), []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-100), Description: "One dollar off", DiscountCode: "ONE", DiscountEngine: "promo-engine", ExternalID: "promo-1",
-	}}, nil)
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
 	fmt.Println(commerce.OutcomeOf(nil), commerce.OutcomeOf(err))
 	// Output: applied unknown
 }
@@ -369,18 +370,15 @@ func ExampleParseDecimal() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(amount.Shift(-2).StringFixed(2)) // of cents
+	fmt.Println(amount.Shift(-2).StringFixed(2)) // cents to dollars
 	// Output: -10.00
 }
 
 func ExampleError() {
 	store := exampleStore()
-	defer store.Close()
 	client, ctx := store.Client(), context.Background()
 
-	_, err := client.Carts.AddCustomDiscounts(ctx, "no-such-cart", []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "x",
-	}}, nil)
+	_, err := client.Carts.AddCustomDiscounts(ctx, "no-such-cart", []commerce.NewCustomDiscount{oneOff}, nil)
 	if failed, ok := errors.AsType[*commerce.Error](err); ok {
 		fmt.Println(failed.StatusCode, failed.Outcome, errors.Is(err, commerce.ErrNotFound))
 	}
@@ -389,19 +387,19 @@ func ExampleError() {
 
 func ExampleValidationError() {
 	store := exampleStore()
-	defer store.Close()
 
-	_, err := store.Client().Carts.AddCustomDiscounts(context.Background(), "cart-1", []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(1000), Description: "d", DiscountCode: "c", DiscountEngine: "e",
-	}}, nil)
-	if invalid, ok := errors.AsType[*commerce.ValidationError](err); ok {
-		for _, f := range invalid.Fields {
-			fmt.Println(f.Index, f.Field, f.Message)
+	invalid := oneOff
+	invalid.Amount, invalid.ExternalID = commerce.NewDecimal(100), ""
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{invalid}, nil)
+	if e, ok := errors.AsType[*commerce.ValidationError](err); ok {
+		for _, f := range e.Fields {
+			fmt.Println(f.Index, f.Field)
 		}
 	}
 	// Output:
-	// 0 amount must be less than zero
-	// 0 external_id must not be empty
+	// 0 amount
+	// 0 external_id
 }
 
 func ExampleCollect() {

@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"errors"
 	"flag"
 	"go/ast"
 	"go/format"
@@ -10,44 +11,96 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write testdata/api anew")
+var update = flag.Bool("update", false, "write testdata/api again")
 
 const module = "github.com/commerce-go/commerce"
 
-type room struct {
-	dir        string
-	may, never []string
+// rooms are the parts of the code, and what each may import besides the standard library,
+// as CONTRIBUTING.md says. A package of the standard library may be forbidden.
+var rooms = []struct {
+	dir            string
+	may, forbidden []string
+}{
+	{
+		dir: ".",
+		may: []string{
+			module + "/internal/future", module + "/internal/paging", module + "/internal/transport",
+			module + "/internal/wire", "github.com/google/uuid", "github.com/shopspring/decimal",
+			"golang.org/x/oauth2",
+		},
+	},
+	{
+		dir:       "internal/transport",
+		may:       []string{"github.com/hashicorp/go-retryablehttp"},
+		forbidden: []string{"encoding/json"},
+	},
+	{dir: "internal/future", forbidden: []string{"net/http"}},
+	{
+		dir:       "internal/paging",
+		may:       []string{module + "/internal/future"},
+		forbidden: []string{"net", "net/http", "net/url", "encoding/json"},
+	},
+	{
+		dir: "internal/wire",
+		may: []string{
+			"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext", "github.com/google/uuid",
+		},
+		forbidden: []string{"net", "net/http"},
+	},
+	{dir: "internal/e2e/ledger", may: []string{module}},
+	{dir: "internal/e2e", may: []string{module}},
+	{dir: "commercetest", may: []string{module, "github.com/google/uuid"}},
+	{
+		dir: "examples",
+		may: []string{
+			module, module + "/commercetest", module + "/examples/internal/flags", module + "/examples/internal/store",
+			module + "/examples/internal/terminal", "github.com/google/uuid", "github.com/schollz/progressbar/v3",
+			"golang.org/x/term", "golang.org/x/time/rate",
+		},
+	},
 }
 
-// rooms are the parts of the code, and what beyond the standard library each may
-// import, as CONTRIBUTING.md tells; never lists what it may not, also of that.
-var rooms = []room{
-	{".", []string{module + "/internal/future", module + "/internal/paging", module + "/internal/transport", module + "/internal/wire", "github.com/google/uuid", "github.com/shopspring/decimal", "golang.org/x/oauth2"}, nil},
-	{"internal/transport", []string{"github.com/hashicorp/go-retryablehttp"}, []string{"encoding/json"}},
-	{"internal/future", nil, []string{"net/http"}},
-	{"internal/paging", []string{module + "/internal/future"}, []string{"net", "net/http", "net/url", "encoding/json"}},
-	{"internal/wire", []string{"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext", "github.com/google/uuid"}, []string{"net", "net/http"}},
-	{"internal/e2e/ledger", []string{module}, nil},
-	{"internal/e2e", []string{module}, nil},
-	{"commercetest", []string{module, "github.com/google/uuid"}, nil},
-	{"examples", []string{module, module + "/commercetest", module + "/examples/internal/flags", module + "/examples/internal/store", module + "/examples/internal/terminal", "github.com/google/uuid", "github.com/schollz/progressbar/v3", "golang.org/x/term", "golang.org/x/time/rate"}, nil},
+// Each source file of the root has its test file, and each test file its source.
+func TestHouse_files(t *testing.T) {
+	t.Parallel()
+	alone := map[string]bool{
+		"doc.go": true, "example_test.go": true, "helpers_test.go": true, "house_test.go": true, "live_test.go": true,
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		other, isTest := strings.CutSuffix(file, "_test.go")
+		if other += ".go"; !isTest {
+			other = strings.TrimSuffix(file, ".go") + "_test.go"
+		}
+		if alone[file] == slices.Contains(files, other) {
+			t.Errorf("%s: has %s: %t, want %t", file, other, alone[file], !alone[file])
+		}
+		delete(alone, file)
+	}
+	for file := range alone {
+		t.Errorf("%s does not exist: delete it from this test", file)
+	}
 }
 
 func TestHouse_imports(t *testing.T) {
 	t.Parallel()
 	seen, used := map[string]int{}, map[string]bool{}
 	walkSources(t, func(name string, file *ast.File) {
-		i := slices.IndexFunc(rooms, func(r room) bool {
-			dir := path.Dir(name)
-			return dir == r.dir || r.dir != "." && strings.HasPrefix(dir, r.dir+"/")
-		})
-		if i < 0 {
+		dir, i := path.Dir(name), 0
+		for i < len(rooms) && dir != rooms[i].dir && !strings.HasPrefix(dir, rooms[i].dir+"/") {
+			i++
+		}
+		if i == len(rooms) {
 			t.Errorf("%s is in no room", name)
 			return
 		}
@@ -59,8 +112,9 @@ func TestHouse_imports(t *testing.T) {
 				t.Fatal(err)
 			}
 			used[r.dir+" "+imported] = true
-			standard := !strings.Contains(imported, ".")
-			if !standard && !slices.Contains(r.may, imported) || slices.Contains(r.never, imported) || imported == "unsafe" || imported == "C" {
+			isStandard := !strings.Contains(imported, ".")
+			if !isStandard && !slices.Contains(r.may, imported) || slices.Contains(r.forbidden, imported) ||
+				imported == "unsafe" || imported == "C" {
 				t.Errorf("%s must not import %s", name, imported)
 			}
 		}
@@ -85,7 +139,8 @@ func walkSources(t *testing.T, visit func(name string, file *ast.File)) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (name == "bench" || name == "recipes" || d.Name() == "testdata" || len(d.Name()) > 1 && d.Name()[0] == '.'):
+		case d.IsDir() && slices.Contains([]string{"bench", "recipes"}, name),
+			d.IsDir() && (d.Name() == "testdata" || len(d.Name()) > 1 && d.Name()[0] == '.'):
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
 			return nil
@@ -101,8 +156,8 @@ func walkSources(t *testing.T, visit func(name string, file *ast.File)) {
 	}
 }
 
-// The API is what testdata/api says, so that a change of it shows in a review, and in
-// `make release-check`: go test -run House_api -update.
+// The exported API is what testdata/api says, so that a review shows a change of it. To
+// write these files: go test -run House_api -update.
 func TestHouse_api(t *testing.T) {
 	t.Parallel()
 	surface := map[string][]string{".": nil, "commercetest": nil}
@@ -120,15 +175,11 @@ func TestHouse_api(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		diff(t, golden, strings.Split(got, "\n"), strings.Split(string(want), "\n"))
+		diff(t, golden, strings.Split(got, "\n"), strings.Split(readFile(t, golden), "\n"))
 	}
 }
 
-// exported returns the declarations of a file that its users see, without comments.
+// exported returns the exported declarations of a file, without comments.
 func exported(t *testing.T, file *ast.File) (declarations []string) {
 	t.Helper()
 	ast.FileExports(file)
@@ -165,4 +216,68 @@ func receiver(t ast.Expr) string {
 		return name.Name
 	}
 	return ""
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// The code samples of README.md are parts of the examples, which are compiled and run.
+func TestREADME(t *testing.T) {
+	t.Parallel()
+	// Indentation differs: compare line by line without it.
+	trim := func(s string) string {
+		var lines []string
+		for line := range strings.Lines(s) {
+			if line = strings.TrimSpace(line); line != "" {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	readme, examples := readFile(t, "README.md"), trim(readFile(t, "example_test.go"))
+	samples := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(readme, -1)
+	if len(samples) < 3 {
+		t.Errorf("got %d samples, want at least 3", len(samples))
+	}
+	for _, sample := range samples {
+		if !strings.Contains(examples, trim(sample[1])) {
+			t.Errorf("not part of example_test.go:\n%s", sample[1])
+		}
+	}
+	for _, command := range []string{"go run ./examples/list-subscriptions", "go test ./..."} {
+		if !strings.Contains(readme, "\n"+command+"\n") {
+			t.Errorf("README.md does not show %s", command)
+		}
+	}
+}
+
+// The files that pages link to exist.
+func TestDocs_links(t *testing.T) {
+	t.Parallel()
+	root, err1 := filepath.Glob("*.md")
+	below, err2 := filepath.Glob("*/*.md")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, page := range append(root, below...) {
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readFile(t, page), -1) {
+			if strings.Contains(link[1], "://") {
+				continue
+			}
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), link[1])); err != nil {
+				t.Errorf("%s: %v", page, err)
+			}
+		}
+	}
+	if links < 10 {
+		t.Errorf("got %d links, want at least 10", links)
+	}
 }

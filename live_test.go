@@ -12,17 +12,16 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// The tests in this file run against a live store, and are skipped unless
-// COMMERCE_LIVE=1, as `make live` sets it: a plain `go test ./...` touches no store,
-// whatever credentials are around. They need COMMERCE_BASE_URL and COMMERCE_TOKEN, or
-// COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. They read only, but for
-// TestLiveAddCustomDiscounts, which needs COMMERCE_LIVE_CART_ID and leaves a
-// discount of one hundredth in that cart.
+// The tests in this file use a real store. They are skipped unless COMMERCE_LIVE=1, which
+// `make live` sets: a plain `go test ./...` calls no store, even if credentials are set.
+// They need COMMERCE_BASE_URL, and COMMERCE_TOKEN or both COMMERCE_CLIENT_ID and
+// COMMERCE_CLIENT_SECRET. They only read, except TestLiveAddCustomDiscounts: it needs
+// COMMERCE_LIVE_CART_ID, and leaves a discount of 0.01 on that cart.
 
 func liveClient(t *testing.T) *commerce.Client {
 	t.Helper()
 	if os.Getenv("COMMERCE_LIVE") != "1" {
-		t.Skip("for make live")
+		t.Skip("needs a store: see make live")
 	}
 	address, tok := os.Getenv("COMMERCE_BASE_URL"), os.Getenv("COMMERCE_TOKEN")
 	clientID, clientSecret := os.Getenv("COMMERCE_CLIENT_ID"), os.Getenv("COMMERCE_CLIENT_SECRET")
@@ -33,7 +32,7 @@ func liveClient(t *testing.T) *commerce.Client {
 	case address != "" && clientID != "" && clientSecret != "":
 		credentials = commerce.WithClientCredentials(clientID, clientSecret)
 	default:
-		t.Fatal("needs a live store: COMMERCE_BASE_URL and COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET")
+		t.Fatal("set COMMERCE_BASE_URL, and COMMERCE_TOKEN or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET")
 	}
 	c, err := commerce.New(address, credentials)
 	if err != nil {
@@ -52,39 +51,41 @@ func liveContext(t *testing.T) context.Context {
 func TestLiveList(t *testing.T) {
 	t.Parallel()
 	c, ctx := liveClient(t), liveContext(t)
-	page, err := c.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 5, Include: commerce.SubscriptionInclude{Plans: true}})
+	opts := &commerce.SubscriptionListOptions{PageSize: 5, Include: commerce.SubscriptionInclude{Plans: true}}
+	page, err := c.Subscriptions.List(ctx, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(page.Subscriptions) > 5 {
-		t.Errorf("%d subscriptions in a page of 5", len(page.Subscriptions))
+		t.Errorf("got %d subscriptions, want at most 5", len(page.Subscriptions))
 	}
 	for _, sub := range page.Subscriptions {
-		if sub.ID == uuid.Nil || sub.Type != "subscription" || sub.Meta.Status == "" || sub.Meta.Timestamps.CreatedAt.IsZero() {
-			t.Errorf("subscription %s of type %q lacks a member that every one has", sub.ID, sub.Type)
+		meta := sub.Meta
+		if sub.ID == uuid.Nil || sub.Type != "subscription" || meta.Status == "" || meta.Timestamps.CreatedAt.IsZero() {
+			t.Errorf("subscription %s of type %q has no type, status or creation time", sub.ID, sub.Type)
 		}
-		filtered, err := c.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{AccountID: sub.Attributes.AccountID}})
+		filter := commerce.SubscriptionFilter{AccountID: sub.Attributes.AccountID}
+		filtered, err := c.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{Filter: filter})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range filtered.Subscriptions {
 			if f.Attributes.AccountID != sub.Attributes.AccountID {
-				t.Errorf("the filter let through subscription %s", f.ID)
+				t.Errorf("got subscription %s of another account", f.ID)
 			}
 		}
 	}
 }
 
-// TestLiveFilterGrammar shows that the service reads quoted operands of any text.
+// The service accepts any text in a quoted operand of a filter.
 func TestLiveFilterGrammar(t *testing.T) {
 	t.Parallel()
 	c, ctx := liveClient(t), liveContext(t)
 	for _, text := range []string{"nobody+1@example.com", `a "quoted" \ one`, "a,b(c):d'e'", "ünïcode & = # %"} {
-		page, err := c.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{ExternalRef: text}})
-		if err != nil {
-			t.Errorf("%q: %v", text, err)
-		} else if len(page.Subscriptions) != 0 {
-			t.Errorf("%q selects %d subscriptions", text, len(page.Subscriptions))
+		filter := commerce.SubscriptionFilter{ExternalRef: text}
+		page, err := c.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{Filter: filter})
+		if err != nil || len(page.Subscriptions) != 0 {
+			t.Errorf("%q: got page %+v, error %v, want no subscription", text, page, err)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func TestLiveWalk(t *testing.T) {
 			t.Fatal(err)
 		}
 		if seen[sub.ID] {
-			t.Errorf("subscription %s came twice", sub.ID)
+			t.Errorf("subscription %s was yielded twice", sub.ID)
 		}
 		seen[sub.ID] = true
 	}
@@ -115,7 +116,7 @@ func TestLiveUnauthorized(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Subscriptions.List(liveContext(t), nil); !errors.Is(err, commerce.ErrUnauthorized) {
-		t.Errorf("error %v", err)
+		t.Errorf("error = %v, want ErrUnauthorized", err)
 	}
 }
 
@@ -130,17 +131,18 @@ func TestLiveAddCustomDiscounts(t *testing.T) {
 		Amount: commerce.NewDecimal(-1), Description: "integration test", DiscountCode: "LIVE-TEST",
 		DiscountEngine: "commerce-go", ExternalID: "live-" + uuid.NewString(),
 	}
-	onNothing := added
-	onNothing.ExternalID = "live-" + uuid.NewString()
-	onNothing.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.New()}
-	result, err := c.Carts.AddCustomDiscounts(ctx, cart, []commerce.NewCustomDiscount{added, onNothing}, nil)
+	refused := added // because its item is not in the cart
+	refused.ExternalID = "live-" + uuid.NewString()
+	refused.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.New()}
+	result, err := c.Carts.AddCustomDiscounts(ctx, cart, []commerce.NewCustomDiscount{added, refused}, nil)
 	if !errors.Is(err, commerce.ErrPartialFailure) {
-		t.Fatalf("one of two discounts is for an item that is not there: error %v", err)
+		t.Fatalf("error = %v, want ErrPartialFailure", err)
 	}
-	if len(result.Added) != 1 || result.Added[0].ExternalID != added.ExternalID || !result.Added[0].Amount.Amount.Equal(added.Amount) {
-		t.Errorf("added %+v", result.Added)
+	if len(result.Added) != 1 || result.Added[0].ExternalID != added.ExternalID ||
+		!result.Added[0].Amount.Amount.Equal(added.Amount) {
+		t.Errorf("added %+v, want %+v", result.Added, added)
 	}
-	if len(result.Unconfirmed) != 1 || result.Unconfirmed[0].ExternalID != onNothing.ExternalID {
-		t.Errorf("unconfirmed %+v", result.Unconfirmed)
+	if len(result.Unconfirmed) != 1 || result.Unconfirmed[0].ExternalID != refused.ExternalID {
+		t.Errorf("unconfirmed %+v, want %+v", result.Unconfirmed, refused)
 	}
 }

@@ -2,7 +2,6 @@ package commerce_test
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 func TestCollect(t *testing.T) {
 	t.Parallel()
-	seq := func(n int, end error) iter.Seq2[int, error] {
+	sequence := func(n int, end error) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
 			for i := range n {
 				if !yield(i, nil) {
@@ -21,30 +20,38 @@ func TestCollect(t *testing.T) {
 				}
 			}
 			if end != nil && yield(-1, end) {
-				yield(n, nil) // an iterator that goes on after an error is not followed
+				yield(n, nil) // Collect must not go on after an error
 			}
 		}
 	}
 	for _, tt := range []struct {
+		name string
 		n    int
-		end  error
+		err  error
 		want []int
-	}{{0, nil, nil}, {3, nil, []int{0, 1, 2}}, {2, io.EOF, []int{0, 1}}, {0, io.EOF, nil}} {
-		got, err := commerce.Collect(seq(tt.n, tt.end))
-		if !errors.Is(err, tt.end) {
-			t.Errorf("error %v", err)
+	}{
+		{name: "empty"},
+		{name: "three", n: 3, want: []int{0, 1, 2}},
+		{name: "two and an error", n: 2, err: io.EOF, want: []int{0, 1}},
+		{name: "an error", err: io.EOF},
+	} {
+		got, err := commerce.Collect(sequence(tt.n, tt.err))
+		if !errors.Is(err, tt.err) {
+			t.Errorf("%s: error = %v, want %v", tt.name, err, tt.err)
 		}
-		diff(t, "collected", got, tt.want)
+		diff(t, tt.name, got, tt.want)
 	}
 }
 
 func TestPagingError(t *testing.T) {
 	t.Parallel()
-	err := error(&commerce.PagingError{Offset: 12, Seen: 10, Err: commerce.ErrOffsetLimit})
-	if !errors.Is(err, commerce.ErrOffsetLimit) || !strings.Contains(err.Error(), "offset 12 after 10 records") || !strings.Contains(err.Error(), "narrow the filter") {
-		t.Error(err)
+	err := &commerce.PagingError{Offset: 12, Seen: 10, Err: commerce.ErrOffsetLimit}
+	text := err.Error()
+	if !errors.Is(err, commerce.ErrOffsetLimit) || !strings.Contains(text, "12") || !strings.Contains(text, "10") {
+		t.Errorf("error = %q, want the offset, the number of records and ErrOffsetLimit", text)
 	}
-	if text := fmt.Sprintf("%+v", err); text != err.Error() {
-		t.Error(text)
+	var none *commerce.PagingError
+	if none.Error() != "<nil>" || errors.Unwrap(none) != nil {
+		t.Errorf("a nil *PagingError is %q", none)
 	}
 }

@@ -1,0 +1,579 @@
+package commerce_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+)
+
+// batchCall is a call of AddCustomDiscounts, and the response to it.
+type batchCall struct {
+	sent           []commerce.NewCustomDiscount
+	allOrNothing   bool
+	status         int
+	body, encoding string
+}
+
+// do makes the call. It checks that the outcome, the result and the error agree, and that
+// only a refusal that says so is sent again.
+func (b *batchCall) do(t *testing.T) (*commerce.AddCustomDiscountsResult, commerce.Outcome) {
+	t.Helper()
+	requests := 0
+	c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+		requests++
+		return respond(b.status, b.body, "X-Request-Id", "req-1", "Content-Encoding", b.encoding)(req)
+	}), attempts(2))
+	opts := &commerce.AddCustomDiscountsOptions{AllOrNothing: b.allOrNothing}
+	result, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, b.sent, opts)
+	outcome, is2xx := commerce.OutcomeOf(err), b.status >= 200 && b.status <= 299
+
+	wantRequests := 1
+	if outcome == commerce.OutcomeRejected && slices.Contains([]int{421, 425, 429}, b.status) {
+		wantRequests = 2
+	}
+	if requests != wantRequests {
+		t.Errorf("got %d requests with outcome %v, want %d", requests, outcome, wantRequests)
+	}
+	if outcome == commerce.OutcomeApplied {
+		if err != nil || !is2xx || len(result.Errors)+len(result.Unconfirmed) > 0 || len(result.Added) != len(b.sent) {
+			t.Errorf("got result %+v, error %v, want all discounts added", result, err)
+		}
+	} else {
+		checkError(t, err, commerce.Error{
+			Op: "Carts.AddCustomDiscounts", StatusCode: b.status, Outcome: outcome, Attempts: requests,
+		})
+	}
+	isPartial := outcome == commerce.OutcomePartial
+	if (result != nil) != (isPartial || outcome == commerce.OutcomeApplied) {
+		t.Fatalf("got result %+v with outcome %v", result, outcome)
+	}
+	if result != nil {
+		if resp := result.Response; len(result.Added) == 0 || resp.StatusCode != b.status || resp.RequestID != "req-1" {
+			t.Errorf("got result %+v, want added discounts, and the status and request id of the response", result)
+		}
+	}
+	for sentinel, want := range map[error]bool{
+		commerce.ErrOutcomeUnknown: outcome == commerce.OutcomeUnknown,
+		commerce.ErrPartialFailure: isPartial,
+		commerce.ErrNotFound:       !isPartial && b.status == 404,
+		commerce.ErrRateLimited:    !isPartial && b.status == 429,
+		commerce.ErrServer:         !isPartial && b.status >= 500,
+		commerce.ErrBadResponse:    outcome == commerce.OutcomeUnreadable || !isPartial && b.status >= 300 && b.status <= 399,
+	} {
+		if got := errors.Is(err, sentinel); got != want {
+			t.Errorf("errors.Is(%v, %v) = %t, want %t", err, sentinel, got, want)
+		}
+	}
+	if outcome == commerce.OutcomeUnreadable && !is2xx || outcome == commerce.OutcomeUnknown && is2xx {
+		t.Errorf("got outcome %v with status %d", outcome, b.status)
+	}
+	return result, outcome
+}
+
+// outcomeRow is a response to a batch. Its body is written with the names of outcomeTexts.
+type outcomeRow struct {
+	name, sent   string // external ids; "": one discount, a
+	allOrNothing bool
+	status       int
+	body         string
+	encoding     string
+	added        int
+	unconfirmed  string // external ids
+}
+
+var outcomeTexts = strings.NewReplacer(
+	"$again", `{"type":"custom_discount","id":"e09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"a"}`,
+	"$a", `{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"a"}`,
+	"$b", `{"type":"custom_discount","id":"d09030b0-cdcd-4c47-b889-adbf690c537a","external_id":"b"}`,
+	"$x", `{"type":"custom_discount","id":"c09030b0-cdcd-4c47-b889-adbf690c537a"}`,
+	"$y", `{"type":"custom_discount","id":"b09030b0-cdcd-4c47-b889-adbf690c537a"}`,
+	"$id", `"id":"`+itemID+`"`,
+	"$failed", `{"status":404,"title":"Custom discount not added to cart item.","meta":{"id":"`+itemID+`"}}`,
+)
+
+// outcomeRows are the table of outcomes in AddCustomDiscounts, in detail.
+var outcomeRows = map[commerce.Outcome][]outcomeRow{
+	commerce.OutcomeApplied: {
+		{name: "all", sent: "a b", status: 201, body: `{"data":[$a,$b]}`, added: 2},
+		{name: "200", status: 200, body: `{"data":[$a],"options":{"add_all_or_nothing":false}}`, added: 1},
+		{name: "data is an object", status: 201, body: `{"data":$a}`, added: 1},
+		{name: "errors: []", status: 201, body: `{"data":[$a],"errors":[]}`, added: 1},
+		{name: "errors: null", status: 201, body: `{"data":[$a],"errors":null}`, added: 1},
+		{name: "errors: 0", status: 201, body: `{"data":[$a],"errors":0}`, added: 1},
+		{name: "errors: [0]", status: 201, body: `{"data":[$a],"errors":[0]}`, added: 1},
+		{name: "errors are empty objects", status: 201, body: "{\"data\":[$a],\"errors\":[{ },{\n}]}", added: 1},
+		{name: "no external ids", sent: "a b", status: 201, body: `{"data":[$x,$y]}`, added: 2},
+		{name: "one without external id", sent: "a b", status: 201, body: `{"data":[$x,$a]}`, added: 2},
+		{name: "one external id twice", sent: "a a", status: 201, body: `{"data":[$a,$again]}`, added: 2},
+		{name: "one discount listed twice", status: 201, body: `{"data":[$a,$a]}`, added: 1},
+		{name: "wrong Content-Encoding", status: 201, encoding: "utf-8", body: `{"data":[$a]}`, added: 1},
+	},
+	commerce.OutcomePartial: {
+		{name: "one id twice, one added", sent: "a a", status: 201, body: `{"data":[$a]}`, added: 1, unconfirmed: "a"},
+		{name: "one listed twice, two sent", sent: "a a", status: 201, body: `{"data":[$a,$a]}`, added: 1, unconfirmed: "a"},
+		{name: "an error", sent: "a b", status: 201, body: `{"data":[$a],"errors":[$failed]}`, added: 1, unconfirmed: "b"},
+		{name: "one not mentioned", sent: "a b", status: 201, body: `{"data":[$b]}`, added: 1, unconfirmed: "a"},
+		{name: "too few without external id", sent: "a b", status: 201, body: `{"data":[$x]}`, added: 1, unconfirmed: "a b"},
+		{name: "another external id", status: 201, body: `{"data":[$b]}`, added: 1, unconfirmed: "a"},
+		{name: "more than were sent", status: 201, body: `{"data":[$a,$again,$b]}`, added: 3},
+		{name: "all, and an error", status: 201, body: `{"data":[$a],"errors":[$failed]}`, added: 1},
+		{name: "all, and Errors", status: 201, body: `{"data":[$a],"Errors":[$failed]}`, added: 1},
+		{name: "all, and an error of text", status: 201, body: `{"data":[$a],"errors":["oops"]}`, added: 1},
+		{name: "all, and an odd error", status: 201, body: `{"data":[$a],"errors":[{ },{"\u0061":1}]}`, added: 1},
+		{name: "Data", sent: "a b", status: 201, body: `{"Data":[$a],"Errors":[$failed]}`, added: 1, unconfirmed: "b"},
+		{name: "404", sent: "a b", status: 404, body: `{"data":[$a],"errors":[$failed]}`, added: 1, unconfirmed: "b"},
+		{name: "500 with all", status: 500, body: `{"data":[$a]}`, added: 1},
+		{name: "429", sent: "a b", status: 429, body: `{"data":[$a]}`, added: 1, unconfirmed: "b"},
+		{name: "429 with DATA", status: 429, body: `{"DATA":[$a]}`, added: 1},
+	},
+	commerce.OutcomeRejected: {
+		{name: "as many errors as sent", sent: "a b", status: 201, body: `{"data":[],"errors":[$failed,$failed]}`},
+		{name: "all or nothing", sent: "a b", allOrNothing: true, status: 200, body: `{"data":[],"errors":[$failed]}`},
+		{
+			name: "all or nothing in the response", sent: "a b", status: 200,
+			body: `{"errors":[$failed],"options":{"add_all_or_nothing":true}}`,
+		},
+		{name: "400", status: 400, body: `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled"}]}`},
+		{name: "401", status: 401},
+		{name: "403 HTML", status: 403, body: `<html class="data">`},
+		{name: "404 with empty data", status: 404, body: `{"data":[],"errors":[$failed]}`},
+		{name: "409", status: 409},
+		{name: "422", status: 422, body: `{"errors":[{"status":"422","title":"Limit Reached"}]}`},
+		{name: "422, empty array", status: 422, body: ` [ ] `},
+		{name: "422, errors with external id", status: 422, body: `{"errors":[{"meta":{"external_id":"a"}}]}`},
+		{name: "422, errors with type", status: 422, body: `{"errors":[{"type":"custom_discount"}]}`},
+		{name: "422, other JSON", status: 422, body: `{"message":"no","type":"about:blank"}`},
+		{name: "422, JSON string", status: 422, body: `"no"`},
+		{name: "422, identity", status: 422, encoding: "identity", body: `{}`},
+		{name: "422, plain text", status: 422, body: `too many discounts`},
+		{name: "429", status: 429},
+		{name: "307", status: 307},
+		{name: "308", status: 308},
+	},
+	commerce.OutcomeUnreadable: {
+		{name: "fewer errors than sent", sent: "a b", status: 200, body: `{"data":[],"errors":[$failed]}`},
+		{name: "errors twice", status: 201, body: `{"data":[],"errors":[$failed],"errors":[]}`},
+		{name: "errors: 0", status: 201, body: `{"data":[],"errors":0}`},
+		{name: "no data", status: 201, body: `{}`},
+		{name: "data null", status: 201, body: `{"data":null}`},
+		{name: "data empty", status: 201, body: `{"data":[]}`},
+		{name: "data without discounts", status: 201, body: `{"data":[{$id,"type":"cart_item"},null,5,{}]}`},
+		{name: "data with an id only", status: 202, body: `{"data":{$id,"name":"My Cart"}}`},
+		{name: "data twice", status: 201, body: `{"data":[],"data":[$a]}`},
+		{name: "data and Data", status: 201, body: `{"data":[],"Data":[$a],"errors":[$failed]}`},
+		{name: "no identity", status: 201, body: `{"data":[{"type":"custom_discount","id":"01JA"}],"errors":[$failed]}`},
+		{name: "a name twice", status: 201, body: `{"data":[{$id,"external_id":"a","external_id":"b"}]}`},
+		{name: "array in an array", status: 201, body: `[[$a]]`},
+		{name: "array in data", status: 201, body: `{"data":[[$a]],"errors":[$failed]}`},
+		{name: "in another member", status: 201, body: `{"custom_discounts":[$a],"errors":[$failed]}`},
+		{name: "null", status: 201, body: `null`},
+		{name: "empty", status: 204},
+		{name: "HTML", status: 200, body: `<html>`},
+		{name: "truncated", status: 201, body: `{"data":[$a]`},
+	},
+	commerce.OutcomeUnknown: {
+		{name: "301", status: 301},
+		{name: "302", status: 302},
+		{name: "408", status: 408},
+		{name: "500", status: 500, body: `{"errors":[{"status":500,"title":"Internal Server Error"}]}`},
+		{name: "502 HTML", status: 502, body: `<html>`},
+		{name: "503", status: 503},
+		{name: "504", status: 504},
+		{name: "400, data is text", status: 400, body: `{"data":"","errors":[{"title":"A"}]}`},
+		{name: "422, data is empty", status: 422, body: `{"data":{}}`},
+		{name: "404, data with an id only", status: 404, body: `{"data":{$id}}`},
+		{name: "400, no identity", status: 400, body: `{"data":[{"type":"custom_discount","id":"01JA"}],"errors":[$failed]}`},
+		{name: "429, no identity", status: 429, body: `{"data":[{"type":"custom_discount","amount":{"amount":-1}}]}`},
+		{name: "429, another type", status: 429, body: `{"data":[{"type":"discount",$id}]}`},
+		{name: "429, array", status: 429, body: `[$a]`},
+		{name: "422, array of others", status: 422, body: `[{"a":1}]`},
+		{name: "400, array in an array", status: 400, body: `[[$a]]`},
+		{name: "400, another member", status: 400, body: `{"custom_discounts":[$a]}`},
+		{name: "422, type deep within", status: 422, body: `{"a":[{"b":{"type":"Custom_Discounts"}}]}`},
+		{name: "422, code deep within", status: 422, body: `{"a":[{"b":{"discount_code":null}}]}`},
+		{name: "404, truncated", sent: "a b", status: 404, body: `{"data":[$a],"err`},
+		{name: "422, invalid JSON", status: 422, body: `{"errors":[}`},
+		{name: "422, text after the JSON", status: 422, body: `{"errors":[]} too late`},
+		{name: "422, UTF-16", status: 422, body: "\xff\xfe{\x00}\x00"},
+		{name: "422, UTF-16 without a mark", status: 422, body: "\x00{\x00}"},
+		{name: "422, deflate", status: 422, encoding: "deflate", body: "\x4b\x4c"},
+		{name: "422, gzip that was not removed", status: 422, encoding: "gzip", body: "\x1f\x8b\x08"},
+	},
+}
+
+func TestAddCustomDiscounts_outcome(t *testing.T) {
+	t.Parallel()
+	for want, rows := range outcomeRows {
+		for _, tt := range rows {
+			t.Run(fmt.Sprintf("%v: %s", want, tt.name), func(t *testing.T) {
+				t.Parallel()
+				sent := strings.Fields(tt.sent)
+				if tt.sent == "" {
+					sent = []string{"a"}
+				}
+				call := batchCall{
+					sent: discounts(sent...), allOrNothing: tt.allOrNothing,
+					status: tt.status, body: outcomeTexts.Replace(tt.body), encoding: tt.encoding,
+				}
+				result, got := call.do(t)
+				if got != want {
+					t.Fatalf("outcome = %v, want %v; body %s", got, want, call.body)
+				}
+				if result != nil {
+					diff(t, "unconfirmed", result.Unconfirmed, discounts(strings.Fields(tt.unconfirmed)...))
+					if len(result.Added) != tt.added {
+						t.Errorf("got %d added, want %d: %+v", len(result.Added), tt.added, result.Added)
+					}
+				}
+			})
+		}
+	}
+}
+
+// The response that the service's documentation shows as an example.
+func TestAddCustomDiscounts_documentedResponse(t *testing.T) {
+	t.Parallel()
+	const body = `{"data":[{"type":"custom_discount","id":"f09030b0-cdcd-4c47-b889-adbf690c537a",
+	  "external_id":"cart discount 1","discount_engine":"Custom Discount Engine",
+	  "amount":{"amount":-1000,"currency":"USD","formatted":"-$10.00"},
+	  "description":"custom discount description","discount_code":"10 off cart"}],
+	 "errors":[{"status":404,"title":"Custom discount not added to cart item.",
+	  "detail":"Cart Item is not present in the cart.","meta":{"id":"` + itemID + `"}}],"meta":{"new":1.0}}`
+	call := batchCall{sent: discounts("cart discount 1", "other"), status: 201, body: body}
+	result, outcome := call.do(t)
+	if outcome != commerce.OutcomePartial {
+		t.Fatalf("outcome = %v, want partial", outcome)
+	}
+	diff(t, "added", result.Added, []commerce.CustomDiscount{{
+		ID: uuid.MustParse("f09030b0-cdcd-4c47-b889-adbf690c537a"), Type: "custom_discount",
+		Amount:      commerce.Money{Amount: commerce.NewDecimal(-1000), Currency: "USD", Formatted: "-$10.00"},
+		Description: "custom discount description", DiscountCode: "10 off cart",
+		DiscountEngine: "Custom Discount Engine", ExternalID: "cart discount 1",
+	}})
+	diff(t, "errors", result.Errors, []commerce.ErrorObject{{
+		Status: 404, Title: "Custom discount not added to cart item.", Detail: "Cart Item is not present in the cart.",
+		Meta: commerce.ErrorMeta{ID: itemID},
+	}})
+	diff(t, "unconfirmed", result.Unconfirmed, discounts("other"))
+	diff(t, "extra", result.Extra, commerce.Extra{"meta": json.RawMessage(`{"new":1.0}`)})
+}
+
+// Two engines use the same external id. The response names one of them.
+func TestAddCustomDiscounts_enginesShareAnID(t *testing.T) {
+	t.Parallel()
+	withEngine := func(engine string) commerce.NewCustomDiscount {
+		return changed(func(d *commerce.NewCustomDiscount) { d.DiscountEngine = engine })[0]
+	}
+	for engine, unconfirmed := range map[string]string{"f": "e", "e": "f", "": "f", "other": "f"} {
+		call := batchCall{
+			sent: []commerce.NewCustomDiscount{withEngine("e"), withEngine("f")}, status: 201,
+			body: `{"data":[{"external_id":"a","discount_engine":"` + engine + `"}]}`,
+		}
+		result, _ := call.do(t)
+		diff(t, "unconfirmed if "+engine+" is added", result.Unconfirmed,
+			[]commerce.NewCustomDiscount{withEngine(unconfirmed)})
+	}
+}
+
+// A response with more discounts than are read neither confirms nor refuses the batch.
+func TestAddCustomDiscounts_limit(t *testing.T) {
+	t.Parallel()
+	const record = `{"external_id":"%d"}`
+	for _, tt := range []struct {
+		name, data, other string
+		want              commerce.Outcome
+	}{
+		{name: "10,000", data: elements(10_000, record), want: commerce.OutcomePartial},
+		{name: "10,001", data: elements(10_001, record), want: commerce.OutcomeUnreadable},
+		{name: "many other values", data: record, other: elements(600_000, `1`), want: commerce.OutcomeUnreadable},
+	} {
+		call := batchCall{sent: discounts("0"), status: 201, body: `{"data":[` + tt.data + `],"x":[` + tt.other + `]}`}
+		if _, got := call.do(t); got != tt.want {
+			t.Errorf("%s: outcome = %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// A transport that writes a request on two connections returns one response. What it says
+// is not true of the other copy.
+func TestAddCustomDiscounts_sentTwice(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		status int
+		body   string
+		want   commerce.Outcome
+	}{
+		{name: "refused", status: 404, want: commerce.OutcomeUnknown},
+		{name: "rate limited", status: 429, want: commerce.OutcomeUnknown},
+		{name: "refused with errors", status: 200, body: `{"errors":[{"title":"x"}]}`, want: commerce.OutcomeUnreadable},
+		{name: "added", status: 201, body: `{"data":[{"external_id":"a"}]}`, want: commerce.OutcomeApplied},
+	} {
+		s := newStub(t, func(req *http.Request) (*http.Response, error) {
+			hooks := httptrace.ContextClientTrace(req.Context())
+			for range 2 {
+				hooks.GetConn("store.example:443")
+			}
+			for range 2 {
+				hooks.WroteHeaderField("Host", []string{"store.example"})
+			}
+			return respond(tt.status, tt.body)(req)
+		})
+		if err := addDiscount(t.Context(), s.client(t)); commerce.OutcomeOf(err) != tt.want {
+			t.Errorf("%s: error %v, want outcome %v", tt.name, err, tt.want)
+		}
+	}
+}
+
+// Whatever the body, the outcome, the result and the error agree, and a response in which
+// encoding/json finds a discount is no rejection.
+func FuzzBatchBody(f *testing.F) {
+	for _, rows := range outcomeRows {
+		for _, row := range rows {
+			f.Add(uint16(row.status), []byte(outcomeTexts.Replace(row.body)), uint8(len(row.sent)), row.allOrNothing)
+		}
+	}
+	for _, body := range []string{
+		`nul`, `{"":{`, `,`, "{\"\xd3data\":null}", `{"data":{"type":"custom_discount","id":"3b4de20a-%b3db0"}}`,
+	} {
+		f.Add(uint16(201), []byte(body), uint8(2), true)
+	}
+	f.Fuzz(func(t *testing.T, code uint16, body []byte, n uint8, allOrNothing bool) {
+		sent := discounts("a", "b", "c", "d")[:1+n%4]
+		call := batchCall{sent: sent, allOrNothing: allOrNothing, status: 200 + (int(code)+200)%400, body: string(body)}
+		result, outcome := call.do(t)
+		if outcome == commerce.OutcomePartial {
+			for _, d := range result.Unconfirmed {
+				if !slices.ContainsFunc(sent, func(s commerce.NewCustomDiscount) bool { return s == d }) {
+					t.Errorf("unconfirmed, but not sent: %+v", d)
+				}
+			}
+		}
+		var members map[string]json.RawMessage
+		var data []map[string]json.RawMessage
+		if outcome != commerce.OutcomeRejected || json.Unmarshal(body, &members) != nil ||
+			json.Unmarshal(members["data"], &data) != nil {
+			return
+		}
+		for _, d := range data {
+			if string(d["type"]) == `"custom_discount"` {
+				t.Errorf("status %d is rejected, but has a discount: %s", call.status, body)
+			}
+		}
+	})
+}
+
+// choices are the decisions of a fuzz input, a byte each.
+type choices []byte
+
+// next returns a number below n.
+func (c *choices) next(n int) int {
+	if len(*c) == 0 {
+		return 0
+	}
+	b := (*c)[0]
+	*c = (*c)[1:]
+	return int(b) % n
+}
+
+func choose[T any](c *choices, list ...T) T { return list[c.next(len(list))] }
+
+// builtBody is a response body that is built from pieces whose meaning is known.
+type builtBody struct {
+	text       string
+	shown      []builtDiscount // in data, if the text can be read
+	dataOdd    bool            // data holds something that may be a discount in another form
+	errors     int             // entries that say something
+	options    *bool           // add_all_or_nothing
+	elsewhere  bool            // a discount outside of data and errors
+	isObject   bool
+	unreadable bool // and may hold discounts
+	encoding   string
+}
+
+type builtDiscount struct{ id, externalID string }
+
+func newBuiltBody(c *choices) *builtBody {
+	b := &builtBody{}
+	var members []string
+	if data := b.newData(c); data != "" {
+		members = append(members, choose(c, `"data"`, `"Data"`, `"DATA"`)+":"+data)
+	}
+	switch c.next(6) {
+	case 0:
+	case 1:
+		nothing := choose(c, `null`, `[]`, `0`, `false`, `""`, `{}`, `[{},0]`)
+		members = append(members, choose(c, `"errors"`, `"Errors"`)+":"+nothing)
+	default:
+		b.errors = 1 + c.next(3)
+		entry := choose(c, `{"title":"Limit Reached"}`, `"no"`, `{"meta":{"id":"x","external_id":"a"}}`,
+			`{"type":"custom_discount"}`)
+		list := strings.Join(slices.Repeat([]string{entry}, b.errors), ",")
+		members = append(members, choose(c, `"errors"`, `"ERRORS"`)+":["+list+"]")
+	}
+	if c.next(3) == 0 {
+		b.options = new(c.next(2) == 0)
+		members = append(members, fmt.Sprintf(`"options":{"add_all_or_nothing":%v}`, *b.options))
+	}
+	switch c.next(5) {
+	case 0:
+		b.elsewhere = true
+		members = append(members, choose(c, `"custom_discounts":[{"external_id":"a"}]`, `"a":[[{"b":{"Discount_Code":1}}]]`,
+			`"a":{"type":"custom_discounts"}`, `"included":{"x":[{"discount_engine":"e"}]}`))
+	case 1:
+		members = append(members, choose(c, `"meta":{"a":[1,{"type":"cart"}]}`, `"message":"external_id"`, `"type":"error"`))
+	}
+	b.text = "{" + strings.Join(members, ",") + "}"
+	b.reshape(c)
+	return b
+}
+
+// newData returns the value of data; "" leaves it out.
+func (b *builtBody) newData(c *choices) string {
+	switch c.next(5) {
+	case 0:
+		return choose(c, "", "null", "[]", " [ ] ")
+	case 1:
+		b.dataOdd = true
+		return choose(c, `5`, `"x"`, `true`, `{}`, `{"a":{}}`,
+			`{"id":"`+itemID+`"}`, `{"type":"cart_item","id":"`+itemID+`"}`)
+	}
+	var list []string
+	for range 1 + c.next(4) {
+		if c.next(4) == 0 {
+			b.dataOdd = true
+			list = append(list, choose(c, `null`, `7`, `[]`, `[{"external_id":"a"}]`, `{}`, `{"type":"custom_discount"}`,
+				`{"type":"discount","id":"`+itemID+`"}`, `{"EXTERNAL_ID":"a"}`, `{"external_id":"a","external_id":"b"}`))
+			continue
+		}
+		d := builtDiscount{
+			id:         choose(c, "", numberedID(1).String(), numberedID(2).String(), numberedID(3).String()),
+			externalID: choose(c, "a", "b", "c", "d", ""),
+		}
+		if d.id == "" && d.externalID == "" {
+			d.externalID = "a"
+		}
+		text := `{"type":"custom_discount"`
+		if d.externalID != "" && c.next(3) == 0 {
+			text = `{"x":[]` // an external id is enough
+		}
+		if d.id != "" {
+			text += `,"id":"` + d.id + `"`
+		}
+		if d.externalID != "" {
+			text += `,"external_id":"` + d.externalID + `"`
+		}
+		list = append(list, text+"}")
+		b.shown = append(b.shown, d)
+	}
+	if len(list) == 1 && c.next(2) == 0 && list[0][0] == '{' {
+		return list[0]
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// reshape may put the body into another form, which hides what it shows.
+func (b *builtBody) reshape(c *choices) {
+	b.encoding = choose(c, "", "", "", "gzip", "identity", "deflate", "br")
+	form := c.next(16)
+	b.isObject, b.unreadable = form > 6, form <= 3
+	switch form {
+	case 0:
+		b.text = "[" + b.text + "]"
+	case 1:
+		b.text = b.text[:1+c.next(len(b.text)-1)]
+	case 2:
+		b.text += choose(c, "x", "{}", "]")
+	case 3:
+		b.text = "\xff\xfe" + strings.Join(strings.Split(b.text, ""), "\x00") + "\x00"
+	case 4:
+		b.text = choose(c, "<html><body>"+b.text+"</body></html>", "<!DOCTYPE html>")
+	case 5:
+		b.text = choose(c, "", "slow down", "429 Too Many Requests", "null", `"external_id"`, "true", " \n")
+	case 6:
+		b.text = "[ ]"
+	}
+}
+
+// confirms reports whether the body shows discounts, and whether these are all that were
+// sent, with the external ids a, b and so on. An id that is listed twice counts once.
+func (b *builtBody) confirms(sent int) (some, all bool) {
+	seen, named, anonymous, shown := map[string]bool{}, map[string]int{}, 0, 0
+	for _, d := range b.shown {
+		if d.id != "" && seen[d.id] {
+			continue
+		}
+		seen[d.id] = true
+		shown++
+		if d.externalID == "" {
+			anonymous++
+		}
+		named[d.externalID]++
+	}
+	missing := 0
+	for _, externalID := range []string{"a", "b", "c"}[:sent] {
+		if named[externalID] == 0 {
+			missing++
+		}
+	}
+	return b.isObject && shown > 0, missing <= anonymous && shown <= sent
+}
+
+// outcome is what the doc comment of AddCustomDiscounts says about such a response.
+func (b *builtBody) outcome(call *batchCall) commerce.Outcome {
+	sent, is2xx, allOrNothing := len(call.sent), call.status <= 299, call.allOrNothing
+	if b.options != nil {
+		allOrNothing = *b.options
+	}
+	if some, all := b.confirms(sent); some {
+		if is2xx && all && b.errors == 0 {
+			return commerce.OutcomeApplied
+		}
+		return commerce.OutcomePartial
+	}
+	mayHold := b.unreadable || b.isObject && (b.dataOdd || b.elsewhere) ||
+		!slices.Contains([]string{"", "gzip", "identity"}, b.encoding)
+	isRefusal := call.status == 307 || call.status == 308 || call.status >= 400 && call.status <= 499 && call.status != 408
+	switch {
+	case is2xx && !mayHold && b.isObject && b.errors > 0 && (b.errors >= sent || allOrNothing):
+		return commerce.OutcomeRejected
+	case is2xx:
+		return commerce.OutcomeUnreadable
+	case !mayHold && isRefusal:
+		return commerce.OutcomeRejected
+	}
+	return commerce.OutcomeUnknown
+}
+
+// FuzzBatchOutcome compares the outcome of a response that is built from pieces with a
+// reading of the table that knows the pieces only.
+func FuzzBatchOutcome(f *testing.F) {
+	for seed := range 64 {
+		bytes := make([]byte, 40)
+		for i := range bytes {
+			bytes[i] = byte((seed*31 + i*i*7) ^ seed>>2)
+		}
+		f.Add(bytes)
+	}
+	f.Fuzz(func(t *testing.T, bytes []byte) {
+		c := choices(bytes)
+		call := batchCall{
+			status: choose(&c, 200, 201, 207, 301, 307, 308, 400, 401, 404, 408, 409, 421, 422, 425, 429, 500, 502, 503),
+			sent:   discounts("a", "b", "c")[:1+c.next(3)], allOrNothing: c.next(2) == 0,
+		}
+		b := newBuiltBody(&c)
+		call.body, call.encoding = b.text, b.encoding
+		if _, got := call.do(t); got != b.outcome(&call) {
+			t.Errorf("outcome = %v, want %v; call %+v", got, b.outcome(&call), call)
+		}
+	})
+}

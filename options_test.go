@@ -1,0 +1,204 @@
+package commerce_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/commerce-go/commerce"
+)
+
+type (
+	limiterFunc func(context.Context) error
+	sourceFunc  func() (*oauth2.Token, error)
+)
+
+func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
+func (f sourceFunc) Token() (*oauth2.Token, error)   { return f() }
+
+func TestNew_options(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		opts []commerce.Option // after WithToken, if it is not nil
+		want []string          // fields
+	}{
+		{name: "no credentials", want: []string{"credentials"}},
+		{name: "nil option", opts: []commerce.Option{nil}, want: []string{"option 1"}},
+		{
+			name: "everything at once",
+			opts: []commerce.Option{
+				commerce.WithToken(""), commerce.WithTokenSource(nil), commerce.WithClientCredentials("", ""),
+				commerce.WithHTTPClient(nil), commerce.WithLimiter(nil), commerce.WithLogger(nil), commerce.WithUserAgent(" "),
+				commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: -1, MinBackoff: -1, MaxBackoff: -1, AttemptTimeout: -1}),
+			},
+			want: []string{
+				"token", "token source", "client id", "client secret", "http client", "limiter", "logger", "user agent",
+				"retry.MaxAttempts", "retry.MinBackoff", "retry.MaxBackoff", "retry.AttemptTimeout",
+			},
+		},
+		{
+			name: "MaxBackoff alone is below the default MinBackoff",
+			opts: []commerce.Option{commerce.WithRetry(commerce.RetryPolicy{MaxBackoff: time.Millisecond})},
+		},
+		{
+			name: "MinBackoff above MaxBackoff",
+			opts: []commerce.Option{commerce.WithRetry(commerce.RetryPolicy{MinBackoff: time.Minute})},
+			want: []string{"retry.MinBackoff"},
+		},
+		{
+			name: "header injection",
+			opts: []commerce.Option{
+				commerce.WithHeader("X-A\r\nX-B", "x"), commerce.WithHeader("", "x"),
+				commerce.WithHeader("X-A", "x\r\nX-B: y"), commerce.WithUserAgent("a\r\nb"),
+			},
+			want: []string{"header key", "header key", "header X-A", "user agent"},
+		},
+	} {
+		if tt.opts != nil {
+			tt.opts = append([]commerce.Option{commerce.WithToken(token)}, tt.opts...)
+		}
+		_, err := commerce.New(baseURL, tt.opts...)
+		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want)
+	}
+}
+
+// Headers of the library and of the connection cannot be set.
+func TestWithHeader_refused(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{
+		"authorization", "Host", "content-length", "Content-Type", "Idempotency-Key", "x-idempotency-key", "Connection",
+		"Transfer-Encoding", "Accept", "Accept-Encoding", "User-Agent", "TE", "Trailer", "Upgrade", "Expect", "Keep-Alive",
+		"Proxy-Authorization",
+	} {
+		_, err := commerce.New(baseURL, commerce.WithToken(token), commerce.WithHeader(key, "x"))
+		diff(t, "invalid fields: "+key, invalidFields(err), []string{"header " + http.CanonicalHeaderKey(key)})
+	}
+}
+
+// The characters of header keys, header values and tokens, byte by byte.
+func TestNew_characters(t *testing.T) {
+	t.Parallel()
+	accepts := func(opts ...commerce.Option) bool {
+		_, err := commerce.New(baseURL, append([]commerce.Option{commerce.WithToken(token)}, opts...)...)
+		return err == nil
+	}
+	for b := range 256 {
+		char := string([]byte{byte(b)})
+		const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+		if got, want := accepts(commerce.WithHeader("X"+char, "v")), strings.Contains(letters, char); got != want {
+			t.Errorf("header key with %q accepted: %t, want %t", char, got, want)
+		}
+		if got, want := accepts(commerce.WithHeader("X-A", "v"+char)), b >= ' ' && b <= '~'; got != want {
+			t.Errorf("header value with %q accepted: %t, want %t", char, got, want)
+		}
+		if got, want := accepts(commerce.WithToken("t"+char)), b > ' ' && b <= '~'; got != want {
+			t.Errorf("token with %q accepted: %t, want %t", char, got, want)
+		}
+	}
+}
+
+// Tokens and header values arrive as they are, and add no other header.
+func FuzzHeaders(f *testing.F) {
+	for _, value := range []string{
+		"", "v", "a b", "a\r\nX-Evil: 1", "a\x00", "é", "\t", " lead", "trail ", `"q"`, "a: b", "\x7f", "\xc1", "y_2\x99",
+	} {
+		f.Add("token", "X-Key", value, "product")
+		f.Add(value, "x-key_2", "value", value)
+		f.Add("t", value, "Authorization", "p")
+	}
+	f.Add("t", "content-length", "5", "p")
+	f.Add("t", "accept", "5", "p")
+	f.Fuzz(func(t *testing.T, secret, key, value, product string) {
+		r := &recorder{respond: respond(200, emptyList)}
+		c, err := commerce.New(baseURL, commerce.WithHTTPClient(&http.Client{Transport: r}),
+			commerce.WithToken(secret), commerce.WithHeader(key, value), commerce.WithUserAgent(product))
+		if err != nil {
+			r.checkRefused(t, err, secret)
+			return
+		}
+		if err := list(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		req := r.read(t)
+		diff(t, "Authorization", req.Header.Values("Authorization"), []string{"Bearer " + secret})
+		// A server removes the white space around a value.
+		diff(t, key, req.Header.Values(key), []string{strings.TrimSpace(value)})
+		if got := req.UserAgent(); !strings.HasPrefix(got, strings.TrimLeft(product, " ")+" commerce-go/") {
+			t.Errorf("User-Agent = %q, want %q first", got, product)
+		}
+		if len(req.Header) != 4 || req.Host != "store.example" {
+			t.Errorf("got Host %s and headers %v, want store.example and 4 headers", req.Host, req.Header)
+		}
+	})
+}
+
+func TestClient_httpClientIsCopied(t *testing.T) {
+	t.Parallel()
+	hc := &http.Client{Transport: newStub(t, respond(200, emptyList)), Timeout: time.Minute}
+	c, err := commerce.New(baseURL, commerce.WithToken(token), commerce.WithHTTPClient(hc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hc.Transport = nil // too late to matter
+	if err := list(t.Context(), c); err != nil {
+		t.Error(err)
+	}
+	if hc.Timeout != time.Minute || hc.CheckRedirect != nil {
+		t.Error("the caller's client was changed")
+	}
+}
+
+func TestWithLimiter(t *testing.T) {
+	t.Parallel()
+	errSpent := errors.New("no budget left for " + token)
+	calls, budget := 0, 2
+	limiter := limiterFunc(func(context.Context) error {
+		if calls++; calls > budget {
+			return errSpent
+		}
+		return nil
+	})
+	c := newStub(t, respond(429, ""), respond(429, "")).client(t, commerce.WithLimiter(limiter))
+	err := addDiscount(t.Context(), c)
+	checkError(t, err, commerce.Error{
+		Op: "Carts.AddCustomDiscounts", StatusCode: 429, Outcome: commerce.OutcomeRejected, Attempts: 2,
+	})
+	if !errors.Is(err, errSpent) || strings.Contains(err.Error(), token) || calls != 3 {
+		t.Errorf("after %d calls of the limiter: error %v, want its error without its text after 3", calls, err)
+	}
+	err = addDiscount(t.Context(), c)
+	checkError(t, err, commerce.Error{Op: "Carts.AddCustomDiscounts", Outcome: commerce.OutcomeNotSent})
+}
+
+// countingHandler is a slog.Handler that counts events.
+type countingHandler struct {
+	slog.Handler
+	events *int
+}
+
+func (h countingHandler) Enabled(context.Context, slog.Level) bool  { return true }
+func (h countingHandler) Handle(context.Context, slog.Record) error { *h.events++; return nil }
+
+//nolint:paralleltest // changes the default logger, which is where a careless library would log to
+func TestWithLogger(t *testing.T) {
+	byDefault, events := 0, 0
+	before := slog.Default()
+	slog.SetDefault(slog.New(countingHandler{slog.DiscardHandler, &byDefault})) // also that of package log
+	t.Cleanup(func() { slog.SetDefault(before) })
+	silent := newStub(t, respond(500, ""), respond(200, emptyList)).client(t)
+	logger := slog.New(countingHandler{slog.DiscardHandler, &events})
+	logged := newStub(t, respond(500, ""), respond(200, emptyList)).client(t, commerce.WithLogger(logger))
+	if err := errors.Join(list(t.Context(), silent), list(t.Context(), logged)); err != nil {
+		t.Fatal(err)
+	}
+	if byDefault != 0 || events != 3 { // two attempts and a retry
+		t.Errorf("got %d events by default and %d with a logger, want 0 and 3", byDefault, events)
+	}
+}

@@ -1,0 +1,31 @@
+package commerce_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/commerce-go/commerce"
+)
+
+// The text has a maximum length, and says how many problems there are.
+func TestValidationError_text(t *testing.T) {
+	t.Parallel()
+	list := make([]commerce.NewCustomDiscount, 10_000)
+	_, err := newStub(t).client(t).Carts.AddCustomDiscounts(t.Context(), cartID, list, nil)
+	if n := len(invalidFields(err)); n != 50_000 {
+		t.Fatalf("got %d problems, want 50,000", n)
+	}
+	text := err.Error()
+	if len(text) > 500 || !strings.Contains(text, "discount 0: amount ") || !strings.Contains(text, "50000") {
+		t.Errorf("got %d bytes: %.500s, want the first problems and how many there are", len(text), text)
+	}
+}
+
+func TestValidationError_nil(t *testing.T) {
+	t.Parallel()
+	var err *commerce.ValidationError
+	if err.Error() != "<nil>" || errors.Is(err, commerce.ErrInvalidArgument) {
+		t.Errorf("a nil *ValidationError is %q, and ErrInvalidArgument: %t", err, errors.Is(err, commerce.ErrInvalidArgument))
+	}
+}
