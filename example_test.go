@@ -242,7 +242,7 @@ func ExampleSubscriptionService_All_options() {
 	}
 	subs, err := commerce.Collect(client.Subscriptions.All(ctx, opts))
 	fmt.Println(len(subs), err)
-	// Output: 1 <nil>
+	// Output: 2 <nil>
 }
 
 func ExampleSubscriptionService_Pages() {
