@@ -20,9 +20,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 	"github.com/jarcoal/httpmock"
+	"go.uber.org/goleak"
 
 	"github.com/commerce-go/commerce"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	baseURL   = "https://store.example"

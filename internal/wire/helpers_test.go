@@ -4,10 +4,14 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const someID = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
 

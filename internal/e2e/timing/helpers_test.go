@@ -18,10 +18,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	baseURL = "https://store.example"
