@@ -78,9 +78,15 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	case commerce.OutcomeApplied:
 		fmt.Println("all added")
 	case commerce.OutcomePartial:
-		fmt.Println("added:", result.Added[0].ExternalID)
-		fmt.Println("not confirmed:", result.Unconfirmed[0].ExternalID)
-		fmt.Println("reason:", result.Errors[0].Detail)
+		for _, d := range result.Added {
+			fmt.Println("added:", d.ExternalID)
+		}
+		for _, d := range result.Unconfirmed {
+			fmt.Println("not confirmed:", d.ExternalID)
+		}
+		for _, e := range result.Errors {
+			fmt.Println("reason:", e.Detail)
+		}
 	case commerce.OutcomeUnknown, commerce.OutcomeUnreadable:
 		fmt.Println("read the cart before you add them again:", err)
 	default:
@@ -410,4 +416,17 @@ func ExampleCollect() {
 	subs, err := commerce.Collect(client.Subscriptions.All(context.Background(), nil))
 	fmt.Println(len(subs), err)
 	// Output: 3 <nil>
+}
+
+// A test of one's own code: the response to a write is lost.
+func Example_commercetest() {
+	store := commercetest.NewStore(commercetest.Config{})
+	defer store.Close()
+	store.Seed(3) // subscriptions
+	client, cartID := store.Client(), store.AddCart()
+	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true}) // added, response lost
+
+	_, err := client.Carts.AddCustomDiscounts(context.Background(), cartID, []commerce.NewCustomDiscount{oneOff}, nil)
+	fmt.Println(commerce.OutcomeOf(err), len(store.Discounts(cartID)))
+	// Output: unknown 1
 }
