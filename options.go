@@ -138,8 +138,10 @@ type RetryPolicy struct {
 	// attempt. Each wait is random below its limit. MinBackoff must not be greater than
 	// MaxBackoff. Default 250 ms, or MaxBackoff if that is less.
 	MinBackoff time.Duration
-	// MaxBackoff limits every wait, including a wait that the service asks for with
-	// Retry-After: a call that should wait longer returns at once. Default 20 s.
+	// MaxBackoff limits every wait between two attempts, including a wait that the service
+	// asks for with Retry-After: a call that should wait longer returns at once. At the gate
+	// (see [WithLimiter]) a call waits at most MaxBackoff for the gate to open, and at most
+	// as long again for its turn. Default 20 s.
 	MaxBackoff time.Duration
 	// AttemptTimeout limits each attempt, from the request for a connection to the end of
 	// the body. Default 30 s.

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"math"
 	"sync"
 	"time"
 )
@@ -46,8 +47,12 @@ func NewGate() *Gate { return &Gate{head: make(chan struct{}, 1)} }
 
 // pass waits until the call may pass. It returns how long that took, and how often the gate had been closed before.
 //
-// It returns ErrGate and the expected wait at once if the gate opens later than maxWait from now, if the call would
-// pass later than maxWait after that, or if it would not pass before the deadline of ctx.
+// It returns ErrGate and the expected wait at once
+//   - if the gate opens later than maxWait from now,
+//   - if the call would pass later than maxWait after that,
+//   - if the call would not pass before the deadline of ctx.
+//
+// If the gate is closed again meanwhile, it returns ErrGate after 2*maxWait at the latest.
 func (g *Gate) pass(ctx context.Context, maxWait time.Duration) (closings int, wait time.Duration, err error) {
 	g.mu.Lock()
 	start := time.Now()
@@ -67,9 +72,16 @@ func (g *Gate) pass(ctx context.Context, maxWait time.Duration) (closings int, w
 		g.waiting--
 	}()
 
+	maxTotal := 2 * min(maxWait, math.MaxInt64/2)
+	giveUp := time.NewTimer(maxTotal)
+	defer giveUp.Stop()
 	select {
 	case g.head <- struct{}{}:
 		defer func() { <-g.head }()
+	case <-giveUp.C:
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.closings, g.expectedWait(time.Now()), ErrGate
 	case <-ctx.Done():
 		return 0, 0, ctxErr(ctx)
 	}
@@ -77,11 +89,12 @@ func (g *Gate) pass(ctx context.Context, maxWait time.Duration) (closings int, w
 		g.mu.Lock()
 		now := time.Now()
 		wait := g.turn(now).Sub(now)
+		isLate := now.Add(wait).After(start.Add(maxTotal))
 		switch {
 		case wait <= 0:
 			defer g.mu.Unlock()
 			return g.letPass(now), now.Sub(start), nil
-		case !g.mayWait(ctx, now, wait, maxWait): // the gate was closed again
+		case isLate || !g.mayWait(ctx, now, wait, maxWait): // the gate was closed again
 			defer g.mu.Unlock()
 			return g.closings, wait, ErrGate
 		}

@@ -227,3 +227,29 @@ func TestGate_queueIsBounded(t *testing.T) {
 		}
 	})
 }
+
+// A call waits at most maxWait for the gate to open and as long again for its turn, even if the gate is closed again
+// while the call is in the queue.
+func TestGate_closedWhileInQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls, maxWait = 20, time.Second
+		g := NewGate()
+		g.close(time.Now(), maxWait)
+		var wg sync.WaitGroup
+		for range calls {
+			wg.Go(func() {
+				start := time.Now()
+				_, _, err := g.pass(t.Context(), maxWait)
+				if waited := time.Since(start); waited > 2*maxWait {
+					t.Errorf("pass() = %v after %v, want at most %v", err, waited, 2*maxWait)
+				}
+			})
+		}
+		for range 5 {
+			time.Sleep(maxWait + 60*time.Millisecond) // time for two calls to pass
+			g.close(time.Now(), maxWait)
+		}
+		wg.Wait()
+	})
+}
