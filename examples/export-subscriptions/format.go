@@ -15,7 +15,6 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// line is a line of JSON Lines.
 type line struct {
 	Subscription *commerce.Subscription `json:"subscription"`
 	Plan         *commerce.Plan         `json:"plan"`
@@ -37,10 +36,10 @@ func jsonLinesTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 	}
 }
 
-// cell is a cell of CSV, and the name of its column.
+// cell is one value of a CSV row, and the name of its column.
 type cell struct{ column, value string }
 
-// row returns the cells of a subscription. A plan that was not included is the zero one.
+// row returns the cells of a subscription. p is the zero plan if none was included.
 func row(s *commerce.Subscription, p *commerce.Plan) []cell {
 	frequency := ""
 	if p.ID != uuid.Nil {
@@ -75,20 +74,18 @@ func row(s *commerce.Subscription, p *commerce.Plan) []cell {
 	}
 }
 
-// csvTo returns a function that writes pages as CSV, and writes the header before
-// if there is to be one.
-func csvTo(w io.Writer, header bool) (func(*commerce.SubscriptionPage) error, error) {
-	cw := csv.NewWriter(w)
-	if header {
-		var names []string
-		for _, c := range row(&commerce.Subscription{}, &commerce.Plan{}) {
-			names = append(names, c.column)
-		}
-		if err := cw.Write(names); err != nil {
-			return nil, err
-		}
-		cw.Flush()
+// writeCSVHeader writes the names of the columns.
+func writeCSVHeader(w io.Writer) error {
+	var names []string
+	for _, c := range row(&commerce.Subscription{}, &commerce.Plan{}) {
+		names = append(names, c.column)
 	}
+	return csv.NewWriter(w).WriteAll([][]string{names})
+}
+
+// csvTo returns a function that writes pages as CSV, without a header.
+func csvTo(w io.Writer) func(*commerce.SubscriptionPage) error {
+	cw := csv.NewWriter(w)
 	return func(page *commerce.SubscriptionPage) error {
 		for i := range page.Subscriptions {
 			sub := &page.Subscriptions[i]
@@ -106,10 +103,10 @@ func csvTo(w io.Writer, header bool) (func(*commerce.SubscriptionPage) error, er
 		}
 		cw.Flush()
 		return cw.Error()
-	}, cw.Error()
+	}
 }
 
-// id returns the text of an id; "" for the zero one, which is none.
+// id returns the text of an id; "" for the zero id.
 func id(id uuid.UUID) string {
 	if id == uuid.Nil {
 		return ""
@@ -117,7 +114,7 @@ func id(id uuid.UUID) string {
 	return id.String()
 }
 
-// at returns the text of a time; "" for the zero one, which is none.
+// at returns the text of a time; "" for the zero time.
 func at(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -125,9 +122,9 @@ func at(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// text returns s as a cell that no spreadsheet runs as a formula. It is s again
-// without one apostrophe at its start. Spreadsheets skip what can't be seen at the
-// start of a cell, and some know the wide forms of the characters.
+// text returns s as a cell that no spreadsheet runs as a formula: with an apostrophe
+// in front, if needed. Spreadsheets skip invisible characters at the start of a cell,
+// and some accept the full-width forms of the operators.
 func text(s string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
 		return !unicode.IsGraphic(r) || unicode.IsSpace(r)

@@ -383,7 +383,7 @@ func TestRefusesWhatIsNoPlainFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, folder, os.DevNull} {
-		want := outcome{exitUsage, "", embedded + self + path + " is there already, and not a plain file; - is standard output\n"}
+		want := outcome{exitUsage, "", embedded + self + path + " exists, and is not a plain file; use - for standard output\n"}
 		create := func(string, string) (file, error) {
 			t.Errorf("%s: a temporary file was made", path)
 			return nil, errors.ErrUnsupported
@@ -498,7 +498,7 @@ func TestUsage(t *testing.T) {
 	}{
 		{"empty file", []string{"-o", ""}, `invalid value "" for flag -o: must not be empty`},
 		{"format", []string{"-format", "xlsx"}, `invalid value "xlsx" for flag -format: must be jsonl or csv`},
-		{"account", []string{"-account", "nonsense"}, `invalid value "nonsense" for flag -account: must be a UUID, and not the zero one`},
+		{"account", []string{"-account", "nonsense"}, `invalid value "nonsense" for flag -account: must be a UUID, and not the zero UUID`},
 		{"empty name", []string{"-name", ""}, `invalid value "" for flag -name: must not be empty`},
 		{"empty email", []string{"-email", ""}, `invalid value "" for flag -email: must not be empty`},
 		{"empty reference", []string{"-external-ref", ""}, `invalid value "" for flag -external-ref: must not be empty`},
@@ -564,9 +564,9 @@ func TestHalfSetEnvironment(t *testing.T) {
 
 // advice is what follows the reason of a stop.
 func advice(offset int, another string) string {
-	return fmt.Sprintf("\tto go on, use -offset %d%s, and put the parts together\n", offset, another) +
-		"\trecords added or removed meanwhile can repeat or hide one: where that matters, use a smaller\n" +
-		"\t-offset and drop the ids that are there already; if the first is none of them, start over\n"
+	return fmt.Sprintf("\tto continue, use -offset %d%s, and join the parts\n", offset, another) +
+		"\tif records are added or removed meanwhile, one may come twice or be missing: to prevent that, use a\n" +
+		"\tsmaller -offset and drop the records whose ids you have; if the first is a new one, start over\n"
 }
 
 func TestFailure(t *testing.T) {

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// errNotPlain refuses what a rename would destroy rather than replace: a folder,
-// a link, a device such as /dev/null.
-var errNotPlain = errors.New("is there already, and not a plain file; - is standard output")
+// errNotPlain means that a rename would destroy a folder, a link or a device such as
+// /dev/null.
+var errNotPlain = errors.New("exists, and is not a plain file; use - for standard output")
 
-// file is what an output needs of a temporary file.
+// file is the part of *os.File that an output needs. Tests replace it.
 type file interface {
 	io.Writer
 	Name() string
@@ -26,14 +26,14 @@ type file interface {
 func createTemp(dir, pattern string) (file, error) { return os.CreateTemp(dir, pattern) }
 
 // output is where the records go: standard output, or a file that has a temporary
-// name until it is published. The buffer turns short writes into errors.
+// name until it is published. The buffered writer turns short writes into errors.
 type output struct {
 	*bufio.Writer
 	name string // for messages
 	temp file   // nil: standard output
 }
 
-// openOutput opens standard output for the path "", else a temporary file beside path.
+// openOutput opens a temporary file in the folder of path, or standard output if path is "".
 func openOutput(path string, sys system) (*output, error) {
 	if path == "" {
 		return &output{Writer: bufio.NewWriter(sys.stdout), name: "standard output"}, nil
@@ -44,43 +44,43 @@ func openOutput(path string, sys system) (*output, error) {
 		return nil, fmt.Errorf("%s %w", path, errNotPlain)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, o.fault(err)
+		return nil, o.cannotWrite(err)
 	}
 	if o.temp, err = sys.create(filepath.Dir(path), filepath.Base(path)+".*.tmp"); err != nil {
-		return nil, o.fault(err)
+		return nil, o.cannotWrite(err)
 	}
 	o.Writer = bufio.NewWriter(o.temp)
 	return o, nil
 }
 
-// publish gives the output its name, once all of it is on the disk. If that
-// fails, nothing is left.
+// publish renames the output to name once all of it is on the disk. If that fails,
+// it removes the output.
 func (o *output) publish(name string) error {
 	err := o.Flush()
 	if o.temp == nil {
-		return o.fault(err)
+		return o.cannotWrite(err)
 	}
 	if err == nil {
 		err = o.temp.Sync()
 	}
 	if err != nil {
-		return errors.Join(o.fault(err), o.discard())
+		return errors.Join(o.cannotWrite(err), o.discard())
 	}
 	if err = o.temp.Close(); err == nil {
 		err = os.Rename(o.temp.Name(), name)
 	}
 	if err != nil {
-		return errors.Join(o.fault(err), o.remove())
+		return errors.Join(o.cannotWrite(err), o.remove())
 	}
 	return nil
 }
 
-// discard leaves nothing of a file; what went to standard output is gone.
+// discard removes a temporary file.
 func (o *output) discard() error {
 	if o.temp == nil {
 		return nil
 	}
-	_ = o.temp.Close() // its content does not matter any more
+	_ = o.temp.Close() // the file is removed next
 	return o.remove()
 }
 
@@ -91,20 +91,15 @@ func (o *output) remove() error {
 	return nil
 }
 
-// fault says that the output can't be written, and why; nil for nil. It does not
-// repeat the temporary name, which says nothing to the user.
-func (o *output) fault(err error) error {
+// cannotWrite returns an error that names the output in place of its temporary file;
+// nil for nil.
+func (o *output) cannotWrite(err error) error {
 	if err == nil {
 		return nil
 	}
-	var (
-		path *fs.PathError
-		link *os.LinkError
-	)
-	switch {
-	case errors.As(err, &path):
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		err = path.Err
-	case errors.As(err, &link):
+	} else if link, ok := errors.AsType[*os.LinkError](err); ok {
 		err = link.Err
 	}
 	return fmt.Errorf("can't write %s: %w", o.name, err)

@@ -11,7 +11,7 @@ import (
 // redraw is the time between two drawings of the bar.
 const redraw = 100 * time.Millisecond
 
-// progress is told how far the export is. stop ends it, and takes it off the screen.
+// progress shows how many subscriptions were exported. stop removes it from the screen.
 type progress struct {
 	add  func(n int)
 	stop func()
@@ -20,10 +20,10 @@ type progress struct {
 // noProgress shows nothing.
 func noProgress() progress { return progress{add: func(int) {}, stop: func() {}} }
 
-// startProgress shows count, rate and time on one line of w, a terminal. It is
-// drawn regularly, so that the time goes on while a request takes long.
+// startProgress shows count, rate and time on one line of w, a terminal. It redraws
+// the line regularly, so that the time advances during a long request.
 func startProgress(w io.Writer) progress {
-	bar := progressbar.NewOptions(-1, // the service tells no total
+	bar := progressbar.NewOptions(-1, // the service returns no total
 		progressbar.OptionSetWriter(w),
 		progressbar.OptionSetDescription("exporting"),
 		progressbar.OptionShowCount(),
@@ -31,12 +31,12 @@ func startProgress(w io.Writer) progress {
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString("subscriptions"),
 		progressbar.OptionSpinnerType(9),
-		progressbar.OptionSetSpinnerChangeInterval(0), // else it draws by itself, in a goroutine that nobody waits for
+		progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
 		progressbar.OptionThrottle(redraw/2),
 		progressbar.OptionClearOnFinish(),
 	)
 	bar.StartWithoutRender()
-	add := func(n int) { _ = bar.Add(n) } // a terminal that is gone stops no export
+	add := func(n int) { _ = bar.Add(n) } // a terminal that was closed must not stop the export
 
 	done := make(chan struct{})
 	var drawing sync.WaitGroup

@@ -7,25 +7,25 @@
 //
 // The flags are
 //
-//	-addr host:port  address to listen on (default 127.0.0.1:0, a free port). Only
-//	                 loopback addresses are taken: the store speaks plain HTTP, and
-//	                 its credentials are public
-//	-n count         count of subscriptions in the store, 0 to 100000 (default 100)
+//	-addr host:port  address to listen on (default 127.0.0.1:0, a free port). It must
+//	                 be a loopback address: the store speaks plain HTTP, and its
+//	                 credentials are public
+//	-n count         number of subscriptions in the store, 0 to 100000 (default 100)
 //
-// Standard output tells, a line each: the address, the client id, the client
-// secret, a token that does not expire, the id of a cart, and the id of the item in
-// it. Three curl commands follow, a line each, that work as they are in a shell
-// such as bash: they get a token, list subscriptions with a filter and a page size,
-// and add a custom discount to the cart. All else goes to standard error.
+// Standard output lists the address, the client id, the client secret, a token that
+// does not expire, the id of a cart, and the id of the item in it, one a line. Three
+// curl commands follow, one a line, to paste into a shell such as bash: they get a
+// token, list subscriptions with a filter and a page size, and add a custom discount
+// to the cart. All else goes to standard error.
 //
-// The store is that of package commercetest, which tells the endpoints. It keeps
-// what it is given in memory, and forgets it at the end. Each start makes the same
+// The documentation of package commercetest lists the endpoints of the store. The
+// store keeps its data in memory until the program ends. Each start makes the same
 // subscriptions and the same cart.
 //
 // The exit code is 0 after Ctrl-C or SIGTERM, 1 if the store can't be served, e.g.
-// because the address is in use, and 2 for a wrong flag. What is under way at the
-// signal has 5 seconds to end. (go run passes Ctrl-C on but not SIGTERM: build the
-// program to stop it by that.)
+// because the address is in use, and 2 for an invalid flag. After the signal,
+// requests under way have 5 seconds to end. go run forwards Ctrl-C but not SIGTERM:
+// to stop the program by SIGTERM, build it first.
 package main
 
 import (
@@ -73,7 +73,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	addr string
 	n    int
@@ -97,7 +97,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	store.Seed(cfg.n)
 	fmt.Fprint(stdout, welcome("http://"+listener.Addr().String(), store.Config(), store.AddCart(demoItem)))
 	fmt.Fprintf(stderr, "serving %d subscriptions; Ctrl-C stops the store\n", cfg.n)
-	if err := serve(ctx, listener, store, grace, stderr); err != nil {
+	if err := serve(ctx, listener, newServer(store, stderr), grace); err != nil {
 		fmt.Fprintln(stderr, "fake-store:", err)
 		return exitFailed
 	}
@@ -114,7 +114,7 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("can't listen: %w", err)
 	}
-	// The name localhost is what the machine says it is.
+	// The machine may resolve localhost to another address.
 	if tcp, ok := listener.Addr().(*net.TCPAddr); !ok || !tcp.IP.IsLoopback() {
 		_ = listener.Close()
 		return nil, fmt.Errorf("%s is not on the loopback interface", addr)
@@ -122,14 +122,17 @@ func listen(ctx context.Context, addr string) (net.Listener, error) {
 	return listener, nil
 }
 
-// serve answers requests until ctx ends, and then those under way for as long as
-// grace.
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, grace time.Duration, stderr io.Writer) error {
-	server := &http.Server{
+func newServer(handler http.Handler, stderr io.Writer) *http.Server {
+	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          log.New(stderr, "fake-store: ", 0),
 	}
+}
+
+// serve serves requests until ctx ends. Then it waits for requests under way, for
+// at most grace.
+func serve(ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	select {
@@ -137,12 +140,12 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, gra
 		return fmt.Errorf("can't serve: %w", err)
 	case <-ctx.Done():
 	}
-	patience, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
-	err := server.Shutdown(patience)
+	err := server.Shutdown(graceful)
 	if err != nil {
 		_ = server.Close()
-		err = fmt.Errorf("requests were cut off after %s", grace)
+		err = fmt.Errorf("requests still under way after %s were aborted", grace)
 	}
 	if served := <-ended; err == nil && !errors.Is(served, http.ErrServerClosed) {
 		err = fmt.Errorf("can't serve: %w", served)
@@ -150,8 +153,8 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler, gra
 	return err
 }
 
-// welcome returns what standard output tells: names and values, and then what to
-// do with them.
+// welcome returns the text for standard output: names and values, then the commands
+// that use them.
 func welcome(address string, cfg commercetest.Config, cartID string) string {
 	var b strings.Builder
 	for _, line := range [][2]string{
@@ -164,48 +167,43 @@ func welcome(address string, cfg commercetest.Config, cartID string) string {
 	} {
 		fmt.Fprintf(&b, "%s: %s\n", line[0], line[1])
 	}
-	// Quotes are where a shell would take something for its own, -g keeps curl from
-	// it: the brackets of page[limit], and those of [::1].
+	// Without -g, curl would expand the brackets of page[limit] and of [::1].
 	const (
-		auth     = `-H 'Authorization: Bearer %s'`
-		discount = `{"data":[{"type":"custom_discount","amount":-1000,"description":"Ten dollars off","discount_code":"TEN-OFF","discount_engine":"curl","external_id":"ten-off-1"}]}`
+		curl     = `curl -sSg -w '\n' `
+		auth     = `-H 'Authorization: Bearer %s' `
+		list     = `'%s/v2/subscriptions/subscriptions?filter=eq(email,subscriber-0001@example.com)&page[limit]=2'`
+		discount = `{"data":[{"type":"custom_discount","amount":-1000,"description":"Ten dollars off",` +
+			`"discount_code":"TEN-OFF","discount_engine":"curl","external_id":"ten-off-1"}]}`
 	)
-	fmt.Fprint(&b, "\nGet a token:\n\n")
-	fmt.Fprintf(&b, `curl -sSg -w '\n' -d grant_type=client_credentials -d client_id=%s -d client_secret=%s %s/oauth/access_token`+"\n",
+	fmt.Fprintf(&b, "\nGet a token:\n\n"+curl+
+		"-d grant_type=client_credentials -d client_id=%s -d client_secret=%s %s/oauth/access_token\n",
 		cfg.ClientID, cfg.ClientSecret, address)
-	fmt.Fprint(&b, "\nList subscriptions, of one subscriber, two at a time:\n\n")
-	fmt.Fprintf(&b, `curl -sSg -w '\n' `+auth+` '%s/v2/subscriptions/subscriptions?filter=eq(email,subscriber-0001@example.com)&page[limit]=2'`+"\n",
-		cfg.Token, address)
-	fmt.Fprint(&b, "\nAdd a custom discount to the cart:\n\n")
-	fmt.Fprintf(&b, `curl -sSg -w '\n' `+auth+` -H 'Content-Type: application/json' -d '%s' %s/v2/carts/%s/custom-discounts`+"\n",
-		cfg.Token, discount, address, cartID)
+	fmt.Fprintf(&b, "\nList subscriptions of one subscriber, two in a page:\n\n"+curl+auth+list+"\n", cfg.Token, address)
+	fmt.Fprintf(&b, "\nAdd a custom discount to the cart:\n\n"+curl+auth+
+		"-H 'Content-Type: application/json' -d '%s' %s/v2/carts/%s/custom-discounts\n", cfg.Token, discount, address, cartID)
 	return b.String()
+}
+
+var help = flags.Help{
+	Before: "Fake-store serves a fake store over plain HTTP on the loopback interface.",
+	After:  "What it prints, and the exit codes: go doc ./examples/fake-store",
 }
 
 // parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
 func parse(args []string, stdout io.Writer) (config, error) {
 	cfg := config{addr: "127.0.0.1:0", n: 100}
 	set := flag.NewFlagSet("fake-store", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // one sentence is enough, see run
-	set.Func("addr", "`host:port` to listen on, a loopback address; port 0 for a free one (default 127.0.0.1:0)", func(s string) error {
-		cfg.addr = s
-		return checkAddr(s)
-	})
-	flags.Number(set, &cfg.n, "n", 0, 100_000, "`count` of subscriptions in the store, 0 to 100000 (default 100)")
-	err := set.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "Fake-store serves a fake store over plain HTTP on the loopback interface.\n\nUsage: fake-store [flags]\n\nFlags:")
-		set.SetOutput(stdout)
-		set.PrintDefaults()
-		fmt.Fprintln(stdout, "\nWhat it prints, and the exit codes: go doc ./examples/fake-store")
-	}
-	if err == nil && set.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
-	}
+	set.Func("addr", "`host:port` to listen on, a loopback address; port 0 for a free one (default 127.0.0.1:0)",
+		func(s string) error {
+			cfg.addr = s
+			return checkAddr(s)
+		})
+	set.Func("n", "`number` of subscriptions in the store, 0 to 100000 (default 100)", flags.Number(&cfg.n, 0, 100_000))
+	err := flags.Parse(set, args, help, stdout)
 	return cfg, err
 }
 
-// checkAddr refuses what is not a loopback address with a port.
+// checkAddr checks that addr is a loopback address with a port.
 func checkAddr(addr string) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -215,7 +213,8 @@ func checkAddr(addr string) error {
 		return errors.New("must have a port from 0 to 65535")
 	}
 	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return errors.New("must be on the loopback interface, such as 127.0.0.1:8080: the store speaks plain HTTP, and its credentials are public")
+		return errors.New("must be on the loopback interface, such as 127.0.0.1:8080: " +
+			"the store speaks plain HTTP, and its credentials are public")
 	}
 	return nil
 }

@@ -394,7 +394,7 @@ func TestShutdown(t *testing.T) {
 		wantErr string
 	}{
 		{"in time", time.Hour, http.StatusNoContent, ""},
-		{"too late", 1, 0, "requests were cut off after 1ns"},
+		{"too late", 1, 0, "requests still under way after 1ns were aborted"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -406,11 +406,11 @@ func TestShutdown(t *testing.T) {
 			}
 			served := make(chan error, 1)
 			go func() {
-				served <- serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				served <- serve(ctx, listener, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 					close(began)
 					<-end
 					w.WriteHeader(http.StatusNoContent)
-				}), tt.grace, io.Discard)
+				}), io.Discard), tt.grace)
 			}()
 			answered := make(chan int, 1)
 			go func() {
@@ -457,7 +457,7 @@ func TestServeFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = listener.Close()
-	if err := serve(t.Context(), listener, http.NotFoundHandler(), grace, io.Discard); !errors.Is(err, net.ErrClosed) {
+	if err := serve(t.Context(), listener, newServer(http.NotFoundHandler(), io.Discard), grace); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("error %v, want that of the listener", err)
 	}
 }

@@ -12,21 +12,26 @@
 //
 //	-account uuid       only subscriptions of this account
 //	-name text          only subscriptions of the subscriber with this name
-//	-email address      only subscriptions of the subscriber with this address
-//	-external-ref text  only subscriptions with this reference of the store's own
-//	-include list       what comes along: plans, products, pricing_options, with
-//	                    commas between (default plans, for the PLAN column)
+//	-email address      only subscriptions of the subscriber with this email address
+//	-external-ref text  only subscriptions with this external reference
+//	-include list       included resources: plans, products, pricing_options,
+//	                    separated by commas (default plans, for the PLAN column)
 //	-page-size n        subscriptions in a request, 1 to 100 (0, the default: 100)
 //	-limit n            stop after n subscriptions (0, the default: print all)
-//	-json               print one subscription a line, complete: this includes the
-//	                    ids of its payment authority
-//	-n count            count of subscriptions in the embedded store (default 60)
+//	-json               print each subscription as one line of JSON, with all members:
+//	                    this includes the ids of its payment authority
+//	-n count            number of subscriptions in the embedded store (default 60)
 //
-// Subscriptions go to standard output, all else to standard error. The exit code
-// is 0 if all were printed, 1 if the list failed, 2 for a wrong flag or
-// environment, 3 if the highest offset was reached and there may be more, 130 if it
-// was interrupted; go run prints the code, and exits with 1 itself. What was read
-// before is printed.
+// Subscriptions go to standard output, all else to standard error. If the list ends
+// early, the subscriptions read until then are printed. The exit code is
+//
+//	0    all subscriptions were printed
+//	1    the list failed
+//	2    invalid flag or environment
+//	3    the highest offset was reached: there may be more
+//	130  interrupted
+//
+// go run prints the code, and exits with 1 itself.
 package main
 
 import (
@@ -64,10 +69,16 @@ const (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], system{os.Getenv, os.Stdout, os.Stderr}))
 }
 
-// config is what the flags say.
+// system is what the program uses of the machine.
+type system struct {
+	getenv         func(string) string
+	stdout, stderr io.Writer
+}
+
+// config holds the values of the flags.
 type config struct {
 	list  commerce.SubscriptionListOptions
 	limit int // 0: all
@@ -75,30 +86,33 @@ type config struct {
 	n     int
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	cfg, err := parse(args, stdout)
+func run(ctx context.Context, args []string, sys system) int {
+	cfg, err := parse(args, sys.stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "list-subscriptions: %v (-h for help)\n", err)
+		fmt.Fprintf(sys.stderr, "list-subscriptions: %v (-h for help)\n", err)
 		return exitUsage
 	}
-	client, err := store.Open(getenv, stderr, func(s *commercetest.Store) { s.Seed(cfg.n) })
+	client, err := store.Open(sys.getenv, sys.stderr, func(s *commercetest.Store) { s.Seed(cfg.n) })
 	if err != nil {
-		fmt.Fprintln(stderr, "list-subscriptions:", err)
+		fmt.Fprintln(sys.stderr, "list-subscriptions:", err)
 		return exitUsage
 	}
-	emit := tableTo(stdout)
+	printPage := tableTo(sys.stdout)
 	if cfg.json {
-		emit = jsonLinesTo(stdout)
+		printPage = jsonLinesTo(sys.stdout)
 	}
-	printed, err := list(ctx, client, cfg, emit)
-	return conclude(stderr, cfg, printed, err)
+	printed, err := list(ctx, client, cfg, printPage)
+	return conclude(sys.stderr, cfg, printed, err)
 }
 
-// list hands the pages to emit, and returns how many subscriptions it printed.
-func list(ctx context.Context, client *commerce.Client, cfg config, emit func(*commerce.SubscriptionPage) error) (printed int, err error) {
+// pagePrinter prints the subscriptions of a page.
+type pagePrinter func(*commerce.SubscriptionPage) error
+
+// list prints the pages, and returns how many subscriptions it printed.
+func list(ctx context.Context, client *commerce.Client, cfg config, printPage pagePrinter) (printed int, err error) {
 	for page, err := range client.Subscriptions.Pages(ctx, &cfg.list) {
 		if err != nil {
 			return printed, err
@@ -106,7 +120,7 @@ func list(ctx context.Context, client *commerce.Client, cfg config, emit func(*c
 		if left := cfg.limit - printed; cfg.limit > 0 && len(page.Subscriptions) > left {
 			page.Subscriptions = page.Subscriptions[:left]
 		}
-		if err := emit(page); err != nil {
+		if err := printPage(page); err != nil {
 			return printed, fmt.Errorf("can't write: %w", err)
 		}
 		printed += len(page.Subscriptions)
@@ -117,7 +131,7 @@ func list(ctx context.Context, client *commerce.Client, cfg config, emit func(*c
 	return printed, nil
 }
 
-// conclude says how it ended, and returns the exit code.
+// conclude prints how the list ended, and returns the exit code.
 func conclude(stderr io.Writer, cfg config, printed int, err error) int {
 	summary := fmt.Sprintf("%d subscriptions", printed)
 	if printed == 1 {
@@ -130,7 +144,7 @@ func conclude(stderr io.Writer, cfg config, printed int, err error) int {
 	switch {
 	case err == nil:
 		return exitOK
-	case errors.Is(err, context.Canceled): // by the signal: other timeouts and cuts don't match
+	case errors.Is(err, context.Canceled): // by the signal: no other error matches
 		fmt.Fprintln(stderr, "list-subscriptions: interrupted: the list is not complete")
 		return exitInterrupted
 	case errors.Is(err, commerce.ErrInvalidArgument):
@@ -138,14 +152,7 @@ func conclude(stderr io.Writer, cfg config, printed int, err error) int {
 		return exitUsage
 	}
 	fmt.Fprintln(stderr, "list-subscriptions:", err)
-	// The text of an error holds no details, as it may go to a log. This is a terminal.
-	if failed := (*commerce.Error)(nil); errors.As(err, &failed) {
-		for _, o := range failed.Errors {
-			if o.Detail != "" {
-				fmt.Fprintln(stderr, "\t"+terminal.Plain(o.Detail))
-			}
-		}
-	}
+	terminal.PrintDetails(stderr, err)
 	if errors.Is(err, commerce.ErrOffsetLimit) {
 		fmt.Fprintln(stderr, "\tlist it in parts: one -account, -name or -email at a time")
 		return exitOffsetLimit
@@ -153,20 +160,16 @@ func conclude(stderr io.Writer, cfg config, printed int, err error) int {
 	return exitFailed
 }
 
-// tableTo returns a function that prints pages as a table. Each page is
-// flushed by itself, so that memory is bounded; cells are padded to the usual
-// width of their column, so that the pages line up.
-func tableTo(w io.Writer) func(*commerce.SubscriptionPage) error {
+// tableTo returns a function that prints pages as a table. It flushes after each
+// page, so that memory is bounded, and pads cells to the usual width of their
+// column, so that the pages line up.
+func tableTo(w io.Writer) pagePrinter {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(id, account, plan, status, currency, created string) {
-		fmt.Fprintf(tw, "%-36s\t%-36s\t%-12s\t%-8s\t%-8s\t%s\n", id, account, plan, status, currency, created)
+	row := func(cells ...any) {
+		fmt.Fprintf(tw, "%-36s\t%-36s\t%-12s\t%-8s\t%-8s\t%s\n", cells...)
 	}
-	headed := false
+	row("ID", "ACCOUNT", "PLAN", "STATUS", "CURRENCY", "CREATED")
 	return func(page *commerce.SubscriptionPage) error {
-		if !headed {
-			row("ID", "ACCOUNT", "PLAN", "STATUS", "CURRENCY", "CREATED")
-			headed = true
-		}
 		for _, sub := range page.Subscriptions {
 			account, plan, created := "-", "-", "-"
 			if id := sub.Attributes.AccountID; id != uuid.Nil {
@@ -178,14 +181,15 @@ func tableTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 			if t := sub.Meta.Timestamps.CreatedAt; !t.IsZero() {
 				created = t.UTC().Format(time.RFC3339)
 			}
-			row(sub.ID.String(), account, plan, terminal.Plain(sub.Meta.Status), terminal.Plain(sub.Attributes.Currency), created)
+			status, currency := terminal.Plain(sub.Meta.Status), terminal.Plain(sub.Attributes.Currency)
+			row(sub.ID, account, plan, status, currency, created)
 		}
 		return tw.Flush()
 	}
 }
 
 // jsonLinesTo returns a function that prints pages as JSON Lines.
-func jsonLinesTo(w io.Writer) func(*commerce.SubscriptionPage) error {
+func jsonLinesTo(w io.Writer) pagePrinter {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	return func(page *commerce.SubscriptionPage) error {
@@ -198,41 +202,34 @@ func jsonLinesTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 	}
 }
 
+var help = flags.Help{
+	Before: "List-subscriptions prints the subscriptions of a store.",
+	After:  "The environment and the exit codes: go doc ./examples/list-subscriptions",
+}
+
 // parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
 func parse(args []string, stdout io.Writer) (config, error) {
 	cfg := config{n: 60}
 	cfg.list.Include.Plans = true
 
 	set := flag.NewFlagSet("list-subscriptions", flag.ContinueOnError)
-	set.SetOutput(io.Discard) // one sentence is enough, see run
-	flags.UUID(set, &cfg.list.Filter.AccountID, "account", "only subscriptions of the account with this `uuid`")
-	flags.Text(set, &cfg.list.Filter.Name, "name", "only subscriptions of the subscriber with this `name`")
-	flags.Text(set, &cfg.list.Filter.Email, "email", "only subscriptions of the subscriber with this `address`")
-	flags.Text(set, &cfg.list.Filter.ExternalRef, "external-ref", "only subscriptions with this `reference` of the store's own")
-	set.Func("include", "what comes along: a comma-separated `list` of plans, products, and, of the second payload generation, pricing_options (default plans)", func(s string) error {
-		include, err := parseInclude(s)
-		cfg.list.Include = include
+	flags.Filters(set, &cfg.list.Filter)
+	set.Func("include", "included resources: a comma-separated `list` of plans, products, and, in the second payload "+
+		"generation, pricing_options (default plans)", func(s string) (err error) {
+		cfg.list.Include, err = parseInclude(s)
 		return err
 	})
-	flags.Number(set, &cfg.list.PageSize, "page-size", 0, commerce.MaxPageSize, "`n` subscriptions in a request, 1 to 100; 0 for the default, 100")
-	flags.Number(set, &cfg.limit, "limit", 0, 1_000_000, "stop after `n` subscriptions; 0 for the default, all")
-	set.BoolVar(&cfg.json, "json", false, "print one subscription a line as JSON, complete with the ids of its payment authority")
-	flags.Number(set, &cfg.n, "n", 0, 100_000, "`count` of subscriptions in the embedded store (default 60)")
-
-	err := set.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, "List-subscriptions prints the subscriptions of a store.\n\nUsage: list-subscriptions [flags]\n\nFlags:")
-		set.SetOutput(stdout)
-		set.PrintDefaults()
-		fmt.Fprintln(stdout, "\nThe environment and the exit codes: go doc ./examples/list-subscriptions")
-	}
-	if err == nil && set.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", set.Arg(0))
-	}
+	set.Func("page-size", "`n` subscriptions in a request, 1 to 100; 0 for the default, 100",
+		flags.Number(&cfg.list.PageSize, 0, commerce.MaxPageSize))
+	set.Func("limit", "stop after `n` subscriptions; 0 for the default, all", flags.Number(&cfg.limit, 0, 1_000_000))
+	set.BoolVar(&cfg.json, "json", false,
+		"print each subscription as one line of JSON, with all members: this includes the ids of its payment authority")
+	set.Func("n", "`number` of subscriptions in the embedded store (default 60)", flags.Number(&cfg.n, 0, 100_000))
+	err := flags.Parse(set, args, help, stdout)
 	return cfg, err
 }
 
-// parseInclude reads the names of what to include; none for "".
+// parseInclude reads a list of included resources, which may be empty.
 func parseInclude(s string) (include commerce.SubscriptionInclude, err error) {
 	if s == "" {
 		return include, nil
@@ -246,7 +243,7 @@ func parseInclude(s string) (include commerce.SubscriptionInclude, err error) {
 		case "pricing_options":
 			include.PricingOptions = true
 		default:
-			return include, errors.New("must be of plans, products and pricing_options, with commas between")
+			return include, errors.New("must be a list of plans, products and pricing_options, separated by commas")
 		}
 	}
 	return include, nil

@@ -28,7 +28,7 @@ type outcome struct {
 
 func start(ctx context.Context, vars map[string]string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, args, func(key string) string { return vars[key] }, &stdout, &stderr)
+	code := run(ctx, args, system{func(key string) string { return vars[key] }, &stdout, &stderr})
 	return outcome{code, stdout.String(), stderr.String()}
 }
 
@@ -201,10 +201,10 @@ func TestUsage(t *testing.T) {
 		{"page size missing", []string{"-page-size"}, `flag needs an argument: -page-size`},
 		{"limit", []string{"-limit=-1"}, `invalid value "-1" for flag -limit: must be a whole number from 0 to 1000000`},
 		{"n", []string{"-n=-1"}, `invalid value "-1" for flag -n: must be a whole number from 0 to 100000`},
-		{"account", []string{"-account", "nonsense"}, `invalid value "nonsense" for flag -account: must be a UUID, and not the zero one`},
-		{"zero account", []string{"-account", "00000000-0000-0000-0000-000000000000"}, `invalid value "00000000-0000-0000-0000-000000000000" for flag -account: must be a UUID, and not the zero one`},
+		{"account", []string{"-account", "nonsense"}, `invalid value "nonsense" for flag -account: must be a UUID, and not the zero UUID`},
+		{"zero account", []string{"-account", "00000000-0000-0000-0000-000000000000"}, `invalid value "00000000-0000-0000-0000-000000000000" for flag -account: must be a UUID, and not the zero UUID`},
 		{"empty filter", []string{"-email", ""}, `invalid value "" for flag -email: must not be empty`},
-		{"include", []string{"-include", "plans,prices"}, `invalid value "plans,prices" for flag -include: must be of plans, products and pricing_options, with commas between`},
+		{"include", []string{"-include", "plans,prices"}, `invalid value "plans,prices" for flag -include: must be a list of plans, products and pricing_options, separated by commas`},
 		{"unknown flag", []string{"-bogus"}, `flag provided but not defined: -bogus`},
 		{"stray argument", []string{"-n", "3", "x"}, `unexpected argument "x"`},
 	}
@@ -324,7 +324,7 @@ func TestInterrupted(t *testing.T) {
 	defer cancel()
 	stdout := &cancelAt{cancel: cancel}
 	var stderr bytes.Buffer
-	code := run(ctx, []string{"-page-size", "7"}, func(string) string { return "" }, stdout, &stderr)
+	code := run(ctx, []string{"-page-size", "7"}, system{func(string) string { return "" }, stdout, &stderr})
 	const sentence = "list-subscriptions: interrupted: the list is not complete\n"
 	if code != exitInterrupted || !strings.HasSuffix(stderr.String(), " subscriptions\n"+sentence) {
 		t.Errorf("during the walk: code %d, stderr %q", code, stderr.String())
@@ -349,7 +349,7 @@ func TestWriteFails(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"-json", "-json=false"} {
 		var stderr bytes.Buffer
-		code := run(t.Context(), []string{format}, func(string) string { return "" }, full{}, &stderr)
+		code := run(t.Context(), []string{format}, system{func(string) string { return "" }, full{}, &stderr})
 		want := embedded + "0 subscriptions\nlist-subscriptions: can't write: no space left\n"
 		if diff := cmp.Diff(want, stderr.String()); diff != "" || code != exitFailed {
 			t.Errorf("%s: code %d, stderr (-want +got):\n%s", format, code, diff)

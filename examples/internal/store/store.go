@@ -1,5 +1,5 @@
-// Package store finds the store that an example runs on: a live one that the
-// environment names, or an embedded fake.
+// Package store opens the store that an example runs on: a live one if the
+// environment names it, else an embedded fake.
 package store
 
 import (
@@ -11,14 +11,16 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// Open returns a client of the live store at COMMERCE_BASE_URL, authorized by
-// COMMERCE_TOKEN, or by COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET.
+// Open returns a client, with opts, of the live store at COMMERCE_BASE_URL. The
+// credentials are COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET.
 //
-// With none of them set it returns a client of an embedded fake store, after
-// prepare has filled it, and says so on stderr. Variables that are set in part, or
-// that can't be used, are an error, so that nobody works on the wrong store. It
-// never holds their values. The client has opts besides.
-func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercetest.Store), opts ...commerce.Option) (*commerce.Client, error) {
+// If none of these variables is set, Open creates an embedded fake store, calls
+// prepare to fill it, says so on stderr, and returns a client of it. If some are
+// missing or invalid, it returns an error, so that nobody works on the wrong store.
+// The error never holds a value of a variable.
+func Open(
+	getenv func(string) string, stderr io.Writer, prepare func(*commercetest.Store), opts ...commerce.Option,
+) (*commerce.Client, error) {
 	baseURL, token := getenv("COMMERCE_BASE_URL"), getenv("COMMERCE_TOKEN")
 	id, secret := getenv("COMMERCE_CLIENT_ID"), getenv("COMMERCE_CLIENT_SECRET")
 
@@ -36,7 +38,8 @@ func Open(getenv func(string) string, stderr io.Writer, prepare func(*commercete
 	case token != "":
 		credentials = commerce.WithToken(token)
 	case id == "" && secret == "":
-		return nil, errors.New("COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, must be set too, as COMMERCE_BASE_URL is set")
+		return nil, errors.New("COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, must be set too," +
+			" as COMMERCE_BASE_URL is set")
 	case secret == "":
 		return nil, errors.New("COMMERCE_CLIENT_SECRET must be set too, as COMMERCE_CLIENT_ID is set")
 	case id == "":

@@ -18,7 +18,13 @@ func env(vars map[string]string) func(string) string {
 	return func(key string) string { return vars[key] }
 }
 
-func TestOpenRefusesHalfAnEnvironment(t *testing.T) {
+// unwanted fails the test if an embedded store is prepared.
+func unwanted(t *testing.T) func(*commercetest.Store) {
+	t.Helper()
+	return func(*commercetest.Store) { t.Error("prepared an embedded store") }
+}
+
+func TestOpen_incompleteEnvironment(t *testing.T) {
 	t.Parallel()
 	const (
 		base, token = "COMMERCE_BASE_URL", "COMMERCE_TOKEN"
@@ -31,33 +37,40 @@ func TestOpenRefusesHalfAnEnvironment(t *testing.T) {
 		vars map[string]string
 		want string
 	}{
-		{"base alone", map[string]string{base: ok}, "COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, must be set too, as COMMERCE_BASE_URL is set"},
-		{"token alone", map[string]string{token: canary}, "COMMERCE_BASE_URL must be set too, as credentials are set"},
-		{"credentials alone", map[string]string{id: canary, secret: canary}, "COMMERCE_BASE_URL must be set too, as credentials are set"},
-		{"no secret", map[string]string{base: ok, id: canary}, "COMMERCE_CLIENT_SECRET must be set too, as COMMERCE_CLIENT_ID is set"},
-		{"no id", map[string]string{base: ok, secret: canary}, "COMMERCE_CLIENT_ID must be set too, as COMMERCE_CLIENT_SECRET is set"},
-		{"both", map[string]string{base: ok, token: canary, secret: canary}, "COMMERCE_TOKEN must not be set together with COMMERCE_CLIENT_ID or COMMERCE_CLIENT_SECRET"},
-		{"bad base", map[string]string{base: "ftp://" + canary, token: canary}, "the COMMERCE_ variables can't be used: commerce: invalid argument: base URL must start with https://"},
+		{name: "base alone", vars: map[string]string{base: ok},
+			want: token + ", or " + id + " and " + secret + ", must be set too, as " + base + " is set"},
+		{name: "token alone", vars: map[string]string{token: canary},
+			want: base + " must be set too, as credentials are set"},
+		{name: "credentials alone", vars: map[string]string{id: canary, secret: canary},
+			want: base + " must be set too, as credentials are set"},
+		{name: "no secret", vars: map[string]string{base: ok, id: canary},
+			want: secret + " must be set too, as " + id + " is set"},
+		{name: "no id", vars: map[string]string{base: ok, secret: canary},
+			want: id + " must be set too, as " + secret + " is set"},
+		{name: "both", vars: map[string]string{base: ok, token: canary, secret: canary},
+			want: token + " must not be set together with " + id + " or " + secret},
+		{name: "bad base", vars: map[string]string{base: "ftp://" + canary, token: canary}, want: "the COMMERCE_ variables " +
+			"can't be used: commerce: invalid argument: base URL must start with https://"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
-			client, err := store.Open(env(tt.vars), &stderr, func(*commercetest.Store) { t.Error("prepared an embedded store") })
+			client, err := store.Open(env(tt.vars), &stderr, unwanted(t))
 			if client != nil || err == nil {
-				t.Fatalf("Open: %v, %v, want an error", client, err)
+				t.Fatalf("Open() = %v, %v, want an error", client, err)
 			}
 			if diff := cmp.Diff(tt.want, err.Error()); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
 			if strings.Contains(err.Error()+stderr.String(), canary) {
-				t.Error("a value of the environment is shown")
+				t.Error("the error or stderr shows a value of the environment")
 			}
 		})
 	}
 }
 
-func TestOpenEmbedded(t *testing.T) {
+func TestOpen_embedded(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
 	client, err := store.Open(env(nil), &stderr, func(s *commercetest.Store) { s.Seed(3) })
@@ -72,23 +85,27 @@ func TestOpenEmbedded(t *testing.T) {
 		t.Errorf("%d subscriptions, want 3", got)
 	}
 	if !strings.Contains(stderr.String(), "embedded fake store") {
-		t.Errorf("stderr %q does not say which store it is", stderr.String())
+		t.Errorf("stderr = %q, want it to name the embedded store", stderr.String())
 	}
 }
 
-func TestOpenLive(t *testing.T) {
+func TestOpen_live(t *testing.T) {
 	t.Parallel()
 	live := commercetest.NewStore(commercetest.Config{})
 	t.Cleanup(live.Close)
 	live.Seed(2)
 	for name, vars := range map[string]map[string]string{
-		"token":       {"COMMERCE_BASE_URL": live.URL(), "COMMERCE_TOKEN": commercetest.DefaultToken},
-		"credentials": {"COMMERCE_BASE_URL": live.URL() + "/v2", "COMMERCE_CLIENT_ID": commercetest.DefaultClientID, "COMMERCE_CLIENT_SECRET": commercetest.DefaultClientSecret},
+		"token": {"COMMERCE_BASE_URL": live.URL(), "COMMERCE_TOKEN": commercetest.DefaultToken},
+		"credentials": {
+			"COMMERCE_BASE_URL":      live.URL() + "/v2",
+			"COMMERCE_CLIENT_ID":     commercetest.DefaultClientID,
+			"COMMERCE_CLIENT_SECRET": commercetest.DefaultClientSecret,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var stderr bytes.Buffer
-			client, err := store.Open(env(vars), &stderr, func(*commercetest.Store) { t.Error("prepared an embedded store") })
+			client, err := store.Open(env(vars), &stderr, unwanted(t))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -100,18 +117,18 @@ func TestOpenLive(t *testing.T) {
 				t.Errorf("%d subscriptions, want 2", got)
 			}
 			if stderr.Len() > 0 {
-				t.Errorf("stderr %q, want nothing", stderr.String())
+				t.Errorf("stderr = %q, want nothing", stderr.String())
 			}
 		})
 	}
 }
 
-// refusal is a limiter that lets nothing through.
-type refusal struct{}
+// refusing is a limiter that allows no request.
+type refusing struct{}
 
-func (refusal) Wait(context.Context) error { return errors.New("no more requests") }
+func (refusing) Wait(context.Context) error { return errors.New("no more requests") }
 
-func TestOpenWithOptions(t *testing.T) {
+func TestOpen_options(t *testing.T) {
 	t.Parallel()
 	for name, vars := range map[string]map[string]string{
 		"embedded": nil,
@@ -119,13 +136,14 @@ func TestOpenWithOptions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, err := store.Open(env(vars), &bytes.Buffer{}, func(*commercetest.Store) {}, commerce.WithLimiter(refusal{}))
+			limiter := commerce.WithLimiter(refusing{})
+			client, err := store.Open(env(vars), &bytes.Buffer{}, func(*commercetest.Store) {}, limiter)
 			if err != nil {
 				t.Fatal(err)
 			}
 			_, err = client.Subscriptions.List(t.Context(), nil)
-			if failed := (*commerce.Error)(nil); !errors.As(err, &failed) || failed.Attempts != 0 {
-				t.Errorf("List: %v, want an error before any attempt", err)
+			if failed, ok := errors.AsType[*commerce.Error](err); !ok || failed.Attempts != 0 {
+				t.Errorf("List() = %v, want an error before any attempt", err)
 			}
 		})
 	}

@@ -1,12 +1,16 @@
-// Package terminal knows terminals, and prepares text of others for that of the user.
+// Package terminal detects terminals, and makes text from elsewhere safe to print on one.
 package terminal
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"unicode"
 
 	"golang.org/x/term"
+
+	"github.com/commerce-go/commerce"
 )
 
 // Is reports whether w is a terminal.
@@ -15,7 +19,8 @@ func Is(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Plain returns s without what would disturb a line or a terminal; "-" for nothing.
+// Plain returns s with a space in place of each character that is not printable,
+// such as a line break or an escape sequence. It returns "-" if nothing is visible.
 func Plain(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -27,4 +32,19 @@ func Plain(s string) string {
 		return "-"
 	}
 	return s
+}
+
+// PrintDetails prints the details of the error entries of the service, one a line.
+// The text of an error leaves them out because it may go to a log, and details may
+// hold data of customers.
+func PrintDetails(w io.Writer, err error) {
+	failed, ok := errors.AsType[*commerce.Error](err)
+	if !ok {
+		return
+	}
+	for _, entry := range failed.Errors {
+		if entry.Detail != "" {
+			fmt.Fprintln(w, "\t"+Plain(entry.Detail))
+		}
+	}
 }

@@ -13,10 +13,11 @@ import (
 func TestPlain(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
-		"": "-", " \n": "-", "plain": "plain", "é ü": "é ü", "a\x1b[31mb\tc\nd": "a [31mb c d", "\u202egnp": " gnp", "\xff": "\ufffd",
+		"": "-", " \n": "-", "plain": "plain", "é ü": "é ü",
+		"a\x1b[31mb\tc\nd": "a [31mb c d", "\u202egnp": " gnp", "\xff": "\ufffd",
 	} {
 		if got := terminal.Plain(in); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
+			t.Errorf("Plain(%q) = %q, want %q", in, got, want)
 		}
 	}
 }
@@ -29,8 +30,8 @@ func TestIs(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	for name, w := range map[string]io.Writer{"file": f, "buffer": &bytes.Buffer{}, "nil": nil} {
-		if terminal.Is(w) { // what a terminal is, the test of export-subscriptions tells
-			t.Errorf("a %s is a terminal", name)
+		if terminal.Is(w) { // a test of export-subscriptions has a terminal
+			t.Errorf("Is(%s) = true, want false", name)
 		}
 	}
 }
