@@ -74,7 +74,7 @@ func addOnLedger(t *testing.T, f *books.Fault, p books.Protocol) {
 		})
 	}
 	s.Plan(f, books.Clean())
-	a := &adder{client: client, cartID: "cart", tell: func(string, ...any) {}}
+	a := &adder{client: client, cartID: "cart", logf: func(string, ...any) {}}
 	if _, err := a.add(t.Context(), batch); err != nil {
 		t.Errorf("error %v", err)
 	}

@@ -1,4 +1,4 @@
-// Add-discounts adds custom discounts to a cart, and tells what became of each.
+// Add-discounts adds custom discounts to a cart, and reports what became of each.
 //
 //	go run ./examples/add-discounts
 //	go run ./examples/add-discounts -file examples/add-discounts/discounts.json -all-or-nothing
@@ -14,35 +14,41 @@
 //	                  also read without -file if something is piped into it. With
 //	                  neither, the embedded store gets sample discounts
 //	-all-or-nothing   add none of the discounts if one of them can't be added
-//	-no-reconcile     make one call, and don't look at the cart
-//	-settle time      between a lost answer and the look at the cart; 2s by default
+//	-no-reconcile     make one call, and don't read the cart
+//	-settle time      time to wait after a lost response before the cart is read
+//	                  again; 2s by default
 //
-// The file holds an array, as discounts.json beside this program does:
+// The file holds an array, like discounts.json in this folder:
 //
 //	[{"amount": -1000, "description": "Summer sale", "discount_code": "SUMMER-10",
 //	  "discount_engine": "my engine", "external_id": "summer-10",
 //	  "item": {"type": "cart_item", "id": "3b4de20a-ccd0-44e6-894f-628e7afb3db0"}}]
 //
-// Amounts are in the smallest unit of the cart's currency. Without item, which may
-// also be a custom_item, the discount is for the whole cart.
+// Amounts are in the smallest unit of the cart's currency. The type of an item may
+// also be custom_item. Without an item, the discount is for the whole cart.
 //
-// It reads the cart before the call. Where the answer is lost, or does not prove
-// that all were added, it reads the cart again, counts by discount engine and
-// external id what is there more often than before, and sends only what is missing,
-// in three calls at most; what the service refused is not sent again. See
-// reconcile.go, which can be copied. That is sound if nobody else adds discounts with
-// the same external ids of the same engine to this cart meanwhile, or removes them.
-// And it can't see a request that is still on its way: a gateway may have given up
-// while the service still works on it. So it waits a little before it looks, 2
-// seconds unless -settle says otherwise; where gateways are impatient and the
-// service is slow, wait longer.
+// The program reads the cart before the call. If the response is lost, or does not
+// prove that all discounts were added, it reads the cart again and counts, by
+// discount engine and external id, what the cart has gained. It sends only what is
+// missing, in at most three calls, and nothing that the service rejected. See
+// reconcile.go, which can be copied. This is correct as long as nobody else adds or
+// removes discounts of this cart with the same engine and external id meanwhile.
+// It also can't see a request that is still under way: a gateway may have timed out
+// while the service still works on the request. Therefore it waits before it reads
+// the cart, 2 seconds by default. If your gateway has a short timeout and the service
+// is slow, use a longer -settle.
 //
-// What was added and what was not go to standard output, steps and errors to
-// standard error. The exit code is 0 if all were added; 1 if none was, because they
-// were rejected or not sent; 2 for a wrong flag, environment or discount; 3 if only
-// a part was added; 4 if that is not known, because the cart can't be read either, or
-// shows what can't be: then look at it before sending anything again. (go run
-// prints the code, and exits with 1 itself.)
+// What was added and what was not goes to standard output, steps and errors to
+// standard error. The exit code is
+//
+//	0  all discounts were added
+//	1  none was added: they were rejected or not sent
+//	2  invalid flag, environment or discount
+//	3  only a part was added
+//	4  unknown: the cart can't be read either, or what it shows is not conclusive;
+//	   look at the cart before you send anything again
+//
+// go run prints the code, and exits with 1 itself.
 package main
 
 import (
@@ -65,6 +71,7 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/examples/internal/flags"
 	"github.com/commerce-go/commerce/examples/internal/store"
 )
 
@@ -83,27 +90,25 @@ const (
 var samples []byte
 
 // demoItem is in the demo cart.
-var demoItem = commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0")}
+var demoItem = commerce.CartItemRef{
+	Type: commerce.ItemTypeCartItem,
+	ID:   uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0"),
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the program at once
-	os.Exit(run(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], system{os.Getenv, os.Stdin, os.Stdout, os.Stderr}))
 }
 
-const help = `Add-discounts adds custom discounts to a cart, each one once. Run again it
-adds all of the file again: give it only those that it listed as missing.
+// system is what the program uses of the machine.
+type system struct {
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
 
-It reads the cart before the call. Where an answer is lost it reads the cart again,
-and sends only what is missing there. That is sound if nobody else adds or removes
-discounts with the same external ids of the same engine meanwhile. A request that
-is still on its way can't be seen: hence the wait before it looks, see -settle.
-
-Usage: add-discounts [flags]
-
-Flags:`
-
-// config is what the flags say.
+// config holds the values of the flags.
 type config struct {
 	cart, file  string
 	options     commerce.AddCustomDiscountsOptions
@@ -111,8 +116,9 @@ type config struct {
 	settle      time.Duration
 }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
-	cfg, err := parse(args, stdout)
+func run(ctx context.Context, args []string, sys system) int {
+	stderr := sys.stderr
+	cfg, err := parse(args, sys.stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		return exitOK
 	}
@@ -121,7 +127,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		return exitUsage
 	}
 	demoCart := "" // of the embedded store
-	client, err := store.Open(getenv, stderr, func(s *commercetest.Store) { demoCart = s.AddCart(demoItem) })
+	client, err := store.Open(sys.getenv, stderr, func(s *commercetest.Store) { demoCart = s.AddCart(demoItem) })
 	if err != nil {
 		fmt.Fprintln(stderr, "add-discounts:", err)
 		return exitUsage
@@ -130,7 +136,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		fmt.Fprintln(stderr, "add-discounts: -cart is required on a live store (-h for help)")
 		return exitUsage
 	}
-	input, err := read(ctx, cfg.file, stdin, stderr)
+	input, err := read(ctx, cfg.file, sys.stdin, stderr)
 	if err == nil && len(input) == 0 && cfg.file == "" && demoCart != "" {
 		input = samples
 	}
@@ -146,25 +152,31 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdin i
 		fmt.Fprintln(stderr, "add-discounts:", err)
 		return exitUsage
 	}
-
-	return addAndReport(ctx, client, &cfg, discounts, stdout, stderr)
+	j := job{config: cfg, discounts: discounts, stdout: sys.stdout, stderr: stderr}
+	return j.addAndReport(ctx, client)
 }
 
-// addAndReport adds the discounts, tells what became of them, and returns the exit code.
-func addAndReport(ctx context.Context, client *commerce.Client, cfg *config, discounts []commerce.NewCustomDiscount, stdout, stderr io.Writer) int {
-	if cfg.noReconcile {
-		result, err := client.Carts.AddCustomDiscounts(ctx, cfg.cart, discounts, &cfg.options)
-		return report(stdout, stderr, cfg, discounts, result, err)
+// job is a list of discounts to add, and how to add it.
+type job struct {
+	config
+	discounts      []commerce.NewCustomDiscount
+	stdout, stderr io.Writer
+}
+
+// addAndReport adds the discounts, reports what became of them, and returns the exit
+// code.
+func (j *job) addAndReport(ctx context.Context, client *commerce.Client) int {
+	if j.noReconcile {
+		return j.report(client.Carts.AddCustomDiscounts(ctx, j.cart, j.discounts, &j.options))
 	}
 	a := adder{
-		client: client, cartID: cfg.cart, options: cfg.options, settle: cfg.settle,
-		tell: func(format string, args ...any) { fmt.Fprintf(stderr, format+"\n", args...) },
+		client: client, cartID: j.cart, options: j.options, settle: j.settle,
+		logf: func(format string, args ...any) { fmt.Fprintf(j.stderr, format+"\n", args...) },
 	}
-	result, err := a.add(ctx, discounts)
-	return report(stdout, stderr, cfg, discounts, result, err)
+	return j.report(a.add(ctx, j.discounts))
 }
 
-// discount is a discount in the file: a NewCustomDiscount with names.
+// discount is a commerce.NewCustomDiscount with the JSON names of the file.
 type discount struct {
 	Amount         commerce.Decimal      `json:"amount"`
 	Description    string                `json:"description"`
@@ -174,8 +186,8 @@ type discount struct {
 	Item           *commerce.CartItemRef `json:"item"`
 }
 
-// decode reads the discounts. It is strict: a member with a misspelt name would
-// otherwise give another discount than was meant.
+// decode reads the discounts. It rejects unknown members: without a member whose name
+// is misspelled, a discount would be a different one.
 func decode(input []byte) ([]commerce.NewCustomDiscount, error) {
 	var elements []json.RawMessage
 	if err := json.Unmarshal(input, &elements); err != nil {
@@ -194,23 +206,19 @@ func decode(input []byte) ([]commerce.NewCustomDiscount, error) {
 	return list, nil
 }
 
-// explain says in the words of the file what encoding/json says in those of Go.
+// explain returns an error of encoding/json without the names of Go types.
 func explain(err error) string {
-	var (
-		mismatch *json.UnmarshalTypeError
-		syntax   *json.SyntaxError
-	)
-	switch {
-	case errors.As(err, &mismatch):
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return strings.TrimSpace(mismatch.Field + " must not be of the JSON type " + mismatch.Value)
-	case errors.As(err, &syntax):
+	}
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("%v at byte %d", syntax, syntax.Offset)
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// read returns what is in the file, or on stdin if that is meant; nil if neither
-// is. It gives up waiting for stdin when ctx ends.
+// read returns the content of file, or of stdin if file is "-", or if file is "" and
+// something is piped in; else nil. It stops waiting for stdin when ctx ends.
 func read(ctx context.Context, file string, stdin io.Reader, stderr io.Writer) ([]byte, error) {
 	switch {
 	case file != "" && file != "-":
@@ -236,7 +244,7 @@ func read(ctx context.Context, file string, stdin io.Reader, stderr io.Writer) (
 	}
 }
 
-// isTerminal reports whether r is a terminal, or the null device: nothing is piped in.
+// isTerminal reports whether r is a terminal or the null device: nothing is piped in.
 func isTerminal(r io.Reader) bool {
 	f, ok := r.(*os.File)
 	if !ok {
@@ -246,26 +254,30 @@ func isTerminal(r io.Reader) bool {
 	return err != nil || info.Mode()&os.ModeCharDevice != 0
 }
 
+var help = flags.Help{
+	Before: `Add-discounts adds custom discounts to a cart, each exactly once. If you run it
+again, it adds the whole file again: then give it only those that it listed as
+missing.
+
+It reads the cart before the call. If a response is lost, it reads the cart again
+and sends only what is missing. This is correct as long as nobody else adds or
+removes discounts with the same engine and external id meanwhile. It can't see a
+request that is still under way: therefore it waits before it reads the cart, see
+-settle.`,
+	After: "The format of the file, the environment and the exit codes: go doc ./examples/add-discounts",
+}
+
 // parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
 func parse(args []string, stdout io.Writer) (config, error) {
 	var cfg config
-	flags := flag.NewFlagSet("add-discounts", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // one sentence is enough, see run
-	flags.StringVar(&cfg.cart, "cart", "", "`id` of the cart to add to; required on a live store")
-	flags.StringVar(&cfg.file, "file", "", "`path` of a JSON file with the discounts; - for standard input")
-	flags.BoolVar(&cfg.options.AllOrNothing, "all-or-nothing", false, "add none of the discounts if one of them can't be added")
-	flags.BoolVar(&cfg.noReconcile, "no-reconcile", false, "make one call, and leave it to the user to look at the cart")
-	flags.DurationVar(&cfg.settle, "settle", 2*time.Second, "`time` between a lost answer and the look at the cart")
-
-	err := flags.Parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprintln(stdout, help)
-		flags.SetOutput(stdout)
-		flags.PrintDefaults()
-		fmt.Fprintln(stdout, "\nThe format of the file, the environment and the exit codes: go doc ./examples/add-discounts")
-	}
-	if err == nil && flags.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", flags.Arg(0))
-	}
+	set := flag.NewFlagSet("add-discounts", flag.ContinueOnError)
+	set.StringVar(&cfg.cart, "cart", "", "`id` of the cart to add to; required on a live store")
+	set.StringVar(&cfg.file, "file", "", "`path` of a JSON file with the discounts; - for standard input")
+	set.BoolVar(&cfg.options.AllOrNothing, "all-or-nothing", false,
+		"add none of the discounts if one of them can't be added")
+	set.BoolVar(&cfg.noReconcile, "no-reconcile", false, "make one call, and don't read the cart")
+	set.DurationVar(&cfg.settle, "settle", 2*time.Second,
+		"`time` to wait after a lost response before the cart is read again")
+	err := flags.Parse(set, args, help, stdout)
 	return cfg, err
 }

@@ -34,7 +34,7 @@ type ended struct {
 
 func start(ctx context.Context, vars map[string]string, stdin io.Reader, args ...string) ended {
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, args, func(key string) string { return vars[key] }, stdin, &stdout, &stderr)
+	code := run(ctx, args, system{func(key string) string { return vars[key] }, stdin, &stdout, &stderr})
 	return ended{code, stdout.String(), stderr.String()}
 }
 
@@ -215,7 +215,7 @@ func TestOutcomes(t *testing.T) {
 		stranger = "11111111-2222-4333-8444-555555555555" // not in the cart
 		absent   = "rejected     Custom discount not added to cart item: Cart Item is not present in the cart. (item " + stranger + ")\n"
 		unknown  = "unconfirmed  a                            -100\nunconfirmed  b                            -100\n"
-		look     = "some or all may have been added; look at the cart before sending again\n"
+		look     = "some or all may have been added; look at the cart before you send them again\n"
 	)
 	good := "[" + one("a", "") + "," + one("b", demoItem.ID.String()) + "]"
 	mixed := "[" + one("a", "") + "," + one("b", stranger) + "]"
@@ -232,16 +232,16 @@ func TestOutcomes(t *testing.T) {
 		{
 			name: "partial", input: mixed, code: exitPartial, inCart: 1,
 			stdout: addedFirst + absent + "unconfirmed  b                            -100\n" +
-				"outcome: partial: 1 of 2 added; look at the cart before sending the others again\n",
+				"outcome: partial: 1 of 2 added; look at the cart before you send the others again\n",
 		},
 		{
 			name: "all or nothing", input: mixed, args: []string{"-all-or-nothing"}, code: exitFailed,
-			stdout: absent + "outcome: rejected: none added; send them again once the reason is gone\n",
+			stdout: absent + "outcome: rejected: none added; fix the reason, then send them again\n",
 		},
 		{
 			name: "refused by a gateway", input: good, code: exitFailed,
 			fault:  &commercetest.Fault{Status: http.StatusForbidden, Body: "<html>"},
-			stdout: "outcome: rejected: none added; send them again once the reason is gone\n",
+			stdout: "outcome: rejected: none added; fix the reason, then send them again\n",
 		},
 		{
 			name: "added, but the gateway gave up", input: good, code: exitUnknown, inCart: 2,
@@ -298,7 +298,7 @@ func TestNotSent(t *testing.T) {
 	s, cart, _ := live(t)
 	vars := map[string]string{"COMMERCE_BASE_URL": s.URL(), "COMMERCE_CLIENT_ID": "wrong", "COMMERCE_CLIENT_SECRET": "canary"}
 	got := start(t.Context(), vars, bytes.NewReader(samples), "-cart", cart)
-	want := "cart " + cart + "\nerror        Unauthorized: The client credentials are not valid\noutcome: not sent: none added; they may be sent again\n"
+	want := "cart " + cart + "\nerror        Unauthorized: The client credentials are not valid\noutcome: not sent: none added; you may send them again\n"
 	if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitFailed {
 		t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
 	}
@@ -328,7 +328,7 @@ func TestInterrupted(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		got := start(ctx, nil, nil, "-file", "discounts.json")
-		want := "cart " + demoCart + "\noutcome: not sent: none added; they may be sent again\n"
+		want := "cart " + demoCart + "\noutcome: not sent: none added; you may send them again\n"
 		if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitFailed {
 			t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
 		}
@@ -355,7 +355,7 @@ func TestInterrupted(t *testing.T) {
 		}()
 		vars := map[string]string{"COMMERCE_BASE_URL": stuck.URL, "COMMERCE_TOKEN": "token"}
 		got := start(ctx, vars, strings.NewReader("["+one("a", "")+"]"), "-cart", demoCart)
-		want := "cart " + demoCart + "\nunconfirmed  a                            -100\noutcome: unknown: some or all may have been added; look at the cart before sending again\n"
+		want := "cart " + demoCart + "\nunconfirmed  a                            -100\noutcome: unknown: some or all may have been added; look at the cart before you send them again\n"
 		if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitUnknown {
 			t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
 		}

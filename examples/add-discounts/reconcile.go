@@ -15,81 +15,86 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// rounds is how often discounts are sent at most: all of them once, and what is
-// missing of them in the rounds after that.
+// rounds is the maximum number of calls: the first sends all discounts, the others
+// those that are still missing.
 const rounds = 3
 
-// adder adds discounts to a cart so that each is applied once, also where an
-// answer gets lost: it reads the cart before and after, and sends again only what
-// is missing. It is made to be copied.
+// adder adds each discount to a cart exactly once, even if a response is lost: it
+// reads the cart before and after the call, and sends again only what is missing. You
+// may copy it into your program.
 //
-// That is sound if nobody else adds discounts with the same external ids of the
-// same engine to the cart meanwhile, or removes them. What it can't see is a
-// request that is still on its way: a gateway gave up, and the service applies it
-// later. This is why it lets things settle before it looks.
+// This is correct as long as nobody else adds or removes discounts of the cart with
+// the same engine and external id meanwhile. It can't see a request that is still
+// under way: a gateway timed out, and the service applies the request later.
+// Therefore it waits before it reads the cart.
 type adder struct {
 	client  *commerce.Client
 	cartID  string
 	options commerce.AddCustomDiscountsOptions
-	settle  time.Duration                    // from a lost answer to the look at the cart
-	tell    func(format string, args ...any) // tells each step
+	settle  time.Duration                    // time to wait after a lost response
+	logf    func(format string, args ...any) // prints each step
 }
 
-// add adds the batch. What it returns is what AddCustomDiscounts would, with less
-// doubt: an outcome that is partial or rejected is what the cart shows, and the
-// discounts in Unconfirmed are not there. Where even the cart does not tell, the
-// outcome is unknown, and the result, if there is one, what was known until then.
-func (a *adder) add(ctx context.Context, batch []commerce.NewCustomDiscount) (*commerce.AddCustomDiscountsResult, error) {
-	a.tell("reading the cart")
+// add adds the batch. It returns what AddCustomDiscounts would return, with more
+// certainty: if the outcome is partial or rejected, the cart has shown it, and the
+// discounts in Unconfirmed are not in the cart. If the cart does not show what became
+// of the batch either, the outcome is unknown, and the result, if not nil, holds what
+// was known before.
+func (a *adder) add(
+	ctx context.Context, batch []commerce.NewCustomDiscount,
+) (*commerce.AddCustomDiscountsResult, error) {
+	a.logf("reading the cart")
 	before, err := a.read(ctx)
-	if err != nil && !errors.Is(err, commerce.ErrInvalidArgument) { // the call names what is invalid, and sends nothing then
-		a.tell("the cart can't be read: nothing is sent")
+	if err != nil && !errors.Is(err, commerce.ErrInvalidArgument) { // the call reports all problems, and sends nothing
+		a.logf("the cart can't be read: nothing is sent")
 		return nil, conclude(err, commerce.OutcomeNotSent, nil)
 	}
 	var (
 		send    = batch
-		proved  = map[string]int{} // by external id: what answers prove to be added
+		proved  = map[string]int{} // by external id: how many the responses prove to be added
 		refused []commerce.ErrorObject
 		known   *commerce.AddCustomDiscountsResult
 		failure error // the last one
 	)
 	for round := 1; ; round++ {
-		answer, err := a.client.Carts.AddCustomDiscounts(ctx, a.cartID, send, &a.options)
+		result, err := a.client.Carts.AddCustomDiscounts(ctx, a.cartID, send, &a.options)
 		outcome := commerce.OutcomeOf(err)
 		if round == 1 && isDecided(outcome) {
-			return answer, err // the usual case: no need to look
+			return result, err // the usual case: no need to read the cart
 		}
 		if err != nil {
 			failure = err
 		}
-		if answer != nil && known == nil {
-			known = answer
+		if result != nil && known == nil {
+			known = result
 		}
-		prove(proved, send, answer, err)
-		refused = append(refused, refusals(answer, err)...)
+		prove(proved, send, result, err)
+		refused = append(refused, refusals(result, err)...)
 
 		now, err := a.look(ctx, failure, outcome)
 		if err != nil {
 			return known, conclude(failure, commerce.OutcomeUnknown, fmt.Errorf("the cart can't be read: %w", err))
 		}
 		there, missing, err := compare(batch, before, now)
-		known = &commerce.AddCustomDiscountsResult{Added: there, Errors: refused, Unconfirmed: missing, AllOrNothing: a.options.AllOrNothing}
+		known = &commerce.AddCustomDiscountsResult{
+			Added: there, Errors: refused, Unconfirmed: missing, AllOrNothing: a.options.AllOrNothing,
+		}
 		if err == nil && contradicts(batch, missing, proved) {
 			err = errors.New("the cart does not show what the service says it added")
 		}
 		if err != nil {
 			return known, conclude(failure, commerce.OutcomeUnknown, err)
 		}
-		a.tell("%d of %d are there", len(there), len(batch))
+		a.logf("the cart has %d of %d", len(there), len(batch))
 		if len(missing) == 0 {
 			known.Errors = nil
 			return known, nil
 		}
-		send = sendable(outcome, send, missing, answer)
+		send = sendable(outcome, send, missing, result)
 		if len(send) == 0 || round == rounds {
 			return settled(known, failure, outcome)
 		}
-		a.tell("sending %d again", len(send))
+		a.logf("sending %d again", len(send))
 	}
 }
 
@@ -117,7 +122,7 @@ func (a *adder) read(ctx context.Context) ([]commerce.CustomDiscount, error) {
 	if _, err := a.client.Do(ctx, http.MethodGet, []string{"v2", "carts", a.cartID}, query, nil, &cart); err != nil {
 		return nil, err
 	}
-	if cart.Data.ID == "" { // such as {}, which must not pass for a cart without discounts
+	if cart.Data.ID == "" { // such as {}, which must not count as a cart without discounts
 		return nil, errors.New("the response does not hold it")
 	}
 	if included, ok := cart.Included["custom_discounts"]; ok {
@@ -135,21 +140,21 @@ func (a *adder) read(ctx context.Context) ([]commerce.CustomDiscount, error) {
 	return nil, errors.New("the response does not list its discounts")
 }
 
-// look reads the cart after a call; after a lost answer not at once.
+// look reads the cart after a call. After a lost response it waits first.
 func (a *adder) look(ctx context.Context, failure error, outcome commerce.Outcome) ([]commerce.CustomDiscount, error) {
 	switch outcome {
 	case commerce.OutcomeApplied:
-		a.tell("the answer says that they were added: looking at the cart")
+		a.logf("the response says that they were added: reading the cart")
 	case commerce.OutcomePartial:
-		a.tell("the answer does not prove that all were added: looking at the cart")
+		a.logf("the response does not prove that all were added: reading the cart")
 	case commerce.OutcomeRejected, commerce.OutcomeNotSent:
-		a.tell("%s: looking at the cart", outcome)
+		a.logf("%s: reading the cart", outcome)
 	default: // unknown, unreadable
-		a.tell("add-discounts: %v", failure)
+		a.logf("add-discounts: %v", failure)
 		if a.settle > 0 {
-			a.tell("the answer was lost: looking at the cart in %s", a.settle)
+			a.logf("the response was lost: reading the cart in %s", a.settle)
 		} else {
-			a.tell("the answer was lost: looking at the cart")
+			a.logf("the response was lost: reading the cart")
 		}
 		if err := pause(ctx, a.settle); err != nil {
 			return nil, err
@@ -173,17 +178,19 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isDecided reports whether an outcome tells all: each discount was added, or none.
+// isDecided reports whether an outcome is certain: each discount was added, or none.
 func isDecided(outcome commerce.Outcome) bool {
 	return outcome == commerce.OutcomeApplied || outcome == commerce.OutcomeRejected || outcome == commerce.OutcomeNotSent
 }
 
-// settled returns what is known in the end, with some discounts missing.
-func settled(known *commerce.AddCustomDiscountsResult, failure error, last commerce.Outcome) (*commerce.AddCustomDiscountsResult, error) {
+// settled returns what is known after the last call, with some discounts missing.
+func settled(
+	known *commerce.AddCustomDiscountsResult, failure error, last commerce.Outcome,
+) (*commerce.AddCustomDiscountsResult, error) {
 	switch {
 	case last == commerce.OutcomeUnknown || last == commerce.OutcomeUnreadable:
-		// The cart does not show them so far. To say that they were not added would
-		// invite to add them anew.
+		// The cart does not show them yet. If we said that they were not added, the
+		// user would add them again.
 		return known, conclude(failure, commerce.OutcomeUnknown, fmt.Errorf("some are still missing after %d calls", rounds))
 	case len(known.Added) == 0 && isDecided(last):
 		return nil, failure
@@ -191,8 +198,8 @@ func settled(known *commerce.AddCustomDiscountsResult, failure error, last comme
 	return known, conclude(failure, commerce.OutcomePartial, nil)
 }
 
-// conclude returns the failure of a call with the outcome that is known by now,
-// and with the reason for it.
+// conclude returns failure with the outcome that is known by now and, if reason is
+// not nil, with the reason in place of its cause.
 func conclude(failure error, outcome commerce.Outcome, reason error) error {
 	e := commerce.Error{Op: "Carts.AddCustomDiscounts", Err: failure}
 	if failed, ok := errors.AsType[*commerce.Error](failure); ok {
@@ -205,7 +212,7 @@ func conclude(failure error, outcome commerce.Outcome, reason error) error {
 	return &e
 }
 
-// key is what a discount is found by in the cart.
+// key identifies a discount in the cart.
 type key struct{ engine, externalID string }
 
 func keyOf(d commerce.CustomDiscount) key { return key{d.DiscountEngine, d.ExternalID} }
@@ -221,8 +228,8 @@ func count[D any, K comparable](list []D, keyOf func(D) K) map[K]int {
 	return n
 }
 
-// gained returns the discounts that are in the cart more often now than before.
-// Their number, by key, comes from the counts; which ones they are, from the ids.
+// gained returns the discounts that are in the cart more often now than before. The
+// counts by key say how many; the ids say which.
 func gained(before, now []commerce.CustomDiscount) []commerce.CustomDiscount {
 	more := count(now, keyOf)
 	old := map[uuid.UUID]bool{}
@@ -231,7 +238,7 @@ func gained(before, now []commerce.CustomDiscount) []commerce.CustomDiscount {
 		old[d.ID] = true
 	}
 	var list []commerce.CustomDiscount
-	for _, wasThere := range []bool{false, true} { // a cart without ids still has counts
+	for _, wasThere := range []bool{false, true} { // if all ids are zero, the second pass finds them
 		for _, d := range now {
 			if old[d.ID] == wasThere && more[keyOf(d)] > 0 {
 				more[keyOf(d)]--
@@ -242,11 +249,13 @@ func gained(before, now []commerce.CustomDiscount) []commerce.CustomDiscount {
 	return list
 }
 
-// pair finds the discounts of a batch among those that the cart gained: each one
-// once, those with the same amount and item first. It returns those that are there
-// and those that are missing, both in the order of the batch, and the gained ones
-// that are left over.
-func pair(batch []commerce.NewCustomDiscount, gained []commerce.CustomDiscount) (there []commerce.CustomDiscount, missing []commerce.NewCustomDiscount, over []commerce.CustomDiscount) {
+// pair matches the discounts of a batch with those that the cart gained, one to one,
+// those with the same amount and item first. It returns those that are in the cart and
+// those that are missing, both in the order of the batch, and the gained ones that
+// match nothing.
+func pair(
+	batch []commerce.NewCustomDiscount, gained []commerce.CustomDiscount,
+) (there []commerce.CustomDiscount, missing []commerce.NewCustomDiscount, over []commerce.CustomDiscount) {
 	over = slices.Clone(gained)
 	found := make([]*commerce.CustomDiscount, len(batch))
 	for _, same := range []func(commerce.NewCustomDiscount, commerce.CustomDiscount) bool{alike, sameKey} {
@@ -279,7 +288,7 @@ func alike(sent commerce.NewCustomDiscount, d commerce.CustomDiscount) bool {
 	return sameKey(sent, d) && sent.Amount.Equal(d.Amount.Amount) && itemOf(sent.Item) == itemOf(d.Item)
 }
 
-// itemOf returns the item that a discount is for; zero: the whole cart.
+// itemOf returns the item that a discount is for, or zero for the whole cart.
 func itemOf(item *commerce.CartItemRef) commerce.CartItemRef {
 	if item == nil {
 		return commerce.CartItemRef{}
@@ -287,18 +296,22 @@ func itemOf(item *commerce.CartItemRef) commerce.CartItemRef {
 	return *item
 }
 
-// compare tells what of a batch is in the cart now that was not there before, and
-// what is missing. It fails where that can't be told: what has to be counted was
-// changed by others too, or can't be found by its key.
-func compare(batch []commerce.NewCustomDiscount, before, now []commerce.CustomDiscount) (there []commerce.CustomDiscount, missing []commerce.NewCustomDiscount, err error) {
+// compare returns which discounts of a batch the cart has gained, and which are
+// missing. It fails if that is not certain: somebody else changed discounts with the
+// same key, or the cart gained discounts without a key.
+func compare(
+	batch []commerce.NewCustomDiscount, before, now []commerce.CustomDiscount,
+) (there []commerce.CustomDiscount, missing []commerce.NewCustomDiscount, err error) {
 	there, missing, over := pair(batch, gained(before, now))
 	sent, was, is := count(batch, keyOfNew), count(before, keyOf), count(now, keyOf)
 	for _, d := range over {
 		switch k := keyOf(d); {
 		case sent[k] > 0:
-			return append(there, over...), missing, errors.New("the cart holds more of these discounts than were sent: somebody else adds them, or an earlier request was late")
+			return append(there, over...), missing, errors.New(
+				"the cart holds more of these discounts than were sent: somebody else adds them, or an earlier request was late")
 		case k.engine == "" || k.externalID == "":
-			return append(there, over...), missing, errors.New("the cart holds new discounts without an engine or an external id")
+			return append(there, over...), missing, errors.New(
+				"the cart holds new discounts without an engine or an external id")
 		}
 	}
 	for k := range sent {
@@ -309,23 +322,25 @@ func compare(batch []commerce.NewCustomDiscount, before, now []commerce.CustomDi
 	return there, missing, nil
 }
 
-// prove adds to proved, by external id, what the answer to a call proves to be added.
-func prove(proved map[string]int, sent []commerce.NewCustomDiscount, answer *commerce.AddCustomDiscountsResult, err error) {
-	if answer == nil {
+// prove adds to proved, by external id, the discounts that a result proves to be added.
+func prove(
+	proved map[string]int, sent []commerce.NewCustomDiscount, result *commerce.AddCustomDiscountsResult, err error,
+) {
+	if result == nil {
 		return
 	}
 	for _, d := range sent {
 		proved[d.ExternalID]++
 	}
 	if err != nil {
-		for _, d := range answer.Unconfirmed {
+		for _, d := range result.Unconfirmed {
 			proved[d.ExternalID]--
 		}
 	}
 }
 
-// contradicts reports whether some of what is missing is proved to be added: then
-// what was read is not the cart as it is, and nothing can be told from it.
+// contradicts reports whether a missing discount is proved to be added. Then the cart
+// that was read is out of date, and proves nothing.
 func contradicts(batch, missing []commerce.NewCustomDiscount, proved map[string]int) bool {
 	externalID := func(d commerce.NewCustomDiscount) string { return d.ExternalID }
 	sent, open := count(batch, externalID), count(missing, externalID)
@@ -337,21 +352,23 @@ func contradicts(batch, missing []commerce.NewCustomDiscount, proved map[string]
 	return false
 }
 
-// sendable returns what may be sent again of what is missing: what was sent last,
-// got no answer, and was not refused. Nothing that the service refused for a
-// reason, now or in an earlier round, is sent again.
-func sendable(outcome commerce.Outcome, last, missing []commerce.NewCustomDiscount, answer *commerce.AddCustomDiscountsResult) []commerce.NewCustomDiscount {
+// sendable returns the missing discounts that may be sent again: those that the last
+// call sent and that the service did not reject. Discounts that the service rejected
+// with a reason, in this or an earlier round, are not sent again.
+func sendable(
+	outcome commerce.Outcome, last, missing []commerce.NewCustomDiscount, result *commerce.AddCustomDiscountsResult,
+) []commerce.NewCustomDiscount {
 	switch outcome {
 	case commerce.OutcomeUnknown, commerce.OutcomeUnreadable:
 		return among(missing, last)
 	case commerce.OutcomePartial:
-		return unexplained(among(missing, last), answer.Errors)
-	default: // it is decided
+		return unexplained(among(missing, last), result.Errors)
+	default: // decided
 		return nil
 	}
 }
 
-// among returns those of list that are in set, each as often as it is there.
+// among returns the elements of list that are in set, each at most as often as in set.
 func among(list, set []commerce.NewCustomDiscount) []commerce.NewCustomDiscount {
 	set = slices.Clone(set)
 	var common []commerce.NewCustomDiscount
@@ -367,9 +384,9 @@ func among(list, set []commerce.NewCustomDiscount) []commerce.NewCustomDiscount 
 	return common
 }
 
-// unexplained returns those of missing that none of the reasons speaks of. A
-// reason names an item of the cart, and is taken for all that is missing on it; one
-// that names no such item is taken for everything.
+// unexplained returns the missing discounts for which there is no reason. A reason
+// that names an item of the cart counts for each missing discount of that item. A
+// reason that names no such item counts for all.
 func unexplained(missing []commerce.NewCustomDiscount, reasons []commerce.ErrorObject) []commerce.NewCustomDiscount {
 	refused := map[uuid.UUID]bool{}
 	for _, o := range reasons {
@@ -380,14 +397,16 @@ func unexplained(missing []commerce.NewCustomDiscount, reasons []commerce.ErrorO
 		}
 		refused[item] = true
 	}
-	return slices.DeleteFunc(slices.Clone(missing), func(d commerce.NewCustomDiscount) bool { return d.Item != nil && refused[d.Item.ID] })
+	return slices.DeleteFunc(slices.Clone(missing), func(d commerce.NewCustomDiscount) bool {
+		return d.Item != nil && refused[d.Item.ID]
+	})
 }
 
-// refusals returns what the service said about discounts that it did not add.
-func refusals(answer *commerce.AddCustomDiscountsResult, err error) []commerce.ErrorObject {
+// refusals returns the reasons for discounts that the service did not add.
+func refusals(result *commerce.AddCustomDiscountsResult, err error) []commerce.ErrorObject {
 	switch commerce.OutcomeOf(err) {
 	case commerce.OutcomePartial:
-		return answer.Errors
+		return result.Errors
 	case commerce.OutcomeRejected:
 		return reasons(err)
 	default:

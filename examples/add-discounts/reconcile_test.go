@@ -94,7 +94,8 @@ func (sc *scene) run(ctx context.Context, discounts []commerce.NewCustomDiscount
 		opts = append(opts, commerce.WithHTTPClient(&http.Client{Transport: sc.transport}))
 	}
 	var stdout, stderr bytes.Buffer
-	code := addAndReport(ctx, sc.store.Client(opts...), &sc.cfg, discounts, &stdout, &stderr)
+	j := job{config: sc.cfg, discounts: discounts, stdout: &stdout, stderr: &stderr}
+	code := j.addAndReport(ctx, sc.store.Client(opts...))
 	return ended{code, stdout.String(), stderr.String()}
 }
 
@@ -259,9 +260,9 @@ func TestReconcileReport(t *testing.T) {
 		op       = "commerce: Carts.AddCustomDiscounts: "
 		stranger = "11111111-2222-4333-8444-555555555555"
 		timeout  = self + op + "504 Gateway Timeout (outcome unknown, attempts 1, request id commercetest-00000"
-		lookIn2s = "the answer was lost: looking at the cart in 2s\n"
+		lookIn2s = "the response was lost: reading the cart in 2s\n"
 		missingC = "missing      c                            -300\n"
-		unsure   = "outcome: unknown: some or all may have been added; look at the cart before sending again\n"
+		unsure   = "outcome: unknown: some or all may have been added; look at the cart before you send them again\n"
 	)
 	absent := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(stranger)}
 	a, b, c := sentBy("e", "a", -100, nil), sentBy("e", "b", -200, &demoItem), sentBy("e", "c", -300, nil)
@@ -292,14 +293,14 @@ func TestReconcileReport(t *testing.T) {
 			name: "in the cart after all", faults: []commercetest.Fault{gatewayTimeout}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
-			stderr: timeout + "2)\n" + lookIn2s + "2 of 2 are there\n",
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 2 of 2\n",
 		},
 		{
 			name: "sent again", faults: []commercetest.Fault{notApplied}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 2, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
-			stderr: timeout + "2)\n" + lookIn2s + "0 of 2 are there\nsending 2 again\n" +
-				"the answer says that they were added: looking at the cart\n2 of 2 are there\n",
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 0 of 2\nsending 2 again\n" +
+				"the response says that they were added: reading the cart\nthe cart has 2 of 2\n",
 		},
 		{
 			name: "the cart took a part, and is full", limits: commercetest.Config{CartDiscountLimit: 1},
@@ -307,8 +308,8 @@ func TestReconcileReport(t *testing.T) {
 			code: exitPartial, posts: 2, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) +
 				"rejected     Limit Reached: Custom discount limit reached for this cart\n" + missingC +
-				"outcome: partial: 2 of 3 added; send the others again once the reason is gone\n",
-			stderr: timeout + "2)\n" + lookIn2s + "2 of 3 are there\nsending 1 again\nrejected: looking at the cart\n2 of 3 are there\n" +
+				"outcome: partial: 2 of 3 added; fix the reason, then send the others again\n",
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 2 of 3\nsending 1 again\nrejected: reading the cart\nthe cart has 2 of 3\n" +
 				self + op + "422 Unprocessable Entity: \"Limit Reached\" (outcome partial, attempts 1, request id commercetest-000004)\n",
 		},
 		{
@@ -316,14 +317,14 @@ func TestReconcileReport(t *testing.T) {
 			faults: []commercetest.Fault{gatewayTimeout}, sent: []commerce.NewCustomDiscount{a, c},
 			code: exitFailed, posts: 2, inCart: []commerce.NewCustomDiscount{c},
 			stdout: strings.Repeat("rejected     Limit Reached: Custom discount limit reached for this cart\n", 2) +
-				"outcome: rejected: none added; send them again once the reason is gone\n",
-			stderr: timeout + "3)\n" + lookIn2s + "0 of 2 are there\nsending 2 again\nrejected: looking at the cart\n0 of 2 are there\n" +
+				"outcome: rejected: none added; fix the reason, then send them again\n",
+			stderr: timeout + "3)\n" + lookIn2s + "the cart has 0 of 2\nsending 2 again\nrejected: reading the cart\nthe cart has 0 of 2\n" +
 				self + op + "422 Unprocessable Entity: \"Limit Reached\", \"Limit Reached\" (outcome rejected, attempts 1, request id commercetest-000005)\n",
 		},
 		{
 			name: "refused at once", limits: commercetest.Config{CartDiscountLimit: -1}, sent: []commerce.NewCustomDiscount{a},
 			code: exitFailed, posts: 1,
-			stdout: "rejected     Bad Request: Custom discounts not enabled for this cart\noutcome: rejected: none added; send them again once the reason is gone\n",
+			stdout: "rejected     Bad Request: Custom discounts not enabled for this cart\noutcome: rejected: none added; fix the reason, then send them again\n",
 			stderr: self + op + "400 Bad Request: \"Bad Request\" (outcome rejected, attempts 1, request id commercetest-000002)\n",
 		},
 		{
@@ -331,8 +332,8 @@ func TestReconcileReport(t *testing.T) {
 			code: exitPartial, posts: 1, inCart: []commerce.NewCustomDiscount{a},
 			stdout: added("a", "-$1.00", 1) +
 				"rejected     Custom discount not added to cart item: Cart Item is not present in the cart. (item " + stranger + ")\n" + missingC +
-				"outcome: partial: 1 of 2 added; send the others again once the reason is gone\n",
-			stderr: "the answer does not prove that all were added: looking at the cart\n1 of 2 are there\n" +
+				"outcome: partial: 1 of 2 added; fix the reason, then send the others again\n",
+			stderr: "the response does not prove that all were added: reading the cart\nthe cart has 1 of 2\n" +
 				self + op + "201 Created: \"Custom discount not added to cart item.\" (outcome partial, attempts 1, request id commercetest-000002)\n",
 		},
 		{
@@ -340,31 +341,31 @@ func TestReconcileReport(t *testing.T) {
 			code: exitPartial, posts: 2, inCart: []commerce.NewCustomDiscount{a},
 			stdout: added("a", "-$1.00", 1) +
 				"rejected     Custom discount not added to cart item: Cart Item is not present in the cart. (item " + stranger + ")\n" + missingC +
-				"outcome: partial: 1 of 2 added; send the others again once the reason is gone\n",
-			stderr: timeout + "2)\n" + lookIn2s + "0 of 2 are there\nsending 2 again\nthe answer does not prove that all were added: looking at the cart\n1 of 2 are there\n" +
+				"outcome: partial: 1 of 2 added; fix the reason, then send the others again\n",
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 0 of 2\nsending 2 again\nthe response does not prove that all were added: reading the cart\nthe cart has 1 of 2\n" +
 				self + op + "201 Created: \"Custom discount not added to cart item.\" (outcome partial, attempts 1, request id commercetest-000004)\n",
 		},
 		{
 			name: "partial: an unconfirmed one is in the cart after all", faults: []commercetest.Fault{answer(firstOnly)}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
-			stderr: "the answer does not prove that all were added: looking at the cart\n2 of 2 are there\n",
+			stderr: "the response does not prove that all were added: reading the cart\nthe cart has 2 of 2\n",
 		},
 		{
 			name: "partial: an unconfirmed one is missing, and no reason given", limits: commercetest.Config{ItemDiscountLimit: -1},
 			faults: []commercetest.Fault{answer(firstOnly), answer(`{"data":[],"errors":[{"title":"No"}]}`)}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitPartial, posts: 2, inCart: []commerce.NewCustomDiscount{a},
 			stdout: added("a", "-$1.00", 1) + "rejected     No: -\nmissing      b                            -200\n" +
-				"outcome: partial: 1 of 2 added; send the others again once the reason is gone\n",
-			stderr: "the answer does not prove that all were added: looking at the cart\n1 of 2 are there\nsending 1 again\nrejected: looking at the cart\n1 of 2 are there\n" +
+				"outcome: partial: 1 of 2 added; fix the reason, then send the others again\n",
+			stderr: "the response does not prove that all were added: reading the cart\nthe cart has 1 of 2\nsending 1 again\nrejected: reading the cart\nthe cart has 1 of 2\n" +
 				self + op + "201 Created: \"No\" (outcome partial, attempts 1, request id commercetest-000004)\n",
 		},
 		{
 			name: "all or nothing", options: commerce.AddCustomDiscountsOptions{AllOrNothing: true}, faults: []commercetest.Fault{gatewayTimeout},
 			sent: []commerce.NewCustomDiscount{a, sentBy("e", "c", -300, absent)}, code: exitFailed, posts: 2,
 			stdout: "rejected     Custom discount not added to cart item: Cart Item is not present in the cart. (item " + stranger + ")\n" +
-				"outcome: rejected: none added; send them again once the reason is gone\n",
-			stderr: timeout + "2)\n" + lookIn2s + "0 of 2 are there\nsending 2 again\nrejected: looking at the cart\n0 of 2 are there\n" +
+				"outcome: rejected: none added; fix the reason, then send them again\n",
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 0 of 2\nsending 2 again\nrejected: reading the cart\nthe cart has 0 of 2\n" +
 				self + op + "404 Not Found: \"Custom discount not added to cart item.\" (outcome rejected, attempts 1, request id commercetest-000004)\n",
 		},
 		{
@@ -372,13 +373,13 @@ func TestReconcileReport(t *testing.T) {
 				{"id":"`+discountID(1)+`","external_id":"a","discount_engine":"e","amount":-100}]}}`)},
 			sent: []commerce.NewCustomDiscount{a}, code: exitOK, posts: 1, inCart: []commerce.NewCustomDiscount{a},
 			stdout: added("a", "-100", 1) + "outcome: all 1 added\n",
-			stderr: timeout + "2)\n" + lookIn2s + "1 of 1 are there\n",
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 1 of 1\n",
 		},
 		{
 			name: "the cart does not show what the answer proves", faults: []commercetest.Fault{answer(firstOnly), cartIs(2, `{"data":{"id":"x"},"included":{"custom_discounts":[]}}`)},
 			sent: []commerce.NewCustomDiscount{a, b}, code: exitUnknown, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: "unconfirmed  a                            -100\nunconfirmed  b                            -200\n" + unsure,
-			stderr: "the answer does not prove that all were added: looking at the cart\n" +
+			stderr: "the response does not prove that all were added: reading the cart\n" +
 				self + op + "201 Created: the cart does not show what the service says it added (outcome unknown, attempts 1, request id commercetest-000002)\n",
 		},
 		{
@@ -399,9 +400,9 @@ func TestReconcileReport(t *testing.T) {
 			name: "lost three times", faults: []commercetest.Fault{notApplied, notApplied, notApplied}, sent: []commerce.NewCustomDiscount{a},
 			code: exitUnknown, posts: 3,
 			stdout: "unconfirmed  a                            -100\n" + unsure,
-			stderr: timeout + "2)\n" + lookIn2s + "0 of 1 are there\nsending 1 again\n" +
-				timeout + "4)\n" + lookIn2s + "0 of 1 are there\nsending 1 again\n" +
-				timeout + "6)\n" + lookIn2s + "0 of 1 are there\n" +
+			stderr: timeout + "2)\n" + lookIn2s + "the cart has 0 of 1\nsending 1 again\n" +
+				timeout + "4)\n" + lookIn2s + "the cart has 0 of 1\nsending 1 again\n" +
+				timeout + "6)\n" + lookIn2s + "the cart has 0 of 1\n" +
 				self + op + "504 Gateway Timeout: some are still missing after 3 calls (outcome unknown, attempts 1, request id commercetest-000006)\n",
 		},
 	}
@@ -465,7 +466,7 @@ func TestReconcileUnreadableCart(t *testing.T) {
 				sc := newScene(t, commercetest.Config{})
 				sc.store.Inject(fault)
 				got := sc.run(t.Context(), batch())
-				check(t, sc, got, exitFailed, 0, "the cart can't be read: nothing is sent\n", "outcome: not sent: none added; they may be sent again\n")
+				check(t, sc, got, exitFailed, 0, "the cart can't be read: nothing is sent\n", "outcome: not sent: none added; you may send them again\n")
 				sc.holds(t)
 			})
 		})
@@ -477,7 +478,7 @@ func TestReconcileUnreadableCart(t *testing.T) {
 				fault.After = 2
 				sc.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504}, fault)
 				got := sc.run(t.Context(), batch())
-				check(t, sc, got, exitUnknown, 1, ": the cart can't be read: ", "outcome unknown", "unconfirmed  a  ", "look at the cart before sending again\n")
+				check(t, sc, got, exitUnknown, 1, ": the cart can't be read: ", "outcome unknown", "unconfirmed  a  ", "look at the cart before you send them again\n")
 				sc.holds(t, batch())
 			})
 		})
@@ -501,7 +502,7 @@ func TestReconcileUnreadableCart(t *testing.T) {
 				fault.After = 4
 				sc.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Status: 504}, commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true}, fault)
 				got := sc.run(t.Context(), batch())
-				check(t, sc, got, exitUnknown, 2, "0 of 4 are there\nsending 4 again\n", ": the cart can't be read: ")
+				check(t, sc, got, exitUnknown, 2, "the cart has 0 of 4\nsending 4 again\n", ": the cart can't be read: ")
 				sc.holds(t, batch())
 			})
 		})
@@ -539,9 +540,9 @@ func TestReconcileInterrupted(t *testing.T) {
 		want := ended{
 			Code: exitUnknown,
 			Stdout: "cart " + sc.cfg.cart + "\nunconfirmed  a                            -100\n" +
-				"outcome: unknown: some or all may have been added; look at the cart before sending again\n",
+				"outcome: unknown: some or all may have been added; look at the cart before you send them again\n",
 			Stderr: looking + failed + " (outcome unknown, attempts 1, request id commercetest-000002)\n" +
-				"the answer was lost: looking at the cart in 1h0m0s\n" +
+				"the response was lost: reading the cart in 1h0m0s\n" +
 				failed + ": the cart can't be read: context canceled (outcome unknown, attempts 1, request id commercetest-000002)\n",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -842,7 +843,7 @@ func TestAddResult(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				sc := newScene(t, tt.limits)
 				sc.store.Inject(tt.faults...)
-				a := adder{client: sc.store.Client(), cartID: sc.cfg.cart, tell: t.Logf}
+				a := adder{client: sc.store.Client(), cartID: sc.cfg.cart, logf: t.Logf}
 				result, err := a.add(t.Context(), discounts)
 				if !errors.Is(err, tt.matches) || commerce.OutcomeOf(err) != tt.outcome {
 					t.Errorf("error %v, outcome %s", err, commerce.OutcomeOf(err))

@@ -11,18 +11,19 @@ import (
 	"github.com/commerce-go/commerce/examples/internal/terminal"
 )
 
-// report tells what became of the discounts, and returns the exit code.
-func report(stdout, stderr io.Writer, cfg *config, sent []commerce.NewCustomDiscount, result *commerce.AddCustomDiscountsResult, err error) int {
-	if invalid, ok := errors.AsType[*commerce.ValidationError](err); ok { // found before anything was sent
-		for _, fault := range invalid.Fields {
-			fmt.Fprintln(stderr, "add-discounts:", fault)
+// report prints what became of the discounts, and returns the exit code.
+func (j *job) report(result *commerce.AddCustomDiscountsResult, err error) int {
+	stdout, stderr, sent := j.stdout, j.stderr, j.discounts
+	if invalid, ok := errors.AsType[*commerce.ValidationError](err); ok { // nothing was sent
+		for _, problem := range invalid.Fields {
+			fmt.Fprintln(stderr, "add-discounts:", problem)
 		}
 		return exitUsage
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "add-discounts:", err)
 	}
-	fmt.Fprintln(stdout, "cart", terminal.Plain(cfg.cart))
+	fmt.Fprintln(stdout, "cart", terminal.Plain(j.cart))
 	switch outcome := commerce.OutcomeOf(err); outcome {
 	case commerce.OutcomeApplied:
 		printAdded(stdout, result.Added)
@@ -31,22 +32,22 @@ func report(stdout, stderr io.Writer, cfg *config, sent []commerce.NewCustomDisc
 	case commerce.OutcomePartial:
 		printAdded(stdout, result.Added)
 		printReasons(stdout, "rejected", result.Errors)
-		label, advice := "missing", "send the others again once the reason is gone"
-		if cfg.noReconcile {
-			label, advice = "unconfirmed", "look at the cart before sending the others again"
+		label, advice := "missing", "fix the reason, then send the others again"
+		if j.noReconcile {
+			label, advice = "unconfirmed", "look at the cart before you send the others again"
 		}
 		printNew(stdout, label, result.Unconfirmed)
 		fmt.Fprintf(stdout, "outcome: partial: %d of %d added; %s\n", len(result.Added), len(sent), advice)
 		return exitPartial
 	case commerce.OutcomeRejected:
 		printReasons(stdout, "rejected", reasons(err))
-		fmt.Fprintln(stdout, "outcome: rejected: none added; send them again once the reason is gone")
+		fmt.Fprintln(stdout, "outcome: rejected: none added; fix the reason, then send them again")
 		return exitFailed
 	case commerce.OutcomeNotSent:
 		printReasons(stdout, "error", reasons(err))
-		fmt.Fprintln(stdout, "outcome: not sent: none added; they may be sent again")
+		fmt.Fprintln(stdout, "outcome: not sent: none added; you may send them again")
 		return exitFailed
-	default: // unknown, unreadable, and what a later version may bring
+	default: // unknown, unreadable, and outcomes of later versions
 		if result != nil {
 			printAdded(stdout, result.Added)
 			printReasons(stdout, "rejected", result.Errors)
@@ -55,7 +56,7 @@ func report(stdout, stderr io.Writer, cfg *config, sent []commerce.NewCustomDisc
 			printReasons(stdout, "error", reasons(err))
 			printNew(stdout, "unconfirmed", sent)
 		}
-		fmt.Fprintf(stdout, "outcome: %s: some or all may have been added; look at the cart before sending again\n", outcome)
+		fmt.Fprintf(stdout, "outcome: %s: some or all may have been added; look at the cart before you send them again\n", outcome)
 		return exitUnknown
 	}
 }
@@ -67,13 +68,13 @@ func printAdded(w io.Writer, added []commerce.CustomDiscount) {
 	}
 }
 
-// printReasons prints errors of the service. They name items of the cart, not
-// discounts: which discounts were not added is told by printNew.
+// printReasons prints error entries of the service. They name items of the cart, not
+// discounts; printNew prints the discounts that were not added.
 func printReasons(w io.Writer, label string, list []commerce.ErrorObject) {
-	for _, o := range list {
-		line := terminal.Plain(strings.TrimSuffix(o.Title, ".")) + ": " + terminal.Plain(o.Detail)
-		if o.Meta.ID != "" {
-			line += " (item " + terminal.Plain(o.Meta.ID) + ")"
+	for _, entry := range list {
+		line := terminal.Plain(strings.TrimSuffix(entry.Title, ".")) + ": " + terminal.Plain(entry.Detail)
+		if entry.Meta.ID != "" {
+			line += " (item " + terminal.Plain(entry.Meta.ID) + ")"
 		}
 		fmt.Fprintf(w, "%-12s %s\n", label, line)
 	}
@@ -85,7 +86,7 @@ func printNew(w io.Writer, label string, list []commerce.NewCustomDiscount) {
 	}
 }
 
-// reasons returns what the service said about a call that added nothing for sure.
+// reasons returns the error entries of the service.
 func reasons(err error) []commerce.ErrorObject {
 	if failed, ok := errors.AsType[*commerce.Error](err); ok {
 		return failed.Errors
