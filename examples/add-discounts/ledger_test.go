@@ -1,33 +1,33 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/commerce-go/commerce"
-	books "github.com/commerce-go/commerce/internal/e2e/ledger"
+	"github.com/commerce-go/commerce/internal/e2e/ledger"
 )
 
-// TestAdder_ledger meets each fault of the matrix after which the outcome of a
-// write is unknown or unreadable, on each protocol: in the end the server must
-// have applied each discount exactly once, and the adder say so.
+// TestAdder_ledger meets each fault after which the outcome of a write is unknown or
+// unreadable, over each protocol. In the end the server must have applied each discount
+// exactly once, and the adder must return no error.
 func TestAdder_ledger(t *testing.T) {
 	t.Parallel()
 	cells := 0
-	for _, f := range books.Faults() {
-		doubtful := slices.ContainsFunc(f.Write, func(v books.Verdict) bool {
-			return v.Failed && (v.Outcome == commerce.OutcomeUnknown || v.Outcome == commerce.OutcomeUnreadable)
+	for _, f := range ledger.Faults() {
+		uncertain := slices.ContainsFunc(f.Write, func(want ledger.Want) bool {
+			return want.Outcome == commerce.OutcomeUnreadable || want.Failed && want.Outcome == commerce.OutcomeUnknown
 		})
-		if !doubtful {
+		if !uncertain {
 			continue
 		}
-		for _, p := range []books.Protocol{books.HTTP1, books.TLS, books.HTTP2} {
+		for _, p := range []ledger.Protocol{ledger.HTTP1, ledger.TLS, ledger.HTTP2} {
 			if f.On&p == 0 {
 				continue
 			}
@@ -40,53 +40,54 @@ func TestAdder_ledger(t *testing.T) {
 	}
 	t.Logf("%d cells", cells)
 	if cells < 100 {
-		t.Errorf("%d cells: where are the faults?", cells)
+		t.Errorf("%d cells, want 100 or more", cells)
 	}
 }
 
-func addOnLedger(t *testing.T, f *books.Fault, p books.Protocol) {
+func addOnLedger(t *testing.T, f *ledger.Fault, p ledger.Protocol) {
 	t.Helper()
-	l := books.New()
-	s, err := books.Serve(t.Context(), l, p)
+	l := ledger.New()
+	s, err := ledger.Serve(t.Context(), l, p)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	base := s.Transport()
 	t.Cleanup(base.CloseIdleConnections)
-	patience := 10 * time.Second
+	timeout := 10 * time.Second
 	if f.WriteWaits {
-		patience = 200 * time.Millisecond // nothing but the timeout ends the attempt
+		timeout = 200 * time.Millisecond // only the timeout ends the attempt
 	}
 	client, err := commerce.New(s.URL(), commerce.WithToken("token"),
 		commerce.WithHTTPClient(&http.Client{Transport: cartOf{base, l}}),
-		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: patience}))
+		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: timeout}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var batch []commerce.NewCustomDiscount
 	var want []string
 	for n := range 3 {
-		id := books.ExternalID("call", n)
+		id := ledger.ExternalID("call", n)
 		want = append(want, id)
 		batch = append(batch, commerce.NewCustomDiscount{
 			Amount: commerce.NewDecimal(-100), Description: "d", DiscountCode: "c", DiscountEngine: "ledger", ExternalID: id,
 		})
 	}
-	s.Plan(f, books.Clean())
+	s.Plan(f, ledger.NoFault())
 	a := &adder{client: client, cartID: "cart", logf: func(string, ...any) {}}
 	if _, err := a.add(t.Context(), batch); err != nil {
-		t.Errorf("error %v", err)
+		t.Errorf("add() = %v, want nil", err)
 	}
 	if got := slices.Sorted(slices.Values(l.Discounts())); !slices.Equal(got, want) {
-		t.Errorf("applied %v", got)
+		t.Errorf("applied %v, want %v", got, want)
 	}
 }
 
-// cartOf answers reads of the cart from the books, and leaves the rest to base.
+// cartOf responds to reads of the cart with the content of the ledger, and passes other
+// requests to base.
 type cartOf struct {
 	base   http.RoundTripper
-	ledger *books.Ledger
+	ledger *ledger.Ledger
 }
 
 func (c cartOf) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -96,12 +97,19 @@ func (c cartOf) RoundTrip(req *http.Request) (*http.Response, error) {
 	type discount map[string]any
 	list := []discount{}
 	for n, id := range c.ledger.Discounts() {
-		list = append(list, discount{"type": "custom_discount", "id": fmt.Sprintf("00000000-0000-4000-8000-%012d", n+1),
-			"external_id": id, "discount_engine": "ledger", "amount": -100})
+		list = append(list, discount{
+			"type": "custom_discount", "id": fmt.Sprintf("00000000-0000-4000-8000-%012d", n+1),
+			"external_id": id, "discount_engine": "ledger", "amount": -100,
+		})
 	}
-	body, err := json.Marshal(map[string]any{"data": discount{"id": "cart", "type": "cart"}, "included": map[string]any{"custom_discounts": list}})
+	body, err := json.Marshal(map[string]any{
+		"data":     discount{"id": "cart", "type": "cart"},
+		"included": map[string]any{"custom_discounts": list},
+	})
 	if err != nil {
 		return nil, err
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(string(body))), Request: req}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), Request: req,
+	}, nil
 }

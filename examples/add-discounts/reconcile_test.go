@@ -48,8 +48,8 @@ func batch() []commerce.NewCustomDiscount {
 	}
 }
 
-// ledger renders discounts so that they can be compared as a multiset.
-func ledger[D any](list []D, line func(D) string) []string {
+// sortedLines returns a line for each discount, in sorted order.
+func sortedLines[D any](list []D, line func(D) string) []string {
 	lines := []string{}
 	for _, d := range list {
 		lines = append(lines, line(d))
@@ -102,7 +102,7 @@ func (sc *scene) run(ctx context.Context, discounts []commerce.NewCustomDiscount
 // holds checks that the cart holds each of the lists, once.
 func (sc *scene) holds(t *testing.T, want ...[]commerce.NewCustomDiscount) {
 	t.Helper()
-	if diff := cmp.Diff(ledger(slices.Concat(want...), lineOfNew), ledger(sc.store.Discounts(sc.cfg.cart), lineOf)); diff != "" {
+	if diff := cmp.Diff(sortedLines(slices.Concat(want...), lineOfNew), sortedLines(sc.store.Discounts(sc.cfg.cart), lineOf)); diff != "" {
 		t.Errorf("discounts in the cart (-want +got):\n%s", diff)
 	}
 }
@@ -688,7 +688,7 @@ func TestGained(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(ledger(tt.want, lineOfID), ledger(gained(tt.before, tt.now), lineOfID)); diff != "" {
+			if diff := cmp.Diff(sortedLines(tt.want, lineOfID), sortedLines(gained(tt.before, tt.now), lineOfID)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

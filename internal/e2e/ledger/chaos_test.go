@@ -23,29 +23,31 @@ import (
 
 const (
 	workers = 16
-	// attempts that a plan has a fault for; what comes after them gets none.
-	plannedFor = 4
-	// attemptTimeout ends what stalls, and what the machine is too busy for.
+	// plannedAttempts is how many attempts of a call may have a fault.
+	plannedAttempts = 4
+	// attemptTimeout ends faults that stall, and attempts for which the machine is too busy.
 	attemptTimeout = 50 * time.Millisecond
 )
 
-// decision is all that chance has to say about a call. A worker's decisions
-// follow from the seed alone; when they strike does not.
-type decision struct {
-	protocol int
-	fresh    bool
-	faults   []*Fault
-	cancel   time.Duration // of the caller; 0: never
-	deadline time.Duration // of the caller; 0: none
-	read     bool
+// randomCall holds all random choices for a call. They depend only on the seed. How the
+// call ends also depends on timing.
+type randomCall struct {
+	op            operation
+	protocol      int  // index in chaosProtocols
+	newConnection bool // close idle connections before the call
+	faults        []*Fault
+	cancel        time.Duration // after which the caller cancels; 0: never
+	deadline      time.Duration // of the caller; 0: none
 }
 
-// pools are the faults that chance draws from, by protocol. Heavy ones would
+var chaosProtocols = []Protocol{HTTP1, TLS, HTTP2}
+
+// lightFaults returns the faults of each protocol, without the heavy ones: these would
 // leave no time for the others.
-func pools() [][]*Fault {
-	list := make([][]*Fault, 3)
+func lightFaults() [][]*Fault {
+	list := make([][]*Fault, len(chaosProtocols))
 	for _, f := range Faults() {
-		for i, p := range []Protocol{HTTP1, TLS, HTTP2} {
+		for i, p := range chaosProtocols {
 			if f.On&p != 0 && !f.Heavy {
 				list[i] = append(list[i], f)
 			}
@@ -54,100 +56,115 @@ func pools() [][]*Fault {
 	return list
 }
 
-func decide(r *rand.Rand, pools [][]*Fault) decision {
-	// Handshakes cost more than all else together: half the calls do without TLS.
-	d := decision{protocol: max(0, r.IntN(4)-1), fresh: r.IntN(4) == 0, read: r.IntN(20) == 0}
-	for range plannedFor {
-		f := Clean()
+func newRandomCall(r *rand.Rand, faults [][]*Fault) randomCall {
+	// TLS handshakes take most of the time: half of the calls do not use TLS.
+	c := randomCall{op: addDiscounts, protocol: max(0, r.IntN(4)-1), newConnection: r.IntN(4) == 0}
+	if r.IntN(20) == 0 {
+		c.op = listSubscriptions
+	}
+	for range plannedAttempts {
+		f := NoFault()
 		if r.IntN(100) < 70 {
-			f = pools[d.protocol][r.IntN(len(pools[d.protocol]))]
+			f = faults[c.protocol][r.IntN(len(faults[c.protocol]))]
 		}
-		d.faults = append(d.faults, f)
+		c.faults = append(c.faults, f)
 	}
-	d.faults = append(d.faults, Clean())
-	// Drawn whether they count or not, so that each call takes as many draws.
-	how, after := r.IntN(20), time.Duration(1+r.IntN(20_000))*time.Microsecond
-	switch how {
+	c.faults = append(c.faults, NoFault())
+	after := time.Duration(1+r.IntN(20_000)) * time.Microsecond
+	switch r.IntN(20) {
 	case 0, 1:
-		d.cancel = after
+		c.cancel = after
 	case 2, 3:
-		d.deadline = after
+		c.deadline = after
 	}
-	return d
+	return c
 }
 
-// String lists the faults of a decision.
-func (d decision) String() string {
+// String lists the choices.
+func (c randomCall) String() string {
 	var names []string
-	for _, f := range d.faults {
+	for _, f := range c.faults {
 		names = append(names, f.Name)
 	}
-	return fmt.Sprintf("%v, fresh %v, cancel %v, deadline %v: %s", Protocol(1<<d.protocol), d.fresh, d.cancel, d.deadline, strings.Join(names, "; "))
+	return fmt.Sprintf("%v, new connection %v, cancel %v, deadline %v: %s",
+		chaosProtocols[c.protocol], c.newConnection, c.cancel, c.deadline, strings.Join(names, "; "))
 }
 
-// made is a write that was made.
-type made struct {
-	decision
+// finishedWrite is a write and what it returned.
+type finishedWrite struct {
+	randomCall
 	call string
 	err  error
 }
 
-// caller makes the calls of a worker to one of its servers.
-type caller func(ctx context.Context, read bool, call string) error
+// caller makes a call to a server.
+type caller func(ctx context.Context, op operation, call string) error
 
-// callers makes a caller of a server.
-type callers func(t *testing.T, s *Server, base *http.Transport) caller
+// newCaller returns the caller for a server.
+type newCaller func(t *testing.T, s *Server, base *http.Transport) caller
 
-// chaos lets workers make calls for a time, and longer on a machine that is too
-// busy to make as many as least in it. Each has servers of its own, so that it
-// knows what becomes of its calls. It returns all writes and the ledger.
-func chaos(ctx context.Context, t *testing.T, seed uint64, long time.Duration, least int64, callers callers) ([]made, *Ledger) {
+// chaos makes random calls with many workers.
+type chaos struct {
+	seed     uint64
+	duration time.Duration
+	minimum  int64 // number of writes; on a busy machine, chaos takes longer than duration
+	newCaller
+}
+
+// worker makes calls, one after the other. It has its own servers, so that it knows which
+// call a request belongs to.
+type worker struct {
+	servers []*Server
+	bases   []*http.Transport
+	callers []caller
+}
+
+func (c chaos) newWorker(ctx context.Context, t *testing.T, l *Ledger) *worker {
 	t.Helper()
-	l, draws := New(), pools()
+	w := &worker{}
+	for _, p := range chaosProtocols {
+		s, err := Serve(ctx, l, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base := s.Transport()
+		w.servers, w.bases = append(w.servers, s), append(w.bases, base)
+		w.callers = append(w.callers, c.newCaller(t, s, base))
+	}
+	return w
+}
+
+// run returns all writes and their ledger.
+func (c chaos) run(ctx context.Context, t *testing.T) ([]finishedWrite, *Ledger) {
+	t.Helper()
+	l, faults := New(), lightFaults()
 	var (
 		mu      sync.Mutex
-		list    []made
+		list    []finishedWrite
 		running sync.WaitGroup
 		total   atomic.Int64
 	)
-	end := time.Now().Add(long)
-	latest := end.Add(3 * max(long, patience))
+	end := time.Now().Add(c.duration)
+	latest := end.Add(3 * max(c.duration, maxWait))
 	goesOn := func() bool {
 		now := time.Now()
-		return now.Before(end) || total.Load() < least && now.Before(latest)
+		return now.Before(end) || total.Load() < c.minimum && now.Before(latest)
 	}
-	for worker := range workers {
-		var (
-			servers []*Server
-			bases   []*http.Transport
-			calls   []caller
-		)
-		for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
-			s, err := Serve(ctx, l, p)
-			if err != nil {
-				t.Fatal(err)
-			}
-			servers, bases = append(servers, s), append(bases, s.Transport())
-			calls = append(calls, callers(t, s, bases[len(bases)-1]))
-		}
+	for number := range workers {
+		w := c.newWorker(ctx, t, l)
 		running.Go(func() {
-			r := rand.New(rand.NewPCG(seed, uint64(worker)))
-			var own []made
+			r := rand.New(rand.NewPCG(c.seed, uint64(number)))
+			var own []finishedWrite
 			for n := 0; goesOn(); n++ {
-				d := decide(r, draws)
-				servers[d.protocol].Plan(d.faults...)
-				if d.fresh {
-					bases[d.protocol].CloseIdleConnections()
-				}
-				call := fmt.Sprintf("call-%02d-%06d", worker, n)
-				err := d.make(ctx, calls[d.protocol], call)
-				if !d.read {
-					own = append(own, made{d, call, err})
+				random := newRandomCall(r, faults)
+				call := fmt.Sprintf("call-%02d-%06d", number, n)
+				if err := w.make(ctx, random, call); random.op.write {
+					own = append(own, finishedWrite{random, call, err})
 					total.Add(1)
 				}
 			}
-			for i, s := range servers {
-				noConnections(t, s, bases[i])
+			for i, s := range w.servers {
+				checkNoConnections(t, s, w.bases[i])
 				s.Close()
 			}
 			mu.Lock()
@@ -159,57 +176,58 @@ func chaos(ctx context.Context, t *testing.T, seed uint64, long time.Duration, l
 	return list, l
 }
 
-// make makes one call under a caller that may lose patience.
-func (d decision) make(ctx context.Context, do caller, call string) error {
+// make makes one call.
+func (w *worker) make(ctx context.Context, c randomCall, call string) error {
+	w.servers[c.protocol].Plan(c.faults...)
+	if c.newConnection {
+		w.bases[c.protocol].CloseIdleConnections()
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if d.deadline > 0 {
-		ctx, cancel = context.WithTimeout(ctx, d.deadline)
+	if c.deadline > 0 {
+		ctx, cancel = context.WithTimeout(ctx, c.deadline)
 		defer cancel()
 	}
-	if d.cancel > 0 {
-		defer time.AfterFunc(d.cancel, cancel).Stop()
+	if c.cancel > 0 {
+		defer time.AfterFunc(c.cancel, cancel).Stop()
 	}
-	return do(ctx, d.read, call)
+	return w.callers[c.protocol](ctx, c.op, call)
 }
 
-// ofLibrary makes calls by the library.
-func ofLibrary(t *testing.T, s *Server, base *http.Transport) caller {
+// libraryCaller makes calls by the library.
+func libraryCaller(t *testing.T, s *Server, base *http.Transport) caller {
 	t.Helper()
-	client := newClient(t, s.URL(), base, commerce.RetryPolicy{
+	client := newClient(t, s.URL(), base, commerce.WithRetry(commerce.RetryPolicy{
 		MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, AttemptTimeout: attemptTimeout,
-	})
-	return func(ctx context.Context, read bool, call string) error {
-		op := operations[0]
-		if read {
-			op = operations[1]
-		}
-		return op.do(ctx, client, call).err
-	}
+	}))
+	return func(ctx context.Context, op operation, call string) error { return op.do(ctx, client, call).err }
 }
 
-// ofBaseline makes calls by go-retryablehttp as it comes, but for its waits.
-func ofBaseline(_ *testing.T, s *Server, base *http.Transport) caller {
+// retryablehttpCaller makes calls by go-retryablehttp, with its defaults except for the
+// waits.
+func retryablehttpCaller(_ *testing.T, s *Server, base *http.Transport) caller {
 	client := retryablehttp.NewClient()
 	client.Logger, client.RetryMax = nil, 4
 	client.RetryWaitMin, client.RetryWaitMax = time.Millisecond, time.Millisecond
 	client.HTTPClient = &http.Client{Transport: base, Timeout: attemptTimeout}
-	return func(ctx context.Context, read bool, call string) error {
-		if read {
+	return func(ctx context.Context, op operation, call string) error {
+		if !op.write {
 			return nil
 		}
-		// It obeys a Retry-After of any length.
+		// It waits for as long as any Retry-After says.
 		ctx, cancel := context.WithTimeout(ctx, 10*attemptTimeout)
 		defer cancel()
 		var discounts []map[string]string
 		for i := range 2 {
-			discounts = append(discounts, map[string]string{"type": "custom_discount", "external_id": ExternalID(call, i)})
+			externalID := ExternalID(call, i)
+			discounts = append(discounts, map[string]string{"type": "custom_discount", "external_id": externalID})
 		}
 		body, err := json.Marshal(map[string]any{"data": discounts})
 		if err != nil {
 			return err
 		}
-		req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/v2/carts/a-cart/custom-discounts", body)
+		address := s.URL() + "/v2/carts/a-cart/custom-discounts"
+		req, err := retryablehttp.NewRequestWithContext(ctx, http.MethodPost, address, body)
 		if err != nil {
 			return err
 		}
@@ -222,14 +240,14 @@ func ofBaseline(_ *testing.T, s *Server, base *http.Transport) caller {
 	}
 }
 
-// settings reads how long chaos lasts (CHAOS, about a second without it) and
-// from which seed (CHAOS_SEED, a new one without it).
+// settings returns how long chaos lasts (CHAOS, by default about a second), and its seed
+// (CHAOS_SEED, by default a new one).
 func settings(t *testing.T) (time.Duration, uint64) {
 	t.Helper()
-	long, seed := 800*time.Millisecond, rand.Uint64()
+	duration, seed := 800*time.Millisecond, rand.Uint64()
 	if s := os.Getenv("CHAOS"); s != "" {
 		var err error
-		if long, err = time.ParseDuration(s); err != nil {
+		if duration, err = time.ParseDuration(s); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,65 +257,68 @@ func settings(t *testing.T) (time.Duration, uint64) {
 			t.Fatal(err)
 		}
 	}
-	return long, seed
+	return duration, seed
 }
 
-// TestChaos makes writes under random faults, most requests with one, and
-// compares what each call returned with what became of it.
+// TestChaos makes writes with random faults, and compares what each call returned with
+// what became of it.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	long, seed := settings(t)
-	least := int64(100)
-	if long >= 30*time.Second {
-		least = 5000
+	duration, seed := settings(t)
+	c := chaos{seed: seed, duration: duration, minimum: 100, newCaller: libraryCaller}
+	long := duration >= 30*time.Second
+	if long {
+		c.minimum = 5000
 	}
 	var (
-		list []made
+		list []finishedWrite
 		l    *Ledger
 	)
 	start := time.Now()
-	leakless(t, func(ctx context.Context) { list, l = chaos(ctx, t, seed, long, least, ofLibrary) })
+	withoutLeak(t, func(ctx context.Context) { list, l = c.run(ctx, t) })
 	took := time.Since(start).Round(time.Millisecond)
 
 	counts, wrong, held := map[string]int{}, 0, 0
-	for _, m := range list {
-		outcome := commerce.OutcomeOf(m.err).String()
-		if m.err != nil {
-			failed, ok := errors.AsType[*commerce.Error](m.err)
+	for _, write := range list {
+		counts[commerce.OutcomeOf(write.err).String()]++
+		if write.err != nil {
+			failed, ok := errors.AsType[*commerce.Error](write.err)
 			if !ok {
-				t.Errorf("%s: error %T", m.call, m.err)
+				t.Errorf("%s: got error of type %T, want a *commerce.Error", write.call, write.err)
 			} else if failed.Attempts == 0 && errors.Is(failed, commerce.ErrRateLimited) {
 				held++
 			}
 		}
-		counts[outcome]++
-		if fault := contradiction(m.err, l.Applied(m.call)); fault != "" {
+		if text := contradiction(write.err, l.Applied(write.call)); text != "" {
 			wrong++
-			t.Errorf("%s: %s\n%s", m.call, fault, m.decision)
+			t.Errorf("%s: %s\n%s", write.call, text, write.randomCall)
 		}
 	}
 	duplicates, applications := l.Duplicates()
 	sent := len(list) - held
-	t.Logf("CHAOS_SEED=%d: %d POST calls in %v by %d workers, and %d that the gate held back; %d applied, %d twice or more, %d verdicts wrong; outcomes %v",
+	t.Logf("CHAOS_SEED=%d: %d POST calls in %v by %d workers, and %d that the gate held back; "+
+		"%d applied, %d twice or more, %d wrong outcomes; outcomes %v",
 		seed, sent, took, workers, held, applications, duplicates, wrong, counts)
 	if duplicates > 0 {
-		t.Errorf("%d duplicates", duplicates)
+		t.Errorf("%d calls were applied twice or more, want none", duplicates)
 	}
-	if int64(sent) < least || least == 5000 && len(counts) < 6 {
-		t.Errorf("%d calls with %d kinds of outcome are too few to prove much", sent, len(counts))
+	if int64(sent) < c.minimum || long && len(counts) < 6 {
+		t.Errorf("%d calls with %d different outcomes are too few to prove anything", sent, len(counts))
 	}
 }
 
-// TestChaos_baseline shows that the harness bites: a client that repeats writes
-// as most do applies some of them twice.
+// TestChaos_baseline proves that TestChaos can fail: a client that retries writes, as most
+// do, applies some of them twice.
 func TestChaos_baseline(t *testing.T) {
 	t.Parallel()
-	long, seed := settings(t)
-	list, l := chaos(t.Context(), t, seed, min(long, 10*time.Second), 300, ofBaseline)
+	duration, seed := settings(t)
+	c := chaos{seed: seed, duration: min(duration, 10*time.Second), minimum: 300, newCaller: retryablehttpCaller}
+	list, l := c.run(t.Context(), t)
 	duplicates, applications := l.Duplicates()
-	t.Logf("CHAOS_SEED=%d: go-retryablehttp by its defaults: %d POST calls, %d applications, %d calls (%.1f %%) applied twice or more",
-		seed, len(list), applications, duplicates, 100*float64(duplicates)/float64(max(1, len(list))))
+	percent := 100 * float64(duplicates) / float64(max(1, len(list)))
+	t.Logf("CHAOS_SEED=%d: go-retryablehttp with its defaults: %d POST calls, %d applications, "+
+		"%d calls (%.1f %%) applied twice or more", seed, len(list), applications, duplicates, percent)
 	if duplicates == 0 {
-		t.Errorf("no duplicates in %d calls: this harness proves nothing", len(list))
+		t.Errorf("got no duplicates in %d calls, want some: TestChaos proves nothing", len(list))
 	}
 }

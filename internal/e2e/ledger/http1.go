@@ -13,16 +13,17 @@ func (c *Conn) serveHTTP1() {
 		if _, err := c.in.Peek(1); err != nil {
 			return
 		}
-		if !c.exchange1(c.take()) {
+		if !c.exchange(c.nextFault()) {
 			return
 		}
 	}
 }
 
-// exchange1 does to a request what f says, and reports whether the connection goes on.
-func (c *Conn) exchange1(f *Fault) bool {
+// exchange serves one request with a fault, and reports whether the connection stays
+// open.
+func (c *Conn) exchange(f *Fault) bool {
 	if f.Stage == AtFirstByte {
-		c.reach()
+		c.reached()
 		return c.end(f.End)
 	}
 	req, err := http.ReadRequest(c.in)
@@ -31,11 +32,11 @@ func (c *Conn) exchange1(f *Fault) bool {
 	}
 	switch f.Stage {
 	case AfterHeader:
-		c.reach()
+		c.reached()
 		return c.end(f.End)
 	case HalfTheBody:
 		_, _ = io.CopyN(io.Discard, req.Body, req.ContentLength/2)
-		c.reach()
+		c.reached()
 		return c.end(f.End)
 	default:
 	}
@@ -43,41 +44,44 @@ func (c *Conn) exchange1(f *Fault) bool {
 	if err != nil {
 		return false
 	}
-	r := c.server.ledger.receive(req.Method == http.MethodPost, body)
+	r := &Request{}
+	if req.Method == http.MethodPost {
+		r = c.server.ledger.receive(body)
+	}
 	if f.Applies {
 		c.server.ledger.apply(r)
 	}
-	if f.Answer == nil {
-		c.reach() // before what may take until the client goes
+	if f.Response == nil {
+		c.reached() // before Raw, which may wait for the client
 	}
 	if f.Raw != nil {
 		f.Raw(c)
 	}
-	if f.Answer != nil {
-		c.answer1(f.Answer, r)
-		c.reach()
+	if f.Response != nil {
+		c.respondHTTP1(f.Response, r)
+		c.reached()
 	}
 	return c.end(f.End)
 }
 
-// send writes s and reports whether the client took it.
+// send writes s, and reports whether that succeeded.
 func (c *Conn) send(s string) bool {
 	_, err := io.WriteString(c.Conn, s)
 	return err == nil
 }
 
-func (c *Conn) answer1(a *Answer, r *Request) {
-	body, length, whole := a.body(r)
+func (c *Conn) respondHTTP1(resp *Response, r *Request) {
+	body, length, complete := resp.body(r)
 	var b strings.Builder
-	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", a.Status, http.StatusText(a.Status))
-	if a.Promise < 0 {
-		b.WriteString("connection: close\r\n") // what is beyond the length must not answer the next request
+	fmt.Fprintf(&b, "HTTP/1.1 %03d %s\r\n", resp.Status, http.StatusText(resp.Status))
+	if resp.ExtraLength < 0 {
+		b.WriteString("connection: close\r\n") // the surplus bytes must not look like the next response
 	}
-	for _, h := range a.header(length) {
+	for _, h := range resp.header(length) {
 		b.WriteString(h[0] + ": " + h[1] + "\r\n")
 	}
 	switch {
-	case a.Chunked:
+	case resp.Chunked:
 		b.WriteString("transfer-encoding: chunked\r\n\r\n")
 		const chunk = 16
 		for ; len(body) > chunk; body = body[chunk:] {
@@ -86,14 +90,14 @@ func (c *Conn) answer1(a *Answer, r *Request) {
 		if len(body) > 0 {
 			fmt.Fprintf(&b, "%x\r\n%s\r\n", len(body), body)
 		}
-		if whole {
+		if complete {
 			b.WriteString("0\r\n\r\n")
 		}
-	case a.ToClose:
+	case resp.ToClose:
 		b.WriteString("connection: close\r\n\r\n")
 		b.Write(body)
 	default:
-		if a.Body == nil && a.Status != http.StatusNoContent && a.Status != http.StatusNotModified {
+		if resp.Body == nil && resp.Status != http.StatusNoContent && resp.Status != http.StatusNotModified {
 			b.WriteString("content-length: 0\r\n")
 		}
 		b.WriteString("\r\n")

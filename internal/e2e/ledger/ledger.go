@@ -1,10 +1,9 @@
-// Package ledger is a store that misbehaves on purpose and keeps the books: it
-// records each body of a write that reached it and each that it applied, so that
-// what a client says of a call can be compared with what became of it. It is for
-// tests only.
+// Package ledger is a server for tests. It injects faults, and records each write that
+// it received and each write that it applied, so that a test can compare what a call
+// returned with what became of it.
 //
-// It speaks HTTP/1.1 and HTTP/2 by hand, since a server that can be told to fail
-// at any byte can't be had from net/http.
+// It implements HTTP/1.1 and HTTP/2 itself, because a server of net/http can't fail at
+// an arbitrary byte.
 package ledger
 
 import (
@@ -15,45 +14,45 @@ import (
 	"sync"
 )
 
-// Ledger counts what arrived and what was applied, by call. A call is told by
-// the external ids of its discounts; see [ExternalID].
+// Ledger counts the writes that arrived and that were applied, by call. The external
+// ids of the discounts identify the call; see [ExternalID].
 type Ledger struct {
 	mu      sync.Mutex
 	copies  map[string]int
 	applied map[string]int
-	ids     []string // external ids of the discounts applied, in order
+	ids     []string // external ids of the applied discounts, in order
 }
 
 // New returns an empty ledger.
 func New() *Ledger { return &Ledger{copies: map[string]int{}, applied: map[string]int{}} }
 
-// ExternalID returns the id of the n-th discount of a call.
+// ExternalID returns the external id of the n-th discount of a call.
 func ExternalID(call string, n int) string { return fmt.Sprintf("%s-%d", call, n) }
 
-// Copies is how often the whole body of a call reached a server.
+// Copies returns how often the complete body of a call reached a server.
 func (l *Ledger) Copies(call string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.copies[call]
 }
 
-// Applied is how often a call was applied.
+// Applied returns how often a call was applied.
 func (l *Ledger) Applied(call string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.applied[call]
 }
 
-// Discounts returns the external ids of the discounts that were applied, in order:
-// what a cart would hold.
+// Discounts returns the external ids of the applied discounts, in order: the content
+// of a cart.
 func (l *Ledger) Discounts() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.ids)
 }
 
-// Duplicates is how many calls were applied more than once, and how many
-// applications there were in all.
+// Duplicates returns how many calls were applied more than once, and how often calls
+// were applied in total.
 func (l *Ledger) Duplicates() (calls, applications int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -66,26 +65,26 @@ func (l *Ledger) Duplicates() (calls, applications int) {
 	return calls, applications
 }
 
-// Request is what a server knows of a request when it answers.
+// Request is a request that a server responds to.
 type Request struct {
 	Write bool
 	Call  string   // of a write
 	IDs   []string // external ids of a write
 }
 
-// receive books the whole body of a request.
-func (l *Ledger) receive(write bool, body []byte) *Request {
-	r := &Request{Write: write}
-	if !write {
-		return r
-	}
+// unreadable is the call of a body that can't be read.
+const unreadable = "unreadable"
+
+// receive records the complete body of a write.
+func (l *Ledger) receive(body []byte) *Request {
+	r := &Request{Write: true}
 	var sent struct {
 		Data []struct {
 			ExternalID string `json:"external_id"`
 		} `json:"data"`
 	}
 	if err := json.Unmarshal(body, &sent); err != nil || len(sent.Data) == 0 {
-		r.Call = "unreadable" // a copy that no call accounts for fails the tests that look
+		r.Call = unreadable
 	}
 	for _, d := range sent.Data {
 		r.IDs = append(r.IDs, d.ExternalID)
@@ -97,7 +96,7 @@ func (l *Ledger) receive(write bool, body []byte) *Request {
 	return r
 }
 
-// apply books that a write was applied.
+// apply records that a write was applied. Reads change nothing.
 func (l *Ledger) apply(r *Request) {
 	if !r.Write {
 		return

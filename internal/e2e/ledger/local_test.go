@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -16,91 +18,101 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// roundTrip is a transport of a function.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
-// bench is what a local fault is arranged on.
-type bench struct {
+// environment is what a local fault may change.
+type environment struct {
 	server  *Server
 	base    *http.Transport
 	address string
-	rt      http.RoundTripper // base, unless the fault is in another
+	rt      http.RoundTripper // base, unless the fault replaces it
 	policy  commerce.RetryPolicy
 	opts    []commerce.Option
 	plan    []*Fault
 	proxy   *Server
 }
 
-// local is a fault on the client's side of the wire, or between it and the server.
-type local struct {
+// setFunc arranges a fault.
+type setFunc func(t *testing.T, env *environment)
+
+// contextFunc derives the context of a call.
+type contextFunc func(ctx context.Context, env *environment) (context.Context, context.CancelFunc)
+
+// localFault is a fault of the client, or of something between it and the server.
+type localFault struct {
 	name        string
 	on          Protocol
-	set         func(t *testing.T, b *bench)                                              // nil: nothing
-	ctx         func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) // nil: the test's
-	applied     int
-	write, read Verdict
+	set         setFunc     // nil: nothing
+	ctx         contextFunc // nil: the context of the test
+	applied     int         // how often a write is applied
+	write, read Want
 }
 
-// proxied makes the bench go through a proxy that answers each request with s,
-// and then closes.
-func proxied(s string) func(t *testing.T, b *bench) {
-	return func(t *testing.T, b *bench) {
+// throughProxy sends requests through a proxy that responds to each with s, and closes.
+func throughProxy(s string) setFunc {
+	return func(t *testing.T, env *environment) {
 		t.Helper()
 		proxy, err := Serve(t.Context(), New(), HTTP1)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.proxy = proxy // closed with the cell
-		// A proxy gets CONNECT before a call is sent, or the call itself.
-		proxy.Plan(&Fault{Raw: func(c *Conn) { c.send(s) }, End: Close})
-		b.base.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL()) }
+		env.proxy = proxy
+		proxy.Plan(&Fault{Raw: func(c *Conn) { c.send(s) }, End: Close}) // for CONNECT, or for the call itself
+		env.base.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(proxy.URL()) }
 	}
 }
 
-// dialing makes the bench dial by f.
-func dialing(f func(ctx context.Context) error) func(t *testing.T, b *bench) {
-	return func(_ *testing.T, b *bench) {
-		b.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return nil, f(ctx) }
+// failDial makes each dial return the error of f.
+func failDial(f func(ctx context.Context) error) setFunc {
+	return func(_ *testing.T, env *environment) {
+		env.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return nil, f(ctx) }
 	}
 }
 
-// planned makes the server behave by a plan, on a connection for each attempt.
-func planned(faults ...*Fault) func(t *testing.T, b *bench) {
-	return func(_ *testing.T, b *bench) { b.plan, b.base.DisableKeepAlives = faults, true }
+// planned sets the faults of the server, and uses a new connection for each attempt.
+func planned(faults ...*Fault) setFunc {
+	return func(_ *testing.T, env *environment) { env.plan, env.base.DisableKeepAlives = faults, true }
 }
 
-// refusing is a limiter that lets nothing through.
+// withTransport makes calls through a custom transport.
+func withTransport(send func(env *environment, req *http.Request) (*http.Response, error)) setFunc {
+	return func(_ *testing.T, env *environment) {
+		env.rt = roundTrip(func(req *http.Request) (*http.Response, error) { return send(env, req) })
+	}
+}
+
+// refusing is a limiter that allows no request.
 type refusing struct{}
 
-func (refusing) Wait(context.Context) error { return errors.New("no more today") }
+func (refusing) Wait(context.Context) error { return errors.New("no request is allowed") }
 
-// tokens is a token source that gives another token each time.
-type tokens struct{ n chan int }
+// newTokens is a source that returns another token each time.
+type newTokens struct{ n chan int }
 
-func (s tokens) Token() (*oauth2.Token, error) {
+func (s newTokens) Token() (*oauth2.Token, error) {
 	n := <-s.n
 	s.n <- n + 1
-	return &oauth2.Token{AccessToken: "token-" + string(rune('a'+n))}, nil
+	return &oauth2.Token{AccessToken: fmt.Sprintf("token-%d", n)}, nil
 }
 
-func refreshing(_ *testing.T, b *bench) {
-	s := tokens{make(chan int, 1)}
-	s.n <- 0
-	b.opts = append(b.opts, commerce.WithTokenSource(s))
+// withNewTokens uses another token after each 401, and sets the faults of the server.
+func withNewTokens(maxAttempts int, faults ...*Fault) setFunc {
+	return func(_ *testing.T, env *environment) {
+		s := newTokens{make(chan int, 1)}
+		s.n <- 0
+		env.opts = append(env.opts, commerce.WithTokenSource(s))
+		env.policy.MaxAttempts, env.plan = maxAttempts, faults
+	}
 }
 
-// ending is a context that ends with err when told to.
-type ending struct {
+// endingContext is a context that ends with err when done is closed.
+type endingContext struct {
 	context.Context //nolint:containedctx // it is one
 	done            chan struct{}
 	err             error
 }
 
-func (e *ending) Done() <-chan struct{} { return e.done }
+func (e *endingContext) Done() <-chan struct{} { return e.done }
 
-func (e *ending) Err() error {
+func (e *endingContext) Err() error {
 	select {
 	case <-e.done:
 		return e.err
@@ -109,156 +121,191 @@ func (e *ending) Err() error {
 	}
 }
 
-// endsAtFault is a context that ends when the server comes to its fault.
-func endsAtFault(err error) func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
-	return func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
-		e := &ending{ctx, make(chan struct{}), err}
-		_, reached := b.server.Reached()
-		go func() {
-			<-reached
-			close(e.done)
-		}()
+// ending returns a context that ends with err when end is called. arrange arranges that.
+func ending(err error, arrange func(env *environment, end func())) contextFunc {
+	return func(ctx context.Context, env *environment) (context.Context, context.CancelFunc) {
+		e := &endingContext{ctx, make(chan struct{}), err}
+		arrange(env, sync.OnceFunc(func() { close(e.done) }))
 		return e, func() {}
 	}
 }
 
-// endsInDial is a context that ends when a connection is dialled, which waits for it.
-func endsInDial(err error) func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
-	return func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
-		e := &ending{ctx, make(chan struct{}), err}
-		end := sync.OnceFunc(func() { close(e.done) })
-		b.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
-			end()
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}
-		return e, func() {}
+// before ends a context before the call.
+func before(_ *environment, end func()) { end() }
+
+// atFault ends a context when the server reaches its fault.
+func atFault(env *environment, end func()) {
+	reached := env.server.Reached()
+	go func() {
+		<-reached
+		end()
+	}()
+}
+
+// inDial ends a context when a connection is dialed. The dial waits for the end.
+func inDial(env *environment, end func()) {
+	env.base.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		end()
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
 }
 
-// endsInBody is a context that ends when the header of the answer is there.
-func endsInBody(err error) func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
-	return func(ctx context.Context, b *bench) (context.Context, context.CancelFunc) {
-		e := &ending{ctx, make(chan struct{}), err}
-		b.rt = roundTrip(func(req *http.Request) (*http.Response, error) {
-			defer close(e.done)
-			return b.base.RoundTrip(req)
-		})
-		return e, func() {}
-	}
+// inBody ends a context when the header of the response has arrived.
+func inBody(env *environment, end func()) {
+	env.rt = roundTrip(func(req *http.Request) (*http.Response, error) {
+		defer end()
+		return env.base.RoundTrip(req)
+	})
 }
 
-func stalling() *Fault { return &Fault{Applies: true, End: Stall} }
+const tlsProtocols = TLS | HTTP2
 
-func stallingInBody() *Fault {
-	return &Fault{Applies: true, Answer: &Answer{Status: 201, Body: added, Cut: halfOf}, End: Stall}
+// want returns the only element of a list.
+func want(list []Want) Want { return list[0] }
+
+// wantCause returns an error that matches cause.
+func wantCause(o commerce.Outcome, cause error, status, attempts int) Want {
+	return Want{Outcome: o, Failed: true, Is: cause, Status: status, Attempts: attempts}
 }
 
-func named(name string) *Fault {
-	for _, f := range Faults() {
-		if f.Name == name {
-			return f
-		}
+var errNothingThere = errors.New("nothing there")
+
+// connectFaults prevent a connection. Nothing is sent.
+func connectFaults() []localFault {
+	noHost := &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}
+	list := []localFault{
+		{name: "dial refused", on: all, set: func(_ *testing.T, env *environment) { env.server.Close() }},
+		{name: "dial fails", on: all, set: failDial(func(context.Context) error { return errNothingThere })},
+		{name: "no such host", on: all, set: failDial(func(context.Context) error { return noHost })},
+		{name: "dial hangs", on: all, set: func(t *testing.T, env *environment) {
+			env.policy.AttemptTimeout = 10 * time.Millisecond
+			failDial(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })(t, env)
+		}},
+		{name: "unknown authority", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
+			env.base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}},
+		{name: "certificate of another host", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
+			env.base.TLSClientConfig.ServerName = "store.example"
+		}},
+		{name: "no common TLS version", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
+			env.base.TLSClientConfig.MinVersion, env.base.TLSClientConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
+		}},
+		{name: "TLS to a server without TLS", on: HTTP1, set: func(_ *testing.T, env *environment) {
+			env.address = "https" + env.address[len("http"):]
+		}},
 	}
-	panic("no fault is called " + name)
+	for name, response := range map[string]string{
+		"is refused":        "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n",
+		"needs a password":  "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n",
+		"fails":             "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n",
+		"gets no response":  "",
+		"gets garbage":      "garbage\r\n\r\n",
+		"connects, no more": "HTTP/1.1 200 OK\r\n\r\n",
+	} {
+		list = append(list, localFault{name: "CONNECT " + name, on: tlsProtocols, set: throughProxy(response)})
+	}
+	for i := range list {
+		list[i].write, list[i].read = want(wantNotSent()), want(wantLostRead())
+	}
+	return list
 }
 
-func locals() []local {
-	const both = TLS | HTTP2
-	sent := func(o commerce.Outcome, is error, status, attempts int) Verdict {
-		return Verdict{Outcome: o, Failed: true, Is: is, Status: status, Attempts: attempts}
-	}
-	not, lost := notSent()[0], lostRead()[0]
-	nothing := errors.New("nothing there")
-	ended := func(err error, attempts int) Verdict { return sent(commerce.OutcomeNotSent, err, 0, attempts) }
-	return []local{
-		{name: "dial refused", on: all, set: func(_ *testing.T, b *bench) { b.server.Close() }, write: not, read: lost},
-		{name: "dial fails", on: all, set: dialing(func(context.Context) error { return nothing }), write: not, read: lost},
-		{name: "no such host", on: all, set: dialing(func(context.Context) error { return &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true} }), write: not, read: lost},
-		{name: "dial hangs", on: all, set: func(t *testing.T, b *bench) {
-			b.policy.AttemptTimeout = 10 * time.Millisecond
-			dialing(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })(t, b)
-		}, write: not, read: lost},
-		{name: "unknown authority", on: both, set: func(_ *testing.T, b *bench) { b.base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12} }, write: not, read: lost},
-		{name: "another host's certificate", on: both, set: func(_ *testing.T, b *bench) { b.base.TLSClientConfig.ServerName = "store.example" }, write: not, read: lost},
-		{name: "no TLS version in common", on: both, set: func(_ *testing.T, b *bench) {
-			b.base.TLSClientConfig.MinVersion, b.base.TLSClientConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
-		}, write: not, read: lost},
-		{name: "TLS to a server that has none", on: HTTP1, set: func(_ *testing.T, b *bench) { b.address = "https" + b.address[len("http"):] }, write: not, read: lost},
-
-		{name: "CONNECT refused", on: both, set: proxied("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"), write: not, read: lost},
-		{name: "CONNECT wants a password", on: both, set: proxied("HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n"), write: not, read: lost},
-		{name: "CONNECT fails", on: both, set: proxied("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n"), write: not, read: lost},
-		{name: "CONNECT is not answered", on: both, set: proxied(""), write: not, read: lost},
-		{name: "CONNECT is answered with garbage", on: both, set: proxied("garbage\r\n\r\n"), write: not, read: lost},
-		{name: "CONNECT leads nowhere", on: both, set: proxied("HTTP/1.1 200 OK\r\n\r\n"), write: not, read: lost},
-		{name: "a proxy's own 502", on: HTTP1, set: proxied("HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n"),
-			write: sent(commerce.OutcomeUnknown, commerce.ErrServer, 502, 1), read: sent(0, commerce.ErrServer, 502, 2)},
-		{name: "a proxy that closes", on: HTTP1, set: proxied(""), write: unknown()[0], read: lost},
-
-		{name: "a foreign transport's error", on: all, set: func(_ *testing.T, b *bench) {
-			b.rt = roundTrip(func(*http.Request) (*http.Response, error) { return nil, nothing })
-		}, write: unknown()[0], read: lost},
-		{name: "a foreign transport's error after it was applied", on: all, set: func(_ *testing.T, b *bench) {
-			b.rt = roundTrip(func(req *http.Request) (*http.Response, error) {
-				resp, err := b.base.RoundTrip(req)
+// transportErrors are faults of a proxy without TLS, of a custom transport and of a
+// limiter.
+func transportErrors() []localFault {
+	unknown, lostRead := want(wantUnknown()), want(wantLostRead())
+	notSent := wantCause(commerce.OutcomeNotSent, nil, 0, 0)
+	return []localFault{
+		{name: "502 of a proxy", on: HTTP1, set: throughProxy("HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\n\r\n"),
+			write: wantCause(commerce.OutcomeUnknown, commerce.ErrServer, 502, 1),
+			read:  wantCause(0, commerce.ErrServer, 502, 2)},
+		{name: "a proxy that closes", on: HTTP1, set: throughProxy(""), write: unknown, read: lostRead},
+		{name: "error of a custom transport", on: all,
+			set: withTransport(func(*environment, *http.Request) (*http.Response, error) {
+				return nil, errNothingThere
+			}), write: unknown, read: lostRead},
+		{name: "error of a custom transport after it was applied", on: all, applied: 1,
+			set: withTransport(func(env *environment, req *http.Request) (*http.Response, error) {
+				resp, err := env.base.RoundTrip(req)
 				if err == nil {
 					_ = resp.Body.Close()
 				}
-				return nil, errors.Join(err, nothing)
-			})
-		}, applied: 1, write: unknown()[0], read: lost},
-		{name: "a foreign transport's silence", on: HTTP1, set: func(_ *testing.T, b *bench) {
-			b.rt = roundTrip(func(*http.Request) (*http.Response, error) { return nil, nil }) //nolint:nilnil // the breach of the contract
-		}, write: unknown()[0], read: lost},
-		{name: "limiter", on: all, set: func(_ *testing.T, b *bench) { b.opts = append(b.opts, commerce.WithLimiter(refusing{})) }, write: ended(nil, 0), read: ended(nil, 0)},
-
-		{name: "cancelled before", on: all, ctx: func(ctx context.Context, _ *bench) (context.Context, context.CancelFunc) {
-			ctx, cancel := context.WithCancel(ctx)
-			cancel()
-			return ctx, cancel
-		}, write: ended(context.Canceled, 0), read: ended(context.Canceled, 0)},
-		{name: "deadline before", on: all, ctx: func(ctx context.Context, _ *bench) (context.Context, context.CancelFunc) {
-			return context.WithDeadline(ctx, time.Now().Add(-time.Second))
-		}, write: ended(context.DeadlineExceeded, 0), read: ended(context.DeadlineExceeded, 0)},
-		{name: "deadline in the dial", on: all, ctx: endsInDial(context.DeadlineExceeded), write: ended(context.DeadlineExceeded, 1), read: ended(context.DeadlineExceeded, 1)},
-		{name: "cancelled while TLS is silent", on: both, set: planned(&Fault{Stage: AtAccept, End: Stall}), ctx: endsAtFault(context.Canceled),
-			write: ended(context.Canceled, 1), read: ended(context.Canceled, 1)},
-		{name: "cancelled while it waits for the answer", on: all, set: planned(stalling()), ctx: endsAtFault(context.Canceled), applied: 1,
-			write: sent(commerce.OutcomeUnknown, context.Canceled, 0, 1), read: sent(0, context.Canceled, 0, 1)},
-		{name: "deadline while it waits for the answer", on: all, set: planned(stalling()), ctx: endsAtFault(context.DeadlineExceeded), applied: 1,
-			write: sent(commerce.OutcomeUnknown, context.DeadlineExceeded, 0, 1), read: sent(0, context.DeadlineExceeded, 0, 1)},
-		{name: "cancelled in the body", on: all, set: planned(stallingInBody()), ctx: endsInBody(context.Canceled), applied: 1,
-			write: sent(commerce.OutcomeUnreadable, context.Canceled, 201, 1), read: sent(0, context.Canceled, 201, 1)},
-		{name: "deadline in the body", on: all, set: planned(stallingInBody()), ctx: endsInBody(context.DeadlineExceeded), applied: 1,
-			write: sent(commerce.OutcomeUnreadable, context.DeadlineExceeded, 201, 1), read: sent(0, context.DeadlineExceeded, 201, 1)},
-
-		// Over several attempts the gravest wins.
-		{name: "429, then all is well", on: all, set: planned(named("429"), Clean()), applied: 1, write: Verdict{Status: 201, Attempts: 2}, read: Verdict{Status: 201, Attempts: 2}},
-		{name: "421, then cut after it was applied", on: all, set: planned(named("421"), named("cut after it was applied")), applied: 1,
-			write: sent(commerce.OutcomeUnknown, nil, 0, 2), read: lost},
-		{name: "429, then no TLS", on: both, set: planned(named("429"), named("closed in place of TLS")),
-			write: sent(commerce.OutcomeRejected, commerce.ErrRateLimited, 429, 2), read: sent(0, commerce.ErrRateLimited, 429, 2)},
-		{name: "no TLS, then 201 cut", on: both, set: planned(named("closed in place of TLS"), named("201, body closed in the middle")), applied: 1,
-			write: sent(commerce.OutcomeUnreadable, commerce.ErrBadResponse, 201, 2), read: sent(0, commerce.ErrBadResponse, 201, 2)},
-		{name: "no TLS, then all is well", on: both, set: planned(named("closed in place of TLS"), Clean()), applied: 1,
-			write: Verdict{Status: 201, Attempts: 2}, read: Verdict{Status: 201, Attempts: 2}},
-
-		{name: "401, then another token", on: all, set: func(t *testing.T, b *bench) {
-			refreshing(t, b)
-			b.policy.MaxAttempts, b.plan = 1, []*Fault{named("401"), Clean()}
-		}, applied: 1, write: Verdict{Status: 201, Attempts: 2}, read: Verdict{Status: 201, Attempts: 2}},
-		{name: "401 for each token", on: all, set: func(t *testing.T, b *bench) {
-			refreshing(t, b)
-			b.plan = []*Fault{named("401")}
-		}, write: sent(commerce.OutcomeRejected, commerce.ErrUnauthorized, 401, 2), read: sent(0, commerce.ErrUnauthorized, 401, 2)},
+				return nil, errors.Join(err, errNothingThere)
+			}), write: unknown, read: lostRead},
+		{name: "no response and no error of a custom transport", on: HTTP1,
+			set: withTransport(func(*environment, *http.Request) (*http.Response, error) {
+				return nil, nil //nolint:nilnil // the fault
+			}), write: unknown, read: lostRead},
+		{name: "limiter", on: all, set: func(_ *testing.T, env *environment) {
+			env.opts = append(env.opts, commerce.WithLimiter(refusing{}))
+		}, write: notSent, read: notSent},
 	}
 }
 
-// TestLocalFaults is the part of the matrix where the server is not to blame.
+// endedContexts end the context of the caller: canceled or at its deadline.
+func endedContexts() []localFault {
+	stall := planned(&Fault{Applies: true, End: Stall})
+	stallInBody := planned(&Fault{
+		Applies: true, Response: &Response{Status: 201, Body: added, Truncate: halfOf}, End: Stall,
+	})
+	notSent := func(err error, attempts int) Want { return wantCause(commerce.OutcomeNotSent, err, 0, attempts) }
+	const canceled, deadline = "canceled ", "deadline "
+	list := []localFault{
+		{name: canceled + "before", on: all, ctx: ending(context.Canceled, before),
+			write: notSent(context.Canceled, 0), read: notSent(context.Canceled, 0)},
+		{name: deadline + "before", on: all,
+			ctx: func(ctx context.Context, _ *environment) (context.Context, context.CancelFunc) {
+				return context.WithDeadline(ctx, time.Now().Add(-time.Second))
+			}, write: notSent(context.DeadlineExceeded, 0), read: notSent(context.DeadlineExceeded, 0)},
+		{name: deadline + "in the dial", on: all, ctx: ending(context.DeadlineExceeded, inDial),
+			write: notSent(context.DeadlineExceeded, 1), read: notSent(context.DeadlineExceeded, 1)},
+		{name: canceled + "in the TLS handshake", on: tlsProtocols, set: planned(&Fault{Stage: AtAccept, End: Stall}),
+			ctx: ending(context.Canceled, atFault), write: notSent(context.Canceled, 1), read: notSent(context.Canceled, 1)},
+	}
+	for name, err := range map[string]error{canceled: context.Canceled, deadline: context.DeadlineExceeded} {
+		list = append(list,
+			localFault{name: name + "before the response", on: all, set: stall, ctx: ending(err, atFault), applied: 1,
+				write: wantCause(commerce.OutcomeUnknown, err, 0, 1), read: wantCause(0, err, 0, 1)},
+			localFault{name: name + "in the body", on: all, set: stallInBody, ctx: ending(err, inBody), applied: 1,
+				write: wantCause(commerce.OutcomeUnreadable, err, 201, 1), read: wantCause(0, err, 201, 1)},
+		)
+	}
+	return list
+}
+
+// severalAttempts have one fault in each attempt. The most severe outcome counts.
+func severalAttempts() []localFault {
+	success := Want{Status: 201, Attempts: 2}
+	limited, unauthorized := faultNamed("429"), faultNamed("401")
+	noTLS := faultNamed("closed instead of TLS")
+	return []localFault{
+		{name: "429, then success", on: all, set: planned(limited, NoFault()), applied: 1, write: success, read: success},
+		{name: "421, then closed after it was applied", on: all, applied: 1,
+			set:   planned(faultNamed("421"), faultNamed("closed without close_notify after it was applied")),
+			write: wantCause(commerce.OutcomeUnknown, nil, 0, 2), read: want(wantLostRead())},
+		{name: "429, then no TLS", on: tlsProtocols, set: planned(limited, noTLS),
+			write: wantCause(commerce.OutcomeRejected, commerce.ErrRateLimited, 429, 2),
+			read:  wantCause(0, commerce.ErrRateLimited, 429, 2)},
+		{name: "no TLS, then a truncated 201", on: tlsProtocols, applied: 1,
+			set:   planned(noTLS, faultNamed("201, body closed in the middle")),
+			write: wantCause(commerce.OutcomeUnreadable, commerce.ErrBadResponse, 201, 2),
+			read:  wantCause(0, commerce.ErrBadResponse, 201, 2)},
+		{name: "no TLS, then success", on: tlsProtocols, set: planned(noTLS, NoFault()), applied: 1,
+			write: success, read: success},
+		{name: "401, then another token", on: all, set: withNewTokens(1, unauthorized, NoFault()), applied: 1,
+			write: success, read: success},
+		{name: "401 for each token", on: all, set: withNewTokens(2, unauthorized),
+			write: wantCause(commerce.OutcomeRejected, commerce.ErrUnauthorized, 401, 2),
+			read:  wantCause(0, commerce.ErrUnauthorized, 401, 2)},
+	}
+}
+
+// TestLocalFaults is the part of the matrix in which the server has no fault, or a
+// different one in each attempt.
 func TestLocalFaults(t *testing.T) {
 	t.Parallel()
-	for _, tt := range locals() {
+	for _, tt := range slices.Concat(connectFaults(), transportErrors(), endedContexts(), severalAttempts()) {
 		for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
 			for _, op := range operations {
 				if tt.on&p == 0 {
@@ -273,124 +320,108 @@ func TestLocalFaults(t *testing.T) {
 	}
 }
 
-func (tt *local) run(t *testing.T, p Protocol, op operation) {
+func (tt *localFault) run(t *testing.T, p Protocol, op operation) {
 	t.Helper()
-	leakless(t, func(ctx context.Context) {
+	withoutLeak(t, func(ctx context.Context) {
 		l, s := serve(ctx, t, p)
 		defer s.Close()
-		b := &bench{server: s, base: s.Transport(), address: s.URL(), policy: quick}
+		env := &environment{server: s, base: s.Transport(), address: s.URL(), policy: twoAttempts}
 		if tt.set != nil {
-			tt.set(t, b)
+			tt.set(t, env)
 		}
-		if b.proxy != nil {
-			defer b.proxy.Close()
+		if env.proxy != nil {
+			defer env.proxy.Close()
 		}
-		if b.plan != nil {
-			s.Plan(b.plan...)
+		if env.plan != nil {
+			s.Plan(env.plan...)
 		}
 		if tt.ctx != nil {
 			var cancel context.CancelFunc
-			ctx, cancel = tt.ctx(ctx, b)
+			ctx, cancel = tt.ctx(ctx, env)
 			defer cancel()
 		}
-		if b.rt == nil {
-			b.rt = b.base
+		if env.rt == nil {
+			env.rt = env.base
 		}
-		o := op.do(ctx, newClient(t, b.address, b.rt, b.policy, b.opts...), "call")
-		verdict := tt.read
+		want, applied := tt.read, 0
 		if op.write {
-			verdict = tt.write
+			want, applied = tt.write, tt.applied
 		}
-		if wrong := o.check(op, verdict); wrong != "" {
-			t.Error(wrong)
+		client := newClient(t, env.address, env.rt, append(env.opts, commerce.WithRetry(env.policy))...)
+		if mismatch := op.do(ctx, client, "call").mismatch(want); mismatch != "" {
+			t.Error(mismatch)
 		}
-		noConnections(t, s, b.base)
+		checkNoConnections(t, s, env.base)
 		s.Close()
-		want := 0
-		if op.write {
-			want = tt.applied
-		}
-		if n := l.Applied("call"); n != want {
-			t.Errorf("applied %d times, want %d", n, want)
+		if n := l.Applied("call"); n != applied {
+			t.Errorf("applied %d times, want %d", n, applied)
 		}
 	})
 }
 
-// TestStaleConnection closes idle connections from the server's side, before a
-// write and while it is under way. net/http may repeat what it did not begin to
-// write by itself; whatever it does, a call is applied once at most.
-func TestStaleConnection(t *testing.T) {
-	t.Parallel()
-	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
-		for _, atOnce := range []bool{false, true} {
-			name := p.String() + "/before"
-			if atOnce {
-				name = p.String() + "/at the moment of the write"
-			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				leakless(t, func(ctx context.Context) { stale(ctx, t, p, atOnce) })
-			})
-		}
-	}
+// closing closes the idle connections of a server, before a write or during it.
+type closing struct {
+	name  string
+	close func(s *Server) (closed <-chan struct{})
+	// readMayFail: the read before the write may meet a connection that is being closed.
+	readMayFail bool
 }
 
-func stale(ctx context.Context, t *testing.T, p Protocol, atOnce bool) {
-	t.Helper()
-	const rounds = 40
-	l, s := serve(ctx, t, p)
-	defer s.Close()
-	base := s.Transport()
-	client := newClient(t, s.URL(), base, quick)
-	outcomes := map[string]outcome{}
-	for i := range rounds {
-		if o := operations[1].do(ctx, client, ""); o.err != nil && !atOnce {
-			t.Error(o.err)
-		}
+// TestStaleConnection closes idle connections before a write, and while it begins.
+// net/http itself may send a request again if it has not begun to write it. In any case,
+// a call is applied at most once.
+func TestStaleConnection(t *testing.T) {
+	t.Parallel()
+	inBackground := func(s *Server) <-chan struct{} {
 		closed := make(chan struct{})
 		go func() {
 			s.CloseConnections()
 			close(closed)
 		}()
-		if !atOnce {
+		return closed
+	}
+	for _, tt := range []closing{
+		{name: "before the write", close: func(s *Server) <-chan struct{} {
+			closed := inBackground(s)
 			<-closed
+			return closed
+		}},
+		{name: "during the write", close: inBackground, readMayFail: true},
+	} {
+		for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
+			t.Run(p.String()+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				withoutLeak(t, func(ctx context.Context) { tt.run(ctx, t, p) })
+			})
 		}
-		call := ExternalID("stale", i)
-		outcomes[call] = operations[0].do(ctx, client, call)
+	}
+}
+
+func (tt closing) run(ctx context.Context, t *testing.T, p Protocol) {
+	t.Helper()
+	const calls = 40
+	l, s := serve(ctx, t, p)
+	defer s.Close()
+	base := s.Transport()
+	client := newClient(t, s.URL(), base)
+	results := map[string]error{}
+	for i := range calls {
+		if err := listSubscriptions.do(ctx, client, "").err; err != nil && !tt.readMayFail {
+			t.Error(err)
+		}
+		closed := tt.close(s)
+		call := ExternalID("call", i)
+		results[call] = addDiscounts.do(ctx, client, call).err
 		<-closed
 	}
-	noConnections(t, s, base)
+	checkNoConnections(t, s, base)
 	s.Close()
 	counts := map[commerce.Outcome]int{}
-	for call, o := range outcomes {
-		if fault := contradiction(o.err, l.Applied(call)); fault != "" {
-			t.Errorf("%s: %s", call, fault)
+	for call, err := range results {
+		if wrong := contradiction(err, l.Applied(call)); wrong != "" {
+			t.Errorf("%s: %s", call, wrong)
 		}
-		counts[commerce.OutcomeOf(o.err)]++
+		counts[commerce.OutcomeOf(err)]++
 	}
-	t.Logf("outcomes of %d writes: %v", rounds, counts)
-}
-
-// contradiction says how what a call returned differs from how often it was
-// applied, in answers that tell the truth.
-func contradiction(err error, applied int) string {
-	least, most := 0, 1
-	switch commerce.OutcomeOf(err) {
-	case commerce.OutcomeApplied, commerce.OutcomePartial, commerce.OutcomeUnreadable:
-		least = 1
-	case commerce.OutcomeNotSent, commerce.OutcomeRejected:
-		most = 0
-	default:
-	}
-	if applied < least || applied > most {
-		return "applied " + string(rune('0'+min(applied, 9))) + " times, and the call returned " + errorText(err)
-	}
-	return ""
-}
-
-func errorText(err error) string {
-	if err == nil {
-		return "a success"
-	}
-	return err.Error()
+	t.Logf("outcomes of %d writes: %v", calls, counts)
 }

@@ -9,14 +9,14 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// TestFaults goes through the matrix: each fault, by both operations, on a fresh
-// and a reused connection, over each protocol that it makes sense for.
+// TestFaults meets each fault with both operations, on a new and on a reused
+// connection, over each protocol of the fault.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, f := range Faults() {
 		if names[f.Name] || len(f.Write) == 0 || len(f.Read) == 0 {
-			t.Errorf("%s: a name that stands twice, or no verdict", f.Name)
+			t.Errorf("fault %q: want a unique name, and what a write and a read must return", f.Name)
 		}
 		names[f.Name] = true
 		t.Run(f.Name, func(t *testing.T) {
@@ -24,21 +24,21 @@ func TestFaults(t *testing.T) {
 			runCells(t, f)
 		})
 	}
-	t.Logf("%d kinds of fault", len(names))
+	t.Logf("%d faults", len(names))
 	if len(names) < 48 {
-		t.Errorf("%d kinds of fault", len(names))
+		t.Errorf("%d faults, want 48 or more", len(names))
 	}
 }
 
-// runCells runs the cells of a fault one after the other: thousands of tests that wait
-// for their turn would slow down the look at all goroutines that each takes.
+// runCells runs the cells of a fault sequentially. If thousands of tests waited for
+// their turn, each search for leaked goroutines would be slow.
 func runCells(t *testing.T, f *Fault) {
 	t.Helper()
 	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
 		for _, op := range operations {
 			for _, reused := range []bool{false, true} {
-				early := f.Stage == AtAccept || f.Stage == AfterTLS
-				if f.On&p == 0 || early && reused {
+				beforeRequest := f.Stage == AtAccept || f.Stage == AfterTLS
+				if f.On&p == 0 || beforeRequest && reused {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/reused=%v", p, op.name, reused), func(t *testing.T) {
@@ -49,6 +49,7 @@ func runCells(t *testing.T, f *Fault) {
 	}
 }
 
+// cell is one combination of the matrix.
 type cell struct {
 	*Fault
 	protocol Protocol
@@ -56,67 +57,71 @@ type cell struct {
 	reused   bool
 }
 
-// run makes the call. Where only a timeout ends an attempt, a busy machine may let
-// it pass before the server, or the client, came to the fault: such a try is no
-// case of this cell, and is made again with twice the time. What was applied
-// counts in each try, the verdict in the last.
+// run makes the call. If only a timeout ends an attempt, it may pass on a busy machine
+// before the server or the client reaches the fault. Then the call is made again with
+// twice the timeout.
 func (c cell) run(t *testing.T) {
 	t.Helper()
-	if c.op.write && !c.WriteWaits || !c.op.write && !c.ReadWaits {
-		c.try(t, quick, true)
-		return
+	wants, applications, waits := c.Read, 0, c.ReadWaits
+	if c.op.write {
+		wants, waits = c.Write, c.WriteWaits
+		if c.Applies {
+			applications = 1
+		}
 	}
-	policy := quick
-	policy.AttemptTimeout = 50 * time.Millisecond
-	for !c.try(t, policy, policy.AttemptTimeout > time.Second) {
+	policy := twoAttempts
+	if waits {
+		policy.AttemptTimeout = 50 * time.Millisecond
+	}
+	got := c.try(t, wants, policy)
+	for waits && got.mismatch != "" && policy.AttemptTimeout <= time.Second {
 		policy.AttemptTimeout *= 2
+		got = c.try(t, wants, policy)
+	}
+	if got.mismatch != "" {
+		t.Error(got.mismatch)
+	}
+	if len(got.arrivals) == 0 || got.arrivals[0].Reused != c.reused {
+		t.Errorf("arrivals %v, want the first one on a connection with reused=%v", got.arrivals, c.reused)
+	}
+	if got.applied != applications {
+		t.Errorf("applied %d times, want %d", got.applied, applications)
 	}
 }
 
-// try reports whether the verdict was as it must be, and fails the test if it was
-// not and this is the last try.
-func (c cell) try(t *testing.T, policy commerce.RetryPolicy, last bool) (ok bool) {
+// attempt is what a try of a cell led to.
+type attempt struct {
+	mismatch string
+	arrivals []Arrival
+	applied  int
+}
+
+// try makes the call, and checks what must hold even if the timeout was too short.
+func (c cell) try(t *testing.T, wants []Want, policy commerce.RetryPolicy) (got attempt) {
 	t.Helper()
-	leakless(t, func(ctx context.Context) {
+	withoutLeak(t, func(ctx context.Context) {
 		l, s := serve(ctx, t, c.protocol)
 		defer s.Close()
 		base := s.Transport()
-		client := newClient(t, s.URL(), base, policy)
 		if c.reused {
-			warm := newClient(t, s.URL(), base, quick)
-			if o := operations[1].do(ctx, warm, ""); o.err != nil {
-				t.Fatal(o.err)
+			if first := listSubscriptions.do(ctx, newClient(t, s.URL(), base), ""); first.err != nil {
+				t.Fatal(first.err)
 			}
 		}
 		s.Plan(c.Fault)
-		o := c.op.do(ctx, client, "call")
-
-		verdicts, applications := c.Read, 0
-		if c.op.write {
-			verdicts = c.Write
-			if c.Applies {
-				applications = 1
-			}
-		}
-		wrong := o.checkAny(c.op, verdicts)
-		ok = wrong == "" || last
-		if wrong != "" && last {
-			t.Error(wrong)
-		}
-		if arrivals := s.Arrivals(); ok && (len(arrivals) == 0 || arrivals[0].Reused != c.reused) {
-			t.Errorf("not on the connection that it should be on: %v", arrivals)
-		}
-		noConnections(t, s, base)
+		result := c.op.do(ctx, newClient(t, s.URL(), base, commerce.WithRetry(policy)), "call")
+		got.mismatch, got.arrivals = result.mismatchAll(wants), s.Arrivals()
+		checkNoConnections(t, s, base)
 		s.Close()
-		if n := l.Applied("call"); n != applications && (ok || n > 1) {
-			t.Errorf("applied %d times, want %d", n, applications)
+		if got.applied = l.Applied("call"); got.applied > 1 {
+			t.Errorf("applied %d times, want at most once", got.applied)
 		}
-		if n := l.Copies("call"); n > 1 && verdicts[0].Outcome != commerce.OutcomeRejected {
-			t.Errorf("%d copies of the body arrived", n)
+		if n := l.Copies("call"); n > 1 && wants[0].Outcome != commerce.OutcomeRejected {
+			t.Errorf("%d copies of the body arrived, want at most one", n)
 		}
-		if n := l.Copies("unreadable"); n > 0 {
-			t.Errorf("%d bodies arrived that can't be read", n)
+		if n := l.Copies(unreadable); n > 0 {
+			t.Errorf("%d bodies can't be read, want none", n)
 		}
 	})
-	return ok
+	return got
 }

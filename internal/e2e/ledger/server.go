@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// Server is one listener of a store that books in a ledger.
+// Server is a listener that records writes in a ledger.
 type Server struct {
 	ledger   *Ledger
 	protocol Protocol
@@ -28,12 +28,11 @@ type Server struct {
 	closed   bool
 	plan     []*Fault
 	arrivals []Arrival
-	reached  int
-	signal   chan struct{} // closed, and made anew, when a fault is reached
+	signal   chan struct{} // closed and replaced when a fault is reached
 	open     map[*Conn]bool
 }
 
-// Arrival is a request, or a connection that was not let further.
+// Arrival is a request, or a connection that a fault ended before any request.
 type Arrival struct {
 	Fault  string
 	Reused bool // not the first request on its connection
@@ -41,14 +40,14 @@ type Arrival struct {
 
 // Conn is a connection to a server.
 type Conn struct {
-	net.Conn // the one to speak HTTP on
+	net.Conn // of HTTP: raw, or TLS over raw
 	raw      *net.TCPConn
 	server   *Server
 	in       *bufio.Reader
 	requests int
 }
 
-// Serve opens a server on loopback. It plans no faults.
+// Serve opens a server on the loopback interface, without faults.
 func Serve(ctx context.Context, l *Ledger, p Protocol) (*Server, error) {
 	var lc net.ListenConfig
 	listener, err := lc.Listen(ctx, "tcp", "127.0.0.1:0")
@@ -57,13 +56,13 @@ func Serve(ctx context.Context, l *Ledger, p Protocol) (*Server, error) {
 	}
 	s := &Server{
 		ledger: l, protocol: p, listener: listener,
-		plan: []*Fault{Clean()}, signal: make(chan struct{}), open: map[*Conn]bool{},
+		plan: []*Fault{NoFault()}, signal: make(chan struct{}), open: map[*Conn]bool{},
 	}
 	s.running.Go(s.accept)
 	return s, nil
 }
 
-// URL returns the base address.
+// URL returns the base address of the server.
 func (s *Server) URL() string {
 	if s.protocol == HTTP1 || s.protocol == H2C {
 		return "http://" + s.listener.Addr().String()
@@ -71,52 +70,55 @@ func (s *Server) URL() string {
 	return "https://" + s.listener.Addr().String()
 }
 
-// Transport returns a transport of its own that trusts the server.
+// Transport returns a new transport that trusts the server.
 func (s *Server) Transport() *http.Transport {
-	var protocols *http.Protocols // the usual ones
+	var protocols *http.Protocols // nil: the default
 	if s.protocol == H2C {
 		protocols = new(http.Protocols)
 		protocols.SetUnencryptedHTTP2(true)
 	}
 	return &http.Transport{
-		Protocols:              protocols,
-		TLSClientConfig:        &tls.Config{RootCAs: identity().roots, MinVersion: tls.VersionTLS12, CurvePreferences: []tls.CurveID{tls.X25519}}, // the fastest: much of a cell is its handshake
+		Protocols: protocols,
+		TLSClientConfig: &tls.Config{
+			RootCAs: identity().roots, MinVersion: tls.VersionTLS12,
+			CurvePreferences: []tls.CurveID{tls.X25519}, // the fastest: handshakes take much of the time of a test
+		},
 		ForceAttemptHTTP2:      s.protocol == HTTP2,
-		MaxResponseHeaderBytes: 64 << 10, // as the library's own
+		MaxResponseHeaderBytes: 64 << 10, // like the transport of the library
 	}
 }
 
-// Plan sets what becomes of the requests from now on, one fault each; the last
-// holds for all that follow. It forgets what arrived before.
+// Plan sets the faults of the following requests, one for each request; the last one
+// is for all later requests. It clears the list of arrivals.
 func (s *Server) Plan(faults ...*Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.plan, s.arrivals, s.reached = faults, nil, 0
+	s.plan, s.arrivals = faults, nil
 }
 
-// Arrivals returns what arrived since the last plan.
+// Arrivals returns what has arrived since the last call of Plan.
 func (s *Server) Arrivals() []Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Arrival(nil), s.arrivals...)
 }
 
-// Reached returns how many requests since the last plan came to the point of
-// their fault, and a channel that is closed when another does.
-func (s *Server) Reached() (int, <-chan struct{}) {
+// Reached returns a channel that is closed when the server next reaches the stage of a
+// fault.
+func (s *Server) Reached() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.reached, s.signal
+	return s.signal
 }
 
-// Open is how many connections are open.
+// Open returns how many connections are open.
 func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.open)
 }
 
-// CloseConnections closes what is open, from the server's side.
+// CloseConnections closes all open connections.
 func (s *Server) CloseConnections() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +127,7 @@ func (s *Server) CloseConnections() {
 	}
 }
 
-// Close closes the listener and all connections, and returns when nothing runs.
+// Close closes the listener and all connections, and waits for their goroutines.
 func (s *Server) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -160,8 +162,8 @@ func (s *Server) accept() {
 	}
 }
 
-// take returns the next fault of the plan.
-func (c *Conn) take() *Fault {
+// nextFault removes the next fault from the plan, except the last one, and returns it.
+func (c *Conn) nextFault() *Fault {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,31 +176,29 @@ func (c *Conn) take() *Fault {
 	return f
 }
 
-// takeAt returns the next fault of the plan if it is for that stage of a
-// connection, else nil.
-func (c *Conn) takeAt(stage Stage) *Fault {
+// nextFaultAt is like nextFault, but returns nil if the next fault is for another stage.
+func (c *Conn) nextFaultAt(stage Stage) *Fault {
 	c.server.mu.Lock()
 	next := c.server.plan[0].Stage
 	c.server.mu.Unlock()
 	if next != stage {
 		return nil
 	}
-	return c.take()
+	return c.nextFault()
 }
 
-// reach tells those who wait that a fault is reached.
-func (c *Conn) reach() {
+// reached signals that the stage of a fault is reached.
+func (c *Conn) reached() {
 	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.reached++
 	close(s.signal)
 	s.signal = make(chan struct{})
 }
 
 func (c *Conn) serve() {
-	if f := c.takeAt(AtAccept); f != nil {
-		c.reach()
+	if f := c.nextFaultAt(AtAccept); f != nil {
+		c.reached()
 		c.end(f.End)
 		return
 	}
@@ -208,13 +208,13 @@ func (c *Conn) serve() {
 			config.NextProtos = []string{"h2"}
 		}
 		conn := tls.Server(c.raw, config)
-		if conn.Handshake() != nil { //nolint:noctx // Close of the server ends it
+		if conn.Handshake() != nil { //nolint:noctx // Server.Close ends it
 			return
 		}
 		c.Conn = conn
 	}
-	if f := c.takeAt(AfterTLS); f != nil {
-		c.reach()
+	if f := c.nextFaultAt(AfterTLS); f != nil {
+		c.reached()
 		c.end(f.End)
 		return
 	}
@@ -226,20 +226,20 @@ func (c *Conn) serve() {
 	}
 }
 
-// end ends an exchange and reports whether the connection goes on.
+// end ends an exchange, and reports whether the connection stays open.
 func (c *Conn) end(e End) bool {
 	switch e {
 	case Keep:
 		return true
 	case Close:
 		_ = c.Conn.Close()
-	case Cut:
+	case CloseTCP:
 		_ = c.raw.Close()
 	case Reset:
 		_ = c.raw.SetLinger(0)
 		_ = c.raw.Close()
 	case Stall:
-		_, _ = io.Copy(io.Discard, c.Conn) // until the client goes, or the server is closed
+		_, _ = io.Copy(io.Discard, c.Conn) // until the client or Server.Close closes it
 	}
 	return false
 }
@@ -249,15 +249,16 @@ type certificate struct {
 	roots        *x509.CertPool
 }
 
-// identity makes the certificate of all servers, which signs itself.
+// identity returns the self-signed certificate of all servers.
 var identity = sync.OnceValue(func() certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		panic(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ledger"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "ledger"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)

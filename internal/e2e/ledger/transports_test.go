@@ -20,15 +20,15 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// customTransport is a transport that a user may pass to WithHTTPClient, and that
-// handles requests in a way of its own.
+// customTransport is a transport that a user may pass to WithHTTPClient, and that does
+// more than send a request.
 type customTransport struct {
 	name string
 	on   Protocol // zero: each
-	// twice: the transport sends each request on two connections at once, which
-	// nothing can prevent. Only the outcome must be true.
+	// twice: the transport sends each request on two connections at once. The library
+	// can't prevent that. Only the outcome must be true.
 	twice bool
-	// works: nothing is wrong with the transport, so that a write without a fault is applied.
+	// works: the transport has no fault, so a write without a fault is applied.
 	works bool
 	// wrap returns the transport. base connects to the server.
 	wrap func(t *testing.T, base *http.Transport) http.RoundTripper
@@ -41,7 +41,7 @@ func customTransports(other string) []customTransport {
 			return withoutHooks(base)
 		}},
 		{name: "no hooks, then refused", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
-			return failover(readBody, lost(withoutHooks(base)), unreachable())
+			return failover(readBody, loseResponse(withoutHooks(base)), unreachable())
 		}},
 		{name: "refused, then no hooks", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return failover(readBody, unreachable(), withoutHooks(base))
@@ -56,7 +56,7 @@ func customTransports(other string) []customTransport {
 			return failover(readBody, base, base)
 		}},
 		{name: "failover after a lost response", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
-			return failover(readBody, lost(base), base)
+			return failover(readBody, loseResponse(base), base)
 		}},
 		{name: "registered", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return registered(base)
@@ -74,7 +74,7 @@ func customTransports(other string) []customTransport {
 			})
 		}},
 		{name: "makes another request first", works: true, wrap: func(t *testing.T, base *http.Transport) http.RoundTripper {
-			return asksFirst(t, base, other)
+			return requestFirst(t, base, other)
 		}},
 		{name: "both routes at once", twice: true, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return hedge(base)
@@ -102,12 +102,12 @@ func unreachable() http.RoundTripper {
 	}}
 }
 
-// lost returns an error in place of the response.
-func lost(base http.RoundTripper) http.RoundTripper {
+// loseResponse returns an error instead of the response.
+func loseResponse(base http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
 		resp, err := base.RoundTrip(req)
 		if err == nil {
-			_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is used again
+			_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is reused
 			_ = resp.Body.Close()
 		}
 		return nil, errors.Join(err, io.ErrUnexpectedEOF)
@@ -148,7 +148,7 @@ func failover(source bodySource, routes ...http.RoundTripper) http.RoundTripper 
 	})
 }
 
-// registered is an http.Transport that hands all requests on to rt.
+// registered returns an http.Transport that passes all requests to rt.
 func registered(rt http.RoundTripper) http.RoundTripper {
 	outer := &http.Transport{}
 	outer.RegisterProtocol("http", rt)
@@ -162,7 +162,7 @@ func wrapTLS(_ *testing.T, base *http.Transport) http.RoundTripper {
 	if base.ForceAttemptHTTP2 {
 		config.NextProtos = []string{"h2"}
 		base.Protocols = new(http.Protocols)
-		base.Protocols.SetUnencryptedHTTP2(true) // as far as base can tell
+		base.Protocols.SetUnencryptedHTTP2(true) // for base, the connection has no TLS
 	}
 	base.DialTLSContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&tls.Dialer{Config: config}).DialContext(ctx, network, addr)
@@ -171,12 +171,12 @@ func wrapTLS(_ *testing.T, base *http.Transport) http.RoundTripper {
 	return base
 }
 
-// asksFirst sends another request under the context of each request, before it and in its
-// dialer. Transports that fetch tokens do that, and dialers that look up addresses over HTTP.
-func asksFirst(t *testing.T, base *http.Transport, other string) http.RoundTripper {
+// requestFirst makes another request with the context of each request, before it and in
+// the dialer. Transports that fetch tokens do that, and dialers that use DNS over HTTPS.
+func requestFirst(t *testing.T, base *http.Transport, other string) http.RoundTripper {
 	t.Helper()
 	own := &http.Transport{DisableKeepAlives: true}
-	ask := func(ctx context.Context) error {
+	get := func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, other, nil)
 		if err != nil {
 			return err
@@ -188,13 +188,13 @@ func asksFirst(t *testing.T, base *http.Transport, other string) http.RoundTripp
 		return resp.Body.Close()
 	}
 	base.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		if err := ask(ctx); err != nil {
+		if err := get(ctx); err != nil {
 			return nil, err
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
 	return roundTrip(func(req *http.Request) (*http.Response, error) {
-		if err := ask(req.Context()); err != nil {
+		if err := get(req.Context()); err != nil {
 			return nil, err
 		}
 		return base.RoundTrip(req)
@@ -227,31 +227,31 @@ func hedge(base http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// refused stands for a server that is down.
+// refused is the fault of a server that does not listen.
 var refused = &Fault{Name: "refused", On: all}
 
-// transportFaults are what the server does to the requests of custom transports.
+// transportFaults are the faults that custom transports meet.
 func transportFaults() []*Fault {
 	return []*Fault{
-		Clean(),
+		NoFault(),
 		refused,
-		named("reset after it was applied"),
-		named("closed after it was applied"),
-		named("reset after the header"),
-		named("201, body closed in the middle"),
-		named("502 after it was applied"),
-		named("404"),
-		named("429"),
-		named("RST_STREAM PROTOCOL_ERROR after it was applied"),
-		named("RST_STREAM REFUSED_STREAM after it was applied"),
-		named("RST_STREAM REFUSED_STREAM before the body"),
-		named("GOAWAY, last stream 0, after it was applied"),
+		faultNamed("reset after it was applied"),
+		faultNamed("closed after it was applied"),
+		faultNamed("reset after the header"),
+		faultNamed("201, body closed in the middle"),
+		faultNamed("502 after it was applied"),
+		faultNamed("404"),
+		faultNamed("429"),
+		faultNamed("RST_STREAM PROTOCOL_ERROR after it was applied"),
+		faultNamed("RST_STREAM REFUSED_STREAM after it was applied"),
+		faultNamed("RST_STREAM REFUSED_STREAM before the body"),
+		faultNamed("GOAWAY, last stream 0, after it was applied"),
 	}
 }
 
-// TestTransports makes writes through transports that handle requests in ways of
-// their own, over each protocol and with each fault. A write must be applied at most once,
-// except by a transport with twice. Its outcome must always be true.
+// TestTransports makes writes through custom transports, over each protocol and with
+// each fault. A write must be applied at most once, except by a transport with twice.
+// Its outcome must always be true.
 func TestTransports(t *testing.T) {
 	t.Parallel()
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -273,7 +273,7 @@ func TestTransports(t *testing.T) {
 				cells++
 				t.Run(fmt.Sprintf("%s/%s/%s", custom.name, p, f.Name), func(t *testing.T) {
 					t.Parallel()
-					leakless(t, func(ctx context.Context) { custom.try(ctx, t, p, f) })
+					withoutLeak(t, func(ctx context.Context) { custom.try(ctx, t, p, f) })
 				})
 			}
 		}
@@ -286,23 +286,23 @@ func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol
 	l, s := serve(ctx, t, p)
 	defer s.Close()
 	base := s.Transport()
-	policy := quick
+	policy := twoAttempts
 	policy.AttemptTimeout = 5 * time.Second
-	client := newClient(t, s.URL(), custom.wrap(t, base), policy)
+	client := newClient(t, s.URL(), custom.wrap(t, base), commerce.WithRetry(policy))
 	if s.Plan(f); f == refused {
 		s.Close()
 	}
 	calls := map[string]error{}
-	for n := range 2 { // the second one on a connection that was used, if it is still there
+	for n := range 2 { // the second one on a reused connection, if it is still open
 		call := ExternalID("call", n)
-		calls[call] = operations[0].do(ctx, client, call).err
+		calls[call] = addDiscounts.do(ctx, client, call).err
 	}
-	noConnections(t, s, base)
-	s.Close() // all that arrived is booked now
+	checkNoConnections(t, s, base)
+	s.Close() // from here on, the ledger is complete
 	for call, err := range calls {
 		applied := l.Applied(call)
 		if custom.works && f.Name == "none" && err != nil {
-			t.Errorf("%s: error %v, want none", call, err)
+			t.Errorf("%s: error %v, want nil", call, err)
 		}
 		if custom.twice {
 			applied = min(applied, 1)
@@ -315,28 +315,30 @@ func (custom *customTransport) try(ctx context.Context, t *testing.T, p Protocol
 
 // TestTransports_secondConnection makes many writes through a transport that retries
 // after a lost response. net/http may write to an idle connection although the context has
-// just ended. If evidence did not close that connection, about one call in a thousand
+// just ended. If the library did not close that connection, about one call in a thousand
 // would be applied twice.
 func TestTransports_secondConnection(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
 		t.Run(p.String(), func(t *testing.T) {
 			t.Parallel()
-			leakless(t, func(ctx context.Context) {
+			withoutLeak(t, func(ctx context.Context) {
 				l, s := serve(ctx, t, p)
 				defer s.Close()
 				base := s.Transport()
-				client := newClient(t, s.URL(), failover(readBody, lost(base), lost(base), lost(base)), quick)
-				s.Plan(named("502 after it was applied"))
+				lossy := loseResponse(base)
+				client := newClient(t, s.URL(), failover(readBody, lossy, lossy, lossy))
+				s.Plan(faultNamed("502 after it was applied"))
 				for n := range 300 {
-					if err := operations[0].do(ctx, client, ExternalID("call", n)).err; !errors.Is(err, commerce.ErrOutcomeUnknown) {
+					err := addDiscounts.do(ctx, client, ExternalID("call", n)).err
+					if !errors.Is(err, commerce.ErrOutcomeUnknown) {
 						t.Fatalf("error %v, want an unknown outcome", err)
 					}
 				}
-				noConnections(t, s, base)
+				checkNoConnections(t, s, base)
 				s.Close()
 				if calls, _ := l.Duplicates(); calls > 0 {
-					t.Errorf("%d calls applied more than once", calls)
+					t.Errorf("%d calls applied more than once, want none", calls)
 				}
 			})
 		})
