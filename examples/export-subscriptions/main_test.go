@@ -33,7 +33,7 @@ const (
 	self     = "export-subscriptions: "
 )
 
-// outcome is what a run left behind.
+// outcome is what a run returned and printed.
 type outcome struct {
 	Code           int
 	Stdout, Stderr string
@@ -43,7 +43,10 @@ func start(ctx context.Context, vars map[string]string, args ...string) outcome 
 	return startWith(ctx, createTemp, vars, args...)
 }
 
-func startWith(ctx context.Context, create func(dir, pattern string) (file, error), vars map[string]string, args ...string) outcome {
+// createFunc is like os.CreateTemp.
+type createFunc func(dir, pattern string) (file, error)
+
+func startWith(ctx context.Context, create createFunc, vars map[string]string, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	code := run(ctx, args, system{func(key string) string { return vars[key] }, &stdout, &stderr, create})
 	return outcome{code, stdout.String(), timeless(stderr.String())}
@@ -51,7 +54,7 @@ func startWith(ctx context.Context, create func(dir, pattern string) (file, erro
 
 var duration = regexp.MustCompile(` in [0-9.µms]+( \(\d+ a second\))?`)
 
-// timeless cuts time and rate from a summary.
+// timeless removes time and rate from a summary.
 func timeless(summary string) string { return duration.ReplaceAllString(summary, "") }
 
 // live returns a store of n subscriptions, and the environment that names it.
@@ -63,7 +66,7 @@ func live(t *testing.T, n int) (*commercetest.Store, map[string]string) {
 	return s, map[string]string{"COMMERCE_BASE_URL": s.URL(), "COMMERCE_TOKEN": s.Config().Token}
 }
 
-// serve returns the environment that names a store of its own making.
+// serve serves a store with h, and returns the environment that names it.
 func serve(t *testing.T, h http.HandlerFunc) map[string]string {
 	t.Helper()
 	s := httptest.NewServer(h)
@@ -89,7 +92,7 @@ func files(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-// record is a line as a user would read it.
+// record is a decoded line.
 type record struct {
 	Subscription commerce.Subscription `json:"subscription"`
 	Plan         *commerce.Plan        `json:"plan"`
@@ -170,13 +173,14 @@ func TestJSONLines(t *testing.T) {
 	}
 }
 
-// oddPage has members that the library does not know, values that fit no field, and
-// what could break a line.
+// oddPage has unknown members, values of wrong types, and line separators.
 const oddPage = `{"data":[
 	{"id":"6f2b0c1e-3d5a-4f7b-9c8d-0e1f2a3b4c5d","type":"subscription","novel": {"a" : [1, 2.50, 1e400, null],
 		"line\u2028\u2029": "<a href=\"x\">&amp;</a>\n\r\u0000\u001b é \u00e9 𝄞"},
-	 "attributes":{"external_ref":7,"plan_id":"9a08c4f2-2756-5486-b647-0717453be4e5","currency":"US\nD","payment_authority":"cash","later":true},
-	 "meta":{"canceled":"yes","status":"paused\u2028","state":[],"timestamps":{"created_at":"2024-01-02T08:30:00.123456789+02:00","updated_at":"soon"}}},
+	 "attributes":{"external_ref":7,"plan_id":"9a08c4f2-2756-5486-b647-0717453be4e5","currency":"US\nD",
+	  "payment_authority":"cash","later":true},
+	 "meta":{"canceled":"yes","status":"paused\u2028","state":[],
+	  "timestamps":{"created_at":"2024-01-02T08:30:00.123456789+02:00","updated_at":"soon"}}},
 	{"id":"6f2b0c1e-3d5a-4f7b-9c8d-0e1f2a3b4c5e","attributes":{"plan_id":"9a08c4f2-2756-5486-b647-000000000000"}},
 	{"id":"6f2b0c1e-3d5a-4f7b-9c8d-0e1f2a3b4c5f"}],
  "included":{"plans":[{"id":"9a08c4f2-2756-5486-b647-0717453be4e5","colour":["red"],
@@ -193,8 +197,9 @@ func TestRoundTripKeepsWhatIsUnknown(t *testing.T) {
 	}
 	all := records(t, client)
 	first := all[0]
-	if first.Subscription.Extra == nil || first.Subscription.Attributes.Extra["external_ref"] == nil || first.Plan.Extra["colour"] == nil {
-		t.Fatalf("nothing unknown in %+v: no test", first)
+	attributes := first.Subscription.Attributes
+	if first.Subscription.Extra == nil || attributes.Extra["external_ref"] == nil || first.Plan.Extra["colour"] == nil {
+		t.Fatalf("got %+v, want unknown members", first)
 	}
 	got := start(t.Context(), vars)
 	if diff := cmp.Diff(all, decode(t, got.Stdout), same); diff != "" || got.Code != exitOK {
@@ -210,8 +215,8 @@ func TestRoundTripKeepsWhatIsUnknown(t *testing.T) {
 	}
 }
 
-const header = "id,external_ref,account_id,status,canceled,paused,closed,suspended,pending,currency,offering_id,offering_name," +
-	"plan_id,plan_name,plan_external_ref,billing_interval_type,billing_frequency," +
+const header = "id,external_ref,account_id,status,canceled,paused,closed,suspended,pending,currency," +
+	"offering_id,offering_name,plan_id,plan_name,plan_external_ref,billing_interval_type,billing_frequency," +
 	"created_at,updated_at,go_live,invoice_after,paused_at,resumed_at,canceled_at,end_date\n"
 
 func TestCSV(t *testing.T) {
@@ -226,11 +231,14 @@ func TestCSV(t *testing.T) {
 	s.AddSubscription(odd)
 
 	want := outcome{exitOK, header +
-		`6f2b0c1e-3d5a-4f7b-9c8d-0e1f2a3b4c5d,"'=HYPERLINK(""http://x"",""y"")",,'-1,false,false,false,true,true,,,"Smith, ""Sons""` + "\n" +
+		`6f2b0c1e-3d5a-4f7b-9c8d-0e1f2a3b4c5d,"'=HYPERLINK(""http://x"",""y"")",,'-1,` +
+		`false,false,false,true,true,,,"Smith, ""Sons""` + "\n" +
 		`& Co",,,,,,,,,,2024-05-05T23:08:09.0000005Z,,,` + "\n" +
-		"50babc88-edc9-5c16-b82b-2d0d723bc6f0,order-000001,29979e80-3e0f-52f4-9d48-2efc43cf8844,active,false,false,false,false,false,USD," +
+		"50babc88-edc9-5c16-b82b-2d0d723bc6f0,order-000001,29979e80-3e0f-52f4-9d48-2efc43cf8844,active," +
+		"false,false,false,false,false,USD," +
 		"4710c386-2857-56ef-a784-2d7da72caa99,Tea Box,28634858-f2a6-5468-8b45-4f0387b96b4a,Monthly,plan-2-1,month,1," +
-		"2024-01-02T10:07:00.123011Z,2024-01-02T10:07:05.123011Z,2024-01-03T10:07:00.123011Z,2024-02-02T10:07:00.123011Z,,,,2026-01-02T10:07:00.123011Z\n",
+		"2024-01-02T10:07:00.123011Z,2024-01-02T10:07:05.123011Z,2024-01-03T10:07:00.123011Z," +
+		"2024-02-02T10:07:00.123011Z,,,,2026-01-02T10:07:00.123011Z\n",
 		"2 subscriptions\n"}
 	if diff := cmp.Diff(want, start(t.Context(), vars, "-format", "csv")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -241,7 +249,7 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// Each flag and each state of the seeded records is in its column.
+// Each value of the seeded records is in its column.
 func TestCSVHoldsTheRecords(t *testing.T) {
 	t.Parallel()
 	rows, err := csv.NewReader(strings.NewReader(start(t.Context(), nil, "-n", "60", "-format", "csv").Stdout)).ReadAll()
@@ -260,8 +268,9 @@ func TestCSVHoldsTheRecords(t *testing.T) {
 		m := r.Subscription.Meta
 		want := map[string]string{
 			"id": r.Subscription.ID.String(), "plan_id": r.Plan.ID.String(), "plan_name": r.Plan.Attributes.Name,
-			"canceled": strconv.FormatBool(m.Canceled), "paused": strconv.FormatBool(m.Paused), "closed": strconv.FormatBool(m.Closed),
-			"status": m.Status, "paused_at": at(m.Timestamps.PausedAt), "resumed_at": at(m.Timestamps.ResumedAt), "canceled_at": at(m.Timestamps.CanceledAt),
+			"canceled": strconv.FormatBool(m.Canceled), "canceled_at": at(m.Timestamps.CanceledAt),
+			"paused": strconv.FormatBool(m.Paused), "paused_at": at(m.Timestamps.PausedAt),
+			"closed": strconv.FormatBool(m.Closed), "resumed_at": at(m.Timestamps.ResumedAt), "status": m.Status,
 		}
 		for name, value := range want {
 			if cells[name] != value {
@@ -271,7 +280,7 @@ func TestCSVHoldsTheRecords(t *testing.T) {
 	}
 }
 
-func TestTextRunsAsNoFormula(t *testing.T) {
+func TestText(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                   "",
@@ -309,12 +318,12 @@ func TestFormat(t *testing.T) {
 		args []string
 		csv  bool
 	}{
-		{"x.jsonl", nil, false},
-		{"x.csv", nil, true},
-		{"x.CSV", nil, true},
-		{"csv", nil, false},
-		{"x.csv", []string{"-format", "jsonl"}, false},
-		{"x.jsonl", []string{"-format", "csv"}, true},
+		{name: "x.jsonl"},
+		{name: "x.csv", csv: true},
+		{name: "x.CSV", csv: true},
+		{name: "csv"},
+		{name: "x.csv", args: []string{"-format", "jsonl"}},
+		{name: "x.jsonl", args: []string{"-format", "csv"}, csv: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name+strings.Join(tt.args, " "), func(t *testing.T) {
@@ -326,8 +335,10 @@ func TestFormat(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			list := files(t, dir)
-			if content := list[tt.name]; strings.HasPrefix(content, header) != tt.csv || strings.HasPrefix(content, `{"subscription":{"id"`) == tt.csv {
-				t.Errorf("content %.40q", content)
+			content := list[tt.name]
+			isCSV, isJSON := strings.HasPrefix(content, header), strings.HasPrefix(content, `{"subscription":{"id"`)
+			if isCSV != tt.csv || isJSON == tt.csv {
+				t.Errorf("content %.40q, want CSV: %t", content, tt.csv)
 			}
 			if len(list) != 1 {
 				t.Errorf("%d files", len(list))
@@ -372,7 +383,7 @@ func TestReplacesAnOlderFile(t *testing.T) {
 }
 
 // A rename over a folder, a link or a device would destroy it.
-func TestRefusesWhatIsNoPlainFile(t *testing.T) {
+func TestNotPlainFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	link, folder := filepath.Join(dir, "link"), filepath.Join(dir, "folder")
@@ -383,7 +394,8 @@ func TestRefusesWhatIsNoPlainFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{link, folder, os.DevNull} {
-		want := outcome{exitUsage, "", embedded + self + path + " exists, and is not a plain file; use - for standard output\n"}
+		text := embedded + self + path + " exists, and is not a plain file; use - for standard output\n"
+		want := outcome{Code: exitUsage, Stderr: text}
 		create := func(string, string) (file, error) {
 			t.Errorf("%s: a temporary file was made", path)
 			return nil, errors.ErrUnsupported
@@ -412,17 +424,20 @@ func TestFilters(t *testing.T) {
 	if !ok {
 		t.Fatal("the account has no subscriber")
 	}
+	ofAccount := func(a commerce.SubscriptionAttributes) bool { return a.AccountID == account }
 	tests := []struct {
 		flag, value string
 		keep        func(commerce.SubscriptionAttributes) bool
 	}{
-		{"-account", account.String(), func(a commerce.SubscriptionAttributes) bool { return a.AccountID == account }},
-		{"-email", who.Email, func(a commerce.SubscriptionAttributes) bool { return a.AccountID == account }},
-		{"-name", who.Name, func(a commerce.SubscriptionAttributes) bool {
+		{flag: "-account", value: account.String(), keep: ofAccount},
+		{flag: "-email", value: who.Email, keep: ofAccount},
+		{flag: "-name", value: who.Name, keep: func(a commerce.SubscriptionAttributes) bool {
 			other, _ := s.SubscriberOf(a.AccountID)
 			return other.Name == who.Name
 		}},
-		{"-external-ref", "order-000007", func(a commerce.SubscriptionAttributes) bool { return a.ExternalRef == "order-000007" }},
+		{flag: "-external-ref", value: "order-000007", keep: func(a commerce.SubscriptionAttributes) bool {
+			return a.ExternalRef == "order-000007"
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.flag, func(t *testing.T) {
@@ -461,7 +476,7 @@ func TestOffset(t *testing.T) {
 	}
 }
 
-// Times are exact, as the clock of the bubble is.
+// Times are exact: the clock is that of synctest.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -469,11 +484,12 @@ func TestTime(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"no time at all", []string{"-n", "1"}, "1 subscription in 0s"},
-		{"latency", []string{"-latency", "1s"}, "300 subscriptions in 4s (75 a second)"},
-		{"rate", []string{"-rate", "0.5"}, "300 subscriptions in 6s (50 a second)"},
-		{"one at a time", []string{"-n", "500", "-latency", "1s"}, "500 subscriptions in 6s (83 a second)"},
-		{"several at a time", []string{"-n", "500", "-latency", "1s", "-concurrency", "16"}, "500 subscriptions in 4s (125 a second)"},
+		{name: "no time", args: []string{"-n", "1"}, want: "1 subscription in 0s"},
+		{name: "latency", args: []string{"-latency", "1s"}, want: "300 subscriptions in 4s (75 a second)"},
+		{name: "rate", args: []string{"-rate", "0.5"}, want: "300 subscriptions in 6s (50 a second)"},
+		{name: "sequential", args: []string{"-n", "500", "-latency", "1s"}, want: "500 subscriptions in 6s (83 a second)"},
+		{name: "concurrent", args: []string{"-n", "500", "-latency", "1s", "-concurrency", "16"},
+			want: "500 subscriptions in 4s (125 a second)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -492,48 +508,45 @@ func TestTime(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
-		name string
-		args []string
-		want string
+		arg     string
+		problem string // of the value
 	}{
-		{"empty file", []string{"-o", ""}, `invalid value "" for flag -o: must not be empty`},
-		{"format", []string{"-format", "xlsx"}, `invalid value "xlsx" for flag -format: must be jsonl or csv`},
-		{"account", []string{"-account", "nonsense"}, `invalid value "nonsense" for flag -account: must be a UUID, and not the zero UUID`},
-		{"empty name", []string{"-name", ""}, `invalid value "" for flag -name: must not be empty`},
-		{"empty email", []string{"-email", ""}, `invalid value "" for flag -email: must not be empty`},
-		{"empty reference", []string{"-external-ref", ""}, `invalid value "" for flag -external-ref: must not be empty`},
-		{"offset below", []string{"-offset=-1"}, `invalid value "-1" for flag -offset: must be a whole number from 0 to 10000`},
-		{"offset above", []string{"-offset", "10001"}, `invalid value "10001" for flag -offset: must be a whole number from 0 to 10000`},
-		{"concurrency below", []string{"-concurrency", "0"}, `invalid value "0" for flag -concurrency: must be a whole number from 1 to 16`},
-		{"concurrency above", []string{"-concurrency", "17"}, `invalid value "17" for flag -concurrency: must be a whole number from 1 to 16`},
-		{"rate zero", []string{"-rate", "0"}, `invalid value "0" for flag -rate: must be a number from 0.01 to 10000`},
-		{"rate endless", []string{"-rate", "Inf"}, `invalid value "Inf" for flag -rate: must be a number from 0.01 to 10000`},
-		{"rate none", []string{"-rate", "NaN"}, `invalid value "NaN" for flag -rate: must be a number from 0.01 to 10000`},
-		{"rate text", []string{"-rate", "10/s"}, `invalid value "10/s" for flag -rate: must be a number from 0.01 to 10000`},
-		{"n", []string{"-n=-1"}, `invalid value "-1" for flag -n: must be a whole number from 0 to 100000`},
-		{"latency below", []string{"-latency=-1s"}, `invalid value "-1s" for flag -latency: must be a time from 0s to 10s`},
-		{"latency above", []string{"-latency", "11s"}, `invalid value "11s" for flag -latency: must be a time from 0s to 10s`},
-		{"latency text", []string{"-latency", "20"}, `invalid value "20" for flag -latency: must be a time from 0s to 10s`},
-		{"unknown flag", []string{"-bogus"}, `flag provided but not defined: -bogus`},
-		{"stray argument", []string{"-n", "3", "x"}, `unexpected argument "x"`},
+		{arg: "-o=", problem: "must not be empty"},
+		{arg: "-format=xlsx", problem: "must be jsonl or csv"},
+		{arg: "-account=x", problem: "must be a UUID, and not the zero UUID"},
+		{arg: "-name=", problem: "must not be empty"},
+		{arg: "-offset=-1", problem: "must be a whole number from 0 to 10000"},
+		{arg: "-offset=10001", problem: "must be a whole number from 0 to 10000"},
+		{arg: "-concurrency=0", problem: "must be a whole number from 1 to 16"},
+		{arg: "-concurrency=17", problem: "must be a whole number from 1 to 16"},
+		{arg: "-rate=0", problem: "must be a number from 0.01 to 10000"},
+		{arg: "-rate=Inf", problem: "must be a number from 0.01 to 10000"},
+		{arg: "-rate=NaN", problem: "must be a number from 0.01 to 10000"},
+		{arg: "-rate=10/s", problem: "must be a number from 0.01 to 10000"},
+		{arg: "-n=-1", problem: "must be a whole number from 0 to 100000"},
+		{arg: "-latency=-1s", problem: "must be a time from 0s to 10s"},
+		{arg: "-latency=11s", problem: "must be a time from 0s to 10s"},
+		{arg: "-latency=20", problem: "must be a time from 0s to 10s"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.arg, func(t *testing.T) {
 			t.Parallel()
-			want := outcome{Code: exitUsage, Stderr: self + tt.want + " (-h for help)\n"}
-			if diff := cmp.Diff(want, start(t.Context(), nil, tt.args...)); diff != "" {
+			name, value, _ := strings.Cut(tt.arg, "=")
+			text := fmt.Sprintf("%sinvalid value %q for flag %s: %s (-h for help)\n", self, value, name, tt.problem)
+			if diff := cmp.Diff(outcome{Code: exitUsage, Stderr: text}, start(t.Context(), nil, tt.arg)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What the library refuses is told in one sentence, too, and leaves no file.
-func TestUsageFoundByTheLibrary(t *testing.T) {
+// The library finds some problems. No file is left.
+func TestUsage_library(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	want := outcome{exitUsage, "", embedded + self + "commerce: invalid argument: filter.name must be valid UTF-8\n"}
-	if diff := cmp.Diff(want, start(t.Context(), nil, "-n", "3", "-name", "\xff", "-o", filepath.Join(dir, "x.csv"))); diff != "" {
+	got := start(t.Context(), nil, "-n", "3", "-name", "\xff", "-o", filepath.Join(dir, "x.csv"))
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if list := files(t, dir); len(list) != 0 {
@@ -554,7 +567,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestHalfSetEnvironment(t *testing.T) {
+func TestIncompleteEnvironment(t *testing.T) {
 	t.Parallel()
 	want := outcome{Code: exitUsage, Stderr: self + "COMMERCE_BASE_URL must be set too, as credentials are set\n"}
 	if diff := cmp.Diff(want, start(t.Context(), map[string]string{"COMMERCE_TOKEN": "canary"})); diff != "" {
@@ -562,7 +575,7 @@ func TestHalfSetEnvironment(t *testing.T) {
 	}
 }
 
-// advice is what follows the reason of a stop.
+// advice is what is printed after the reason of a stop.
 func advice(offset int, another string) string {
 	return fmt.Sprintf("\tto continue, use -offset %d%s, and join the parts\n", offset, another) +
 		"\tif records are added or removed meanwhile, one may come twice or be missing: to prevent that, use a\n" +
@@ -572,7 +585,8 @@ func advice(offset int, another string) string {
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	s, vars := live(t, 120)
-	forbidden := commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: http.StatusForbidden, Body: `{"errors":[{"title":"Forbidden","detail":"not your store"}]}`}
+	forbidden := commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: http.StatusForbidden,
+		Body: `{"errors":[{"title":"Forbidden","detail":"not your store"}]}`}
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.jsonl")
 	if err := os.WriteFile(path, []byte("older"), 0o600); err != nil {
@@ -581,7 +595,8 @@ func TestFailure(t *testing.T) {
 	s.Inject(forbidden)
 	got := start(t.Context(), vars, "-o", path)
 	for _, part := range []string{
-		"100 subscriptions to " + path + ".0-100.partial\n" + self + "commerce: walk stopped at offset 100 after 100 records: ",
+		"100 subscriptions to " + path + ".0-100.partial\n" + self +
+			"commerce: walk stopped at offset 100 after 100 records: ",
 		"403 Forbidden", "\n\tnot your store\n" + advice(100, " and another -o"),
 	} {
 		if !strings.Contains(got.Stderr, part) {
@@ -589,7 +604,7 @@ func TestFailure(t *testing.T) {
 		}
 	}
 	if strings.Contains(got.Stderr, s.Config().Token) {
-		t.Error("the token is shown")
+		t.Error("the output shows the token")
 	}
 	list := files(t, dir)
 	if got.Code != exitFailed || list["x.jsonl"] != "older" || len(list) != 2 {
@@ -599,11 +614,12 @@ func TestFailure(t *testing.T) {
 		t.Errorf("records (-want +got):\n%s", diff)
 	}
 
-	// With nothing exported there is nothing to keep, and nothing to go on from.
+	// Without exported records there is nothing to keep and nothing to continue.
 	forbidden.After = 0
 	s.Inject(forbidden)
 	got = start(t.Context(), vars, "-o", filepath.Join(dir, "y.jsonl"))
-	if got.Code != exitFailed || !strings.HasPrefix(got.Stderr, self+"commerce: walk stopped at offset 0") || !strings.HasSuffix(got.Stderr, "\n\tnot your store\n") {
+	if got.Code != exitFailed || !strings.HasPrefix(got.Stderr, self+"commerce: walk stopped at offset 0") ||
+		!strings.HasSuffix(got.Stderr, "\n\tnot your store\n") {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}
 	if diff := cmp.Diff(list, files(t, dir)); diff != "" {
@@ -611,8 +627,8 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// endless answers with a list that has no end, of records that hold no more than
-// an id. first is the number of the first id at an offset.
+// endless serves a list without an end. Its records hold only an id. first returns the
+// number in the first id at an offset.
 func endless(first func(offset int) int) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		offset, _ := strconv.Atoi(r.FormValue("page[offset]"))
@@ -631,18 +647,20 @@ func TestOffsetLimit(t *testing.T) {
 	path := filepath.Join(dir, "x.csv")
 	got := start(t.Context(), serve(t, endless(func(offset int) int { return offset })), "-o", path)
 	list := files(t, dir)
-	if rows := strings.Count(list["x.csv.0-10100.partial"], "\n"); got.Code != exitOffsetLimit || rows != 1+10_100 || len(list) != 1 {
+	rows := strings.Count(list["x.csv.0-10100.partial"], "\n")
+	if got.Code != exitOffsetLimit || rows != 1+10_100 || len(list) != 1 {
 		t.Errorf("code %d, %d rows, %d files", got.Code, rows, len(list))
 	}
 	if !strings.HasPrefix(got.Stderr, "10100 subscriptions to "+path+".0-10100.partial\n"+self) ||
 		!strings.Contains(got.Stderr, commerce.ErrOffsetLimit.Error()) ||
-		!strings.HasSuffix(got.Stderr, "\n\tthe export may not be complete: export in parts, one -account, -name or -email at a time\n") {
-		t.Errorf("stderr %q does not say how far it came and what to do", got.Stderr)
+		!strings.HasSuffix(got.Stderr, "\n\tthe export may not be complete: "+
+			"export in parts, one -account, -name or -email at a time\n") {
+		t.Errorf("stderr = %q, want the number of subscriptions and what to do", got.Stderr)
 	}
 }
 
-// No walk begins beyond the highest offset: one that was stopped there goes on
-// from it, and finds some records again.
+// No walk begins above the highest offset. An export that stopped there continues at the
+// highest offset, and exports some records again.
 func TestStopBeyondTheHighestOffset(t *testing.T) {
 	t.Parallel()
 	list := endless(func(offset int) int { return offset })
@@ -663,18 +681,19 @@ func TestStopBeyondTheHighestOffset(t *testing.T) {
 	}
 }
 
-// In a list that is another one with each request there is no place to go on from.
+// A list that changes with each request can't be continued.
 func TestListDrift(t *testing.T) {
 	t.Parallel()
 	var n atomic.Int64
 	vars := serve(t, endless(func(int) int { return int(n.Add(1000)) }))
 	got := start(t.Context(), vars)
-	if got.Code != exitFailed || strings.Contains(got.Stderr, "-offset") || !strings.Contains(got.Stderr, commerce.ErrListDrift.Error()) {
+	if got.Code != exitFailed || strings.Contains(got.Stderr, "-offset") ||
+		!strings.Contains(got.Stderr, commerce.ErrListDrift.Error()) {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}
 }
 
-// hook is a temporary file with a Write of its own.
+// hook is a temporary file that replaces Write.
 type hook struct {
 	*os.File
 	write func(p []byte) (int, error)
@@ -712,7 +731,7 @@ func TestInterrupted(t *testing.T) {
 			path := filepath.Join(dir, "x.csv")
 			got := startWith(ctx, atWrite(func() { cancel(tt.cause) }), nil, "-n", "300", "-o", path)
 
-			// A page that was read ahead may still be there.
+			// A page that was read in advance may still be kept.
 			list := files(t, dir)
 			kept, next := "", 0
 			for name := range list {
@@ -759,7 +778,8 @@ func TestInterruptedToStandardOutput(t *testing.T) {
 	})
 	code := run(ctx, []string{"-n", "300"}, system{func(string) string { return "" }, stop, &stderr, createTemp})
 	n := len(decode(t, stdout.String()))
-	want := embedded + fmt.Sprintf("%d subscriptions\n", n) + self + "interrupted: the export is not complete\n" + advice(n, "")
+	want := embedded + fmt.Sprintf("%d subscriptions\n", n) + self +
+		"interrupted: the export is not complete\n" + advice(n, "")
 	if diff := cmp.Diff(want, timeless(stderr.String())); diff != "" || code != 143 || n < 100 || n >= 300 {
 		t.Errorf("code %d, %d records, stderr (-want +got):\n%s", code, n, diff)
 	}
@@ -803,7 +823,9 @@ func TestWriteFails(t *testing.T) {
 			}
 			return f.Write(p)
 		}}), "no space left on device"},
-		{"short write", broken(faulty{write: func(f *os.File, p []byte) (int, error) { return f.Write(p[:len(p)-1]) }}), "short write"},
+		{"short write", broken(faulty{write: func(f *os.File, p []byte) (int, error) {
+			return f.Write(p[:len(p)-1])
+		}}), "short write"},
 		{"sync", broken(faulty{sync: full}), "no space left on device"},
 		{"close", broken(faulty{close: full}), "no space left on device"},
 	}
@@ -814,7 +836,8 @@ func TestWriteFails(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, "x")
 				want := outcome{exitFailed, "", embedded + self + "can't write " + path + ": " + tt.want + "\n"}
-				if diff := cmp.Diff(want, startWith(t.Context(), tt.create, nil, "-format", format, "-n", "110", "-o", path)); diff != "" {
+				got := startWith(t.Context(), tt.create, nil, "-format", format, "-n", "110", "-o", path)
+				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("(-want +got):\n%s", diff)
 				}
 				if list := files(t, dir); len(list) != 0 {
@@ -833,7 +856,7 @@ func broken(f faulty) func(dir, pattern string) (file, error) {
 	}
 }
 
-// What stopped the walk must not hide that its records could not be kept.
+// The error that stopped the walk must not hide that the records were not kept.
 func TestWriteFailsAfterAStop(t *testing.T) {
 	t.Parallel()
 	s, vars := live(t, 120)
@@ -841,8 +864,8 @@ func TestWriteFailsAfterAStop(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x")
 	got := startWith(t.Context(), broken(faulty{sync: syscall.EIO}), vars, "-o", path)
-	if got.Code != exitFailed || !strings.HasPrefix(got.Stderr, self+"can't write "+path+": input/output error\n"+self+"commerce: walk stopped") ||
-		strings.Contains(got.Stderr, "-offset") {
+	text := self + "can't write " + path + ": input/output error\n" + self + "commerce: walk stopped"
+	if got.Code != exitFailed || !strings.HasPrefix(got.Stderr, text) || strings.Contains(got.Stderr, "-offset") {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}
 	if list := files(t, dir); len(list) != 0 {
@@ -850,7 +873,7 @@ func TestWriteFailsAfterAStop(t *testing.T) {
 	}
 }
 
-// The name is taken while the export runs, by a folder.
+// A folder with the name is created during the export.
 func TestRenameFails(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -871,7 +894,8 @@ func TestRemoveFails(t *testing.T) {
 	path := filepath.Join(dir, "x.csv")
 	create := broken(faulty{write: func(f *os.File, _ []byte) (int, error) { return 0, os.Remove(f.Name()) }})
 	got := startWith(t.Context(), create, nil, "-n", "3", "-o", path)
-	if got.Code != exitFailed || !strings.Contains(got.Stderr, self+"can't remove the temporary file: remove "+path) || !strings.HasSuffix(got.Stderr, ": short write\n") {
+	text := self + "can't remove the temporary file: remove " + path
+	if got.Code != exitFailed || !strings.Contains(got.Stderr, text) || !strings.HasSuffix(got.Stderr, ": short write\n") {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}
 }
@@ -891,7 +915,8 @@ func TestStandardOutputFails(t *testing.T) {
 			t.Run(tt.name+" "+format, func(t *testing.T) {
 				t.Parallel()
 				var stderr bytes.Buffer
-				code := run(t.Context(), []string{"-format", format}, system{func(string) string { return "" }, tt.write, &stderr, createTemp})
+				sys := system{func(string) string { return "" }, tt.write, &stderr, createTemp}
+				code := run(t.Context(), []string{"-format", format}, sys)
 				want := embedded + self + "can't write standard output: " + tt.want + "\n"
 				if diff := cmp.Diff(want, stderr.String()); diff != "" || code != exitFailed {
 					t.Errorf("code %d, stderr (-want +got):\n%s", code, diff)

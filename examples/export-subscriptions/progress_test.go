@@ -25,15 +25,15 @@ func frames(drawn string) []string {
 
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { // ends only when no goroutine is left
+	synctest.Test(t, func(t *testing.T) { // ends when all goroutines have ended
 		var b bytes.Buffer
 		bar := startProgress(&b)
-		time.Sleep(50 * time.Millisecond) // never at the same time as it draws by itself
+		time.Sleep(50 * time.Millisecond) // never at the same time as the bar redraws
 		for range 10 {
 			time.Sleep(100 * time.Millisecond)
 			bar.add(50)
 		}
-		time.Sleep(2 * time.Second) // nothing comes: the time goes on
+		time.Sleep(2 * time.Second) // without progress, the time advances
 		bar.stop()
 		drawn := b.String()
 		time.Sleep(time.Second)
@@ -59,7 +59,7 @@ func TestProgress(t *testing.T) {
 	})
 }
 
-// Where standard error is no terminal nothing is drawn, however long it takes.
+// If standard error is not a terminal, nothing is drawn.
 func TestNoProgressWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -69,12 +69,14 @@ func TestNoProgressWithoutATerminal(t *testing.T) {
 			t.Fatal(err)
 		}
 		var stdout bytes.Buffer
-		code := run(t.Context(), []string{"-latency", "5s"}, system{func(string) string { return "" }, &stdout, stderr, createTemp})
+		sys := system{func(string) string { return "" }, &stdout, stderr, createTemp}
+		code := run(t.Context(), []string{"-latency", "5s"}, sys)
 		if err := stderr.Close(); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(path)
-		if diff := cmp.Diff(embedded+"300 subscriptions in 20s (15 a second)\n", string(got)); diff != "" || err != nil || code != exitOK {
+		diff := cmp.Diff(embedded+"300 subscriptions in 20s (15 a second)\n", string(got))
+		if diff != "" || err != nil || code != exitOK {
 			t.Errorf("code %d, %v, stderr (-want +got):\n%s", code, err, diff)
 		}
 	})

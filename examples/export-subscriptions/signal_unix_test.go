@@ -19,7 +19,7 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// asProgram makes the test binary the program.
+// asProgram is a variable that makes the test binary run the program.
 const asProgram = "EXPORT_SUBSCRIPTIONS_MAIN"
 
 func TestMain(m *testing.M) {
@@ -29,9 +29,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program starts the program on a store that never answers the third request, and
-// returns once that has arrived. Then the first page is in the output. ended gives
-// the error of the program.
+// program starts the program on a store that never responds to the third request, and
+// returns when that has arrived. Then the first page is in the output. ended receives the
+// error of the program.
 func program(t *testing.T, path string) (cmd *exec.Cmd, stderr *bytes.Buffer, ended <-chan error) {
 	t.Helper()
 	fake := commercetest.NewStore(commercetest.Config{})
@@ -83,11 +83,13 @@ func TestSignals(t *testing.T) {
 			list := files(t, dir)
 			next := 0
 			for name, content := range list {
-				if _, err := fmt.Sscanf(name, "x.csv.0-%d.partial", &next); err != nil || strings.Count(content, "\n") != 1+next || next < 100 {
-					t.Errorf("%s has %d lines; %v", name, strings.Count(content, "\n"), err)
+				_, err := fmt.Sscanf(name, "x.csv.0-%d.partial", &next)
+				if lines := strings.Count(content, "\n"); err != nil || lines != 1+next || next < 100 {
+					t.Errorf("%s has %d lines, want %d, and 100 records or more; %v", name, lines, 1+next, err)
 				}
 			}
-			want := fmt.Sprintf("%d subscriptions to %s.0-%d.partial\n", next, path, next) + self + "interrupted: the export is not complete\n" + advice(next, " and another -o")
+			want := fmt.Sprintf("%d subscriptions to %s.0-%d.partial\n", next, path, next) +
+				self + "interrupted: the export is not complete\n" + advice(next, " and another -o")
 			if diff := cmp.Diff(want, timeless(stderr.String())); diff != "" || len(list) != 1 {
 				t.Errorf("%d files, stderr (-want +got):\n%s", len(list), diff)
 			}
@@ -95,7 +97,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// A program that is killed leaves what it has under its temporary name.
+// A program that is killed leaves its records under the temporary name.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -16,8 +16,7 @@ import (
 	"github.com/commerce-go/commerce/examples/internal/terminal"
 )
 
-// openTerminal returns a terminal, and a function that closes it and returns what
-// was written to it.
+// openTerminal returns a terminal, and a function that closes it and returns its output.
 func openTerminal(t *testing.T) (tty *os.File, shown func() string) {
 	t.Helper()
 	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -46,7 +45,7 @@ func openTerminal(t *testing.T) (tty *os.File, shown func() string) {
 	}()
 	return tty, func() string {
 		_ = tty.Close()
-		if err := <-read; !errors.Is(err, syscall.EIO) { // how a terminal without a user ends
+		if err := <-read; !errors.Is(err, syscall.EIO) { // the normal end of a terminal
 			t.Errorf("terminal: %v", err)
 		}
 		return screen.String()
@@ -58,21 +57,21 @@ func TestProgressOnATerminal(t *testing.T) {
 	tests := []struct {
 		name   string
 		args   []string
-		shared bool // standard output is the terminal, too
+		shared bool // standard output is the terminal too
 		bar    bool
 	}{
-		{"to a file", []string{"-o", "x.jsonl"}, false, true},
-		{"to a pipe", []string{"-format", "csv"}, false, true},
-		{"to a file, with records for nobody on the terminal", []string{"-o", "x.jsonl"}, true, true},
-		{"to the terminal", []string{"-format", "csv"}, true, false},
-		{"quiet", []string{"-q"}, false, false},
+		{name: "to a file", args: []string{"-o", "x.jsonl"}, bar: true},
+		{name: "to a pipe", args: []string{"-format", "csv"}, bar: true},
+		{name: "to a file, stdout is the terminal", args: []string{"-o", "x.jsonl"}, shared: true, bar: true},
+		{name: "to the terminal", args: []string{"-format", "csv"}, shared: true},
+		{name: "quiet", args: []string{"-q"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tty, shown := openTerminal(t)
 			if !terminal.Is(tty) {
-				t.Fatal("the terminal is none")
+				t.Fatal("terminal.Is() = false, want true")
 			}
 			args := append([]string{"-n", "110"}, tt.args...)
 			if args[2] == "-o" {

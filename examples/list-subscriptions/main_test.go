@@ -20,7 +20,7 @@ import (
 
 const embedded = "using an embedded fake store; set COMMERCE_BASE_URL and COMMERCE_TOKEN to use a live one\n"
 
-// outcome is what a run left behind.
+// outcome is what a run returned and printed.
 type outcome struct {
 	Code           int
 	Stdout, Stderr string
@@ -58,6 +58,7 @@ func decode(t *testing.T, lines string) []commerce.Subscription {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	want := outcome{
+		//nolint:lll // as it is printed
 		Stdout: `ID                                    ACCOUNT                               PLAN          STATUS    CURRENCY  CREATED
 b62b7b82-31c3-5375-90bd-baae28962b76  29979e80-3e0f-52f4-9d48-2efc43cf8844  Yearly        active    USD       2024-01-02T13:21:00Z
 2447bb63-6876-5e38-ab7b-5ceca15e68f3  ee6670c5-fa8f-51d1-a4a6-06f96559a9c4  Yearly        active    USD       2024-01-02T11:44:00Z
@@ -71,13 +72,14 @@ b62b7b82-31c3-5375-90bd-baae28962b76  29979e80-3e0f-52f4-9d48-2efc43cf8844  Year
 		}
 	}
 	got := start(t.Context(), nil, "-n", "3", "-include", "products")
-	if diff := cmp.Diff(strings.NewReplacer("Yearly ", "-      ", "Monthly", "-      ").Replace(want.Stdout), got.Stdout); diff != "" {
+	withoutPlans := strings.NewReplacer("Yearly ", "-      ", "Monthly", "-      ").Replace(want.Stdout)
+	if diff := cmp.Diff(withoutPlans, got.Stdout); diff != "" {
 		t.Errorf("without plans (-want +got):\n%s", diff)
 	}
 }
 
-// A record may lack anything, and hold what would disturb a table or a terminal.
-func TestTableOddRecords(t *testing.T) {
+// Members may be missing, and texts may hold control characters.
+func TestTable_oddRecords(t *testing.T) {
 	t.Parallel()
 	s, vars := live(t, 1)
 	page, err := s.Client().Subscriptions.List(t.Context(), nil)
@@ -115,7 +117,8 @@ func TestJSONLines(t *testing.T) {
 func TestPageSizeMakesNoDifference(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"-json", "-json=false"} {
-		small, large := start(t.Context(), nil, format, "-page-size", "7"), start(t.Context(), nil, format, "-page-size", "100")
+		small := start(t.Context(), nil, format, "-page-size", "7")
+		large := start(t.Context(), nil, format, "-page-size", "100")
 		if diff := cmp.Diff(large, small); diff != "" {
 			t.Errorf("%s (-page-size 100 +page-size 7):\n%s", format, diff)
 		}
@@ -131,17 +134,20 @@ func TestFilters(t *testing.T) {
 	if !ok {
 		t.Fatal("the account has no subscriber")
 	}
+	ofAccount := func(sub commerce.Subscription) bool { return sub.Attributes.AccountID == account }
 	tests := []struct {
 		flag, value string
 		keep        func(commerce.Subscription) bool
 	}{
-		{"-account", account.String(), func(sub commerce.Subscription) bool { return sub.Attributes.AccountID == account }},
-		{"-email", who.Email, func(sub commerce.Subscription) bool { return sub.Attributes.AccountID == account }},
-		{"-name", who.Name, func(sub commerce.Subscription) bool {
+		{flag: "-account", value: account.String(), keep: ofAccount},
+		{flag: "-email", value: who.Email, keep: ofAccount},
+		{flag: "-name", value: who.Name, keep: func(sub commerce.Subscription) bool {
 			other, _ := s.SubscriberOf(sub.Attributes.AccountID)
 			return other.Name == who.Name
 		}},
-		{"-external-ref", "order-000007", func(sub commerce.Subscription) bool { return sub.Attributes.ExternalRef == "order-000007" }},
+		{flag: "-external-ref", value: "order-000007", keep: func(sub commerce.Subscription) bool {
+			return sub.Attributes.ExternalRef == "order-000007"
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.flag, func(t *testing.T) {
@@ -153,7 +159,7 @@ func TestFilters(t *testing.T) {
 				}
 			}
 			if len(want) == 0 || len(want) == len(all) {
-				t.Fatalf("%d of %d records are no test", len(want), len(all))
+				t.Fatalf("%d of %d records match, want some of them", len(want), len(all))
 			}
 			got := decode(t, start(t.Context(), vars, "-json", tt.flag, tt.value).Stdout)
 			if diff := cmp.Diff(want, got, cmp.Comparer(commerce.Decimal.Equal)); diff != "" {
@@ -170,11 +176,11 @@ func TestLimit(t *testing.T) {
 		limit, stderr string
 		lines         int
 	}{
-		{"1", "1 subscription, the -limit: there may be more\n", 1},
-		{"7", "7 subscriptions, the -limit: there may be more\n", 7},
-		{"10", "10 subscriptions, the -limit: there may be more\n", 10},
-		{"61", "60 subscriptions\n", 60},
-		{"0", "60 subscriptions\n", 60},
+		{limit: "1", stderr: "1 subscription, the -limit: there may be more\n", lines: 1},
+		{limit: "7", stderr: "7 subscriptions, the -limit: there may be more\n", lines: 7},
+		{limit: "10", stderr: "10 subscriptions, the -limit: there may be more\n", lines: 10},
+		{limit: "61", stderr: "60 subscriptions\n", lines: 60},
+		{limit: "0", stderr: "60 subscriptions\n", lines: 60},
 	}
 	for _, tt := range tests {
 		t.Run(tt.limit, func(t *testing.T) {
@@ -188,41 +194,44 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// invalid returns the text for an argument with an invalid value, such as -n=-1.
+func invalid(arg, problem string) string {
+	name, value, _ := strings.Cut(arg, "=")
+	return fmt.Sprintf("invalid value %q for flag %s: %s", value, name, problem)
+}
+
 func TestUsage(t *testing.T) {
 	t.Parallel()
+	const badInclude = "must be a list of plans, products and pricing_options, separated by commas"
 	tests := []struct {
-		name string
-		args []string
-		want string
+		arg, want string
 	}{
-		{"page size above", []string{"-page-size", "101"}, `invalid value "101" for flag -page-size: must be a whole number from 0 to 100`},
-		{"page size below", []string{"-page-size=-1"}, `invalid value "-1" for flag -page-size: must be a whole number from 0 to 100`},
-		{"page size text", []string{"-page-size", "ten"}, `invalid value "ten" for flag -page-size: must be a whole number from 0 to 100`},
-		{"page size missing", []string{"-page-size"}, `flag needs an argument: -page-size`},
-		{"limit", []string{"-limit=-1"}, `invalid value "-1" for flag -limit: must be a whole number from 0 to 1000000`},
-		{"n", []string{"-n=-1"}, `invalid value "-1" for flag -n: must be a whole number from 0 to 100000`},
-		{"account", []string{"-account", "nonsense"}, `invalid value "nonsense" for flag -account: must be a UUID, and not the zero UUID`},
-		{"zero account", []string{"-account", "00000000-0000-0000-0000-000000000000"}, `invalid value "00000000-0000-0000-0000-000000000000" for flag -account: must be a UUID, and not the zero UUID`},
-		{"empty filter", []string{"-email", ""}, `invalid value "" for flag -email: must not be empty`},
-		{"include", []string{"-include", "plans,prices"}, `invalid value "plans,prices" for flag -include: must be a list of plans, products and pricing_options, separated by commas`},
-		{"unknown flag", []string{"-bogus"}, `flag provided but not defined: -bogus`},
-		{"stray argument", []string{"-n", "3", "x"}, `unexpected argument "x"`},
+		{arg: "-page-size=101", want: invalid("-page-size=101", "must be a whole number from 0 to 100")},
+		{arg: "-page-size=-1", want: invalid("-page-size=-1", "must be a whole number from 0 to 100")},
+		{arg: "-page-size", want: "flag needs an argument: -page-size"},
+		{arg: "-limit=-1", want: invalid("-limit=-1", "must be a whole number from 0 to 1000000")},
+		{arg: "-n=-1", want: invalid("-n=-1", "must be a whole number from 0 to 100000")},
+		{arg: "-account=x", want: invalid("-account=x", "must be a UUID, and not the zero UUID")},
+		{arg: "-email=", want: invalid("-email=", "must not be empty")},
+		{arg: "-include=plans,prices", want: invalid("-include=plans,prices", badInclude)},
+		{arg: "stray", want: `unexpected argument "stray"`},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.arg, func(t *testing.T) {
 			t.Parallel()
 			want := outcome{Code: exitUsage, Stderr: "list-subscriptions: " + tt.want + " (-h for help)\n"}
-			if diff := cmp.Diff(want, start(t.Context(), nil, tt.args...)); diff != "" {
+			if diff := cmp.Diff(want, start(t.Context(), nil, tt.arg)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-// What the library refuses is told in one sentence, too.
-func TestUsageFoundByTheLibrary(t *testing.T) {
+// The library finds some problems.
+func TestUsage_library(t *testing.T) {
 	t.Parallel()
-	want := outcome{exitUsage, "", embedded + "0 subscriptions\nlist-subscriptions: commerce: invalid argument: filter.name must be valid UTF-8\n"}
+	want := outcome{Code: exitUsage, Stderr: embedded + "0 subscriptions\n" +
+		"list-subscriptions: commerce: invalid argument: filter.name must be valid UTF-8\n"}
 	if diff := cmp.Diff(want, start(t.Context(), nil, "-name", "\xff")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -232,11 +241,11 @@ func TestHelp(t *testing.T) {
 	t.Parallel()
 	got := start(t.Context(), nil, "-h")
 	if got.Code != exitOK || got.Stderr != "" || !strings.Contains(got.Stdout, "-page-size n") {
-		t.Errorf("help: %+v", got)
+		t.Errorf("help: got %+v, want code 0, and the flags on stdout", got)
 	}
 }
 
-func TestHalfSetEnvironment(t *testing.T) {
+func TestIncompleteEnvironment(t *testing.T) {
 	t.Parallel()
 	want := outcome{Code: exitUsage, Stderr: "list-subscriptions: COMMERCE_BASE_URL must be set too, as credentials are set\n"}
 	if diff := cmp.Diff(want, start(t.Context(), map[string]string{"COMMERCE_TOKEN": "canary"})); diff != "" {
@@ -262,7 +271,8 @@ func TestFailure(t *testing.T) {
 	t.Parallel()
 	s, vars := live(t, 20)
 	all := start(t.Context(), vars, "-page-size", "7").Stdout
-	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: http.StatusForbidden, Body: `{"errors":[{"title":"Forbidden","detail":"not your store"}]}`})
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: http.StatusForbidden,
+		Body: `{"errors":[{"title":"Forbidden","detail":"not your store"}]}`})
 	want := outcome{
 		Code:   exitFailed,
 		Stdout: strings.Join(strings.SplitAfter(all, "\n")[:1+7], ""), // what was read before
@@ -280,11 +290,11 @@ func TestFailure(t *testing.T) {
 		}
 	}
 	if strings.Contains(got.Stderr+sentence, s.Config().Token) {
-		t.Error("the token is shown")
+		t.Error("the output shows the token")
 	}
 }
 
-// A list without an end, of records that hold no more than an id.
+// The list has no end. Its records hold only an id.
 func TestOffsetLimit(t *testing.T) {
 	t.Parallel()
 	endless := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -299,11 +309,11 @@ func TestOffsetLimit(t *testing.T) {
 	t.Cleanup(endless.Close)
 	got := start(t.Context(), map[string]string{"COMMERCE_BASE_URL": endless.URL, "COMMERCE_TOKEN": "token"})
 	if rows := strings.Count(got.Stdout, "\n"); got.Code != exitOffsetLimit || rows != 1+10_100 {
-		t.Errorf("code %d, %d rows", got.Code, rows)
+		t.Errorf("code %d, %d rows, want %d and %d", got.Code, rows, exitOffsetLimit, 1+10_100)
 	}
 	if !strings.HasPrefix(got.Stderr, "10100 subscriptions\n") ||
 		!strings.HasSuffix(got.Stderr, "\n\tlist it in parts: one -account, -name or -email at a time\n") {
-		t.Errorf("stderr %q does not say how far it came and what to do", got.Stderr)
+		t.Errorf("stderr = %q, want the number of subscriptions and what to do", got.Stderr)
 	}
 }
 
@@ -329,7 +339,7 @@ func TestInterrupted(t *testing.T) {
 	if code != exitInterrupted || !strings.HasSuffix(stderr.String(), " subscriptions\n"+sentence) {
 		t.Errorf("during the walk: code %d, stderr %q", code, stderr.String())
 	}
-	// A page that was read ahead may still be printed.
+	// A page that was read in advance may still be printed.
 	all, first := start(t.Context(), nil).Stdout, start(t.Context(), nil, "-limit", "7").Stdout
 	if got := stdout.String(); !strings.HasPrefix(all, got) || !strings.HasPrefix(got, first) || got == all {
 		t.Errorf("during the walk: printed\n%s", got)
@@ -340,7 +350,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// full is a disk without room.
+// full is a disk without space.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errors.New("no space left") }
