@@ -56,7 +56,8 @@ func (j *job) report(result *commerce.AddCustomDiscountsResult, err error) int {
 			printReasons(stdout, "error", reasons(err))
 			printNew(stdout, "unconfirmed", sent)
 		}
-		fmt.Fprintf(stdout, "outcome: %s: some or all may have been added; look at the cart before you send them again\n", outcome)
+		const advice = "some or all may have been added; look at the cart before you send them again"
+		fmt.Fprintf(stdout, "outcome: %s: %s\n", outcome, advice)
 		return exitUnknown
 	}
 }

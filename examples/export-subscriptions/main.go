@@ -309,8 +309,9 @@ func (e *exporter) adviseToContinue(w io.Writer, offset int) {
 		another = " and another -o"
 	}
 	fmt.Fprintf(w, "\tto continue, use -offset %d%s, and join the parts\n", offset, another)
-	fmt.Fprintln(w, "\tif records are added or removed meanwhile, one may come twice or be missing: to prevent that, use a")
-	fmt.Fprintln(w, "\tsmaller -offset and drop the records whose ids you have; if the first is a new one, start over")
+	fmt.Fprintln(w, "\tif records are added or removed meanwhile, one may come twice or be missing: to prevent")
+	fmt.Fprintln(w, "\tthat, use a smaller -offset and drop the records whose ids you have; if the first record")
+	fmt.Fprintln(w, "\tis a new one, start over")
 }
 
 // signalCode returns the exit code for the signal that ended ctx.

@@ -578,8 +578,9 @@ func TestIncompleteEnvironment(t *testing.T) {
 // advice is what is printed after the reason of a stop.
 func advice(offset int, another string) string {
 	return fmt.Sprintf("\tto continue, use -offset %d%s, and join the parts\n", offset, another) +
-		"\tif records are added or removed meanwhile, one may come twice or be missing: to prevent that, use a\n" +
-		"\tsmaller -offset and drop the records whose ids you have; if the first is a new one, start over\n"
+		"\tif records are added or removed meanwhile, one may come twice or be missing: to prevent\n" +
+		"\tthat, use a smaller -offset and drop the records whose ids you have; if the first record\n" +
+		"\tis a new one, start over\n"
 }
 
 func TestFailure(t *testing.T) {

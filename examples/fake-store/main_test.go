@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,15 +23,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// program is a run of the program that has printed what it prints.
+// program is a running program that has printed its values and commands.
 type program struct {
 	values map[string]string // by name: address, client id and so on
 	curl   []string          // the commands
 
-	stop func() ended // as Ctrl-C does; may be called more than once
+	stop func() ended // like Ctrl-C; may be called more than once
 }
 
-// ended is what a run left behind, but for what program holds.
+// ended is what a run returned and printed, except for the values and commands.
 type ended struct {
 	Code   int
 	Stderr string
@@ -71,14 +72,14 @@ func start(t *testing.T, args ...string) *program {
 	return p
 }
 
-// answers of the three commands, as far as they are checked.
+// The responses to the three commands, as far as they are checked.
 type (
-	tokenAnswer struct {
+	tokenResponse struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int    `json:"expires_in"`
 	}
-	listAnswer struct {
+	listResponse struct {
 		Data []struct {
 			Type       string `json:"type"`
 			Attributes struct {
@@ -90,7 +91,7 @@ type (
 		Links    map[string]*string `json:"links"`
 		Errors   []any              `json:"errors"`
 	}
-	addAnswer struct {
+	addResponse struct {
 		Data []struct {
 			Type       string `json:"type"`
 			ExternalID string `json:"external_id"`
@@ -103,24 +104,25 @@ type (
 	}
 )
 
-// decode decodes an answer.
+// decode decodes the body of a response.
 func decode[T any](t *testing.T, body []byte) T {
 	t.Helper()
 	var v T
 	if err := json.Unmarshal(body, &v); err != nil {
-		t.Fatalf("answer %q: %v", body, err)
+		t.Fatalf("response %q: %v", body, err)
 	}
 	return v
 }
 
-// checkAnswers checks what the three commands got.
-func checkAnswers(t *testing.T, answers [][]byte) {
+// checkResponses checks the responses to the three commands.
+func checkResponses(t *testing.T, responses [][]byte) {
 	t.Helper()
-	if token := decode[tokenAnswer](t, answers[0]); token.AccessToken == "" || token.TokenType != "Bearer" || token.ExpiresIn != 3600 {
-		t.Errorf("token %s", answers[0])
+	token := decode[tokenResponse](t, responses[0])
+	if token.AccessToken == "" || token.TokenType != "Bearer" || token.ExpiresIn != 3600 {
+		t.Errorf("got token %s, want a bearer token for 3600 s", responses[0])
 	}
 	var refs []string
-	list := decode[listAnswer](t, answers[1])
+	list := decode[listResponse](t, responses[1])
 	for _, sub := range list.Data {
 		refs = append(refs, sub.Attributes.ExternalRef)
 	}
@@ -129,11 +131,12 @@ func checkAnswers(t *testing.T, answers [][]byte) {
 		t.Errorf("subscriptions (-want +got):\n%s", diff)
 	}
 	if list.Links["next"] == nil {
-		t.Errorf("links %s, want a next one", answers[1])
+		t.Errorf("links %s, want a next one", responses[1])
 	}
-	added := decode[addAnswer](t, answers[2])
-	if len(added.Data) != 1 || added.Data[0].ExternalID != "ten-off-1" || added.Data[0].Amount.Formatted != "-$10.00" || len(added.Errors) > 0 {
-		t.Errorf("added %s", answers[2])
+	added := decode[addResponse](t, responses[2])
+	if len(added.Data) != 1 || len(added.Errors) > 0 ||
+		added.Data[0].ExternalID != "ten-off-1" || added.Data[0].Amount.Formatted != "-$10.00" {
+		t.Errorf("added %s, want ten-off-1 with -$10.00", responses[2])
 	}
 }
 
@@ -156,16 +159,17 @@ func TestPrints(t *testing.T) {
 	if diff := cmp.Diff(want, p.values); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(ended{exitOK, "serving 100 subscriptions; Ctrl-C stops the store\nstopped\n"}, p.stop()); diff != "" {
+	wantEnd := ended{exitOK, "serving 100 subscriptions; Ctrl-C stops the store\nstopped\n"}
+	if diff := cmp.Diff(wantEnd, p.stop()); diff != "" {
 		t.Errorf("end (-want +got):\n%s", diff)
 	}
 	if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host); err == nil {
 		_ = c.Close()
-		t.Error("it listens after its end")
+		t.Error("the program still listens after its end")
 	}
 }
 
-// TestCurl runs the commands as a user does who pastes them.
+// TestCurl runs the commands in a shell, like a user who pastes them.
 func TestCurl(t *testing.T) {
 	t.Parallel()
 	curl, err := exec.LookPath("curl")
@@ -182,7 +186,7 @@ func TestCurl(t *testing.T) {
 				t.Skip("this machine has no IPv6 loopback address")
 			}
 			p := start(t, "-addr", addr)
-			var answers [][]byte
+			var responses [][]byte
 			for _, line := range p.curl {
 				cmd := exec.CommandContext(t.Context(), "sh")
 				cmd.Stdin = strings.NewReader(line + "\n")
@@ -193,11 +197,11 @@ func TestCurl(t *testing.T) {
 					t.Errorf("%s: %v, %s", line, err, stderr.String())
 				}
 				if !strings.HasSuffix(stdout.String(), "\n") {
-					t.Errorf("the answer %q does not end the line", stdout.String())
+					t.Errorf("the response %q does not end the line", stdout.String())
 				}
-				answers = append(answers, stdout.Bytes())
+				responses = append(responses, stdout.Bytes())
 			}
-			checkAnswers(t, answers)
+			checkResponses(t, responses)
 		})
 	}
 }
@@ -212,11 +216,11 @@ func hasIPv6(t *testing.T) bool {
 	return true
 }
 
-// TestCurlLines reads the commands, and sends the same requests without curl.
+// TestCurlLines parses the commands, and sends the same requests without curl.
 func TestCurlLines(t *testing.T) {
 	t.Parallel()
 	p := start(t)
-	var answers [][]byte
+	var responses [][]byte
 	for _, line := range p.curl {
 		req := curlRequest(t, line)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -229,13 +233,13 @@ func TestCurlLines(t *testing.T) {
 		if err != nil || resp.StatusCode >= 300 {
 			t.Errorf("%s: status %d, %v", line, resp.StatusCode, err)
 		}
-		answers = append(answers, body)
+		responses = append(responses, body)
 	}
-	checkAnswers(t, answers)
+	checkResponses(t, responses)
 }
 
-// curlRequest returns the request that a command makes. It knows the options that
-// the program prints, and no others.
+// curlRequest returns the request that a command makes. It knows only the options that
+// the program prints.
 func curlRequest(t *testing.T, line string) *http.Request {
 	t.Helper()
 	var address string
@@ -259,7 +263,7 @@ func curlRequest(t *testing.T, line string) *http.Request {
 			header.Set(key, value)
 		default:
 			if address != "" || strings.HasPrefix(word, "-") {
-				t.Fatalf("%q is not known", word)
+				t.Fatalf("unknown word %q", word)
 			}
 			address = word
 		}
@@ -279,8 +283,8 @@ func curlRequest(t *testing.T, line string) *http.Request {
 	return req
 }
 
-// shellWords splits a line as a shell does, as far as spaces and single quotes go.
-// Outside of quotes it takes nothing that means something to a shell.
+// shellWords splits a line at spaces, and removes single quotes, like a shell. Outside of
+// quotes it allows no character that is special in a shell.
 func shellWords(t *testing.T, line string) []string {
 	t.Helper()
 	var words []string
@@ -305,32 +309,36 @@ func shellWords(t *testing.T, line string) []string {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	const public = "must be on the loopback interface, such as 127.0.0.1:8080: the store speaks plain HTTP, and its credentials are public"
+	const (
+		loopback = "must be on the loopback interface, such as 127.0.0.1:8080: " +
+			"the store speaks plain HTTP, and its credentials are public"
+		badPort = "must have a port from 0 to 65535"
+	)
 	tests := []struct {
-		name string
-		args []string
-		want string
+		name, arg string
+		problem   string // of the value
 	}{
-		{"all interfaces", []string{"-addr", ":8080"}, `invalid value ":8080" for flag -addr: ` + public},
-		{"all interfaces, IPv6", []string{"-addr", "[::]:8080"}, `invalid value "[::]:8080" for flag -addr: ` + public},
-		{"another machine", []string{"-addr", "192.0.2.1:0"}, `invalid value "192.0.2.1:0" for flag -addr: ` + public},
-		{"a name", []string{"-addr", "store.example:80"}, `invalid value "store.example:80" for flag -addr: ` + public},
-		{"no port", []string{"-addr", "127.0.0.1"}, `invalid value "127.0.0.1" for flag -addr: must be a host and a port, such as 127.0.0.1:8080`},
-		{"a port too high", []string{"-addr", "127.0.0.1:65536"}, `invalid value "127.0.0.1:65536" for flag -addr: must have a port from 0 to 65535`},
-		{"a port with a name", []string{"-addr", "127.0.0.1:http"}, `invalid value "127.0.0.1:http" for flag -addr: must have a port from 0 to 65535`},
-		{"too many", []string{"-n", "100001"}, `invalid value "100001" for flag -n: must be a whole number from 0 to 100000`},
-		{"an argument", []string{"8080"}, `unexpected argument "8080"`},
+		{name: "all interfaces", arg: "-addr=:8080", problem: loopback},
+		{name: "all interfaces, IPv6", arg: "-addr=[::]:8080", problem: loopback},
+		{name: "another machine", arg: "-addr=192.0.2.1:0", problem: loopback},
+		{name: "another host name", arg: "-addr=store.example:80", problem: loopback},
+		{name: "no port", arg: "-addr=127.0.0.1", problem: "must be a host and a port, such as 127.0.0.1:8080"},
+		{name: "port too high", arg: "-addr=127.0.0.1:65536", problem: badPort},
+		{name: "name of a port", arg: "-addr=127.0.0.1:http", problem: badPort},
+		{name: "too many", arg: "-n=100001", problem: "must be a whole number from 0 to 100000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			name, value, _ := strings.Cut(tt.arg, "=")
+			text := fmt.Sprintf("fake-store: invalid value %q for flag %s: %s (-h for help)\n", value, name, tt.problem)
 			var stdout, stderr bytes.Buffer
-			code := run(t.Context(), tt.args, &stdout, &stderr)
-			if diff := cmp.Diff(ended{exitUsage, "fake-store: " + tt.want + " (-h for help)\n"}, ended{code, stderr.String()}); diff != "" {
+			code := run(t.Context(), []string{tt.arg}, &stdout, &stderr)
+			if diff := cmp.Diff(ended{exitUsage, text}, ended{code, stderr.String()}); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if stdout.Len() > 0 {
-				t.Errorf("stdout %q, want nothing", stdout.String())
+				t.Errorf("stdout = %q, want nothing", stdout.String())
 			}
 		})
 	}
@@ -378,24 +386,25 @@ func TestCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(decode[listAnswer](t, body).Data); n != 3 {
+	if n := len(decode[listResponse](t, body).Data); n != 3 {
 		t.Errorf("%d subscriptions, want 3", n)
 	}
 }
 
-// A request under way at the signal is answered within the grace, and cut off
-// after it.
+// A request under way at the signal may end within the grace time. After it, the request
+// is aborted.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		grace   time.Duration
-		status  int
-		wantErr string
+	tests := []struct {
+		name   string
+		grace  time.Duration
+		status int
+		want   string
 	}{
-		{"in time", time.Hour, http.StatusNoContent, ""},
-		{"too late", 1, 0, "requests still under way after 1ns were aborted"},
-	} {
+		{name: "in time", grace: time.Hour, status: http.StatusNoContent},
+		{name: "too late", grace: 1, want: "requests still under way after 1ns were aborted"},
+	}
+	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ctx, signal := context.WithCancel(t.Context())
@@ -404,49 +413,51 @@ func TestShutdown(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			server := newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				close(began)
+				<-end
+				w.WriteHeader(http.StatusNoContent)
+			}), io.Discard)
 			served := make(chan error, 1)
-			go func() {
-				served <- serve(ctx, listener, newServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					close(began)
-					<-end
-					w.WriteHeader(http.StatusNoContent)
-				}), io.Discard), tt.grace)
-			}()
-			answered := make(chan int, 1)
-			go func() {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String(), nil)
-				if err != nil {
-					t.Error(err)
-				}
-				resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-				if err != nil {
-					answered <- 0
-					return
-				}
-				_ = resp.Body.Close()
-				answered <- resp.StatusCode
-			}()
+			go func() { served <- serve(ctx, listener, server, tt.grace) }()
+			status := make(chan int, 1)
+			go func() { status <- statusOf(t, "http://"+listener.Addr().String()) }()
 			<-began
 			signal()
-			if tt.wantErr == "" {
+			if tt.want == "" {
 				close(end)
 			}
-			status := <-answered
-			if tt.wantErr != "" {
-				close(end)
+			if got := <-status; got != tt.status {
+				t.Errorf("status %d, want %d", got, tt.status)
 			}
-			if status != tt.status {
-				t.Errorf("status %d, want %d", status, tt.status)
+			if tt.want != "" {
+				close(end)
 			}
 			got := ""
 			if err := <-served; err != nil {
 				got = err.Error()
 			}
-			if got != tt.wantErr {
-				t.Errorf("error %q, want %q", got, tt.wantErr)
+			if got != tt.want {
+				t.Errorf("serve() = %q, want %q", got, tt.want)
 			}
 		})
 	}
+}
+
+// statusOf returns the status of a response, or 0 if there is none.
+func statusOf(t *testing.T, address string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
 }
 
 // A listener that fails ends the program.
@@ -457,7 +468,8 @@ func TestServeFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = listener.Close()
-	if err := serve(t.Context(), listener, newServer(http.NotFoundHandler(), io.Discard), grace); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("error %v, want that of the listener", err)
+	err = serve(t.Context(), listener, newServer(http.NotFoundHandler(), io.Discard), grace)
+	if !errors.Is(err, net.ErrClosed) {
+		t.Errorf("serve() = %v, want %v", err, net.ErrClosed)
 	}
 }

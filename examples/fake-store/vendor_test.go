@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -15,29 +16,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Two clients of the vendor's must find in the store what they find in the
-// service: its JavaScript SDK (npm @elasticpath/js-sdk, repository
+// Two clients of the vendor must get from the store what they get from the service:
+// its JavaScript SDK (npm @elasticpath/js-sdk, repository
 // elasticpath/js-sdk, before that moltin/js-sdk) and its command-line tool
 // (repository elasticpath/epcc-cli). The tables hold the requests that they make, in
 // their order, with their headers, over one connection.
 
-// exchange is a request of a client, and what the store has to say to it.
+// exchange is a request of a client, and the response of the store.
 type exchange struct {
 	name string
-	// head is the request line and the headers, without those that frame the
-	// body. {host}, {token} and {cart} stand for the store's; {token} is the one
-	// that the client was given.
+	// head is the request line and the headers, without those that describe the body.
+	// {host}, {token} and {cart} are replaced; {token} is the token that the client got.
 	head string
 	body string
-	// chunked sends the body in chunks, as a client does that does not know its
-	// length.
+	// chunked sends the body in chunks, like a client that does not know its length.
 	chunked bool
 
 	status int
-	want   string // of the answer, see summary
+	want   string // summary of the response
 }
 
-// The headers of the SDK, version 35.0.0 on Node 20, as they were recorded.
+// The headers of the SDK, version 35.0.0 on Node 20, recorded.
 const (
 	jsHeaders = `
 host: {host}
@@ -100,14 +99,16 @@ var jsSDK = []exchange{
 		status: 200, want: "20 subscriptions from order-000020 to order-000001, the end",
 	},
 	{
-		name:   "Subscriptions.Filter, With",
-		head:   "GET /v2/subscriptions/subscriptions?include=plans,products&page[limit]=2&filter=eq(email,subscriber-0001@example.com) HTTP/1.1" + jsHeaders,
+		name: "Subscriptions.Filter, With",
+		head: "GET /v2/subscriptions/subscriptions?include=plans,products&page[limit]=2" +
+			"&filter=eq(email,subscriber-0001@example.com) HTTP/1.1" + jsHeaders,
 		status: 200, want: "2 subscriptions from order-000005 to order-000003, more, with plans and products",
 	},
 	{
 		// fetch escapes the space, and the SDK puts no quotes around a value
-		name:   "Subscriptions.Filter, two at once",
-		head:   "GET /v2/subscriptions/subscriptions?filter=eq(name,Ron%20Swanson):eq(external_ref,order-000007) HTTP/1.1" + jsHeaders,
+		name: "Subscriptions.Filter, two at once",
+		head: "GET /v2/subscriptions/subscriptions?" +
+			"filter=eq(name,Ron%20Swanson):eq(external_ref,order-000007) HTTP/1.1" + jsHeaders,
 		status: 200, want: "1 subscription order-000007, the end",
 	},
 	{
@@ -173,13 +174,15 @@ var cli = []exchange{
 		status: 200, want: "25 subscriptions from order-000100 to order-000076, more",
 	},
 	{
-		name:   "epcc get subscriptions filter eq(email,…) page[limit] 2",
-		head:   "GET /v2/subscriptions/subscriptions?filter=eq%28email%2Csubscriber-0001%40example.com%29&page%5Blimit%5D=2 HTTP/1.1" + cliHeaders,
+		name: "epcc get subscriptions filter eq(email,…) page[limit] 2",
+		head: "GET /v2/subscriptions/subscriptions?" +
+			"filter=eq%28email%2Csubscriber-0001%40example.com%29&page%5Blimit%5D=2 HTTP/1.1" + cliHeaders,
 		status: 200, want: "2 subscriptions from order-000005 to order-000003, more",
 	},
 	{
-		name:   "epcc get subscriptions include plans filter eq(name,…)",
-		head:   "GET /v2/subscriptions/subscriptions?filter=eq%28name%2CRon+Swanson%29%3Aeq%28external_ref%2Corder-000007%29&include=plans HTTP/1.1" + cliHeaders,
+		name: "epcc get subscriptions include plans filter eq(name,…)",
+		head: "GET /v2/subscriptions/subscriptions?" +
+			"filter=eq%28name%2CRon+Swanson%29%3Aeq%28external_ref%2Corder-000007%29&include=plans HTTP/1.1" + cliHeaders,
 		status: 200, want: "1 subscription order-000007, the end, with plans",
 	},
 	{
@@ -233,7 +236,8 @@ func discountJSON(externalID, item string) string {
 	if item != "" {
 		relation = fmt.Sprintf(`,"relationships":{"item":{"data":{"type":"cart_item","id":%q}}}`, item)
 	}
-	return fmt.Sprintf(`{"type":"custom_discount","amount":-100,"description":"d","discount_code":"c","discount_engine":"e","external_id":%q%s}`, externalID, relation)
+	return fmt.Sprintf(`{"type":"custom_discount","amount":-100,"description":"d","discount_code":"c",`+
+		`"discount_engine":"e","external_id":%q%s}`, externalID, relation)
 }
 
 func TestVendorClients(t *testing.T) {
@@ -248,14 +252,14 @@ func TestVendorClients(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = conn.Close() })
-			answers := bufio.NewReader(conn)
+			responses := bufio.NewReader(conn)
 			token := ""
 			for _, x := range table {
 				request := strings.NewReplacer("{host}", host, "{token}", token, "{cart}", p.values["cart"]).Replace(x.head)
 				if _, err := io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n")+frame(x)); err != nil {
 					t.Fatalf("%s: %v", x.name, err)
 				}
-				resp, err := http.ReadResponse(answers, nil)
+				resp, err := http.ReadResponse(responses, nil)
 				if err != nil {
 					t.Fatalf("%s: %v", x.name, err)
 				}
@@ -264,7 +268,7 @@ func TestVendorClients(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", x.name, err)
 				}
-				if issued := decode[tokenAnswer](t, body).AccessToken; issued != "" {
+				if issued := decode[tokenResponse](t, body).AccessToken; issued != "" {
 					token = issued
 				}
 				got := strconv.Itoa(resp.StatusCode) + " " + summary(t, body)
@@ -272,7 +276,7 @@ func TestVendorClients(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s\n%s", x.name, diff, body)
 				}
 				if media := resp.Header.Get("Content-Type"); media != "application/json" {
-					t.Errorf("%s: content type %q", x.name, media)
+					t.Errorf("%s: content type %q, want application/json", x.name, media)
 				}
 			}
 		})
@@ -290,81 +294,84 @@ func frame(x exchange) string {
 	return "\r\n\r\n"
 }
 
-// summary tells in a sentence what an answer holds.
+// summary describes the body of a response in a sentence.
 func summary(t *testing.T, body []byte) string {
 	t.Helper()
-	answer := decode[struct {
-		AccessToken string          `json:"access_token"`
-		TokenType   string          `json:"token_type"`
-		ExpiresIn   int             `json:"expires_in"`
-		Identifier  string          `json:"identifier"`
-		Data        json.RawMessage `json:"data"`
-		Included    map[string][]struct {
-			ExternalID string `json:"external_id"`
-		} `json:"included"`
-		Links  map[string]*string `json:"links"`
-		Errors []struct {
+	resp := decode[struct {
+		AccessToken string              `json:"access_token"`
+		TokenType   string              `json:"token_type"`
+		ExpiresIn   int                 `json:"expires_in"`
+		Identifier  string              `json:"identifier"`
+		Data        json.RawMessage     `json:"data"`
+		Included    map[string][]record `json:"included"`
+		Links       map[string]*string  `json:"links"`
+		Errors      []struct {
 			Title string `json:"title"`
 		} `json:"errors"`
 	}](t, body)
-	if answer.AccessToken != "" {
-		return fmt.Sprintf("token %s, %d s, %s", answer.TokenType, answer.ExpiresIn, answer.Identifier)
+	if resp.AccessToken != "" {
+		return fmt.Sprintf("token %s, %d s, %s", resp.TokenType, resp.ExpiresIn, resp.Identifier)
 	}
 	var failed []string
-	for _, e := range answer.Errors {
+	for _, e := range resp.Errors {
 		failed = append(failed, e.Title)
 	}
-	if answer.Data == nil {
+	switch {
+	case resp.Data == nil:
 		return "errors: " + strings.Join(failed, ", ")
-	}
-	if answer.Data[0] == '{' {
-		kind := decode[struct {
-			Type string `json:"type"`
-		}](t, answer.Data).Type
-		var ids []string
-		for _, d := range answer.Included["custom_discounts"] {
-			ids = append(ids, d.ExternalID)
+	case resp.Data[0] == '{':
+		s := decode[record](t, resp.Data).Type
+		if discounts := resp.Included["custom_discounts"]; discounts != nil {
+			s += " with " + externalIDs(discounts)
 		}
-		if ids != nil {
-			kind += " with " + strings.Join(ids, ", ")
-		}
-		return kind
+		return s
 	}
-	var refs, added []string
-	for _, element := range decode[[]struct {
-		ExternalID string `json:"external_id"`
-		Attributes struct {
-			ExternalRef string `json:"external_ref"`
-		} `json:"attributes"`
-	}](t, answer.Data) {
-		refs = append(refs, element.Attributes.ExternalRef)
-		added = append(added, element.ExternalID)
-	}
-	if answer.Links == nil {
-		s := "added " + strings.Join(added, ", ")
+	list := decode[[]record](t, resp.Data)
+	if resp.Links == nil {
+		s := "added " + externalIDs(list)
 		if failed != nil {
 			s += "; not added: " + strings.Join(failed, ", ")
 		}
 		return s
 	}
-	s := fmt.Sprintf("%d subscriptions", len(refs))
-	switch len(refs) {
-	case 0:
-	case 1:
-		s = "1 subscription " + refs[0]
-	default:
-		s += fmt.Sprintf(" from %s to %s", refs[0], refs[len(refs)-1])
+	s := subscriptions(list)
+	if resp.Links["next"] != nil {
+		s += ", more"
+	} else {
+		s += ", the end"
 	}
-	if s += ", the end"; answer.Links["next"] != nil {
-		s = strings.TrimSuffix(s, "the end") + "more"
-	}
-	var with []string
-	for name := range answer.Included {
-		with = append(with, name)
-	}
-	slices.Sort(with)
-	if with != nil {
-		s += ", with " + strings.Join(with, " and ")
+	if len(resp.Included) > 0 {
+		s += ", with " + strings.Join(slices.Sorted(maps.Keys(resp.Included)), " and ")
 	}
 	return s
+}
+
+// record is a cart, a discount or a subscription.
+type record struct {
+	Type       string `json:"type"`
+	ExternalID string `json:"external_id"`
+	Attributes struct {
+		ExternalRef string `json:"external_ref"`
+	} `json:"attributes"`
+}
+
+func externalIDs(discounts []record) string {
+	var ids []string
+	for _, d := range discounts {
+		ids = append(ids, d.ExternalID)
+	}
+	return strings.Join(ids, ", ")
+}
+
+// subscriptions returns the number of subscriptions, and the first and last reference.
+func subscriptions(list []record) string {
+	switch n := len(list); n {
+	case 0:
+		return "0 subscriptions"
+	case 1:
+		return "1 subscription " + list[0].Attributes.ExternalRef
+	default:
+		return fmt.Sprintf("%d subscriptions from %s to %s",
+			n, list[0].Attributes.ExternalRef, list[n-1].Attributes.ExternalRef)
+	}
 }

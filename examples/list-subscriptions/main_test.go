@@ -58,12 +58,14 @@ func decode(t *testing.T, lines string) []commerce.Subscription {
 func TestTable(t *testing.T) {
 	t.Parallel()
 	want := outcome{
-		//nolint:lll // as it is printed
-		Stdout: `ID                                    ACCOUNT                               PLAN          STATUS    CURRENCY  CREATED
-b62b7b82-31c3-5375-90bd-baae28962b76  29979e80-3e0f-52f4-9d48-2efc43cf8844  Yearly        active    USD       2024-01-02T13:21:00Z
-2447bb63-6876-5e38-ab7b-5ceca15e68f3  ee6670c5-fa8f-51d1-a4a6-06f96559a9c4  Yearly        active    USD       2024-01-02T11:44:00Z
-50babc88-edc9-5c16-b82b-2d0d723bc6f0  29979e80-3e0f-52f4-9d48-2efc43cf8844  Monthly       active    USD       2024-01-02T10:07:00Z
-`,
+		Stdout: "ID                                    ACCOUNT                               " +
+			"PLAN          STATUS    CURRENCY  CREATED\n" +
+			"b62b7b82-31c3-5375-90bd-baae28962b76  29979e80-3e0f-52f4-9d48-2efc43cf8844  " +
+			"Yearly        active    USD       2024-01-02T13:21:00Z\n" +
+			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  ee6670c5-fa8f-51d1-a4a6-06f96559a9c4  " +
+			"Yearly        active    USD       2024-01-02T11:44:00Z\n" +
+			"50babc88-edc9-5c16-b82b-2d0d723bc6f0  29979e80-3e0f-52f4-9d48-2efc43cf8844  " +
+			"Monthly       active    USD       2024-01-02T10:07:00Z\n",
 		Stderr: embedded + "3 subscriptions\n",
 	}
 	for _, size := range []string{"0", "1", "2", "100"} {
@@ -247,7 +249,8 @@ func TestHelp(t *testing.T) {
 
 func TestIncompleteEnvironment(t *testing.T) {
 	t.Parallel()
-	want := outcome{Code: exitUsage, Stderr: "list-subscriptions: COMMERCE_BASE_URL must be set too, as credentials are set\n"}
+	want := outcome{Code: exitUsage,
+		Stderr: "list-subscriptions: COMMERCE_BASE_URL must be set too, as credentials are set\n"}
 	if diff := cmp.Diff(want, start(t.Context(), map[string]string{"COMMERCE_TOKEN": "canary"})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -41,7 +41,8 @@ func TestParse(t *testing.T) {
 		want values
 	}{
 		{name: "none", want: before},
-		{name: "all", args: "-path,x,-count,3,-account," + id.String() + ",-name,Li Wei,-email,li@example.com,-external-ref,r-1",
+		{name: "all",
+			args: "-path,x,-count,3,-account," + id.String() + ",-name,Li Wei,-email,li@example.com,-external-ref,r-1",
 			want: values{Path: "x", Count: 3, Filter: commerce.SubscriptionFilter{
 				AccountID: id, Name: "Li Wei", Email: "li@example.com", ExternalRef: "r-1"}}},
 		{name: "minimum", args: "-count,2", want: values{Path: "before", Count: 2}},
