@@ -26,7 +26,7 @@ const (
 	self     = "add-discounts: "
 )
 
-// ended is what a run left behind.
+// ended is what a run returned and printed.
 type ended struct {
 	Code           int
 	Stdout, Stderr string
@@ -53,7 +53,8 @@ func one(externalID, item string) string {
 	if item != "" {
 		relation = fmt.Sprintf(`, "item": {"type": "cart_item", "id": %q}`, item)
 	}
-	return fmt.Sprintf(`{"amount": -100, "description": "d", "discount_code": "c", "discount_engine": "e", "external_id": %q%s}`, externalID, relation)
+	return fmt.Sprintf(`{"amount": -100, "description": "d", "discount_code": "c", "discount_engine": "e", `+
+		`"external_id": %q%s}`, externalID, relation)
 }
 
 // discountID is the id of the n-th discount that a store adds.
@@ -82,18 +83,21 @@ outcome: all 3 added
 		args   []string
 		stderr string
 	}{
-		{"no input", null, nil, embedded + looking},
-		{"nothing piped", strings.NewReader(""), nil, embedded + reading + looking},
-		{"as a file", null, []string{"-file", "discounts.json"}, embedded + looking},
-		{"piped", bytes.NewReader(samples), nil, embedded + reading + looking},
-		{"piped, by name", bytes.NewReader(samples), []string{"-file", "-"}, embedded + reading + looking},
-		{"all or nothing", null, []string{"-all-or-nothing", "-cart", demoCart}, embedded + looking},
-		{"in one call", null, []string{"-no-reconcile"}, embedded},
+		{name: "no input", stdin: null, stderr: embedded + looking},
+		{name: "nothing piped", stdin: strings.NewReader(""), stderr: embedded + reading + looking},
+		{name: "as a file", stdin: null, args: []string{"-file", "discounts.json"}, stderr: embedded + looking},
+		{name: "piped", stdin: bytes.NewReader(samples), stderr: embedded + reading + looking},
+		{name: "piped, by name", stdin: bytes.NewReader(samples), args: []string{"-file", "-"},
+			stderr: embedded + reading + looking},
+		{name: "all or nothing", stdin: null, args: []string{"-all-or-nothing", "-cart", demoCart},
+			stderr: embedded + looking},
+		{name: "in one call", stdin: null, args: []string{"-no-reconcile"}, stderr: embedded},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(ended{exitOK, want, tt.stderr}, start(t.Context(), nil, tt.stdin, tt.args...)); diff != "" {
+			got := start(t.Context(), nil, tt.stdin, tt.args...)
+			if diff := cmp.Diff(ended{exitOK, want, tt.stderr}, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -103,7 +107,8 @@ outcome: all 3 added
 func TestLive(t *testing.T) {
 	t.Parallel()
 	s, cart, vars := live(t)
-	got := start(t.Context(), vars, strings.NewReader("["+one("a", "")+","+one("b", demoItem.ID.String())+"]"), "-cart", cart)
+	input := "[" + one("a", "") + "," + one("b", demoItem.ID.String()) + "]"
+	got := start(t.Context(), vars, strings.NewReader(input), "-cart", cart)
 	if got.Code != exitOK || got.Stderr != reading+looking {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}
@@ -116,16 +121,17 @@ func TestLive(t *testing.T) {
 	}
 }
 
-// Samples are for the embedded store: a live one gets what the user gave.
-func TestLiveGetsNoSamples(t *testing.T) {
+// The sample discounts are only for the embedded store.
+func TestLive_noSamples(t *testing.T) {
 	t.Parallel()
 	s, cart, vars := live(t)
 	tests := []struct {
 		name, want string
 		args       []string
 	}{
-		{"no cart", self + "-cart is required on a live store (-h for help)\n", nil},
-		{"no discounts", reading + self + "the discounts must be one JSON array of objects: unexpected end of JSON input at byte 0\n", []string{"-cart", cart}},
+		{name: "no cart", want: self + "-cart is required on a live store (-h for help)\n"},
+		{name: "no discounts", args: []string{"-cart", cart}, want: reading + self +
+			"the discounts must be one JSON array of objects: unexpected end of JSON input at byte 0\n"},
 	}
 	for _, tt := range tests {
 		got := start(t.Context(), vars, strings.NewReader(""), tt.args...)
@@ -145,27 +151,38 @@ func TestInput(t *testing.T) {
 		name, input string
 		want        []string
 	}{
-		{"unknown member", `[` + one("a", "") + `,{"amount":-1,"code":"x"}]`, []string{`discount 1: unknown field "code"`}},
-		{"unknown member of an item", `[{"item":{"kind":"cart_item"}}]`, []string{`discount 0: unknown field "kind"`}},
-		{"trailing garbage", `[` + one("a", "") + `] []`, []string{array + "invalid character '[' after top-level value at byte 106"}},
-		{"cut", `[{"amount":-1}`, []string{array + "unexpected end of JSON input at byte 14"}},
-		{"not an array", one("a", ""), []string{array + "must not be of the JSON type object"}},
-		{"not objects", `[3]`, []string{"discount 0: must not be of the JSON type number"}},
-		{"wrong type", `[{"description":3}]`, []string{"discount 0: description must not be of the JSON type number"}},
-		{"no number", `[{"amount":"much"}]`, []string{"discount 0: not a decimal number with an exponent within ±10,000"}},
-		{"no uuid", `[{"item":{"id":"abc"}}]`, []string{"discount 0: invalid UUID length: 3"}},
-		{"no discounts", `[]`, []string{"discounts must hold at least one"}},
-		{"every fault on a line of its own", `[` + one("a", "") + `,{"amount":1,"description":"d","discount_code":"c","discount_engine":"e"},` + one("", "") + `]`, []string{
-			"discount 1: amount must be less than zero",
-			"discount 1: external_id must not be empty",
-			"discount 2: external_id must not be empty",
-		}},
+		{name: "unknown member", input: `[` + one("a", "") + `,{"amount":-1,"code":"x"}]`,
+			want: []string{`discount 1: unknown field "code"`}},
+		{name: "unknown member of an item", input: `[{"item":{"kind":"cart_item"}}]`,
+			want: []string{`discount 0: unknown field "kind"`}},
+		{name: "trailing garbage", input: `[` + one("a", "") + `] []`,
+			want: []string{array + "invalid character '[' after top-level value at byte 106"}},
+		{name: "truncated", input: `[{"amount":-1}`, want: []string{array + "unexpected end of JSON input at byte 14"}},
+		{name: "not an array", input: one("a", ""), want: []string{array + "must not be of the JSON type object"}},
+		{name: "not objects", input: `[3]`, want: []string{"discount 0: must not be of the JSON type number"}},
+		{name: "wrong type", input: `[{"description":3}]`,
+			want: []string{"discount 0: description must not be of the JSON type number"}},
+		{name: "not a number", input: `[{"amount":"much"}]`,
+			want: []string{"discount 0: not a decimal number with an exponent within ±10,000"}},
+		{name: "not a uuid", input: `[{"item":{"id":"abc"}}]`, want: []string{"discount 0: invalid UUID length: 3"}},
+		{name: "no discounts", input: `[]`, want: []string{"discounts must hold at least one"}},
+		{
+			name: "several problems",
+			input: `[` + one("a", "") + `,{"amount":1,"description":"d","discount_code":"c","discount_engine":"e"},` +
+				one("", "") + `]`,
+			want: []string{
+				"discount 1: amount must be less than zero",
+				"discount 1: external_id must not be empty",
+				"discount 2: external_id must not be empty",
+			},
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			want := ended{Code: exitUsage, Stderr: embedded + reading + self + strings.Join(tt.want, "\n"+self) + "\n"}
-			if diff := cmp.Diff(want, start(t.Context(), nil, strings.NewReader(tt.input), "-file", "-", "-no-reconcile")); diff != "" {
+			got := start(t.Context(), nil, strings.NewReader(tt.input), "-file", "-", "-no-reconcile")
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -180,10 +197,12 @@ func TestUsage(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"unknown flag", nil, []string{"-bogus"}, "flag provided but not defined: -bogus (-h for help)"},
-		{"bad value", nil, []string{"-all-or-nothing=perhaps"}, `invalid boolean value "perhaps" for -all-or-nothing: parse error (-h for help)`},
-		{"stray argument", nil, []string{"discounts.json"}, `unexpected argument "discounts.json" (-h for help)`},
-		{"half-set environment", map[string]string{"COMMERCE_TOKEN": "canary"}, nil, "COMMERCE_BASE_URL must be set too, as credentials are set"},
+		{name: "invalid value", args: []string{"-all-or-nothing=perhaps"},
+			want: `invalid boolean value "perhaps" for -all-or-nothing: parse error (-h for help)`},
+		{name: "stray argument", args: []string{"discounts.json"},
+			want: `unexpected argument "discounts.json" (-h for help)`},
+		{name: "incomplete environment", vars: map[string]string{"COMMERCE_TOKEN": "canary"},
+			want: "COMMERCE_BASE_URL must be set too, as credentials are set"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -196,39 +215,41 @@ func TestUsage(t *testing.T) {
 	}
 	got := start(t.Context(), nil, strings.NewReader(""), "-file", filepath.Join(t.TempDir(), "none.json"))
 	if got.Code != exitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, "none.json") {
-		t.Errorf("missing file: %+v", got)
+		t.Errorf("missing file: got %+v, want its name", got)
 	}
 	got = start(t.Context(), nil, strings.NewReader(""), "-cart", "a/b")
 	if want := self + "cart id "; got.Code != exitUsage || !strings.Contains(got.Stderr, want) {
-		t.Errorf("bad cart: %+v", got)
+		t.Errorf("invalid cart: got %+v, want the problem", got)
 	}
 	got = start(t.Context(), nil, strings.NewReader(""), "-h")
 	if got.Code != exitOK || got.Stderr != "" || !strings.Contains(got.Stdout, "-file path") {
-		t.Errorf("help: %+v", got)
+		t.Errorf("help: got %+v, want the flags on stdout", got)
 	}
 }
 
-// What one call leads to; see TestReconcile for what is made of it.
-func TestOutcomes(t *testing.T) {
-	t.Parallel()
+// outcomeTest is a call with a fault, and its report.
+type outcomeTest struct {
+	name   string
+	fault  *commercetest.Fault
+	input  string
+	args   []string
+	code   int
+	stdout string
+	inCart int
+}
+
+func outcomeTests() []outcomeTest {
 	const (
 		stranger = "11111111-2222-4333-8444-555555555555" // not in the cart
-		absent   = "rejected     Custom discount not added to cart item: Cart Item is not present in the cart. (item " + stranger + ")\n"
-		unknown  = "unconfirmed  a                            -100\nunconfirmed  b                            -100\n"
-		look     = "some or all may have been added; look at the cart before you send them again\n"
+		absent   = "rejected     Custom discount not added to cart item: " +
+			"Cart Item is not present in the cart. (item " + stranger + ")\n"
+		unknown = "unconfirmed  a                            -100\nunconfirmed  b                            -100\n"
+		look    = "some or all may have been added; look at the cart before you send them again\n"
 	)
 	good := "[" + one("a", "") + "," + one("b", demoItem.ID.String()) + "]"
 	mixed := "[" + one("a", "") + "," + one("b", stranger) + "]"
 	addedFirst := "added        a                          -$1.00  id " + discountID(1) + "\n"
-	tests := []struct {
-		name   string
-		fault  *commercetest.Fault
-		input  string
-		args   []string
-		code   int
-		stdout string
-		inCart int
-	}{
+	return []outcomeTest{
 		{
 			name: "partial", input: mixed, code: exitPartial, inCart: 1,
 			stdout: addedFirst + absent + "unconfirmed  b                            -100\n" +
@@ -239,32 +260,38 @@ func TestOutcomes(t *testing.T) {
 			stdout: absent + "outcome: rejected: none added; fix the reason, then send them again\n",
 		},
 		{
-			name: "refused by a gateway", input: good, code: exitFailed,
+			name: "rejected by a gateway", input: good, code: exitFailed,
 			fault:  &commercetest.Fault{Status: http.StatusForbidden, Body: "<html>"},
 			stdout: "outcome: rejected: none added; fix the reason, then send them again\n",
 		},
 		{
-			name: "added, but the gateway gave up", input: good, code: exitUnknown, inCart: 2,
+			name: "added, but the gateway timed out", input: good, code: exitUnknown, inCart: 2,
 			fault:  &commercetest.Fault{Apply: true, Status: http.StatusGatewayTimeout},
 			stdout: unknown + "outcome: unknown: " + look,
 		},
 		{
-			name: "connection cut", input: good, code: exitUnknown,
+			name: "connection closed", input: good, code: exitUnknown,
 			fault:  &commercetest.Fault{Cut: true},
 			stdout: unknown + "outcome: unknown: " + look,
 		},
 		{
 			name: "server error with a body", input: good, code: exitUnknown,
-			fault:  &commercetest.Fault{Status: http.StatusInternalServerError, Body: `{"errors":[{"title":"Oops","detail":"try\u001b later"}]}`},
+			fault: &commercetest.Fault{Status: http.StatusInternalServerError,
+				Body: `{"errors":[{"title":"Oops","detail":"try\u001b later"}]}`},
 			stdout: "error        Oops: try  later\n" + unknown + "outcome: unknown: " + look,
 		},
 		{
-			name: "added, but the answer says nothing", input: good, code: exitUnknown, inCart: 2,
+			name: "added, but the response says nothing", input: good, code: exitUnknown, inCart: 2,
 			fault:  &commercetest.Fault{Body: "<html>"},
 			stdout: unknown + "outcome: unreadable: " + look,
 		},
 	}
-	for _, tt := range tests {
+}
+
+// TestOutcomes covers a single call. TestReconcile covers what the program does next.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	for _, tt := range outcomeTests() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s, cart, vars := live(t)
@@ -278,10 +305,10 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if !strings.HasPrefix(got.Stderr, reading+self+"commerce: Carts.AddCustomDiscounts: ") {
-				t.Errorf("stderr %q does not hold the error", got.Stderr)
+				t.Errorf("stderr = %q, want the error", got.Stderr)
 			}
 			if strings.Contains(got.Stderr+got.Stdout, s.Config().Token) {
-				t.Error("the token is shown")
+				t.Error("the output shows the token")
 			}
 			if n := len(s.Discounts(cart)); n != tt.inCart {
 				t.Errorf("%d discounts in the cart, want %d", n, tt.inCart)
@@ -296,18 +323,21 @@ func TestOutcomes(t *testing.T) {
 func TestNotSent(t *testing.T) {
 	t.Parallel()
 	s, cart, _ := live(t)
-	vars := map[string]string{"COMMERCE_BASE_URL": s.URL(), "COMMERCE_CLIENT_ID": "wrong", "COMMERCE_CLIENT_SECRET": "canary"}
+	vars := map[string]string{
+		"COMMERCE_BASE_URL": s.URL(), "COMMERCE_CLIENT_ID": "wrong", "COMMERCE_CLIENT_SECRET": "canary",
+	}
 	got := start(t.Context(), vars, bytes.NewReader(samples), "-cart", cart)
-	want := "cart " + cart + "\nerror        Unauthorized: The client credentials are not valid\noutcome: not sent: none added; you may send them again\n"
+	want := "cart " + cart + "\nerror        Unauthorized: The client credentials are not valid\n" +
+		"outcome: not sent: none added; you may send them again\n"
 	if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitFailed {
 		t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
 	}
 	if strings.Contains(got.Stderr+got.Stdout, "canary") {
-		t.Error("the secret is shown")
+		t.Error("the output shows the secret")
 	}
 }
 
-// How far it came when it was interrupted decides the exit code.
+// The exit code depends on the moment of the interruption.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()
 
@@ -334,7 +364,7 @@ func TestInterrupted(t *testing.T) {
 		}
 	})
 
-	t.Run("while it waits for the answer", func(t *testing.T) {
+	t.Run("while it waits for the response", func(t *testing.T) {
 		t.Parallel()
 		arrived := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -355,7 +385,8 @@ func TestInterrupted(t *testing.T) {
 		}()
 		vars := map[string]string{"COMMERCE_BASE_URL": stuck.URL, "COMMERCE_TOKEN": "token"}
 		got := start(ctx, vars, strings.NewReader("["+one("a", "")+"]"), "-cart", demoCart)
-		want := "cart " + demoCart + "\nunconfirmed  a                            -100\noutcome: unknown: some or all may have been added; look at the cart before you send them again\n"
+		want := "cart " + demoCart + "\nunconfirmed  a                            -100\n" +
+			"outcome: unknown: some or all may have been added; look at the cart before you send them again\n"
 		if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitUnknown {
 			t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
 		}
@@ -369,7 +400,8 @@ func TestAmountWithoutFormat(t *testing.T) {
 		{ExternalID: "a\tb", Amount: commerce.Money{Amount: commerce.NewDecimal(-5), Currency: "EUR"}},
 		{Amount: commerce.Money{Amount: commerce.NewDecimal(-5)}},
 	})
-	want := "added        a b                        -5 EUR  id " + uuid.Nil.String() + "\nadded        -                              -5  id " + uuid.Nil.String() + "\n"
+	want := "added        a b                        -5 EUR  id " + uuid.Nil.String() + "\n" +
+		"added        -                              -5  id " + uuid.Nil.String() + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

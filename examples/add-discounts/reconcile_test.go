@@ -38,7 +38,7 @@ func inCart(n byte, engine, externalID string, amount int64, item *commerce.Cart
 	}
 }
 
-// batch has an external id of two engines, and one pair that occurs twice.
+// batch returns discounts with one external id in two engines, and one key twice.
 func batch() []commerce.NewCustomDiscount {
 	return []commerce.NewCustomDiscount{
 		sentBy("e", "a", -100, nil),
@@ -66,7 +66,7 @@ func lineOfNew(d commerce.NewCustomDiscount) string {
 	return fmt.Sprint(d.DiscountEngine, " ", d.ExternalID, " ", d.Amount, " ", itemOf(d.Item).ID)
 }
 
-// scene is a store with a cart, and the program about to run on it in a bubble.
+// scene is a store with a cart, on which the program runs.
 type scene struct {
 	store *commercetest.Store
 	cfg   config
@@ -117,14 +117,14 @@ func (sc *scene) posts() (n int) {
 	return n
 }
 
-// lost is a way in which an answer gets lost.
+// lost is a way in which a response is lost.
 type lost struct {
 	name    string
 	fault   commercetest.Fault
 	applied bool
 }
 
-// ways returns all ways in which the fate of a call gets unknown or unreadable.
+// ways returns all ways in which the outcome of a call is unknown or unreadable.
 func ways() []lost {
 	var list []lost
 	add := func(applied bool, name string, f commercetest.Fault) {
@@ -152,13 +152,13 @@ func ways() []lost {
 	}
 	add(true, "slow, and cut in the middle", commercetest.Fault{Apply: true, Delay: time.Second, Cut: true, CutAfter: 200})
 	for _, body := range []string{"<html>", "null", "{}"} {
-		add(true, fmt.Sprintf("own answer with %q", body), commercetest.Fault{Body: body})
+		add(true, fmt.Sprintf("response without an attempt, with %q", body), commercetest.Fault{Body: body})
 	}
 	return list
 }
 
-// Whatever happens to the answer, each discount is applied once: also where the
-// cart held some of the same before.
+// Whatever happens to the response, each discount is applied exactly once, even if the
+// cart held the same discount before.
 func TestReconcile(t *testing.T) {
 	t.Parallel()
 	carts := map[string][]commerce.NewCustomDiscount{
@@ -191,8 +191,8 @@ func TestReconcile(t *testing.T) {
 	}
 }
 
-// The answer of the second call is lost too: in whatever way after whatever other.
-// With the third, it depends on whether that is applied.
+// The response to the second call is lost too, in each combination of ways. If the third
+// is also lost, the outcome depends on whether that call is applied.
 func TestReconcileTwice(t *testing.T) {
 	t.Parallel()
 	const thrice = "cut, applied false"
@@ -234,14 +234,14 @@ func TestReconcileTwice(t *testing.T) {
 	}
 }
 
-// An answer that ends anywhere is one that does not tell.
+// A response that is truncated anywhere does not prove anything.
 func TestReconcileCutAnywhere(t *testing.T) {
 	t.Parallel()
 	whole := newScene(t, commercetest.Config{})
 	if got := whole.run(t.Context(), batch()); got.Code != exitOK {
 		t.Fatal(got)
 	}
-	for n := range 1100 { // beyond its length it is cut before the last byte
+	for n := range 1100 { // above its length, the last byte is missing
 		synctest.Test(t, func(t *testing.T) {
 			sc := newScene(t, commercetest.Config{})
 			sc.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true, CutAfter: n})
@@ -253,7 +253,7 @@ func TestReconcileCutAnywhere(t *testing.T) {
 	}
 }
 
-// The steps and the end of it, as the user sees them.
+// What the program prints.
 func TestReconcileReport(t *testing.T) {
 	t.Parallel()
 	const (
@@ -271,7 +271,7 @@ func TestReconcileReport(t *testing.T) {
 	}
 	gatewayTimeout := commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504}
 	notApplied := commercetest.Fault{Operation: commercetest.OpAdd, Status: 504}
-	answer := func(body string) commercetest.Fault {
+	respond := func(body string) commercetest.Fault {
 		return commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 201, Body: body}
 	}
 	cartIs := func(after int, body string) commercetest.Fault {
@@ -346,14 +346,14 @@ func TestReconcileReport(t *testing.T) {
 				self + op + "201 Created: \"Custom discount not added to cart item.\" (outcome partial, attempts 1, request id commercetest-000004)\n",
 		},
 		{
-			name: "partial: an unconfirmed one is in the cart after all", faults: []commercetest.Fault{answer(firstOnly)}, sent: []commerce.NewCustomDiscount{a, b},
+			name: "partial: an unconfirmed one is in the cart after all", faults: []commercetest.Fault{respond(firstOnly)}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
 			stderr: "the response does not prove that all were added: reading the cart\nthe cart has 2 of 2\n",
 		},
 		{
 			name: "partial: an unconfirmed one is missing, and no reason given", limits: commercetest.Config{ItemDiscountLimit: -1},
-			faults: []commercetest.Fault{answer(firstOnly), answer(`{"data":[],"errors":[{"title":"No"}]}`)}, sent: []commerce.NewCustomDiscount{a, b},
+			faults: []commercetest.Fault{respond(firstOnly), respond(`{"data":[],"errors":[{"title":"No"}]}`)}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitPartial, posts: 2, inCart: []commerce.NewCustomDiscount{a},
 			stdout: added("a", "-$1.00", 1) + "rejected     No: -\nmissing      b                            -200\n" +
 				"outcome: partial: 1 of 2 added; fix the reason, then send the others again\n",
@@ -376,7 +376,7 @@ func TestReconcileReport(t *testing.T) {
 			stderr: timeout + "2)\n" + lookIn2s + "the cart has 1 of 1\n",
 		},
 		{
-			name: "the cart does not show what the answer proves", faults: []commercetest.Fault{answer(firstOnly), cartIs(2, `{"data":{"id":"x"},"included":{"custom_discounts":[]}}`)},
+			name: "the cart does not show what the response proves", faults: []commercetest.Fault{respond(firstOnly), cartIs(2, `{"data":{"id":"x"},"included":{"custom_discounts":[]}}`)},
 			sent: []commerce.NewCustomDiscount{a, b}, code: exitUnknown, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
 			stdout: "unconfirmed  a                            -100\nunconfirmed  b                            -200\n" + unsure,
 			stderr: "the response does not prove that all were added: reading the cart\n" +
@@ -427,7 +427,7 @@ func TestReconcileReport(t *testing.T) {
 	}
 }
 
-// unreadableCarts are faults of a read that no repeat gets over.
+// unreadableCarts are faults of a read that a retry does not fix.
 func unreadableCarts() map[string]commercetest.Fault {
 	faults := map[string]commercetest.Fault{"cut": {Cut: true}, "cut in the middle": {Cut: true, CutAfter: 20}, "too late": {Delay: time.Hour}}
 	for _, status := range []int{302, 401, 403, 404, 429, 500, 502, 503, 504} {
@@ -482,7 +482,7 @@ func TestReconcileUnreadableCart(t *testing.T) {
 				sc.holds(t, batch())
 			})
 		})
-		t.Run("after a partial answer/"+name, func(t *testing.T) {
+		t.Run("after a partial response/"+name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				sc := newScene(t, commercetest.Config{CartDiscountLimit: 1})
@@ -509,7 +509,7 @@ func TestReconcileUnreadableCart(t *testing.T) {
 	}
 }
 
-// A read is repeated by the library: a passing fault of it goes unnoticed.
+// The library retries a read, so a temporary fault has no effect.
 func TestReconcilePassingReadFaults(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -522,7 +522,7 @@ func TestReconcilePassingReadFaults(t *testing.T) {
 	})
 }
 
-// The user loses patience while it waits.
+// The user interrupts the program while it waits.
 func TestReconcileInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -554,8 +554,8 @@ func TestReconcileInterrupted(t *testing.T) {
 	})
 }
 
-// late is a way to a store on which the first request to add discounts is given up
-// by a gateway, and gets through all the same when arrive says so.
+// late is a transport that loses the first request to add discounts, and delivers it to
+// the store when arrive calls deliver.
 type late struct {
 	store  http.RoundTripper
 	posts  atomic.Int32
@@ -587,9 +587,9 @@ func (l *late) RoundTrip(r *http.Request) (*http.Response, error) {
 	return l.store.RoundTrip(again())
 }
 
-// The service applies a request after the client was told that it failed: the
-// pause before the look is for that. Where it takes still longer, each discount may
-// be applied twice, as documented; where that shows, it is told.
+// The service applies a request after the client got an error. The program waits for
+// that. If it takes longer, each discount may be applied twice, as documented. If the cart
+// shows that, the program says so.
 func TestReconcileLateRequest(t *testing.T) {
 	t.Parallel()
 	discounts := []commerce.NewCustomDiscount{sentBy("e", "a", -100, nil)}
@@ -632,7 +632,7 @@ func TestReconcileLateRequest(t *testing.T) {
 	})
 }
 
-// A fault of the arguments is found by the call, with all others: nothing is sent.
+// The call reports all problems of the arguments, and sends nothing.
 func TestReconcileInvalid(t *testing.T) {
 	t.Parallel()
 	sc := newScene(t, commercetest.Config{})
@@ -817,8 +817,7 @@ func TestContradicts(t *testing.T) {
 	}
 }
 
-// What a program that copies it gets: the errors of the library, with the outcome
-// that is known in the end.
+// The adder returns errors of the library, with the outcome that is known in the end.
 func TestAddResult(t *testing.T) {
 	t.Parallel()
 	discounts := []commerce.NewCustomDiscount{sentBy("e", "a", -100, nil), sentBy("e", "b", -200, nil)}
