@@ -14,8 +14,9 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// batchResponse is what a response says about a batch of discounts. Other writes use it to
-// learn whether a refusal may hold discounts; then sent is 0.
+// batchResponse is what a response says about a batch of discounts. Writes by [Client.Do] use
+// it too, with sent 0: one of them may add discounts, so a refusal whose body may hold
+// discounts does not prove that nothing was added.
 type batchResponse struct {
 	added        []CustomDiscount // each id once
 	errors       []ErrorObject
@@ -28,8 +29,9 @@ type batchResponse struct {
 	unconfirmed []NewCustomDiscount // discounts that added does not prove
 }
 
-// outcome decides what became of a write, from the result of its last attempt. The first
-// case that matches counts. What the response shows comes before its status.
+// outcome returns what is known about a write, from the result of its last attempt. The first
+// case that matches counts: first whether there was a response, then what it shows, then its
+// status.
 func (b *batchResponse) outcome(r *transport.Result) Outcome {
 	showsBatch := b.sent > 0 && len(b.added) > 0
 	switch is2xx := r.Is2xx(); {
@@ -206,9 +208,9 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscount
 }
 
 // unconfirmed returns the discounts of sent that added does not prove. It matches them by
-// engine and external id, then by external id alone, each discount of added once. Discounts
-// of added without an external id may be any of the rest. If there are fewer of them than of
-// the rest, all of the rest is unconfirmed.
+// engine and external id, then by external id alone, each discount of added once. An added
+// discount without an external id may match any sent discount that has no match yet. If there
+// are too few of these for all such sent discounts, each of them is unconfirmed.
 func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
 	type key struct{ externalID, engine string }
 	byKey, byID := map[key]int{}, map[string]int{} // number of discounts of added without a match
@@ -245,7 +247,7 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 	return rest
 }
 
-// result returns what became of the batch.
+// result returns what happened to the discounts of the batch.
 func (b *batchResponse) result(r *transport.Result) *AddCustomDiscountsResult {
 	return &AddCustomDiscountsResult{
 		Added:        b.added,

@@ -66,6 +66,12 @@ type AddCustomDiscountsResult struct {
 // After any other error than an ErrPartialFailure, the result is nil. Arguments are checked
 // first: a [*ValidationError] lists all problems, with the index of the discount. If opts is
 // nil, the defaults apply. The arguments do not change.
+//
+// cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain
+// spaces, control characters, invalid UTF-8 or any of / \ ? # %.
+//
+// Do not write to one cart from several goroutines or programs at the same time: the service
+// may lose one of two parallel writes, although both succeed.
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {

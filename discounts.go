@@ -13,12 +13,12 @@ type NewCustomDiscount struct {
 	// $10.00 off. At least -10^30, with at most 30 decimal places.
 	Amount      Decimal
 	Description string
-	// DiscountCode is the code that the discount was given for.
+	// DiscountCode is the code that was used for the discount, e.g. that of a coupon.
 	DiscountCode string
 	// DiscountEngine names the system that decided on the discount.
 	DiscountEngine string
-	// ExternalID identifies the discount in that system. Give each discount its own: it is
-	// the only way to tell afterwards which discounts were added.
+	// ExternalID identifies the discount in that system. Use a different one for each
+	// discount: only it shows afterwards which discounts were added.
 	ExternalID string
 	// Item of the cart that the discount is for; nil for the whole cart.
 	Item *CartItemRef

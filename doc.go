@@ -10,9 +10,14 @@
 //
 // Credentials are required: [WithClientCredentials], [WithTokenSource] or [WithToken].
 // Adding discounts needs a client-credentials token. Listing subscriptions works with such a
-// token, or with a shopper's: an implicit token (by WithTokenSource or WithToken) together
-// with the header EP-Account-Management-Authentication-Token (by [WithHeader]) lists the
-// subscriptions of that account.
+// token too. It also works for a shopper, who sees only the subscriptions of one account. Pass
+// an implicit token, which the service issues for a client id without a secret, by
+// WithTokenSource or WithToken. Pass the token of the account in the header
+// EP-Account-Management-Authentication-Token, by [WithHeader].
+//
+// A call is one method call. It makes one or more attempts; each attempt is one HTTP request.
+// A call that fails before it sends anything makes none. [Client.Do] calls any other endpoint
+// of the service, under the same rules.
 //
 // # Discounts
 //
@@ -35,10 +40,11 @@
 // # Subscriptions
 //
 // [SubscriptionService.List] reads one page. [SubscriptionService.All] and
-// [SubscriptionService.Pages] read the whole list: this is called a walk. A walk misses no
-// record and yields none twice while records are added and removed, as long as their order is
-// stable. It never ends silently before the end of the list: if it cannot continue, it ends
-// in an error.
+// [SubscriptionService.Pages] read the whole list, with one call per page: this is called a
+// walk. A walk misses no record and yields none twice while records are added and removed, as
+// long as their order is stable. If the store sends next links, a walk never ends silently
+// before the end of the list: if it cannot continue, it ends in an error. See All for stores
+// that send none.
 //
 //	for sub, err := range client.Subscriptions.All(ctx, nil) {
 //		if err != nil {
@@ -47,8 +53,9 @@
 //		// …
 //	}
 //
-// A walk can read 10,100 records, the limit of the service's offsets. Read a larger store in
-// parts, e.g. by account. [SubscriptionListOptions].Concurrency makes walks faster.
+// The highest offset is 10,000 and a page has at most 100 records, so a walk reads at most
+// 10,100 records. Read a larger store in parts, e.g. by account.
+// [SubscriptionListOptions].Concurrency makes walks faster.
 //
 // The service has two generations of payloads. In the first, subscriptions have products, and
 // plans say how they are billed. In the second, plans have the fields of the products, and
@@ -69,20 +76,21 @@
 //
 // # Retries and limits
 //
-// Reads are retried after errors, up to [RetryPolicy].MaxAttempts, after a random backoff or
-// the time in Retry-After. If the wait would be longer than [RetryPolicy].MaxBackoff or last
+// Reads are retried after errors (see [RetryPolicy]), up to [RetryPolicy].MaxAttempts, after a
+// random backoff or the time in Retry-After. If the wait would be longer than [RetryPolicy].MaxBackoff or last
 // beyond the deadline of the context, the call returns the last response as an error instead.
-// After a 429 with a Retry-After, all calls of the client wait. [WithLimiter] sets a known
-// rate limit, which is faster.
+// After a 429 with a Retry-After, all calls of the client wait. If you know the rate limit of
+// the store, set it by [WithLimiter]: that is faster than to learn it from 429s.
 //
 // Response bodies are limited to 32 MiB, and those of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.
 //
 // # Secrets
 //
-// The text of an error, a log event, and a [Client], an [Option] or a [Response] however it
-// is printed, show no token, query value, body or error detail. Payloads are the caller's
-// data and print as they are. The exception is [PaymentAuthority], which only JSON shows.
+// Errors and log events show no token, query value, body or error detail. Nor does a
+// [Client], an [Option] or a [Response] when it is printed. Payloads are the caller's data and
+// print as they are. The exception is [PaymentAuthority]: it prints as REDACTED, and only its
+// JSON has the values.
 //
 // # Testing
 //

@@ -11,8 +11,8 @@ import (
 
 // ErrorObject is an entry of the errors array of a response.
 type ErrorObject struct {
-	// Status that the entry gives, as a number or a string; 0 if absent. If it differs from
-	// the HTTP status, trust the HTTP status.
+	// Status in the entry, whether it is a number or a string there; 0 if absent. If it differs
+	// from the HTTP status, trust the HTTP status.
 	Status int
 	// Title is the same for all errors of a kind. Errors show it when they are printed.
 	Title string

@@ -19,7 +19,8 @@ import (
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
 // ErrRateLimited matches a call that the gate stopped (see [WithLimiter]), and
 // ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
-// that of the token request: check Op before you take an ErrNotFound for a missing cart.
+// that of the token request: check Op before you conclude from ErrNotFound that the cart does
+// not exist.
 var (
 	ErrBadRequest    = errors.New("bad request")       // 400
 	ErrUnauthorized  = errors.New("unauthorized")      // 401
@@ -44,15 +45,20 @@ var (
 	// may be more records.
 	ErrOffsetLimit = paging.ErrOffsetLimit
 	// ErrListDrift ends a walk if the order of the list changed so much that the walk found
-	// none of the records that it had read.
+	// none of the records that it had read. It also ends a walk if the list changes faster
+	// than the walk can read it.
 	ErrListDrift = paging.ErrListDrift
 	// ErrNoProgress ends a walk if the service returned a page without new records that was
 	// not the end of the list.
 	ErrNoProgress = paging.ErrNoProgress
 )
 
-// Error is the error of a call whose arguments were valid. Find it with [errors.As], and
-// compare it with the sentinels by [errors.Is].
+// Error is the error of a call whose arguments were valid. Find it with [errors.AsType], and
+// compare it with the sentinels by [errors.Is]:
+//
+//	if e, ok := errors.AsType[*commerce.Error](err); ok {
+//		log.Print(e.StatusCode, e.RequestID)
+//	}
 //
 // Its text is for people and may change; programs should use the fields. However an Error is
 // printed, logged or encoded, it shows the titles of the service's errors, but no details,
@@ -75,14 +81,15 @@ type Error struct {
 	// empty.
 	RequestID string
 	// RetryAfter is the time to wait before the next call: what the service asked for, or
-	// the time until the gate opens; 0 if the service did not ask. The service may ask for
-	// any time: limit it before you wait.
+	// the wait that was expected at the gate (see [WithLimiter]). It is 0 if there is
+	// neither. The service may ask for any time: limit it before you wait.
 	RetryAfter time.Duration
-	// Attempts is the number of times that the HTTP transport was called: with the token
-	// request if Op is "token", else with the call.
+	// Attempts is the number of times that the HTTP transport was called. If Op is "token",
+	// it counts token requests. Otherwise it counts the call's own requests only.
 	Attempts int
-	// Err is the cause, unless the response says it all: e.g. a connection error, the error
-	// of the caller's context, or the reason why the response cannot be read.
+	// Err is the cause: e.g. a connection error, the error of the caller's context, or the
+	// reason why the response cannot be read. It is nil if the response alone explains the
+	// error.
 	Err error
 }
 
@@ -153,7 +160,7 @@ func (e refreshError) As(target any) bool {
 	return ok
 }
 
-// Error returns a sentence for people. It may change.
+// Error describes the error for people. The text may change; do not parse it.
 func (e *Error) Error() string {
 	if e == nil {
 		return "<nil>"
@@ -255,7 +262,7 @@ func statusSentinel(status int) error {
 	case status >= 300 && status <= 399, status >= 100 && status <= 199:
 		return ErrBadResponse
 	}
-	return nil // other 4xx; a 2xx gets ErrBadResponse as its cause, see newError
+	return nil // other 4xx; a 2xx has ErrBadResponse as its cause, see newError
 }
 
 // Format prints the text of Error for every verb, so that no verb shows the fields.

@@ -158,7 +158,8 @@ func ExampleSubscriptionService_All_resume() {
 		repeated := 0
 		var stopped *commerce.PagingError
 		for sub, err := range client.Subscriptions.All(ctx, opts) {
-			if errors.As(err, &stopped) {
+			if e, ok := errors.AsType[*commerce.PagingError](err); ok {
+				stopped = e
 				break
 			}
 			if err != nil {

@@ -45,7 +45,7 @@ func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {
 	return nil, false
 }
 
-// Product is what a subscriber gets. The second payload generation has no products: their
+// Product is what a subscriber receives. The second payload generation has no products: their
 // fields moved to [Plan].
 type Product struct {
 	ID            uuid.UUID         `json:"id,omitzero"`
@@ -215,19 +215,23 @@ type PricingOptionMeta struct {
 	Extra               Extra      `json:",embed"`
 }
 
-// MarshalJSON encodes p like the service, without most fields that are zero.
+// MarshalJSON encodes p like the service. It leaves out fields that are zero, except Amount
+// and IncludesTax of prices, and Amount of PriceUnits.
 func (p Product) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
 // UnmarshalJSON decodes a product of the service.
 func (p *Product) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
 
-// MarshalJSON encodes p like the service, without most fields that are zero.
+// MarshalJSON encodes p like the service. It leaves out fields that are zero, except those that
+// [Product.MarshalJSON] keeps and, if Billing is not zero, its flags and its numbers that were
+// set or decoded.
 func (p Plan) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
 // UnmarshalJSON decodes a plan of the service.
 func (p *Plan) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
 
-// MarshalJSON encodes p like the service, without most fields that are zero.
+// MarshalJSON encodes p like the service. It leaves out fields that are zero, except those that
+// [Plan.MarshalJSON] keeps, Time of a LeadTime that is not zero, and Amount of notifications.
 func (p PricingOption) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
 
 // UnmarshalJSON decodes a pricing option of the service.

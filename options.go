@@ -14,7 +14,7 @@ import (
 )
 
 // Option configures a [Client]. The With functions return options. [New] and [Client.With]
-// report the problems of their arguments.
+// report the problems of all options.
 type Option func(*config, *ValidationError)
 
 // config holds the settings of a client. It does not change: options are applied to a copy.
@@ -48,7 +48,8 @@ func (c *config) authorize(by credentials) {
 	c.credentials, c.gate = by, transport.NewGate()
 }
 
-// WithToken authorizes calls with a bearer token that does not change.
+// WithToken authorizes calls with a bearer token that does not change. It must be printable
+// ASCII without spaces.
 func WithToken(token string) Option {
 	return func(c *config, problems *ValidationError) {
 		if problem := tokenProblem(token); problem != "" {
@@ -58,14 +59,16 @@ func WithToken(token string) Option {
 	}
 }
 
-// WithTokenSource authorizes calls with the tokens of src. It is called once for each
-// attempt, and must be safe for concurrent use. It should cache tokens, as
-// [oauth2.ReuseTokenSource] does.
+// WithTokenSource authorizes calls with the tokens of src. Its Token method is called before
+// each attempt, and must be safe for concurrent use. It should cache tokens, as
+// [oauth2.ReuseTokenSource] does. A token must be printable ASCII without spaces.
 //
-// After a 401, src is called once more. If it returns a different token, the call is sent
-// again. The call waits for src no longer than its context allows. [errors.Is] finds the
-// error of src in the error of the call. [errors.As] does not, and its text is not shown,
-// because it may hold secrets.
+// After a 401, Token is called once more. If it returns a different token, the call is sent
+// again. The call waits for Token no longer than its context allows. If Token never returns,
+// each call that used it leaves a goroutine behind.
+//
+// [errors.Is] finds the error of src in the error of the call. [errors.As] does not, and its
+// text is not shown, because it may hold secrets.
 func WithTokenSource(src oauth2.TokenSource) Option {
 	return func(c *config, problems *ValidationError) {
 		if src == nil {
@@ -79,10 +82,10 @@ func WithTokenSource(src oauth2.TokenSource) Option {
 // WithClientCredentials authorizes calls with tokens from POST {base}/oauth/access_token,
 // by the OAuth 2 client-credentials grant.
 //
-// Tokens are cached until shortly before they expire; concurrent calls share one token
-// request. After a 401, a new token is requested and the call is sent again, once. If the
-// context of a call ends, the call stops waiting. When no call waits any more, the token
-// request is cancelled.
+// Tokens are cached. A token is renewed 1 minute before it expires, or after three quarters of
+// its life if that is later. Concurrent calls share one token request. After a 401, a new
+// token is requested and the call is sent again, once. If the context of a call ends, the call
+// stops waiting. When no call waits any more, the token request is canceled.
 func WithClientCredentials(clientID, clientSecret string) Option {
 	return func(c *config, problems *ValidationError) {
 		if clientID == "" {
@@ -108,16 +111,15 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // a transport that passes each request to an [*http.Transport] once, with the context and
 // the body of the request. Other transports behave as follows:
 //
-//   - If it does not call the hooks of net/http/httptrace, or reads the body before it
-//     requests a connection, for example to sign it, then no error proves that nothing
-//     was sent: the outcome is [OutcomeUnknown] instead of [OutcomeNotSent], and the
-//     write is not sent again.
+//   - If it does not call the hooks of net/http/httptrace, no error proves that nothing was
+//     sent. The same is true if it reads the body before it requests a connection, for
+//     example to sign it. The outcome is then [OutcomeUnknown] instead of [OutcomeNotSent],
+//     and the write is not sent again.
 //   - If it retries, tries a second route, or sends a request again to log in (Digest,
-//     NTLM), then a write is cancelled before it is sent a second time, and its outcome is
-//     OutcomeUnknown. Turn such retries off. A transport cannot be stopped if it keeps a
-//     copy of the body, and does not pass on the cancellation of the request's context. A
-//     request that it sends with another Host and another User-Agent is not recognised as
-//     the same one.
+//     NTLM), the library cancels the write before it is sent a second time. Its outcome is
+//     OutcomeUnknown. Turn such retries off. The library cannot stop a transport that copies
+//     the body and ignores cancellation. It does not recognize a copy with another Host and
+//     User-Agent.
 //   - If it sends a write on several connections at once, all may be applied. If it calls
 //     the hooks, the outcome is never OutcomeRejected or OutcomeNotSent.
 func WithHTTPClient(hc *http.Client) Option {
@@ -130,13 +132,22 @@ func WithHTTPClient(hc *http.Client) Option {
 }
 
 // RetryPolicy limits the attempts of a call. Zero fields mean the defaults.
+//
+// A read is retried
+//   - if there was no response, e.g. after a connection error or a timeout,
+//   - after a 408, 421, 425, 429, 500, 502, 503 or 504,
+//   - if the body of a 2xx is truncated or cannot be read.
+//
+// It is not retried if the body is larger than the limit. [CartService.AddCustomDiscounts]
+// says when a write is sent again.
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
 	// that is sent again after a 401 with a new token may exceed it by one. Default 4.
 	MaxAttempts int
-	// MinBackoff limits the first wait between two attempts; the limit doubles with each
-	// attempt. Each wait is random below its limit. MinBackoff must not be greater than
-	// MaxBackoff. Default 250 ms, or MaxBackoff if that is less.
+	// MinBackoff is the upper bound of the first wait between two attempts. The bound
+	// doubles with each attempt, up to MaxBackoff. Waits are random and may be shorter than
+	// MinBackoff. It must not be greater than MaxBackoff. Default 250 ms, or MaxBackoff if
+	// that is less.
 	MinBackoff time.Duration
 	// MaxBackoff limits every wait between two attempts, including a wait that the service
 	// asks for with Retry-After: a call that should wait longer returns at once. At the gate
@@ -165,7 +176,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 }
 
 // WithRetry sets the whole retry policy: zero fields mean the defaults, also in
-// [Client.With]. No policy makes the client send a write again that may have been applied.
+// [Client.With]. A write that may have been applied is never sent again, whatever the policy.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config, problems *ValidationError) {
 		if p.MaxAttempts < 0 {
@@ -186,7 +197,7 @@ func WithRetry(p RetryPolicy) Option {
 	}
 }
 
-// Limiter limits the rate of attempts. [golang.org/x/time/rate.Limiter] is one.
+// Limiter limits the rate of attempts. A pointer to a [golang.org/x/time/rate.Limiter] is one.
 //
 // Wait returns nil when the attempt may start. If it returns an error, the call ends;
 // [errors.Is] finds that error in the error of the call. [errors.As] does not, and its text
@@ -198,12 +209,16 @@ type Limiter interface {
 // WithLimiter waits for l before each attempt, including retries and token requests. Clients
 // of the same store should share a limiter, because they share the store's rate limit.
 //
-// Without a limiter, the client learns the rate limit from 429 responses: if one has a
-// Retry-After, a gate closes for all calls of the client, for at most MaxBackoff. Then the
-// gate lets calls through one by one, at 20 per second or at half of the rate that was
-// refused, until 5 s after the last 429. A call that cannot wait that long returns at once
-// with [ErrRateLimited]; it was not sent. If you know the limit, a limiter is faster. A job
-// that competes with many others should also raise [RetryPolicy].MaxAttempts.
+// Without a limiter, the client learns the rate limit from 429 responses. If one has a
+// Retry-After, a gate closes for that time, at most MaxBackoff, and all calls of the client
+// wait. Then the gate lets calls through one by one until 5 s after the last 429. They begin
+// at 20 per second, or at half of the rate before the 429 if that is more, and become faster.
+// Each 429 in this time halves the rate. A call that would wait longer than
+// [RetryPolicy].MaxBackoff allows, or beyond the deadline of its context, fails with
+// [ErrRateLimited]; it was not sent.
+//
+// If you know the limit, a limiter is faster. A job that competes with many others should
+// also raise [RetryPolicy].MaxAttempts.
 func WithLimiter(l Limiter) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {
@@ -213,10 +228,11 @@ func WithLimiter(l Limiter) Option {
 	}
 }
 
-// WithLogger logs each attempt and each wait at the gate (level debug), and each retry
-// (level warn). The keys are op, method, attempt, status, request_id, error, duration and
-// wait. No event holds a URL, a network address, a header, a token or a body. By default
-// nothing is logged.
+// WithLogger logs each attempt as "commerce: attempt" (level debug), each wait at the gate as
+// "commerce: waited" (level debug), and each retry as "commerce: retry" (level warn). These
+// texts may change. The keys are op, method, attempt, status, request_id and error, and a
+// [time.Duration]: duration of the attempt, or wait. No event holds a URL, a network address,
+// a header, a token or a body. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {
@@ -227,7 +243,7 @@ func WithLogger(l *slog.Logger) Option {
 }
 
 // WithUserAgent puts product, e.g. "shop-sync/2.1", before the library's own name in the
-// User-Agent header.
+// User-Agent header. It must be printable ASCII and not empty.
 func WithUserAgent(product string) Option {
 	return func(c *config, problems *ValidationError) {
 		if strings.TrimSpace(product) == "" || !validHeaderValue(product) {
@@ -238,7 +254,8 @@ func WithUserAgent(product string) Option {
 }
 
 // WithHeader sends a header with each call, including token requests. It replaces an earlier
-// value of the same key. The library or the connection sets some headers itself, so these
+// value of the same key. The key has letters, digits, "-" and "_", and the value is printable
+// ASCII. The library or the connection sets some headers itself, so these
 // are refused: Accept, Accept-Encoding, Authorization, Connection, Content-*, Expect, Host,
 // Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, User-Agent (see
 // [WithUserAgent]). Idempotency-Key and X-Idempotency-Key are refused because they make

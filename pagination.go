@@ -7,8 +7,8 @@ import (
 
 // The limits of a list and of a walk. A walk reads a list from an offset to its end.
 const (
-	// MaxOffset is the highest offset of a page, in records. With [MaxPageSize], a walk can
-	// read 10,100 records.
+	// MaxOffset is the highest offset of a page, in records. With the last page of
+	// [MaxPageSize] records, a walk reads at most 10,100 records.
 	MaxOffset = 10_000
 	// MaxPageSize is the maximum number of records in a page.
 	MaxPageSize = 100
@@ -32,7 +32,8 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
 // [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress].
 type PagingError struct {
-	// Offset of the first record that the walk has not yielded, when it was last read. A
+	// Offset is the position right after the last record that the walk yielded, at the time
+	// when its page was read. If the walk yielded none, it is the offset where it began. A
 	// walk with this offset in its options resumes here.
 	//
 	// The resumed walk cannot know what changed in between: if a record before Offset was
@@ -48,7 +49,7 @@ type PagingError struct {
 	Err error
 }
 
-// Error says how far the walk got, and why it stopped.
+// Error says where the walk stopped, and why.
 func (e *PagingError) Error() string {
 	if e == nil {
 		return "<nil>"

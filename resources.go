@@ -182,7 +182,11 @@ type Subscription struct {
 	Extra         Extra                  `json:",embed"`
 }
 
-// MarshalJSON encodes s like the service, without most fields that are zero.
+// MarshalJSON encodes s like the service. It leaves out fields that are zero, except
+//   - the flags of a Meta that is not zero: ManualPayments, Canceled, Paused, Closed, Suspended
+//     and Pending,
+//   - Amount and IncludesTax of prices,
+//   - PriceChanges of a PriceUpdate.
 func (s Subscription) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s) }
 
 // UnmarshalJSON decodes a subscription of the service.

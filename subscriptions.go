@@ -38,27 +38,29 @@ type SubscriptionListOptions struct {
 	// MaxConcurrency. 0 means 1: the next page is read while the caller works on the current
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
 	// [WithLimiter]. A walk begins with one request in flight and adds one with each full
-	// page. So a list of less than 2*PageSize-1 records wastes no request, and a longer list
-	// at most Concurrency-1.
+	// page. So a list of fewer than 2*PageSize-1 records wastes no request, and a longer list
+	// at most Concurrency-1. A wasted request asks for a page after the end of the list,
+	// which a walk without concurrency would not request.
 	Concurrency int
 }
 
-// SubscriptionFilter selects subscriptions. A subscription must match all fields; fields that
-// are zero do not filter.
+// SubscriptionFilter selects subscriptions. A subscription must match all fields, and must
+// have exactly the values of the fields. Fields that are zero do not filter.
 type SubscriptionFilter struct {
 	// AccountID of the account that owns the subscription. The zero UUID does not filter:
 	// check ids from elsewhere, or you list the whole store.
 	AccountID uuid.UUID
-	// Name and Email are those of the subscriber. Any text is safe; the whole filter is
-	// limited to 8 KB, percent-encoded.
+	// Name and Email are those of the subscriber. ExternalRef is the store's own reference,
+	// see [SubscriptionAttributes]. Any text is safe; the whole filter is limited to 8 KB,
+	// percent-encoded.
 	Name, Email, ExternalRef string
 }
 
 // SubscriptionInclude selects related resources to return with the subscriptions.
 //
-// There are two generations of payloads. If a store has the other generation, it may refuse
-// an include with [ErrBadRequest], or ignore it. Subscriptions of the second generation have
-// a PricingOptionID.
+// There are two generations of payloads, and a store uses one of them. If you ask for an
+// include of the other generation, the call may fail with [ErrBadRequest], or the store may
+// ignore the include. Subscriptions of the second generation have a PricingOptionID.
 type SubscriptionInclude struct {
 	Plans bool
 	// Products exist in the first payload generation only.
@@ -84,8 +86,9 @@ type SubscriptionPage struct {
 // List reads one page: https://developer.elasticpath.com/docs/api/subscriptions/list-subscriptions
 //
 // A record without a readable id has the zero ID. If opts is nil, List reads the first page
-// of all subscriptions, with the page length of the store. The error is a [*ValidationError]
-// before anything is sent, and an [*Error] after.
+// of all subscriptions, with the page length of the store. A page with more than 1,000
+// records or 10,000 included resources is an [ErrBadResponse]. The error is a
+// [*ValidationError] before anything is sent, and an [*Error] after.
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
 	o, err := opts.check()
 	if err != nil {
@@ -101,29 +104,31 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 // once, even if other records are added or removed meanwhile, as long as the order of the
 // records is stable. For this, each page overlaps the one before by a record, or by more
 // if the list changes. If the order changes and the walk notices, it ends in [ErrListDrift].
-// No client can notice a record that moves from a part of the list that is still to be read
-// to a part that was read.
+// If a record moves from the part of the list that is still unread to the part that was read,
+// the walk misses it. No client can detect that.
 //
-// The list ends at a page that is not full and whose links say by null that there is no next
-// page. Without such links, a short page is not proof of the end, because a store may return
-// fewer records than requested. Then one more request confirms the end, or two if earlier
-// pages had different lengths. There is one limit: if a store sends no links, and returns a
-// single record right after its first short page or while records are removed, the walk may
-// end early without an error. Stubs in tests should send "links": {"next": null} with the
-// last page, and respect page[offset].
+// The list ends at a page that is not full and whose next link is null. Without next links, a
+// short page does not prove the end, because a store may return fewer records than requested.
+// Then one more request confirms the end, or two if earlier pages had different lengths. There
+// is one limit: if a store sends no links, and returns a single record right after its first
+// short page or while records are removed, the walk may end early without an error. Stubs in
+// tests should send "links": {"next": null} with the last page, and respect page[offset].
 //
-// The service's offset limit allows 10,100 records. A list that may be longer ends in
-// [ErrOffsetLimit] after the last of them. If the store sends no links, that is any list of
-// more than 10,000 records. Read a larger store in parts with filters that do not overlap,
-// e.g. one walk per account.
+// The highest offset is 10,000 and a page has at most 100 records. So a walk of a list of
+// 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records. If the store sends no
+// links, a walk of a list of more than 10,000 records may end in that error too. Read a larger
+// store in parts with filters that do not overlap, e.g. one walk per account.
+//
+// A page with more than 1,000 records or 10,000 included resources ends the walk in
+// [ErrBadResponse], and so does a record whose id is not a UUID.
 //
 // The next page is read while the caller works on the current one. With opts.Concurrency,
 // several pages are read at a time; the records and their order stay the same. When the loop
-// ends, no request is in flight: requests that are no longer needed are cancelled first.
+// ends, no request is in flight: requests that are no longer needed are canceled first.
 //
 // An error ends the walk and is yielded last, after all records of the pages before it. It is
 // a [*ValidationError] if opts are invalid, else a [*PagingError], whose Offset lets another
-// walk resume. A record whose id is not a UUID ends the walk in [ErrBadResponse].
+// walk resume.
 //
 // Nothing is sent before the loop starts. Each loop over the iterator is a new walk, and
 // several goroutines may loop at the same time. opts are copied. The caller may keep the
@@ -156,10 +161,11 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 	}
 }
 
-// Pages walks the list page by page, with related resources. Everything that
-// [SubscriptionService.All] says holds for Pages too. The Subscriptions of a page are the
-// records that were not yielded before, at least one; Offset is that of the first of them.
-// Included and Links are those of the response.
+// Pages walks the list page by page, with related resources. The rules for order, errors and
+// concurrency are those of [SubscriptionService.All].
+//
+// The Subscriptions of a page are the records that were not yielded before, at least one.
+// Offset is that of the first of them. Included and Links are those of the response.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
@@ -263,14 +269,14 @@ func readPage(b []byte, size int) (*SubscriptionPage, error) {
 		}
 	}
 	if body.Included.len() > maxIncluded {
-		return nil, errors.New("more included resources than a response may have")
+		return nil, errors.New("more included resources than a page may have; use a smaller PageSize or include less")
 	}
 	for name, raw := range body.Extra {
 		if !strings.EqualFold(name, "errors") {
 			continue
 		}
 		if len(readErrorObjects(raw)) > 0 {
-			return nil, errors.New("a success with errors in it")
+			return nil, errors.New("the response has a status of success, but also holds errors")
 		}
 		delete(body.Extra, name)
 	}

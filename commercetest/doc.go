@@ -27,7 +27,7 @@
 //     tokens take no real time.
 //   - [Store.URL] starts a server on the loopback interface. Close it with
 //     [Store.Close].
-//   - Store is an [net/http.Handler].
+//   - Store implements [net/http.Handler].
 //
 // The endpoints are
 //
@@ -37,7 +37,7 @@
 //	GET  /v2/subscriptions/subscriptions      list: filter, include, page[limit], page[offset]
 //	GET  /v2/settings                         custom_discount_limit and page_length
 //
-// The service has had two generations of the subscription payload, and the live
+// The service has sent two generations of the subscription payload, and the live
 // service sends the second since August 2025. [Config.Generation] selects one.
 // [Store.Seed] adds subscriptions that show every documented member of it.
 //
@@ -48,6 +48,6 @@
 //
 // The store has its own code for filters and validation and shares none with
 // package commerce, so that each checks the other. It is deterministic: ids,
-// tokens and request ids are counted. Only [Request.Time], the expiry of tokens
+// tokens and request ids are numbered. Only [Request.Time], the expiry of tokens
 // and the rate limit use the clock.
 package commercetest
