@@ -109,7 +109,7 @@ func (cc *clientCredentials) token(ctx context.Context, c *core, refused string)
 		return "", err
 	}
 	if cc.leave(r) {
-		<-r.Done() // the call does not return before the request that it cancelled
+		<-r.Done() // the call does not return before the request that it canceled
 	}
 	return "", tokenError(ctx.Err())
 }
@@ -136,7 +136,7 @@ func (cc *clientCredentials) leave(r *tokenRequest) (last bool) {
 	}
 	r.cancel()
 	if cc.request == r {
-		cc.request = nil // later calls must not join a cancelled request
+		cc.request = nil // later calls must not join a canceled request
 	}
 	return true
 }
@@ -154,8 +154,9 @@ func (cc *clientCredentials) finish(r *tokenRequest, token *oauth2.Token) {
 	}
 	cc.cached, cc.renewAt = transport.Hide(text), time.Time{}
 	if !token.Expiry.IsZero() {
-		// Early enough that the token does not expire during a call, and late enough that
-		// a short-lived one is used at all.
+		// Renew the token 1 minute before it expires, so that it does not expire during a
+		// call, or a quarter of its life before that if that is less, so that a short-lived
+		// token is used at all.
 		cc.renewAt = token.Expiry.Add(-min(time.Minute, time.Until(token.Expiry)/4))
 	}
 }

@@ -25,7 +25,7 @@ type tokenServer struct {
 	status  int                // of token requests; 0: 200
 	body    func(n int) string // of the n-th token request; nil: a token that lives for an hour
 	delay   time.Duration      // of token requests
-	linger  time.Duration      // after a token request is cancelled
+	linger  time.Duration      // after a token request is canceled
 	refused map[string]bool    // tokens that get a 401
 
 	mu       sync.Mutex
@@ -282,13 +282,13 @@ func TestClientCredentials_oneRequestForAll(t *testing.T) {
 	})
 }
 
-// When a cancelled call returns, its token request has ended too, unless other calls wait
+// When a canceled call returns, its token request has ended too, unless other calls wait
 // for the token. A call that comes later makes a request of its own.
 func TestClientCredentials_givenUp(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		start time.Duration // of another call; the first one is cancelled after 2 s, its request ends after 3 s
+		start time.Duration // of another call; the first one is canceled after 2 s, its request ends after 3 s
 		took  time.Duration // by the first call
 		forms int
 	}{

@@ -22,9 +22,9 @@ var update = flag.Bool("update", false, "write testdata/api again")
 
 const module = "github.com/commerce-go/commerce"
 
-// rooms are the parts of the code, and what each may import besides the standard library,
+// areas are the parts of the code, and what each may import besides the standard library,
 // as CONTRIBUTING.md says. A package of the standard library may be forbidden.
-var rooms = []struct {
+var areas = []struct {
 	dir            string
 	may, forbidden []string
 }{
@@ -97,14 +97,14 @@ func TestHouse_imports(t *testing.T) {
 	seen, used := map[string]int{}, map[string]bool{}
 	walkSources(t, func(name string, file *ast.File) {
 		dir, i := path.Dir(name), 0
-		for i < len(rooms) && dir != rooms[i].dir && !strings.HasPrefix(dir, rooms[i].dir+"/") {
+		for i < len(areas) && dir != areas[i].dir && !strings.HasPrefix(dir, areas[i].dir+"/") {
 			i++
 		}
-		if i == len(rooms) {
-			t.Errorf("%s is in no room", name)
+		if i == len(areas) {
+			t.Errorf("%s is in none of the areas", name)
 			return
 		}
-		r := rooms[i]
+		r := areas[i]
 		seen[r.dir]++
 		for _, spec := range file.Imports {
 			imported, err := strconv.Unquote(spec.Path.Value)
@@ -119,7 +119,7 @@ func TestHouse_imports(t *testing.T) {
 			}
 		}
 	})
-	for _, r := range rooms {
+	for _, r := range areas {
 		if seen[r.dir] == 0 {
 			t.Errorf("no file in %s", r.dir)
 		}

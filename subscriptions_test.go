@@ -556,7 +556,7 @@ func TestAll_options(t *testing.T) {
 	diff(t, "query of Pages", parseQuery(t, s.sent()[1].RawQuery), url.Values{"page[limit]": {"7"}, "include": {"plans"}})
 }
 
-// Walks end at many records: by break, by a panic, and by cancelling. After that nothing
+// Walks end at many records: by break, by a panic, and by canceling. After that nothing
 // is requested, and no request is in flight.
 func TestAll_ends(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@
 //
 // A page is short if it has fewer records than were requested. A short page does not prove that the list ends, as a
 // store may return fewer records than it has. A walk ends without an error at
-//   - an empty page, if it is the first of the walk or of the list,
+//   - an empty page, if it is the first page of the walk, or was read from offset 0: the list is now empty,
 //   - a short page that says that there is no next page,
 //   - a page of one record, if the page after it is empty,
 //   - a page with only the anchor, right after the first short page, if the store does not say whether there is a
@@ -45,7 +45,8 @@ var (
 		"narrow the filter, e.g. by account, and walk each part")
 	ErrListDrift = errors.New("the order of the list changed too much to go on without missing records; " +
 		"walk it again")
-	ErrNoProgress = errors.New("the service returned a page without new records that is not the end of the list")
+	ErrNoProgress = errors.New("the service returned a page without new records that is not the end of the list; " +
+		"walk it again, and check that the server respects the offset")
 
 	errEnd = errors.New("end of the list")
 )
@@ -71,8 +72,8 @@ type Page[T, Info any] struct {
 
 // Config describes a walk. Limit is 1 to MaxLimit, Offset 0 to MaxOffset.
 type Config[T any, ID comparable, Info any] struct {
-	// Fetch reads a page. It is called from several goroutines if Concurrency is more than 1. It must return when
-	// ctx ends.
+	// Fetch reads a page. It may run in any goroutine; calls overlap only if Concurrency is more than 1. It must
+	// return when ctx ends.
 	Fetch     func(ctx context.Context, offset, limit int) (Page[T, Info], error)
 	ID        func(*T) ID
 	Offset    int // of the first record of the walk
@@ -159,8 +160,9 @@ func (p *pageFacts[ID]) end() int { return p.start + p.length }
 // checks it in another way.
 func (p *pageFacts[ID]) short() bool { return p.length > 1 && p.length < p.limit }
 
-// budget is the number of requests that a walk may make. It is three times what a list needs whose pages are all as
-// short as the shortest so far, and overlap by half. Only a list that changes faster than it is read needs more.
+// budget is the maximum number of requests of a walk, so that the walk ends even if the list changes faster than it
+// can be read. Suppose that all pages are as short as the shortest so far, and that each overlaps the one before by
+// half. Then n records need 2*n/shortest requests. The budget is three times that, and some more for steps back.
 func (w *walk[T, ID, Info]) budget() int {
 	const stepsBack = 50 // enough for steps back in a short list
 	return stepsBack + 6*(w.farthest+w.Limit)/max(2, w.shortest)
@@ -272,9 +274,9 @@ func (w *walk[T, ID, Info]) firstSeen(items []T) int {
 	return -1
 }
 
-// connects reports whether a page connects, and from which item on its items count. Items before the first one seen
-// were added since. But if the walk did not begin at the start of the list, they may be from before its start, and
-// do not count.
+// connects reports whether a page connects. If it does, from is the index of the first item that belongs to the walk.
+// Items before the first one that was seen were added meanwhile, so they belong to the walk. But if the walk did not
+// begin at the start of the list, they may be from before the start of the walk, so they do not belong to it.
 func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
 	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(items) == 0) {
 		return 0, true
@@ -286,7 +288,8 @@ func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
 	return from, from >= 0
 }
 
-// accept reduces a page that connects to its new records, from item from on, and updates the state of the walk.
+// accept reduces a page that connects to its new records, which begin at index from or later. It updates the state of
+// the walk.
 func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int) (Page[T, Info], error) {
 	p.length, p.next = len(page.Items), page.Next
 	if p.length > 0 {
@@ -351,9 +354,12 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 	w.last = p
 }
 
-// setOverlap sets the overlap of the page after p. If p is short and has no new record, the next page starts at the
-// last record of the list, as far as is known: if the list ends there, that record comes alone. Records that were
-// added meanwhile moved that record on by as many, so the overlap may be 0 or negative.
+// setOverlap sets the overlap of the page after p. If p is short and has no new record, the list probably ends with p.
+// To confirm that, the next page starts at the last record: if the list ends there, the page has only this record.
+//
+// If records were added before the last record since the last page, as many more are expected before the next one.
+// Example: the last page ended at offset 150. p starts at 149 and has three records, none of them new: two records were
+// added. So p ends at 152, its last record is at 151, and is expected at 153. The overlap is 152-153 = -1.
 func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:

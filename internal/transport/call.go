@@ -71,7 +71,7 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: resp.StatusCode, Body: http.NoBody}, nil
 }
 
-// waitToSend waits for the gate, asks the limiter and gets the token. If the gate was closed meanwhile, it starts
+// waitToSend waits for the gate, asks the limiter and obtains the token. If the gate was closed meanwhile, it starts
 // again: calls that wait for the gate would otherwise leave it faster than the limiter allows.
 func (c *call) waitToSend() error {
 	for {
@@ -212,7 +212,7 @@ func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result)
 	return nil
 }
 
-// attemptError returns the error to report for err: why the attempt was cancelled, if it was, else err redacted.
+// attemptError returns the error to report for err: why the attempt was canceled, if it was, else err redacted.
 func (c *call) attemptError(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e

@@ -16,7 +16,7 @@ type transportKind uint8
 
 const (
 	customTransport      transportKind = iota // may call no hooks, and read the body at any time
-	callersHTTPTransport                      // an *http.Transport: calls the hooks, unless it has a registered protocol
+	callersHTTPTransport                      // an *http.Transport: calls the hooks, except after RegisterProtocol
 	ownHTTPTransport                          // calls the hooks, and reads the body only after it has written the header
 )
 
@@ -31,16 +31,16 @@ type evidence struct {
 
 	mu            sync.Mutex
 	connRequested bool  // the transport requested a connection, and so calls the hooks
-	hasConn       bool  // and got one since the last request for one
+	hasConn       bool  // it has had a connection since it last requested one
 	conns         int   // connections used since the last response
 	http2         bool  // HTTP/2 was used
 	wroteHeader   bool  // a header field of any request was written, perhaps only to a buffer
 	headers       int   // how often the header of this request was written
-	otherRequest  bool  // the header that is being written belongs to another request
+	otherRequest  bool  // the header that is being written is for another host, and may be another request's
 	dumping       bool  // httputil.DumpRequestOut prints the request, and sends nothing
-	bodyRead      bool  // of a Once call
-	unprovable    bool  // neither the hooks nor the body can show that nothing was sent
-	cancelled     error // why the attempt was cancelled; nil if it was not
+	bodyRead      bool  // the body of a Once call was read, see guard
+	unprovable    bool  // the body cannot show whether it was sent, and the hooks may not be called, see guard
+	canceled      error // why the attempt was canceled; nil if it was not
 }
 
 // maxConns is how many connections net/http may use in one attempt. One or two that the server has closed are normal,
@@ -48,7 +48,7 @@ type evidence struct {
 const maxConns = 4
 
 var (
-	errConnsFailed = errors.New("connections failed one after the other")
+	errConnsFailed = errors.New("several connections failed one after another; check the network and any proxy")
 	errSecondSend  = errors.New("the transport tried to send the request a second time")
 	errBodySent    = errors.New("the request may have been sent and must not be sent again")
 )
@@ -86,7 +86,7 @@ func (e *evidence) useConn(info httptrace.GotConnInfo) {
 	e.conns++
 	e.hasConn = true
 	e.cancelSecondSend() // HTTP/2 may use another connection without a GetConn
-	if e.cancelled != nil && e.class == Once && !e.http2 && info.Conn != nil {
+	if e.canceled != nil && e.class == Once && !e.http2 && info.Conn != nil {
 		_ = info.Conn.Close() // net/http may write to an HTTP/1.1 connection even after the cancellation
 	}
 }
@@ -129,22 +129,25 @@ func (e *evidence) cancelSecondSend() {
 
 // cancel cancels the attempt. The caller holds e.mu.
 func (e *evidence) cancel(reason error) {
-	e.cancelled = reason
+	e.canceled = reason
 	e.cancelAttempt()
 }
 
-// cancelReason returns why the attempt was cancelled, or nil if it was not.
+// cancelReason returns why the attempt was canceled, or nil if it was not.
 func (e *evidence) cancelReason() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.cancelled
+	return e.canceled
 }
 
-// notSent reports whether it is proved that nothing was sent: the transport requested a connection and got none, wrote
-// no header and did not read the body. There is no proof
-//   - without hooks;
-//   - if there is a connection: a header may be written to it even after the attempt has returned;
-//   - if the body was read, perhaps only to sign it: the transport may also have sent it without calling the hooks.
+// notSent reports whether it is proved that nothing was sent. Any of these means that something may have been sent:
+//
+//	observed           why there is no proof
+//	no connRequested   the transport does not call the hooks, so they show nothing
+//	hasConn            a header may be written to the connection even after the attempt has returned
+//	wroteHeader        a header was written, perhaps only to a buffer
+//	bodyRead           perhaps only to sign it, but the transport may also have sent it without calling the hooks
+//	unprovable         there is no body to observe, and a custom transport may send the request without calling the hooks
 func (e *evidence) notSent() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -165,13 +168,16 @@ func (e *evidence) markSent() {
 	e.wroteHeader = true
 }
 
-// guard prepares the request of a Once call: GetBody, which lets a transport send the request again, fails once
-// anything may have been sent. The body records that it was read, but not on the library's own transport, whose hooks
-// show the header before the body is read: net/http then sends header and body in one packet.
+// guard prepares the request of a Once call.
+//
+// GetBody, which lets a transport send the request again, fails if anything may have been sent.
+//
+// The body records when it is read. On the library's own transport it does not: the hooks there show the header before
+// the body is read, and with a plain reader as the body net/http sends header and body in one packet.
 func (e *evidence) guard(req *http.Request, body []byte) {
-	// net/http would send a request without a body again, and not ask GetBody. Instead, the request gets an empty body
-	// of unknown length. That is sent as an empty body, or not at all with a method like DELETE.
-	// A custom transport may send the request and not read that body.
+	// net/http would send a request without a body again, and not call GetBody. So the request has an empty body of
+	// unknown length. net/http sends it as an empty body, or leaves it out with a method like DELETE. A custom
+	// transport may send the request without reading that body.
 	e.unprovable = req.Body == nil && e.transport == customTransport
 	newBody := func() io.ReadCloser {
 		b := io.NopCloser(bytes.NewReader(body))

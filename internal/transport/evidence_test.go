@@ -59,7 +59,7 @@ type evidenceTest struct {
 	steps     []step
 	notSent   bool
 	getBody   bool // GetBody succeeds after the steps
-	cancelled error
+	canceled  error
 	closed    bool // the last connection was closed
 	sentTwice bool
 }
@@ -79,8 +79,8 @@ var evidenceTests = []evidenceTest{
 	{name: "another request with its own User-Agent, then a connection", class: Once,
 		steps: []step{requestsConn, getsConn, writesOther, writes("User-Agent", "other"), requestsConn}},
 	{name: "this request to another host, then a connection", class: Once,
-		steps: []step{requestsConn, getsConn, writesOther, writesAgent, requestsConn}, cancelled: errSecondSend},
-	{name: "this request to other hosts, twice", class: Once, cancelled: errSecondSend, sentTwice: true,
+		steps: []step{requestsConn, getsConn, writesOther, writesAgent, requestsConn}, canceled: errSecondSend},
+	{name: "this request to other hosts, twice", class: Once, canceled: errSecondSend, sentTwice: true,
 		steps: []step{requestsConn, requestsConn, writesOther, writesAgent, writesOther, writesAgent}},
 	{name: "HTTP/1.1 header", class: Once, steps: []step{requestsConn, getsConn, writesHTTP1}},
 	{name: "HTTP/2 header", class: Once, steps: []step{requestsConn, getsConn, writesHTTP2}},
@@ -93,21 +93,21 @@ var evidenceTests = []evidenceTest{
 		steps: []step{requestsConn, readsBody}, notSent: true, getBody: true},
 	{name: "two connections failed", class: Once, steps: []step{requestsConn, requestsConn}, notSent: true, getBody: true},
 	{name: "connection requested after a header", class: Once,
-		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn}, cancelled: errSecondSend},
+		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn}, canceled: errSecondSend},
 	{name: "second connection, HTTP/1.1", class: Once,
-		steps:     []step{requestsConn, getsConn, writesHTTP1, requestsConn, getsConn},
-		cancelled: errSecondSend, closed: true},
+		steps:    []step{requestsConn, getsConn, writesHTTP1, requestsConn, getsConn},
+		canceled: errSecondSend, closed: true},
 	{name: "second connection, HTTP/2", class: Once,
-		steps: []step{requestsConn, getsConn, writesHTTP2, requestsConn, getsConn}, cancelled: errSecondSend},
+		steps: []step{requestsConn, getsConn, writesHTTP2, requestsConn, getsConn}, canceled: errSecondSend},
 	{name: "second connection after another request", class: Once,
 		steps: []step{requestsConn, getsConn, writesOther, requestsConn, getsConn}},
 	{name: "connection used after a header", class: Once,
-		steps: []step{requestsConn, getsConn, writesHTTP2, getsConn}, cancelled: errSecondSend},
+		steps: []step{requestsConn, getsConn, writesHTTP2, getsConn}, canceled: errSecondSend},
 	{name: "connection requested after a header, on the own transport", class: Once, transport: ownHTTPTransport,
-		steps: []step{requestsConn, getsConn, writesHTTP2, requestsConn}, cancelled: errSecondSend},
+		steps: []step{requestsConn, getsConn, writesHTTP2, requestsConn}, canceled: errSecondSend},
 	{name: "two headers at once", class: Once,
 		steps:     []step{requestsConn, requestsConn, getsConn, getsConn, writesHTTP1, writesField, writesAgent, writesHTTP1},
-		sentTwice: true, cancelled: errSecondSend},
+		sentTwice: true, canceled: errSecondSend},
 	{name: "a read is sent again", class: Replayable,
 		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn, getsConn, writesHTTP1}, sentTwice: true},
 	{name: "a read on four connections", class: Replayable,
@@ -116,7 +116,7 @@ var evidenceTests = []evidenceTest{
 		steps: []step{requestsConn, getsConn, getsConn, getsConn, getsConn, responds, requestsConn}, notSent: true},
 	{name: "a read on a fifth", class: Replayable,
 		steps:   []step{requestsConn, getsConn, getsConn, getsConn, getsConn, requestsConn},
-		notSent: true, cancelled: errConnsFailed},
+		notSent: true, canceled: errConnsFailed},
 }
 
 func TestEvidence(t *testing.T) {
@@ -131,10 +131,10 @@ func TestEvidence(t *testing.T) {
 
 func (tt evidenceTest) run(t *testing.T) {
 	t.Helper()
-	cancelled := false
+	canceled := false
 	e := &evidence{
 		class: tt.class, transport: tt.transport, host: "store.example", userAgent: "commerce-go",
-		cancelAttempt: func() { cancelled = true },
+		cancelAttempt: func() { canceled = true },
 	}
 	body := []byte("{}")
 	a := &attempt{evidence: e, req: &http.Request{Body: http.NoBody}}
@@ -153,8 +153,8 @@ func (tt evidenceTest) run(t *testing.T) {
 	if got := e.sentTwice(); got != tt.sentTwice {
 		t.Errorf("sentTwice() = %v, want %v", got, tt.sentTwice)
 	}
-	if got := e.cancelReason(); got != tt.cancelled || cancelled != (tt.cancelled != nil) {
-		t.Errorf("cancelReason() = %v, cancelled %v, want %v", got, cancelled, tt.cancelled)
+	if got := e.cancelReason(); got != tt.canceled || canceled != (tt.canceled != nil) {
+		t.Errorf("cancelReason() = %v, canceled %v, want %v", got, canceled, tt.canceled)
 	}
 	if a.closed != tt.closed {
 		t.Errorf("connection closed %v, want %v", a.closed, tt.closed)

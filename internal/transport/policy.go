@@ -76,7 +76,7 @@ func (c *call) setWait() bool {
 	return !ok || time.Until(deadline) > c.wait
 }
 
-// refresh gets another token after a 401, once per call. The attempt with the new token is made at once, even if
+// refresh requests another token after a 401, once per call. The attempt with the new token is made at once, even if
 // MaxAttempts is reached. It reports whether there is another token.
 func (c *call) refresh() bool {
 	c.refreshed = true

@@ -123,7 +123,7 @@ func TestPolicy_waits(t *testing.T) {
 		statuses   []int
 		retryAfter string
 		deadline   time.Duration // 0: none
-		cancel     time.Duration // when the context is cancelled; 0: never
+		cancel     time.Duration // when the context is canceled; 0: never
 		attempts   int           // MaxAttempts; 0: 3
 		wantAt     []time.Duration
 		wantAsked  time.Duration // RetryAfter of the result
@@ -139,7 +139,7 @@ func TestPolicy_waits(t *testing.T) {
 		{name: "until just before the deadline", class: Once, statuses: []int{429}, retryAfter: "5",
 			deadline: 5*time.Second + 1, wantAt: seconds(0, 5), wantAsked: 5 * time.Second, wantStatus: 429},
 		{name: "no Retry-After", class: Once, statuses: []int{429}, wantAt: seconds(0, 0, 0), wantStatus: 429},
-		{name: "cancelled during a wait", class: Once, statuses: []int{429}, retryAfter: "5", cancel: 2 * time.Second,
+		{name: "canceled during a wait", class: Once, statuses: []int{429}, retryAfter: "5", cancel: 2 * time.Second,
 			wantAt: seconds(0), wantAsked: 5 * time.Second, wantStatus: 429, wantErr: context.Canceled},
 		{name: "Retry-After of an earlier response", statuses: []int{429, 0, 404}, retryAfter: "5",
 			wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},

@@ -37,7 +37,7 @@ func TestRedact(t *testing.T) {
 		{name: "of a custom dialer", err: &net.OpError{Op: "dial", Err: custom}, is: custom,
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "timeout", err: withURL(context.DeadlineExceeded), want: errTimeout.Error()},
-		{name: "lookup of a cancelled context", err: withURL(&net.DNSError{UnwrapErr: context.Canceled}),
+		{name: "lookup of a canceled context", err: withURL(&net.DNSError{UnwrapErr: context.Canceled}),
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "limiter", err: fmt.Errorf("%w: %w", ErrLimiter, custom), is: custom, want: ErrLimiter.Error()},
 		{name: "GetBody", err: withURL(errBodySent), is: errBodySent, want: errBodySent.Error()},

@@ -32,7 +32,7 @@ import (
 type Class uint8
 
 const (
-	// Replayable calls do no harm if they are applied twice: reads, and deletes of one id. They are sent again after any
+	// Replayable calls do no harm if they are applied twice: reads and token requests. They are sent again after any
 	// error that a retry may fix.
 	Replayable Class = iota
 	// Once calls must not be applied twice. They are sent again only with proof that nothing was sent, or if the status
@@ -91,7 +91,7 @@ type Call struct {
 // Result is the result of a Call.
 type Result struct {
 	// StatusCode, Header and Body are those of the last response. They are 0 and nil if there was none, or if a later
-	// attempt may have been sent and got no response.
+	// attempt may have been sent and had no response.
 	StatusCode int
 	Header     http.Header
 	Body       []byte        // also nil if Buffers took it back
@@ -99,7 +99,7 @@ type Result struct {
 	RetryAfter time.Duration // of the last response; 0: none
 	Attempts   int           // requests passed to the base transport
 
-	// Err is nil if the last attempt got a response with a complete body which, for a 2xx, was accepted.
+	// Err is nil if the last attempt had a response with a complete body which, for a 2xx, was accepted.
 	// Its text contains nothing from the request or the response. If the caller's context ended the call, Err is the
 	// error of that context, and no other error matches context.Canceled or context.DeadlineExceeded.
 	Err error

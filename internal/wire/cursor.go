@@ -15,9 +15,9 @@ import (
 
 // The codec has two ways to decode. The decoder, of package json, reads any input. The
 // cursor reads only what the service usually sends, in about two thirds of the time. At
-// anything else it stops with an error, and the decoder reads the whole input again.
-// So the cursor never refuses input, but it must not accept a value that the decoder
-// would read differently. They agree because
+// anything else it gives up with an error, and the decoder reads the whole input again. So
+// the cursor alone never rejects input, except for lists that are too long (see [AtMost]).
+// But it must not accept a value that the decoder would read differently. They agree because
 //   - both use the same rules, which read from a source: the decoder or the cursor,
 //   - the cursor passes the types that it does not know to the decoder,
 //   - FuzzCursor compares the two.
@@ -120,7 +120,8 @@ func stringEnd(b []byte, start int) int {
 	}
 }
 
-// skipName skips the name of a member if it is this one.
+// skipName moves behind the next member name and returns true if that name is equal to name.
+// Otherwise it does not move. The input must be at the opening quotation mark.
 func (c *cursor) skipName(name string) bool {
 	rest := c.input[c.pos+1:]
 	if len(rest) <= len(name) || rest[len(name)] != '"' || string(rest[:len(name)]) != name {
@@ -158,7 +159,8 @@ func (c *Codec) reader(t reflect.Type) valueReader {
 	return read
 }
 
-// defaultReader returns how to read a type for which no rule reads.
+// defaultReader returns how to read a type without a rule, a record, or a value that the rule
+// of its type leaves to the default.
 func (c *Codec) defaultReader(t reflect.Type) valueReader {
 	pointer := reflect.PointerTo(t)
 	rule, hasRule := c.rules[t]

@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// A Rule tells a Codec how to treat one type, instead of the default: what
-// github.com/go-json-experiment/json does with the Go type.
+// A Rule tells a Codec how to decode and encode one type. A type without a rule is treated as
+// github.com/go-json-experiment/json does by default.
 type Rule struct {
 	typ       reflect.Type                  // nil if the rule does not change decoding
-	read      func(src source, v any) error // nil for a record
+	read      func(src source, v any) error // v points to a value of the type; nil for a Record
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }
@@ -55,9 +55,10 @@ func newRule[T any](read func(src source, v *T) error, marshal *json.Marshalers)
 	}
 }
 
-// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the
-// codec. Twin is the same type without methods: by decoding into it, the codec reads a
-// page of records in a single pass.
+// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the codec.
+// Twin is the same type without JSON methods, and twin converts a pointer. Decoding into a T
+// would call its method, and so the codec again for each record. Decoding into the Twin does
+// not, so the codec reads a page of records in a single pass.
 func Record[T, Twin any](twin func(*T) *Twin) Rule {
 	return Rule{
 		typ: reflect.TypeFor[T](),
@@ -81,10 +82,10 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 	})}
 }
 
-// Union is the rule for a type that has more than one form in JSON. read is called with
-// the raw JSON of values of these kinds: a kind is the first byte of the value, '0' for
-// any number. Values of other kinds are decoded by default. For write see [TextOr].
-// Both may call the same codec, with other types.
+// Union is the rule for a type that has more than one form in JSON. kinds lists the kinds of
+// values that read decodes: a kind is the first byte of the value, or '0' for any number. read
+// is called with the raw JSON. Values of other kinds are decoded by default. For write see
+// [TextOr]. read and write may call the same codec with other types.
 func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
 	return newRule(func(src source, v *T) error {
 		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
@@ -100,7 +101,8 @@ func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v 
 
 // TextOr is the rule for a type that may be a string in JSON. text returns where to store
 // the string. Values of other kinds are decoded by default. write returns the JSON of a
-// value, or nil if it is encoded by default; if write is nil, all values are.
+// value, or nil if the value is encoded by default. If write is nil, all values are encoded by
+// default.
 func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
 	return newRule(func(src source, v *T) error {
 		if src.kind() != '"' {
