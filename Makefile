@@ -43,10 +43,10 @@ lint: ## Run the pinned golangci-lint, which is installed on first use
 fuzz: ## Run each fuzz target for FUZZTIME (2m)
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
-# CHAOS_SEED, as a run prints it, makes the same faults strike again. The time of
-# the test must hold the run and, on a busy machine, as much again.
+# A run prints its CHAOS_SEED. Set it to inject the same faults again. CHAOS_TIMEOUT
+# must be longer than CHAOS, on a busy machine twice as long.
 .PHONY: chaos
-chaos: ## Compare verdicts on writes with what was applied, under random faults, for CHAOS (10m)
+chaos: ## Compare the outcomes of writes with what was applied, under random faults, for CHAOS (10m)
 	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/e2e/ledger
 
 .PHONY: model
@@ -78,7 +78,7 @@ cover: ## Print the coverage of the root package and internal/ by all tests
 
 # Environment of live: COMMERCE_BASE_URL, and COMMERCE_TOKEN or both of
 # COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. COMMERCE_LIVE_CART_ID names a
-# cart of a test store that discounts may be added to.
+# cart of a test store; the test may add discounts to it.
 .PHONY: live
 live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
 	COMMERCE_LIVE=1 go test -run Live -count=1 -v .
@@ -100,9 +100,9 @@ tidy: ## Tidy go.mod and go.sum of all modules
 
 # DRAFT=-draft takes a changelog without a date.
 .PHONY: release-check
-release-check: ## Tell whether this checkout may be tagged as a release
+release-check: ## Check whether this checkout may be tagged as a release
 	bash .ci/release-check $(DRAFT)
 
 .PHONY: ci
-ci: ## Run what guards main, on a clone of HEAD
+ci: ## Run the checks that main must pass, on a clone of HEAD
 	bash .ci/run
