@@ -243,12 +243,14 @@ func TestWalk_wrongPages(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
+		total   int // records in the list; 0: 300
 		length  func(n int) int
 		links   links
 		alter   func(r request, p page) page
 		want    int // the first records
 		wantErr error
 	}{
+		{name: "one of two", total: 2, length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
 		{name: "one always", length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
 		{name: "one after full pages", length: lengths(100, 100, 1), links: noLinks, want: 199, wantErr: ErrNoProgress},
 		{name: "one after short pages", length: lengths(50, 50, 1), links: noLinks, want: 99, wantErr: ErrNoProgress},
@@ -278,7 +280,7 @@ func TestWalk_wrongPages(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			l := newList(300)
+			l := newList(cmp.Or(tt.total, 300))
 			l.length, l.links, l.alter = tt.length, tt.links, tt.alter
 			got, err := l.walk(t, l.config())
 			if !slices.Equal(got, upTo(tt.want)) || !errors.Is(err, tt.wantErr) {
