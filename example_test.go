@@ -47,7 +47,7 @@ func ExampleNew() {
 
 func ExampleCartService_AddCustomDiscounts() {
 	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 
 	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{
 		Amount:         commerce.NewDecimal(-1000), // $10.00 off
@@ -66,7 +66,7 @@ func ExampleCartService_AddCustomDiscounts() {
 // One of the discounts is for an item that is not in the cart.
 func ExampleCartService_AddCustomDiscounts_partial() {
 	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 
 	discounts := []commerce.NewCustomDiscount{oneOff, oneOff}
 	discounts[1].ExternalID = "promo-2"
@@ -101,7 +101,7 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 // The response is lost after the discount was added: the cart shows it.
 func ExampleCartService_AddCustomDiscounts_unknown() {
 	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504})
 
 	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
@@ -331,7 +331,7 @@ func ExampleWithLimiter() {
 	reader := store.Client(commerce.WithLimiter(limiter))
 	writer := store.Client(commerce.WithLimiter(limiter), commerce.WithUserAgent("price-sync/1.0"))
 
-	ctx, cartID := context.Background(), store.AddCart()
+	ctx, cartID := context.Background(), store.AddCart(commerce.CartItemRef{})
 	_, listErr := reader.Subscriptions.List(ctx, nil)
 	_, addErr := writer.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
 	fmt.Println(listErr, addErr)
@@ -366,7 +366,7 @@ func ExampleOutcomeOf() {
 	store := exampleStore()
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
 
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
 	fmt.Println(commerce.OutcomeOf(nil), commerce.OutcomeOf(err))
 	// Output: applied unknown
@@ -387,9 +387,9 @@ func ExampleError() {
 
 	_, err := client.Carts.AddCustomDiscounts(ctx, "no-such-cart", []commerce.NewCustomDiscount{oneOff}, nil)
 	if failed, ok := errors.AsType[*commerce.Error](err); ok {
-		fmt.Println(failed.StatusCode, failed.Outcome, errors.Is(err, commerce.ErrNotFound))
+		fmt.Println(failed.StatusCode, failed.Outcome, failed.Errors[0].Title)
 	}
-	// Output: 404 rejected true
+	// Output: 422 rejected Cart is empty
 }
 
 func ExampleValidationError() {
@@ -397,7 +397,7 @@ func ExampleValidationError() {
 
 	invalid := oneOff
 	invalid.Amount, invalid.ExternalID = commerce.NewDecimal(100), ""
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{invalid}, nil)
 	if e, ok := errors.AsType[*commerce.ValidationError](err); ok {
 		for _, f := range e.Fields {

@@ -10,7 +10,7 @@ import (
 )
 
 // issueToken handles POST /oauth/access_token: the client-credentials grant.
-func (s *Store) issueToken(in *Request, _ string) response {
+func (s *Store) issueToken(in *call) response {
 	mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type"))
 	form, err := url.ParseQuery(string(in.Body))
 	switch {

@@ -1,37 +1,132 @@
 package commercetest
 
 import (
-	"net/http"
-	"net/url"
+	"fmt"
 	"slices"
-	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 )
 
-// cart is a cart with its items and custom discounts.
+const (
+	cartLife         = 7 * 24 * time.Hour // after the last change
+	defaultCartName  = "Cart"
+	defaultItemPrice = 10_000 // in cents
+)
+
+// cart is a cart with its items and custom discounts. A cart in Store.carts never
+// changes: a write replaces it with a changed copy.
 type cart struct {
-	items     map[uuid.UUID]commerce.CartItemType
-	discounts []commerce.CustomDiscount // of the cart and its items; elements never change
+	id, name             string
+	discountsEnabled     bool
+	items                []cartItem
+	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
+	createdAt, updatedAt time.Time
 }
 
-// AddCart adds a cart with these items and returns its id. The default type of an
-// item is cart_item.
+type cartItem struct {
+	ref                  commerce.CartItemRef
+	productID, name, sku string
+	quantity             int64
+	price                commerce.Decimal // of one piece, in cents
+	createdAt            time.Time
+}
+
+// AddCart adds a cart and returns its id. Custom discounts are enabled for it. The
+// default type of an item is cart_item, the default id a new one. Without items the
+// cart is empty, and an empty cart accepts no discounts.
 func (s *Store) AddCart(items ...commerce.CartItemRef) (cartID string) {
-	c := &cart{items: map[uuid.UUID]commerce.CartItemType{}}
-	for _, item := range items {
-		if item.Type == "" {
-			item.Type = commerce.ItemTypeCartItem
-		}
-		c.items[item.ID] = item.Type
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	cartID = newID("carts", len(s.carts)+1).String()
-	s.carts[cartID] = c
-	return cartID
+	c := s.newCart()
+	c.discountsEnabled = s.cfg.CartDiscountLimit >= 0
+	for _, ref := range items {
+		item := cartItem{ref: ref, name: "Product", quantity: 1, price: commerce.NewDecimal(defaultItemPrice)}
+		if ref.Type == commerce.ItemTypeCustomItem {
+			item.name = "Custom item"
+		}
+		s.addItem(c, item)
+	}
+	s.carts[c.id] = c
+	return c.id
+}
+
+// newCart returns an empty cart with a new id, which is not in the store yet. The
+// caller holds s.mu.
+func (s *Store) newCart() *cart {
+	s.cartCount++
+	return s.emptyCart(newID("carts", s.cartCount).String())
+}
+
+// emptyCart returns a cart without items that has the settings of the store.
+func (s *Store) emptyCart(id string) *cart {
+	now := time.Now()
+	return &cart{
+		id: id, name: defaultCartName, discountsEnabled: s.newCartsAllowDiscounts, createdAt: now, updatedAt: now,
+	}
+}
+
+// addItem adds an item to c and fills in what is missing. The caller holds s.mu.
+func (s *Store) addItem(c *cart, item cartItem) {
+	s.itemCount++
+	if item.ref.Type == "" {
+		item.ref.Type = commerce.ItemTypeCartItem
+	}
+	if item.ref.ID == uuid.Nil {
+		item.ref.ID = newID("cart-items", s.itemCount)
+	}
+	if item.sku == "" {
+		item.sku = fmt.Sprintf("sku-%06d", s.itemCount)
+	}
+	if item.productID == "" && item.ref.Type == commerce.ItemTypeCartItem {
+		item.productID = newID("products", s.itemCount).String()
+	}
+	item.createdAt = time.Now()
+	c.items = append(c.items, item)
+}
+
+// cart returns the cart with this id. Like the service, it returns an empty one if
+// there is none, or if it has expired. The caller holds s.mu.
+func (s *Store) cart(id string) *cart {
+	if c, ok := s.carts[id]; ok && time.Since(c.updatedAt) <= cartLife {
+		return c
+	}
+	return s.emptyCart(id)
+}
+
+// changeCart replaces c with a copy that change has changed, if change returns
+// true. It returns what change returns. The caller holds s.mu.
+func (s *Store) changeCart(c *cart, change func(*cart) bool) bool {
+	changed := *c
+	changed.items, changed.discounts = slices.Clone(c.items), slices.Clone(c.discounts)
+	changed.updatedAt = time.Now()
+	if !change(&changed) {
+		return false
+	}
+	s.carts[c.id] = &changed
+	return true
+}
+
+// itemType returns the type of an item, or "" if c has no such item.
+func (c *cart) itemType(id uuid.UUID) commerce.CartItemType {
+	for _, item := range c.items {
+		if item.ref.ID == id {
+			return item.ref.Type
+		}
+	}
+	return ""
+}
+
+// removeItem removes an item and its discounts. It reports whether c had the item.
+func (c *cart) removeItem(id uuid.UUID) bool {
+	before := len(c.items)
+	c.items = slices.DeleteFunc(c.items, func(item cartItem) bool { return item.ref.ID == id })
+	c.discounts = slices.DeleteFunc(c.discounts, func(d commerce.CustomDiscount) bool {
+		return d.Item != nil && d.Item.ID == id
+	})
+	return len(c.items) < before
 }
 
 // Discounts returns the custom discounts of a cart and of its items, in the order
@@ -39,51 +134,72 @@ func (s *Store) AddCart(items ...commerce.CartItemRef) (cartID string) {
 func (s *Store) Discounts(cartID string) []commerce.CustomDiscount {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c, ok := s.carts[cartID]
-	if !ok {
-		return nil
-	}
-	list := slices.Clone(c.discounts)
-	for i, d := range list {
-		if d.Item != nil {
-			item := *d.Item
-			list[i].Item = &item
-		}
+	list := slices.Clone(s.cart(cartID).discounts)
+	for i := range list {
+		list[i].Item = cloneItemRef(list[i].Item)
 	}
 	return list
 }
 
-// getCart handles GET /v2/carts/{cartID}. It can include only custom_discounts.
-func (s *Store) getCart(in *Request, cartID string) response {
-	query, err := url.ParseQuery(in.RawQuery)
-	if err != nil {
-		return errorResponse(http.StatusBadRequest, "Bad Request", "Could not parse the query")
+func cloneItemRef(ref *commerce.CartItemRef) *commerce.CartItemRef {
+	if ref == nil {
+		return nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.carts[cartID]
-	if !ok {
-		return cartNotFound()
-	}
-	type data struct {
-		ID   string `json:"id"`
-		Type string `json:"type"`
-	}
-	type included struct {
-		CustomDiscounts []commerce.CustomDiscount `json:"custom_discounts"`
-	}
-	body := struct {
-		Data     data      `json:"data"`
-		Included *included `json:"included,omitempty"`
-	}{Data: data{ID: cartID, Type: "cart"}}
-	if slices.Contains(strings.Split(query.Get("include"), ","), "custom_discounts") {
-		// An empty list is sent as [], not as null.
-		body.Included = &included{CustomDiscounts: append([]commerce.CustomDiscount{}, c.discounts...)}
-	}
-	return jsonResponse(http.StatusOK, body)
+	return new(*ref)
 }
 
-func cartNotFound() response {
-	return errorsResponse(http.StatusNotFound,
-		errorObject{Status: 404, Title: "Not Found", Detail: "The requested cart could not be found"})
+// AddDiscount adds a discount to a cart without a request, as another program would,
+// and without any check: not of the limits, and not of the item. If d has no ID, it
+// gets a new one. If there is no such cart, AddDiscount adds one.
+func (s *Store) AddDiscount(cartID string, d commerce.CustomDiscount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	d.Type = "custom_discount"
+	d.Item = cloneItemRef(d.Item)
+	if d.Amount.Currency == "" {
+		d.Amount = usd(d.Amount.Amount)
+	}
+	if d.ID == uuid.Nil {
+		d.ID = s.newDiscountID()
+	}
+	s.changeCart(s.cart(cartID), func(c *cart) bool {
+		c.discounts = append(c.discounts, d)
+		return true
+	})
+}
+
+// newDiscountID returns the id of the next discount. The caller holds s.mu.
+func (s *Store) newDiscountID() uuid.UUID {
+	s.discountCount++
+	return newID("custom-discounts", s.discountCount)
+}
+
+// RemoveDiscount removes a discount of a cart or of one of its items without a
+// request. It reports whether the discount was there.
+func (s *Store) RemoveDiscount(cartID string, id uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changeCart(s.cart(cartID), func(c *cart) bool {
+		before := len(c.discounts)
+		c.discounts = slices.DeleteFunc(c.discounts, func(d commerce.CustomDiscount) bool { return d.ID == id })
+		return len(c.discounts) < before
+	})
+}
+
+// RemoveItem removes an item of a cart, and its discounts, without a request. It
+// reports whether the item was there.
+func (s *Store) RemoveItem(cartID string, id uuid.UUID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changeCart(s.cart(cartID), func(c *cart) bool { return c.removeItem(id) })
+}
+
+// RemoveCart removes a cart without a request. It reports whether the cart was
+// there. Afterwards its id reads as an empty cart.
+func (s *Store) RemoveCart(cartID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.carts[cartID]
+	delete(s.carts, cartID)
+	return ok
 }

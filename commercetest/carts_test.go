@@ -1,61 +1,18 @@
 package commercetest_test
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
-
-func TestGetCart(t *testing.T) {
-	t.Parallel()
-	const (
-		data     = `"data":{"id":"` + cartID + `","type":"cart"}`
-		notFound = `{"errors":[{"status":404,"title":"Not Found","detail":"The requested cart could not be found"}]}`
-		badQuery = `{"errors":[{"status":"400","title":"Bad Request","detail":"Could not parse the query"}]}`
-	)
-	added := onCart("a").response(discountIDs[0])
-	for _, tt := range []struct {
-		name   string
-		add    []discount
-		raw    string
-		status int
-		want   string
-	}{
-		{name: "without include", raw: get(cartPath), status: 200, want: `{` + data + `}`},
-		{
-			name: "without discounts", raw: get(cartPath + "?include=custom_discounts"), status: 200,
-			want: `{` + data + `,"included":{"custom_discounts":[]}}`,
-		},
-		{
-			name: "with a discount", add: []discount{onCart("a")},
-			raw: get(cartPath + "?include=items,custom_discounts"), status: 200,
-			want: `{` + data + `,"included":{"custom_discounts":[` + added + `]}}`,
-		},
-		{name: "bad query", raw: get(cartPath + "?include=%zz"), status: 400, want: badQuery},
-		{name: "unknown cart", raw: get("/v2/carts/other"), status: 404, want: notFound},
-		{
-			name: "discount for an unknown cart", raw: post("/v2/carts/other/custom-discounts", bulk(false, onCart("a"))),
-			status: 404, want: notFound,
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			eachSender(t, func(t *testing.T, send sendFunc) {
-				store := newCart(t, commercetest.Config{})
-				if tt.add != nil {
-					send(store, addRequest(tt.add...))
-				}
-				wantJSON(t, send(store, tt.raw), tt.status, tt.want)
-				if got := store.Discounts("other"); got != nil {
-					t.Errorf("Discounts of an unknown cart = %v, want nil", got)
-				}
-			})
-		})
-	}
-}
 
 func TestDiscounts_returnsCopy(t *testing.T) {
 	t.Parallel()
@@ -70,4 +27,187 @@ func TestDiscounts_returnsCopy(t *testing.T) {
 		DiscountEngine: "Custom Discount Engine", ExternalID: "a",
 		Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(cartItem)},
 	}})
+}
+
+// The default of an item is a new id and the type cart_item.
+func TestAddCart_defaults(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	c := readCart(t, store, store.AddCart(commerce.CartItemRef{}, commerce.CartItemRef{}))
+	items := c.Data.Relationships.Items.Data
+	if len(items) != 2 || items[0] == items[1] || items[0].ID == uuid.Nil || items[0].Type != commerce.ItemTypeCartItem {
+		t.Errorf("items = %v, want two cart_items with new ids", items)
+	}
+	wantEqual(t, "custom discounts enabled", c.Data.DiscountSettings.Enabled, true)
+}
+
+func TestAddDiscount(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{CartDiscountLimit: 1})
+	ref := &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.MustParse(customItem)}
+	own := uuid.New()
+	for _, d := range []commerce.CustomDiscount{
+		{ExternalID: "a"},
+		{ExternalID: "beyond the limit", ID: own, Amount: commerce.Money{Amount: commerce.NewDecimal(-5)}},
+		{ExternalID: "item", Item: ref, Amount: commerce.Money{Currency: "EUR"}},
+	} {
+		store.AddDiscount(cartID, d)
+	}
+	ref.ID = uuid.Nil
+	got := store.Discounts(cartID)
+	wantEqual(t, "external ids", externalIDs(got), []string{"a", "beyond the limit", "item"})
+	wantEqual(t, "new id", got[0].ID.String(), discountIDs[0])
+	wantEqual(t, "own id", got[1].ID, own)
+	wantEqual(t, "amount", got[1].Amount, commerce.Money{
+		Amount: commerce.NewDecimal(-5), Currency: "USD", Formatted: "-$0.05",
+	})
+	wantEqual(t, "currency", got[2].Amount.Currency, "EUR")
+	wantEqual(t, "item", got[2].Item.ID.String(), customItem)
+
+	store.AddDiscount("new", commerce.CustomDiscount{})
+	wantEqual(t, "discounts of a cart that was not there", len(store.Discounts("new")), 1)
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{})
+	send(t, store, addRequest(onCartA, item, custom))
+	id := uuid.MustParse(discountIDs[0])
+	for _, tt := range []struct {
+		name   string
+		remove func() bool
+		want   []string // external ids of the discounts that stay
+	}{
+		{name: "discount", remove: func() bool { return store.RemoveDiscount(cartID, id) }, want: []string{"i", "c"}},
+		{
+			name: "item with its discount", want: []string{"c"},
+			remove: func() bool { return store.RemoveItem(cartID, uuid.MustParse(cartItem)) },
+		},
+		{name: "cart", remove: func() bool { return store.RemoveCart(cartID) }},
+	} {
+		wantEqual(t, tt.name+" removed", tt.remove(), true)
+		wantEqual(t, "discounts without the "+tt.name, externalIDs(store.Discounts(cartID)), tt.want)
+		wantEqual(t, tt.name+" removed again", tt.remove(), false)
+	}
+	if second := store.AddCart(); second == cartID {
+		t.Errorf("AddCart() after RemoveCart = %s, want a new id", second)
+	}
+}
+
+// A cart expires 7 days after its last change.
+func TestCart_expires(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newCart(t, commercetest.Config{})
+		time.Sleep(6 * 24 * time.Hour)
+		send(t, store, addRequest(onCartA))
+		time.Sleep(7 * 24 * time.Hour)
+		wantEqual(t, "discounts after 7 days", len(store.Discounts(cartID)), 1)
+		time.Sleep(time.Nanosecond)
+		wantEqual(t, "discounts later", len(store.Discounts(cartID)), 0)
+		wantEqual(t, "items", len(readCart(t, store, cartID).Data.Relationships.Items.Data), 0)
+	})
+}
+
+// overlappingWrites are writes to a cart with the discounts a, of the cart, and i, of an item.
+var overlappingWrites = []struct {
+	name, raw string
+	status    int
+	want      string // the cart after it, see summary
+}{
+	{name: "add", raw: addRequest(onCartB), status: 201, want: "2 items: a=-1000 i=-1000 b=-1000"},
+	{
+		name: "add to an item", raw: post(itemPath+"/custom-discounts", `{"data":`+onCart("i2").request()+`}`),
+		status: 201, want: "2 items: a=-1000 i=-1000 i2=-1000",
+	},
+	{
+		name: "update", raw: put(cartPath+"/custom-discounts/"+firstID, `{"data":{"type":"custom_discount","amount":-7}}`),
+		status: 200, want: "2 items: a=-7 i=-1000",
+	},
+	{name: "delete", raw: del(cartPath + "/custom-discounts/" + firstID), status: 204, want: "2 items: i=-1000"},
+	{name: "delete all", raw: del(cartPath + "/custom-discounts"), status: 204, want: "2 items: i=-1000"},
+	{name: "delete the item", raw: del(itemPath), status: 200, want: "1 items: a=-1000"},
+	{
+		name: "add an item", raw: post(cartPath+"/items", `{"data":{"type":"cart_item","id":"p","quantity":1}}`),
+		status: 201, want: "3 items: a=-1000 i=-1000",
+	},
+	{
+		name: "disable", raw: put(cartPath, `{"data":{"discount_settings":{"custom_discounts_enabled":false}}}`),
+		status: 200, want: "disabled 2 items: a=-1000 i=-1000",
+	},
+	{name: "delete the cart", raw: del(cartPath), status: 204, want: "disabled 0 items:"},
+}
+
+// summary describes the cart of newCart.
+func summary(t *testing.T, store *commercetest.Store) string {
+	t.Helper()
+	c := readCart(t, store, cartID)
+	text := fmt.Sprintf("%d items:", len(c.Data.Relationships.Items.Data))
+	for _, d := range store.Discounts(cartID) {
+		text += fmt.Sprintf(" %s=%s", d.ExternalID, d.Amount.Amount)
+	}
+	if !c.Data.DiscountSettings.Enabled {
+		return "disabled " + text
+	}
+	return text
+}
+
+// Of two writes that overlap, both succeed, and the cart is as if only the one that
+// took effect later had been sent.
+func TestLoseOverlappingWrites(t *testing.T) {
+	t.Parallel()
+	for _, early := range overlappingWrites {
+		for _, late := range overlappingWrites {
+			t.Run(early.name+", then "+late.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					store := newCart(t, commercetest.Config{LoseOverlappingWrites: true})
+					send(t, store, addRequest(onCartA, item))
+					store.Inject(fault{Delay: time.Minute}) // the first request takes effect last
+					done := make(chan wireResponse)
+					go func() {
+						resp, _ := overRoundTripper(t, store.Transport(), late.raw)
+						done <- resp
+					}()
+					synctest.Wait()
+					wantEqual(t, "status of the early write", send(t, store, early.raw).Status, early.status)
+					wantEqual(t, "cart after the early write", summary(t, store), early.want)
+					wantEqual(t, "status of the late write", (<-done).Status, late.status)
+					wantEqual(t, "cart", summary(t, store), late.want)
+				})
+			})
+		}
+	}
+}
+
+// Writes that do not overlap keep their changes, and without the setting all do.
+func TestLoseOverlappingWrites_keeps(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		lose  bool
+		delay time.Duration
+	}{
+		{name: "overlapping, not set", delay: time.Minute},
+		{name: "one after the other", lose: true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := newCart(t, commercetest.Config{LoseOverlappingWrites: tt.lose})
+				store.Inject(fault{Delay: tt.delay})
+				done := make(chan struct{})
+				go func() {
+					_, _ = overRoundTripper(t, store.Transport(), addRequest(onCartA))
+					close(done)
+				}()
+				synctest.Wait()
+				send(t, store, addRequest(onCartB))
+				<-done
+				got := externalIDs(store.Discounts(cartID))
+				slices.Sort(got)
+				wantEqual(t, "discounts", strings.Join(got, " "), "a b")
+			})
+		})
+	}
 }

@@ -79,7 +79,7 @@ func runProgram(t *testing.T, store *commercetest.Store, address string, tr http
 		}
 		note(page.Subscriptions, page.Included.Plans, page.Included.PricingOptions, page.Links)
 	}
-	id := store.AddCart()
+	id := store.AddCart(commerce.CartItemRef{})
 	for _, fault := range []commercetest.Fault{
 		{Operation: commercetest.OpSettings}, // does not concern the request
 		{Operation: commercetest.OpAdd, Apply: true, Cut: true},
@@ -102,7 +102,7 @@ func runProgram(t *testing.T, store *commercetest.Store, address string, tr http
 func TestClient_addsDiscounts(t *testing.T) {
 	t.Parallel()
 	store := commercetest.NewStore(commercetest.Config{})
-	id := store.AddCart()
+	id := store.AddCart(commerce.CartItemRef{})
 	sent := newDiscounts("good", "bad")
 	sent[1].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(absentItem)}
 	result, err := store.Client().Carts.AddCustomDiscounts(t.Context(), id, sent, nil)

@@ -70,6 +70,13 @@ type Config struct {
 	// 0: no header, since the service does not document one.
 	RetryAfter time.Duration
 
+	// LoseOverlappingWrites makes concurrent writes to one cart undo each other, as the
+	// documentation of the service warns: each write changes the cart as it was when
+	// the request arrived, and so undoes all changes that other writes made since, of
+	// whatever kind they were. All get the response of a success. A [Fault] with Delay
+	// makes writes overlap.
+	LoseOverlappingWrites bool
+
 	// AfterRequest is called once for each request, whether it succeeded, was refused
 	// or met a [Fault]: after the request took effect, and before its response is
 	// sent. It may use the store, for example to change the list between two pages.

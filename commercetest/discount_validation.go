@@ -1,8 +1,12 @@
 package commercetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"mime"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -10,32 +14,64 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// readBatch reads the body of a bulk request. It returns an error object for each
-// problem. Unknown members are ignored. The names of members are case-sensitive.
-func readBatch(body []byte) (batch []commerce.CustomDiscount, options addOptions, problems []errorObject) {
-	v := &validator{}
-	root, ok := v.object("body", body)
-	if !ok {
-		return nil, options, v.problems
+// members are the members of a JSON object. Their names are case-sensitive.
+type members map[string]json.RawMessage
+
+// readBody passes the JSON object in the body of a request to read. It returns a
+// refusal with an error object for each problem, or nil. Unknown members are ignored.
+func readBody(in *call, read func(v *validator, root members)) *response {
+	if mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type")); mediaType != "application/json" {
+		detail := "The body must be application/json"
+		return new(errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", detail))
 	}
+	v := &validator{}
+	if root, ok := v.object("body", in.Body); ok {
+		read(v, root)
+	}
+	if len(v.problems) > 0 {
+		return new(errorsResponse(http.StatusBadRequest, v.problems...))
+	}
+	return nil
+}
+
+// batch is what a request adds to a cart.
+type batch struct {
+	discounts []commerce.CustomDiscount
+	isObject  bool // data is one discount, not an array
+	options   addOptions
+}
+
+// read reads the body of a bulk request, whose data is an array or one discount.
+func (b *batch) read(v *validator, root members) {
 	if raw, ok := root["options"]; ok {
-		if o, ok := v.object("options", raw); ok && o["add_all_or_nothing"] != nil {
-			if json.Unmarshal(o["add_all_or_nothing"], &options.AllOrNothing) != nil {
-				v.addProblem("options.add_all_or_nothing", "must be a boolean")
+		if o, ok := v.object("options", raw); ok {
+			if allOrNothing := v.boolean("options.add_all_or_nothing", o["add_all_or_nothing"]); allOrNothing != nil {
+				b.options.AllOrNothing = *allOrNothing
 			}
 		}
 	}
+	if bytes.HasPrefix(root["data"], []byte("{")) {
+		b.readObject(v, root)
+		return
+	}
 	var discounts []json.RawMessage
 	if json.Unmarshal(root["data"], &discounts) != nil || len(discounts) == 0 {
-		v.addProblem("data", "must be an array with at least one custom discount")
+		v.addProblem("data", "must be a custom discount, or an array with at least one")
 	}
 	for i, raw := range discounts {
 		path := fmt.Sprintf("data[%d]", i)
 		if o, ok := v.object(path, raw); ok {
-			batch = append(batch, v.discount(path, o))
+			b.discounts = append(b.discounts, v.newDiscount(path, o))
 		}
 	}
-	return batch, options, v.problems
+}
+
+// readObject reads the body of a request whose data is one discount.
+func (b *batch) readObject(v *validator, root members) {
+	b.isObject = true
+	if o, ok := v.object("data", root["data"]); ok {
+		b.discounts = []commerce.CustomDiscount{v.newDiscount("data", o)}
+	}
 }
 
 // validator reads JSON values and collects their problems. The path of a value
@@ -47,8 +83,8 @@ func (v *validator) addProblem(path, what string) {
 }
 
 // object reads a JSON object.
-func (v *validator) object(path string, raw []byte) (map[string]json.RawMessage, bool) {
-	var o map[string]json.RawMessage
+func (v *validator) object(path string, raw []byte) (members, bool) {
+	var o members
 	if json.Unmarshal(raw, &o) != nil || o == nil {
 		v.addProblem(path, "must be an object")
 		return nil, false
@@ -65,40 +101,87 @@ func (v *validator) text(path string, raw []byte) string {
 	return s
 }
 
-// amount reads a JSON number less than zero.
-func (v *validator) amount(path string, raw []byte) commerce.Money {
-	m := commerce.Money{Currency: "USD"}
-	isNumber := len(raw) > 0 && strings.ContainsRune("-0123456789", rune(raw[0]))
-	if !isNumber || m.Amount.UnmarshalJSON(raw) != nil {
-		v.addProblem(path, "is required, and must be a number")
-		return m
+// boolean reads a boolean. It returns nil if raw is absent.
+func (v *validator) boolean(path string, raw []byte) *bool {
+	if raw == nil {
+		return nil
 	}
-	if m.Amount.Sign() >= 0 {
-		v.addProblem(path, "must be less than zero")
+	var b *bool
+	if json.Unmarshal(raw, &b) != nil || b == nil {
+		v.addProblem(path, "must be a boolean")
 	}
-	m.Formatted = "-$" + m.Amount.Abs().Shift(-2).StringFixed(2) // the amount is in cents
-	return m
+	return b
 }
 
-func (v *validator) discount(path string, o map[string]json.RawMessage) commerce.CustomDiscount {
-	d := commerce.CustomDiscount{
-		Type:           v.text(path+".type", o["type"]),
-		Amount:         v.amount(path+".amount", o["amount"]),
-		Description:    v.text(path+".description", o["description"]),
-		DiscountCode:   v.text(path+".discount_code", o["discount_code"]),
-		DiscountEngine: v.text(path+".discount_engine", o["discount_engine"]),
-		ExternalID:     v.text(path+".external_id", o["external_id"]),
+// enabled reads custom_discounts_enabled of an object. It returns nil if either is absent.
+func (v *validator) enabled(path string, raw []byte) *bool {
+	if raw == nil {
+		return nil
 	}
-	if d.Type != "" && d.Type != "custom_discount" {
-		v.addProblem(path+".type", "must be custom_discount")
+	o, _ := v.object(path, raw)
+	return v.boolean(path+".custom_discounts_enabled", o["custom_discounts_enabled"])
+}
+
+// resourceType reads the type of a resource, which is required and must be want.
+func (v *validator) resourceType(path string, raw []byte, want string) {
+	if got := v.text(path, raw); got != "" && got != want {
+		v.addProblem(path, "must be "+want)
 	}
+}
+
+// number reads a JSON number.
+func (v *validator) number(path string, raw []byte) (n commerce.Decimal) {
+	isNumber := len(raw) > 0 && strings.ContainsRune("-0123456789", rune(raw[0]))
+	if !isNumber || n.UnmarshalJSON(raw) != nil {
+		v.addProblem(path, "is required, and must be a number")
+	}
+	return n
+}
+
+// amount reads a JSON number less than zero.
+func (v *validator) amount(path string, raw []byte) commerce.Money {
+	problems := len(v.problems)
+	n := v.number(path, raw)
+	if len(v.problems) == problems && n.Sign() >= 0 {
+		v.addProblem(path, "must be less than zero")
+	}
+	return usd(n)
+}
+
+// newDiscount reads a discount to add.
+func (v *validator) newDiscount(path string, o members) (d commerce.CustomDiscount) {
+	v.discount(&d, path, o, "amount", "description", "discount_code", "discount_engine", "external_id")
 	d.Item = v.item(path, o)
 	return d
 }
 
+// discount reads the type, and those of the other members that are required or
+// present, into d.
+func (v *validator) discount(d *commerce.CustomDiscount, path string, o members, required ...string) {
+	v.resourceType(path+".type", o["type"], "custom_discount")
+	d.Type = "custom_discount"
+	has := func(name string) bool { return o[name] != nil || slices.Contains(required, name) }
+	if has("amount") {
+		d.Amount = v.amount(path+".amount", o["amount"])
+	}
+	for _, text := range []struct {
+		name  string
+		field *string
+	}{
+		{name: "description", field: &d.Description},
+		{name: "discount_code", field: &d.DiscountCode},
+		{name: "discount_engine", field: &d.DiscountEngine},
+		{name: "external_id", field: &d.ExternalID},
+	} {
+		if has(text.name) {
+			*text.field = v.text(path+"."+text.name, o[text.name])
+		}
+	}
+}
+
 // item reads relationships.item.data. It returns nil if any of the three is absent
 // or null.
-func (v *validator) item(path string, o map[string]json.RawMessage) *commerce.CartItemRef {
+func (v *validator) item(path string, o members) *commerce.CartItemRef {
 	for _, name := range []string{"relationships", "item", "data"} {
 		raw := o[name]
 		if raw == nil || string(raw) == "null" {

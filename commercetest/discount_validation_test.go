@@ -34,7 +34,7 @@ func TestAddDiscounts_bodyProblems(t *testing.T) {
 	t.Parallel()
 	const (
 		notObject = "body must be an object"
-		noData    = "data must be an array with at least one custom discount"
+		noData    = "data must be a custom discount, or an array with at least one"
 		data      = `"data":[` + validDiscount + `]`
 	)
 	for _, tt := range []struct{ name, body, want string }{
@@ -44,7 +44,11 @@ func TestAddDiscounts_bodyProblems(t *testing.T) {
 		{name: "array", body: "[]", want: notObject},
 		{name: "no data", body: "{}", want: noData},
 		{name: "data in capitals", body: `{"Data":[` + validDiscount + `]}`, want: noData},
-		{name: "data is an object", body: `{"data":` + validDiscount + `}`, want: noData},
+		{name: "data is a number", body: `{"data":1}`, want: noData},
+		{
+			name: "data is an object", body: `{"data":` + strings.Replace(validDiscount, "-1", "1", 1) + `}`,
+			want: "data.amount must be less than zero",
+		},
 		{name: "no discount", body: `{"data":[]}`, want: noData},
 		{name: "discount is null", body: `{"data":[null]}`, want: "data[0] must be an object"},
 		{name: "options are a boolean", body: `{` + data + `,"options":true}`, want: "options must be an object"},

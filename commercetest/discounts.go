@@ -3,8 +3,8 @@ package commercetest
 import (
 	"encoding/json"
 	"fmt"
-	"mime"
 	"net/http"
+	"slices"
 
 	"github.com/commerce-go/commerce"
 )
@@ -14,47 +14,125 @@ type addOptions struct {
 	AllOrNothing bool `json:"add_all_or_nothing"`
 }
 
-// addResponse is the body of the response to a bulk request.
+// addResponse is the body of the response to a request that adds discounts.
 type addResponse struct {
-	Data    *[]commerce.CustomDiscount `json:"data,omitempty"`
-	Errors  []discountError            `json:"errors,omitempty"`
-	Options *addOptions                `json:"options,omitempty"`
+	Data    any             `json:"data,omitempty"` // like the request: an array or one discount
+	Errors  []discountError `json:"errors,omitempty"`
+	Options *addOptions     `json:"options,omitempty"`
 }
 
 // addDiscounts handles POST /v2/carts/{cartID}/custom-discounts. If the request is
 // not valid, all of it is refused. Otherwise each discount is checked against the
 // cart.
-func (s *Store) addDiscounts(in *Request, cartID string) response {
-	if mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type")); mediaType != "application/json" {
-		return errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", "The body must be application/json")
+func (s *Store) addDiscounts(in *call) response {
+	var b batch
+	if refusal := readBody(in, b.read); refusal != nil {
+		return *refusal
 	}
-	batch, options, problems := readBatch(in.Body)
-	if len(problems) > 0 {
-		return errorsResponse(http.StatusBadRequest, problems...)
+	return s.writeCart(in, func(c *cart) response { return s.addBatch(c, b) })
+}
+
+// addItemDiscount handles POST /v2/carts/{cartID}/items/{itemID}/custom-discounts.
+// The path names the item; relationships in the body have no effect.
+func (s *Store) addItemDiscount(in *call) response {
+	var b batch
+	if refusal := readBody(in, b.readObject); refusal != nil {
+		return *refusal
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c, ok := s.carts[cartID]
-	if !ok {
-		return cartNotFound()
-	}
-	if s.cfg.CartDiscountLimit < 0 {
+	return s.writeCart(in, func(c *cart) response {
+		id := in.uuid("item")
+		b.discounts[0].Item = &commerce.CartItemRef{Type: c.itemType(id), ID: id}
+		return s.addBatch(c, b)
+	})
+}
+
+// addBatch adds those discounts of a batch that c accepts. The caller holds s.mu.
+func (s *Store) addBatch(c *cart, b batch) response {
+	switch {
+	case len(c.items) == 0:
+		// The documentation names neither the status nor the texts of this error.
+		return errorsResponse(http.StatusUnprocessableEntity, errorObject{
+			Status: 422, Title: "Cart is empty", Detail: "Custom discounts cannot be added to an empty cart.",
+		})
+	case !c.discountsEnabled || s.cfg.CartDiscountLimit < 0:
 		return errorsResponse(http.StatusBadRequest,
 			errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
 	}
-	accepted, refused := s.checkBatch(c, batch)
+	accepted, refused := s.checkBatch(c, b.discounts)
 	switch {
-	case len(refused) > 0 && options.AllOrNothing:
+	case len(refused) > 0 && (b.options.AllOrNothing || b.isObject):
 		return jsonResponse(refused[0].status, addResponse{Errors: refused})
 	case len(accepted) == 0:
-		return jsonResponse(refused[0].status, addResponse{Data: &accepted, Errors: refused})
+		return jsonResponse(refused[0].status, addResponse{Data: accepted, Errors: refused})
 	}
 	for i := range accepted {
-		s.discountCount++
-		accepted[i].ID = newID("custom-discounts", s.discountCount)
+		accepted[i].ID = s.newDiscountID()
 	}
 	c.discounts = append(c.discounts, accepted...)
-	return jsonResponse(s.cfg.AddStatus, addResponse{Data: &accepted, Errors: refused, Options: &options})
+	if b.isObject {
+		return jsonResponse(s.cfg.AddStatus, addResponse{Data: accepted[0]})
+	}
+	return jsonResponse(s.cfg.AddStatus, addResponse{Data: accepted, Errors: refused, Options: &b.options})
+}
+
+// findDiscount returns the index of the discount that the path of a request names,
+// or -1. A discount of an item is found only under that item, and one of the cart
+// only under the cart.
+func (in *call) findDiscount(c *cart) int {
+	id, item := in.uuid("discount"), in.uuid("item")
+	return slices.IndexFunc(c.discounts, func(d commerce.CustomDiscount) bool {
+		return d.ID == id && target(d).ID == item && (d.Item != nil) == (in.ids["item"] != "")
+	})
+}
+
+func discountNotFound() response {
+	return errorResponse(http.StatusNotFound, "Not Found", "There is no such custom discount")
+}
+
+// updateDiscount handles PUT .../custom-discounts/{id} of a cart and of an item. All
+// members of the body but type are optional. The response to an unknown id is not
+// documented.
+func (s *Store) updateDiscount(in *call) response {
+	var data members
+	refusal := readBody(in, func(v *validator, root members) {
+		data, _ = v.object("data", root["data"])
+		if data != nil {
+			v.discount(&commerce.CustomDiscount{}, "data", data)
+		}
+	})
+	if refusal != nil {
+		return *refusal
+	}
+	return s.writeCart(in, func(c *cart) response {
+		i := in.findDiscount(c)
+		if i < 0 {
+			return discountNotFound()
+		}
+		new(validator).discount(&c.discounts[i], "data", data) // has no problems, see above
+		return jsonResponse(http.StatusOK, cartBody{Data: c.discounts[i]})
+	})
+}
+
+// deleteDiscount handles DELETE .../custom-discounts/{id} of a cart and of an item.
+// The response to an unknown id is not documented.
+func (s *Store) deleteDiscount(in *call) response {
+	return s.writeCart(in, func(c *cart) response {
+		i := in.findDiscount(c)
+		if i < 0 {
+			return discountNotFound()
+		}
+		c.discounts = slices.Delete(c.discounts, i, i+1)
+		return response{status: http.StatusNoContent}
+	})
+}
+
+// deleteDiscounts handles DELETE /v2/carts/{cartID}/custom-discounts. Discounts of
+// items stay.
+func (s *Store) deleteDiscounts(in *call) response {
+	return s.writeCart(in, func(c *cart) response {
+		c.discounts = slices.DeleteFunc(c.discounts, func(d commerce.CustomDiscount) bool { return d.Item == nil })
+		return response{status: http.StatusNoContent}
+	})
 }
 
 // checkBatch checks the discounts of a batch in turn. accepted is not nil. The
@@ -110,9 +188,9 @@ func (s *Store) checkCartDiscount(before, count int) *discountError {
 // one, or nil.
 func (s *Store) checkItemDiscount(c *cart, item commerce.CartItemRef, count int) *discountError {
 	const notAdded = "Custom discount not added to cart item."
-	itemType, ok := c.items[item.ID]
+	itemType := c.itemType(item.ID)
 	switch {
-	case !ok:
+	case itemType == "":
 		return &discountError{status: 404, title: notAdded, detail: "Cart Item is not present in the cart.", item: &item}
 	case itemType != item.Type:
 		detail := fmt.Sprintf("Mismatch between bulk custom discount type (%s) and cart item type (%s).", item.Type, itemType)

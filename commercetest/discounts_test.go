@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ const (
 	errItemFull = `{"status":422,"title":"Limit Reached",` +
 		`"detail":"Custom discount limit reached for this cart item","meta":{"id":"` + cartItem + `"}}`
 	errNotEnabled = `{"status":400,"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}`
+	errEmptyCart  = `{"status":422,"title":"Cart is empty","detail":"Custom discounts cannot be added to an empty cart."}`
+	errNoDiscount = `{"errors":[{"status":"404","title":"Not Found","detail":"There is no such custom discount"}]}`
 )
 
 // The discounts of the tests.
@@ -161,15 +164,12 @@ func externalIDs(discounts []commerce.CustomDiscount) (ids []string) {
 	return ids
 }
 
-// A cart without items accepts discounts for itself, not for the items of other carts.
-func TestAddDiscounts_cartWithoutItems(t *testing.T) {
+func TestAddDiscounts_itemOfAnotherCart(t *testing.T) {
 	t.Parallel()
-	store := commercetest.NewStore(commercetest.Config{})
-	id := store.AddCart()
+	store := newCart(t, commercetest.Config{})
 	store.AddCart(commerce.CartItemRef{ID: uuid.MustParse(absentItem)})
-	body := bulk(false, discount{"a", "cart_item", absentItem}, onCart("b"))
-	wantJSON(t, send(t, store, post("/v2/carts/"+id+"/custom-discounts", body)), 201,
-		`{"data":[`+onCart("b").response(discountIDs[0])+`],"errors":[`+errNotPresent+`],`+
+	wantJSON(t, send(t, store, addRequest(absent, onCartB)), 201,
+		`{"data":[`+onCartB.response(discountIDs[0])+`],"errors":[`+errNotPresent+`],`+
 			`"options":{"add_all_or_nothing":false}}`)
 }
 
@@ -184,4 +184,189 @@ func TestAddDiscounts_defaultLimits(t *testing.T) {
 	got := strings.Join(externalIDs(store.Discounts(cartID)), ",")
 	wantEqual(t, "discounts of the cart", strings.Count(got, "cart"), 5)
 	wantEqual(t, "discounts of the item", strings.Count(got, "item"), 5)
+}
+
+func TestAddDiscounts_emptyOrNotEnabled(t *testing.T) {
+	t.Parallel()
+	addItem := post("/v2/carts/new/items", `{"data":{"type":"cart_item","id":"p","quantity":1}}`)
+	for _, tt := range []struct {
+		name   string
+		before string // a request
+		cart   string
+		status int
+		want   string
+	}{
+		{name: "unknown cart", cart: "new", status: 422, want: errEmptyCart},
+		{name: "last item removed", before: del(itemPath), cart: cartID, status: 422, want: errEmptyCart},
+		{name: "cart of a request", before: addItem, cart: "new", status: 400, want: errNotEnabled},
+		{
+			name: "disabled", before: put(cartPath, `{"data":{"discount_settings":{"custom_discounts_enabled":false}}}`),
+			cart: cartID, status: 400, want: errNotEnabled,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := commercetest.NewStore(commercetest.Config{})
+			store.AddCart(commerce.CartItemRef{ID: uuid.MustParse(cartItem)})
+			if tt.before != "" {
+				send(t, store, tt.before)
+			}
+			for path, body := range map[string]string{
+				"/custom-discounts":                        bulk(false, onCartA, onCartB),
+				"/items/" + cartItem + "/custom-discounts": `{"data":` + validDiscount + `}`,
+			} {
+				wantJSON(t, send(t, store, post("/v2/carts/"+tt.cart+path, body)), tt.status, `{"errors":[`+tt.want+`]}`)
+			}
+			wantEqual(t, "discounts of the cart", len(store.Discounts(tt.cart)), 0)
+		})
+	}
+}
+
+// The data of a request and of its response may be one discount.
+func TestAddDiscounts_object(t *testing.T) {
+	t.Parallel()
+	const itemDiscounts = "/custom-discounts"
+	onItem := discount{"a", "cart_item", cartItem}
+	onCustomItem := discount{"a", "custom_item", customItem}
+	for _, tt := range []struct {
+		name, path string
+		before     []discount
+		data       string
+		status     int
+		want       string
+	}{
+		{
+			name: "on the cart", path: cartPath + "/custom-discounts", data: onCartA.request(),
+			status: 201, want: `{"data":` + onCartA.response(firstID) + `}`,
+		},
+		{
+			name: "on the cart, for an item", path: cartPath + "/custom-discounts", data: onItem.request(),
+			status: 201, want: `{"data":` + onItem.response(firstID) + `}`,
+		},
+		{
+			name: "on the cart, refused", path: cartPath + "/custom-discounts", data: absent.request(),
+			status: 404, want: `{"errors":[` + errNotPresent + `]}`,
+		},
+		{
+			name: "on an item", path: itemPath + itemDiscounts, data: onCartA.request(),
+			status: 201, want: `{"data":` + onItem.response(firstID) + `}`,
+		},
+		{
+			name: "on a custom item", path: cartPath + "/items/" + customItem + itemDiscounts, data: onItem.request(),
+			status: 201, want: `{"data":` + onCustomItem.response(firstID) + `}`,
+		},
+		{
+			name: "on an absent item", path: cartPath + "/items/" + absentItem + itemDiscounts, data: onCartA.request(),
+			status: 404, want: `{"errors":[` + errNotPresent + `]}`,
+		},
+		{
+			name: "on a full item", path: itemPath + itemDiscounts, before: []discount{item}, data: onCartA.request(),
+			status: 422, want: `{"errors":[` + errItemFull + `]}`,
+		},
+		{
+			name: "array on an item", path: itemPath + itemDiscounts, data: `[` + onCartA.request() + `]`, status: 400,
+			want: `{"errors":[{"status":400,"title":"Validation Error","detail":"data must be an object"}]}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				store := newCart(t, limitOne)
+				if tt.before != nil {
+					send(store, addRequest(tt.before...))
+				}
+				wantJSON(t, send(store, post(tt.path, `{"data":`+tt.data+`}`)), tt.status, tt.want)
+			})
+		})
+	}
+}
+
+// Paths and bodies of requests that change discounts, and discounts that they changed.
+const (
+	ofCart    = cartPath + "/custom-discounts/"
+	ofItem    = itemPath + "/custom-discounts/"
+	newAmount = `{"data":{"type":"custom_discount","amount":-500}}`
+	newTexts  = `{"data":{"type":"custom_discount",` +
+		`"description":"d","discount_code":"e","discount_engine":"f","external_id":"g"}}`
+)
+
+var (
+	updatedAmount = strings.Replace(onCartA.response(firstID), `-1000,"currency":"USD","formatted":"-$10.00"`,
+		`-500,"currency":"USD","formatted":"-$5.00"`, 1)
+	updatedTexts = strings.NewReplacer("custom discount description", "d", "10 off cart", "e",
+		"Custom Discount Engine", "f", `"i"`, `"g"`).Replace(item.response(secondID))
+)
+
+var changeDiscountsTests = []struct {
+	name, raw string
+	status    int
+	want      string // data of the response
+	problem   string // detail of its error
+	cart      string // see summary; default: unchanged
+}{
+	{
+		name: "amount", raw: put(ofCart+firstID, newAmount),
+		status: 200, want: updatedAmount, cart: "a=-500 i=-1000 c=-1000",
+	},
+	{
+		name: "texts", raw: put(ofItem+secondID, newTexts),
+		status: 200, want: updatedTexts, cart: "a=-1000 g=-1000 c=-1000",
+	},
+	{name: "update of an unknown id", raw: put(ofCart+absentItem, newAmount), status: 404},
+	{name: "update of no UUID", raw: put(ofCart+"x", newAmount), status: 404},
+	{name: "update on the level of an item", raw: put(ofItem+firstID, newAmount), status: 404},
+	{name: "update on the level of the cart", raw: put(ofCart+secondID, newAmount), status: 404},
+	{
+		name: "update without a type", raw: put(ofCart+firstID, `{"data":{"amount":-1}}`),
+		status: 400, problem: "data.type" + textRequired,
+	},
+	{
+		name: "update without data", raw: put(ofCart+firstID, `{}`),
+		status: 400, problem: "data must be an object",
+	},
+	{
+		name: "amount is an object", raw: put(ofCart+firstID, `{"data":{"type":"custom_discount","amount":{"amount":-1}}}`),
+		status: 400, problem: "data.amount" + numberRequired,
+	},
+	{
+		name: "text is null", raw: put(ofCart+firstID, `{"data":{"type":"custom_discount","description":null}}`),
+		status: 400, problem: "data.description" + textRequired,
+	},
+	{name: "delete", raw: del(ofCart + firstID), status: 204, cart: "i=-1000 c=-1000"},
+	{name: "delete of an item", raw: del(ofItem + secondID), status: 204, cart: "a=-1000 c=-1000"},
+	{name: "delete of an unknown id", raw: del(ofCart + absentItem), status: 404},
+	{name: "delete on the level of an item", raw: del(ofItem + firstID), status: 404},
+	{name: "delete on the level of the cart", raw: del(ofCart + secondID), status: 404},
+	{
+		name: "delete on another item", raw: del(cartPath + "/items/" + customItem + "/custom-discounts/" + secondID),
+		status: 404,
+	},
+	{name: "delete all of the cart", raw: del(cartPath + "/custom-discounts"), status: 204, cart: "i=-1000 c=-1000"},
+}
+
+// Discounts are updated and deleted only by a path of their own level. The cart has
+// the discounts a, of the cart, and i and c, of its items.
+func TestChangeDiscounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range changeDiscountsTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				store := newCart(t, commercetest.Config{})
+				send(store, addRequest(onCartA, item, custom))
+				switch resp := send(store, tt.raw); tt.status {
+				case 200:
+					wantJSON(t, resp, 200, `{"data":`+tt.want+`}`)
+				case 204:
+					wantNoContent(t, resp)
+				case 404:
+					wantJSON(t, resp, 404, errNoDiscount)
+				default:
+					wantJSON(t, resp, 400,
+						`{"errors":[{"status":400,"title":"Validation Error","detail":"`+tt.problem+`"}]}`)
+				}
+				wantEqual(t, "cart", summary(t, store), "2 items: "+cmp.Or(tt.cart, "a=-1000 i=-1000 c=-1000"))
+			})
+		})
+	}
 }

@@ -3,9 +3,8 @@
 // subscriptions, and fails on demand.
 //
 //	func TestCheckout(t *testing.T) {
-//		store := commercetest.NewStore(commercetest.Config{})
-//		item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.New()}
-//		cartID := store.AddCart(item)
+//		store := commercetest.New(t, commercetest.Config{})
+//		cartID := store.AddCart(commerce.CartItemRef{}) // a cart with one item
 //
 //		// What if the response is lost after the discounts were added?
 //		store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
@@ -26,28 +25,52 @@
 //     work inside a [testing/synctest] bubble, where delays and the expiry of
 //     tokens take no real time.
 //   - [Store.URL] starts a server on the loopback interface. Close it with
-//     [Store.Close].
+//     [Store.Close], or use [New].
 //   - Store implements [net/http.Handler].
 //
 // The endpoints are
 //
-//	POST /oauth/access_token                  client-credentials grant
-//	POST /v2/carts/{cartID}/custom-discounts  add discounts, in bulk
-//	GET  /v2/carts/{cartID}                   with include=custom_discounts
-//	GET  /v2/subscriptions/subscriptions      list: filter, include, page[limit], page[offset]
-//	GET  /v2/settings                         custom_discount_limit and page_length
+//	POST   /oauth/access_token                                   client-credentials grant
+//	POST   /v2/carts                                             name, discount_settings
+//	GET    /v2/carts/{cartID}                                    include=items,custom_discounts
+//	PUT    /v2/carts/{cartID}                                    name, discount_settings
+//	DELETE /v2/carts/{cartID}
+//	POST   /v2/carts/{cartID}/items                              a cart_item or a custom_item
+//	GET    /v2/carts/{cartID}/items                              include=custom_discounts
+//	DELETE /v2/carts/{cartID}/items/{itemID}
+//	POST   /v2/carts/{cartID}/custom-discounts                   an array of discounts, or one
+//	DELETE /v2/carts/{cartID}/custom-discounts                   not those of items
+//	PUT    /v2/carts/{cartID}/custom-discounts/{id}
+//	DELETE /v2/carts/{cartID}/custom-discounts/{id}
+//	POST   /v2/carts/{cartID}/items/{itemID}/custom-discounts    one discount
+//	PUT    /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
+//	DELETE /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
+//	GET    /v2/subscriptions/subscriptions                       filter, include, page[limit], page[offset]
+//	GET    /v2/settings                                          custom_discount_limit and page_length
+//	PUT    /v2/settings/cart                                     custom_discounts_enabled of new carts
+//
+// and those of [Store.Handle].
+//
+// Like the service, the store has no unknown carts: an id that no cart has reads as
+// an empty cart, and so does a cart that was deleted, or that has not changed for 7
+// days. An empty cart accepts no discounts. The service documents no response to
+// that; the store sends a 422 with the title "Cart is empty". A cart that a request
+// created accepts discounts only if they were enabled, by PUT /v2/settings/cart
+// before, or for the cart. Carts of [Store.AddCart] accept them.
 //
 // The service has sent two generations of the subscription payload, and the live
 // service sends the second since August 2025. [Config.Generation] selects one.
 // [Store.Seed] adds subscriptions that show every documented member of it.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests:
-// limits on discounts, a rate limit, and the lifetime of tokens. With
+// limits on discounts, a rate limit, the lifetime of tokens, and whether concurrent
+// writes to one cart undo each other. Other methods change carts and subscriptions
+// behind the client's back, for example [Store.RemoveDiscount]. With
 // [Config.AfterRequest] a test can change the list between the pages of a walk,
 // that is, while a program reads the whole list page by page.
 //
 // The store has its own code for filters and validation and shares none with
 // package commerce, so that each checks the other. It is deterministic: ids,
-// tokens and request ids are numbered. Only [Request.Time], the expiry of tokens
-// and the rate limit use the clock.
+// tokens and request ids are numbered. Only [Request.Time], the timestamps and the
+// expiry of carts, the expiry of tokens and the rate limit use the clock.
 package commercetest

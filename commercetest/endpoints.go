@@ -4,46 +4,82 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
 // endpoint is a method and a path that the store handles.
 type endpoint struct {
-	method, path string // a * in the path stands for one path element
+	method, path string // {name} in the path stands for one path element
 	op           Operation
-	handle       func(s *Store, in *Request, id string) response // id is the path element at the *
+	handle       func(*Store, *call) response
 }
+
+const (
+	discountsPath     = "/v2/carts/{cart}/custom-discounts"
+	itemsPath         = "/v2/carts/{cart}/items"
+	itemDiscountsPath = itemsPath + "/{item}/custom-discounts"
+)
 
 var endpoints = []*endpoint{
 	{method: "POST", path: "/oauth/access_token", op: OpToken, handle: (*Store).issueToken},
-	{method: "POST", path: "/v2/carts/*/custom-discounts", op: OpAdd, handle: (*Store).addDiscounts},
-	{method: "GET", path: "/v2/carts/*", op: OpCart, handle: (*Store).getCart},
-	{method: "GET", path: "/v2/subscriptions/subscriptions", op: OpList, handle: (*Store).listSubscriptions},
+
+	{method: "POST", path: "/v2/carts", op: OpCreateCart, handle: (*Store).createCart},
+	{method: "GET", path: "/v2/carts/{cart}", op: OpCart, handle: (*Store).getCart},
+	{method: "PUT", path: "/v2/carts/{cart}", op: OpUpdateCart, handle: (*Store).updateCart},
+	{method: "DELETE", path: "/v2/carts/{cart}", op: OpDeleteCart, handle: (*Store).deleteCart},
+
+	{method: "POST", path: itemsPath, op: OpAddItem, handle: (*Store).addCartItem},
+	{method: "GET", path: itemsPath, op: OpItems, handle: (*Store).getItems},
+	{method: "DELETE", path: itemsPath + "/{item}", op: OpDeleteItem, handle: (*Store).deleteItem},
+
+	{method: "POST", path: discountsPath, op: OpAdd, handle: (*Store).addDiscounts},
+	{method: "DELETE", path: discountsPath, op: OpDeleteDiscounts, handle: (*Store).deleteDiscounts},
+	{method: "PUT", path: discountsPath + "/{discount}", op: OpUpdateDiscount, handle: (*Store).updateDiscount},
+	{method: "DELETE", path: discountsPath + "/{discount}", op: OpDeleteDiscount, handle: (*Store).deleteDiscount},
+	{method: "POST", path: itemDiscountsPath, op: OpAddItemDiscount, handle: (*Store).addItemDiscount},
+	{method: "PUT", path: itemDiscountsPath + "/{discount}", op: OpUpdateDiscount, handle: (*Store).updateDiscount},
+	{method: "DELETE", path: itemDiscountsPath + "/{discount}", op: OpDeleteDiscount, handle: (*Store).deleteDiscount},
+
 	{method: "GET", path: "/v2/settings", op: OpSettings, handle: (*Store).getSettings},
+	{method: "PUT", path: "/v2/settings/cart", op: OpCartSettings, handle: (*Store).updateCartSettings},
+	{method: "GET", path: "/v2/subscriptions/subscriptions", op: OpList, handle: (*Store).listSubscriptions},
 }
 
 // respond handles a request from its arrival to its response. The error is errCut,
 // or that of ctx.
-func (s *Store) respond(ctx context.Context, in *Request) (response, error) {
-	e, id := findEndpoint(in)
-	handle := func() response { return s.handle(e, in, id) }
-	fault, allowed := s.record(in, e.op)
+func (s *Store) respond(ctx context.Context, in *call) (response, error) {
+	e := s.findEndpoint(in)
+	in.Operation = e.op
+	handle := func() response { return s.handle(e, in) }
+	fault, allowed := s.receive(in)
 	if !allowed {
 		handle = func() response { return tooManyRequests(s.cfg.RetryAfter) }
 	}
+	finish := func(ctx context.Context) (response, error) { return s.finish(ctx, in, fault, handle) }
+	if fault != nil && fault.Late {
+		return s.respondLate(ctx, in, finish)
+	}
+	return finish(ctx)
+}
+
+// finish returns the response to a request. fault is nil if it meets none.
+func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func() response) (response, error) {
+	defer s.recordEnd()
 	resp, err := fault.respond(ctx, handle)
+	if err == nil {
+		resp = resp.withDefaultHeader(in.ID)
+		s.recordStatus(in, resp.status)
+	}
 	if s.cfg.AfterRequest != nil {
 		s.cfg.AfterRequest(s, in.clone())
 	}
-	if err != nil {
-		return response{}, err
-	}
-	return resp.withDefaultHeader(in.ID), nil
+	return resp, err
 }
 
 // handle returns the response of an endpoint, if the body is not too large and the
 // token is valid.
-func (s *Store) handle(e *endpoint, in *Request, id string) response {
+func (s *Store) handle(e *endpoint, in *call) response {
 	needsToken := in.Path == "/v2" || strings.HasPrefix(in.Path, "/v2/")
 	switch {
 	case in.bodyTooLarge:
@@ -51,45 +87,59 @@ func (s *Store) handle(e *endpoint, in *Request, id string) response {
 	case needsToken && !s.authorized(in.Header.Get("Authorization")):
 		return errorResponse(http.StatusUnauthorized, "Unable to validate access token", "")
 	}
-	return e.handle(s, in, id)
+	return e.handle(s, in)
 }
 
-// findEndpoint returns the endpoint of a request. If there is none, it returns one
-// that responds with 404 or 405.
-func findEndpoint(in *Request) (e *endpoint, id string) {
+// findEndpoint returns the endpoint of a request, and sets the ids of in. If there
+// is none, not even one of Handle, it returns one that responds with 404 or 405.
+func (s *Store) findEndpoint(in *call) *endpoint {
 	refuse := func(resp response) *endpoint {
-		return &endpoint{handle: func(*Store, *Request, string) response { return resp }}
+		return &endpoint{handle: func(*Store, *call) response { return resp }}
 	}
+	notFound := errorResponse(http.StatusNotFound, "Not Found", "There is no such endpoint")
+	if in.Host == linkHost {
+		return refuse(notFound)
+	}
+	var allowed []string
 	for _, e := range endpoints {
-		id, ok := matchPath(e.path, in.Path)
+		ids, ok := matchPath(e.path, in.Path)
 		switch {
-		case !ok || in.Host == linkHost:
-			continue
+		case !ok:
 		case e.method == in.Method:
-			return e, id
+			in.ids = ids
+			return e
+		default:
+			allowed = append(allowed, e.method)
 		}
-		resp := errorResponse(http.StatusMethodNotAllowed, "Method Not Allowed", "")
-		resp.header = http.Header{"Allow": {e.method}}
-		return refuse(resp), ""
 	}
-	return refuse(errorResponse(http.StatusNotFound, "Not Found", "There is no such endpoint")), ""
+	if _, pattern := s.handlers.Handler(in.http); pattern != "" {
+		return &endpoint{handle: (*Store).callHandler}
+	}
+	if allowed == nil {
+		return refuse(notFound)
+	}
+	slices.Sort(allowed)
+	resp := errorResponse(http.StatusMethodNotAllowed, "Method Not Allowed", "")
+	resp.header = http.Header{"Allow": {strings.Join(allowed, ", ")}}
+	return refuse(resp)
 }
 
 // matchPath reports whether path matches pattern. If so, it returns the path
-// element at the *, decoded.
-func matchPath(pattern, path string) (id string, ok bool) {
+// elements at the {names}, decoded.
+func matchPath(pattern, path string) (ids map[string]string, ok bool) {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
-		return "", false
+		return nil, false
 	}
+	ids = map[string]string{}
 	for i := range want {
 		switch {
 		case want[i] == got[i]:
-		case want[i] != "*" || got[i] == "":
-			return "", false
+		case !strings.HasPrefix(want[i], "{") || got[i] == "":
+			return nil, false
 		default:
-			id, _ = url.PathUnescape(got[i]) // cannot fail: net/url encoded it
+			ids[strings.Trim(want[i], "{}")], _ = url.PathUnescape(got[i]) // cannot fail: net/url encoded it
 		}
 	}
-	return id, true
+	return ids, true
 }

@@ -13,12 +13,11 @@ func TestEndpoints_refusals(t *testing.T) {
 	const (
 		unauthorized = `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`
 		notFound     = `{"errors":[{"status":"404","title":"Not Found","detail":"There is no such endpoint"}]}`
-		notAllowed   = `{"errors":[{"status":"405","title":"Method Not Allowed"}]}`
 		list         = "GET /v2/subscriptions/subscriptions"
 		basic        = "Authorization: Basic commercetest-token\r\n"
 		noScheme     = "Authorization: commercetest-token\r\n"
 	)
-	bodies := map[int]string{401: unauthorized, 404: notFound, 405: notAllowed}
+	bodies := map[int]string{401: unauthorized, 404: notFound}
 	for _, tt := range []struct {
 		name, line, header string
 		host               string // default: store.test
@@ -44,9 +43,7 @@ func TestEndpoints_refusals(t *testing.T) {
 		{name: "trailing slash", line: list + "/", header: bearer, status: 404},
 		{name: "root", line: "GET /", status: 404},
 		{name: "host of the links", line: list, header: bearer, host: "store-links.example", status: 404},
-		{name: "DELETE of the list", line: "DELETE /v2/subscriptions/subscriptions", header: bearer, status: 405},
-		{name: "GET of the token", line: "GET /oauth/access_token", status: 405},
-		{name: "GET of discounts", line: "GET /v2/carts/c/custom-discounts", header: bearer, status: 405},
+		{name: "empty item id", line: "DELETE /v2/carts/c/items/", header: bearer, status: 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +55,36 @@ func TestEndpoints_refusals(t *testing.T) {
 					fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", tt.line, tt.host, tt.header))
 				wantJSON(t, resp, tt.status, bodies[tt.status])
 				wantEqual(t, "X-Request-Id", resp.Header.Get("X-Request-Id"), "commercetest-000001")
-				wantEqual(t, "has Allow", resp.Header.Get("Allow") != "", tt.status == 405)
+				wantEqual(t, "Allow", resp.Header.Get("Allow"), "")
+			})
+		})
+	}
+}
+
+// A 405 lists the methods that the path allows.
+func TestEndpoints_methodNotAllowed(t *testing.T) {
+	t.Parallel()
+	const itemDiscounts = "/v2/carts/c/items/i/custom-discounts"
+	for _, tt := range []struct{ name, line, allow string }{
+		{name: "list", line: "DELETE /v2/subscriptions/subscriptions", allow: "GET"},
+		{name: "token", line: "GET /oauth/access_token", allow: "POST"},
+		{name: "carts", line: "GET /v2/carts", allow: "POST"},
+		{name: "cart", line: "PATCH /v2/carts/c", allow: "DELETE, GET, PUT"},
+		{name: "discounts", line: "GET /v2/carts/c/custom-discounts", allow: "DELETE, POST"},
+		{name: "discount", line: "GET /v2/carts/c/custom-discounts/d", allow: "DELETE, PUT"},
+		{name: "items", line: "DELETE /v2/carts/c/items", allow: "GET, POST"},
+		{name: "item", line: "GET /v2/carts/c/items/i", allow: "DELETE"},
+		{name: "discounts of an item", line: "DELETE " + itemDiscounts, allow: "POST"},
+		{name: "discount of an item", line: "GET " + itemDiscounts + "/d", allow: "DELETE, PUT"},
+		{name: "cart settings", line: "GET /v2/settings/cart", allow: "PUT"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				resp := send(commercetest.NewStore(commercetest.Config{}),
+					fmt.Sprintf("%s HTTP/1.1\r\nHost: store.test\r\n%s\r\n", tt.line, bearer))
+				wantJSON(t, resp, 405, `{"errors":[{"status":"405","title":"Method Not Allowed"}]}`)
+				wantEqual(t, "Allow", resp.Header.Get("Allow"), tt.allow)
 			})
 		})
 	}

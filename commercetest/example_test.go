@@ -18,7 +18,7 @@ import (
 func ExampleStore_Inject() {
 	ctx := context.Background()
 	store := commercetest.NewStore(commercetest.Config{})
-	cartID := store.AddCart()
+	cartID := store.AddCart(commerce.CartItemRef{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
 
 	_, err := store.Client().Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{

@@ -3,6 +3,7 @@ package commercetest
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -13,12 +14,23 @@ type Operation string
 
 // The operations of a [Store].
 const (
-	OpAny      Operation = ""         // every request, also to an unknown endpoint
-	OpAdd      Operation = "add"      // POST /v2/carts/{cartID}/custom-discounts
-	OpCart     Operation = "cart"     // GET /v2/carts/{cartID}
-	OpList     Operation = "list"     // GET /v2/subscriptions/subscriptions
-	OpSettings Operation = "settings" // GET /v2/settings
-	OpToken    Operation = "token"    // POST /oauth/access_token
+	OpAny             Operation = ""                  // every request, also to an unknown endpoint
+	OpAdd             Operation = "add"               // POST /v2/carts/{cartID}/custom-discounts
+	OpAddItemDiscount Operation = "add item discount" // POST /v2/carts/{cartID}/items/{itemID}/custom-discounts
+	OpUpdateDiscount  Operation = "update discount"   // PUT .../custom-discounts/{id}, of a cart or an item
+	OpDeleteDiscount  Operation = "delete discount"   // DELETE .../custom-discounts/{id}, of a cart or an item
+	OpDeleteDiscounts Operation = "delete discounts"  // DELETE /v2/carts/{cartID}/custom-discounts
+	OpCart            Operation = "cart"              // GET /v2/carts/{cartID}
+	OpCreateCart      Operation = "create cart"       // POST /v2/carts
+	OpUpdateCart      Operation = "update cart"       // PUT /v2/carts/{cartID}
+	OpDeleteCart      Operation = "delete cart"       // DELETE /v2/carts/{cartID}
+	OpItems           Operation = "items"             // GET /v2/carts/{cartID}/items
+	OpAddItem         Operation = "add item"          // POST /v2/carts/{cartID}/items
+	OpDeleteItem      Operation = "delete item"       // DELETE /v2/carts/{cartID}/items/{itemID}
+	OpList            Operation = "list"              // GET /v2/subscriptions/subscriptions
+	OpSettings        Operation = "settings"          // GET /v2/settings
+	OpCartSettings    Operation = "cart settings"     // PUT /v2/settings/cart
+	OpToken           Operation = "token"             // POST /oauth/access_token
 )
 
 // Fault makes requests fail. It can delay the response, change it, replace it, or
@@ -30,19 +42,23 @@ const (
 //	Fault{Operation: OpAdd, Apply: true, Status: 504}           // added, but the gateway gave up
 //	Fault{Operation: OpAdd, Apply: true, Cut: true}             // added, but the response is lost
 //	Fault{Operation: OpAdd, Apply: true, Delay: time.Hour}      // added, but the response takes too long
+//	Fault{Operation: OpAdd, Late: true, Delay: time.Minute}     // added after the caller may have gone
 //	Fault{Operation: OpAdd, Body: "<html>"}                     // added, but the response is unreadable
 //	Fault{Operation: OpList, Cut: true, CutAfter: 100}          // part of a page
 //
-// A request that meets a fault takes effect if Apply is set. It also takes effect
-// if the response keeps the status that the store gave it, that is, if Status is 0
+// A request that meets a fault takes effect if Apply or Late is set. It also takes
+// effect if the response keeps the status that the store gave it, that is, if Status is 0
 // and a Cut does not come before the first byte. The fault comes before the check
 // of the token. Requests that [Config.RateLimit] refuses meet no faults, and do not
 // count for After.
 type Fault struct {
 	// Operation selects the requests. Zero: all.
 	Operation Operation
-	// After is the number of requests for Operation that the fault leaves alone
-	// first. They are counted from Inject, whether or not they meet another fault.
+	// Match limits the fault to requests for which it returns true. nil: no limit. It
+	// may use the store, but must not send requests to it: they wait until it returns.
+	Match func(Request) bool
+	// After is the number of requests for Operation and Match that the fault leaves
+	// alone first. They are counted from Inject, whether or not they meet another fault.
 	After int
 	// Times is the number of requests that meet the fault. 0: one. Negative: all.
 	Times int
@@ -50,6 +66,11 @@ type Fault struct {
 	// Apply makes the request take effect before Delay. Without it, a request that
 	// takes effect does so after Delay, and only if its context has not ended by then.
 	Apply bool
+	// Late makes the request take effect after Delay, even if its context has ended by
+	// then, or its connection was closed: the caller gets an error, and the write is
+	// applied nevertheless. [Store.Close] cancels late writes that are still in their
+	// Delay, and [Store.Pending] counts them.
+	Late bool
 	// Delay before the response. It ends early if the context of the request ends.
 	Delay time.Duration
 	// Status of the response: 101, or 200 to 599. 0: that of the store.
@@ -69,7 +90,7 @@ type Fault struct {
 	CutAfter int
 }
 
-// activeFault is a fault with its counters.
+// activeFault is a fault with its counters, for which Store.arrivalMu is held.
 type activeFault struct {
 	Fault
 	seen, met int // requests for its operation, and those that met it
@@ -102,12 +123,15 @@ func canonicalHeader(h http.Header) http.Header {
 	return c
 }
 
-// nextFault returns the fault that a request for op meets, or nil. The caller
-// holds s.mu.
-func (s *Store) nextFault(op Operation) *Fault {
+// nextFault returns the fault that a request meets, or nil. The caller holds
+// s.arrivalMu, but not s.mu, because Match may use the store.
+func (s *Store) nextFault(in Request) *Fault {
+	s.mu.Lock()
+	faults := slices.Clone(s.faults)
+	s.mu.Unlock()
 	var next *activeFault
-	for _, f := range s.faults {
-		if f.Operation != OpAny && f.Operation != op {
+	for _, f := range faults {
+		if f.Operation != OpAny && f.Operation != in.Operation || f.Match != nil && !f.Match(in.clone()) {
 			continue
 		}
 		f.seen++
@@ -123,6 +147,48 @@ func (s *Store) nextFault(op Operation) *Fault {
 	return &next.Fault
 }
 
+// respondLate runs finish in a goroutine, and returns its results, or an error as
+// soon as ctx ends.
+func (s *Store) respondLate(
+	ctx context.Context, in *call, finish func(context.Context) (response, error),
+) (response, error) {
+	lateCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	in.http = in.http.WithContext(lateCtx)
+	ended := make(chan struct{})
+	s.mu.Lock()
+	s.lateWrites[ended] = cancel
+	s.mu.Unlock()
+	var resp response
+	var err error
+	go func() {
+		defer func() {
+			cancel()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.lateWrites, ended)
+			close(ended)
+		}()
+		resp, err = finish(lateCtx)
+	}()
+	select {
+	case <-ended:
+		return resp, err
+	case <-ctx.Done():
+		return response{}, ctx.Err()
+	}
+}
+
+// cancelLateWrites ends the delays of all late writes, and waits for their goroutines.
+func (s *Store) cancelLateWrites() {
+	s.mu.Lock()
+	late := maps.Clone(s.lateWrites)
+	s.mu.Unlock()
+	for ended, cancel := range late {
+		cancel()
+		<-ended
+	}
+}
+
 // respond returns the response to a request that meets f. If f is nil, it is the
 // response of the store, which handle returns.
 func (f *Fault) respond(ctx context.Context, handle func() response) (response, error) {
@@ -136,13 +202,17 @@ func (f *Fault) respond(ctx context.Context, handle func() response) (response, 
 	if err := wait(ctx, f.Delay); err != nil {
 		return response{}, err
 	}
+	applied := f.Apply
+	if f.Late && !applied {
+		resp, applied = handle(), true
+	}
 	if f.Cut && f.CutAfter <= 0 {
 		return response{}, errCut
 	}
 	if f.Status != 0 {
 		resp = response{status: f.Status, body: []byte(f.Body)}
 	} else {
-		if !f.Apply {
+		if !applied {
 			resp = handle()
 		}
 		if f.Body != "" {

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -178,28 +180,71 @@ func TestInject(t *testing.T) {
 
 func TestInject_operation(t *testing.T) {
 	t.Parallel()
+	const (
+		discountPath     = cartPath + "/custom-discounts/" + firstID
+		itemDiscountPath = itemPath + "/custom-discounts/" + secondID
+		update           = `{"data":{"type":"custom_discount"}}`
+		newDiscount      = `{"data":` + validDiscount + `}`
+		newItem          = `{"data":{"type":"cart_item","id":"p","quantity":1}}`
+	)
 	requests := []struct {
 		op     commercetest.Operation
 		raw    string
 		status int // without a fault
 	}{
 		{op: commercetest.OpAdd, raw: addRequest(onCart("a")), status: 201},
+		{op: commercetest.OpAddItemDiscount, raw: post(itemPath+"/custom-discounts", newDiscount), status: 201},
+		{op: commercetest.OpUpdateDiscount, raw: put(discountPath, update), status: 200},
+		{op: commercetest.OpUpdateDiscount, raw: put(itemDiscountPath, update), status: 200},
+		{op: commercetest.OpDeleteDiscount, raw: del(discountPath), status: 204},
+		{op: commercetest.OpDeleteDiscount, raw: del(itemDiscountPath), status: 204},
+		{op: commercetest.OpDeleteDiscounts, raw: del(cartPath + "/custom-discounts"), status: 204},
 		{op: commercetest.OpCart, raw: get(cartPath), status: 200},
+		{op: commercetest.OpCreateCart, raw: post("/v2/carts", `{"data":{}}`), status: 201},
+		{op: commercetest.OpUpdateCart, raw: put(cartPath, `{"data":{}}`), status: 200},
+		{op: commercetest.OpDeleteCart, raw: del(cartPath), status: 204},
+		{op: commercetest.OpItems, raw: get(cartPath + "/items"), status: 200},
+		{op: commercetest.OpAddItem, raw: post(cartPath+"/items", newItem), status: 201},
+		{op: commercetest.OpDeleteItem, raw: del(itemPath), status: 200},
 		{op: commercetest.OpList, raw: get(listPath), status: 200},
 		{op: commercetest.OpSettings, raw: get(settingsPath), status: 200},
+		{op: commercetest.OpCartSettings, raw: put("/v2/settings/cart", `{"data":{"type":"settings"}}`), status: 200},
 		{op: commercetest.OpToken, raw: postForm(validForm), status: 200},
 	}
 	for _, faulty := range requests {
-		store := newCart(t, commercetest.Config{})
-		store.Inject(fault{Operation: faulty.op, Status: 503, Times: -1})
 		for _, r := range requests {
+			store := newCart(t, commercetest.Config{})
+			send(t, store, addRequest(onCartA, item))
+			store.Inject(fault{Operation: faulty.op, Status: 503, Times: -1})
 			want := r.status
 			if r.op == faulty.op {
 				want = 503
 			}
 			wantEqual(t, fmt.Sprintf("status of %q with a fault for %q", r.op, faulty.op), send(t, store, r.raw).Status, want)
+			wantEqual(t, "operation", store.Requests()[1].Operation, r.op)
+			wantEqual(t, "recorded status", store.Requests()[1].Status, want)
 		}
 	}
+}
+
+// A fault with Match leaves other requests alone, and After counts only its own.
+func TestInject_match(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{})
+	store.Inject(fault{
+		Operation: commercetest.OpCart, Status: 500, Times: -1, After: 1,
+		Match: func(r commercetest.Request) bool {
+			r.Header.Set("Accept", "changed")
+			// Requests would block if the store were locked.
+			return r.RawQuery == "x=1" && r.ID != "" && len(store.Requests()) > 0
+		},
+	})
+	var got []int
+	for _, target := range []string{cartPath, cartPath + "?x=1", cartPath, cartPath + "?x=1", settingsPath + "?x=1"} {
+		got = append(got, send(t, store, get(target)).Status)
+	}
+	wantEqual(t, "statuses", got, []int{200, 200, 200, 500, 200})
+	wantEqual(t, "recorded header", store.Requests()[0].Header.Get("Accept"), "application/json")
 }
 
 func TestInject_refusesStatus(t *testing.T) {
@@ -240,18 +285,8 @@ func TestFault_delay(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), tt.timeout)
 				defer cancel()
 				body := &trackedBody{Reader: strings.NewReader(bulk(false, onCart("a")))}
-				req, err := http.NewRequestWithContext(ctx, http.MethodPost,
-					"https://store.test"+cartPath+"/custom-discounts", body)
-				if err != nil {
-					t.Fatal(err)
-				}
-				req.Header.Set("Authorization", "Bearer commercetest-token")
-				req.Header.Set("Content-Type", "application/json")
 				start := time.Now()
-				resp, err := store.Transport().RoundTrip(req)
-				if resp != nil {
-					_ = resp.Body.Close()
-				}
+				err := sendBody(ctx, t, store, body)
 				if !errors.Is(err, tt.wantErr) {
 					t.Errorf("error = %v, want %v", err, tt.wantErr)
 				}
@@ -261,4 +296,108 @@ func TestFault_delay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// sendBody sends the body of a bulk request over the transport of the store.
+func sendBody(ctx context.Context, t *testing.T, store *commercetest.Store, body io.Reader) error {
+	t.Helper()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://store.test"+cartPath+"/custom-discounts", body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer commercetest-token")
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := store.Transport().RoundTrip(req)
+	if resp != nil {
+		_ = resp.Body.Close()
+	}
+	return err
+}
+
+func TestFault_late(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name      string
+		fault     fault
+		timeout   time.Duration // of the request; the fault has a Delay of an hour
+		closed    bool          // the store is closed after the timeout
+		wantErr   error
+		after     int // discounts right after the response
+		discounts int // discounts in the end
+		status    int // recorded in the end
+	}{
+		{name: "the caller waits", timeout: 2 * time.Hour, after: 1, discounts: 1, status: 201},
+		{name: "the caller has gone", timeout: time.Minute, wantErr: context.DeadlineExceeded, discounts: 1, status: 201},
+		{
+			name: "the caller has gone before an error", fault: fault{Status: 504},
+			timeout: time.Minute, wantErr: context.DeadlineExceeded, discounts: 1, status: 504,
+		},
+		{name: "error", fault: fault{Status: 504}, timeout: 2 * time.Hour, after: 1, discounts: 1, status: 504},
+		{name: "cut", fault: fault{Cut: true}, timeout: 2 * time.Hour, wantErr: io.ErrUnexpectedEOF, after: 1, discounts: 1},
+		{
+			name: "applied at once", fault: fault{Apply: true},
+			timeout: time.Minute, wantErr: context.DeadlineExceeded, after: 1, discounts: 1, status: 201,
+		},
+		{name: "Close cancels", timeout: time.Minute, closed: true, wantErr: context.DeadlineExceeded},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				calls := 0
+				store := newCart(t, commercetest.Config{AfterRequest: func(*commercetest.Store, commercetest.Request) { calls++ }})
+				tt.fault.Delay, tt.fault.Late = time.Hour, true
+				store.Inject(tt.fault)
+				ctx, cancel := context.WithTimeout(t.Context(), tt.timeout)
+				defer cancel()
+				start := time.Now()
+				if err := sendBody(ctx, t, store, strings.NewReader(bulk(false, onCart("a")))); !errors.Is(err, tt.wantErr) {
+					t.Errorf("error = %v, want %v", err, tt.wantErr)
+				}
+				wantEqual(t, "time", time.Since(start), min(tt.timeout, time.Hour))
+				wantEqual(t, "discounts right after the response", len(store.Discounts(cartID)), tt.after)
+				pending := 0
+				if tt.timeout < time.Hour {
+					pending = 1
+				}
+				wantEqual(t, "Pending()", store.Pending(), pending)
+				if tt.closed {
+					store.Close()
+				} else {
+					time.Sleep(time.Hour)
+					synctest.Wait()
+				}
+				wantEqual(t, "Pending() in the end", store.Pending(), 0)
+				wantEqual(t, "discounts in the end", len(store.Discounts(cartID)), tt.discounts)
+				wantEqual(t, "recorded status", store.Requests()[0].Status, tt.status)
+				wantEqual(t, "calls of AfterRequest", calls, 1)
+			})
+		})
+	}
+}
+
+// A late write is applied although its connection was closed.
+func TestFault_lateOverLoopback(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	client, err := commerce.New(store.URL(), commerce.WithToken(store.Config().Token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := store.AddCart(commerce.CartItemRef{})
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan struct{})
+	store.Inject(fault{Late: true, Delay: time.Millisecond, Match: func(commercetest.Request) bool {
+		cancel()
+		<-gone // the delay begins after the client has returned
+		return true
+	}})
+	_, err = client.Carts.AddCustomDiscounts(ctx, id, newDiscounts("a"), nil)
+	close(gone)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("AddCustomDiscounts: error = %v, want %v", err, context.Canceled)
+	}
+	for deadline := time.Now().Add(10 * time.Second); store.Pending() > 0 && time.Now().Before(deadline); {
+		runtime.Gosched()
+	}
+	wantEqual(t, "discounts of the cart", len(store.Discounts(id)), 1)
 }

@@ -167,6 +167,12 @@ func post(target, body string) string {
 		"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", target, bearer, len(body), body)
 }
 
+// put returns a PUT as it is sent.
+func put(target, body string) string { return strings.Replace(post(target, body), "POST", "PUT", 1) }
+
+// del returns a DELETE as it is sent.
+func del(target string) string { return strings.Replace(get(target), "GET", "DELETE", 1) }
+
 // postForm returns a token request as it is sent.
 func postForm(body string) string {
 	return fmt.Sprintf("POST /oauth/access_token HTTP/1.1\r\nHost: store.test\r\n"+
@@ -180,6 +186,7 @@ const (
 	cartItem   = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
 	customItem = "5c1b2a2e-6c9f-4f0e-9d7c-0d7f2a0b9c11"
 	absentItem = "00000000-0000-4000-8000-000000000000" // of no cart
+	itemPath   = cartPath + "/items/" + cartItem
 )
 
 // newCart returns a store with a cart that has two items.
@@ -194,7 +201,12 @@ func newCart(t *testing.T, cfg commercetest.Config) *commercetest.Store {
 }
 
 // discountIDs are the ids of the first discounts of any store.
-var discountIDs = []string{"a2ec4002-ea45-57b8-b220-b462f9d52f99", "3e179ce5-bd7d-5ab2-acac-7a886bd0c288"}
+var discountIDs = []string{firstID, secondID}
+
+const (
+	firstID  = "a2ec4002-ea45-57b8-b220-b462f9d52f99"
+	secondID = "3e179ce5-bd7d-5ab2-acac-7a886bd0c288"
+)
 
 // discount is a custom discount of a cart, or of an item if itemID is set.
 type discount struct{ externalID, itemType, itemID string }

@@ -29,8 +29,22 @@ type Request struct {
 	Header http.Header
 	// Body has at most 1 MiB. Longer bodies are truncated.
 	Body []byte
+	// Operation of the store. It is OpAny for other endpoints.
+	Operation Operation
+	// Status of the response. 0: none was sent yet, or the connection was cut before it.
+	Status int
+}
 
+// call is a request on its way through the store.
+type call struct {
+	*Request
+
+	http         *http.Request // its body was read
+	index        int           // in Store.requests
 	bodyTooLarge bool
+	ids          map[string]string // path elements, by their name in the path of the endpoint
+	// cartOnArrival is set only with Config.LoseOverlappingWrites.
+	cartOnArrival *cart
 }
 
 // Requests returns the requests that the store received, in order of arrival,
@@ -52,14 +66,14 @@ func (r Request) clone() Request {
 }
 
 // newRequest reads a request that a server received or a client sends.
-func newRequest(r *http.Request) (*Request, error) {
-	in := &Request{
+func newRequest(r *http.Request) (*call, error) {
+	in := &call{http: r, Request: &Request{
 		Method:   r.Method,
 		Host:     r.Host,
 		Path:     r.URL.EscapedPath(),
 		RawQuery: r.URL.RawQuery,
 		Header:   r.Header.Clone(),
-	}
+	}}
 	if in.Header == nil {
 		in.Header = http.Header{}
 	}
@@ -74,16 +88,51 @@ func newRequest(r *http.Request) (*Request, error) {
 	return in, err
 }
 
-// record adds a request to the list. It reports whether the rate limit allows the
-// request. If so, it returns the fault that the request meets, or nil.
-func (s *Store) record(in *Request, op Operation) (fault *Fault, allowed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	in.ID = fmt.Sprintf("commercetest-%06d", len(s.requests)+1)
-	in.Time = time.Now()
-	s.requests = append(s.requests, *in)
-	if s.cfg.RateLimit > 0 && op != OpToken && !s.limiter.take(in.Time) {
+// receive records a request. It reports whether the rate limit allows the request.
+// If so, it returns the fault that the request meets, or nil.
+func (s *Store) receive(in *call) (fault *Fault, allowed bool) {
+	s.arrivalMu.Lock()
+	defer s.arrivalMu.Unlock()
+	if !s.record(in) {
 		return nil, false
 	}
-	return s.nextFault(op), true
+	return s.nextFault(*in.Request), true
+}
+
+// record adds a request to the list. It reports whether the rate limit allows the
+// request.
+func (s *Store) record(in *call) (allowed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.index = len(s.requests)
+	in.ID = fmt.Sprintf("commercetest-%06d", in.index+1)
+	in.Time = time.Now()
+	s.requests = append(s.requests, *in.Request)
+	s.pending++
+	if id, ok := in.ids["cart"]; ok && s.cfg.LoseOverlappingWrites {
+		in.cartOnArrival = s.cart(id)
+	}
+	return s.cfg.RateLimit == 0 || in.Operation == OpToken || s.limiter.take(in.Time)
+}
+
+// recordStatus sets the status of the response to a request.
+func (s *Store) recordStatus(in *call, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.Status, s.requests[in.index].Status = status, status
+}
+
+// recordEnd ends a request that record began.
+func (s *Store) recordEnd() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pending--
+}
+
+// Pending returns the number of requests that have arrived and are still in
+// progress. A late write counts until it was applied or canceled; see [Fault].
+func (s *Store) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pending
 }

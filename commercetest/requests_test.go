@@ -23,8 +23,9 @@ func TestRequests(t *testing.T) {
 		want := []commercetest.Request{
 			{
 				ID: "commercetest-000001", Method: "GET", Host: "store.test", Path: "/v2/carts/a%20b",
-				RawQuery: "include=custom_discounts&x=%2B",
-				Header:   http.Header{"Accept": accept, "Authorization": authorization},
+				RawQuery:  "include=custom_discounts&x=%2B",
+				Header:    http.Header{"Accept": accept, "Authorization": authorization},
+				Operation: commercetest.OpCart, Status: 200,
 			},
 			{
 				ID: "commercetest-000002", Method: "POST", Host: "store.test", Path: "/nowhere",
@@ -32,12 +33,11 @@ func TestRequests(t *testing.T) {
 					"Accept": accept, "Authorization": authorization,
 					"Content-Type": {"application/json"}, "Content-Length": {"5"},
 				},
-				Body: []byte("hello"),
+				Body: []byte("hello"), Status: 404,
 			},
 		}
 		ignored := cmp.Options{
-			cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(commercetest.Request{}),
-			cmpopts.IgnoreFields(commercetest.Request{}, "Time"),
+			cmpopts.EquateEmpty(), cmpopts.IgnoreFields(commercetest.Request{}, "Time"),
 		}
 		if diff := cmp.Diff(want, got, ignored); diff != "" {
 			t.Errorf("Requests() (-want +got):\n%s", diff)

@@ -51,20 +51,20 @@ func (s *Store) URL() string {
 }
 
 // Close stops the server that [Store.URL] started: it closes all connections and
-// waits for the requests in progress. If there is no server, Close does nothing.
-// The store can still be used over [Store.Transport], and URL starts a new server
-// at another address.
+// waits for the requests in progress. It cancels late writes (see [Fault]) that are
+// not applied yet, and waits for their goroutines. The store can still be used over
+// [Store.Transport], and URL starts a new server at another address.
 func (s *Store) Close() {
 	s.serverMu.Lock()
 	defer s.serverMu.Unlock()
-	if s.server == nil {
-		return
+	if s.server != nil {
+		s.server.cancel()
+		_ = s.server.http.Close()
+		s.server.acceptLoop.Wait() // no new connections after this
+		s.server.conns.Wait()
+		s.server = nil
 	}
-	s.server.cancel()
-	_ = s.server.http.Close()
-	s.server.acceptLoop.Wait() // no new connections after this
-	s.server.conns.Wait()
-	s.server = nil
+	s.cancelLateWrites()
 }
 
 // ServeHTTP handles a request. If a [Fault] cuts the connection, it panics with

@@ -4,7 +4,7 @@ import "net/http"
 
 // getSettings handles GET /v2/settings. It sends only the settings that concern
 // discounts and lists.
-func (s *Store) getSettings(*Request, string) response {
+func (s *Store) getSettings(*call) response {
 	type settings struct {
 		Type                string `json:"type"`
 		PageLength          int    `json:"page_length"`

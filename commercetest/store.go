@@ -1,9 +1,11 @@
 package commercetest
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,21 +13,32 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// Store is a fake store; create one with [NewStore]. It is an [http.Handler]. Its
+// Store is a fake store; create one with [New]. It is an [http.Handler]. Its
 // methods are safe for concurrent use.
 type Store struct {
 	cfg Config
 
+	// arrivalMu is held while a request is recorded and its fault is chosen, so that
+	// faults count requests in the order of Requests. It is locked before mu.
+	arrivalMu sync.Mutex
+
 	mu       sync.Mutex
 	requests []Request
+	pending  int // requests in progress
 	limiter  tokenBucket
 	faults   []*activeFault
+	// lateWrites holds a function to cancel each late write, by a channel that is
+	// closed when its goroutine ends.
+	lateWrites map[chan struct{}]context.CancelFunc
+	handlers   *http.ServeMux // of Handle
 
 	tokenExpiry map[string]time.Time // by issued token
 	tokenCount  int
 
-	carts         map[string]*cart // by id
-	discountCount int
+	carts                  map[string]*cart // by id
+	newCartsAllowDiscounts bool
+	// The numbers of carts, items and discounts that got an id.
+	cartCount, itemCount, discountCount int
 
 	subscriptions []*storedSubscription // newest first
 	subscribers   map[uuid.UUID]Subscriber
@@ -37,14 +50,45 @@ type Store struct {
 	server   *server // nil: not listening
 }
 
-// NewStore returns an empty store. Only a store whose [Store.URL] was called needs
-// [Store.Close]. NewStore panics if a field of cfg is out of its range.
+// New returns an empty store and closes it when the test ends. It panics if a field
+// of cfg is out of its range.
+func New(t testing.TB, cfg Config) *Store {
+	t.Helper()
+	s := NewStore(cfg)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// EachGeneration runs test once for each generation of the payload, in subtests with
+// a new store of that generation.
+func EachGeneration(t *testing.T, cfg Config, test func(t *testing.T, s *Store)) {
+	t.Helper()
+	for _, g := range []struct {
+		name       string
+		generation Generation
+	}{
+		{name: "first generation", generation: FirstGeneration},
+		{name: "second generation", generation: SecondGeneration},
+	} {
+		cfg.Generation = g.generation
+		t.Run(g.name, func(t *testing.T) {
+			t.Helper()
+			test(t, New(t, cfg))
+		})
+	}
+}
+
+// NewStore returns an empty store. Only a store whose [Store.URL] was called, or that
+// meets a [Fault] with Late, needs [Store.Close]. NewStore panics if a field of cfg
+// is out of its range. Tests should use [New].
 func NewStore(cfg Config) *Store {
 	cfg.check()
 	cfg = cfg.withDefaults()
 	return &Store{
 		cfg:         cfg,
 		limiter:     tokenBucket{rate: int64(cfg.RateLimit), burst: int64(cfg.RateBurst)},
+		lateWrites:  map[chan struct{}]context.CancelFunc{},
+		handlers:    http.NewServeMux(),
 		tokenExpiry: map[string]time.Time{},
 		carts:       map[string]*cart{},
 		subscribers: map[uuid.UUID]Subscriber{},

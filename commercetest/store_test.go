@@ -25,7 +25,7 @@ func TestStore_concurrentUse(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			id := store.AddCart()
+			id := store.AddCart(commerce.CartItemRef{})
 			store.Inject(commercetest.Fault{Operation: commercetest.OpToken})
 			sub := commerce.Subscription{ID: uuid.New()}
 			store.AddSubscription(sub)
@@ -50,4 +50,39 @@ func TestStore_concurrentUse(t *testing.T) {
 	}
 	wantEqual(t, "requests", len(store.Requests()), 48)
 	wantEqual(t, "request ids", len(ids), 48)
+}
+
+func TestNew_closes(t *testing.T) {
+	t.Parallel()
+	var address string
+	t.Run("uses a store", func(t *testing.T) {
+		address = commercetest.New(t, commercetest.Config{}).URL()
+	})
+	client, err := commerce.New(address, commerce.WithToken("x"), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Subscriptions.List(t.Context(), nil); err == nil {
+		t.Error("List after the test: error = nil, want one")
+	}
+}
+
+func TestEachGeneration(t *testing.T) {
+	t.Parallel()
+	var generations []commercetest.Generation
+	var names []string
+	t.Run("each", func(t *testing.T) {
+		commercetest.EachGeneration(t, commercetest.Config{PageLength: 7}, func(t *testing.T, s *commercetest.Store) {
+			t.Helper()
+			wantEqual(t, "page length", s.Config().PageLength, 7)
+			generations = append(generations, s.Config().Generation)
+			names = append(names, t.Name())
+		})
+	})
+	wantEqual(t, "generations", generations, []commercetest.Generation{
+		commercetest.FirstGeneration, commercetest.SecondGeneration,
+	})
+	wantEqual(t, "names", names, []string{
+		"TestEachGeneration/each/first_generation", "TestEachGeneration/each/second_generation",
+	})
 }

@@ -30,7 +30,7 @@ type listQuery struct {
 }
 
 // listSubscriptions handles GET /v2/subscriptions/subscriptions.
-func (s *Store) listSubscriptions(in *Request, _ string) response {
+func (s *Store) listSubscriptions(in *call) response {
 	values, err := url.ParseQuery(in.RawQuery)
 	if err != nil {
 		return errorResponse(http.StatusBadRequest, "Validation Error", "Could not parse the query")

@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -27,15 +28,11 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL == nil {
 		return nil, errors.New("commercetest: the request has no URL")
 	}
-	in, err := newRequest(r)
+	received := r.Clone(r.Context())
+	received.Method, received.Host = cmp.Or(r.Method, http.MethodGet), cmp.Or(r.Host, r.URL.Host)
+	in, err := newRequest(received)
 	if err != nil {
 		return nil, err
-	}
-	if in.Method == "" {
-		in.Method = http.MethodGet
-	}
-	if in.Host == "" {
-		in.Host = r.URL.Host
 	}
 	resp, err := t.store.respond(r.Context(), in)
 	if err != nil {

@@ -72,7 +72,7 @@ func Example_metrics() {
 func TestCounting(t *testing.T) {
 	t.Parallel()
 	store := commercetest.NewStore(commercetest.Config{})
-	cart := store.AddCart()
+	cart := store.AddCart(commerce.CartItemRef{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
 	counts := new(expvar.Map)
 	client := store.Client(

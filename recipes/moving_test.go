@@ -60,7 +60,8 @@ func TestMoving(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := moved(t.Context(), unlimited, store.AddCart(), "subscriber-0001@example.com"); err != nil {
+	cartID := store.AddCart(commerce.CartItemRef{})
+	if err := moved(t.Context(), unlimited, cartID, "subscriber-0001@example.com"); err != nil {
 		t.Error(err)
 	}
 

@@ -292,13 +292,13 @@ func TestReconcileReport(t *testing.T) {
 		{
 			name: "in the cart after all", faults: []commercetest.Fault{gatewayTimeout}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
-			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
+			stdout: added("a", "-$1.00", 1) + added("b", "-200 USD", 2) + "outcome: all 2 added\n",
 			stderr: timeout + "2)\n" + lookIn2s + "the cart has 2 of 2\n",
 		},
 		{
 			name: "sent again", faults: []commercetest.Fault{notApplied}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 2, inCart: []commerce.NewCustomDiscount{a, b},
-			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
+			stdout: added("a", "-$1.00", 1) + added("b", "-200 USD", 2) + "outcome: all 2 added\n",
 			stderr: timeout + "2)\n" + lookIn2s + "the cart has 0 of 2\nsending 2 again\n" +
 				"the response says that they were added: reading the cart\nthe cart has 2 of 2\n",
 		},
@@ -306,7 +306,7 @@ func TestReconcileReport(t *testing.T) {
 			name: "the cart took a part, and is full", limits: commercetest.Config{CartDiscountLimit: 1},
 			faults: []commercetest.Fault{gatewayTimeout}, sent: []commerce.NewCustomDiscount{a, b, c},
 			code: exitPartial, posts: 2, inCart: []commerce.NewCustomDiscount{a, b},
-			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) +
+			stdout: added("a", "-$1.00", 1) + added("b", "-200 USD", 2) +
 				"rejected     Limit Reached: Custom discount limit reached for this cart\n" + missingC +
 				"outcome: partial: 2 of 3 added; fix the reason, then send the others again\n",
 			stderr: timeout + "2)\n" + lookIn2s + "the cart has 2 of 3\nsending 1 again\nrejected: reading the cart\nthe cart has 2 of 3\n" +
@@ -348,7 +348,7 @@ func TestReconcileReport(t *testing.T) {
 		{
 			name: "partial: an unconfirmed one is in the cart after all", faults: []commercetest.Fault{respond(firstOnly)}, sent: []commerce.NewCustomDiscount{a, b},
 			code: exitOK, posts: 1, inCart: []commerce.NewCustomDiscount{a, b},
-			stdout: added("a", "-$1.00", 1) + added("b", "-$2.00", 2) + "outcome: all 2 added\n",
+			stdout: added("a", "-$1.00", 1) + added("b", "-200 USD", 2) + "outcome: all 2 added\n",
 			stderr: "the response does not prove that all were added: reading the cart\nthe cart has 2 of 2\n",
 		},
 		{
@@ -656,7 +656,7 @@ func TestReconcileLive(t *testing.T) {
 	)
 	got := start(t.Context(), vars, strings.NewReader("["+one("a", "")+","+one("b", demoItem.ID.String())+"]"), "-cart", cart, "-settle", "0")
 	want := "cart " + cart + "\nadded        a                          -$1.00  id " + discountID(1) +
-		"\nadded        b                          -$1.00  id " + discountID(2) + "\noutcome: all 2 added\n"
+		"\nadded        b                        -100 USD  id " + discountID(2) + "\noutcome: all 2 added\n"
 	if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitOK {
 		t.Errorf("code %d, stderr %s, stdout (-want +got):\n%s", got.Code, got.Stderr, diff)
 	}

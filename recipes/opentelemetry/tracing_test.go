@@ -182,12 +182,12 @@ func TestWrite(t *testing.T) {
 		Amount: commerce.NewDecimal(-100), Description: "canary", DiscountCode: "canary", DiscountEngine: "canary",
 		ExternalID: "canary",
 	}}, nil)
-	if !errors.Is(err, commerce.ErrNotFound) {
-		t.Fatalf("error = %v, want ErrNotFound", err)
+	if commerce.OutcomeOf(err) != commerce.OutcomeRejected { // there is no such cart: it is empty
+		t.Fatalf("error = %v, want one with the outcome %v", err, commerce.OutcomeRejected)
 	}
 	want := []span{
 		response{method: "POST", template: "/oauth/access_token", status: 200, requestID: 1}.span(),
-		response{method: "POST", template: add, status: 404, requestID: 2}.span(),
+		response{method: "POST", template: add, status: 422, requestID: 2}.span(),
 	}
 	if diff := cmp.Diff(want, p.got(t)); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)

@@ -1,0 +1,231 @@
+package commercetest
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+)
+
+// writeCart handles a request that changes its cart. The change takes effect if the
+// response is a success.
+func (s *Store) writeCart(in *call, change func(*cart) response) (resp response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cart(in.ids["cart"])
+	if s.cfg.LoseOverlappingWrites {
+		c = in.cartOnArrival
+	}
+	s.changeCart(c, func(c *cart) bool {
+		resp = change(c)
+		return resp.status < 300
+	})
+	return resp
+}
+
+// cartBody is the body of a response about a cart or its items.
+type cartBody struct {
+	Data     any            `json:"data"`
+	Included map[string]any `json:"included,omitempty"`
+}
+
+// getCart handles GET /v2/carts/{cartID}. It can include items and custom_discounts.
+func (s *Store) getCart(in *call) response {
+	include, refusal := readInclude(in)
+	if refusal != nil {
+		return *refusal
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cart(in.ids["cart"])
+	included := map[string]any{}
+	if slices.Contains(include, "items") {
+		included["items"] = c.itemsData()
+	}
+	if slices.Contains(include, "custom_discounts") {
+		included["custom_discounts"] = includedDiscounts(c.discounts)
+	}
+	return jsonResponse(http.StatusOK, cartBody{Data: c.data(), Included: included})
+}
+
+// readInclude returns the names in all include parameters of a request.
+func readInclude(in *call) (include []string, refusal *response) {
+	query, err := url.ParseQuery(in.RawQuery)
+	if err != nil {
+		return nil, new(errorResponse(http.StatusBadRequest, "Bad Request", "Could not parse the query"))
+	}
+	return strings.Split(strings.Join(query["include"], ","), ","), nil
+}
+
+// getItems handles GET /v2/carts/{cartID}/items. It can include custom_discounts:
+// those of the items, not those of the cart itself.
+func (s *Store) getItems(in *call) response {
+	include, refusal := readInclude(in)
+	if refusal != nil {
+		return *refusal
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.cart(in.ids["cart"])
+	included := map[string]any{}
+	if slices.Contains(include, "custom_discounts") {
+		ofItems := slices.DeleteFunc(slices.Clone(c.discounts), func(d commerce.CustomDiscount) bool { return d.Item == nil })
+		included["custom_discounts"] = includedDiscounts(ofItems)
+	}
+	return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(), Included: included})
+}
+
+// cartChange holds those members of a cart that a request sets. nil: not set.
+type cartChange struct {
+	name            *string
+	enableDiscounts *bool
+}
+
+func (change *cartChange) read(v *validator, root members) {
+	o, ok := v.object("data", root["data"])
+	if !ok {
+		return
+	}
+	if raw, ok := o["name"]; ok {
+		change.name = new(v.text("data.name", raw))
+	}
+	change.enableDiscounts = v.enabled("data.discount_settings", o["discount_settings"])
+}
+
+func (change *cartChange) apply(c *cart) {
+	if change.name != nil {
+		c.name = *change.name
+	}
+	if change.enableDiscounts != nil {
+		c.discountsEnabled = *change.enableDiscounts
+	}
+}
+
+// createCart handles POST /v2/carts.
+func (s *Store) createCart(in *call) response {
+	var change cartChange
+	if refusal := readBody(in, change.read); refusal != nil {
+		return *refusal
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.newCart()
+	change.apply(c)
+	s.carts[c.id] = c
+	return jsonResponse(http.StatusCreated, cartBody{Data: c.data()})
+}
+
+// updateCart handles PUT /v2/carts/{cartID}.
+func (s *Store) updateCart(in *call) response {
+	var change cartChange
+	if refusal := readBody(in, change.read); refusal != nil {
+		return *refusal
+	}
+	return s.writeCart(in, func(c *cart) response {
+		change.apply(c)
+		return jsonResponse(http.StatusOK, cartBody{Data: c.data()})
+	})
+}
+
+// deleteCart handles DELETE /v2/carts/{cartID}.
+func (s *Store) deleteCart(in *call) response {
+	s.RemoveCart(in.ids["cart"])
+	return response{status: http.StatusNoContent}
+}
+
+// addCartItem handles POST /v2/carts/{cartID}/items. Products have no prices of
+// their own: each costs the same.
+func (s *Store) addCartItem(in *call) response {
+	var item cartItem
+	refusal := readBody(in, func(v *validator, root members) {
+		if o, ok := v.object("data", root["data"]); ok {
+			item = v.cartItem(o)
+		}
+	})
+	if refusal != nil {
+		return *refusal
+	}
+	return s.writeCart(in, func(c *cart) response {
+		s.addItem(c, item)
+		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData()})
+	})
+}
+
+// cartItem reads the data of a request that adds an item.
+func (v *validator) cartItem(o members) (item cartItem) {
+	item.quantity = v.quantity(o["quantity"])
+	item.ref.Type = commerce.CartItemType(v.text("data.type", o["type"]))
+	switch item.ref.Type {
+	case commerce.ItemTypeCartItem:
+		item.productID = v.text("data.id", o["id"])
+		item.name, item.price = "Product", commerce.NewDecimal(defaultItemPrice)
+	case commerce.ItemTypeCustomItem:
+		item.name = v.text("data.name", o["name"])
+		if raw, ok := o["sku"]; ok {
+			item.sku = v.text("data.sku", raw)
+		}
+		if price, ok := v.object("data.price", o["price"]); ok {
+			item.price = v.number("data.price.amount", price["amount"])
+		}
+	case "":
+	default:
+		v.addProblem("data.type", "must be cart_item or custom_item")
+	}
+	return item
+}
+
+func (v *validator) quantity(raw json.RawMessage) (n int64) {
+	if json.Unmarshal(raw, &n) != nil || n < 1 {
+		v.addProblem("data.quantity", "is required, and must be a whole number of at least 1")
+	}
+	return n
+}
+
+// deleteItem handles DELETE /v2/carts/{cartID}/items/{itemID}. The discounts of the
+// item go with it.
+func (s *Store) deleteItem(in *call) response {
+	return s.writeCart(in, func(c *cart) response {
+		if !c.removeItem(in.uuid("item")) {
+			return errorResponse(http.StatusNotFound, "Not Found", "The cart has no such item")
+		}
+		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData()})
+	})
+}
+
+// updateCartSettings handles PUT /v2/settings/cart. The setting is for new carts.
+func (s *Store) updateCartSettings(in *call) response {
+	var enabled *bool
+	refusal := readBody(in, func(v *validator, root members) {
+		if o, ok := v.object("data", root["data"]); ok {
+			v.resourceType("data.type", o["type"], "settings")
+			enabled = v.enabled("data.discounts", o["discounts"])
+		}
+	})
+	if refusal != nil {
+		return *refusal
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if enabled != nil {
+		s.newCartsAllowDiscounts = *enabled
+	}
+	type settings struct {
+		Type      string           `json:"type"`
+		Discounts discountSettings `json:"discounts"`
+	}
+	return jsonResponse(http.StatusOK, cartBody{Data: settings{
+		Type: "settings", Discounts: discountSettings{CustomDiscountsEnabled: s.newCartsAllowDiscounts},
+	}})
+}
+
+// uuid returns an id of the path. It is zero if the path element is not a UUID, and
+// nothing in the store has that id.
+func (in *call) uuid(name string) uuid.UUID {
+	id, _ := uuid.Parse(in.ids[name])
+	return id
+}

@@ -1,0 +1,342 @@
+package commercetest_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// cartBody is the part of a cart that the tests check.
+type cartBody struct {
+	Data struct {
+		ID, Name         string
+		DiscountSettings struct {
+			Enabled bool `json:"custom_discounts_enabled"`
+		} `json:"discount_settings"`
+		Relationships struct {
+			Items struct{ Data []commerce.CartItemRef }
+		}
+	}
+}
+
+func decodeCart(t *testing.T, resp wireResponse, status int) (c cartBody) {
+	t.Helper()
+	wantEqual(t, "status", resp.Status, status)
+	if err := json.Unmarshal([]byte(resp.Body), &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func readCart(t *testing.T, store *commercetest.Store, id string) cartBody {
+	t.Helper()
+	return decodeCart(t, send(t, store, get("/v2/carts/"+id)), 200)
+}
+
+// Parts of responses, at the time at which a synctest bubble begins.
+const (
+	timestamps    = `"created_at":"2000-01-01T00:00:00.000Z","updated_at":"2000-01-01T00:00:00.000Z"`
+	emptyCartData = `{"id":"new","type":"cart","name":"Cart","links":{"self":"https://store-links.example/v2/carts/new"},
+		"discount_settings":{"custom_discounts_enabled":false},
+		"meta":{"display_price":{
+			"with_tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
+			"without_tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
+			"tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
+			"discount":{"amount":0,"currency":"USD","formatted":"$0.00"},
+			"without_discount":{"amount":0,"currency":"USD","formatted":"$0.00"}},
+		"timestamps":{` + timestamps + `,"expires_at":"2000-01-08T00:00:00.000Z"}},
+		"relationships":{"items":{"data":[]}}}`
+	fullCartData = `{"id":"` + cartID + `","type":"cart","name":"Cart",
+		"links":{"self":"https://store-links.example/v2/carts/` + cartID + `"},
+		"discount_settings":{"custom_discounts_enabled":true},
+		"meta":{"display_price":{
+			"with_tax":{"amount":18000,"currency":"USD","formatted":"$180.00"},
+			"without_tax":{"amount":18000,"currency":"USD","formatted":"$180.00"},
+			"tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
+			"discount":{"amount":-2000,"currency":"USD","formatted":"-$20.00"},
+			"without_discount":{"amount":20000,"currency":"USD","formatted":"$200.00"}},
+		"timestamps":{` + timestamps + `,"expires_at":"2000-01-08T00:00:00.000Z"}},
+		"relationships":{
+			"items":{"data":[{"type":"cart_item","id":"` + cartItem + `"},{"type":"custom_item","id":"` + customItem + `"}]},
+			"custom_discounts":{"data":[{"type":"custom_discount","id":"` + firstID + `"}]}}}`
+	fullCartItems = `[
+		{"id":"` + cartItem + `","type":"cart_item","product_id":"8a653f26-a169-53b8-b7fc-02d59b898f8a",
+			"name":"Product","sku":"sku-000001","quantity":1,
+			"unit_price":{"amount":10000,"currency":"USD","includes_tax":false},
+			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"timestamps":{` + timestamps + `}},
+			"relationships":{"custom_discounts":{"data":[{"type":"custom_discount","id":"` + secondID + `"}]}}},
+		{"id":"` + customItem + `","type":"custom_item","name":"Custom item","sku":"sku-000002","quantity":1,
+			"unit_price":{"amount":10000,"currency":"USD","includes_tax":false},
+			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"timestamps":{` + timestamps + `}},
+			"relationships":{"custom_discounts":{"data":null}}}]`
+)
+
+// The cart of the test has a discount of its own and one of an item, which responses
+// include without its item and its formatted amount.
+func TestGetCart(t *testing.T) {
+	t.Parallel()
+	const badQuery = `{"errors":[{"status":"400","title":"Bad Request","detail":"Could not parse the query"}]}`
+	own := onCartA.response(firstID)
+	ofItem := strings.Replace(onCart("i").response(secondID), `,"formatted":"-$10.00"`, "", 1)
+	both := `"custom_discounts":[` + own + `,` + ofItem + `]`
+	for _, tt := range []struct {
+		name, target string
+		status       int
+		want         string
+	}{
+		{name: "without include", target: cartPath, want: `{"data":` + fullCartData + `}`},
+		{name: "unknown include", target: cartPath + "?include=tax_items", want: `{"data":` + fullCartData + `}`},
+		{
+			name: "discounts", target: cartPath + "?include=custom_discounts",
+			want: `{"data":` + fullCartData + `,"included":{` + both + `}}`,
+		},
+		{
+			name: "items and discounts", target: cartPath + "?include=items,custom_discounts",
+			want: `{"data":` + fullCartData + `,"included":{"items":` + fullCartItems + `,` + both + `}}`,
+		},
+		{
+			name: "two include parameters", target: cartPath + "?include=items&include=custom_discounts",
+			want: `{"data":` + fullCartData + `,"included":{"items":` + fullCartItems + `,` + both + `}}`,
+		},
+		{name: "items of the cart", target: cartPath + "/items", want: `{"data":` + fullCartItems + `}`},
+		{
+			name: "items with discounts", target: cartPath + "/items?include=custom_discounts",
+			want: `{"data":` + fullCartItems + `,"included":{"custom_discounts":[` + ofItem + `]}}`,
+		},
+		{name: "unknown cart", target: "/v2/carts/new", want: `{"data":` + emptyCartData + `}`},
+		{
+			name: "unknown cart with includes", target: "/v2/carts/new?include=items,custom_discounts",
+			want: `{"data":` + emptyCartData + `,"included":{"items":[],"custom_discounts":[]}}`,
+		},
+		{name: "items of an unknown cart", target: "/v2/carts/new/items", want: `{"data":[]}`},
+		{name: "bad query", target: cartPath + "?include=%zz", status: 400, want: badQuery},
+		{name: "bad query for the items", target: cartPath + "/items?include=%zz", status: 400, want: badQuery},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := newCart(t, commercetest.Config{})
+				send(t, store, addRequest(onCartA, item))
+				wantJSON(t, send(t, store, get(tt.target)), max(tt.status, 200), tt.want)
+			})
+		})
+	}
+}
+
+// Carts allow no discounts unless they, or the store, say so.
+func TestCreateCart(t *testing.T) {
+	t.Parallel()
+	const (
+		enable  = `"discount_settings":{"custom_discounts_enabled":true}`
+		disable = `"discount_settings":{"custom_discounts_enabled":false}`
+	)
+	storeEnables := put("/v2/settings/cart", `{"data":{"type":"settings","discounts":{"custom_discounts_enabled":true}}}`)
+	for _, tt := range []struct {
+		name, settings, data string
+		wantName             string
+		wantEnabled          bool
+	}{
+		{name: "nothing", data: ``, wantName: "Cart"},
+		{name: "name", data: `"name":"Mine"`, wantName: "Mine"},
+		{name: "enabled", data: `"name":"Mine",` + enable, wantName: "Mine", wantEnabled: true},
+		{name: "enabled by the store", settings: storeEnables, wantName: "Cart", wantEnabled: true},
+		{name: "enabled by the store, disabled by the cart", settings: storeEnables, data: disable, wantName: "Cart"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				store := commercetest.NewStore(commercetest.Config{})
+				before := decodeCart(t, send(store, post("/v2/carts", `{"data":{}}`)), 201)
+				if tt.settings != "" {
+					wantJSON(t, send(store, tt.settings), 200,
+						`{"data":{"type":"settings","discounts":{"custom_discounts_enabled":true}}}`)
+				}
+				c := decodeCart(t, send(store, post("/v2/carts", `{"data":{`+tt.data+`}}`)), 201)
+				wantEqual(t, "name", c.Data.Name, tt.wantName)
+				wantEqual(t, "enabled", c.Data.DiscountSettings.Enabled, tt.wantEnabled)
+				wantEqual(t, "cart", readCart(t, store, c.Data.ID), c)
+				wantEqual(t, "the cart before", readCart(t, store, before.Data.ID), before)
+				wantEqual(t, "ids are equal", c.Data.ID == before.Data.ID, false)
+			})
+		})
+	}
+}
+
+func TestUpdateCart(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{})
+	for _, tt := range []struct {
+		name, data string
+		wantName   string
+		want       bool // custom discounts are enabled
+	}{
+		{name: "name", data: `"name":"Mine"`, wantName: "Mine", want: true},
+		{name: "disable", data: `"discount_settings":{"custom_discounts_enabled":false}`, wantName: "Mine"},
+		{name: "nothing", data: `"discount_settings":{}`, wantName: "Mine"},
+		{
+			name: "both", data: `"name":"Yours","discount_settings":{"custom_discounts_enabled":true}`,
+			wantName: "Yours", want: true,
+		},
+	} {
+		c := decodeCart(t, send(t, store, put(cartPath, `{"data":{`+tt.data+`}}`)), 200)
+		wantEqual(t, tt.name+": name", c.Data.Name, tt.wantName)
+		wantEqual(t, tt.name+": enabled", c.Data.DiscountSettings.Enabled, tt.want)
+		wantEqual(t, tt.name+": cart", readCart(t, store, cartID), c)
+	}
+	decodeCart(t, send(t, store, put("/v2/carts/new", `{"data":{"name":"New"}}`)), 200)
+	wantEqual(t, "name of a cart that was not there", readCart(t, store, "new").Data.Name, "New")
+}
+
+// A change sets updated_at and moves expires_at, also in its own response.
+func TestUpdateCart_timestamps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newCart(t, commercetest.Config{})
+		time.Sleep(time.Hour)
+		resp := send(t, store, put(cartPath, `{"data":{"name":"Cart"}}`))
+		want := `"timestamps":{"created_at":"2000-01-01T00:00:00.000Z","updated_at":"2000-01-01T01:00:00.000Z",` +
+			`"expires_at":"2000-01-08T01:00:00.000Z"}`
+		if !strings.Contains(resp.Body, want) {
+			t.Errorf("body = %s, want %s in it", resp.Body, want)
+		}
+	})
+}
+
+func TestDeleteCart(t *testing.T) {
+	t.Parallel()
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		store := newCart(t, commercetest.Config{})
+		send(store, addRequest(onCartA))
+		for range 2 {
+			wantNoContent(t, send(store, del(cartPath)))
+			wantEqual(t, "items", len(readCart(t, store, cartID).Data.Relationships.Items.Data), 0)
+			wantEqual(t, "discounts", len(store.Discounts(cartID)), 0)
+		}
+	})
+}
+
+func wantNoContent(t *testing.T, resp wireResponse) {
+	t.Helper()
+	wantEqual(t, "status", resp.Status, 204)
+	wantEqual(t, "body", resp.Body, "")
+}
+
+// itemsBody is the part of a list of items that the tests check.
+type itemsBody struct {
+	Data []struct {
+		ID        uuid.UUID
+		Type      string
+		ProductID string `json:"product_id"`
+		Name, SKU string
+		Quantity  int
+		UnitPrice struct{ Amount int } `json:"unit_price"`
+		Value     struct{ Amount int }
+	}
+}
+
+func decodeItems(t *testing.T, resp wireResponse, status int) (items itemsBody) {
+	t.Helper()
+	wantEqual(t, "status", resp.Status, status)
+	if err := json.Unmarshal([]byte(resp.Body), &items); err != nil {
+		t.Fatal(err)
+	}
+	return items
+}
+
+func TestItems(t *testing.T) {
+	t.Parallel()
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		store := commercetest.NewStore(commercetest.Config{})
+		const items = "/v2/carts/new/items" // of a cart that is not there yet
+		send(store, post(items, `{"data":{"type":"cart_item","id":"product-1","quantity":2}}`))
+		added := decodeItems(t, send(store, post(items,
+			`{"data":{"type":"custom_item","name":"Gift wrap","sku":"wrap","quantity":3,"price":{"amount":250}}}`)), 201)
+		var got []string
+		for _, i := range added.Data {
+			got = append(got, fmt.Sprintf("%s %q %s %s %d*%d=%d",
+				i.Type, i.ProductID, i.Name, i.SKU, i.Quantity, i.UnitPrice.Amount, i.Value.Amount))
+		}
+		wantEqual(t, "items", got, []string{
+			`cart_item "product-1" Product sku-000001 2*10000=20000`, `custom_item "" Gift wrap wrap 3*250=750`,
+		})
+		wantEqual(t, "items read", decodeItems(t, send(store, get(items)), 200), added)
+
+		left := decodeItems(t, send(store, del(items+"/"+added.Data[0].ID.String())), 200)
+		wantEqual(t, "items left", left.Data, added.Data[1:])
+		wantEqual(t, "items read", decodeItems(t, send(store, get(items)), 200), left)
+		for _, id := range []string{added.Data[0].ID.String(), "no-uuid"} {
+			wantJSON(t, send(store, del(items+"/"+id)), 404,
+				`{"errors":[{"status":"404","title":"Not Found","detail":"The cart has no such item"}]}`)
+		}
+	})
+}
+
+func TestCartEndpoints_problems(t *testing.T) {
+	t.Parallel()
+	const quantity = "data.quantity is required, and must be a whole number of at least 1"
+	item := func(data string) string { return post(cartPath+"/items", `{"data":`+data+`}`) }
+	for _, tt := range []struct{ name, raw, want string }{
+		{name: "cart without data", raw: post("/v2/carts", `{}`), want: "data must be an object"},
+		{name: "blank name", raw: post("/v2/carts", `{"data":{"name":" "}}`), want: "data.name" + textRequired},
+		{
+			name: "settings are a boolean", raw: put(cartPath, `{"data":{"discount_settings":true}}`),
+			want: "data.discount_settings must be an object",
+		},
+		{
+			name: "enabled is a string", raw: put(cartPath, `{"data":{"discount_settings":{"custom_discounts_enabled":"x"}}}`),
+			want: "data.discount_settings.custom_discounts_enabled must be a boolean",
+		},
+		{
+			name: "enabled is null", raw: put(cartPath, `{"data":{"discount_settings":{"custom_discounts_enabled":null}}}`),
+			want: "data.discount_settings.custom_discounts_enabled must be a boolean",
+		},
+		{
+			name: "settings of another type", raw: put("/v2/settings/cart", `{"data":{"type":"cart"}}`),
+			want: "data.type must be settings",
+		},
+		{name: "settings without data", raw: put("/v2/settings/cart", `{}`), want: "data must be an object"},
+		{name: "item without data", raw: post(cartPath+"/items", `{}`), want: "data must be an object"},
+		{name: "item without a type", raw: item(`{"quantity":1}`), want: "data.type" + textRequired},
+		{
+			name: "item of another type", raw: item(`{"type":"promotion_item","quantity":1}`),
+			want: "data.type must be cart_item or custom_item",
+		},
+		{name: "no product", raw: item(`{"type":"cart_item","quantity":1}`), want: "data.id" + textRequired},
+		{name: "no quantity", raw: item(`{"type":"cart_item","id":"p"}`), want: quantity},
+		{name: "quantity is zero", raw: item(`{"type":"cart_item","id":"p","quantity":0}`), want: quantity},
+		{name: "quantity is a fraction", raw: item(`{"type":"cart_item","id":"p","quantity":1.5}`), want: quantity},
+		{
+			name: "no name", raw: item(`{"type":"custom_item","quantity":1,"price":{"amount":1}}`),
+			want: "data.name" + textRequired,
+		},
+		{
+			name: "blank SKU", raw: item(`{"type":"custom_item","name":"n","sku":"","quantity":1,"price":{"amount":1}}`),
+			want: "data.sku" + textRequired,
+		},
+		{
+			name: "no price", raw: item(`{"type":"custom_item","name":"n","quantity":1}`),
+			want: "data.price must be an object",
+		},
+		{
+			name: "price is a string", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":"1"}}`),
+			want: "data.price.amount" + numberRequired,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := newCart(t, commercetest.Config{})
+			before := readCart(t, store, cartID)
+			wantJSON(t, send(t, store, tt.raw), 400,
+				fmt.Sprintf(`{"errors":[{"status":400,"title":"Validation Error","detail":%q}]}`, tt.want))
+			wantEqual(t, "cart", readCart(t, store, cartID), before)
+		})
+	}
+}
