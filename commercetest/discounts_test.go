@@ -336,6 +336,10 @@ var changeDiscountsTests = []struct {
 	{name: "delete of an item", raw: del(ofItem + secondID), status: 204, cart: "a=-1000 c=-1000"},
 	{name: "delete of an unknown id", raw: del(ofCart + absentItem), status: 404},
 	{name: "delete on the level of an item", raw: del(ofItem + firstID), status: 404},
+	{
+		name: "delete on an item that is no UUID", raw: del(cartPath + "/items/x/custom-discounts/" + firstID),
+		status: 404,
+	},
 	{name: "delete on the level of the cart", raw: del(ofCart + secondID), status: 404},
 	{
 		name: "delete on another item", raw: del(cartPath + "/items/" + customItem + "/custom-discounts/" + secondID),

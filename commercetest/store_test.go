@@ -58,7 +58,8 @@ func TestNew_closes(t *testing.T) {
 	t.Run("uses a store", func(t *testing.T) {
 		address = commercetest.New(t, commercetest.Config{}).URL()
 	})
-	client, err := commerce.New(address, commerce.WithToken("x"), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
+	client, err := commerce.New(address,
+		commerce.WithToken(commercetest.DefaultToken), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
 	if err != nil {
 		t.Fatal(err)
 	}
