@@ -424,7 +424,7 @@ func Example_commercetest() {
 	store := commercetest.NewStore(commercetest.Config{})
 	defer store.Close()
 	store.Seed(3) // subscriptions
-	client, cartID := store.Client(), store.AddCart()
+	client, cartID := store.Client(), store.AddCart(commerce.CartItemRef{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true}) // added, response lost
 
 	_, err := client.Carts.AddCustomDiscounts(context.Background(), cartID, []commerce.NewCustomDiscount{oneOff}, nil)
