@@ -31,8 +31,10 @@ type call struct {
 	gotResponse bool
 }
 
+// ErrTimeout means that an attempt took too long. The caller's context has not ended.
+var ErrTimeout = errors.New("the attempt timed out")
+
 var (
-	errTimeout    = errors.New("the attempt timed out")
 	errTooLarge   = errors.New("the response is larger than the limit")
 	errNoResponse = errors.New("the transport returned neither an HTTP response nor an error")
 	errSwitched   = errors.New("the service switched protocols")
@@ -49,7 +51,7 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 	if t := c.client.timeout; t > 0 && t < timeout {
 		timeout = t
 	}
-	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, ErrTimeout)
 	defer cancel()
 	c.evidence = &evidence{
 		class: c.Class, transport: c.client.kind, cancelAttempt: cancel,
@@ -91,9 +93,13 @@ func (c *call) waitToSend() error {
 			return err
 		}
 		c.readyAt = time.Now()
-		if c.Gate == nil || !c.Gate.closedSince(closings) {
-			return nil
+		if c.Gate != nil && c.Gate.closedSince(closings) {
+			continue
 		}
+		if c.BeforeAttempt != nil {
+			return c.BeforeAttempt()
+		}
+		return nil
 	}
 }
 
@@ -165,7 +171,7 @@ func (c *call) send(req *http.Request) (*http.Response, error) {
 func (c *call) recordError(ctx context.Context, err error) {
 	maybeSent := !c.evidence.notSent()
 	if maybeSent {
-		c.result = Result{Attempts: c.result.Attempts}
+		c.result = Result{Attempts: c.result.Attempts, MaybeAppliedBefore: c.result.MaybeAppliedBefore}
 	}
 	c.gotResponse = false
 	c.result.MaybeSent, c.result.SentTwice = maybeSent, c.evidence.sentTwice()
@@ -176,7 +182,10 @@ func (c *call) recordError(ctx context.Context, err error) {
 // recordResponse reads the response and records it. ctx is the context of the attempt.
 func (c *call) recordResponse(ctx context.Context, resp *http.Response) {
 	defer func() { _ = resp.Body.Close() }()
-	r := Result{Attempts: c.result.Attempts, StatusCode: resp.StatusCode, Header: resp.Header}
+	r := Result{
+		Attempts: c.result.Attempts, MaybeAppliedBefore: c.result.MaybeAppliedBefore,
+		StatusCode: resp.StatusCode, Header: resp.Header,
+	}
 	r.Err = c.readResponse(ctx, resp, &r)
 	r.SentTwice = c.evidence.sentTwice()
 	c.result, c.gotResponse = r, true
@@ -220,8 +229,8 @@ func (c *call) attemptError(ctx context.Context, err error) error {
 	if reason := c.evidence.cancelReason(); reason != nil {
 		return reason
 	}
-	if errors.Is(context.Cause(ctx), errTimeout) {
-		return errTimeout
+	if errors.Is(context.Cause(ctx), ErrTimeout) {
+		return ErrTimeout
 	}
 	return redact(c.ctx, err)
 }

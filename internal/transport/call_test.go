@@ -86,10 +86,10 @@ func TestRoundTrip_timeouts(t *testing.T) {
 		wantErr       error
 		wantMaybeSent bool
 	}{
-		{name: "policy", client: time.Hour, context: time.Hour, wantTook: ofPolicy, wantErr: errTimeout, wantMaybeSent: true},
-		{name: "client", client: ofClient, context: time.Hour, wantTook: ofClient, wantErr: errTimeout, wantMaybeSent: true},
+		{name: "policy", client: time.Hour, context: time.Hour, wantTook: ofPolicy, wantErr: ErrTimeout, wantMaybeSent: true},
+		{name: "client", client: ofClient, context: time.Hour, wantTook: ofClient, wantErr: ErrTimeout, wantMaybeSent: true},
 		{name: "context", context: ofContext, wantTook: ofContext, wantErr: context.DeadlineExceeded, wantMaybeSent: true},
-		{name: "policy, in the body", context: time.Hour, inBody: true, wantTook: ofPolicy, wantErr: errTimeout},
+		{name: "policy, in the body", context: time.Hour, inBody: true, wantTook: ofPolicy, wantErr: ErrTimeout},
 		{name: "context, in the body", context: ofContext, inBody: true, wantTook: ofContext,
 			wantErr: context.DeadlineExceeded},
 	} {
@@ -176,3 +176,84 @@ func TestRoundTrip_gateClosedMeanwhile(t *testing.T) {
 		}
 	})
 }
+
+// BeforeAttempt is called before each attempt, after everything else that it waits for. Its error ends the call.
+func TestRoundTrip_beforeAttempt(t *testing.T) {
+	t.Parallel()
+	errOwn := errors.New("lost")
+	for _, tt := range []struct {
+		name        string
+		class       Class
+		statuses    []int
+		failAt      int // call of BeforeAttempt that fails; 0: none
+		wantStatus  int
+		wantBefore  bool // MaybeAppliedBefore
+		wantCalls   int
+		wantAttempt int
+	}{
+		{name: "no error", class: Once, statuses: []int{429, notSent, 200}, wantStatus: 200, wantCalls: 3, wantAttempt: 3},
+		{name: "first attempt", class: Once, failAt: 1, wantCalls: 1},
+		{name: "after a 429", class: Once, statuses: []int{429}, failAt: 2, wantStatus: 429, wantCalls: 2, wantAttempt: 1},
+		{name: "after a refresh", class: Once, statuses: []int{401}, failAt: 2, wantStatus: 401, wantCalls: 2,
+			wantAttempt: 1},
+		{name: "after a 503", statuses: []int{503}, failAt: 2, wantStatus: 503, wantBefore: true, wantCalls: 2,
+			wantAttempt: 1},
+		{name: "after an attempt without a response", statuses: []int{0}, failAt: 2, wantBefore: true, wantCalls: 2,
+			wantAttempt: 1},
+	} {
+		call := newCall(t, tt.class, storeURL)
+		call.Gate, call.Auth = NewGate(), &auth{"t0", "t1"}
+		waits, calls := 0, 0
+		call.Limiter = limiterFunc(func() { waits++ })
+		call.BeforeAttempt = func() error {
+			if calls++; calls != waits {
+				t.Errorf("%s: call %d after %d waits for the limiter, want one wait each", tt.name, calls, waits)
+			}
+			if calls == tt.failAt {
+				return errOwn
+			}
+			return nil
+		}
+		s := &script{statuses: tt.statuses}
+		r := s.do(t.Context(), call)
+		var wantErr error
+		if tt.failAt > 0 {
+			wantErr = errOwn
+		}
+		if r.Err != wantErr || r.StatusCode != tt.wantStatus || r.MaybeSent || r.MaybeAppliedBefore != tt.wantBefore ||
+			calls != tt.wantCalls || r.Attempts != tt.wantAttempt || len(s.at) != tt.wantAttempt {
+			t.Errorf("%s: %d calls, %d requests, %+v, want %+v", tt.name, calls, len(s.at), r, tt)
+		}
+	}
+}
+
+// A call that does not get as far as an attempt does not call BeforeAttempt.
+func TestRoundTrip_notBeforeAttempt(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	closed := NewGate()
+	closed.close(time.Now(), time.Hour)
+	for name, prepare := range map[string]func(*Call) context.Context{
+		"context": func(*Call) context.Context { return ended },
+		"gate":    func(c *Call) context.Context { c.Gate = closed; return t.Context() },
+		"limiter": func(c *Call) context.Context { c.Limiter = failingLimiter{}; return t.Context() },
+		"token":   func(c *Call) context.Context { c.Auth = failingAuth{}; return t.Context() },
+	} {
+		call := newCall(t, Once, storeURL)
+		call.BeforeAttempt = func() error { t.Errorf("%s: BeforeAttempt is called", name); return nil }
+		if r := (&script{statuses: []int{200}}).do(prepare(call), call); r.Err == nil || r.Attempts != 0 {
+			t.Errorf("%s: %+v, want an error without an attempt", name, r)
+		}
+	}
+}
+
+type failingLimiter struct{}
+
+func (failingLimiter) Wait(context.Context) error { return errors.New("limiter") }
+
+type failingAuth struct{}
+
+func (failingAuth) Token(context.Context) (string, error) { return "", errors.New("token") }
+
+func (failingAuth) Refresh(context.Context, string) (string, error) { return "", errors.New("token") }

@@ -62,7 +62,7 @@ func logText(err error) string {
 	}
 	for _, known := range []error{
 		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
-		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, errTimeout, errTooLarge, errNoResponse,
+		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, ErrTimeout, errTooLarge, errNoResponse,
 		errBodySent, errSecondSend, errConnsFailed, errSwitched,
 	} {
 		if errors.Is(err, known) {

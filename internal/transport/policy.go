@@ -15,6 +15,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 		return false, nil
 	}
 	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
+	c.result.MaybeAppliedBefore = c.result.MaybeAppliedBefore || c.attemptMaybeApplied()
 	return true, nil
 }
 
@@ -60,6 +61,12 @@ func (c *call) retryable() bool {
 func (c *call) maybeApplied() bool {
 	r := &c.result
 	return c.Class == Once && r.StatusCode != 0 && (r.SentTwice || c.Applied != nil && c.Applied(r))
+}
+
+// attemptMaybeApplied reports whether the service may have applied the last attempt, which failed.
+func (c *call) attemptMaybeApplied() bool {
+	r := &c.result
+	return r.MaybeSent || r.Is2xx() || r.StatusCode == http.StatusRequestTimeout || r.StatusCode >= 500
 }
 
 // setWait sets the wait before the next attempt. It reports whether the wait is at most MaxBackoff and ends before the

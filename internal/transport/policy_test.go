@@ -92,6 +92,40 @@ func TestPolicy_noOtherToken(t *testing.T) {
 	}
 }
 
+// An attempt that the service may have applied is remembered, whatever comes after it.
+func TestPolicy_maybeAppliedBefore(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		statuses []int
+		want     bool
+	}{
+		{name: "one attempt", statuses: []int{404}},
+		{name: "a 503 at last", statuses: []int{429, 429, 503}},
+		{name: "no response at last", statuses: []int{425, notSent, 0}},
+		{name: "429", statuses: []int{429, 404}},
+		{name: "425, 421", statuses: []int{425, 421, 404}},
+		{name: "401", statuses: []int{401, 404}},
+		{name: "not sent", statuses: []int{notSent, 404}},
+		{name: "408", statuses: []int{408, 404}, want: true},
+		{name: "500", statuses: []int{500, 200}, want: true},
+		{name: "503, then 429", statuses: []int{503, 429, 404}, want: true},
+		{name: "no response", statuses: []int{0, 404}, want: true},
+		{name: "no response, then not sent", statuses: []int{0, notSent, notSent}, want: true},
+		{name: "2xx that is not accepted", statuses: []int{200, 404}, want: true},
+	} {
+		call := newCall(t, Replayable, storeURL)
+		call.Auth = &auth{"t0", "t1"}
+		if tt.statuses[0] == 200 {
+			call.Accept = func([]byte) error { return errors.New("not accepted") }
+		}
+		r := (&script{statuses: tt.statuses}).do(t.Context(), call)
+		if r.MaybeAppliedBefore != tt.want || r.Attempts != len(tt.statuses) {
+			t.Errorf("%s: %+v, want MaybeAppliedBefore %v after %d attempts", tt.name, r, tt.want, len(tt.statuses))
+		}
+	}
+}
+
 // A refusal says nothing about a second copy of the request.
 func TestPolicy_sentTwice(t *testing.T) {
 	t.Parallel()

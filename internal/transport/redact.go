@@ -79,15 +79,19 @@ func redact(ctx context.Context, err error) error {
 			return own // without what the transport may have added: errBodySent comes from GetBody
 		}
 	}
-	e := &redacted{full: Hide(err), safe: safePart(err)}
 	timeout, isNetError := errors.AsType[net.Error](err)
+	isTimeout := isNetError && timeout.Timeout()
+	e := &redacted{full: Hide(err), safe: safePart(err)}
+	if isTimeout {
+		e.full = Hide(fmt.Errorf("%w: %w", ErrTimeout, err))
+	}
 	switch {
 	case errors.Is(err, ErrLimiter):
 		e.text = ErrLimiter.Error()
 	case e.safe != nil:
 		e.text = e.safe.Error()
-	case isNetError && timeout.Timeout():
-		e.text = errTimeout.Error()
+	case isTimeout:
+		e.text = ErrTimeout.Error()
 	default:
 		e.text = fmt.Sprintf("the request failed (%T; its text is withheld)", innermost(err))
 	}

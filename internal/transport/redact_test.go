@@ -36,7 +36,7 @@ func TestRedact(t *testing.T) {
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "of a custom dialer", err: &net.OpError{Op: "dial", Err: custom}, is: custom,
 			want: "the request failed (*errors.errorString; its text is withheld)"},
-		{name: "timeout", err: withURL(context.DeadlineExceeded), want: errTimeout.Error()},
+		{name: "timeout", err: withURL(context.DeadlineExceeded), want: ErrTimeout.Error()},
 		{name: "lookup of a canceled context", err: withURL(&net.DNSError{UnwrapErr: context.Canceled}),
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "limiter", err: fmt.Errorf("%w: %w", ErrLimiter, custom), is: custom, want: ErrLimiter.Error()},

@@ -83,6 +83,9 @@ type Call struct {
 	// Buffers provides the buffer for the body, and takes it back after Accept returned nil. Accept must then keep no
 	// reference to the body. nil: the body stays in the Result.
 	Buffers *Buffers
+	// BeforeAttempt is called when everything else is ready for an attempt. If it returns an error, the attempt is not
+	// made and the call ends. nil: none.
+	BeforeAttempt func() error
 	// Applied reports whether the response to a Once call shows, or may show, that something was applied. Such a call is
 	// not sent again, whatever its status. It is asked only if the call would be sent again. nil: never.
 	Applied func(*Result) bool
@@ -105,6 +108,8 @@ type Result struct {
 	Err error
 	// MaybeSent means that the last attempt got no response, and that it may have been sent.
 	MaybeSent bool
+	// MaybeAppliedBefore means that an attempt before the last one may have been applied.
+	MaybeAppliedBefore bool
 	// SentTwice means that the base transport wrote the request more than once in the last attempt.
 	// The response then does not say what happened to the other copies.
 	SentTwice bool
