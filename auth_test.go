@@ -172,7 +172,8 @@ func TestClientCredentials_after401(t *testing.T) {
 		cause := &commerce.Error{}
 		_ = errors.As(errors.Unwrap(err), &cause)
 		// The status of the token request is not that of the call.
-		isCall := errors.Is(err, commerce.ErrUnauthorized) && !errors.Is(err, commerce.ErrBadRequest)
+		isCall := errors.Is(err, commerce.ErrUnauthorized) && !errors.Is(err, commerce.ErrBadRequest) &&
+			errors.Is(err, commerce.ErrToken) == (tt.cause != "")
 		isShown := cause.Op == tt.cause && strings.Contains(err.Error(), tt.cause)
 		if !isShown || !isCall || len(s.sent()) != len(tt.responders) {
 			t.Errorf("%s: %d requests, error %v, want %d, and ErrUnauthorized with a cause %q",
@@ -210,8 +211,9 @@ func TestClientCredentials_failures(t *testing.T) {
 				checkError(t, err, commerce.Error{
 					Op: "token", StatusCode: tt.status, Outcome: commerce.OutcomeNotSent, Attempts: 1,
 				})
-				if !errors.Is(err, tt.is) || strings.Contains(fmt.Sprintf("%+v", err), token) {
-					t.Errorf("error %v, want %v without the text of the body", err, tt.is)
+				if !errors.Is(err, tt.is) || !errors.Is(err, commerce.ErrToken) ||
+					strings.Contains(fmt.Sprintf("%+v", err), token) {
+					t.Errorf("error %v, want ErrToken and %v without the text of the body", err, tt.is)
 				}
 			}
 			if len(s.forms) != 2 || len(s.used) != 0 {
@@ -401,8 +403,9 @@ func TestTokenSource_failures(t *testing.T) {
 	} {
 		err := addDiscount(t.Context(), newStub(t).client(t, commerce.WithTokenSource(tt.source)))
 		checkError(t, err, commerce.Error{Op: "token", StatusCode: tt.status, Outcome: commerce.OutcomeNotSent})
-		if tt.is != nil && !errors.Is(err, tt.is) || strings.Contains(fmt.Sprintf("%+v", err), token) {
-			t.Errorf("%s: error %v, want %v without its text", tt.name, err, tt.is)
+		if tt.is != nil && !errors.Is(err, tt.is) || !errors.Is(err, commerce.ErrToken) ||
+			strings.Contains(fmt.Sprintf("%+v", err), token) {
+			t.Errorf("%s: error %v, want ErrToken and %v without its text", tt.name, err, tt.is)
 		}
 		if _, ok := errors.AsType[*oauth2.RetrieveError](err); ok {
 			t.Errorf("%s: errors.As finds the error of oauth2, which holds the body", tt.name)

@@ -25,8 +25,8 @@ type batchResponse struct {
 	mayHold      bool  // the response shows discounts, or may hold some in an unknown form
 	problem      error // why the response shows no discount; nil if it shows one
 
-	sent        int                 // number of discounts in the batch
-	unconfirmed []NewCustomDiscount // discounts that added does not prove
+	sent        int                   // number of discounts in the batch
+	unconfirmed []UnconfirmedDiscount // discounts that added does not prove
 }
 
 // outcome returns what is known about a write, from the result of its last attempt. The first
@@ -35,7 +35,7 @@ type batchResponse struct {
 func (b *batchResponse) outcome(r *transport.Result) Outcome {
 	showsBatch := b.sent > 0 && len(b.added) > 0
 	switch is2xx := r.Is2xx(); {
-	case r.MaybeSent:
+	case r.MaybeSent, r.MaybeAppliedBefore && !is2xx:
 		return OutcomeUnknown
 	case r.StatusCode == 0:
 		return OutcomeNotSent
@@ -201,7 +201,12 @@ func holdsDiscount(body []byte) bool {
 
 // compare compares the response with the batch that was sent.
 func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscountsOptions) {
-	b.sent, b.unconfirmed = len(sent), unconfirmed(sent, b.added)
+	b.sent = len(sent)
+	for _, d := range unconfirmed(sent, b.added) {
+		b.unconfirmed = append(b.unconfirmed, UnconfirmedDiscount{
+			NewCustomDiscount: d.copyItem(), Reasons: reasonsFor(&d, b.errors),
+		})
+	}
 	if b.allOrNothing == nil {
 		b.allOrNothing = &opts.AllOrNothing
 	}
@@ -212,39 +217,45 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscount
 // discount without an external id may match any sent discount that has no match yet. If there
 // are too few of these for all such sent discounts, each of them is unconfirmed.
 func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
-	type key struct{ externalID, engine string }
-	byKey, byID := map[key]int{}, map[string]int{} // number of discounts of added without a match
-	for _, d := range added {
-		byKey[key{d.ExternalID, d.DiscountEngine}]++
-		byID[d.ExternalID]++
+	byKey, byID := map[discountKey]int{}, map[string]int{} // number of discounts of added without a match
+	for i := range added {
+		key := added[i].key()
+		byKey[key]++
+		byID[key.externalID]++
 	}
 	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool {
-		k := key{d.ExternalID, d.DiscountEngine}
-		if byKey[k] == 0 {
+		key := d.key()
+		if byKey[key] == 0 {
 			return false
 		}
-		byKey[k]--
-		byID[d.ExternalID]--
+		byKey[key]--
+		byID[key.externalID]--
 		return true
 	})
 	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool {
-		if byID[d.ExternalID] == 0 {
+		id := d.key().externalID
+		if byID[id] == 0 {
 			return false
 		}
-		byID[d.ExternalID]--
+		byID[id]--
 		return true
 	})
 	anonymous := byID[""]
 	if len(rest) <= anonymous {
 		return nil
 	}
-	for i, d := range rest {
-		if d.Item != nil {
-			item := *d.Item // the caller may change theirs
-			rest[i].Item = &item
+	return rest
+}
+
+// reasonsFor returns the entries that name the item of d, or no item.
+func reasonsFor(d *NewCustomDiscount, entries []ErrorObject) []ErrorObject {
+	var found []ErrorObject
+	for _, o := range entries {
+		if o.Meta.ID == "" || d.Item != nil && strings.EqualFold(o.Meta.ID, d.Item.ID.String()) {
+			found = append(found, o)
 		}
 	}
-	return rest
+	return found
 }
 
 // result returns what happened to the discounts of the batch.

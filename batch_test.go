@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
@@ -32,7 +34,7 @@ func (b *batchCall) do(t *testing.T) (*commerce.AddCustomDiscountsResult, commer
 		requests++
 		return respond(b.status, b.body, "X-Request-Id", "req-1", "Content-Encoding", b.encoding)(req)
 	}), attempts(2))
-	opts := &commerce.AddCustomDiscountsOptions{AllOrNothing: b.allOrNothing}
+	opts := &commerce.AddCustomDiscountsOptions{AllOrNothing: b.allOrNothing, AllowRepeated: true}
 	result, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, b.sent, opts)
 	outcome, is2xx := commerce.OutcomeOf(err), b.status >= 200 && b.status <= 299
 
@@ -77,6 +79,14 @@ func (b *batchCall) do(t *testing.T) (*commerce.AddCustomDiscountsResult, commer
 		t.Errorf("got outcome %v with status %d", outcome, b.status)
 	}
 	return result, outcome
+}
+
+// withoutReasons returns the unconfirmed discounts without their reasons.
+func withoutReasons(result *commerce.AddCustomDiscountsResult) (list []commerce.NewCustomDiscount) {
+	for _, d := range result.Unconfirmed {
+		list = append(list, d.NewCustomDiscount)
+	}
+	return list
 }
 
 // outcomeRow is a response to a batch. Its body is written with the names of outcomeTexts.
@@ -229,7 +239,7 @@ func TestAddCustomDiscounts_outcome(t *testing.T) {
 					t.Fatalf("outcome = %v, want %v; body %s", got, want, call.body)
 				}
 				if result != nil {
-					diff(t, "unconfirmed", result.Unconfirmed, discounts(strings.Fields(tt.unconfirmed)...))
+					diff(t, "unconfirmed", withoutReasons(result), discounts(strings.Fields(tt.unconfirmed)...))
 					if len(result.Added) != tt.added {
 						t.Errorf("got %d added, want %d: %+v", len(result.Added), tt.added, result.Added)
 					}
@@ -263,8 +273,120 @@ func TestAddCustomDiscounts_documentedResponse(t *testing.T) {
 		Status: 404, Title: "Custom discount not added to cart item.", Detail: "Cart Item is not present in the cart.",
 		Meta: commerce.ErrorMeta{ID: itemID},
 	}})
-	diff(t, "unconfirmed", result.Unconfirmed, discounts("other"))
+	diff(t, "unconfirmed", result.Unconfirmed, []commerce.UnconfirmedDiscount{{NewCustomDiscount: discount("other")}})
 	diff(t, "extra", result.Extra, commerce.Extra{"meta": json.RawMessage(`{"new":1.0}`)})
+}
+
+// The reasons of a discount that was not added are the entries about its item, and those
+// about no item.
+func TestAddCustomDiscounts_reasons(t *testing.T) {
+	t.Parallel()
+	const (
+		otherID  = "e09030b0-cdcd-4c47-b889-adbf690c537a"
+		notFound = `{"title":"Custom discount not added","detail":"Cart Item is not present","meta":{"id":"` + itemID + `"}}`
+		mismatch = `{"title":"Mismatch of item type","meta":{"id":"E09030B0-CDCD-4C47-B889-ADBF690C537A"}}`
+		limit    = `{"title":"Limit Reached","detail":"Custom discount limit reached for this cart"}`
+	)
+	batch := discounts("a", "b", "c", "d")
+	batch[2].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
+	batch[3].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(otherID)}
+	for _, tt := range []struct {
+		name, errors string
+		want         map[string][]error // external id to reasons
+		is, not      []error
+	}{
+		{name: "none", want: map[string][]error{"b": nil, "c": nil, "d": nil}, not: []error{commerce.ErrDiscountLimit}},
+		{
+			name: "each kind", errors: limit + `,` + notFound + `,` + mismatch,
+			want: map[string][]error{
+				"b": {commerce.ErrDiscountLimit},
+				"c": {commerce.ErrDiscountLimit, commerce.ErrCartItemNotFound},
+				"d": {commerce.ErrDiscountLimit, commerce.ErrItemTypeMismatch},
+			},
+			is:  []error{commerce.ErrDiscountLimit, commerce.ErrCartItemNotFound, commerce.ErrItemTypeMismatch},
+			not: []error{commerce.ErrEmptyCart, commerce.ErrNotFound},
+		},
+		{
+			name: "of one item", errors: notFound,
+			want: map[string][]error{"b": nil, "c": {commerce.ErrCartItemNotFound}, "d": nil},
+			is:   []error{commerce.ErrCartItemNotFound}, not: []error{commerce.ErrItemTypeMismatch},
+		},
+	} {
+		body := `{"data":[{"external_id":"a"}],"errors":[` + tt.errors + `]}`
+		c := newStub(t, respond(201, body)).client(t)
+		result, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, batch, nil)
+		if !errors.Is(err, commerce.ErrPartialFailure) {
+			t.Fatalf("%s: error %v, want ErrPartialFailure", tt.name, err)
+		}
+		got := map[string][]error{}
+		for _, d := range result.Unconfirmed {
+			got[d.ExternalID] = nil
+			for _, o := range d.Reasons {
+				got[d.ExternalID] = append(got[d.ExternalID], o.Reason())
+			}
+		}
+		if d := cmp.Diff(tt.want, got, cmpopts.EquateErrors()); d != "" {
+			t.Errorf("%s: reasons (-want +got):\n%s", tt.name, d)
+		}
+		checkIs(t, err, tt.is, tt.not)
+	}
+	// A refusal of all has the same reasons.
+	for status, body := range map[int]string{
+		422: `{"errors":[` + limit + `]}`,
+		200: `{"data":[],"errors":[` + elements(len(batch), limit) + `]}`,
+	} {
+		c := newStub(t, respond(status, body)).client(t)
+		_, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, batch, nil)
+		if commerce.OutcomeOf(err) != commerce.OutcomeRejected {
+			t.Errorf("status %d: error %v, want OutcomeRejected", status, err)
+		}
+		checkIs(t, err, []error{commerce.ErrDiscountLimit}, []error{commerce.ErrDiscountsDisabled, commerce.ErrLock, nil})
+	}
+}
+
+// checkIs checks that err matches the first errors, and not the others.
+func checkIs(t *testing.T, err error, is, not []error) {
+	t.Helper()
+	for _, target := range is {
+		if !errors.Is(err, target) {
+			t.Errorf("error %v does not match %v", err, target)
+		}
+	}
+	for _, target := range not {
+		if errors.Is(err, target) {
+			t.Errorf("error %v matches %v", err, target)
+		}
+	}
+}
+
+// A partial success says how many were added, and not its status, which is that of a success.
+func TestAddCustomDiscounts_partialText(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, body string
+		status     int
+		want, err  string
+	}{
+		{
+			name: "one of two", status: 201,
+			body: `{"data":[{"external_id":"a"}],"errors":[{"title":"Limit Reached","detail":"` + token + `"}]}`,
+			want: `commerce: Carts.AddCustomDiscounts: 1 of 2 discounts added: "Limit Reached" ` +
+				`(outcome partial, attempts 1, request id req-1)`,
+			err: "1 of 2 discounts added",
+		},
+		{
+			name: "all, by a 404", status: 404, body: `{"data":[{"external_id":"a"},{"external_id":"b"}]}`,
+			want: `commerce: Carts.AddCustomDiscounts: 2 of 2 discounts added (outcome partial, attempts 1, request id req-1)`,
+			err:  "2 of 2 discounts added",
+		},
+	} {
+		c := newStub(t, respond(tt.status, tt.body, "X-Request-Id", "req-1")).client(t)
+		_, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, discounts("a", "b"), nil)
+		e, ok := errors.AsType[*commerce.Error](err)
+		if !ok || e.Error() != tt.want || e.Err == nil || e.Err.Error() != tt.err || e.StatusCode != tt.status {
+			t.Errorf("%s: error %v, want %s", tt.name, err, tt.want)
+		}
+	}
 }
 
 // Two engines use the same external id. The response names one of them.
@@ -279,7 +401,7 @@ func TestAddCustomDiscounts_enginesShareAnID(t *testing.T) {
 			body: `{"data":[{"external_id":"a","discount_engine":"` + engine + `"}]}`,
 		}
 		result, _ := call.do(t)
-		diff(t, "unconfirmed if "+engine+" is added", result.Unconfirmed,
+		diff(t, "unconfirmed if "+engine+" is added", withoutReasons(result),
 			[]commerce.NewCustomDiscount{withEngine(unconfirmed)})
 	}
 }
@@ -353,7 +475,7 @@ func FuzzBatchBody(f *testing.F) {
 		result, outcome := call.do(t)
 		if outcome == commerce.OutcomePartial {
 			for _, d := range result.Unconfirmed {
-				if !slices.ContainsFunc(sent, func(s commerce.NewCustomDiscount) bool { return s == d }) {
+				if !slices.ContainsFunc(sent, func(s commerce.NewCustomDiscount) bool { return s == d.NewCustomDiscount }) {
 					t.Errorf("unconfirmed, but not sent: %+v", d)
 				}
 			}

@@ -2,9 +2,9 @@ package commerce
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -12,7 +12,11 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// CartService changes carts. It is part of a [Client] and safe for concurrent use.
+// CartService reads and changes carts. It is part of a [Client] and safe for concurrent use.
+//
+// The service may lose one of two writes to the same cart that overlap, although it confirms
+// both. So the writes of a client to a cart take turns; see [WithCartLocker] for writes of
+// several processes.
 type CartService struct{ core *core }
 
 // AddCustomDiscountsOptions are the options of [CartService.AddCustomDiscounts].
@@ -20,6 +24,8 @@ type AddCustomDiscountsOptions struct {
 	// AllOrNothing adds no discount if one of them cannot be added. Otherwise the service
 	// adds those that can be added, and reports the others.
 	AllOrNothing bool
+	// AllowRepeated allows two discounts of a batch with the same engine and external id.
+	AllowRepeated bool
 }
 
 // AddCustomDiscountsResult says which discounts of a batch were added.
@@ -31,7 +37,7 @@ type AddCustomDiscountsResult struct {
 	Errors []ErrorObject
 	// Unconfirmed are the discounts that the response does not prove were added. Read the
 	// cart before you send them again.
-	Unconfirmed []NewCustomDiscount
+	Unconfirmed []UnconfirmedDiscount
 	// AllOrNothing as the service understood it, or the option if the response does not say.
 	AllOrNothing bool
 	Response     *Response
@@ -39,12 +45,20 @@ type AddCustomDiscountsResult struct {
 	Extra Extra
 }
 
+// UnconfirmedDiscount is a discount that may not have been added.
+type UnconfirmedDiscount struct {
+	NewCustomDiscount
+	// Reasons are the error entries that may be about the discount: they name its item, or
+	// no item. See [ErrorObject.Reason].
+	Reasons []ErrorObject
+}
+
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
 // https://developer.elasticpath.com/docs/api/carts/bulk-add-custom-discounts-to-cart
 //
 // A store allows 5 custom discounts on a cart and 5 on each item, unless it is configured
-// otherwise. The limit is data.custom_discount_limit of GET /v2/settings, which the example
-// of [Client.Do] reads. The vendor's support can raise it.
+// otherwise: see [Client.Settings]. The vendor's support can raise the limit. Custom discounts
+// must be enabled for the cart, which must have items.
 //
 // The request is not idempotent. The library sends it again only if it is certain that
 // nothing was sent, after a 421, 425 or 429, and once after a 401 with a new token. If the
@@ -57,101 +71,251 @@ type AddCustomDiscountsResult struct {
 //     why.
 //   - OutcomeUnknown (a timeout, a connection error, 5xx, 408, a redirect other than 307
 //     and 308, or a refusal whose body may hold discounts) and OutcomeUnreadable (a 2xx
-//     that does not show what was added): read the cart, GET
-//     /v2/carts/{cartID}?include=custom_discounts, and send only what is missing.
-//     [Client.Do] decodes included.custom_discounts into []CustomDiscount; see the example,
-//     and the program examples/add-discounts. This is safe if nobody else adds the same
-//     external ids to the cart, and the request is not still on its way.
+//     that does not show what was added): call [CartService.EnsureCustomDiscounts] with the
+//     same discounts. It reads the cart and adds what is missing.
 //
 // After any other error than an ErrPartialFailure, the result is nil. Arguments are checked
 // first: a [*ValidationError] lists all problems, with the index of the discount. If opts is
-// nil, the defaults apply. The arguments do not change.
+// nil, the defaults apply. The arguments do not change. Two discounts with the same engine
+// and external id are a problem, because nothing tells them apart.
 //
 // cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain
 // spaces, control characters, invalid UTF-8 or any of / \ ? # %.
-//
-// Do not write to one cart from several goroutines or programs at the same time: the service
-// may lose one of two parallel writes, although both succeed.
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
 	if opts == nil {
 		opts = &AddCustomDiscountsOptions{}
 	}
-	path, err := checkBatch(cartID, discounts)
+	problems := checkCartID(cartID)
+	if len(discounts) == 0 {
+		problems.add("discounts", "must hold at least one")
+	}
+	checkBatch(discounts, opts, problems)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	w, err := s.lock(ctx, "Carts.AddCustomDiscounts", cartID)
 	if err != nil {
 		return nil, err
 	}
+	defer w.unlock()
+	return w.add(ctx, discounts, opts)
+}
+
+// UpdateCustomDiscount changes the amount and the texts of a discount, which it finds by d.ID
+// and d.Item:
+// https://developer.elasticpath.com/docs/api/carts/update-custom-discount-for-cart
+//
+// The amount must be a whole number less than zero. Texts that are empty do not change. The
+// request is sent again only if nothing was sent, after a 421, 425 or 429, and once after a
+// 401 with a new token. The error is a [*ValidationError] or an [*Error]; it matches
+// [ErrNotFound] if the cart has no such discount, or has it on another level.
+func (s *CartService) UpdateCustomDiscount(
+	ctx context.Context, cartID string, d CustomDiscount,
+) (*CustomDiscount, error) {
+	problems := checkCartID(cartID)
+	checkTarget(&d, problems)
+	d.checkUpdate(problems)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	w, err := s.lock(ctx, "Carts.UpdateCustomDiscount", cartID)
+	if err != nil {
+		return nil, err
+	}
+	defer w.unlock()
+	return w.update(ctx, d)
+}
+
+// DeleteCustomDiscount deletes a discount, which it finds by d.ID and d.Item:
+// https://developer.elasticpath.com/docs/api/carts/delete-custom-discount-from-cart
+//
+// The request may be sent again, as a second one does no harm. The error is a
+// [*ValidationError] or an [*Error]. It matches [ErrNotFound] if the cart has no such
+// discount, or has it on another level. But if an earlier attempt of the same call may have
+// deleted the discount, a 404 is a success.
+func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d CustomDiscount) error {
+	problems := checkCartID(cartID)
+	checkTarget(&d, problems)
+	if err := problems.err(); err != nil {
+		return err
+	}
+	w, err := s.lock(ctx, "Carts.DeleteCustomDiscount", cartID)
+	if err != nil {
+		return err
+	}
+	defer w.unlock()
+	return w.delete(ctx, d)
+}
+
+// DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
+// https://developer.elasticpath.com/docs/api/carts/bulk-delete-custom-discounts-from-cart
+//
+// The request is sent again only as that of [CartService.UpdateCustomDiscount] is: a late one
+// would delete discounts that were added since. The error is a [*ValidationError] or an
+// [*Error].
+func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
+	if err := checkCartID(cartID).err(); err != nil {
+		return err
+	}
+	w, err := s.lock(ctx, "Carts.DeleteCustomDiscounts", cartID)
+	if err != nil {
+		return err
+	}
+	defer w.unlock()
+	call := w.call(transport.Once, http.MethodDelete, "custom-discounts")
+	return w.finish(call, w.core.send(ctx, call))
+}
+
+func checkCartID(cartID string) *ValidationError {
+	problems := &ValidationError{}
+	if _, err := wire.Path(cartID); err != nil {
+		problems.add("cart id", err.Error())
+	}
+	return problems
+}
+
+// checkBatch adds the problems of discounts.
+func checkBatch(discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions, problems *ValidationError) {
+	seen := map[discountKey]bool{}
+	for i := range discounts {
+		d := &discounts[i]
+		d.check(i, problems)
+		if seen[d.key()] && !opts.AllowRepeated {
+			problems.addAt(i, "external_id", "must occur only once with the same discount_engine")
+		}
+		seen[d.key()] = true
+	}
+}
+
+// checkTarget adds the problems of the ids by which d is found.
+func checkTarget(d *CustomDiscount, problems *ValidationError) {
+	if d.ID == uuid.Nil {
+		problems.add("discount id", "must not be the zero UUID")
+	}
+	if d.Item != nil && d.Item.ID == uuid.Nil {
+		problems.add("item id", "must not be the zero UUID")
+	}
+}
+
+// cartWriter makes writes to a cart whose turn and lock it holds.
+type cartWriter struct {
+	core   *core
+	op     string
+	cartID string
+	lock   *cartLock
+}
+
+// lock waits for the turn and the lock of a cart.
+func (s *CartService) lock(ctx context.Context, op, cartID string) (*cartWriter, error) {
+	lock, err := s.core.lockCart(ctx, cartID)
+	if err != nil {
+		return nil, &Error{Op: op, Outcome: OutcomeNotSent, Err: err}
+	}
+	return &cartWriter{core: s.core, op: op, cartID: cartID, lock: lock}, nil
+}
+
+func (w *cartWriter) unlock() { w.lock.end() }
+
+// call returns a call to a path below the cart.
+func (w *cartWriter) call(class transport.Class, method string, path ...string) *transport.Call {
+	escaped, _ := wire.Path(append([]string{"v2", "carts", w.cartID}, path...)...) // no error: it was checked
+	return &transport.Call{
+		Op: w.op, Class: class, Method: method, URL: w.core.address(escaped, ""), BeforeAttempt: w.lock.check,
+	}
+}
+
+// finish returns the error of a write without a result.
+func (w *cartWriter) finish(call *transport.Call, r *transport.Result) error {
+	if !r.OK() {
+		return callError(call, r)
+	}
+	return w.checkLock(r)
+}
+
+// checkLock returns an error if the lock was lost during a write that got a response: a write
+// of another process may have overlapped it, and undone it.
+func (w *cartWriter) checkLock(r *transport.Result) error {
+	if err := w.lock.check(); err != nil {
+		return &Error{
+			Op: w.op, StatusCode: r.StatusCode, Outcome: OutcomeUnknown,
+			RequestID: transport.RequestID(r.Header), Attempts: r.Attempts, Err: err,
+		}
+	}
+	return nil
+}
+
+func (w *cartWriter) add(
+	ctx context.Context, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
+) (*AddCustomDiscountsResult, error) {
+	call := w.call(transport.Once, http.MethodPost, "custom-discounts")
 	body, err := payloads.Marshal(newBatchRequest(discounts, opts))
 	if err != nil {
 		return nil, invalid("discounts", "can't be encoded")
 	}
-	call := &transport.Call{
-		Op: "Carts.AddCustomDiscounts", Class: transport.Once,
-		Method: http.MethodPost, URL: s.core.address(path, ""), Body: body,
-	}
-	r := s.core.send(ctx, call)
+	call.Body = body
+	r := w.core.send(ctx, call)
 	b := readBatch(r)
 	b.compare(discounts, *opts)
 	if r.OK() {
 		r.Err = b.problem
 	}
-	switch outcome := b.outcome(r); outcome {
-	case OutcomeApplied:
-		return b.result(r), nil
-	case OutcomePartial:
-		return b.result(r), newError(call, r, outcome, b.errors)
-	default:
-		return nil, newError(call, r, outcome, b.errors)
-	}
-}
-
-// checkBatch checks the arguments, and returns the path of the request.
-func checkBatch(cartID string, discounts []NewCustomDiscount) (string, error) {
-	problems := &ValidationError{}
-	path, err := wire.Path("v2", "carts", cartID, "custom-discounts")
-	if err != nil {
-		problems.add("cart id", err.Error())
-	}
-	if len(discounts) == 0 {
-		problems.add("discounts", "must hold at least one")
-	}
-	for i := range discounts {
-		discounts[i].check(i, problems)
-	}
-	return path, problems.err()
-}
-
-// check adds the problems of the discount at index to problems.
-func (d *NewCustomDiscount) check(index int, problems *ValidationError) {
-	switch {
-	case d.Amount.Sign() >= 0:
-		problems.addAt(index, "amount", "must be less than zero")
-	case !d.Amount.isAmount():
-		problems.addAt(index, "amount", "must be within ±10^30, with at most 30 decimal places")
-	}
-	for _, text := range []struct{ field, value string }{
-		{"description", d.Description},
-		{"discount_code", d.DiscountCode},
-		{"discount_engine", d.DiscountEngine},
-		{"external_id", d.ExternalID},
-	} {
-		switch {
-		case strings.TrimSpace(text.value) == "":
-			problems.addAt(index, text.field, "must not be empty")
-		case !utf8.ValidString(text.value):
-			problems.addAt(index, text.field, "must be valid UTF-8")
+	outcome := b.outcome(r)
+	if outcome == OutcomeApplied || outcome == OutcomePartial {
+		if err := w.checkLock(r); err != nil {
+			return nil, err
 		}
 	}
-	if d.Item == nil {
-		return
+	if outcome == OutcomeApplied {
+		return b.result(r), nil
 	}
-	if d.Item.Type != ItemTypeCartItem && d.Item.Type != ItemTypeCustomItem {
-		problems.addAt(index, "relationships.item.data.type", "must be cart_item or custom_item")
+	e := newError(call, r, outcome, b.errors)
+	if outcome == OutcomePartial {
+		e.Err = fmt.Errorf("%d of %d discounts added", len(discounts)-len(b.unconfirmed), len(discounts))
+		if err := w.lock.check(); err != nil {
+			e.Err = causeList{e.Err, err}
+		}
+		return b.result(r), e
 	}
-	if d.Item.ID == uuid.Nil {
-		problems.addAt(index, "relationships.item.data.id", "must not be the zero UUID")
+	return nil, e
+}
+
+func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDiscount, error) {
+	call := w.call(transport.Once, http.MethodPut, d.path()...)
+	body, err := payloads.Marshal(struct {
+		Data *discountRequest `json:"data"`
+	}{&discountRequest{
+		Type: customDiscountType, Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID,
+	}})
+	if err != nil {
+		return nil, invalid("discount", "can't be encoded")
 	}
+	call.Body = body
+	r := w.core.send(ctx, call)
+	b := readBatch(r)
+	if r.OK() && (len(b.added) != 1 || b.added[0].ID != d.ID || len(b.errors) > 0) {
+		r.Err = errors.New("the response does not show the discount")
+	}
+	if err := w.finish(call, r); err != nil {
+		return nil, err
+	}
+	updated := b.added[0]
+	if updated.Item == nil && d.Item != nil {
+		item := *d.Item
+		updated.Item = &item
+	}
+	return &updated, nil
+}
+
+func (w *cartWriter) delete(ctx context.Context, d CustomDiscount) error {
+	call := w.call(transport.Replayable, http.MethodDelete, d.path()...)
+	r := w.core.send(ctx, call)
+	if r.StatusCode == http.StatusNotFound && r.Err == nil && r.MaybeAppliedBefore {
+		return w.checkLock(r) // an earlier attempt deleted it
+	}
+	return w.finish(call, r)
 }
 
 type batchRequest struct {
@@ -161,13 +325,15 @@ type batchRequest struct {
 	} `json:"options"`
 }
 
+// discountRequest is a discount to add or to update. Empty texts are left out: an update does
+// not change them, and a discount to add has none.
 type discountRequest struct {
 	Type           string         `json:"type"`
 	Amount         Decimal        `json:"amount"`
-	Description    string         `json:"description"`
-	DiscountCode   string         `json:"discount_code"`
-	DiscountEngine string         `json:"discount_engine"`
-	ExternalID     string         `json:"external_id"`
+	Description    string         `json:"description,omitzero"`
+	DiscountCode   string         `json:"discount_code,omitzero"`
+	DiscountEngine string         `json:"discount_engine,omitzero"`
+	ExternalID     string         `json:"external_id,omitzero"`
 	Relationships  *itemRelations `json:"relationships,omitzero"`
 }
 

@@ -1,11 +1,14 @@
 package commerce_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"math"
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +16,7 @@ import (
 	shopspring "github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 // changed returns a discount that change was applied to.
@@ -52,6 +56,7 @@ func TestAddCustomDiscounts_request(t *testing.T) {
 		},
 		{
 			name: "the same external id twice", discounts: discounts("a", "a"),
+			opts: &commerce.AddCustomDiscountsOptions{AllowRepeated: true},
 			want: data + `,` + data + `],"options":{"add_all_or_nothing":false}`,
 		},
 	} {
@@ -101,6 +106,10 @@ func TestAddCustomDiscounts_validation(t *testing.T) {
 			discounts: changed(func(d *commerce.NewCustomDiscount) { d.Amount = commerce.NewDecimal(1) }),
 		},
 		{name: "invalid UTF-8", cartID: "c", want: []problem{{Index: 0, Field: "external_id"}}, discounts: discounts("\xff")},
+		{
+			name: "the same engine and external id", cartID: "c", discounts: discounts("a", "b", " a "),
+			want: []problem{{Index: 2, Field: "external_id"}},
+		},
 	} {
 		c := newStub(t).client(t)
 		result, err := c.Carts.AddCustomDiscounts(t.Context(), tt.cartID, tt.discounts, nil)
@@ -255,7 +264,275 @@ func TestAddCustomDiscounts_argumentsAreCopied(t *testing.T) {
 	diff(t, "discounts", list, batch())
 	diff(t, "options", *opts, commerce.AddCustomDiscountsOptions{AllOrNothing: true})
 	list[1].ExternalID, list[1].Item.Type = "changed later", "changed later"
-	diff(t, "unconfirmed", result.Unconfirmed, batch()[1:])
+	diff(t, "unconfirmed", result.Unconfirmed, []commerce.UnconfirmedDiscount{{NewCustomDiscount: batch()[1]}})
+}
+
+// onItem returns a discount that an item of the cart has.
+func onItem() commerce.CustomDiscount {
+	d := existing()
+	d.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
+	return d
+}
+
+const (
+	cartDiscountPath = "/v2/carts/0a8d0b6c-cart/custom-discounts/" + discountID
+	itemDiscountPath = "/v2/carts/0a8d0b6c-cart/items/" + itemID + "/custom-discounts/" + discountID
+	updatedBody      = `{"data":{"type":"custom_discount","id":"` + discountID + `","amount":{"amount":-500}}}`
+)
+
+func TestUpdateCustomDiscount_request(t *testing.T) {
+	t.Parallel()
+	full := onItem()
+	full.Description, full.DiscountCode, full.DiscountEngine, full.ExternalID = "five", "FIVE", "engine", "a"
+	full.Amount = commerce.Money{Amount: parseDecimal(t, "-500.00"), Currency: "USD", Formatted: "-$5.00"}
+	full.Extra = commerce.Extra{"new": []byte(`1`)}
+	for _, tt := range []struct {
+		name       string
+		d          commerce.CustomDiscount
+		path, body string
+	}{
+		{
+			name: "of the cart", d: existing(), path: cartDiscountPath,
+			body: `{"data":{"type":"custom_discount","amount":-500}}`,
+		},
+		{
+			name: "of an item, all texts", d: full, path: itemDiscountPath,
+			body: `{"data":{"type":"custom_discount","amount":-500,"description":"five","discount_code":"FIVE",` +
+				`"discount_engine":"engine","external_id":"a"}}`,
+		},
+	} {
+		s := newStub(t, respond(200, updatedBody))
+		before := encode(t, tt.d)
+		got, err := s.client(t).Carts.UpdateCustomDiscount(t.Context(), cartID, tt.d)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		want := existing()
+		want.Type, want.Item = "custom_discount", tt.d.Item // which the response does not show
+		diff(t, "result: "+tt.name, *got, want)
+		if got.Item != nil {
+			got.Item.ID = uuid.Nil
+		}
+		diff(t, "argument: "+tt.name, encode(t, tt.d), before)
+		sent := s.sent()[0]
+		diff(t, "request: "+tt.name, []string{sent.Method, sent.Path, sent.RawQuery, sent.Body},
+			[]string{"PUT", tt.path, "", tt.body})
+	}
+}
+
+func TestUpdateCustomDiscount_validation(t *testing.T) {
+	t.Parallel()
+	amount := func(d shopspring.Decimal) func(*commerce.CustomDiscount) {
+		return func(c *commerce.CustomDiscount) { c.Amount.Amount.Decimal = d }
+	}
+	for _, tt := range []struct {
+		name   string
+		cartID string // "": a valid one
+		change func(*commerce.CustomDiscount)
+		want   []string
+	}{
+		{
+			name: "all at once", cartID: "a/b", want: []string{"cart id", "discount id", "item id", "amount", "external_id"},
+			change: func(d *commerce.CustomDiscount) {
+				*d = commerce.CustomDiscount{ExternalID: "\xff", Item: &commerce.CartItemRef{}}
+			},
+		},
+		{name: "amount above zero", change: amount(shopspring.New(1, 0)), want: []string{"amount"}},
+		{name: "fraction", change: amount(shopspring.New(-5, -1)), want: []string{"amount"}},
+		{name: "too large", change: amount(shopspring.New(-1, 31)), want: []string{"amount"}},
+		{
+			name: "invalid UTF-8", want: []string{"description", "discount_code", "discount_engine"},
+			change: func(d *commerce.CustomDiscount) {
+				d.Description, d.DiscountCode, d.DiscountEngine = "\xff", "\xff", "\xff"
+			},
+		},
+	} {
+		d := existing()
+		tt.change(&d)
+		got, err := newStub(t).client(t).Carts.UpdateCustomDiscount(t.Context(), cmp.Or(tt.cartID, cartID), d)
+		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want)
+		if got != nil {
+			t.Errorf("%s: result %+v, want nil", tt.name, got)
+		}
+	}
+}
+
+// writeRow is the responses to one write, the last of which ends the call.
+type writeRow struct {
+	name       string
+	responders responders
+	want       commerce.Outcome
+	is         error // may be nil
+}
+
+// check makes the call, and checks its outcome and error. All responses must be used.
+func (r *writeRow) check(t *testing.T, call func(context.Context, *commerce.Client) error) {
+	t.Helper()
+	s := newStub(t, r.responders...)
+	err := call(t.Context(), s.client(t))
+	got, requests := commerce.OutcomeOf(err), len(s.sent())
+	if got != r.want || requests != len(r.responders) || r.is != nil && !errors.Is(err, r.is) {
+		t.Errorf("%s: outcome %v after %d requests, error %v, want %v after %d, and %v",
+			r.name, got, requests, err, r.want, len(r.responders), r.is)
+	}
+	if e, ok := errors.AsType[*commerce.Error](err); ok && (e.Attempts != len(r.responders) || e.StatusCode == 0 &&
+		r.want == commerce.OutcomeRejected) {
+		t.Errorf("%s: error %+v, want %d attempts, and the status of a refusal", r.name, e, len(r.responders))
+	}
+}
+
+// writtenOnce are rows for all writes that are not sent again after they may have been applied.
+var writtenOnce = []writeRow{
+	{name: "503", responders: responders{respond(503, "")}, want: commerce.OutcomeUnknown, is: commerce.ErrServer},
+	{name: "lost response", responders: responders{failTransport}, want: commerce.OutcomeUnknown},
+	{
+		name: "404", responders: responders{respond(404, `{"errors":[{"title":"Not Found"}]}`)},
+		want: commerce.OutcomeRejected, is: commerce.ErrNotFound,
+	},
+	{
+		name: "429, lost response", responders: responders{rateLimited, failTransport},
+		want: commerce.OutcomeUnknown, is: commerce.ErrOutcomeUnknown,
+	},
+	{
+		name: "a refusal that holds a discount", responders: responders{respond(429, updatedBody)},
+		want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
+	},
+}
+
+func TestUpdateCustomDiscount_outcome(t *testing.T) {
+	t.Parallel()
+	rows := append(slices.Clone(writtenOnce),
+		writeRow{name: "429, 200", responders: responders{rateLimited, respond(200, updatedBody)},
+			want: commerce.OutcomeApplied},
+		writeRow{name: "refused connections", responders: responders{refused, refused, refused, refused},
+			want: commerce.OutcomeNotSent},
+		writeRow{name: "an array of one", want: commerce.OutcomeApplied, responders: responders{
+			respond(200, `{"data":[{"type":"custom_discount","id":"`+discountID+`"}]}`)}})
+	for name, body := range map[string]string{
+		"empty": ``, "HTML": `<html>`, "no data": `{}`, "no discount": `{"data":[]}`, "truncated": `{"data":{`,
+		"errors too":       strings.TrimSuffix(updatedBody, "}") + `,"errors":[{"title":"x"}]}`,
+		"another discount": `{"data":{"type":"custom_discount","id":"` + itemID + `"}}`,
+		"two discounts": `{"data":[{"type":"custom_discount","id":"` + discountID + `"},` +
+			`{"type":"custom_discount","id":"` + itemID + `"}]}`,
+	} {
+		rows = append(rows, writeRow{name: "200, " + name, responders: responders{respond(200, body)},
+			want: commerce.OutcomeUnreadable, is: commerce.ErrBadResponse})
+	}
+	for _, row := range rows {
+		row.check(t, func(ctx context.Context, c *commerce.Client) error {
+			got, err := c.Carts.UpdateCustomDiscount(ctx, cartID, existing())
+			if (got == nil) != (err != nil) {
+				t.Errorf("%s: result %+v, error %v, want one of them", row.name, got, err)
+			}
+			return err
+		})
+	}
+}
+
+func TestDeleteCustomDiscounts(t *testing.T) {
+	t.Parallel()
+	rows := append(slices.Clone(writtenOnce),
+		writeRow{name: "429, 204", responders: responders{rateLimited, respond(204, "")}, want: commerce.OutcomeApplied},
+		// There is no body to observe, so a custom transport proves nothing.
+		writeRow{name: "refused connection", responders: responders{refused}, want: commerce.OutcomeUnknown})
+	for _, row := range rows {
+		row.check(t, func(ctx context.Context, c *commerce.Client) error {
+			return c.Carts.DeleteCustomDiscounts(ctx, cartID)
+		})
+	}
+	s := newStub(t, respond(204, ""))
+	if err := s.client(t).Carts.DeleteCustomDiscounts(t.Context(), cartID); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.sent()[0]; r.Method != "DELETE" || r.Path != "/v2/carts/0a8d0b6c-cart/custom-discounts" || r.Body != "" {
+		t.Errorf("request = %+v, want DELETE of all custom discounts", r)
+	}
+	diff(t, "invalid fields", invalidFields(s.client(t).Carts.DeleteCustomDiscounts(t.Context(), "")), []string{"cart id"})
+}
+
+// A delete is sent again after any error that a retry may fix. A 404 is a success only if an
+// earlier attempt may have deleted the discount.
+func TestDeleteCustomDiscount(t *testing.T) {
+	t.Parallel()
+	unavailable, deleted, notFound := respond(503, ""), respond(204, ""), respond(404, `{"errors":[{"title":"x"}]}`)
+	for _, row := range []writeRow{
+		{name: "204", responders: responders{deleted}, want: commerce.OutcomeApplied},
+		{name: "503, 204", responders: responders{unavailable, deleted}, want: commerce.OutcomeApplied},
+		{name: "503, 404", responders: responders{unavailable, notFound}, want: commerce.OutcomeApplied},
+		{name: "lost response, 404", responders: responders{failTransport, notFound}, want: commerce.OutcomeApplied},
+		{name: "truncated 200, 404", responders: responders{respondTruncated(200, "{"), notFound},
+			want: commerce.OutcomeApplied},
+		{name: "404", responders: responders{notFound}, want: commerce.OutcomeRejected, is: commerce.ErrNotFound},
+		{name: "429, 404", responders: responders{rateLimited, notFound}, want: commerce.OutcomeRejected,
+			is: commerce.ErrNotFound},
+		{name: "refused connection, 404", responders: responders{refused, notFound}, want: commerce.OutcomeRejected,
+			is: commerce.ErrNotFound},
+		{name: "503, 403", responders: responders{unavailable, respond(403, "")}, want: commerce.OutcomeUnknown,
+			is: commerce.ErrForbidden},
+		{name: "503, truncated 404", responders: responders{unavailable, respondTruncated(404, "")},
+			want: commerce.OutcomeUnknown},
+		{name: "lost responses", responders: slices.Repeat(responders{failTransport}, 4), want: commerce.OutcomeUnknown,
+			is: commerce.ErrOutcomeUnknown},
+		{name: "503, refused connections", responders: responders{unavailable, refused, refused, refused},
+			want: commerce.OutcomeUnknown},
+		{name: "refused connections", responders: responders{refused, refused, refused, refused},
+			want: commerce.OutcomeNotSent},
+	} {
+		row.check(t, func(ctx context.Context, c *commerce.Client) error {
+			return c.Carts.DeleteCustomDiscount(ctx, cartID, existing())
+		})
+	}
+	for path, d := range map[string]commerce.CustomDiscount{cartDiscountPath: existing(), itemDiscountPath: onItem()} {
+		s := newStub(t, deleted)
+		if err := s.client(t).Carts.DeleteCustomDiscount(t.Context(), cartID, d); err != nil {
+			t.Fatal(err)
+		}
+		if r := s.sent()[0]; r.Method != "DELETE" || r.Path != path || r.Body != "" || r.RawQuery != "" {
+			t.Errorf("request = %+v, want DELETE %s", r, path)
+		}
+	}
+	err := newStub(t).client(t).Carts.DeleteCustomDiscount(t.Context(), "..",
+		commerce.CustomDiscount{Item: &commerce.CartItemRef{}})
+	diff(t, "invalid fields", invalidFields(err), []string{"cart id", "discount id", "item id"})
+}
+
+// The discounts of the fake store are found by their id on their own level only.
+func TestCustomDiscounts_fakeStore(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	ref := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
+	id, carts := store.AddCart(ref), store.Client().Carts
+	batch := discounts("a", "b", "c")
+	batch[1].Item = &ref
+	result, err := carts.AddCustomDiscounts(t.Context(), id, batch, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofItem, otherLevel := result.Added[1], result.Added[1]
+	otherLevel.Item = nil
+	ofItem.Amount.Amount, ofItem.Description = commerce.NewDecimal(-7), ""
+	updated, err := carts.UpdateCustomDiscount(t.Context(), id, ofItem)
+	if err != nil || updated.Description != "ten off" || *updated.Item != ref || updated.ID != ofItem.ID {
+		t.Errorf("UpdateCustomDiscount() = %+v, error %v, want the discount with its description", updated, err)
+	}
+	_, err1 := carts.UpdateCustomDiscount(t.Context(), id, otherLevel)
+	err2 := carts.DeleteCustomDiscount(t.Context(), id, otherLevel)
+	if !errors.Is(err1, commerce.ErrNotFound) || !errors.Is(err2, commerce.ErrNotFound) {
+		t.Errorf("on another level: errors %v and %v, want ErrNotFound", err1, err2)
+	}
+	if err := carts.DeleteCustomDiscount(t.Context(), id, result.Added[0]); err != nil {
+		t.Error(err)
+	}
+	if err := carts.DeleteCustomDiscounts(t.Context(), id); err != nil {
+		t.Error(err)
+	}
+	left := store.Discounts(id)
+	if len(left) != 1 || left[0].ID != ofItem.ID || !left[0].Amount.Amount.Equal(commerce.NewDecimal(-7)) {
+		t.Errorf("discounts left: %+v, want that of the item, with -7", left)
+	}
+	if err := carts.DeleteCustomDiscount(t.Context(), id, ofItem); err != nil || len(store.Discounts(id)) > 0 {
+		t.Errorf("delete the discount of the item: %v, want none left", err)
+	}
 }
 
 // A cart id stays in its element of the path.

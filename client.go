@@ -56,7 +56,9 @@ type Response struct {
 // The error is a [*ValidationError] with all problems of the arguments, including those of
 // options that later options replace.
 func New(baseURL string, opts ...Option) (*Client, error) {
-	defaults := config{retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{})}
+	defaults := config{
+		retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{}), turns: newTurns(),
+	}
 	cfg, problems := defaults.with(opts)
 	base, problem := parseBase(baseURL, cfg)
 	if problem != "" {

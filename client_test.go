@@ -303,7 +303,8 @@ func (u untilDone) Read([]byte) (int, error) {
 	return 0, u.ctx.Err()
 }
 
-// An error matches an error of package context only if the caller's own context ended.
+// An error matches an error of package context only if the caller's own context ended, and
+// ErrTimeout only if it did not.
 func TestClient_context(t *testing.T) {
 	t.Parallel()
 	noResponse := func(req *http.Request) (*http.Response, error) {
@@ -319,6 +320,7 @@ func TestClient_context(t *testing.T) {
 		attemptTimeout time.Duration
 		responders     responders
 		is             bool // the error matches context.DeadlineExceeded
+		isTimeout      bool // the error matches ErrTimeout
 		want           commerce.Outcome
 	}{
 		{name: "before the call", is: true, want: commerce.OutcomeNotSent},
@@ -333,7 +335,19 @@ func TestClient_context(t *testing.T) {
 		},
 		{
 			name: "timeout of an attempt", timeout: time.Hour, attemptTimeout: time.Minute, want: commerce.OutcomeUnknown,
-			responders: responders{noResponse},
+			responders: responders{noResponse}, isTimeout: true,
+		},
+		{
+			name: "timeout of an attempt in the body", timeout: time.Hour, attemptTimeout: time.Minute,
+			want: commerce.OutcomeUnreadable, responders: responders{noBody}, isTimeout: true,
+		},
+		{
+			name: "both at the same time", timeout: time.Minute, attemptTimeout: time.Minute, is: true,
+			want: commerce.OutcomeUnknown, responders: responders{noResponse},
+		},
+		{
+			name: "a timeout of the transport", timeout: time.Hour, want: commerce.OutcomeUnknown, isTimeout: true,
+			responders: responders{func(*http.Request) (*http.Response, error) { return nil, context.DeadlineExceeded }},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -348,6 +362,9 @@ func TestClient_context(t *testing.T) {
 				}
 				if got := errors.Is(err, context.DeadlineExceeded); got != tt.is {
 					t.Errorf("error %v matches DeadlineExceeded: %t, want %t", err, got, tt.is)
+				}
+				if got := errors.Is(err, commerce.ErrTimeout); got != tt.isTimeout {
+					t.Errorf("error %v matches ErrTimeout: %t, want %t", err, got, tt.isTimeout)
 				}
 			})
 		})

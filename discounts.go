@@ -3,6 +3,9 @@ package commerce
 import (
 	"errors"
 	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -22,6 +25,126 @@ type NewCustomDiscount struct {
 	ExternalID string
 	// Item of the cart that the discount is for; nil for the whole cart.
 	Item *CartItemRef
+}
+
+// Validate returns a [*ValidationError] with all problems of the discount. These are the
+// checks of [CartService.AddCustomDiscounts].
+func (d NewCustomDiscount) Validate() error {
+	problems := &ValidationError{}
+	d.check(-1, problems)
+	return problems.err()
+}
+
+// check adds the problems of the discount at index to problems.
+func (d *NewCustomDiscount) check(index int, problems *ValidationError) {
+	checkAmount(d.Amount, index, problems)
+	for _, text := range d.texts() {
+		switch {
+		case strings.TrimSpace(text.value) == "":
+			problems.addAt(index, text.field, "must not be empty")
+		case !utf8.ValidString(text.value):
+			problems.addAt(index, text.field, "must be valid UTF-8")
+		}
+	}
+	if d.Item == nil {
+		return
+	}
+	if d.Item.Type != ItemTypeCartItem && d.Item.Type != ItemTypeCustomItem {
+		problems.addAt(index, "relationships.item.data.type", "must be cart_item or custom_item")
+	}
+	if d.Item.ID == uuid.Nil {
+		problems.addAt(index, "relationships.item.data.id", "must not be the zero UUID")
+	}
+}
+
+// namedText is a text of a discount, and its name in JSON.
+type namedText struct{ field, value string }
+
+func (d *NewCustomDiscount) texts() []namedText {
+	return []namedText{
+		{field: "description", value: d.Description},
+		{field: "discount_code", value: d.DiscountCode},
+		{field: "discount_engine", value: d.DiscountEngine},
+		{field: "external_id", value: d.ExternalID},
+	}
+}
+
+func checkAmount(amount Decimal, index int, problems *ValidationError) {
+	switch {
+	case amount.Sign() >= 0:
+		problems.addAt(index, "amount", "must be less than zero")
+	case !amount.isAmount():
+		problems.addAt(index, "amount", "must be within ±10^30, with at most 30 decimal places")
+	}
+}
+
+// discountKey identifies a discount: no two discounts of a cart should have the same key.
+type discountKey struct{ engine, externalID string }
+
+// newDiscountKey ignores white space at both ends, which the service may remove.
+func newDiscountKey(engine, externalID string) discountKey {
+	return discountKey{engine: strings.TrimSpace(engine), externalID: strings.TrimSpace(externalID)}
+}
+
+func (d *NewCustomDiscount) key() discountKey { return newDiscountKey(d.DiscountEngine, d.ExternalID) }
+
+func (d *CustomDiscount) key() discountKey { return newDiscountKey(d.DiscountEngine, d.ExternalID) }
+
+// checkUpdate adds the problems of the members that an update sends.
+func (d *CustomDiscount) checkUpdate(problems *ValidationError) {
+	checkAmount(d.Amount.Amount, -1, problems)
+	if !d.Amount.Amount.IsInteger() {
+		problems.add("amount", "must be a whole number")
+	}
+	for _, text := range d.asNew().texts() {
+		if !utf8.ValidString(text.value) {
+			problems.add(text.field, "must be valid UTF-8")
+		}
+	}
+}
+
+// path returns the path of the discount below its cart.
+func (d *CustomDiscount) path() []string {
+	if d.Item == nil {
+		return []string{"custom-discounts", d.ID.String()}
+	}
+	return []string{"items", d.Item.ID.String(), "custom-discounts", d.ID.String()}
+}
+
+// asNew returns what would have to be added to get d.
+func (d *CustomDiscount) asNew() *NewCustomDiscount {
+	n := NewCustomDiscount{
+		Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
+	}.copyItem()
+	return &n
+}
+
+// clone returns a copy of d that shares no memory with it.
+func (d CustomDiscount) clone() CustomDiscount {
+	if d.Item != nil {
+		item := *d.Item
+		d.Item = &item
+	}
+	d.Extra = maps.Clone(d.Extra)
+	return d
+}
+
+func cloneAll(list []CustomDiscount) []CustomDiscount {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] = list[i].clone()
+	}
+	return list
+}
+
+// copyItem returns d with its own copy of Item, so that neither changes with the other.
+func (d NewCustomDiscount) copyItem() NewCustomDiscount {
+	if d.Item != nil {
+		item := *d.Item
+		d.Item = &item
+	}
+	return d
 }
 
 // CustomDiscount is a discount that was added.

@@ -74,6 +74,59 @@ func TestCustomDiscount_forms(t *testing.T) {
 	}
 }
 
+// Validate finds what AddCustomDiscounts refuses.
+func TestNewCustomDiscount_Validate(t *testing.T) {
+	t.Parallel()
+	ref := func(itemType commerce.CartItemType, id uuid.UUID) func(*commerce.NewCustomDiscount) {
+		return func(d *commerce.NewCustomDiscount) { d.Item = &commerce.CartItemRef{Type: itemType, ID: id} }
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*commerce.NewCustomDiscount)
+		want   []string
+	}{
+		{name: "valid", change: func(*commerce.NewCustomDiscount) {}},
+		{name: "valid, for an item", change: ref(commerce.ItemTypeCustomItem, numberedID(1))},
+		{
+			name: "nothing", change: func(d *commerce.NewCustomDiscount) { *d = commerce.NewCustomDiscount{} },
+			want: []string{"amount", "description", "discount_code", "discount_engine", "external_id"},
+		},
+		{
+			name:   "amount above zero",
+			change: func(d *commerce.NewCustomDiscount) { d.Amount = commerce.NewDecimal(1) }, want: []string{"amount"},
+		},
+		{
+			name:   "amount with 31 places",
+			change: func(d *commerce.NewCustomDiscount) { d.Amount = parseDecimal(t, "-1e-31") }, want: []string{"amount"},
+		},
+		{
+			name: "invalid UTF-8 and white space", want: []string{"description", "discount_engine"},
+			change: func(d *commerce.NewCustomDiscount) { d.Description, d.DiscountEngine = "\xff", "\t" },
+		},
+		{
+			name: "empty item", change: ref("", uuid.Nil),
+			want: []string{"relationships.item.data.type", "relationships.item.data.id"},
+		},
+	} {
+		d := discount("a")
+		tt.change(&d)
+		err := d.Validate()
+		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want)
+		if (err == nil) != (tt.want == nil) {
+			t.Errorf("%s: Validate() = %v, want fields %v", tt.name, err, tt.want)
+		}
+		if tt.want == nil {
+			continue
+		}
+		list := []commerce.NewCustomDiscount{d}
+		_, err = newStub(t).client(t).Carts.AddCustomDiscounts(t.Context(), cartID, list, nil)
+		diff(t, "invalid fields of AddCustomDiscounts: "+tt.name, invalidFields(err), tt.want)
+	}
+	if text := (commerce.NewCustomDiscount{}).Validate().Error(); strings.Contains(text, "discount -1") {
+		t.Errorf("Validate() = %s, want no index", text)
+	}
+}
+
 // If Item is changed while Extra keeps the relationships, one of them would be lost.
 func TestCustomDiscount_changedItem(t *testing.T) {
 	t.Parallel()

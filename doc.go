@@ -32,10 +32,12 @@
 //	case commerce.OutcomeApplied: // no error: all were added
 //	case commerce.OutcomePartial: // see result.Added, Errors and Unconfirmed
 //	case commerce.OutcomeNotSent, commerce.OutcomeRejected: // none was added
-//	default: // unknown or unreadable: read the cart, send only what is missing
+//	default: // unknown or unreadable: call EnsureCustomDiscounts
 //	}
 //
-// The program in examples/add-discounts shows how to handle the last case.
+// [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart
+// exactly once. It reads the cart, writes only what differs, and reads again. Call it after
+// an unknown outcome or a crash, and before checkout.
 //
 // # Subscriptions
 //

@@ -38,6 +38,17 @@ var (
 	// ErrPartialFailure matches an [*Error] with [OutcomePartial]: the call also returned a
 	// result.
 	ErrPartialFailure = errors.New("partial failure")
+	// ErrTimeout means that an attempt took longer than [RetryPolicy].AttemptTimeout, or that
+	// a connection timed out. The caller's context has not ended.
+	ErrTimeout = transport.ErrTimeout
+	// ErrToken means that no access token could be obtained. [Error.Op] is "token", unless
+	// the token was refused during a call.
+	ErrToken = errors.New("no access token")
+	// ErrDifferent means that a discount on the cart differs from the wanted one: see
+	// [CartService.EnsureCustomDiscounts].
+	ErrDifferent = errors.New("a discount on the cart differs")
+	// ErrLock means that the [Locker] refused the lock, or that the lock was lost.
+	ErrLock = errors.New("the cart is not locked")
 	// ErrInvalidArgument matches a [*ValidationError].
 	ErrInvalidArgument = errors.New("invalid argument")
 
@@ -119,7 +130,9 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	}
 	ended := errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)
 	switch {
-	case outcome == OutcomePartial, outcome == OutcomeRejected && r.Is2xx():
+	case outcome == OutcomePartial:
+		e.Err = nil // the caller says how many were added, and Errors why others were not
+	case outcome == OutcomeRejected && r.Is2xx():
 		e.Err = nil // Errors says why
 	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
 		e.Err = badResponse(e.Err)
@@ -129,7 +142,7 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 
 // callError returns the error of a call that failed, for calls without a result of their own.
 func callError(call *transport.Call, r *transport.Result) *Error {
-	if call.Class == transport.Replayable {
+	if call.Method == http.MethodGet || call.Method == http.MethodHead {
 		return newError(call, r, OutcomeNone, readErrors(r.Body))
 	}
 	b := readBatch(r)
@@ -152,6 +165,8 @@ func (e refreshError) Error() string { return e.token().Error() }
 
 func (e refreshError) Unwrap() error { return e.token().Err }
 
+func (e refreshError) Is(target error) bool { return target == ErrToken }
+
 func (e refreshError) As(target any) bool {
 	token, ok := target.(**Error)
 	if ok {
@@ -166,18 +181,8 @@ func (e *Error) Error() string {
 		return "<nil>"
 	}
 	text := "commerce: " + e.Op
-	if e.StatusCode != 0 {
-		text += strings.TrimSuffix(fmt.Sprintf(": %d %s", e.StatusCode, http.StatusText(e.StatusCode)), " ")
-	}
-	var titles []string
-	for _, title := range e.titles() {
-		titles = append(titles, strconv.Quote(title))
-	}
-	if titles != nil {
-		text += ": " + strings.Join(titles, ", ")
-	}
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
+	if problem := e.problem(); problem != "" {
+		text += ": " + problem
 	}
 	text += " ("
 	if e.Outcome != OutcomeNone {
@@ -191,6 +196,45 @@ func (e *Error) Error() string {
 		text += ", retry after " + e.RetryAfter.String()
 	}
 	return text + ")"
+}
+
+// problem returns what went wrong: the status and the titles, and the cause. The status of a
+// partial success is left out, as it is mostly one of success.
+func (e *Error) problem() string {
+	var parts []string
+	if e.StatusCode != 0 && e.Outcome != OutcomePartial {
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))))
+	}
+	isCauseFirst := len(parts) == 0
+	if e.Err != nil && isCauseFirst {
+		parts = append(parts, e.Err.Error())
+	}
+	var titles []string
+	for _, title := range e.titles() {
+		titles = append(titles, strconv.Quote(title))
+	}
+	if titles != nil {
+		parts = append(parts, strings.Join(titles, ", "))
+	}
+	if e.Err != nil && !isCauseFirst {
+		parts = append(parts, e.Err.Error())
+	}
+	return strings.Join(parts, ": ")
+}
+
+// Details returns the details of Errors, for people who debug. They may hold customers' data,
+// so nothing prints them.
+func (e *Error) Details() []string {
+	if e == nil {
+		return nil
+	}
+	var details []string
+	for _, o := range e.Errors {
+		if o.Detail != "" {
+			details = append(details, o.Detail)
+		}
+	}
+	return details
 }
 
 // maxShown is the number of titles or problems in the text of an error.
@@ -223,12 +267,16 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Is reports whether target is the sentinel of the error's status or outcome. If the outcome
-// is OutcomePartial, only ErrPartialFailure matches.
+// Is reports whether target is the sentinel of the error's status or outcome, or a reason of
+// its Errors. If the outcome is OutcomePartial, the status does not count.
 func (e *Error) Is(target error) bool {
 	switch {
 	case e == nil:
 		return false
+	case hasReason(e.Errors, target):
+		return true
+	case target == ErrToken:
+		return e.Op == opToken
 	case e.Outcome == OutcomePartial:
 		return target == ErrPartialFailure
 	case target == ErrOutcomeUnknown:

@@ -17,6 +17,9 @@ var sentinels = []error{
 	commerce.ErrConflict, commerce.ErrUnprocessable, commerce.ErrRateLimited, commerce.ErrServer,
 	commerce.ErrBadResponse, commerce.ErrOutcomeUnknown, commerce.ErrPartialFailure, commerce.ErrInvalidArgument,
 	commerce.ErrOffsetLimit, commerce.ErrListDrift, commerce.ErrNoProgress,
+	commerce.ErrTimeout, commerce.ErrToken, commerce.ErrDifferent, commerce.ErrLock, commerce.ErrDiscountLimit,
+	commerce.ErrDiscountsDisabled, commerce.ErrCartItemNotFound, commerce.ErrItemTypeMismatch,
+	commerce.ErrPromotionConflict, commerce.ErrEmptyCart,
 }
 
 func TestError_statusSentinels(t *testing.T) {
@@ -98,10 +101,26 @@ func TestError_text(t *testing.T) {
 	}
 }
 
+// Details are for people who debug. Nothing else shows them.
+func TestError_Details(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, respond(422, `{"errors":[{"title":"a","detail":"first"},{"title":"b"},{"detail":"second"}]}`))
+	e, ok := errors.AsType[*commerce.Error](addDiscount(t.Context(), s.client(t)))
+	if !ok {
+		t.Fatal("no *Error")
+	}
+	diff(t, "details", e.Details(), []string{"first", "second"})
+	text := fmt.Sprintf("%+v %s", e, encode(t, e))
+	if strings.Contains(text, "first") || strings.Contains(text, "second") {
+		t.Errorf("printed as %s, want no details", text)
+	}
+}
+
 func TestError_nil(t *testing.T) {
 	t.Parallel()
 	var err *commerce.Error
-	if fmt.Sprint(err) != "<nil>" || errors.Unwrap(err) != nil || errors.Is(err, commerce.ErrServer) {
+	if fmt.Sprint(err) != "<nil>" || errors.Unwrap(err) != nil || errors.Is(err, commerce.ErrServer) ||
+		err.Details() != nil {
 		t.Errorf("a nil *Error is %q, unwraps to %v", err.Error(), errors.Unwrap(err))
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -49,13 +48,14 @@ func ExampleCartService_AddCustomDiscounts() {
 	store := exampleStore()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 
-	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{{
+	discounts := []commerce.NewCustomDiscount{{
 		Amount:         commerce.NewDecimal(-1000), // $10.00 off
 		Description:    "Ten dollars off",
 		DiscountCode:   "TEN-OFF",
 		DiscountEngine: "promo-engine",
 		ExternalID:     "promo-1",
-	}}, nil)
+	}}
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -88,7 +88,7 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 			fmt.Println("reason:", e.Detail)
 		}
 	case commerce.OutcomeUnknown, commerce.OutcomeUnreadable:
-		fmt.Println("read the cart before you add them again:", err)
+		fmt.Println("call EnsureCustomDiscounts:", err)
 	default:
 		fmt.Println("none was added:", err)
 	}
@@ -98,29 +98,147 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	// reason: Cart Item is not present in the cart.
 }
 
-// The response is lost after the discount was added: the cart shows it.
-func ExampleCartService_AddCustomDiscounts_unknown() {
+// The response is lost, so the outcome is unknown. EnsureCustomDiscounts reads the cart and
+// adds what is missing. Here, nothing is.
+func ExampleCartService_EnsureCustomDiscounts() {
 	store := exampleStore()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504})
 
-	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
-	if !errors.Is(err, commerce.ErrOutcomeUnknown) {
+	discounts := []commerce.NewCustomDiscount{oneOff}
+	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
+	fmt.Println("outcome", commerce.OutcomeOf(err))
+
+	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, nil)
+	if err != nil {
 		log.Fatal(err)
 	}
-	var cart struct {
-		Included struct {
-			CustomDiscounts []commerce.CustomDiscount `json:"custom_discounts"`
-		} `json:"included"`
+	fmt.Println(len(ensured.Discounts), "on the cart,", len(ensured.Added), "added by this call")
+	// Output:
+	// outcome unknown
+	// 1 on the cart, 0 added by this call
+}
+
+// The cart may have only one discount. The error matches the reasons of all that are missing.
+func ExampleCartService_EnsureCustomDiscounts_missing() {
+	store := commercetest.NewStore(commercetest.Config{CartDiscountLimit: 1})
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+
+	discounts := []commerce.NewCustomDiscount{oneOff, oneOff}
+	discounts[1].ExternalID = "promo-2"
+	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, nil)
+	if errors.Is(err, commerce.ErrDiscountLimit) {
+		fmt.Println("your cart cannot take more discounts")
 	}
-	query := url.Values{"include": {"custom_discounts"}}
-	if _, err := client.Do(ctx, "GET", []string{"v2", "carts", cartID}, query, nil, &cart); err != nil {
+	if ensured != nil { // nil if the cart could not be read
+		for _, d := range ensured.Missing {
+			fmt.Println("missing:", d.ExternalID, d.Reasons[0].Reason())
+		}
+	}
+	// Output:
+	// your cart cannot take more discounts
+	// missing: promo-2 discount limit reached
+}
+
+// With Update and Prune, the cart gets exactly the wanted discounts of an engine: promo-1 with
+// another amount, and promo-2 no more. Discounts of other engines stay.
+func ExampleCartService_EnsureCustomDiscounts_exactly() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	before := []commerce.NewCustomDiscount{oneOff, oneOff, oneOff}
+	before[1].ExternalID = "promo-2"
+	before[2].DiscountEngine = "loyalty-engine"
+	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, before, nil); err != nil {
 		log.Fatal(err)
 	}
-	for _, d := range cart.Included.CustomDiscounts {
-		fmt.Println("in the cart:", d.DiscountEngine, d.ExternalID)
+
+	wanted := oneOff
+	wanted.Amount = commerce.NewDecimal(-200)
+	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true}
+	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{wanted}, opts)
+	if err != nil {
+		log.Fatal(err)
 	}
-	// Output: in the cart: promo-engine promo-1
+	fmt.Println("updated:", ensured.Updated[0].ExternalID, ensured.Updated[0].Amount.Amount)
+	fmt.Println("deleted:", ensured.Deleted[0].ExternalID)
+	fmt.Println("on the cart:", len(store.Discounts(cartID)))
+	// Output:
+	// updated: promo-1 -200
+	// deleted: promo-2
+	// on the cart: 2
+}
+
+// A dry run changes nothing, and says what the call would do. An empty cart or a discount that
+// differs is an error, as it would be later.
+func ExampleCartService_EnsureCustomDiscounts_dryRun() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+
+	opts := &commerce.EnsureCustomDiscountsOptions{DryRun: true}
+	planned, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("to add:", planned.Added[0].ExternalID)
+	fmt.Println("on the cart:", len(store.Discounts(cartID)))
+	// Output:
+	// to add: promo-1
+	// on the cart: 0
+}
+
+func ExampleCartService_Get() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+
+	cart, err := client.Carts.Get(ctx, cartID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if len(cart.Items) == 0 {
+		log.Fatal("the cart is empty, or does not exist")
+	}
+	fmt.Println(cart.CustomDiscountsEnabled, len(cart.CustomDiscounts))
+	// Output: true 0
+}
+
+// UpdateCustomDiscount and DeleteCustomDiscount find a discount by its ID and Item.
+func ExampleCartService_UpdateCustomDiscount() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	discount := result.Added[0] // or one of Cart.CustomDiscounts
+	discount.Amount.Amount = commerce.NewDecimal(-200)
+	updated, err := client.Carts.UpdateCustomDiscount(ctx, cartID, discount)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(updated.ExternalID, updated.Amount.Formatted)
+	// Output: promo-1 -$2.00
+}
+
+// If the discount is no longer on the cart, that is what was wanted.
+func ExampleCartService_DeleteCustomDiscount() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	for range 2 {
+		err := client.Carts.DeleteCustomDiscount(ctx, cartID, result.Added[0])
+		if err != nil && !errors.Is(err, commerce.ErrNotFound) {
+			log.Fatal(err)
+		}
+		fmt.Println("on the cart:", len(store.Discounts(cartID)), "- was there:", err == nil)
+	}
+	// Output:
+	// on the cart: 0 - was there: true
+	// on the cart: 0 - was there: false
 }
 
 func ExampleSubscriptionService_All() {
@@ -285,25 +403,31 @@ func ExampleSubscriptionService_List() {
 	// Output: 2 true true
 }
 
-// The limit on custom discounts is one of the store's settings.
-func ExampleClient_Do() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
-
-	var settings struct {
-		Data struct {
-			CustomDiscountLimit *int `json:"custom_discount_limit"` // may be missing
-		} `json:"data"`
-	}
-	if _, err := client.Do(ctx, "GET", []string{"v2", "settings"}, nil, nil, &settings); err != nil {
+func ExampleClient_Settings() {
+	settings, err := exampleStore().Client().Settings(context.Background())
+	if err != nil {
 		log.Fatal(err)
 	}
-	limit := 5 // the default
-	if n := settings.Data.CustomDiscountLimit; n != nil {
-		limit = *n
+	fmt.Println(settings.CustomDiscountLimit, "discounts on a cart, and on each item")
+	// Output: 5 discounts on a cart, and on each item
+}
+
+// Do calls endpoints that have no method. This one enables custom discounts for a cart.
+func ExampleClient_Do() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+
+	type object = map[string]any
+	body := object{"data": object{"discount_settings": object{"custom_discounts_enabled": true}}}
+	if _, err := client.Do(ctx, "PUT", []string{"v2", "carts", cartID}, nil, body, nil); err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println(limit)
-	// Output: 5
+	cart, err := client.Carts.Get(ctx, cartID)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(cart.CustomDiscountsEnabled)
+	// Output: true
 }
 
 // Options for a single call: one attempt, of at most two seconds. A deadline for the whole

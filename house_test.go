@@ -71,7 +71,8 @@ var areas = []struct {
 func TestHouse_files(t *testing.T) {
 	t.Parallel()
 	alone := map[string]bool{
-		"doc.go": true, "example_test.go": true, "helpers_test.go": true, "house_test.go": true, "live_test.go": true,
+		"doc.go": true, "example_test.go": true, "helpers_test.go": true, "house_test.go": true,
+		"live_test.go": true,
 	}
 	files, err := filepath.Glob("*.go")
 	if err != nil {

@@ -24,6 +24,8 @@ type config struct {
 	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
+	turns       *turns // shared with the copies of the client
+	locker      Locker // nil: none
 	logger      *slog.Logger
 	product     string // first part of the User-Agent header
 	header      transport.Hidden[http.Header]
@@ -225,6 +227,22 @@ func WithLimiter(l Limiter) Option {
 			problems.add("limiter", "must not be nil")
 		}
 		c.limiter = l
+	}
+}
+
+// WithCartLocker holds a lock of l during each write to a cart, and during the whole of
+// [CartService.EnsureCustomDiscounts]. Without it, only the writes of one client and its
+// copies (see [Client.With]) take turns. [Client.Do] takes neither a turn nor a lock.
+//
+// If the lock is lost during a write, the write goes on and the call then ends in [ErrLock].
+// A lock cannot prevent what a process sends after a pause in the middle of a write;
+// EnsureCustomDiscounts repairs it.
+func WithCartLocker(l Locker) Option {
+	return func(c *config, problems *ValidationError) {
+		if l == nil {
+			problems.add("cart locker", "must not be nil")
+		}
+		c.locker = l
 	}
 }
 

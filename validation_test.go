@@ -12,7 +12,8 @@ import (
 func TestValidationError_text(t *testing.T) {
 	t.Parallel()
 	list := make([]commerce.NewCustomDiscount, 10_000)
-	_, err := newStub(t).client(t).Carts.AddCustomDiscounts(t.Context(), cartID, list, nil)
+	opts := &commerce.AddCustomDiscountsOptions{AllowRepeated: true}
+	_, err := newStub(t).client(t).Carts.AddCustomDiscounts(t.Context(), cartID, list, opts)
 	if n := len(invalidFields(err)); n != 50_000 {
 		t.Fatalf("got %d problems, want 50,000", n)
 	}

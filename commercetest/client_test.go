@@ -110,7 +110,8 @@ func TestClient_addsDiscounts(t *testing.T) {
 		t.Fatalf("error = %v with entries %v, want one entry and %v", err, result.Errors, commerce.ErrPartialFailure)
 	}
 	wantEqual(t, "added", result.Added, store.Discounts(id))
-	wantEqual(t, "unconfirmed", result.Unconfirmed, sent[1:])
+	wantEqual(t, "unconfirmed", result.Unconfirmed,
+		[]commerce.UnconfirmedDiscount{{NewCustomDiscount: sent[1], Reasons: result.Errors}})
 	wantEqual(t, "item of the error", result.Errors[0].Meta.ID, absentItem)
 	wantEqual(t, "request id", result.Response.RequestID, store.Requests()[0].ID)
 

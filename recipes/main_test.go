@@ -43,15 +43,11 @@ func child(t *testing.T, name string, vars ...string) *exec.Cmd {
 	return cmd
 }
 
-// The samples of docs/recipes.md are lines of the recipes, in their order.
+// The samples of the pages are lines of the recipes and examples, in their order.
 func TestSamples(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile("../docs/recipes.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "opentelemetry/*.go"} {
+	for _, pattern := range []string{"*_test.go", "opentelemetry/*.go", "../example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no file %s: %v", pattern, err)
@@ -64,13 +60,19 @@ func TestSamples(t *testing.T) {
 			sources = append(sources, squeeze(string(source)))
 		}
 	}
-	samples := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(doc), -1)
-	if len(samples) != 4 {
-		t.Errorf("docs/recipes.md has %d samples, want 4", len(samples))
-	}
-	for _, sample := range samples {
-		if !strings.Contains(strings.Join(sources, "\n"), squeeze(sample[1])) {
-			t.Errorf("a sample is in no recipe:\n%s", sample[1])
+	for page, want := range map[string]int{"../docs/recipes.md": 4, "../docs/discounts.md": 2} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples := regexp.MustCompile("(?s)```go\n(.*?)```").FindAllStringSubmatch(string(text), -1)
+		if len(samples) != want {
+			t.Errorf("%s has %d samples, want %d", page, len(samples), want)
+		}
+		for _, sample := range samples {
+			if !strings.Contains(strings.Join(sources, "\n"), squeeze(sample[1])) {
+				t.Errorf("%s: a sample is in no recipe or example:\n%s", page, sample[1])
+			}
 		}
 	}
 }

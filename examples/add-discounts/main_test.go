@@ -2,29 +2,19 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"fmt"
-	"io"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-const (
-	embedded = "using an embedded fake store; set COMMERCE_BASE_URL and COMMERCE_TOKEN to use a live one\n"
-	reading  = "reading discounts from standard input\n"
-	looking  = "reading the cart\n"
-	self     = "add-discounts: "
-)
+const allAdded = "added      \"summer-10\"\nadded      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n"
 
 // ended is what a run returned and printed.
 type ended struct {
@@ -32,377 +22,195 @@ type ended struct {
 	Stdout, Stderr string
 }
 
-func start(ctx context.Context, vars map[string]string, stdin io.Reader, args ...string) ended {
+// start runs the program with the environment vars.
+func start(vars map[string]string, args ...string) ended {
 	var stdout, stderr bytes.Buffer
-	code := run(ctx, args, system{func(key string) string { return vars[key] }, stdin, &stdout, &stderr})
-	return ended{code, stdout.String(), stderr.String()}
+	code := run(func(key string) string { return vars[key] }, args, &stdout, &stderr)
+	return ended{Code: code, Stdout: stdout.String(), Stderr: stderr.String()}
 }
 
-// live returns a store with a cart that holds demoItem, and the environment that
-// names it.
-func live(t *testing.T) (s *commercetest.Store, cartID string, vars map[string]string) {
+// live is a store on a listener with a cart for the samples.
+type live struct {
+	*commercetest.Store
+	cartID string
+}
+
+func newLive(t *testing.T, cfg commercetest.Config) live {
 	t.Helper()
-	s = commercetest.NewStore(commercetest.Config{})
-	t.Cleanup(s.Close)
-	return s, s.AddCart(demoItem), map[string]string{"COMMERCE_BASE_URL": s.URL(), "COMMERCE_TOKEN": s.Config().Token}
+	s := commercetest.New(t, cfg)
+	return live{Store: s, cartID: s.AddCart(sampleItem)}
 }
 
-// one returns the JSON of a discount, for item if it is not "".
-func one(externalID, item string) string {
-	relation := ""
-	if item != "" {
-		relation = fmt.Sprintf(`, "item": {"type": "cart_item", "id": %q}`, item)
-	}
-	return fmt.Sprintf(`{"amount": -100, "description": "d", "discount_code": "c", "discount_engine": "e", `+
-		`"external_id": %q%s}`, externalID, relation)
+// start runs the program on the live store, with the sample file.
+func (l live) start(args ...string) ended {
+	vars := map[string]string{"COMMERCE_BASE_URL": l.URL(), "COMMERCE_TOKEN": l.Config().Token}
+	return start(vars, append([]string{"-cart", l.cartID, "-file", "discounts.json", "-settle", "-1s"}, args...)...)
 }
 
-// discountID is the id of the n-th discount that a store adds.
-func discountID(n int) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "https://store.example/custom-discounts/%d", n)).String()
-}
-
-const demoCart = "599c9a5a-e949-5fbb-b06a-814d93202b11" // the first cart of any fake store
-
-func TestSamples(t *testing.T) {
+func TestRun_embedded(t *testing.T) {
 	t.Parallel()
-	want := "cart " + demoCart + `
-added        summer-10                 -$10.00  id ` + discountID(1) + `
-added        loyalty-0042               -$2.50  id ` + discountID(2) + `
-added        gift-wrap-1                -$3.99  id ` + discountID(3) + `
-outcome: all 3 added
-`
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = null.Close() })
-	tests := []struct {
-		name   string
-		stdin  io.Reader
-		args   []string
-		stderr string
-	}{
-		{name: "no input", stdin: null, stderr: embedded + looking},
-		{name: "nothing piped", stdin: strings.NewReader(""), stderr: embedded + reading + looking},
-		{name: "as a file", stdin: null, args: []string{"-file", "discounts.json"}, stderr: embedded + looking},
-		{name: "piped", stdin: bytes.NewReader(samples), stderr: embedded + reading + looking},
-		{name: "piped, by name", stdin: bytes.NewReader(samples), args: []string{"-file", "-"},
-			stderr: embedded + reading + looking},
-		{name: "all or nothing", stdin: null, args: []string{"-all-or-nothing", "-cart", demoCart},
-			stderr: embedded + looking},
-		{name: "in one call", stdin: null, args: []string{"-no-reconcile"}, stderr: embedded},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			got := start(t.Context(), nil, tt.stdin, tt.args...)
-			if diff := cmp.Diff(ended{exitOK, want, tt.stderr}, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
+	const notice = "using an embedded fake store; set COMMERCE_BASE_URL and COMMERCE_TOKEN to use a live one\n"
+	if diff := cmp.Diff(ended{Stdout: allAdded, Stderr: notice}, start(nil)); diff != "" {
+		t.Errorf("run() (-want +got):\n%s", diff)
 	}
 }
 
-func TestLive(t *testing.T) {
+// A second run finds the discounts on the cart and writes nothing.
+func TestRun_twice(t *testing.T) {
 	t.Parallel()
-	s, cart, vars := live(t)
-	input := "[" + one("a", "") + "," + one("b", demoItem.ID.String()) + "]"
-	got := start(t.Context(), vars, strings.NewReader(input), "-cart", cart)
-	if got.Code != exitOK || got.Stderr != reading+looking {
-		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
+	store := newLive(t, commercetest.Config{})
+	if diff := cmp.Diff(ended{Stdout: allAdded}, store.start()); diff != "" {
+		t.Errorf("first run (-want +got):\n%s", diff)
 	}
-	var ids []string
-	for _, d := range s.Discounts(cart) {
-		ids = append(ids, d.ExternalID)
+	requests := len(store.Requests())
+	if diff := cmp.Diff(ended{}, store.start("-update", "-prune")); diff != "" {
+		t.Errorf("second run (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"a", "b"}, ids); diff != "" {
-		t.Errorf("discounts in the cart (-want +got):\n%s", diff)
-	}
-}
-
-// The sample discounts are only for the embedded store.
-func TestLive_noSamples(t *testing.T) {
-	t.Parallel()
-	s, cart, vars := live(t)
-	tests := []struct {
-		name, want string
-		args       []string
-	}{
-		{name: "no cart", want: self + "-cart is required on a live store (-h for help)\n"},
-		{name: "no discounts", args: []string{"-cart", cart}, want: reading + self +
-			"the discounts must be one JSON array of objects: unexpected end of JSON input at byte 0\n"},
-	}
-	for _, tt := range tests {
-		got := start(t.Context(), vars, strings.NewReader(""), tt.args...)
-		if diff := cmp.Diff(ended{Code: exitUsage, Stderr: tt.want}, got); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+	for _, r := range store.Requests()[requests:] {
+		if r.Method != http.MethodGet {
+			t.Errorf("the second run sent %s %s, want reads only", r.Method, r.Path)
 		}
 	}
-	if n := len(s.Requests()); n != 0 {
-		t.Errorf("%d requests, want none", n)
+	if got := len(store.Discounts(store.cartID)); got != 3 {
+		t.Errorf("the cart has %d discounts, want 3", got)
 	}
 }
 
-func TestInput(t *testing.T) {
-	t.Parallel()
-	const array = "the discounts must be one JSON array of objects: "
-	tests := []struct {
-		name, input string
-		want        []string
-	}{
-		{name: "unknown member", input: `[` + one("a", "") + `,{"amount":-1,"code":"x"}]`,
-			want: []string{`discount 1: unknown field "code"`}},
-		{name: "unknown member of an item", input: `[{"item":{"kind":"cart_item"}}]`,
-			want: []string{`discount 0: unknown field "kind"`}},
-		{name: "trailing garbage", input: `[` + one("a", "") + `] []`,
-			want: []string{array + "invalid character '[' after top-level value at byte 106"}},
-		{name: "truncated", input: `[{"amount":-1}`, want: []string{array + "unexpected end of JSON input at byte 14"}},
-		{name: "not an array", input: one("a", ""), want: []string{array + "must not be of the JSON type object"}},
-		{name: "not objects", input: `[3]`, want: []string{"discount 0: must not be of the JSON type number"}},
-		{name: "wrong type", input: `[{"description":3}]`,
-			want: []string{"discount 0: description must not be of the JSON type number"}},
-		{name: "not a number", input: `[{"amount":"much"}]`,
-			want: []string{"discount 0: not a decimal number with an exponent within ±10,000"}},
-		{name: "not a uuid", input: `[{"item":{"id":"abc"}}]`, want: []string{"discount 0: invalid UUID length: 3"}},
-		{name: "no discounts", input: `[]`, want: []string{"discounts must hold at least one"}},
-		{
-			name: "several problems",
-			input: `[` + one("a", "") + `,{"amount":1,"description":"d","discount_code":"c","discount_engine":"e"},` +
-				one("", "") + `]`,
-			want: []string{
-				"discount 1: amount must be less than zero",
-				"discount 1: external_id must not be empty",
-				"discount 2: external_id must not be empty",
-			},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			want := ended{Code: exitUsage, Stderr: embedded + reading + self + strings.Join(tt.want, "\n"+self) + "\n"}
-			got := start(t.Context(), nil, strings.NewReader(tt.input), "-file", "-", "-no-reconcile")
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestUsage(t *testing.T) {
-	t.Parallel()
-	tests := []struct {
-		name string
-		vars map[string]string
-		args []string
-		want string
-	}{
-		{name: "invalid value", args: []string{"-all-or-nothing=perhaps"},
-			want: `invalid boolean value "perhaps" for -all-or-nothing: parse error (-h for help)`},
-		{name: "stray argument", args: []string{"discounts.json"},
-			want: `unexpected argument "discounts.json" (-h for help)`},
-		{name: "incomplete environment", vars: map[string]string{"COMMERCE_TOKEN": "canary"},
-			want: "COMMERCE_BASE_URL must be set too, as credentials are set"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			want := ended{Code: exitUsage, Stderr: self + tt.want + "\n"}
-			if diff := cmp.Diff(want, start(t.Context(), tt.vars, strings.NewReader(""), tt.args...)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-	got := start(t.Context(), nil, strings.NewReader(""), "-file", filepath.Join(t.TempDir(), "none.json"))
-	if got.Code != exitUsage || got.Stdout != "" || !strings.Contains(got.Stderr, "none.json") {
-		t.Errorf("missing file: got %+v, want its name", got)
-	}
-	got = start(t.Context(), nil, strings.NewReader(""), "-cart", "a/b")
-	if want := self + "cart id "; got.Code != exitUsage || !strings.Contains(got.Stderr, want) {
-		t.Errorf("invalid cart: got %+v, want the problem", got)
-	}
-	got = start(t.Context(), nil, strings.NewReader(""), "-h")
-	if got.Code != exitOK || got.Stderr != "" || !strings.Contains(got.Stdout, "-file path") {
-		t.Errorf("help: got %+v, want the flags on stdout", got)
-	}
-}
-
-// outcomeTest is a call with a fault, and its report.
+// outcomeTest is a run on a live store.
 type outcomeTest struct {
 	name   string
-	fault  *commercetest.Fault
-	input  string
+	cfg    commercetest.Config
+	fault  commercetest.Fault
+	before []commerce.CustomDiscount // on the cart
 	args   []string
-	code   int
-	stdout string
+	want   ended // of Stderr, only whether there is any
 	inCart int
 }
 
 func outcomeTests() []outcomeTest {
 	const (
-		stranger = "11111111-2222-4333-8444-555555555555" // not in the cart
-		absent   = "rejected     Custom discount not added to cart item: " +
-			"Cart Item is not present in the cart. (item " + stranger + ")\n"
-		unknown = "unconfirmed  a                            -100\nunconfirmed  b                            -100\n"
-		look    = "some or all may have been added; look at the cart before you send them again\n"
+		failed  = "an error"
+		missing = "missing    \"summer-10\"\nmissing    \"loyalty-0042\"\nmissing    \"gift-wrap-1\"\n"
+		inDoubt = "in doubt   \"summer-10\"\nin doubt   \"loyalty-0042\"\nin doubt   \"gift-wrap-1\"\n"
 	)
-	good := "[" + one("a", "") + "," + one("b", demoItem.ID.String()) + "]"
-	mixed := "[" + one("a", "") + "," + one("b", stranger) + "]"
-	addedFirst := "added        a                          -$1.00  id " + discountID(1) + "\n"
+	other := commerce.CustomDiscount{
+		Type: "custom_discount", Amount: commerce.Money{Amount: commerce.NewDecimal(-5)}, Description: "other",
+		DiscountCode: "other", DiscountEngine: "add-discounts example", ExternalID: "\x1b[31mother",
+	}
+	different := other
+	different.ExternalID = "summer-10"
 	return []outcomeTest{
 		{
-			name: "partial", input: mixed, code: exitPartial, inCart: 1,
-			stdout: addedFirst + absent + "unconfirmed  b                            -100\n" +
-				"outcome: partial: 1 of 2 added; look at the cart before you send the others again\n",
+			name:  "response lost, discounts added",
+			fault: commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true},
+			want:  ended{Code: 0, Stdout: allAdded}, inCart: 3,
 		},
 		{
-			name: "all or nothing", input: mixed, args: []string{"-all-or-nothing"}, code: exitFailed,
-			stdout: absent + "outcome: rejected: none added; fix the reason, then send them again\n",
+			name:  "response lost, discounts not added",
+			fault: commercetest.Fault{Operation: commercetest.OpAdd, Cut: true},
+			want:  ended{Code: 4, Stdout: missing + inDoubt, Stderr: failed},
 		},
 		{
-			name: "rejected by a gateway", input: good, code: exitFailed,
-			fault:  &commercetest.Fault{Status: http.StatusForbidden, Body: "<html>"},
-			stdout: "outcome: rejected: none added; fix the reason, then send them again\n",
+			name: "limit reached",
+			cfg:  commercetest.Config{ItemDiscountLimit: -1},
+			want: ended{Code: 3, Stdout: "added      \"summer-10\"\nadded      \"loyalty-0042\"\n" +
+				"missing    \"gift-wrap-1\"\n" +
+				"  reason   \"Limit Reached\" \"Custom discount limit reached for this cart item\"\n", Stderr: failed},
+			inCart: 2,
 		},
 		{
-			name: "added, but the gateway timed out", input: good, code: exitUnknown, inCart: 2,
-			fault:  &commercetest.Fault{Apply: true, Status: http.StatusGatewayTimeout},
-			stdout: unknown + "outcome: unknown: " + look,
+			name:  "refused",
+			fault: commercetest.Fault{Operation: commercetest.OpAdd, Status: http.StatusForbidden},
+			want:  ended{Code: 1, Stdout: missing, Stderr: failed},
 		},
 		{
-			name: "connection closed", input: good, code: exitUnknown,
-			fault:  &commercetest.Fault{Cut: true},
-			stdout: unknown + "outcome: unknown: " + look,
+			name:  "the cart cannot be read",
+			fault: commercetest.Fault{Operation: commercetest.OpCart, Status: http.StatusForbidden},
+			want:  ended{Code: 1, Stderr: failed},
 		},
 		{
-			name: "server error with a body", input: good, code: exitUnknown,
-			fault: &commercetest.Fault{Status: http.StatusInternalServerError,
-				Body: `{"errors":[{"title":"Oops","detail":"try\u001b later"}]}`},
-			stdout: "error        Oops: try  later\n" + unknown + "outcome: unknown: " + look,
+			name: "different", before: []commerce.CustomDiscount{different},
+			want: ended{Code: 3, Stdout: "added      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n" +
+				"different  \"summer-10\"\n", Stderr: failed},
+			inCart: 3,
 		},
 		{
-			name: "added, but the response says nothing", input: good, code: exitUnknown, inCart: 2,
-			fault:  &commercetest.Fault{Body: "<html>"},
-			stdout: unknown + "outcome: unreadable: " + look,
+			name: "update and prune", before: []commerce.CustomDiscount{different, other}, args: []string{"-update", "-prune"},
+			want: ended{Stdout: "added      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n" +
+				"updated    \"summer-10\"\ndeleted    \"\\x1b[31mother\"\n"},
+			inCart: 3,
+		},
+		{
+			name: "dry run", args: []string{"-dry-run"},
+			want: ended{Stdout: "nothing was changed; without -dry-run:\n" + allAdded},
 		},
 	}
 }
 
-// TestOutcomes covers a single call. TestReconcile covers what the program does next.
-func TestOutcomes(t *testing.T) {
+func TestRun_outcomes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range outcomeTests() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s, cart, vars := live(t)
-			if tt.fault != nil {
-				tt.fault.Operation = commercetest.OpAdd
-				s.Inject(*tt.fault)
+			store := newLive(t, tt.cfg)
+			for _, d := range tt.before {
+				store.AddDiscount(store.cartID, d)
 			}
-			got := start(t.Context(), vars, strings.NewReader(tt.input), append(tt.args, "-cart", cart, "-no-reconcile")...)
-			want := ended{Code: tt.code, Stdout: "cart " + cart + "\n" + tt.stdout}
-			if diff := cmp.Diff(want, ended{got.Code, got.Stdout, ""}); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			if tt.fault.Operation != "" {
+				store.Inject(tt.fault)
 			}
-			if !strings.HasPrefix(got.Stderr, reading+self+"commerce: Carts.AddCustomDiscounts: ") {
-				t.Errorf("stderr = %q, want the error", got.Stderr)
+			got := store.start(tt.args...)
+			if strings.HasPrefix(got.Stderr, "add-discounts: commerce: Carts.EnsureCustomDiscounts: ") {
+				got.Stderr = "an error"
 			}
-			if strings.Contains(got.Stderr+got.Stdout, s.Config().Token) {
-				t.Error("the output shows the token")
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("run() (-want +got):\n%s", diff)
 			}
-			if n := len(s.Discounts(cart)); n != tt.inCart {
-				t.Errorf("%d discounts in the cart, want %d", n, tt.inCart)
-			}
-			if n := len(s.Requests()); n != 1 {
-				t.Errorf("%d requests, want 1", n)
+			if n := len(store.Discounts(store.cartID)); n != tt.inCart {
+				t.Errorf("the cart has %d discounts, want %d", n, tt.inCart)
 			}
 		})
 	}
 }
 
-func TestNotSent(t *testing.T) {
+// Nothing is sent if an argument is invalid.
+func TestRun_usage(t *testing.T) {
 	t.Parallel()
-	s, cart, _ := live(t)
-	vars := map[string]string{
-		"COMMERCE_BASE_URL": s.URL(), "COMMERCE_CLIENT_ID": "wrong", "COMMERCE_CLIENT_SECRET": "canary",
+	const array = "add-discounts: -file must name a JSON array of discounts: "
+	tests := []struct {
+		name, input, want string
+	}{
+		{name: "empty file", input: "", want: array + "EOF\n"},
+		{name: "truncated", input: `[{"amount":-1}`, want: array + "unexpected EOF\n"},
+		{name: "unknown member", input: `[{"code":"x"}]`, want: array + "json: unknown field \"code\"\n"},
+		{name: "unknown member of an item", input: `[{"item":{"kind":"x"}}]`, want: array + "json: unknown field \"kind\"\n"},
+		{name: "not a number", input: `[{"amount":"much"}]`, want: "not a decimal number"},
+		{name: "two arrays", input: `[] []`, want: "there is more after it"},
+		{name: "no discounts", input: `[]`, want: "discounts must hold at least one"},
+		{name: "two problems", input: `[{"amount":1,"description":"d","discount_code":"c","discount_engine":"e"}]`,
+			want: "external_id must not be empty"},
 	}
-	got := start(t.Context(), vars, bytes.NewReader(samples), "-cart", cart)
-	want := "cart " + cart + "\nerror        Unauthorized: The client credentials are not valid\n" +
-		"outcome: not sent: none added; you may send them again\n"
-	if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitFailed {
-		t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
+	store := newLive(t, commercetest.Config{})
+	for _, tt := range tests {
+		file := filepath.Join(t.TempDir(), "discounts.json")
+		if err := os.WriteFile(file, []byte(tt.input), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := store.start("-file", file)
+		if got.Code != 2 || got.Stdout != "" || !strings.Contains(got.Stderr, tt.want) {
+			t.Errorf("%s: run() = %+v, want exit code 2 and %q", tt.name, got, tt.want)
+		}
 	}
-	if strings.Contains(got.Stderr+got.Stdout, "canary") {
-		t.Error("the output shows the secret")
+	for _, arg := range []string{"-cart=", "-file=", "-file=none"} {
+		if got := store.start(arg); got.Code != 2 || got.Stderr == "" {
+			t.Errorf("%s: run() = %+v, want exit code 2 and an error", arg, got)
+		}
 	}
-}
-
-// The exit code depends on the moment of the interruption.
-func TestInterrupted(t *testing.T) {
-	t.Parallel()
-
-	t.Run("while it waits for input", func(t *testing.T) {
-		t.Parallel()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		stdin, w := io.Pipe() // nothing comes
-		t.Cleanup(func() { _ = w.Close() })
-		want := ended{Code: exitFailed, Stderr: embedded + reading + self + "interrupted: nothing was sent\n"}
-		if diff := cmp.Diff(want, start(ctx, nil, stdin)); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
-	})
-
-	t.Run("before it sends", func(t *testing.T) {
-		t.Parallel()
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		got := start(ctx, nil, nil, "-file", "discounts.json")
-		want := "cart " + demoCart + "\noutcome: not sent: none added; you may send them again\n"
-		if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitFailed {
-			t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
-		}
-	})
-
-	t.Run("while it waits for the response", func(t *testing.T) {
-		t.Parallel()
-		arrived := make(chan struct{})
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		stuck := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet {
-				_, _ = io.WriteString(w, `{"data":{"id":"`+demoCart+`","type":"cart"},"included":{"custom_discounts":null}}`)
-				return
-			}
-			_, _ = io.Copy(io.Discard, r.Body)
-			close(arrived)
-			<-r.Context().Done()
-		}))
-		defer stuck.Close()
-		go func() {
-			<-arrived
-			cancel()
-		}()
-		vars := map[string]string{"COMMERCE_BASE_URL": stuck.URL, "COMMERCE_TOKEN": "token"}
-		got := start(ctx, vars, strings.NewReader("["+one("a", "")+"]"), "-cart", demoCart)
-		want := "cart " + demoCart + "\nunconfirmed  a                            -100\n" +
-			"outcome: unknown: some or all may have been added; look at the cart before you send them again\n"
-		if diff := cmp.Diff(want, got.Stdout); diff != "" || got.Code != exitUnknown {
-			t.Errorf("code %d, stdout (-want +got):\n%s", got.Code, diff)
-		}
-	})
-}
-
-func TestAmountWithoutFormat(t *testing.T) {
-	t.Parallel()
-	var out bytes.Buffer
-	printAdded(&out, []commerce.CustomDiscount{
-		{ExternalID: "a\tb", Amount: commerce.Money{Amount: commerce.NewDecimal(-5), Currency: "EUR"}},
-		{Amount: commerce.Money{Amount: commerce.NewDecimal(-5)}},
-	})
-	want := "added        a b                        -5 EUR  id " + uuid.Nil.String() + "\n" +
-		"added        -                              -5  id " + uuid.Nil.String() + "\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	got := start(map[string]string{"COMMERCE_TOKEN": "canary"})
+	if got.Code != 2 || strings.Contains(got.Stderr, "canary") {
+		t.Errorf("incomplete environment: run() = %+v, want exit code 2 and no token", got)
+	}
+	if n := len(store.Requests()); n != 0 {
+		t.Errorf("%d requests, want none", n)
 	}
 }

@@ -1,0 +1,361 @@
+package commerce
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// Cart is a cart with its items and custom discounts.
+type Cart struct {
+	ID, Type, Name         string
+	CustomDiscountsEnabled bool
+	// Items of the cart. A cart that does not exist has none.
+	Items []CartItem
+	// CustomDiscounts of the cart and of its items. The relationships of the cart and of its
+	// items say which Item a discount is for; if the response has none of them, Item is nil.
+	CustomDiscounts []CustomDiscount
+	DisplayPrice    CartDisplayPrice
+	Timestamps      Timestamps
+	Response        *Response
+	// Extra holds the other members of the cart, e.g. links and relationships.
+	Extra Extra
+}
+
+// CartItem is an item of a [Cart].
+type CartItem struct {
+	ID       uuid.UUID    `json:"id,omitzero"`
+	Type     CartItemType `json:"type,omitzero"`
+	Name     string       `json:"name,omitzero"`
+	SKU      string       `json:"sku,omitzero"`
+	Quantity int          `json:"quantity,omitzero"`
+	Extra    Extra        `json:",embed"`
+}
+
+// CartDisplayPrice is the price of a [Cart] as the store shows it.
+type CartDisplayPrice struct {
+	WithTax    Money `json:"with_tax,omitzero"`
+	WithoutTax Money `json:"without_tax,omitzero"`
+	Tax        Money `json:"tax,omitzero"`
+	// Discount is the sum of all discounts, less than zero if there are any.
+	Discount        Money `json:"discount,omitzero"`
+	WithoutDiscount Money `json:"without_discount,omitzero"`
+	Extra           Extra `json:",embed"`
+}
+
+// Get reads a cart with its items and custom discounts:
+// https://developer.elasticpath.com/docs/api/carts/get-a-cart
+//
+// A cart that does not exist, e.g. because it expired, reads as an empty one: there is no
+// error, and len(Items) is 0. The error is a [*ValidationError] or an [*Error].
+func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
+	if err := checkCartID(cartID).err(); err != nil {
+		return nil, err
+	}
+	c, err := s.read(ctx, "Carts.Get", cartID)
+	if err != nil {
+		return nil, err
+	}
+	return c.Cart, nil
+}
+
+// cartRead is a cart as it was read, and what the response shows about its discounts.
+type cartRead struct {
+	*Cart
+	owned     discountRefs               // the discounts of the cart itself
+	itemOf    map[uuid.UUID]*CartItemRef // the items of the others
+	listed    []uuid.UUID                // ids of discounts that items name
+	hasList   bool                       // the response lists discounts, perhaps none
+	hasItems  bool                       // the response lists items, perhaps none
+	namesItem bool                       // a relationship of the cart names an item
+}
+
+// discountRefs are the discounts that a relationship names.
+type discountRefs struct {
+	ids   []uuid.UUID
+	known bool // the relationship is there
+}
+
+type cartBody struct {
+	Data     json.RawMessage            `json:"data"`
+	Included map[string]json.RawMessage `json:"included"`
+	Extra    Extra                      `json:",embed"`
+}
+
+type cartData struct {
+	ID               string `json:"id"`
+	Type             string `json:"type"`
+	Name             string `json:"name"`
+	DiscountSettings struct {
+		CustomDiscountsEnabled bool  `json:"custom_discounts_enabled"`
+		Extra                  Extra `json:",embed"`
+	} `json:"discount_settings"`
+	Meta struct {
+		DisplayPrice CartDisplayPrice `json:"display_price"`
+		Timestamps   Timestamps       `json:"timestamps"`
+		Extra        Extra            `json:",embed"`
+	} `json:"meta"`
+	Extra Extra `json:",embed"`
+}
+
+// relationshipsWire are relationships of which only the data count.
+type relationshipsWire struct {
+	Relationships map[string]struct {
+		Data  json.RawMessage `json:"data"`
+		Extra Extra           `json:",embed"`
+	} `json:"relationships"`
+	Extra Extra `json:",embed"`
+}
+
+// read reads a cart.
+func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, error) {
+	var c *cartRead
+	path, _ := wire.Path("v2", "carts", cartID) // no error: it was checked
+	r, err := s.get(ctx, op, s.core.address(path, "include=items,custom_discounts"), func(b []byte) (err error) {
+		c, err = readCart(b)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.Response = newResponse(r)
+	return c, nil
+}
+
+func (s *CartService) get(
+	ctx context.Context, op string, u *url.URL, accept func([]byte) error,
+) (*transport.Result, error) {
+	call := &transport.Call{Op: op, Class: transport.Replayable, Method: http.MethodGet, URL: u, Accept: accept}
+	r := s.core.send(ctx, call)
+	if !r.OK() {
+		return nil, callError(call, r)
+	}
+	return r, nil
+}
+
+// readItems reads which discounts the items of a cart have, if the cart was read without its
+// items.
+func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
+	path, _ := wire.Path("v2", "carts", cartID, "items")
+	_, err := s.get(ctx, op, s.core.address(path, "include=custom_discounts"), func(b []byte) error {
+		c.Items, c.listed, c.itemOf = nil, nil, map[uuid.UUID]*CartItemRef{}
+		body, err := readCartBody(b)
+		if err != nil {
+			return err
+		}
+		if data := bytes.TrimSpace(body.Data); len(data) == 0 || data[0] != '[' {
+			return errors.New("data is missing, or not an array of items")
+		}
+		if err := c.addItems(body.Data); err != nil {
+			return err
+		}
+		c.setItems()
+		return nil
+	})
+	return err
+}
+
+// readCartBody decodes a response about a cart or its items.
+func readCartBody(b []byte) (body cartBody, err error) {
+	if err := payloads.Unmarshal(b, &body); err != nil {
+		return body, err
+	}
+	if _, ok := body.Extra["included"]; ok { // a value that does not fit
+		return body, errors.New("included is not an object")
+	}
+	return body, nil
+}
+
+// readCart decodes a response. Its error holds nothing of b.
+func readCart(b []byte) (*cartRead, error) {
+	body, err := readCartBody(b)
+	if err != nil {
+		return nil, err
+	}
+	var data cartData
+	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
+		return nil, errors.New("data is missing, or not a cart with an id")
+	}
+	c := &cartRead{
+		Cart: &Cart{
+			ID: data.ID, Type: data.Type, Name: data.Name,
+			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
+			DisplayPrice:           data.Meta.DisplayPrice,
+			Timestamps:             data.Meta.Timestamps,
+			Extra:                  data.Extra,
+		},
+		itemOf: map[uuid.UUID]*CartItemRef{},
+	}
+	for name, extra := range map[string]Extra{"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra} {
+		if len(extra) > 0 {
+			if c.Extra == nil {
+				c.Extra = Extra{}
+			}
+			c.Extra[name], _ = json.Marshal(extra) // no error: it was decoded
+		}
+	}
+	if err := c.addRelationships(body.Data); err != nil {
+		return nil, err
+	}
+	if raw, ok := body.Included["items"]; ok {
+		if err := c.addItems(raw); err != nil {
+			return nil, err
+		}
+	}
+	if raw, ok := body.Included["custom_discounts"]; ok {
+		c.hasList = true
+		if err := c.addDiscounts(raw); err != nil {
+			return nil, err
+		}
+	}
+	c.setItems()
+	return c, nil
+}
+
+// addRelationships reads the relationships of the cart.
+func (c *cartRead) addRelationships(data []byte) error {
+	var w relationshipsWire
+	if err := payloads.Unmarshal(data, &w); err != nil {
+		return err
+	}
+	items, err := readRefs(w, "items")
+	if err != nil {
+		return err
+	}
+	c.namesItem = len(items.ids) > 0
+	c.owned, err = readRefs(w, "custom_discounts")
+	return err
+}
+
+// addItems reads the items of the cart, and the discounts of each.
+func (c *cartRead) addItems(raw []byte) error {
+	c.hasItems = true
+	for element := range wire.Elements(raw) {
+		var item CartItem
+		var w relationshipsWire
+		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil || payloads.Unmarshal(element, &w) != nil {
+			return errors.New("an item is not an object")
+		}
+		refs, err := readRefs(w, "custom_discounts")
+		if err != nil {
+			return err
+		}
+		c.Items = append(c.Items, item)
+		for _, id := range refs.ids {
+			if item.ID != uuid.Nil { // without it, the path of the discount is unknown
+				c.itemOf[id] = &CartItemRef{Type: item.Type, ID: item.ID}
+			}
+			c.listed = append(c.listed, id)
+		}
+	}
+	return nil
+}
+
+// addDiscounts reads the discounts of the cart and its items, each id once.
+func (c *cartRead) addDiscounts(raw []byte) error {
+	if kind := bytes.TrimSpace(raw); kind[0] != '[' && string(kind) != "null" {
+		return errors.New("included.custom_discounts is not an array")
+	}
+	seen := map[uuid.UUID]bool{}
+	for element := range wire.Elements(raw) {
+		var d CustomDiscount
+		switch err := payloads.Unmarshal(element, &d); {
+		case err != nil || element[0] != '{' || d.ID == uuid.Nil:
+			return errors.New("a custom discount is not an object with an id")
+		case d.Extra["external_id"] != nil || d.Extra["discount_engine"] != nil:
+			return errors.New("the external id or the engine of a custom discount is not a text")
+		case d.Item != nil && d.Item.ID == uuid.Nil:
+			return errors.New("a custom discount is for an item without an id")
+		case len(c.CustomDiscounts) == maxDiscounts:
+			return errors.New("more custom discounts than a cart may have")
+		case seen[d.ID]:
+			continue
+		}
+		seen[d.ID] = true
+		c.CustomDiscounts = append(c.CustomDiscounts, d)
+	}
+	return nil
+}
+
+// setItems sets the Item of each discount that an item names.
+func (c *cartRead) setItems() {
+	for i := range c.CustomDiscounts {
+		d := &c.CustomDiscounts[i]
+		if ref := c.itemOf[d.ID]; ref != nil && d.Item == nil {
+			item := *ref
+			d.Item = &item
+		}
+	}
+}
+
+// isPlaced reports whether the response shows if d is a discount of the cart or of an item.
+func (c *cartRead) isPlaced(d *CustomDiscount) bool {
+	return d.Item != nil || slices.Contains(c.owned.ids, d.ID)
+}
+
+// isEmpty reports whether the cart has no items.
+func (c *cartRead) isEmpty() bool { return len(c.Items) == 0 && !c.namesItem }
+
+// needsItems reports whether the response leaves out the items, although they are needed to
+// place a discount, or to see whether the cart is empty.
+func (c *cartRead) needsItems() bool {
+	if c.hasItems {
+		return false
+	}
+	isUnplaced := func(d CustomDiscount) bool { return !c.isPlaced(&d) }
+	return !c.namesItem || slices.ContainsFunc(c.CustomDiscounts, isUnplaced)
+}
+
+// checkComplete returns an error if the response may leave out a discount.
+func (c *cartRead) checkComplete() error {
+	if !c.hasList {
+		noDiscounts := c.owned.known && len(c.owned.ids) == 0 ||
+			!c.owned.known && isZeroAsRead(c.DisplayPrice.Discount.Amount)
+		if noDiscounts && len(c.listed) == 0 {
+			return nil
+		}
+		return errors.New("the cart was read without its custom discounts")
+	}
+	has := map[uuid.UUID]bool{}
+	for _, d := range c.CustomDiscounts {
+		has[d.ID] = true
+	}
+	for _, id := range append(slices.Clone(c.owned.ids), c.listed...) {
+		if !has[id] {
+			return errors.New("a relationship names a custom discount that is not included")
+		}
+	}
+	return nil
+}
+
+// isZeroAsRead reports whether d was read, and is 0.
+func isZeroAsRead(d Decimal) bool { return d != (Decimal{}) && d.IsZero() }
+
+// readRefs returns the resources that a relationship names.
+func readRefs(w relationshipsWire, name string) (discountRefs, error) {
+	if _, isOdd := w.Extra["relationships"]; isOdd {
+		return discountRefs{}, errors.New("a relationship is not an object")
+	}
+	raw := w.Relationships[name].Data
+	if raw == nil {
+		return discountRefs{}, nil
+	}
+	refs := discountRefs{known: true}
+	for element := range wire.Elements(raw) {
+		var ref ResourceRef
+		if payloads.Unmarshal(element, &ref) != nil || ref.ID == uuid.Nil {
+			return discountRefs{}, errors.New("a relationship names a resource without an id")
+		}
+		refs.ids = append(refs.ids, ref.ID)
+	}
+	return refs, nil
+}

@@ -1,0 +1,243 @@
+package commerce_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+const (
+	discountID = "f09030b0-cdcd-4c47-b889-adbf690c537a"
+	// refs are the relationships of a cart, or of an item, that has the discount.
+	refs = `"relationships":{"custom_discounts":{"data":[{"type":"custom_discount","id":"` + discountID + `"}]}}`
+	item = `"id":"` + itemID + `","type":"cart_item"`
+)
+
+// documentedCart is like the example in the service's documentation, with a discount of the
+// cart and one of an item, and members that the library does not know.
+const documentedCart = `{"data":{"id":"0a8d0b6c-cart","type":"cart","name":"My cart","links":{"self":"x"},
+  "discount_settings":{"custom_discounts_enabled":true,"new":1},
+  "meta":{"display_price":{"with_tax":{"amount":8500,"currency":"USD","formatted":"$85.00"},"discount":{"amount":-1500},
+    "new":2},"timestamps":{"created_at":"2026-01-02T03:04:05Z","updated_at":null,"expires_at":"x"},"new":3},
+  "relationships":{"custom_discounts":{"data":[{"type":"custom_discount","id":"` + discountID + `"}]}},"new":4},
+ "included":{
+  "items":[{"id":"` + itemID + `","type":"custom_item","name":"Shirt","sku":"S-1","quantity":2,
+    "relationships":{"custom_discounts":{"data":[
+      {"type":"custom_discount","id":"e09030b0-cdcd-4c47-b889-adbf690c537a"}]}}}],
+  "custom_discounts":[
+   {"id":"` + discountID + `","type":"custom_discount","external_id":"a","amount":{"amount":-1000,"currency":"USD",
+    "formatted":"-$10.00"},"description":"ten off","discount_code":"TEN","discount_engine":"engine"},
+   {"id":"e09030b0-cdcd-4c47-b889-adbf690c537a","type":"custom_discount","external_id":"b","amount":-500,"new":5}]}}`
+
+func TestCartsGet(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, respond(200, documentedCart, "X-Request-Id", "req-1"))
+	got, err := s.client(t).Carts.Get(t.Context(), cartID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	want := &commerce.Cart{
+		ID: cartID, Type: "cart", Name: "My cart", CustomDiscountsEnabled: true,
+		Items: []commerce.CartItem{{
+			ID: uuid.MustParse(itemID), Type: commerce.ItemTypeCustomItem, Name: "Shirt", SKU: "S-1", Quantity: 2,
+			Extra: commerce.Extra{},
+		}},
+		CustomDiscounts: []commerce.CustomDiscount{
+			{
+				ID: uuid.MustParse(discountID), Type: "custom_discount", ExternalID: "a",
+				Amount:      commerce.Money{Amount: commerce.NewDecimal(-1000), Currency: "USD", Formatted: "-$10.00"},
+				Description: "ten off", DiscountCode: "TEN", DiscountEngine: "engine",
+			},
+			{
+				ID: uuid.MustParse("e09030b0-cdcd-4c47-b889-adbf690c537a"), Type: "custom_discount", ExternalID: "b",
+				Amount: commerce.Money{Amount: commerce.NewDecimal(-500)},
+				Item:   &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.MustParse(itemID)},
+				Extra:  commerce.Extra{"new": raw("5")},
+			},
+		},
+		DisplayPrice: commerce.CartDisplayPrice{
+			WithTax:  commerce.Money{Amount: commerce.NewDecimal(8500), Currency: "USD", Formatted: "$85.00"},
+			Discount: commerce.Money{Amount: commerce.NewDecimal(-1500)},
+			Extra:    commerce.Extra{"new": raw("2")},
+		},
+		Timestamps: commerce.Timestamps{
+			CreatedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+			Extra:     commerce.Extra{"expires_at": raw(`"x"`)},
+		},
+		Extra: commerce.Extra{
+			"links": raw(`{"self":"x"}`), "new": raw("4"), "meta": raw(`{"new":3}`), "discount_settings": raw(`{"new":1}`),
+		},
+	}
+	isKnown := cmpopts.IgnoreMapEntries(func(name string, _ json.RawMessage) bool { return name == "relationships" })
+	if d := cmp.Diff(want, got, isKnown, cmpopts.IgnoreFields(commerce.Cart{}, "Response")); d != "" {
+		t.Errorf("cart (-want +got):\n%s", d)
+	}
+	if _, ok := got.Extra["relationships"]; !ok || got.Response.RequestID != "req-1" {
+		t.Errorf("got Extra %v, response %+v, want the relationships and req-1", got.Extra, got.Response)
+	}
+	sent := s.sent()
+	if len(sent) != 1 || sent[0].Method != "GET" || sent[0].Path != "/v2/carts/0a8d0b6c-cart" ||
+		parseQuery(t, sent[0].RawQuery).Get("include") != "items,custom_discounts" {
+		t.Errorf("requests = %+v, want one GET of the cart with items and custom_discounts", sent)
+	}
+}
+
+// The relationships of the discount, or those of an item, show which item it is for.
+func TestCartsGet_itemOfDiscount(t *testing.T) {
+	t.Parallel()
+	const discount = `{"id":"` + discountID + `"}`
+	ofItem := &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
+	for _, tt := range []struct {
+		name            string
+		data            string // other members of the cart
+		items, discount string // included
+		want            *commerce.CartItemRef
+	}{
+		{name: "of the cart", data: `,` + refs},
+		{name: "no relationships"},
+		{name: "relationships null", data: `,"relationships":null`, items: `{` + item + `,"relationships":null}`},
+		{
+			name: "relationship null", data: `,"relationships":{"custom_discounts":null,"items":{"data":null}}`,
+			items: `{` + item + `,"relationships":{"custom_discounts":null}}`,
+		},
+		{
+			name: "data null", data: `,"relationships":{"custom_discounts":{"data":null}}`,
+			items: `{` + item + `,"relationships":{"custom_discounts":{"data":null}}}`,
+		},
+		{name: "of an item", items: `{` + item + `,` + refs + `}`, want: ofItem},
+		{name: "of the second item", items: `{},{` + item + `,` + refs + `}`, want: ofItem},
+		{
+			name: "of an item, data is an object", want: ofItem,
+			items: `{` + item + `,"relationships":{"custom_discounts":{"data":` + discount + `}}}`,
+		},
+		{
+			name: "in the discount", want: ofItem,
+			discount: `{"id":"` + discountID + `","relationships":{"item":{"data":{` + item + `}}}}`,
+		},
+		{name: "listed twice", items: `{` + item + `,` + refs + `}`, discount: discount + "," + discount, want: ofItem},
+	} {
+		if tt.discount == "" {
+			tt.discount = discount
+		}
+		body := `{"data":{"id":"c"` + tt.data + `},"included":{"items":[` + tt.items + `],"custom_discounts":[` +
+			tt.discount + `]}}`
+		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+		if err != nil || len(got.CustomDiscounts) != 1 {
+			t.Fatalf("%s: Get() = %+v, error %v, want one discount", tt.name, got, err)
+		}
+		diff(t, "item: "+tt.name, got.CustomDiscounts[0].Item, tt.want)
+	}
+}
+
+// What is left out, or null, is empty.
+func TestCartsGet_empty(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{
+		`{"data":{"id":"c"}}`, `{"data":{"id":"c"},"included":null}`, `{"data":{"id":"c"},"included":{}}`,
+		`{"data":{"id":"c"},"included":{"items":null,"custom_discounts":null}}`,
+		`{"data":{"id":"c","meta":null,"discount_settings":null},"included":{"items":[],"custom_discounts":[]}}`,
+	} {
+		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+		if err != nil || len(got.Items)+len(got.CustomDiscounts) > 0 || got.CustomDiscountsEnabled || got.ID != "c" {
+			t.Errorf("%s: Get() = %+v, error %v, want an empty cart c", body, got, err)
+		}
+	}
+}
+
+func TestCartsGet_badResponse(t *testing.T) {
+	t.Parallel()
+	with := func(included string) string { return `{"data":{"id":"c"},"included":` + included + `}` }
+	var many []string
+	for n := range 10_001 {
+		many = append(many, `{"id":"`+numberedID(n).String()+`"}`)
+	}
+	for name, body := range map[string]string{
+		"empty":                        ``,
+		"null":                         `null`,
+		"array":                        `[]`,
+		"no data":                      `{"included":{}}`,
+		"data null":                    `{"data":null}`,
+		"data is an array":             `{"data":[{"id":"c"}]}`,
+		"data is a text":               `{"data":"c"}`,
+		"no id":                        `{"data":{"name":"My cart"}}`,
+		"id is a number":               `{"data":{"id":5}}`,
+		"truncated":                    `{"data":{"id":"c"`,
+		"data twice":                   `{"data":{"id":"c"},"data":{"id":"c"}}`,
+		"included is an array":         with(`[]`),
+		"discounts are an object":      with(`{"custom_discounts":{"id":"` + discountID + `"}}`),
+		"discounts are a text":         with(`{"custom_discounts":"x"}`),
+		"discount without id":          with(`{"custom_discounts":[{"external_id":"a"}]}`),
+		"discount with an odd id":      with(`{"custom_discounts":[{"id":"7"}]}`),
+		"discount null":                with(`{"custom_discounts":[null]}`),
+		"discount is an array":         with(`{"custom_discounts":[[]]}`),
+		"item null":                    with(`{"items":[null]}`),
+		"item is a number":             with(`{"items":[1]}`),
+		"items are a text":             with(`{"items":"x"}`),
+		"relationship without id":      `{"data":{"id":"c","relationships":{"custom_discounts":{"data":[{}]}}}}`,
+		"relationship with an odd id":  `{"data":{"id":"c","relationships":{"items":{"data":[{"id":"7"}]}}}}`,
+		"relationship of an item":      with(`{"items":[{"relationships":{"custom_discounts":{"data":[null]}}}]}`),
+		"more discounts than are read": with(`{"custom_discounts":[` + strings.Join(many, ",") + `]}`),
+		"more values than are read":    with(`{"items":[` + elements(600_000, `{}`) + `]}`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := newStub(t, respond(200, body)).client(t, attempts(1)).Carts.Get(t.Context(), cartID)
+			checkError(t, err, commerce.Error{Op: "Carts.Get", StatusCode: 200, Outcome: commerce.OutcomeNone, Attempts: 1})
+			if !errors.Is(err, commerce.ErrBadResponse) {
+				t.Errorf("error %v, want ErrBadResponse", err)
+			}
+		})
+	}
+}
+
+// A read is retried, and the last response counts.
+func TestCartsGet_retries(t *testing.T) {
+	t.Parallel()
+	broken := `{"data":{"id":"first"},"included":{"items":[{"id":"` + itemID + `"}],"custom_discounts":5}}`
+	s := newStub(t, respond(503, ""), failTransport, respond(200, broken), respond(200, `{"data":{"id":"last"}}`))
+	got, err := s.client(t).Carts.Get(t.Context(), cartID)
+	if err != nil || got.ID != "last" || len(got.Items) > 0 || got.Response.Attempts != 4 {
+		t.Errorf("Get() = %+v, error %v, want the cart of the last response, after 4 attempts", got, err)
+	}
+	_, err = newStub(t).client(t).Carts.Get(t.Context(), "a/b")
+	diff(t, "invalid fields", invalidFields(err), []string{"cart id"})
+	_, err = newStub(t, respond(404, `{"errors":[{"title":"x"}]}`)).client(t).Carts.Get(t.Context(), cartID)
+	checkError(t, err, commerce.Error{Op: "Carts.Get", StatusCode: 404, Outcome: commerce.OutcomeNone, Attempts: 1})
+}
+
+func TestCartsGet_fakeStore(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	ref := commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.MustParse(itemID)}
+	id, carts := store.AddCart(ref), store.Client().Carts
+	batch := discounts("a", "b")
+	batch[1].Item = &ref
+	added, err := carts.AddCustomDiscounts(t.Context(), id, batch, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := carts.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added.Added[1].Amount.Formatted = "" // left out if the discount is of an item
+	diff(t, "discounts", got.CustomDiscounts, added.Added)
+	if len(got.Items) != 1 || got.Items[0].ID != ref.ID || got.Items[0].Quantity != 1 || !got.CustomDiscountsEnabled ||
+		!got.DisplayPrice.Discount.Amount.Equal(commerce.NewDecimal(-2000)) || got.Timestamps.CreatedAt.IsZero() {
+		t.Errorf("Get() = %+v, want the item, a discount of -2000, and custom discounts enabled", got)
+	}
+	got, err = carts.Get(t.Context(), "unknown")
+	if err != nil || len(got.Items)+len(got.CustomDiscounts) > 0 || got.ID != "unknown" {
+		t.Errorf("Get() of an unknown cart = %+v, error %v, want an empty cart", got, err)
+	}
+}

@@ -1,0 +1,133 @@
+package commerce
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// ensurePlan says how a cart differs from the wanted discounts.
+type ensurePlan struct {
+	matched   int              // number of wanted discounts that are as wanted
+	found     []CustomDiscount // wanted discounts that the cart has, in the order of want
+	add       []int            // indexes in want of discounts that the cart does not have
+	update    []plannedUpdate
+	delete    []CustomDiscount
+	different []CustomDiscount // that must not be changed, or cannot be
+}
+
+// plannedUpdate is an update of a discount of the cart to the contents of want[index].
+type plannedUpdate struct {
+	current CustomDiscount
+	index   int
+}
+
+func (p *ensurePlan) isDone() bool {
+	return len(p.add) == 0 && len(p.update) == 0 && len(p.delete) == 0 && len(p.different) == 0
+}
+
+// ensurePlanner compares a cart with the wanted discounts.
+type ensurePlanner struct {
+	cart    *cartRead
+	want    []NewCustomDiscount
+	opts    *EnsureCustomDiscountsOptions
+	updated map[uuid.UUID]bool // discounts that were updated already: none is updated twice
+	ensurePlan
+}
+
+func (p *ensurePlanner) plan() *ensurePlan {
+	byKey := map[discountKey][]CustomDiscount{}
+	for _, d := range p.cart.CustomDiscounts {
+		byKey[d.key()] = append(byKey[d.key()], d)
+	}
+	engines := map[string]bool{}
+	for _, name := range p.opts.Engines {
+		engines[strings.TrimSpace(name)] = true
+	}
+	for i := range p.want {
+		key := p.want[i].key()
+		engines[key.engine] = true
+		p.planKey(i, byKey[key])
+		delete(byKey, key)
+	}
+	if p.opts.Prune {
+		for _, d := range p.cart.CustomDiscounts { // in the order of the cart
+			if _, isUnwanted := byKey[d.key()]; isUnwanted && engines[d.key().engine] {
+				p.remove(d)
+			}
+		}
+	}
+	return &p.ensurePlan
+}
+
+// planKey compares want[i] with the discounts of the cart that have its key. It keeps one of
+// them and removes the others: the one with the smallest id, so that all callers keep the
+// same, of those that match; if none matches, of those that an update can make match.
+func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
+	w := &p.want[i]
+	if len(copies) == 0 {
+		p.add = append(p.add, i)
+		return
+	}
+	slices.SortFunc(copies, func(a, b CustomDiscount) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	keep := slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) && w.hasContents(&d) })
+	matches := keep >= 0
+	if !matches && !p.opts.Update {
+		p.found = append(p.found, copies[0])
+		p.different = append(p.different, copies...)
+		return
+	}
+	if !matches {
+		keep = slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) })
+	}
+	allPlaced := true
+	for n, d := range copies {
+		allPlaced = allPlaced && p.cart.isPlaced(&d)
+		if n != keep {
+			p.remove(d)
+		}
+	}
+	switch {
+	case keep < 0 && allPlaced: // an update cannot move a discount to another item or level
+		p.add = append(p.add, i)
+		return
+	case keep < 0: // one of them may be the wanted one
+		return
+	case matches && len(copies) == 1:
+		p.matched++
+	case matches: // the others are to be removed
+	case p.updated[copies[keep].ID]: // the service changes what it is sent
+		p.different = append(p.different, copies[keep])
+	default:
+		p.update = append(p.update, plannedUpdate{current: copies[keep], index: i})
+	}
+	p.found = append(p.found, copies[keep])
+}
+
+// remove deletes d. If the response does not show its item or level, its path is unknown.
+func (p *ensurePlanner) remove(d CustomDiscount) {
+	if p.cart.isPlaced(&d) {
+		p.delete = append(p.delete, d)
+	} else {
+		p.different = append(p.different, d)
+	}
+}
+
+// isFor reports whether d is a discount of the item that w is for, or of the cart if w is for
+// no item.
+func (c *cartRead) isFor(w *NewCustomDiscount, d *CustomDiscount) bool {
+	if w.Item == nil || d.Item == nil {
+		return w.Item == nil && d.Item == nil && c.isPlaced(d)
+	}
+	return w.Item.ID == d.Item.ID
+}
+
+// hasContents reports whether o has the amount and the texts of d. White space at both ends
+// does not count, as the service may remove it.
+func (d *NewCustomDiscount) hasContents(o *CustomDiscount) bool {
+	return d.Amount.Equal(o.Amount.Amount) &&
+		strings.TrimSpace(d.Description) == strings.TrimSpace(o.Description) &&
+		strings.TrimSpace(d.DiscountCode) == strings.TrimSpace(o.DiscountCode)
+}

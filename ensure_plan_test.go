@@ -1,0 +1,171 @@
+package commerce
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+	"pgregory.net/rapid"
+)
+
+// drawDiscount draws a discount from few values, so that keys and contents often agree.
+func drawDiscount(t *rapid.T) NewCustomDiscount {
+	d := NewCustomDiscount{
+		Amount:         NewDecimal(-int64(rapid.IntRange(1, 2).Draw(t, "amount"))),
+		Description:    rapid.SampledFrom([]string{"text", " text"}).Draw(t, "description"),
+		DiscountCode:   "CODE",
+		DiscountEngine: rapid.SampledFrom([]string{"engine", "other", "third"}).Draw(t, "engine"),
+		ExternalID:     rapid.SampledFrom([]string{"a", "b", "c", "a "}).Draw(t, "external id"),
+	}
+	if n := rapid.IntRange(0, 2).Draw(t, "item"); n > 0 {
+		d.Item = &CartItemRef{Type: ItemTypeCartItem, ID: uuid.UUID{byte(n)}}
+	}
+	return d
+}
+
+func (d NewCustomDiscount) withID(id uuid.UUID) CustomDiscount {
+	return CustomDiscount{
+		ID: id, Amount: Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
+	}
+}
+
+// drawCart draws a cart. No relationship shows the level of its unplaced discounts.
+func drawCart(t *rapid.T) *cartRead {
+	c := &cartRead{Cart: &Cart{}}
+	for range rapid.IntRange(0, 6).Draw(t, "discounts") {
+		d := drawDiscount(t).withID(uuid.Must(uuid.FromBytes(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))))
+		if isPlaced := rapid.IntRange(0, 9).Draw(t, "placed") > 0; isPlaced && d.Item == nil {
+			c.owned.ids = append(c.owned.ids, d.ID)
+		}
+		c.CustomDiscounts = append(c.CustomDiscounts, d)
+	}
+	return c
+}
+
+// apply makes the changes of a plan to the cart.
+func (c *cartRead) apply(p *ensurePlan, want []NewCustomDiscount) {
+	for _, d := range p.delete {
+		c.CustomDiscounts = slices.DeleteFunc(c.CustomDiscounts, func(o CustomDiscount) bool { return o.ID == d.ID })
+	}
+	for _, u := range p.update {
+		for i := range c.CustomDiscounts {
+			if c.CustomDiscounts[i].ID == u.current.ID {
+				c.CustomDiscounts[i] = u.wanted(&want[u.index])
+			}
+		}
+	}
+	for _, i := range p.add {
+		d := want[i].withID(uuid.New())
+		c.CustomDiscounts = append(c.CustomDiscounts, d)
+		if d.Item == nil {
+			c.owned.ids = append(c.owned.ids, d.ID)
+		}
+	}
+}
+
+// One round of changes brings every cart to the wanted state, unless something may not or
+// cannot be changed; and nothing is changed that nobody asked for.
+func TestEnsurePlan(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawCart(t)
+		want := rapid.SliceOfNDistinct(rapid.Custom(drawDiscount), 0, 4,
+			func(d NewCustomDiscount) discountKey { return d.key() }).Draw(t, "want")
+		opts := &EnsureCustomDiscountsOptions{
+			Update: rapid.Bool().Draw(t, "update"), Prune: rapid.Bool().Draw(t, "prune"),
+		}
+		if opts.Prune {
+			opts.Engines = []string{"third"}
+		}
+		newPlan := func() *ensurePlan {
+			planner := ensurePlanner{cart: c, want: want, opts: opts}
+			return planner.plan()
+		}
+		plan := newPlan()
+		plan.check(t, c, want, opts)
+		c.apply(plan, want)
+		again := newPlan()
+		if len(again.add) > 0 || len(again.update) > 0 || len(again.delete) > 0 {
+			t.Fatalf("the second plan is %+v, want no changes", again)
+		}
+		if got := fmt.Sprint(again.different); got != fmt.Sprint(plan.different) {
+			t.Fatalf("different = %v, want %v as before", got, plan.different)
+		}
+		again.checkDone(t, c, want)
+	})
+}
+
+// check checks that a plan changes only what it may change.
+func (p *ensurePlan) check(t *rapid.T, c *cartRead, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions) {
+	isWanted := func(d CustomDiscount) bool {
+		return slices.ContainsFunc(want, func(w NewCustomDiscount) bool { return w.key() == d.key() })
+	}
+	isPruned := func(d CustomDiscount) bool {
+		sameEngine := func(w NewCustomDiscount) bool { return w.DiscountEngine == d.DiscountEngine }
+		return opts.Prune && (d.DiscountEngine == "third" || slices.ContainsFunc(want, sameEngine))
+	}
+	for _, d := range p.delete {
+		if !isWanted(d) && !isPruned(d) {
+			t.Fatalf("deletes %+v, which nobody asked for", d)
+		}
+		if !c.isPlaced(&d) {
+			t.Fatalf("deletes %+v, whose level is unknown", d)
+		}
+	}
+	for i, w := range want {
+		var best *CustomDiscount // the one to keep, if one matches
+		for _, d := range c.CustomDiscounts {
+			sameLevel := w.Item == nil && d.Item == nil && c.isPlaced(&d) ||
+				w.Item != nil && d.Item != nil && w.Item.ID == d.Item.ID
+			sameContents := w.Amount.Equal(d.Amount.Amount) && strings.Trim(d.Description, " ") == "text"
+			if w.key() == d.key() && sameLevel && sameContents && (best == nil || d.ID.String() < best.ID.String()) {
+				best = &d
+			}
+			if w.key() == d.key() && !c.isPlaced(&d) && slices.Contains(p.add, i) {
+				t.Fatalf("adds %+v, although %+v may be the same", w, d)
+			}
+		}
+		isBest := func(d CustomDiscount) bool { return best != nil && d.ID == best.ID }
+		isUpdate := func(u plannedUpdate) bool { return best != nil && u.index == i }
+		if slices.ContainsFunc(p.delete, isBest) || slices.ContainsFunc(p.update, isUpdate) {
+			t.Fatalf("changes %+v, which is as wanted, of %+v", best, c.CustomDiscounts)
+		}
+	}
+	for _, u := range p.update {
+		if !opts.Update || !c.isPlaced(&u.current) {
+			t.Fatalf("updates %+v", u.current)
+		}
+	}
+}
+
+// checkDone checks that a plan without changes has found each wanted discount once.
+func (p *ensurePlan) checkDone(t *rapid.T, c *cartRead, want []NewCustomDiscount) {
+	if !p.isDone() {
+		return
+	}
+	for i, w := range want {
+		n := 0
+		for _, d := range c.CustomDiscounts {
+			if w.key() != d.key() {
+				continue
+			}
+			if n++; !w.hasContents(&d) || (w.Item == nil) != (d.Item == nil) {
+				t.Fatalf("the cart has %+v, want %+v", d, w)
+			}
+		}
+		if n != 1 || p.found[i].key() != w.key() || p.matched != len(want) {
+			t.Fatalf("the cart has %d of %+v, want 1; found %+v", n, w, p.found)
+		}
+	}
+}
+
+// CartsWithTurns, for the tests of turns.go, returns the number of carts that have a turn, or wait for one.
+func (c *Client) CartsWithTurns() int {
+	t := c.core.cfg.turns
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.carts)
+}

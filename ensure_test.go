@@ -1,0 +1,449 @@
+package commerce_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// ensureScenario is a call of EnsureCustomDiscounts.
+type ensureScenario struct {
+	name    string
+	want    []commerce.NewCustomDiscount               // nil: a and b
+	opts    commerce.EnsureCustomDiscountsOptions      //
+	before  func(s *commercetest.Store, cartID string) // nil: the cart has an item and no discounts
+	faults  []commercetest.Fault                       //
+	timeout time.Duration                              // of the caller; 0: none
+
+	requests string   // operations, e.g. "cart add cart"
+	cart     []string // external ids and amounts on the cart at the end, sorted, e.g. "a -1000"
+	counts   string   // numbers of the result that are not 0, e.g. "added 2"
+	outcome  commerce.Outcome
+	matches  []error
+	takes    time.Duration
+}
+
+// counts returns the numbers of a result that are not 0.
+func counts(r *commerce.EnsureCustomDiscountsResult) string {
+	if r == nil {
+		return "nil"
+	}
+	var texts []string
+	for _, n := range []struct {
+		name  string
+		count int
+	}{
+		{"discounts", len(r.Discounts)}, {"added", len(r.Added)}, {"updated", len(r.Updated)},
+		{"deleted", len(r.Deleted)}, {"missing", len(r.Missing)}, {"different", len(r.Different)},
+		{"in doubt", len(r.InDoubt)},
+	} {
+		if n.count > 0 {
+			texts = append(texts, fmt.Sprint(n.name, " ", n.count))
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// onCart returns the external ids and amounts of the discounts on a cart, sorted.
+func onCart(s *commercetest.Store, cartID string) []string {
+	var list []string
+	for _, d := range s.Discounts(cartID) {
+		text := d.ExternalID + " " + d.Amount.Amount.String()
+		if d.Item != nil {
+			text += " item"
+		}
+		list = append(list, text)
+	}
+	slices.Sort(list)
+	return list
+}
+
+func operations(s *commercetest.Store) string {
+	var list []string
+	for _, r := range s.Requests() {
+		list = append(list, strings.ReplaceAll(string(r.Operation), " ", "-"))
+	}
+	return strings.Join(list, " ")
+}
+
+// placed returns a discount that is on the cart already.
+func placed(externalID string, amount int64) commerce.CustomDiscount {
+	d := discount(externalID)
+	return commerce.CustomDiscount{
+		Amount: commerce.Money{Amount: commerce.NewDecimal(amount)}, Description: d.Description,
+		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: externalID,
+	}
+}
+
+func place(list ...commerce.CustomDiscount) func(*commercetest.Store, string) {
+	return func(s *commercetest.Store, cartID string) {
+		for _, d := range list {
+			s.AddDiscount(cartID, d)
+		}
+	}
+}
+
+func ofEngine(d commerce.CustomDiscount, engine string) commerce.CustomDiscount {
+	d.DiscountEngine = engine
+	return d
+}
+
+func forItem(d commerce.CustomDiscount) commerce.CustomDiscount {
+	d.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
+	return d
+}
+
+const (
+	second = time.Second
+	opAdd  = commercetest.OpAdd
+	opCart = commercetest.OpCart
+)
+
+func ensureScenarios() []ensureScenario {
+	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges)
+}
+
+var both = []string{"a -1000", "b -1000"}
+
+// Only adds are needed.
+var ensureAdds = []ensureScenario{
+	{
+		name: "to be added", requests: "cart add cart", cart: both, counts: "discounts 2, added 2",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "already there", before: place(placed("a", -1000), placed("b", -1000)),
+		requests: "cart", cart: both, counts: "discounts 2", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "one is missing", before: place(placed("b", -1000)),
+		requests: "cart add cart", cart: both, counts: "discounts 2, added 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name:     "added, response lost",
+		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Status: 504}},
+		requests: "cart add cart", cart: both, counts: "discounts 2, added 2",
+		outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name:     "not added, response lost",
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
+		requests: "cart add cart add cart", cart: both, counts: "discounts 2, added 2, in doubt 2",
+		outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name:     "response lost, must not wait",
+		opts:     commerce.EnsureCustomDiscountsOptions{Settle: -1},
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
+		requests: "cart add cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrServer, commerce.ErrOutcomeUnknown},
+	},
+	{
+		name: "response lost, the deadline is too near", timeout: second,
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
+		requests: "cart add cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrServer},
+	},
+	{
+		name: "response lost, and the cart cannot be read",
+		opts: commerce.EnsureCustomDiscountsOptions{Settle: -1},
+		faults: []commercetest.Fault{
+			{Operation: opAdd, Apply: true, Status: 504}, {Operation: opCart, After: 1, Status: 403, Times: -1},
+		},
+		cart: both, requests: "cart add cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden},
+	},
+	{
+		name:     "the response is lost each time",
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504, Times: -1}},
+		requests: "cart add cart add cart add cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, takes: 6 * second,
+	},
+	{
+		name: "confirmed, but not on the cart",
+		faults: []commercetest.Fault{{Operation: opAdd, Status: 201, Body: `{"data":[` +
+			`{"type":"custom_discount","id":"` + itemID + `","external_id":"a","discount_engine":"engine"},` +
+			`{"type":"custom_discount","id":"` + numberedID(1).String() + `","external_id":"b","discount_engine":"engine"}]}`}},
+		requests: "cart add cart cart add cart", cart: both, counts: "discounts 2, added 2, in doubt 2",
+		outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+}
+
+// The service refuses or loses something.
+var ensureRefusals = []ensureScenario{
+	{
+		name:     "one is refused",
+		want:     []commerce.NewCustomDiscount{discount("a"), discountOf("b", numberedID(7))},
+		requests: "cart add cart", cart: []string{"a -1000"}, counts: "discounts 1, added 1, missing 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrCartItemNotFound, commerce.ErrPartialFailure},
+	},
+	{
+		name: "all or nothing", opts: commerce.EnsureCustomDiscountsOptions{AllOrNothing: true},
+		want:     []commerce.NewCustomDiscount{discount("a"), discountOf("b", numberedID(7))},
+		requests: "cart add cart", counts: "missing 2",
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrCartItemNotFound},
+	},
+	{
+		name: "limit reached", before: place(placed("x", -1), placed("y", -1), placed("z", -1), placed("v", -1)),
+		requests: "cart add cart", cart: []string{"a -1000", "v -1", "x -1", "y -1", "z -1"},
+		counts: "discounts 1, added 1, missing 1", outcome: commerce.OutcomePartial,
+		matches: []error{commerce.ErrDiscountLimit},
+	},
+	{
+		name:     "empty cart",
+		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
+		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrEmptyCart},
+	},
+	{
+		name: "unknown cart", before: func(s *commercetest.Store, cartID string) { s.RemoveCart(cartID) },
+		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrEmptyCart},
+	},
+	{
+		name: "the cart cannot be read", faults: []commercetest.Fault{{Operation: opCart, Status: 403}},
+		requests: "cart", counts: "nil", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrForbidden},
+	},
+	{
+		name:     "the cart is read in part",
+		faults:   []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{"data":{"id":"c"}}`}},
+		requests: "cart items", counts: "nil", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrBadResponse},
+	},
+	{
+		name: "a delete is lost", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Apply: true, Cut: true, Times: 1}},
+		requests: "cart delete-discount delete-discount cart", cart: both, counts: "discounts 2, deleted 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "a delete is refused", before: place(forItem(placed("a", -1000))),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 403, Times: -1}},
+		requests: "cart delete-discount add cart", cart: []string{"a -1000 item", "b -1000"},
+		counts: "discounts 1, added 1, missing 1, different 1", outcome: commerce.OutcomePartial,
+		matches: []error{commerce.ErrForbidden, commerce.ErrDifferent},
+	},
+	{
+		name: "an update is lost", before: place(placed("a", -1), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 504}},
+		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
+		counts:  "discounts 2, different 1, in doubt 1",
+		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrDifferent, commerce.ErrServer}, takes: 2 * second,
+	},
+}
+
+// The cart has other discounts.
+var ensureChanges = []ensureScenario{
+	{
+		name: "twice on the cart", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		requests: "cart delete-discount cart", cart: both, counts: "discounts 2, deleted 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "different amount", before: place(placed("a", -1), placed("b", -1000)),
+		requests: "cart", cart: []string{"a -1", "b -1000"}, counts: "discounts 2, different 1",
+		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "different amount, the others are added", before: place(placed("a", -1)),
+		requests: "cart add cart", cart: []string{"a -1", "b -1000"}, counts: "discounts 2, added 1, different 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "different amount, update", before: place(placed("a", -1), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		requests: "cart update-discount cart", cart: both, counts: "discounts 2, updated 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "several, none as wanted, update", before: place(placed("a", -1), placed("a", -2), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		requests: "cart delete-discount update-discount cart", cart: both, counts: "discounts 2, updated 1, deleted 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "several, none as wanted", before: place(placed("a", -1), placed("a", -2), placed("b", -1000)),
+		requests: "cart", cart: []string{"a -1", "a -2", "b -1000"}, counts: "discounts 2, different 2",
+		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "on another level, update", before: place(forItem(placed("a", -1000)), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		requests: "cart delete-discount add cart", cart: both, counts: "discounts 2, added 1, deleted 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "on another level", before: place(forItem(placed("a", -1000)), placed("b", -1000)),
+		requests: "cart", cart: []string{"a -1000 item", "b -1000"}, counts: "discounts 2, different 1",
+		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "unwanted", before: place(placed("a", -1000), placed("b", -1000), placed("c", -1)),
+		requests: "cart", cart: []string{"a -1000", "b -1000", "c -1"}, counts: "discounts 2",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name:   "unwanted, prune",
+		before: place(placed("a", -1000), placed("b", -1000), forItem(placed("c", -1)), ofEngine(placed("d", -1), "other")),
+		opts:   commerce.EnsureCustomDiscountsOptions{Prune: true}, requests: "cart delete-discount cart",
+		cart: []string{"a -1000", "b -1000", "d -1"}, counts: "discounts 2, deleted 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "nothing is wanted, prune", want: []commerce.NewCustomDiscount{},
+		before:   place(placed("a", -1000), ofEngine(placed("b", -1), "other")),
+		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{" engine "}},
+		requests: "cart delete-discount cart", cart: []string{"b -1"}, counts: "deleted 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "dry run", before: place(placed("a", -1), placed("c", -1)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true, DryRun: true},
+		requests: "cart", cart: []string{"a -1", "c -1"},
+		counts: "discounts 1, added 1, updated 1, deleted 1", outcome: commerce.OutcomeApplied,
+	},
+}
+
+func discountOf(externalID string, item uuid.UUID) commerce.NewCustomDiscount {
+	d := discount(externalID)
+	d.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: item}
+	return d
+}
+
+func TestEnsureCustomDiscounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range ensureScenarios() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, tt.run)
+		})
+	}
+}
+
+func (tt *ensureScenario) run(t *testing.T) {
+	s := commercetest.New(t, commercetest.Config{})
+	cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
+	if tt.before != nil {
+		tt.before(s, cartID)
+	}
+	s.Inject(tt.faults...)
+	ctx := t.Context()
+	if tt.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, tt.timeout)
+		defer cancel()
+	}
+	want := tt.want
+	if want == nil {
+		want = []commerce.NewCustomDiscount{discount("a"), discount("b")}
+	}
+	c := s.Client(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1}))
+	start := time.Now()
+	result, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
+	took := time.Since(start).Truncate(time.Second)
+	if got := commerce.OutcomeOf(err); got != tt.outcome {
+		t.Errorf("outcome = %v (%v), want %v", got, err, tt.outcome)
+	}
+	for _, target := range tt.matches {
+		if !errors.Is(err, target) {
+			t.Errorf("error %v does not match %v", err, target)
+		}
+	}
+	const op = "Carts.EnsureCustomDiscounts"
+	if failed, ok := errors.AsType[*commerce.Error](err); err != nil && (!ok || failed.Op != op) {
+		t.Errorf("error = %#v, want an *Error of the operation", err)
+	}
+	if got := operations(s); got != tt.requests {
+		t.Errorf("requests = %q, want %q", got, tt.requests)
+	}
+	diff(t, "cart", onCart(s, cartID), tt.cart)
+	if got := counts(result); got != tt.counts {
+		t.Errorf("result has %q, want %q", got, tt.counts)
+	}
+	if took != tt.takes {
+		t.Errorf("took %v, want %v", took, tt.takes)
+	}
+}
+
+// editor edits the bodies of requests on their way to a store.
+type editor struct {
+	http.RoundTripper
+	edit func(body string) string
+}
+
+func (e editor) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body == nil || req.Method == http.MethodGet {
+		return e.RoundTripper.RoundTrip(req)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.Clone(req.Context())
+	text := e.edit(string(body))
+	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+	return e.RoundTripper.RoundTrip(req)
+}
+
+// If the service changes the key of a discount, each add would add another copy.
+func TestEnsureCustomDiscounts_changedKey(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		fault  commercetest.Fault
+		change string // of the external id "Code-A"
+		want   string // on the cart
+	}{
+		{name: "confirmed", change: "CODE-A", want: "CODE-A -1000"},
+		{
+			name: "response lost", change: "CODE-A", want: "CODE-A -1000",
+			fault: commercetest.Fault{Operation: opAdd, Apply: true, Status: 504},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := commercetest.New(t, commercetest.Config{})
+			cartID := s.AddCart(commerce.CartItemRef{})
+			if tt.fault.Operation != "" {
+				s.Inject(tt.fault)
+			}
+			change := func(body string) string { return strings.Replace(body, "Code-A", tt.change, 1) }
+			c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{s.Transport(), change}}))
+			result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("Code-A"), nil)
+			if !errors.Is(err, commerce.ErrDifferent) || len(result.Different) != 1 || len(result.Missing) != 1 {
+				t.Errorf("%s: got %s, error %v, want 1 different, 1 missing, %v",
+					tt.name, counts(result), err, commerce.ErrDifferent)
+			}
+			diff(t, tt.name+": cart", onCart(s, cartID), []string{tt.want})
+		})
+	}
+}
+
+// The caller may change what it passed while the call runs, and what it got afterwards.
+func TestEnsureCustomDiscounts_copies(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
+	s.AddDiscount(cartID, placed("unwanted", -1))
+	want := []commerce.NewCustomDiscount{discountOf("a", uuid.MustParse(itemID))}
+	opts := &commerce.EnsureCustomDiscountsOptions{}
+	change := func(body string) string {
+		opts.Prune, want[0].ExternalID, want[0].Item.ID = true, "changed", uuid.UUID{}
+		return body
+	}
+	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{s.Transport(), change}}))
+	result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, opts)
+	if err != nil || len(result.Discounts) != 1 || result.Discounts[0].Item == result.Added[0].Item {
+		t.Errorf("got %s, error %v, want one discount with its own item", counts(result), err)
+	}
+	diff(t, "cart", onCart(s, cartID), []string{"a -1000 item", "unwanted -1"})
+}

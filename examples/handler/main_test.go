@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// served is a response, and what was logged.
+type served struct {
+	Status  int
+	Text    string
+	Outcome string
+	InDoubt []string
+}
+
+// post sends the form to a handler for the store. The cookie names the cart.
+func post(ctx context.Context, t *testing.T, store *commercetest.Store, cartID, form string) served {
+	t.Helper()
+	r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/discounts", strings.NewReader(form))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Cookie", "cart="+cartID)
+	w, logged := httptest.NewRecorder(), &bytes.Buffer{}
+	client := store.Client(commerce.WithRetry(commerce.RetryPolicy{AttemptTimeout: 800 * time.Millisecond}))
+	handler{client: client, log: slog.New(slog.NewJSONHandler(logged, nil))}.ServeHTTP(w, r)
+
+	var line struct {
+		Outcome string
+		InDoubt []string `json:"in_doubt"`
+	}
+	if err := json.Unmarshal(logged.Bytes(), &line); err != nil {
+		t.Errorf("log: %v: %s", err, logged)
+	}
+	return served{Status: w.Code, Text: strings.TrimSpace(w.Body.String()), Outcome: line.Outcome, InDoubt: line.InDoubt}
+}
+
+// handlerTest is a request to a handler, on a store with faults.
+type handlerTest struct {
+	name   string
+	cfg    commercetest.Config
+	faults []commercetest.Fault
+	form   string
+	want   served
+	inCart int
+}
+
+func handlerTests() []handlerTest {
+	const (
+		form    = "code=SUMMER-10&code=LOYAL"
+		has     = "Your cart has the discounts."
+		unknown = "Please look at your cart again before you pay."
+		down    = "Please try again in a minute."
+	)
+	both, add := []string{"SUMMER-10", "LOYAL"}, commercetest.OpAdd
+	return []handlerTest{
+		{name: "all good", form: form, want: served{Status: 200, Text: has, Outcome: "applied"}, inCart: 2},
+		{
+			name: "limit reached", cfg: commercetest.Config{CartDiscountLimit: 1}, form: form, inCart: 1,
+			want: served{Status: 409, Text: "Your cart cannot take more discounts.", Outcome: "partial"},
+		},
+		{
+			name: "not enabled", cfg: commercetest.Config{CartDiscountLimit: -1}, form: form,
+			want: served{Status: 409, Text: "This cart does not take discounts.", Outcome: "rejected"},
+		},
+		{
+			name: "response lost, discounts added", faults: []commercetest.Fault{{Operation: add, Apply: true, Cut: true}},
+			form: form, want: served{Status: 200, Text: has, Outcome: "applied"}, inCart: 2,
+		},
+		{
+			name: "response lost, discounts not added", faults: []commercetest.Fault{{Operation: add, Cut: true}},
+			form: form, want: served{Status: 202, Text: unknown, Outcome: "unknown", InDoubt: both},
+		},
+		{
+			name: "no response in time", faults: []commercetest.Fault{{Operation: add, Apply: true, Delay: time.Minute}},
+			form: form, want: served{Status: 200, Text: has, Outcome: "applied"}, inCart: 2,
+		},
+		{
+			name: "added, then down", form: form, inCart: 2,
+			faults: []commercetest.Fault{
+				{Operation: add, Apply: true, Cut: true},
+				{Operation: commercetest.OpCart, After: 1, Times: -1, Status: 503},
+			},
+			want: served{Status: 202, Text: unknown, Outcome: "unknown", InDoubt: both},
+		},
+		{
+			name: "service down", faults: []commercetest.Fault{{Times: -1, Status: 503}}, form: form,
+			want: served{Status: 503, Text: down, Outcome: "not sent"},
+		},
+		{
+			name: "service hangs", faults: []commercetest.Fault{{Times: -1, Delay: time.Hour}}, form: form,
+			want: served{Status: 503, Text: down, Outcome: "not sent"},
+		},
+		{
+			name: "unknown code", form: "code=SUMMER-100",
+			want: served{Status: 400, Text: "This request is not valid.", Outcome: "not sent"},
+		},
+	}
+}
+
+func TestHandler(t *testing.T) {
+	t.Parallel()
+	for _, tt := range handlerTests() {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := commercetest.New(t, tt.cfg)
+				store.Inject(tt.faults...)
+				cartID, start := store.AddCart(commerce.CartItemRef{}), time.Now()
+				got := post(t.Context(), t, store, cartID, tt.form)
+				if diff := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); diff != "" {
+					t.Errorf("response (-want +got):\n%s", diff)
+				}
+				if n := len(store.Discounts(cartID)); n != tt.inCart {
+					t.Errorf("the cart has %d discounts, want %d", n, tt.inCart)
+				}
+				if took := time.Since(start); took > 2*time.Second {
+					t.Errorf("the response took %s, want at most 2s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestHandler_emptyCart(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	for _, cartID := range []string{store.AddCart(), "expired"} {
+		got := post(t.Context(), t, store, cartID, "code=LOYAL")
+		want := served{Status: 409, Text: "Your cart is empty. It may have expired.", Outcome: "not sent"}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("cart %q: response (-want +got):\n%s", cartID, diff)
+		}
+	}
+}
+
+// The customer closes the tab, and opens the page again.
+func TestHandler_closedTab(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	cartID := store.AddCart(commerce.CartItemRef{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 2 {
+		if got := post(ctx, t, store, cartID, "code=LOYAL"); got.Status != http.StatusOK {
+			t.Errorf("response = %+v, want %d", got, http.StatusOK)
+		}
+	}
+	if n := len(store.Discounts(cartID)); n != 1 {
+		t.Errorf("the cart has %d discounts, want 1", n)
+	}
+}
+
+func TestHandler_noCart(t *testing.T) {
+	t.Parallel()
+	w := httptest.NewRecorder()
+	handler{}.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/discounts", http.NoBody))
+	if w.Code != http.StatusBadRequest {
+		t.Errorf("status %d, want %d", w.Code, http.StatusBadRequest)
+	}
+}

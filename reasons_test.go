@@ -1,0 +1,87 @@
+package commerce_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/commerce-go/commerce"
+)
+
+// reasonRows are the errors in the documentation of the service, and variations of them.
+var reasonRows = []struct {
+	name, title, detail string
+	want                error
+}{
+	{
+		name:  "not enabled",
+		title: "Bad Request", detail: "Custom discounts not enabled for this cart",
+		want: commerce.ErrDiscountsDisabled,
+	},
+	{
+		name:  "item not in the cart",
+		title: "Custom discount not added to cart item.", detail: "Cart Item is not present in the cart.",
+		want: commerce.ErrCartItemNotFound,
+	},
+	{
+		name:  "other item type",
+		title: "Custom discount not added to cart item.",
+		detail: "Mismatch between bulk custom discount type (custom_item) and " +
+			"cart item type (cart_item).",
+		want: commerce.ErrItemTypeMismatch,
+	},
+	{
+		name:  "limit of the cart",
+		title: "Limit Reached", detail: "Custom discount limit reached for this cart",
+		want: commerce.ErrDiscountLimit,
+	},
+	{
+		name:   "limit of the cart, with a number",
+		title:  "Custom discount not added to cart",
+		detail: "Cannot exceed custom discount limit of (1) at the cart level.",
+		want:   commerce.ErrDiscountLimit,
+	},
+	{
+		name:  "limit of an item",
+		title: "Limit Reached", detail: "Custom discount limit reached for this cart item",
+		want: commerce.ErrDiscountLimit,
+	},
+	{
+		name:  "promotions",
+		title: "Cart contains Elastic Path promotions",
+		detail: "Custom discounts cannot be combined with Elastic Path promotions. Remove all Elastic Path " +
+			"promotions from the cart before adding custom discounts.",
+		want: commerce.ErrPromotionConflict,
+	},
+	{
+		name:  "empty cart",
+		title: "Bad Request", detail: "You cannot add custom discounts to an empty cart",
+		want: commerce.ErrEmptyCart,
+	},
+	{
+		name:  "other letter case, number and white space",
+		title: "custom DISCOUNT not added", detail: "cannot exceed  Custom Discount LIMIT of 12",
+		want: commerce.ErrDiscountLimit,
+	},
+	{name: "only a title", title: "CART ITEM IS NOT PRESENT", want: commerce.ErrCartItemNotFound},
+	{name: "unknown text", title: "Bad Request", detail: "The amount is not a number"},
+	{name: "no text"},
+}
+
+func TestErrorObject_Reason(t *testing.T) {
+	t.Parallel()
+	for _, tt := range reasonRows {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := commerce.ErrorObject{Title: tt.title, Detail: tt.detail}
+			if got := o.Reason(); got != tt.want { //nolint:errorlint // must be the sentinel itself
+				t.Errorf("Reason() = %v, want %v", got, tt.want)
+			}
+			err := &commerce.Error{Errors: []commerce.ErrorObject{{Title: "Bad Request"}, o}}
+			for _, row := range reasonRows {
+				if got, want := errors.Is(err, row.want), errors.Is(tt.want, row.want); row.want != nil && got != want {
+					t.Errorf("errors.Is(%v, %v) = %t, want %t", err, row.want, got, want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,57 @@
+package commerce
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// Settings are the settings of a store.
+type Settings struct {
+	// CustomDiscountLimit is the maximum number of custom discounts on a cart, and on each
+	// of its items. It is 5 if the store does not say.
+	CustomDiscountLimit int
+	// PageLength is the number of records on a page of [SubscriptionService.List] without a
+	// PageSize. It is 0 if the store does not say.
+	PageLength int
+	Extra      Extra
+}
+
+// Settings reads the settings of the store:
+// https://developer.elasticpath.com/docs/api/settings/get-v-2-settings
+//
+// The error is an [*Error].
+func (c *Client) Settings(ctx context.Context) (*Settings, error) {
+	var body struct {
+		Data *struct {
+			CustomDiscountLimit *int  `json:"custom_discount_limit"`
+			PageLength          int   `json:"page_length"`
+			Extra               Extra `json:",embed"`
+		} `json:"data"`
+		Extra Extra `json:",embed"`
+	}
+	call := &transport.Call{
+		Op: "Client.Settings", Class: transport.Replayable,
+		Method: http.MethodGet, URL: c.core.address("/v2/settings", ""),
+		Accept: func(b []byte) error {
+			body.Data = nil
+			if err := payloads.Unmarshal(b, &body); err != nil {
+				return err
+			}
+			if body.Data == nil {
+				return errors.New("data is missing, or not an object")
+			}
+			return nil
+		},
+	}
+	if r := c.core.send(ctx, call); !r.OK() {
+		return nil, callError(call, r)
+	}
+	settings := &Settings{CustomDiscountLimit: 5, PageLength: body.Data.PageLength, Extra: body.Data.Extra}
+	if limit := body.Data.CustomDiscountLimit; limit != nil { // it may be 0
+		settings.CustomDiscountLimit = *limit
+	}
+	return settings, nil
+}

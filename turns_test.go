@@ -1,0 +1,455 @@
+package commerce_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jarcoal/httpmock"
+
+	"github.com/commerce-go/commerce"
+)
+
+// cartWrites are the writes to a cart, except EnsureCustomDiscounts.
+var cartWrites = []struct {
+	op    string
+	call  func(ctx context.Context, c *commerce.Client, cartID string) error
+	write httpmock.Responder // a success
+}{
+	{
+		op: "Carts.AddCustomDiscounts", write: respond(201, `{"data":[{"external_id":"a"}]}`),
+		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
+			_, err := c.Carts.AddCustomDiscounts(ctx, cartID, discounts("a"), nil)
+			return err
+		},
+	},
+	{
+		op: "Carts.UpdateCustomDiscount", write: respond(200, `{"data":{"type":"custom_discount","id":"`+discountID+`"}}`),
+		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
+			_, err := c.Carts.UpdateCustomDiscount(ctx, cartID, existing())
+			return err
+		},
+	},
+	{
+		op: "Carts.DeleteCustomDiscount", write: respond(204, ""),
+		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
+			return c.Carts.DeleteCustomDiscount(ctx, cartID, existing())
+		},
+	},
+	{
+		op: "Carts.DeleteCustomDiscounts", write: respond(204, ""),
+		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
+			return c.Carts.DeleteCustomDiscounts(ctx, cartID)
+		},
+	},
+}
+
+// existing returns a discount that the cart has.
+func existing() commerce.CustomDiscount {
+	return commerce.CustomDiscount{
+		ID: uuid.MustParse(discountID), Amount: commerce.Money{Amount: commerce.NewDecimal(-500)},
+	}
+}
+
+// slow is a transport that refuses each request after a second, or when its context ends.
+var slow = roundTripper(func(req *http.Request) (*http.Response, error) {
+	select {
+	case <-time.After(time.Second):
+		return respond(418, "")(req)
+	case <-req.Context().Done():
+		return nil, req.Context().Err()
+	}
+})
+
+// timedCall is a call and when it should return, in milliseconds. The n-th call of a test
+// starts after n milliseconds.
+type timedCall struct {
+	call    func(ctx context.Context, c *commerce.Client) error
+	timeout time.Duration // 0: none
+	ends    int
+}
+
+// runTimed makes the calls, and returns their errors. A copy of the client makes every other call.
+func runTimed(t *testing.T, calls []timedCall) []error {
+	t.Helper()
+	c := newClient(t, slow, attempts(1))
+	other, err := c.With(commerce.WithUserAgent("copy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	errs, got, want := make([]error, len(calls)), make([]time.Duration, len(calls)), make([]time.Duration, len(calls))
+	start := time.Now()
+	var running sync.WaitGroup
+	for i, call := range calls {
+		want[i] = time.Duration(call.ends) * time.Millisecond
+		running.Go(func() {
+			time.Sleep(time.Duration(i) * time.Millisecond)
+			ctx, cancel := t.Context(), func() {}
+			if call.timeout > 0 {
+				ctx, cancel = context.WithTimeout(ctx, call.timeout)
+			}
+			defer cancel()
+			errs[i] = call.call(ctx, []*commerce.Client{c, other}[i%2])
+			got[i] = time.Since(start)
+		})
+	}
+	running.Wait()
+	diff(t, "times of return", got, want)
+	if n := c.CartsWithTurns(); n != 0 {
+		t.Errorf("the client keeps turns of %d carts, want 0", n)
+	}
+	return errs
+}
+
+// Writes of a client and its copies to one cart follow each other in the order they came.
+func TestTurns_order(t *testing.T) {
+	t.Parallel()
+	write := func(n int, cartID string) func(context.Context, *commerce.Client) error {
+		return func(ctx context.Context, c *commerce.Client) error { return cartWrites[n].call(ctx, c, cartID) }
+	}
+	var oneCart, manyCarts []timedCall
+	for i := range 12 {
+		oneCart = append(oneCart, timedCall{call: write(i%4, cartID), ends: 1000 * (i + 1)})
+		manyCarts = append(manyCarts, timedCall{call: write(i%4, fmt.Sprint(i)), ends: 1000 + i})
+	}
+	for _, tt := range []struct {
+		name  string
+		calls []timedCall
+	}{
+		{name: "one cart", calls: oneCart},
+		{name: "many carts", calls: manyCarts},
+		{
+			name: "reads and Do take no turn",
+			calls: []timedCall{
+				{call: addDiscount, ends: 1000},
+				{call: addDiscount, ends: 2000},
+				{ends: 1002, call: func(ctx context.Context, c *commerce.Client) error {
+					_, err := c.Carts.Get(ctx, cartID)
+					return err
+				}},
+				{ends: 1003, call: func(ctx context.Context, c *commerce.Client) error {
+					_, err := c.Do(ctx, "POST", []string{"v2", "carts", cartID, "custom-discounts"}, nil, nil, nil)
+					return err
+				}},
+			},
+		},
+		{
+			name: "one that gives up leaves no gap",
+			calls: []timedCall{
+				{call: addDiscount, ends: 1000},
+				{call: addDiscount, timeout: 500 * time.Millisecond, ends: 501},
+				{call: addDiscount, ends: 2000},
+				{call: addDiscount, timeout: 1100 * time.Millisecond, ends: 1103},
+				{call: addDiscount, ends: 3000},
+			},
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			for i, err := range runTimed(t, tt.calls) {
+				e, ok := errors.AsType[*commerce.Error](err)
+				gaveUp := tt.calls[i].timeout > 0
+				if !ok || gaveUp && (e.Outcome != commerce.OutcomeNotSent || !errors.Is(err, context.DeadlineExceeded)) ||
+					gaveUp == (e.StatusCode == 418) || e.Attempts > 1 {
+					t.Errorf("%s: call %d: error %v, want 418 or, after its context, a deadline that was exceeded: %t",
+						tt.name, i, err, gaveUp)
+				}
+			}
+		})
+	}
+}
+
+// A turn ends with the call, even if the call never sent anything, or panicked.
+func TestTurns_end(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, tt := range cartWrites {
+		c := newStub(t, func(*http.Request) (*http.Response, error) { panic("transport") }, tt.write).client(t)
+		if err := tt.call(ended, c, cartID); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: error %v, want context.Canceled", tt.op, err)
+		} else {
+			checkError(t, err, commerce.Error{Op: tt.op, Outcome: commerce.OutcomeNotSent})
+		}
+		if got := recovered(func() { _ = tt.call(t.Context(), c, cartID) }); got != "transport" {
+			t.Errorf("%s: recovered %v, want the panic of the transport", tt.op, got)
+		}
+		if err := tt.call(t.Context(), c, cartID); err != nil || c.CartsWithTurns() != 0 {
+			t.Errorf("%s: error %v, turns of %d carts are kept, want none", tt.op, err, c.CartsWithTurns())
+		}
+	}
+}
+
+// testLocker is a Locker that records what happens. Lock calls hook, if it is not nil.
+type testLocker struct {
+	events []string
+	hook   func(context.Context) error
+	held   context.Context //nolint:containedctx // returned by Lock
+	lose   func()
+}
+
+func newLocker(t *testing.T) *testLocker {
+	t.Helper()
+	l := &testLocker{}
+	l.held, l.lose = context.WithCancel(t.Context())
+	return l
+}
+
+func (l *testLocker) Lock(ctx context.Context, key string) (context.Context, func(), error) {
+	l.events = append(l.events, "lock "+key)
+	if l.hook != nil {
+		if err := l.hook(ctx); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l.held, func() { l.events = append(l.events, "unlock") }, nil
+}
+
+// responder returns a responder that records the request, then calls r. r may be nil: it panics.
+func (l *testLocker) responder(r httpmock.Responder) httpmock.Responder {
+	return func(req *http.Request) (*http.Response, error) {
+		l.events = append(l.events, "request")
+		if r == nil {
+			panic("transport")
+		}
+		return r(req)
+	}
+}
+
+// losing returns a responder that loses the lock, then calls r.
+func (l *testLocker) losing(r httpmock.Responder) httpmock.Responder {
+	return func(req *http.Request) (*http.Response, error) {
+		l.lose()
+		return r(req)
+	}
+}
+
+const lockEvent = "lock commerce/store.example/carts/" + cartID
+
+// A write holds the lock from before its first attempt until after its last one.
+func TestLocker_events(t *testing.T) {
+	t.Parallel()
+	for _, write := range cartWrites {
+		for name, tt := range map[string]struct {
+			responders responders
+			err        error
+		}{
+			"success":         {responders: responders{write.write}},
+			"429, success":    {responders: responders{rateLimited, write.write}},
+			"403":             {responders: responders{respond(403, "")}, err: commerce.ErrForbidden},
+			"transport error": {responders: slices.Repeat(responders{failTransport}, 4), err: commerce.ErrOutcomeUnknown},
+			"panic":           {responders: responders{nil}},
+		} {
+			if name == "transport error" && write.op != "Carts.DeleteCustomDiscount" {
+				tt.responders = tt.responders[:1] // the others are sent once
+			}
+			l := newLocker(t)
+			want := []string{lockEvent}
+			for i, r := range tt.responders {
+				tt.responders[i] = l.responder(r)
+				want = append(want, "request")
+			}
+			c, err := newStub(t, tt.responders...).client(t).With(commerce.WithCartLocker(l))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := recovered(func() { err = write.call(t.Context(), c, cartID) })
+			if (got != nil) != (name == "panic") || !errors.Is(err, tt.err) {
+				t.Errorf("%s, %s: panic %v, error %v, want %v", write.op, name, got, err, tt.err)
+			}
+			diff(t, "events: "+write.op+", "+name, l.events, append(want, "unlock"))
+		}
+	}
+	l := newLocker(t)
+	c := newStub(t, respond(200, `{"data":{"id":"c"}}`), respond(200, "")).client(t, commerce.WithCartLocker(l))
+	_, err1 := c.Carts.Get(t.Context(), cartID)
+	_, err2 := c.Do(t.Context(), "POST", []string{"v2", "carts", cartID, "custom-discounts"}, nil, nil, nil)
+	_, invalid := c.Carts.AddCustomDiscounts(t.Context(), cartID, nil, nil)
+	if err := errors.Join(err1, err2); err != nil || invalid == nil || len(l.events) > 0 {
+		t.Errorf("error %v, events %v, want none for a read, Do, and invalid arguments", err, l.events)
+	}
+}
+
+// The key holds the host of the base address, with its port, and the cart id as it is.
+func TestLocker_key(t *testing.T) {
+	t.Parallel()
+	l := newLocker(t)
+	c, err := commerce.New("https://store.example:8443/api/v2", commerce.WithToken(token), commerce.WithCartLocker(l),
+		commerce.WithHTTPClient(&http.Client{Transport: newStub(t, respond(204, ""))}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Carts.DeleteCustomDiscounts(t.Context(), "é+1"); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "events", l.events, []string{"lock commerce/store.example:8443/carts/é+1", "unlock"})
+}
+
+func TestLocker_refuses(t *testing.T) {
+	t.Parallel()
+	errOwn := errors.New("no lock with " + token)
+	for _, tt := range []struct {
+		name     string
+		hook     func(context.Context) error
+		timeout  time.Duration // of the caller; 0: an hour
+		isCaller bool          // the caller's context ended, which counts more than the error of the locker
+		is, not  error
+	}{
+		{
+			name: "an error", is: errOwn, not: context.Canceled,
+			hook: func(context.Context) error { return errOwn },
+		},
+		{
+			name: "a timeout of its own", is: commerce.ErrLock, not: context.DeadlineExceeded,
+			hook: func(ctx context.Context) error {
+				ctx, cancel := context.WithTimeout(ctx, time.Second)
+				defer cancel()
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		},
+		{
+			name: "the caller's context ends", timeout: time.Second, isCaller: true,
+			is: context.DeadlineExceeded, not: errOwn,
+			hook: func(ctx context.Context) error { <-ctx.Done(); return errOwn },
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLocker(t)
+			l.hook = tt.hook
+			c := newStub(t, respond(204, "")).client(t, commerce.WithCartLocker(l))
+			ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.timeout, time.Hour))
+			defer cancel()
+			err := addDiscount(ctx, c)
+			checkError(t, err, commerce.Error{Op: "Carts.AddCustomDiscounts", Outcome: commerce.OutcomeNotSent})
+			if !errors.Is(err, tt.is) || errors.Is(err, tt.not) || errors.Is(err, commerce.ErrLock) == tt.isCaller ||
+				strings.Contains(fmt.Sprintf("%+v", err), token) {
+				t.Errorf("%s: error %v, want %v and not %v, without the text of the locker", tt.name, err, tt.is, tt.not)
+			}
+			l.hook = nil
+			if err := c.Carts.DeleteCustomDiscounts(t.Context(), cartID); err != nil || len(l.events) != 3 {
+				t.Errorf("%s: the next write: error %v, events %v, want the turn, the lock, and one unlock",
+					tt.name, err, l.events)
+			}
+		})
+	}
+	_, err := commerce.New(baseURL, commerce.WithToken(token), commerce.WithCartLocker(nil))
+	diff(t, "invalid fields", invalidFields(err), []string{"cart locker"})
+}
+
+// A panic of the locker does not keep the turn.
+func TestLocker_panics(t *testing.T) {
+	t.Parallel()
+	l := newLocker(t)
+	c := newStub(t, respond(204, ""), respond(204, "")).client(t, commerce.WithCartLocker(l))
+	l.hook = func(context.Context) error { panic("locker") }
+	remove := func() { _ = c.Carts.DeleteCustomDiscounts(t.Context(), cartID) }
+	if got := recovered(remove); got != "locker" || c.CartsWithTurns() != 0 {
+		t.Errorf("recovered %v, turns of %d carts are kept, want the panic and none", got, c.CartsWithTurns())
+	}
+	unlocks := lockerFunc(func(ctx context.Context, _ string) (context.Context, func(), error) {
+		return ctx, func() { panic("unlock") }, nil
+	})
+	c, err := c.With(commerce.WithCartLocker(unlocks))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := recovered(remove); got != "unlock" || c.CartsWithTurns() != 0 {
+		t.Errorf("recovered %v, turns of %d carts are kept, want the panic and none", got, c.CartsWithTurns())
+	}
+}
+
+type lockerFunc func(context.Context, string) (context.Context, func(), error)
+
+func (f lockerFunc) Lock(ctx context.Context, key string) (context.Context, func(), error) {
+	return f(ctx, key)
+}
+
+// The lock is checked before each attempt, and after a write that may have been applied.
+func TestLocker_lost(t *testing.T) {
+	t.Parallel()
+	const add, remove = 0, 2 // indexes in cartWrites
+	type row struct {
+		name       string
+		write      int
+		lost       bool // before the first attempt
+		responders func(l *testLocker) responders
+		want       commerce.Outcome
+		status     int
+	}
+	rows := []row{
+		{name: "429, lost", write: add, want: commerce.OutcomeRejected, status: 429,
+			responders: func(l *testLocker) responders { return responders{l.losing(rateLimited)} }},
+		{name: "503, lost before a delete is sent again", write: remove, want: commerce.OutcomeUnknown, status: 503,
+			responders: func(l *testLocker) responders { return responders{l.losing(respond(503, ""))} }},
+		{name: "503, lost, 404 of a delete", write: remove, want: commerce.OutcomeUnknown, status: 404,
+			responders: func(l *testLocker) responders { return responders{respond(503, ""), l.losing(respond(404, ""))} }},
+		{name: "all added, with an error", write: add, want: commerce.OutcomeUnknown, status: 201,
+			responders: func(l *testLocker) responders {
+				return responders{l.losing(respond(201, `{"data":[{"external_id":"a"}],"errors":[{"title":"x"}]}`))}
+			}},
+	}
+	for i, write := range cartWrites {
+		status := []int{201, 200, 204, 204}[i]
+		rows = append(rows,
+			row{name: "before the first attempt: " + write.op, write: i, lost: true, want: commerce.OutcomeNotSent,
+				responders: func(*testLocker) responders { return nil }},
+			row{name: "during a write: " + write.op, write: i, want: commerce.OutcomeUnknown, status: status,
+				responders: func(l *testLocker) responders { return responders{l.losing(write.write)} }})
+	}
+	for _, tt := range rows {
+		l := newLocker(t)
+		if tt.lost {
+			l.lose()
+		}
+		list := tt.responders(l)
+		s := newStub(t, list...)
+		err := cartWrites[tt.write].call(t.Context(), s.client(t, commerce.WithCartLocker(l)), cartID)
+		checkError(t, err, commerce.Error{
+			Op: cartWrites[tt.write].op, StatusCode: tt.status, Outcome: tt.want, Attempts: len(list),
+		})
+		if !errors.Is(err, commerce.ErrLock) || errors.Is(err, context.Canceled) || len(s.sent()) != len(list) {
+			t.Errorf("%s: %d requests, error %v, want %d and ErrLock, but no error of a context",
+				tt.name, len(s.sent()), err, len(list))
+		}
+		diff(t, "events: "+tt.name, l.events, []string{lockEvent, "unlock"})
+	}
+}
+
+// The writes of two processes to one cart do not overlap if they share a lock: the lock is
+// requested after the turn, so that a process waits for it once.
+func TestLocker_afterTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		locked, most := 0, 0
+		locker := lockerFunc(func(ctx context.Context, _ string) (context.Context, func(), error) {
+			mu.Lock()
+			defer mu.Unlock()
+			locked++
+			most = max(most, locked)
+			return ctx, func() {
+				mu.Lock()
+				defer mu.Unlock()
+				locked--
+			}, nil
+		})
+		c := newClient(t, slow, attempts(1), commerce.WithCartLocker(locker))
+		var running sync.WaitGroup
+		for range 5 {
+			running.Go(func() { _ = addDiscount(t.Context(), c) })
+		}
+		running.Wait()
+		if most != 1 {
+			t.Errorf("%d calls asked for the lock at the same time, want 1", most)
+		}
+	})
+}
