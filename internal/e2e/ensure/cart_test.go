@@ -1,0 +1,181 @@
+package ensure_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// engine is the engine of all wanted discounts.
+const engine = "engine"
+
+// cart is a cart of the store, and the discounts that all callers want on it.
+type cart struct {
+	ID   string
+	Want []commerce.NewCustomDiscount
+	Item commerce.CartItemRef // the first of its items
+}
+
+// newCart adds a cart with one or two items to the store. Two discounts that nobody wants
+// are on it: one of another engine, and one that only Prune may delete.
+func newCart(s *commercetest.Store, r *rand.Rand) cart {
+	items := make([]commerce.CartItemRef, 1+r.IntN(2))
+	for i := range items {
+		items[i] = commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: newID(r)}
+	}
+	items[0].Type = commerce.ItemTypeCustomItem
+	c := cart{ID: s.AddCart(items...), Item: items[0]}
+	for i := range 2 {
+		c.Want = append(c.Want, newDiscount(fmt.Sprintf("cart-%d", i), nil))
+	}
+	for i := range items {
+		c.Want = append(c.Want, newDiscount(fmt.Sprintf("item-%d", i), &items[i]))
+	}
+	for _, d := range c.bystanders() {
+		s.AddDiscount(c.ID, d)
+	}
+	return c
+}
+
+func newDiscount(externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
+	return commerce.NewCustomDiscount{
+		Amount: commerce.NewDecimal(-100), Description: "Summer sale", DiscountCode: "SUMMER", DiscountEngine: engine,
+		ExternalID: externalID, Item: item,
+	}
+}
+
+// onCart returns d as a discount of a cart, with the zero id.
+func onCart(d commerce.NewCustomDiscount) commerce.CustomDiscount {
+	return commerce.CustomDiscount{
+		Amount: commerce.Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
+	}
+}
+
+// bystanders are the unwanted discounts that are on the cart from the start.
+func (c cart) bystanders() []commerce.CustomDiscount {
+	foreign, unwanted := onCart(newDiscount("cart-0", nil)), onCart(newDiscount("unwanted", nil))
+	foreign.DiscountEngine = "another engine"
+	return []commerce.CustomDiscount{foreign, unwanted}
+}
+
+// describe returns discounts as sorted lines without their ids.
+func describe(list []commerce.CustomDiscount) string {
+	var lines []string
+	for _, d := range list {
+		item := "the cart"
+		if d.Item != nil {
+			item = d.Item.ID.String()
+		}
+		lines = append(lines, fmt.Sprintf("%s/%s: %v, %q, %q on %s",
+			d.DiscountEngine, d.ExternalID, d.Amount.Amount, d.Description, d.DiscountCode, item))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// mismatch returns how the discounts of the cart differ from the wanted ones and the
+// bystanders; "" if they do not. pruned: the unwanted discounts of the engine are gone.
+func (c cart) mismatch(s *commercetest.Store, opts scenario) string {
+	want := c.bystanders()
+	if opts.Prune {
+		want = want[:1]
+	}
+	for _, d := range c.Want {
+		want = append(want, onCart(d))
+	}
+	if got, want := describe(s.Discounts(c.ID)), describe(want); got != want {
+		return fmt.Sprintf("the cart has the discounts\n%s\nwant\n%s", got, want)
+	}
+	return ""
+}
+
+// contradiction returns how a result contradicts an error that is nil; "" if it does not.
+func (c cart) contradiction(result *commerce.EnsureCustomDiscountsResult) string {
+	if len(result.Missing) > 0 || len(result.Different) > 0 || len(result.Discounts) != len(c.Want) {
+		return fmt.Sprintf("the error is nil, but %d discounts are missing, %d different, and %d of %d are on the cart",
+			len(result.Missing), len(result.Different), len(result.Discounts), len(c.Want))
+	}
+	for i, d := range result.Discounts {
+		want, got := onCart(c.Want[i]), []commerce.CustomDiscount{d}
+		if want := describe([]commerce.CustomDiscount{want}); describe(got) != want {
+			return fmt.Sprintf("the error is nil, but Discounts[%d] is %s, want %s", i, describe(got), want)
+		}
+	}
+	return ""
+}
+
+// scenario says what the callers of a test do to their carts.
+type scenario struct {
+	Update, Prune bool
+	LoseWrites    bool // see commercetest.Config.LoseOverlappingWrites
+	Locked        bool // the callers share a lock
+	WithoutItems  bool // the read of a cart does not include its items
+}
+
+func newScenario(r *rand.Rand, mode int) scenario {
+	return scenario{
+		Update: r.IntN(2) == 0, Prune: r.IntN(2) == 0, LoseWrites: mode&1 > 0, Locked: mode&2 > 0,
+		WithoutItems: r.IntN(4) == 0,
+	}
+}
+
+// config allows many discounts, because surplus ones come from several sides.
+func (sc scenario) config() commercetest.Config {
+	return commercetest.Config{
+		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, LoseOverlappingWrites: sc.LoseWrites,
+	}
+}
+
+// transport returns a transport to the store by base.
+func (sc scenario) transport(base http.RoundTripper) commerce.Option {
+	var e editor
+	if sc.WithoutItems {
+		e.response = removeItems
+	}
+	return commerce.WithHTTPClient(&http.Client{Transport: e.transport(base)})
+}
+
+// disturb changes the cart as another program would.
+func (sc scenario) disturb(s *commercetest.Store, c cart, r *rand.Rand) {
+	wanted := c.Want[r.IntN(len(c.Want))]
+	d := onCart(wanted)
+	switch choice := r.IntN(6); {
+	case choice < 2: // removes a wanted discount
+		for _, present := range s.Discounts(c.ID) {
+			if present.DiscountEngine == engine && present.ExternalID == wanted.ExternalID {
+				s.RemoveDiscount(c.ID, present.ID)
+				return
+			}
+		}
+		return
+	case choice == 2 && sc.Prune:
+		d.ExternalID = "surplus"
+	case choice == 3 && sc.Update:
+		d.Description = "Winter sale"
+	case choice == 4 && sc.Update:
+		d.Amount.Amount = commerce.NewDecimal(-1 - r.Int64N(1000))
+	case choice == 5 && sc.Update && d.Item != nil && *d.Item == c.Item:
+		d.Item = nil
+	case choice == 5 && sc.Update:
+		d.Item = &c.Item
+	}
+	if r.IntN(2) == 0 {
+		d.ID = newID(r) // the order of ids must not matter
+	}
+	s.AddDiscount(c.ID, d)
+}
+
+func newID(r *rand.Rand) (id uuid.UUID) {
+	for i := range id {
+		id[i] = byte(r.Uint32())
+	}
+	return id
+}

@@ -1,0 +1,91 @@
+package ensure_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// childVariable is the environment variable that turns the test into a child process. It
+// holds a childConfig.
+const childVariable = "ENSURE_CHAOS_CHILD"
+
+// childConfig says what a child process does.
+type childConfig struct {
+	URL      string
+	Seed     uint64
+	Carts    []cart
+	Scenario scenario
+	Locks    string // address of the lockServer
+}
+
+// runChild makes calls until the standard input ends, as it also does when the parent dies.
+func runChild(config string) (code int) {
+	var cfg childConfig
+	if err := json.Unmarshal([]byte(config), &cfg); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	base := &http.Transport{}
+	opts := []commerce.Option{
+		commerce.WithToken(commercetest.DefaultToken), impatient, cfg.Scenario.transport(base),
+	}
+	if cfg.Scenario.Locked {
+		opts = append(opts, commerce.WithCartLocker(remoteLock(cfg.Locks)))
+	}
+	client, err := commerce.New(cfg.URL, opts...)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	var running sync.WaitGroup
+	var output sync.Mutex
+	for worker := range uint64(4) { // so that turns matter too
+		running.Go(func() {
+			r := rand.New(rand.NewPCG(cfg.Seed, worker))
+			for ctx.Err() == nil {
+				report := cfg.call(ctx, client, r)
+				output.Lock()
+				_ = json.NewEncoder(os.Stdout).Encode(report) // fails after the parent has died
+				output.Unlock()
+			}
+		})
+	}
+	running.Wait()
+	return 0
+}
+
+// call makes one call on a random cart with random options.
+func (cfg *childConfig) call(ctx context.Context, client *commerce.Client, r *rand.Rand) report {
+	c := cfg.Carts[r.IntN(len(cfg.Carts))]
+	if r.IntN(5) == 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(1+r.IntN(300))*time.Millisecond)
+		defer cancel()
+	}
+	result, err := client.Carts.EnsureCustomDiscounts(ctx, c.ID, c.Want, cfg.Scenario.options(r))
+	return c.newReport(result, err)
+}
+
+// options returns random options that the scenario allows.
+func (sc scenario) options(r *rand.Rand) *commerce.EnsureCustomDiscountsOptions {
+	return &commerce.EnsureCustomDiscountsOptions{
+		Update: sc.Update && r.IntN(2) == 0, Prune: sc.Prune && r.IntN(2) == 0, AllOrNothing: r.IntN(4) == 0,
+		Settle: time.Duration(1 + r.Int64N(int64(maxDelay))),
+	}
+}
