@@ -66,6 +66,7 @@ bench-walk: ## Compare the time of walks with the latency of their requests alon
 bench: ## Compare with the loop a user would write and with a generated client (2 min, Linux)
 	cd bench && go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md -svg ../docs/bench.svg
 	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md
+	cd bench && go run ./ensure
 
 .PHONY: mutation
 mutation: ## Change the code, and count the changes that no test notices (an hour and a half)
