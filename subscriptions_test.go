@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -272,11 +273,14 @@ func TestList_allocations(t *testing.T) {
 			return &http.Response{StatusCode: http.StatusOK, ContentLength: int64(len(page)), Body: body, Request: req}, nil
 		})
 		c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: stub}))
-		got := testing.AllocsPerRun(20, func() {
-			if p, err := c.Subscriptions.List(t.Context(), opts); err != nil || len(p.Subscriptions) != size {
-				t.Fatalf("got %v, error %v, want %d subscriptions", p, err, size)
-			}
-		}) / float64(size)
+		got := math.Inf(1)
+		for range 3 { // the lowest counts: a garbage collection, which empties pools, only adds
+			got = min(got, testing.AllocsPerRun(20, func() {
+				if p, err := c.Subscriptions.List(t.Context(), opts); err != nil || len(p.Subscriptions) != size {
+					t.Fatalf("got %v, error %v, want %d subscriptions", p, err, size)
+				}
+			})/float64(size))
+		}
 		if got > limit {
 			t.Errorf("%d records in a page: got %.1f allocations a record, want at most %.0f", size, got, limit)
 		}
