@@ -127,6 +127,15 @@ func TestNewCustomDiscount_Validate(t *testing.T) {
 	}
 }
 
+// The field Item has no member of its own: one with the name "-" is unknown, and kept.
+func TestCustomDiscount_dash(t *testing.T) {
+	t.Parallel()
+	var d commerce.CustomDiscount
+	if err := json.Unmarshal([]byte(`{"external_id":"a","-":{}}`), &d); err != nil || string(d.Extra["-"]) != "{}" {
+		t.Errorf("Extra = %s, error %v, want the member", d.Extra, err)
+	}
+}
+
 // If Item is changed while Extra keeps the relationships, one of them would be lost.
 func TestCustomDiscount_changedItem(t *testing.T) {
 	t.Parallel()

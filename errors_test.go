@@ -89,6 +89,10 @@ func TestError_text(t *testing.T) {
 			}
 		}
 	}
+	forged := commerce.Error{Op: "op", Errors: []commerce.ErrorObject{{Title: "t\nforged line"}}}
+	if text := forged.Error(); strings.Contains(text, "\n") || !strings.Contains(text, `"t\nforged line"`) {
+		t.Errorf("text %s, want the title quoted", text)
+	}
 	const facts = `{"attempts":2,"cause":"EOF","op":"op","outcome":"unknown","request_id":"r",` +
 		`"retry_after":1000000000,"status":500,"titles":["t"]}`
 	diff(t, "JSON", encode(t, e), facts)

@@ -282,6 +282,7 @@ func (c *Codec) structReader(t reflect.Type) valueReader {
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
 		isExtra := name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]()
 		switch {
+		case f.Tag.Get("json") == "-": // not a member
 		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
 			// VisibleFields returns its fields too.
 		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):

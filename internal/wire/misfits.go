@@ -73,7 +73,7 @@ func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
 func fieldsByName(t reflect.Type) map[string][]int {
 	fields := map[string][]int{}
 	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 			fields[name] = f.Index
 		}
 	}
