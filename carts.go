@@ -273,9 +273,6 @@ func (w *cartWriter) add(
 	e := newError(call, r, outcome, b.errors)
 	if outcome == OutcomePartial {
 		e.Err = fmt.Errorf("%d of %d discounts added", len(discounts)-len(b.unconfirmed), len(discounts))
-		if err := w.lock.check(); err != nil {
-			e.Err = causeList{e.Err, err}
-		}
 		return b.result(r), e
 	}
 	return nil, e
@@ -284,11 +281,8 @@ func (w *cartWriter) add(
 func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDiscount, error) {
 	call := w.call(transport.Once, http.MethodPut, d.path()...)
 	body, err := payloads.Marshal(struct {
-		Data *discountRequest `json:"data"`
-	}{&discountRequest{
-		Type: customDiscountType, Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
-		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID,
-	}})
+		Data discountRequest `json:"data"`
+	}{newDiscountRequest(d.asNew())})
 	if err != nil {
 		return nil, invalid("discount", "can't be encoded")
 	}
@@ -302,9 +296,8 @@ func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDisco
 		return nil, err
 	}
 	updated := b.added[0]
-	if updated.Item == nil && d.Item != nil {
-		item := *d.Item
-		updated.Item = &item
+	if updated.Item == nil {
+		updated.Item = d.clone().Item
 	}
 	return &updated, nil
 }
@@ -340,16 +333,22 @@ type discountRequest struct {
 func newBatchRequest(discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions) *batchRequest {
 	req := &batchRequest{Data: make([]discountRequest, len(discounts))}
 	req.Options.AllOrNothing = opts.AllOrNothing
-	for i, d := range discounts {
-		req.Data[i] = discountRequest{
-			Type:           customDiscountType,
-			Amount:         d.Amount,
-			Description:    d.Description,
-			DiscountCode:   d.DiscountCode,
-			DiscountEngine: d.DiscountEngine,
-			ExternalID:     d.ExternalID,
-			Relationships:  newItemRelations(d.Item),
-		}
+	for i := range discounts {
+		req.Data[i] = newDiscountRequest(&discounts[i])
+		req.Data[i].Relationships = newItemRelations(discounts[i].Item)
 	}
 	return req
+}
+
+// newDiscountRequest returns the request for d without its item: the path of an update names
+// the item.
+func newDiscountRequest(d *NewCustomDiscount) discountRequest {
+	return discountRequest{
+		Type:           customDiscountType,
+		Amount:         d.Amount,
+		Description:    d.Description,
+		DiscountCode:   d.DiscountCode,
+		DiscountEngine: d.DiscountEngine,
+		ExternalID:     d.ExternalID,
+	}
 }

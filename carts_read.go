@@ -5,13 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
-	"net/url"
 	"slices"
 
 	"github.com/google/uuid"
 
-	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
@@ -107,20 +104,17 @@ type cartData struct {
 	Extra Extra `json:",embed"`
 }
 
-// relationshipsWire are relationships of which only the data count.
-type relationshipsWire struct {
-	Relationships map[string]struct {
-		Data  json.RawMessage `json:"data"`
-		Extra Extra           `json:",embed"`
-	} `json:"relationships"`
-	Extra Extra `json:",embed"`
+// rawRelationships are the relationships of a cart or an item, of which only the data count.
+type rawRelationships map[string]struct {
+	Data  json.RawMessage `json:"data"`
+	Extra Extra           `json:",embed"`
 }
 
 // read reads a cart.
 func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, error) {
 	var c *cartRead
 	path, _ := wire.Path("v2", "carts", cartID) // no error: it was checked
-	r, err := s.get(ctx, op, s.core.address(path, "include=items,custom_discounts"), func(b []byte) (err error) {
+	r, err := s.core.get(ctx, op, s.core.address(path, "include=items,custom_discounts"), func(b []byte) (err error) {
 		c, err = readCart(b)
 		return err
 	})
@@ -131,22 +125,11 @@ func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, e
 	return c, nil
 }
 
-func (s *CartService) get(
-	ctx context.Context, op string, u *url.URL, accept func([]byte) error,
-) (*transport.Result, error) {
-	call := &transport.Call{Op: op, Class: transport.Replayable, Method: http.MethodGet, URL: u, Accept: accept}
-	r := s.core.send(ctx, call)
-	if !r.OK() {
-		return nil, callError(call, r)
-	}
-	return r, nil
-}
-
 // readItems reads which discounts the items of a cart have, if the cart was read without its
 // items.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
 	path, _ := wire.Path("v2", "carts", cartID, "items")
-	_, err := s.get(ctx, op, s.core.address(path, "include=custom_discounts"), func(b []byte) error {
+	_, err := s.core.get(ctx, op, s.core.address(path, "include=custom_discounts"), func(b []byte) error {
 		c.Items, c.listed, c.itemOf = nil, nil, map[uuid.UUID]*CartItemRef{}
 		body, err := readCartBody(b)
 		if err != nil {
@@ -203,7 +186,7 @@ func readCart(b []byte) (*cartRead, error) {
 			c.Extra[name], _ = json.Marshal(extra) // no error: it was decoded
 		}
 	}
-	if err := c.addRelationships(body.Data); err != nil {
+	if err := c.addRelationships(data.Extra); err != nil {
 		return nil, err
 	}
 	if raw, ok := body.Included["items"]; ok {
@@ -222,17 +205,13 @@ func readCart(b []byte) (*cartRead, error) {
 }
 
 // addRelationships reads the relationships of the cart.
-func (c *cartRead) addRelationships(data []byte) error {
-	var w relationshipsWire
-	if err := payloads.Unmarshal(data, &w); err != nil {
-		return err
-	}
-	items, err := readRefs(w, "items")
+func (c *cartRead) addRelationships(extra Extra) error {
+	items, err := readRefs(extra, "items")
 	if err != nil {
 		return err
 	}
 	c.namesItem = len(items.ids) > 0
-	c.owned, err = readRefs(w, "custom_discounts")
+	c.owned, err = readRefs(extra, "custom_discounts")
 	return err
 }
 
@@ -241,11 +220,10 @@ func (c *cartRead) addItems(raw []byte) error {
 	c.hasItems = true
 	for element := range wire.Elements(raw) {
 		var item CartItem
-		var w relationshipsWire
-		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil || payloads.Unmarshal(element, &w) != nil {
+		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil {
 			return errors.New("an item is not an object")
 		}
-		refs, err := readRefs(w, "custom_discounts")
+		refs, err := readRefs(item.Extra, "custom_discounts")
 		if err != nil {
 			return err
 		}
@@ -319,7 +297,7 @@ func (c *cartRead) needsItems() bool {
 func (c *cartRead) checkComplete() error {
 	if !c.hasList {
 		noDiscounts := c.owned.known && len(c.owned.ids) == 0 ||
-			!c.owned.known && isZeroAsRead(c.DisplayPrice.Discount.Amount)
+			!c.owned.known && c.DisplayPrice.Discount.Amount.isSet() && c.DisplayPrice.Discount.Amount.IsZero()
 		if noDiscounts && len(c.listed) == 0 {
 			return nil
 		}
@@ -337,15 +315,13 @@ func (c *cartRead) checkComplete() error {
 	return nil
 }
 
-// isZeroAsRead reports whether d was read, and is 0.
-func isZeroAsRead(d Decimal) bool { return d != (Decimal{}) && d.IsZero() }
-
-// readRefs returns the resources that a relationship names.
-func readRefs(w relationshipsWire, name string) (discountRefs, error) {
-	if _, isOdd := w.Extra["relationships"]; isOdd {
+// readRefs returns the resources that a relationship names. extra has the relationships.
+func readRefs(extra Extra, name string) (discountRefs, error) {
+	var relationships rawRelationships
+	if raw := extra["relationships"]; raw != nil && payloads.Unmarshal(raw, &relationships) != nil {
 		return discountRefs{}, errors.New("a relationship is not an object")
 	}
-	raw := w.Relationships[name].Data
+	raw := relationships[name].Data
 	if raw == nil {
 		return discountRefs{}, nil
 	}

@@ -273,6 +273,18 @@ func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result
 	return c.exchange(ctx, call, "application/json")
 }
 
+// get makes a GET whose body accept reads.
+func (c *core) get(
+	ctx context.Context, op string, u *url.URL, accept func([]byte) error,
+) (*transport.Result, error) {
+	call := &transport.Call{Op: op, Class: transport.Replayable, Method: http.MethodGet, URL: u, Accept: accept}
+	r := c.send(ctx, call)
+	if !r.OK() {
+		return nil, callError(call, r)
+	}
+	return r, nil
+}
+
 // exchange makes a call with the settings of the client that hold for token requests too.
 func (c *core) exchange(ctx context.Context, call *transport.Call, contentType string) *transport.Result {
 	call.Header = c.cfg.header().Clone()

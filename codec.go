@@ -60,10 +60,10 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 		return nil
 	}
 	ifSet := func(d *Decimal) *Decimal {
-		if *d == (Decimal{}) { // never set; a 0 that was set or decoded differs
-			return nil
+		if d.isSet() {
+			return d
 		}
-		return d
+		return nil
 	}
 	return &billedAttributes[A]{attributes, zeroing{
 		BillingFrequency:    ifSet(&b.BillingFrequency),

@@ -55,6 +55,9 @@ const maxAmountExponent = 30
 
 var maxAmount = decimal.New(1, maxAmountExponent)
 
+// isSet reports whether d was set or decoded: a 0 that was differs from the zero value.
+func (d Decimal) isSet() bool { return d != (Decimal{}) }
+
 // isAmount reports whether d is within ±10^30 and has at most 30 decimal places, without
 // trailing zeros. It checks the exponent first, because a comparison takes as much memory as
 // the exponent says, and decimal.NewFromString accepts any exponent.

@@ -528,9 +528,9 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 		return e.interrupted(-1, err)
 	}
 	if failed, ok := errors.AsType[*Error](err); ok {
-		e := *failed // calls that wait for one token share its error
-		e.Outcome = OutcomeNotSent
-		return nil, &e
+		unshared := *failed // calls that wait for one token share its error
+		unshared.Outcome = OutcomeNotSent
+		return nil, &unshared
 	}
 	return nil, err
 }

@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -28,10 +29,7 @@ var (
 
 // reasons maps the words of a title and detail to a reason. The first row counts of which all
 // texts occur. Letter case, numbers and punctuation do not matter.
-var reasons = []struct {
-	texts  []string
-	reason error
-}{
+var reasons = []reasonRow{
 	{texts: []string{"discount limit"}, reason: ErrDiscountLimit},
 	{texts: []string{"discounts", "not enabled"}, reason: ErrDiscountsDisabled},
 	{texts: []string{"cart item", "not present"}, reason: ErrCartItemNotFound},
@@ -39,6 +37,11 @@ var reasons = []struct {
 	{texts: []string{"discounts", "promotions"}, reason: ErrPromotionConflict},
 	{texts: []string{"empty cart"}, reason: ErrEmptyCart},
 	{texts: []string{"cart is empty"}, reason: ErrEmptyCart},
+}
+
+type reasonRow struct {
+	texts  []string
+	reason error
 }
 
 // Reason returns why the service refused a discount: one of [ErrDiscountLimit],
@@ -49,24 +52,19 @@ func (o ErrorObject) Reason() error {
 	isSeparator := func(r rune) bool { return !unicode.IsLetter(r) }
 	words := strings.FieldsFunc(strings.ToLower(o.Title+" "+o.Detail), isSeparator)
 	text := strings.Join(words, " ")
-rows:
+	isAbsent := func(t string) bool { return !strings.Contains(text, t) }
 	for _, row := range reasons {
-		for _, t := range row.texts {
-			if !strings.Contains(text, t) {
-				continue rows
-			}
+		if !slices.ContainsFunc(row.texts, isAbsent) {
+			return row.reason
 		}
-		return row.reason
 	}
 	return nil
 }
 
-// hasReason reports whether one of the entries has this reason.
-func hasReason(entries []ErrorObject, reason error) bool {
-	for _, o := range entries {
-		if r := o.Reason(); r != nil && r == reason { //nolint:errorlint // a sentinel
-			return true
-		}
-	}
-	return false
+// hasReason reports whether one of the entries has this reason. If target is not a reason, as
+// in most calls of errors.Is, it does not look at the texts.
+func hasReason(entries []ErrorObject, target error) bool {
+	isTarget := func(reason error) bool { return reason == target } //nolint:errorlint // a reason is a sentinel
+	return slices.ContainsFunc(reasons, func(row reasonRow) bool { return isTarget(row.reason) }) &&
+		slices.ContainsFunc(entries, func(o ErrorObject) bool { return isTarget(o.Reason()) })
 }

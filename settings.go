@@ -3,9 +3,6 @@ package commerce
 import (
 	"context"
 	"errors"
-	"net/http"
-
-	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // Settings are the settings of a store.
@@ -32,22 +29,18 @@ func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 		} `json:"data"`
 		Extra Extra `json:",embed"`
 	}
-	call := &transport.Call{
-		Op: "Client.Settings", Class: transport.Replayable,
-		Method: http.MethodGet, URL: c.core.address("/v2/settings", ""),
-		Accept: func(b []byte) error {
-			body.Data = nil
-			if err := payloads.Unmarshal(b, &body); err != nil {
-				return err
-			}
-			if body.Data == nil {
-				return errors.New("data is missing, or not an object")
-			}
-			return nil
-		},
-	}
-	if r := c.core.send(ctx, call); !r.OK() {
-		return nil, callError(call, r)
+	_, err := c.core.get(ctx, "Client.Settings", c.core.address("/v2/settings", ""), func(b []byte) error {
+		body.Data = nil
+		if err := payloads.Unmarshal(b, &body); err != nil {
+			return err
+		}
+		if body.Data == nil {
+			return errors.New("data is missing, or not an object")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	settings := &Settings{CustomDiscountLimit: 5, PageLength: body.Data.PageLength, Extra: body.Data.Extra}
 	if limit := body.Data.CustomDiscountLimit; limit != nil { // it may be 0

@@ -41,7 +41,8 @@ func chart(all map[string][]figures) string {
 		}
 		y, ms := top+step*i, cpuOf(bar.key)
 		fmt.Fprintf(&b, "<text class=\"t\" x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>", left-10, y+15, bar.name)
-		fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"20\" rx=\"3\"/>", class, left, y, max(2, ms/largest*width))
+		fmt.Fprintf(&b, "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.0f\" height=\"20\" rx=\"3\"/>",
+			class, left, y, max(2, ms/largest*width))
 		fmt.Fprintf(&b, "<text class=\"m\" x=\"%.0f\" y=\"%d\">%.0f ms</text>\n", left+ms/largest*width+8, y+15, ms)
 	}
 	b.WriteString("</svg>\n")

@@ -178,7 +178,8 @@ func median(all []figures, of func(figures) float64) float64 {
 func table(all map[string][]figures, rounds, size int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n## %s, %s, %d cores\n\n", time.Now().Format(time.DateOnly), runtime.Version(), runtime.NumCPU())
-	fmt.Fprintf(&b, "`make bench`: medians of %d interleaved rounds; %d records, %d per page of %d kB; one process per run.\n\n",
+	fmt.Fprintf(&b, "`make bench`: medians of %d interleaved rounds; %d records, %d per page of %d kB; "+
+		"one process per run.\n\n",
 		rounds, records, pageSize, size/1000)
 	b.WriteString("| client | wall, ms | client CPU, ms | " +
 		"allocations per record | bytes per record | peak RSS, MiB | connections |\n" +

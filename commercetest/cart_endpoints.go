@@ -36,48 +36,42 @@ type cartBody struct {
 
 // getCart handles GET /v2/carts/{cartID}. It can include items and custom_discounts.
 func (s *Store) getCart(in *call) response {
-	include, refusal := readInclude(in)
-	if refusal != nil {
-		return *refusal
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.cart(in.ids["cart"])
-	included := map[string]any{}
-	if slices.Contains(include, "items") {
-		included["items"] = c.itemsData()
-	}
-	if slices.Contains(include, "custom_discounts") {
-		included["custom_discounts"] = includedDiscounts(c.discounts)
-	}
-	return jsonResponse(http.StatusOK, cartBody{Data: c.data(), Included: included})
-}
-
-// readInclude returns the names in all include parameters of a request.
-func readInclude(in *call) (include []string, refusal *response) {
-	query, err := url.ParseQuery(in.RawQuery)
-	if err != nil {
-		return nil, new(errorResponse(http.StatusBadRequest, "Bad Request", "Could not parse the query"))
-	}
-	return strings.Split(strings.Join(query["include"], ","), ","), nil
+	return s.readCart(in, func(c *cart, include []string) cartBody {
+		included := map[string]any{}
+		if slices.Contains(include, "items") {
+			included["items"] = c.itemsData()
+		}
+		if slices.Contains(include, "custom_discounts") {
+			included["custom_discounts"] = includedDiscounts(c.discounts)
+		}
+		return cartBody{Data: c.data(), Included: included}
+	})
 }
 
 // getItems handles GET /v2/carts/{cartID}/items. It can include custom_discounts:
 // those of the items, not those of the cart itself.
 func (s *Store) getItems(in *call) response {
-	include, refusal := readInclude(in)
-	if refusal != nil {
-		return *refusal
+	return s.readCart(in, func(c *cart, include []string) cartBody {
+		included := map[string]any{}
+		if slices.Contains(include, "custom_discounts") {
+			isOfCart := func(d commerce.CustomDiscount) bool { return d.Item == nil }
+			included["custom_discounts"] = includedDiscounts(slices.DeleteFunc(slices.Clone(c.discounts), isOfCart))
+		}
+		return cartBody{Data: c.itemsData(), Included: included}
+	})
+}
+
+// readCart responds with what body returns for the cart of a request. include has the names in
+// all include parameters.
+func (s *Store) readCart(in *call, body func(c *cart, include []string) cartBody) response {
+	query, err := url.ParseQuery(in.RawQuery)
+	if err != nil {
+		return errorResponse(http.StatusBadRequest, "Bad Request", "Could not parse the query")
 	}
+	include := strings.Split(strings.Join(query["include"], ","), ",")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.cart(in.ids["cart"])
-	included := map[string]any{}
-	if slices.Contains(include, "custom_discounts") {
-		ofItems := slices.DeleteFunc(slices.Clone(c.discounts), func(d commerce.CustomDiscount) bool { return d.Item == nil })
-		included["custom_discounts"] = includedDiscounts(ofItems)
-	}
-	return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(), Included: included})
+	return jsonResponse(http.StatusOK, body(s.cart(in.ids["cart"]), include))
 }
 
 // cartChange holds those members of a cart that a request sets. nil: not set.

@@ -24,6 +24,8 @@ type call struct {
 	wait      time.Duration // before the next attempt
 	finished  bool          // there must be no other attempt
 
+	maybeAppliedBefore bool // an attempt before the last one may have been applied
+
 	// Of the last attempt:
 	evidence    *evidence
 	token       string
@@ -171,7 +173,7 @@ func (c *call) send(req *http.Request) (*http.Response, error) {
 func (c *call) recordError(ctx context.Context, err error) {
 	maybeSent := !c.evidence.notSent()
 	if maybeSent {
-		c.result = Result{Attempts: c.result.Attempts, MaybeAppliedBefore: c.result.MaybeAppliedBefore}
+		c.result = Result{Attempts: c.result.Attempts}
 	}
 	c.gotResponse = false
 	c.result.MaybeSent, c.result.SentTwice = maybeSent, c.evidence.sentTwice()
@@ -182,10 +184,7 @@ func (c *call) recordError(ctx context.Context, err error) {
 // recordResponse reads the response and records it. ctx is the context of the attempt.
 func (c *call) recordResponse(ctx context.Context, resp *http.Response) {
 	defer func() { _ = resp.Body.Close() }()
-	r := Result{
-		Attempts: c.result.Attempts, MaybeAppliedBefore: c.result.MaybeAppliedBefore,
-		StatusCode: resp.StatusCode, Header: resp.Header,
-	}
+	r := Result{Attempts: c.result.Attempts, StatusCode: resp.StatusCode, Header: resp.Header}
 	r.Err = c.readResponse(ctx, resp, &r)
 	r.SentTwice = c.evidence.sentTwice()
 	c.result, c.gotResponse = r, true

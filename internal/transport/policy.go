@@ -15,7 +15,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 		return false, nil
 	}
 	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
-	c.result.MaybeAppliedBefore = c.result.MaybeAppliedBefore || c.attemptMaybeApplied()
+	c.maybeAppliedBefore = c.maybeAppliedBefore || c.attemptMaybeApplied()
 	return true, nil
 }
 

@@ -200,5 +200,6 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	if err != nil && !run.finished { // the context ended during a wait; the last response stays in the result
 		run.result.Err = redact(ctx, err)
 	}
+	run.result.MaybeAppliedBefore = run.maybeAppliedBefore
 	return &run.result
 }
