@@ -164,23 +164,25 @@ func (cc *clientCredentials) finish(r *tokenRequest, token *oauth2.Token) {
 // fetch makes the token request:
 // https://developer.elasticpath.com/docs/authentication/Tokens/client-credential-token
 func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token, error) {
+	ctx, observed := c.startCall(ctx, opToken, http.MethodPost)
+	defer observed.abandon()
 	form := url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {cc.id}, "client_secret": {cc.secret()},
 	}
 	call := &transport.Call{
 		Op: opToken, Class: transport.Replayable,
 		Method: http.MethodPost, URL: c.address("/oauth/access_token", ""), Body: []byte(form.Encode()),
-		Accept: acceptJSON,
+		ContentType: "application/x-www-form-urlencoded", Accept: acceptJSON,
 	}
-	r := c.exchange(ctx, call, "application/x-www-form-urlencoded")
+	r := c.exchange(ctx, call)
 	var token *oauth2.Token
 	if r.OK() {
 		token, r.Err = readToken(r.Body)
 	}
 	if !r.OK() {
-		return nil, newError(call, r, OutcomeNotSent, readErrors(r.Body))
+		return nil, observed.end(newError(call, r, OutcomeNotSent, readErrors(r.Body)))
 	}
-	return token, nil
+	return token, observed.end(nil)
 }
 
 // readToken reads the body of a token response. Its error holds nothing of b.

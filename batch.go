@@ -124,7 +124,7 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 			if b.extra == nil {
 				b.extra = Extra{}
 			}
-			b.extra[m.Name] = m.Value
+			b.extra[m.Name] = bytes.Clone(m.Value)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (b *batchResponse) readData(data []byte) {
 			return
 		}
 		var d CustomDiscount
-		if element[0] != '{' || payloads.Unmarshal(element, &d) != nil || !isCustomDiscount(&d) {
+		if element[0] != '{' || d.UnmarshalJSON(element) != nil || !isCustomDiscount(&d) {
 			b.mayHold = true
 			continue
 		}

@@ -95,12 +95,15 @@ func (s *CartService) AddCustomDiscounts(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	ctx, observed := s.core.startCall(ctx, "Carts.AddCustomDiscounts", http.MethodPost)
+	defer observed.abandon()
 	w, err := s.lock(ctx, "Carts.AddCustomDiscounts", cartID)
 	if err != nil {
-		return nil, err
+		return nil, observed.end(err)
 	}
 	defer w.unlock()
-	return w.add(ctx, discounts, opts)
+	result, err := w.add(ctx, discounts, opts)
+	return result, observed.end(err)
 }
 
 // UpdateCustomDiscount changes the amount and the texts of a discount, which it finds by d.ID
@@ -120,12 +123,15 @@ func (s *CartService) UpdateCustomDiscount(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	ctx, observed := s.core.startCall(ctx, "Carts.UpdateCustomDiscount", http.MethodPut)
+	defer observed.abandon()
 	w, err := s.lock(ctx, "Carts.UpdateCustomDiscount", cartID)
 	if err != nil {
-		return nil, err
+		return nil, observed.end(err)
 	}
 	defer w.unlock()
-	return w.update(ctx, d)
+	updated, err := w.update(ctx, d)
+	return updated, observed.end(err)
 }
 
 // DeleteCustomDiscount deletes a discount, which it finds by d.ID and d.Item:
@@ -141,12 +147,14 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	if err := problems.err(); err != nil {
 		return err
 	}
+	ctx, observed := s.core.startCall(ctx, "Carts.DeleteCustomDiscount", http.MethodDelete)
+	defer observed.abandon()
 	w, err := s.lock(ctx, "Carts.DeleteCustomDiscount", cartID)
 	if err != nil {
-		return err
+		return observed.end(err)
 	}
 	defer w.unlock()
-	return w.delete(ctx, d)
+	return observed.end(w.delete(ctx, d))
 }
 
 // DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
@@ -159,13 +167,15 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
+	ctx, observed := s.core.startCall(ctx, "Carts.DeleteCustomDiscounts", http.MethodDelete)
+	defer observed.abandon()
 	w, err := s.lock(ctx, "Carts.DeleteCustomDiscounts", cartID)
 	if err != nil {
-		return err
+		return observed.end(err)
 	}
 	defer w.unlock()
 	call := w.call(transport.Once, http.MethodDelete, "custom-discounts")
-	return w.finish(call, w.core.send(ctx, call))
+	return observed.end(w.finish(call, w.core.send(ctx, call)))
 }
 
 func checkCartID(cartID string) *ValidationError {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
 	"slices"
 
 	"github.com/google/uuid"
@@ -58,8 +59,10 @@ func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 	if err := checkCartID(cartID).err(); err != nil {
 		return nil, err
 	}
+	ctx, observed := s.core.startCall(ctx, "Carts.Get", http.MethodGet)
+	defer observed.abandon()
 	c, err := s.read(ctx, "Carts.Get", cartID)
-	if err != nil {
+	if err := observed.end(err); err != nil {
 		return nil, err
 	}
 	return c.Cart, nil

@@ -10,7 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
-	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/commerce-go/commerce/internal/transport"
@@ -25,8 +25,10 @@ const Version = "0.1.0"
 type Client struct {
 	// Carts adds custom discounts to carts.
 	Carts *CartService
-	// Subscriptions lists subscriptions.
+	// Subscriptions reads subscriptions.
 	Subscriptions *SubscriptionService
+	// Accounts reads accounts.
+	Accounts *AccountService
 
 	core *core
 }
@@ -77,8 +79,8 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 }
 
 func newClient(base *url.URL, cfg config) *Client {
-	c := &core{base: base, cfg: cfg}
-	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, core: c}
+	c := &core{base: base, cfg: cfg, header: transport.Hide(cfg.requestHeader())}
+	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, Accounts: &AccountService{c}, core: c}
 }
 
 // With returns a copy of the client with other options, e.g. for a single call. Each option
@@ -168,6 +170,8 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
+	ctx, observed := c.core.startCall(ctx, "Client.Do", method)
+	defer observed.abandon()
 	call := &transport.Call{
 		Op: "Client.Do", Class: class,
 		Method: method, URL: c.core.address(escaped, wire.Query(query)), Body: body,
@@ -180,13 +184,16 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	if class == transport.Once && r.StatusCode == http.StatusNoContent {
 		decode = false
 	}
+	if r.OK() && decode && call.Accept == nil {
+		r.Err = acceptJSON(r.Body)
+	}
 	if r.OK() && decode {
 		r.Err = decodeAny(r.Body, out)
 	}
 	if !r.OK() {
-		return nil, callError(call, r)
+		return nil, observed.end(callError(call, r))
 	}
-	return newResponse(r), nil
+	return newResponse(r), observed.end(nil)
 }
 
 var classOf = map[string]transport.Class{
@@ -223,16 +230,16 @@ func acceptJSON(b []byte) error {
 	return nil
 }
 
-// decodeAny decodes a response into the caller's out. The error holds nothing of b.
+// decodeAny decodes the JSON text b, which becomes the caller's, into out. The error holds nothing of b.
 func decodeAny(b []byte, out any) error {
 	if wire.HasTooManyValues(b) {
 		return errExcessive
 	}
 	if raw, ok := out.(*json.RawMessage); ok {
-		if err := acceptJSON(b); err != nil {
-			return err
+		if cap(b) > len(b)+len(b)/4 { // the length was not known before
+			b = bytes.Clone(b)
 		}
-		*raw = bytes.Clone(b)
+		*raw = slices.Clip(b)
 		return nil
 	}
 	if json.Unmarshal(b, out) != nil {
@@ -254,8 +261,9 @@ func newResponse(r *transport.Result) *Response {
 
 // core is what the services of a client share.
 type core struct {
-	base *url.URL // its path has no trailing slash and no /v2
-	cfg  config
+	base   *url.URL // its path has no trailing slash and no /v2
+	cfg    config
+	header transport.Hidden[http.Header] // what all requests have in common
 }
 
 // address returns the base address with an escaped path and a query appended.
@@ -270,7 +278,8 @@ func (c *core) address(path, query string) *url.URL {
 // send makes a call with credentials and an optional JSON body.
 func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
 	call.Auth, call.Gate, call.Applied = authorizer{c}, c.cfg.gate, mayHoldDiscounts
-	return c.exchange(ctx, call, "application/json")
+	call.ContentType = "application/json"
+	return c.exchange(ctx, call)
 }
 
 // get makes a GET whose body accept reads.
@@ -286,12 +295,10 @@ func (c *core) get(
 }
 
 // exchange makes a call with the settings of the client that hold for token requests too.
-func (c *core) exchange(ctx context.Context, call *transport.Call, contentType string) *transport.Result {
-	call.Header = c.cfg.header().Clone()
-	call.Header.Set("Accept", "application/json")
-	call.Header.Set("User-Agent", c.cfg.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
-	if call.Body != nil {
-		call.Header.Set("Content-Type", contentType)
+func (c *core) exchange(ctx context.Context, call *transport.Call) *transport.Result {
+	call.Header = c.header()
+	if o := c.observed(ctx); o != nil {
+		call.Observer = o
 	}
 	call.Policy, call.Limiter, call.Logger = transport.Policy(c.cfg.retry), c.cfg.limiter, c.cfg.logger
 	return c.cfg.transport.Do(ctx, call)

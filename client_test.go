@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -369,4 +370,26 @@ func TestClient_context(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A response that is kept as JSON text keeps no larger buffer, also if its length was not known before.
+//
+//nolint:paralleltest // measures the memory of the whole process
+func TestDo_rawMessageKeepsLittle(t *testing.T) {
+	const calls, limit = 200, 1 << 10
+	c := newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
+		body := io.NopCloser(strings.NewReader(`{"a":1}`))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1, Body: body}, nil
+	}))
+	kept := make([]json.RawMessage, calls)
+	before := heap()
+	for i := range kept {
+		if _, err := c.Do(t.Context(), http.MethodGet, []string{"v2", "x"}, nil, nil, &kept[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if each := (heap() - before) / calls; each > limit {
+		t.Errorf("a response of 7 bytes keeps %d bytes, want at most %d", each, limit)
+	}
+	runtime.KeepAlive(kept)
 }

@@ -77,7 +77,7 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 }
 
 func init() { // the rules refer to payloads, so its declaration cannot hold them
-	payloads = wire.NewCodec(
+	payloads = wire.NewCodec(append(fieldTables,
 		wire.Record(func(v *Subscription) *plainSubscription { return (*plainSubscription)(v) }),
 		wire.Record(func(v *Plan) *plainPlan { return (*plainPlan)(v) }),
 		wire.Record(func(v *Product) *plainProduct { return (*plainProduct)(v) }),
@@ -100,7 +100,7 @@ func init() { // the rules refer to payloads, so its declaration cannot hold the
 			return &r.Name, &r.Relationship
 		}, nil),
 		wire.OneOrMany(func(d *RelationshipData) (*[]ResourceRef, *bool) { return &d.Refs, &d.Many }, writeRelationshipData),
-	)
+	)...)
 }
 
 // readPaymentAuthority keeps a value that is not an object in Extra, so that it is redacted.

@@ -1,13 +1,25 @@
 package commerce_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 // elements returns n elements of an array, with the number of each in place of %d.
@@ -76,4 +88,228 @@ func TestLimits_errors(t *testing.T) {
 			t.Errorf("%d entries: got error %v, want the first %d", n, e, want)
 		}
 	}
+}
+
+// mutations is the number of pages that TestBothWays_mutated changes. The race detector makes each ten times as slow.
+func mutations() int {
+	info, _ := debug.ReadBuildInfo()
+	if testing.Short() || slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		return 5_000
+	}
+	return 100_000
+}
+
+// pages returns bodies of lists: of both payload generations, from the service's documentation and from the fake store,
+// and the inputs that fuzzing found.
+func pages(t *testing.T) map[string][]byte {
+	t.Helper()
+	all := map[string][]byte{}
+	for file := range payloadPages {
+		all[file] = []byte(readFile(t, filepath.Join("testdata", "payload", file)))
+	}
+	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
+		s.Seed(5)
+		all[t.Name()] = list100(t, s)
+	})
+	return all
+}
+
+// list100 returns the body of a list of up to 100 subscriptions with what can be included.
+func list100(t *testing.T, s *commercetest.Store) []byte {
+	t.Helper()
+	query := url.Values{"include": {"plans,products"}, "page[limit]": {"100"}}
+	if s.Config().Generation == commercetest.SecondGeneration {
+		query.Set("include", "plans,pricing_options")
+	}
+	var body json.RawMessage
+	path := []string{"v2", "subscriptions", "subscriptions"}
+	if _, err := s.Client().Do(t.Context(), "GET", path, query, nil, &body); err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+// The reader accepts usual pages itself, and reads them like the decoder.
+func TestBothWays(t *testing.T) {
+	t.Parallel()
+	for name, page := range pages(t) {
+		if isRead := compareWays(t, page); !isRead {
+			t.Errorf("%s: the reader left the page to the decoder", name)
+		}
+	}
+}
+
+// Whatever the reader accepts, it reads like the decoder.
+func TestBothWays_mutated(t *testing.T) {
+	t.Parallel()
+	all := pages(t)
+	names := slices.Sorted(maps.Keys(all))
+	const seed = 19
+	random := rand.New(rand.NewPCG(seed, seed))
+	count, accepted := mutations(), 0
+	for n := range count {
+		page := slices.Clone(all[names[n%len(names)]])
+		for range 1 + random.IntN(3) {
+			page = mutate(random, page)
+		}
+		if compareWays(t, page) {
+			accepted++
+		}
+		if t.Failed() {
+			t.Fatalf("the last page of %d:\n%q", n+1, page)
+		}
+	}
+	if accepted < count/10 || accepted > count*9/10 {
+		t.Errorf("the reader accepted %d of %d pages, want a tenth to nine tenths", accepted, count)
+	}
+}
+
+// compareWays reports whether the reader accepts page. If so, the decoder must read the same.
+func compareWays(t *testing.T, page []byte) bool {
+	t.Helper()
+	buffer := slices.Clone(page)
+	got, err := commerce.ReadFast(buffer)
+	for i := range buffer { // the next response uses it again
+		buffer[i] = 'x'
+	}
+	if err != nil {
+		return false
+	}
+	want, err := commerce.ReadByDecoder(page)
+	if err != nil {
+		t.Errorf("the reader accepts the page, error of the decoder = %v, want none", err)
+	} else if !reflect.DeepEqual(want, got) {
+		diff(t, "page of the reader", got, want)
+		t.Errorf("the reader and the decoder do not return the same")
+	}
+	return true
+}
+
+// Records share slabs, but nothing that happens to one of them changes another.
+func TestReadFast_independent(t *testing.T) {
+	t.Parallel()
+	for name, page := range pages(t) {
+		got, err := commerce.ReadFast(page)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for i := range got.Data {
+			r := got.Data[i].Relationships
+			for _, relationship := range r {
+				_ = append(relationship.Links, commerce.NamedLink{Name: "changed"})
+				_ = append(relationship.Data.Refs, commerce.ResourceRef{Type: "changed"})
+			}
+			_ = append(r, commerce.NamedRelationship{Name: "changed"})
+		}
+		want, err := commerce.ReadByDecoder(page)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		diff(t, name, got, want)
+	}
+}
+
+// heap returns the memory that is in use, in bytes.
+func heap() int64 {
+	runtime.GC()
+	runtime.GC() // empties the pools
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// A record that is copied keeps little of its page in memory.
+//
+//nolint:paralleltest // measures the memory of the whole process
+func TestReadFast_keepsLittle(t *testing.T) {
+	const records, pages, limit = 1_000, 20, 64 << 10
+	store := commercetest.New(t, commercetest.Config{})
+	store.Seed(100)
+	var list struct {
+		Data []json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(list100(t, store), &list); err != nil {
+		t.Fatal(err)
+	}
+	list.Data = slices.Repeat(list.Data, records/len(list.Data))
+	// Neighbours with large values: what shares memory with them must not keep them.
+	large := `"relationships":{"plans":{"data":[` + strings.Repeat(`{"type":"t","id":"`+itemID+`","meta":{"m":"`+
+		strings.Repeat("x", 500)+`"}},`, 20) + `{}]}},`
+	huge := `"relationships":{"plans":{"data":{"meta":"` + strings.Repeat("x", 500_000) + `"}}},`
+	for i := range list.Data {
+		switch i % (records / pages) {
+		case 0:
+		case 1:
+			list.Data[i] = bytes.Replace(list.Data[i], []byte(`"relationships":`), []byte(huge+`"relationships2":`), 1)
+		default:
+			list.Data[i] = bytes.Replace(list.Data[i], []byte(`"relationships":`), []byte(large+`"relationships2":`), 1)
+		}
+	}
+	page, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := make([]commerce.Subscription, pages)
+	before := heap()
+	for i := range kept {
+		body, err := commerce.ReadFast(page)
+		if err != nil || len(body.Data) != records {
+			t.Fatalf("got %d records, error %v, want %d", len(body.Data), err, records)
+		}
+		kept[i] = body.Data[i*records/pages] // each in another place of its page
+	}
+	each := (heap() - before) / pages
+	t.Logf("a record keeps %d bytes", each)
+	if each < 500 || each > limit {
+		t.Errorf("a record keeps %d bytes, want at least 500 and at most %d", each, limit)
+	}
+	runtime.KeepAlive(kept)
+	runtime.KeepAlive(list)
+	runtime.KeepAlive(page)
+}
+
+var fragments = []string{
+	``, ` `, `,`, `:`, `"`, `\`, "\x00", "\n", "\xff", "é", `{`, `}`, `[`, `]`, `-`, `.`, `e`, `0`, `1`,
+	`null`, `true`, `false`,
+	`""`, `[]`, `{}`, `-0`, `01`, `1.5`, `1e9`, `1e`, `-`, `0.`, `12345678901234567890`, `"\u00e9"`,
+	`"\ud800"`, `"\x"`, `"é"`,
+	`"a\\nb"`, `"x":1,`, `,"id":null`, `"2024-02-29T23:59:59.999999999Z"`, `"2023-02-29T00:00:00Z"`,
+	`"2024-06-30T23:59:60Z"`,
+	`"2024-01-02T03:04:05+07:00"`, `"2024-01-02T03:04:05.Z"`, `"2024-01-02t03:04:05Z"`,
+	`"11111111-0000-4000-8000-00000000000G"`,
+	`"11111111-0000-4000-8000-0000000000aF"`, `{"a":[1,{"b":null}]}`, `{"a":1,"a":2}`, strings.Repeat("[", 70),
+	strings.Repeat("[", 60) + strings.Repeat("]", 60), strings.Repeat("[", 70) + strings.Repeat("]", 70),
+}
+
+// value matches a JSON value that is not an object or array.
+var value = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|-?[0-9.]+|null|true|false`)
+
+// mutate changes page in a random place.
+func mutate(random *rand.Rand, page []byte) []byte {
+	if len(page) == 0 {
+		return page
+	}
+	from := random.IntN(len(page))
+	to := min(len(page), from+random.IntN(40))
+	fragment := []byte(fragments[random.IntN(len(fragments))])
+	switch random.IntN(7) {
+	case 0:
+		page[from] ^= 1 << random.IntN(8)
+		return page
+	case 1: // one byte
+		return slices.Replace(page, from, from+1, fragment...)
+	case 2:
+		return slices.Insert(page, from, fragment...)
+	case 3:
+		return slices.Insert(page, from, slices.Clone(page[from:to])...)
+	case 4:
+		return slices.Delete(page, from, to)
+	case 5:
+		return page[:from]
+	}
+	// A value or a name.
+	if at := value.FindIndex(page[from:]); at != nil {
+		return slices.Replace(page, from+at[0], from+at[1], fragment...)
+	}
+	return page
 }

@@ -89,12 +89,31 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 		d.Decimal = decimal.Decimal{}
 		return nil
 	}
+	if n := parseSmall(b); n >= 0 {
+		d.Decimal = decimal.NewFromInt(n)
+		return nil
+	}
 	v, ok := parseDecimal(string(bytes.Trim(b, `"`)))
 	if !ok {
 		return errors.New("not a decimal number with an exponent within ±10,000")
 	}
 	d.Decimal = v
 	return nil
+}
+
+// parseSmall returns the number that b holds, or -1 if b is not 1 to 18 digits. It is much faster than parseDecimal.
+func parseSmall(b []byte) int64 {
+	if len(b) == 0 || len(b) > 18 {
+		return -1
+	}
+	n := int64(0)
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return n
 }
 
 // Money is an amount of a currency. The amounts in the service's documentation are whole

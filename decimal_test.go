@@ -19,6 +19,8 @@ func TestDecimal_JSON(t *testing.T) {
 	for in, want := range map[string]string{
 		"0": "0", "-0": "0", "7": "7", "42": "42", "-1000": "-1000", "12.50": "12.5", "1e3": "1000", "1E-3": "0.001",
 		"0.1": "0.1", exact: exact, `"12.5"`: "12.5", "null": "0",
+		"999999999999999999": "999999999999999999", "9223372036854775808": "9223372036854775808",
+		"18446744073709551617": "18446744073709551617", // 1 more than 64 bits hold
 	} {
 		var d commerce.Decimal
 		if err := json.Unmarshal([]byte(in), &d); err != nil {

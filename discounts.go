@@ -253,14 +253,15 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 	if err := payloads.Unmarshal(b, &w); err != nil {
 		return err
 	}
-	item, more := readItem(w.Extra["relationships"])
-	if !more {
-		delete(w.Extra, "relationships")
+	if relationships := w.Extra["relationships"]; relationships != nil {
+		var more bool
+		if w.Item, more = readItem(relationships); !more {
+			delete(w.Extra, "relationships")
+		}
 	}
 	if len(w.Extra) == 0 {
 		w.Extra = nil
 	}
-	w.Item = item
 	*d = CustomDiscount(w)
 	return nil
 }

@@ -56,7 +56,8 @@
 //	}
 //
 // The highest offset is 10,000 and a page has at most 100 records, so a walk reads at most
-// 10,100 records. Read a larger store in parts, e.g. by account.
+// 10,100 records. [SubscriptionService.AllByAccount] reads a store of any size, and [Walk] any
+// other list.
 // [SubscriptionListOptions].Concurrency makes walks faster.
 //
 // The service has two generations of payloads. In the first, subscriptions have products, and
@@ -93,6 +94,12 @@
 // [Client], an [Option] or a [Response] when it is printed. Payloads are the caller's data and
 // print as they are. The exception is [PaymentAuthority]: it prints as REDACTED, and only its
 // JSON has the values.
+//
+// # Observation
+//
+// [WithObserver] tells an [Observer] about each call, each attempt and the waits between them.
+// The module github.com/commerce-go/commerce/otelcommerce has one for OpenTelemetry.
+// [WithLogger] logs attempts and retries.
 //
 // # Testing
 //

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,12 @@ func (s *CartService) EnsureCustomDiscounts(
 	if err := checkEnsure(cartID, want, opts); err != nil {
 		return nil, err
 	}
+	method := "" // several
+	if opts.DryRun {
+		method = http.MethodGet
+	}
+	ctx, observed := s.core.startCall(ctx, opEnsure, method)
+	defer observed.abandon()
 	run := newEnsureRun(s, cartID, want, opts)
 	if !opts.DryRun {
 		w, err := s.lock(ctx, opEnsure, cartID)
@@ -106,12 +113,13 @@ func (s *CartService) EnsureCustomDiscounts(
 			for i := range want {
 				run.addMissing(i) // as far as is known
 			}
-			return run.result, err
+			return run.result, observed.end(err)
 		}
 		defer w.unlock()
 		run.writer = w
 	}
-	return run.run(ctx)
+	result, err := run.run(ctx)
+	return result, observed.end(err)
 }
 
 func checkEnsure(cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions) error {

@@ -7,11 +7,10 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"net/url"
 	"os"
-	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -305,56 +304,79 @@ func ExampleSubscriptionService_All_resume() {
 	// from 90 on: 250 seen, 10 repeated
 }
 
-// A store with more subscriptions than one walk reaches is read by account. A few accounts
-// are read at a time, and one limiter keeps all walks below the rate that the store allows.
-func ExampleSubscriptionService_All_byAccount() {
+// All subscriptions of a store of any size, with the subscriptions of many accounts in each
+// request.
+func ExampleSubscriptionService_AllByAccount() {
 	store := commercetest.NewStore(commercetest.Config{})
-	store.Seed(30)
-	accounts := accountsOf(store) // a real program knows them from elsewhere
+	store.Seed(1100)
+	client, ctx := store.Client(), context.Background()
 
-	const concurrency = 4
-	client := store.Client(commerce.WithLimiter(rate.NewLimiter(1000, 1)))
-	ctx, cancel := context.WithCancelCause(context.Background())
-	defer cancel(nil)
-
-	var total atomic.Int64
-	var workers sync.WaitGroup
-	next := make(chan uuid.UUID)
-	for range concurrency {
-		workers.Go(func() {
-			for account := range next {
-				opts := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{AccountID: account}}
-				for _, err := range client.Subscriptions.All(ctx, opts) {
-					if err != nil {
-						cancel(fmt.Errorf("account %s: %w", account, err)) // stops the others
-						break
-					}
-					total.Add(1)
-				}
-			}
-		})
-	}
-	for _, account := range accounts {
-		next <- account
-	}
-	close(next)
-	workers.Wait()
-	fmt.Println(len(accounts), "accounts,", total.Load(), "subscriptions, error", context.Cause(ctx))
-	// Output: 10 accounts, 30 subscriptions, error <nil>
-}
-
-// accountsOf returns the accounts that have subscriptions.
-func accountsOf(store *commercetest.Store) []uuid.UUID {
-	var accounts []uuid.UUID
-	for sub, err := range store.Client().Subscriptions.All(context.Background(), nil) {
+	n := 0
+	opts := &commerce.SubscriptionListOptions{Concurrency: 4}
+	for sub, err := range client.Subscriptions.AllByAccount(ctx, nil, opts) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if id := sub.Attributes.AccountID; !slices.Contains(accounts, id) {
-			accounts = append(accounts, id)
+		if sub.Meta.Status == "active" {
+			n++
 		}
 	}
-	return accounts
+	fmt.Println(n, "active subscriptions")
+	// Output: 1000 active subscriptions
+}
+
+// A job that resumes after an error or a crash: it stores Finished together with the records
+// up to it. Those after it are yielded again.
+func ExampleSubscriptionService_PagesByAccount() {
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(1000)
+	store.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 7, Status: 403})
+	client, ctx := store.Client(), context.Background()
+
+	var finished uuid.UUID // in a state file; zero at the start
+	written := 0           // records in the output
+	export := func() error {
+		pending := 0 // records after finished
+		accounts := client.Accounts.IDs(ctx, finished)
+		for page, err := range client.Subscriptions.PagesByAccount(ctx, accounts, nil) {
+			if err != nil {
+				return err
+			}
+			pending += len(page.Subscriptions)
+			if page.Finished != uuid.Nil {
+				written, pending, finished = written+pending, 0, page.Finished
+			}
+		}
+		written += pending // the end of the walk finishes all
+		return nil
+	}
+	fmt.Println(errors.Is(export(), commerce.ErrForbidden), written < 1000)
+	fmt.Println(export(), written)
+	// Output:
+	// true true
+	// <nil> 1000
+}
+
+// Walk reads any other list, up to the highest offset.
+func ExampleWalk() {
+	store := exampleStore()
+	client, ctx := store.Client(), context.Background()
+
+	type account struct{ ID, Name string }
+	list := commerce.OffsetList[account]{
+		Path:  []string{"v2", "accounts"},
+		Query: url.Values{"sort": {"id"}}, // so that the order is stable
+		ID:    func(a *account) string { return a.ID },
+	}
+	for a, err := range commerce.Walk(ctx, client, list) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(a.Name)
+	}
+	// Output:
+	// Amara Okafor
+	// Siobhán O'Brien
 }
 
 func ExampleSubscriptionService_All_options() {
@@ -379,15 +401,17 @@ func ExampleSubscriptionService_Pages() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		for _, sub := range page.Subscriptions {
-			_, ok := page.Included.Plan(sub.Attributes.PlanID)
-			fmt.Println("plan included:", ok)
+		for i := range page.Subscriptions {
+			sub := &page.Subscriptions[i]
+			if plan, ok := page.Included.PlanOf(sub); ok {
+				fmt.Println(sub.Attributes.Offering.Attributes.Name, plan.Attributes.Name)
+			}
 		}
 	}
 	// Output:
-	// plan included: true
-	// plan included: true
-	// plan included: true
+	// Razor Plan Yearly
+	// Daily Digest Yearly
+	// Tea Box Monthly
 }
 
 func ExampleSubscriptionService_List() {
@@ -554,4 +578,40 @@ func Example_commercetest() {
 	_, err := client.Carts.AddCustomDiscounts(context.Background(), cartID, []commerce.NewCustomDiscount{oneOff}, nil)
 	fmt.Println(commerce.OutcomeOf(err), len(store.Discounts(cartID)))
 	// Output: unknown 1
+}
+
+// interval returns "month" if sub is billed monthly, "year" and so on.
+func interval(sub *commerce.Subscription, included *commerce.Included) string {
+	if option, ok := included.PricingOptionOf(sub); ok { // second generation
+		return option.Attributes.BillingIntervalType
+	}
+	if plan, ok := included.PlanOf(sub); ok { // in the second generation it has no interval
+		return plan.Attributes.BillingIntervalType
+	}
+	return ""
+}
+
+func Test_interval(t *testing.T) {
+	t.Parallel()
+	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, store *commercetest.Store) {
+		store.Seed(3)
+		checkIntervals(t, store) // with interval
+	})
+}
+
+func checkIntervals(t *testing.T, store *commercetest.Store) {
+	t.Helper()
+	page, err := store.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
+		Include: commerce.SubscriptionInclude{
+			Plans: true, PricingOptions: store.Config().Generation == commercetest.SecondGeneration,
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range page.Subscriptions {
+		if got := interval(&page.Subscriptions[i], &page.Included); got != "month" && got != "year" {
+			t.Errorf("interval() = %q, want month or year", got)
+		}
+	}
 }

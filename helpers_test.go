@@ -215,6 +215,18 @@ func checkError(t *testing.T, err error, want commerce.Error) {
 	}
 }
 
+// checkStop compares the fields of a PagingError. It compares Err by errors.Is.
+func checkStop(t *testing.T, err error, want commerce.PagingError) {
+	t.Helper()
+	got, ok := errors.AsType[*commerce.PagingError](err)
+	if !ok {
+		t.Fatalf("error = %v, want a *PagingError", err)
+	}
+	if d := cmp.Diff(want, *got, cmpopts.EquateErrors()); d != "" {
+		t.Errorf("error %v (-want +got):\n%s", err, d)
+	}
+}
+
 func diff(t *testing.T, what string, got, want any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {

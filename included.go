@@ -1,13 +1,16 @@
 package commerce
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 )
 
-// Included holds the related resources that a list was asked to include. In the first payload
+// Included holds the related resources that a call was asked to include. In the first payload
 // generation it has Products and Plans, in the second Plans and PricingOptions.
+//
+// Its methods change nothing. They find nothing in a nil pointer.
 type Included struct {
 	Plans          []Plan          `json:"plans,omitzero"`
 	Products       []Product       `json:"products,omitzero"`
@@ -19,19 +22,86 @@ func (i *Included) len() int { return len(i.Plans) + len(i.Products) + len(i.Pri
 
 // Plan returns the included plan with that id. The pointer is to an element of i.Plans.
 func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {
+	if i == nil {
+		return nil, false
+	}
 	return find(i.Plans, id, func(p *Plan) uuid.UUID { return p.ID })
 }
 
 // Product returns the included product with that id. The pointer is to an element of
 // i.Products.
 func (i *Included) Product(id uuid.UUID) (*Product, bool) {
+	if i == nil {
+		return nil, false
+	}
 	return find(i.Products, id, func(p *Product) uuid.UUID { return p.ID })
 }
 
 // PricingOption returns the included pricing option with that id. The pointer is to an
 // element of i.PricingOptions.
 func (i *Included) PricingOption(id uuid.UUID) (*PricingOption, bool) {
+	if i == nil {
+		return nil, false
+	}
 	return find(i.PricingOptions, id, func(p *PricingOption) uuid.UUID { return p.ID })
+}
+
+// PlanOf returns the included plan of a subscription, in both payload generations. It is the
+// plan with the id PlanID. Only if PlanID is zero, it is the plan that the relationships of the
+// subscription name, if they name exactly one.
+func (i *Included) PlanOf(sub *Subscription) (*Plan, bool) {
+	if sub == nil {
+		return nil, false
+	}
+	return i.Plan(sub.Relationships.idOr("plans", sub.Attributes.PlanID))
+}
+
+// PricingOptionOf returns the included pricing option of a subscription, by PricingOptionID or
+// its relationships, as [Included.PlanOf] does. The first payload generation has none: there the
+// plan says how the subscription is billed.
+func (i *Included) PricingOptionOf(sub *Subscription) (*PricingOption, bool) {
+	if sub == nil {
+		return nil, false
+	}
+	return i.PricingOption(sub.Relationships.idOr("pricing_options", sub.Attributes.PricingOptionID))
+}
+
+// ProductsOf returns the included products of a subscription, as pointers to elements of
+// i.Products, in their order. They are those whose ExternalRef is among the
+// ExternalProductRefs of the offering. Products of different offerings may have the same
+// ExternalRef. Of these it returns the ones that share a plan with the subscription, or all if
+// none does.
+//
+// The second payload generation has no products: there the plan is the product, see
+// [Included.PlanOf].
+func (i *Included) ProductsOf(sub *Subscription) []*Product {
+	if i == nil || sub == nil {
+		return nil
+	}
+	var products []*Product
+	offering := &sub.Attributes.Offering
+	plans := slices.Concat(offering.Relationships.ids("plans"), sub.Relationships.ids("plans"))
+	plans = append(plans, sub.Attributes.PlanID)
+	sharesPlan := func(p *Product) bool {
+		return slices.ContainsFunc(p.Relationships.ids("plans"), func(id uuid.UUID) bool {
+			return slices.Contains(plans, id)
+		})
+	}
+	shared := map[string]bool{} // refs of products that share a plan
+	for n := range i.Products {
+		if p := &i.Products[n]; sharesPlan(p) {
+			shared[p.Attributes.ExternalRef] = true
+		}
+	}
+	for n := range i.Products {
+		p := &i.Products[n]
+		ref := p.Attributes.ExternalRef
+		isOffered := ref != "" && slices.Contains(offering.Meta.ExternalProductRefs, ref)
+		if isOffered && (sharesPlan(p) || !shared[ref]) {
+			products = append(products, p)
+		}
+	}
+	return products
 }
 
 // find returns the element of list with that id. The zero id, which a record without a

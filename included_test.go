@@ -1,11 +1,14 @@
 package commerce_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 func TestIncluded_find(t *testing.T) {
@@ -25,6 +28,7 @@ func TestIncluded_find(t *testing.T) {
 		{name: "all", included: full, id: id, want: true},
 		{name: "another id", included: full, id: numberedID(2)},
 		{name: "the zero id", included: full},
+		{name: "nil", id: id},
 	} {
 		plan, plans := tt.included.Plan(tt.id)
 		product, products := tt.included.Product(tt.id)
@@ -34,4 +38,177 @@ func TestIncluded_find(t *testing.T) {
 			t.Errorf("%s: got copies of the resources", tt.name)
 		}
 	}
+}
+
+// relationTo returns the JSON of a relationship to plans or pricing options with these numbers.
+func relationTo(name string, numbers ...int) string {
+	var list []string
+	for _, n := range numbers {
+		list = append(list, fmt.Sprintf(`{"type":"x","id":%q}`, numberedID(n)))
+	}
+	return fmt.Sprintf(`"relationships":{%q:{"data":[%s]}}`, name, strings.Join(list, ","))
+}
+
+// numbered returns the JSON of a resource with that number and other members.
+func numbered(n int, rest string) string { return fmt.Sprintf(`{"id":%q%s}`, numberedID(n), rest) }
+
+// numberedProduct returns the JSON of a product.
+func numberedProduct(n int, ref, rest string) string {
+	return numbered(n, fmt.Sprintf(`,"attributes":{"external_ref":%q},%s`, ref, rest))
+}
+
+// Resources that a page has in each generation, and an offering of the first.
+var (
+	firstIncluded = `{"plans":[` + numbered(1, "") + `,` + numbered(2, "") + `,` + numbered(3, "") + `],"products":[` +
+		strings.Join([]string{
+			numberedProduct(11, "beans", relationTo("plans", 1, 2)),
+			numberedProduct(12, "cup", `"relationships":{"plans":{"links":{"self":"/"}}}`),
+			numberedProduct(13, "", `"meta":{}`),
+			numberedProduct(14, "beans", relationTo("plans", 3)),
+			numberedProduct(15, "pot", `"relationships":{"plans":{"data":[{"id":5},`+numbered(1, "")+`]}}`),
+			numberedProduct(16, "pot", relationTo("plans", 3)),
+			numberedProduct(17, "tin", relationTo("plans", 1)),
+		}, ",") + `]}`
+	secondIncluded = `{"plans":[` + numbered(1, "") + `],"pricing_options":[` + numbered(21, "") + `,` +
+		numbered(22, "") + `]}`
+	coffee = `"offering":{"meta":{"external_product_refs":["cup","beans",""]},` + relationTo("plans", 1, 2) + `}`
+)
+
+// relatedTests name plans, pricing options and products by their numbers; 0 is none.
+var relatedTests = []struct {
+	name, included, sub string
+	plan, option        int
+	products            []int
+}{
+	{
+		name: "first generation", included: firstIncluded, plan: 2, products: []int{11, 12},
+		sub: `{"attributes":{"plan_id":"` + numberedID(2).String() + `",` + coffee + `}}`,
+	},
+	{
+		name: "plan of its relationships", included: firstIncluded, plan: 1, products: []int{11, 12},
+		sub: `{"attributes":{` + coffee + `},` + relationTo("plans", 1) + `}`,
+	},
+	{
+		name: "two plans in its relationships", included: firstIncluded, products: []int{11, 12},
+		sub: `{"attributes":{` + coffee + `},` + relationTo("plans", 1, 2) + `}`,
+	},
+	{
+		name: "plan that is not included", included: firstIncluded, products: []int{11, 12},
+		sub: `{"attributes":{"plan_id":"` + itemID + `",` + coffee + `},` + relationTo("plans", 1) + `}`,
+	},
+	{
+		name: "the same product in another offering", included: firstIncluded, plan: 3, products: []int{14},
+		sub: `{"attributes":{"plan_id":"` + numberedID(3).String() + `",
+			"offering":{"meta":{"external_product_refs":["beans"]},` + relationTo("plans", 3) + `}}}`,
+	},
+	{
+		name: "only the subscription names its plan", included: firstIncluded, plan: 3, products: []int{14},
+		sub: `{"attributes":{"offering":{"meta":{"external_product_refs":["beans"]}}},` + relationTo("plans", 3) + `}`,
+	},
+	{
+		name: "only its attributes name its plan", included: firstIncluded, plan: 3, products: []int{14},
+		sub: `{"attributes":{"plan_id":"` + numberedID(3).String() + `",
+			"offering":{"meta":{"external_product_refs":["beans"]}}}}`,
+	},
+	{
+		name: "the only product names another plan", included: firstIncluded, plan: 2, products: []int{17},
+		sub: `{"attributes":{"offering":{"meta":{"external_product_refs":["tin"]}}},` + relationTo("plans", 2) + `}`,
+	},
+	{
+		name: "neither names plans", included: firstIncluded, products: []int{11, 12, 14},
+		sub: `{"attributes":{"offering":{"meta":{"external_product_refs":["beans","cup"]}}}}`,
+	},
+	{
+		name: "plans whose ids are not readable", included: firstIncluded, products: []int{14, 16},
+		sub: `{"attributes":{"offering":{"meta":{"external_product_refs":["pot","beans"]},
+			"relationships":{"plans":{"data":[{"id":5},` + numbered(3, "") + `]}}}}}`,
+	},
+	{name: "no references", included: firstIncluded, sub: `{` + relationTo("plans", 1) + `}`, plan: 1},
+	{
+		name: "second generation", included: secondIncluded, plan: 1, option: 22,
+		sub: `{"attributes":{"plan_id":"` + numberedID(1).String() + `","pricing_option_id":"` + numberedID(22).String() +
+			`","offering":{"meta":{"external_plan_refs":["beans"]}}},` + relationTo("pricing_options", 21) + `}`,
+	},
+	{
+		name: "pricing option of its relationships", included: secondIncluded, option: 21,
+		sub: `{` + relationTo("pricing_options", 21) + `}`,
+	},
+	{
+		name: "two pricing options in its relationships", included: secondIncluded,
+		sub: `{` + relationTo("pricing_options", 21, 22) + `}`,
+	},
+	{name: "nothing included", included: `{}`, sub: `{"attributes":{` + coffee + `},` + relationTo("plans", 1) + `}`},
+}
+
+func TestIncluded_of(t *testing.T) {
+	t.Parallel()
+	for _, tt := range relatedTests {
+		c := newStub(t, respond(200, `{"data":[`+tt.sub+`],"included":`+tt.included+`}`)).client(t)
+		page, err := c.Subscriptions.List(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, tt.name, related(&page.Included, &page.Subscriptions[0]), relatedIDs(tt.plan, tt.option, tt.products...))
+	}
+	some := &commerce.Included{Products: []commerce.Product{{}}, Plans: []commerce.Plan{{}}}
+	diff(t, "a nil Included", related(nil, &commerce.Subscription{}), relatedIDs(0, 0))
+	diff(t, "a nil Subscription", related(some, nil), relatedIDs(0, 0))
+	diff(t, "zero values", related(some, &commerce.Subscription{}), relatedIDs(0, 0))
+}
+
+// related returns the ids of what i has of sub, the zero id for none.
+func related(i *commerce.Included, sub *commerce.Subscription) []uuid.UUID {
+	ids := make([]uuid.UUID, 2)
+	if plan, ok := i.PlanOf(sub); ok {
+		ids[0] = plan.ID
+	}
+	if option, ok := i.PricingOptionOf(sub); ok {
+		ids[1] = option.ID
+	}
+	for _, product := range i.ProductsOf(sub) {
+		ids = append(ids, product.ID)
+	}
+	return ids
+}
+
+// relatedIDs returns what related should return, by numbers.
+func relatedIDs(plan, option int, products ...int) (ids []uuid.UUID) {
+	for _, n := range append([]int{plan, option}, products...) {
+		if n == 0 {
+			ids = append(ids, uuid.Nil)
+			continue
+		}
+		ids = append(ids, numberedID(n))
+	}
+	return ids
+}
+
+// The fake store's subscriptions have what their generation has, and the products are those
+// that the offering names.
+func TestIncluded_ofEachGeneration(t *testing.T) {
+	t.Parallel()
+	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
+		s.Seed(12)
+		isSecond := s.Config().Generation == commercetest.SecondGeneration
+		page, err := s.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
+			Include: commerce.SubscriptionInclude{Plans: true, Products: !isSecond, PricingOptions: isSecond},
+		})
+		if err != nil || len(page.Subscriptions) != 12 {
+			t.Fatalf("got page %+v, error %v, want 12 subscriptions", page, err)
+		}
+		for i := range page.Subscriptions {
+			sub := &page.Subscriptions[i]
+			plan, ok := page.Included.PlanOf(sub)
+			option, hasOption := page.Included.PricingOptionOf(sub)
+			if !ok || plan.ID != sub.Attributes.PlanID || hasOption != isSecond ||
+				isSecond && option.ID != sub.Attributes.PricingOptionID {
+				t.Errorf("%s: got plan %v and pricing option %v", sub.ID, plan, option)
+			}
+			var refs []string
+			for _, p := range page.Included.ProductsOf(sub) {
+				refs = append(refs, p.Attributes.ExternalRef)
+			}
+			diff(t, "references of products", refs, sub.Attributes.Offering.Meta.ExternalProductRefs)
+		}
+	})
 }

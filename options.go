@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 
@@ -27,7 +28,8 @@ type config struct {
 	turns       *turns // shared with the copies of the client
 	locker      Locker // nil: none
 	logger      *slog.Logger
-	product     string // first part of the User-Agent header
+	observer    Observer // nil: none
+	product     string   // first part of the User-Agent header
 	header      transport.Hidden[http.Header]
 	insecure    bool
 }
@@ -43,6 +45,14 @@ func (c config) with(opts []Option) (config, *ValidationError) {
 		opt(&c, problems)
 	}
 	return c, problems
+}
+
+// requestHeader returns the header that all requests have in common.
+func (c config) requestHeader() http.Header {
+	h := c.header().Clone()
+	h.Set("Accept", "application/json")
+	h.Set("User-Agent", c.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
+	return h
 }
 
 // authorize sets the credentials, and a gate for the calls that use them.
@@ -100,10 +110,10 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 	}
 }
 
-// WithHTTPClient makes calls through the Transport of hc, e.g. a proxy, a stub for tests or
-// a tracing transport. If hc.Timeout is less than [RetryPolicy.AttemptTimeout], it limits
-// each attempt instead. hc.Jar and hc.CheckRedirect are not used: the client sends no
-// cookies and follows no redirects. hc is copied.
+// WithHTTPClient makes calls through the Transport of hc, e.g. a proxy or a stub for tests;
+// for traces and metrics, see [WithObserver]. If hc.Timeout is less than
+// [RetryPolicy.AttemptTimeout], it limits each attempt instead. hc.Jar and hc.CheckRedirect
+// are not used: the client sends no cookies and follows no redirects. hc is copied.
 //
 // If hc.Transport is nil, the library uses its own transport. It differs from
 // [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 16 idle
@@ -250,7 +260,9 @@ func WithCartLocker(l Locker) Option {
 // "commerce: waited" (level debug), and each retry as "commerce: retry" (level warn). These
 // texts may change. The keys are op, method, attempt, status, request_id and error, and a
 // [time.Duration]: duration of the attempt, or wait. No event holds a URL, a network address,
-// a header, a token or a body. By default nothing is logged.
+// a header, a token or a body. The handler gets the context of the call, with the values that
+// an [Observer] added when the call began. So a log record shows the trace id of its call. By
+// default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {

@@ -1,8 +1,21 @@
 package commerce
 
 import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/paging"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // The limits of a list and of a walk. A walk reads a list from an offset to its end.
@@ -29,24 +42,187 @@ func Collect[T any](seq iter.Seq2[T, error]) ([]T, error) {
 	return list, nil
 }
 
+// OffsetList describes a list for [Walk].
+type OffsetList[T any] struct {
+	// Path has the elements of the path after the base address, as in [Client.Do], e.g. "v2",
+	// "subscriptions", "invoices".
+	Path []string
+	// Query of all requests, e.g. a filter. It must not have page[offset] or page[limit].
+	Query url.Values
+	// ID returns the id of a record. It must be different for each record of the list, and not
+	// empty. The requests call it, so it must be safe for concurrent use.
+	ID func(*T) string
+	// Offset is the number of records to skip.
+	Offset int
+	// MaxOffset is the highest offset that the service allows for this list. 0 means the
+	// constant MaxOffset.
+	MaxOffset int
+	// PageSize and Concurrency are those of [SubscriptionListOptions].
+	PageSize, Concurrency int
+}
+
+// Walk walks any list that has the parameters page[offset] and page[limit], and an array data in
+// its responses, e.g. invoices, subscribers or carts. If the responses have links, a link next
+// says whether there is another page. The rules for order, errors and concurrency are those of
+// [SubscriptionService.All]. So the order of the records must be stable; if the list has a sort
+// parameter, set it.
+//
+// Each element of data is decoded by [encoding/json]. If it does not fit T, or its ID is empty,
+// the walk ends in [ErrBadResponse].
+func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*T, error] {
+	path, err := list.check()
+	if err != nil {
+		return func(yield func(*T, error) bool) { yield(nil, err) }
+	}
+	common, _ := url.ParseQuery(list.Query.Encode()) // a copy; no error: it was encoded
+	fetch := func(ctx context.Context, offset, limit int) (paging.Page[T, struct{}], error) {
+		query := url.Values{"page[offset]": {strconv.Itoa(offset)}, "page[limit]": {strconv.Itoa(limit)}}
+		maps.Copy(query, common)
+		return fetchPage(ctx, c.core, listRequest{op: "Walk", path: path, query: query}, list.decode)
+	}
+	pages := paging.Walk(ctx, paging.Config[T, string, struct{}]{
+		Fetch: fetch, ID: list.ID,
+		Offset: list.Offset, Limit: list.PageSize, MaxOffset: list.MaxOffset, MaxLimit: MaxPageSize,
+		Concurrency: list.Concurrency,
+	})
+	return func(yield func(*T, error) bool) {
+		seen := 0
+		for page, err := range pages {
+			if stop, ok := errors.AsType[*paging.Error](err); ok {
+				yield(nil, newPagingError(stop))
+				return
+			}
+			for i := range page.Items {
+				if err := ctx.Err(); err != nil {
+					yield(nil, &PagingError{Offset: page.Offset + i, Seen: seen, Err: err})
+					return
+				}
+				seen++
+				if !yield(&page.Items[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// check returns the escaped path of the list, and sets its defaults.
+func (l *OffsetList[T]) check() (path string, err error) {
+	problems := &ValidationError{}
+	path, err = wire.Path(l.Path...)
+	if err != nil {
+		problems.add("path", err.Error())
+	}
+	if l.Query.Has("page[offset]") || l.Query.Has("page[limit]") {
+		problems.add("query", "must not have page[offset] or page[limit]: set Offset and PageSize")
+	}
+	if l.ID == nil {
+		problems.add("id", "must be a function that returns the id of a record")
+	}
+	if l.MaxOffset < 0 {
+		problems.add("maximum offset", "must not be negative; 0 means "+strconv.Itoa(MaxOffset))
+	}
+	if l.MaxOffset = cmp.Or(l.MaxOffset, MaxOffset); l.Offset < 0 || l.Offset > max(0, l.MaxOffset) {
+		problems.add("offset", "must be 0 to "+strconv.Itoa(max(0, l.MaxOffset)))
+	}
+	checkPaging(problems, l.PageSize, l.Concurrency)
+	l.PageSize, l.Concurrency = cmp.Or(l.PageSize, MaxPageSize), max(1, l.Concurrency)
+	return path, problems.err()
+}
+
+// checkPaging checks what all lists have in common.
+func checkPaging(problems *ValidationError, pageSize, concurrency int) {
+	if pageSize < 0 || pageSize > MaxPageSize {
+		problems.add("page size", "must be 1 to "+strconv.Itoa(MaxPageSize)+", or 0 for the default")
+	}
+	if concurrency < 0 || concurrency > MaxConcurrency {
+		problems.add("concurrency", "must be 1 to "+strconv.Itoa(MaxConcurrency)+", or 0 for the default")
+	}
+}
+
+// decode decodes the elements of data.
+func (l *OffsetList[T]) decode(data []json.RawMessage) ([]T, error) {
+	records := make([]T, len(data))
+	for i, raw := range data {
+		if json.Unmarshal(raw, &records[i]) != nil || l.ID(&records[i]) == "" {
+			return nil, errors.New("an element of data does not fit the record to decode into, or has no id")
+		}
+	}
+	return records, nil
+}
+
+// listRequest is a request for a page of a list.
+type listRequest struct {
+	op, path string // the path is escaped
+	query    url.Values
+}
+
+// fetchPage reads a page of a list with elements of type E. convert turns them into records.
+func fetchPage[E, T any](
+	ctx context.Context, c *core, request listRequest, convert func([]E) ([]T, error),
+) (page paging.Page[T, struct{}], err error) {
+	ctx, observed := c.startCall(ctx, request.op, http.MethodGet)
+	defer observed.abandon()
+	u := c.address(request.path, wire.Query(request.query))
+	_, err = c.get(ctx, request.op, u, func(b []byte) error {
+		var body struct {
+			Data  []E   `json:"data"`
+			Links Links `json:"links"`
+			Extra Extra `json:",embed"`
+		}
+		if err := payloads.Unmarshal(b, &body); err != nil {
+			return err
+		}
+		switch {
+		case body.Data == nil:
+			return errors.New("data is missing, or not an array of records")
+		case len(body.Data) > maxRecords:
+			return errExcessive
+		}
+		records, err := convert(body.Data)
+		if err != nil {
+			return err
+		}
+		page.Items, page.Next = records, body.Links.next()
+		return checkErrors(body.Extra)
+	})
+	observed.setRecords(len(page.Items))
+	return page, observed.end(err)
+}
+
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
-// [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress].
+// [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress]. In a
+// walk by account it may also be an error of the accounts.
 type PagingError struct {
-	// Offset is the position right after the last record that the walk yielded, at the time
-	// when its page was read. If the walk yielded none, it is the offset where it began. A
-	// walk with this offset in its options resumes here.
+	// Offset is 0 in a walk by account. In others it is the position right after the last
+	// record that the walk yielded, at the time when its page was read. If the walk yielded
+	// none, it is the offset where it began. A walk with this offset in its options resumes
+	// here.
 	//
 	// The resumed walk cannot know what changed in between: if a record before Offset was
-	// removed, it misses a record; if one was added, it yields a record again. If that
-	// matters, resume some records earlier and drop those that were yielded before. If the
-	// first record is not one of those, start again from the beginning. If Offset is beyond
-	// MaxOffset, resume at MaxOffset in the same way. After ErrOffsetLimit there is nothing
-	// to resume.
+	// removed, it misses a record; if one was added, it yields a record again. If that matters,
+	// resume some records earlier and drop those that were yielded before. If the first record
+	// of the resumed walk was not yielded before, start again at offset 0. If Offset is beyond
+	// MaxOffset, resume at MaxOffset in the same way. After ErrOffsetLimit there is nothing to
+	// resume.
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
+	// Finished is for a walk by account, and for [AccountService.IDs]: the last account up to
+	// which every record was yielded. To resume, walk the accounts that follow it, e.g. by
+	// Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if the walk
+	// finished no account: then resume where this walk began.
+	Finished uuid.UUID
+	// Account is the account whose subscriptions cannot be read, if the error is about a
+	// single one. To go on without it, walk the accounts that follow it.
+	Account uuid.UUID
 	// Err is the cause.
 	Err error
+}
+
+// newPagingError returns the error of a walk by offset.
+func newPagingError(stop *paging.Error) *PagingError {
+	return &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err}
 }
 
 // Error says where the walk stopped, and why.
@@ -54,7 +230,11 @@ func (e *PagingError) Error() string {
 	if e == nil {
 		return "<nil>"
 	}
-	return fmt.Sprintf("commerce: walk stopped at offset %d after %d records: %v", e.Offset, e.Seen, e.Err)
+	at := ""
+	if e.Offset > 0 {
+		at = fmt.Sprintf(" at offset %d", e.Offset)
+	}
+	return fmt.Sprintf("commerce: walk stopped%s after %d records: %v", at, e.Seen, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -1,10 +1,14 @@
 package commerce_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
-	"strings"
+	"net/url"
+	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -12,7 +16,7 @@ import (
 
 func TestCollect(t *testing.T) {
 	t.Parallel()
-	sequence := func(n int, end error) iter.Seq2[int, error] {
+	numbers := func(n int, end error) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
 			for i := range n {
 				if !yield(i, nil) {
@@ -35,7 +39,7 @@ func TestCollect(t *testing.T) {
 		{name: "two and an error", n: 2, err: io.EOF, want: []int{0, 1}},
 		{name: "an error", err: io.EOF},
 	} {
-		got, err := commerce.Collect(sequence(tt.n, tt.err))
+		got, err := commerce.Collect(numbers(tt.n, tt.err))
 		if !errors.Is(err, tt.err) {
 			t.Errorf("%s: error = %v, want %v", tt.name, err, tt.err)
 		}
@@ -43,15 +47,270 @@ func TestCollect(t *testing.T) {
 	}
 }
 
+// invoice is a record of a list that the library has no method for.
+type invoice struct {
+	ID     string `json:"id"`
+	Number int    `json:"number"`
+}
+
+// invoices is that list.
+func invoices() commerce.OffsetList[invoice] {
+	return commerce.OffsetList[invoice]{
+		Path: []string{"v2", "subscriptions", "invoices"},
+		ID:   func(i *invoice) string { return i.ID },
+	}
+}
+
+func TestWalk_request(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, respond(503, ""), respond(200, `{"data":[{"id":"a","number":1},{"id":"b","number":2}],
+		"links":{"next":null},"errors":[],"meta":5}`))
+	list := invoices()
+	list.Query = url.Values{"filter": {"eq(a,b)"}, "sort": {"id", "x y"}}
+	walk := commerce.Walk(t.Context(), s.client(t), list)
+	diff(t, "requests before the loop", len(s.sent()), 0)
+	diff(t, "query of the caller", list.Query, url.Values{"filter": {"eq(a,b)"}, "sort": {"id", "x y"}})
+	list.Query.Set("filter", "changed")
+	list.Path[2] = "changed"
+	got, err := commerce.Collect(walk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "records", got, []*invoice{{ID: "a", Number: 1}, {ID: "b", Number: 2}})
+	sent := s.sent()[1]
+	diff(t, "path", sent.Method+" "+sent.Path, "GET /v2/subscriptions/invoices")
+	diff(t, "query", parseQuery(t, sent.RawQuery), url.Values{
+		"filter": {"eq(a,b)"}, "sort": {"id", "x y"}, "page[offset]": {"0"}, "page[limit]": {"100"},
+	})
+}
+
+func TestWalk_pages(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		total    int
+		list     commerce.OffsetList[invoice]
+		want     []string // requests
+		seen     int
+		err      error
+		atOffset int // of err
+	}{
+		{name: "no record", want: []string{"0+100"}},
+		{name: "three pages", total: 250, want: []string{"0+100", "99+100", "198+100"}, seen: 250},
+		{
+			name: "small pages", total: 5, list: commerce.OffsetList[invoice]{PageSize: 3}, seen: 5,
+			want: []string{"0+3", "2+3", "4+3"},
+		},
+		{name: "resumed", total: 250, list: commerce.OffsetList[invoice]{Offset: 200}, want: []string{"200+100"}, seen: 50},
+		{
+			name: "a limit of its own", total: 10, list: commerce.OffsetList[invoice]{PageSize: 4, MaxOffset: 3}, seen: 10,
+			want: []string{"0+4", "3+100"},
+		},
+		{
+			name: "beyond a limit of its own", total: 250, list: commerce.OffsetList[invoice]{MaxOffset: 50}, seen: 150,
+			want: []string{"0+100", "50+100"}, err: commerce.ErrOffsetLimit, atOffset: 150,
+		},
+	} {
+		for _, concurrency := range []int{0, 8} {
+			l := newListServer(tt.total)
+			list := invoices()
+			list.PageSize, list.Offset, list.MaxOffset = tt.list.PageSize, tt.list.Offset, tt.list.MaxOffset
+			list.Concurrency = concurrency
+			got, err := commerce.Collect(commerce.Walk(t.Context(), newClient(t, l), list))
+			var ids []string
+			for _, i := range got {
+				ids = append(ids, i.ID)
+			}
+			diff(t, tt.name, ids, append([]string(nil), l.ids[list.Offset:list.Offset+tt.seen]...))
+			if tt.err == nil {
+				diff(t, tt.name+": error", err, nil)
+			} else {
+				checkStop(t, err, commerce.PagingError{Offset: tt.atOffset, Seen: tt.seen, Err: tt.err})
+			}
+			if concurrency == 0 {
+				diff(t, tt.name+": requests", l.requests, tt.want)
+			}
+		}
+	}
+}
+
+// The first record is removed, and one is added at the end, before each page.
+func TestWalk_changingList(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 4} {
+		l := newListServer(2_000)
+		stays := l.ids[100:]
+		l.pageLength = func(request int) int {
+			l.ids = append(slices.Clone(l.ids[1:]), "new-"+strconv.Itoa(request))
+			return 100
+		}
+		list := invoices()
+		list.Concurrency = concurrency
+		seen := map[string]int{}
+		for i, err := range commerce.Walk(t.Context(), newClient(t, l), list) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[i.ID]++
+		}
+		for id, n := range seen {
+			if n != 1 {
+				t.Errorf("got %s %d times, want once", id, n)
+			}
+		}
+		missing := slices.DeleteFunc(slices.Clone(stays), func(id string) bool { return seen[id] > 0 })
+		diff(t, "missing", missing, []string{})
+	}
+}
+
+func TestWalk_validation(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		change func(*commerce.OffsetList[invoice])
+		want   []string // fields
+	}{
+		{
+			name: "the zero value", want: []string{"path", "id"},
+			change: func(l *commerce.OffsetList[invoice]) { *l = commerce.OffsetList[invoice]{} },
+		},
+		{
+			name: "path", want: []string{"path"},
+			change: func(l *commerce.OffsetList[invoice]) { l.Path = []string{"v2", "a/b"} },
+		},
+		{
+			name: "offset in the query", want: []string{"query"},
+			change: func(l *commerce.OffsetList[invoice]) { l.Query = url.Values{"page[offset]": {"0"}} },
+		},
+		{
+			name: "limit in the query", want: []string{"query"},
+			change: func(l *commerce.OffsetList[invoice]) { l.Query = url.Values{"page[limit]": nil} },
+		},
+		{
+			name: "negative numbers", want: []string{"maximum offset", "offset", "page size", "concurrency"},
+			change: func(l *commerce.OffsetList[invoice]) {
+				l.Offset, l.MaxOffset, l.PageSize, l.Concurrency = -1, -1, -1, -1
+			},
+		},
+		{
+			name: "numbers too high", want: []string{"offset", "page size", "concurrency"},
+			change: func(l *commerce.OffsetList[invoice]) { l.Offset, l.PageSize, l.Concurrency = 10_001, 101, 17 },
+		},
+		{
+			name: "offset above a maximum of its own", want: []string{"offset"},
+			change: func(l *commerce.OffsetList[invoice]) { l.Offset, l.MaxOffset = 21, 20 },
+		},
+		{
+			name: "all at their limits",
+			change: func(l *commerce.OffsetList[invoice]) {
+				l.Offset, l.MaxOffset, l.PageSize, l.Concurrency = 20_000, 20_000, 100, 16
+			},
+		},
+	} {
+		r := &recorder{respond: respond(200, emptyList)}
+		list := invoices()
+		tt.change(&list)
+		_, err := commerce.Collect(commerce.Walk(t.Context(), newClient(t, r), list))
+		if diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want); tt.want == nil {
+			diff(t, "error: "+tt.name, err, nil)
+		} else {
+			r.checkRefused(t, err, "")
+		}
+	}
+}
+
+func TestWalk_badResponses(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"empty":              ``,
+		"HTML":               `<html>`,
+		"null":               `null`,
+		"no data":            `{"links":{}}`,
+		"data null":          `{"data":null}`,
+		"data an object":     `{"data":{"id":"a"}}`,
+		"record is a number": `{"data":[{"id":"a"},5]}`,
+		"record is null":     `{"data":[{"id":"a"},null]}`,
+		"no id":              `{"data":[{"id":"a"},{"number":1}]}`,
+		"empty id":           `{"data":[{"id":""}]}`,
+		"a misfit":           `{"data":[{"id":"a","number":"one"}]}`,
+		"truncated":          `{"data":[{"id":"a"}`,
+		"errors beside data": `{"data":[{"id":"a"}],"errors":[{"title":"Half of it is missing"}]}`,
+		"1,001 records":      `{"data":[` + elements(1_001, `{"id":"%d"}`) + `]}`,
+		"very many values":   `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			page := `{"data":[{"id":"0"},{"id":"1"}],"links":{"next":"/"}}`
+			s := newStub(t, respond(200, page), respond(200, body), respond(200, body))
+			list := invoices()
+			list.PageSize = 2
+			got, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t, attempts(2)), list))
+			diff(t, "records", got, []*invoice{{ID: "0"}, {ID: "1"}})
+			checkStop(t, err, commerce.PagingError{Offset: 2, Seen: 2, Err: commerce.ErrBadResponse})
+			checkError(t, err, commerce.Error{Op: "Walk", StatusCode: 200, Outcome: commerce.OutcomeNone, Attempts: 2})
+		})
+	}
+}
+
+// The ID must be different for each record: of records with the same, one is yielded.
+func TestWalk_duplicates(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, respond(200, `{"data":[{"id":"a","number":1},{"id":"b"},{"id":"a","number":2}],
+		"links":{"next":null}}`))
+	got, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t), invoices()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "records", got, []*invoice{{ID: "a", Number: 1}, {ID: "b"}})
+}
+
+// An error at a page ends the walk, and another walk resumes there. After a cancel, nothing
+// is yielded or requested.
+func TestWalk_ends(t *testing.T) {
+	t.Parallel()
+	l := newListServer(250)
+	s := newStub(t, l.RoundTrip, respond(403, ""), l.RoundTrip, l.RoundTrip)
+	list := invoices()
+	first, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t), list))
+	checkStop(t, err, commerce.PagingError{Offset: 100, Seen: 100, Err: commerce.ErrForbidden})
+	list.Offset = len(first)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	n, last := 0, error(nil)
+	for record, err := range commerce.Walk(ctx, s.client(t), list) {
+		if last = err; err != nil {
+			continue
+		}
+		if record.ID != l.ids[100+n] {
+			t.Fatalf("record %d = %s, want %s", n, record.ID, l.ids[100+n])
+		}
+		if n++; n == 120 {
+			cancel()
+		}
+	}
+	checkStop(t, last, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
+}
+
 func TestPagingError(t *testing.T) {
 	t.Parallel()
-	err := &commerce.PagingError{Offset: 12, Seen: 10, Err: commerce.ErrOffsetLimit}
-	text := err.Error()
-	if !errors.Is(err, commerce.ErrOffsetLimit) || !strings.Contains(text, "12") || !strings.Contains(text, "10") {
-		t.Errorf("error = %q, want the offset, the number of records and ErrOffsetLimit", text)
-	}
-	var none *commerce.PagingError
-	if none.Error() != "<nil>" || errors.Unwrap(none) != nil {
-		t.Errorf("a nil *PagingError is %q", none)
+	for _, tt := range []struct {
+		err  *commerce.PagingError
+		want string
+	}{
+		{
+			err:  &commerce.PagingError{Offset: 12, Seen: 10, Err: io.EOF},
+			want: "commerce: walk stopped at offset 12 after 10 records: EOF",
+		},
+		{
+			err:  &commerce.PagingError{Seen: 3, Finished: numberedID(1), Account: numberedID(2), Err: io.EOF},
+			want: "commerce: walk stopped after 3 records: EOF",
+		},
+		{want: "<nil>"},
+	} {
+		diff(t, "text", tt.err.Error(), tt.want)
+		diff(t, "formatted", fmt.Sprint(tt.err), tt.want)
+		if tt.err != nil && !errors.Is(tt.err, io.EOF) || tt.err == nil && errors.Unwrap(tt.err) != nil {
+			t.Errorf("error %v does not unwrap to its cause", tt.err)
+		}
 	}
 }

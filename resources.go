@@ -87,6 +87,26 @@ func (r Relationships) Get(name string) Relationship {
 	return Relationship{}
 }
 
+// ids returns the ids of the resources that the relationship with that name has.
+func (r Relationships) ids(name string) []uuid.UUID {
+	var ids []uuid.UUID
+	for _, ref := range r.Get(name).Data.Refs {
+		if ref.ID != uuid.Nil { // it was not readable
+			ids = append(ids, ref.ID)
+		}
+	}
+	return ids
+}
+
+// idOr returns id. If that is zero, it returns the id of the only resource that the
+// relationship with that name has, or the zero id.
+func (r Relationships) idOr(name string, id uuid.UUID) uuid.UUID {
+	if refs := r.Get(name).Data.Refs; id == uuid.Nil && len(refs) == 1 {
+		return refs[0].ID
+	}
+	return id
+}
+
 // Relationship points to related resources. Either part may be absent.
 type Relationship struct {
 	Links Links            `json:"links,omitzero"`

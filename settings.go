@@ -3,6 +3,7 @@ package commerce
 import (
 	"context"
 	"errors"
+	"net/http"
 )
 
 // Settings are the settings of a store.
@@ -21,6 +22,8 @@ type Settings struct {
 //
 // The error is an [*Error].
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
+	ctx, observed := c.core.startCall(ctx, "Client.Settings", http.MethodGet)
+	defer observed.abandon()
 	var body struct {
 		Data *struct {
 			CustomDiscountLimit *int  `json:"custom_discount_limit"`
@@ -39,7 +42,7 @@ func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err := observed.end(err); err != nil {
 		return nil, err
 	}
 	settings := &Settings{CustomDiscountLimit: 5, PageLength: body.Data.PageLength, Extra: body.Data.Extra}

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 
@@ -18,9 +17,11 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// SubscriptionService lists subscriptions. It is part of a [Client] and safe for concurrent
+// SubscriptionService reads subscriptions. It is part of a [Client] and safe for concurrent
 // use.
 type SubscriptionService struct{ core *core }
+
+const subscriptionsPath = "/v2/subscriptions/subscriptions"
 
 // SubscriptionListOptions select the subscriptions to list. A nil pointer and the zero value
 // list all subscriptions.
@@ -31,32 +32,22 @@ type SubscriptionListOptions struct {
 	// that stopped, see [PagingError].
 	Offset int
 	// PageSize is the number of records per page, 1 to MaxPageSize. 0 means the page length
-	// setting of the store in List, and MaxPageSize in Pages and All. Pages and All read at
-	// least 2 records per page, because each page overlaps the one before by a record.
+	// setting of the store in List, and MaxPageSize in walks. Walks read at least 2 records per
+	// page, because each page overlaps the one before by a record.
 	PageSize int
-	// Concurrency is the maximum number of page requests in flight in Pages and All, 1 to
+	// Concurrency is the maximum number of page requests in flight in a walk, 1 to
 	// MaxConcurrency. 0 means 1: the next page is read while the caller works on the current
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
-	// [WithLimiter]. A walk begins with one request in flight and adds one with each full
-	// page. So a list of fewer than 2*PageSize-1 records wastes no request, and a longer list
-	// at most Concurrency-1. A wasted request asks for a page after the end of the list,
-	// which a walk without concurrency would not request.
+	// [WithLimiter]. In Pages and All, a walk begins with one request in flight and adds one
+	// with each full page. So a list of fewer than 2*PageSize-1 records wastes no request, and
+	// a longer list at most Concurrency-1. A wasted request asks for a page after the end of
+	// the list, which a walk without concurrency would not request.
 	Concurrency int
 }
 
-// SubscriptionFilter selects subscriptions. A subscription must match all fields, and must
-// have exactly the values of the fields. Fields that are zero do not filter.
-type SubscriptionFilter struct {
-	// AccountID of the account that owns the subscription. The zero UUID does not filter:
-	// check ids from elsewhere, or you list the whole store.
-	AccountID uuid.UUID
-	// Name and Email are those of the subscriber. ExternalRef is the store's own reference,
-	// see [SubscriptionAttributes]. Any text is safe; the whole filter is limited to 8 KB,
-	// percent-encoded.
-	Name, Email, ExternalRef string
-}
-
-// SubscriptionInclude selects related resources to return with the subscriptions.
+// SubscriptionInclude selects related resources to return with the subscriptions. Find those
+// of a subscription with [Included.PlanOf], [Included.ProductsOf] and
+// [Included.PricingOptionOf].
 //
 // There are two generations of payloads, and a store uses one of them. If you ask for an
 // include of the other generation, the call may fail with [ErrBadRequest], or the store may
@@ -76,11 +67,75 @@ type SubscriptionPage struct {
 	Included Included
 	// Links of the response. The client never follows them.
 	Links Links
-	// Offset of the first of Subscriptions in the list, when it was read.
-	Offset   int
+	// Offset of the first of Subscriptions in the list, when it was read. It is 0 in a walk by
+	// account.
+	Offset int
+	// Finished is the account up to which all subscriptions are yielded with this page, see
+	// [SubscriptionService.PagesByAccount]. It is the zero UUID on other pages.
+	Finished uuid.UUID
 	Response *Response
 	// Extra holds other members of the response, e.g. meta.
 	Extra Extra
+}
+
+// SubscriptionResult is a subscription with its related resources.
+type SubscriptionResult struct {
+	Subscription Subscription
+	// Included are the resources that [SubscriptionInclude] asked for.
+	Included Included
+	Response *Response
+	// Extra holds other members of the response, e.g. links.
+	Extra Extra
+}
+
+// Get reads a subscription, with related resources:
+// https://developer.elasticpath.com/docs/api/subscriptions/get-subscription
+//
+// If there is no subscription with that id, the error matches [ErrNotFound]. A response with
+// another subscription, or with more than 10,000 included resources, is an [ErrBadResponse].
+// The error is a [*ValidationError] if id is the zero UUID, else an [*Error].
+func (s *SubscriptionService) Get(
+	ctx context.Context, id uuid.UUID, include SubscriptionInclude,
+) (*SubscriptionResult, error) {
+	if id == uuid.Nil {
+		return nil, invalid("subscription id", "must not be the zero UUID")
+	}
+	ctx, observed := s.core.startCall(ctx, "Subscriptions.Get", http.MethodGet)
+	defer observed.abandon()
+	query := (&SubscriptionListOptions{Include: include}).query()
+	u := s.core.address(subscriptionsPath+"/"+id.String(), query)
+	var result *SubscriptionResult
+	r, err := s.core.get(ctx, "Subscriptions.Get", u, func(b []byte) (err error) {
+		result, err = readSubscription(b, id)
+		return err
+	})
+	if err := observed.end(err); err != nil {
+		return nil, err
+	}
+	result.Response = newResponse(r)
+	return result, nil
+}
+
+// readSubscription decodes a response that should hold the subscription with that id.
+func readSubscription(b []byte, id uuid.UUID) (*SubscriptionResult, error) {
+	var body struct {
+		Data     *Subscription `json:"data"`
+		Included Included      `json:"included"`
+		Extra    Extra         `json:",embed"`
+	}
+	if err := payloads.Unmarshal(b, &body); err != nil {
+		return nil, err
+	}
+	switch {
+	case body.Data == nil:
+		return nil, errors.New("data is missing, or not an object")
+	case body.Data.ID != id:
+		return nil, errors.New("data is not the subscription that was asked for")
+	}
+	if err := checkRelated(&body.Included, body.Extra); err != nil {
+		return nil, err
+	}
+	return &SubscriptionResult{Subscription: *body.Data, Included: body.Included, Extra: body.Extra}, nil
 }
 
 // List reads one page: https://developer.elasticpath.com/docs/api/subscriptions/list-subscriptions
@@ -90,8 +145,9 @@ type SubscriptionPage struct {
 // records or 10,000 included resources is an [ErrBadResponse]. The error is a
 // [*ValidationError] before anything is sent, and an [*Error] after.
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
-	o, err := opts.check()
-	if err != nil {
+	problems := &ValidationError{}
+	o := opts.check(problems)
+	if err := problems.err(); err != nil {
 		return nil, err
 	}
 	return s.list(ctx, &o, nil, nil)
@@ -116,8 +172,8 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 //
 // The highest offset is 10,000 and a page has at most 100 records. So a walk of a list of
 // 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records. If the store sends no
-// links, a walk of a list of more than 10,000 records may end in that error too. Read a larger
-// store in parts with filters that do not overlap, e.g. one walk per account.
+// links, a walk of a list of more than 10,000 records may end in that error too. To read a
+// larger store, use [SubscriptionService.AllByAccount].
 //
 // A page with more than 1,000 records or 10,000 included resources ends the walk in
 // [ErrBadResponse], and so does a record whose id is not a UUID.
@@ -134,28 +190,45 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 // several goroutines may loop at the same time. opts are copied. The caller may keep the
 // records; a record that is kept keeps its page in memory.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	if opts != nil {
-		o := *opts
-		o.Include = SubscriptionInclude{}
-		opts = &o
+	offset := func(page *SubscriptionPage, i int) int { return page.Offset + i }
+	return records(ctx, s.Pages(ctx, opts.withoutInclude()), offset)
+}
+
+// withoutInclude returns a copy of o that includes nothing. o may be nil.
+func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
+	if o == nil {
+		return nil
 	}
-	pages := s.Pages(ctx, opts)
+	c := *o
+	c.Include = SubscriptionInclude{}
+	return &c
+}
+
+// records yields the subscriptions of pages. offset returns the Offset of the error if ctx ends
+// before record i of a page.
+func records(
+	ctx context.Context, pages iter.Seq2[*SubscriptionPage, error], offset func(page *SubscriptionPage, i int) int,
+) iter.Seq2[*Subscription, error] {
 	return func(yield func(*Subscription, error) bool) {
-		seen := 0
+		stop := PagingError{}
 		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
 			for i := range page.Subscriptions {
-				if err := ctx.Err(); err != nil {
-					yield(nil, &PagingError{Offset: page.Offset + i, Seen: seen, Err: err})
+				if stop.Err = ctx.Err(); stop.Err != nil {
+					stop.Offset = offset(page, i)
+					yield(nil, &stop)
 					return
 				}
-				seen++
+				stop.Seen++
 				if !yield(&page.Subscriptions[i], nil) {
 					return
 				}
+			}
+			if page.Finished != uuid.Nil {
+				stop.Finished = page.Finished
 			}
 		}
 	}
@@ -169,8 +242,9 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
-	o, err := opts.check()
-	if err != nil {
+	problems := &ValidationError{}
+	o := opts.check(problems)
+	if err := problems.err(); err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
 	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
@@ -179,15 +253,9 @@ func (s *SubscriptionService) Pages(
 		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
 			part := o
 			part.Offset, part.PageSize = offset, limit
-			page, err := s.list(ctx, &part, buffers, checkIDs)
-			if err != nil {
-				return paging.Page[Subscription, *SubscriptionPage]{}, err
-			}
-			return paging.Page[Subscription, *SubscriptionPage]{
-				Items: page.Subscriptions, Next: page.Links.next(), Info: page,
-			}, nil
+			return s.fetch(ctx, part, buffers)
 		},
-		ID:          func(sub *Subscription) uuid.UUID { return sub.ID },
+		ID:          subscriptionID,
 		Offset:      o.Offset,
 		Limit:       o.PageSize,
 		MaxOffset:   MaxOffset,
@@ -197,7 +265,7 @@ func (s *SubscriptionService) Pages(
 	return func(yield func(*SubscriptionPage, error) bool) {
 		for page, err := range walk {
 			if stop, ok := errors.AsType[*paging.Error](err); ok {
-				yield(nil, &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err})
+				yield(nil, newPagingError(stop))
 				return
 			}
 			page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
@@ -208,15 +276,32 @@ func (s *SubscriptionService) Pages(
 	}
 }
 
+// fetch reads a page of a walk.
+func (s *SubscriptionService) fetch(
+	ctx context.Context, o SubscriptionListOptions, buffers *transport.Buffers,
+) (paging.Page[Subscription, *SubscriptionPage], error) {
+	page, err := s.list(ctx, &o, buffers, checkIDs)
+	if err != nil {
+		return paging.Page[Subscription, *SubscriptionPage]{}, err
+	}
+	return paging.Page[Subscription, *SubscriptionPage]{
+		Items: page.Subscriptions, Next: page.Links.next(), Info: page,
+	}, nil
+}
+
+func subscriptionID(sub *Subscription) uuid.UUID { return sub.ID }
+
 // list reads a page. The options were checked. buffers and check, which checks the page, may
 // be nil.
 func (s *SubscriptionService) list(
 	ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers, check func(*SubscriptionPage) error,
 ) (*SubscriptionPage, error) {
 	var page *SubscriptionPage
+	ctx, observed := s.core.startCall(ctx, "Subscriptions.List", http.MethodGet)
+	defer observed.abandon()
 	call := &transport.Call{
 		Op: "Subscriptions.List", Class: transport.Replayable,
-		Method: http.MethodGet, URL: s.core.address("/v2/subscriptions/subscriptions", o.query()),
+		Method: http.MethodGet, URL: s.core.address(subscriptionsPath, o.query()),
 		Accept: func(b []byte) (err error) {
 			page, err = readPage(b, cmp.Or(o.PageSize, MaxPageSize))
 			return err
@@ -228,10 +313,11 @@ func (s *SubscriptionService) list(
 		r.Err = check(page)
 	}
 	if !r.OK() {
-		return nil, callError(call, r)
+		return nil, observed.end(callError(call, r))
 	}
 	page.Offset, page.Response = o.Offset, newResponse(r)
-	return page, nil
+	observed.setRecords(len(page.Subscriptions))
+	return page, observed.end(nil)
 }
 
 // checkIDs returns an error if a record has no id. A walk needs all ids.
@@ -268,21 +354,36 @@ func readPage(b []byte, size int) (*SubscriptionPage, error) {
 			return nil, errors.New("data is missing, or not an array of objects")
 		}
 	}
-	if body.Included.len() > maxIncluded {
-		return nil, errors.New("more included resources than a page may have; use a smaller PageSize or include less")
-	}
-	for name, raw := range body.Extra {
-		if !strings.EqualFold(name, "errors") {
-			continue
-		}
-		if len(readErrorObjects(raw)) > 0 {
-			return nil, errors.New("the response has a status of success, but also holds errors")
-		}
-		delete(body.Extra, name)
+	if err := checkRelated(&body.Included, body.Extra); err != nil {
+		return nil, err
 	}
 	return &SubscriptionPage{
 		Subscriptions: body.Data, Included: body.Included, Links: body.Links, Extra: body.Extra,
 	}, nil
+}
+
+// checkRelated checks what a response holds besides its data. It removes an empty list of
+// errors from extra.
+func checkRelated(included *Included, extra Extra) error {
+	if included.len() > maxIncluded {
+		return errors.New("more included resources than a response may have; include less, or use a smaller PageSize")
+	}
+	return checkErrors(extra)
+}
+
+// checkErrors returns an error if a response with a status of success holds errors. It
+// removes an empty list of errors from extra.
+func checkErrors(extra Extra) error {
+	for name, raw := range extra {
+		if !strings.EqualFold(name, "errors") {
+			continue
+		}
+		if len(readErrorObjects(raw)) > 0 {
+			return errors.New("the response has a status of success, but also holds errors")
+		}
+		delete(extra, name)
+	}
+	return nil
 }
 
 // next returns what the links of a page say about the next page.
@@ -297,33 +398,18 @@ func (l Links) next() paging.Next {
 	return paging.NextUnknown
 }
 
-// maxFilter is the service's limit on the filter of a request, in bytes.
-const maxFilter = 8 << 10
-
-// check returns a copy of o, which may be nil, and its problems.
-func (o *SubscriptionListOptions) check() (SubscriptionListOptions, error) {
+// check returns a copy of o, which may be nil, and adds its problems.
+func (o *SubscriptionListOptions) check(problems *ValidationError) SubscriptionListOptions {
 	if o == nil {
-		return SubscriptionListOptions{}, nil
+		return SubscriptionListOptions{}
 	}
-	problems := &ValidationError{}
-	for _, text := range o.Filter.texts() {
-		if !utf8.ValidString(text.Value) {
-			problems.add("filter."+text.Field, "must be valid UTF-8")
-		}
-	}
-	if len(url.QueryEscape(o.Filter.text())) > maxFilter {
-		problems.add("filter", "must not be longer than 8 KB, percent-encoded")
-	}
+	checked := *o
+	checked.Filter = o.Filter.check(problems)
 	if o.Offset < 0 || o.Offset > MaxOffset {
 		problems.add("offset", "must be 0 to "+strconv.Itoa(MaxOffset))
 	}
-	if o.PageSize < 0 || o.PageSize > MaxPageSize {
-		problems.add("page size", "must be 1 to "+strconv.Itoa(MaxPageSize)+", or 0 for the default")
-	}
-	if o.Concurrency < 0 || o.Concurrency > MaxConcurrency {
-		problems.add("concurrency", "must be 1 to "+strconv.Itoa(MaxConcurrency)+", or 0 for the default")
-	}
-	return *o, problems.err()
+	checkPaging(problems, o.PageSize, o.Concurrency)
+	return checked
 }
 
 // query returns the query of the request, without values that are zero.
@@ -342,27 +428,6 @@ func (o *SubscriptionListOptions) query() string {
 		q.Set("page[limit]", strconv.Itoa(o.PageSize))
 	}
 	return wire.Query(q)
-}
-
-// text returns the filter in the service's grammar, not yet percent-encoded; "" if it does
-// not filter.
-func (f SubscriptionFilter) text() string {
-	var conditions []wire.Equal
-	if f.AccountID != uuid.Nil {
-		conditions = append(conditions, wire.Equal{Field: "account_id", Value: f.AccountID.String()})
-	}
-	for _, text := range f.texts() {
-		if text.Value != "" {
-			conditions = append(conditions, text)
-		}
-	}
-	return wire.Filter(conditions)
-}
-
-func (f SubscriptionFilter) texts() []wire.Equal {
-	return []wire.Equal{
-		{Field: "name", Value: f.Name}, {Field: "email", Value: f.Email}, {Field: "external_ref", Value: f.ExternalRef},
-	}
 }
 
 // text returns the value of the include parameter; "" if nothing is included.

@@ -6,14 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
-	"math"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -30,12 +25,109 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+func TestGet(t *testing.T) {
+	t.Parallel()
+	id := numberedID(1)
+	sub := `{"id":"` + strings.ToUpper(id.String()) + `","type":"subscription","later":1}`
+	s := newStub(t, respond(503, ""), respond(200, `{"data":`+sub+`,"errors":[],"links":{},
+		"included":{"plans":[{"id":"`+itemID+`"}]}}`, "X-Request-Id", "r-1"))
+	include := commerce.SubscriptionInclude{Plans: true, PricingOptions: true}
+	got, err := s.client(t).Subscriptions.Get(t.Context(), id, include)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := s.sent()[1]
+	diff(t, "path", sent.Method+" "+sent.Path, "GET /v2/subscriptions/subscriptions/"+id.String())
+	diff(t, "query", parseQuery(t, sent.RawQuery), url.Values{"include": {"plans,pricing_options"}})
+	diff(t, "response", []any{got.Response.Attempts, got.Response.RequestID}, []any{2, "r-1"})
+	got.Response = nil
+	diff(t, "result", *got, commerce.SubscriptionResult{
+		Subscription: commerce.Subscription{ID: id, Type: "subscription", Extra: commerce.Extra{"later": []byte(`1`)}},
+		Included:     commerce.Included{Plans: []commerce.Plan{{ID: uuid.MustParse(itemID)}}},
+		Extra:        commerce.Extra{"links": []byte(`{}`)},
+	})
+}
+
+func TestGet_errors(t *testing.T) {
+	t.Parallel()
+	id := numberedID(1)
+	data := `"data":{"id":"` + id.String() + `"}`
+	for _, tt := range []struct {
+		name      string
+		responder httpmock.Responder
+		want      error
+		attempts  int
+	}{
+		{name: "not found", responder: respond(404, `{"errors":[{}]}`), want: commerce.ErrNotFound, attempts: 1},
+		{name: "no JSON", responder: respond(200, `<html>`), want: commerce.ErrBadResponse, attempts: 2},
+		{name: "no data", responder: respond(200, `{}`), want: commerce.ErrBadResponse, attempts: 2},
+		{name: "data null", responder: respond(200, `{"data":null}`), want: commerce.ErrBadResponse, attempts: 2},
+		{
+			name: "data an array", want: commerce.ErrBadResponse, attempts: 2,
+			responder: respond(200, `{"data":[{"id":"`+id.String()+`"}]}`),
+		},
+		{name: "no id", responder: respond(200, `{"data":{}}`), want: commerce.ErrBadResponse, attempts: 2},
+		{
+			name: "another id", want: commerce.ErrBadResponse, attempts: 2,
+			responder: respond(200, `{"data":{"id":"`+itemID+`"}}`),
+		},
+		{
+			name: "errors beside data", want: commerce.ErrBadResponse, attempts: 2,
+			responder: respond(200, `{`+data+`,"errors":[{"title":"Half of it is missing"}]}`),
+		},
+		{
+			name: "too many included resources", want: commerce.ErrBadResponse, attempts: 2,
+			responder: respond(200, `{`+data+`,"included":{"plans":[`+elements(5_001, `{}`)+`],
+				"products":[`+elements(5_000, `{}`)+`]}}`),
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(t, slices.Repeat(responders{tt.responder}, tt.attempts)...)
+			got, err := s.client(t, attempts(2)).Subscriptions.Get(t.Context(), id, commerce.SubscriptionInclude{})
+			e, ok := errors.AsType[*commerce.Error](err)
+			if got != nil || !errors.Is(err, tt.want) || !ok {
+				t.Fatalf("got %+v, error %v, want %v", got, err, tt.want)
+			}
+			checkError(t, err, commerce.Error{
+				Op: "Subscriptions.Get", StatusCode: e.StatusCode, Outcome: commerce.OutcomeNone, Attempts: tt.attempts,
+			})
+			diff(t, "query", s.sent()[0].RawQuery, "")
+		})
+	}
+	r := &recorder{respond: respond(200, `{`+data+`}`)}
+	_, err := newClient(t, r).Subscriptions.Get(t.Context(), uuid.Nil, commerce.SubscriptionInclude{})
+	r.checkRefused(t, err, "")
+	diff(t, "invalid fields", invalidFields(err), []string{"subscription id"})
+}
+
+// What Get returns is what List returns for the same subscription.
+func TestGet_eachGeneration(t *testing.T) {
+	t.Parallel()
+	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
+		s.Seed(1)
+		isSecond := s.Config().Generation == commercetest.SecondGeneration
+		include := commerce.SubscriptionInclude{Plans: true, Products: !isSecond, PricingOptions: isSecond}
+		c := s.Client()
+		page, err := c.Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Include: include})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := c.Subscriptions.Get(t.Context(), page.Subscriptions[0].ID, include)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "subscription", got.Subscription, page.Subscriptions[0])
+		diff(t, "included", got.Included, page.Included)
+		_, err = c.Subscriptions.Get(t.Context(), uuid.New(), include)
+		checkError(t, err, commerce.Error{
+			Op: "Subscriptions.Get", StatusCode: 404, Outcome: commerce.OutcomeNone, Attempts: 1,
+		})
+	})
+}
+
 func TestList_request(t *testing.T) {
 	t.Parallel()
-	account := numberedID(1)
-	filter := func(f commerce.SubscriptionFilter) *commerce.SubscriptionListOptions {
-		return &commerce.SubscriptionListOptions{Filter: f}
-	}
 	for _, tt := range []struct {
 		name string
 		opts *commerce.SubscriptionListOptions
@@ -43,22 +135,6 @@ func TestList_request(t *testing.T) {
 	}{
 		{name: "nil options", want: url.Values{}},
 		{name: "zero options", opts: &commerce.SubscriptionListOptions{}, want: url.Values{}},
-		{
-			name: "all filters",
-			opts: filter(commerce.SubscriptionFilter{AccountID: account, Name: "n", Email: "e", ExternalRef: "r"}),
-			want: url.Values{"filter": {
-				`eq(account_id,"` + account.String() + `"):eq(name,"n"):eq(email,"e"):eq(external_ref,"r")`,
-			}},
-		},
-		{
-			name: "characters of the grammar and of URLs",
-			opts: filter(commerce.SubscriptionFilter{Name: ` a"b\c,(d):'e'&f=g#h%20é+`}),
-			want: url.Values{"filter": {`eq(name," a\"b\\c,(d):'e'&f=g#h%20é+")`}},
-		},
-		{
-			name: "injection", opts: filter(commerce.SubscriptionFilter{Email: `x"):eq(name,"y`}),
-			want: url.Values{"filter": {`eq(email,"x\"):eq(name,\"y")`}},
-		},
 		{
 			name: "include", want: url.Values{"include": {"plans,products,pricing_options"}},
 			opts: &commerce.SubscriptionListOptions{
@@ -92,7 +168,6 @@ func TestList_request(t *testing.T) {
 
 func TestList_validation(t *testing.T) {
 	t.Parallel()
-	longest := strings.Repeat("a", 8<<10-len(url.QueryEscape(`eq(email,"")`)))
 	for _, tt := range []struct {
 		name string
 		opts commerce.SubscriptionListOptions
@@ -101,24 +176,19 @@ func TestList_validation(t *testing.T) {
 		{
 			name: "all at once",
 			opts: commerce.SubscriptionListOptions{
-				Filter: commerce.SubscriptionFilter{Name: "\xff", Email: "\xff", ExternalRef: strings.Repeat("x", 8<<10)},
+				Filter: commerce.SubscriptionFilter{Names: []string{}},
 				Offset: commerce.MaxOffset + 1, PageSize: 101, Concurrency: 17,
 			},
-			want: []string{"filter.name", "filter.email", "filter", "offset", "page size", "concurrency"},
+			want: []string{"filter.name", "offset", "page size", "concurrency"},
 		},
 		{
 			name: "negative numbers", opts: commerce.SubscriptionListOptions{Offset: -1, PageSize: -1, Concurrency: -1},
 			want: []string{"offset", "page size", "concurrency"},
 		},
 		{
-			name: "filter above the limit", want: []string{"filter"},
-			opts: commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{Email: longest + "a"}},
-		},
-		{
 			name: "all at their limits",
 			opts: commerce.SubscriptionListOptions{
-				Filter: commerce.SubscriptionFilter{Email: longest}, Offset: commerce.MaxOffset,
-				PageSize: commerce.MaxPageSize, Concurrency: commerce.MaxConcurrency,
+				Offset: commerce.MaxOffset, PageSize: commerce.MaxPageSize, Concurrency: commerce.MaxConcurrency,
 			},
 		},
 	} {
@@ -248,41 +318,6 @@ func TestList_oddValues(t *testing.T) {
 					t.Errorf("the odd value is lost: %s", text)
 				}
 			})
-		}
-	}
-}
-
-// Guards the number of allocations of a call and of a record.
-//
-//nolint:paralleltest // AllocsPerRun counts those of other tests, too
-func TestList_allocations(t *testing.T) {
-	store := commercetest.NewStore(commercetest.Config{})
-	store.Seed(commerce.MaxPageSize)
-	store.AddSubscription(commerce.Subscription{ID: uuid.MustParse(itemID)})     // a small record, listed first
-	for size, limit := range map[int]float64{1: 100, commerce.MaxPageSize: 20} { // a record, with its share of the call
-		include := commerce.SubscriptionInclude{Plans: true, Products: true}
-		opts := &commerce.SubscriptionListOptions{PageSize: size, Include: include}
-		var page []byte
-		stub := roundTripper(func(req *http.Request) (*http.Response, error) {
-			if page == nil {
-				w := httptest.NewRecorder()
-				store.ServeHTTP(w, req)
-				page = w.Body.Bytes()
-			}
-			body := io.NopCloser(bytes.NewReader(page))
-			return &http.Response{StatusCode: http.StatusOK, ContentLength: int64(len(page)), Body: body, Request: req}, nil
-		})
-		c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: stub}))
-		got := math.Inf(1)
-		for range 3 { // the lowest counts: a garbage collection, which empties pools, only adds
-			got = min(got, testing.AllocsPerRun(20, func() {
-				if p, err := c.Subscriptions.List(t.Context(), opts); err != nil || len(p.Subscriptions) != size {
-					t.Fatalf("got %v, error %v, want %d subscriptions", p, err, size)
-				}
-			})/float64(size))
-		}
-		if got > limit {
-			t.Errorf("%d records in a page: got %.1f allocations a record, want at most %.0f", size, got, limit)
 		}
 	}
 }
@@ -669,55 +704,6 @@ func TestPages_keepNothingOfTheBody(t *testing.T) {
 		}
 		diff(t, "the first page", contents(pages[0]), before)
 	}
-}
-
-var condition = regexp.MustCompile(`(?s)^eq\((\w+),"((?:[^"\\]|\\.)*)"\)(:|$)`)
-
-// A filter that is sent says what it should to a parser that is not the library's.
-func FuzzFilter(f *testing.F) {
-	for _, text := range []string{
-		"", "a", `"`, `\`, `\"`, `"):eq(email,"x`, "O'Brien, (x)", "a+b@example.com", "%22", "&page[limit]=1", "%%%%",
-		"\x00\n", "\xff", "\uf863\xe1U", " <<", "\u07b3", ":\"2", strings.Repeat("é", 2000),
-	} {
-		f.Add([]byte("0123456789abcdef"), text, "", text)
-		f.Add([]byte{}, "", text, "x")
-	}
-	f.Fuzz(func(t *testing.T, account []byte, name, email, ref string) {
-		filter := commerce.SubscriptionFilter{Name: name, Email: email, ExternalRef: ref}
-		copy(filter.AccountID[:], account)
-		want := map[string]string{"name": name, "email": email, "external_ref": ref, "account_id": filter.AccountID.String()}
-		if filter.AccountID == uuid.Nil {
-			want["account_id"] = ""
-		}
-		maps.DeleteFunc(want, func(_, value string) bool { return value == "" })
-		r := &recorder{respond: respond(200, emptyList)}
-		c, opts := newClient(t, r), &commerce.SubscriptionListOptions{Filter: filter, PageSize: 7}
-		if _, err := c.Subscriptions.List(t.Context(), opts); err != nil {
-			r.checkRefused(t, err, email)
-			text := name + email + ref
-			isValid := slices.Equal([]string{name, email, ref}, []string{
-				strings.ToValidUTF8(name, ""), strings.ToValidUTF8(email, ""), strings.ToValidUTF8(ref, ""),
-			})
-			if isValid && len(url.QueryEscape(text)) < 4000 {
-				t.Errorf("refused for no reason: %v", err)
-			}
-			return
-		}
-		query := parseQuery(t, r.read(t).URL.RawQuery)
-		if query.Get("page[limit]") != "7" || len(query["filter"]) > 1 || len(query) > 2 {
-			t.Fatalf("query %v, want a page limit and a filter", query)
-		}
-		got := map[string]string{}
-		for rest := query.Get("filter"); rest != ""; {
-			m := condition.FindStringSubmatch(rest)
-			if m == nil {
-				t.Fatalf("not a filter: %q", rest)
-			}
-			got[m[1]] = regexp.MustCompile(`(?s)\\(.)`).ReplaceAllString(m[2], "$1")
-			rest = rest[len(m[0]):]
-		}
-		diff(t, "filter", got, want)
-	})
 }
 
 // A list is accepted exactly if it is a JSON object with an array of objects as data: odd

@@ -76,7 +76,10 @@ type cartLock struct {
 // lockCart waits for the turn of a cart, then for its lock. The error matches [ErrLock], or is
 // that of ctx.
 func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err error) {
+	call := c.observed(ctx)
+	start := call.now()
 	endTurn, err := c.cfg.turns.take(ctx, cartID)
+	call.waitedForTurn(start)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,9 @@ func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err
 			endTurn()
 		}
 	}()
+	start = call.now()
 	held, unlock, err := c.cfg.locker.Lock(ctx, "commerce/"+c.base.Host+"/carts/"+cartID)
+	call.waitedForLock(start)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()

@@ -1,0 +1,75 @@
+package commerce
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+	"net/url"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/paging"
+)
+
+// AccountService reads accounts. It is part of a [Client] and safe for concurrent use.
+type AccountService struct{ core *core }
+
+// IDs walks the accounts of the store, and yields the id of each whose id is greater than
+// after, in increasing order. The zero UUID stands before all ids. It reads by key, not by
+// offset, so the number of accounts has no limit:
+// https://developer.elasticpath.com/docs/api/accounts/get-accounts
+//
+// Each account that exists from the start of the walk to its end is yielded exactly once. If
+// the ids of a page are not increasing, or not greater than the last one, the walk ends in
+// [ErrListDrift]: the store did not sort or did not filter. The token must be from client
+// credentials; a shopper's token cannot list accounts.
+//
+// An error ends the walk and is yielded last. It is a [*PagingError]: walk again after its
+// Finished to resume. Nothing is sent before the loop starts, and each loop is a new walk.
+func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		last := after
+		for id, err := range paging.Keys(ctx, paging.KeysConfig[uuid.UUID]{
+			Fetch:   s.idsAfter,
+			Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
+			After:   after,
+			Limit:   MaxPageSize,
+		}) {
+			if stop, ok := errors.AsType[*paging.Error](err); ok {
+				yield(uuid.Nil, &PagingError{Seen: stop.Seen, Finished: last, Err: stop.Err})
+				return
+			}
+			if last = id; !yield(id, nil) {
+				return
+			}
+		}
+	}
+}
+
+// idsAfter reads a page of ids that are greater than after.
+func (s *AccountService) idsAfter(
+	ctx context.Context, after uuid.UUID, limit int,
+) (paging.Page[uuid.UUID, struct{}], error) {
+	query := url.Values{"page[limit]": {strconv.Itoa(limit)}, "sort": {"id"}}
+	if after != uuid.Nil {
+		query.Set("filter", "gt(id,"+after.String()+")")
+	}
+	request := listRequest{op: "Accounts.IDs", path: "/v2/accounts", query: query}
+	return fetchPage(ctx, s.core, request, func(accounts []account) (ids []uuid.UUID, err error) {
+		for _, a := range accounts {
+			if a.ID == uuid.Nil {
+				return nil, errors.New("an account has no id that is a UUID")
+			}
+			ids = append(ids, a.ID)
+		}
+		return ids, nil
+	})
+}
+
+// account is what a list of accounts is read for.
+type account struct {
+	ID    uuid.UUID `json:"id"`
+	Extra Extra     `json:",embed"`
+}

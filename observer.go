@@ -1,0 +1,286 @@
+package commerce
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// Observer is notified of what a client does: a call is a method of this package that sends requests,
+// an attempt is one request. A walk makes a call for each page. A token request is a call with
+// the Op "token", made within the call that needs the token first. See [WithObserver].
+//
+// The library uses the values of a returned context for what happens within the call or the
+// attempt, so that spans nest. It ignores the deadline and the cancellation, except that
+// [context.Cause] may report that of the returned context. A nil context changes nothing. A
+// returned function is called once, at the end, also if a transport, a limiter or a locker
+// panics; it may be nil.
+//
+// An Observer must be safe for concurrent use: several goroutines call it at a time, also those
+// of one walk. The calls wait for it, so it should be fast.
+type Observer interface {
+	StartCall(ctx context.Context, call CallInfo) (context.Context, func(CallResult))
+	StartAttempt(ctx context.Context, attempt AttemptInfo) (context.Context, func(AttemptResult))
+}
+
+// CallInfo describes a call that begins. It and the types below never hold a URL, a network
+// address, a header, a body, a token or an id of a record.
+type CallInfo struct {
+	Op string // like [Error].Op, e.g. "Carts.AddCustomDiscounts"
+	// Method of HTTP. EnsureCustomDiscounts has none, as it sends several requests; with DryRun
+	// it has GET.
+	Method string
+}
+
+// CallResult describes a call that ended.
+type CallResult struct {
+	// Outcome is OutcomeNone if a read or a token request succeeded, else OutcomeOf the error.
+	Outcome Outcome
+	// Error is empty if the call succeeded. Otherwise it has the status, e.g. "404 Not Found",
+	// or says in a few words what went wrong. There are few different texts.
+	Error      string
+	StatusCode int           // of the last response; 0 if there was none
+	RequestID  string        // of the last response
+	Attempts   int           // number of requests
+	Records    int           // number of records in the page that a list returned; 0 after an error
+	Duration   time.Duration // without the unlock function of a [Locker]
+	Waits      Waits         // sum of the waits before all attempts
+}
+
+// AttemptInfo describes an attempt that begins.
+type AttemptInfo struct {
+	Op      string
+	Method  string
+	Attempt int   // of the same request: 1, or more for a retry
+	Waits   Waits // since the attempt before, or since the start of the call
+}
+
+// AttemptResult describes an attempt that ended.
+type AttemptResult struct {
+	StatusCode int // 0 if there was no response
+	RequestID  string
+	// Error says in a few words why there was no usable response, e.g. "unusable response" if
+	// it was not what the call needs. It is empty if there was one, of whatever status. There
+	// are few different texts. The response to a write is judged later, in CallResult.
+	Error    string
+	Duration time.Duration
+}
+
+// Waits are the times that a call waited before it could send a request. Waits of less than a
+// millisecond do not count. The Settle time of EnsureCustomDiscounts is not among them.
+type Waits struct {
+	Turn    time.Duration // for other writes of the client to the same cart
+	Lock    time.Duration // for the [Locker]
+	Gate    time.Duration // for the end of a Retry-After, see [WithLimiter]
+	Limiter time.Duration // for the [Limiter]
+	Token   time.Duration // for an access token
+	Backoff time.Duration // between an attempt and its retry
+}
+
+func (w *Waits) add(other Waits) {
+	w.Turn += other.Turn
+	w.Lock += other.Lock
+	w.Gate += other.Gate
+	w.Limiter += other.Limiter
+	w.Token += other.Token
+	w.Backoff += other.Backoff
+}
+
+// WithObserver tells o about each call and each attempt, e.g. for tracing and metrics. Package
+// github.com/commerce-go/commerce/otelcommerce has an Observer for OpenTelemetry. By default
+// there is none.
+func WithObserver(o Observer) Option {
+	return func(c *config, problems *ValidationError) {
+		if o == nil {
+			problems.add("observer", "must not be nil")
+		}
+		c.observer = o
+	}
+}
+
+// observedCall is a call with an observer. A nil pointer is a call without one.
+// It belongs to the goroutine of the call.
+type observedCall struct {
+	observer Observer
+	info     CallInfo
+	start    time.Time
+	finish   func(CallResult)
+
+	waits  Waits // since the last attempt
+	result CallResult
+	ended  bool
+}
+
+type observedCallKey struct{}
+
+// startCall tells the observer that a call begins.
+func (c *core) startCall(ctx context.Context, op, method string) (context.Context, *observedCall) {
+	if c.cfg.observer == nil {
+		return ctx, nil
+	}
+	o := &observedCall{observer: c.cfg.observer, info: CallInfo{Op: op, Method: method}, start: time.Now()}
+	given, finish := o.observer.StartCall(ctx, o.info)
+	o.finish = finish
+	return context.WithValue(transport.WithValues(ctx, given), observedCallKey{}, o), o
+}
+
+// observed returns the call of a context.
+func (c *core) observed(ctx context.Context) *observedCall {
+	if c.cfg.observer == nil {
+		return nil
+	}
+	o, _ := ctx.Value(observedCallKey{}).(*observedCall)
+	return o
+}
+
+// end tells the observer that the call ended with this error, and returns the error.
+func (o *observedCall) end(err error) error {
+	if o == nil {
+		return err
+	}
+	if err != nil {
+		o.result.Error, o.result.Records = describe(err), 0
+	}
+	if e, ok := errors.AsType[*Error](err); ok && e.RequestID != "" && e.Op == o.info.Op {
+		o.result.RequestID = e.RequestID // it may be in the body only
+	}
+	o.result.Outcome = OutcomeOf(err)
+	isRead := o.info.Method == http.MethodGet || o.info.Method == http.MethodHead || o.info.Op == opToken
+	if err == nil && isRead {
+		o.result.Outcome = OutcomeNone
+	}
+	o.tell()
+	return err
+}
+
+// abandon is deferred: if the call did not end, code of the caller panicked.
+func (o *observedCall) abandon() {
+	if o != nil && !o.ended {
+		o.result.Error, o.result.Outcome, o.result.Records = transport.Panicked, OutcomeUnknown, 0
+		o.tell()
+	}
+}
+
+// tell passes the result to the observer.
+func (o *observedCall) tell() {
+	o.ended = true
+	o.result.Waits.add(o.waits)
+	o.result.Duration = time.Since(o.start)
+	if o.finish != nil {
+		o.finish(o.result)
+	}
+}
+
+// describe says what went wrong, without anything of the request or the response but the
+// status.
+func describe(err error) string {
+	if status := statusIn(err); status != 0 {
+		return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+	}
+	known := []error{ErrToken, ErrLock, ErrEmptyCart, ErrDifferent, ErrPartialFailure, ErrBadResponse}
+	if e, ok := errors.AsType[*Error](err); ok && e.Op == opToken {
+		known = known[1:] // the call is the token request itself: why did it fail?
+	}
+	for _, target := range known {
+		if errors.Is(err, target) {
+			return target.Error()
+		}
+	}
+	return transport.Describe(err)
+}
+
+// statusIn returns the status of the first refusal in the tree of err, or 0.
+func statusIn(err error) int {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case *Error:
+		switch {
+		case e == nil:
+			return 0
+		case e.StatusCode >= 300:
+			return e.StatusCode
+		}
+		return statusIn(e.Err)
+	case failedCall:
+		return statusIn(e.err())
+	case interface{ Unwrap() []error }:
+		for _, branch := range e.Unwrap() {
+			if status := statusIn(branch); status != 0 {
+				return status
+			}
+		}
+	case interface{ Unwrap() error }:
+		return statusIn(e.Unwrap())
+	}
+	return 0
+}
+
+// setRecords sets the number of records of a page.
+func (o *observedCall) setRecords(n int) {
+	if o != nil {
+		o.result.Records = n
+	}
+}
+
+// now returns the time if somebody wants to know how long the call waits.
+func (o *observedCall) now() (t time.Time) {
+	if o != nil {
+		t = time.Now()
+	}
+	return t
+}
+
+func (o *observedCall) waitedForTurn(start time.Time) {
+	if o != nil {
+		count(&o.waits.Turn, time.Since(start))
+	}
+}
+
+func (o *observedCall) waitedForLock(start time.Time) {
+	if o != nil {
+		count(&o.waits.Lock, time.Since(start))
+	}
+}
+
+// count adds d to a sum of waits. What is over at once was no wait.
+func count(sum *time.Duration, d time.Duration) {
+	if d >= time.Millisecond {
+		*sum += d
+	}
+}
+
+// Waited and StartAttempt implement [transport.Observer].
+func (o *observedCall) Waited(wait transport.Wait, d time.Duration) {
+	switch wait {
+	case transport.WaitGate:
+		count(&o.waits.Gate, d)
+	case transport.WaitLimiter:
+		count(&o.waits.Limiter, d)
+	case transport.WaitToken:
+		count(&o.waits.Token, d)
+	case transport.WaitBackoff:
+		count(&o.waits.Backoff, d)
+	}
+}
+
+func (o *observedCall) StartAttempt(
+	ctx context.Context, method string, n int,
+) (context.Context, func(transport.AttemptResult)) {
+	o.result.Waits.add(o.waits)
+	o.result.Attempts++
+	info := AttemptInfo{Op: o.info.Op, Method: method, Attempt: n, Waits: o.waits}
+	o.waits = Waits{}
+	ctx, end := o.observer.StartAttempt(ctx, info)
+	return ctx, func(r transport.AttemptResult) {
+		if r.StatusCode != 0 {
+			o.result.StatusCode, o.result.RequestID = r.StatusCode, r.RequestID
+		}
+		if end != nil {
+			end(AttemptResult(r))
+		}
+	}
+}

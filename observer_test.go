@@ -1,0 +1,597 @@
+package commerce_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/google/uuid"
+	"github.com/jarcoal/httpmock"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// observations is an Observer that keeps its notifications, in order. A context carries the
+// names of the calls and attempts that it was passed through.
+type observations struct {
+	mu   sync.Mutex
+	list []any
+}
+
+type namesKey struct{}
+
+func namesIn(ctx context.Context) string { names, _ := ctx.Value(namesKey{}).(string); return names }
+
+func (o *observations) add(v any) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.list = append(o.list, v)
+}
+
+func (o *observations) StartCall(
+	ctx context.Context, call commerce.CallInfo,
+) (context.Context, func(commerce.CallResult)) {
+	o.add(call)
+	return context.WithValue(ctx, namesKey{}, namesIn(ctx)+"/"+call.Op), func(r commerce.CallResult) { o.add(r) }
+}
+
+func (o *observations) StartAttempt(
+	ctx context.Context, attempt commerce.AttemptInfo,
+) (context.Context, func(commerce.AttemptResult)) {
+	o.add(attempt)
+	names := fmt.Sprintf("%s/%s %d", namesIn(ctx), attempt.Method, attempt.Attempt)
+	return context.WithValue(ctx, namesKey{}, names), func(r commerce.AttemptResult) { o.add(r) }
+}
+
+// ignoreTimes ignores what depends on the clock.
+var ignoreTimes = cmp.Options{
+	cmpopts.IgnoreFields(commerce.CallResult{}, "Duration", "Waits"),
+	cmpopts.IgnoreFields(commerce.AttemptInfo{}, "Waits"),
+	cmpopts.IgnoreFields(commerce.AttemptResult{}, "Duration"),
+}
+
+const (
+	addOp    = "Carts.AddCustomDiscounts"
+	listOp   = "Subscriptions.List"
+	oneAdded = `{"data":[{"type":"custom_discount","id":"` + itemID + `","external_id":"a","discount_engine":"engine",
+	"amount":{"amount":-1000},"description":"ten off","discount_code":"TEN"}]}`
+)
+
+var observerTests = []struct {
+	name       string
+	responders []httpmock.Responder
+	call       func(context.Context, *commerce.Client) error
+	want       []any
+}{
+	{
+		name: "a read and its retry", call: list,
+		responders: []httpmock.Responder{respond(503, "", "X-Request-Id", "r-1"), respond(200, emptyList)},
+		want: []any{
+			commerce.CallInfo{Op: listOp, Method: "GET"},
+			commerce.AttemptInfo{Op: listOp, Method: "GET", Attempt: 1},
+			commerce.AttemptResult{StatusCode: 503, RequestID: "r-1"},
+			commerce.AttemptInfo{Op: listOp, Method: "GET", Attempt: 2},
+			commerce.AttemptResult{StatusCode: 200},
+			commerce.CallResult{Outcome: commerce.OutcomeNone, StatusCode: 200, Attempts: 2},
+		},
+	},
+	{
+		name: "a read that fails", call: list, responders: []httpmock.Responder{respond(404, "")},
+		want: []any{
+			commerce.CallInfo{Op: listOp, Method: "GET"},
+			commerce.AttemptInfo{Op: listOp, Method: "GET", Attempt: 1},
+			commerce.AttemptResult{StatusCode: 404},
+			commerce.CallResult{Outcome: commerce.OutcomeNone, Error: "404 Not Found", StatusCode: 404, Attempts: 1},
+		},
+	},
+	{
+		name: "a write", call: addDiscount, responders: []httpmock.Responder{respond(201, oneAdded)},
+		want: []any{
+			commerce.CallInfo{Op: addOp, Method: "POST"},
+			commerce.AttemptInfo{Op: addOp, Method: "POST", Attempt: 1},
+			commerce.AttemptResult{StatusCode: 201},
+			commerce.CallResult{Outcome: commerce.OutcomeApplied, StatusCode: 201, Attempts: 1},
+		},
+	},
+	{
+		name: "a write without a response", call: addDiscount, responders: []httpmock.Responder{failTransport},
+		want: []any{
+			commerce.CallInfo{Op: addOp, Method: "POST"},
+			commerce.AttemptInfo{Op: addOp, Method: "POST", Attempt: 1},
+			commerce.AttemptResult{Error: "failed (*errors.errorString)"},
+			commerce.CallResult{Error: "failed (*errors.errorString)", Attempts: 1},
+		},
+	},
+	{
+		name: "a write with an unreadable response", call: addDiscount, responders: []httpmock.Responder{respond(201, "<")},
+		want: []any{
+			commerce.CallInfo{Op: addOp, Method: "POST"},
+			commerce.AttemptInfo{Op: addOp, Method: "POST", Attempt: 1},
+			commerce.AttemptResult{StatusCode: 201},
+			commerce.CallResult{
+				Outcome: commerce.OutcomeUnreadable, Error: commerce.ErrBadResponse.Error(), StatusCode: 201, Attempts: 1,
+			},
+		},
+	},
+	{
+		name: "invalid arguments",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Carts.AddCustomDiscounts(ctx, cartID, nil, nil)
+			return err
+		},
+	},
+}
+
+func TestObserver(t *testing.T) {
+	t.Parallel()
+	for _, tt := range observerTests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o := &observations{}
+			_ = tt.call(t.Context(), newStub(t, tt.responders...).client(t, commerce.WithObserver(o)))
+			if d := cmp.Diff(tt.want, o.list, ignoreTimes); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Each public call is one call of the observer, whatever it sends, and a walk makes one for
+// each page.
+func TestObserver_calls(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{PageLength: 100})
+	store.Seed(150)
+	cart := store.AddCart(commerce.CartItemRef{})
+	o := &observations{}
+	c := store.Client(commerce.WithObserver(o))
+	ctx := t.Context()
+	ensured, err := c.Carts.EnsureCustomDiscounts(ctx, cart, discounts("a", "b"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, updateErr := c.Carts.UpdateCustomDiscount(ctx, cart, ensured.Discounts[0])
+	deleteErr := c.Carts.DeleteCustomDiscount(ctx, cart, ensured.Discounts[0])
+	deleteAllErr := c.Carts.DeleteCustomDiscounts(ctx, cart)
+	_, getErr := c.Carts.Get(ctx, cart)
+	_, settingsErr := c.Settings(ctx)
+	subs, walkErr := commerce.Collect(c.Subscriptions.All(ctx, nil))
+	_, subErr := c.Subscriptions.Get(ctx, subs[0].ID, commerce.SubscriptionInclude{})
+	_, doErr := c.Do(ctx, "GET", []string{"v2", "settings"}, nil, nil, nil)
+	_, accountsErr := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
+	_, listErr := commerce.Collect(commerce.Walk(ctx, c, commerce.OffsetList[commerce.Subscription]{
+		Path: []string{"v2", "subscriptions", "subscriptions"}, Offset: 140,
+		ID: func(sub *commerce.Subscription) string { return sub.ID.String() },
+	}))
+	for i, err := range []error{
+		updateErr, deleteErr, deleteAllErr, getErr, settingsErr, walkErr, subErr, doErr, accountsErr, listErr,
+	} {
+		if err != nil {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	var got []string
+	for _, event := range o.list {
+		switch e := event.(type) {
+		case commerce.CallInfo:
+			got = append(got, e.Op+" "+e.Method+":")
+		case commerce.AttemptInfo:
+			got[len(got)-1] += " " + e.Method
+		case commerce.CallResult:
+			got[len(got)-1] += fmt.Sprintf(" %d, %s, %d records", e.Attempts, e.Outcome, e.Records)
+		}
+	}
+	diff(t, "calls", got, []string{
+		"Carts.EnsureCustomDiscounts : GET POST GET 3, applied, 0 records",
+		"Carts.UpdateCustomDiscount PUT: PUT 1, applied, 0 records",
+		"Carts.DeleteCustomDiscount DELETE: DELETE 1, applied, 0 records",
+		"Carts.DeleteCustomDiscounts DELETE: DELETE 1, applied, 0 records",
+		"Carts.Get GET: GET 1, none, 0 records",
+		"Client.Settings GET: GET 1, none, 0 records",
+		"Subscriptions.List GET: GET 1, none, 100 records",
+		"Subscriptions.List GET: GET 1, none, 51 records",
+		"Subscriptions.Get GET: GET 1, none, 0 records",
+		"Client.Do GET: GET 1, none, 0 records",
+		"Accounts.IDs GET: GET 1, none, 50 records",
+		"Walk GET: GET 1, none, 10 records",
+	})
+}
+
+// failingLocker refuses all locks.
+type failingLocker struct{}
+
+func (failingLocker) Lock(context.Context, string) (context.Context, func(), error) {
+	return nil, nil, errors.New("refused")
+}
+
+// Every call that begins ends, also if it fails.
+func TestObserver_failures(t *testing.T) {
+	t.Parallel()
+	d := commerce.CustomDiscount{ID: numberedID(1), Amount: commerce.Money{Amount: commerce.NewDecimal(-1)}}
+	calls := map[string]func(context.Context, *commerce.Client) error{
+		"add":  addDiscount,
+		"list": list,
+		"update": func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Carts.UpdateCustomDiscount(ctx, cartID, d)
+			return err
+		},
+		"delete": func(ctx context.Context, c *commerce.Client) error {
+			return c.Carts.DeleteCustomDiscount(ctx, cartID, d)
+		},
+		"delete all": func(ctx context.Context, c *commerce.Client) error {
+			return c.Carts.DeleteCustomDiscounts(ctx, cartID)
+		},
+		"ensure": func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, discounts("a"), nil)
+			return err
+		},
+		"cart":     func(ctx context.Context, c *commerce.Client) error { _, err := c.Carts.Get(ctx, cartID); return err },
+		"settings": func(ctx context.Context, c *commerce.Client) error { _, err := c.Settings(ctx); return err },
+		"accounts": func(ctx context.Context, c *commerce.Client) error {
+			_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
+			return err
+		},
+		"walk": func(ctx context.Context, c *commerce.Client) error {
+			_, err := commerce.Collect(commerce.Walk(ctx, c, commerce.OffsetList[struct{}]{
+				Path: []string{"v2", "x"}, ID: func(*struct{}) string { return "" },
+			}))
+			return err
+		},
+		"get": func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
+			return err
+		},
+		"do": func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Do(ctx, "POST", []string{"v2", "carts"}, nil, nil, nil)
+			return err
+		},
+	}
+	for name, call := range calls {
+		for failure, opts := range map[string][]commerce.Option{
+			"transport": {},
+			"token":     {commerce.WithClientCredentials("id", "secret")},
+			"limiter":   {commerce.WithLimiter(failingLimiter{})},
+			"lock":      {commerce.WithCartLocker(failingLocker{})},
+		} {
+			o := &observations{}
+			c := newClient(t, roundTripper(failTransport), append(opts, attempts(1), commerce.WithObserver(o))...)
+			if err := call(t.Context(), c); err == nil {
+				t.Errorf("%s: no error although %s fails", name, failure)
+			}
+			o.checkEnds(t, name+", "+failure+" fails")
+		}
+	}
+}
+
+// checkEnds checks that as many calls and attempts ended as began, all calls with an error.
+func (o *observations) checkEnds(t *testing.T, name string) {
+	t.Helper()
+	began, ended := 0, 0
+	for _, event := range o.list {
+		switch e := event.(type) {
+		case commerce.CallInfo, commerce.AttemptInfo:
+			began++
+		case commerce.AttemptResult:
+			ended++
+		case commerce.CallResult:
+			ended++
+			if e.Error == "" || e.Records != 0 {
+				t.Errorf("%s: got %+v, want an error and no records", name, e)
+			}
+		}
+	}
+	if began == 0 || began != ended {
+		t.Errorf("%s: %d calls and attempts began and %d ended", name, began, ended)
+	}
+}
+
+type failingLimiter struct{}
+
+func (failingLimiter) Wait(context.Context) error { return errors.New("refused") }
+
+// panickingLocker panics instead of locking.
+type panickingLocker struct{}
+
+func (panickingLocker) Lock(context.Context, string) (context.Context, func(), error) {
+	panic("planned")
+}
+
+// A program may recover from a panic in its own code: the spans of the call end nevertheless.
+func TestObserver_panics(t *testing.T) {
+	t.Parallel()
+	panics := roundTripper(func(*http.Request) (*http.Response, error) { panic("planned") })
+	for name, opts := range map[string][]commerce.Option{
+		"transport":              {},
+		"transport, for a token": {commerce.WithClientCredentials("id", "secret")},
+		"locker":                 {commerce.WithCartLocker(panickingLocker{})},
+	} {
+		o := &observations{}
+		c := newClient(t, panics, append(opts, commerce.WithObserver(o))...)
+		func() {
+			defer func() {
+				if got := recover(); got != "planned" {
+					t.Errorf("%s: recover() = %v, want planned", name, got)
+				}
+			}()
+			_ = addDiscount(t.Context(), c)
+		}()
+		o.checkEnds(t, name)
+	}
+}
+
+// What the result of a call says beyond that of its last attempt.
+func TestObserver_results(t *testing.T) {
+	t.Parallel()
+	ensure := func(opts *commerce.EnsureCustomDiscountsOptions) func(context.Context, *commerce.Client, string) error {
+		return func(ctx context.Context, c *commerce.Client, cart string) error {
+			_, err := c.Carts.EnsureCustomDiscounts(ctx, cart, discounts("a"), opts)
+			return err
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		faults []commercetest.Fault
+		call   func(ctx context.Context, c *commerce.Client, cart string) error
+		want   commerce.CallResult
+	}{
+		{
+			name: "a refused add of Ensure", call: ensure(nil),
+			faults: []commercetest.Fault{{Operation: commercetest.OpAdd, Status: 422}},
+			want: commerce.CallResult{
+				Outcome: commerce.OutcomeRejected, Error: "422 Unprocessable Entity",
+				StatusCode: 200, RequestID: "commercetest-000002", Attempts: 3,
+			},
+		},
+		{
+			name: "a dry run", call: ensure(&commerce.EnsureCustomDiscountsOptions{DryRun: true}),
+			want: commerce.CallResult{
+				Outcome: commerce.OutcomeNone, StatusCode: 200, RequestID: "commercetest-000001", Attempts: 1,
+			},
+		},
+		{
+			name: "an error whose id is in the body only",
+			call: func(ctx context.Context, c *commerce.Client, _ string) error { return list(ctx, c) },
+			faults: []commercetest.Fault{{
+				Status: 400, Body: `{"errors":[{"request_id":"b-1"}]}`, Header: http.Header{"X-Request-Id": {""}},
+			}},
+			want: commerce.CallResult{
+				Outcome: commerce.OutcomeNone, Error: "400 Bad Request", StatusCode: 400, RequestID: "b-1", Attempts: 1,
+			},
+		},
+		{
+			name: "HEAD",
+			call: func(ctx context.Context, c *commerce.Client, _ string) error {
+				_, err := c.Do(ctx, "HEAD", []string{"v2", "other"}, nil, nil, nil)
+				return err
+			},
+			want: commerce.CallResult{
+				Outcome: commerce.OutcomeNone, StatusCode: 200, RequestID: "commercetest-000001", Attempts: 1,
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := commercetest.New(t, commercetest.Config{})
+			store.Handle("/v2/other", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			store.Inject(tt.faults...)
+			o := &observations{}
+			_ = tt.call(t.Context(), store.Client(commerce.WithObserver(o)), store.AddCart(commerce.CartItemRef{}))
+			if d := cmp.Diff(any(tt.want), o.list[len(o.list)-1], ignoreTimes); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+// Waits that no attempt follows count, and so does a new token after a 401.
+func TestObserver_lastWaits(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]commerce.Waits{
+		"token":   {Token: 3 * time.Second},
+		"backoff": {Backoff: 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := commercetest.New(t, commercetest.Config{})
+				opts := []commerce.Option{}
+				if name == "token" {
+					store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 401},
+						commercetest.Fault{Operation: commercetest.OpToken, After: 1, Delay: 3 * time.Second})
+					opts = append(opts, commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
+				} else {
+					store.Inject(commercetest.Fault{Status: 503, Header: http.Header{"Retry-After": {"10"}}})
+				}
+				o := &observations{}
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(5*time.Second, cancel)
+				_ = list(ctx, store.Client(append(opts, commerce.WithObserver(o))...))
+				got, _ := o.list[len(o.list)-1].(commerce.CallResult)
+				diff(t, "waits", got.Waits, want)
+			})
+		})
+	}
+}
+
+// A page that a walk cannot use has no records.
+func TestObserver_unusablePage(t *testing.T) {
+	t.Parallel()
+	o := &observations{}
+	page := `{"data":[{"id":"` + itemID + `"}],"errors":[{"title":"Half of it is missing"}]}`
+	c := newStub(t, respond(200, page)).client(t, attempts(1), commerce.WithObserver(o))
+	if _, err := commerce.Collect(c.Accounts.IDs(t.Context(), uuid.Nil)); !errors.Is(err, commerce.ErrBadResponse) {
+		t.Errorf("error = %v, want ErrBadResponse", err)
+	}
+	o.checkEnds(t, "accounts")
+	diff(t, "attempt", o.list[2].(commerce.AttemptResult).Error, "unusable response")
+}
+
+// A token request is a call within the call that needs the token.
+func TestObserver_contexts(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	var got []string
+	base := roundTripper(func(req *http.Request) (*http.Response, error) {
+		got = append(got, req.URL.Path+" "+namesIn(req.Context()))
+		return store.Transport().RoundTrip(req)
+	})
+	var log bytes.Buffer
+	c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: base}),
+		commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret),
+		commerce.WithObserver(&observations{}), commerce.WithLogger(slog.New(namesHandler{&log})))
+	if _, err := c.Settings(context.WithValue(t.Context(), namesKey{}, "caller")); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "requests", got, []string{
+		"/oauth/access_token caller/Client.Settings/token/POST 1",
+		"/v2/settings caller/Client.Settings/GET 1",
+	})
+	diff(t, "contexts of log events", log.String(), "caller/Client.Settings/token\ncaller/Client.Settings\n")
+}
+
+// namesHandler writes the names in the context of each event.
+type namesHandler struct{ w *bytes.Buffer }
+
+func (namesHandler) Enabled(context.Context, slog.Level) bool { return true }
+func (h namesHandler) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h namesHandler) WithGroup(string) slog.Handler          { return h }
+func (h namesHandler) Handle(ctx context.Context, _ slog.Record) error {
+	h.w.WriteString(namesIn(ctx) + "\n")
+	return nil
+}
+
+// carelessObserver returns contexts that have ended or are nil, and nil functions.
+type carelessObserver struct{ ctx context.Context } //nolint:containedctx // what the test is about
+
+func (o carelessObserver) StartCall(context.Context, commerce.CallInfo) (context.Context, func(commerce.CallResult)) {
+	return o.ctx, nil
+}
+
+func (o carelessObserver) StartAttempt(
+	context.Context, commerce.AttemptInfo,
+) (context.Context, func(commerce.AttemptResult)) {
+	return o.ctx, nil
+}
+
+// An observer cannot end a call, and cannot make it outlast its context.
+func TestObserver_careless(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for name, given := range map[string]context.Context{"nil": nil, "ended": ended, "unrelated": context.Background()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := commercetest.New(t, commercetest.Config{})
+				c := store.Client(commerce.WithObserver(carelessObserver{given}))
+				if err := list(t.Context(), c); err != nil { //nolint:contextcheck // a context of the test
+					t.Errorf("error = %v, want none", err)
+				}
+				store.Inject(commercetest.Fault{Delay: time.Hour})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				start := time.Now()
+				err := list(ctx, c) //nolint:contextcheck // a context of the test
+				if got := time.Since(start); got != time.Second || err == nil {
+					t.Errorf("error %v after %s, want one after 1s", err, got)
+				}
+			})
+		})
+	}
+}
+
+// sleepyLimiter makes each attempt wait.
+type sleepyLimiter time.Duration
+
+func (l sleepyLimiter) Wait(context.Context) error { time.Sleep(time.Duration(l)); return nil }
+
+type sleepyLocker time.Duration
+
+func (l sleepyLocker) Lock(ctx context.Context, _ string) (context.Context, func(), error) {
+	time.Sleep(time.Duration(l))
+	return ctx, func() {}, nil
+}
+
+func TestObserver_waits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := commercetest.New(t, commercetest.Config{})
+		cart := store.AddCart(commerce.CartItemRef{})
+		store.Inject(
+			commercetest.Fault{Operation: commercetest.OpToken, Delay: 3 * time.Second},
+			commercetest.Fault{
+				Operation: commercetest.OpAdd, Delay: 5 * time.Second, Status: 429, Header: http.Header{"Retry-After": {"20"}},
+			})
+		o := &observations{}
+		c := store.Client(commerce.WithObserver(o), commerce.WithLimiter(sleepyLimiter(time.Second)),
+			commerce.WithCartLocker(sleepyLocker(7*time.Second)),
+			commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
+		add := func(externalID string) {
+			if _, err := c.Carts.AddCustomDiscounts(t.Context(), cart, discounts(externalID), nil); err != nil {
+				t.Error(err)
+			}
+		}
+		read := func() {
+			if err := list(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		}
+		var calls sync.WaitGroup
+		calls.Go(func() { add("a") })
+		time.Sleep(15 * time.Second)
+		calls.Go(func() { add("b") }) // the first call has the turn
+		time.Sleep(15 * time.Second)
+		calls.Go(read) // the gate is closed
+		calls.Wait()
+		got := map[string][]string{}
+		for _, event := range o.list {
+			switch e := event.(type) {
+			case commerce.AttemptInfo:
+				name := fmt.Sprintf("%s %d", e.Op, e.Attempt)
+				got[name] = append(got[name], describeWaits(e.Waits))
+			case commerce.CallResult:
+				name := fmt.Sprintf("%s after %s", e.Outcome, e.Duration)
+				got[name] = append(got[name], describeWaits(e.Waits))
+			}
+		}
+		diff(t, "waits", got, map[string][]string{
+			"token 1":       {"limiter 1s"},
+			"none after 4s": {"limiter 1s"},
+			// 7 s for the lock and 5 s for the refusal
+			"Carts.AddCustomDiscounts 1": {"lock 7s, limiter 1s, token 4s", "turn 23s, lock 7s, limiter 1s"},
+			"Carts.AddCustomDiscounts 2": {"limiter 1s, backoff 20s"},
+			"applied after 38s":          {"lock 7s, limiter 2s, token 4s, backoff 20s"},
+			"applied after 31s":          {"turn 23s, lock 7s, limiter 1s"},
+			"Subscriptions.List 1":       {"gate 7s, limiter 1s"},
+			"none after 8s":              {"gate 7s, limiter 1s"},
+		})
+	})
+}
+
+// describeWaits names the waits that are not zero.
+func describeWaits(w commerce.Waits) string {
+	var parts []string
+	for _, wait := range []struct {
+		name string
+		d    time.Duration
+	}{
+		{name: "turn", d: w.Turn}, {name: "lock", d: w.Lock}, {name: "gate", d: w.Gate}, {name: "limiter", d: w.Limiter},
+		{name: "token", d: w.Token}, {name: "backoff", d: w.Backoff},
+	} {
+		if wait.d != 0 {
+			parts = append(parts, wait.name+" "+wait.d.String())
+		}
+	}
+	return strings.Join(parts, ", ")
+}

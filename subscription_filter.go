@@ -1,0 +1,100 @@
+package commerce
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// SubscriptionFilter selects subscriptions. A subscription must match all fields. Fields that
+// are zero do not filter. The whole filter is limited to 8 KB, percent-encoded.
+type SubscriptionFilter struct {
+	// AccountID of the account that owns the subscription. The zero UUID does not filter: check
+	// that an id is not zero before you set it, or you list the whole store.
+	AccountID uuid.UUID
+	// Name and Email are those of the subscriber. ExternalRef is the store's own reference,
+	// see [SubscriptionAttributes]. A subscription must have exactly this text. Any text is
+	// safe.
+	Name, Email, ExternalRef string
+
+	// AccountIDs match the subscriptions of any of these accounts. At most one of AccountID
+	// and AccountIDs may be set.
+	//
+	// A nil slice does not filter. An empty slice that is not nil is a [*ValidationError], and
+	// so is a zero UUID or an empty text in a slice. A store older than April 2026 may refuse
+	// a filter with several values, with an error that matches [ErrBadRequest].
+	AccountIDs []uuid.UUID
+	// Names, Emails and ExternalRefs match any of their texts, under the rules of AccountIDs.
+	// Texts with other characters than letters, digits and -_.@ are sent in quotes. The
+	// documentation does not say whether that works in a list.
+	Names, Emails, ExternalRefs []string
+}
+
+// maxFilter is the service's limit on the filter of a request, in bytes.
+const maxFilter = 8 << 10
+
+// check returns a copy of f, and adds its problems.
+func (f *SubscriptionFilter) check(problems *ValidationError) SubscriptionFilter {
+	c := *f
+	c.AccountIDs, c.Names = slices.Clone(f.AccountIDs), slices.Clone(f.Names)
+	c.Emails, c.ExternalRefs = slices.Clone(f.Emails), slices.Clone(f.ExternalRefs)
+	checkValues(problems, "filter.account_id", c.AccountID, c.AccountIDs)
+	checkValues(problems, "filter.name", c.Name, c.Names)
+	checkValues(problems, "filter.email", c.Email, c.Emails)
+	checkValues(problems, "filter.external_ref", c.ExternalRef, c.ExternalRefs)
+	for _, condition := range c.conditions() {
+		if slices.ContainsFunc(condition.Values, func(s string) bool { return !utf8.ValidString(s) }) {
+			problems.add("filter."+condition.Field, "must be valid UTF-8")
+		}
+	}
+	if len(wire.Query(url.Values{"": {c.text()}})) > len("=")+maxFilter {
+		problems.add("filter", "must not be longer than "+strconv.Itoa(maxFilter>>10)+" KB, percent-encoded")
+	}
+	return c
+}
+
+// checkValues checks a field that can be compared with one value or with several.
+func checkValues[T comparable](problems *ValidationError, field string, one T, several []T) {
+	var zero T
+	switch {
+	case several == nil:
+	case len(several) == 0:
+		problems.add(field, "must have a value in the list; a nil list does not filter")
+	case slices.Contains(several, zero):
+		problems.add(field, "must not have a zero value in the list")
+	case one != zero:
+		problems.add(field, "must be one value or a list, not both")
+	}
+}
+
+// text returns the filter in the service's grammar, not yet percent-encoded; "" if it does
+// not filter.
+func (f *SubscriptionFilter) text() string { return wire.Filter(f.conditions()) }
+
+func (f *SubscriptionFilter) conditions() []wire.Condition {
+	accounts := f.AccountIDs
+	if f.AccountID != uuid.Nil {
+		accounts = []uuid.UUID{f.AccountID}
+	}
+	ids := make([]string, len(accounts))
+	for i, id := range accounts {
+		ids[i] = id.String()
+	}
+	texts := func(field, one string, several []string) wire.Condition {
+		if one != "" {
+			several = []string{one}
+		}
+		return wire.Condition{Field: field, Values: several}
+	}
+	return []wire.Condition{
+		{Field: "account_id", Values: ids},
+		texts("name", f.Name, f.Names),
+		texts("email", f.Email, f.Emails),
+		texts("external_ref", f.ExternalRef, f.ExternalRefs),
+	}
+}

@@ -1,0 +1,193 @@
+package commerce
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/paging"
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// AllByAccount walks the subscriptions of accounts, record by record, however many there
+// are. If accounts is nil, it is [AccountService.IDs] from the first account on: the whole
+// store.
+//
+// Each subscription that exists from the start of the walk to its end, and whose account is one
+// of accounts, is yielded exactly once, under the conditions of [SubscriptionService.All]. No
+// id may occur twice in accounts, except right after itself: that counts once. The walk cannot
+// see subscriptions of accounts that the service does not list, e.g. those of an account that
+// was deleted.
+//
+// The walk asks for the subscriptions of many accounts at a time, in the order of accounts; the
+// subscriptions of one request are in the order of the service. Pages are requested when it is
+// known that they exist, so opts.Concurrency wastes no request. It needs about one request per
+// 100 accounts and one per 90 subscriptions, and at least one per 150 accounts. If the store
+// accepts fewer accounts in a filter, the walk uses fewer; an older store accepts one. At most
+// opts.Concurrency pages are in flight or wait for the caller, plus one request for accounts.
+//
+// opts.Filter may select by other fields than the account. A filter on accounts and an Offset
+// are a [*ValidationError].
+//
+// An error ends the walk and is yielded last, as a [*PagingError]. Its Finished is the account
+// up to which every subscription was yielded. To resume, pass the accounts that follow it:
+// Accounts.IDs(ctx, Finished), unless accounts is a sequence of your own. Subscriptions of
+// later accounts that were yielded already are yielded again then. A job that must not write
+// them twice uses [SubscriptionService.PagesByAccount].
+//
+// If the subscriptions of a single account cannot be read, the error names it in Account: it
+// has 10,100 or more, and the error matches [ErrOffsetLimit], or a response about it cannot be
+// used. To go on without it, pass the accounts that follow Account. Subscriptions of an account
+// that is too large can be read in parts, with other filters.
+//
+// accounts is read by one goroutine, ahead of the subscriptions. Equal ids that follow each
+// other count once. An error of accounts ends the walk after the subscriptions of the accounts
+// before it, and so does a zero UUID. When the loop ends, accounts is stopped: the loop waits
+// until accounts yields an id or returns, also if ctx ends. The walk waits for accounts until it
+// has enough of them for a request, which may be 150. In all else, AllByAccount is like All.
+func (s *SubscriptionService) AllByAccount(
+	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
+) iter.Seq2[*Subscription, error] {
+	noOffset := func(*SubscriptionPage, int) int { return 0 }
+	return records(ctx, s.PagesByAccount(ctx, accounts, opts.withoutInclude()), noOffset)
+}
+
+// PagesByAccount is like [SubscriptionService.AllByAccount], but yields pages, with related
+// resources. The Subscriptions of a page are those that were not yielded before, at least one.
+// Offset is always 0.
+//
+// If the Finished of a page is not zero, every subscription of this account and of the
+// accounts before it is yielded with this page, and none of later accounts. To be able to
+// resume after a crash, store Finished together with what is written up to this page, and
+// remove what was written after it before you resume. When the walk ends without an error, all
+// accounts are finished, even if the last page does not say so.
+func (s *SubscriptionService) PagesByAccount(
+	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
+) iter.Seq2[*SubscriptionPage, error] {
+	problems := &ValidationError{}
+	o := opts.checkByAccount(problems)
+	if err := problems.err(); err != nil {
+		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
+	}
+	return func(yield func(*SubscriptionPage, error) bool) {
+		for page, err := range s.parts(ctx, accounts, o) {
+			if stop, ok := errors.AsType[*paging.PartsError[uuid.UUID]](err); ok {
+				yield(nil, newPartsError(stop))
+				return
+			}
+			page.Info.Subscriptions, page.Info.Offset, page.Info.Finished = page.Items, 0, page.Finished
+			if !yield(page.Info, nil) {
+				return
+			}
+		}
+	}
+}
+
+// checkByAccount is check for a walk by account.
+func (o *SubscriptionListOptions) checkByAccount(problems *ValidationError) SubscriptionListOptions {
+	if o == nil {
+		return SubscriptionListOptions{}
+	}
+	c := *o
+	if c.Filter.AccountID != uuid.Nil || c.Filter.AccountIDs != nil {
+		problems.add("filter.account_id", "must not be set in a walk by account")
+	}
+	if c.Offset != 0 {
+		problems.add("offset", "must be 0 in a walk by account: resume after an account")
+	}
+	c.Filter.AccountID, c.Filter.AccountIDs = uuid.Max, nil // the limit of the filter includes an account
+	c = c.check(problems)
+	c.Filter.AccountID = uuid.Nil
+	return c
+}
+
+// parts walks the subscriptions of accounts.
+func (s *SubscriptionService) parts(
+	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], o SubscriptionListOptions,
+) iter.Seq2[paging.PartsPage[uuid.UUID, Subscription, *SubscriptionPage], error] {
+	buffers := &transport.Buffers{}
+	return paging.Parts(ctx, paging.PartsConfig[uuid.UUID, uuid.UUID, Subscription, *SubscriptionPage]{
+		Keys: func(ctx context.Context) iter.Seq2[uuid.UUID, error] {
+			if accounts == nil {
+				return (&AccountService{s.core}).IDs(ctx, uuid.Nil)
+			}
+			return withoutZero(accounts)
+		},
+		MaxKeys: s.accountsPerRequest(o),
+		Fetch: func(
+			ctx context.Context, accounts []uuid.UUID, offset, limit int,
+		) (paging.Page[Subscription, *SubscriptionPage], error) {
+			part := o
+			part.Filter.AccountIDs, part.Offset, part.PageSize = accounts, offset, limit
+			return s.fetch(ctx, part, buffers)
+		},
+		TooManyKeys: func(err error) bool {
+			e, ok := errors.AsType[*Error](err)
+			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
+		},
+		OfOneKey:    func(err error) bool { return isAny(err, accountErrors) },
+		ID:          subscriptionID,
+		Limit:       cmp.Or(o.PageSize, MaxPageSize),
+		MaxOffset:   MaxOffset,
+		MaxLimit:    MaxPageSize,
+		Concurrency: max(1, o.Concurrency),
+	})
+}
+
+// tooManyAccounts are the statuses of a refused filter, and of a request line that is too long.
+var tooManyAccounts = []int{
+	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
+	http.StatusRequestHeaderFieldsTooLarge,
+}
+
+// withoutZero ends in an error at a zero UUID.
+func withoutZero(accounts iter.Seq2[uuid.UUID, error]) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for id, err := range accounts {
+			if err == nil && id == uuid.Nil {
+				err = invalid("accounts", "must not have the zero UUID")
+			}
+			if !yield(id, err) {
+				return
+			}
+		}
+	}
+}
+
+// accountsPerRequest returns the number of accounts that a request can name if its first line
+// has less than 6 KB: gateways refuse longer ones, often from 8 KB on.
+func (s *SubscriptionService) accountsPerRequest(o SubscriptionListOptions) int {
+	const maxLine = 6000
+	lineWith := func(n int) int {
+		o.Filter.AccountIDs = make([]uuid.UUID, n)
+		o.Offset, o.PageSize = MaxOffset, MaxPageSize
+		return len("GET  HTTP/1.1\r\n") + len(s.core.address(subscriptionsPath, o.query()).RequestURI())
+	}
+	two, three := lineWith(2), lineWith(3)
+	return max(1, 2+(maxLine-two)/(three-two))
+}
+
+// newPartsError returns the error of a walk by account. It names an account only if the error
+// is about its subscriptions, not if any other request would have failed too.
+func newPartsError(stop *paging.PartsError[uuid.UUID]) *PagingError {
+	e := &PagingError{Seen: stop.Seen, Finished: stop.Finished, Err: stop.Err}
+	if inner, ok := errors.AsType[*PagingError](stop.Err); ok && errors.Is(inner, stop.Err) {
+		e.Err = inner.Err // of Accounts.IDs; not if the caller wrapped it
+	}
+	if isAny(stop.Err, accountErrors) || errors.Is(stop.Err, ErrOffsetLimit) {
+		e.Account = stop.Key
+	}
+	return e
+}
+
+// accountErrors may be caused by a record of a single account.
+var accountErrors = []error{ErrListDrift, ErrNoProgress, ErrBadResponse}
+
+func isAny(err error, targets []error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}
