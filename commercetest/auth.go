@@ -7,18 +7,57 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 )
 
-// issueToken handles POST /oauth/access_token: the client-credentials grant.
+// grant is the grant type of a token.
+type grant string
+
+const (
+	grantClient   grant = "client_credentials"
+	grantImplicit grant = "implicit" // the token of a shopper
+)
+
+// access says which requests with an implicit token are allowed. With a
+// client-credentials token, all are.
+type access uint8
+
+const (
+	forShoppers access = iota // all
+	forAccounts               // those with the token of an account
+	forClients                // none
+)
+
+// access returns what the documentation of the service says, and forClients for writes of
+// discounts and settings, and for the list of accounts.
+func (op Operation) access() access {
+	switch op {
+	case OpAdd, OpAddItemDiscount, OpUpdateDiscount, OpDeleteDiscount, OpDeleteDiscounts, OpCartSettings, OpAccounts:
+		return forClients
+	case OpList, OpSubscription, OpStates, OpChangeState, OpState:
+		return forAccounts
+	default:
+		return forShoppers
+	}
+}
+
+type issuedToken struct {
+	grant  grant
+	expiry time.Time
+}
+
+// issueToken handles POST /oauth/access_token.
 func (s *Store) issueToken(in *call) response {
 	mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type"))
 	form, err := url.ParseQuery(string(in.Body))
+	kind := grant(form.Get("grant_type"))
 	switch {
 	case mediaType != "application/x-www-form-urlencoded" || err != nil:
 		return errorResponse(http.StatusBadRequest, "Bad Request", "The body must be a form")
-	case form.Get("grant_type") != "client_credentials":
-		return errorResponse(http.StatusBadRequest, "Bad Request", "grant_type must be client_credentials")
-	case form.Get("client_id") != s.cfg.ClientID || form.Get("client_secret") != s.cfg.ClientSecret:
+	case kind != grantClient && kind != grantImplicit:
+		return errorResponse(http.StatusBadRequest, "Bad Request", "grant_type must be client_credentials or implicit")
+	case form.Get("client_id") != s.cfg.ClientID || kind == grantClient && form.Get("client_secret") != s.cfg.ClientSecret:
 		return errorResponse(http.StatusUnauthorized, "Unauthorized", "The client credentials are not valid")
 	}
 	s.mu.Lock()
@@ -26,33 +65,73 @@ func (s *Store) issueToken(in *call) response {
 	s.tokenCount++
 	token := fmt.Sprintf("commercetest-issued-%06d", s.tokenCount)
 	expiry := time.Now().Add(s.cfg.TokenLife)
-	s.tokenExpiry[token] = expiry
+	s.tokens[token] = issuedToken{grant: kind, expiry: expiry}
 	return jsonResponse(http.StatusOK, struct {
 		AccessToken string `json:"access_token"`
 		TokenType   string `json:"token_type"`
 		ExpiresIn   int64  `json:"expires_in"` // in seconds
 		Expires     int64  `json:"expires"`
-		Identifier  string `json:"identifier"`
+		Identifier  grant  `json:"identifier"`
 	}{
 		AccessToken: token,
 		TokenType:   "Bearer",
 		ExpiresIn:   int64(s.cfg.TokenLife / time.Second),
 		Expires:     expiry.Unix(),
-		Identifier:  "client_credentials",
+		Identifier:  kind,
 	})
 }
 
-// authorized reports whether an Authorization header has a valid token.
-func (s *Store) authorized(header string) bool {
+// authorize returns why the store must not handle a request, or nil. With an implicit
+// token it sets the account of in.
+func (s *Store) authorize(in *call) *response {
+	kind, ok := s.grantOf(in.Header.Get("Authorization"))
+	if !ok {
+		return new(errorResponse(http.StatusUnauthorized, "Unable to validate access token", ""))
+	}
+	if kind == grantClient || in.Operation.access() == forShoppers {
+		return nil
+	}
+	if in.Operation.access() == forClients {
+		return new(errorResponse(http.StatusForbidden, "Forbidden", "An implicit token does not allow this request"))
+	}
+	if in.account = accountOf(in.Header.Get(accountTokenHeader)); in.account == uuid.Nil {
+		return new(errorResponse(http.StatusForbidden, "Forbidden",
+			"With an implicit token, the header "+accountTokenHeader+" must have the token of an account"))
+	}
+	return nil
+}
+
+// grantOf returns the grant of the token in an Authorization header, if it is valid.
+func (s *Store) grantOf(header string) (kind grant, ok bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return false
+		return "", false
 	}
 	if token == s.cfg.Token {
-		return true
+		return grantClient, true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	expiry, ok := s.tokenExpiry[token]
-	return ok && time.Now().Before(expiry)
+	issued, ok := s.tokens[token]
+	return issued.grant, ok && time.Now().Before(issued.expiry)
+}
+
+const (
+	accountTokenHeader = "EP-Account-Management-Authentication-Token" //nolint:gosec // not a credential
+	accountTokenPrefix = "commercetest-account-"
+)
+
+// AccountToken returns a token for the header EP-Account-Management-Authentication-Token.
+// With it, a request with an implicit token sees the subscriptions of this account. It
+// does not expire, and all stores accept it.
+func (s *Store) AccountToken(account uuid.UUID) string { return accountTokenPrefix + account.String() }
+
+// accountOf returns the account of a token of AccountToken, or zero if it is none.
+func accountOf(token string) uuid.UUID {
+	id, ok := strings.CutPrefix(token, accountTokenPrefix)
+	if !ok {
+		return uuid.Nil
+	}
+	account, _ := uuid.Parse(id)
+	return account
 }

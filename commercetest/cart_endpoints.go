@@ -208,6 +208,18 @@ func (s *Store) updateCartSettings(in *call) response {
 	if enabled != nil {
 		s.newCartsAllowDiscounts = *enabled
 	}
+	return s.cartSettings()
+}
+
+// getCartSettings handles GET /v2/settings/cart.
+func (s *Store) getCartSettings(*call) response {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cartSettings()
+}
+
+// cartSettings returns a response with the settings for new carts. The caller holds s.mu.
+func (s *Store) cartSettings() response {
 	type settings struct {
 		Type      string           `json:"type"`
 		Discounts discountSettings `json:"discounts"`

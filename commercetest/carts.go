@@ -2,6 +2,7 @@ package commercetest
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -24,7 +25,10 @@ type cart struct {
 	items                []cartItem
 	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
 	createdAt, updatedAt time.Time
+	number               int // counts the carts in the order they were created
 }
+
+func (c *cart) expired() bool { return time.Since(c.updatedAt) > cartLife }
 
 type cartItem struct {
 	ref                  commerce.CartItemRef
@@ -60,12 +64,30 @@ func (s *Store) newCart() *cart {
 	return s.emptyCart(newID("carts", s.cartCount).String())
 }
 
-// emptyCart returns a cart without items that has the settings of the store.
+// emptyCart returns a cart without items that has the settings of the store. The caller
+// holds s.mu.
 func (s *Store) emptyCart(id string) *cart {
 	now := time.Now()
+	s.emptyCartCount++
 	return &cart{
 		id: id, name: defaultCartName, discountsEnabled: s.newCartsAllowDiscounts, createdAt: now, updatedAt: now,
+		number: s.emptyCartCount,
 	}
+}
+
+// Carts returns the ids of the carts that exist and have not expired, in the order they
+// were created.
+func (s *Store) Carts() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.SortedFunc(maps.Values(s.carts), func(a, b *cart) int { return a.number - b.number })
+	var ids []string
+	for _, c := range list {
+		if !c.expired() {
+			ids = append(ids, c.id)
+		}
+	}
+	return ids
 }
 
 // addItem adds an item to c and fills in what is missing. The caller holds s.mu.
@@ -90,7 +112,7 @@ func (s *Store) addItem(c *cart, item cartItem) {
 // cart returns the cart with this id. Like the service, it returns an empty one if
 // there is none, or if it has expired. The caller holds s.mu.
 func (s *Store) cart(id string) *cart {
-	if c, ok := s.carts[id]; ok && time.Since(c.updatedAt) <= cartLife {
+	if c, ok := s.carts[id]; ok && !c.expired() {
 		return c
 	}
 	return s.emptyCart(id)

@@ -109,6 +109,36 @@ func TestCart_expires(t *testing.T) {
 	})
 }
 
+// Carts lists those that exist, whatever created them: not those that were only read, and
+// not those that expired.
+func TestCarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := commercetest.NewStore(commercetest.Config{})
+		wantEqual(t, "none", store.Carts(), []string(nil))
+		var want []string
+		for range 5 {
+			want = append(want, store.AddCart())
+		}
+		readCart(t, store, "only-read")
+		created := decodeCart(t, send(t, store, post("/v2/carts", `{"data":{}}`)), 201)
+		send(t, store, put("/v2/carts/updated", `{"data":{}}`))
+		store.AddDiscount("discount", commerce.CustomDiscount{})
+		want = append(want, created.Data.ID, "updated", "discount")
+		wantEqual(t, "carts", store.Carts(), want)
+
+		send(t, store, del("/v2/carts/"+want[1]))
+		send(t, store, put("/v2/carts/"+want[3], `{"data":{"name":"x"}}`))
+		want = slices.Delete(want, 1, 2)
+		wantEqual(t, "carts after a deletion and a change", store.Carts(), want)
+
+		time.Sleep(7 * 24 * time.Hour)
+		send(t, store, put("/v2/carts/"+want[4], `{"data":{}}`))
+		time.Sleep(time.Nanosecond)
+		wantEqual(t, "carts after 7 days", store.Carts(), want[4:5])
+	})
+}
+
 // overlappingWrites are writes to a cart with the discounts a, of the cart, and i, of an item.
 var overlappingWrites = []struct {
 	name, raw string

@@ -79,9 +79,10 @@ type Config struct {
 
 	// AfterRequest is called once for each request, whether it succeeded, was refused
 	// or met a [Fault]: after the request took effect, and before its response is
-	// sent. It may use the store, for example to change the list between two pages.
-	// It must not call [Store.Close], which waits for the response. Concurrent
-	// requests call it concurrently. It may change in, which is a copy.
+	// sent, unless a Fault with Late sends the response first. It may use the store, for
+	// example to change the list between two pages. It must not call [Store.Close], which
+	// waits for the response. Concurrent requests call it concurrently. It may change in,
+	// which is a copy.
 	AfterRequest func(s *Store, in Request)
 }
 

@@ -33,10 +33,19 @@ func (s *Store) addDiscounts(in *call) response {
 }
 
 // addItemDiscount handles POST /v2/carts/{cartID}/items/{itemID}/custom-discounts.
-// The path names the item; relationships in the body have no effect.
+// The path names the item; relationships in the body have no effect. The published schema of the
+// body leaves out data, and the service refuses that with a 422.
 func (s *Store) addItemDiscount(in *call) response {
 	var b batch
-	if refusal := readBody(in, b.readObject); refusal != nil {
+	withoutData := false
+	refusal := readBody(in, func(v *validator, root members) {
+		withoutData = root["data"] == nil
+		b.readObject(v, root)
+	})
+	switch {
+	case withoutData:
+		return errorResponse(http.StatusUnprocessableEntity, "Unprocessable Entity", "The data field is required")
+	case refusal != nil:
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {

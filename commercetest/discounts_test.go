@@ -281,6 +281,16 @@ func TestAddDiscounts_object(t *testing.T) {
 	}
 }
 
+// The published schema of the body leaves out data.
+func TestAddItemDiscount_withoutData(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{})
+	resp := send(t, store, post(itemPath+"/custom-discounts", onCartA.request()))
+	wantJSON(t, resp, 422,
+		`{"errors":[{"status":"422","title":"Unprocessable Entity","detail":"The data field is required"}]}`)
+	wantEqual(t, "discounts of the cart", len(store.Discounts(cartID)), 0)
+}
+
 // Paths and bodies of requests that change discounts, and discounts that they changed.
 const (
 	ofCart    = cartPath + "/custom-discounts/"

@@ -30,7 +30,7 @@
 //
 // The endpoints are
 //
-//	POST   /oauth/access_token                                   client-credentials grant
+//	POST   /oauth/access_token                                   client_credentials, implicit
 //	POST   /v2/carts                                             name, discount_settings
 //	GET    /v2/carts/{cartID}                                    include=items,custom_discounts
 //	PUT    /v2/carts/{cartID}                                    name, discount_settings
@@ -46,7 +46,13 @@
 //	PUT    /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
 //	DELETE /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
 //	GET    /v2/subscriptions/subscriptions                       filter, include, page[limit], page[offset]
+//	GET    /v2/subscriptions/subscriptions/{id}                  include
+//	GET    /v2/subscriptions/subscriptions/{id}/states
+//	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume
+//	GET    /v2/subscriptions/subscriptions/{id}/states/{state}
+//	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
+//	GET    /v2/settings/cart                                     custom_discounts_enabled of new carts
 //	PUT    /v2/settings/cart                                     custom_discounts_enabled of new carts
 //
 // and those of [Store.Handle].
@@ -58,9 +64,34 @@
 // created accepts discounts only if they were enabled, by PUT /v2/settings/cart
 // before, or for the cart. Carts of [Store.AddCart] accept them.
 //
+// A token of the implicit grant is that of a shopper. It needs no client secret. With it,
+// all requests about carts and items are allowed, and all reads but that of accounts; requests about
+// subscriptions need the token of an account ([Store.AccountToken]) in the header
+// EP-Account-Management-Authentication-Token, and see only the subscriptions of that
+// account; another one is a 404. The documentation says that adding discounts needs a
+// client-credentials token, but not the status of the refusal. The store sends a 403 to
+// every write of discounts and settings, to the list of accounts, and if the token of an
+// account is missing or not valid. With a client-credentials token it ignores the header.
+//
 // The service has sent two generations of the subscription payload, and the live
 // service sends the second since August 2025. [Config.Generation] selects one.
 // [Store.Seed] adds subscriptions that show every documented member of it.
+//
+// A filter of the list has up to 10 conditions eq(field,value) or in(field,value,…) on
+// account_id, name, email and external_ref, joined by colons. A value may be in quotes,
+// also within in: the documentation shows that for eq only.
+//
+// The list of accounts has those of [Store.Seed], [Store.AddSubscription] and
+// [Store.AddAccount]. Its filter has up to 10 conditions eq, lt, le, gt, ge or in on id,
+// and it can be sorted by id or -id. Without sort, its order is that in which the accounts
+// were added, which is not the order of their ids. All else in the query gets a 400, also
+// the other filters and orders of the service.
+//
+// A POST of a state changes the flags and the timestamps of the subscription, and its
+// state is the new one. A canceled subscription stays active, unless the request sets
+// cancel_immediately, which exists in the second generation only: then it is closed and
+// inactive. Which action the service refuses in which state is not documented; the
+// store refuses none.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests:
 // limits on discounts, a rate limit, the lifetime of tokens, and whether concurrent
@@ -72,5 +103,6 @@
 // The store has its own code for filters and validation and shares none with
 // package commerce, so that each checks the other. It is deterministic: ids,
 // tokens and request ids are numbered. Only [Request.Time], the timestamps and the
-// expiry of carts, the expiry of tokens and the rate limit use the clock.
+// expiry of carts, the timestamps of new states, the expiry of tokens and the rate limit
+// use the clock.
 package commercetest

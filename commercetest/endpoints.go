@@ -19,6 +19,7 @@ const (
 	discountsPath     = "/v2/carts/{cart}/custom-discounts"
 	itemsPath         = "/v2/carts/{cart}/items"
 	itemDiscountsPath = itemsPath + "/{item}/custom-discounts"
+	subscriptionPath  = "/v2/subscriptions/subscriptions/{subscription}"
 )
 
 var endpoints = []*endpoint{
@@ -42,8 +43,26 @@ var endpoints = []*endpoint{
 	{method: "DELETE", path: itemDiscountsPath + "/{discount}", op: OpDeleteDiscount, handle: (*Store).deleteDiscount},
 
 	{method: "GET", path: "/v2/settings", op: OpSettings, handle: (*Store).getSettings},
+	{method: "GET", path: "/v2/settings/cart", op: OpGetCartSettings, handle: (*Store).getCartSettings},
 	{method: "PUT", path: "/v2/settings/cart", op: OpCartSettings, handle: (*Store).updateCartSettings},
+
+	{method: "GET", path: "/v2/accounts", op: OpAccounts, handle: (*Store).listAccounts},
+
 	{method: "GET", path: "/v2/subscriptions/subscriptions", op: OpList, handle: (*Store).listSubscriptions},
+	{method: "GET", path: subscriptionPath, op: OpSubscription, handle: (*Store).getSubscription},
+	{method: "GET", path: subscriptionPath + "/states", op: OpStates, handle: (*Store).listStates},
+	{method: "POST", path: subscriptionPath + "/states", op: OpChangeState, handle: (*Store).changeState},
+	{method: "GET", path: subscriptionPath + "/states/{state}", op: OpState, handle: (*Store).getState},
+}
+
+// Operations returns the operations of a [Store], without OpAny, in alphabetical order.
+func Operations() []Operation {
+	var list []Operation
+	for _, e := range endpoints {
+		list = append(list, e.op)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // respond handles a request from its arrival to its response. The error is errCut,
@@ -57,8 +76,8 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 		handle = func() response { return tooManyRequests(s.cfg.RetryAfter) }
 	}
 	finish := func(ctx context.Context) (response, error) { return s.finish(ctx, in, fault, handle) }
-	if fault != nil && fault.Late {
-		return s.respondLate(ctx, in, finish)
+	if fault != nil && fault.Late && !fault.Apply {
+		return s.respondLate(ctx, in, fault, finish)
 	}
 	return finish(ctx)
 }
@@ -68,8 +87,7 @@ func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func(
 	defer s.recordEnd()
 	resp, err := fault.respond(ctx, handle)
 	if err == nil {
-		resp = resp.withDefaultHeader(in.ID)
-		s.recordStatus(in, resp.status)
+		resp = s.recordResponse(in, resp)
 	}
 	if s.cfg.AfterRequest != nil {
 		s.cfg.AfterRequest(s, in.clone())
@@ -78,14 +96,16 @@ func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func(
 }
 
 // handle returns the response of an endpoint, if the body is not too large and the
-// token is valid.
+// token allows the request.
 func (s *Store) handle(e *endpoint, in *call) response {
 	needsToken := in.Path == "/v2" || strings.HasPrefix(in.Path, "/v2/")
-	switch {
-	case in.bodyTooLarge:
+	if in.bodyTooLarge {
 		return errorResponse(http.StatusRequestEntityTooLarge, "Request Entity Too Large", "")
-	case needsToken && !s.authorized(in.Header.Get("Authorization")):
-		return errorResponse(http.StatusUnauthorized, "Unable to validate access token", "")
+	}
+	if needsToken {
+		if refusal := s.authorize(in); refusal != nil {
+			return *refusal
+		}
 	}
 	return e.handle(s, in)
 }

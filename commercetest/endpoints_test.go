@@ -29,6 +29,7 @@ func TestEndpoints_refusals(t *testing.T) {
 		{name: "token without a scheme", line: list, header: noScheme, status: 401},
 		{name: "no token for a cart", line: "GET /v2/carts/c", status: 401},
 		{name: "no token for settings", line: "GET /v2/settings", status: 401},
+		{name: "no token for accounts", line: "GET /v2/accounts", status: 401},
 		{
 			name: "no token for discounts", line: "POST /v2/carts/c/custom-discounts",
 			header: "Content-Length: 0\r\n", status: 401,
@@ -76,7 +77,11 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 		{name: "item", line: "GET /v2/carts/c/items/i", allow: "DELETE"},
 		{name: "discounts of an item", line: "DELETE " + itemDiscounts, allow: "POST"},
 		{name: "discount of an item", line: "GET " + itemDiscounts + "/d", allow: "DELETE, PUT"},
-		{name: "cart settings", line: "GET /v2/settings/cart", allow: "PUT"},
+		{name: "cart settings", line: "DELETE /v2/settings/cart", allow: "GET, PUT"},
+		{name: "accounts", line: "POST /v2/accounts", allow: "GET"},
+		{name: "subscription", line: "PUT /v2/subscriptions/subscriptions/s", allow: "GET"},
+		{name: "states", line: "DELETE /v2/subscriptions/subscriptions/s/states", allow: "GET, POST"},
+		{name: "state", line: "DELETE /v2/subscriptions/subscriptions/s/states/s", allow: "GET"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,8 +27,14 @@ const (
 	OpItems           Operation = "items"             // GET /v2/carts/{cartID}/items
 	OpAddItem         Operation = "add item"          // POST /v2/carts/{cartID}/items
 	OpDeleteItem      Operation = "delete item"       // DELETE /v2/carts/{cartID}/items/{itemID}
+	OpAccounts        Operation = "accounts"          // GET /v2/accounts
 	OpList            Operation = "list"              // GET /v2/subscriptions/subscriptions
+	OpSubscription    Operation = "subscription"      // GET /v2/subscriptions/subscriptions/{id}
+	OpStates          Operation = "states"            // GET /v2/subscriptions/subscriptions/{id}/states
+	OpChangeState     Operation = "change state"      // POST /v2/subscriptions/subscriptions/{id}/states
+	OpState           Operation = "state"             // GET /v2/subscriptions/subscriptions/{id}/states/{state}
 	OpSettings        Operation = "settings"          // GET /v2/settings
+	OpGetCartSettings Operation = "get cart settings" // GET /v2/settings/cart
 	OpCartSettings    Operation = "cart settings"     // PUT /v2/settings/cart
 	OpToken           Operation = "token"             // POST /oauth/access_token
 )
@@ -43,6 +49,7 @@ const (
 //	Fault{Operation: OpAdd, Apply: true, Cut: true}             // added, but the response is lost
 //	Fault{Operation: OpAdd, Apply: true, Delay: time.Hour}      // added, but the response takes too long
 //	Fault{Operation: OpAdd, Late: true, Delay: time.Minute}     // added after the caller may have gone
+//	Fault{Operation: OpAdd, Late: true, Delay: time.Minute, Status: 504} // added a minute after the 504
 //	Fault{Operation: OpAdd, Body: "<html>"}                     // added, but the response is unreadable
 //	Fault{Operation: OpList, Cut: true, CutAfter: 100}          // part of a page
 //
@@ -68,10 +75,13 @@ type Fault struct {
 	Apply bool
 	// Late makes the request take effect after Delay, even if its context has ended by
 	// then, or its connection was closed: the caller gets an error, and the write is
-	// applied nevertheless. [Store.Close] cancels late writes that are still in their
-	// Delay, and [Store.Pending] counts them.
+	// applied nevertheless. A response that does not depend on the store is sent at once,
+	// before Delay: one with Status, or a Cut before the first byte. A gateway that gives up
+	// does the same. [Store.Close] cancels late writes that are still in their Delay, and
+	// [Store.Pending] counts them. Late has no effect if Apply is set.
 	Late bool
-	// Delay before the response. It ends early if the context of the request ends.
+	// Delay before the response, or before a late write. Without Late it ends early if
+	// the context of the request ends.
 	Delay time.Duration
 	// Status of the response: 101, or 200 to 599. 0: that of the store.
 	Status int
@@ -147,19 +157,45 @@ func (s *Store) nextFault(in Request) *Fault {
 	return &next.Fault
 }
 
-// respondLate runs finish in a goroutine, and returns its results, or an error as
-// soon as ctx ends.
+// respondLate runs finish in a goroutine. It returns the response of the fault, if that does
+// not depend on the store, else the results of finish, or an error as soon as ctx ends.
 func (s *Store) respondLate(
-	ctx context.Context, in *call, finish func(context.Context) (response, error),
+	ctx context.Context, in *call, fault *Fault, finish func(context.Context) (response, error),
 ) (response, error) {
+	if !fault.needsStore() {
+		resp, err := fault.change(response{})
+		if err == nil {
+			resp = s.recordResponse(in, resp)
+		}
+		s.startLate(ctx, in, finish)
+		return resp, err
+	}
+	result := s.startLate(ctx, in, finish)
+	select {
+	case r := <-result:
+		return r.resp, r.err
+	case <-ctx.Done():
+		return response{}, ctx.Err()
+	}
+}
+
+// lateResult is what the goroutine of a late write returns.
+type lateResult struct {
+	resp response
+	err  error
+}
+
+// startLate runs finish in a goroutine, with a context that does not end with ctx.
+func (s *Store) startLate(
+	ctx context.Context, in *call, finish func(context.Context) (response, error),
+) <-chan lateResult {
 	lateCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	in.http = in.http.WithContext(lateCtx)
 	ended := make(chan struct{})
 	s.mu.Lock()
 	s.lateWrites[ended] = cancel
 	s.mu.Unlock()
-	var resp response
-	var err error
+	result := make(chan lateResult, 1)
 	go func() {
 		defer func() {
 			cancel()
@@ -168,14 +204,10 @@ func (s *Store) respondLate(
 			delete(s.lateWrites, ended)
 			close(ended)
 		}()
-		resp, err = finish(lateCtx)
+		resp, err := finish(lateCtx)
+		result <- lateResult{resp: resp, err: err}
 	}()
-	select {
-	case <-ended:
-		return resp, err
-	case <-ctx.Done():
-		return response{}, ctx.Err()
-	}
+	return result
 }
 
 // cancelLateWrites ends the delays of all late writes, and waits for their goroutines.
@@ -202,22 +234,24 @@ func (f *Fault) respond(ctx context.Context, handle func() response) (response, 
 	if err := wait(ctx, f.Delay); err != nil {
 		return response{}, err
 	}
-	applied := f.Apply
-	if f.Late && !applied {
-		resp, applied = handle(), true
+	if !f.Apply && (f.Late || f.needsStore()) {
+		resp = handle()
 	}
-	if f.Cut && f.CutAfter <= 0 {
+	return f.change(resp)
+}
+
+// needsStore reports whether the response depends on that of the store.
+func (f *Fault) needsStore() bool { return f.Status == 0 && (!f.Cut || f.CutAfter > 0) }
+
+// change returns what is sent instead of resp, the response of the store.
+func (f *Fault) change(resp response) (response, error) {
+	switch {
+	case f.Cut && f.CutAfter <= 0:
 		return response{}, errCut
-	}
-	if f.Status != 0 {
+	case f.Status != 0:
 		resp = response{status: f.Status, body: []byte(f.Body)}
-	} else {
-		if !applied {
-			resp = handle()
-		}
-		if f.Body != "" {
-			resp.body = []byte(f.Body)
-		}
+	case f.Body != "":
+		resp.body = []byte(f.Body)
 	}
 	if resp.header == nil {
 		resp.header = http.Header{}

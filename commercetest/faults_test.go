@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -206,11 +208,22 @@ func TestInject_operation(t *testing.T) {
 		{op: commercetest.OpItems, raw: get(cartPath + "/items"), status: 200},
 		{op: commercetest.OpAddItem, raw: post(cartPath+"/items", newItem), status: 201},
 		{op: commercetest.OpDeleteItem, raw: del(itemPath), status: 200},
+		{op: commercetest.OpAccounts, raw: get(accountsPath), status: 200},
 		{op: commercetest.OpList, raw: get(listPath), status: 200},
+		{op: commercetest.OpSubscription, raw: get(listPath + "/" + absentItem), status: 404},
+		{op: commercetest.OpStates, raw: get(listPath + "/" + absentItem + "/states"), status: 404},
+		{op: commercetest.OpChangeState, raw: post(listPath+"/"+absentItem+"/states", newState("pause", "")), status: 404},
+		{op: commercetest.OpState, raw: get(listPath + "/" + absentItem + "/states/s"), status: 404},
 		{op: commercetest.OpSettings, raw: get(settingsPath), status: 200},
+		{op: commercetest.OpGetCartSettings, raw: get("/v2/settings/cart"), status: 200},
 		{op: commercetest.OpCartSettings, raw: put("/v2/settings/cart", `{"data":{"type":"settings"}}`), status: 200},
 		{op: commercetest.OpToken, raw: postForm(validForm), status: 200},
 	}
+	operations := map[commercetest.Operation]bool{}
+	for _, r := range requests {
+		operations[r.op] = true
+	}
+	wantEqual(t, "Operations()", commercetest.Operations(), slices.Sorted(maps.Keys(operations)))
 	for _, faulty := range requests {
 		for _, r := range requests {
 			store := newCart(t, commercetest.Config{})
@@ -314,32 +327,57 @@ func sendBody(ctx context.Context, t *testing.T, store *commercetest.Store, body
 	return err
 }
 
+var lateTests = []struct {
+	name      string
+	fault     fault
+	timeout   time.Duration // of the request; the fault has a Delay of an hour
+	closed    bool          // the store is closed after the timeout
+	wantErr   error
+	waits     time.Duration // of the caller
+	after     int           // discounts right after the response
+	pending   int           // right after the response
+	discounts int           // discounts in the end
+	status    int           // recorded in the end
+}{
+	{name: "the caller waits", timeout: 2 * time.Hour, waits: time.Hour, after: 1, discounts: 1, status: 201},
+	{
+		name: "the caller has gone", timeout: time.Minute, waits: time.Minute,
+		wantErr: context.DeadlineExceeded, pending: 1, discounts: 1, status: 201,
+	},
+	{name: "status", fault: fault{Status: 504}, timeout: time.Minute, pending: 1, discounts: 1, status: 504},
+	{
+		name: "status and cut in its body", fault: fault{Status: 504, Body: "<html>", Cut: true, CutAfter: 3},
+		timeout: time.Minute, pending: 1, discounts: 1, status: 504,
+	},
+	{
+		name: "cut", fault: fault{Cut: true}, timeout: time.Minute,
+		wantErr: io.ErrUnexpectedEOF, pending: 1, discounts: 1,
+	},
+	{
+		name: "cut in the body of the store", fault: fault{Cut: true, CutAfter: 3}, timeout: 2 * time.Hour,
+		waits: time.Hour, after: 1, discounts: 1, status: 201,
+	},
+	{
+		name: "applied at once", fault: fault{Apply: true}, timeout: time.Minute, waits: time.Minute,
+		wantErr: context.DeadlineExceeded, after: 1, discounts: 1,
+	},
+	{
+		name: "applied before a status", fault: fault{Apply: true, Status: 504}, timeout: 2 * time.Hour,
+		waits: time.Hour, after: 1, discounts: 1, status: 504,
+	},
+	{
+		name: "Close cancels", timeout: time.Minute, waits: time.Minute, closed: true,
+		wantErr: context.DeadlineExceeded, pending: 1,
+	},
+	{
+		name: "Close cancels after a status", fault: fault{Status: 504}, timeout: time.Minute, closed: true,
+		pending: 1, status: 504,
+	},
+}
+
 func TestFault_late(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name      string
-		fault     fault
-		timeout   time.Duration // of the request; the fault has a Delay of an hour
-		closed    bool          // the store is closed after the timeout
-		wantErr   error
-		after     int // discounts right after the response
-		discounts int // discounts in the end
-		status    int // recorded in the end
-	}{
-		{name: "the caller waits", timeout: 2 * time.Hour, after: 1, discounts: 1, status: 201},
-		{name: "the caller has gone", timeout: time.Minute, wantErr: context.DeadlineExceeded, discounts: 1, status: 201},
-		{
-			name: "the caller has gone before an error", fault: fault{Status: 504},
-			timeout: time.Minute, wantErr: context.DeadlineExceeded, discounts: 1, status: 504,
-		},
-		{name: "error", fault: fault{Status: 504}, timeout: 2 * time.Hour, after: 1, discounts: 1, status: 504},
-		{name: "cut", fault: fault{Cut: true}, timeout: 2 * time.Hour, wantErr: io.ErrUnexpectedEOF, after: 1, discounts: 1},
-		{
-			name: "applied at once", fault: fault{Apply: true},
-			timeout: time.Minute, wantErr: context.DeadlineExceeded, after: 1, discounts: 1, status: 201,
-		},
-		{name: "Close cancels", timeout: time.Minute, closed: true, wantErr: context.DeadlineExceeded},
-	} {
+	for _, tt := range lateTests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -353,13 +391,9 @@ func TestFault_late(t *testing.T) {
 				if err := sendBody(ctx, t, store, strings.NewReader(bulk(false, onCart("a")))); !errors.Is(err, tt.wantErr) {
 					t.Errorf("error = %v, want %v", err, tt.wantErr)
 				}
-				wantEqual(t, "time", time.Since(start), min(tt.timeout, time.Hour))
+				wantEqual(t, "time", time.Since(start), tt.waits)
 				wantEqual(t, "discounts right after the response", len(store.Discounts(cartID)), tt.after)
-				pending := 0
-				if tt.timeout < time.Hour {
-					pending = 1
-				}
-				wantEqual(t, "Pending()", store.Pending(), pending)
+				wantEqual(t, "Pending()", store.Pending(), tt.pending)
 				if tt.closed {
 					store.Close()
 				} else {
@@ -396,8 +430,38 @@ func TestFault_lateOverLoopback(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("AddCustomDiscounts: error = %v, want %v", err, context.Canceled)
 	}
-	for deadline := time.Now().Add(10 * time.Second); store.Pending() > 0 && time.Now().Before(deadline); {
+	waitForPending(store, 0)
+	wantEqual(t, "discounts of the cart", len(store.Discounts(id)), 1)
+}
+
+// The response of a late write is sent before the write is applied.
+func TestFault_lateAfterResponse(t *testing.T) {
+	t.Parallel()
+	for _, sender := range senders {
+		t.Run(sender.name, func(t *testing.T) {
+			t.Parallel()
+			store := newCart(t, commercetest.Config{})
+			t.Cleanup(store.Close)
+			store.Inject(
+				fault{Late: true, Delay: 20 * time.Second, Status: 504}, // longer than the test
+				fault{Late: true, Delay: time.Millisecond, Cut: true},
+			)
+			resp, err := sender.send(t, store, addRequest(onCart("a")))
+			if err != nil || resp.Status != 504 {
+				t.Errorf("first request: status %d, error = %v, want 504, nil", resp.Status, err)
+			}
+			if _, err := sender.send(t, store, addRequest(onCart("b"))); err == nil {
+				t.Error("second request: error = nil, want a cut")
+			}
+			waitForPending(store, 1)
+			wantEqual(t, "discounts", externalIDs(store.Discounts(cartID)), []string{"b"})
+		})
+	}
+}
+
+// waitForPending waits until at most n requests are in progress.
+func waitForPending(store *commercetest.Store, n int) {
+	for deadline := time.Now().Add(10 * time.Second); store.Pending() > n && time.Now().Before(deadline); {
 		runtime.Gosched()
 	}
-	wantEqual(t, "discounts of the cart", len(store.Discounts(id)), 1)
 }

@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -10,28 +11,62 @@ const (
 	maxFilterLength = 8 << 10 // bytes, decoded
 )
 
-// condition means that the field must have the value: eq(field,value).
-type condition struct{ field, value string }
+// condition is a condition on a field.
+type condition struct {
+	field string
+	// operator is lt, le, gt or ge. It is empty for eq and in: the field must have one of
+	// the values.
+	operator string
+	values   []string // at least one; with an operator, one
+}
 
-var filterFields = []string{"account_id", "name", "email", "external_ref"}
+// has reports whether value is one of those of c.
+func (c condition) has(value string) bool { return slices.Contains(c.values, value) }
 
-// parseFilter reads a filter:
+// filterGrammar is what the filter of a list can have.
+type filterGrammar struct{ fields, operators []string }
+
+var (
+	subscriptionFilter = filterGrammar{
+		fields:    []string{"account_id", "name", "email", "external_ref"},
+		operators: []string{"eq", "in"},
+	}
+	accountFilter = filterGrammar{fields: []string{"id"}, operators: []string{"eq", "lt", "le", "gt", "ge", "in"}}
+)
+
+// read reads the filter of a query, if it has one.
+func (g filterGrammar) read(values url.Values) (conditions []condition, problem *errorObject) {
+	if !values.Has("filter") {
+		return nil, nil
+	}
+	conditions, ok := g.parse(values.Get("filter"))
+	if !ok {
+		return nil, badFilter()
+	}
+	return conditions, nil
+}
+
+func badFilter() *errorObject {
+	return &errorObject{Title: "Bad Request", Detail: "Could not parse the supplied filter"}
+}
+
+// parse reads a filter:
 //
 //	filter    = condition *( ":" condition )          ; at most 10 conditions
-//	condition = "eq(" field "," value ")"
+//	condition = "in(" field 1*( "," value ) ")" / operator "(" field "," value ")"
 //	value     = quoted / 1*safe
 //	quoted    = text in " or '; a backslash escapes the next byte
 //	safe      = any character except , ( ) : " ' & = # % \ and control characters;
 //	            the first must not be a space
 //
 // ok is false if the filter does not parse.
-func parseFilter(text string) (conditions []condition, ok bool) {
+func (g filterGrammar) parse(text string) (conditions []condition, ok bool) {
 	if len(text) > maxFilterLength {
 		return nil, false
 	}
 	p := &filterParser{rest: text}
 	for {
-		c, ok := p.condition()
+		c, ok := p.condition(g)
 		if !ok || len(conditions) == maxConditions {
 			return nil, false
 		}
@@ -54,18 +89,25 @@ func (p *filterParser) skip(text string) (ok bool) {
 	return ok
 }
 
-func (p *filterParser) condition() (c condition, ok bool) {
-	if !p.skip("eq(") {
+func (p *filterParser) condition(g filterGrammar) (c condition, ok bool) {
+	operator, rest, _ := strings.Cut(p.rest, "(")
+	c.field, p.rest, ok = strings.Cut(rest, ",")
+	if !ok || !slices.Contains(g.operators, operator) || !slices.Contains(g.fields, c.field) {
 		return c, false
 	}
-	c.field, p.rest, ok = strings.Cut(p.rest, ",")
-	if !ok || !slices.Contains(filterFields, c.field) {
-		return c, false
+	if operator != "eq" && operator != "in" {
+		c.operator = operator
 	}
-	if c.value, ok = p.value(); !ok {
-		return c, false
+	for {
+		value, ok := p.value()
+		if !ok {
+			return c, false
+		}
+		c.values = append(c.values, value)
+		if operator != "in" || !p.skip(",") {
+			return c, p.skip(")")
+		}
 	}
-	return c, p.skip(")")
 }
 
 func (p *filterParser) value() (string, bool) {

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // maxRequestBody is the maximum number of bytes that the store reads of a request body.
@@ -42,6 +44,7 @@ type call struct {
 	http         *http.Request // its body was read
 	index        int           // in Store.requests
 	bodyTooLarge bool
+	account      uuid.UUID         // of a shopper, if the request may see only its subscriptions
 	ids          map[string]string // path elements, by their name in the path of the endpoint
 	// cartOnArrival is set only with Config.LoseOverlappingWrites.
 	cartOnArrival *cart
@@ -115,11 +118,13 @@ func (s *Store) record(in *call) (allowed bool) {
 	return s.cfg.RateLimit == 0 || in.Operation == OpToken || s.limiter.take(in.Time)
 }
 
-// recordStatus sets the status of the response to a request.
-func (s *Store) recordStatus(in *call, status int) {
+// recordResponse records the status of the response to a request. It returns the response
+// with the headers that all have.
+func (s *Store) recordResponse(in *call, resp response) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in.Status, s.requests[in.index].Status = status, status
+	in.Status, s.requests[in.index].Status = resp.status, resp.status
+	return resp.withDefaultHeader(in.ID)
 }
 
 // recordEnd ends a request that record began.

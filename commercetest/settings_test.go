@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/commerce-go/commerce/commercetest"
@@ -29,4 +30,16 @@ func TestGetSettings(t *testing.T) {
 			wantJSON(t, send(t, store, get(settingsPath)), 200, `{"data":{"type":"settings",`+tt.want+`}}`)
 		})
 	}
+}
+
+func TestGetCartSettings(t *testing.T) {
+	t.Parallel()
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		store := commercetest.NewStore(commercetest.Config{})
+		for _, enabled := range []bool{false, true, false} {
+			body := fmt.Sprintf(`{"data":{"type":"settings","discounts":{"custom_discounts_enabled":%t}}}`, enabled)
+			wantJSON(t, send(store, put("/v2/settings/cart", body)), 200, body)
+			wantJSON(t, send(store, get("/v2/settings/cart")), 200, body)
+		}
+	})
 }

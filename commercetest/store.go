@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -32,19 +31,23 @@ type Store struct {
 	lateWrites map[chan struct{}]context.CancelFunc
 	handlers   *http.ServeMux // of Handle
 
-	tokenExpiry map[string]time.Time // by issued token
-	tokenCount  int
+	tokens     map[string]issuedToken // by token
+	tokenCount int
 
 	carts                  map[string]*cart // by id
 	newCartsAllowDiscounts bool
+	emptyCartCount         int // calls of emptyCart
 	// The numbers of carts, items and discounts that got an id.
 	cartCount, itemCount, discountCount int
 
-	subscriptions []*storedSubscription // newest first
+	accounts      accountSet
+	subscriptions subscriptionSet
+	lastNumber    int // of the subscriptions
 	subscribers   map[uuid.UUID]Subscriber
 	// includable holds what a list can include, by the name in its include
 	// parameter. The map is replaced, never changed.
 	includable map[string][]*resource
+	stateCount int // of states that got an id
 
 	serverMu sync.Mutex
 	server   *server // nil: not listening
@@ -85,13 +88,14 @@ func NewStore(cfg Config) *Store {
 	cfg.check()
 	cfg = cfg.withDefaults()
 	return &Store{
-		cfg:         cfg,
-		limiter:     tokenBucket{rate: int64(cfg.RateLimit), burst: int64(cfg.RateBurst)},
-		lateWrites:  map[chan struct{}]context.CancelFunc{},
-		handlers:    http.NewServeMux(),
-		tokenExpiry: map[string]time.Time{},
-		carts:       map[string]*cart{},
-		subscribers: map[uuid.UUID]Subscriber{},
+		cfg:           cfg,
+		limiter:       tokenBucket{rate: int64(cfg.RateLimit), burst: int64(cfg.RateBurst)},
+		lateWrites:    map[chan struct{}]context.CancelFunc{},
+		handlers:      http.NewServeMux(),
+		tokens:        map[string]issuedToken{},
+		carts:         map[string]*cart{},
+		subscriptions: newSubscriptionSet(0),
+		subscribers:   map[uuid.UUID]Subscriber{},
 	}
 }
 

@@ -3,90 +3,113 @@ package commercetest
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
 )
 
-const (
-	maxPageLimit  = 100
-	maxPageOffset = 10_000
-	// linkHost is the host in the links of a list. Like the service, the store links
-	// to another host than the one called. A request to it gets a 404.
-	linkHost = "store-links.example"
-)
-
-// listQuery is the query of a list after it was checked.
+// listQuery is the query of a list of subscriptions after it was checked.
 type listQuery struct {
-	conditions []condition
+	pageQuery
+	conditions []condition // but those on accounts
+	byAccount  bool        // only the subscriptions of accounts
+	accounts   []uuid.UUID // sorted
 	include    []string
-	limit      int
-	offset     int
+}
+
+// limitTo leaves only the accounts that are in ids, which is sorted.
+func (q *listQuery) limitTo(ids []uuid.UUID) {
+	if q.byAccount {
+		ids = intersection(q.accounts, ids)
+	}
+	q.byAccount, q.accounts = true, ids
 }
 
 // listSubscriptions handles GET /v2/subscriptions/subscriptions.
 func (s *Store) listSubscriptions(in *call) response {
 	values, err := url.ParseQuery(in.RawQuery)
 	if err != nil {
-		return errorResponse(http.StatusBadRequest, "Validation Error", "Could not parse the query")
+		return errorsResponse(http.StatusBadRequest, *validationError("Could not parse the query"))
 	}
 	query, problem := readListQuery(values, s.cfg)
 	if problem != nil {
 		return errorsResponse(http.StatusBadRequest, *problem)
 	}
-	page, total, includable := s.page(query)
+	if in.account != uuid.Nil {
+		query.limitTo([]uuid.UUID{in.account})
+	}
+	stored, total, includable := s.page(query)
+	var page []*encodedSubscription
+	for _, sub := range stored {
+		page = append(page, sub.encoded())
+	}
 	body := struct {
 		Data     []json.RawMessage            `json:"data"`
 		Included map[string][]json.RawMessage `json:"included,omitempty"`
 		Links    map[string]*string           `json:"links"`
-	}{Data: []json.RawMessage{}, Included: map[string][]json.RawMessage{}, Links: pageLinks(values, query, total)}
+	}{
+		Data:     []json.RawMessage{},
+		Included: includedResources(query.include, includable, page),
+		Links:    query.links(in.Path, total),
+	}
 	for _, sub := range page {
 		body.Data = append(body.Data, sub.raw)
-	}
-	for _, name := range query.include {
-		body.Included[name] = relatedResources(includable[name], page)
 	}
 	return jsonResponse(http.StatusOK, body)
 }
 
-// readListQuery checks the query of a list.
-func readListQuery(values url.Values, cfg Config) (q listQuery, problem *errorObject) {
-	invalid := func(detail string) (listQuery, *errorObject) {
-		return q, &errorObject{Status: "400", Title: "Validation Error", Detail: detail}
+// readInclude checks the include parameter of a list or of a subscription.
+func readInclude(values url.Values, g Generation) (include []string, problem *errorObject) {
+	if text := values.Get("include"); text != "" {
+		include = strings.Split(text, ",")
 	}
-	if values.Has("filter") {
-		var ok bool
-		if q.conditions, ok = parseFilter(values.Get("filter")); !ok {
-			return q, &errorObject{Title: "Bad Request", Detail: "Could not parse the supplied filter"}
-		}
-	}
-	if include := values.Get("include"); include != "" {
-		q.include = strings.Split(include, ",")
-	}
-	known := cfg.Generation.includeNames()
-	for _, name := range q.include {
+	known := g.includeNames()
+	for _, name := range include {
 		if !slices.Contains(known[:], name) {
-			return invalid(fmt.Sprintf("include must be %[1]s, %[2]s or %[1]s,%[2]s", known[0], known[1]))
+			return nil, validationError(fmt.Sprintf("include must be %[1]s, %[2]s or %[1]s,%[2]s", known[0], known[1]))
 		}
 	}
-	limit := intParam{name: "page[limit]", absent: cfg.PageLength, min: 1, max: maxPageLimit}
-	offset := intParam{name: "page[offset]", absent: 0, min: 0, max: maxPageOffset}
-	var err error
-	if q.limit, err = limit.read(values); err != nil {
-		return invalid(err.Error())
-	}
-	if q.offset, err = offset.read(values); err != nil {
-		return invalid(err.Error())
-	}
-	return q, nil
+	return include, nil
 }
 
-// includeNames returns the names that the include parameter of a list accepts.
+func validationError(detail string) *errorObject {
+	return &errorObject{Status: "400", Title: "Validation Error", Detail: detail}
+}
+
+// readListQuery checks the query of a list of subscriptions.
+func readListQuery(values url.Values, cfg Config) (q listQuery, problem *errorObject) {
+	conditions, problem := subscriptionFilter.read(values)
+	if problem != nil {
+		return q, problem
+	}
+	for _, c := range conditions {
+		if c.field == "account_id" {
+			q.limitTo(c.ids())
+		} else {
+			q.conditions = append(q.conditions, c)
+		}
+	}
+	if q.include, problem = readInclude(values, cfg.Generation); problem != nil {
+		return q, problem
+	}
+	q.pageQuery, problem = readPageQuery(values, cfg)
+	return q, problem
+}
+
+// ids returns the values that are UUIDs, sorted. No account has another id.
+func (c condition) ids() (ids []uuid.UUID) {
+	for _, value := range c.values {
+		if id, ok := parseID(value); ok {
+			ids = append(ids, id)
+		}
+	}
+	return sortIDs(ids)
+}
+
+// includeNames returns the names that the include parameter accepts.
 func (g Generation) includeNames() [2]string {
 	if g == SecondGeneration {
 		return [2]string{"plans", "pricing_options"}
@@ -94,42 +117,29 @@ func (g Generation) includeNames() [2]string {
 	return [2]string{"plans", "products"}
 }
 
-// intParam describes a query parameter that is a whole number.
-type intParam struct {
-	name     string
-	absent   int // the value if there is no such parameter
-	min, max int
-}
-
-func (p intParam) read(values url.Values) (int, error) {
-	if !values.Has(p.name) {
-		return p.absent, nil
-	}
-	n, err := strconv.Atoi(values.Get(p.name))
-	if err != nil || n < p.min || n > p.max {
-		return 0, fmt.Errorf("%s must be a whole number from %d to %d", p.name, p.min, p.max)
-	}
-	return n, nil
-}
-
-// page returns the subscriptions of a page, the number of subscriptions on all
-// pages, and what the list can include. Later changes of the store do not change
-// the results.
+// page returns the subscriptions of a page, newest first, the number of subscriptions on all
+// pages, and what the list can include. Later changes of the store do not change the
+// results.
 func (s *Store) page(q listQuery) (page []*storedSubscription, total int, includable map[string][]*resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	matching := s.subscriptions
+	matching := s.subscriptions.all // oldest first
+	if q.byAccount {
+		matching = s.subscriptions.ofAccounts(q.accounts)
+	}
 	if len(q.conditions) > 0 {
+		all := matching
 		matching = nil
-		for _, sub := range s.subscriptions {
+		for _, sub := range all {
 			if s.matches(sub, q.conditions) {
 				matching = append(matching, sub)
 			}
 		}
 	}
-	start := min(q.offset, len(matching))
-	end := min(start+q.limit, len(matching))
-	return slices.Clone(matching[start:end]), len(matching), s.includable
+	end := max(len(matching)-q.offset, 0)
+	page = slices.Clone(matching[max(end-q.limit, 0):end])
+	slices.Reverse(page)
+	return page, len(matching), s.includable
 }
 
 // matches reports whether sub meets all conditions. The caller holds s.mu.
@@ -141,14 +151,12 @@ func (s *Store) matches(sub *storedSubscription, conditions []condition) bool {
 	for _, c := range conditions {
 		var ok bool
 		switch c.field {
-		case "account_id":
-			ok = strings.EqualFold(sub.accountID.String(), c.value)
 		case "name":
-			ok = who.Name == c.value
+			ok = c.has(who.Name)
 		case "email":
-			ok = known && who.Email == c.value
+			ok = known && c.has(who.Email)
 		case "external_ref":
-			ok = sub.externalRef == c.value
+			ok = c.has(sub.externalRef)
 		}
 		if !ok {
 			return false
@@ -157,8 +165,19 @@ func (s *Store) matches(sub *storedSubscription, conditions []condition) bool {
 	return true
 }
 
+// includedResources returns the resources to include with these subscriptions.
+func includedResources(
+	include []string, includable map[string][]*resource, subscriptions []*encodedSubscription,
+) map[string][]json.RawMessage {
+	included := map[string][]json.RawMessage{}
+	for _, name := range include {
+		included[name] = relatedResources(includable[name], subscriptions)
+	}
+	return included
+}
+
 // relatedResources returns the resources that belong to the plans of a page.
-func relatedResources(resources []*resource, page []*storedSubscription) []json.RawMessage {
+func relatedResources(resources []*resource, page []*encodedSubscription) []json.RawMessage {
 	plans, own := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
 	for _, sub := range page {
 		for _, id := range sub.plans {
@@ -179,23 +198,4 @@ func relatedResources(resources []*resource, page []*storedSubscription) []json.
 		}
 	}
 	return list
-}
-
-// pageLinks returns the links of a page. As in responses of the service, a link to
-// a page that does not exist is null, and so is last, always.
-func pageLinks(values url.Values, q listQuery, total int) map[string]*string {
-	link := func(offset int) *string {
-		v := maps.Clone(values)
-		v.Set("page[limit]", strconv.Itoa(q.limit))
-		v.Set("page[offset]", strconv.Itoa(offset))
-		return new("https://" + linkHost + "/v2/subscriptions/subscriptions?" + v.Encode())
-	}
-	links := map[string]*string{"first": link(0), "last": nil, "next": nil, "prev": nil}
-	if next := q.offset + q.limit; next < total {
-		links["next"] = link(next)
-	}
-	if q.offset > 0 {
-		links["prev"] = link(max(q.offset-q.limit, 0))
-	}
-	return links
 }

@@ -192,8 +192,9 @@ var (
 	ofAccount2 = []string{"order-000006", "order-000004", "order-000002"}
 )
 
-func TestList_filter(t *testing.T) {
-	t.Parallel()
+// filterStore returns a store with twelve seeded subscriptions and two others. The account of
+// one of these has a subscriber.
+func filterStore() *commercetest.Store {
 	store := seeded(commercetest.SecondGeneration, 12)
 	withSubscriber := uuid.MustParse("6f1c2a52-98f6-4c0c-8d2b-6a5cf1f2f0aa")
 	store.SetSubscriber(withSubscriber, commercetest.Subscriber{Name: `a "b" \ c`, Email: "ron+1@swanson.com"})
@@ -209,6 +210,12 @@ func TestList_filter(t *testing.T) {
 		sub.Attributes.Offering.Attributes.Name = s.offering
 		store.AddSubscription(sub)
 	}
+	return store
+}
+
+func TestList_filter(t *testing.T) {
+	t.Parallel()
+	store := filterStore()
 	for _, tt := range []struct {
 		name, filter string
 		want         []string
@@ -240,6 +247,41 @@ func TestList_filter(t *testing.T) {
 			t.Parallel()
 			l := decodeList(t, send(t, store, get(listPath+"?filter="+url.QueryEscape(tt.filter))))
 			wantEqual(t, "data", l.refs(), append([]string{}, tt.want...))
+		})
+	}
+}
+
+func TestList_filterIn(t *testing.T) {
+	t.Parallel()
+	store := filterStore()
+	for _, tt := range []struct {
+		name, filter string
+		want         []string
+	}{
+		{
+			name: "accounts", filter: `in(account_id,` + account1 + `,"` + strings.ToUpper(account2) + `")`,
+			want: orders(6, 1),
+		},
+		{
+			name: "one account is unknown", filter: `in(account_id,` + absentItem + `,` + account1 + `)`,
+			want: ofAccount1,
+		},
+		{name: "names", filter: `in(name,"Siobhán O'Brien",Amara Okafor)`, want: orders(6, 1)},
+		{
+			name: "emails", filter: `in(email,ron+1@swanson.com,"subscriber-0001@example.com")`,
+			want: append([]string{"known"}, ofAccount1...),
+		},
+		{name: "external refs", filter: `in(external_ref,order-000008,'order-000009')`, want: orders(9, 8)},
+		{name: "a value twice", filter: `in(external_ref,order-000008,order-000008)`, want: orders(8, 8)},
+		{
+			name: "in and eq", filter: `in(account_id,` + account1 + `,` + account2 + `):eq(external_ref,order-000004)`,
+			want: orders(4, 4),
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := decodeList(t, send(t, store, get(listPath+"?filter="+url.QueryEscape(tt.filter))))
+			wantEqual(t, "data", l.refs(), tt.want)
 		})
 	}
 }

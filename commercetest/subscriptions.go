@@ -3,6 +3,7 @@ package commercetest
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"slices"
 
 	"github.com/google/uuid"
@@ -10,35 +11,87 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// storedSubscription is a subscription with the values that filters and included
-// resources need. It is encoded when it is added, so that the caller cannot change
-// it afterwards.
+// storedSubscription is a subscription of a store, with the values that filters need. It
+// does not change: an update replaces it.
 type storedSubscription struct {
-	raw          json.RawMessage
-	id           uuid.UUID
-	accountID    uuid.UUID
-	externalRef  string
-	offeringName string
-	plans        []uuid.UUID  // all plans that it or its offering names
-	ownResources [2]uuid.UUID // its plan and its pricing option
+	number        int // a newer subscription has a larger one; that of Seed
+	id, accountID uuid.UUID
+	externalRef   string
+	offeringName  string
+	// Exactly one is set. A subscription of Seed is encoded when a response needs it: a
+	// store may have many. The others are encoded when they are added, so that the caller
+	// cannot change them afterwards.
+	seed *seed
+	kept *encodedSubscription
 }
 
-func newStoredSubscription(sub commerce.Subscription) *storedSubscription {
-	a := sub.Attributes
-	stored := &storedSubscription{
-		raw:          encode(sub),
+// encodedSubscription is a subscription with the values that responses need.
+type encodedSubscription struct {
+	raw          json.RawMessage
+	plans        []uuid.UUID   // all plans that it or its offering names
+	ownResources [2]uuid.UUID  // its plan and its pricing option
+	states       []storedState // oldest first; the last is that of its meta
+}
+
+type storedState struct {
+	id  uuid.UUID
+	raw json.RawMessage
+}
+
+// newStoredSubscription returns sub with the states that it had before.
+func newStoredSubscription(number int, sub commerce.Subscription, before []storedState) *storedSubscription {
+	return &storedSubscription{
+		number:       number,
 		id:           sub.ID,
-		accountID:    a.AccountID,
-		externalRef:  a.ExternalRef,
-		offeringName: a.Offering.Attributes.Name,
+		accountID:    sub.Attributes.AccountID,
+		externalRef:  sub.Attributes.ExternalRef,
+		offeringName: sub.Attributes.Offering.Attributes.Name,
+		kept:         encodeSubscription(sub, before),
+	}
+}
+
+func (sub *storedSubscription) encoded() *encodedSubscription {
+	if sub.seed == nil {
+		return sub.kept
+	}
+	return encodeSubscription(sub.seed.subscription(sub.number), nil)
+}
+
+// decoded returns a copy of sub that shares no memory with others.
+func (sub *storedSubscription) decoded() (decoded commerce.Subscription) {
+	if sub.seed != nil {
+		return sub.seed.subscription(sub.number)
+	}
+	if err := json.Unmarshal(sub.kept.raw, &decoded); err != nil {
+		panic("commercetest: " + err.Error()) // it was encoded from a commerce.Subscription
+	}
+	return decoded
+}
+
+// encodeSubscription returns sub with the states that it had before. A state without an id
+// counts as none.
+func encodeSubscription(sub commerce.Subscription, before []storedState) *encodedSubscription {
+	a := sub.Attributes
+	raw, err := sub.MarshalJSON() // encoding/json would scan the result once more
+	if err != nil {
+		panic("commercetest: " + err.Error())
+	}
+	encoded := &encodedSubscription{
+		raw:          raw,
 		ownResources: [2]uuid.UUID{a.PlanID, a.PricingOptionID},
+		states:       before,
+	}
+	if state := sub.Meta.State; state.ID != uuid.Nil {
+		isSame := func(s storedState) bool { return s.id == state.ID }
+		encoded.states = slices.DeleteFunc(slices.Clone(before), isSame)
+		encoded.states = append(encoded.states, storedState{id: state.ID, raw: encode(state)})
 	}
 	if a.PlanID != uuid.Nil {
-		stored.plans = []uuid.UUID{a.PlanID}
+		encoded.plans = []uuid.UUID{a.PlanID}
 	}
-	stored.plans = append(stored.plans, plansOf(sub.Relationships)...)
-	stored.plans = append(stored.plans, plansOf(a.Offering.Relationships)...)
-	return stored
+	encoded.plans = append(encoded.plans, plansOf(sub.Relationships)...)
+	encoded.plans = append(encoded.plans, plansOf(a.Offering.Relationships)...)
+	return encoded
 }
 
 // plansOf returns the ids in the plans relationship.
@@ -71,12 +124,64 @@ func newResource(id uuid.UUID, plans []uuid.UUID, v any) *resource {
 // AddSubscription adds sub at the start of the list, which is newest first. The
 // store sends sub unchanged, with no default values. With it, a list can include
 // those plans of [Store.Seed] that sub or its offering names, and their products
-// or pricing options. AddSubscription panics if sub cannot be encoded.
+// or pricing options.
+//
+// Each subscription of the service has an account, so AddSubscription also adds that of sub
+// to the list of GET /v2/accounts, unless it is zero. [Store.RemoveAccount] takes it off the
+// list again. AddSubscription panics if sub cannot be encoded.
 func (s *Store) AddSubscription(sub commerce.Subscription) {
-	stored := newStoredSubscription(sub)
+	stored := newStoredSubscription(0, sub, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subscriptions = slices.Insert(s.subscriptions, 0, stored)
+	s.lastNumber++
+	stored.number = s.lastNumber
+	s.subscriptions.add(stored)
+	s.addAccountOf(stored)
+}
+
+// addAccountOf adds the account of sub, if sub has one. The caller holds s.mu.
+func (s *Store) addAccountOf(sub *storedSubscription) {
+	if sub.accountID != uuid.Nil {
+		s.accounts.add(sub.accountID)
+	}
+}
+
+// UpdateSubscription changes the subscription with this id, the newest if there are
+// several. It reports whether there was one. If change sets a state with another id, the
+// states of the subscription have both. If it sets another account, the store adds that
+// account, as [Store.AddSubscription] does. The store is locked while change runs: change
+// must not use it. UpdateSubscription panics if the result cannot be encoded.
+func (s *Store) UpdateSubscription(id uuid.UUID, change func(*commerce.Subscription)) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.subscriptions.newest(id)
+	if before == nil {
+		return false
+	}
+	sub := before.decoded()
+	change(&sub)
+	after := newStoredSubscription(before.number, sub, before.encoded().states)
+	s.subscriptions.remove(before)
+	s.subscriptions.add(after)
+	if after.accountID != before.accountID {
+		s.addAccountOf(after)
+	}
+	return true
+}
+
+// Subscriptions returns the subscriptions that the store has when the loop starts, newest
+// first. Each is a copy.
+func (s *Store) Subscriptions() iter.Seq[commerce.Subscription] {
+	return func(yield func(commerce.Subscription) bool) {
+		s.mu.Lock()
+		list := slices.Clone(s.subscriptions.all)
+		s.mu.Unlock()
+		for _, stored := range slices.Backward(list) {
+			if !yield(stored.decoded()) {
+				return
+			}
+		}
+	}
 }
 
 // RemoveSubscription removes the subscription with this id, the newest if there are
@@ -84,11 +189,11 @@ func (s *Store) AddSubscription(sub commerce.Subscription) {
 func (s *Store) RemoveSubscription(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.subscriptions, func(sub *storedSubscription) bool { return sub.id == id })
-	if i < 0 {
+	sub := s.subscriptions.newest(id)
+	if sub == nil {
 		return false
 	}
-	s.subscriptions = slices.Delete(s.subscriptions, i, i+1)
+	s.subscriptions.remove(sub)
 	return true
 }
 

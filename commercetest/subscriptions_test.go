@@ -2,6 +2,7 @@ package commercetest_test
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -79,4 +80,54 @@ func TestAddSubscription_namesSeededPlans(t *testing.T) {
 	for _, o := range page.Included.PricingOptions {
 		wantEqual(t, "active: "+o.ID.String(), o.Meta.ActivePricingOption, o.ID == other.ID)
 	}
+}
+
+func TestUpdateSubscription(t *testing.T) {
+	t.Parallel()
+	store := seeded(commercetest.SecondGeneration, 10)
+	before := slices.Collect(store.Subscriptions())
+	paused := before[3] // order-000007
+	target := listPath + "/" + paused.ID.String()
+	read := func(target string) wireResponse { return send(t, store, get(target)) }
+	wantEqual(t, "state", paused.Meta.State.Attributes.Action, "pause")
+	change := func(what string, change func(*commerce.Subscription)) {
+		t.Helper()
+		wantEqual(t, what, store.UpdateSubscription(paused.ID, change), true)
+	}
+	change("new ref", func(sub *commerce.Subscription) {
+		wantEqual(t, "subscription to change", *sub, paused)
+		sub.Attributes.ExternalRef = "new"
+		sub.Extra = commerce.Extra{"later": json.RawMessage(`1`)}
+	})
+	want := slices.Clone(before)
+	want[3].Attributes.ExternalRef, want[3].Extra = "new", commerce.Extra{"later": json.RawMessage(`1`)}
+	wantEqual(t, "subscriptions", slices.Collect(store.Subscriptions()), want)
+	found := decodeList(t, send(t, store, get(listPath+"?filter=eq(external_ref,new)"))).refs()
+	wantEqual(t, "found by the new ref", found, []string{"new"})
+	wantStates(t, read, target, []string{"pause"})
+
+	change("same state, changed", func(sub *commerce.Subscription) { sub.Meta.State.Attributes.Action = "resume" })
+	change("state with another id", func(sub *commerce.Subscription) { sub.Meta.State.ID = uuid.New() })
+	change("no state", func(sub *commerce.Subscription) { sub.Meta.State = commerce.SubscriptionState{} })
+	wantStates(t, read, target, []string{"resume", "resume"})
+
+	if store.UpdateSubscription(uuid.New(), func(*commerce.Subscription) { t.Error("change is called") }) {
+		t.Error("UpdateSubscription of an unknown id = true, want false")
+	}
+}
+
+// A loop over the subscriptions may end early, and sees no changes that are made meanwhile.
+func TestSubscriptions(t *testing.T) {
+	t.Parallel()
+	store := seeded(commercetest.FirstGeneration, 3)
+	var refs []string
+	for sub := range store.Subscriptions() {
+		refs = append(refs, sub.Attributes.ExternalRef)
+		store.RemoveSubscription(sub.ID)
+		store.AddSubscription(commerce.Subscription{ID: uuid.New()})
+		if len(refs) == 2 {
+			break
+		}
+	}
+	wantEqual(t, "refs", refs, []string{"order-000003", "order-000002"})
 }

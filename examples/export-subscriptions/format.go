@@ -27,7 +27,7 @@ func jsonLinesTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 	return func(page *commerce.SubscriptionPage) error {
 		for i := range page.Subscriptions {
 			sub := &page.Subscriptions[i]
-			plan, _ := page.Included.Plan(sub.Attributes.PlanID)
+			plan, _ := page.Included.PlanOf(sub)
 			if err := enc.Encode(line{sub, plan}); err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func csvTo(w io.Writer) func(*commerce.SubscriptionPage) error {
 	return func(page *commerce.SubscriptionPage) error {
 		for i := range page.Subscriptions {
 			sub := &page.Subscriptions[i]
-			plan, ok := page.Included.Plan(sub.Attributes.PlanID)
+			plan, ok := page.Included.PlanOf(sub)
 			if !ok {
 				plan = &commerce.Plan{}
 			}

@@ -31,9 +31,9 @@
 //	{"subscription":{…},"plan":{…}}
 //
 // Both are as the service sends them, with members that the library does not know,
-// and decode to [commerce.Subscription] and [commerce.Plan]. The plan is the one that
-// the subscription's plan_id names; it is null if the service did not include it. A
-// line holds all members: this includes the ids of the payment authority.
+// and decode to [commerce.Subscription] and [commerce.Plan]. The plan is that of
+// the subscription; it is null if the service did not include it. A line holds all
+// members: this includes the ids of the payment authority.
 //
 // CSV has a header, commas between the cells, and a selection of the members:
 // format.go lists the columns. Times are UTC. A spreadsheet could run a text as a

@@ -619,7 +619,7 @@ func TestFailure(t *testing.T) {
 	forbidden.After = 0
 	s.Inject(forbidden)
 	got = start(t.Context(), vars, "-o", filepath.Join(dir, "y.jsonl"))
-	if got.Code != exitFailed || !strings.HasPrefix(got.Stderr, self+"commerce: walk stopped at offset 0") ||
+	if got.Code != exitFailed || !strings.HasPrefix(got.Stderr, self+"commerce: walk stopped after 0 records: ") ||
 		!strings.HasSuffix(got.Stderr, "\n\tnot your store\n") {
 		t.Errorf("code %d, stderr %q", got.Code, got.Stderr)
 	}

@@ -10,13 +10,35 @@
 //	-addr host:port  address to listen on (default 127.0.0.1:0, a free port). It must
 //	                 be a loopback address: the store speaks plain HTTP, and its
 //	                 credentials are public
-//	-n count         number of subscriptions in the store, 0 to 100000 (default 100)
+//	-n count         number of subscriptions in the store, 0 to 250000 (default 100)
+//	-generation g    payload of the subscriptions: first (default) or second
+//	-rate count      requests per second, 0 to 1000000; more get a 429 (default 0, no limit)
+//	-latency time    delay before each response, such as 200ms (default 0s)
+//	-fault f         makes requests fail; may be repeated, see below
 //
 // Standard output lists the address, the client id, the client secret, a token that
-// does not expire, the id of a cart, and the id of the item in it, one a line. Three
-// curl commands follow, one a line, to paste into a shell such as bash: they get a
-// token, list subscriptions with a filter and a page size, and add a custom discount
-// to the cart. All else goes to standard error.
+// does not expire, the id of a cart, the id of the item in it, and a token for the
+// header EP-Account-Management-Authentication-Token of a shopper, one a line. The shopper
+// is the owner of the first subscription. Three curl commands follow, one a line, to
+// paste into a shell such as bash: they get a token, list subscriptions with a filter
+// and a page size, and add a custom discount to the cart. All else goes to standard
+// error. Its last line counts the carts and the subscriptions that the store holds at
+// the end; at the start it has one cart.
+//
+// A fault is operation:response[:word...]. An operation is one of package commercetest
+// with - for each space, such as add or delete-discount, or any. A response is a status,
+// or cut, which closes the connection instead. The request has no effect, and the next
+// one meets no fault, unless the words, in any order, say so:
+//
+//	applied   the request takes effect before the response
+//	late      the response is sent at once, the request takes effect later
+//	500ms     a delay before the response, or before a late request takes effect, which
+//	          is 2s unless it is set
+//	3         number of requests that meet the fault
+//	always    all requests meet the fault
+//
+// For example, -fault add:504:late adds the discounts two seconds after a 504, and
+// -fault any:429:3 refuses three requests.
 //
 // The documentation of package commercetest lists the endpoints of the store. The
 // store keeps its data in memory until the program ends. Each start makes the same
@@ -75,8 +97,11 @@ func main() {
 
 // config holds the values of the flags.
 type config struct {
-	addr string
-	n    int
+	addr    string
+	n       int
+	latency time.Duration
+	store   commercetest.Config
+	faults  []commercetest.Fault
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -93,16 +118,47 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "fake-store:", err)
 		return exitFailed
 	}
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(cfg.store)
+	shopper := firstAccount(store)
 	store.Seed(cfg.n)
-	fmt.Fprint(stdout, welcome("http://"+listener.Addr().String(), store.Config(), store.AddCart(demoItem)))
+	store.Inject(cfg.faults...)
+	fmt.Fprint(stdout, welcome("http://"+listener.Addr().String(), store, shopper))
 	fmt.Fprintf(stderr, "serving %d subscriptions; Ctrl-C stops the store\n", cfg.n)
-	if err := serve(ctx, listener, newServer(store, stderr), grace); err != nil {
+	err = serve(ctx, listener, newServer(slowed(store, cfg.latency), stderr), grace)
+	store.Close() // ends late faults
+	if err != nil {
 		fmt.Fprintln(stderr, "fake-store:", err)
 		return exitFailed
 	}
-	fmt.Fprintln(stderr, "stopped")
+	subscriptions := 0
+	for range store.Subscriptions() {
+		subscriptions++
+	}
+	fmt.Fprintf(stderr, "stopped with %d carts and %d subscriptions\n", len(store.Carts()), subscriptions)
 	return exitOK
+}
+
+// firstAccount returns the account of the oldest subscription, which does not depend on
+// their number. It replaces the subscriptions.
+func firstAccount(store *commercetest.Store) (account uuid.UUID) {
+	store.Seed(1)
+	for sub := range store.Subscriptions() {
+		account = sub.Attributes.AccountID
+	}
+	return account
+}
+
+// slowed passes requests to h after a delay.
+func slowed(h http.Handler, latency time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if latency > 0 {
+			select {
+			case <-time.After(latency):
+			case <-r.Context().Done():
+			}
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // listen opens addr, which parse has checked.
@@ -153,9 +209,10 @@ func serve(ctx context.Context, listener net.Listener, server *http.Server, grac
 	return err
 }
 
-// welcome returns the text for standard output: names and values, then the commands
-// that use them.
-func welcome(address string, cfg commercetest.Config, cartID string) string {
+// welcome adds a cart and returns the text for standard output: names and values, then the
+// commands that use them.
+func welcome(address string, store *commercetest.Store, shopper uuid.UUID) string {
+	cfg, cartID := store.Config(), store.AddCart(demoItem)
 	var b strings.Builder
 	for _, line := range [][2]string{
 		{"address", address},
@@ -164,6 +221,7 @@ func welcome(address string, cfg commercetest.Config, cartID string) string {
 		{"token", cfg.Token},
 		{"cart", cartID},
 		{"cart item", demoItem.ID.String()},
+		{"account token", store.AccountToken(shopper)},
 	} {
 		fmt.Fprintf(&b, "%s: %s\n", line[0], line[1])
 	}
@@ -186,7 +244,7 @@ func welcome(address string, cfg commercetest.Config, cartID string) string {
 
 var help = flags.Help{
 	Before: "Fake-store serves a fake store over plain HTTP on the loopback interface.",
-	After:  "What it prints, and the exit codes: go doc ./examples/fake-store",
+	After:  "The faults, what it prints, and the exit codes: go doc ./examples/fake-store",
 }
 
 // parse reads the flags. Help goes to stdout, with flag.ErrHelp as the error.
@@ -198,9 +256,43 @@ func parse(args []string, stdout io.Writer) (config, error) {
 			cfg.addr = s
 			return checkAddr(s)
 		})
-	set.Func("n", "`number` of subscriptions in the store, 0 to 100000 (default 100)", flags.Number(&cfg.n, 0, 100_000))
+	set.Func("n", "`number` of subscriptions in the store, 0 to 250000 (default 100)", flags.Number(&cfg.n, 0, 250_000))
+	set.Func("generation", "payload of the subscriptions: `first or second` (default first)",
+		func(s string) error { return readGeneration(s, &cfg.store.Generation) })
+	set.Func("rate", "`number` of requests per second, 0 to 1000000; more get a 429 (default 0, no limit)",
+		flags.Number(&cfg.store.RateLimit, 0, 1_000_000))
+	set.Func("latency", "`delay` before each response, such as 200ms (default 0s)", func(s string) (err error) {
+		cfg.latency, err = readDelay(s)
+		return err
+	})
+	set.Func("fault", "makes requests fail, such as add:504:late: `operation:response[:word...]`; may be repeated",
+		func(s string) error {
+			fault, err := parseFault(s)
+			cfg.faults = append(cfg.faults, fault)
+			return err
+		})
 	err := flags.Parse(set, args, help, stdout)
 	return cfg, err
+}
+
+func readGeneration(s string, g *commercetest.Generation) error {
+	switch s {
+	case "first":
+		*g = commercetest.FirstGeneration
+	case "second":
+		*g = commercetest.SecondGeneration
+	default:
+		return errors.New("must be first or second")
+	}
+	return nil
+}
+
+func readDelay(s string) (time.Duration, error) {
+	d, err := time.ParseDuration(s)
+	if err != nil || d < 0 {
+		return 0, errors.New("must be a delay such as 200ms or 2s")
+	}
+	return d, nil
 }
 
 // checkAddr checks that addr is a loopback address with a port.

@@ -10,11 +10,13 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -155,17 +157,15 @@ func TestPrints(t *testing.T) {
 		"token":         "commercetest-token",
 		"cart":          "599c9a5a-e949-5fbb-b06a-814d93202b11",
 		"cart item":     "3b4de20a-ccd0-44e6-894f-628e7afb3db0",
+		"account token": "commercetest-account-29979e80-3e0f-52f4-9d48-2efc43cf8844",
 	}
 	if diff := cmp.Diff(want, p.values); diff != "" {
 		t.Errorf("values (-want +got):\n%s", diff)
 	}
-	wantEnd := ended{exitOK, "serving 100 subscriptions; Ctrl-C stops the store\nstopped\n"}
+	wantEnd := ended{exitOK, "serving 100 subscriptions; Ctrl-C stops the store\n" +
+		"stopped with 1 carts and 100 subscriptions\n"}
 	if diff := cmp.Diff(wantEnd, p.stop()); diff != "" {
 		t.Errorf("end (-want +got):\n%s", diff)
-	}
-	if c, err := new(net.Dialer).DialContext(t.Context(), "tcp", u.Host); err == nil {
-		_ = c.Close()
-		t.Error("the program still listens after its end")
 	}
 }
 
@@ -179,13 +179,15 @@ func TestCurl(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh to paste the commands into; TestCurlLines sends the same requests without it")
 	}
-	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0"} {
+	for addr, generation := range map[string]string{
+		"127.0.0.1:0": "first", "localhost:0": "second", "[::1]:0": "first",
+	} {
 		t.Run(addr, func(t *testing.T) {
 			t.Parallel()
 			if addr == "[::1]:0" && !hasIPv6(t) {
 				t.Skip("this machine has no IPv6 loopback address")
 			}
-			p := start(t, "-addr", addr)
+			p := start(t, "-addr", addr, "-generation", generation)
 			var responses [][]byte
 			for _, line := range p.curl {
 				cmd := exec.CommandContext(t.Context(), "sh")
@@ -219,23 +221,129 @@ func hasIPv6(t *testing.T) bool {
 // TestCurlLines parses the commands, and sends the same requests without curl.
 func TestCurlLines(t *testing.T) {
 	t.Parallel()
-	p := start(t)
-	var responses [][]byte
-	for _, line := range p.curl {
-		req := curlRequest(t, line)
-		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-		resp, err := client.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
-		if err != nil || resp.StatusCode >= 300 {
-			t.Errorf("%s: status %d, %v", line, resp.StatusCode, err)
-		}
-		responses = append(responses, body)
+	for _, generation := range []string{"first", "second"} {
+		t.Run(generation, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, "-generation", generation)
+			var responses [][]byte
+			for _, line := range p.curl {
+				status, body := do(t, curlRequest(t, line))
+				if status >= 300 {
+					t.Errorf("%s: status %d", line, status)
+				}
+				responses = append(responses, body)
+			}
+			checkResponses(t, responses)
+		})
 	}
-	checkResponses(t, responses)
+}
+
+// do sends a request over a connection of its own. The status is 0 if there is no response.
+func do(t *testing.T, req *http.Request) (status int, body []byte) {
+	t.Helper()
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return 0, nil
+	}
+	body, err = io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if err != nil {
+		t.Error(err)
+	}
+	return resp.StatusCode, body
+}
+
+// The flags change what the store does. Each row sends the requests of three commands: a
+// token, a list and an add. The query is that of the list.
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	const plans = "include=plans,"
+	tests := []struct {
+		name  string
+		args  []string
+		query string
+		want  []int // statuses
+	}{
+		{name: "none", query: plans + "products", want: []int{200, 200, 201}},
+		{name: "none, include of the second generation", query: plans + "pricing_options", want: []int{200, 400, 201}},
+		{
+			name: "first generation", args: []string{"-generation", "first"}, query: plans + "products",
+			want: []int{200, 200, 201},
+		},
+		{
+			name: "second generation", args: []string{"-generation", "second"}, query: plans + "pricing_options",
+			want: []int{200, 200, 201},
+		},
+		{name: "rate", args: []string{"-rate", "1"}, want: []int{200, 200, 429}},
+		{name: "latency", args: []string{"-latency", "1ms"}, want: []int{200, 200, 201}},
+		{name: "fault", args: []string{"-fault", "add:504"}, want: []int{200, 200, 504}},
+		{
+			name: "two faults", args: []string{"-fault", "token:503:applied", "-fault", "list:cut:always"},
+			want: []int{503, 0, 201},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := start(t, tt.args...)
+			var got []int
+			for i, line := range p.curl {
+				req := curlRequest(t, line)
+				if i == 1 {
+					req.URL.RawQuery = tt.query
+				}
+				status, _ := do(t, req)
+				got = append(got, status)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("statuses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSlowed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name          string
+		timeout, want time.Duration
+	}{
+		{name: "the client waits", timeout: time.Hour, want: time.Minute},
+		{name: "the client has gone", timeout: time.Second, want: time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithTimeout(t.Context(), tt.timeout)
+				defer cancel()
+				begin, called := time.Now(), false
+				h := slowed(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { called = true }), time.Minute)
+				h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+				if got := time.Since(begin); got != tt.want || !called {
+					t.Errorf("the handler was called: %t, after %s, want true, %s", called, got, tt.want)
+				}
+			})
+		})
+	}
+}
+
+// The last line counts what the store holds, without a late write that has not been applied.
+func TestCountAtTheEnd(t *testing.T) {
+	t.Parallel()
+	p := start(t, "-n", "7", "-fault", "add-item:503:late:1h")
+	for path, want := range map[string]int{"/v2/carts": http.StatusCreated, "/v2/carts/new/items": 503} {
+		req := curlRequest(t, p.curl[2])
+		req.URL.Path = path
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(`{"data":{}}`)), int64(len(`{"data":{}}`))
+		if got, _ := do(t, req); got != want {
+			t.Errorf("%s: status %d, want %d", path, got, want)
+		}
+	}
+	want := ended{exitOK, "serving 7 subscriptions; Ctrl-C stops the store\n" +
+		"stopped with 2 carts and 7 subscriptions\n"}
+	if diff := cmp.Diff(want, p.stop()); diff != "" {
+		t.Errorf("end (-want +got):\n%s", diff)
+	}
 }
 
 // curlRequest returns the request that a command makes. It knows only the options that
@@ -325,7 +433,12 @@ func TestUsage(t *testing.T) {
 		{name: "no port", arg: "-addr=127.0.0.1", problem: "must be a host and a port, such as 127.0.0.1:8080"},
 		{name: "port too high", arg: "-addr=127.0.0.1:65536", problem: badPort},
 		{name: "name of a port", arg: "-addr=127.0.0.1:http", problem: badPort},
-		{name: "too many", arg: "-n=100001", problem: "must be a whole number from 0 to 100000"},
+		{name: "other generation", arg: "-generation=third", problem: "must be first or second"},
+		{name: "rate too high", arg: "-rate=1000001", problem: "must be a whole number from 0 to 1000000"},
+		{name: "latency without a unit", arg: "-latency=200", problem: "must be a delay such as 200ms or 2s"},
+		{name: "negative latency", arg: "-latency=-1s", problem: "must be a delay such as 200ms or 2s"},
+		{name: "fault", arg: "-fault=add", problem: "must be an operation and a response, such as add:504"},
+		{name: "too many", arg: "-n=250001", problem: "must be a whole number from 0 to 250000"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -350,7 +463,7 @@ func TestHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"-h"}, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
 		t.Errorf("code %d, stderr %q", code, stderr.String())
 	}
-	for _, flag := range []string{"-addr", "-n"} {
+	for _, flag := range []string{"-addr", "-fault", "-generation", "-latency", "-n", "-rate"} {
 		if !strings.Contains(stdout.String(), "\n  "+flag+" ") {
 			t.Errorf("help does not tell %s:\n%s", flag, stdout.String())
 		}
@@ -377,15 +490,7 @@ func TestCount(t *testing.T) {
 	p := start(t, "-n", "3")
 	req := curlRequest(t, p.curl[1])
 	req.URL.RawQuery = ""
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, err := io.ReadAll(resp.Body)
-	_ = resp.Body.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, body := do(t, req)
 	if n := len(decode[listResponse](t, body).Data); n != 3 {
 		t.Errorf("%d subscriptions, want 3", n)
 	}
@@ -452,12 +557,8 @@ func statusOf(t *testing.T, address string) int {
 		t.Error(err)
 		return 0
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	if err != nil {
-		return 0
-	}
-	_ = resp.Body.Close()
-	return resp.StatusCode
+	status, _ := do(t, req)
+	return status
 }
 
 // A listener that fails ends the program.

@@ -170,12 +170,13 @@ func tableTo(w io.Writer) pagePrinter {
 	}
 	row("ID", "ACCOUNT", "PLAN", "STATUS", "CURRENCY", "CREATED")
 	return func(page *commerce.SubscriptionPage) error {
-		for _, sub := range page.Subscriptions {
+		for i := range page.Subscriptions {
+			sub := &page.Subscriptions[i]
 			account, plan, created := "-", "-", "-"
 			if id := sub.Attributes.AccountID; id != uuid.Nil {
 				account = id.String()
 			}
-			if p, ok := page.Included.Plan(sub.Attributes.PlanID); ok {
+			if p, ok := page.Included.PlanOf(sub); ok {
 				plan = terminal.Plain(p.Attributes.Name)
 			}
 			if t := sub.Meta.Timestamps.CreatedAt; !t.IsZero() {

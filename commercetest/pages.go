@@ -1,0 +1,74 @@
+package commercetest
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"strconv"
+)
+
+const (
+	maxPageLimit  = 100
+	maxPageOffset = 10_000
+	// linkHost is the host in the links of a list. Like the service, the store links
+	// to another host than the one called. A request to it gets a 404.
+	linkHost = "store-links.example"
+)
+
+// pageQuery is the part of a query that selects a page.
+type pageQuery struct {
+	values        url.Values // the whole query
+	limit, offset int
+}
+
+// readPageQuery checks page[limit] and page[offset].
+func readPageQuery(values url.Values, cfg Config) (q pageQuery, problem *errorObject) {
+	q.values = values
+	limit := intParam{name: "page[limit]", absent: cfg.PageLength, min: 1, max: maxPageLimit}
+	offset := intParam{name: "page[offset]", absent: 0, min: 0, max: maxPageOffset}
+	var err error
+	if q.limit, err = limit.read(values); err != nil {
+		return q, validationError(err.Error())
+	}
+	if q.offset, err = offset.read(values); err != nil {
+		return q, validationError(err.Error())
+	}
+	return q, nil
+}
+
+// intParam describes a query parameter that is a whole number.
+type intParam struct {
+	name     string
+	absent   int // the value if there is no such parameter
+	min, max int
+}
+
+func (p intParam) read(values url.Values) (int, error) {
+	if !values.Has(p.name) {
+		return p.absent, nil
+	}
+	n, err := strconv.Atoi(values.Get(p.name))
+	if err != nil || n < p.min || n > p.max {
+		return 0, fmt.Errorf("%s must be a whole number from %d to %d", p.name, p.min, p.max)
+	}
+	return n, nil
+}
+
+// links returns the links of a page of the list at path. As in responses of the service, a link to
+// a page that does not exist is null, and so is last, always.
+func (q pageQuery) links(path string, total int) map[string]*string {
+	link := func(offset int) *string {
+		v := maps.Clone(q.values)
+		v.Set("page[limit]", strconv.Itoa(q.limit))
+		v.Set("page[offset]", strconv.Itoa(offset))
+		return new("https://" + linkHost + path + "?" + v.Encode())
+	}
+	links := map[string]*string{"first": link(0), "last": nil, "next": nil, "prev": nil}
+	if next := q.offset + q.limit; next < total {
+		links["next"] = link(next)
+	}
+	if q.offset > 0 {
+		links["prev"] = link(max(q.offset-q.limit, 0))
+	}
+	return links
+}

@@ -1,0 +1,117 @@
+// Walk-everything writes the subscriptions of a store of any size to a file, as JSON Lines. After an error, a crash or
+// kill -9, run it again: it goes on near where it was.
+//
+//	go run ./examples/walk-everything -o subs.jsonl
+//
+// It runs on a fake store, unless COMMERCE_BASE_URL names a live one, with COMMERCE_CLIENT_ID and
+// COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts. FILE.partial becomes FILE
+// when it is complete. Until then FILE.state says where to go on; delete it to start over. Only one run at a time may
+// write a file. A subscription is in FILE once if it exists, and its account is listed, from the start of the first
+// run to the end of the last. No client can see those that the service may still have for a deleted account.
+//
+// Exit codes: 0 done; 1 stopped by an error, fix its cause and run it again; 2 unknown flag; 3 done, but without the
+// accounts that it names, which cannot be read, e.g. because they have more than 10,099 subscriptions.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"log"
+	"os"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/examples/internal/store"
+)
+
+// job is a walk that goes on after a crash. The state file has its exported fields.
+type job struct {
+	Store    string      // base address
+	Finished uuid.UUID   // the output has all subscriptions up to this account
+	Length   int64       // of that output, in bytes
+	Skipped  []uuid.UUID // accounts that cannot be read
+	output   *os.File
+	path     string // of the state file
+}
+
+func main() {
+	path := flag.String("o", "subs.jsonl", "`file` to write")
+	n := flag.Int("n", 2500, "`number` of subscriptions in the fake store")
+	concurrency := flag.Int("concurrency", 4, "`number` of requests in flight, 1 to 16")
+	flag.Parse()
+	client, err := store.Open(os.Getenv, os.Stderr, func(fake *commercetest.Store) { fake.Seed(*n) })
+	check(err)
+	if info, err := os.Lstat(*path); err == nil && !info.Mode().IsRegular() {
+		log.Fatal(*path, " is not a plain file")
+	}
+	j := &job{Store: os.Getenv("COMMERCE_BASE_URL"), path: *path + ".state"}
+	if state, err := os.ReadFile(j.path); !errors.Is(err, os.ErrNotExist) {
+		check(err, json.Unmarshal(state, j))
+	}
+	j.output, err = os.OpenFile(*path+".partial", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	check(err)
+	info, err := j.output.Stat()
+	if check(err); info.Size() < j.Length || j.Store != os.Getenv("COMMERCE_BASE_URL") {
+		log.Fatalf("%s belongs to another store or output: delete it to start over", j.path)
+	}
+	for err := j.walk(client, *concurrency); err != nil; err = j.walk(client, *concurrency) {
+		stop, ok := errors.AsType[*commerce.PagingError](err)
+		if !ok || stop.Account == uuid.Nil || len(j.Skipped) == 100 { // 100 failed: probably all would
+			log.Fatal(err)
+		}
+		log.Print("skip account ", stop.Account, ": ", err)
+		j.Skipped = append(j.Skipped, stop.Account)
+	}
+	check(j.output.Sync(), j.output.Close())
+	check(os.RemoveAll(j.path))
+	check(os.Rename(*path+".partial", *path))
+	if len(j.Skipped) > 0 {
+		log.Print("done, without the accounts ", j.Skipped)
+		os.Exit(3)
+	}
+}
+
+// walk writes what is missing. It removes what was written after the state, because it is yielded again.
+func (j *job) walk(client *commerce.Client, concurrency int) error {
+	check(os.Truncate(j.output.Name(), j.Length))
+	ctx, lines := context.Background(), json.NewEncoder(j.output)
+	accounts := func(yield func(uuid.UUID, error) bool) {
+		for id, err := range client.Accounts.IDs(ctx, j.Finished) {
+			if !slices.Contains(j.Skipped, id) && !yield(id, err) {
+				return
+			}
+		}
+	}
+	opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
+	for page, err := range client.Subscriptions.PagesByAccount(ctx, accounts, opts) {
+		if err != nil {
+			return err
+		}
+		for i := range page.Subscriptions {
+			check(lines.Encode(&page.Subscriptions[i])) // a write: nothing is buffered
+		}
+		if page.Finished == uuid.Nil {
+			continue // an account is written in part: no place to go on from
+		}
+		info, err := j.output.Stat()
+		check(err, j.output.Sync()) // before the state names it
+		j.Finished, j.Length = page.Finished, info.Size()
+		state, err := os.Create(j.path + ".tmp")
+		check(err)
+		check(json.NewEncoder(state).Encode(j), state.Sync(), state.Close())
+		check(os.Rename(state.Name(), j.path)) // atomic: a crash leaves the old state or the new one
+	}
+	return nil
+}
+
+// check ends the program if there is an error. The next run goes on.
+func check(errs ...error) {
+	if err := errors.Join(errs...); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// programVariable is the environment variable that turns the test into the program.
+const programVariable = "WALK_EVERYTHING_TEST"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(programVariable) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// program is the program with a store to read and a file to write.
+type program struct {
+	*commercetest.Store
+	file string
+}
+
+func newProgram(t *testing.T, subscriptions int) program {
+	t.Helper()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(subscriptions)
+	return program{Store: s, file: filepath.Join(t.TempDir(), "subs.jsonl")}
+}
+
+// run returns the exit code and the standard error of a run.
+func (p program) run(t *testing.T, args ...string) (code int, stderr string) {
+	t.Helper()
+	args = append([]string{"-o", p.file}, args...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this test
+	var output bytes.Buffer
+	cmd.Stderr = &output
+	cmd.Env = append(os.Environ(), programVariable+"=1",
+		"COMMERCE_BASE_URL="+p.URL(), "COMMERCE_TOKEN="+p.Config().Token)
+	err := cmd.Run()
+	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), output.String()
+}
+
+// mustRun is run with an exit code to want, and a text that standard error must have.
+func (p program) mustRun(t *testing.T, want int, wantStderr string) {
+	t.Helper()
+	code, stderr := p.run(t)
+	if code != want || !strings.Contains(stderr, wantStderr) || wantStderr == "" && stderr != "" {
+		t.Fatalf("exit code %d and %q on stderr, want %d and %q", code, stderr, want, wantStderr)
+	}
+}
+
+// check compares the file with the store without some accounts. There must be no other file.
+func (p program) check(t *testing.T, without ...uuid.UUID) {
+	t.Helper()
+	var want, got []string
+	for sub := range p.Subscriptions() {
+		if !slices.Contains(without, sub.Attributes.AccountID) {
+			line, err := json.Marshal(&sub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, string(line)+"\n")
+		}
+	}
+	content, err := os.ReadFile(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got = slices.Sorted(strings.Lines(string(content)))
+	if slices.Sort(want); !slices.Equal(want, got) {
+		t.Errorf("the file has %d lines, %d different ones; want the %d of the store",
+			len(got), len(slices.Compact(slices.Clone(got))), len(want))
+	}
+	files, err := filepath.Glob(p.file + "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{p.file}, files); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
+func (p program) write(t *testing.T, suffix, content string) {
+	t.Helper()
+	if err := os.WriteFile(p.file+suffix, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMain_embedded(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "subs.jsonl")
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-o", file, "-n", "500") //nolint:gosec // this test
+	cmd.Env = append(os.Environ(), programVariable+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "embedded fake store") {
+		t.Fatalf("%v, %s", err, out)
+	}
+	p := program{Store: commercetest.New(t, commercetest.Config{}), file: file}
+	p.Seed(500)
+	p.check(t)
+}
+
+// A second run replaces the file.
+func TestMain_twice(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 1000)
+	p.mustRun(t, 0, "")
+	p.check(t)
+	p.Seed(700)
+	p.mustRun(t, 0, "")
+	p.check(t)
+}
+
+// An error stops each run after some requests. The next one goes on, and does not read again what is saved.
+func TestMain_resumes(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 3000)
+	p.mustRun(t, 0, "")
+	undisturbed := len(p.Requests())
+	var left atomic.Int32 // requests of this run that succeed
+	p.Inject(commercetest.Fault{Times: -1, Status: http.StatusForbidden, Match: func(commercetest.Request) bool {
+		return left.Add(-1) < 0
+	}})
+	runs := 0
+	for code := 1; code != 0 && runs < 50; runs++ {
+		left.Store(14)
+		var stderr string
+		code, stderr = p.run(t)
+		if code > 1 || code == 1 && !strings.Contains(stderr, "403") {
+			t.Fatalf("exit code %d and %q on stderr, want 0, or 1 and the error", code, stderr)
+		}
+	}
+	p.check(t)
+	if n := len(p.Requests()) - undisturbed; runs < 4 || runs == 50 || n > 4*undisturbed {
+		t.Errorf("%d runs with %d requests, want 4 to 49 with at most four times %d", runs, n, undisturbed)
+	}
+}
+
+// What a crash can leave behind.
+func TestMain_leftovers(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name                string
+		partial, state, tmp string
+		wantCode            int
+		wantStderr          string
+	}{
+		{name: "no state", partial: "{}\n{"},
+		{name: "half a state", partial: "{}\n", tmp: `{"Fin`},
+		{name: "no output", state: `{"Length":1}`, wantCode: 1, wantStderr: ".state belongs to another store or output"},
+		{name: "another store", state: `{"Store":"https://x"}`, wantCode: 1, wantStderr: "delete it to start over"},
+		{name: "not a state", state: `{"Fin`, wantCode: 1, wantStderr: "unexpected end of JSON input"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newProgram(t, 300)
+			p.write(t, ".partial", tt.partial)
+			if tt.state != "" {
+				p.write(t, ".state", tt.state)
+			}
+			if tt.tmp != "" {
+				p.write(t, ".state.tmp", tt.tmp)
+			}
+			if p.mustRun(t, tt.wantCode, tt.wantStderr); tt.wantCode == 0 {
+				p.check(t)
+			}
+		})
+	}
+}
+
+// An account that cannot be read is skipped, with nothing of it in the file. The others of its part are complete.
+func TestMain_skips(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 600)
+	var account uuid.UUID
+	for sub := range p.Subscriptions() {
+		account = sub.Attributes.AccountID
+	}
+	for n := range 10_100 {
+		p.AddSubscription(commerce.Subscription{
+			ID: uuid.NewSHA1(account, []byte{byte(n >> 8), byte(n)}), Type: "subscription",
+			Attributes: commerce.SubscriptionAttributes{AccountID: account},
+		})
+	}
+	p.mustRun(t, 3, "done, without the accounts ["+account.String()+"]\n")
+	p.check(t, account)
+}
+
+func TestMain_usage(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 1)
+	for _, tt := range []struct {
+		name, want string
+		args       []string
+		wantCode   int
+	}{
+		{name: "folder", args: []string{"-o", filepath.Dir(p.file)}, wantCode: 1, want: "is not a plain file"},
+		{name: "no such folder", args: []string{"-o", p.file + "/x"}, wantCode: 1, want: "x.partial"},
+		{name: "concurrency", args: []string{"-concurrency", "17"}, wantCode: 1, want: "concurrency must be 1 to 16"},
+		{name: "unknown flag", args: []string{"-x"}, wantCode: 2, want: "-x"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			code, stderr := p.run(t, tt.args...)
+			if code != tt.wantCode || !strings.Contains(stderr, tt.want) {
+				t.Errorf("exit code %d and %q on stderr, want %d and %q", code, stderr, tt.wantCode, tt.want)
+			}
+		})
+	}
+}
