@@ -1,6 +1,6 @@
 // Package recipes_test holds short recipes for package commerce, to be copied.
 // docs/recipes.md says what they are for. Nothing in it can be imported. The folder
-// opentelemetry is a separate module.
+// prometheus is a separate module.
 package recipes_test
 
 import (
@@ -47,7 +47,9 @@ func child(t *testing.T, name string, vars ...string) *exec.Cmd {
 func TestSamples(t *testing.T) {
 	t.Parallel()
 	var sources []string
-	for _, pattern := range []string{"*_test.go", "opentelemetry/*.go", "../example_test.go"} {
+	for _, pattern := range []string{
+		"*_test.go", "prometheus/*.go", "../example_test.go", "../rediscommerce/example/*.go",
+	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no file %s: %v", pattern, err)
@@ -60,7 +62,7 @@ func TestSamples(t *testing.T) {
 			sources = append(sources, squeeze(string(source)))
 		}
 	}
-	for page, want := range map[string]int{"../docs/recipes.md": 4, "../docs/discounts.md": 2} {
+	for page, want := range map[string]int{"../docs/recipes.md": 3, "../docs/discounts.md": 2, "../docs/many-pods.md": 1} {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

@@ -23,13 +23,23 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 		Filter:  commerce.SubscriptionFilter{Email: email},
 		Include: commerce.SubscriptionInclude{Plans: true, Products: true},
 	}
-	if _, err := client.Subscriptions.List(ctx, opts); err != nil {
+	page, err := client.Subscriptions.List(ctx, opts)
+	if err != nil {
 		return err
+	}
+	for _, sub := range page.Subscriptions {
+		id := sub.ID
+		if _, err := client.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{Plans: true}); err != nil {
+			return err
+		}
 	}
 	if _, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 50, Offset: 100}); err != nil {
 		return err
 	}
 	if _, err := commerce.Collect(client.Subscriptions.All(ctx, nil)); err != nil {
+		return err
+	}
+	if _, err := commerce.Collect(client.Subscriptions.AllByAccount(ctx, nil, nil)); err != nil {
 		return err
 	}
 	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil); err != nil {
@@ -101,8 +111,8 @@ func TestMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples := regexp.MustCompile("`(&?(?:commerce|client)\\.[^`]*)`").FindAllStringSubmatch(string(doc), -1)
-	if len(samples) != 16 {
-		t.Errorf("docs/moving.md has %d pieces of code, want 16", len(samples))
+	if len(samples) != 18 {
+		t.Errorf("docs/moving.md has %d pieces of code, want 18", len(samples))
 	}
 	for _, sample := range samples {
 		if !strings.Contains(string(self), sample[1]) {
