@@ -1,0 +1,34 @@
+-- Grants a lock, or returns the value that must stay unchanged before it may be granted.
+-- ARGV: field, token, counter, expiry; the value of the lock, and that of "server", which the caller
+-- has seen for long enough (or ''); a nonce; the maximum number of fields.
+local field, token, counter, expiry = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local id = server()
+if not id then
+  return redis.error_reply('NOINFO the server does not say which it is')
+end
+local function close()
+  local state = id .. '?' .. ARGV[7]
+  redis.call('HSET', KEYS[1], 'server', state)
+  return {'closed', state}
+end
+local state = redis.call('HGET', KEYS[1], 'server')
+if state ~= id then
+  if not state or string.sub(state, 1, #id + 1) ~= id .. '?' then
+    return close()
+  end
+  if state ~= ARGV[6] then
+    return {'closed', state}
+  end
+  redis.call('DEL', KEYS[1]) -- all leases have ended
+  redis.call('HSET', KEYS[1], 'server', id)
+end
+local value = redis.call('HGET', KEYS[1], field)
+if value and value ~= ARGV[5] and string.sub(value, 1, #token + 1) ~= token .. ':' then
+  return {'taken', value}
+end
+-- Processes that were killed leave locks behind. If there are too many, begin anew.
+if not value and redis.call('HLEN', KEYS[1]) > tonumber(ARGV[8]) then
+  return close()
+end
+write(field, token, counter, expiry)
+return {'granted', ''}

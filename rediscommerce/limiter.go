@@ -1,0 +1,115 @@
+package rediscommerce
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/commerce-go/commerce"
+)
+
+// LimiterConfig sets up a [Limiter].
+type LimiterConfig struct {
+	// Name of the store's limit, and the key of the server that holds it. Limiters with the same
+	// name share a limit, and should have the same PerSecond and Burst. Default "commerce/limit".
+	Name string
+	// PerSecond is the number of calls that may start in a second, from 0.001 to 100,000. Set it to
+	// 90 % of what the store accepts.
+	PerSecond float64
+	// Burst is the number of calls that may start at once after a pause, at most a million.
+	// Default 1.
+	Burst int
+	// Timeout is how long a call waits for a response of the server, at most half of the time to
+	// its deadline. Default 2 s.
+	Timeout time.Duration
+	// IfUnavailable is called if the server cannot be used. If it returns nil, the call goes on
+	// without the limit, else it ends with that error. Without IfUnavailable, the call ends. A call
+	// that ends was not sent. The text of err has no address, but errors.As finds in err the error of
+	// go-redis, which may have one.
+	IfUnavailable func(ctx context.Context, err error) error
+}
+
+// Limiter is a [commerce.Limiter] that processes share. It is safe for concurrent use.
+//
+// Each call reserves the next slot on the server, and then waits for it. So calls start in the
+// order in which they asked, and each asks once. If the slot comes after the deadline of the
+// call, the call takes none and ends at once. A slot is lost if its call ends while it waits, or
+// its process dies. The rate may be exceeded for a moment if the server loses its data, or its
+// clock leaps forward. If its clock is set back, nobody waits for longer.
+type Limiter struct {
+	server   *server
+	name     string
+	interval string // in microseconds
+	burst    int
+}
+
+var _ commerce.Limiter = (*Limiter)(nil)
+
+//go:embed limit.lua
+var limitSource string
+
+var limitScript = redis.NewScript(limitSource)
+
+var errNoSlot = errors.New("rediscommerce: the rate limit has no slot before the deadline of the call")
+
+// NewLimiter returns a limiter on the server of c. c should have timeouts, as it has by default:
+// a call ends in time without them, but leaves a goroutine behind if the server never responds.
+func NewLimiter(c redis.UniversalClient, cfg LimiterConfig) (*Limiter, error) {
+	server, err := newServer(c, cfg.Timeout, cfg.IfUnavailable)
+	switch {
+	case err != nil:
+		return nil, err
+	case !(cfg.PerSecond >= 0.001 && cfg.PerSecond <= 100_000): // also if it is not a number
+		return nil, invalid("PerSecond", "must be from 0.001 to 100,000")
+	case cfg.Burst < 0 || cfg.Burst > 1_000_000:
+		return nil, invalid("Burst", "must be from 1 to 1,000,000, or 0 for 1")
+	}
+	if cfg.Name == "" {
+		cfg.Name = "commerce/limit"
+	}
+	return &Limiter{
+		server: server, name: cfg.Name, burst: max(1, cfg.Burst),
+		interval: strconv.FormatFloat(1e6/cfg.PerSecond, 'f', 3, 64),
+	}, nil
+}
+
+// Wait implements [commerce.Limiter].
+func (l *Limiter) Wait(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	longest := int64(-1)
+	if deadline, ok := ctx.Deadline(); ok {
+		longest = max(0, time.Until(deadline).Microseconds())
+	}
+	// A script that go-redis sends again may reserve a second slot. That costs a slot, but never
+	// exceeds the limit.
+	response, _, err := l.server.run(ctx, limitScript, l.name, l.interval, l.burst, longest)
+	if err != nil {
+		return l.server.goOn(ctx, err)
+	}
+	if response[0] != "reserved" {
+		return errNoSlot
+	}
+	wait, err := strconv.ParseInt(response[1], 10, 64)
+	if err != nil {
+		return l.server.goOn(ctx, &unavailableError{err})
+	}
+	return sleep(ctx, time.Duration(wait)*time.Microsecond)
+}
+
+// sleep returns after d, or with the error of ctx when that ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,376 @@
+//go:build unix
+
+package rediscommerce_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/rediscommerce"
+	"github.com/commerce-go/commerce/rediscommerce/internal/redistest"
+)
+
+func TestNew_arguments(t *testing.T) {
+	t.Parallel()
+	client := redistest.Client(t, "127.0.0.1:1")
+	ring := redis.NewRing(&redis.RingOptions{})
+	t.Cleanup(func() { _ = ring.Close() })
+	for _, tt := range []struct {
+		name    string
+		client  redis.UniversalClient
+		limiter *rediscommerce.LimiterConfig
+		locker  rediscommerce.LockerConfig // if limiter is nil
+		want    string
+	}{
+		{name: "no client", want: "client must not be nil"},
+		{name: "a ring", client: ring, want: "client must not be a Ring"},
+		{name: "expiry too short", client: client, locker: rediscommerce.LockerConfig{Expiry: 999 * time.Millisecond},
+			want: "Expiry must be from 1 s to 10 min"},
+		{name: "expiry too long", client: client, locker: rediscommerce.LockerConfig{Expiry: time.Hour},
+			want: "Expiry must be from 1 s to 10 min"},
+		{name: "timeout", client: client, locker: rediscommerce.LockerConfig{Timeout: -1}, want: "Timeout must not be"},
+		{name: "limiter without a client", limiter: &rediscommerce.LimiterConfig{PerSecond: 1},
+			want: "client must not be nil"},
+		{name: "no rate", client: client, limiter: &rediscommerce.LimiterConfig{}, want: "PerSecond must be from"},
+		{name: "not a rate", client: client, limiter: &rediscommerce.LimiterConfig{PerSecond: math.NaN()},
+			want: "PerSecond must be from"},
+		{name: "burst", client: client, limiter: &rediscommerce.LimiterConfig{PerSecond: 1, Burst: -1},
+			want: "Burst must be from 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			var err error
+			if tt.limiter != nil {
+				_, err = rediscommerce.NewLimiter(tt.client, *tt.limiter)
+			} else {
+				_, err = rediscommerce.NewLocker(tt.client, tt.locker)
+			}
+			if !errors.Is(err, commerce.ErrInvalidArgument) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want ErrInvalidArgument with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// Lockers on connections of their own take turns, also when all want the lock at once.
+func TestLocker_excludes(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	var s section
+	var running sync.WaitGroup
+	for range 4 {
+		l := newLocker(t, server.Client(t))
+		running.Go(func() {
+			for range 10 {
+				lock := acquire(t, l)
+				for range 5 {
+					if !s.write(lock.held) {
+						t.Error("the lock was lost, want it held until unlock")
+					}
+				}
+				lock.unlock()
+				if err := lock.held.Err(); !errors.Is(err, context.Canceled) {
+					t.Errorf("after unlock, held.Err() = %v, want %v", err, context.Canceled)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := s.overlaps.Load(); n > 0 || s.writes.Load() != 200 {
+		t.Errorf("%d of %d writes overlapped, want 0 of 200", n, s.writes.Load())
+	}
+	if fields, err := server.Client(t).HKeys(t.Context(), locksKey).Result(); err != nil ||
+		!slices.Equal(fields, []string{"server"}) {
+		t.Errorf("the server has %q (%v) after the last unlock, want no lock", fields, err)
+	}
+	// Moving the server's clock can change nothing if no key expires.
+	if ttl := server.Client(t).TTL(t.Context(), locksKey).Val(); ttl != -1 {
+		t.Errorf("TTL is %v, want none", ttl)
+	}
+}
+
+const locksKey = "commerce/locks"
+
+// A lock is held for longer than its expiry, also if the connection is closed again and again.
+func TestLocker_extends(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr)
+	first := acquire(t, newLocker(t, redistest.Client(t, proxy.Addr)))
+	second := make(chan lock, 1)
+	go func() { second <- acquire(t, newLocker(t, server.Client(t))) }()
+	var s section
+	for start := time.Now(); time.Since(start) < 3*expiry; {
+		if !s.write(first.held) {
+			t.Fatalf("the lock was lost after %v, want it held", time.Since(first.at))
+		}
+		if s.writes.Load()%50 == 0 {
+			proxy.Cut()
+		}
+	}
+	select {
+	case <-second:
+		t.Error("another process got the lock while it was held")
+	default:
+	}
+	first.unlock()
+	if other := <-second; other.held.Err() != nil {
+		t.Error("the second lock is lost, want it held")
+	} else {
+		other.unlock()
+	}
+}
+
+// A server that has just started, or lost its data, may have granted locks before that are held.
+func TestLocker_newServer(t *testing.T) {
+	t.Parallel()
+	const expiry, patience = 2 * time.Second, 1800 * time.Millisecond
+	for _, tt := range []struct {
+		name string
+		lose func(t *testing.T, s *redistest.Server, c *redis.Client)
+	}{
+		{name: "restart", lose: func(t *testing.T, s *redistest.Server, _ *redis.Client) { t.Helper(); s.Restart(t) }},
+		{name: "restart from an old snapshot", lose: func(t *testing.T, s *redistest.Server, _ *redis.Client) {
+			t.Helper()
+			s.Restart(t) // from the SAVE below
+		}},
+		{name: "FLUSHALL", lose: func(t *testing.T, _ *redistest.Server, c *redis.Client) {
+			t.Helper()
+			must(t, c.FlushAll(t.Context()))
+		}},
+		{name: "eviction", lose: func(t *testing.T, _ *redistest.Server, c *redis.Client) {
+			t.Helper()
+			must(t, c.Del(t.Context(), locksKey))
+		}},
+		{name: "promotion", lose: func(t *testing.T, _ *redistest.Server, c *redis.Client) {
+			t.Helper()
+			must(t, c.Do(t.Context(), "REPLICAOF", "127.0.0.1", "1"))
+			must(t, c.Do(t.Context(), "REPLICAOF", "NO", "ONE"))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			client := server.Client(t)
+			acquire(t, newLockerOf(t, client, expiry)).unlock()
+			if strings.Contains(tt.name, "snapshot") {
+				must(t, client.Save(t.Context()))
+			}
+			first := acquire(t, newLockerOf(t, client, expiry))
+			var s section
+			lost := make(chan struct{})
+			go func() {
+				defer close(lost)
+				for s.write(first.held) {
+				}
+			}()
+			tt.lose(t, server, client)
+			start := time.Now()
+			second := acquire(t, newLockerOf(t, server.Client(t), expiry))
+			for range 20 {
+				s.write(second.held)
+			}
+			second.unlock()
+			<-lost
+			first.unlock()
+			if n := s.overlaps.Load(); n > 0 {
+				t.Errorf("%d of %d writes overlapped, want none", n, s.writes.Load())
+			}
+			if d := second.at.Sub(start); d < patience-50*time.Millisecond || d > 5*expiry {
+				t.Errorf("the second lock took %v, want about %v", d, patience)
+			}
+		})
+	}
+}
+
+// Locks of processes that died do not fill the server.
+func TestLocker_deadLocks(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := server.Client(t)
+	first := acquire(t, newLocker(t, client))
+	defer first.unlock()
+	for i := range 10_000 {
+		must(t, client.HSet(t.Context(), locksKey, fmt.Sprint("lock/", i), "dead:1:1000"))
+	}
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	defer cancel()
+	_, unlock, err := newLocker(t, client).Lock(ctx, cart+"2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if d := time.Since(start); d < patience || first.held.Err() == nil {
+		t.Errorf("the lock took %v, want at least %v; the other one is lost: %t, want true",
+			d, patience, first.held.Err() != nil)
+	}
+	if n := client.HLen(t.Context(), locksKey).Val(); n != 2 {
+		t.Errorf("the server has %d fields, want 2", n)
+	}
+}
+
+// A lock that was held when the snapshot was made comes back with it. Its holder must not extend
+// it: another process may have had the lock since.
+func TestLocker_oldHolder(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := server.Client(t)
+	first := acquire(t, newLocker(t, client))
+	must(t, client.Save(t.Context()))
+	server.Restart(t)
+	select {
+	case <-first.held.Done():
+	case <-time.After(3 * expiry):
+		t.Error("the lock is still held after a restart, want it lost after its lease")
+	}
+	first.unlock()
+}
+
+// The lease begins when the command is sent. The response takes half of it here.
+func TestLocker_slowResponse(t *testing.T) {
+	t.Parallel()
+	const expiry, lease = 2 * time.Second, 1600 * time.Millisecond
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr)
+	l := newLockerOf(t, redistest.Client(t, proxy.Addr), expiry)
+	acquire(t, l).unlock()
+	server.Pause(t)
+	start := time.Now()
+	granted := make(chan lock, 1)
+	go func() { granted <- acquire(t, l) }()
+	time.Sleep(lease / 2)
+	server.Resume(t)
+	first := <-granted
+	proxy.Refuse() // no extension
+	<-first.held.Done()
+	if d := time.Since(start); d > lease+lease/4 {
+		t.Errorf("the lease ended %v after the command, want %v", d, lease)
+	}
+	first.unlock()
+}
+
+// A call that gave up must not keep the lock that it gets afterwards.
+func TestLocker_late(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := server.Client(t)
+	acquire(t, newLocker(t, client)).unlock()
+	server.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, _, err := newLocker(t, client).Lock(ctx, cart); err == nil {
+		t.Error("Lock() = nil, want an error")
+	}
+	server.Resume(t)
+	start := time.Now()
+	second := acquire(t, newLocker(t, server.Client(t)))
+	defer second.unlock()
+	if d := time.Since(start); d > patience {
+		t.Errorf("the next lock took %v, want less than %v: the late one was not released", d, patience)
+	}
+}
+
+// A command that arrives late must not bring back a value that others have seen: they would take
+// the lock over too early.
+func TestLocker_counter(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	client := server.Client(t)
+	lock := acquire(t, newLocker(t, client))
+	defer lock.unlock()
+	before := client.HGet(t.Context(), locksKey, "lock/"+cart).Val()
+	var after string
+	eventually(t, func() string {
+		if after = client.HGet(t.Context(), locksKey, "lock/"+cart).Val(); after == before {
+			return "the counter does not change"
+		}
+		return ""
+	})
+	token, _, _ := strings.Cut(before, ":")
+	late := []any{"lock/" + cart, token, "1", "1000"}
+	must(t, client.Eval(t.Context(), script(t, "extend.lua"), []string{locksKey}, late...))
+	must(t, client.Eval(t.Context(), script(t, "acquire.lua"), []string{locksKey},
+		append(late, "", "", "", "100")...))
+	if got := client.HGet(t.Context(), locksKey, "lock/"+cart).Val(); got < after {
+		t.Errorf("after late commands the value is %q, want at least %q", got, after)
+	}
+}
+
+// An extension that arrives after another process took the lock over does not take it back.
+func TestLocker_lateExtension(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client(t)
+	lock := acquire(t, newLocker(t, client))
+	defer lock.unlock()
+	before := client.HGet(t.Context(), locksKey, "lock/"+cart).Val()
+	response, err := client.Eval(t.Context(), script(t, "extend.lua"), []string{locksKey},
+		"lock/"+cart, "another", "9", "1000").StringSlice()
+	if err != nil || response[0] != "lost" {
+		t.Errorf("got %q (%v), want lost", response, err)
+	}
+	token, _, _ := strings.Cut(before, ":")
+	if after := client.HGet(t.Context(), locksKey, "lock/"+cart).Val(); !strings.HasPrefix(after, token) {
+		t.Errorf("the lock is %q, want the token %q", after, token)
+	}
+}
+
+// script returns the source of a script.
+func script(t *testing.T, name string) string {
+	t.Helper()
+	server, err1 := os.ReadFile("server.lua")
+	source, err2 := os.ReadFile(name)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	return string(server) + string(source)
+}
+
+// The rights that README.md names are enough.
+func TestRights(t *testing.T) {
+	t.Parallel()
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rights := regexp.MustCompile("A user of the server needs `(.*?)`").FindSubmatch(readme)
+	if rights == nil {
+		t.Fatal("README.md names no rights")
+	}
+	server := redistest.Start(t)
+	args := []any{"ACL", "SETUSER", "pod", "on", ">password", "~commerce/limit", "~commerce/locks"}
+	for right := range strings.FieldsSeq(string(rights[1])) {
+		args = append(args, right)
+	}
+	must(t, server.Client(t).Do(t.Context(), args...))
+	client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "pod", Password: "password"})
+	t.Cleanup(func() { _ = client.Close() })
+	lock := acquire(t, newLocker(t, client))
+	time.Sleep(expiry / 2) // it is extended
+	lock.unlock()
+	if err := newLimiter(t, client, 10).Wait(t.Context()); err != nil {
+		t.Errorf("Wait() = %v, want no error", err)
+	}
+	if err := client.HKeys(t.Context(), locksKey).Err(); !redis.HasErrorPrefix(err, "NOPERM") {
+		t.Errorf("HKEYS: %v, want NOPERM: the user has all rights", err)
+	}
+}
+
+func must(t *testing.T, cmd redis.Cmder) {
+	t.Helper()
+	if err := cmd.Err(); err != nil {
+		t.Fatalf("%s: %v", cmd.Name(), err)
+	}
+}

@@ -1,0 +1,168 @@
+// Package rediscommerce shares the rate limit and the carts of a store between processes and
+// machines, on Redis. [Limiter] is for [commerce.WithLimiter], [Locker] for
+// [commerce.WithCartLocker]:
+//
+//	limiter, err := rediscommerce.NewLimiter(server, rediscommerce.LimiterConfig{PerSecond: 22.5})
+//	…
+//	locker, err := rediscommerce.NewLocker(server, rediscommerce.LockerConfig{})
+//	…
+//	client, err := commerce.New(baseURL, credentials,
+//		commerce.WithLimiter(limiter), commerce.WithCartLocker(locker))
+//
+// It needs Redis 6 or later, or Valkey. The user of the server needs the right to run scripts
+// (EVAL, EVALSHA), to read and write the keys "commerce/limit" and "commerce/locks", and to
+// call TIME and INFO. README.md has a complete program, and docs/many-pods.md of the library says
+// how to set up a service of many processes, and what a lock cannot prevent.
+package rediscommerce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/commerce-go/commerce"
+)
+
+// defaultTimeout is the default time to wait for a response of the server.
+const defaultTimeout = 2 * time.Second
+
+// invalid returns the error of an argument. It matches [commerce.ErrInvalidArgument].
+func invalid(field, problem string) error {
+	return fmt.Errorf("%w: rediscommerce: %s %s", commerce.ErrInvalidArgument, field, problem)
+}
+
+// server runs scripts.
+type server struct {
+	client        redis.UniversalClient
+	timeout       time.Duration
+	ifUnavailable func(ctx context.Context, err error) error
+}
+
+func newServer(
+	c redis.UniversalClient, timeout time.Duration, ifUnavailable func(context.Context, error) error,
+) (*server, error) {
+	if c == nil {
+		return nil, invalid("client", "must not be nil")
+	}
+	if _, ok := c.(*redis.Ring); ok {
+		return nil, invalid("client", "must not be a Ring: its processes may disagree about which server has a key")
+	}
+	if timeout < 0 {
+		return nil, invalid("Timeout", "must not be negative")
+	}
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	return &server{client: c, timeout: timeout, ifUnavailable: ifUnavailable}, nil
+}
+
+// command is a script that was sent.
+type command struct {
+	response chan *redis.Cmd // has one element when the command has ended
+}
+
+// send sends a script. It does not wait: go-redis heeds the deadline of ctx only if it is set
+// up so, and it sends a command again on its own. So a script may run twice, or after ctx has ended.
+func (s *server) send(ctx context.Context, script *redis.Script, key string, args ...any) command {
+	c := command{make(chan *redis.Cmd, 1)}
+	go func() { c.response <- script.Run(ctx, s.client, []string{key}, args...) }()
+	return c
+}
+
+// run waits for the response to a script: at most until ctx ends, for the timeout, and for half
+// of the time to the deadline, so that IfUnavailable can still let the call go on. response has
+// the elements of an array. If late is not nil, it holds the command, whose effect is unknown.
+func (s *server) run(
+	ctx context.Context, script *redis.Script, key string, args ...any,
+) (response []string, late *command, err error) {
+	timeout := s.timeout
+	if deadline, ok := ctx.Deadline(); ok {
+		timeout = min(timeout, time.Until(deadline)/2)
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	sent := s.send(limited, script, key, args...)
+	select {
+	case cmd := <-sent.response:
+		sent.response <- cmd
+		if response, err = cmd.StringSlice(); err == nil && len(response) != 2 {
+			err = errors.New("the response has another form")
+		}
+	case <-limited.Done():
+		err = os.ErrDeadlineExceeded
+	}
+	if err == nil {
+		return response, nil, nil
+	}
+	if ctx.Err() != nil {
+		return nil, &sent, ctx.Err()
+	}
+	return nil, &sent, &unavailableError{err}
+}
+
+// goOn returns nil if the call goes on although the server cannot be used.
+func (s *server) goOn(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if s.ifUnavailable == nil {
+		return err
+	}
+	return s.ifUnavailable(ctx, err)
+}
+
+// unavailableError says that the server cannot be used. Its text has no address. errors.Is and
+// errors.As find the error of go-redis, which may have one.
+type unavailableError struct{ err error }
+
+func (e *unavailableError) Error() string {
+	return "rediscommerce: the server cannot be used: " + e.reason()
+}
+
+// Is never matches the errors of a context: they mean that the caller's context has ended.
+func (e *unavailableError) Is(target error) bool {
+	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target)
+}
+
+func (e *unavailableError) As(target any) bool { return errors.As(e.err, target) }
+
+// code is how an error of the server begins.
+var code = regexp.MustCompile(`^[A-Z]*`)
+
+func (e *unavailableError) reason() string {
+	if refused, ok := errors.AsType[redis.Error](e.err); ok {
+		switch text := refused.Error(); {
+		case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "user executing the script can't"):
+			return "its user must be allowed to run scripts with INFO, TIME, and the commands of strings and hashes"
+		case strings.HasPrefix(text, "NOINFO"):
+			return "INFO must show run_id and master_replid"
+		default: // the rest may be an address, as in MOVED
+			return "it responded with " + code.FindString(text)
+		}
+	}
+	if number, ok := errors.AsType[syscall.Errno](e.err); ok {
+		return number.Error()
+	}
+	timeout, ok := errors.AsType[interface {
+		error
+		Timeout() bool
+	}](e.err)
+	switch {
+	case ok && timeout.Timeout(), errors.Is(e.err, redis.ErrPoolTimeout):
+		return "it did not respond in time"
+	case errors.Is(e.err, io.EOF), errors.Is(e.err, io.ErrUnexpectedEOF):
+		return "the connection was closed"
+	case errors.Is(e.err, redis.ErrClosed):
+		return "the client is closed"
+	default:
+		return "connection error"
+	}
+}

@@ -1,0 +1,27 @@
+-- The hash KEYS[1] holds all locks, so that they can only be lost together: by a restart, a failover,
+-- FLUSHALL or eviction. The field "server" says whether locks are granted:
+--
+--   SERVER        they are granted, by this run of this server and since its last promotion
+--   SERVER?NONCE  not yet: leases of before may not have ended. A caller may write SERVER when it has
+--                 seen this value for as long as a lease lasts. The nonce makes each such value unique.
+--
+-- A field "lock/…" holds "TOKEN:COUNTER:EXPIRY". The holder raises the counter, so that no value ever
+-- comes twice: whoever sees the same value again knows that the holder has not extended its lease.
+--
+-- No script uses the clock of the server, and no key expires.
+local function server()
+  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+  local history = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+  return run and history and run .. '-' .. history
+end
+
+-- write sets the value of a lock that the caller has, or may have. A command that arrives late or twice must
+-- not lower the counter: a value would come back.
+local function write(field, token, counter, expiry)
+  local value = redis.call('HGET', KEYS[1], field)
+  local before = value and string.sub(value, 1, #token + 1) == token .. ':' and
+    string.match(value, ':(%d+):%d+$', #token + 1)
+  if not before or tonumber(before) < tonumber(counter) then
+    redis.call('HSET', KEYS[1], field, token .. ':' .. counter .. ':' .. expiry)
+  end
+end
