@@ -6,7 +6,6 @@ require (
 	github.com/commerce-go/commerce v0.0.0
 	github.com/google/uuid v1.6.0
 	github.com/oapi-codegen/runtime v1.8.0
-	golang.org/x/time v0.16.0
 )
 
 require (

@@ -13,7 +13,8 @@ import (
 
 func main() {
 	for offset := 0; ; offset += 100 {
-		address := fmt.Sprintf("%s/v2/subscriptions/subscriptions?page%%5Blimit%%5D=100&page%%5Boffset%%5D=%d", os.Args[1], offset)
+		address := fmt.Sprintf("%s/v2/subscriptions/subscriptions?page%%5Blimit%%5D=100&page%%5Boffset%%5D=%d",
+			os.Args[1], offset)
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, address, nil)
 		if err != nil {
 			log.Fatal(err)

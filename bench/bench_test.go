@@ -1,0 +1,68 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestRuns lets each client of runs use its server once, without the latency.
+func TestRuns(t *testing.T) {
+	t.Parallel()
+	for _, r := range runs {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			r.store.latency = 0
+			s, err := newServer(r.store)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			if n, err := r.do(t.Context(), s.URL); n != r.n || err != nil {
+				t.Errorf("got %d records or calls, error %v, want %d", n, err, r.n)
+			}
+		})
+	}
+}
+
+// TestReport shows that RESULTS.md has each run in the table and in the list, and ratios of the runs that they name.
+func TestReport(t *testing.T) {
+	t.Parallel()
+	both := [2]results{
+		{Go: "go1.26.8", Medians: map[string]figures{}},
+		{Go: "go1.27.4", Medians: map[string]figures{}},
+	}
+	for i, r := range runs {
+		both[0].Medians[r.name] = figures{cpu: float64(i + 1), wall: 8}
+		both[1].Medians[r.name] = figures{cpu: 2 * float64(i+1), wall: 4}
+	}
+	text := report(&both)
+	for i, r := range runs {
+		row := fmt.Sprintf("\n| %s | %d | %d | 8 | 4 | 0.0 |", r.name, i+1, 2*i+2)
+		if !strings.Contains(text, row) || !strings.Contains(text, "\n- **"+r.name+"** ") {
+			t.Errorf("got no row or no explanation of %q, want both", r.name)
+		}
+	}
+	for _, r := range ratios {
+		for _, name := range []string{r.of, r.to} {
+			if name != "" && !slices.ContainsFunc(runs, func(r run) bool { return r.name == name }) {
+				t.Errorf("%s: there is no run %q", r.name, name)
+			}
+		}
+	}
+	if want := "\n| CPU, All / loop | 0.24 | 0.33 | 0.33 | 0.33 |\n"; !strings.Contains(text, want) {
+		t.Errorf("got %s\nwant the row %s", text, want)
+	}
+	if bars := strings.Count(chart(&both[0]), "<rect "); bars != 6 {
+		t.Errorf("got %d bars, want 6", bars)
+	}
+}
+
+func TestMedians(t *testing.T) {
+	t.Parallel()
+	got := medians([]figures{{cpu: 4, wall: 1}, {cpu: 1, wall: 2}, {cpu: 3, wall: 9}, {cpu: 2, wall: 0}})
+	if want := (figures{cpu: 2.5, wall: 1.5}); got != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// wanted are the discounts of a batch.
+var wanted = []commerce.NewCustomDiscount{
+	newDiscount("promo-1", -1000), newDiscount("promo-2", -250), newDiscount("promo-3", -75),
+}
+
+func newDiscount(externalID string, cents int64) commerce.NewCustomDiscount {
+	return commerce.NewCustomDiscount{
+		Amount: commerce.NewDecimal(cents), Description: "Discount of the week", DiscountCode: "WEEK",
+		DiscountEngine: "Promotion Engine", ExternalID: externalID,
+	}
+}
+
+// shortCart is the id of a cart without the last of the wanted discounts. All others have all of them.
+const shortCart = "short"
+
+// carts are responses about carts.
+type carts struct {
+	full, short      json.RawMessage
+	addAll, addLast  json.RawMessage
+	shortIsCompleted atomic.Bool
+}
+
+// recordCarts lets the fake store make the responses. It is too slow to respond itself.
+func recordCarts() (*carts, error) {
+	store := commercetest.NewStore(commercetest.Config{})
+	c := &carts{}
+	first := store.AddCart(commerce.CartItemRef{})
+	second := store.AddCart(commerce.CartItemRef{})
+	last := len(wanted) - 1
+	include := url.Values{"include": {"items,custom_discounts"}}
+	for _, call := range []struct {
+		method string
+		path   []string
+		body   any
+		out    *json.RawMessage
+	}{
+		{method: http.MethodPost, path: []string{first, "custom-discounts"}, body: newBatch(wanted), out: &c.addAll},
+		{method: http.MethodPost, path: []string{second, "custom-discounts"}, body: newBatch(wanted[:last]), out: &c.short},
+		{method: http.MethodGet, path: []string{second}, out: &c.short},
+		{method: http.MethodPost, path: []string{second, "custom-discounts"}, body: newBatch(wanted[last:]), out: &c.addLast},
+		{method: http.MethodGet, path: []string{second}, out: &c.full},
+	} {
+		path := append([]string{"v2", "carts"}, call.path...)
+		if _, err := store.Client().Do(context.Background(), call.method, path, include, call.body, call.out); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// respond returns the response to a request. After the last discount is added to the short cart, the next read shows it
+// in full, and the one after that as short again.
+func (c *carts) respond(method, path string) (status int, body []byte) {
+	isShort := strings.HasPrefix(path, cartsPath+shortCart)
+	switch {
+	case method == http.MethodPost && isShort:
+		c.shortIsCompleted.Store(true)
+		return http.StatusCreated, c.addLast
+	case method == http.MethodPost:
+		return http.StatusCreated, c.addAll
+	case isShort && !c.shortIsCompleted.Swap(false):
+		return http.StatusOK, c.short
+	}
+	return http.StatusOK, c.full
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// ratio compares a figure of two runs. Without the second run it is the figure of the first.
+type ratio struct {
+	name   string
+	figure int
+	of, to string
+	aims   [2]string // of both Go releases
+}
+
+var noAim = [2]string{"-", "-"}
+
+var ratios = []ratio{
+	{name: "CPU, All / loop", figure: cpu, of: "All", to: "loop", aims: [2]string{"0.24", "0.33"}},
+	{name: "CPU, Pages / loop", figure: cpu, of: "Pages", to: "loop, included", aims: [2]string{"0.32", "0.45"}},
+	{name: "CPU, All / loop, gzip", figure: cpu, of: "All, gzip", to: "loop, gzip", aims: noAim},
+	{name: "CPU, Pages / oapi-codegen", figure: cpu, of: "Pages", to: "oapi-codegen", aims: noAim},
+	{name: "CPU, AllByAccount / All", figure: cpu, of: "AllByAccount", to: "All", aims: noAim},
+	{name: "CPU, GET: library / net/http", figure: cpu, of: "GET: library", to: "GET: net/http",
+		aims: [2]string{"1.25", "1.25"}},
+	{name: "CPU, POST x1: library / net/http", figure: cpu, of: "POST: library x1", to: "POST: net/http x1", aims: noAim},
+	{name: "CPU, POST x16: library / net/http", figure: cpu, of: "POST: library x16", to: "POST: net/http x16",
+		aims: [2]string{"1.40", "1.40"}},
+	{name: "CPU, Ensure, none missing / Get a cart", figure: cpu,
+		of: "Ensure, none missing", to: "Get a cart", aims: noAim},
+	{name: "wall at 20 ms, All, Concurrency 8 / 1", figure: wall, of: "All, 20 ms, x8", to: "All, 20 ms", aims: noAim},
+	{name: "wall at 20 ms, AllByAccount, Concurrency 8 / 1", figure: wall,
+		of: "AllByAccount, 20 ms, x8", to: "AllByAccount, 20 ms", aims: noAim},
+	{name: "allocations per record, All", figure: allocs, of: "All", aims: [2]string{"10", "10"}},
+	{name: "allocations per record, Pages", figure: allocs, of: "Pages", aims: [2]string{"18", "18"}},
+}
+
+func (r *ratio) value(res *results) float64 {
+	value := res.Medians[r.of][r.figure]
+	if r.to != "" {
+		value /= res.Medians[r.to][r.figure]
+	}
+	return value
+}
+
+// release returns the Go release without the patch, e.g. 1.26.
+func (res *results) release() string {
+	parts := strings.SplitN(strings.TrimPrefix(res.Go, "go"), ".", 3)
+	return strings.Join(parts[:min(2, len(parts))], ".")
+}
+
+// writeReport writes RESULTS.md from two files of results, and draws the chart from the first.
+func writeReport(paths ...string) error {
+	var both [2]results
+	for i, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := json.Unmarshal(b, &both[i]); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	if err := os.WriteFile("RESULTS.md", []byte(report(&both)), 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile("../docs/bench.svg", []byte(chart(&both[0])), 0o644)
+}
+
+// report returns the text of RESULTS.md.
+func report(both *[2]results) string {
+	a, b := &both[0], &both[1]
+	var text strings.Builder
+	fmt.Fprintf(&text, "# Results\n\n`make bench` wrote this page on %s: %s and %s on %d cores, medians of %d rounds. "+
+		"Times are for 10,000 records or 1,000 calls. They depend on the machine, ratios much less. The releases were "+
+		"measured one after the other, so compare a time with times of the same release.\n\n",
+		a.Date, a.Go, b.Go, a.Cores, a.Rounds)
+	writeTable(&text, both)
+	text.WriteString("\n## Ratios\n\n")
+	fmt.Fprintf(&text, "| | aim, Go %s | measured | aim, Go %s | measured |\n|---|--:|--:|--:|--:|\n",
+		a.release(), b.release())
+	for _, r := range ratios {
+		fmt.Fprintf(&text, "| %s | %s | %.2f | %s | %.2f |\n", r.name, r.aims[0], r.value(a), r.aims[1], r.value(b))
+	}
+	fmt.Fprintf(&text, "| size of a program, MB | 2 | %.2f | 2 | %.2f |\n", a.Size, b.Size)
+	text.WriteString(method)
+	for _, r := range runs {
+		fmt.Fprintf(&text, "- **%s** %s\n", r.name, r.how)
+	}
+	return text.String()
+}
+
+func writeTable(text *strings.Builder, both *[2]results) {
+	columns := []struct {
+		name, format string
+		figure       int
+	}{
+		{name: "CPU, ms", format: "%.0f", figure: cpu},
+		{name: "wall, ms", format: "%.0f", figure: wall},
+		{name: "allocations", format: "%.1f", figure: allocs},
+		{name: "kB", format: "%.1f", figure: memory},
+		{name: "peak, MiB", format: "%.0f", figure: peak},
+	}
+	text.WriteString("|")
+	for _, c := range columns {
+		fmt.Fprintf(text, " | %s, %s | %s", c.name, both[0].release(), both[1].release())
+	}
+	text.WriteString(" |\n|---" + strings.Repeat("|--:", 2*len(columns)) + "|\n")
+	for _, r := range runs {
+		text.WriteString("| " + r.name)
+		for _, c := range columns {
+			for _, res := range both {
+				fmt.Fprintf(text, " | "+c.format, res.Medians[r.name][c.figure])
+			}
+		}
+		text.WriteString(" |\n")
+	}
+}
+
+const method = `
+## How each figure was measured
+
+Each run is a process of its own. The store is another process on the same machine, with responses that it made ` +
+	`before. All runs are measured in turn, then again in the next round, so that a change of the machine's speed ` +
+	`meets all of them. A first round does not count. Runs with 20 ms count in 3 rounds at most. The bodies are those ` +
+	`of payload.go, and of the fake store for carts.
+
+- **CPU** is the time that the process uses on all cores, from getrusage: for 10,000 records, or for 1,000 calls of ` +
+	`GET, POST, Get and Ensure.
+- **wall** is the time from the first request to the last response, for as many records or calls.
+- **allocations** and **kB** are those of runtime.MemStats, per record or call.
+- **peak** is the peak of the resident memory of the process.
+- **ratios** are those of the medians in the table.
+- **size of a program** is by how much bench/lister, which lists by the library, is larger than bench/looper, which ` +
+	`lists by net/http, both stripped.
+`

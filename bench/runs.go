@@ -1,0 +1,81 @@
+package main
+
+import "time"
+
+// run is a client that is measured, each time in a process of its own.
+type run struct {
+	name  string
+	store store
+	n     int // records that it reads, or calls that it makes
+	unit  int // times are per so many of them
+	do    client
+	how   string // what RESULTS.md says
+}
+
+const (
+	listed  = 10_000
+	latency = 20 * time.Millisecond
+
+	perRecords = 10_000
+	perCalls   = 1000
+)
+
+// The stores of the runs.
+var (
+	plain  = store{records: listed}
+	zipped = store{records: listed, gzip: true}
+	large  = store{records: 10 * listed}
+	slow   = store{records: listed, latency: latency}
+)
+
+// runs are in the order of the table.
+var runs = []run{
+	{name: "All", store: plain, n: listed, unit: perRecords, do: all(1),
+		how: "walks 10,000 subscriptions, 100 per page, without included resources."},
+	{name: "Pages", store: plain, n: listed, unit: perRecords, do: library(pages),
+		how: "walks the same list with the 20 plans and 10 products that each page includes, and decodes them too."},
+	{name: "loop", store: plain, n: listed, unit: perRecords, do: loop(""),
+		how: "does the same as All by net/http and encoding/json, with structs of all members."},
+	{name: "loop, included", store: plain, n: listed, unit: perRecords, do: loop(withIncluded),
+		how: "does the same as Pages in this way."},
+	{name: "oapi-codegen", store: plain, n: listed, unit: perRecords, do: generated,
+		how: "does the same as Pages by a client that oapi-codegen generated."},
+	{name: "no decoding", store: plain, n: listed, unit: perRecords, do: floor,
+		how: "reads the same pages by net/http and drops them. No client can be faster."},
+	{name: "All, gzip", store: zipped, n: listed, unit: perRecords, do: all(1),
+		how: "is All with compressed responses. All other runs have uncompressed ones."},
+	{name: "loop, gzip", store: zipped, n: listed, unit: perRecords, do: loop(""),
+		how: "is the loop with compressed responses."},
+	{name: "AllByAccount", store: large, n: 10 * listed, unit: perRecords, do: allByAccount(1),
+		how: "walks 100,000 subscriptions of 33,334 accounts, and lists the accounts too. " +
+			"Times are per 10,000 records, as those of All."},
+	{name: "All, 20 ms", store: slow, n: listed, unit: perRecords, do: all(1),
+		how: "is All with responses that take 20 ms, with Concurrency 1. The 102 requests alone take 2,040 ms."},
+	{name: "All, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: all(8),
+		how: "is the same with Concurrency 8. The requests alone take 260 ms, if always 8 are in flight."},
+	{name: "AllByAccount, 20 ms", store: slow, n: listed, unit: perRecords, do: allByAccount(1),
+		how: "walks 10,000 subscriptions of 3,334 accounts, with Concurrency 1. 34 requests list the accounts, and 113 " +
+			"the subscriptions."},
+	{name: "AllByAccount, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: allByAccount(8),
+		how: "is the same with Concurrency 8. The accounts are listed one request after the other, which takes 680 ms."},
+
+	{name: "GET: library", store: plain, n: gets, unit: perCalls, do: library(getByDo),
+		how: "reads a page of one subscription by Client.Do into a json.RawMessage, 3,000 times."},
+	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand,
+		how: "reads the same page by net/http and io.ReadAll."},
+	{name: "POST: library x1", store: plain, n: posts, unit: perCalls, do: addByLibrary(1),
+		how: "adds 4,000 batches of 3 discounts to a cart by AddCustomDiscounts."},
+	{name: "POST: net/http x1", store: plain, n: posts, unit: perCalls, do: addByHand(1),
+		how: "encodes and sends the same batches by encoding/json and net/http, decodes the response, and checks " +
+			"its status and that it has each external id."},
+	{name: "POST: library x16", store: plain, n: posts, unit: perCalls, do: addByLibrary(16),
+		how: "makes the 4,000 calls on 16 goroutines, each with a cart of its own."},
+	{name: "POST: net/http x16", store: plain, n: posts, unit: perCalls, do: addByHand(16),
+		how: "does the same. Its transport keeps 16 idle connections, as that of the library does."},
+	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: library(getCart),
+		how: "reads a cart with an item and 3 discounts by Carts.Get, 1,000 times."},
+	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls, do: ensure("full", 0),
+		how: "calls EnsureCustomDiscounts for the 3 discounts of such a cart: 1 request."},
+	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls, do: ensure(shortCart, 1),
+		how: "does so for a cart that lacks one of them: 3 requests, GET, POST and GET."},
+}
