@@ -8,7 +8,7 @@ CHAOS    ?= 10m
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: test
 test: ## Run all tests
@@ -53,20 +53,21 @@ chaos: ## Inject random faults for CHAOS (10m), and compare what writes returned
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 min)
 	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
 
+.PHONY: everything
+everything: ## Walk stores of 250,000 subscriptions that change, and kill examples/walk-everything 40 times (6 min)
+	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
+
 .PHONY: picture
 picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
 	cd bench && go run ./picture ../docs/walk.svg
 
-# On an idle machine: the figures are ratios of times.
-.PHONY: bench-walk
-bench-walk: ## Compare the time of walks with the latency of their requests alone (6 min)
-	cd bench && go run ./walk -rounds $(or $(ROUNDS),8)
-
+# On an idle machine: the figures are ratios of times. The files in .cache hold the medians of each release.
 .PHONY: bench
-bench: ## Compare with the loop a user would write and with a generated client (2 min, Linux)
-	cd bench && go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md -svg ../docs/bench.svg
-	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),8) -o RESULTS.md
-	cd bench && go run ./ensure
+bench: ## Compare with net/http by hand and a generated client, under two Go releases (5 min, Linux)
+	mkdir -p .cache
+	cd bench && go run . -rounds $(or $(ROUNDS),8) -json ../.cache/bench.json
+	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),8) -json ../.cache/bench-next.json
+	cd bench && go run . -report ../.cache/bench.json ../.cache/bench-next.json
 
 .PHONY: mutation
 mutation: ## Change the code, and count the changes that no test notices (an hour and a half)
@@ -78,11 +79,20 @@ cover: ## Print the coverage of the root package and internal/ by all tests
 	@go tool cover -func=coverage.out | tail -n 1
 
 # Environment of live: COMMERCE_BASE_URL, and COMMERCE_TOKEN or both of
-# COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. COMMERCE_LIVE_CART_ID names a
-# cart of a test store; the test may add discounts to it.
+# COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. It makes carts and removes them.
+# COMMERCE_LIVE_RECORD is the path of the file that it writes (live-record.json), not a relative one.
 .PHONY: live
 live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
-	COMMERCE_LIVE=1 go test -run Live -count=1 -v .
+	COMMERCE_LIVE=1 COMMERCE_LIVE_RECORD="$${COMMERCE_LIVE_RECORD:-$$PWD/live-record.json}" \
+		go test -run '^TestLive' -count=1 -v ./internal/e2e/live
+
+.PHONY: live-rehearsal
+live-rehearsal: ## Run the same tests against fake-store, both generations (20 s)
+	bash .ci/live
+
+.PHONY: vendor-clients
+vendor-clients: ## Drive fake-store with the vendor's own clients, and write docs/vendor-clients.md (needs Node.js)
+	bash .ci/vendors update
 
 .PHONY: next-go
 next-go: ## Run vet and all tests under NEXT_GO (go1.27.4)
@@ -96,13 +106,15 @@ consumer: ## Build and test a module that uses the library; check what it links
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
-	cd recipes/opentelemetry && go mod tidy
+	cd otelcommerce && go mod tidy
+	cd rediscommerce && go mod tidy
+	cd recipes/prometheus && go mod tidy
 	cd bench && go mod tidy
 
-# DRAFT=-draft takes a changelog without a date.
+# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce or rediscommerce is for that module.
 .PHONY: release-check
 release-check: ## Check whether this checkout may be tagged as a release
-	bash .ci/release-check $(DRAFT)
+	bash .ci/release-check $(DRAFT) $(MODULE)
 
 .PHONY: ci
 ci: ## Run the checks that main must pass, on a clone of HEAD

@@ -2,7 +2,13 @@
 // its result until their context ends.
 package future
 
-import "context"
+import (
+	"context"
+	"errors"
+)
+
+// errExited is the error of a function that ended its goroutine, as testing.T.FailNow does.
+var errExited = errors.New("the function ended its goroutine")
 
 // A Future is the result of a function that may still be running. It is safe for
 // concurrent use.
@@ -18,6 +24,7 @@ func Go[T any](f func() (T, error)) *Future[T] {
 	fut := &Future[T]{done: make(chan struct{})}
 	go func() {
 		defer close(fut.done)
+		fut.err = errExited // unless f returns
 		defer func() { fut.panicked = recover() }()
 		fut.value, fut.err = f()
 	}()

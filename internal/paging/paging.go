@@ -42,7 +42,7 @@ import (
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
 var (
 	ErrOffsetLimit = errors.New("the highest offset is reached and there may be more records; " +
-		"narrow the filter, e.g. by account, and walk each part")
+		"narrow the filter, or walk by account")
 	ErrListDrift = errors.New("the order of the list changed too much to go on without missing records; " +
 		"walk it again")
 	ErrNoProgress = errors.New("the service returned a page without new records that is not the end of the list; " +

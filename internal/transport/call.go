@@ -1,32 +1,43 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 )
 
 // call is a Call in progress. Its RoundTrip makes an attempt, its checkRetry decides whether there is another one.
 // Only one goroutine uses it; the hooks of httptrace, which may run in others, use evidence.
 type call struct {
 	*Call
-	client  *Client
-	ctx     context.Context // the caller's
-	request *http.Request   // copied for each attempt
+	client *Client
+	ctx    context.Context // the caller's
+
+	// The loop, and what passes through it. They are here to be allocated together.
+	loop       retryablehttp.Client
+	httpClient http.Client
+	passed     retryablehttp.Request
+	response   http.Response
+	first      evidence // of the first attempt
 
 	result    Result
 	nextToken string        // for the next attempt, after a refresh; else ""
 	refreshed bool          // Refresh was called
 	wait      time.Duration // before the next attempt
+	retryAt   time.Time     // when it was decided that there is a next attempt; zero without an observer
 	finished  bool          // there must be no other attempt
 
 	maybeAppliedBefore bool // an attempt before the last one may have been applied
 
 	// Of the last attempt:
+	tellEnd     func(AttemptResult) // nil: there is no observer, or it was called
 	evidence    *evidence
 	token       string
 	readyAt     time.Time // when it had passed the gate, and had a token
@@ -44,6 +55,8 @@ var (
 
 // RoundTrip makes one attempt and records it in c.result.
 func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
+	defer c.abandonAttempt()
+	c.endBackoff()
 	if err := c.waitToSend(); err != nil {
 		c.finished = true
 		c.result.Err, c.result.MaybeSent = err, false
@@ -53,26 +66,27 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 	if t := c.client.timeout; t > 0 && t < timeout {
 		timeout = t
 	}
-	ctx, cancel := context.WithTimeoutCause(c.ctx, timeout, ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(c.startAttempt(), timeout, ErrTimeout)
 	defer cancel()
-	c.evidence = &evidence{
-		class: c.Class, transport: c.client.kind, cancelAttempt: cancel,
-		host: c.request.Host, userAgent: c.request.Header.Get("User-Agent"),
+	if c.evidence = &c.first; c.result.Attempts > 0 {
+		c.evidence = &evidence{}
 	}
-	req := c.newRequest(httptrace.WithClientTrace(ctx, c.evidence.trace()))
+	c.evidence.collect(c, cancel)
+	req := c.newRequest(httptrace.WithClientTrace(ctx, &c.evidence.hooks))
 
 	c.result.Attempts++
 	start := time.Now()
 	resp, err := c.send(req)
 	if err != nil {
 		c.recordError(ctx, err)
-		c.logAttempt(start)
+		c.endAttempt(start)
 		return nil, c.result.Err
 	}
 	c.recordResponse(ctx, resp)
-	c.logAttempt(start)
+	c.endAttempt(start)
 	// Without the header, http.Client follows no redirect, and quotes no Location in an error.
-	return &http.Response{StatusCode: resp.StatusCode, Body: http.NoBody}, nil
+	c.response = http.Response{StatusCode: resp.StatusCode, Body: http.NoBody}
+	return &c.response, nil
 }
 
 // waitToSend waits for the gate, asks the limiter and obtains the token. If the gate was closed meanwhile, it starts
@@ -83,10 +97,8 @@ func (c *call) waitToSend() error {
 		if err != nil {
 			return err
 		}
-		if c.Limiter != nil {
-			if err := c.Limiter.Wait(c.ctx); err != nil {
-				return redact(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
-			}
+		if err := c.askLimiter(); err != nil {
+			return err
 		}
 		if err := ctxErr(c.ctx); err != nil {
 			return err
@@ -105,16 +117,31 @@ func (c *call) waitToSend() error {
 	}
 }
 
+func (c *call) askLimiter() error {
+	if c.Limiter == nil {
+		return nil
+	}
+	start := c.now()
+	err := c.Limiter.Wait(c.ctx)
+	c.waited(WaitLimiter, start)
+	if err != nil {
+		return redact(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
+	}
+	return nil
+}
+
 // passGate waits for the gate. It returns how often the gate had been closed when the call passed.
 func (c *call) passGate() (closings int, err error) {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
 		return 0, err
 	}
+	start := c.now()
 	closings, wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
+	c.waited(WaitGate, start)
 	if errors.Is(err, ErrGate) {
 		c.result.RetryAfter = wait
 	} else if wait > 0 {
-		c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", wait))
+		c.logWait(wait)
 	}
 	return closings, err
 }
@@ -125,7 +152,9 @@ func (c *call) getToken() error {
 	case c.nextToken != "":
 		c.token, c.nextToken = c.nextToken, ""
 	default:
+		start := c.now()
 		token, err := c.Auth.Token(c.ctx)
+		c.waited(WaitToken, start)
 		if err != nil {
 			return &AuthError{err}
 		}
@@ -134,18 +163,25 @@ func (c *call) getToken() error {
 	return nil
 }
 
-// newRequest returns the request of an attempt. It is a copy, so that a transport that changes its request changes
-// neither the next attempt nor the caller's Call.
+// newRequest returns the request of an attempt. A transport that changes its address or its header changes neither
+// the next attempt nor other calls.
 func (c *call) newRequest(ctx context.Context) *http.Request {
-	req := c.request.Clone(ctx)
-	if req.GetBody != nil {
-		req.Body, _ = req.GetBody() // from memory: no error
-	}
+	address := *c.URL
+	req := (&http.Request{
+		Method: c.Method, URL: &address, Host: address.Host, Header: c.Header.Clone(),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: int64(len(c.Body)),
+	}).WithContext(ctx)
 	if c.token != "" {
-		req.Header.Set("Authorization", "Bearer "+c.token)
+		req.Header["Authorization"] = []string{"Bearer " + c.token}
+	}
+	if c.Body != nil {
+		req.Header["Content-Type"] = []string{c.ContentType}
 	}
 	if c.Class == Once {
 		c.evidence.guard(req, c.Body)
+	} else if c.Body != nil {
+		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.Body)), nil }
+		req.Body, _ = req.GetBody() // no error
 	}
 	return req
 }

@@ -28,10 +28,12 @@ type evidence struct {
 	host          string // host and userAgent distinguish this request from others that the transport sends
 	userAgent     string
 	cancelAttempt func()
+	hooks         httptrace.ClientTrace
+	seesHeader    bool // the hooks observe the header
 
 	mu            sync.Mutex
 	connRequested bool  // the transport requested a connection, and so calls the hooks
-	hasConn       bool  // it has had a connection since it last requested one
+	hasConn       bool  // it has had a connection. If the header is observed: since it last requested one
 	conns         int   // connections used since the last response
 	http2         bool  // HTTP/2 was used
 	wroteHeader   bool  // a header field of any request was written, perhaps only to a buffer
@@ -53,23 +55,28 @@ var (
 	errBodySent    = errors.New("the request may have been sent and must not be sent again")
 )
 
-func (e *evidence) trace() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{
-		GetConn:          func(string) { e.requestConn() },
-		GotConn:          e.useConn,
-		WroteHeaderField: e.writeField,
-		GotFirstResponseByte: func() {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			e.conns = 0
-		},
+// collect prepares e for an attempt of c, which cancel ends. The header of a read is not observed: that hook costs the
+// most, and a read may be sent again anyway.
+func (e *evidence) collect(c *call, cancel func()) {
+	e.class, e.transport, e.cancelAttempt = c.Class, c.client.kind, cancel
+	e.host, e.userAgent = c.URL.Host, c.Header.Get("User-Agent")
+	e.hooks.GetConn = e.requestConn
+	e.hooks.GotConn = e.useConn
+	e.hooks.GotFirstResponseByte = func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.conns = 0
+	}
+	if e.seesHeader = c.Method != http.MethodGet && c.Method != http.MethodHead; e.seesHeader {
+		e.hooks.WroteHeaderField = e.writeField
 	}
 }
 
-func (e *evidence) requestConn() {
+func (e *evidence) requestConn(string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.connRequested, e.hasConn, e.dumping = true, false, false
+	e.connRequested, e.dumping = true, false
+	e.hasConn = e.hasConn && !e.seesHeader // the header shows whether the last connection was used
 	if e.conns >= maxConns {
 		e.cancel(errConnsFailed)
 	}
@@ -178,7 +185,7 @@ func (e *evidence) guard(req *http.Request, body []byte) {
 	// net/http would send a request without a body again, and not call GetBody. So the request has an empty body of
 	// unknown length. net/http sends it as an empty body, or leaves it out with a method like DELETE. A custom
 	// transport may send the request without reading that body.
-	e.unprovable = req.Body == nil && e.transport == customTransport
+	e.unprovable = body == nil && e.transport == customTransport
 	newBody := func() io.ReadCloser {
 		b := io.NopCloser(bytes.NewReader(body))
 		if e.transport == ownHTTPTransport {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/http/httptrace"
 	"net/http/httputil"
+	"net/url"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -32,9 +34,9 @@ func (a *attempt) Close() error {
 type step func(*attempt)
 
 var (
-	requestsConn step = func(a *attempt) { a.trace().GetConn("store.example:443") }
-	getsConn     step = func(a *attempt) { a.trace().GotConn(httptrace.GotConnInfo{Conn: a}) }
-	responds     step = func(a *attempt) { a.trace().GotFirstResponseByte() }
+	requestsConn step = func(a *attempt) { a.hooks.GetConn("store.example:443") }
+	getsConn     step = func(a *attempt) { a.hooks.GotConn(httptrace.GotConnInfo{Conn: a}) }
+	responds     step = func(a *attempt) { a.hooks.GotFirstResponseByte() }
 	writesHTTP1       = writes("Host", "store.example")
 	writesHTTP2       = writes(":authority", "store.example")
 	writesField       = writes("Accept", "text/plain")
@@ -48,12 +50,17 @@ var (
 )
 
 func writes(key, value string) step {
-	return func(a *attempt) { a.trace().WroteHeaderField(key, []string{value}) }
+	return func(a *attempt) {
+		if a.hooks.WroteHeaderField != nil {
+			a.hooks.WroteHeaderField(key, []string{value})
+		}
+	}
 }
 
 type evidenceTest struct {
 	name      string
 	class     Class
+	method    string // POST if empty
 	transport transportKind
 	noBody    bool
 	steps     []step
@@ -108,15 +115,21 @@ var evidenceTests = []evidenceTest{
 	{name: "two headers at once", class: Once,
 		steps:     []step{requestsConn, requestsConn, getsConn, getsConn, writesHTTP1, writesField, writesAgent, writesHTTP1},
 		sentTwice: true, canceled: errSecondSend},
-	{name: "a read is sent again", class: Replayable,
+	{name: "a delete is sent again", class: Replayable, method: http.MethodDelete,
 		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn, getsConn, writesHTTP1}, sentTwice: true},
-	{name: "a read on four connections", class: Replayable,
+	{name: "a delete without a second connection", class: Replayable, method: http.MethodDelete,
+		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn}},
+	{name: "a read without a connection", class: Replayable, method: http.MethodGet,
+		steps: []step{requestsConn}, notSent: true},
+	{name: "a read without a second connection", class: Replayable, method: http.MethodGet,
+		steps: []step{requestsConn, getsConn, writesHTTP1, requestsConn}},
+	{name: "a read on four connections", class: Replayable, method: http.MethodGet,
 		steps: []step{requestsConn, getsConn, getsConn, getsConn, getsConn}},
-	{name: "a read on a fifth, after a response", class: Replayable,
-		steps: []step{requestsConn, getsConn, getsConn, getsConn, getsConn, responds, requestsConn}, notSent: true},
-	{name: "a read on a fifth", class: Replayable,
-		steps:   []step{requestsConn, getsConn, getsConn, getsConn, getsConn, requestsConn},
-		notSent: true, canceled: errConnsFailed},
+	{name: "a read on a fifth, after a response", class: Replayable, method: http.MethodGet,
+		steps: []step{requestsConn, getsConn, getsConn, getsConn, getsConn, responds, requestsConn}},
+	{name: "a read on a fifth", class: Replayable, method: http.MethodHead,
+		steps:    []step{requestsConn, getsConn, getsConn, getsConn, getsConn, requestsConn},
+		canceled: errConnsFailed},
 }
 
 func TestEvidence(t *testing.T) {
@@ -132,10 +145,11 @@ func TestEvidence(t *testing.T) {
 func (tt evidenceTest) run(t *testing.T) {
 	t.Helper()
 	canceled := false
-	e := &evidence{
-		class: tt.class, transport: tt.transport, host: "store.example", userAgent: "commerce-go",
-		cancelAttempt: func() { canceled = true },
-	}
+	e := &evidence{}
+	e.collect(&call{client: &Client{kind: tt.transport}, Call: &Call{
+		Class: tt.class, Method: cmp.Or(tt.method, http.MethodPost),
+		URL: &url.URL{Host: "store.example"}, Header: http.Header{"User-Agent": {"commerce-go"}},
+	}}, func() { canceled = true })
 	body := []byte("{}")
 	a := &attempt{evidence: e, req: &http.Request{Body: http.NoBody}}
 	if tt.noBody {

@@ -47,15 +47,19 @@ var requestIDs = []string{"X-Moltin-Request-Id", "X-Request-Id"}
 // invalid request ids, are removed too, because they could forge lines of a log.
 func KeptHeader(h http.Header) http.Header {
 	kept := make(http.Header, len(h))
+	all := make([]string, 0, len(h)) // the values of all keys, usually one each
 	for key, values := range h {
 		if _, found := slices.BinarySearch(keptHeaders, key); !found {
 			continue
 		}
-		invalid := func(value string) bool {
-			return !isPrintable(value) || slices.Contains(requestIDs, key) && !IsRequestID(value)
+		begin := len(all)
+		for _, value := range values {
+			if isPrintable(value) && (!slices.Contains(requestIDs, key) || IsRequestID(value)) {
+				all = append(all, value)
+			}
 		}
-		if values = slices.DeleteFunc(slices.Clone(values), invalid); len(values) > 0 {
-			kept[key] = values
+		if begin < len(all) {
+			kept[key] = all[begin:len(all):len(all)]
 		}
 	}
 	return kept

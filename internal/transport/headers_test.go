@@ -124,6 +124,12 @@ func TestKeptHeader(t *testing.T) {
 	if diff := cmp.Diff(want, kept); diff != "" {
 		t.Errorf("KeptHeader() (-want +got):\n%s", diff)
 	}
+	for key := range kept {
+		_ = append(kept[key], "changed") // must not change the next key
+	}
+	if diff := cmp.Diff(want, kept); diff != "" {
+		t.Errorf("after values were appended (-want +got):\n%s", diff)
+	}
 	kept["Date"][0] = "changed"
 	if got := h.Get("Date"); got != "Date" {
 		t.Errorf("Date of the response = %q, want it unchanged", got)

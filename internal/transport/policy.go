@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -14,7 +13,7 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	if c.finished = !c.shouldRetry(); c.finished {
 		return false, nil
 	}
-	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
+	c.startBackoff()
 	c.maybeAppliedBefore = c.maybeAppliedBefore || c.attemptMaybeApplied()
 	return true, nil
 }
@@ -87,7 +86,9 @@ func (c *call) setWait() bool {
 // MaxAttempts is reached. It reports whether there is another token.
 func (c *call) refresh() bool {
 	c.refreshed = true
+	start := c.now()
 	next, err := c.Auth.Refresh(c.ctx, c.token)
+	c.waited(WaitToken, start)
 	if err != nil {
 		c.result.Err = &AuthError{err}
 		return false

@@ -130,12 +130,14 @@ func TestPolicy_maybeAppliedBefore(t *testing.T) {
 func TestPolicy_sentTwice(t *testing.T) {
 	t.Parallel()
 	for class, want := range map[Class]int{Replayable: testPolicy.MaxAttempts, Once: 1} {
+		call := newCall(t, class, storeURL)
+		call.Method = http.MethodDelete
 		r := stub(func(req *http.Request) (*http.Response, error) {
 			for range 2 {
 				httptrace.ContextClientTrace(req.Context()).WroteHeaderField("Host", []string{req.URL.Host})
 			}
 			return &http.Response{StatusCode: 429}, nil
-		}).do(t.Context(), newCall(t, class, storeURL))
+		}).do(t.Context(), call)
 		if r.Attempts != want || !r.SentTwice {
 			t.Errorf("class %d: %+v, want %d attempts and SentTwice", class, r, want)
 		}

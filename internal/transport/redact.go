@@ -100,8 +100,18 @@ func redact(ctx context.Context, err error) error {
 
 // innermost returns the last error of the chain of err.
 func innermost(err error) error {
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		err = e
+	switch e := err.(type) {
+	case *redacted:
+		if e.safe == nil {
+			return innermost(e.full())
+		}
+	case interface{ Unwrap() []error }:
+		if causes := e.Unwrap(); len(causes) > 0 {
+			return innermost(causes[len(causes)-1])
+		}
+	}
+	if cause := errors.Unwrap(err); cause != nil {
+		return innermost(cause)
 	}
 	return err
 }

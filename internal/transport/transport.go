@@ -12,11 +12,8 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"errors"
-	"io"
 	"log/slog"
 	"math"
 	"net"
@@ -64,18 +61,21 @@ type Authorizer interface {
 
 // Call is one call to make. Client.Do does not change it.
 type Call struct {
-	Op     string // for log events
-	Class  Class
-	Method string
-	URL    *url.URL
-	Header http.Header // not nil
-	Body   []byte      // nil: none
+	Op          string // for log events
+	Class       Class
+	Method      string
+	URL         *url.URL
+	Header      http.Header // without Authorization and Content-Type; not nil
+	Body        []byte      // nil: none
+	ContentType string      // of Body
 
 	Policy  Policy
 	Limiter Limiter      // nil: none
 	Gate    *Gate        // shared by all calls of a client; nil: none
 	Auth    Authorizer   // nil: no Authorization header
 	Logger  *slog.Logger // nil: no log events
+
+	Observer Observer // nil: none
 
 	// Accept reads the complete body of a 2xx. If it returns an error, the attempt failed, and a Replayable call is
 	// sent again. It may run more than once; the last run counts. nil: every body is accepted.
@@ -150,6 +150,9 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 	}
 })
 
+// noHeader is never changed. Without a header, http.Client would make one.
+var noHeader = http.Header{}
+
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
 	base    Hidden[http.RoundTripper] // buffers of its idle connections contain requests
@@ -175,29 +178,23 @@ func New(hc *http.Client) *Client {
 
 // Do makes the call. It always returns a result.
 func (c *Client) Do(ctx context.Context, spec *Call) *Result {
-	var body io.Reader // must be an untyped nil if there is none
-	if spec.Body != nil {
-		body = bytes.NewReader(spec.Body)
-	}
-	req, err := http.NewRequestWithContext(ctx, spec.Method, "/", body)
-	if err != nil { // an invalid method
-		return &Result{Err: errors.New("the request could not be built")}
-	}
-	req.URL, req.Host, req.Header = spec.URL, spec.URL.Host, spec.Header
-	run := &call{Call: spec, client: c, ctx: ctx, request: req}
-	loop := &retryablehttp.Client{
-		// RoundTrip copies the request and reads the response. What passes through the loop is not used.
-		HTTPClient:   &http.Client{Transport: run},
+	run := &call{Call: spec, client: c, ctx: ctx}
+	run.httpClient.Transport = run
+	run.loop = retryablehttp.Client{
+		HTTPClient:   &run.httpClient,
 		RetryMax:     math.MaxInt, // run.checkRetry counts
 		CheckRetry:   run.checkRetry,
 		Backoff:      func(time.Duration, time.Duration, int, *http.Response) time.Duration { return run.wait },
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	resp, err := loop.Do(&retryablehttp.Request{Request: req})
+	// RoundTrip makes the request and reads the response. What passes through the loop is not used.
+	run.passed.Request = (&http.Request{Method: spec.Method, URL: spec.URL, Header: noHeader}).WithContext(ctx)
+	resp, err := run.loop.Do(&run.passed)
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
 	if err != nil && !run.finished { // the context ended during a wait; the last response stays in the result
+		run.endBackoff()
 		run.result.Err = redact(ctx, err)
 	}
 	run.result.MaybeAppliedBefore = run.maybeAppliedBefore

@@ -33,15 +33,6 @@ func TestNew_ownTransport(t *testing.T) {
 	}
 }
 
-func TestDo_invalidMethod(t *testing.T) {
-	t.Parallel()
-	call := newCall(t, Replayable, storeURL)
-	call.Method = "bad method"
-	if r := New(nil).Do(t.Context(), call); r.Err == nil || r.Attempts != 0 || r.MaybeSent {
-		t.Errorf("Do() = %+v, want an error before the first attempt", r)
-	}
-}
-
 func TestDo_notSent(t *testing.T) {
 	t.Parallel()
 	closed := httptest.NewServer(http.NotFoundHandler())

@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,28 +26,35 @@ const maxCommas = 100_000
 // A Codec decodes and encodes payloads. It does not change after NewCodec and is safe
 // for concurrent use. The types that it decodes must not be recursive.
 //
-// It decodes in one of two ways, see [cursor].
+// It decodes in one of two ways, see [reader].
 type Codec struct {
 	decodeOptions json.Options
 	encodeOptions json.Options
 	unmarshalers  *json.Unmarshalers // of all rules
 
-	// For the cursor.
-	rules   map[reflect.Type]func(src source, v any) error // nil for a record
-	readers sync.Map                                       // of valueReader, by reflect.Type
-	cursors sync.Pool
+	// For the readers.
+	rules   map[reflect.Type]*Rule
+	fields  map[reflect.Type]func(v any, to []any) []any
+	byType  sync.Map // of valueReader, by reflect.Type
+	slots   int      // of slabs
+	tables  atomic.Int32
+	readers sync.Pool
 }
 
 // NewCodec returns a codec with these rules. It also accepts what the service is known
 // to send: ids and timestamps that are empty or null, members without a field, and
 // invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
-	c := &Codec{rules: map[reflect.Type]func(source, any) error{}}
+	c := &Codec{rules: map[reflect.Type]*Rule{}, fields: map[reflect.Type]func(any, []any) []any{}, slots: len(rules) + 2}
 	var unmarshalers []*json.Unmarshalers
 	var marshalers []*json.Marshalers
-	for _, r := range append(rules, newRule(readUUID, nil), newRule(readTime, nil)) {
-		if r.typ != nil {
-			c.rules[r.typ] = r.read
+	for i, r := range append(rules, scalar(parseUUID), scalar(parseTime)) {
+		switch {
+		case r.fields != nil:
+			c.fields[r.typ] = r.fields
+		case r.typ != nil:
+			r.slot = i
+			c.rules[r.typ] = &r
 		}
 		unmarshalers = append(unmarshalers, r.unmarshal)
 		marshalers = append(marshalers, r.marshal)
@@ -69,7 +77,7 @@ func (c *Codec) Unmarshal(b []byte, v any) error {
 	if hasTooManyValues(b) {
 		return errTooMany
 	}
-	err := c.decodeFast(b, v)
+	err := c.DecodeFast(b, v)
 	if err == nil || errors.Is(err, errTooMany) {
 		return err
 	}
@@ -77,7 +85,7 @@ func (c *Codec) Unmarshal(b []byte, v any) error {
 	return c.Decode(b, v)
 }
 
-// Decode is Unmarshal without the cursor. It is exported for tests that compare the two.
+// Decode is Unmarshal without the reader. It is exported for tests that compare the two.
 func (c *Codec) Decode(b []byte, v any) error {
 	err := json.Unmarshal(b, v, c.decodeOptions)
 	_, isMisfit := errors.AsType[*json.SemanticError](err)
@@ -128,7 +136,7 @@ func dropDuplicates(b []byte) []byte {
 		return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
 	case jsontext.KindBeginArray:
 		for element := range Elements(b) {
-			parts = append(parts, dropDuplicates(bytes.Clone(element)))
+			parts = append(parts, dropDuplicates(element))
 		}
 		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
 	default:

@@ -135,7 +135,7 @@ func TestCodec_Marshal_sameName(t *testing.T) {
 }
 
 func FuzzValid(f *testing.F) {
-	for _, in := range slices.Concat(cursorInputs, decoderInputs) {
+	for _, in := range slices.Concat(readerInputs, decoderInputs) {
 		f.Add([]byte(in))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

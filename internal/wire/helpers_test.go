@@ -68,7 +68,7 @@ type (
 		ID   uuid.UUID `json:"id,omitzero"`
 	}
 
-	// every has a field of each type that the cursor reads, and of some that it passes
+	// every has a field of each type that the reader reads, and of some that it passes
 	// to the decoder.
 	every struct {
 		Text    string             `json:"text,omitzero"`

@@ -17,7 +17,7 @@ import (
 // Member is a member of a JSON object.
 type Member struct {
 	Name  string
-	Value []byte // raw JSON
+	Value []byte // raw JSON, a part of what was read
 }
 
 // object returns a JSON object with this member only.
@@ -28,6 +28,13 @@ func (m Member) object() []byte {
 
 func newLenientDecoder(b []byte) *jsontext.Decoder {
 	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+}
+
+// readValue reads the next value, and returns it as a part of b, which is what dec reads.
+func readValue(dec *jsontext.Decoder, b []byte) ([]byte, error) {
+	value, err := dec.ReadValue()
+	end := int(dec.InputOffset())
+	return b[end-len(value) : end : end], err
 }
 
 // Members returns the members of the JSON object b in order, duplicates included. With
@@ -45,11 +52,11 @@ func Members(b []byte) ([]Member, error) {
 			return list, describe(err)
 		}
 		name := token.String()
-		value, err := dec.ReadValue()
+		value, err := readValue(dec, b)
 		if err != nil {
 			return list, describe(err)
 		}
-		list = append(list, Member{Name: name, Value: bytes.Clone(value)})
+		list = append(list, Member{Name: name, Value: value})
 	}
 	_, _ = dec.ReadToken()
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
@@ -59,8 +66,7 @@ func Members(b []byte) ([]Member, error) {
 }
 
 // Elements yields the elements of the valid JSON b if it is an array, and b itself if it
-// is another value. Null and empty input have no elements. An element is valid until the
-// next one is yielded.
+// is another value. Null and empty input have no elements. The elements are parts of b.
 func Elements(b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		dec := newLenientDecoder(b)
@@ -71,8 +77,8 @@ func Elements(b []byte) iter.Seq[[]byte] {
 		if kind == '[' {
 			_, _ = dec.ReadToken()
 		}
-		for {
-			element, err := dec.ReadValue()
+		for dec.PeekKind() != ']' {
+			element, err := readValue(dec, b)
 			if err != nil || !yield(element) {
 				return
 			}
@@ -174,7 +180,7 @@ func (o Object) TakeInt(name string) int {
 	return n
 }
 
-// Rest returns the members that were not taken, under their original names, or nil if
+// Rest returns copies of the members that were not taken, under their original names, or nil if
 // there are none.
 func (o Object) Rest() map[string]stdjson.RawMessage {
 	if len(o) == 0 {
@@ -182,7 +188,7 @@ func (o Object) Rest() map[string]stdjson.RawMessage {
 	}
 	rest := make(map[string]stdjson.RawMessage, len(o))
 	for _, m := range o {
-		rest[m.Name] = m.Value
+		rest[m.Name] = bytes.Clone(m.Value)
 	}
 	return rest
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"reflect"
@@ -64,7 +65,7 @@ func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
 		if *extra == nil {
 			*extra = map[string]stdjson.RawMessage{}
 		}
-		(*extra)[m.Name] = m.Value
+		(*extra)[m.Name] = bytes.Clone(m.Value)
 	}
 	return nil
 }

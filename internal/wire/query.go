@@ -6,21 +6,45 @@ import (
 	"strings"
 )
 
-// Equal is a condition of a filter: the field equals the value.
-type Equal struct{ Field, Value string }
+// Condition is a condition of a filter: the field has one of the values. Without values it does not filter.
+type Condition struct {
+	Field  string
+	Values []string
+}
 
 // Filter returns a filter that matches the records which meet all conditions:
 //
-//	eq(account_id,"…"):eq(email,"…")
+//	eq(email,"…"):in(account_id,…,…)
 //
-// Values are always quoted: only a quoted value may hold any character.
-func Filter(conditions []Equal) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`)
-	parts := make([]string, len(conditions))
-	for i, c := range conditions {
-		parts[i] = "eq(" + c.Field + `,"` + escape.Replace(c.Value) + `")`
+// The value of eq is always quoted: only a quoted value may hold any character. The documentation shows no quotes in
+// a list of values, so those that need none have none.
+func Filter(conditions []Condition) string {
+	var parts []string
+	for _, c := range conditions {
+		switch len(c.Values) {
+		case 0:
+		case 1:
+			parts = append(parts, "eq("+c.Field+","+quote(c.Values[0])+")")
+		default:
+			values := make([]string, len(c.Values))
+			for i, v := range c.Values {
+				if values[i] = v; v == "" || strings.ContainsFunc(v, needsQuotes) {
+					values[i] = quote(v)
+				}
+			}
+			parts = append(parts, "in("+c.Field+","+strings.Join(values, ",")+")")
+		}
 	}
 	return strings.Join(parts, ":")
+}
+
+var escape = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
+
+func quote(s string) string { return `"` + escape.Replace(s) + `"` }
+
+func needsQuotes(r rune) bool {
+	isLetter, isDigit := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z', r >= '0' && r <= '9'
+	return !isLetter && !isDigit && !strings.ContainsRune("-_.@", r)
 }
 
 // Query encodes values like url.Values.Encode, but a space as %20 instead of a plus sign:

@@ -7,12 +7,31 @@ import (
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	if got := Filter(nil); got != "" {
-		t.Errorf("Filter(nil) = %q, want none", got)
+	one := func(field, value string) Condition { return Condition{Field: field, Values: []string{value}} }
+	tests := []struct {
+		name       string
+		conditions []Condition
+		want       string
+	}{
+		{name: "none"},
+		{name: "no values", conditions: []Condition{{Field: "name"}, one("email", "a")}, want: `eq(email,"a")`},
+		{
+			name: "quoted", conditions: []Condition{one("email", `a"b\`), one("name", ":,()'")},
+			want: `eq(email,"a\"b\\"):eq(name,":,()'")`,
+		},
+		{
+			name:       "several values",
+			conditions: []Condition{{Field: "name", Values: []string{"aZ09-_.@", "", "a b", `"`, `\`, "a,b)", "é", "*", "$"}}},
+			want:       `in(name,aZ09-_.@,"","a b","\"","\\","a,b)","é","*","$")`,
+		},
 	}
-	got := Filter([]Equal{{Field: "email", Value: `a"b\`}, {Field: "name", Value: ":,()'"}})
-	if want := `eq(email,"a\"b\\"):eq(name,":,()'")`; got != want {
-		t.Errorf("Filter() = %s, want %s", got, want)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := Filter(tt.conditions); got != tt.want {
+				t.Errorf("Filter() = %s, want %s", got, tt.want)
+			}
+		})
 	}
 }
 

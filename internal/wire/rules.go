@@ -4,28 +4,31 @@ import (
 	"errors"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 )
 
 // A Rule tells a Codec how to decode and encode one type. A type without a rule is treated as
 // github.com/go-json-experiment/json does by default.
 type Rule struct {
-	typ       reflect.Type                  // nil if the rule does not change decoding
-	read      func(src source, v any) error // v points to a value of the type; nil for a Record
+	typ       reflect.Type                            // nil if the rule does not change decoding
+	read      func(src source, p *place, v any) error // v points to a value of the type; nil for a Record
+	parts     []reflect.Type                          // types that read decodes
+	slot      int                                     // see cut
+	fields    func(v any, to []any) []any             // see Fields
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }
 
-// A source is what a rule reads from: the decoder or the cursor.
+// A source is what a rule reads from: the decoder or the reader.
 type source interface {
-	kind() jsontext.Kind      // of the next token
-	readRaw() ([]byte, error) // the next value as raw JSON, valid until the next call
-	readDelimiter() error     // reads the next token, which begins or ends an object or array
-	decode(v any) error       // decodes the next value or name
+	kind() jsontext.Kind                  // of the next token
+	readRaw() ([]byte, error)             // the next value as raw JSON, valid until the next call
+	begin(kind jsontext.Kind) error       // reads the token that begins an object or array
+	more(end jsontext.Kind) (bool, error) // is there another member or element? If not, it reads the end
+	name(name *string) error              // reads the name of a member
+	decode(v any, p *place) error         // decodes the next value; p is that of the rule
 }
 
 // decoder is the source that reads any input.
@@ -35,21 +38,34 @@ func (d decoder) kind() jsontext.Kind { return d.PeekKind() }
 
 func (d decoder) readRaw() ([]byte, error) { return d.ReadValue() }
 
-func (d decoder) readDelimiter() error {
+func (d decoder) begin(jsontext.Kind) error {
 	_, err := d.ReadToken()
 	return err
 }
 
-func (d decoder) decode(v any) error { return json.UnmarshalDecode(d.Decoder, v) }
+func (d decoder) more(end jsontext.Kind) (bool, error) {
+	if d.PeekKind() != end {
+		return true, nil
+	}
+	_, err := d.ReadToken()
+	return false, err
+}
 
-// newRule returns the rule for T. For a value that the default suits, read returns
+func (d decoder) name(name *string) error { return json.UnmarshalDecode(d.Decoder, name) }
+
+func (d decoder) decode(v any, _ *place) error { return json.UnmarshalDecode(d.Decoder, v) }
+
+// newRule returns the rule for T, which decodes the types parts. For a value that the default suits, read returns
 // errors.ErrUnsupported before it has read anything.
-func newRule[T any](read func(src source, v *T) error, marshal *json.Marshalers) Rule {
+func newRule[T any](
+	read func(src source, p *place, v *T) error, marshal *json.Marshalers, parts ...reflect.Type,
+) Rule {
 	return Rule{
-		typ:  reflect.TypeFor[T](),
-		read: func(src source, v any) error { return read(src, v.(*T)) },
+		typ:   reflect.TypeFor[T](),
+		read:  func(src source, p *place, v any) error { return read(src, p, v.(*T)) },
+		parts: parts,
 		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
-			return read(decoder{dec}, v)
+			return read(decoder{dec}, nil, v)
 		}),
 		marshal: marshal,
 	}
@@ -71,6 +87,13 @@ func Record[T, Twin any](twin func(*T) *Twin) Rule {
 	}
 }
 
+// Fields is a rule that makes reading a struct faster: without it, the reader finds the fields by reflection. fields
+// appends pointers to all fields of v that are members, in their order, also to those of embedded structs, and at last
+// to Extra. It does not change how T is encoded. See [Codec.CheckFields].
+func Fields[T any](fields func(v *T, to []any) []any) Rule {
+	return Rule{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}
+}
+
 // EncodedAs is the rule for a type that is encoded as the value that other returns, or
 // by default if other returns nil. It does not change how T is decoded.
 func EncodedAs[T, Other any](other func(*T) *Other) Rule {
@@ -87,7 +110,7 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 // is called with the raw JSON. Values of other kinds are decoded by default. For write see
 // [TextOr]. read and write may call the same codec with other types.
 func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, v *T) error {
+	return newRule(func(src source, _ *place, v *T) error {
 		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
 			return errors.ErrUnsupported
 		}
@@ -104,12 +127,12 @@ func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v 
 // value, or nil if the value is encoded by default. If write is nil, all values are encoded by
 // default.
 func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, v *T) error {
+	return newRule(func(src source, p *place, v *T) error {
 		if src.kind() != '"' {
 			return errors.ErrUnsupported
 		}
 		*v = *new(T)
-		return src.decode(text(v))
+		return src.decode(text(v), p)
 	}, writeOrDefault(write))
 }
 
@@ -117,7 +140,7 @@ func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule
 // returns where to store the elements, and whether they were in an array. For write see
 // [TextOr].
 func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, v *T) error {
+	return newRule(func(src source, p *place, v *T) error {
 		kind := src.kind()
 		if kind != '[' && kind != '{' {
 			return errors.ErrUnsupported
@@ -125,11 +148,14 @@ func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T
 		*v = *new(T)
 		list, many := parts(v)
 		if *many = kind == '['; *many {
-			return src.decode(list)
+			return src.decode(list, p)
 		}
-		*list = make([]E, 1)
-		return src.decode(&(*list)[0])
-	}, writeOrDefault(write))
+		start := position(src)
+		*list = extend(cut[E](src, p, 1))
+		err := src.decode(&(*list)[0], p)
+		*list = unshare(src, *list, start)
+		return err
+	}, writeOrDefault(write), reflect.TypeFor[[]E](), reflect.TypeFor[E]())
 }
 
 func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
@@ -148,12 +174,14 @@ func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
 	})
 }
 
+const maxNamed = 16 // members that a reader compares with each other
+
 // Named is the rule for a slice of E that is an object in JSON, with one member for each
 // element. A short slice takes a third of the memory of a map. parts returns where to
 // store the name and the value of an element. capacity is the initial capacity of the
 // slice. notNull may be nil; it is called with each value that was not null.
 func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *V), notNull func(*V)) Rule {
-	return newRule(func(src source, l *L) error {
+	return newRule(func(src source, p *place, l *L) error {
 		switch src.kind() {
 		case 'n':
 			*l = nil
@@ -163,25 +191,35 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 		default:
 			return errors.New("not an object")
 		}
-		if err := src.readDelimiter(); err != nil {
+		if err := src.begin('{'); err != nil {
 			return err
 		}
-		*l = make(L, 0, capacity)
-		for src.kind() != '}' {
-			*l = append(*l, *new(E))
+		start := position(src)
+		for *l = cut[E](src, p, capacity); ; {
+			if more, err := src.more('}'); !more {
+				*l = unshare(src, *l, start)
+				return err
+			}
+			*l = extend(*l)
 			name, value := parts(&(*l)[len(*l)-1])
-			if err := src.decode(name); err != nil {
+			if err := src.name(name); err != nil {
 				return err
 			}
 			null := src.kind() == 'n'
-			if err := src.decode(value); err != nil {
+			if err := src.decode(value, p); err != nil {
 				return err
 			}
 			if !null && notNull != nil {
 				notNull(value)
 			}
+			if _, ok := src.(*reader); ok { // it does not know that another member has the same name
+				for i := range len(*l) - 1 {
+					if other, _ := parts(&(*l)[i]); *other == *name || i == maxNamed {
+						return errUnusual
+					}
+				}
+			}
 		}
-		return src.readDelimiter()
 	}, json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
 		if err := enc.WriteToken(jsontext.BeginObject); err != nil {
 			return err
@@ -196,71 +234,60 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 			}
 		}
 		return enc.WriteToken(jsontext.EndObject)
-	}))
+	}), reflect.TypeFor[V]())
+}
+
+// extend adds a zero element to list, whose capacity was not used yet and so is zero. It does not write to it: that
+// takes time if the elements are large.
+func extend[L ~[]E, E any](list L) L {
+	if n := len(list); n < cap(list) {
+		return list[:n+1]
+	}
+	return append(list, *new(E))
 }
 
 // AtMost is the rule for slices of E, which must not have more than n elements. The
 // limit is checked while the list is read, because a few bytes of JSON can become a large
 // element in memory.
 func AtMost[E any](n int) Rule {
-	return newRule(func(src source, list *[]E) error {
+	return newRule(func(src source, p *place, list *[]E) error {
 		if src.kind() != '[' {
 			return errors.ErrUnsupported
 		}
-		if err := src.readDelimiter(); err != nil {
+		if err := src.begin('['); err != nil {
 			return err
 		}
-		*list = (*list)[:0]
-		for src.kind() != ']' {
+		for *list = (*list)[:0]; ; {
+			more, err := src.more(']')
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
 			if len(*list) == n {
 				return errTooMany
 			}
-			*list = append(*list, *new(E))
-			if err := src.decode(&(*list)[len(*list)-1]); err != nil {
+			*list = extend(*list)
+			if err := src.decode(&(*list)[len(*list)-1], p); err != nil {
 				return err
 			}
 		}
 		if *list == nil {
 			*list = []E{}
 		}
-		return src.readDelimiter()
-	}, nil)
-}
-
-// readUUID reads null and "" as the zero UUID. Any other value must be a string of
-// 36 characters that uuid.Parse accepts.
-func readUUID(src source, v *uuid.UUID) error {
-	raw, err := src.readRaw()
-	if err != nil {
-		return err
-	}
-	if isBlank(raw) {
-		*v = uuid.Nil
 		return nil
-	}
-	if len(raw) != 38 || raw[0] != '"' {
-		return errors.New("not a UUID")
-	}
-	*v, err = uuid.ParseBytes(raw[1:37])
-	return err
+	}, nil, reflect.TypeFor[E]())
 }
 
-// readTime reads null and "" as the zero time. Any other value must be a string in the
-// format of RFC 3339.
-func readTime(src source, v *time.Time) error {
-	raw, err := src.readRaw()
-	if err != nil {
+// scalar is the rule for a type that parse reads from raw JSON, as [readScalar] does.
+func scalar[T any](parse func(raw []byte) (T, error)) Rule {
+	return Rule{unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+		raw, err := dec.ReadValue()
+		if err != nil {
+			return err
+		}
+		*v, err = parse(raw)
 		return err
-	}
-	if isBlank(raw) {
-		*v = time.Time{}
-		return nil
-	}
-	if raw[0] != '"' {
-		return errors.New("not a timestamp")
-	}
-	*v, err = time.Parse(time.RFC3339, string(raw[1:len(raw)-1]))
-	return err
+	})}
 }
-
-func isBlank(raw []byte) bool { return string(raw) == "null" || string(raw) == `""` }

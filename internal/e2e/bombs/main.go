@@ -73,7 +73,7 @@ func numbered(prefix, element string, n int, suffix string) func() string {
 
 var bombs = map[string]bomb{
 	"empty records": {status: 200, call: list, body: repeat(`{"data":[`, `{}`, 3_000_000, `]}`)},
-	// An escaped name: the decoder reads the page, not the cursor.
+	// An escaped name: the decoder reads the page, not the reader.
 	"escaped name": {status: 200, call: list, body: repeat(`{"d\u0061ta":[`, `{}`, 3_000_000, `]}`)},
 	"misfits":      {status: 200, call: list, body: repeat(`{"data":[`, `{"id":1}`, 1_000_000, `]}`)},
 	"included": {status: 200, call: list, body: repeat(

@@ -95,6 +95,7 @@ func newClient(t *testing.T, address string, opts ...commerce.Option) (*commerce
 	log, logger := newLog()
 	c, err := commerce.New(address, append([]commerce.Option{
 		commerce.WithToken(secretToken), commerce.WithHeader("X-Key", secretHeader), commerce.WithLogger(logger),
+		commerce.WithObserver(log),
 		commerce.WithRetry(commerce.RetryPolicy{
 			MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: 20 * time.Second,
 		}),
@@ -122,6 +123,23 @@ func (e *events) Write(p []byte) (int, error) {
 	defer e.mu.Unlock()
 	return e.buf.Write(p)
 }
+
+// StartCall and StartAttempt implement [commerce.Observer]: they write all that they get.
+func (e *events) StartCall(
+	ctx context.Context, call commerce.CallInfo,
+) (context.Context, func(commerce.CallResult)) {
+	e.write(call)
+	return ctx, func(r commerce.CallResult) { e.write(r) }
+}
+
+func (e *events) StartAttempt(
+	ctx context.Context, attempt commerce.AttemptInfo,
+) (context.Context, func(commerce.AttemptResult)) {
+	e.write(attempt)
+	return ctx, func(r commerce.AttemptResult) { e.write(r) }
+}
+
+func (e *events) write(v any) { _, _ = fmt.Fprintf(e, "%+v\n", v) }
 
 func (e *events) String() string {
 	e.mu.Lock()

@@ -53,7 +53,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-func TestLogText(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) error { return &net.OpError{Op: "dial", Addr: &net.TCPAddr{Port: 1234}, Err: err} }
 	for _, tt := range []struct {
@@ -69,8 +69,8 @@ func TestLogText(t *testing.T) {
 		{err: fmt.Errorf("canary: %w", context.Canceled), want: "context canceled"},
 		{err: fmt.Errorf("canary: %w", errors.New("canary")), want: "failed (*errors.errorString)"},
 	} {
-		if got := logText(tt.err); got != tt.want {
-			t.Errorf("logText(%v) = %q, want %q", tt.err, got, tt.want)
+		if got := Describe(tt.err); got != tt.want {
+			t.Errorf("Describe(%v) = %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }

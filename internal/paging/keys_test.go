@@ -1,0 +1,180 @@
+package paging
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+)
+
+// keyList is a fake list that is read by key.
+type keyList struct {
+	ids      []int // sorted
+	links    links
+	requests int
+	alter    func(after int, ids []int) []int // makes a page wrong
+	change   func(l *keyList)                 // called after each page
+}
+
+func (l *keyList) config(limit int) KeysConfig[int] {
+	return KeysConfig[int]{Fetch: l.fetch, Compare: cmp.Compare[int], Limit: limit}
+}
+
+func (l *keyList) fetch(ctx context.Context, after, limit int) (Page[int, struct{}], error) {
+	l.requests++
+	var p Page[int, struct{}]
+	for _, id := range l.ids {
+		if id > after && len(p.Items) < limit {
+			p.Items = append(p.Items, id)
+		}
+	}
+	hasMore := len(p.Items) > 0 && p.Items[len(p.Items)-1] < l.ids[len(l.ids)-1]
+	switch {
+	case l.links == alwaysNext, l.links == trueLinks && hasMore:
+		p.Next = NextExists
+	case l.links == trueLinks:
+		p.Next = NextNone
+	}
+	if l.alter != nil {
+		p.Items = l.alter(after, p.Items)
+	}
+	if l.change != nil {
+		l.change(l)
+	}
+	return p, ctx.Err()
+}
+
+// collect reads seq to its end.
+func collect[T any](seq func(func(T, error) bool)) (got []T, err error) {
+	for v, e := range seq {
+		if err = e; err == nil {
+			got = append(got, v)
+		}
+	}
+	return got, err
+}
+
+func TestKeys(t *testing.T) {
+	t.Parallel()
+	reversed := func(_ int, ids []int) []int { slices.Reverse(ids); return ids }
+	tests := []struct {
+		name         string
+		total        int
+		links        links
+		alter        func(after int, ids []int) []int
+		want         int // number of ids
+		wantRequests int
+		wantErr      error
+	}{
+		{name: "empty", wantRequests: 1},
+		{name: "one page", total: 3, want: 3, wantRequests: 1},
+		{name: "full pages", total: 20, want: 20, wantRequests: 3},
+		{name: "short page", total: 23, want: 23, wantRequests: 3},
+		{name: "short page without links", total: 23, links: noLinks, want: 23, wantRequests: 4},
+		{name: "no page is the last", total: 3, links: alwaysNext, want: 3, wantRequests: 2, wantErr: ErrNoProgress},
+		{name: "ignores sort", total: 23, alter: reversed, wantRequests: 1, wantErr: ErrListDrift},
+		{
+			name: "ignores the filter", total: 23, want: 10, wantRequests: 2, wantErr: ErrListDrift,
+			alter: func(int, []int) []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10} },
+		},
+		{
+			name: "repeats an id", total: 23, wantRequests: 1, wantErr: ErrListDrift,
+			alter: func(_ int, ids []int) []int { return append(ids, ids[len(ids)-1]) },
+		},
+		{
+			name: "includes the id asked for", total: 23, want: 10, wantRequests: 2, wantErr: ErrListDrift,
+			alter: func(after int, ids []int) []int {
+				if after == 0 {
+					return ids
+				}
+				return append([]int{after}, ids...)
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			l := &keyList{ids: upTo(tt.total + 1)[1:], links: tt.links, alter: tt.alter}
+			got, err := collect(Keys(t.Context(), l.config(10)))
+			if diff := gocmp.Diff(l.ids[:tt.want:tt.want], got, cmpopts.EquateEmpty()); diff != "" {
+				t.Errorf("ids (-want +got):\n%s", diff)
+			}
+			if !errors.Is(err, tt.wantErr) || l.requests != tt.wantRequests {
+				t.Errorf("got error %v after %d requests, want %v after %d", err, l.requests, tt.wantErr, tt.wantRequests)
+			}
+			if stop, ok := errors.AsType[*Error](err); ok && stop.Seen != tt.want {
+				t.Errorf("Seen = %d, want %d", stop.Seen, tt.want)
+			}
+		})
+	}
+}
+
+// After breaks a walk and goes on behind the last id: together they yield all ids once.
+func TestKeys_resume(t *testing.T) {
+	t.Parallel()
+	l := &keyList{ids: upTo(101)[1:]}
+	var got []int
+	for _, n := range []int{7, 10, 23, 100} {
+		cfg := l.config(10)
+		if len(got) > 0 {
+			cfg.After = got[len(got)-1]
+		}
+		for id, err := range Keys(t.Context(), cfg) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, id)
+			if n--; n == 0 {
+				break
+			}
+		}
+	}
+	if diff := gocmp.Diff(l.ids, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// A list that changes: each id that stays is yielded once, in order.
+func TestModel_keys(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		total := rapid.IntRange(0, 300).Draw(t, "total")
+		l := &keyList{links: links(rapid.IntRange(0, 1).Draw(t, "links"))}
+		stays := map[int]bool{}
+		for i := range total {
+			l.ids = append(l.ids, 2*i+2) // odd ids are for those that are added
+			stays[2*i+2] = true
+		}
+		l.change = func(l *keyList) {
+			for range rapid.IntRange(0, 20).Draw(t, "changes") {
+				id := rapid.IntRange(1, 2*total+20).Draw(t, "id")
+				at, found := slices.BinarySearch(l.ids, id)
+				switch {
+				case found:
+					delete(stays, id)
+					l.ids = slices.Delete(l.ids, at, at+1)
+				case !stays[id]:
+					l.ids = slices.Insert(l.ids, at, id)
+				}
+			}
+		}
+		got, err := collect(Keys(context.Background(), l.config(rapid.IntRange(1, 40).Draw(t, "limit"))))
+		if err != nil {
+			t.Fatalf("error %v", err)
+		}
+		for i, id := range got {
+			if i > 0 && id <= got[i-1] {
+				t.Fatalf("%d follows %d", id, got[i-1])
+			}
+			delete(stays, id)
+		}
+		if len(stays) > 0 {
+			t.Fatalf("%d ids that stayed are missing", len(stays))
+		}
+	})
+}

@@ -1,0 +1,386 @@
+package paging
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+
+	"github.com/commerce-go/commerce/internal/future"
+)
+
+// PartsConfig describes a walk over the records that belong to some keys. The keys are read in parts: a part is the
+// list of the records of several keys, and [Walk] reads it.
+type PartsConfig[K, ID comparable, T, Info any] struct {
+	// Keys are read by one goroutine, with a context that ends with the walk. No key is the zero value. Equal keys that
+	// follow each other count once.
+	Keys func(context.Context) iter.Seq2[K, error]
+	// MaxKeys is the maximum number of keys in a part, at least 1.
+	MaxKeys int
+	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return when ctx ends.
+	Fetch func(ctx context.Context, keys []K, offset, limit int) (Page[T, Info], error)
+	// TooManyKeys reports whether an error of Fetch may mean that the part has too many keys.
+	TooManyKeys func(error) bool
+	// OfOneKey reports whether an error may be about the records of a single key. The part is then split, so that the
+	// error names the key.
+	OfOneKey func(error) bool
+
+	// These are like those of Config.
+	ID                         func(*T) ID
+	Limit, MaxOffset, MaxLimit int
+
+	// Concurrency is the maximum number of pages that are in flight or wait for the consumer, at least 1. If pages do
+	// not say whether there is a next one, one page of each part may wait in addition, until it is known whether it is
+	// the last.
+	Concurrency int
+}
+
+// PartsPage is a page of a walk over parts.
+type PartsPage[K comparable, T, Info any] struct {
+	Page[T, Info]
+	// Finished is set on a page after which all records of this key and of the keys before it are yielded, and none of
+	// later keys.
+	Finished K
+}
+
+// PartsError is the error that ends a walk over parts.
+type PartsError[K comparable] struct {
+	Finished K   // all records of this key and of the keys before it were yielded
+	Key      K   // the key whose records could not be read; zero if they were requested together with those of others
+	Seen     int // number of records yielded
+	Err      error
+}
+
+func (e *PartsError[K]) Error() string { return e.Err.Error() }
+func (e *PartsError[K]) Unwrap() error { return e.Err }
+
+// Parts yields each record of the keys exactly once, under the conditions of [Walk], in the order of the parts.
+//
+// Each part is read page by page: the next page is requested if the last one says that there is one, or if only another
+// request can show the end. So no request is wasted on a guess, and the concurrency is that of several parts. Earlier
+// parts come first, see slots. A part that is larger than any that the store has accepted is the only one of its kind
+// until it is accepted, see partSize.
+//
+// A part that is too long for Walk is halved. Each half is read from its start, without the records that were yielded
+// already. So is a part with an error that OfOneKey may explain. If a part has too many keys, its first key is read
+// alone, to see whether their number is the reason, and then half as many at a time.
+//
+// If there is an error, it is a [*PartsError] and the last value. When the range ends, no fetch is running.
+func Parts[K, ID comparable, T, Info any](
+	ctx context.Context, cfg PartsConfig[K, ID, T, Info],
+) iter.Seq2[PartsPage[K, T, Info], error] {
+	return func(yield func(PartsPage[K, T, Info], error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		packing, stopPacking := context.WithCancel(ctx)
+		defer stopPacking()
+		w := &partsWalk[K, ID, T, Info]{
+			PartsConfig: cfg,
+			stopPacking: stopPacking,
+			slots:       slots{free: cfg.Concurrency},
+			size:        newPartSize(cfg.MaxKeys, cfg.Limit, cfg.Concurrency),
+			keys:        make(chan K, cfg.MaxKeys),
+			parts:       make(chan *part[K, ID, T, Info], cfg.Concurrency),
+		}
+		puller := background(func() error { return w.pull(ctx) })
+		packer := background(func() error { return w.pack(ctx, packing) })
+		stop := func() {
+			cancel()
+			<-puller.Done()
+			<-packer.Done()
+		}
+		defer stop()
+		end := PartsError[K]{}
+		for p := range w.parts {
+			for page := range p.pages {
+				w.slots.release()
+				end.Seen += len(page.Items)
+				if !yield(page, nil) {
+					return
+				}
+			}
+			_, end.Err = p.done.Wait(context.WithoutCancel(ctx))
+			var none K
+			if p.finished != none {
+				end.Finished = p.finished
+			}
+			if end.Key = p.failed; end.Err != nil {
+				break
+			}
+		}
+		for _, last := range []*future.Future[struct{}]{packer, puller} {
+			if end.Err == nil {
+				_, end.Err = last.Wait(context.WithoutCancel(ctx))
+			}
+		}
+		if stop(); end.Err != nil {
+			yield(PartsPage[K, T, Info]{}, &end)
+		}
+	}
+}
+
+// background runs f in a goroutine.
+func background(f func() error) *future.Future[struct{}] {
+	return future.Go(func() (struct{}, error) { return struct{}{}, f() })
+}
+
+// partsWalk is the state of a walk over parts.
+type partsWalk[K, ID comparable, T, Info any] struct {
+	PartsConfig[K, ID, T, Info]
+	stopPacking func() // called when a part fails, before its slot lets the next part begin
+	slots       slots
+	size        *partSize
+	keys        chan K                     // from pull to pack
+	parts       chan *part[K, ID, T, Info] // from pack to the consumer
+}
+
+// pull passes the keys to pack.
+func (w *partsWalk[K, ID, T, Info]) pull(ctx context.Context) error {
+	defer close(w.keys)
+	var last K
+	for key, err := range w.Keys(ctx) {
+		if err != nil {
+			return err
+		}
+		if key == last {
+			continue
+		}
+		last = key
+		select {
+		case w.keys <- key:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// pack packs the keys into parts, and starts to read each as soon as it has a slot, until packing ends. It returns when
+// all parts are read.
+func (w *partsWalk[K, ID, T, Info]) pack(ctx, packing context.Context) error {
+	defer close(w.parts)
+	var running sync.WaitGroup
+	defer running.Wait()
+	var keys []K
+	for {
+		filled, more := w.fill(keys)
+		if keys = filled; len(keys) == 0 {
+			return ctx.Err()
+		}
+		c := w.slots.add()
+		if err := w.slots.acquire(packing, c); err != nil {
+			w.slots.remove(c)
+			return err
+		}
+		size := w.size.next()
+		if more && len(keys) < size { // it grew while the part waited for its slot
+			w.slots.remove(c)
+			continue
+		}
+		n := min(len(keys), size)
+		p := &part[K, ID, T, Info]{
+			partsWalk: w, keys: keys[:n:n], slot: c, accepted: make(chan struct{}),
+			pages: make(chan PartsPage[K, T, Info], w.Concurrency), yielded: map[ID]struct{}{},
+		}
+		keys = keys[n:]
+		running.Add(1)
+		p.done = background(func() error {
+			defer running.Done()
+			return p.run(ctx)
+		})
+		select {
+		case w.parts <- p:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		if !w.size.isProven(n) {
+			<-p.accepted
+		}
+	}
+}
+
+// fill adds keys until there are enough for a part, or no more. When ctx ends, pull closes the channel.
+func (w *partsWalk[K, ID, T, Info]) fill(keys []K) (filled []K, more bool) {
+	for len(keys) < w.size.next() {
+		key, ok := <-w.keys
+		if !ok {
+			return keys, false
+		}
+		keys = append(keys, key)
+	}
+	return keys, true
+}
+
+// part is a part of the list. Its fields belong to the goroutine that reads it, and to the consumer after done is
+// closed.
+type part[K, ID comparable, T, Info any] struct {
+	*partsWalk[K, ID, T, Info]
+	keys  []K
+	slot  *claim
+	pages chan PartsPage[K, T, Info] // never full: each page has a slot
+	done  *future.Future[struct{}]
+	// accepted is closed when the store has accepted a list of the part, or the part has ended.
+	accepted chan struct{}
+	begun    bool // accepted is closed
+
+	finished, failed K                      // see PartsError
+	held             *PartsPage[K, T, Info] // not passed to the consumer yet, because it may be the last
+	yielded          map[ID]struct{}
+	split            bool // a list of several keys was left early, so records of later keys may be yielded already
+	tooLong          bool // a list was too long: check the length of the next ones first
+}
+
+// run reads the part.
+func (p *part[K, ID, T, Info]) run(ctx context.Context) error {
+	defer close(p.pages)
+	defer p.slots.remove(p.slot)
+	defer p.accept(0)
+	err := p.read(ctx, p.keys)
+	if errHeld := p.passHeld(ctx); err == nil {
+		err = errHeld
+	}
+	if err != nil {
+		p.stopPacking()
+	}
+	return err
+}
+
+// read reads the records of keys, in as many lists as necessary.
+func (p *part[K, ID, T, Info]) read(ctx context.Context, keys []K) error {
+	for len(keys) > 0 {
+		n := min(len(keys), p.size.maximum())
+		err := p.readList(ctx, keys[:n])
+		switch {
+		case err == nil:
+			keys = keys[n:]
+		case n == 1:
+			p.failed = keys[0]
+			return err
+		case errors.Is(err, ErrOffsetLimit) || p.OfOneKey(err):
+			p.split, p.tooLong = true, p.tooLong || errors.Is(err, ErrOffsetLimit)
+			if err := p.read(ctx, keys[:n/2]); err != nil {
+				return err
+			}
+			keys = keys[n/2:]
+		case p.TooManyKeys(err):
+			p.size.refuse(n)
+			p.split = p.split || len(p.yielded) > 0 // it may have been refused in its middle
+			switch errOne := p.readList(ctx, keys[:1]); {
+			case errOne == nil:
+				keys = keys[1:]
+			case p.TooManyKeys(errOne):
+				return err // the number of keys is not the reason
+			default:
+				p.failed = keys[0]
+				return errOne
+			}
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// readList reads the list of the records of keys.
+func (p *part[K, ID, T, Info]) readList(ctx context.Context, keys []K) error {
+	fetch := func(ctx context.Context, offset, limit int) (Page[T, Info], error) {
+		if err := p.slots.acquire(ctx, p.slot); err != nil {
+			return Page[T, Info]{}, err
+		}
+		return p.Fetch(ctx, keys, offset, limit)
+	}
+	// A list with records at the highest offset is too long, or nearly so. To ask is cheaper than to read it.
+	checkLength := func() error {
+		page, err := fetch(ctx, p.MaxOffset, 1)
+		if err == nil && len(page.Items) > 0 {
+			err = ErrOffsetLimit
+		}
+		return err
+	}
+	isPart := len(keys) > 1
+	if isPart && p.tooLong {
+		if err := checkLength(); err != nil {
+			return err
+		}
+	}
+	pages := 0
+	for page, err := range Walk(ctx, Config[T, ID, Info]{
+		Fetch: fetch, ID: p.ID, Limit: p.Limit, MaxOffset: p.MaxOffset, MaxLimit: p.MaxLimit,
+	}) {
+		if stop, ok := errors.AsType[*Error](err); ok {
+			return stop.Err
+		}
+		p.accept(len(keys))
+		if err := p.add(ctx, page); err != nil {
+			return err
+		}
+		if pages++; pages == p.size.suspicious && isPart && !p.tooLong {
+			if err := checkLength(); err != nil {
+				return err
+			}
+		}
+	}
+	p.accept(len(keys)) // an empty list was accepted too
+	return p.finish(ctx, keys[len(keys)-1])
+}
+
+// accept is called if the store accepted a list of so many keys, and at the end of the part.
+func (p *part[K, ID, T, Info]) accept(keys int) {
+	p.size.accept(keys)
+	if !p.begun {
+		p.begun = true
+		close(p.accepted)
+	}
+}
+
+// add passes the new records of a page to the consumer, unless the list may end with them.
+func (p *part[K, ID, T, Info]) add(ctx context.Context, page Page[T, Info]) error {
+	kept := page.Items[:0]
+	for i := range page.Items {
+		id := p.ID(&page.Items[i])
+		if _, ok := p.yielded[id]; !ok {
+			p.yielded[id] = struct{}{}
+			kept = append(kept, page.Items[i])
+		}
+	}
+	if page.Items = kept; len(kept) == 0 {
+		return nil
+	}
+	if err := p.passHeld(ctx); err != nil {
+		return err
+	}
+	p.held = &PartsPage[K, T, Info]{Page: page}
+	if page.Next == NextExists {
+		return p.passHeld(ctx)
+	}
+	return nil
+}
+
+// finish is called when all records up to this key were added.
+func (p *part[K, ID, T, Info]) finish(ctx context.Context, key K) error {
+	isLast := key == p.keys[len(p.keys)-1]
+	if isLast { // before the page, whose slot lets the next part begin
+		p.size.learn(len(p.keys), len(p.yielded))
+	}
+	if p.held != nil && (!p.split || isLast) {
+		p.held.Finished = key
+	}
+	err := p.passHeld(ctx)
+	if err == nil {
+		p.finished = key
+	}
+	return err
+}
+
+// passHeld passes the held page to the consumer, with a slot.
+func (p *part[K, ID, T, Info]) passHeld(ctx context.Context) error {
+	if p.held == nil {
+		return nil
+	}
+	if err := p.slots.acquire(ctx, p.slot); err != nil {
+		return err
+	}
+	p.slots.pass(p.slot)
+	p.pages <- *p.held
+	p.held = nil
+	return nil
+}

@@ -1,0 +1,594 @@
+package paging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// record is a record of a key.
+type record struct{ key, id int }
+
+var (
+	errTooManyKeys = errors.New("too many keys")
+	errBroken      = errors.New("broken")
+)
+
+// keyedList is a fake store with records that belong to keys.
+type keyedList struct {
+	records  []record // newest first
+	keys     []int
+	links    links
+	accepts  int   // maximum number of keys in a request
+	broken   int   // a key whose records cannot be read
+	most     int   // highest offset
+	keysErr  error // follows the last key
+	change   func(l *keyedList)
+	delays   []time.Duration // by request
+	pageSize int
+
+	mu                    sync.Mutex
+	requests, refused     int
+	beyond                int // requests that found the highest offset reached
+	inFlight, maxInFlight int
+	added                 int
+}
+
+type partsConfig = PartsConfig[int, int, record, int]
+
+// newKeyedList returns a list in which key k has counts(k) records.
+func newKeyedList(keys int, counts func(key int) int) *keyedList {
+	l := &keyedList{accepts: 1000, most: 10_000, pageSize: 100, delays: []time.Duration{latency}}
+	for key := 1; key <= keys; key++ {
+		l.keys = append(l.keys, key)
+		for range counts(key) {
+			l.records = append(l.records, record{key: key, id: len(l.records) + 1})
+		}
+	}
+	// Records of all keys are mixed in the list.
+	slices.SortStableFunc(l.records, func(a, b record) int { return a.id*7919%10007 - b.id*7919%10007 })
+	return l
+}
+
+func each(n int) func(int) int { return func(int) int { return n } }
+
+func (l *keyedList) config(concurrency int) partsConfig {
+	return partsConfig{
+		Keys: l.allKeys, MaxKeys: 145, Fetch: l.fetch, ID: func(r *record) int { return r.id },
+		TooManyKeys: func(err error) bool { return errors.Is(err, errTooManyKeys) },
+		OfOneKey:    func(err error) bool { return errors.Is(err, errBroken) },
+		Limit:       l.pageSize, MaxOffset: l.most, MaxLimit: l.pageSize, Concurrency: concurrency,
+	}
+}
+
+func (l *keyedList) allKeys(context.Context) iter.Seq2[int, error] {
+	return func(yield func(int, error) bool) {
+		for _, key := range l.keys {
+			if !yield(key, nil) {
+				return
+			}
+		}
+		if l.keysErr != nil {
+			yield(0, l.keysErr)
+		}
+	}
+}
+
+func (l *keyedList) fetch(ctx context.Context, keys []int, offset, limit int) (Page[record, int], error) {
+	l.mu.Lock()
+	l.requests++
+	n := l.requests
+	l.inFlight++
+	l.maxInFlight = max(l.maxInFlight, l.inFlight)
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.inFlight--
+	}()
+	if err := wait(ctx, l.delays[n%len(l.delays)]+time.Duration(n)); err != nil {
+		return Page[record, int]{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(keys) > l.accepts {
+		l.refused++
+		return Page[record, int]{}, errTooManyKeys
+	}
+	if slices.Contains(keys, l.broken) {
+		return Page[record, int]{}, errBroken
+	}
+	p := l.page(keys, offset, limit)
+	if l.change != nil {
+		l.change(l)
+	}
+	return p, nil
+}
+
+func (l *keyedList) page(keys []int, offset, limit int) Page[record, int] {
+	isWanted := map[int]bool{}
+	for _, key := range keys {
+		isWanted[key] = true
+	}
+	var list []record
+	for _, r := range l.records {
+		if isWanted[r.key] {
+			list = append(list, r)
+		}
+	}
+	end := min(offset+limit, len(list))
+	p := Page[record, int]{Items: slices.Clone(list[min(offset, len(list)):end])}
+	switch {
+	case l.links == trueLinks && end < len(list):
+		p.Next = NextExists
+	case l.links == trueLinks:
+		p.Next = NextNone
+	}
+	if offset == l.most && len(p.Items) > 0 {
+		l.beyond++
+	}
+	return p
+}
+
+// result is what a walk over parts yielded, and what is wrong with it.
+type result struct {
+	list     *keyedList
+	existed  map[int]bool // the ids of the list before the walk
+	yielded  map[int]bool
+	lastKey  int // of the yielded records
+	finished int // of the last page that has it
+	elapsed  time.Duration
+	problem  string
+	err      *PartsError[int]
+}
+
+// run walks the list.
+func (l *keyedList) run(t *testing.T, cfg partsConfig) *result {
+	t.Helper()
+	r := &result{list: l, existed: map[int]bool{}, yielded: map[int]bool{}}
+	for _, rec := range l.records {
+		r.existed[rec.id] = true
+	}
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		defer func() { r.elapsed = time.Since(start) }()
+		for p, err := range Parts(t.Context(), cfg) {
+			if r.err != nil {
+				r.problem = "the walk goes on after an error"
+			}
+			if err != nil {
+				r.err, _ = errors.AsType[*PartsError[int]](err)
+				continue
+			}
+			r.add(p)
+		}
+	})
+	last := len(l.keys)
+	if r.err != nil {
+		last = r.err.Finished
+		if r.err.Seen != len(r.yielded) {
+			r.problem = fmt.Sprintf("Seen = %d, want %d", r.err.Seen, len(r.yielded))
+		}
+	}
+	r.checkFinished(last)
+	if l.inFlight > 0 || l.maxInFlight > cfg.Concurrency {
+		r.problem = fmt.Sprintf("%d requests in flight at the end, up to %d before, want 0 and at most %d",
+			l.inFlight, l.maxInFlight, cfg.Concurrency)
+	}
+	return r
+}
+
+func (r *result) add(p PartsPage[int, record, int]) {
+	if len(p.Items) == 0 {
+		r.problem = "a page without records"
+	}
+	for _, rec := range p.Items {
+		if r.yielded[rec.id] {
+			r.problem = fmt.Sprintf("record %d is yielded twice", rec.id)
+		}
+		r.yielded[rec.id] = true
+		r.lastKey = max(r.lastKey, rec.key)
+	}
+	if p.Finished != 0 {
+		r.checkFinished(p.Finished)
+		if r.lastKey > p.Finished {
+			r.problem = fmt.Sprintf("a record of key %d is yielded before key %d is finished", r.lastKey, p.Finished)
+		}
+	}
+}
+
+// checkFinished checks that all records that stayed are yielded, of the keys up to this one.
+func (r *result) checkFinished(key int) {
+	r.list.mu.Lock()
+	defer r.list.mu.Unlock()
+	for _, rec := range r.list.records {
+		if r.existed[rec.id] && rec.key <= key && !r.yielded[rec.id] {
+			r.problem = fmt.Sprintf("record %d of key %d is missing, but key %d is finished", rec.id, rec.key, key)
+		}
+	}
+	if key < r.finished {
+		r.problem = fmt.Sprintf("Finished = %d after %d", key, r.finished)
+	}
+	r.finished = key
+}
+
+func only(large, count int) func(int) int {
+	return func(key int) int {
+		if key == large {
+			return count
+		}
+		return 3
+	}
+}
+
+var partsTests = []struct {
+	name        string
+	keys        int
+	counts      func(int) int
+	setUp       func(*keyedList)
+	maxRequests int
+	maxTime     time.Duration // with concurrency 8
+	want        *PartsError[int]
+}{
+	{name: "no keys", counts: each(3)},
+	{name: "no records", keys: 500, counts: each(0), maxRequests: 6},
+	{name: "one key", keys: 1, counts: each(3), maxRequests: 1},
+	{
+		name: "three records per key", keys: 1000, counts: each(3), maxRequests: 36,
+		maxTime: 20 * latency, // 36 one by one; here 12 or a few more, as goroutines run
+	},
+	{
+		name: "without links", keys: 1000, counts: each(3), maxRequests: 71,
+		setUp: func(l *keyedList) { l.links = noLinks },
+	},
+	{
+		name: "many records per key", keys: 50, counts: each(250), maxRequests: 150,
+		maxTime: 75 * latency, // 150 one by one; here 46 to 51, as goroutines run
+	},
+	{
+		name: "the store accepts 20 keys", keys: 300, counts: each(3), maxRequests: 30,
+		setUp: func(l *keyedList) { l.accepts = 20 },
+	},
+	{
+		name: "the store accepts one key", keys: 300, counts: each(3), maxRequests: 307, // 7 to find that out
+		setUp: func(l *keyedList) { l.accepts = 1 },
+	},
+	{
+		name: "the store accepts no request", keys: 300, counts: each(3), maxRequests: 2,
+		setUp: func(l *keyedList) { l.accepts = 0 }, want: &PartsError[int]{Key: 1, Err: errTooManyKeys},
+	},
+	{name: "a key with many records", keys: 300, counts: only(77, 10_099), maxRequests: 165},
+	{
+		name: "a key with too many records", keys: 300, counts: only(77, 10_100), maxRequests: 165,
+		want: &PartsError[int]{Finished: 76, Key: 77, Err: ErrOffsetLimit},
+	},
+	{
+		name: "a key that cannot be read", keys: 300, counts: each(3), maxRequests: 21,
+		setUp: func(l *keyedList) { l.broken = 77 }, want: &PartsError[int]{Finished: 76, Key: 77, Err: errBroken},
+	},
+	{
+		name: "an error after the keys", keys: 300, counts: each(3), maxRequests: 12,
+		setUp: func(l *keyedList) { l.keysErr = errBroken }, want: &PartsError[int]{Finished: 300, Err: errBroken},
+	},
+}
+
+func TestParts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range partsTests {
+		for _, concurrency := range []int{1, 2, 8} {
+			t.Run(fmt.Sprintf("%s, concurrency %d", tt.name, concurrency), func(t *testing.T) {
+				t.Parallel()
+				l := newKeyedList(tt.keys, tt.counts)
+				if tt.setUp != nil {
+					tt.setUp(l)
+				}
+				r := l.run(t, l.config(concurrency))
+				if r.problem != "" {
+					t.Error(r.problem)
+				}
+				if l.requests > tt.maxRequests {
+					t.Errorf("%d requests, want at most %d", l.requests, tt.maxRequests)
+				}
+				if tt.maxTime > 0 && concurrency == 8 && r.elapsed.Round(time.Millisecond) > tt.maxTime {
+					t.Errorf("took %s, want at most %s", r.elapsed, tt.maxTime)
+				}
+				if r.err == nil || tt.want == nil {
+					if (r.err == nil) != (tt.want == nil) {
+						t.Errorf("error %+v, want %+v", r.err, tt.want)
+					}
+					return
+				}
+				if r.err.Finished != tt.want.Finished || r.err.Key != tt.want.Key || !errors.Is(r.err, tt.want.Err) {
+					t.Errorf("error %+v, want %+v", r.err, tt.want)
+				}
+			})
+		}
+	}
+}
+
+// Pages wait for a slow consumer, and no more of them are requested.
+func TestParts_slowConsumer(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{1, 2, 8} {
+		t.Run(strconv.Itoa(concurrency), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l := newKeyedList(2000, each(3))
+				pages := 0
+				for _, err := range Parts(t.Context(), l.config(concurrency)) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					pages++
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if got := l.requests - pages; got > concurrency || pages > 10 && pages < 50 && got < concurrency {
+						t.Errorf("%d pages are read ahead after page %d, want %d", got, pages, concurrency)
+					}
+				}
+			})
+		})
+	}
+}
+
+// When the loop ends, no request is in flight, and the sequence of keys has ended.
+func TestParts_break(t *testing.T) {
+	t.Parallel()
+	for breakAt := range 12 {
+		synctest.Test(t, func(t *testing.T) {
+			l := newKeyedList(2000, each(3))
+			cfg, stopped := l.config(8), false
+			cfg.Keys = func(ctx context.Context) iter.Seq2[int, error] {
+				return func(yield func(int, error) bool) {
+					defer func() { stopped = true }()
+					l.allKeys(ctx)(yield)
+				}
+			}
+			pages := 0
+			for _, err := range Parts(t.Context(), cfg) {
+				if err != nil || pages == breakAt {
+					break
+				}
+				pages++
+			}
+			if l.inFlight > 0 || !stopped {
+				t.Errorf("after page %d: %d requests in flight, keys stopped: %t, want none and true", pages, l.inFlight, stopped)
+			}
+		})
+	}
+}
+
+func TestParts_canceled(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newKeyedList(2000, each(3))
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		got, err := collect(Parts(ctx, l.config(4)))
+		stop, ok := errors.AsType[*PartsError[int]](err)
+		if !ok || !errors.Is(err, context.DeadlineExceeded) || stop.Seen == 0 || stop.Finished == 0 || l.inFlight > 0 {
+			t.Errorf("error %+v after %d pages, %d requests in flight", err, len(got), l.inFlight)
+		}
+	})
+}
+
+// A list that is refused in its middle: records of later keys are out, so Finished waits for the end of the part.
+func TestParts_refusedInTheMiddle(t *testing.T) {
+	t.Parallel()
+	l := newKeyedList(40, each(20))
+	l.change = func(l *keyedList) {
+		l.accepts = 1000
+		if l.requests%9 == 8 {
+			l.accepts = 1
+		}
+	}
+	if r := l.run(t, l.config(1)); r.problem != "" || r.err != nil || l.refused < 2 {
+		t.Errorf("%s, error %v, %d requests refused, want none and several", r.problem, r.err, l.refused)
+	}
+}
+
+// The records of the pages before an error are yielded, also if they could have been the last ones of their part.
+func TestParts_error(t *testing.T) {
+	t.Parallel()
+	l := newKeyedList(1, each(250))
+	l.links = noLinks
+	l.change = func(l *keyedList) { l.broken = 1 }
+	r := l.run(t, l.config(1))
+	if r.problem != "" || !errors.Is(r.err, errBroken) || len(r.yielded) != 100 {
+		t.Errorf("%s, error %v after %d records, want %v after 100", r.problem, r.err, len(r.yielded), errBroken)
+	}
+}
+
+// A panic of the caller's code reaches the loop, so that it can be recovered.
+func TestParts_panic(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		setUp func(*partsConfig)
+	}{
+		{name: "keys", setUp: func(cfg *partsConfig) {
+			cfg.Keys = func(context.Context) iter.Seq2[int, error] { panic("planned") }
+		}},
+		{name: "fetch", setUp: func(cfg *partsConfig) { cfg.TooManyKeys = func(error) bool { panic("planned") } }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			defer func() {
+				if got := recover(); got != "planned" {
+					t.Errorf("recover() = %v, want planned", got)
+				}
+			}()
+			l := newKeyedList(10, each(3))
+			l.accepts, l.delays = 1, []time.Duration{0}
+			cfg := l.config(2)
+			tt.setUp(&cfg)
+			_, err := collect(Parts(t.Context(), cfg))
+			t.Errorf("error %v, want a panic", err)
+		})
+	}
+}
+
+// partsScenario is a store and a walk over parts of it.
+type partsScenario struct {
+	counts      []int // records of each key
+	repeats     bool  // each key occurs twice in a row
+	links       links
+	accepts     int
+	maxKeys     int
+	most        int // highest offset
+	pageSize    int
+	concurrency int
+	delays      []time.Duration
+	changes     [][]keyedChange // after each request; after the last, the first again
+	broken      int             // a key that cannot be read; 0: none
+}
+
+// keyedChange adds a record of a key at the start of the list, or removes a record.
+type keyedChange struct {
+	add bool
+	at  float64
+}
+
+func drawPartsScenario(t *rapid.T) *partsScenario {
+	s := &partsScenario{
+		links:       links(rapid.IntRange(0, 1).Draw(t, "links")),
+		accepts:     rapid.SampledFrom([]int{1, 2, 5, 13, 1000}).Draw(t, "accepts"),
+		maxKeys:     rapid.IntRange(1, 40).Draw(t, "max keys"),
+		pageSize:    rapid.IntRange(3, 10).Draw(t, "page size"),
+		concurrency: rapid.IntRange(1, 9).Draw(t, "concurrency"),
+		repeats:     rapid.Bool().Draw(t, "repeats"),
+	}
+	s.most = s.pageSize * rapid.IntRange(3, 40).Draw(t, "most pages")
+	keys := rapid.IntRange(0, 120).Draw(t, "keys")
+	count := rapid.IntRange(0, rapid.SampledFrom([]int{0, 1, 3, 20}).Draw(t, "most records"))
+	s.counts = rapid.SliceOfN(count, keys, keys).Draw(t, "counts")
+	for range rapid.IntRange(0, min(2, keys)).Draw(t, "large keys") {
+		s.counts[rapid.IntRange(0, keys-1).Draw(t, "large key")] = drawNear(t, "large", s.most, s.most+s.pageSize)
+	}
+	if rapid.IntRange(0, 9).Draw(t, "has a broken key") == 0 {
+		s.broken = rapid.IntRange(0, keys).Draw(t, "broken")
+	}
+	ms := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
+	s.delays = rapid.SliceOfN(ms, 1, 8).Draw(t, "delays")
+	if rapid.Bool().Draw(t, "changes") {
+		draw := rapid.Custom(func(t *rapid.T) keyedChange {
+			return keyedChange{add: rapid.Bool().Draw(t, "add"), at: rapid.Float64Range(0, 1).Draw(t, "at")}
+		})
+		s.changes = rapid.SliceOfN(rapid.SliceOfN(draw, 0, 3), 1, 8).Draw(t, "changes")
+	}
+	return s
+}
+
+func (s *partsScenario) run(t *testing.T) (*keyedList, *result) {
+	t.Helper()
+	l := newKeyedList(len(s.counts), func(key int) int { return s.counts[key-1] })
+	l.links, l.accepts, l.most, l.pageSize, l.delays = s.links, s.accepts, s.most, s.pageSize, s.delays
+	l.broken = s.broken
+	if s.changes != nil {
+		l.change = func(l *keyedList) {
+			for _, c := range s.changes[l.requests%len(s.changes)] {
+				l.apply(c)
+			}
+		}
+	}
+	cfg := l.config(s.concurrency)
+	cfg.MaxKeys = s.maxKeys
+	if s.repeats {
+		cfg.Keys = func(ctx context.Context) iter.Seq2[int, error] {
+			return func(yield func(int, error) bool) {
+				for key, err := range l.allKeys(ctx) {
+					for range 2 {
+						if !yield(key, err) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+	return l, l.run(t, cfg)
+}
+
+// allows reports whether the walk may end in this error.
+func (s *partsScenario) allows(err *PartsError[int]) bool {
+	if errors.Is(err, errBroken) {
+		return err.Key == s.broken
+	}
+	if errors.Is(err, ErrOffsetLimit) {
+		return err.Key != 0 && (s.changes != nil || s.counts[err.Key-1] >= s.most)
+	}
+	return s.changes != nil && (errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress))
+}
+
+func (l *keyedList) apply(c keyedChange) {
+	at := int(c.at * float64(len(l.records)))
+	switch {
+	case c.add && len(l.keys) > 0 && l.added < 500:
+		l.added++
+		r := record{key: l.keys[at%len(l.keys)], id: -l.added}
+		l.records = slices.Insert(l.records, 0, r)
+	case !c.add && at < len(l.records):
+		l.records = slices.Delete(l.records, at, at+1)
+	}
+}
+
+// TestModel_parts walks parts of lists that change during the walk, with keys that have too many records, and stores
+// that accept few keys. No record that stays is lost before the walk ends, and none is yielded twice.
+func TestModel_parts(t *testing.T) {
+	t.Parallel()
+	var walks, changed, ended, halved, refused, requests, records int
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawPartsScenario(rt)
+		l, r := s.run(t)
+		if r.problem != "" {
+			rt.Fatal(r.problem)
+		}
+		if r.err != nil && !s.allows(r.err) {
+			rt.Fatalf("error %+v", r.err)
+		}
+		walks++
+		requests += l.requests
+		records += len(r.yielded)
+		refused += min(1, l.refused)
+		halved += min(1, l.beyond)
+		ended += map[bool]int{true: 1}[r.err == nil]
+		changed += map[bool]int{true: 1}[s.changes != nil]
+	})
+	t.Logf("%d walks, %d of them over a list that changed, %d with a refused part, %d with a part that was too long, "+
+		"%d requests, %d records: none lost, none yielded twice; %d walks read the whole list",
+		walks, changed, refused, halved, requests, records, ended)
+	if refused < walks/20 || halved < walks/20 || ended < walks/2 {
+		t.Errorf("of %d walks, %d had a refused part, %d one that was too long, %d read the whole list: want more",
+			walks, refused, halved, ended)
+	}
+}
+
+// After a part has failed, no request is made for the next one, also while the consumer still works on a page.
+func TestParts_failed(t *testing.T) {
+	t.Parallel()
+	l := newKeyedList(300, each(150))
+	l.links = trueLinks
+	l.change = func(l *keyedList) { l.broken = 1 } // after the first page
+	synctest.Test(t, func(t *testing.T) {
+		for _, err := range Parts(t.Context(), l.config(1)) {
+			if err == nil {
+				time.Sleep(time.Minute)
+			} else if !errors.Is(err, errBroken) {
+				t.Errorf("got error %v, want %v", err, errBroken)
+			}
+		}
+	})
+	if l.requests != 2 {
+		t.Errorf("got %d requests, want 2", l.requests)
+	}
+}

@@ -1,0 +1,199 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Observer is notified of the waits and the attempts of a call. The call uses it from one goroutine.
+type Observer interface {
+	// Waited is called after a wait, also if no attempt follows it, and if it was over at once.
+	Waited(Wait, time.Duration)
+	// StartAttempt is called before attempt n of a request, the first of which is 1. The attempt has the values of the
+	// context that it returns. The function is called when the attempt ends.
+	StartAttempt(ctx context.Context, method string, n int) (context.Context, func(AttemptResult))
+}
+
+// Wait is what a call waits for.
+type Wait uint8
+
+// What a call waits for before an attempt.
+const (
+	WaitGate Wait = iota
+	WaitLimiter
+	WaitToken
+	WaitBackoff
+)
+
+// AttemptResult says how an attempt ended.
+type AttemptResult struct {
+	StatusCode int // 0: no response
+	RequestID  string
+	Error      string // in a few words; empty if there was a usable response, of whatever status
+	Duration   time.Duration
+}
+
+// withValues is a context with the values of another one. So an observer can pass values on, but cannot change when the
+// call ends.
+type withValues struct {
+	context.Context
+	values context.Context //nolint:containedctx // it is a context
+}
+
+func (c withValues) Value(key any) any { return c.values.Value(key) }
+
+// WithValues returns ctx with the values of another context, which may be nil.
+func WithValues(ctx, values context.Context) context.Context {
+	if values == nil {
+		return ctx
+	}
+	return withValues{ctx, values}
+}
+
+// startAttempt tells the observer that an attempt begins, and returns the context of the attempt.
+func (c *call) startAttempt() context.Context {
+	if c.Observer == nil {
+		return c.ctx
+	}
+	var ctx context.Context
+	ctx, c.tellEnd = c.Observer.StartAttempt(c.ctx, c.Method, c.result.Attempts+1)
+	return WithValues(c.ctx, ctx)
+}
+
+// endAttempt tells the logger and the observer what is known of the attempt that began at start.
+func (c *call) endAttempt(start time.Time) {
+	if c.Logger == nil && c.tellEnd == nil {
+		return
+	}
+	duration := time.Since(start)
+	c.log(slog.LevelDebug, "commerce: attempt", slog.Duration("duration", duration))
+	if c.tellEnd == nil {
+		return
+	}
+	r := AttemptResult{Duration: duration}
+	if c.gotResponse {
+		r.StatusCode, r.RequestID = c.result.StatusCode, RequestID(c.result.Header)
+	}
+	if c.result.Err != nil {
+		r.Error = c.describeError()
+	}
+	tell := c.tellEnd
+	c.tellEnd = nil
+	tell(r)
+}
+
+// abandonAttempt ends an attempt during which the transport panicked.
+func (c *call) abandonAttempt() {
+	if tell := c.tellEnd; tell != nil {
+		c.tellEnd = nil
+		tell(AttemptResult{Error: Panicked})
+	}
+}
+
+// Panicked is the Error that an observer gets if the code of the caller panicked.
+const Panicked = "panic"
+
+// describeError describes the error of the last attempt.
+func (c *call) describeError() string {
+	if c.gotResponse && c.result.Is2xx() && !c.result.Truncated {
+		return "unusable response" // Accept refused it
+	}
+	return Describe(c.result.Err)
+}
+
+// startBackoff is called when the call will be sent again after a wait.
+func (c *call) startBackoff() {
+	c.retryAt = c.now()
+	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
+}
+
+// endBackoff tells the observer about the wait before a retry.
+func (c *call) endBackoff() {
+	if !c.retryAt.IsZero() {
+		c.waited(WaitBackoff, c.retryAt)
+		c.retryAt = time.Time{}
+	}
+}
+
+// logWait logs a wait at the gate.
+func (c *call) logWait(d time.Duration) {
+	c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", d))
+}
+
+// now returns the time if somebody wants to know how long the call waits.
+func (c *call) now() (t time.Time) {
+	if c.Observer != nil {
+		t = time.Now()
+	}
+	return t
+}
+
+// waited tells the observer about a wait that began at start.
+func (c *call) waited(w Wait, start time.Time) {
+	if c.Observer != nil {
+		c.Observer.Waited(w, time.Since(start))
+	}
+}
+
+// log writes an event with what is known of the last attempt: no URL, no network address, no header, no body.
+func (c *call) log(level slog.Level, message string, last slog.Attr) {
+	if c.Logger == nil {
+		return
+	}
+	attrs := []slog.Attr{
+		slog.String("op", c.Op),
+		slog.String("method", c.Method),
+		slog.Int("attempt", c.result.Attempts),
+	}
+	if c.result.StatusCode != 0 {
+		attrs = append(attrs, slog.Int("status", c.result.StatusCode))
+	}
+	if id := RequestID(c.result.Header); id != "" {
+		attrs = append(attrs, slog.String("request_id", id))
+	}
+	if c.result.Err != nil {
+		attrs = append(attrs, slog.String("error", c.describeError()))
+	}
+	c.Logger.LogAttrs(c.ctx, level, message, append(attrs, last)...)
+}
+
+// Describe returns the text of an error for log events and observers. It shows only texts that are known to contain no
+// host name and no address.
+func Describe(err error) string {
+	if e, ok := errors.AsType[*net.OpError](err); ok {
+		switch e.Op {
+		case "dial", "read", "write", "proxyconnect", "remote error", "local error":
+			return e.Op + ": " + Describe(e.Err)
+		}
+		return Describe(e.Err)
+	}
+	if e, ok := errors.AsType[*net.DNSError](err); ok {
+		switch {
+		case e.IsNotFound:
+			return "lookup: no such host"
+		case e.IsTimeout:
+			return "lookup: timeout"
+		}
+		return "lookup: failed"
+	}
+	if e, ok := errors.AsType[syscall.Errno](err); ok {
+		return e.Error()
+	}
+	for _, known := range []error{
+		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
+		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, ErrTimeout, errTooLarge, errNoResponse,
+		errBodySent, errSecondSend, errConnsFailed, errSwitched,
+	} {
+		if errors.Is(err, known) {
+			return known.Error()
+		}
+	}
+	return fmt.Sprintf("failed (%T)", innermost(err))
+}

@@ -1,0 +1,338 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/bits"
+	"reflect"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// There are two ways to decode. The decoder, of package json, reads any input. The reader reads only what
+// the service usually sends, in a fraction of the time: it checks the grammar of JSON while it fills the fields,
+// with a table for each type of struct (see tables.go). At anything else it gives up with [errUnusual], and the
+// decoder reads the whole input again. So the reader alone never rejects input, except for lists that are too
+// long (see [AtMost]). It only must not accept input that the decoder would reject, or read it differently.
+//
+// They agree on the grammar because the reader accepts less. Each of its functions reads one kind of value, and
+// what it does not expect is unusual:
+//   - an escape in the name of a member, a name that occurs twice in an object,
+//   - invalid UTF-8 and half of a surrogate pair,
+//   - a value that does not fit its field, or that a method or a rule rejects,
+//   - a value without a field in a struct without Extra,
+//   - arrays and objects more than maxDepth levels deep in a value that is kept or passed on as it is. All other
+//     values are as deep as their types, so the decoder's own limit is never reached.
+//
+// They agree on values because
+//   - both use the same rules, which read from a source: the decoder or the reader,
+//   - the reader leaves a value to the decoder if it has no function for its type,
+//   - package jsontext reads strings with escapes, and checks arrays and objects without a field,
+//   - tests compare the two with pages that were changed in random places, and so does FuzzReader.
+//
+// Nothing that was read refers to the input, because the caller uses its buffer again. Short strings that are
+// equal share memory, and small slices are cut from slabs, each of which serves maxShared bytes of the input. So a
+// record that is copied keeps no more of its page alive than what is within these bytes of it.
+
+// A reader is the source that reads usual input.
+type reader struct {
+	input []byte
+	pos   int
+	begun bool // the token before pos begins an object or array
+
+	interned [1 << hashBits]string // short strings by their hash: many records have some in common
+	slabs    []any                 // *slab[E] of each slot, see cut
+	fields   []any                 // of the structs that are being read, see table
+	key      string                // of an entry of a map, here because reflection needs its address
+	orders   [][]int               // of each table, see order
+}
+
+var errUnusual = errors.New("must be read by the decoder")
+
+const maxDepth = 64
+
+// DecodeFast decodes b into v, a pointer, by a reader. If it returns an error, v may have been changed. It is exported
+// for tests that compare it with Decode.
+func (c *Codec) DecodeFast(b []byte, v any) error {
+	r, _ := c.readers.Get().(*reader)
+	if r == nil {
+		r = &reader{slabs: make([]any, c.slots)}
+	}
+	r.input, r.pos = b, 0
+	err := c.reader(reflect.TypeOf(v).Elem())(r, v)
+	if err == nil && (r.peek() != 0 || r.pos < len(b)) {
+		err = errUnusual
+	}
+	r.input, r.key = nil, ""
+	clear(r.interned[:]) // the pool must not keep a part of a payload
+	clear(r.slabs)
+	clear(r.fields[:cap(r.fields)])
+	r.fields = r.fields[:0]
+	c.readers.Put(r)
+	return err
+}
+
+// peek skips white space and returns the next byte, or 0 at the end.
+func (r *reader) peek() byte {
+	for r.pos < len(r.input) {
+		c := r.input[r.pos]
+		if c > ' ' || c != ' ' && c != '\n' && c != '\t' && c != '\r' { // mostly the first test decides
+			return c
+		}
+		r.pos++
+	}
+	return 0
+}
+
+func (r *reader) kind() jsontext.Kind {
+	c := r.peek()
+	if c == '-' || '0' <= c && c <= '9' {
+		c = '0'
+	}
+	return jsontext.Kind(c)
+}
+
+// begin reads the delimiter that begins an object or array. The next call must be more.
+func (r *reader) begin(kind jsontext.Kind) error {
+	if r.peek() != byte(kind) {
+		return errUnusual
+	}
+	r.pos++
+	r.begun = true
+	return nil
+}
+
+func (r *reader) more(end jsontext.Kind) (bool, error) {
+	c, first := r.peek(), r.begun
+	r.begun = false
+	switch {
+	case c == byte(end):
+		r.pos++
+		return false, nil
+	case first:
+		return true, nil
+	case c == ',':
+		r.pos++
+		return true, nil
+	}
+	return false, errUnusual
+}
+
+func (r *reader) name(name *string) error {
+	raw, err := r.rawName()
+	*name = r.intern(raw)
+	return err
+}
+
+// rawName reads the name of a member and the colon after it.
+func (r *reader) rawName() ([]byte, error) {
+	raw, escaped, err := r.scanString()
+	if err != nil || escaped || r.peek() != ':' {
+		return nil, errUnusual
+	}
+	r.pos++
+	return raw[1 : len(raw)-1], nil
+}
+
+func (r *reader) decode(v any, p *place) error {
+	if text, ok := v.(*string); ok {
+		return r.text(text)
+	}
+	if pointer := reflect.TypeOf(v); pointer == p.parts[0].pointer {
+		return p.parts[0].read(r, v)
+	}
+	return p.parts[1].read(r, v)
+}
+
+// text reads a string, or null as "".
+func (r *reader) text(v *string) error {
+	if r.peek() == 'n' {
+		*v = ""
+		return r.literal("null")
+	}
+	raw, escaped, err := r.scanString()
+	if err != nil {
+		return err
+	}
+	if escaped {
+		text, err := jsontext.AppendUnquote(nil, raw)
+		*v = string(text)
+		return err
+	}
+	*v = r.intern(raw[1 : len(raw)-1])
+	return nil
+}
+
+// intern returns text as a string.
+func (r *reader) intern(text []byte) string {
+	const maxInterned = 96 // bytes: the links of an offering, which many records share, are that long
+	if len(text) > maxInterned {
+		return string(text)
+	}
+	interned := &r.interned[hash(text)]
+	if *interned != string(text) {
+		*interned = string(text)
+	}
+	return *interned
+}
+
+const hashBits = 10
+
+// hash returns hashBits bits. It is faster than hash/maphash, but who knows it can find collisions: then equal strings
+// do not share memory.
+func hash(text []byte) uint64 {
+	const odd = 0x9e3779b97f4a7c15
+	h := uint64(len(text))
+	for ; len(text) >= 8; text = text[8:] {
+		h = bits.RotateLeft64(h^binary.LittleEndian.Uint64(text), 29) * odd
+	}
+	for _, c := range text {
+		h = (h ^ uint64(c)) * odd
+	}
+	return h >> (64 - hashBits)
+}
+
+// scanString reads a string and returns it with its quotation marks. It does not check escapes.
+func (r *reader) scanString() (raw []byte, escaped bool, err error) {
+	if r.peek() != '"' {
+		return nil, false, errUnusual
+	}
+	b, start, ascii := r.input, r.pos, true
+	for i := start + 1; ; {
+		if i = plainEnd(b, i); i >= len(b) {
+			return nil, false, errUnusual
+		}
+		switch c := b[i]; {
+		case c == '"':
+			raw, r.pos = b[start:i+1], i+1
+			if !ascii && !utf8.Valid(raw) {
+				return nil, false, errUnusual
+			}
+			return raw, escaped, nil
+		case c == '\\':
+			escaped = true
+			i += 2
+		case c >= utf8.RuneSelf:
+			ascii = false
+			i++
+		default: // a control character
+			return nil, false, errUnusual
+		}
+	}
+}
+
+// plainEnd returns the index of the first byte of b, from i on, that is a quotation mark, a backslash, a control
+// character or not ASCII. If there is none, it returns len(b) or more. It looks at 8 bytes at a time.
+func plainEnd(b []byte, i int) int {
+	const ones = 0x0101010101010101
+	for ; i+8 <= len(b); i += 8 {
+		word := binary.LittleEndian.Uint64(b[i:])
+		// The subtraction sets the high bit of a byte that is smaller than what is subtracted. It borrows from the
+		// bytes after such a byte, so only the first high bit counts.
+		quote, backslash := word^'"'*ones, word^'\\'*ones
+		if found := (word | (word - ' '*ones) | (quote - ones) | (backslash - ones)) & (0x80 * ones); found != 0 {
+			return i + bits.TrailingZeros64(found)/8
+		}
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= ' ' && b[i] < utf8.RuneSelf {
+		i++
+	}
+	return i
+}
+
+func (r *reader) literal(text string) error {
+	if len(r.input)-r.pos < len(text) || string(r.input[r.pos:r.pos+len(text)]) != text {
+		return errUnusual
+	}
+	r.pos += len(text)
+	return nil
+}
+
+func (r *reader) readRaw() ([]byte, error) {
+	var err error
+	kind, start := r.kind(), r.pos
+	switch kind {
+	case '"':
+		raw, escaped, err := r.scanString()
+		if escaped && !jsontext.Value(raw).IsValid() {
+			return nil, errUnusual
+		}
+		return raw, err
+	case '{', '[':
+		err = r.skipNested()
+	case '0':
+		err = r.skipNumber()
+	case 'n':
+		err = r.literal("null")
+	case 't':
+		err = r.literal("true")
+	case 'f':
+		err = r.literal("false")
+	default:
+		err = errUnusual
+	}
+	return r.input[start:r.pos], err
+}
+
+// skipNested skips an array or object, and checks it.
+func (r *reader) skipNested() error {
+	start, depth := r.pos, 0
+	for r.pos < len(r.input) {
+		switch r.input[r.pos] {
+		case '"':
+			if _, _, err := r.scanString(); err != nil {
+				return err
+			}
+			continue
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return errUnusual
+			}
+		case '}', ']':
+			depth--
+		}
+		if r.pos++; depth == 0 {
+			break
+		}
+	}
+	if !jsontext.Value(r.input[start:r.pos]).IsValid() {
+		return errUnusual
+	}
+	return nil
+}
+
+func (r *reader) skipNumber() error {
+	if r.input[r.pos] == '-' {
+		r.pos++
+	}
+	if r.pos < len(r.input) && r.input[r.pos] == '0' {
+		r.pos++
+	} else if !r.skipDigits() {
+		return errUnusual
+	}
+	if r.pos < len(r.input) && r.input[r.pos] == '.' {
+		if r.pos++; !r.skipDigits() {
+			return errUnusual
+		}
+	}
+	if r.pos < len(r.input) && r.input[r.pos]|' ' == 'e' {
+		if r.pos++; r.pos < len(r.input) && bytes.IndexByte([]byte("+-"), r.input[r.pos]) >= 0 {
+			r.pos++
+		}
+		if !r.skipDigits() {
+			return errUnusual
+		}
+	}
+	return nil
+}
+
+// skipDigits returns false if there are none.
+func (r *reader) skipDigits() bool {
+	start := r.pos
+	for r.pos < len(r.input) && '0' <= r.input[r.pos] && r.input[r.pos] <= '9' {
+		r.pos++
+	}
+	return r.pos > start
+}

@@ -1,0 +1,191 @@
+package wire
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// The reader must read these inputs itself.
+var readerInputs = []string{
+	`null`,
+	`{}`,
+	" \t\r\n{ \"text\" : \"a\" ,\n\"flag\"\t:\rtrue } \n",
+	`{"text":"a","word":"b","flag":true,"number":-10,"upper":"c","texts":["a","","a"],"deep":"d"}`,
+	`{"id":"` + someID + `"}`,
+	`{"id":"","deep":"d","texts":[],"flag":false,"text":"in reverse order"}`,
+	`{"text":null,"word":null,"flag":null,"number":null,"upper":null,"texts":null,"records":null,"map":null}`,
+	`{"shade":null,"raw":null,"no_tags":null,"links":null,"several":null,"id":null,"pointer":null,"sub":null}`,
+	`{"records":[{"id":"` + someID + `","inner":{"n":5,"new":[{"a":"]}"}]}},null,{},{"list":[{},{}]}]}`,
+	`{"records":[{"at":"2024-01-02T03:04:05.123456789+02:00"}]}`,
+	`{"map":{"a":{"n":1},"b":{"x":"}"},"":{}},"words":{"a":"b"},"pointer":true,"bytes":"AAEC","raw":[ 1 , {} ]}`,
+	`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{}]}`,
+	`{"links":{"a":null,"b":"","c":{},"d":{"href":""},"e":{"href":null}}}`,
+	`{"links":{},"several":{"n":1},"shade":"s","new":[{"a":"\"}"},[[]]],"no_tags":{"A":1,"B":2}}`,
+	`{"shade":{"name":"s"},"several":[],"new":{}}`,
+	`{"no_tags":{"A":1,"C":2}}`,
+	`{"pointer":false,"sub":{"n":1,"x":2}}`,
+	`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new name":{"a":1},"Text":"no field"}`,
+	`{"texts":["a\\nb","a\nb","a\\nb"]}`,
+	`{"texts":["` + strings.Repeat("a", 97) + `","` + strings.Repeat("b", 96) + `"],"a":0,"b":-1e9,"c":true}`,
+	`{"a":-0,"b":0.10,"c":1E+2,"d":-12.5e-07,"e":"\u00e9\\","f":[{"a":"]","b":{}},[]],"g":false,"h":null,"i":""}`,
+	`{"a":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`,
+	`{"texts":["1234567","12345678","1234567é","123456789abcdef","é","12345678\u0031"],"flag":true}`,
+	`{"sub":{"n":1,"":2,"N":3},"map":{"n":{"n":1}},"text":"after"}`,
+}
+
+// The reader must leave these inputs to the decoder.
+var decoderInputs = []string{
+	// An escaped name, invalid UTF-8.
+	`{"te\u0078t":"a"}`, `{"new \"name\"":{"a":1}}`, `{"map":{"\u0061":{}}}`, "{\"text\":\"\xff\"}",
+	"{\"texts\":[\"\xe0\",5]}", "{\"\xff\":1}", `{"text":"\ud800"}`,
+
+	// Misfits.
+	`[]`, `0`, `{"text":5}`, `{"links":{"a":null,"b":"","c":{},"d":{"href":""}},"text":5}`, `{"flag":"true"}`,
+	`{"number":"5"}`, `{"texts":{"a":"b"}}`, `{"texts":["a",5]}`, `{"records":[{"id":"odd"}]}`,
+	`{"records":[{"at":"soon"}]}`, `{"records":[[]]}`, `{"map":[]}`, `{"map":{"a":5}}`, `{"links":[]}`,
+	`{"links":{"a":5}}`, `{"links":"text","text":"after"}`, `{"upper":"bad"}`, `{"pointer":0}`,
+	`{"sub":{"n":"x"}}`, `{"shade":5}`,
+
+	// More elements than AtMost allows.
+	`{"several":[{},{},{},{}]}`,
+
+	// Duplicate names.
+	`{"text":"a","text":"b"}`, `{"map":{"a":{},"a":{}}}`,
+
+	// Not valid JSON.
+	``, `n`, `00`, `0"`, `" `, `""--`, `{"":[""],]`, `{"text":"a"`, `{"text":"a"}}`, "[[\r\x00", "\"\\u0\xc2",
+	`{"text":"a",}`, `{,"text":"a"}`, `{"text":"a" "flag":true}`, `{"text":"a"]`, `{"text" "a"}`,
+	`{"text":}`, `{"text"`, `{"text":`,
+	`{"text":nul}`, `{"flag":tru}`, `{"flag":truee}`, `{"flag":nan}`, `{"texts":["a",]}`,
+	`{"texts":[,"a"]}`, `{"texts":["a"}`,
+	`{"texts":["a"`, `{"texts":["a" "b"]}`, `{"texts":["a"],]}`, `{"text":"abc`, `{"text":"12345678`,
+	`{"text":"\`, `{"text":"\"`,
+	`{"text":"\x"}`, `{"text":"\u12"}`, `{"a":01}`, `{"a":1.}`, `{"a":.5}`, `{"a":1e}`, `{"a":1e+}`,
+	`{"a":-}`, `{"a":+1}`, `{"a":--1}`,
+	`{"a":1x}`, `{"a":"\ud800"}`, `{"a":[1,]}`, `{"a":[}`, `{"a":{"b":1,"b":2}}`,
+	`{"a":{"b":[{"c":"\x"}]}}`, `{"a":1,"a":2}`,
+	`{"links":{"a":"","a":""}}`, `{"links":{"a":"",}}`, `{"sub":{"n":1,"n":1}}`, `{"words":{"a":"","a":""}}`,
+	"{\"text\":\"a\"}\x00", "\x00{}", "{\x00}", "{\"text\":\"1234567\x00\"}", "{\"text\":\"\x1f2345678\"}",
+	"{\"text\":\"1234\n678\"}", "{\"text\":\"12345678\x7f\x80\"}", "{\"a\":\"\xff\"}", "{\"a\":[\"\x00\"]}",
+	"{\"\x00\":1}",
+	`{"a":` + strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1) + `}`,
+	`{"a":` + strings.Repeat("[", maxDepth),
+}
+
+func TestCodec_reader(t *testing.T) {
+	t.Parallel()
+	c := newTestCodec()
+	for i, in := range slices.Concat(readerInputs, decoderInputs) {
+		t.Run(in, func(t *testing.T) {
+			t.Parallel()
+			compareWays(t, c, []byte(in))
+			var v every
+			got := c.DecodeFast([]byte(in), &v) == nil
+			if want := i < len(readerInputs); got != want {
+				t.Errorf("the reader accepts the input: %v, want %v", got, want)
+			}
+		})
+	}
+}
+
+func FuzzReader(f *testing.F) {
+	for _, in := range slices.Concat(readerInputs, decoderInputs) {
+		f.Add([]byte(in))
+	}
+	c := newTestCodec()
+	f.Fuzz(func(t *testing.T, in []byte) { compareWays(t, c, in) })
+}
+
+// compareWays decodes in with and without the reader: the results must be equal.
+func compareWays(t *testing.T, c *Codec, in []byte) {
+	t.Helper()
+	var got, want every
+	err, wantErr := c.Unmarshal(in, &got), c.Decode(in, &want)
+	if fmt.Sprint(err) != fmt.Sprint(wantErr) {
+		t.Errorf("Unmarshal() error = %v, want %v as by the decoder", err, wantErr)
+	}
+	if err == nil && !reflect.DeepEqual(want, got) {
+		all := cmp.Exporter(func(reflect.Type) bool { return true })
+		t.Errorf("-decoder +reader:\n%s", cmp.Diff(want, got, all))
+	}
+}
+
+// Equal short strings of an input share memory, but the pool keeps nothing of an input.
+func TestCodec_readerInterns(t *testing.T) {
+	t.Parallel()
+	c := newTestCodec()
+	var got every
+	if err := c.Unmarshal([]byte(`{"texts":["a short text","a short text","another text"]}`), &got); err != nil {
+		t.Fatal(err)
+	}
+	at := func(i int) *byte { return unsafe.StringData(got.Texts[i]) } //nolint:gosec // compared only
+	if at(0) != at(1) || at(0) == at(2) {
+		t.Errorf("shared: equal texts %v, want true; other texts %v, want false", at(0) == at(1), at(0) == at(2))
+	}
+	var r *reader
+	for range 1000 { // under the race detector a pool drops some of what is put in
+		if err := c.Unmarshal([]byte(`{"texts":["canary"],"links":{"a":"b"}}`), &got); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ = c.readers.Get().(*reader); r != nil {
+			break
+		}
+	}
+	if r == nil || len(r.slabs) == 0 || cap(r.fields) == 0 {
+		t.Fatalf("got reader %v, want one that was used", r)
+	}
+	isSet := func(v any) bool { return v != nil }
+	if strings.Contains(fmt.Sprint(string(r.input), r.interned), "canary") || slices.ContainsFunc(r.slabs, isSet) ||
+		slices.ContainsFunc(r.fields[:cap(r.fields)], isSet) {
+		t.Error("got a reader with a part of the input, want one without")
+	}
+}
+
+// Texts whose hashes collide stay different, and a reader that gave up can be used again.
+func TestCodec_readerAgain(t *testing.T) {
+	t.Parallel()
+	c := newTestCodec()
+	const n = 5000 // more than there are hashes
+	var in strings.Builder
+	in.WriteString(`{"texts":[`)
+	for i := range n {
+		fmt.Fprintf(&in, `"%08d",`, i)
+	}
+	in.WriteString(`""]}`)
+	var got every
+	for range 2 {
+		if err := c.DecodeFast([]byte(in.String()), &got); err != nil || len(got.Texts) != n+1 {
+			t.Fatalf("got %d texts, error %v, want %d", len(got.Texts), err, n+1)
+		}
+		for i, text := range got.Texts[:n] {
+			if want := fmt.Sprintf("%08d", i); text != want {
+				t.Fatalf("text %d = %q, want %q", i, text, want)
+			}
+		}
+		got = every{}
+		if c.DecodeFast([]byte(`{"texts":["a"],"links":{"a":`), new(every)) == nil {
+			t.Error("got no error for input that ends within an object")
+		}
+		if r, _ := c.readers.Get().(*reader); r != nil && len(r.fields) > 0 {
+			t.Errorf("got %d fields after an error, want none", len(r.fields))
+		}
+	}
+}
+
+// A struct without members, and without Extra, has no place for a value.
+func TestCodec_noMembers(t *testing.T) {
+	t.Parallel()
+	c := newTestCodec()
+	for _, in := range []string{`{}`, `{"a":1}`, `null`} {
+		var v struct{}
+		if got, want := c.Unmarshal([]byte(in), &v), c.Decode([]byte(in), &v); (got == nil) != (want == nil) {
+			t.Errorf("%s: error = %v, want %v", in, got, want)
+		}
+	}
+}

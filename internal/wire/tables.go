@@ -1,0 +1,475 @@
+package wire
+
+import (
+	stdjson "encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+)
+
+// A valueReader reads the next value into v, a pointer to a value that is zero, except that a slice may have capacity.
+type valueReader func(r *reader, v any) error
+
+// A place is what a rule needs for one type when it reads from a reader.
+type place struct {
+	parts []part
+	slot  int // see cut
+}
+
+// A part is a type that values of another type have in them.
+type part struct {
+	pointer reflect.Type // to the type
+	read    valueReader
+}
+
+var textUnmarshaler = reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()
+
+// reader returns how to read a type: by its rule if it has one, else by default.
+func (c *Codec) reader(t reflect.Type) valueReader {
+	if found, ok := c.byType.Load(t); ok {
+		return found.(valueReader)
+	}
+	read := c.defaultReader(t)
+	if rule := c.rules[t]; rule != nil && rule.read != nil {
+		byDefault, p := read, &place{slot: rule.slot}
+		for _, typ := range rule.parts {
+			p.parts = append(p.parts, part{pointer: reflect.PointerTo(typ), read: c.reader(typ)})
+		}
+		read = func(r *reader, v any) error {
+			err := rule.read(r, p, v)
+			if err != nil && errors.Is(err, errors.ErrUnsupported) {
+				return byDefault(r, v)
+			}
+			return err
+		}
+	}
+	c.byType.Store(t, read)
+	return read
+}
+
+// defaultReader returns how to read a type without a rule, a record, or a value that the rule of its type leaves to
+// the default.
+func (c *Codec) defaultReader(t reflect.Type) valueReader {
+	pointer := reflect.PointerTo(t)
+	switch rule := c.rules[t]; {
+	case t == reflect.TypeFor[uuid.UUID]():
+		return readScalar(parseUUID)
+	case t == reflect.TypeFor[time.Time]():
+		return readScalar(parseTime)
+	case rule != nil && rule.read == nil: // a record
+		return c.structReader(t)
+	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
+		return readByMethod
+	case pointer.Implements(textUnmarshaler):
+		return c.readByDecoder
+	}
+	switch text := reflect.TypeFor[string](); {
+	case t == text:
+		return readText
+	case t == reflect.TypeFor[bool]():
+		return readBool
+	case t.Kind() == reflect.Struct:
+		return c.structReader(t)
+	case t.Kind() == reflect.Pointer:
+		return c.pointerReader(t)
+	case t.Kind() == reflect.Slice && t.Elem().Kind() != reflect.Uint8:
+		return c.sliceReader(t)
+	case t.Kind() == reflect.Map && t.Key() == text:
+		return c.mapReader(t)
+	}
+	return c.readByDecoder
+}
+
+func readByMethod(r *reader, v any) error {
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	return v.(stdjson.Unmarshaler).UnmarshalJSON(raw)
+}
+
+func (c *Codec) readByDecoder(r *reader, v any) error {
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, v, c.decodeOptions)
+}
+
+func readScalar[T any](parse func(raw []byte) (T, error)) valueReader {
+	return func(r *reader, v any) error {
+		raw, err := r.readRaw()
+		if err != nil {
+			return err
+		}
+		*v.(*T), err = parse(raw)
+		return err
+	}
+}
+
+func readText(r *reader, v any) error { return r.text(v.(*string)) }
+
+func readBool(r *reader, v any) error {
+	if r.peek() == 't' {
+		*v.(*bool) = true
+		return r.literal("true")
+	}
+	if r.peek() == 'f' {
+		return r.literal("false")
+	}
+	return r.literal("null")
+}
+
+func (c *Codec) pointerReader(t reflect.Type) valueReader {
+	read := c.reader(t.Elem())
+	return func(r *reader, v any) error {
+		if r.peek() == 'n' {
+			return r.literal("null")
+		}
+		to := reflect.New(t.Elem())
+		reflect.ValueOf(v).Elem().Set(to)
+		return read(r, to.Interface())
+	}
+}
+
+func (c *Codec) sliceReader(t reflect.Type) valueReader {
+	read := c.reader(t.Elem())
+	return func(r *reader, v any) error {
+		list := reflect.ValueOf(v).Elem()
+		if r.peek() == 'n' {
+			list.SetZero()
+			return r.literal("null")
+		}
+		if err := r.begin('['); err != nil {
+			return err
+		}
+		for n := 0; ; n++ {
+			more, err := r.more(']')
+			if err != nil {
+				return err
+			}
+			if !more {
+				break
+			}
+			if n == list.Cap() {
+				list.Grow(max(2, n))
+			}
+			list.SetLen(n + 1)
+			if err := read(r, list.Index(n).Addr().Interface()); err != nil {
+				return err
+			}
+		}
+		if list.IsNil() {
+			list.Set(reflect.MakeSlice(t, 0, 0))
+		}
+		return nil
+	}
+}
+
+func (c *Codec) mapReader(t reflect.Type) valueReader {
+	read := c.reader(t.Elem())
+	return func(r *reader, v any) error {
+		if r.peek() == 'n' {
+			return r.literal("null")
+		}
+		if err := r.begin('{'); err != nil {
+			return err
+		}
+		values := reflect.MakeMap(t)
+		reflect.ValueOf(v).Elem().Set(values)
+		value := reflect.New(t.Elem())
+		for n := 1; ; n++ {
+			more, err := r.more('}')
+			if !more {
+				return err
+			}
+			value.Elem().SetZero()
+			var name string
+			if err := r.name(&name); err != nil {
+				return err
+			}
+			if err := read(r, value.Interface()); err != nil {
+				return err
+			}
+			r.key = name
+			values.SetMapIndex(reflect.ValueOf(&r.key).Elem(), value.Elem())
+			if values.Len() != n { // two members have the same name
+				return errUnusual
+			}
+		}
+	}
+}
+
+// A table tells how to read a type of struct, whose tags name its members, and whose Extra field holds the members
+// that have no field.
+type table struct {
+	members []member // in the order of the fields
+	byName  map[string]int
+	extra   []int // index of Extra, or nil
+	number  int   // of this table
+	// fields appends pointers to the fields that are members, and to Extra.
+	fields func(v any, to []any) []any
+}
+
+type member struct {
+	start string // comma, name and colon
+	index []int
+	read  valueReader
+}
+
+const maxMembers = 64 // bits of a set
+
+// structReader returns how to read a struct by a table, or leaves it to the decoder.
+func (c *Codec) structReader(t reflect.Type) valueReader {
+	tab := newTable(t)
+	if tab == nil {
+		return c.readByDecoder
+	}
+	for i := range tab.members {
+		m := &tab.members[i]
+		m.read = c.reader(t.FieldByIndex(m.index).Type)
+	}
+	tab.number = int(c.tables.Add(1)) - 1
+	if fields := c.fields[t]; fields != nil {
+		tab.fields = fields
+	}
+	return tab.read
+}
+
+// newTable returns the table of a struct without the functions that read its members. It returns nil for a struct that
+// has other tags than those of the payloads.
+func newTable(t reflect.Type) *table {
+	tab := &table{byName: map[string]int{}}
+	tab.fields = tab.reflectFields
+	for _, f := range reflect.VisibleFields(t) {
+		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
+		isExtra := name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]()
+		switch {
+		case f.Tag.Get("json") == "-": // not a member
+		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
+			// VisibleFields returns its fields too.
+		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
+			tab.byName[name] = len(tab.members)
+			tab.members = append(tab.members, member{start: `,"` + name + `":`, index: f.Index})
+		case isExtra && len(f.Index) == 1:
+			tab.extra = f.Index
+		default:
+			return nil
+		}
+	}
+	if len(tab.members) > maxMembers {
+		return nil
+	}
+	return tab
+}
+
+// CheckFields returns an error if a struct in values of type t, at any depth, has no rule by [Fields], or one that does
+// not list its fields. It is exported for a test.
+func (c *Codec) CheckFields(t reflect.Type) error {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		return c.CheckFields(t.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	var errs []error
+	tab, fields, v := newTable(t), c.fields[t], reflect.New(t).Interface()
+	if tab != nil && (fields == nil || !slices.Equal(fields(v, nil), tab.reflectFields(v, nil))) {
+		errs = append(errs, fmt.Errorf("%v: the rule does not list all fields in order", t))
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		if tab != nil && (f.Anonymous || f.Tag.Get("json") == "-") {
+			continue // tab has the fields of an embedded struct
+		}
+		if f.IsExported() && !reflect.PointerTo(f.Type).Implements(textUnmarshaler) {
+			errs = append(errs, c.CheckFields(f.Type))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// reflectFields is the slow way to get the fields, for the types without a rule by [Fields].
+func (t *table) reflectFields(v any, to []any) []any {
+	rv := reflect.ValueOf(v).Elem()
+	for i := range t.members {
+		to = append(to, rv.FieldByIndex(t.members[i].index).Addr().Interface())
+	}
+	if t.extra != nil {
+		to = append(to, rv.FieldByIndex(t.extra).Addr().Interface())
+	}
+	return to
+}
+
+func (t *table) read(r *reader, v any) error {
+	if r.peek() == 'n' {
+		return r.literal("null")
+	}
+	if err := r.begin('{'); err != nil {
+		return err
+	}
+	base := len(r.fields)
+	r.fields = t.fields(v, r.fields)
+	var seen uint64 // bit i: there was a value for members[i]
+	for order, last := r.order(t), 0; ; {
+		i, err := t.next(r, order[last])
+		if err != nil {
+			return err
+		}
+		if i == noMember {
+			r.fields = r.fields[:base]
+			return nil
+		}
+		if i == noField {
+			if t.extra == nil {
+				return errUnusual
+			}
+			if err := t.readExtra(r, r.fields[len(r.fields)-1]); err != nil {
+				return err
+			}
+			continue
+		}
+		if seen&(1<<i) != 0 { // two members have the same name
+			return errUnusual
+		}
+		seen |= 1 << i
+		order[last] = i
+		last = i + 1
+		if err := t.members[i].read(r, r.fields[base+i]); err != nil {
+			return err
+		}
+	}
+}
+
+// order returns which member is expected after each one: element 0 is the first, and element i+1 follows member i.
+func (r *reader) order(t *table) []int {
+	for len(r.orders) <= t.number {
+		r.orders = append(r.orders, nil)
+	}
+	if r.orders[t.number] == nil {
+		order := make([]int, len(t.members)+1)
+		for i := range order {
+			order[i] = i
+		}
+		r.orders[t.number] = order
+	}
+	return r.orders[t.number]
+}
+
+const (
+	noMember = -1 // the object ends
+	noField  = -2 // the next member has no field
+)
+
+// next moves to the value of the next member and returns the index of its field. If there is no such field, it moves to
+// the name.
+func (t *table) next(r *reader, expected int) (int, error) {
+	if expected < len(t.members) {
+		start := t.members[expected].start
+		if r.begun {
+			start = start[1:]
+		}
+		if rest := r.input[r.pos:]; len(rest) >= len(start) && string(rest[:len(start)]) == start {
+			r.pos += len(start)
+			r.begun = false
+			return expected, nil
+		}
+	}
+	if more, err := r.more('}'); !more {
+		return noMember, err
+	}
+	r.peek()
+	before := r.pos
+	name, err := r.rawName()
+	if err != nil {
+		return 0, err
+	}
+	if i, ok := t.byName[string(name)]; ok {
+		return i, nil
+	}
+	r.pos = before
+	return noField, nil
+}
+
+// readExtra reads a member into the last of the fields.
+func (t *table) readExtra(r *reader, last any) error {
+	extra := last.(*map[string]stdjson.RawMessage)
+	name, err := r.rawName()
+	if err != nil {
+		return err
+	}
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	if _, twice := (*extra)[string(name)]; twice {
+		return errUnusual
+	}
+	if *extra == nil {
+		*extra = map[string]stdjson.RawMessage{}
+	}
+	(*extra)[string(name)] = slices.Clone(raw)
+	return nil
+}
+
+const (
+	maxSlab   = 32       // elements
+	maxShared = 16 << 10 // bytes of the input that may share a slab: their elements keep each other alive
+)
+
+// A slab is a slice from which a reader cuts small slices: for a page of records that takes few allocations. It serves
+// one type and one part of the input, of maxShared bytes, and nothing writes to it after that.
+type slab[E any] struct {
+	free       []E
+	part       int // of the input
+	used, last int // elements cut for this part, and for the part before
+}
+
+// cut returns an empty slice with capacity n.
+func cut[E any](src source, p *place, n int) []E {
+	r, ok := src.(*reader)
+	if !ok {
+		return make([]E, 0, n)
+	}
+	s, _ := r.slabs[p.slot].(*slab[E])
+	if s == nil {
+		s = &slab[E]{}
+		r.slabs[p.slot] = s
+	}
+	if part := r.pos / maxShared; part != s.part {
+		*s = slab[E]{part: part, last: s.used}
+	}
+	if len(s.free) < n {
+		// This part probably needs as many as the last one. If it needs more, the number doubles.
+		s.free = make([]E, max(n, min(maxSlab, max(s.last-s.used, s.used))))
+	}
+	s.used += n
+	list := s.free[:0:n]
+	s.free = s.free[n:]
+	return list
+}
+
+// position returns how much of its input a reader has read.
+func position(src source) int {
+	if r, ok := src.(*reader); ok {
+		return r.pos
+	}
+	return 0
+}
+
+// unshare moves a list out of its slab if it was read from more than maxShared bytes, from start on. The other lists of
+// the slab would keep it alive.
+func unshare[L ~[]E, E any](src source, list L, start int) L {
+	if position(src)-start <= maxShared {
+		return list
+	}
+	own := slices.Clone(list)
+	clear(list)
+	return own
+}
