@@ -243,35 +243,40 @@ func failingCalls() map[string]failingCall {
 	}
 }
 
+// The clock is virtual, so that no wait is long enough to be an attribute.
 func TestErrors(t *testing.T) {
 	t.Parallel()
 	for name, tt := range failingCalls() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, store := newExported(), commercetest.New(t, commercetest.Config{})
-			store.Inject(tt.fault)
-			client := store.Client(append(tt.opts, e.observe(),
-				commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))...)
-			call := callList
-			if tt.write {
-				call = callAdd
-			}
-			if err := call(t.Context(), client); err == nil {
-				t.Fatal("got no error")
-			}
-			var got []span
-			for _, s := range e.all(t) {
-				got = append(got, span{Status: s.Status, Attrs: s.Attrs})
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("spans (-want +got):\n%s", diff)
-			}
-			if got := len(e.metrics(t)["commerce.client.writes {call}"]); (got == 1) != tt.write {
-				t.Errorf("got %d kinds of write, want one if the call writes (%t)", got, tt.write)
-			}
-			e.checkSecrets(t)
+			synctest.Test(t, tt.check)
 		})
 	}
+}
+
+func (tt failingCall) check(t *testing.T) {
+	e, store := newExported(), commercetest.New(t, commercetest.Config{})
+	store.Inject(tt.fault)
+	client := store.Client(append(tt.opts, e.observe(),
+		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))...)
+	call := callList
+	if tt.write {
+		call = callAdd
+	}
+	if err := call(t.Context(), client); err == nil {
+		t.Fatal("got no error")
+	}
+	var got []span
+	for _, s := range e.all(t) {
+		got = append(got, span{Status: s.Status, Attrs: s.Attrs})
+	}
+	if diff := cmp.Diff(tt.want, got); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+	if got := len(e.metrics(t)["commerce.client.writes {call}"]); (got == 1) != tt.write {
+		t.Errorf("got %d kinds of write, want one if the call writes (%t)", got, tt.write)
+	}
+	e.checkSecrets(t)
 }
 
 const add = "Carts.AddCustomDiscounts"
