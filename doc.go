@@ -80,10 +80,11 @@
 // # Retries and limits
 //
 // Reads are retried after errors (see [RetryPolicy]), up to [RetryPolicy].MaxAttempts, after a
-// random backoff or the time in Retry-After. If the wait would be longer than [RetryPolicy].MaxBackoff or last
-// beyond the deadline of the context, the call returns the last response as an error instead.
-// After a 429 with a Retry-After, all calls of the client wait. If you know the rate limit of
-// the store, set it by [WithLimiter]: that is faster than to learn it from 429s.
+// random backoff or the time in Retry-After. If the wait would be longer than
+// [RetryPolicy].MaxBackoff or last beyond the deadline of the context, the call returns the
+// last response as an error instead. After a 429 with a Retry-After, all calls of the client
+// wait. If you know the rate limit of the store, set it by [WithLimiter]: that is faster than
+// to learn it from 429s.
 //
 // Response bodies are limited to 32 MiB, and those of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.

@@ -145,13 +145,13 @@ func WithHTTPClient(hc *http.Client) Option {
 
 // RetryPolicy limits the attempts of a call. Zero fields mean the defaults.
 //
-// A read is retried
+// A read, or [CartService.DeleteCustomDiscount], is retried
 //   - if there was no response, e.g. after a connection error or a timeout,
 //   - after a 408, 421, 425, 429, 500, 502, 503 or 504,
 //   - if the body of a 2xx is truncated or cannot be read.
 //
 // It is not retried if the body is larger than the limit. [CartService.AddCustomDiscounts]
-// says when a write is sent again.
+// says when another write is sent again.
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
 	// that is sent again after a 401 with a new token may exceed it by one. Default 4.
@@ -188,7 +188,8 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 }
 
 // WithRetry sets the whole retry policy: zero fields mean the defaults, also in
-// [Client.With]. A write that may have been applied is never sent again, whatever the policy.
+// [Client.With]. Whatever the policy, a write that may have been applied is never sent again,
+// except [CartService.DeleteCustomDiscount], which does no harm twice.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config, problems *ValidationError) {
 		if p.MaxAttempts < 0 {
