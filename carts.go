@@ -77,7 +77,7 @@ type UnconfirmedDiscount struct {
 // After any other error than an ErrPartialFailure, the result is nil. Arguments are checked
 // first: a [*ValidationError] lists all problems, with the index of the discount. If opts is
 // nil, the defaults apply. The arguments do not change. Two discounts with the same engine
-// and external id are a problem, because nothing tells them apart.
+// and external id are a problem, because nothing tells them apart; AllowRepeated allows them.
 //
 // cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain
 // spaces, control characters, invalid UTF-8 or any of / \ ? # %.

@@ -23,7 +23,7 @@ const Version = "0.1.0"
 // Client calls the service. It is immutable and safe for concurrent use. Make one with
 // [New] and keep it.
 type Client struct {
-	// Carts adds custom discounts to carts.
+	// Carts reads carts and changes their custom discounts.
 	Carts *CartService
 	// Subscriptions reads subscriptions.
 	Subscriptions *SubscriptionService

@@ -56,9 +56,8 @@
 //	}
 //
 // The highest offset is 10,000 and a page has at most 100 records, so a walk reads at most
-// 10,100 records. [SubscriptionService.AllByAccount] reads a store of any size, and [Walk] any
-// other list.
-// [SubscriptionListOptions].Concurrency makes walks faster.
+// 10,100 records. [SubscriptionService.AllByAccount] reads a store of any size.
+// [SubscriptionListOptions].Concurrency makes walks faster. [Walk] walks any other list.
 //
 // The service has two generations of payloads. In the first, subscriptions have products, and
 // plans say how they are billed. In the second, plans have the fields of the products, and

@@ -20,8 +20,9 @@ import (
 // EnsureCustomDiscountsOptions are the options of [CartService.EnsureCustomDiscounts].
 type EnsureCustomDiscountsOptions struct {
 	// Update changes discounts that have a wanted engine and external id, but another amount
-	// or text, and replaces those with another item. Without it, they are reported in
-	// Different and the error matches ErrDifferent. Amounts must then be whole numbers.
+	// or text, and replaces those with another item. All wanted amounts must then be whole
+	// numbers. Without Update, such discounts are in Different and the error matches
+	// ErrDifferent.
 	Update bool
 	// Prune deletes discounts that are not wanted, if their engine occurs in the wanted
 	// discounts or in Engines. Discounts of other engines are never touched.
@@ -38,7 +39,7 @@ type EnsureCustomDiscountsOptions struct {
 	// Settle is the time to wait before the cart is read again, after a write without a
 	// response, or one that the cart does not show: the service may still apply it. 0 means
 	// 2 s. If it is negative, or would last beyond the deadline of the context, the cart is
-	// read again at once, nothing is sent again, and InDoubt names what may still appear.
+	// read again at once, and nothing is sent again.
 	Settle time.Duration
 }
 
@@ -55,9 +56,10 @@ type EnsureCustomDiscountsResult struct {
 	Missing []UnconfirmedDiscount
 	// Different are discounts of the cart whose contents are not the wanted ones.
 	Different []CustomDiscount
-	// InDoubt are the discounts that this call sent without a response and that the cart does
-	// not show: they may still appear. It may be set even if the error is nil, if a discount
-	// was sent again.
+	// InDoubt are the discounts of writes that may still take effect: adds, updates and
+	// deletions without a response, and adds that were confirmed, if the cart did not show
+	// their effect. It may be set even if the error is nil: a discount that was sent twice may
+	// appear a second time.
 	InDoubt []NewCustomDiscount
 }
 

@@ -222,16 +222,16 @@ type Limiter interface {
 // WithLimiter waits for l before each attempt, including retries and token requests. Clients
 // of the same store should share a limiter, because they share the store's rate limit.
 //
-// Without a limiter, the client learns the rate limit from 429 responses. If one has a
-// Retry-After, a gate closes for that time, at most MaxBackoff, and all calls of the client
-// wait. Then the gate lets calls through one by one until 5 s after the last 429. They begin
-// at 20 per second, or at half of the rate before the 429 if that is more, and become faster.
-// Each 429 in this time halves the rate. A call that would wait longer than
+// With or without a limiter, a 429 with a Retry-After closes a gate for that time, at most
+// MaxBackoff, and all calls of the client wait. Then calls pass one by one until 5 s after the
+// last 429. They begin at 20 per second, or at half of the rate before the 429 if that is more,
+// and become faster. Each 429 in this time halves the rate. A call that would wait longer than
 // [RetryPolicy].MaxBackoff allows, or beyond the deadline of its context, fails with
 // [ErrRateLimited]; it was not sent.
 //
-// If you know the limit, a limiter is faster. A job that competes with many others should
-// also raise [RetryPolicy].MaxAttempts.
+// So a client without a limiter learns the rate limit from 429s. If you know the limit, a
+// limiter is faster. A job that competes with many others should also raise
+// [RetryPolicy].MaxAttempts.
 func WithLimiter(l Limiter) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {

@@ -20,9 +20,9 @@ import (
 //
 // Each subscription that exists from the start of the walk to its end, and whose account is one
 // of accounts, is yielded exactly once, under the conditions of [SubscriptionService.All]. No
-// id may occur twice in accounts, except right after itself: that counts once. The walk cannot
-// see subscriptions of accounts that the service does not list, e.g. those of an account that
-// was deleted.
+// id may occur twice in accounts, except right after itself: that counts once. If accounts is
+// nil, the walk does not see subscriptions of accounts that the service does not list, e.g.
+// those of an account that was deleted.
 //
 // The walk asks for the subscriptions of many accounts at a time, in the order of accounts; the
 // subscriptions of one request are in the order of the service. Pages are requested when it is
@@ -45,11 +45,11 @@ import (
 // used. To go on without it, pass the accounts that follow Account. Subscriptions of an account
 // that is too large can be read in parts, with other filters.
 //
-// accounts is read by one goroutine, ahead of the subscriptions. Equal ids that follow each
-// other count once. An error of accounts ends the walk after the subscriptions of the accounts
-// before it, and so does a zero UUID. When the loop ends, accounts is stopped: the loop waits
-// until accounts yields an id or returns, also if ctx ends. The walk waits for accounts until it
-// has enough of them for a request, which may be 150. In all else, AllByAccount is like All.
+// accounts is read by one goroutine, ahead of the subscriptions. The walk waits until it has
+// enough of them for a request, which may be 150. An error of accounts ends the walk after the
+// subscriptions of the accounts before it, and so does a zero UUID. When the loop ends, accounts
+// is stopped: the loop waits until accounts yields an id or returns, also if ctx ends. In all
+// else, AllByAccount is like All.
 func (s *SubscriptionService) AllByAccount(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
 ) iter.Seq2[*Subscription, error] {

@@ -12,8 +12,8 @@ import (
 // same time: the service may then lose one of the writes. See [WithCartLocker].
 //
 // Lock waits for the lock with this key, at most until ctx ends. held ends when the lock is
-// lost, e.g. because it expired; held.Err must be right when it is called, so it compares
-// clocks and does not rely on a timer alone. unlock releases the lock; it is called once.
+// lost, e.g. because it expired. held.Err must be right when it is called: it must compare
+// clocks, because a timer may fire late. unlock releases the lock; it is called once.
 //
 // The key is "commerce/", the host of the base address, "/carts/" and the cart id. A Locker
 // must be safe for concurrent use. It need not be reentrant.
