@@ -96,9 +96,9 @@
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests:
 // limits on discounts, a rate limit, the lifetime of tokens, and whether concurrent
 // writes to one cart undo each other. Other methods change carts and subscriptions
-// behind the client's back, for example [Store.RemoveDiscount]. With
-// [Config.AfterRequest] a test can change the list between the pages of a walk,
-// that is, while a program reads the whole list page by page.
+// without a request, for example [Store.RemoveDiscount]. With [Config.AfterRequest] a
+// test can change the list between the pages of a walk, that is, while a program reads
+// the whole list page by page.
 //
 // The store has its own code for filters and validation and shares none with
 // package commerce, so that each checks the other. It is deterministic: ids,

@@ -1,5 +1,5 @@
 // Walk-everything writes the subscriptions of a store of any size to a file, as JSON Lines. After an error, a crash or
-// kill -9, run it again: it goes on near where it was.
+// kill -9, run it again to continue.
 //
 //	go run ./examples/walk-everything -o subs.jsonl
 //
@@ -7,7 +7,7 @@
 // COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts. FILE.partial becomes FILE
 // when it is complete. Until then FILE.state says where to go on; delete it to start over. Only one run at a time may
 // write a file. A subscription is in FILE once if it exists, and its account is listed, from the start of the first
-// run to the end of the last. No client can see those that the service may still have for a deleted account.
+// run to the end of the last. The service does not list deleted accounts.
 //
 // Exit codes: 0 done; 1 stopped by an error, fix its cause and run it again; 2 unknown flag; 3 done, but without the
 // accounts that it names, which cannot be read, e.g. because they have more than 10,099 subscriptions.
