@@ -39,7 +39,7 @@ type LimiterConfig struct {
 // order in which they asked, and each asks once. If the slot comes after the deadline of the
 // call, the call takes none and ends at once. A slot is lost if its call ends while it waits, or
 // its process dies. The rate may be exceeded for a moment if the server loses its data, or its
-// clock leaps forward. If its clock is set back, nobody waits for longer.
+// clock jumps forward. If its clock is set back, nobody waits longer.
 type Limiter struct {
 	server   *server
 	name     string

@@ -34,14 +34,14 @@ type LockerConfig struct {
 // Locker is a [commerce.Locker] that processes share. It is safe for concurrent use.
 //
 // A lock is a lease, which its holder extends until it is released. Whether a lease has ended is
-// decided by the clocks of the clients, never by that of the server. A holder believes in its lease
+// decided by the clocks of the clients, never by that of the server. A holder relies on its lease
 // until 0.8 of Expiry after it sent the last extension that succeeded. Another process takes the
 // lock over when it has seen the same value of it for 0.9 of Expiry, by a compare-and-set. So the
 // clock of the server may move, and a process may stop at any point between two writes.
 //
 // A server that has restarted, was promoted or has lost its data grants no lock until a process
-// has waited for 0.9 of Expiry. All leases of before have ended by then. The first lock ever takes
-// that long too. Locks are granted in no order.
+// has waited for 0.9 of Expiry. By then all earlier leases have ended. The first lock ever takes
+// that long too. Waiting calls get the lock in no particular order.
 type Locker struct {
 	server *server
 	expiry time.Duration
