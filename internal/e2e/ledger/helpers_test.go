@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"runtime/pprof"
@@ -52,6 +53,23 @@ func serve(ctx context.Context, t *testing.T, p Protocol) (*Ledger, *Server) {
 		t.Fatal(err)
 	}
 	return l, s
+}
+
+// refuse returns an address with the scheme of this one that refuses connections: that of the client of a connection.
+// The kernel may choose the port of a closed listener for another one, but not that of an open connection.
+func refuse(ctx context.Context, t *testing.T, address string) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = conn.Close(), listener.Close() })
+	scheme, _, _ := strings.Cut(address, "://")
+	return scheme + "://" + conn.LocalAddr().String()
 }
 
 // batch returns two discounts, so that half of them can be added.

@@ -175,7 +175,10 @@ var errNothingThere = errors.New("nothing there")
 func connectFaults() []localFault {
 	noHost := &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}
 	list := []localFault{
-		{name: "dial refused", on: all, set: func(_ *testing.T, env *environment) { env.server.Close() }},
+		{name: "dial refused", on: all, set: func(t *testing.T, env *environment) {
+			t.Helper()
+			env.address = refuse(t.Context(), t, env.address)
+		}},
 		{name: "dial fails", on: all, set: failDial(func(context.Context) error { return errNothingThere })},
 		{name: "no such host", on: all, set: failDial(func(context.Context) error { return noHost })},
 		{name: "dial hangs", on: all, set: func(t *testing.T, env *environment) {

@@ -61,12 +61,17 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// closedPort returns an address on which nothing listens.
+// closedPort returns an address on which nothing listens: that of the client of a connection. As long as the connection
+// is open, the kernel chooses its port for no listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l := listen(t)
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = conn.Close(), l.Close() })
+	return conn.LocalAddr().String()
 }
 
 // Responses that are not HTTP, or nearly not.
