@@ -44,11 +44,10 @@ func TestClose(t *testing.T) { //nolint:paralleltest // it counts goroutines
 		t.Error("request during Close: error = nil, want one")
 	}
 	store.Close()
-	if err := fetch(); err == nil {
-		t.Error("request after Close: error = nil, want one")
-	}
+	_ = fetch() // another process may have got the port, and respond
+	wantEqual(t, "requests", len(store.Requests()), 1)
 	hc.CloseIdleConnections()
-	for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(deadline) {
 			stacks := make([]byte, 1<<20)
 			stacks = stacks[:runtime.Stack(stacks, true)]
