@@ -24,7 +24,7 @@ const (
 )
 
 var testPolicy = Policy{
-	MaxAttempts: 3, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, AttemptTimeout: 10 * time.Second,
+	MaxAttempts: 3, MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, AttemptTimeout: time.Minute,
 }
 
 // newCall returns a GET if class is Replayable, and a POST if it is Once.
