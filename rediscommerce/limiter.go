@@ -97,7 +97,7 @@ func (l *Limiter) Wait(ctx context.Context) error {
 	}
 	wait, err := strconv.ParseInt(response[1], 10, 64)
 	if err != nil {
-		return l.server.goOn(ctx, &unavailableError{err})
+		return l.server.goOn(ctx, &unavailableError{err: err})
 	}
 	return sleep(ctx, time.Duration(wait)*time.Microsecond)
 }

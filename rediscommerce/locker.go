@@ -4,9 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	_ "embed"
+	"errors"
 	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -25,9 +27,10 @@ type LockerConfig struct {
 	Timeout time.Duration
 	// IfUnavailable is called if a lock cannot be requested because the server cannot be used. If
 	// it returns nil, the call goes on without the lock, else it ends with that error. Without
-	// IfUnavailable, the call ends. A call that ends was not sent. A call that has the lock and loses
-	// it always ends in [commerce.ErrLock]. The text of err has no address, but errors.As finds in
-	// err the error of go-redis, which may have one.
+	// IfUnavailable, the call ends. A call that ends was not sent. A call that waits for a lock until
+	// its deadline always ends, and one that has the lock and loses it always ends in
+	// [commerce.ErrLock]. The text of err has no address, but errors.As finds in err the error of
+	// go-redis, which may have one.
 	IfUnavailable func(ctx context.Context, err error) error
 }
 
@@ -36,8 +39,8 @@ type LockerConfig struct {
 // A lock is a lease, which its holder extends until it is released. Whether a lease has ended is
 // decided by the clocks of the clients, never by that of the server. A holder relies on its lease
 // until 0.8 of Expiry after it sent the last extension that succeeded. Another process takes the
-// lock over when it has seen the same value of it for 0.9 of Expiry, by a compare-and-set. So the
-// clock of the server may move, and a process may stop at any point between two writes.
+// lock over when its calls have seen the same value of it for 0.9 of Expiry, by a compare-and-set. So
+// the clock of the server may move, and a process may stop at any point between two writes.
 //
 // A server that has restarted, was promoted or has lost its data grants no lock until a process
 // has waited for 0.9 of Expiry. By then all earlier leases have ended. The first lock ever takes
@@ -45,15 +48,19 @@ type LockerConfig struct {
 type Locker struct {
 	server *server
 	expiry time.Duration
+
+	mu   sync.Mutex
+	seen map[string]sighting // by field: the values because of which locks were not granted
 }
 
 var _ commerce.Locker = (*Locker)(nil)
 
-// locksKey is the key of the hash that holds all locks.
-const locksKey = "commerce/locks"
+// locksKey is the key of the hash that holds all locks. serverField is its field that says whether locks
+// are granted.
+const locksKey, serverField = "commerce/locks", "server"
 
-// maxLocks is the number of locks after which those of dead processes are removed. It is far beyond the
-// number of locks that are held at once.
+// maxLocks is the number of locks after which those of dead processes are removed, and of values after
+// which a process forgets those that it saw. It is far beyond the number of locks that are held at once.
 const maxLocks = 10_000
 
 //go:embed server.lua
@@ -87,7 +94,7 @@ func NewLocker(c redis.UniversalClient, cfg LockerConfig) (*Locker, error) {
 	if cfg.Expiry < time.Second || cfg.Expiry > 10*time.Minute {
 		return nil, invalid("Expiry", "must be from 1 s to 10 min, or 0 for 10 s")
 	}
-	return &Locker{server: server, expiry: cfg.Expiry}, nil
+	return &Locker{server: server, expiry: cfg.Expiry, seen: map[string]sighting{}}, nil
 }
 
 // lease is how long a holder believes in its lock after it sent the command that succeeded.
@@ -105,10 +112,13 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 	}
 	r := &request{Locker: l, field: "lock/" + key, token: rand.Text()}
 	for {
-		lock, late, err := r.ask(ctx)
+		lock, ended, err := r.ask(ctx)
 		switch {
 		case err != nil:
-			go r.withdraw(context.WithoutCancel(ctx), late)
+			go r.withdraw(context.WithoutCancel(ctx), ended)
+			if u, ok := errors.AsType[*unavailableError](err); ok && u.early && r.responded {
+				return nil, nil, err // the lock is taken: the call must not go on without it
+			}
 			if err := l.server.goOn(ctx, err); err != nil {
 				return nil, nil, err
 			}
@@ -130,53 +140,71 @@ func (l *Locker) pause() time.Duration {
 	return pause/2 + mathrand.N(pause) //nolint:gosec // no secret
 }
 
-// request is one call of Lock.
-type request struct {
-	*Locker
-	field, token string
-	counter      int      // of the last command
-	taken        sighting // the value of the lock, if another process has it
-	closed       sighting // the value of the field "server", if no locks are granted
-}
-
-// sighting is a value that the server sent, and when it was first seen.
+// sighting is a value that the server sent, and when it was first seen. Calls share what they saw:
+// each alone may be too short to see a value for long enough.
 type sighting struct {
 	value string
 	first time.Time // of this process: it was received then
 }
 
-func (s *sighting) see(value string) {
-	if value != s.value {
-		*s = sighting{value, time.Now()}
+// see notes the value of a field.
+func (l *Locker) see(field, value string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.seen[field].value == value {
+		return
 	}
+	if len(l.seen) >= maxLocks { // of calls that gave up
+		clear(l.seen)
+	}
+	l.seen[field] = sighting{value, time.Now()}
 }
 
-// since returns the value if it has been seen for d, else "". It uses the monotonic clock: a
-// process that is not running measures too little rather than too much.
-func (s *sighting) since(d time.Duration) string {
-	if s.value == "" || time.Since(s.first) < d {
+// unchanged returns the value of a field if it was seen for long enough, else "". It uses the
+// monotonic clock: a process that is not running measures too little rather than too much.
+func (l *Locker) unchanged(field string) string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.seen[field]
+	if time.Since(s.first) < patience(expiryOf(s.value, l.expiry)) {
 		return ""
 	}
 	return s.value
 }
 
-// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, late holds a
-// command that may yet acquire the lock.
-func (r *request) ask(ctx context.Context) (lock *held, late *command, err error) {
+// forget is called when a lock was granted.
+func (l *Locker) forget(field string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.seen, field)
+}
+
+// request is one call of Lock.
+type request struct {
+	*Locker
+	field, token string
+	counter      int  // of the last command
+	responded    bool // the server has
+}
+
+// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the lock may be
+// acquired until ended is closed.
+func (r *request) ask(ctx context.Context) (lock *held, ended <-chan struct{}, err error) {
 	r.counter++
 	start := now()
-	response, late, err := r.server.run(ctx, acquireScript, locksKey, r.field, r.token, r.counter,
-		r.expiry.Milliseconds(), r.taken.since(patience(expiryOf(r.taken.value, r.expiry))),
-		r.closed.since(patience(r.expiry)), rand.Text(), maxLocks)
+	response, ended, err := r.server.run(ctx, acquireScript, locksKey, r.field, r.token, r.counter,
+		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), rand.Text(), maxLocks)
 	if err != nil {
-		return nil, late, err
+		return nil, ended, err
 	}
+	r.responded = true
 	switch response[0] {
 	case "taken":
-		r.taken.see(response[1])
+		r.see(r.field, response[1])
 	case "closed":
-		r.closed.see(response[1])
+		r.see(serverField, response[1])
 	case "granted":
+		r.forget(r.field)
 		if lock := newHeld(lease(r.expiry), start, now); lock.Err() == nil {
 			return lock, nil, nil
 		}
@@ -197,9 +225,9 @@ func expiryOf(value string, ours time.Duration) time.Duration {
 	return time.Duration(ms) * time.Millisecond
 }
 
-// withdraw releases a lock that a late command may acquire.
-func (r *request) withdraw(ctx context.Context, late *command) {
-	<-late.response
+// withdraw releases a lock that may be acquired until ended is closed.
+func (r *request) withdraw(ctx context.Context, ended <-chan struct{}) {
+	<-ended
 	r.release(ctx)
 }
 

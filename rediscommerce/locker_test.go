@@ -35,6 +35,7 @@ func TestNew_arguments(t *testing.T) {
 		want    string
 	}{
 		{name: "no client", want: "client must not be nil"},
+		{name: "a nil pointer", client: (*redis.Client)(nil), want: "client must not be nil"},
 		{name: "a ring", client: ring, want: "client must not be a Ring"},
 		{name: "expiry too short", client: client, locker: rediscommerce.LockerConfig{Expiry: 999 * time.Millisecond},
 			want: "Expiry must be from 1 s to 10 min"},

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"syscall"
@@ -49,7 +50,7 @@ type server struct {
 func newServer(
 	c redis.UniversalClient, timeout time.Duration, ifUnavailable func(context.Context, error) error,
 ) (*server, error) {
-	if c == nil {
+	if v := reflect.ValueOf(c); c == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, invalid("client", "must not be nil")
 	}
 	if _, ok := c.(*redis.Ring); ok {
@@ -64,48 +65,41 @@ func newServer(
 	return &server{client: c, timeout: timeout, ifUnavailable: ifUnavailable}, nil
 }
 
-// command is a script that was sent.
-type command struct {
-	response chan *redis.Cmd // has one element when the command has ended
-}
-
-// send sends a script. It does not wait: go-redis heeds the deadline of ctx only if it is set
-// up so, and it sends a command again on its own. So a script may run twice, or after ctx has ended.
-func (s *server) send(ctx context.Context, script *redis.Script, key string, args ...any) command {
-	c := command{make(chan *redis.Cmd, 1)}
-	go func() { c.response <- script.Run(ctx, s.client, []string{key}, args...) }()
-	return c
-}
-
-// run waits for the response to a script: at most until ctx ends, for the timeout, and for half
-// of the time to the deadline, so that IfUnavailable can still let the call go on. response has
-// the elements of an array. If late is not nil, it holds the command, whose effect is unknown.
+// run runs a script, and waits for its response: at most until ctx ends, for the timeout, and for half
+// of the time to the deadline, so that IfUnavailable can still let the call go on. response has two
+// elements. go-redis heeds the deadline of ctx only if it is set up so, and it sends a command again
+// on its own: a script may run twice, or after run has returned. ended is closed when go-redis returns.
 func (s *server) run(
 	ctx context.Context, script *redis.Script, key string, args ...any,
-) (response []string, late *command, err error) {
+) (response []string, ended <-chan struct{}, err error) {
 	timeout := s.timeout
 	if deadline, ok := ctx.Deadline(); ok {
 		timeout = min(timeout, time.Until(deadline)/2)
 	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	sent := s.send(limited, script, key, args...)
+	var cmd *redis.Cmd
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		cmd = script.Run(limited, s.client, []string{key}, args...)
+	}()
 	select {
-	case cmd := <-sent.response:
-		sent.response <- cmd
+	case <-done:
 		if response, err = cmd.StringSlice(); err == nil && len(response) != 2 {
 			err = errors.New("the response has another form")
 		}
 	case <-limited.Done():
 		err = os.ErrDeadlineExceeded
 	}
-	if err == nil {
-		return response, nil, nil
+	switch {
+	case err == nil:
+		return response, done, nil
+	case ctx.Err() != nil:
+		return nil, done, ctx.Err()
+	default:
+		return nil, done, &unavailableError{err: err, early: limited.Err() != nil && timeout < s.timeout}
 	}
-	if ctx.Err() != nil {
-		return nil, &sent, ctx.Err()
-	}
-	return nil, &sent, &unavailableError{err}
 }
 
 // goOn returns nil if the call goes on although the server cannot be used.
@@ -121,7 +115,10 @@ func (s *server) goOn(ctx context.Context, err error) error {
 
 // unavailableError says that the server cannot be used. Its text has no address. errors.Is and
 // errors.As find the error of go-redis, which may have one.
-type unavailableError struct{ err error }
+type unavailableError struct {
+	err   error
+	early bool // the server had less than the timeout, because the deadline of the call is near
+}
 
 func (e *unavailableError) Error() string {
 	return "rediscommerce: the server cannot be used: " + e.reason()
@@ -141,7 +138,7 @@ func (e *unavailableError) reason() string {
 	if refused, ok := errors.AsType[redis.Error](e.err); ok {
 		switch text := refused.Error(); {
 		case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "user executing the script can't"):
-			return "its user must be allowed to run scripts with INFO, TIME, and the commands of strings and hashes"
+			return "its user must be allowed to run scripts with INFO, TIME, and the commands of strings and hashes, on its keys"
 		case strings.HasPrefix(text, "NOINFO"):
 			return "INFO must show run_id and master_replid"
 		default: // the rest may be an address, as in MOVED

@@ -38,7 +38,7 @@ func TestUnavailableError(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := error(&unavailableError{tt.err})
+			err := error(&unavailableError{err: tt.err})
 			if text := err.Error(); !strings.HasSuffix(text, ": "+tt.want) {
 				t.Errorf("got %q, want %q at the end", text, tt.want)
 			}
@@ -53,7 +53,7 @@ func TestUnavailableError(t *testing.T) {
 			}
 		})
 	}
-	if err := (&unavailableError{io.EOF}); !errors.Is(err, io.EOF) {
+	if err := (&unavailableError{err: io.EOF}); !errors.Is(err, io.EOF) {
 		t.Error("errors.Is does not find the original error")
 	}
 }

@@ -1,0 +1,94 @@
+package redistest
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
+	"github.com/redis/go-redis/v9"
+)
+
+// Virtual is a server within the test, for testing/synctest: it has no sockets, and its clock is that
+// of the bubble.
+type Virtual struct {
+	*miniredis.Miniredis
+
+	mu     sync.Mutex
+	conns  []net.Conn
+	delay  time.Duration
+	refuse bool
+}
+
+// StartVirtual starts a server that is closed when the test ends.
+func StartVirtual(t testing.TB) *Virtual {
+	t.Helper()
+	v := &Virtual{Miniredis: miniredis.NewMiniRedis()}
+	t.Cleanup(v.Close)
+	conn, err := v.Dial() // starts it
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	v.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+		switch cmd {
+		case "INFO":
+			c.WriteBulk("run_id:1\r\nmaster_replid:1\r\n")
+		case "EVALSHA":
+			v.mu.Lock()
+			delay := v.delay
+			v.mu.Unlock()
+			time.Sleep(delay)
+		}
+		return cmd == "INFO"
+	})
+	return v
+}
+
+// Delay makes each script take so long before it runs.
+func (v *Virtual) Delay(d time.Duration) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.delay = d
+}
+
+// Cut closes all connections. New ones are accepted.
+func (v *Virtual) Cut() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, c := range v.conns {
+		_ = c.Close()
+	}
+	v.conns = nil
+}
+
+// Refuse closes all connections, and accepts none.
+func (v *Virtual) Refuse() {
+	v.mu.Lock()
+	v.refuse = true
+	v.mu.Unlock()
+	v.Cut()
+}
+
+// Client returns a client with a pool of its own, which is closed when the test ends.
+func (v *Virtual) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: v.dial, DialerRetries: 1}) // no name: it would be looked up
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func (v *Virtual) dial(context.Context, string, string) (net.Conn, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.refuse {
+		return nil, errors.New("refused")
+	}
+	c, err := v.Dial()
+	v.conns = append(v.conns, c)
+	return c, err
+}
