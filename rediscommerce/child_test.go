@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"sync"
 	"syscall"
 	"testing"
@@ -98,8 +99,7 @@ func hold(ctx context.Context, cfg childConfig) error {
 	return nil
 }
 
-// stop makes an Ensure with two writes, and stops itself between them. It prints what the call
-// returned.
+// stop makes an Ensure with two writes, and is stopped between them. It prints what the call returned.
 func stop(ctx context.Context, cfg childConfig) error {
 	locker, err := cfg.locker()
 	if err != nil {
@@ -115,7 +115,7 @@ func stop(ctx context.Context, cfg childConfig) error {
 	return nil
 }
 
-// stopper is an observer that stops the process at the end of a DELETE.
+// stopper is an observer that waits at the end of a DELETE until the process was stopped, and goes on.
 type stopper struct{}
 
 func (stopper) StartCall(
@@ -129,9 +129,10 @@ func (stopper) StartAttempt(
 ) (context.Context, func(commerce.AttemptResult)) {
 	return ctx, func(commerce.AttemptResult) {
 		if attempt.Method == http.MethodDelete {
-			fmt.Println("stopped")
-			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-			time.Sleep(expiry / 2) // another thread may take the signal a little later
+			goesOn := make(chan os.Signal, 1)
+			signal.Notify(goesOn, syscall.SIGCONT)
+			fmt.Println("deleted")
+			<-goesOn
 		}
 	}
 }

@@ -23,11 +23,10 @@ import (
 func TestUnavailable(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name    string
-		server  func(t *testing.T) redis.UniversalClient
-		option  func(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.Option
-		want    string // in the error of IfUnavailable
-		allowed time.Duration
+		name   string
+		server func(t *testing.T) redis.UniversalClient
+		option func(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.Option
+		want   string // in the error of IfUnavailable
 	}{
 		{name: "refused", server: refusing, option: limiting, want: "connection refused"},
 		{name: "refused, locker", server: refusing, option: locking, want: "connection refused"},
@@ -52,14 +51,10 @@ func TestUnavailable(t *testing.T) {
 					got = err
 					return map[string]error{"ends": err, "ends in its own error": errOwn}[mode]
 				}
-				start := time.Now()
 				err := call(t, tt.option(t, client, decide))
 				checkUnavailable(t, mode, err)
-				if d := time.Since(start); d > callDeadline {
-					t.Errorf("%s: the call took %v, want at most %v", mode, d, callDeadline)
-				}
 				if got == nil || !strings.Contains(got.Error(), tt.want) || strings.Contains(got.Error(), "127.0.0.1") ||
-					errors.Is(got, context.DeadlineExceeded) {
+					strings.Contains(got.Error(), "/socket") || errors.Is(got, context.DeadlineExceeded) {
 					t.Errorf("%s: IfUnavailable got %v, want %q, no address and no error of a context", mode, got, tt.want)
 				}
 			}
@@ -70,13 +65,15 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-const callDeadline = 2 * time.Second
+// callDeadline is far away: a server that hangs must look as if it did, also on a busy machine, and
+// others must not. TestTimeout has the exact times.
+const callDeadline = 2 * maxWait
 
 type ifUnavailable = func(ctx context.Context, err error) error
 
 func limiting(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.Option {
 	t.Helper()
-	l, err := rediscommerce.NewLimiter(c, rediscommerce.LimiterConfig{PerSecond: 1000, IfUnavailable: f})
+	l, err := rediscommerce.NewLimiter(c, rediscommerce.LimiterConfig{PerSecond: 1000, Timeout: timeoutOf(c), IfUnavailable: f})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +82,21 @@ func limiting(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.O
 
 func locking(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.Option {
 	t.Helper()
-	l, err := rediscommerce.NewLocker(c, rediscommerce.LockerConfig{Expiry: expiry, IfUnavailable: f})
+	l, err := rediscommerce.NewLocker(c, rediscommerce.LockerConfig{Expiry: expiry, Timeout: timeoutOf(c), IfUnavailable: f})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return commerce.WithCartLocker(l)
+}
+
+// hung is a client of a server that hangs.
+type hung struct{ redis.UniversalClient }
+
+func timeoutOf(c redis.UniversalClient) time.Duration {
+	if _, ok := c.(hung); ok {
+		return 200 * time.Millisecond
+	}
+	return maxWait
 }
 
 // call adds a discount to a cart, in memory.
@@ -127,7 +134,7 @@ func hanging(t *testing.T) redis.UniversalClient {
 	t.Helper()
 	s := redistest.Start(t)
 	s.Pause(t)
-	return s.Client(t)
+	return hung{s.Client(t)}
 }
 
 func hangingAndHeeding(t *testing.T) redis.UniversalClient {
@@ -136,7 +143,7 @@ func hangingAndHeeding(t *testing.T) redis.UniversalClient {
 	s.Pause(t)
 	c := redis.NewClient(&redis.Options{Addr: s.Addr, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { _ = c.Close() })
-	return c
+	return hung{c}
 }
 
 func closing(t *testing.T) redis.UniversalClient {

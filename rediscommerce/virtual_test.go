@@ -3,6 +3,7 @@
 package rediscommerce_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"testing"
@@ -69,4 +70,129 @@ func TestLocker_deadline(t *testing.T) {
 			cancel()
 		}
 	})
+}
+
+// A lock is held for longer than its expiry, also if the connection is closed again and again.
+func TestLocker_extends(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		first := acquire(t, newLocker(t, server.Client(t)))
+		second := make(chan lock, 1)
+		go func() { second <- acquire(t, newLocker(t, server.Client(t))) }()
+		for start := time.Now(); time.Since(start) < 10*expiry; time.Sleep(time.Millisecond) {
+			if first.held.Err() != nil {
+				t.Fatalf("the lock was lost after %v, want it held", time.Since(first.at))
+			}
+			if time.Since(start)%(50*time.Millisecond) == 0 {
+				server.Cut()
+			}
+		}
+		select {
+		case <-second:
+			t.Error("another process got the lock while it was held")
+		default:
+		}
+		first.unlock()
+		if other := <-second; other.held.Err() != nil {
+			t.Error("the second lock is lost, want it held")
+		} else {
+			other.unlock()
+		}
+	})
+}
+
+// The lease begins when the command is sent, not when the response arrives.
+func TestLocker_slowResponse(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l := newLocker(t, server.Client(t))
+		acquire(t, l).unlock()
+		server.Delay(expiry / 2)
+		start := time.Now()
+		first := acquire(t, l)
+		server.Refuse() // no extension
+		<-first.held.Done()
+		if d, want := time.Since(start), expiry*8/10; first.at.Sub(start) != expiry/2 || d != want {
+			t.Errorf("the lock was granted after %v, and its lease ended after %v, want %v and %v",
+				first.at.Sub(start), d, expiry/2, want)
+		}
+		first.unlock()
+	})
+}
+
+// A call that gave up must not keep the lock that it gets afterwards.
+func TestLocker_late(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l := newLocker(t, server.Client(t))
+		acquire(t, l).unlock()
+		server.Delay(time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		defer cancel()
+		if _, _, err := l.Lock(ctx, cart); err == nil {
+			t.Error("Lock() = nil, want an error")
+		}
+		server.Delay(0)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if fields, err := server.HKeys(locksKey); err != nil || len(fields) != 1 {
+			t.Errorf("the server has %q (%v), want no lock: the late one was not released", fields, err)
+		}
+	})
+}
+
+// Each call waits for the server for at most Timeout, and at most half of the time to its deadline.
+func TestTimeout(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name              string
+		timeout, deadline time.Duration
+		want              time.Duration
+	}{
+		{name: "default", want: 2 * time.Second},
+		{name: "set", timeout: 300 * time.Millisecond, want: 300 * time.Millisecond},
+		{name: "far deadline", deadline: time.Minute, want: 2 * time.Second},
+		{name: "near deadline", deadline: time.Second, want: 500 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := redistest.StartVirtual(t)
+				server.Delay(2 * time.Minute) // it hangs
+				ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.deadline, 24*time.Hour))
+				defer cancel()
+				start, called := time.Now(), 0
+				goOn := func(context.Context, error) error {
+					if called++; time.Since(start) != tt.want {
+						t.Errorf("IfUnavailable was called after %v, want %v", time.Since(start), tt.want)
+					}
+					return nil
+				}
+				limiter, err1 := rediscommerce.NewLimiter(server.Client(t),
+					rediscommerce.LimiterConfig{PerSecond: 1, Timeout: tt.timeout, IfUnavailable: goOn})
+				locker, err2 := rediscommerce.NewLocker(server.Client(t),
+					rediscommerce.LockerConfig{Timeout: tt.timeout, IfUnavailable: goOn})
+				if err := errors.Join(err1, err2); err != nil {
+					t.Fatal(err)
+				}
+				if err := limiter.Wait(ctx); err != nil {
+					t.Errorf("Wait() = %v, want it to go on", err)
+				}
+				ctx, cancel = context.WithTimeout(t.Context(), cmp.Or(tt.deadline, 24*time.Hour))
+				defer cancel()
+				start = time.Now()
+				if _, unlock, err := locker.Lock(ctx, cart); err != nil {
+					t.Errorf("Lock() = %v, want it to go on", err)
+				} else {
+					unlock()
+				}
+				if called != 2 {
+					t.Errorf("IfUnavailable was called %d times, want 2", called)
+				}
+			})
+		})
+	}
 }

@@ -17,7 +17,7 @@ func TestRun(t *testing.T) {
 	server, store := redistest.Start(t), commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true})
 	cart := store.AddCart(commerce.CartItemRef{})
 	env := map[string]string{
-		"REDIS_URL": "redis://" + server.Addr, "COMMERCE_BASE_URL": store.URL(),
+		"REDIS_URL": "unix://" + server.Addr, "COMMERCE_BASE_URL": store.URL(),
 		"COMMERCE_TOKEN": commercetest.DefaultToken, "CART_ID": cart,
 	}
 	var running sync.WaitGroup

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Proxy passes connections on to a server, until they are cut.
+// Proxy passes connections on to the socket of a server, until they are cut.
 type Proxy struct {
 	Addr string
 
@@ -66,7 +66,7 @@ func (p *Proxy) accept(target string) {
 		if err != nil {
 			return
 		}
-		server, err := new(net.Dialer).DialContext(context.Background(), "tcp", target)
+		server, err := new(net.Dialer).DialContext(context.Background(), "unix", target)
 		if err != nil || !p.add(client, server) {
 			_ = client.Close()
 			if server != nil {

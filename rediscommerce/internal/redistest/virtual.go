@@ -3,6 +3,7 @@ package redistest
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"sync"
 	"testing"
@@ -19,7 +20,7 @@ type Virtual struct {
 	*miniredis.Miniredis
 
 	mu     sync.Mutex
-	conns  []net.Conn
+	conns  []net.Conn // the server's ends
 	delay  time.Duration
 	refuse bool
 }
@@ -88,7 +89,29 @@ func (v *Virtual) dial(context.Context, string, string) (net.Conn, error) {
 	if v.refuse {
 		return nil, errors.New("refused")
 	}
-	c, err := v.Dial()
-	v.conns = append(v.conns, c)
-	return c, err
+	here, there := net.Pipe()
+	v.Server().ServeConn(there)
+	v.conns = append(v.conns, there)
+	return conn{here}, nil
+}
+
+// conn is an end of a pipe. When the other one is closed, its errors are those of a socket.
+type conn struct{ net.Conn }
+
+func (c conn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if errors.Is(err, io.ErrClosedPipe) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+func (c conn) SetReadDeadline(t time.Time) error {
+	_ = c.Conn.SetReadDeadline(t) // the next Read fails
+	return nil
+}
+
+func (c conn) SetWriteDeadline(t time.Time) error {
+	_ = c.Conn.SetWriteDeadline(t) // the next Write fails
+	return nil
 }
