@@ -137,7 +137,7 @@ func TestChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const expiry = 3 * time.Second // so that a delay of a busy machine is no overlap
+	const expiry = 2 * time.Second // so that a delay of a busy machine is no overlap
 	server := redistest.Start(t)
 	open(t, server.Client(t))
 	proxy := redistest.NewProxy(t, server.Addr)
@@ -187,7 +187,7 @@ func TestChaos(t *testing.T) {
 
 // live reads the output of a process, and kills it after a while.
 func (l *ledger) live(p *process, name string, outcomes *counter) {
-	timer := time.AfterFunc(time.Duration(500+rand.IntN(2500))*time.Millisecond, func() { l.kill(name, p) })
+	timer := time.AfterFunc(time.Second+rand.N(5*time.Second), func() { l.kill(name, p) })
 	defer timer.Stop()
 	for p.lines.Scan() {
 		outcomes.add(p.lines.Text())

@@ -73,7 +73,9 @@ func (cfg childConfig) redis() *redis.Client {
 }
 
 func (cfg childConfig) locker() (*rediscommerce.Locker, error) {
-	return rediscommerce.NewLocker(cfg.redis(), rediscommerce.LockerConfig{Expiry: cfg.Expiry})
+	return rediscommerce.NewLocker(cfg.redis(), rediscommerce.LockerConfig{
+		Expiry: cfg.Expiry, Timeout: maxWait, // it may be stopped while it waits for a response
+	})
 }
 
 func (cfg childConfig) client(opts ...commerce.Option) (*commerce.Client, error) {

@@ -107,7 +107,10 @@ func TestLocker_stoppedWaiting(t *testing.T) {
 	defer first.unlock()
 	waiting := start(t, childConfig{Mode: "hold", Redis: server.Addr, Expiry: expiry})
 	locked := make(chan string, 1)
-	go func() { locked <- waiting.line(t) }()
+	go func() {
+		waiting.lines.Scan()
+		locked <- waiting.lines.Text()
+	}()
 	time.Sleep(expiry / 2)
 	for range 3 {
 		waiting.signal(t, syscall.SIGSTOP)
@@ -116,15 +119,17 @@ func TestLocker_stoppedWaiting(t *testing.T) {
 		time.Sleep(expiry / 10)
 	}
 	select {
-	case <-locked:
-		t.Fatal("the process that was stopped has the lock")
+	case got := <-locked:
+		t.Fatalf("the process that was stopped has the lock, or has ended: got %q", got)
 	default:
 	}
 	if first.held.Err() != nil {
 		t.Error("the first holder lost the lock")
 	}
 	first.unlock()
-	<-locked
+	if got := <-locked; got != "locked" {
+		t.Errorf("got %q, want locked", got)
+	}
 }
 
 // lockKey is the key under which a client locks a cart of the store.

@@ -82,7 +82,8 @@ func TestLocker_extends(t *testing.T) {
 		go func() { second <- acquire(t, newLocker(t, server.Client(t))) }()
 		for start := time.Now(); time.Since(start) < 10*expiry; time.Sleep(time.Millisecond) {
 			if first.held.Err() != nil {
-				t.Fatalf("the lock was lost after %v, want it held", time.Since(first.at))
+				t.Errorf("the lock was lost after %v, want it held", time.Since(first.at))
+				break
 			}
 			if time.Since(start)%(50*time.Millisecond) == 0 {
 				server.Cut()
