@@ -3,6 +3,8 @@
 package rediscommerce_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -117,6 +119,9 @@ func TestLocker_stoppedWaiting(t *testing.T) {
 		time.Sleep(expiry)
 		waiting.signal(t, syscall.SIGCONT)
 		time.Sleep(expiry / 10)
+	}
+	if errors.Is(first.held.Err(), context.DeadlineExceeded) {
+		t.Skip("the machine stalled for so long that the first holder could not extend its lease")
 	}
 	select {
 	case got := <-locked:

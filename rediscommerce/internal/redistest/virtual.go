@@ -29,7 +29,10 @@ type Virtual struct {
 func StartVirtual(t testing.TB) *Virtual {
 	t.Helper()
 	v := &Virtual{Miniredis: miniredis.NewMiniRedis()}
-	t.Cleanup(v.Close)
+	t.Cleanup(func() {
+		v.Close()
+		time.Sleep(time.Hour) // until commands that nobody waits for have given up
+	})
 	conn, err := v.Dial() // starts it
 	if err != nil {
 		t.Fatal(err)
