@@ -66,6 +66,12 @@ var areas = []struct {
 		},
 	},
 	{
+		dir: "rediscommerce/internal/redistest", // only for tests
+		may: []string{
+			"github.com/alicebob/miniredis/v2", "github.com/alicebob/miniredis/v2/server", "github.com/redis/go-redis/v9",
+		},
+	},
+	{
 		dir: "rediscommerce",
 		may: []string{module, module + "/rediscommerce", "github.com/redis/go-redis/v9"},
 	},
