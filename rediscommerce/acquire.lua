@@ -26,7 +26,7 @@ local value = redis.call('HGET', KEYS[1], field)
 if value and value ~= ARGV[5] and string.sub(value, 1, #token + 1) ~= token .. ':' then
   return {'taken', value}
 end
--- Processes that were killed leave locks behind. If there are too many, begin anew.
+-- Processes that were killed leave locks behind. If there are too many, remove all when no lease can be left.
 if not value and redis.call('HLEN', KEYS[1]) > tonumber(ARGV[8]) then
   return close()
 end

@@ -167,7 +167,7 @@ func (r *requests) add(_ *commercetest.Store, in commercetest.Request) {
 	}
 }
 
-// reset begins anew.
+// reset forgets all requests.
 func (r *requests) reset() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -73,7 +73,9 @@ type ifUnavailable = func(ctx context.Context, err error) error
 
 func limiting(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.Option {
 	t.Helper()
-	l, err := rediscommerce.NewLimiter(c, rediscommerce.LimiterConfig{PerSecond: 1000, Timeout: timeoutOf(c), IfUnavailable: f})
+	l, err := rediscommerce.NewLimiter(c, rediscommerce.LimiterConfig{
+		PerSecond: 1000, Timeout: timeoutOf(c), IfUnavailable: f,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +84,9 @@ func limiting(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.O
 
 func locking(t *testing.T, c redis.UniversalClient, f ifUnavailable) commerce.Option {
 	t.Helper()
-	l, err := rediscommerce.NewLocker(c, rediscommerce.LockerConfig{Expiry: expiry, Timeout: timeoutOf(c), IfUnavailable: f})
+	l, err := rediscommerce.NewLocker(c, rediscommerce.LockerConfig{
+		Expiry: expiry, Timeout: timeoutOf(c), IfUnavailable: f,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

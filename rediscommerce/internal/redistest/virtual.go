@@ -81,7 +81,8 @@ func (v *Virtual) Refuse() {
 // Client returns a client with a pool of its own, which is closed when the test ends.
 func (v *Virtual) Client(t testing.TB) *redis.Client {
 	t.Helper()
-	c := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: v.dial, DialerRetries: 1}) // no name: it would be looked up
+	const addr = "127.0.0.1:1" // not a name: it would be looked up
+	c := redis.NewClient(&redis.Options{Addr: addr, Dialer: v.dial, DialerRetries: 1})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }
