@@ -172,6 +172,9 @@ type ensureRun struct {
 	began, rejected int  // writes that may have been sent, and those that were refused
 	roundUnanswered bool // a write of this round got no response
 	failures        []error
+
+	journal journal // the same as the fields above, except result and failures
+	round   int     // number of writes before the last round of writes
 }
 
 // addState is what is known about the adds of a wanted discount.
@@ -192,6 +195,7 @@ func newEnsureRun(
 		seen: map[uuid.UUID]bool{}, updated: map[uuid.UUID]bool{}, unconfirmed: map[uuid.UUID]int{},
 		undeleted: map[uuid.UUID]CustomDiscount{}, undeletable: map[uuid.UUID]bool{},
 	}
+	run.journal.seen = map[uuid.UUID]bool{}
 	for i, d := range want {
 		run.want = append(run.want, d.copyItem())
 		run.adds[i].unshown = map[uuid.UUID]bool{}
@@ -211,7 +215,10 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 			return e.finish()
 		}
 		began, hasUnsettled := e.began, e.hasUnsettled()
-		if err := e.write(ctx); err != nil {
+		e.round = len(e.journal.writes)
+		err := e.write(ctx)
+		compareJournal(e)
+		if err != nil {
 			return e.interrupted(began, err)
 		}
 		if e.roundUnanswered || hasUnsettled {
@@ -243,6 +250,8 @@ func (e *ensureRun) read(ctx context.Context) error {
 	}
 	e.cart = c
 	e.credit()
+	e.journal.credit(e)
+	compareJournal(e)
 	planner := ensurePlanner{cart: c, want: e.want, opts: e.opts, updated: e.updated}
 	e.plan = planner.plan()
 	for _, d := range e.renamed {
@@ -324,6 +333,7 @@ func (e *ensureRun) write(ctx context.Context) error {
 	for _, u := range e.plan.update {
 		wanted := u.wanted(&e.want[u.index])
 		updated, err := e.writer.update(ctx, wanted)
+		e.journal.recordWrite(updateWrite, u.index, u.current, err)
 		switch outcome := e.record(err); {
 		case err == nil:
 			e.result.Updated = append(e.result.Updated, *updated)
@@ -342,6 +352,7 @@ func (e *ensureRun) write(ctx context.Context) error {
 // delete reports whether d was deleted.
 func (e *ensureRun) delete(ctx context.Context, d CustomDiscount) bool {
 	err := e.writer.delete(ctx, d)
+	e.journal.recordWrite(deleteWrite, -1, d, err)
 	switch outcome := e.record(err); outcome {
 	case OutcomeUnknown, OutcomeUnreadable:
 		e.undeleted[d.ID] = d
@@ -374,6 +385,7 @@ func (e *ensureRun) add(ctx context.Context, kept map[discountKey]bool) {
 	if e.cart.isEmpty() {
 		for _, i := range indexes {
 			e.adds[i].refused = true
+			e.journal.writes = append(e.journal.writes, ensureWrite{index: i, outcome: OutcomeNotSent})
 		}
 		e.failures = append(e.failures, ErrEmptyCart)
 		return
@@ -388,6 +400,7 @@ func (e *ensureRun) add(ctx context.Context, kept map[discountKey]bool) {
 	if result != nil {
 		e.confirm(result.Added, indexes)
 	}
+	e.journal.recordAdd(e, indexes, result, err)
 }
 
 // confirm records discounts that a response showed as added: by their key, or else as one of
@@ -477,6 +490,9 @@ func (e *ensureRun) settle(ctx context.Context) bool {
 	}
 	for i := range e.adds {
 		e.adds[i].unsettled = false
+	}
+	for i := range e.journal.writes {
+		e.journal.writes[i].settled = true
 	}
 	return true
 }
