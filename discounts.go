@@ -120,6 +120,14 @@ func (d *CustomDiscount) asNew() *NewCustomDiscount {
 	return &n
 }
 
+// asAdded returns d as a discount that was added, without an ID.
+func (d *NewCustomDiscount) asAdded() CustomDiscount {
+	return CustomDiscount{
+		Type: customDiscountType, Amount: Money{Amount: d.Amount}, Description: d.Description,
+		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.copyItem().Item,
+	}
+}
+
 // clone returns a copy of d that shares no memory with it.
 func (d CustomDiscount) clone() CustomDiscount {
 	if d.Item != nil {
@@ -136,6 +144,10 @@ func cloneAll(list []CustomDiscount) []CustomDiscount {
 		list[i] = list[i].clone()
 	}
 	return list
+}
+
+func hasDiscount(list []CustomDiscount, id uuid.UUID) bool {
+	return slices.ContainsFunc(list, func(d CustomDiscount) bool { return d.ID == id })
 }
 
 // copyItem returns d with its own copy of Item, so that neither changes with the other.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-
-	"github.com/google/uuid"
 )
 
 // ensurePlan says how a cart differs from the wanted discounts.
@@ -24,16 +22,24 @@ type plannedUpdate struct {
 	index   int
 }
 
+// wanted returns the discount with the contents of w.
+func (u plannedUpdate) wanted(w *NewCustomDiscount) CustomDiscount {
+	d := u.current
+	d.Amount = Money{Amount: w.Amount}
+	d.Description, d.DiscountCode = w.Description, w.DiscountCode
+	return d
+}
+
 func (p *ensurePlan) isDone() bool {
 	return len(p.add) == 0 && len(p.update) == 0 && len(p.delete) == 0 && len(p.different) == 0
 }
 
 // ensurePlanner compares a cart with the wanted discounts.
 type ensurePlanner struct {
-	cart    *cartRead
-	want    []NewCustomDiscount
-	opts    *EnsureCustomDiscountsOptions
-	updated map[uuid.UUID]bool // discounts that were updated already: none is updated twice
+	cart   *cartRead
+	want   []NewCustomDiscount
+	opts   *EnsureCustomDiscountsOptions
+	writes []*ensureWrite // of this call: it updates no discount twice
 	ensurePlan
 }
 
@@ -57,6 +63,11 @@ func (p *ensurePlanner) plan() *ensurePlan {
 			if _, isUnwanted := byKey[d.key()]; isUnwanted && engines[d.key().engine] {
 				p.remove(d)
 			}
+		}
+	}
+	for _, w := range p.writes {
+		if w.isRenamed() && hasDiscount(p.cart.CustomDiscounts, w.discount.ID) && !hasDiscount(p.delete, w.discount.ID) {
+			p.different = append(p.different, w.discount)
 		}
 	}
 	return &p.ensurePlan
@@ -98,12 +109,18 @@ func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
 	case matches && len(copies) == 1:
 		p.matched++
 	case matches: // the others are to be removed
-	case p.updated[copies[keep].ID]: // the service changes what it is sent
+	case p.isUpdated(&copies[keep]): // the service changes what it is sent
 		p.different = append(p.different, copies[keep])
 	default:
 		p.update = append(p.update, plannedUpdate{current: copies[keep], index: i})
 	}
 	p.found = append(p.found, copies[keep])
+}
+
+func (p *ensurePlanner) isUpdated(d *CustomDiscount) bool {
+	return slices.ContainsFunc(p.writes, func(w *ensureWrite) bool {
+		return w.kind == updateWrite && w.discount.ID == d.ID
+	})
 }
 
 // remove deletes d. If the response does not show its item or level, its path is unknown.

@@ -1,7 +1,9 @@
 package commerce_test
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -21,17 +23,25 @@ import (
 // ensureScenario is a call of EnsureCustomDiscounts.
 type ensureScenario struct {
 	name    string
-	want    []commerce.NewCustomDiscount               // nil: a and b
-	opts    commerce.EnsureCustomDiscountsOptions      //
+	want    []commerce.NewCustomDiscount // nil: a and b
+	opts    commerce.EnsureCustomDiscountsOptions
 	before  func(s *commercetest.Store, cartID string) // nil: the cart has an item and no discounts
-	faults  []commercetest.Fault                       //
-	timeout time.Duration                              // of the caller; 0: none
+	faults  []commercetest.Fault
+	timeout time.Duration // of the caller; 0: none
+	// cancel is a method: the context ends when the first response to it was read.
+	cancel string
+	// request edits the bodies of writes. respond returns the data of the response to an add,
+	// from all discounts of the cart and from those that are new. nil: they do not change.
+	request func(body string) string
+	respond func(all, added []commerce.CustomDiscount) string
+	after   func(s *commercetest.Store, cartID string, in commercetest.Request) // after each request
 
 	requests string   // operations, e.g. "cart add cart"
 	cart     []string // external ids and amounts on the cart at the end, sorted, e.g. "a -1000"
 	counts   string   // numbers of the result that are not 0, e.g. "added 2"
 	outcome  commerce.Outcome
 	matches  []error
+	differs  []error // that the error must not match
 	takes    time.Duration
 }
 
@@ -112,7 +122,7 @@ const (
 )
 
 func ensureScenarios() []ensureScenario {
-	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges)
+	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges, ensureCredits, ensureInterrupted)
 }
 
 var both = []string{"a -1000", "b -1000"}
@@ -331,23 +341,33 @@ func TestEnsureCustomDiscounts(t *testing.T) {
 }
 
 func (tt *ensureScenario) run(t *testing.T) {
-	s := commercetest.New(t, commercetest.Config{})
-	cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
+	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.timeout, time.Hour))
+	defer cancel()
+	cartID := ""
+	s := commercetest.New(t, commercetest.Config{AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
+		if tt.after != nil {
+			tt.after(s, cartID, in)
+		}
+	}})
+	cartID = s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
 	if tt.before != nil {
 		tt.before(s, cartID)
 	}
 	s.Inject(tt.faults...)
-	ctx := t.Context()
-	if tt.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, tt.timeout)
-		defer cancel()
-	}
 	want := tt.want
 	if want == nil {
 		want = []commerce.NewCustomDiscount{discount("a"), discount("b")}
 	}
-	c := s.Client(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1}))
+	e := editor{RoundTripper: s.Transport(), edit: tt.request, done: func(method string) {
+		if method == tt.cancel {
+			cancel()
+		}
+	}}
+	if before := s.Discounts(cartID); tt.respond != nil {
+		e.respond = func(body string) string { return tt.editResponse(s.Discounts(cartID), before, body) }
+	}
+	c := s.Client(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1}),
+		commerce.WithHTTPClient(&http.Client{Transport: e}))
 	start := time.Now()
 	result, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
 	took := time.Since(start).Truncate(time.Second)
@@ -357,6 +377,11 @@ func (tt *ensureScenario) run(t *testing.T) {
 	for _, target := range tt.matches {
 		if !errors.Is(err, target) {
 			t.Errorf("error %v does not match %v", err, target)
+		}
+	}
+	for _, target := range tt.differs {
+		if errors.Is(err, target) {
+			t.Errorf("error %v matches %v", err, target)
 		}
 	}
 	const op = "Carts.EnsureCustomDiscounts"
@@ -375,24 +400,73 @@ func (tt *ensureScenario) run(t *testing.T) {
 	}
 }
 
-// editor edits the bodies of requests on their way to a store.
+// editResponse returns the body of the response to an add with other data.
+func (tt *ensureScenario) editResponse(cart, before []commerce.CustomDiscount, body string) string {
+	isOld := func(d commerce.CustomDiscount) bool {
+		return slices.ContainsFunc(before, func(o commerce.CustomDiscount) bool { return o.ID == d.ID })
+	}
+	data := tt.respond(cart, slices.DeleteFunc(slices.Clone(cart), isOld))
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(body), &members); err != nil {
+		return body
+	}
+	members["data"] = json.RawMessage(data)
+	edited, err := json.Marshal(members)
+	if err != nil {
+		panic(err)
+	}
+	return string(edited)
+}
+
+// editor edits the bodies of writes on their way to a store, and those of the responses to
+// POSTs. Fields may be nil.
 type editor struct {
 	http.RoundTripper
-	edit func(body string) string
+	edit, respond func(body string) string
+	done          func(method string) // a response was read
 }
 
 func (e editor) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body == nil || req.Method == http.MethodGet {
-		return e.RoundTripper.RoundTrip(req)
+	if req.Body != nil && req.Method != http.MethodGet && e.edit != nil {
+		text, err := readAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		req = req.Clone(req.Context())
+		text = e.edit(text)
+		req.Body, req.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
 	}
-	body, err := io.ReadAll(req.Body)
+	resp, err := e.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}
-	req = req.Clone(req.Context())
-	text := e.edit(string(body))
-	req.Body, req.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
-	return e.RoundTripper.RoundTrip(req)
+	if req.Method == http.MethodPost && e.respond != nil {
+		text, err := readAll(resp.Body)
+		if err != nil {
+			return nil, err
+		}
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(e.respond(text))), -1
+	}
+	if e.done != nil {
+		resp.Body = closer{resp.Body, func() { e.done(req.Method) }}
+	}
+	return resp, nil
+}
+
+func readAll(body io.ReadCloser) (string, error) {
+	b, err := io.ReadAll(body)
+	return string(b), errors.Join(err, body.Close())
+}
+
+// closer calls done when it is closed.
+type closer struct {
+	io.ReadCloser
+	done func()
+}
+
+func (c closer) Close() error {
+	c.done()
+	return c.ReadCloser.Close()
 }
 
 // If the service changes the key of a discount, each add would add another copy.
@@ -417,7 +491,7 @@ func TestEnsureCustomDiscounts_changedKey(t *testing.T) {
 				s.Inject(tt.fault)
 			}
 			change := func(body string) string { return strings.Replace(body, "Code-A", tt.change, 1) }
-			c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{s.Transport(), change}}))
+			c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{RoundTripper: s.Transport(), edit: change}}))
 			result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("Code-A"), nil)
 			if !errors.Is(err, commerce.ErrDifferent) || len(result.Different) != 1 || len(result.Missing) != 1 {
 				t.Errorf("%s: got %s, error %v, want 1 different, 1 missing, %v",
@@ -440,7 +514,7 @@ func TestEnsureCustomDiscounts_copies(t *testing.T) {
 		opts.Prune, want[0].ExternalID, want[0].Item.ID = true, "changed", uuid.UUID{}
 		return body
 	}
-	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{s.Transport(), change}}))
+	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{RoundTripper: s.Transport(), edit: change}}))
 	result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, opts)
 	if err != nil || len(result.Discounts) != 1 || result.Discounts[0].Item == result.Added[0].Item {
 		t.Errorf("got %s, error %v, want one discount with its own item", counts(result), err)

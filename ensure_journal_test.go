@@ -1,0 +1,86 @@
+package commerce_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// asData returns discounts as the data of a response.
+func asData(discounts []commerce.CustomDiscount) string {
+	data, err := json.Marshal(discounts)
+	if err != nil {
+		panic(err)
+	}
+	return string(data)
+}
+
+// without returns a response that lists the added discounts from the last to the first, without some members.
+func without(members ...string) func(all, added []commerce.CustomDiscount) string {
+	return func(_, added []commerce.CustomDiscount) string {
+		slices.Reverse(added)
+		for i := range added {
+			if slices.Contains(members, "external_id") {
+				added[i].ExternalID = ""
+			}
+			if slices.Contains(members, "discount_engine") {
+				added[i].DiscountEngine = ""
+			}
+		}
+		return asData(added)
+	}
+}
+
+func wholeCart(all, _ []commerce.CustomDiscount) string { return asData(all) }
+
+func lowerCase(body string) string {
+	return strings.NewReplacer("Code-A", "code-a", "Code-B", "code-b").Replace(body)
+}
+
+func amountOf(d commerce.NewCustomDiscount, amount int64) commerce.NewCustomDiscount {
+	d.Amount = commerce.NewDecimal(amount)
+	return d
+}
+
+// afterAdd adds a discount to the cart when the first add has arrived.
+func afterAdd(d commerce.CustomDiscount) func(*commercetest.Store, string, commercetest.Request) {
+	return func(s *commercetest.Store, cartID string, in commercetest.Request) {
+		isThere := func(o commerce.CustomDiscount) bool { return o.DiscountEngine == d.DiscountEngine }
+		if in.Operation == opAdd && !slices.ContainsFunc(s.Discounts(cartID), isThere) {
+			s.AddDiscount(cartID, d)
+		}
+	}
+}
+
+// Discounts that appear, and the adds that they are credited to.
+var ensureCredits = []ensureScenario{
+	{
+		name: "the service changes an external id, response without external ids", request: lowerCase,
+		want: discounts("Code-A", "Code-B"), respond: without("external_id"),
+		requests: "cart add cart", cart: []string{"code-a -1000", "code-b -1000"},
+		counts: "added 2, missing 2, different 2", outcome: commerce.OutcomePartial,
+		matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "the service changes an external id, response lost", want: discounts("Code-A"), request: lowerCase,
+		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Status: 504}},
+		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, takes: 2 * second,
+	},
+	{
+		name: "the response shows the whole cart", respond: wholeCart,
+		before:   place(placed("x", -1), ofEngine(placed("y", -1), "other")),
+		requests: "cart add cart", cart: []string{"a -1000", "b -1000", "x -1", "y -1"},
+		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "the response shows the whole cart, no read after it", respond: wholeCart, cancel: http.MethodPost,
+		before:   place(placed("x", -1)),
+		requests: "cart add", cart: []string{"a -1000", "b -1000", "x -1"},
+		counts: "added 2, in doubt 2", outcome: commerce.OutcomeUnknown,
+	},
+}

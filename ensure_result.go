@@ -1,0 +1,184 @@
+package commerce
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// end returns the result of a call, from the last read and the writes, and its error. stopped
+// is why the call ended early; nil if it made all the reads and writes that it could.
+func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
+	r := &EnsureCustomDiscountsResult{
+		Discounts: cloneAll(e.plan.found),
+		Added:     e.effects(addWrite),
+		Updated:   e.effects(updateWrite),
+		Deleted:   e.effects(deleteWrite),
+		Missing:   e.missing(stopped != nil),
+		Different: cloneAll(e.plan.different),
+		InDoubt:   e.inDoubt(),
+	}
+	if stopped == nil {
+		r.Different = append(r.Different, cloneAll(e.unchanged())...)
+		if len(r.Missing)+len(r.Different) == 0 {
+			return r, nil
+		}
+	}
+	return r, e.newError(r, stopped)
+}
+
+// effects returns the discounts that writes of a kind added, updated or deleted, as far as is
+// known.
+func (e *ensureRun) effects(kind writeKind) []CustomDiscount {
+	var list []CustomDiscount
+	for _, w := range e.journal.writes {
+		isListed := w.discount.ID != uuid.Nil && hasDiscount(list, w.discount.ID)
+		if w.kind == kind && e.hadEffect(w) && !isListed {
+			list = append(list, w.discount.clone())
+		}
+	}
+	return list
+}
+
+func (e *ensureRun) hadEffect(w *ensureWrite) bool {
+	switch isRecent := slices.Contains(e.journal.recent(), w); {
+	case isRecent:
+		return w.isDone()
+	case w.kind == updateWrite:
+		return w.isDone() || w.shown
+	}
+	return w.shown && hasDiscount(e.cart.CustomDiscounts, w.discount.ID) == (w.kind == addWrite)
+}
+
+// missing returns the wanted discounts that the cart does not have.
+func (e *ensureRun) missing(isInterrupted bool) []UnconfirmedDiscount {
+	var list []UnconfirmedDiscount
+	for _, i := range e.plan.add {
+		d := &e.want[i]
+		isConfirmed := e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && w.isDone() && !w.shown }) &&
+			!e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && w.isUnknown() && !w.shown })
+		if isConfirmed && (isInterrupted || e.opts.DryRun) {
+			continue
+		}
+		missing := UnconfirmedDiscount{NewCustomDiscount: d.copyItem()}
+		for _, w := range e.journal.writes {
+			if w.isAddOf(d) && w.reasons != nil {
+				missing.Reasons = w.reasons
+			}
+		}
+		list = append(list, missing)
+	}
+	return list
+}
+
+// unchanged returns the discounts that were not updated and not deleted, although they should.
+func (e *ensureRun) unchanged() []CustomDiscount {
+	list := slices.Clone(e.plan.delete)
+	for _, u := range e.plan.update {
+		list = append(list, u.current)
+	}
+	return slices.DeleteFunc(list, func(d CustomDiscount) bool {
+		return slices.ContainsFunc(e.journal.recent(), func(w *ensureWrite) bool {
+			return w.kind != addWrite && w.discount.ID == d.ID && w.isDone()
+		})
+	})
+}
+
+// inDoubt returns the discounts of the writes that may still take effect.
+func (e *ensureRun) inDoubt() []NewCustomDiscount {
+	var list []NewCustomDiscount
+	for i := range e.want {
+		d := &e.want[i]
+		if e.journal.has(func(w *ensureWrite) bool { return w.want == d && w.isInDoubt() }) {
+			list = append(list, d.copyItem())
+		}
+	}
+	var deleted []CustomDiscount
+	for _, w := range e.journal.writes {
+		if w.kind == deleteWrite && w.isInDoubt() && !hasDiscount(deleted, w.discount.ID) {
+			deleted = append(deleted, w.discount)
+			list = append(list, *w.discount.asNew())
+		}
+	}
+	return list
+}
+
+// outcome returns what is known about the writes of the call.
+func (e *ensureRun) outcome(r *EnsureCustomDiscountsResult, stopped error) Outcome {
+	isSent := (*ensureWrite).isSent
+	isAccepted := func(w *ensureWrite) bool { return w.isSent() && w.outcome != OutcomeRejected }
+	isUnread := e.journal.failed || slices.ContainsFunc(e.journal.recent(), isSent)
+	switch {
+	case !e.journal.has(isSent):
+		return OutcomeNotSent
+	case !e.journal.has(isAccepted):
+		return OutcomeRejected
+	case len(r.InDoubt) > 0, stopped != nil && isUnread:
+		return OutcomeUnknown
+	}
+	return OutcomePartial
+}
+
+// newError returns the error of a call that did not reach its aim.
+func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Error {
+	causes := causeList{fmt.Errorf("%d of %d discounts are as wanted", e.plan.matched, len(e.want))}
+	failed := &Error{Op: opEnsure, Outcome: e.outcome(r, stopped)}
+	if len(r.Different) > 0 {
+		causes = append(causes, ErrDifferent)
+	}
+	if n := len(r.InDoubt); n > 0 {
+		causes = append(causes, fmt.Errorf("%d may still change the cart", n))
+	}
+	for _, cause := range append(slices.Clone(e.failures), stopped) {
+		f, ok := errors.AsType[*Error](cause)
+		if !ok {
+			causes = causes.with(cause)
+			continue
+		}
+		if f.Attempts > 0 {
+			failed.RequestID, failed.RetryAfter, failed.Attempts = f.RequestID, f.RetryAfter, f.Attempts
+		}
+		failed.Errors = append(failed.Errors, f.Errors...)
+		causes = causes.with(failedCall{transport.Hide(f)})
+	}
+	failed.Err = causes
+	return failed
+}
+
+// causeList is an error with several causes, shown in one line.
+type causeList []error
+
+// with returns the list with err, unless it is nil or has the same text as another cause.
+func (l causeList) with(err error) causeList {
+	if err == nil || slices.ContainsFunc(l, func(o error) bool { return o.Error() == err.Error() }) {
+		return l
+	}
+	return append(l, err)
+}
+
+func (l causeList) Error() string {
+	texts := make([]string, len(l))
+	for i, err := range l {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (l causeList) Unwrap() []error { return l }
+
+// failedCall is the error of one of the calls of EnsureCustomDiscounts. It matches what that
+// error matches, except the outcome: only that of the whole call counts.
+type failedCall struct{ err transport.Hidden[*Error] }
+
+func (f failedCall) Error() string { return f.err().problem() }
+
+func (f failedCall) Unwrap() error { return f.err().Err }
+
+func (f failedCall) Is(target error) bool {
+	return target != ErrOutcomeUnknown && target != ErrPartialFailure && f.err().Is(target)
+}
