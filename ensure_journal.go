@@ -73,88 +73,95 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 
 // recordBatch records adds that were sent in one request, which ended with err.
 func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsResult, err error) {
-	var entries []ErrorObject
-	if failed, ok := errors.AsType[*Error](err); ok {
-		entries = failed.Errors
-	}
+	j.writes = append(j.writes, adds...)
+	failed, ok := errors.AsType[*Error](err)
 	for _, w := range adds {
-		isThis := func(u UnconfirmedDiscount) bool { return u.key() == w.want.key() }
-		isPartial := w.outcome == OutcomePartial
-		if isPartial && !slices.ContainsFunc(result.Unconfirmed, isThis) {
+		switch {
+		case w.outcome == OutcomePartial:
 			w.outcome = OutcomeApplied
-		} else if isPartial || w.isRefused() {
-			w.reasons = reasonsFor(w.want, entries)
+		case ok && w.isRefused():
+			w.reasons = reasonsFor(w.want, failed.Errors)
 		}
-		if w.outcome == OutcomePartial {
-			w.outcome = OutcomeUnknown
-		}
-		if len(w.reasons) > 0 {
+	}
+	if result == nil {
+		return
+	}
+	for _, u := range result.Unconfirmed {
+		w := adds[slices.IndexFunc(adds, func(w *ensureWrite) bool { return w.want.key() == u.key() })]
+		w.outcome, w.reasons = OutcomeUnknown, u.Reasons
+		if len(u.Reasons) > 0 {
 			w.outcome = OutcomeRejected
 		}
-		j.record(w)
 	}
-	if result != nil {
-		j.confirm(adds, result.Added)
-	}
+	j.confirm(adds, result.Added)
 }
 
 // confirm attributes the discounts of a response to the adds of the request: by their key, or
-// else to one that has no discount yet.
+// else, if the service changed or left it out, to an add that has no discount yet. One that
+// was refused gets only a discount of its engine.
 func (j *journal) confirm(adds []*ensureWrite, added []CustomDiscount) {
-	for _, d := range added {
-		n := slices.IndexFunc(adds, func(w *ensureWrite) bool { return w.want.key() == d.key() })
-		if n < 0 {
-			n = slices.IndexFunc(adds, func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil })
-		}
-		if n < 0 || d.ID == uuid.Nil {
-			continue
-		}
-		if w := adds[n]; w.outcome == OutcomeApplied {
-			w.discount = d
-		} else {
-			j.record(&ensureWrite{want: w.want, discount: d, outcome: OutcomeApplied})
-		}
-	}
+	named := slices.DeleteFunc(slices.Clone(added), func(d CustomDiscount) bool { return d.ID == uuid.Nil })
+	isFree := func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil }
+	attribution{
+		func(w *ensureWrite, d *CustomDiscount) bool { return isFree(w) && w.want.key() == d.key() },
+		func(w *ensureWrite, d *CustomDiscount) bool { return isFree(w) && !w.isRefused() },
+		func(w *ensureWrite, d *CustomDiscount) bool { return isFree(w) && w.want.key().engine == d.key().engine },
+	}.apply(named, adds, func(w *ensureWrite) { w.outcome = OutcomeApplied })
 }
 
 // compare compares the cart, which was read, with the writes: it attributes discounts that
 // appeared to adds, and finds out about updates and deletions.
 func (e *ensureRun) compare() {
-	j := &e.journal
-	for _, d := range e.cart.CustomDiscounts {
-		if !j.seen[d.ID] {
-			j.seen[d.ID] = true
-			e.credit(d)
-		}
+	j, cart := &e.journal, e.cart.CustomDiscounts
+	e.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
+	for i := range cart {
+		j.seen[cart[i].ID] = true
 	}
 	for _, w := range j.writes {
-		n := slices.IndexFunc(e.cart.CustomDiscounts, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
+		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
 		switch {
 		case w.kind == deleteWrite && !w.isRefused() && n < 0:
 			w.shown = true
-		case w.kind == updateWrite && w.isUnknown() && n >= 0 && w.want.hasContents(&e.cart.CustomDiscounts[n]):
-			w.discount, w.shown = e.cart.CustomDiscounts[n], true
+		case w.kind == updateWrite && w.isUnknown() && n >= 0 && w.want.hasContents(&cart[n]):
+			w.discount, w.shown = cart[n], true
 		}
 	}
 	j.read, j.failed = len(j.writes), false
 }
 
-// credit attributes a discount that appeared on the cart to an add that no read has shown.
-func (e *ensureRun) credit(d CustomDiscount) {
-	isWanted := slices.ContainsFunc(e.want, func(w NewCustomDiscount) bool { return w.key() == d.key() })
-	isNamed := func(w *ensureWrite) bool { return w.outcome == OutcomeApplied && w.discount.ID == d.ID }
-	isEqual := func(w *ensureWrite) bool {
-		return w.isUnknown() && e.cart.isFor(w.want, &d) && w.want.hasContents(&d) &&
-			(w.want.key() == d.key() || !isWanted)
+// credit attributes discounts that appeared on the cart to adds that no read has shown: by
+// their key if it is wanted; else by the id that a response named; else to one that wanted an
+// equal discount of the same engine. The service then changed the external id.
+func (e *ensureRun) credit(appeared []CustomDiscount) {
+	isUnwanted := func(d *CustomDiscount) bool {
+		return !slices.ContainsFunc(e.want, func(w NewCustomDiscount) bool { return w.key() == d.key() })
 	}
-	for _, matches := range []func(w *ensureWrite) bool{isNamed, isEqual} {
-		n := slices.IndexFunc(e.journal.writes, func(w *ensureWrite) bool {
-			return w.kind == addWrite && !w.shown && matches(w)
+	isOpen := func(w *ensureWrite) bool { return w.kind == addWrite && w.isInDoubt() }
+	attribution{
+		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
+		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.discount.ID == d.ID },
+		func(w *ensureWrite, d *CustomDiscount) bool {
+			return isOpen(w) && w.isUnknown() && isUnwanted(d) && w.want.key().engine == d.key().engine &&
+				w.want.hasContents(d) && e.cart.isFor(w.want, d)
+		},
+	}.apply(appeared, e.journal.writes, func(w *ensureWrite) { w.shown = true })
+}
+
+// attribution is a list of tests for which discount belongs to which write, the surest first.
+type attribution []func(w *ensureWrite, d *CustomDiscount) bool
+
+// apply sets the discounts of writes, each discount once: it tries a test with all discounts
+// before the next one. found must make the write fail all tests. It changes discounts.
+func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite, found func(w *ensureWrite)) {
+	for _, belongs := range a {
+		discounts = slices.DeleteFunc(discounts, func(d CustomDiscount) bool {
+			n := slices.IndexFunc(writes, func(w *ensureWrite) bool { return belongs(w, &d) })
+			if n >= 0 {
+				writes[n].discount = d
+				found(writes[n])
+			}
+			return n >= 0
 		})
-		if n >= 0 {
-			e.journal.writes[n].discount, e.journal.writes[n].shown = d, true
-			return
-		}
 	}
 }
 

@@ -59,6 +59,30 @@ func afterAdd(d commerce.CustomDiscount) func(*commercetest.Store, string, comme
 // Discounts that appear, and the adds that they are credited to.
 var ensureCredits = []ensureScenario{
 	{
+		name: "response without external ids, in another order", respond: without("external_id"),
+		want:     []commerce.NewCustomDiscount{discount("a"), amountOf(discount("b"), -2)},
+		requests: "cart add cart", cart: []string{"a -1000", "b -2"}, counts: "discounts 2, added 2",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "response without engines, in another order", respond: without("discount_engine"),
+		want:     []commerce.NewCustomDiscount{discount("a"), amountOf(discount("b"), -2)},
+		requests: "cart add cart", cart: []string{"a -1000", "b -2"}, counts: "discounts 2, added 2",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "response without keys, in another order", respond: without("external_id", "discount_engine"),
+		want:     []commerce.NewCustomDiscount{discount("a"), amountOf(discount("b"), -2)},
+		requests: "cart add cart", cart: []string{"a -1000", "b -2"}, counts: "discounts 2, added 2",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "the service changes an external id", want: discounts("Code-A"), request: lowerCase,
+		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent, commerce.ErrPartialFailure},
+		differs: []error{commerce.ErrOutcomeUnknown},
+	},
+	{
 		name: "the service changes an external id, response without external ids", request: lowerCase,
 		want: discounts("Code-A", "Code-B"), respond: without("external_id"),
 		requests: "cart add cart", cart: []string{"code-a -1000", "code-b -1000"},
@@ -70,6 +94,13 @@ var ensureCredits = []ensureScenario{
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Status: 504}},
 		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, takes: 2 * second,
+	},
+	{
+		name: "an equal discount of another engine appears", want: discounts("a"),
+		after:    afterAdd(ofEngine(placed("x", -1000), "other")),
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
+		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1000"},
+		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
 	{
 		name: "the response shows the whole cart", respond: wholeCart,
