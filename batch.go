@@ -213,15 +213,18 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscount
 }
 
 // unconfirmed returns the discounts of sent that added does not prove. It matches them by
-// engine and external id, then by external id alone, each discount of added once. An added
-// discount without an external id may match any sent discount that has no match yet. If there
-// are too few of these for all such sent discounts, each of them is unconfirmed.
+// engine and external id, then those without an engine by external id alone, each discount of
+// added once. An added discount without an external id may match any sent discount that has no
+// match yet. If there are too few of these for all such sent discounts, each of them is
+// unconfirmed.
 func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDiscount {
 	byKey, byID := map[discountKey]int{}, map[string]int{} // number of discounts of added without a match
 	for i := range added {
 		key := added[i].key()
 		byKey[key]++
-		byID[key.externalID]++
+		if key.engine == "" || key.externalID == "" {
+			byID[key.externalID]++
+		}
 	}
 	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool {
 		key := d.key()
@@ -229,7 +232,6 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 			return false
 		}
 		byKey[key]--
-		byID[key.externalID]--
 		return true
 	})
 	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool {
