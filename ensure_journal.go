@@ -71,42 +71,42 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 	return slices.ContainsFunc(j.writes, match)
 }
 
-// recordBatch records adds that were sent in one request, which ended with err.
+// recordBatch records adds that were sent in one request, with its outcome.
 func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsResult, err error) {
 	j.writes = append(j.writes, adds...)
-	failed, ok := errors.AsType[*Error](err)
+	failed, _ := errors.AsType[*Error](err)
 	for _, w := range adds {
-		switch {
-		case w.outcome == OutcomePartial:
-			w.outcome = OutcomeApplied
-		case ok && w.isRefused():
+		isPartial := w.outcome == OutcomePartial
+		if failed != nil && (isPartial || w.isRefused()) {
 			w.reasons = reasonsFor(w.want, failed.Errors)
 		}
-	}
-	if result == nil {
-		return
-	}
-	for _, u := range result.Unconfirmed {
-		w := adds[slices.IndexFunc(adds, func(w *ensureWrite) bool { return w.want.key() == u.key() })]
-		w.outcome, w.reasons = OutcomeUnknown, u.Reasons
-		if len(u.Reasons) > 0 {
+		switch {
+		case isPartial && len(w.reasons) > 0:
 			w.outcome = OutcomeRejected
+		case isPartial:
+			w.outcome = OutcomeUnknown
 		}
 	}
-	j.confirm(adds, result.Added)
+	if result != nil {
+		j.confirm(adds, result.Added)
+	}
 }
 
-// confirm attributes the discounts of a response to the adds of the request: by their key, or
-// else, if the service changed or left it out, to an add that has no discount yet. One that
-// was refused gets only a discount of its engine.
+// confirm attributes the discounts of a response that no read has shown to the adds of the
+// request: by their key, or else, as the service may change it or leave it out, to an add that
+// has no discount yet. One that was refused gets only a discount of its engine.
 func (j *journal) confirm(adds []*ensureWrite, added []CustomDiscount) {
-	named := slices.DeleteFunc(slices.Clone(added), func(d CustomDiscount) bool { return d.ID == uuid.Nil })
-	isFree := func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil }
+	added = slices.DeleteFunc(slices.Clone(added), func(d CustomDiscount) bool { return j.seen[d.ID] })
+	confirmed := map[*ensureWrite]bool{}
 	attribution{
-		func(w *ensureWrite, d *CustomDiscount) bool { return isFree(w) && w.want.key() == d.key() },
-		func(w *ensureWrite, d *CustomDiscount) bool { return isFree(w) && !w.isRefused() },
-		func(w *ensureWrite, d *CustomDiscount) bool { return isFree(w) && w.want.key().engine == d.key().engine },
-	}.apply(named, adds, func(w *ensureWrite) { w.outcome = OutcomeApplied })
+		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.key() == d.key() },
+		func(w *ensureWrite, _ *CustomDiscount) bool { return !confirmed[w] && !w.isRefused() },
+		func(w *ensureWrite, d *CustomDiscount) bool {
+			return !confirmed[w] && w.want.key().engine == d.key().engine
+		},
+	}.apply(added, adds, func(w *ensureWrite) {
+		confirmed[w], w.outcome, w.reasons = true, OutcomeApplied, nil
+	})
 }
 
 // compare compares the cart, which was read, with the writes: it attributes discounts that

@@ -109,9 +109,30 @@ var ensureCredits = []ensureScenario{
 		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
 	},
 	{
+		name:     "the response shows the whole cart without external ids",
+		respond:  func(all, _ []commerce.CustomDiscount) string { return without("external_id")(nil, all) },
+		before:   place(placed("x", -1), ofEngine(placed("y", -1), "other")),
+		requests: "cart add cart", cart: []string{"a -1000", "b -1000", "x -1", "y -1"},
+		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "refused, the response shows the whole cart without external ids", want: discounts("a"),
+		respond:  func(all, _ []commerce.CustomDiscount) string { return without("external_id")(nil, all) },
+		before:   place(placed("w", -1), placed("v", -1), placed("x", -1), placed("y", -1), placed("z", -1)),
+		requests: "cart add cart", cart: []string{"v -1", "w -1", "x -1", "y -1", "z -1"}, counts: "missing 1",
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountLimit},
+	},
+	{
 		name: "the response shows the whole cart, no read after it", respond: wholeCart, cancel: http.MethodPost,
 		before:   place(placed("x", -1)),
 		requests: "cart add", cart: []string{"a -1000", "b -1000", "x -1"},
 		counts: "added 2, in doubt 2", outcome: commerce.OutcomeUnknown,
+	},
+	{
+		name: "refused, the response shows the whole cart", respond: wholeCart, want: discounts("a"),
+		before: place(ofEngine(placed("a", -1), "other"), ofEngine(placed("b", -1), "other"),
+			placed("x", -1), placed("y", -1), placed("z", -1)),
+		requests: "cart add cart", cart: []string{"a -1", "b -1", "x -1", "y -1", "z -1"}, counts: "missing 1",
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountLimit},
 	},
 }
