@@ -31,6 +31,11 @@ type ensureWrite struct {
 
 func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool { return w.kind == addWrite && w.want == d }
 
+// changes reports whether the write updates or deletes d.
+func (w *ensureWrite) changes(d *CustomDiscount) bool {
+	return w.kind != addWrite && w.discount.ID == d.ID
+}
+
 // isSent reports whether the service may have received the write.
 func (w *ensureWrite) isSent() bool { return w.outcome != OutcomeNotSent && w.outcome != OutcomeNone }
 
@@ -168,7 +173,5 @@ func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite, fo
 // mayDelete reports whether a deletion of d may be sent. One that got a response is not
 // repeated: if d was not found, it is on another level, or another writer deleted it.
 func (j *journal) mayDelete(d CustomDiscount) bool {
-	return !j.has(func(w *ensureWrite) bool {
-		return w.kind == deleteWrite && w.discount.ID == d.ID && !w.isUnknown()
-	})
+	return !j.has(func(w *ensureWrite) bool { return w.kind == deleteWrite && w.changes(&d) && !w.isUnknown() })
 }

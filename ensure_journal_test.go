@@ -90,6 +90,12 @@ var ensureCredits = []ensureScenario{
 		matches: []error{commerce.ErrDifferent},
 	},
 	{
+		name: "the service changes an external id, prune", want: discounts("Code-A"), request: lowerCase,
+		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true},
+		requests: "cart add cart delete-discount cart", counts: "deleted 1, missing 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+	},
+	{
 		name: "the service changes an external id, response lost", want: discounts("Code-A"), request: lowerCase,
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Status: 504}},
 		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",

@@ -118,9 +118,7 @@ func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
 }
 
 func (p *ensurePlanner) isUpdated(d *CustomDiscount) bool {
-	return slices.ContainsFunc(p.writes, func(w *ensureWrite) bool {
-		return w.kind == updateWrite && w.discount.ID == d.ID
-	})
+	return slices.ContainsFunc(p.writes, func(w *ensureWrite) bool { return w.kind == updateWrite && w.changes(d) })
 }
 
 // remove deletes d. If the response does not show its item or level, its path is unknown.

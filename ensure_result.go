@@ -19,15 +19,12 @@ func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
 		Added:     e.effects(addWrite),
 		Updated:   e.effects(updateWrite),
 		Deleted:   e.effects(deleteWrite),
-		Missing:   e.missing(stopped != nil),
-		Different: cloneAll(e.plan.different),
+		Missing:   e.missing(),
+		Different: cloneAll(append(slices.Clone(e.plan.different), e.unchanged()...)),
 		InDoubt:   e.inDoubt(),
 	}
-	if stopped == nil {
-		r.Different = append(r.Different, cloneAll(e.unchanged())...)
-		if len(r.Missing)+len(r.Different) == 0 {
-			return r, nil
-		}
+	if stopped == nil && len(r.Missing)+len(r.Different) == 0 {
+		return r, nil
 	}
 	return r, e.newError(r, stopped)
 }
@@ -56,13 +53,11 @@ func (e *ensureRun) hadEffect(w *ensureWrite) bool {
 }
 
 // missing returns the wanted discounts that the cart does not have.
-func (e *ensureRun) missing(isInterrupted bool) []UnconfirmedDiscount {
+func (e *ensureRun) missing() []UnconfirmedDiscount {
 	var list []UnconfirmedDiscount
 	for _, i := range e.plan.add {
 		d := &e.want[i]
-		isConfirmed := e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && w.isDone() && !w.shown }) &&
-			!e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && w.isUnknown() && !w.shown })
-		if isConfirmed && (isInterrupted || e.opts.DryRun) {
+		if e.isDone(func(w *ensureWrite) bool { return w.isAddOf(d) }) {
 			continue
 		}
 		missing := UnconfirmedDiscount{NewCustomDiscount: d.copyItem()}
@@ -76,6 +71,11 @@ func (e *ensureRun) missing(isInterrupted bool) []UnconfirmedDiscount {
 	return list
 }
 
+// isDone reports whether a write since the last read was applied.
+func (e *ensureRun) isDone(match func(w *ensureWrite) bool) bool {
+	return slices.ContainsFunc(e.journal.recent(), func(w *ensureWrite) bool { return w.isDone() && match(w) })
+}
+
 // unchanged returns the discounts that were not updated and not deleted, although they should.
 func (e *ensureRun) unchanged() []CustomDiscount {
 	list := slices.Clone(e.plan.delete)
@@ -83,9 +83,7 @@ func (e *ensureRun) unchanged() []CustomDiscount {
 		list = append(list, u.current)
 	}
 	return slices.DeleteFunc(list, func(d CustomDiscount) bool {
-		return slices.ContainsFunc(e.journal.recent(), func(w *ensureWrite) bool {
-			return w.kind != addWrite && w.discount.ID == d.ID && w.isDone()
-		})
+		return e.isDone(func(w *ensureWrite) bool { return w.changes(&d) })
 	})
 }
 
@@ -124,11 +122,24 @@ func (e *ensureRun) outcome(r *EnsureCustomDiscountsResult, stopped error) Outco
 	return OutcomePartial
 }
 
+// isDifferent reports whether the options did not let the call change a discount, or the
+// service changed what it was sent. It does not count that an update or a deletion failed.
+func (e *ensureRun) isDifferent() bool {
+	isUntouched := func(d CustomDiscount) bool {
+		return !e.journal.has(func(w *ensureWrite) bool { return w.changes(&d) && !w.isDone() })
+	}
+	isUndone := func(d CustomDiscount) bool {
+		return e.journal.has(func(w *ensureWrite) bool { return w.changes(&d) && w.isDone() })
+	}
+	return e.journal.has((*ensureWrite).isRenamed) || slices.ContainsFunc(e.plan.different, isUntouched) ||
+		slices.ContainsFunc(e.unchanged(), isUndone)
+}
+
 // newError returns the error of a call that did not reach its aim.
 func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Error {
 	causes := causeList{fmt.Errorf("%d of %d discounts are as wanted", e.plan.matched, len(e.want))}
 	failed := &Error{Op: opEnsure, Outcome: e.outcome(r, stopped)}
-	if len(r.Different) > 0 {
+	if e.isDifferent() {
 		causes = append(causes, ErrDifferent)
 	}
 	if n := len(r.InDoubt); n > 0 {

@@ -1,6 +1,9 @@
 package commerce_test
 
 import (
+	"context"
+	"net/http"
+
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -13,6 +16,23 @@ var confirmed = commercetest.Fault{Operation: opAdd, Status: 201, Body: `{"data"
 // Calls that end early, and what their errors match.
 var ensureInterrupted = []ensureScenario{
 	{
+		name: "the context ends before an update", cancel: http.MethodGet, before: place(placed("a", -1), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		requests: "cart", cart: []string{"a -1", "b -1000"}, counts: "discounts 2, different 1",
+		outcome: commerce.OutcomeNotSent, matches: []error{context.Canceled}, differs: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "the context ends before a delete", cancel: http.MethodGet, before: place(placed("a", -1), placed("a", -1000)),
+		requests: "cart", cart: []string{"a -1", "a -1000"}, counts: "discounts 1, missing 1, different 1",
+		outcome: commerce.OutcomeNotSent, matches: []error{context.Canceled}, differs: []error{commerce.ErrDifferent},
+	},
+	{
+		name:     "confirmed, not on the cart, and then the cart cannot be read",
+		faults:   []commercetest.Fault{confirmed, {Operation: opCart, After: 2, Status: 403, Times: -1}},
+		requests: "cart add cart cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden}, takes: 2 * second,
+	},
+	{
 		name:   "confirmed, and the cart cannot be read",
 		faults: []commercetest.Fault{{Operation: opCart, After: 1, Status: 403, Times: -1}},
 		cart:   both, requests: "cart add cart", counts: "added 2, in doubt 2",
@@ -23,6 +43,21 @@ var ensureInterrupted = []ensureScenario{
 		faults:   []commercetest.Fault{{Operation: opCart, After: 1, Status: 403, Times: -1}},
 		requests: "cart add cart", counts: "missing 1",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrForbidden, commerce.ErrCartItemNotFound},
+	},
+	{
+		name: "a rate limit stops an update", before: place(placed("a", -1), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 429, Times: -1}},
+		requests: "cart update-discount update-discount cart", cart: []string{"a -1", "b -1000"},
+		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
+		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "a rate limit stops a delete", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 429, Times: -1}},
+		requests: "cart delete-discount delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
+		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
+		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
 	},
 	{
 		name: "the delete of a moved discount gets no response", before: place(forItem(placed("a", -1000))),
