@@ -295,7 +295,8 @@ func (e *ensureRun) update(ctx context.Context, u plannedUpdate) {
 	e.journal.record(&ensureWrite{kind: updateWrite, want: &e.want[u.index], discount: d, outcome: outcome})
 }
 
-// add adds the missing discounts that may be sent now, in one request.
+// add adds the missing discounts that may be sent now, in one request. With AllOrNothing it
+// adds all that are missing, or none.
 func (e *ensureRun) add(ctx context.Context) {
 	var adds []*ensureWrite
 	var batch []NewCustomDiscount
@@ -305,7 +306,7 @@ func (e *ensureRun) add(ctx context.Context) {
 			adds = append(adds, &ensureWrite{kind: addWrite, want: d, discount: d.asAdded(), outcome: OutcomeNotSent})
 		}
 	}
-	if len(batch) == 0 {
+	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < len(e.plan.add) {
 		return
 	}
 	if e.cart.isEmpty() {

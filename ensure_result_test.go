@@ -66,4 +66,11 @@ var ensureInterrupted = []ensureScenario{
 		requests: "cart delete-discount delete-discount cart delete-discount add cart", cart: []string{"a -1000"},
 		counts: "discounts 1, added 1, deleted 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
+	{
+		name: "all or nothing, the delete of a moved discount is refused", before: place(forItem(placed("a", -1000))),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true, AllOrNothing: true},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 403, Times: -1}},
+		requests: "cart delete-discount cart", cart: []string{"a -1000 item"}, counts: "missing 2, different 1",
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrForbidden}, differs: []error{commerce.ErrDifferent},
+	},
 }
