@@ -1,0 +1,291 @@
+package ensure_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// TestChaos_randomCalls makes 2,000 random calls, or 15,000 if CHAOS is set, to a cartServer, and
+// compares what they returned with the log of that server. CHAOS_SCENARIO is the number of the only
+// scenario of CHAOS_SEED to run.
+func TestChaos_randomCalls(t *testing.T) {
+	t.Parallel()
+	_, seed := settings(t)
+	n := &findings{wrong: map[string][]int{}, outcomes: map[string]int{}}
+	calls := 2000
+	if os.Getenv("CHAOS") != "" {
+		calls = 15_000
+	}
+	first := 0
+	if s := os.Getenv("CHAOS_SCENARIO"); s != "" {
+		var err error
+		if first, err = strconv.Atoi(s); err != nil {
+			t.Fatal(err)
+		}
+		calls = 1
+	}
+	scenarios := 0
+	for ; n.calls < calls; scenarios++ {
+		number := first + scenarios
+		synctest.Test(t, func(t *testing.T) {
+			sc := newRandomScenario(rand.New(rand.NewPCG(seed, uint64(number))))
+			run := &randomRun{
+				t: t, number: number, sc: sc, server: sc.newServer(), findings: n,
+				replay: fmt.Sprintf("CHAOS_SEED=%d CHAOS_SCENARIO=%d", seed, number),
+			}
+			run.run()
+		})
+	}
+	for _, report := range n.reports {
+		t.Error(report)
+	}
+	for rule, numbers := range n.wrong {
+		t.Errorf("rule %q: broken %d times, in the scenarios %v", rule, len(numbers), numbers[:min(len(numbers), 20)])
+	}
+	t.Logf("CHAOS_SEED=%d: %d calls in %d scenarios with the outcomes %v, %d compared with commercetest; %d rules broken",
+		seed, n.calls, scenarios, n.outcomes, n.compared, len(n.wrong))
+}
+
+// findings counts what a test found.
+type findings struct {
+	calls, compared int
+	outcomes        map[string]int
+	wrong           map[string][]int // numbers of the scenarios that broke a rule
+	reports         []string         // the first of each rule; a failed synctest.Test would end the test
+}
+
+// randomRun is a scenario in progress.
+type randomRun struct {
+	t      *testing.T
+	number int
+	sc     *randomScenario
+	server *cartServer
+	replay string
+	*findings
+
+	mu   sync.Mutex
+	made []*madeCall
+}
+
+// madeCall is a call that was made, and what it returned.
+type madeCall struct {
+	Number         int
+	Options        commerce.EnsureCustomDiscountsOptions
+	Started, Ended time.Time
+	Result         *commerce.EnsureCustomDiscountsResult
+	Err            error
+
+	scenario  *randomScenario
+	exchanges []*exchange
+	isAlone   bool // nobody else changes the discounts of the wanted engine meanwhile
+}
+
+// patient has no random waits, so that a seed always gives the same requests.
+var patient = commerce.WithRetry(commerce.RetryPolicy{
+	MaxAttempts: 4, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: attemptTimeout,
+})
+
+func (run *randomRun) run() {
+	var running sync.WaitGroup
+	for n, c := range run.sc.Callers {
+		running.Go(func() { run.callAll(n, c) })
+	}
+	running.Wait()
+	time.Sleep(2 * longestLate) // until no write is in flight
+	last := run.newClient(plannedCaller{}, nil).call(run.sc.Want, plannedCall{
+		Options: commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true},
+	})
+	time.Sleep(longestLate)
+	for _, c := range run.made {
+		run.calls++
+		run.outcomes[commerce.OutcomeOf(c.Err).String()]++
+		for rule, text := range c.broken(run.server) {
+			run.fail(rule, fmt.Sprintf("call %d: %s", c.Number, text))
+		}
+	}
+	if run.sc.isKind() && last.Err != nil {
+		run.fail("converges", fmt.Sprintf("the last call, without faults, returned %v, want no error", last.Err))
+	}
+	if run.sc.Shared {
+		run.compareWithStore()
+	}
+}
+
+// fail counts a broken rule. The first time it prints the scenario.
+func (run *randomRun) fail(rule, text string) {
+	if run.wrong[rule] = append(run.wrong[rule], run.number); len(run.wrong[rule]) > 1 {
+		return
+	}
+	var lines []string
+	for _, e := range run.server.log {
+		lines = append(lines, fmt.Sprintf("%10v %v", e.At.Sub(run.made[0].Started), e))
+	}
+	for _, c := range run.made {
+		lines = append(lines, c.String())
+	}
+	run.reports = append(run.reports, fmt.Sprintf("rule %q: %s\nrun it again by %s\n%v%s",
+		rule, text, run.replay, run.sc, strings.Join(lines, "\n")))
+}
+
+// String describes what a call returned.
+func (c *madeCall) String() string {
+	return fmt.Sprintf("call %d with %+v returned %v\n%s", c.Number, c.Options, c.Err, describeResult(c.Result, c.Err))
+}
+
+// runClient makes calls to the server.
+type runClient struct {
+	run       *randomRun
+	client    *commerce.Client
+	transport *serverClient
+}
+
+func (run *randomRun) newClient(c plannedCaller, after func(*exchange)) *runClient {
+	transport := &serverClient{server: run.server, faults: c.Faults, latency: c.Latency, after: after}
+	client, err := commerce.New("https://store.example", commerce.WithToken("token"), patient,
+		commerce.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		run.t.Error(err)
+	}
+	return &runClient{run: run, client: client, transport: transport}
+}
+
+func (run *randomRun) callAll(n int, c plannedCaller) {
+	r := rand.New(rand.NewPCG(run.sc.seeds[1], uint64(n)))
+	client := run.newClient(c, func(e *exchange) { run.disturb(e, r) })
+	for _, p := range c.Calls {
+		client.call(run.sc.Want, p)
+	}
+}
+
+func (c *runClient) call(want []commerce.NewCustomDiscount, p plannedCall) *madeCall {
+	ctx := c.run.t.Context()
+	time.Sleep(p.Pause)
+	if p.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
+		defer cancel()
+	}
+	made := c.run.begin(p)
+	c.transport.call = made.Number
+	made.Result, made.Err = c.client.Carts.EnsureCustomDiscounts(ctx, cartID, want, &p.Options)
+	made.Ended = time.Now()
+	return made
+}
+
+func (run *randomRun) begin(p plannedCall) *madeCall {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	made := &madeCall{Number: len(run.made) + 1, Options: p.Options, Started: time.Now(), scenario: run.sc}
+	run.made = append(run.made, made)
+	return made
+}
+
+// disturb changes the cart as another program would, after a quarter of the adds. If there is one
+// caller, only discounts of another engine change.
+func (run *randomRun) disturb(e *exchange, r *rand.Rand) {
+	isAdd := e.Method == http.MethodPost && e.Status != http.StatusTooManyRequests
+	if !run.sc.Disturbs || !isAdd || r.IntN(4) > 0 {
+		return
+	}
+	if len(run.sc.Callers) == 1 || r.IntN(2) == 0 {
+		d := newSavedDiscount(run.sc.foreign(r))
+		run.server.change("another engine adds "+d.ExternalID,
+			func(list []savedDiscount) []savedDiscount { return append(list, d) })
+		return
+	}
+	wanted := run.sc.Want[r.IntN(len(run.sc.Want))]
+	d := newSavedDiscount(run.sc.newCopy(r, wanted))
+	d.ID = newID(r)
+	run.server.change("another caller replaces "+d.ExternalID, func(list []savedDiscount) []savedDiscount {
+		isOld := func(o savedDiscount) bool { return o.key() == d.key() }
+		return append(slices.DeleteFunc(list, isOld), d)
+	})
+}
+
+// compareWithStore makes the same calls to a store of commercetest with the same faults.
+func (run *randomRun) compareWithStore() {
+	store := commercetest.NewStore(commercetest.Config{
+		CartDiscountLimit: run.sc.Limit, ItemDiscountLimit: run.sc.Limit,
+	})
+	defer store.Close()
+	id := store.AddCart(run.sc.Items...)
+	for _, d := range run.sc.Initial {
+		store.AddDiscount(id, d)
+	}
+	caller := run.sc.Callers[0]
+	for n, f := range caller.Faults {
+		if f != noFault {
+			store.Inject(f.asStoreFault(n))
+		}
+	}
+	client := store.Client(patient)
+	for n, p := range caller.Calls {
+		time.Sleep(p.Pause)
+		result, err := client.Carts.EnsureCustomDiscounts(run.t.Context(), id, run.sc.Want, &p.Options)
+		got, want := describeResult(run.made[n].Result, run.made[n].Err), describeResult(result, err)
+		run.compared++
+		if diff := cmp.Diff(want, got); diff != "" {
+			run.fail("same as commercetest", fmt.Sprintf("call %d (-commercetest +this server):\n%s", n+1, diff))
+			return
+		}
+	}
+	time.Sleep(longestLate)
+}
+
+// describeResult describes a result and an error without ids.
+func describeResult(result *commerce.EnsureCustomDiscountsResult, err error) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "outcome %v", commerce.OutcomeOf(err))
+	for _, reason := range []error{
+		commerce.ErrDifferent, commerce.ErrDiscountLimit, commerce.ErrCartItemNotFound, commerce.ErrNotFound,
+		commerce.ErrRateLimited, commerce.ErrBadResponse,
+	} {
+		if errors.Is(err, reason) {
+			fmt.Fprintf(&b, ", %v", reason)
+		}
+	}
+	fmt.Fprintln(&b)
+	if result == nil {
+		return b.String()
+	}
+	var missing, inDoubt []commerce.CustomDiscount
+	for _, d := range result.Missing {
+		missing = append(missing, onCart(d.NewCustomDiscount))
+	}
+	for _, d := range result.InDoubt {
+		inDoubt = append(inDoubt, onCart(d))
+	}
+	for _, part := range []struct {
+		name string
+		list []commerce.CustomDiscount
+	}{
+		{name: "Discounts", list: result.Discounts},
+		{name: "Added", list: result.Added},
+		{name: "Updated", list: result.Updated},
+		{name: "Deleted", list: result.Deleted},
+		{name: "Missing", list: missing},
+		{name: "Different", list: result.Different},
+		{name: "InDoubt", list: inDoubt},
+	} {
+		if len(part.list) > 0 {
+			fmt.Fprintf(&b, "%s:\n%s\n", part.name, describe(part.list))
+		}
+	}
+	return b.String()
+}
