@@ -2,13 +2,11 @@ package ensure_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -28,8 +26,8 @@ type cartServer struct {
 	items []commerce.CartItemRef
 
 	mu     sync.Mutex
-	random *rand.Rand // for ids
 	states []cartState
+	added  int // discounts so far
 	log    []*exchange
 }
 
@@ -312,7 +310,6 @@ func (s *cartServer) addBatch(e *exchange, list []savedDiscount) (reply, []saved
 			e.Refused = append(e.Refused, d.key())
 			continue
 		}
-		d.ID = newID(s.random)
 		s.rename(&d)
 		list, added = append(list, d), append(added, d)
 	}
@@ -324,7 +321,11 @@ func (s *cartServer) addBatch(e *exchange, list []savedDiscount) (reply, []saved
 			return reply{status: problems[0]["status"].(int), body: out}, before
 		}
 	}
-	e.Changed = added
+	for i := range added {
+		s.added++
+		added[i].ID = addedID(s.added)
+	}
+	e.Changed, list = added, append(before, added...)
 	shown := slices.Clone(added)
 	if s.EchoCart {
 		shown = slices.Clone(list)
@@ -338,6 +339,12 @@ func (s *cartServer) addBatch(e *exchange, list []savedDiscount) (reply, []saved
 	}
 	out["data"] = data
 	return reply{status: http.StatusCreated, body: out}, list
+}
+
+// addedID returns the id of the n-th discount that is added. It is the same as in commercetest, so
+// that of equal copies the library keeps the same one.
+func addedID(n int) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "https://store.example/custom-discounts/%d", n))
 }
 
 // refusal returns why the cart does not accept d; nil if it does.
@@ -466,10 +473,17 @@ func keyOf(engine, externalID string) string {
 
 // String returns the exchange as a line.
 func (e *exchange) String() string {
+	if e.Call == 0 {
+		return e.Method
+	}
+	content := string(e.Body)
+	if len(e.Posted) > 0 {
+		content = fmt.Sprint(e.Posted)
+	}
 	applied := "not applied"
 	if !e.AppliedAt.IsZero() {
 		applied = fmt.Sprintf("applied %v later", e.AppliedAt.Sub(e.At))
 	}
-	return fmt.Sprintf("call %d %s %s%s → %d after %v, delivered: %t, %s", e.Call, e.Method, e.Path,
-		cmp.Or(" "+string(e.Body), ""), e.Status, e.Ended.Sub(e.At), e.Delivered, applied)
+	return fmt.Sprintf("call %d: %s %s %s → %d after %v, delivered: %t, %s, fault %+v",
+		e.Call, e.Method, e.Path, content, e.Status, e.Ended.Sub(e.At), e.Delivered, applied, e.Fault)
 }

@@ -166,7 +166,7 @@ func (run *randomRun) newClient(c plannedCaller, after func(*exchange)) *runClie
 }
 
 func (run *randomRun) callAll(n int, c plannedCaller) {
-	r := rand.New(rand.NewPCG(run.sc.seeds[1], uint64(n)))
+	r := rand.New(rand.NewPCG(run.sc.seed, uint64(n)))
 	client := run.newClient(c, func(e *exchange) { run.disturb(e, r) })
 	for _, p := range c.Calls {
 		client.call(run.sc.Want, p)
