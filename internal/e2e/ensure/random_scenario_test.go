@@ -27,8 +27,8 @@ type randomScenario struct {
 	Items    []commerce.CartItemRef
 	Initial  []commerce.CustomDiscount
 	Callers  []plannedCaller
-	Shared   bool // commercetest can do the same: the results are compared
-	Disturbs bool // another program adds discounts of another engine
+	Shared   bool   // commercetest can do the same: the results are compared
+	Disturbs bool   // another program adds discounts of another engine
 	seed     uint64 // of what the other program does
 }
 
