@@ -56,9 +56,10 @@ func (c *madeCall) readLog(s *cartServer) {
 }
 
 // lastRead returns the last read of the cart before exchange n that reached the caller. If the read
-// took a second request, for the items, that one reached the caller too.
+// took a second request, for the items, that one reached the caller too. If there was none, it
+// returns one that shows nothing.
 func (c *madeCall) lastRead(n int) *exchange {
-	var last, read, before *exchange // before: the read
+	last, read, before := &exchange{}, &exchange{}, &exchange{}
 	for _, e := range c.exchanges[:n] {
 		reached := e.Delivered && e.Status == http.StatusOK
 		switch {
@@ -159,28 +160,37 @@ func (c *madeCall) earlyResend() string {
 	}
 	sent, refused := map[string]*exchange{}, map[string]bool{}
 	for n, e := range c.exchanges {
-		if e.Method != http.MethodPost {
-			continue
-		}
+		read := c.lastRead(n)
 		for _, key := range e.Posted {
-			before, read := sent[key], c.lastRead(n)
-			if refused[key] {
+			before := sent[key]
+			switch {
+			case refused[key]:
 				return key + " was sent again although it was refused: " + e.String()
-			}
-			if before != nil && read.At.Sub(before.Ended) < settle {
+			case before != nil && read.At.Sub(before.Ended) < settle:
 				return fmt.Sprintf("%s was sent again before Settle and a read: %v", key, e)
-			}
-			if e.Status != http.StatusTooManyRequests {
+			case e.Status != http.StatusTooManyRequests:
 				sent[key] = e
 			}
 		}
-		if e.Delivered && (e.Fault.Status == 0 || e.Fault.WithCart) {
+		if e.isClear(read) {
 			for _, key := range e.Refused {
 				refused[key] = true
 			}
 		}
 	}
 	return ""
+}
+
+// isClear reports whether the response to an add reached the caller, and whatever it shows was
+// added by it or shown by the read before it: nothing else can be taken for an added discount.
+func (e *exchange) isClear(read *exchange) bool {
+	known := map[uuid.UUID]bool{}
+	for _, d := range slices.Concat(e.Changed, read.Shown) {
+		known[d.ID] = true
+	}
+	isUnknown := func(d savedDiscount) bool { return !known[d.ID] }
+	isWhole := e.Delivered && (e.Fault.Status == 0 || e.Fault.WithCart)
+	return isWhole && !slices.ContainsFunc(e.Shown, isUnknown)
 }
 
 func (c *madeCall) excessReads() string {
@@ -214,8 +224,9 @@ func (c *madeCall) partOfAll() string {
 	if !c.Options.AllOrNothing {
 		return ""
 	}
+	sent := map[string]bool{} // earlier in this call
 	for n, e := range c.exchanges {
-		if e.Method != http.MethodPost || len(e.Posted) == 0 {
+		if len(e.Posted) == 0 {
 			continue
 		}
 		for _, w := range c.scenario.Want {
@@ -224,9 +235,13 @@ func (c *madeCall) partOfAll() string {
 				return d.key() == saved.key() && (d.item() == saved.item() || !c.Options.Update)
 			}
 			key := keyOf(w.DiscountEngine, w.ExternalID)
-			if !slices.Contains(e.Posted, key) && !slices.ContainsFunc(c.lastRead(n).Shown, isThere) {
+			isSent := sent[key] || slices.Contains(e.Posted, key)
+			if !isSent && !slices.ContainsFunc(c.lastRead(n).Shown, isThere) {
 				return fmt.Sprintf("%s is missing too: %v", key, e)
 			}
+		}
+		for _, key := range e.Posted {
+			sent[key] = true
 		}
 	}
 	return ""

@@ -1,0 +1,209 @@
+package ensure_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing/iotest"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// exchange is a request and what became of it.
+type exchange struct {
+	Call         int // 0: not a request, but a change by another program
+	Method, Path string
+	Body         []byte
+	Fault        fault
+	At, Ended    time.Time
+	AppliedAt    time.Time       // zero: it did not take effect
+	Status       int             // of the response, 0: none
+	Delivered    bool            // the caller got the whole response
+	Shown        []savedDiscount // by the response to a read or an add
+	Changed      []savedDiscount // that the write added, changed or deleted, if it took effect
+	Posted       []string        // keys of the discounts of an add
+	Refused      []string        // keys of those that the server refused
+}
+
+func (e *exchange) isRead() bool {
+	return e.Method == http.MethodGet && !strings.HasSuffix(e.Path, "/items")
+}
+
+func (e *exchange) isWrite() bool { return e.Call > 0 && e.Method != http.MethodGet }
+
+// target returns the id of the discount that the path names; zero if it names none.
+func (e *exchange) target() uuid.UUID {
+	id, _ := uuid.Parse(e.Path[strings.LastIndex(e.Path, "/")+1:])
+	return id
+}
+
+// String returns the exchange as a line.
+func (e *exchange) String() string {
+	if e.Call == 0 {
+		return e.Method
+	}
+	content := string(e.Body)
+	if len(e.Posted) > 0 {
+		content = fmt.Sprint(e.Posted)
+	}
+	applied := "not applied"
+	if !e.AppliedAt.IsZero() {
+		applied = fmt.Sprintf("applied %v later", e.AppliedAt.Sub(e.At))
+	}
+	return fmt.Sprintf("call %d: %s %s %s → %d after %v, delivered: %t, %s, fault %+v",
+		e.Call, e.Method, e.Path, content, e.Status, e.Ended.Sub(e.At), e.Delivered, applied, e.Fault)
+}
+
+// fault is what happens to a request. The request takes effect at once with Apply, after Late
+// if that is set, and otherwise not at all.
+type fault struct {
+	Apply    bool
+	Late     time.Duration
+	Delay    time.Duration // before the response
+	Status   int           // instead of the status and body of the server
+	Lost     bool          // there is no response
+	Cut      bool          // the body ends early
+	WithCart bool          // the body has a reason in errors, and all discounts of the cart in data
+}
+
+var (
+	noFault = fault{Apply: true}
+	errLost = errors.New("the connection was lost")
+)
+
+// cutAfter is the number of bytes of a body that is cut.
+const cutAfter = 20
+
+// serverClient is the transport of one caller.
+type serverClient struct {
+	server  *cartServer
+	call    int             // number of the current call
+	faults  []fault         // of the next requests; those after them have none
+	latency time.Duration   // of each request
+	after   func(*exchange) // called after each request; may be nil
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
+	e := &exchange{Call: c.call, Method: req.Method, Path: req.URL.Path, Fault: noFault, At: time.Now()}
+	if req.Body != nil {
+		var err error
+		if e.Body, err = io.ReadAll(req.Body); err != nil {
+			return nil, err
+		}
+		_ = req.Body.Close()
+	}
+	if e.Method == http.MethodPost {
+		var body addBody
+		if err := json.Unmarshal(e.Body, &body); err != nil {
+			return nil, err
+		}
+		for _, d := range body.Data {
+			e.Posted = append(e.Posted, d.key())
+		}
+	}
+	if len(c.faults) > 0 {
+		e.Fault, c.faults = c.faults[0], c.faults[1:]
+	}
+	if e.Fault.WithCart && !e.isWrite() {
+		e.Fault = noFault
+	}
+	c.server.add(e)
+	defer c.server.end(e)
+	if c.after != nil {
+		defer c.after(e)
+	}
+	if err := sleep(req.Context(), c.latency); err != nil {
+		return nil, err
+	}
+	var r reply
+	switch {
+	case e.Fault.Late > 0:
+		time.AfterFunc(e.Fault.Late, func() { c.server.apply(e) })
+	case e.Fault.Apply:
+		r = c.server.apply(e)
+	}
+	if err := sleep(req.Context(), e.Fault.Delay); err != nil {
+		return nil, err
+	}
+	if e.Fault.Status != 0 {
+		r = c.server.replace(e)
+	}
+	return c.server.respond(req, e, r)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *cartServer) add(e *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log = append(s.log, e)
+}
+
+func (s *cartServer) end(e *exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e.Ended = time.Now()
+}
+
+// reply is a response of the server. A body that is nil is empty, text is not JSON.
+type reply struct {
+	status int
+	body   any
+	text   string
+}
+
+// respond returns what the caller gets of a reply.
+func (s *cartServer) respond(req *http.Request, e *exchange, r reply) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body := []byte(r.text)
+	if r.body != nil {
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return nil, err
+		}
+	}
+	isCut := e.Fault.Cut && len(body) > 1
+	if e.Fault.Lost || e.Fault.Cut && !isCut {
+		return nil, errLost
+	}
+	e.Status, e.Delivered = r.status, !isCut
+	resp := &http.Response{StatusCode: r.status, Header: http.Header{}, Request: req, ContentLength: int64(len(body))}
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	if isCut {
+		body = body[:min(cutAfter, len(body)-1)]
+		resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	}
+	return resp, nil
+}
+
+// replace returns the reply of a fault that has a status.
+func (s *cartServer) replace(e *exchange) reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case e.Fault.WithCart:
+		e.Refused, e.Shown = e.Posted, s.current()
+		return reply{status: e.Fault.Status, body: map[string]any{
+			"data": s.show(s.current()), "errors": []any{newProblem(e.Fault.Status, limitReached, limitDetail, uuid.Nil)},
+		}}
+	case e.Fault.Status == http.StatusTooManyRequests:
+		return reply{status: e.Fault.Status, text: "slow down"}
+	}
+	return reply{status: e.Fault.Status}
+}
