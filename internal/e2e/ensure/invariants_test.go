@@ -22,6 +22,7 @@ func (c *madeCall) broken(s *cartServer) map[string]string {
 		"nil only if the last read was as wanted":         c.falseNil,
 		"no foreign discount touched":                     func() string { return c.touched(s) },
 		"no resend before Settle":                         c.earlyResend,
+		"what was refused is not sent again":              c.refusedResend,
 		"four reads at most":                              c.excessReads,
 		"Rejected and NotSent only if nothing changed":    c.falseRefusal,
 		"with AllOrNothing all that is missing is posted": c.partOfAll,
@@ -148,8 +149,8 @@ func (s *cartServer) find(id uuid.UUID) savedDiscount {
 	return savedDiscount{}
 }
 
-// earlyResend looks for a discount that was sent again although it was refused, or may have been
-// added and the cart was not read after Settle.
+// earlyResend looks for a discount that was sent again, although it may have been added and the cart
+// was not read after Settle.
 func (c *madeCall) earlyResend() string {
 	settle := c.Options.Settle
 	switch {
@@ -158,21 +159,30 @@ func (c *madeCall) earlyResend() string {
 	case settle < 0:
 		settle = math.MaxInt64
 	}
-	sent, refused := map[string]*exchange{}, map[string]bool{}
+	sent := map[string]*exchange{}
 	for n, e := range c.exchanges {
-		read := c.lastRead(n)
 		for _, key := range e.Posted {
-			before := sent[key]
-			switch {
-			case refused[key]:
-				return key + " was sent again although it was refused: " + e.String()
-			case before != nil && read.At.Sub(before.Ended) < settle:
+			if before := sent[key]; before != nil && c.lastRead(n).At.Sub(before.Ended) < settle {
 				return fmt.Sprintf("%s was sent again before Settle and a read: %v", key, e)
-			case e.Status != http.StatusTooManyRequests:
+			}
+			if e.Status != http.StatusTooManyRequests {
 				sent[key] = e
 			}
 		}
-		if e.isClear(read) {
+	}
+	return ""
+}
+
+// refusedResend looks for a discount that was sent again although it was refused.
+func (c *madeCall) refusedResend() string {
+	refused := map[string]bool{}
+	for n, e := range c.exchanges {
+		for _, key := range e.Posted {
+			if refused[key] {
+				return key + " was sent again: " + e.String()
+			}
+		}
+		if e.isClear(c.lastRead(n)) {
 			for _, key := range e.Refused {
 				refused[key] = true
 			}
