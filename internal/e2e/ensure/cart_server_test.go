@@ -161,7 +161,7 @@ func (s *cartServer) addBatch(e *exchange, list []savedDiscount) (reply, []saved
 		s.added++
 		added[i].ID = addedID(s.added)
 	}
-	e.Changed, list = added, append(before, added...)
+	e.Changed, list = added, slices.Concat(before, added)
 	shown := slices.Clone(added)
 	if s.EchoCart {
 		shown = slices.Clone(list)

@@ -335,7 +335,8 @@ func (c *madeCall) falseDoubt() string {
 			return ""
 		}
 	}
-	if c.Result != nil && len(c.Result.InDoubt) > 0 || c.Err != nil && commerce.OutcomeOf(c.Err) == commerce.OutcomeUnknown {
+	inDoubt := c.Result != nil && len(c.Result.InDoubt) > 0
+	if inDoubt || commerce.OutcomeOf(c.Err) == commerce.OutcomeUnknown {
 		return "each write got its response, but something is in doubt"
 	}
 	return ""
@@ -351,6 +352,8 @@ func (c *madeCall) missingDoubt() string {
 	return ""
 }
 
+// falseDifferent looks for an ErrDifferent although the call may change all that differs, and the
+// service keeps what it is sent.
 func (c *madeCall) falseDifferent() string {
 	isChanger := !c.scenario.keepsIDs() || c.scenario.Lag > 0
 	if c.Options.Update && !isChanger && !c.Options.DryRun && errors.Is(c.Err, commerce.ErrDifferent) {
