@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"os"
@@ -51,11 +52,15 @@ func TestChaos_randomCalls(t *testing.T) {
 	for _, report := range n.reports {
 		t.Error(report)
 	}
-	for rule, numbers := range n.wrong {
+	for _, rule := range slices.Sorted(maps.Keys(n.wrong)) {
+		numbers := n.wrong[rule]
 		t.Errorf("rule %q: broken %d times, in the scenarios %v", rule, len(numbers), numbers[:min(len(numbers), 20)])
 	}
 	t.Logf("CHAOS_SEED=%d: %d calls in %d scenarios with the outcomes %v, %d compared with commercetest; %d rules broken",
 		seed, n.calls, scenarios, n.outcomes, n.compared, len(n.wrong))
+	if calls > 1 && (len(n.outcomes) < 5 || n.compared == 0) {
+		t.Error("got fewer than 5 outcomes, or nothing to compare: the test proves nothing")
+	}
 }
 
 // findings counts what a test found.
