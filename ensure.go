@@ -306,7 +306,7 @@ func (e *ensureRun) add(ctx context.Context) {
 			adds = append(adds, &ensureWrite{kind: addWrite, want: d, discount: d.asAdded(), outcome: OutcomeNotSent})
 		}
 	}
-	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < len(e.plan.add) {
+	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < len(e.want)-len(e.plan.found) {
 		return
 	}
 	if e.cart.isEmpty() {

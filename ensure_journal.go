@@ -76,9 +76,21 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 	return slices.ContainsFunc(j.writes, match)
 }
 
-// recordBatch records adds that were sent in one request, with its outcome.
+// recordBatch records adds that were sent in one request, which ended with result and err. A
+// discount of the response that no read has shown confirms one of the adds: the one with its
+// key, or else, as the service may change the key or leave it out, one that is like it, or any
+// that is left. One that was refused is confirmed by none of another engine.
 func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsResult, err error) {
 	j.writes = append(j.writes, adds...)
+	var added []CustomDiscount
+	if result != nil {
+		added = slices.DeleteFunc(slices.Clone(result.Added), func(d CustomDiscount) bool { return j.seen[d.ID] })
+	}
+	confirmed := map[*ensureWrite]bool{}
+	confirm := func(w *ensureWrite) { confirmed[w], w.outcome = true, OutcomeApplied }
+	added = attribution{
+		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.key() == d.key() },
+	}.apply(added, adds, confirm)
 	failed, _ := errors.AsType[*Error](err)
 	for _, w := range adds {
 		isPartial := w.outcome == OutcomePartial
@@ -92,26 +104,11 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 			w.outcome = OutcomeUnknown
 		}
 	}
-	if result != nil {
-		j.confirm(adds, result.Added)
-	}
-}
-
-// confirm attributes the discounts of a response that no read has shown to the adds of the
-// request: by their key, or else, as the service may change it or leave it out, to an add that
-// has no discount yet. One that was refused gets only a discount of its engine.
-func (j *journal) confirm(adds []*ensureWrite, added []CustomDiscount) {
-	added = slices.DeleteFunc(slices.Clone(added), func(d CustomDiscount) bool { return j.seen[d.ID] })
-	confirmed := map[*ensureWrite]bool{}
 	attribution{
-		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.key() == d.key() },
+		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.isLike(d) },
 		func(w *ensureWrite, _ *CustomDiscount) bool { return !confirmed[w] && !w.isRefused() },
-		func(w *ensureWrite, d *CustomDiscount) bool {
-			return !confirmed[w] && w.want.key().engine == d.key().engine
-		},
-	}.apply(added, adds, func(w *ensureWrite) {
-		confirmed[w], w.outcome, w.reasons = true, OutcomeApplied, nil
-	})
+		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.mayHaveEngine(d) },
+	}.apply(added, adds, confirm)
 }
 
 // compare compares the cart, which was read, with the writes: it attributes discounts that
@@ -146,8 +143,8 @@ func (e *ensureRun) credit(appeared []CustomDiscount) {
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.discount.ID == d.ID },
 		func(w *ensureWrite, d *CustomDiscount) bool {
-			return isOpen(w) && w.isUnknown() && isUnwanted(d) && w.want.key().engine == d.key().engine &&
-				w.want.hasContents(d) && e.cart.isFor(w.want, d)
+			return isOpen(w) && w.isUnknown() && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d) &&
+				e.cart.isFor(w.want, d)
 		},
 	}.apply(appeared, e.journal.writes, func(w *ensureWrite) { w.shown = true })
 }
@@ -155,9 +152,11 @@ func (e *ensureRun) credit(appeared []CustomDiscount) {
 // attribution is a list of tests for which discount belongs to which write, the surest first.
 type attribution []func(w *ensureWrite, d *CustomDiscount) bool
 
-// apply sets the discounts of writes, each discount once: it tries a test with all discounts
-// before the next one. found must make the write fail all tests. It changes discounts.
-func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite, found func(w *ensureWrite)) {
+// apply sets the discounts of writes, and returns those that belong to none. It tries a test
+// with all discounts before the next one. found must make the write fail all tests.
+func (a attribution) apply(
+	discounts []CustomDiscount, writes []*ensureWrite, found func(w *ensureWrite),
+) []CustomDiscount {
 	for _, belongs := range a {
 		discounts = slices.DeleteFunc(discounts, func(d CustomDiscount) bool {
 			n := slices.IndexFunc(writes, func(w *ensureWrite) bool { return belongs(w, &d) })
@@ -168,6 +167,7 @@ func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite, fo
 			return n >= 0
 		})
 	}
+	return discounts
 }
 
 // mayDelete reports whether a deletion of d may be sent. One that got a response is not

@@ -146,3 +146,16 @@ func (d *NewCustomDiscount) hasContents(o *CustomDiscount) bool {
 		strings.TrimSpace(d.Description) == strings.TrimSpace(o.Description) &&
 		strings.TrimSpace(d.DiscountCode) == strings.TrimSpace(o.DiscountCode)
 }
+
+// mayHaveEngine reports whether o has the engine of d, or does not show its own. Letter case
+// does not count, as the service may change it.
+func (d *NewCustomDiscount) mayHaveEngine(o *CustomDiscount) bool {
+	engine := o.key().engine
+	return engine == "" || strings.EqualFold(engine, d.key().engine)
+}
+
+// isLike reports whether o may be d with another external id.
+func (d *NewCustomDiscount) isLike(o *CustomDiscount) bool {
+	sameItem := d.Item == nil && o.Item == nil || d.Item != nil && o.Item != nil && d.Item.ID == o.Item.ID
+	return sameItem && d.mayHaveEngine(o) && d.hasContents(o)
+}

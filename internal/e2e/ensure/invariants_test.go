@@ -284,8 +284,12 @@ func (c *madeCall) unaccounted(s *cartServer) string {
 	return ""
 }
 
-// readSincePost reports whether the call read the cart after its last add.
+// readSincePost reports whether the call read the cart after its last add. A read that another
+// caller's write came between, so that it was incomplete, does not count.
 func (c *madeCall) readSincePost() bool {
+	if errors.Is(c.Err, commerce.ErrBadResponse) {
+		return false
+	}
 	read := c.lastRead(len(c.exchanges))
 	for _, e := range slices.Backward(c.exchanges) {
 		if e.Method == http.MethodPost || e == read {
