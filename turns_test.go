@@ -270,7 +270,7 @@ func TestLocker_events(t *testing.T) {
 		}
 	}
 	l := newLocker(t)
-	c := newStub(t, respond(200, `{"data":{"id":"c"}}`), respond(200, "")).client(t, commerce.WithCartLocker(l))
+	c := newStub(t, respond(200, `{"data":{"id":"`+cartID+`"}}`), respond(200, "")).client(t, commerce.WithCartLocker(l))
 	_, err1 := c.Carts.Get(t.Context(), cartID)
 	_, err2 := c.Do(t.Context(), "POST", []string{"v2", "carts", cartID, "custom-discounts"}, nil, nil, nil)
 	_, invalid := c.Carts.AddCustomDiscounts(t.Context(), cartID, nil, nil)

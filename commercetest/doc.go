@@ -59,7 +59,7 @@
 //
 // Like the service, the store has no unknown carts: an id that no cart has reads as
 // an empty cart, and so does a cart that was deleted, or that has not changed for 7
-// days. An empty cart accepts no discounts. The service documents no response to
+// days. Reading such a cart creates it, so that [Store.Carts] lists it. An empty cart accepts no discounts. The service documents no response to
 // that; the store sends a 422 with the title "Cart is empty". A cart that a request
 // created accepts discounts only if they were enabled, by PUT /v2/settings/cart
 // before, or for the cart. Carts of [Store.AddCart] accept them.
