@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"net/http"
 	"slices"
 
@@ -172,9 +171,12 @@ func readCartBody(b []byte) (body cartBody, err error) {
 // isSameCart reports whether two ids name the same cart. Letter case makes a difference, except
 // in a UUID.
 func isSameCart(a, b string) bool {
+	if a == b {
+		return true
+	}
 	x, errX := uuid.Parse(a)
 	y, errY := uuid.Parse(b)
-	return a == b || errX == nil && errY == nil && x == y
+	return errX == nil && errY == nil && x == y
 }
 
 // readCart decodes a response that should hold the cart with that id. Its error holds nothing
@@ -221,7 +223,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 
 // otherMembers returns the Extra of a cart. It is nil if there are no other members.
 func otherMembers(data *cartData, body *cartBody) Extra {
-	all := maps.Clone(data.Extra)
+	all := data.Extra
 	add := func(name string, raw json.RawMessage) {
 		if all == nil {
 			all = Extra{}
@@ -231,9 +233,12 @@ func otherMembers(data *cartData, body *cartBody) Extra {
 		}
 		all[name] = raw
 	}
-	included := maps.Clone(body.Included)
-	delete(included, "items")
-	delete(included, "custom_discounts")
+	included := Extra{}
+	for name, raw := range body.Included {
+		if name != "items" && name != "custom_discounts" {
+			included[name] = raw
+		}
+	}
 	for name, extra := range map[string]Extra{
 		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": included,
 	} {

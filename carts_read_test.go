@@ -143,7 +143,8 @@ func TestCartsGet_itemOfDiscount(t *testing.T) {
 // of the cart keep their names.
 func TestCartsGet_extra(t *testing.T) {
 	t.Parallel()
-	body := `{"data":{"id":"0a8d0b6c-cart","links":{"self":"x"},"new":1},"links":{"next":null},"meta":{"total":1},"errors":[],
+	body := `{"data":{"id":"0a8d0b6c-cart","links":{"self":"x"},"new":1},
+		"links":{"next":null},"meta":{"total":1},"errors":[],
 		"included":{"items":[],"promotions":[{"id":"p"}],"tax_items":null}}`
 	got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
 	if err != nil {
@@ -194,7 +195,9 @@ func TestCartsGet_ensureWritesNothing(t *testing.T) {
 func TestCartsGet_empty(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		`{"data":{"id":"0a8d0b6c-cart"}}`, `{"data":{"id":"0a8d0b6c-cart"},"included":null}`, `{"data":{"id":"0a8d0b6c-cart"},"included":{}}`,
+		`{"data":{"id":"0a8d0b6c-cart"}}`,
+		`{"data":{"id":"0a8d0b6c-cart"},"included":null}`,
+		`{"data":{"id":"0a8d0b6c-cart"},"included":{}}`,
 		`{"data":{"id":"0a8d0b6c-cart"},"included":{"items":null,"custom_discounts":null}}`,
 		`{"data":{"id":"0a8d0b6c-cart","meta":null,"discount_settings":null},"included":{"items":[],"custom_discounts":[]}}`,
 	} {

@@ -65,7 +65,7 @@ func customTransports(other string) []customTransport {
 			return registered(failover(getBody, base, base))
 		}},
 		// Only HTTP/1.1: over HTTP/2 and without cancellation, net/http sends a request that is reset without end.
-		{name: "registered failover, no hooks", on: HTTP1 | TLS, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
+		{name: "registered, no hooks", on: anyHTTP1, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return registered(failover(leaveOutEmpty, unreachable(), loseResponse(withoutHooks(base))))
 		}},
 		{name: "wrapped TLS connection", on: anyTLS, wrap: wrapTLS},

@@ -60,7 +60,8 @@ func TestContext_ends(t *testing.T) {
 		{name: "the limiter's wait", limiter: limiter{wait: 5 * time.Second}, outcome: notSent,
 			want: "failed 3s: no response, ENDS while waiting for the limiter"},
 		{name: "the limiter's second wait", limiter: limiter{wait: 1400 * time.Millisecond}, outcome: rejected,
-			service: []reply{status(429, "1")}, want: "sent 1.4s, failed 3s: 429, ENDS while waiting for the limiter, retry after 1s"},
+			service: []reply{status(429, "1")},
+			want:    "sent 1.4s, failed 3s: 429, ENDS while waiting for the limiter, retry after 1s"},
 		{name: "a token request", opts: credentials, service: []reply{silence},
 			want: "sent 0s, failed 3s: no response, ENDS while waiting for a token, token, attempts 0"},
 		// A token request is made for all callers: it waits beyond the deadline of one of them.
