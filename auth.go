@@ -56,7 +56,7 @@ func (t tokenSource) token(ctx context.Context, _ *core, _ string) (string, erro
 	case err == nil:
 		return checkedToken(token)
 	case ctx.Err() != nil:
-		return "", tokenError(ctx.Err())
+		return "", tokenError(transport.WaitError(ctx, "a token"))
 	}
 	// The text of err may hold the response of a token endpoint.
 	e := tokenError(transport.Withhold("the token source failed (its text is withheld)", err))
@@ -111,7 +111,7 @@ func (cc *clientCredentials) token(ctx context.Context, c *core, refused string)
 	if cc.leave(r) {
 		<-r.Done() // the call does not return before the request that it canceled
 	}
-	return "", tokenError(ctx.Err())
+	return "", tokenError(transport.WaitError(ctx, "a token"))
 }
 
 // start starts a token request, which continues as long as any call waits for it. The

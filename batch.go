@@ -39,7 +39,7 @@ func (b *batchResponse) outcome(r *transport.Result) Outcome {
 		return OutcomeUnknown
 	case r.StatusCode == 0:
 		return OutcomeNotSent
-	case showsBatch && is2xx && b.confirmsAll():
+	case showsBatch && is2xx && b.confirmsAll() && !r.SentTwice:
 		return OutcomeApplied
 	case showsBatch:
 		return OutcomePartial

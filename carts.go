@@ -68,7 +68,8 @@ type UnconfirmedDiscount struct {
 //     After [ErrRateLimited], wait for [Error.RetryAfter], or some time if that is 0.
 //   - OutcomePartial: the call also returns a result, and the error matches
 //     [ErrPartialFailure]. The result says which discounts were added, which were not, and
-//     why.
+//     why. If the transport sent the request twice (see [WithHTTPClient]), all may be in
+//     Added: they may be on the cart a second time.
 //   - OutcomeUnknown (a timeout, a connection error, 5xx, 408, a redirect other than 307
 //     and 308, or a refusal whose body may hold discounts) and OutcomeUnreadable (a 2xx
 //     that does not show what was added): call [CartService.EnsureCustomDiscounts] with the
@@ -283,6 +284,9 @@ func (w *cartWriter) add(
 	e := newError(call, r, outcome, b.errors)
 	if outcome == OutcomePartial {
 		e.Err = fmt.Errorf("%d of %d discounts added", len(discounts)-len(b.unconfirmed), len(discounts))
+		if r.SentTwice {
+			e.Err = fmt.Errorf("%w, and the transport sent them twice", e.Err)
+		}
 		return b.result(r), e
 	}
 	return nil, e

@@ -25,7 +25,9 @@ type Cart struct {
 	DisplayPrice    CartDisplayPrice
 	Timestamps      Timestamps
 	Response        *Response
-	// Extra holds the other members of the cart, e.g. links and relationships.
+	// Extra holds the other members of the cart, e.g. links and relationships. "included" holds
+	// the other included resources. Other members of the response are in Extra too, with a "/"
+	// before their name if the name is taken.
 	Extra Extra
 }
 
@@ -54,7 +56,10 @@ type CartDisplayPrice struct {
 // https://developer.elasticpath.com/docs/api/carts/get-a-cart
 //
 // A cart that does not exist, e.g. because it expired, reads as an empty one: there is no
-// error, and len(Items) is 0. The error is a [*ValidationError] or an [*Error].
+// error, and len(Items) is 0. The service may create an empty cart with that id.
+//
+// A response with errors, with another cart, or with more than 10,000 items or discounts is an
+// [ErrBadResponse]. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 	if err := checkCartID(cartID).err(); err != nil {
 		return nil, err
@@ -117,8 +122,10 @@ type rawRelationships map[string]struct {
 func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, error) {
 	var c *cartRead
 	path, _ := wire.Path("v2", "carts", cartID) // no error: it was checked
+	// The newest specification lists only custom_discounts and promotions for include. But its
+	// text names items too, and all clients of the vendor send items.
 	r, err := s.core.get(ctx, op, s.core.address(path, "include=items,custom_discounts"), func(b []byte) (err error) {
-		c, err = readCart(b)
+		c, err = readCart(b, cartID)
 		return err
 	})
 	if err != nil {
@@ -158,11 +165,23 @@ func readCartBody(b []byte) (body cartBody, err error) {
 	if _, ok := body.Extra["included"]; ok { // a value that does not fit
 		return body, errors.New("included is not an object")
 	}
-	return body, nil
+	return body, checkErrors(body.Extra)
 }
 
-// readCart decodes a response. Its error holds nothing of b.
-func readCart(b []byte) (*cartRead, error) {
+// isSameCart reports whether two ids name the same cart. Letter case makes a difference, except
+// in a UUID.
+func isSameCart(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, errX := uuid.Parse(a)
+	y, errY := uuid.Parse(b)
+	return errX == nil && errY == nil && x == y
+}
+
+// readCart decodes a response that should hold the cart with that id. Its error holds nothing
+// of b.
+func readCart(b []byte, cartID string) (*cartRead, error) {
 	body, err := readCartBody(b)
 	if err != nil {
 		return nil, err
@@ -171,23 +190,18 @@ func readCart(b []byte) (*cartRead, error) {
 	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
 		return nil, errors.New("data is missing, or not a cart with an id")
 	}
+	if !isSameCart(data.ID, cartID) {
+		return nil, errors.New("data is not the cart that was asked for")
+	}
 	c := &cartRead{
 		Cart: &Cart{
 			ID: data.ID, Type: data.Type, Name: data.Name,
 			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
 			DisplayPrice:           data.Meta.DisplayPrice,
 			Timestamps:             data.Meta.Timestamps,
-			Extra:                  data.Extra,
+			Extra:                  otherMembers(&data, &body),
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
-	}
-	for name, extra := range map[string]Extra{"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra} {
-		if len(extra) > 0 {
-			if c.Extra == nil {
-				c.Extra = Extra{}
-			}
-			c.Extra[name], _ = json.Marshal(extra) // no error: it was decoded
-		}
 	}
 	if err := c.addRelationships(data.Extra); err != nil {
 		return nil, err
@@ -205,6 +219,38 @@ func readCart(b []byte) (*cartRead, error) {
 	}
 	c.setItems()
 	return c, nil
+}
+
+// otherMembers returns the Extra of a cart. It is nil if there are no other members.
+func otherMembers(data *cartData, body *cartBody) Extra {
+	all := data.Extra
+	add := func(name string, raw json.RawMessage) {
+		if all == nil {
+			all = Extra{}
+		}
+		for all[name] != nil {
+			name = "/" + name
+		}
+		all[name] = raw
+	}
+	included := Extra{}
+	for name, raw := range body.Included {
+		if name != "items" && name != "custom_discounts" {
+			included[name] = raw
+		}
+	}
+	for name, extra := range map[string]Extra{
+		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": included,
+	} {
+		if len(extra) > 0 {
+			raw, _ := json.Marshal(extra) // no error: it was decoded
+			add(name, raw)
+		}
+	}
+	for name, raw := range body.Extra {
+		add(name, raw)
+	}
+	return all
 }
 
 // addRelationships reads the relationships of the cart.
@@ -225,6 +271,9 @@ func (c *cartRead) addItems(raw []byte) error {
 		var item CartItem
 		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil {
 			return errors.New("an item is not an object")
+		}
+		if len(c.Items) == maxItems {
+			return errors.New("more items than a cart may have")
 		}
 		refs, err := readRefs(item.Extra, "custom_discounts")
 		if err != nil {

@@ -129,7 +129,7 @@ func TestCartsGet_itemOfDiscount(t *testing.T) {
 		if tt.discount == "" {
 			tt.discount = discount
 		}
-		body := `{"data":{"id":"c"` + tt.data + `},"included":{"items":[` + tt.items + `],"custom_discounts":[` +
+		body := `{"data":{"id":"0a8d0b6c-cart"` + tt.data + `},"included":{"items":[` + tt.items + `],"custom_discounts":[` +
 			tt.discount + `]}}`
 		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
 		if err != nil || len(got.CustomDiscounts) != 1 {
@@ -139,24 +139,78 @@ func TestCartsGet_itemOfDiscount(t *testing.T) {
 	}
 }
 
+// Members of the response that the library does not know are kept, also those of included. Those
+// of the cart keep their names.
+func TestCartsGet_extra(t *testing.T) {
+	t.Parallel()
+	body := `{"data":{"id":"0a8d0b6c-cart","links":{"self":"x"},"new":1},
+		"links":{"next":null},"meta":{"total":1},"errors":[],
+		"included":{"items":[],"promotions":[{"id":"p"}],"tax_items":null}}`
+	got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	diff(t, "Extra", got.Extra, commerce.Extra{
+		"links": raw(`{"self":"x"}`), "new": raw(`1`), "/links": raw(`{"next":null}`), "meta": raw(`{"total":1}`),
+		"included": raw(`{"promotions":[{"id":"p"}],"tax_items":null}`),
+	})
+}
+
+// Ids that are UUIDs may differ in letter case.
+func TestCartsGet_letterCase(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, respond(200, `{"data":{"id":"`+itemID+`"}}`))
+	if _, err := s.client(t).Carts.Get(t.Context(), strings.ToUpper(itemID)); err != nil {
+		t.Error(err)
+	}
+}
+
+// A response that may be wrong is no reason to write.
+func TestCartsGet_ensureWritesNothing(t *testing.T) {
+	t.Parallel()
+	const cart = `{"data":{"id":"0a8d0b6c-cart"},"included":{"custom_discounts":[]`
+	for _, tt := range []struct{ name, cart, items string }{
+		{name: "errors beside a cart", cart: cart + `,"items":[{` + item + `}]},"errors":[{"title":"x"}]}`},
+		{
+			name: "another cart",
+			cart: `{"data":{"id":"0a8d0b6c-other"},"included":{"custom_discounts":[],"items":[{` + item + `}]}}`,
+		},
+		{name: "errors beside the items", cart: cart + `}}`, items: `{"data":[{` + item + `}],"errors":[{"title":"x"}]}`},
+		{name: "too many items", cart: cart + `}}`, items: `{"data":[` + elements(10_001, `{}`) + `]}`},
+	} {
+		list := responders{respond(200, tt.cart)}
+		if tt.items != "" {
+			list = append(list, respond(200, tt.items))
+		}
+		c := newStub(t, list...).client(t, attempts(1)) // a write fails the test
+		result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), nil)
+		if !errors.Is(err, commerce.ErrBadResponse) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent || result != nil {
+			t.Errorf("%s: result %+v, error %v, want ErrBadResponse, not sent", tt.name, result, err)
+		}
+	}
+}
+
 // What is left out, or null, is empty.
 func TestCartsGet_empty(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		`{"data":{"id":"c"}}`, `{"data":{"id":"c"},"included":null}`, `{"data":{"id":"c"},"included":{}}`,
-		`{"data":{"id":"c"},"included":{"items":null,"custom_discounts":null}}`,
-		`{"data":{"id":"c","meta":null,"discount_settings":null},"included":{"items":[],"custom_discounts":[]}}`,
+		`{"data":{"id":"0a8d0b6c-cart"}}`,
+		`{"data":{"id":"0a8d0b6c-cart"},"included":null}`,
+		`{"data":{"id":"0a8d0b6c-cart"},"included":{}}`,
+		`{"data":{"id":"0a8d0b6c-cart"},"included":{"items":null,"custom_discounts":null}}`,
+		`{"data":{"id":"0a8d0b6c-cart","meta":null,"discount_settings":null},"included":{"items":[],"custom_discounts":[]}}`,
 	} {
 		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
-		if err != nil || len(got.Items)+len(got.CustomDiscounts) > 0 || got.CustomDiscountsEnabled || got.ID != "c" {
-			t.Errorf("%s: Get() = %+v, error %v, want an empty cart c", body, got, err)
+		if err != nil || len(got.Items)+len(got.CustomDiscounts) > 0 || got.CustomDiscountsEnabled || got.ID != cartID {
+			t.Errorf("%s: Get() = %+v, error %v, want an empty cart", body, got, err)
 		}
 	}
 }
 
 func TestCartsGet_badResponse(t *testing.T) {
 	t.Parallel()
-	with := func(included string) string { return `{"data":{"id":"c"},"included":` + included + `}` }
+	with := func(included string) string { return `{"data":{"id":"0a8d0b6c-cart"},"included":` + included + `}` }
 	var many []string
 	for n := range 10_001 {
 		many = append(many, `{"id":"`+numberedID(n).String()+`"}`)
@@ -167,12 +221,12 @@ func TestCartsGet_badResponse(t *testing.T) {
 		"array":                        `[]`,
 		"no data":                      `{"included":{}}`,
 		"data null":                    `{"data":null}`,
-		"data is an array":             `{"data":[{"id":"c"}]}`,
-		"data is a text":               `{"data":"c"}`,
+		"data is an array":             `{"data":[{"id":"0a8d0b6c-cart"}]}`,
+		"data is a text":               `{"data":"0a8d0b6c-cart"}`,
 		"no id":                        `{"data":{"name":"My cart"}}`,
 		"id is a number":               `{"data":{"id":5}}`,
-		"truncated":                    `{"data":{"id":"c"`,
-		"data twice":                   `{"data":{"id":"c"},"data":{"id":"c"}}`,
+		"truncated":                    `{"data":{"id":"0a8d0b6c-cart"`,
+		"data twice":                   `{"data":{"id":"0a8d0b6c-cart"},"data":{"id":"0a8d0b6c-cart"}}`,
 		"included is an array":         with(`[]`),
 		"discounts are an object":      with(`{"custom_discounts":{"id":"` + discountID + `"}}`),
 		"discounts are a text":         with(`{"custom_discounts":"x"}`),
@@ -183,10 +237,15 @@ func TestCartsGet_badResponse(t *testing.T) {
 		"item null":                    with(`{"items":[null]}`),
 		"item is a number":             with(`{"items":[1]}`),
 		"items are a text":             with(`{"items":"x"}`),
-		"relationship without id":      `{"data":{"id":"c","relationships":{"custom_discounts":{"data":[{}]}}}}`,
-		"relationship with an odd id":  `{"data":{"id":"c","relationships":{"items":{"data":[{"id":"7"}]}}}}`,
+		"relationship without id":      `{"data":{"id":"0a8d0b6c-cart","relationships":{"custom_discounts":{"data":[{}]}}}}`,
+		"relationship with an odd id":  `{"data":{"id":"0a8d0b6c-cart","relationships":{"items":{"data":[{"id":"7"}]}}}}`,
 		"relationship of an item":      with(`{"items":[{"relationships":{"custom_discounts":{"data":[null]}}}]}`),
 		"more discounts than are read": with(`{"custom_discounts":[` + strings.Join(many, ",") + `]}`),
+		"more items than are read":     with(`{"items":[` + elements(10_001, `{}`) + `]}`),
+		"errors beside data":           `{"data":{"id":"0a8d0b6c-cart"},"errors":[{"title":"x"}]}`,
+		"errors in capitals":           `{"data":{"id":"0a8d0b6c-cart"},"Errors":{"title":"x"}}`,
+		"another cart":                 `{"data":{"id":"0a8d0b6c-other"}}`,
+		"other letter case":            `{"data":{"id":"0A8D0B6C-cart"}}`,
 		"more values than are read":    with(`{"items":[` + elements(600_000, `{}`) + `]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -203,10 +262,10 @@ func TestCartsGet_badResponse(t *testing.T) {
 // A read is retried, and the last response counts.
 func TestCartsGet_retries(t *testing.T) {
 	t.Parallel()
-	broken := `{"data":{"id":"first"},"included":{"items":[{"id":"` + itemID + `"}],"custom_discounts":5}}`
-	s := newStub(t, respond(503, ""), failTransport, respond(200, broken), respond(200, `{"data":{"id":"last"}}`))
+	broken := `{"data":{"id":"0a8d0b6c-cart"},"included":{"items":[{"id":"` + itemID + `"}],"custom_discounts":5}}`
+	s := newStub(t, respond(503, ""), failTransport, respond(200, broken), respond(200, `{"data":{"id":"0a8d0b6c-cart"}}`))
 	got, err := s.client(t).Carts.Get(t.Context(), cartID)
-	if err != nil || got.ID != "last" || len(got.Items) > 0 || got.Response.Attempts != 4 {
+	if err != nil || got.ID != cartID || len(got.Items) > 0 || got.Response.Attempts != 4 {
 		t.Errorf("Get() = %+v, error %v, want the cart of the last response, after 4 attempts", got, err)
 	}
 	_, err = newStub(t).client(t).Carts.Get(t.Context(), "a/b")

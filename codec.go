@@ -18,7 +18,8 @@ const (
 	maxRecords   = 1_000
 	maxIncluded  = 10_000
 	maxErrors    = 1_000  // further errors are dropped
-	maxDiscounts = 10_000 // in the response to a batch
+	maxDiscounts = 10_000 // of a cart, and in the response to a batch
+	maxItems     = 10_000 // of a cart
 )
 
 // The records without their JSON methods, which would call the codec again.

@@ -29,7 +29,7 @@ type EnsureCustomDiscountsOptions struct {
 	// the other changes.
 	AllOrNothing bool
 	// DryRun reads the cart and changes nothing. The result says what would be added,
-	// updated and deleted.
+	// updated and deleted. The service may create a cart that does not exist, as in Get.
 	DryRun bool
 	// Settle is the time to wait before the cart is read again, after a write without a
 	// response, or one that the cart does not show: the service may still apply it. 0 means

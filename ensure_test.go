@@ -225,8 +225,10 @@ var ensureRefusals = []ensureScenario{
 		requests: "cart", counts: "nil", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrForbidden},
 	},
 	{
-		name:     "the cart is read in part",
-		faults:   []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{"data":{"id":"c"}}`}},
+		name: "the cart is read in part",
+		faults: []commercetest.Fault{{
+			Operation: opCart, Status: 200, Body: `{"data":{"id":"599c9a5a-e949-5fbb-b06a-814d93202b11"}}`,
+		}},
 		requests: "cart items", counts: "nil", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrBadResponse},
 	},
 	{

@@ -47,7 +47,9 @@ var (
 	// ErrDifferent means that a discount on the cart differs from the wanted one: see
 	// [CartService.EnsureCustomDiscounts].
 	ErrDifferent = errors.New("a discount on the cart differs")
-	// ErrLock means that the [Locker] refused the lock, or that the lock was lost.
+	// ErrLock means that the [Locker] refused the lock, that the lock was lost, or that the
+	// context ended while the call waited for the lock. Then the error matches the error of
+	// the context too.
 	ErrLock = errors.New("the cart is not locked")
 	// ErrInvalidArgument matches a [*ValidationError].
 	ErrInvalidArgument = errors.New("invalid argument")

@@ -24,6 +24,18 @@ type Settings struct {
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 	ctx, observed := c.core.startCall(ctx, "Client.Settings", http.MethodGet)
 	defer observed.abandon()
+	var settings *Settings
+	_, err := c.core.get(ctx, "Client.Settings", c.core.address("/v2/settings", ""), func(b []byte) (err error) {
+		settings, err = readSettings(b)
+		return err
+	})
+	if err := observed.end(err); err != nil {
+		return nil, err
+	}
+	return settings, nil
+}
+
+func readSettings(b []byte) (*Settings, error) {
 	var body struct {
 		Data *struct {
 			CustomDiscountLimit *int  `json:"custom_discount_limit"`
@@ -32,22 +44,15 @@ func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 		} `json:"data"`
 		Extra Extra `json:",embed"`
 	}
-	_, err := c.core.get(ctx, "Client.Settings", c.core.address("/v2/settings", ""), func(b []byte) error {
-		body.Data = nil
-		if err := payloads.Unmarshal(b, &body); err != nil {
-			return err
-		}
-		if body.Data == nil {
-			return errors.New("data is missing, or not an object")
-		}
-		return nil
-	})
-	if err := observed.end(err); err != nil {
+	if err := payloads.Unmarshal(b, &body); err != nil {
 		return nil, err
+	}
+	if body.Data == nil {
+		return nil, errors.New("data is missing, or not an object")
 	}
 	settings := &Settings{CustomDiscountLimit: 5, PageLength: body.Data.PageLength, Extra: body.Data.Extra}
 	if limit := body.Data.CustomDiscountLimit; limit != nil { // it may be 0
 		settings.CustomDiscountLimit = *limit
 	}
-	return settings, nil
+	return settings, checkErrors(body.Extra)
 }

@@ -47,7 +47,10 @@ func TestSettings(t *testing.T) {
 
 func TestSettings_errors(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{``, `x`, `[]`, `null`, `{}`, `{"data":null}`, `{"data":[]}`, `{"data":5}`, `{"data":{`} {
+	for _, body := range []string{
+		``, `x`, `[]`, `null`, `{}`, `{"data":null}`, `{"data":[]}`, `{"data":5}`, `{"data":{`,
+		`{"data":{},"errors":[{"title":"x"}]}`, `{"data":{},"ERRORS":{"title":"x"}}`,
+	} {
 		_, err := newStub(t, respond(200, body)).client(t, attempts(1)).Settings(t.Context())
 		checkError(t, err, commerce.Error{
 			Op: "Client.Settings", StatusCode: 200, Outcome: commerce.OutcomeNone, Attempts: 1,

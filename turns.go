@@ -3,6 +3,8 @@ package commerce
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"sync"
 
 	"github.com/commerce-go/commerce/internal/transport"
@@ -15,8 +17,10 @@ import (
 // lost, e.g. because it expired. held.Err must be right when it is called: it must compare
 // clocks, because a timer may fire late. unlock releases the lock; it is called once.
 //
-// The key is "commerce/", the host of the base address, "/carts/" and the cart id. A Locker
-// must be safe for concurrent use. It need not be reentrant.
+// The key is "commerce/", the host of the base address, "/carts/" and the cart id. The host is
+// in lower case, without a final dot, and has its port if that is not the default port of its
+// scheme, e.g. "commerce/store.example:8443/carts/ID". A Locker must be safe for concurrent use.
+// It need not be reentrant.
 type Locker interface {
 	Lock(ctx context.Context, key string) (held context.Context, unlock func(), err error)
 }
@@ -63,7 +67,7 @@ func (t *turns) take(ctx context.Context, cartID string) (end func(), err error)
 		return func() { <-c.current; leave() }, nil
 	case <-ctx.Done():
 		leave()
-		return nil, ctx.Err()
+		return nil, transport.WaitError(ctx, "its turn")
 	}
 }
 
@@ -73,8 +77,8 @@ type cartLock struct {
 	held context.Context //nolint:containedctx // the state of the lock, which lives as long
 }
 
-// lockCart waits for the turn of a cart, then for its lock. The error matches [ErrLock], or is
-// that of ctx.
+// lockCart waits for the turn of a cart, then for its lock. The error matches the error of ctx
+// if that ended, and [ErrLock] if there was no lock when the turn had come.
 func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err error) {
 	call := c.observed(ctx)
 	start := call.now()
@@ -92,19 +96,35 @@ func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err
 		}
 	}()
 	start = call.now()
-	held, unlock, err := c.cfg.locker.Lock(ctx, "commerce/"+c.base.Host+"/carts/"+cartID)
+	held, unlock, err := c.cfg.locker.Lock(ctx, lockKey(c.base, cartID))
 	call.waitedForLock(start)
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+		cause := transport.WaitError(ctx, "the lock of the cart")
+		if cause == nil {
+			cause = transport.Withhold("the locker failed (its text is withheld)", err)
 		}
-		return nil, fmt.Errorf("%w: %w", ErrLock, transport.Withhold("the locker failed (its text is withheld)", err))
+		return nil, fmt.Errorf("%w: %w", ErrLock, cause)
 	}
 	end := func() {
-		defer endTurn() // also if unlock panics
+		defer endTurn() // also if unlock panics; not before it, or the next call would wait for this lock
 		unlock()
 	}
 	return &cartLock{end: end, held: held}, nil
+}
+
+var defaultPorts = map[string]string{"https": "443", "http": "80"}
+
+// lockKey returns the key of the lock of a cart. All spellings of a host have the same key, so
+// that processes with different ones exclude each other.
+func lockKey(base *url.URL, cartID string) string {
+	host := strings.TrimSuffix(strings.ToLower(base.Hostname()), ".")
+	if strings.Contains(host, ":") { // an IPv6 address
+		host = "[" + host + "]"
+	}
+	if port := base.Port(); port != "" && port != defaultPorts[base.Scheme] {
+		host += ":" + port
+	}
+	return "commerce/" + host + "/carts/" + cartID
 }
 
 // check returns an error if the lock is lost. It is called before each attempt of a write: a

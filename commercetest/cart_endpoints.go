@@ -34,9 +34,11 @@ type cartBody struct {
 	Included map[string]any `json:"included,omitempty"`
 }
 
-// getCart handles GET /v2/carts/{cartID}. It can include items and custom_discounts.
+// getCart handles GET /v2/carts/{cartID}. It can include items and custom_discounts. It creates
+// the cart if there is none.
 func (s *Store) getCart(in *call) response {
 	return s.readCart(in, func(c *cart, include []string) cartBody {
+		s.carts[c.id] = c
 		included := map[string]any{}
 		if slices.Contains(include, "items") {
 			included["items"] = c.itemsData()
@@ -62,7 +64,7 @@ func (s *Store) getItems(in *call) response {
 }
 
 // readCart responds with what body returns for the cart of a request. include has the names in
-// all include parameters.
+// all include parameters. body is called while s.mu is held.
 func (s *Store) readCart(in *call, body func(c *cart, include []string) cartBody) response {
 	query, err := url.ParseQuery(in.RawQuery)
 	if err != nil {

@@ -106,11 +106,26 @@ func TestCart_expires(t *testing.T) {
 		time.Sleep(time.Nanosecond)
 		wantEqual(t, "discounts later", len(store.Discounts(cartID)), 0)
 		wantEqual(t, "items", len(readCart(t, store, cartID).Data.Relationships.Items.Data), 0)
+		wantEqual(t, "carts after the read", store.Carts(), []string{cartID})
 	})
 }
 
-// Carts lists those that exist, whatever created them: not those that were only read, and
-// not those that expired.
+// A read creates a cart with the settings that the store then has.
+func TestCart_createdByRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := commercetest.NewStore(commercetest.Config{})
+		first := send(t, store, get("/v2/carts/new"))
+		time.Sleep(7 * 24 * time.Hour)
+		send(t, store, put("/v2/settings/cart", `{"data":{"type":"settings","discounts":{"custom_discounts_enabled":true}}}`))
+		wantEqual(t, "another read", send(t, store, get("/v2/carts/new")).Body, first.Body)
+		time.Sleep(time.Nanosecond)
+		wantEqual(t, "enabled in a new cart", readCart(t, store, "new").Data.DiscountSettings.Enabled, true)
+	})
+}
+
+// Carts lists those that exist, whatever created them, also a read of the cart: not those that
+// expired.
 func TestCarts(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -120,11 +135,12 @@ func TestCarts(t *testing.T) {
 		for range 5 {
 			want = append(want, store.AddCart())
 		}
-		readCart(t, store, "only-read")
+		readCart(t, store, "read")
+		send(t, store, get("/v2/carts/only-items-read/items"))
 		created := decodeCart(t, send(t, store, post("/v2/carts", `{"data":{}}`)), 201)
 		send(t, store, put("/v2/carts/updated", `{"data":{}}`))
 		store.AddDiscount("discount", commerce.CustomDiscount{})
-		want = append(want, created.Data.ID, "updated", "discount")
+		want = append(want, "read", created.Data.ID, "updated", "discount")
 		wantEqual(t, "carts", store.Carts(), want)
 
 		send(t, store, del("/v2/carts/"+want[1]))

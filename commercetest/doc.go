@@ -57,12 +57,13 @@
 //
 // and those of [Store.Handle].
 //
-// Like the service, the store has no unknown carts: an id that no cart has reads as
-// an empty cart, and so does a cart that was deleted, or that has not changed for 7
-// days. An empty cart accepts no discounts. The service documents no response to
-// that; the store sends a 422 with the title "Cart is empty". A cart that a request
-// created accepts discounts only if they were enabled, by PUT /v2/settings/cart
-// before, or for the cart. Carts of [Store.AddCart] accept them.
+// Like the service, the store has no unknown carts: an id that no cart has reads
+// as an empty cart, and so does a cart that was deleted, or that has not changed
+// for 7 days. Reading such a cart creates it, so that [Store.Carts] lists it. An
+// empty cart accepts no discounts. The service documents no response to that; the
+// store sends a 422 with the title "Cart is empty". A cart that a request created
+// accepts discounts only if they were enabled, by PUT /v2/settings/cart before,
+// or for the cart. Carts of [Store.AddCart] accept them.
 //
 // A token of the implicit grant is that of a shopper. It needs no client secret. With it,
 // all requests about carts and items are allowed, and all reads but that of accounts; requests about
@@ -98,7 +99,7 @@
 // writes to one cart undo each other. Other methods change carts and subscriptions
 // without a request, for example [Store.RemoveDiscount]. With [Config.AfterRequest] a
 // test can change the list between the pages of a walk, that is, while a program reads
-// the whole list page by page.
+// the whole list page by page. [NewLocker] makes a lock for tests of several clients.
 //
 // The store has its own code for filters and validation and shares none with
 // package commerce, so that each checks the other. It is deterministic: ids,

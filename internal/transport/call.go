@@ -124,6 +124,9 @@ func (c *call) askLimiter() error {
 	start := c.now()
 	err := c.Limiter.Wait(c.ctx)
 	c.waited(WaitLimiter, start)
+	if ended := WaitError(c.ctx, "the limiter"); ended != nil {
+		return ended
+	}
 	if err != nil {
 		return redact(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
 	}
@@ -138,9 +141,12 @@ func (c *call) passGate() (closings int, err error) {
 	start := c.now()
 	closings, wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
 	c.waited(WaitGate, start)
-	if errors.Is(err, ErrGate) {
+	switch {
+	case errors.Is(err, ErrGate):
 		c.result.RetryAfter = wait
-	} else if wait > 0 {
+	case err != nil:
+		err = fmt.Errorf("%w while waiting for the gate", err)
+	case wait > 0:
 		c.logWait(wait)
 	}
 	return closings, err

@@ -154,7 +154,8 @@ func (e *evidence) cancelReason() error {
 //	hasConn            a header may be written to the connection even after the attempt has returned
 //	wroteHeader        a header was written, perhaps only to a buffer
 //	bodyRead           perhaps only to sign it, but the transport may also have sent it without calling the hooks
-//	unprovable         there is no body to observe, and a custom transport may send the request without calling the hooks
+//	unprovable         there is no body to observe, and a transport of the caller's may send the request without calling
+//	                   the hooks
 func (e *evidence) notSent() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -184,8 +185,8 @@ func (e *evidence) markSent() {
 func (e *evidence) guard(req *http.Request, body []byte) {
 	// net/http would send a request without a body again, and not call GetBody. So the request has an empty body of
 	// unknown length. net/http sends it as an empty body, or leaves it out with a method like DELETE. A custom
-	// transport may send the request without reading that body.
-	e.unprovable = body == nil && e.transport == customTransport
+	// transport may send the request without reading that body, also one that is registered with an http.Transport.
+	e.unprovable = len(body) == 0 && e.transport != ownHTTPTransport
 	newBody := func() io.ReadCloser {
 		b := io.NopCloser(bytes.NewReader(body))
 		if e.transport == ownHTTPTransport {

@@ -207,7 +207,7 @@ func TestPolicy_waits(t *testing.T) {
 				t.Errorf("%s: returned after %v, want %v", tt.name, took, tt.cancel)
 			}
 			if !slices.Equal(s.at, tt.wantAt) || r.RetryAfter != tt.wantAsked || r.StatusCode != tt.wantStatus ||
-				r.Err != tt.wantErr {
+				!errors.Is(r.Err, tt.wantErr) {
 				t.Errorf("%s: attempts at %v, %+v, want attempts at %v, RetryAfter %v, status %d, error %v",
 					tt.name, s.at, r, tt.wantAt, tt.wantAsked, tt.wantStatus, tt.wantErr)
 			}

@@ -43,6 +43,14 @@ func ctxErr(ctx context.Context) error {
 	return nil
 }
 
+// WaitError returns the error of a call that ended while it waited for what, or nil if ctx, its context, has not ended.
+func WaitError(ctx context.Context, what string) error {
+	if err := ctxErr(ctx); err != nil {
+		return fmt.Errorf("%w while waiting for %s", err, what)
+	}
+	return nil
+}
+
 // redacted is an error that shows only a safe text. Errors of net/http and of custom transports may contain query
 // values, or bytes of the response.
 type redacted struct {

@@ -103,7 +103,7 @@ type Result struct {
 	Attempts   int           // requests passed to the base transport
 
 	// Err is nil if the last attempt had a response with a complete body which, for a 2xx, was accepted.
-	// Its text contains nothing from the request or the response. If the caller's context ended the call, Err is the
+	// Its text contains nothing from the request or the response. If the caller's context ended the call, Err matches the
 	// error of that context, and no other error matches context.Canceled or context.DeadlineExceeded.
 	Err error
 	// MaybeSent means that the last attempt got no response, and that it may have been sent.
@@ -195,7 +195,9 @@ func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	}
 	if err != nil && !run.finished { // the context ended during a wait; the last response stays in the result
 		run.endBackoff()
-		run.result.Err = redact(ctx, err)
+		if run.result.Err = WaitError(ctx, "the next attempt"); run.result.Err == nil {
+			run.result.Err = redact(ctx, err)
+		}
 	}
 	run.result.MaybeAppliedBefore = run.maybeAppliedBefore
 	return &run.result

@@ -180,7 +180,15 @@ func (got callResult) mismatchAll(wants []Want) string {
 // contradiction returns how the error of a write contradicts the number of times that
 // the write was applied; "" if it does not. The responses must be true.
 func contradiction(err error, applied int) string {
-	minimum, maximum := 0, 1
+	if minimum, maximum := bounds(err); applied < minimum || applied > maximum {
+		return fmt.Sprintf("applied %d times, but the call returned the error %v", applied, err)
+	}
+	return ""
+}
+
+// bounds returns how often a write may have been applied that returned err.
+func bounds(err error) (minimum, maximum int) {
+	minimum, maximum = 0, 1
 	switch commerce.OutcomeOf(err) {
 	case commerce.OutcomeApplied, commerce.OutcomePartial, commerce.OutcomeUnreadable:
 		minimum = 1
@@ -188,10 +196,7 @@ func contradiction(err error, applied int) string {
 		maximum = 0
 	default:
 	}
-	if applied < minimum || applied > maximum {
-		return fmt.Sprintf("applied %d times, but the call returned the error %v", applied, err)
-	}
-	return ""
+	return minimum, maximum
 }
 
 // faultNamed returns the fault with a name.

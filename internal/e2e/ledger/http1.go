@@ -45,7 +45,7 @@ func (c *Conn) exchange(f *Fault) bool {
 		return false
 	}
 	r := &Request{}
-	if req.Method == http.MethodPost {
+	if c.server.isWrite(len(body) > 0) {
 		r = c.server.ledger.receive(body)
 	}
 	if f.Applies {

@@ -114,7 +114,7 @@ func (c *Conn) data(id uint32, body []byte, flags byte) {
 }
 
 // serveHTTP2 serves streams, frame by frame, until a fault ends the connection. It does
-// not decode the headers of requests: a request without a body is a read.
+// not decode the headers of requests: a request without a body is a read, see WriteWithoutBody.
 func (c *Conn) serveHTTP2() {
 	if _, err := c.in.Discard(prefaceLength); err != nil || !c.frame(frameSettings, 0, 0, nil) {
 		return
@@ -138,7 +138,7 @@ func (c *Conn) serveHTTP2() {
 		case kind == frameReset:
 			delete(streams, id)
 		case kind == frameHeaders:
-			s := &stream{fault: c.nextFault(), write: !ended}
+			s := &stream{fault: c.nextFault(), write: c.server.isWrite(!ended)}
 			streams[id] = s
 			if !c.headerReceived(id, s) || ended && !c.requestReceived(id, s) {
 				return

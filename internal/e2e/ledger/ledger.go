@@ -72,18 +72,20 @@ type Request struct {
 	IDs   []string // external ids of a write
 }
 
-// unreadable is the call of a body that can't be read.
-const unreadable = "unreadable"
+const (
+	unreadable = "unreadable" // the call of a body that can't be read
+	bodiless   = "bodiless"   // the call of all writes without a body
+)
 
 // receive records the complete body of a write.
 func (l *Ledger) receive(body []byte) *Request {
-	r := &Request{Write: true}
+	r := &Request{Write: true, Call: bodiless}
 	var sent struct {
 		Data []struct {
 			ExternalID string `json:"external_id"`
 		} `json:"data"`
 	}
-	if err := json.Unmarshal(body, &sent); err != nil || len(sent.Data) == 0 {
+	if err := json.Unmarshal(body, &sent); len(body) > 0 && (err != nil || len(sent.Data) == 0) {
 		r.Call = unreadable
 	}
 	for _, d := range sent.Data {

@@ -26,6 +26,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	closed   bool
+	bodiless bool // see WriteWithoutBody
 	plan     []*Fault
 	arrivals []Arrival
 	signal   chan struct{} // closed and replaced when a fault is reached
@@ -86,6 +87,21 @@ func (s *Server) Transport() *http.Transport {
 		ForceAttemptHTTP2:      s.protocol == HTTP2,
 		MaxResponseHeaderBytes: 64 << 10, // like the transport of the library
 	}
+}
+
+// WriteWithoutBody makes the server treat each request as a write, also one without a body: it does not decode the
+// method of an HTTP/2 request.
+func (s *Server) WriteWithoutBody() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bodiless = true
+}
+
+// isWrite reports whether a request is a write.
+func (s *Server) isWrite(hasBody bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return hasBody || s.bodiless
 }
 
 // Plan sets the faults of the following requests, one for each request; the last one

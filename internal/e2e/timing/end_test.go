@@ -58,26 +58,28 @@ func TestContext_ends(t *testing.T) {
 			want: "sent 0s, failed 3s: 200, ENDS", wantWrite: "sent 0s, failed 3s: 200, bad response, ENDS"},
 		{name: "the body of an error", service: []reply{stalledBody(429)}, want: "sent 0s, failed 3s: 429, ENDS"},
 		{name: "the limiter's wait", limiter: limiter{wait: 5 * time.Second}, outcome: notSent,
-			want: "failed 3s: no response, ENDS"},
+			want: "failed 3s: no response, ENDS while waiting for the limiter"},
 		{name: "the limiter's second wait", limiter: limiter{wait: 1400 * time.Millisecond}, outcome: rejected,
-			service: []reply{status(429, "1")}, want: "sent 1.4s, failed 3s: 429, ENDS, retry after 1s"},
+			service: []reply{status(429, "1")},
+			want:    "sent 1.4s, failed 3s: 429, ENDS while waiting for the limiter, retry after 1s"},
 		{name: "a token request", opts: credentials, service: []reply{silence},
-			want: "sent 0s, failed 3s: no response, ENDS, token, attempts 0"},
+			want: "sent 0s, failed 3s: no response, ENDS while waiting for a token, token, attempts 0"},
 		// A token request is made for all callers: it waits beyond the deadline of one of them.
 		{name: "a wait of a token request", opts: credentials, service: []reply{status(429, "10")},
-			want: "sent 0s, failed 3s: no response, ENDS, token, attempts 0"},
-		{name: "the wait for a token source", opts: source(5 * time.Second), want: "failed 3s: no response, ENDS, token"},
+			want: "sent 0s, failed 3s: no response, ENDS while waiting for a token, token, attempts 0"},
+		{name: "the wait for a token source", opts: source(5 * time.Second),
+			want: "failed 3s: no response, ENDS while waiting for a token, token"},
 	}
 	waits := []scenario{ // which are not begun if the context has a deadline
 		{name: "a wait", service: []reply{status(429, "10")}, outcome: rejected,
-			want: "sent 0s, failed 3s: 429, ENDS, retry after 10s"},
+			want: "sent 0s, failed 3s: 429, ENDS while waiting for the next attempt, retry after 10s"},
 		{name: "the last nanosecond of a wait", service: []reply{status(425, "3.000000001")}, outcome: rejected,
-			want: "sent 0s, failed 3s: 425, ENDS, retry after 3.000000001s"},
+			want: "sent 0s, failed 3s: 425, ENDS while waiting for the next attempt, retry after 3.000000001s"},
 		{name: "the third wait", service: []reply{status(429, "1"), status(421, "1"), status(429, "10")}, outcome: rejected,
-			want: "sent 0s 1s 2s, failed 3s: 429, ENDS, retry after 10s"},
+			want: "sent 0s 1s 2s, failed 3s: 429, ENDS while waiting for the next attempt, retry after 10s"},
 		{name: "a backoff after a refused connection", service: []reply{connectionRefused}, outcome: notSent,
 			retry: commerce.RetryPolicy{MinBackoff: forever, MaxBackoff: forever},
-			want:  "sent 0s, failed 3s: no response, ENDS"},
+			want:  "sent 0s, failed 3s: no response, ENDS while waiting for the next attempt"},
 	}
 	for word, end := range ends {
 		check(t, endedBy(end, word, append(waits, during...)))

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -260,6 +261,9 @@ func (s *service) timeline(op operation, returned time.Duration, resp *commerce.
 
 var errBudget = errors.New("no budget left") // of a limiter
 
+// waitText is what a call waited for when its context ended.
+var waitText = regexp.MustCompile(" while waiting for [a-z ]+[a-z]")
+
 func errorFacts(op operation, e *commerce.Error) string {
 	facts := []string{"no response"}
 	if e.StatusCode != 0 {
@@ -272,6 +276,9 @@ func errorFacts(op operation, e *commerce.Error) string {
 		if errors.Is(e, cause) {
 			facts = append(facts, strings.TrimPrefix(cause.Error(), "context "))
 		}
+	}
+	if what := waitText.FindStringSubmatch(e.Error()); what != nil {
+		facts[len(facts)-1] += what[0]
 	}
 	if e.RetryAfter > 0 {
 		facts = append(facts, "retry after "+e.RetryAfter.String())
