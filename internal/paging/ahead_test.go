@@ -277,6 +277,43 @@ func TestReadAhead_growingAtRandom(t *testing.T) {
 	}
 }
 
+// TestReadAhead_outrun adds about as many records for each request as a page has. A walk may give up, but only after
+// few more than 6 requests for each page within reach, and it never ends without an error if a record is missing.
+func TestReadAhead_outrun(t *testing.T) {
+	t.Parallel()
+	const most = 50 + 6*(10_100+100)/100
+	for _, links := range []links{trueLinks, noLinks} {
+		for _, added := range []int{50, 90, 100, 150} {
+			t.Run(fmt.Sprintf("links %d, %d added", links, added), func(t *testing.T) {
+				t.Parallel()
+				for order := range uint64(4) {
+					for _, concurrency := range []int{1, 2, 4, 16} {
+						l := newList(1000)
+						l.links, l.delay = links, randomDelays(order)
+						l.change = func(l *list) {
+							newest := slices.Repeat([]int{-1 - l.pages}, added) // add is too slow for so many
+							for i := range newest {
+								newest[i] = newest[i]*added - i
+							}
+							l.ids = slices.Concat(newest, l.ids)
+						}
+						cfg := l.config()
+						cfg.Concurrency = concurrency
+						got, err := l.walk(t, cfg)
+						expected := errors.Is(err, ErrListDrift) || errors.Is(err, ErrOffsetLimit)
+						if missing := lost(upTo(1000), got); !expected && (err != nil || len(missing) > 0) {
+							t.Errorf("order %d, Concurrency %d: error %v, %d records missing", order, concurrency, err, len(missing))
+						}
+						if l.requests > most {
+							t.Errorf("order %d, Concurrency %d: %d requests, want at most %d", order, concurrency, l.requests, most)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // randomDelays returns the delays of a store that reads its list, and responds, in random order.
 func randomDelays(order uint64) func(offset int) (before, after time.Duration) {
 	return func(offset int) (before, after time.Duration) {

@@ -45,6 +45,7 @@ type scenario struct {
 	quirkAt                           int // request of a quirk that happens once
 	place                             place
 	changes                           [][]change      // after each request; after the last, the first again
+	grows                             bool            // each of the changes adds as many records at the start
 	before, after                     []time.Duration // delays until the list is read, and from then on
 }
 
@@ -66,7 +67,8 @@ func (s *scenario) shortest() int { return min(s.limit, slices.Min(append([]int{
 func (s *scenario) still() bool { return len(s.changes) == 0 && s.quirk == noQuirk }
 
 // moderate reports whether a walk must reach the end: at most a fourth of a page changes between two requests, and
-// links show the end, or the list does not change for two requests now and then.
+// links show the end, or the list does not change for two requests now and then, or it only grows at its start, by at
+// most a twentieth of a page.
 func (s *scenario) moderate() bool {
 	pauses := false
 	for i, changes := range s.changes {
@@ -75,7 +77,8 @@ func (s *scenario) moderate() bool {
 		}
 		pauses = pauses || len(changes) == 0 && len(s.changes[(i+1)%len(s.changes)]) == 0
 	}
-	showsEnd := s.links == trueLinks || s.links == neverNext || s.links == noLinks && pauses
+	growsSlowly := s.grows && len(s.changes[0]) <= s.shortest()/20
+	showsEnd := s.links == trueLinks || s.links == neverNext || s.links == noLinks && (pauses || growsSlowly)
 	return s.quirk == noQuirk && s.shortest() >= 4 && showsEnd
 }
 
@@ -117,6 +120,11 @@ func drawScenario(t *rapid.T) *scenario {
 }
 
 func (s *scenario) drawChanges(t *rapid.T) {
+	if s.grows = rapid.IntRange(0, 3).Draw(t, "grows") == 0; s.grows {
+		added := rapid.IntRange(1, 1+s.limit/20).Draw(t, "added")
+		s.place, s.changes = atStart, [][]change{slices.Repeat([]change{{add: true}}, added)}
+		return
+	}
 	most := 1 + s.limit/4
 	if rapid.IntRange(0, 2).Draw(t, "wild") == 0 {
 		most = 2 * s.limit
@@ -262,7 +270,7 @@ func (s *scenario) beforeError(want, got []int, err error) []int {
 // no record that stays is lost, none is yielded twice, and each walk ends.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	var walks, changed, moderate, stopped, requests, records int
+	var walks, changed, moderate, stopped, growing, requests, records int
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScenario(rt)
 		l, got, problem, err := s.run(t)
@@ -276,6 +284,9 @@ func TestModel(t *testing.T) {
 			changed++
 			if s.moderate() {
 				moderate++
+				if s.grows && s.concurrency > 1 {
+					growing++
+				}
 				if err != nil && !errors.Is(err, ErrOffsetLimit) {
 					stopped++
 				}
@@ -283,8 +294,8 @@ func TestModel(t *testing.T) {
 		}
 	})
 	t.Logf("%d walks, %d of them over a list that changed, %d requests, %d records: none lost, none yielded twice; "+
-		"%d of %d walks over a list with moderate changes ended in an error",
-		walks, changed, requests, records, stopped, moderate)
+		"%d of %d walks over a list with moderate changes ended in an error, %d of the latter grew with pages in flight",
+		walks, changed, requests, records, stopped, moderate, growing)
 	if moderate < walks/20 || stopped > max(5, moderate/50) { // 5: by chance, if there are few
 		t.Errorf("%d of %d walks over a list with moderate changes ended in an error, want at most 2 %%", stopped, moderate)
 	}
