@@ -132,7 +132,7 @@ type walk[T any, ID comparable, Info any] struct {
 	overlap  int                     // number of records that the next page shares with the last; see setOverlap
 	requests int                     // number of requests made
 	ahead    []*pendingPage[T, Info] // pages fetched ahead, in the order of the list
-	window   int                     // number of pages to fetch ahead, if Concurrency allows; see update
+	window   int                     // number of pages to fetch ahead, if Concurrency allows
 
 	farthest       int  // highest end of a page so far
 	shortest       int  // fewest records in a page with new records; pages of one record do not count
@@ -365,7 +365,7 @@ func (w *walk[T, ID, Info]) isRepeated(p *pageFacts[ID]) bool {
 
 // update sets the state of the walk after page p.
 func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
-	if p.length < p.limit && (p.length < w.last.length || !p.hasNew) && p.next != NextExists {
+	if p.length < p.limit && p.length < w.last.length && p.next != NextExists {
 		w.window = 0 // the list may end here: fetch only the page ahead that confirms it
 	}
 	w.window++
