@@ -382,10 +382,10 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 // setOverlap sets the overlap of the page after p. If p is short and has no new record, the list probably ends with p.
 // To confirm that, the next page starts at the last record: if the list ends there, the page has only this record.
 //
-// If records were added before the last record since the last page, as many more are expected for each request. Example:
-// the last page was request 7 and ended at offset 150. p is request 9, starts at 149 and has five records, none of them
-// new: four records were added, two for each request. So p ends at 154, its last record is at 153, and is expected at
-// 155 when request 10 is made. The overlap is 154-155 = -1.
+// If records were added before the last record since the last page, as many more are expected for each request.
+// Example: the last page was request 7 and ended at offset 150. p is request 9, starts at 149 and has five records,
+// none of them new: four records were added, two for each request. So p ends at 154, its last record is at 153, and is
+// expected at 155 when request 10 is made. The overlap is 154-155 = -1.
 func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:
