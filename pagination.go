@@ -62,10 +62,14 @@ type OffsetList[T any] struct {
 }
 
 // Walk walks any list that has the parameters page[offset] and page[limit], and an array data in
-// its responses, e.g. invoices, subscribers or carts. If the responses have links, a link next
-// says whether there is another page. The rules for order, errors and concurrency are those of
-// [SubscriptionService.All]. So the order of the records must be stable; if the list has a sort
-// parameter, set it.
+// its responses, e.g. invoices or subscribers. If the responses have links, a link next shows
+// whether there is another page. The rules for order, errors and concurrency are those of
+// [SubscriptionService.All].
+//
+// The list must be sorted by a value that does not change, such as the id or the time of
+// creation. If the list has a sort parameter, set it. Do not walk carts: the service sorts them
+// by their last change and has no sort parameter. A cart that changes during a walk moves to
+// the part that was read already, and is missed without an error.
 //
 // Each element of data is decoded by [encoding/json]. If it does not fit T, or its ID is empty,
 // the walk ends in [ErrBadResponse].

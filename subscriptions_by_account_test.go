@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"maps"
@@ -516,6 +517,58 @@ func TestAllByAccount_errorOfAnotherWalk(t *testing.T) {
 	}
 	_, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), accounts, nil))
 	checkStop(t, err, commerce.PagingError{Err: commerce.ErrForbidden})
+}
+
+// An error that the caller wrapped is returned with what the caller added.
+func TestAllByAccount_wrappedError(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, 1)
+	wrapped := fmt.Errorf("read the accounts: %w", &commerce.PagingError{Seen: 7, Err: commerce.ErrForbidden})
+	accounts := func(yield func(uuid.UUID, error) bool) { yield(uuid.Nil, wrapped) }
+	_, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), accounts, nil))
+	stop, ok := errors.AsType[*commerce.PagingError](err)
+	if !ok || stop.Err != wrapped || stop.Seen != 0 { //nolint:errorlint // the error itself, not what it wraps
+		t.Errorf("got error %#v, want a PagingError whose Err is %v", err, wrapped)
+	}
+}
+
+// A walk is canceled at each record. Every subscription up to Finished was yielded by then, and a walk of the accounts
+// after it yields the rest.
+func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, 3, 0, 5, 1, 4, 2)
+	c := s.Client()
+	subscriptions := s.of(s.accounts...)
+	for at := 1; at < len(subscriptions); at++ {
+		for _, pageSize := range []int{4, 100} {
+			opts := &commerce.SubscriptionListOptions{PageSize: pageSize}
+			ctx, cancel := context.WithCancel(t.Context())
+			var yielded []*commerce.Subscription
+			var last error
+			for sub, err := range c.Subscriptions.AllByAccount(ctx, nil, opts) {
+				if last = err; err == nil {
+					yielded = append(yielded, sub)
+				}
+				if len(yielded) == at {
+					cancel()
+				}
+			}
+			cancel()
+			stop, ok := errors.AsType[*commerce.PagingError](last)
+			if !ok || !errors.Is(last, context.Canceled) {
+				t.Fatalf("canceled at record %d: got error %v, want %v", at, last, context.Canceled)
+			}
+			rest, err := commerce.Collect(
+				c.Subscriptions.AllByAccount(t.Context(), c.Accounts.IDs(t.Context(), stop.Finished), opts))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := idsOf(append(yielded, rest...))
+			slices.SortFunc(got, compareIDs)
+			diff(t, fmt.Sprintf("canceled at record %d, pages of %d: subscriptions", at, pageSize),
+				slices.Compact(got), subscriptions)
+		}
+	}
 }
 
 // An account with 10,099 subscriptions is read. One more ends the walk; it names the account,

@@ -36,8 +36,8 @@ func (p *pendingPage[T, Info]) knownLast() bool {
 }
 
 // readAhead starts to fetch the pages that the walk will probably request next. Their number grows by one with each
-// full page. So a short list costs no unneeded request, and a longer one at most Concurrency-1, if it does not change
-// and its pages have the same length.
+// full page, and half as fast once the walk has stepped back. So a short list costs no unneeded request, and a longer
+// one at most Concurrency-1, if it does not change and its pages have the same length.
 func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if w.last.length == 1 { // step first checks the page after it
 		return
@@ -53,7 +53,11 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if n := len(w.ahead); n > 0 {
 		previous, end = w.ahead[n-1].start, w.ahead[n-1].end()
 	}
-	for len(w.ahead) < min(w.window, w.Concurrency) && w.requests < w.budget() {
+	window := w.window
+	if w.steppedBack {
+		window = (window + 1) / 2
+	}
+	for len(w.ahead) < min(window, w.Concurrency) && w.requests < w.budget() {
 		r := w.requestAfter(end, w.overlap)
 		if r.start <= previous {
 			return // the highest offset is already requested, or the overlap leaves no progress
@@ -78,9 +82,14 @@ func (w *walk[T, ID, Info]) fetchAhead(ctx context.Context, r request) *pendingP
 	return p
 }
 
+// isAhead reports whether r is the request of the first page that is fetched ahead.
+func (w *walk[T, ID, Info]) isAhead(r request) bool {
+	return len(w.ahead) > 0 && w.ahead[0].request == r
+}
+
 // popAhead removes and returns the first page that is fetched ahead, if its request is r.
 func (w *walk[T, ID, Info]) popAhead(r request) *pendingPage[T, Info] {
-	if len(w.ahead) == 0 || w.ahead[0].request != r {
+	if !w.isAhead(r) {
 		return nil
 	}
 	p := w.ahead[0]

@@ -139,6 +139,31 @@ func TestKeys_resume(t *testing.T) {
 	}
 }
 
+// After the context is canceled, no id of the page is yielded, and no page is requested.
+func TestKeys_canceled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &keyList{ids: upTo(31)[1:]}
+	var got []int
+	var last error
+	for id, err := range Keys(ctx, l.config(10)) {
+		if last = err; err == nil {
+			got = append(got, id)
+		}
+		if len(got) == 13 {
+			cancel()
+		}
+	}
+	if diff := gocmp.Diff(l.ids[:13], got); diff != "" {
+		t.Errorf("ids (-want +got):\n%s", diff)
+	}
+	stop, ok := errors.AsType[*Error](last)
+	if !ok || stop.Seen != 13 || !errors.Is(last, context.Canceled) || l.requests != 2 {
+		t.Errorf("got error %#v after %d requests, want %v, Seen 13, after 2", last, l.requests, context.Canceled)
+	}
+}
+
 // A list that changes: each id that stays is yielded once, in order.
 func TestModel_keys(t *testing.T) {
 	t.Parallel()

@@ -45,6 +45,7 @@ type scenario struct {
 	quirkAt                           int // request of a quirk that happens once
 	place                             place
 	changes                           [][]change      // after each request; after the last, the first again
+	grows                             bool            // each of the changes adds as many records at the start
 	before, after                     []time.Duration // delays until the list is read, and from then on
 }
 
@@ -66,7 +67,8 @@ func (s *scenario) shortest() int { return min(s.limit, slices.Min(append([]int{
 func (s *scenario) still() bool { return len(s.changes) == 0 && s.quirk == noQuirk }
 
 // moderate reports whether a walk must reach the end: at most a fourth of a page changes between two requests, and
-// links show the end, or the list does not change for two requests now and then.
+// links show the end, or the list does not change for two requests now and then, or it only grows at its start, by at
+// most a twentieth of a page.
 func (s *scenario) moderate() bool {
 	pauses := false
 	for i, changes := range s.changes {
@@ -75,7 +77,8 @@ func (s *scenario) moderate() bool {
 		}
 		pauses = pauses || len(changes) == 0 && len(s.changes[(i+1)%len(s.changes)]) == 0
 	}
-	showsEnd := s.links == trueLinks || s.links == neverNext || s.links == noLinks && pauses
+	growsSlowly := s.grows && len(s.changes[0]) <= s.shortest()/20
+	showsEnd := s.links == trueLinks || s.links == neverNext || s.links == noLinks && (pauses || growsSlowly)
 	return s.quirk == noQuirk && s.shortest() >= 4 && showsEnd
 }
 
@@ -109,7 +112,9 @@ func drawScenario(t *rapid.T) *scenario {
 	if rapid.IntRange(0, 4).Draw(t, "is changed") > 0 {
 		s.drawChanges(t)
 	}
-	s.drawLengths(t)
+	if !s.grows {
+		s.drawLengths(t)
+	}
 	delay := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
 	delays := rapid.SliceOfN(delay, 1, 8)
 	s.before, s.after = delays.Draw(t, "before"), delays.Draw(t, "after")
@@ -117,6 +122,12 @@ func drawScenario(t *rapid.T) *scenario {
 }
 
 func (s *scenario) drawChanges(t *rapid.T) {
+	if s.grows = rapid.IntRange(0, 3).Draw(t, "grows") == 0; s.grows {
+		s.limit, s.links, s.quirk = max(20, s.limit), noLinks, noQuirk // all else hides how the walk finds the end
+		added := rapid.IntRange(1, s.limit/20).Draw(t, "added")
+		s.place, s.changes = atStart, [][]change{slices.Repeat([]change{{add: true}}, added)}
+		return
+	}
 	most := 1 + s.limit/4
 	if rapid.IntRange(0, 2).Draw(t, "wild") == 0 {
 		most = 2 * s.limit
@@ -198,7 +209,7 @@ func (s *scenario) apply(l *list, c change) {
 	switch {
 	case !c.add && at < len(l.ids):
 		l.ids = slices.Delete(l.ids, at, at+1)
-	case c.add && len(l.ids) < s.total+500: // for speed
+	case c.add && (len(l.ids) < s.total+500 || s.grows && len(l.ids) < s.total+3000): // for speed
 		switch s.place {
 		case atStart:
 			at = 0
@@ -262,7 +273,7 @@ func (s *scenario) beforeError(want, got []int, err error) []int {
 // no record that stays is lost, none is yielded twice, and each walk ends.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	var walks, changed, moderate, stopped, requests, records int
+	var walks, changed, moderate, stopped, growing, growingStopped, requests, records int
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawScenario(rt)
 		l, got, problem, err := s.run(t)
@@ -276,17 +287,26 @@ func TestModel(t *testing.T) {
 			changed++
 			if s.moderate() {
 				moderate++
+				if s.grows {
+					growing++
+				}
 				if err != nil && !errors.Is(err, ErrOffsetLimit) {
 					stopped++
+					if s.grows {
+						growingStopped++
+					}
 				}
 			}
 		}
 	})
 	t.Logf("%d walks, %d of them over a list that changed, %d requests, %d records: none lost, none yielded twice; "+
-		"%d of %d walks over a list with moderate changes ended in an error",
-		walks, changed, requests, records, stopped, moderate)
+		"%d of %d walks over a list with moderate changes ended in an error, %d of %d over one that grew",
+		walks, changed, requests, records, stopped, moderate, growingStopped, growing)
 	if moderate < walks/20 || stopped > max(5, moderate/50) { // 5: by chance, if there are few
 		t.Errorf("%d of %d walks over a list with moderate changes ended in an error, want at most 2 %%", stopped, moderate)
+	}
+	if growingStopped > growing/100 {
+		t.Errorf("%d of %d walks over a list that grew ended in an error, want at most 1 %%", growingStopped, growing)
 	}
 }
 

@@ -138,6 +138,7 @@ type walk[T any, ID comparable, Info any] struct {
 	shortest       int  // fewest records in a page with new records; pages of one record do not count
 	moreAfterShort bool // a short page was not the end: the next short page proves even less
 	emptyAfterLast bool // the last page had one record, and the page after it was empty
+	steppedBack    bool // so pages that are fetched ahead may be of no use again
 }
 
 // request is what a walk asks for: a page of at most limit records from offset start on.
@@ -146,11 +147,13 @@ type request struct{ start, limit int }
 // pageFacts is what a walk remembers of a page.
 type pageFacts[ID comparable] struct {
 	request
+	number        int // of the request among those of the walk, from 1 on
 	length        int // number of records
 	next          Next
 	first         ID   // the first record
 	hasNew        bool // it had a record that was not seen before
 	afterStepBack bool // the walk stepped back to read it
+	repeats       int  // number of pages right before it that began with the same record, see isRepeated
 }
 
 // end returns the offset after the last record of the page.
@@ -212,6 +215,7 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 	back := w.overlap
 	for steps := range maxStepsBack {
 		r := w.requestAfter(w.last.end(), back)
+		wasAhead := w.isAhead(r)
 		page, err := w.read(ctx, r)
 		if err == nil && w.looksWrong(r, page) {
 			page, err = w.read(ctx, r)
@@ -225,11 +229,21 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 		if r.start == 0 {
 			break
 		}
-		w.window = 0
+		w.window, w.steppedBack = 0, true
 		back = max(1, 2*back)
-		w.overlap = min(back, max(1, w.last.length/2)) // at most half a page, so that each page makes progress
+		w.overlap = min(back, w.maxOverlap(wasAhead))
 	}
 	return none, ErrListDrift
+}
+
+// maxOverlap returns the maximum overlap after a page that did not connect. It is half a page, so that each page makes
+// progress. It is less after a page that was fetched ahead, because the reason may only be that the store read the list
+// for that page before it did so for the last one, and records were added in between.
+func (w *walk[T, ID, Info]) maxOverlap(wasAhead bool) int {
+	if wasAhead {
+		return max(1, w.last.length/4, w.overlap)
+	}
+	return max(1, w.last.length/2)
 }
 
 // checkAfterLast reads the page after the last one, which had one record. It returns errEnd if that page is empty.
@@ -298,6 +312,10 @@ func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int
 	page.Items, page.Offset = w.keepNew(page.Items, from)
 	page.Offset += p.start
 	p.hasNew = len(page.Items) > 0
+	p.number = w.requests - len(w.ahead) // the pages ahead were all requested after p
+	if w.isRepeated(&p) {
+		p.repeats = w.last.repeats + 1
+	}
 	end := w.endAt(p)
 	w.update(p)
 	return page, end
@@ -330,12 +348,19 @@ func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 		return errEnd // the page before was the first short one, and this one has only its anchor
 	case p.start == w.MaxOffset:
 		return ErrOffsetLimit // no page after it can be requested, so nothing can show that the list ends
-	case p.hasNew || w.last.hasNew || p.afterStepBack || w.emptyAfterLast:
-		return nil
-	case p.first == w.last.first:
-		return ErrNoProgress // the same page twice
+	case p.repeats == maxRepeats:
+		return ErrNoProgress
 	}
-	return nil // records were added before it, and moved the list on: a page without new records is correct
+	return nil // without new records too: records were added before it, and moved the list on
+}
+
+// maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because so does a correct
+// page if the list grows by as much as the offset.
+const maxRepeats = 3
+
+// isRepeated reports whether p may be the last page once more. It is not if the walk saw an empty page in between.
+func (w *walk[T, ID, Info]) isRepeated(p *pageFacts[ID]) bool {
+	return p.length > 0 && !p.hasNew && p.first == w.last.first && !p.afterStepBack && !w.emptyAfterLast
 }
 
 // update sets the state of the walk after page p.
@@ -357,15 +382,17 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 // setOverlap sets the overlap of the page after p. If p is short and has no new record, the list probably ends with p.
 // To confirm that, the next page starts at the last record: if the list ends there, the page has only this record.
 //
-// If records were added before the last record since the last page, as many more are expected before the next one.
-// Example: the last page ended at offset 150. p starts at 149 and has three records, none of them new: two records were
-// added. So p ends at 152, its last record is at 151, and is expected at 153. The overlap is 152-153 = -1.
+// If records were added before the last record since the last page, as many more are expected for each request.
+// Example: the last page was request 7 and ended at offset 150. p is request 9, starts at 149 and has five records,
+// none of them new: four records were added, two for each request. So p ends at 154, its last record is at 153, and is
+// expected at 155 when request 10 is made. The overlap is 154-155 = -1.
 func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:
 		w.resume = p.end()
 		w.overlap = max(1, w.overlap)
 	case p.length < p.limit:
-		w.overlap = 1 - max(0, p.end()-w.last.end())
+		added := max(0, p.end()-w.last.end())
+		w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
 	}
 }
