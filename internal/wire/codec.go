@@ -36,7 +36,6 @@ type Codec struct {
 	rules   map[reflect.Type]*Rule
 	fields  map[reflect.Type]func(v any, to []any) []any
 	byType  sync.Map // of valueReader, by reflect.Type
-	slots   int      // of slabs
 	tables  atomic.Int32
 	readers sync.Pool
 }
@@ -45,15 +44,14 @@ type Codec struct {
 // to send: ids and timestamps that are empty or null, members without a field, and
 // invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
-	c := &Codec{rules: map[reflect.Type]*Rule{}, fields: map[reflect.Type]func(any, []any) []any{}, slots: len(rules) + 2}
+	c := &Codec{rules: map[reflect.Type]*Rule{}, fields: map[reflect.Type]func(any, []any) []any{}}
 	var unmarshalers []*json.Unmarshalers
 	var marshalers []*json.Marshalers
-	for i, r := range append(rules, scalar(parseUUID), scalar(parseTime)) {
+	for _, r := range append(rules, scalar(parseUUID), scalar(parseTime)) {
 		switch {
 		case r.fields != nil:
 			c.fields[r.typ] = r.fields
 		case r.typ != nil:
-			r.slot = i
 			c.rules[r.typ] = &r
 		}
 		unmarshalers = append(unmarshalers, r.unmarshal)
