@@ -17,7 +17,7 @@ import (
 )
 
 // errTooMany is the error for input that would need much more memory than its size.
-var errTooMany = errors.New("more elements than a response may have")
+var errTooMany = errors.New("more values than a response may have; use a smaller PageSize")
 
 // maxCommas limits the number of values in one input: each value but the first of an
 // object or array follows a comma. The largest pages have about 20,000.
@@ -151,7 +151,24 @@ func Valid(b []byte) bool {
 // It is false for text of up to 1 MiB, the limit for an error response.
 func HasTooManyValues(b []byte) bool { return len(b) > 1<<20 && hasTooManyValues(b) }
 
-func hasTooManyValues(b []byte) bool { return bytes.Count(b, []byte(",")) > maxCommas }
+// hasTooManyValues counts the commas that are not within texts only if there may be too many of them.
+func hasTooManyValues(b []byte) bool {
+	if bytes.Count(b, []byte(",")) <= maxCommas {
+		return false
+	}
+	commas, inText := 0, false
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '"':
+			inText = !inText
+		case b[i] == '\\':
+			i++ // the next character may be a quotation mark
+		case b[i] == ',' && !inText:
+			commas++
+		}
+	}
+	return commas > maxCommas
+}
 
 // describe reduces a decoding error to what is wrong and where. The text of the
 // original error may quote the input, and no error text may hold a part of a payload.

@@ -170,7 +170,7 @@ func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
 	})
 }
 
-const maxNamed = 16 // members that a reader compares with each other
+const maxNamed = 16 // members of an object that a reader reads: it compares their names with each other
 
 // Named is the rule for a slice of E that is an object in JSON, with one member for each
 // element. A short slice takes a third of the memory of a map. parts returns where to
@@ -199,19 +199,15 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 			if err := src.name(name); err != nil {
 				return err
 			}
+			if _, ok := src.(*reader); ok && (len(*l) > maxNamed || isRepeated(*l, parts)) {
+				return errUnusual
+			}
 			null := src.kind() == 'n'
 			if err := src.decode(value, types); err != nil {
 				return err
 			}
 			if !null && notNull != nil {
 				notNull(value)
-			}
-			if _, ok := src.(*reader); ok { // it does not know that another member has the same name
-				for i := range len(*l) - 1 {
-					if other, _ := parts(&(*l)[i]); *other == *name || i == maxNamed {
-						return errUnusual
-					}
-				}
 			}
 		}
 	}, json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
@@ -229,6 +225,18 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 		}
 		return enc.WriteToken(jsontext.EndObject)
 	}), reflect.TypeFor[V]())
+}
+
+// isRepeated reports whether another element of l has the name of the last one. The decoder knows that without help.
+func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) bool {
+	last := len(l) - 1
+	name, _ := parts(&l[last])
+	for i := range last {
+		if other, _ := parts(&l[i]); *other == *name {
+			return true
+		}
+	}
+	return false
 }
 
 // extend adds a zero element to list, whose capacity was not used yet and so is zero. It does not write to it: that
