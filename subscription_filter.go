@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
@@ -76,11 +77,40 @@ func checkValues[T comparable](problems *ValidationError, field string, one T, s
 // not filter.
 func (f *SubscriptionFilter) text() string { return wire.Filter(f.conditions()) }
 
-func (f *SubscriptionFilter) conditions() []wire.Condition {
-	accounts := f.AccountIDs
-	if f.AccountID != uuid.Nil {
-		accounts = []uuid.UUID{f.AccountID}
+// errFilterIgnored is the cause of an ErrBadResponse. It names no account: none of them is the cause.
+var errFilterIgnored = errors.New("the store ignored the filter: a subscription belongs to an account that was not " +
+	"asked for; with a shopper's token, the store may always list the shopper's own account")
+
+// checkAccounts returns an error if a subscription belongs to an account that f does not select.
+// One whose account cannot be read may belong to any.
+func (f *SubscriptionFilter) checkAccounts(subs []Subscription) error {
+	accounts := f.accounts()
+	if len(accounts) == 0 {
+		return nil
 	}
+	selected := make(map[uuid.UUID]bool, 1+len(accounts))
+	selected[uuid.Nil] = true
+	for _, id := range accounts {
+		selected[id] = true
+	}
+	for i := range subs {
+		if !selected[subs[i].Attributes.AccountID] {
+			return errFilterIgnored
+		}
+	}
+	return nil
+}
+
+// accounts returns the accounts that f selects; none if it selects by other fields only.
+func (f *SubscriptionFilter) accounts() []uuid.UUID {
+	if f.AccountID != uuid.Nil {
+		return []uuid.UUID{f.AccountID}
+	}
+	return f.AccountIDs
+}
+
+func (f *SubscriptionFilter) conditions() []wire.Condition {
+	accounts := f.accounts()
 	ids := make([]string, len(accounts))
 	for i, id := range accounts {
 		ids[i] = id.String()

@@ -1,7 +1,10 @@
 package commerce_test
 
 import (
+	"context"
+	"errors"
 	"maps"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -150,6 +153,112 @@ func TestSubscriptionFilter_isCopied(t *testing.T) {
 		ids[0], texts[0], opts.Filter = numberedID(3), "c", commerce.SubscriptionFilter{}
 	}
 	diff(t, "filter of the second walk", s.sent()[1].RawQuery, s.sent()[0].RawQuery)
+}
+
+// ignoresFilter is a transport to a store that ignores the filter of a list of subscriptions if it begins with a text.
+type ignoresFilter struct {
+	http.RoundTripper
+	begin string
+}
+
+func (t ignoresFilter) RoundTrip(req *http.Request) (*http.Response, error) {
+	query := req.URL.Query()
+	if strings.HasPrefix(query.Get("filter"), t.begin) && strings.HasSuffix(req.URL.Path, "/subscriptions") {
+		query.Del("filter")
+	}
+	req = req.Clone(req.Context())
+	req.URL.RawQuery = query.Encode()
+	return t.RoundTripper.RoundTrip(req)
+}
+
+// ignored is a read of the subscriptions of accounts, from a store that ignores the filter.
+type ignored struct {
+	name     string
+	call     string // List, All or AllByAccount
+	begin    string // of the filters that are ignored; "" for all
+	accounts []uuid.UUID
+	pageSize int
+	seen     int // records before the error
+	requests int
+}
+
+func (r *ignored) read(ctx context.Context, s *accountStore) (subs []*commerce.Subscription, err error) {
+	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: ignoresFilter{s.Transport(), r.begin}}))
+	opts := &commerce.SubscriptionListOptions{PageSize: r.pageSize}
+	if r.call == "AllByAccount" {
+		return commerce.Collect(c.Subscriptions.AllByAccount(ctx, sequence(nil, r.accounts...), opts))
+	}
+	if opts.Filter.AccountIDs = r.accounts; len(r.accounts) == 1 {
+		opts.Filter = commerce.SubscriptionFilter{AccountID: r.accounts[0]}
+	}
+	if r.call == "All" {
+		return commerce.Collect(c.Subscriptions.All(ctx, opts))
+	}
+	page, err := c.Subscriptions.List(ctx, opts)
+	if err == nil {
+		for i := range page.Subscriptions {
+			subs = append(subs, &page.Subscriptions[i])
+		}
+	}
+	return subs, err
+}
+
+// A record of an account that was not asked for ends each read at once. The error names no account: none is the cause.
+func TestSubscriptionFilter_ignored(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, 2, 3, 30, 5) // the list begins with those of the last account
+	one, first, some, firstTwo := s.accounts[:1], s.accounts[3:], s.accounts[:3], s.accounts[2:]
+	for _, tt := range []ignored{
+		{name: "an account", call: "List", accounts: one, pageSize: 100, requests: 1},
+		{name: "some accounts", call: "List", accounts: some, pageSize: 100, requests: 1},
+		{name: "an account", call: "All", accounts: one, pageSize: 100, requests: 1},
+		{name: "some accounts", call: "All", accounts: some, pageSize: 100, requests: 1},
+		{name: "the first account", call: "All", accounts: first, pageSize: 5, seen: 5, requests: 2},
+		{name: "the first accounts", call: "All", accounts: firstTwo, pageSize: 10, seen: 28, requests: 4},
+		{name: "an account", call: "AllByAccount", accounts: one, pageSize: 100, requests: 1},
+		{name: "some accounts", call: "AllByAccount", accounts: some, pageSize: 100, requests: 1},
+		{name: "the first account", call: "AllByAccount", accounts: first, pageSize: 5, seen: 5, requests: 2},
+		{name: "a list", call: "AllByAccount", begin: "in(", accounts: some, pageSize: 100, seen: 2, requests: 2},
+	} {
+		before := len(s.Requests())
+		got, err := tt.read(t.Context(), s)
+		e, ok := errors.AsType[*commerce.Error](err)
+		if !ok || !errors.Is(err, commerce.ErrBadResponse) || e.Attempts != 1 {
+			t.Fatalf("%s, %s: error %v, want ErrBadResponse after one attempt", tt.call, tt.name, err)
+		}
+		for _, want := range []string{"ignored the filter", "shopper's token"} {
+			if !strings.Contains(err.Error(), want) {
+				t.Errorf("%s, %s: error %q, want one with %q", tt.call, tt.name, err, want)
+			}
+		}
+		if stop, ok := errors.AsType[*commerce.PagingError](err); ok && (stop.Account != uuid.Nil || stop.Seen != tt.seen) {
+			t.Errorf("%s, %s: got error %+v, want no account, and %d records", tt.call, tt.name, stop, tt.seen)
+		}
+		foreign := func(sub *commerce.Subscription) bool { return !slices.Contains(tt.accounts, sub.Attributes.AccountID) }
+		if len(got) != tt.seen || slices.ContainsFunc(got, foreign) {
+			t.Errorf("%s, %s: got %d records, want %d, of the accounts", tt.call, tt.name, len(got), tt.seen)
+		}
+		if n := len(s.Requests()) - before; n != tt.requests {
+			t.Errorf("%s, %s: got %d requests, want %d", tt.call, tt.name, n, tt.requests)
+		}
+	}
+}
+
+// A record without an account that can be read may belong to one that was asked for.
+func TestSubscriptionFilter_withoutAccount(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, 3)
+	for _, extra := range []commerce.Extra{nil, {"account_id": []byte(`"unreadable"`)}} {
+		sub := commerce.Subscription{ID: uuid.New()}
+		sub.Attributes.Extra = extra
+		s.AddSubscription(sub)
+	}
+	for _, call := range []string{"List", "All", "AllByAccount"} {
+		read := ignored{call: call, accounts: s.accounts, pageSize: 100}
+		if got, err := read.read(t.Context(), s); err != nil || len(got) != 5 {
+			t.Errorf("%s: got %d records, error %v, want 5", call, len(got), err)
+		}
+	}
 }
 
 // Lists of texts find exactly the subscriptions with one of them.

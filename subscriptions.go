@@ -309,6 +309,9 @@ func (s *SubscriptionService) list(
 		Buffers: buffers,
 	}
 	r := s.core.send(ctx, call)
+	if r.OK() {
+		r.Err = o.Filter.checkAccounts(page.Subscriptions)
+	}
 	if r.OK() && check != nil {
 		r.Err = check(page)
 	}

@@ -130,7 +130,7 @@ func (s *SubscriptionService) parts(
 			e, ok := errors.AsType[*Error](err)
 			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
 		},
-		OfOneKey:    func(err error) bool { return isAny(err, accountErrors) },
+		OfOneKey:    isOfOneAccount,
 		ID:          subscriptionID,
 		Limit:       cmp.Or(o.PageSize, MaxPageSize),
 		MaxOffset:   MaxOffset,
@@ -179,15 +179,14 @@ func newPartsError(stop *paging.PartsError[uuid.UUID]) *PagingError {
 	if inner, ok := errors.AsType[*PagingError](stop.Err); ok && errors.Is(inner, stop.Err) {
 		e.Err = inner.Err // of Accounts.IDs; not if the caller wrapped it
 	}
-	if isAny(stop.Err, accountErrors) || errors.Is(stop.Err, ErrOffsetLimit) {
+	if isOfOneAccount(stop.Err) || errors.Is(stop.Err, ErrOffsetLimit) {
 		e.Account = stop.Key
 	}
 	return e
 }
 
-// accountErrors may be caused by a record of a single account.
-var accountErrors = []error{ErrListDrift, ErrNoProgress, ErrBadResponse}
-
-func isAny(err error, targets []error) bool {
-	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+// isOfOneAccount reports whether an error may be caused by a record of a single account.
+func isOfOneAccount(err error) bool {
+	isBad := errors.Is(err, ErrBadResponse) && !errors.Is(err, errFilterIgnored)
+	return isBad || errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress)
 }
