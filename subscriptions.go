@@ -146,7 +146,7 @@ func readSubscription(b []byte, id uuid.UUID) (*SubscriptionResult, error) {
 // [*ValidationError] before anything is sent, and an [*Error] after.
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
 	problems := &ValidationError{}
-	o := opts.check(problems)
+	o := s.check(opts, problems)
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
@@ -243,7 +243,7 @@ func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
 	problems := &ValidationError{}
-	o := opts.check(problems)
+	o := s.check(opts, problems)
 	if err := problems.err(); err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
@@ -401,8 +401,18 @@ func (l Links) next() paging.Next {
 	return paging.NextUnknown
 }
 
+// maxLine is the maximum length of the first line of a request, in bytes. Gateways refuse longer
+// ones, often from 8 KB on.
+const maxLine = 6_000
+
+// lineLength returns the length of the first line of a request for the last page of a walk.
+func (s *SubscriptionService) lineLength(o SubscriptionListOptions) int {
+	o.Offset, o.PageSize = MaxOffset, MaxPageSize
+	return len("GET  HTTP/1.1\r\n") + len(s.core.address(subscriptionsPath, o.query()).RequestURI())
+}
+
 // check returns a copy of o, which may be nil, and adds its problems.
-func (o *SubscriptionListOptions) check(problems *ValidationError) SubscriptionListOptions {
+func (s *SubscriptionService) check(o *SubscriptionListOptions, problems *ValidationError) SubscriptionListOptions {
 	if o == nil {
 		return SubscriptionListOptions{}
 	}
@@ -412,6 +422,9 @@ func (o *SubscriptionListOptions) check(problems *ValidationError) SubscriptionL
 		problems.add("offset", "must be 0 to "+strconv.Itoa(MaxOffset))
 	}
 	checkPaging(problems, o.PageSize, o.Concurrency)
+	if checked.Filter.text() != "" && s.lineLength(checked) > maxLine {
+		problems.add("filter", "must be shorter: the request line must not have more than "+strconv.Itoa(maxLine)+" bytes")
+	}
 	return checked
 }
 
