@@ -142,8 +142,9 @@ func readSubscription(b []byte, id uuid.UUID) (*SubscriptionResult, error) {
 //
 // A record without a readable id has the zero ID. If opts is nil, List reads the first page
 // of all subscriptions, with the page length of the store. A page with more than 1,000
-// records or 10,000 included resources is an [ErrBadResponse]. The error is a
-// [*ValidationError] before anything is sent, and an [*Error] after.
+// records, 10,000 included resources or 100,000 JSON values is an [ErrBadResponse]; a smaller
+// PageSize helps. The error is a [*ValidationError] before anything is sent, and an [*Error]
+// after.
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
 	problems := &ValidationError{}
 	o := s.check(opts, problems)
@@ -175,8 +176,8 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 // links, a walk of a list of more than 10,000 records may end in that error too. To read a
 // larger store, use [SubscriptionService.AllByAccount].
 //
-// A page with more than 1,000 records or 10,000 included resources ends the walk in
-// [ErrBadResponse], and so does a record whose id is not a UUID.
+// A page with more than 1,000 records, 10,000 included resources or 100,000 JSON values ends
+// the walk in [ErrBadResponse], and so does a record whose id is not a UUID.
 //
 // The next page is read while the caller works on the current one. With opts.Concurrency,
 // several pages are read at a time; the records and their order stay the same. When the loop

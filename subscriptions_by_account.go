@@ -32,7 +32,8 @@ import (
 // opts.Concurrency pages are in flight or wait for the caller, plus one request for accounts.
 //
 // opts.Filter may select by other fields than the account. A filter on accounts and an Offset
-// are a [*ValidationError].
+// are a [*ValidationError]. If a store ignores the filter, the walk ends as
+// [SubscriptionFilter] says.
 //
 // An error ends the walk and is yielded last, as a [*PagingError]. Its Finished is the account
 // up to which every subscription was yielded. To resume, pass the accounts that follow it:
