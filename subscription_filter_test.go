@@ -135,18 +135,18 @@ func TestSubscriptionFilter_requestLine(t *testing.T) {
 		name   string
 		path   string // of the base address
 		prefix string // of the email to filter by, whose length varies
-		call   func(context.Context, *service, options) error
+		call   func(*service, options) error
 	}{
-		{name: "List", call: func(ctx context.Context, s *service, opts options) error {
-			_, err := s.List(ctx, opts)
+		{name: "List", call: func(s *service, opts options) error {
+			_, err := s.List(t.Context(), opts)
 			return err
 		}},
-		{name: "Pages, a long path", path: "/path/of/a/proxy", call: func(ctx context.Context, s *service, opts options) error {
-			_, err := commerce.Collect(s.Pages(ctx, opts))
+		{name: "Pages, a long path", path: "/path/of/a/proxy", call: func(s *service, opts options) error {
+			_, err := commerce.Collect(s.Pages(t.Context(), opts))
 			return err
 		}},
-		{name: "All, escapes", prefix: strings.Repeat("a é", 300), call: func(ctx context.Context, s *service, opts options) error {
-			_, err := commerce.Collect(s.All(ctx, opts))
+		{name: "All, escapes", prefix: strings.Repeat("a é", 300), call: func(s *service, opts options) error {
+			_, err := commerce.Collect(s.All(t.Context(), opts))
 			return err
 		}},
 	} {
@@ -160,7 +160,7 @@ func TestSubscriptionFilter_requestLine(t *testing.T) {
 			}
 			opts := &commerce.SubscriptionListOptions{Include: include, Offset: commerce.MaxOffset, PageSize: 100}
 			opts.Filter.Email = tt.prefix + strings.Repeat("a", n)
-			err = tt.call(t.Context(), c.Subscriptions, opts)
+			err = tt.call(c.Subscriptions, opts)
 			if err != nil {
 				r.checkRefused(t, err, opts.Filter.Email)
 			} else {

@@ -38,9 +38,10 @@ func newAccountStore(t *testing.T, sizes ...int) *accountStore {
 		Store:    commercetest.New(t, commercetest.Config{}),
 		accounts: sortedIDs(len(sizes)), subscriptions: map[uuid.UUID][]uuid.UUID{},
 	}
-	for i, account := range s.accounts {
+	for i, size := range sizes {
+		account := s.accounts[i]
 		s.AddAccount(account)
-		for n := range sizes[i] {
+		for n := range size {
 			sub := commerce.Subscription{ID: uuid.NewSHA1(account, []byte{byte(n >> 8), byte(n)})}
 			sub.Attributes.AccountID = account
 			s.AddSubscription(sub)
@@ -354,8 +355,8 @@ func TestAllByAccount_longFilters(t *testing.T) {
 		for _, written := range r.written {
 			line, _, _ := strings.Cut(written, "\n")
 			perLine[strings.Count(line, "%2C")] = true
-			if offset := len("&page%5Boffset%5D=10000"); len(line)+1+offset > 6_000 {
-				t.Fatalf("a filter of %d bytes: a line of %d bytes at the highest offset, want at most 6,000", n, len(line)+1+offset)
+			if longest := len(line + "\n&page%5Boffset%5D=10000"); longest > 6_000 {
+				t.Fatalf("a filter of %d bytes: at the highest offset a line of %d bytes, want at most 6,000", n, longest)
 			}
 		}
 	}

@@ -33,7 +33,8 @@ import (
 //   - tests compare the two with pages that were changed in random places, and so does FuzzReader.
 //
 // Nothing that was read refers to the input, because the caller uses its buffer again. Short strings that are
-// equal share memory, and nothing else does. So a record that is copied keeps nothing else of its page alive.
+// equal, or that begin the one before, share memory, and nothing else does. So a record that is copied keeps nothing
+// else of its page alive.
 
 // A reader is the source that reads usual input.
 type reader struct {

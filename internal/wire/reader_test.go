@@ -126,7 +126,8 @@ func TestCodec_readerInterns(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := func(i int) *byte { return unsafe.StringData(got.Texts[i]) } //nolint:gosec // compared only
-	shared := []bool{true, false, true, false}                         // a text that begins the text before it shares its memory too
+	// A text that begins the text before it shares its memory too.
+	shared := []bool{true, false, true, false}
 	for i, want := range shared {
 		if got := at(i) == at(i+1); got != want {
 			t.Errorf("texts %d and %d share memory: %v, want %v", i, i+1, got, want)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,7 +25,7 @@ func TestNamed_names(t *testing.T) {
 		}
 		compareWays(t, c, object(members))
 		for i := range n {
-			twice := append(members[:n:n], members[i])
+			twice := slices.Concat(members, members[i:i+1])
 			if c.DecodeFast(object(twice), new(every)) == nil || c.Unmarshal(object(twice), new(every)) == nil {
 				t.Errorf("member %d of %d is repeated: got no error, want one", i+1, n)
 			}
