@@ -1,11 +1,13 @@
 package commerce
 
 import (
-	"bytes"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/shopspring/decimal"
+
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Decimal is an exact decimal number. It is a number in JSON, and never a float in Go. The
@@ -93,7 +95,11 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 		d.Decimal = decimal.NewFromInt(n)
 		return nil
 	}
-	v, ok := parseDecimal(string(bytes.Trim(b, `"`)))
+	text := string(b)
+	if strings.HasPrefix(text, `"`) {
+		text = wire.Text(b)
+	}
+	v, ok := parseDecimal(text)
 	if !ok {
 		return errors.New("not a decimal number with an exponent within ±10,000")
 	}

@@ -72,7 +72,8 @@ type OffsetList[T any] struct {
 // the part that was read already, and is missed without an error.
 //
 // Each element of data is decoded by [encoding/json]. If it does not fit T, or its ID is empty,
-// the walk ends in [ErrBadResponse].
+// the walk ends in [ErrBadResponse]. A page with more than 1,000 elements or 100,000
+// JSON values ends it too; a smaller PageSize helps.
 func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*T, error] {
 	path, err := list.check()
 	if err != nil {

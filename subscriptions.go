@@ -142,11 +142,12 @@ func readSubscription(b []byte, id uuid.UUID) (*SubscriptionResult, error) {
 //
 // A record without a readable id has the zero ID. If opts is nil, List reads the first page
 // of all subscriptions, with the page length of the store. A page with more than 1,000
-// records or 10,000 included resources is an [ErrBadResponse]. The error is a
-// [*ValidationError] before anything is sent, and an [*Error] after.
+// records, 10,000 included resources or 100,000 JSON values is an [ErrBadResponse]; a smaller
+// PageSize helps. The error is a [*ValidationError] before anything is sent, and an [*Error]
+// after.
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
 	problems := &ValidationError{}
-	o := opts.check(problems)
+	o := s.check(opts, problems)
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
@@ -175,8 +176,8 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 // links, a walk of a list of more than 10,000 records may end in that error too. To read a
 // larger store, use [SubscriptionService.AllByAccount].
 //
-// A page with more than 1,000 records or 10,000 included resources ends the walk in
-// [ErrBadResponse], and so does a record whose id is not a UUID.
+// A page with more than 1,000 records, 10,000 included resources or 100,000 JSON values ends
+// the walk in [ErrBadResponse], and so does a record whose id is not a UUID.
 //
 // The next page is read while the caller works on the current one. With opts.Concurrency,
 // several pages are read at a time; the records and their order stay the same. When the loop
@@ -243,7 +244,7 @@ func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
 	problems := &ValidationError{}
-	o := opts.check(problems)
+	o := s.check(opts, problems)
 	if err := problems.err(); err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
@@ -309,6 +310,9 @@ func (s *SubscriptionService) list(
 		Buffers: buffers,
 	}
 	r := s.core.send(ctx, call)
+	if r.OK() {
+		r.Err = o.Filter.checkAccounts(page.Subscriptions)
+	}
 	if r.OK() && check != nil {
 		r.Err = check(page)
 	}
@@ -398,8 +402,18 @@ func (l Links) next() paging.Next {
 	return paging.NextUnknown
 }
 
+// maxLine is the maximum length of the first line of a request, in bytes. Gateways refuse longer
+// ones, often from 8 KB on.
+const maxLine = 6_000
+
+// lineLength returns the length of the first line of a request for the last page of a walk.
+func (s *SubscriptionService) lineLength(o SubscriptionListOptions) int {
+	o.Offset, o.PageSize = MaxOffset, MaxPageSize
+	return len("GET  HTTP/1.1\r\n") + len(s.core.address(subscriptionsPath, o.query()).RequestURI())
+}
+
 // check returns a copy of o, which may be nil, and adds its problems.
-func (o *SubscriptionListOptions) check(problems *ValidationError) SubscriptionListOptions {
+func (s *SubscriptionService) check(o *SubscriptionListOptions, problems *ValidationError) SubscriptionListOptions {
 	if o == nil {
 		return SubscriptionListOptions{}
 	}
@@ -409,6 +423,9 @@ func (o *SubscriptionListOptions) check(problems *ValidationError) SubscriptionL
 		problems.add("offset", "must be 0 to "+strconv.Itoa(MaxOffset))
 	}
 	checkPaging(problems, o.PageSize, o.Concurrency)
+	if checked.Filter.text() != "" && s.lineLength(checked) > maxLine {
+		problems.add("filter", "must be shorter: the request line must not have more than "+strconv.Itoa(maxLine)+" bytes")
+	}
 	return checked
 }
 

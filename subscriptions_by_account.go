@@ -32,7 +32,8 @@ import (
 // opts.Concurrency pages are in flight or wait for the caller, plus one request for accounts.
 //
 // opts.Filter may select by other fields than the account. A filter on accounts and an Offset
-// are a [*ValidationError].
+// are a [*ValidationError]. If a store ignores the filter, the walk ends as
+// [SubscriptionFilter] says.
 //
 // An error ends the walk and is yielded last, as a [*PagingError]. Its Finished is the account
 // up to which every subscription was yielded. To resume, pass the accounts that follow it:
@@ -70,7 +71,7 @@ func (s *SubscriptionService) PagesByAccount(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
 	problems := &ValidationError{}
-	o := opts.checkByAccount(problems)
+	o := s.checkByAccount(opts, problems)
 	if err := problems.err(); err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
@@ -89,7 +90,9 @@ func (s *SubscriptionService) PagesByAccount(
 }
 
 // checkByAccount is check for a walk by account.
-func (o *SubscriptionListOptions) checkByAccount(problems *ValidationError) SubscriptionListOptions {
+func (s *SubscriptionService) checkByAccount(
+	o *SubscriptionListOptions, problems *ValidationError,
+) SubscriptionListOptions {
 	if o == nil {
 		return SubscriptionListOptions{}
 	}
@@ -100,8 +103,8 @@ func (o *SubscriptionListOptions) checkByAccount(problems *ValidationError) Subs
 	if c.Offset != 0 {
 		problems.add("offset", "must be 0 in a walk by account: resume after an account")
 	}
-	c.Filter.AccountID, c.Filter.AccountIDs = uuid.Max, nil // the limit of the filter includes an account
-	c = c.check(problems)
+	c.Filter.AccountID, c.Filter.AccountIDs = uuid.Max, nil // the request line has at least one account
+	c = s.check(&c, problems)
 	c.Filter.AccountID = uuid.Nil
 	return c
 }
@@ -130,7 +133,7 @@ func (s *SubscriptionService) parts(
 			e, ok := errors.AsType[*Error](err)
 			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
 		},
-		OfOneKey:    func(err error) bool { return isAny(err, accountErrors) },
+		OfOneKey:    isOfOneAccount,
 		ID:          subscriptionID,
 		Limit:       cmp.Or(o.PageSize, MaxPageSize),
 		MaxOffset:   MaxOffset,
@@ -159,17 +162,16 @@ func withoutZero(accounts iter.Seq2[uuid.UUID, error]) iter.Seq2[uuid.UUID, erro
 	}
 }
 
-// accountsPerRequest returns the number of accounts that a request can name if its first line
-// has less than 6 KB: gateways refuse longer ones, often from 8 KB on.
+// accountsPerRequest returns the number of accounts that the first line of a request can name.
+// The options were checked with one account.
 func (s *SubscriptionService) accountsPerRequest(o SubscriptionListOptions) int {
-	const maxLine = 6000
 	lineWith := func(n int) int {
 		o.Filter.AccountIDs = make([]uuid.UUID, n)
-		o.Offset, o.PageSize = MaxOffset, MaxPageSize
-		return len("GET  HTTP/1.1\r\n") + len(s.core.address(subscriptionsPath, o.query()).RequestURI())
+		return s.lineLength(o)
 	}
-	two, three := lineWith(2), lineWith(3)
-	return max(1, 2+(maxLine-two)/(three-two))
+	two := lineWith(2)
+	each := lineWith(3) - two
+	return max(1, (maxLine-(two-2*each))/each) // a line with one has another form, and is longer
 }
 
 // newPartsError returns the error of a walk by account. It names an account only if the error
@@ -179,15 +181,14 @@ func newPartsError(stop *paging.PartsError[uuid.UUID]) *PagingError {
 	if inner, ok := errors.AsType[*PagingError](stop.Err); ok && errors.Is(inner, stop.Err) {
 		e.Err = inner.Err // of Accounts.IDs; not if the caller wrapped it
 	}
-	if isAny(stop.Err, accountErrors) || errors.Is(stop.Err, ErrOffsetLimit) {
+	if isOfOneAccount(stop.Err) || errors.Is(stop.Err, ErrOffsetLimit) {
 		e.Account = stop.Key
 	}
 	return e
 }
 
-// accountErrors may be caused by a record of a single account.
-var accountErrors = []error{ErrListDrift, ErrNoProgress, ErrBadResponse}
-
-func isAny(err error, targets []error) bool {
-	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+// isOfOneAccount reports whether an error may be caused by a record of a single account.
+func isOfOneAccount(err error) bool {
+	isBad := errors.Is(err, ErrBadResponse) && !errors.Is(err, errFilterIgnored)
+	return isBad || errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress)
 }

@@ -33,8 +33,8 @@ var ratios = []ratio{
 	{name: "wall at 20 ms, All, Concurrency 8 / 1", figure: wall, of: "All, 20 ms, x8", to: "All, 20 ms", aims: noAim},
 	{name: "wall at 20 ms, AllByAccount, Concurrency 8 / 1", figure: wall,
 		of: "AllByAccount, 20 ms, x8", to: "AllByAccount, 20 ms", aims: noAim},
-	{name: "allocations per record, All", figure: allocs, of: "All", aims: [2]string{"10", "10"}},
-	{name: "allocations per record, Pages", figure: allocs, of: "Pages", aims: [2]string{"18", "18"}},
+	{name: "allocations per record, All", figure: allocs, of: "All", aims: [2]string{"14", "14"}},
+	{name: "allocations per record, Pages", figure: allocs, of: "Pages", aims: [2]string{"23", "23"}},
 }
 
 func (r *ratio) value(res *results) float64 {

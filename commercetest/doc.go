@@ -80,7 +80,8 @@
 //
 // A filter of the list has up to 10 conditions eq(field,value) or in(field,value,…) on
 // account_id, name, email and external_ref, joined by colons. A value may be in quotes,
-// also within in: the documentation shows that for eq only.
+// also within in: the documentation shows that for eq only. The documentation limits a
+// request to 8 KB; a longer request line gets a 414.
 //
 // The list of accounts has those of [Store.Seed], [Store.AddSubscription] and
 // [Store.AddAccount]. Its filter has up to 10 conditions eq, lt, le, gt, ge or in on id,

@@ -95,10 +95,13 @@ func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func(
 	return resp, err
 }
 
-// handle returns the response of an endpoint, if the body is not too large and the
-// token allows the request.
+// handle returns the response of an endpoint, if the request is not too large and the
+// token allows it.
 func (s *Store) handle(e *endpoint, in *call) response {
 	needsToken := in.Path == "/v2" || strings.HasPrefix(in.Path, "/v2/")
+	if in.lineTooLong() {
+		return errorResponse(http.StatusRequestURITooLong, "URI Too Long", "")
+	}
 	if in.bodyTooLarge {
 		return errorResponse(http.StatusRequestEntityTooLarge, "Request Entity Too Large", "")
 	}

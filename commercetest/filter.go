@@ -6,10 +6,7 @@ import (
 	"strings"
 )
 
-const (
-	maxConditions   = 10
-	maxFilterLength = 8 << 10 // bytes, decoded
-)
+const maxConditions = 10
 
 // condition is a condition on a field.
 type condition struct {
@@ -61,9 +58,6 @@ func badFilter() *errorObject {
 //
 // ok is false if the filter does not parse.
 func (g filterGrammar) parse(text string) (conditions []condition, ok bool) {
-	if len(text) > maxFilterLength {
-		return nil, false
-	}
 	p := &filterParser{rest: text}
 	for {
 		c, ok := p.condition(g)

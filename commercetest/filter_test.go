@@ -61,8 +61,8 @@ func TestFilter_refusals(t *testing.T) {
 		`eq(name,a#b)`, `eq(name,100%)`, `eq(name,a\b)`, "eq(name,a\nb)", "eq(name,a\x7fb)", `eq(name,"a"b)`,
 		// separators
 		`eq(name,a):`, `:eq(name,a)`, `eq(name,a)eq(name,b)`, `eq(name,a)::eq(name,b)`, `eq(name,a),eq(name,b)`,
-		// too long
-		tenConditions + ":eq(name,a)", `eq(name,` + strings.Repeat("a", maxFilterLength) + `)`,
+		// too many
+		tenConditions + ":eq(name,a)",
 	} {
 		if got, ok := subscriptionFilter.parse(text); ok || got != nil {
 			t.Errorf("parse(%.40q) = %v, %t, want nil, false", text, got, ok)
@@ -70,7 +70,7 @@ func TestFilter_refusals(t *testing.T) {
 	}
 }
 
-// The parser does not panic and limits what it accepts. A quoted text is read as it
+// The parser does not panic. A quoted text is read as it
 // was before it was quoted.
 func FuzzFilter(f *testing.F) {
 	for _, text := range []string{
@@ -89,9 +89,6 @@ func FuzzFilter(f *testing.F) {
 			if n := len(strings.Join(c.values, "")); n > len(text) || len(c.values) == 0 {
 				t.Errorf("parse(%q) has the values %q, want at least one, and none longer than the filter", text, c.values)
 			}
-		}
-		if len(text) > maxFilterLength/4 {
-			return // it may be too long after it is escaped
 		}
 		for _, quote := range []string{`"`, `'`} {
 			quoted := quote + strings.NewReplacer(`\`, `\\`, quote, `\`+quote).Replace(text) + quote

@@ -11,8 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxRequestBody is the maximum number of bytes that the store reads of a request body.
-const maxRequestBody = 1 << 20
+// The limits on a request, in bytes.
+const (
+	maxRequestLine = 8 << 10 // percent-encoded, as it was sent
+	maxRequestBody = 1 << 20 // what the store reads of a body
+)
 
 // Request is a request that a [Store] received.
 type Request struct {
@@ -61,6 +64,11 @@ func (s *Store) Requests() []Request {
 		list[i] = list[i].clone()
 	}
 	return list
+}
+
+// lineTooLong reports whether the first line of the request is longer than the limit.
+func (in *call) lineTooLong() bool {
+	return len(in.Method)+len(in.http.URL.RequestURI())+len("  HTTP/1.1\r\n") > maxRequestLine
 }
 
 func (r Request) clone() Request {

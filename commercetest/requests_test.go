@@ -75,3 +75,23 @@ func TestRequests_bodyLimit(t *testing.T) {
 		})
 	}
 }
+
+// The limit on a request line counts what was sent, so an escape has three bytes.
+func TestRequests_lineLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 8 << 10
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		for name, letter := range map[string]string{"letters": "a", "escapes": "%20"} {
+			for over, status := range map[int]int{0: 200, 1: 414} {
+				request := func(text string) string { return get(listPath + "?filter=eq(name,%22" + text + "%22)") }
+				line, _, _ := strings.Cut(request(""), "\n")
+				n := limit + over - len(line) - len("\n")
+				text := strings.Repeat("b", n%len(letter)) + strings.Repeat(letter, n/len(letter))
+				store := commercetest.NewStore(commercetest.Config{})
+				if got := send(store, request(text)).Status; got != status {
+					t.Errorf("%s, %d bytes over the limit: status %d, want %d", name, over, got, status)
+				}
+			}
+		}
+	})
+}

@@ -17,7 +17,7 @@ import (
 )
 
 // errTooMany is the error for input that would need much more memory than its size.
-var errTooMany = errors.New("more elements than a response may have")
+var errTooMany = errors.New("more values than a response may have; use a smaller PageSize")
 
 // maxCommas limits the number of values in one input: each value but the first of an
 // object or array follows a comma. The largest pages have about 20,000.
@@ -36,7 +36,6 @@ type Codec struct {
 	rules   map[reflect.Type]*Rule
 	fields  map[reflect.Type]func(v any, to []any) []any
 	byType  sync.Map // of valueReader, by reflect.Type
-	slots   int      // of slabs
 	tables  atomic.Int32
 	readers sync.Pool
 }
@@ -45,15 +44,14 @@ type Codec struct {
 // to send: ids and timestamps that are empty or null, members without a field, and
 // invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
-	c := &Codec{rules: map[reflect.Type]*Rule{}, fields: map[reflect.Type]func(any, []any) []any{}, slots: len(rules) + 2}
+	c := &Codec{rules: map[reflect.Type]*Rule{}, fields: map[reflect.Type]func(any, []any) []any{}}
 	var unmarshalers []*json.Unmarshalers
 	var marshalers []*json.Marshalers
-	for i, r := range append(rules, scalar(parseUUID), scalar(parseTime)) {
+	for _, r := range append(rules, scalar(parseUUID), scalar(parseTime)) {
 		switch {
 		case r.fields != nil:
 			c.fields[r.typ] = r.fields
 		case r.typ != nil:
-			r.slot = i
 			c.rules[r.typ] = &r
 		}
 		unmarshalers = append(unmarshalers, r.unmarshal)
@@ -153,7 +151,24 @@ func Valid(b []byte) bool {
 // It is false for text of up to 1 MiB, the limit for an error response.
 func HasTooManyValues(b []byte) bool { return len(b) > 1<<20 && hasTooManyValues(b) }
 
-func hasTooManyValues(b []byte) bool { return bytes.Count(b, []byte(",")) > maxCommas }
+// hasTooManyValues counts the commas that are not within texts only if there may be too many of them.
+func hasTooManyValues(b []byte) bool {
+	if bytes.Count(b, []byte(",")) <= maxCommas {
+		return false
+	}
+	commas, inText := 0, false
+	for i := 0; i < len(b); i++ {
+		switch {
+		case b[i] == '"':
+			inText = !inText
+		case b[i] == '\\':
+			i++ // the next character may be a quotation mark
+		case b[i] == ',' && !inText:
+			commas++
+		}
+	}
+	return commas > maxCommas
+}
 
 // describe reduces a decoding error to what is wrong and where. The text of the
 // original error may quote the input, and no error text may hold a part of a payload.

@@ -171,9 +171,9 @@ func (o Object) TakeText(name string) string {
 // TakeInt removes a member and returns its value, if it is a whole number, a string that
 // holds one, or null, which is 0. Any other value is not removed; the result is 0.
 func (o Object) TakeInt(name string) int {
-	raw := string(o.Peek(name))
-	n, err := strconv.Atoi(strings.TrimSpace(strings.Trim(raw, `"`)))
-	if err != nil && raw != "null" {
+	raw := o.Peek(name)
+	n, err := strconv.Atoi(strings.TrimSpace(Text(raw)))
+	if err != nil && string(raw) != "null" {
 		return 0
 	}
 	delete(o, name)

@@ -65,7 +65,7 @@ func TestText(t *testing.T) {
 
 func TestReadObject(t *testing.T) {
 	t.Parallel()
-	o := ReadObject([]byte(`{"Title":"a","TITLE":"b","status":"404","n":7,"t":true,"x":{"y":1},"null":null,` +
+	o := ReadObject([]byte(`{"Title":"a","TITLE":"b","status":"40\u0034","n":7,"t":true,"x":{"y":1},"null":null,` +
 		`"Array":[1],"fraction":1.5`)) // truncated
 	for name, want := range map[string]string{
 		"title": "b", "n": "7", "t": "true", "null": "", "array": "", "none": "",

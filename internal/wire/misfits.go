@@ -17,9 +17,8 @@ const maxMisfits = 5_000
 // A misfitDecoder decodes a struct that has an Extra field one member at a time. A
 // misfit, a value that does not fit its field, goes to Extra, and the rest is decoded.
 type misfitDecoder struct {
-	options    json.Options
-	misfits    int // so far
-	useDefault any // a struct that the next call must leave to the default decoding
+	options json.Options
+	misfits int // so far
 }
 
 // decodeMisfits decodes b into v, a pointer to a zero value.
@@ -31,10 +30,6 @@ func (c *Codec) decodeMisfits(b []byte, v any) error {
 }
 
 func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
-	if d.useDefault == v {
-		d.useDefault = nil
-		return errors.ErrUnsupported
-	}
 	rv := reflect.ValueOf(v).Elem()
 	if rv.Kind() != reflect.Struct || dec.PeekKind() != '{' {
 		return errors.ErrUnsupported
@@ -52,15 +47,15 @@ func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
 	fields := fieldsByName(rv.Type())
 	for _, m := range members {
 		if index, ok := fields[m.Name]; ok {
-			d.useDefault = v
-			err := json.Unmarshal(m.object(), v, d.options)
+			to := rv.FieldByIndex(index)
+			err := json.Unmarshal(m.Value, to.Addr().Interface(), d.options)
 			if err == nil {
 				continue
 			}
 			if d.misfits++; d.misfits > maxMisfits || errors.Is(err, errTooMany) {
 				return errTooMany
 			}
-			rv.FieldByIndex(index).SetZero()
+			to.SetZero()
 		}
 		if *extra == nil {
 			*extra = map[string]stdjson.RawMessage{}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -26,12 +27,16 @@ var hexDigits = func() (values [256]byte) {
 const noDigit = 0xff
 
 // parseUUID parses a raw JSON value. null and "" are the zero UUID. Any other value must be a string of 36 characters
-// that uuid.Parse accepts.
+// that uuid.Parse accepts. Each of them may be an escape.
 func parseUUID(raw []byte) (id uuid.UUID, err error) {
 	if isBlank(raw) {
 		return id, nil
 	}
-	if len(raw) != 38 || raw[0] != '"' || raw[9] != '-' || raw[14] != '-' || raw[19] != '-' || raw[24] != '-' {
+	const plain, escaped = 2 + 36, 2 + 36*len(`\u0000`)
+	if raw[0] == '"' && len(raw) > plain && len(raw) <= escaped {
+		raw = []byte(`"` + Text(raw) + `"`)
+	}
+	if len(raw) != plain || raw[0] != '"' || raw[9] != '-' || raw[14] != '-' || raw[19] != '-' || raw[24] != '-' {
 		return id, errors.New("not a UUID")
 	}
 	text, all := raw[1:37], byte(0)
@@ -60,7 +65,7 @@ func parseTime(raw []byte) (time.Time, error) {
 	n := len(text)
 	if n < len(form) || text[4] != '-' || text[7] != '-' || text[10] != 'T' || text[13] != ':' || text[16] != ':' ||
 		text[n-1] != 'Z' {
-		return time.Parse(time.RFC3339, string(text))
+		return parseAnyTime(raw)
 	}
 	century, year, month, day := twoDigits(text[0:]), twoDigits(text[2:]), twoDigits(text[5:]), twoDigits(text[8:])
 	hour, minute, second := twoDigits(text[11:]), twoDigits(text[14:]), twoDigits(text[17:])
@@ -68,10 +73,19 @@ func parseTime(raw []byte) (time.Time, error) {
 	// time.Parse knows how many days a month has.
 	if !ok || century < 1 || max(century, year) > 99 || month < 1 || month > 12 || day < 1 || day > 28 ||
 		hour > 23 || minute > 59 || second > 59 {
-		return time.Parse(time.RFC3339, string(text))
+		return parseAnyTime(raw)
 	}
 	days := int64(daysSince1970(century*100+year, month, day)) // an int of 32 bits is too small for the seconds
 	return time.Unix(days*24*60*60+int64((hour*60+minute)*60+second), int64(nanos)).UTC(), nil
+}
+
+// parseAnyTime parses a raw JSON string, which may have escapes.
+func parseAnyTime(raw []byte) (time.Time, error) {
+	text := string(raw[1 : len(raw)-1])
+	if strings.Contains(text, `\`) {
+		text = Text(raw)
+	}
+	return time.Parse(time.RFC3339, text)
 }
 
 // daysSince1970 is for years from 1 on. It counts in years that begin in March, so that a leap day is the last one.

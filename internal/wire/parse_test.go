@@ -2,9 +2,11 @@ package wire
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 )
 
@@ -70,6 +72,50 @@ func TestParseUUID(t *testing.T) {
 	} {
 		if got, err := parseUUID([]byte(raw)); got != uuid.Nil || (err == nil) != want {
 			t.Errorf("parseUUID(%s) = %v, error %v; want the zero UUID, accepted: %v", raw, got, err, want)
+		}
+	}
+}
+
+// Texts with escapes are read by both decoders. encoding/json does so for an id, and for each text.
+func TestParse_escapes(t *testing.T) {
+	t.Parallel()
+	escaped := func(text string) string { // each character is an escape
+		var b strings.Builder
+		for _, c := range text {
+			fmt.Fprintf(&b, `\u%04x`, c)
+		}
+		return b.String()
+	}
+	const at = "2024-01-02T03:04:05.5+00:00"
+	for _, tt := range []struct {
+		name, id, at string
+		isMisfit     bool
+	}{
+		{name: "none", id: someID, at: at},
+		{name: "a plus sign", id: someID, at: `2024-01-02T03:04:05.5\u002B00:00`},
+		{name: "a letter and a digit", id: `\u0033` + someID[1:], at: at[:10] + `\u0054` + at[11:]},
+		{name: "all", id: escaped(someID), at: escaped(at)},
+		{name: "UTC", id: someID, at: escaped("2024-01-02T03:04:05.5Z")},
+		{name: "no id and no time", id: escaped(someID + "0"), at: escaped("soon"), isMisfit: true},
+		{name: "a quotation mark", id: `\"` + someID[1:], at: at + `\"`, isMisfit: true},
+		{name: "half of a surrogate pair", id: `\ud800` + someID[1:], at: at + `\ud800`, isMisfit: true},
+	} {
+		in := []byte(`{"records":[{"id":"` + tt.id + `","at":"` + tt.at + `"}]}`)
+		var fast, slow every
+		c := newTestCodec()
+		if err := c.DecodeFast(in, &fast); (err != nil) != tt.isMisfit {
+			t.Errorf("%s: error of the reader = %v, want one: %v", tt.name, err, tt.isMisfit)
+		}
+		if err := c.Decode(in, &slow); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		compareWays(t, c, in)
+		want := record{ID: uuid.MustParse(someID), At: time.Date(2024, 1, 2, 3, 4, 5, 5e8, time.UTC)}
+		if tt.isMisfit {
+			want = record{Extra: extra{"id": raw(`"` + tt.id + `"`), "at": raw(`"` + tt.at + `"`)}}
+		}
+		if diff := cmp.Diff(want, slow.Records[0]); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
 	}
 }

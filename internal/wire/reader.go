@@ -33,8 +33,8 @@ import (
 //   - tests compare the two with pages that were changed in random places, and so does FuzzReader.
 //
 // Nothing that was read refers to the input, because the caller uses its buffer again. Short strings that are
-// equal share memory, and small slices are cut from slabs, each of which serves maxShared bytes of the input. So a
-// record that is copied keeps no more of its page alive than what is within these bytes of it.
+// equal, or that begin the one before, share memory, and nothing else does. So a record that is copied keeps nothing
+// else of its page alive.
 
 // A reader is the source that reads usual input.
 type reader struct {
@@ -43,7 +43,7 @@ type reader struct {
 	begun bool // the token before pos begins an object or array
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
-	slabs    []any                 // *slab[E] of each slot, see cut
+	last     string                // the short string that was allocated last
 	fields   []any                 // of the structs that are being read, see table
 	key      string                // of an entry of a map, here because reflection needs its address
 	orders   [][]int               // of each table, see order
@@ -58,16 +58,15 @@ const maxDepth = 64
 func (c *Codec) DecodeFast(b []byte, v any) error {
 	r, _ := c.readers.Get().(*reader)
 	if r == nil {
-		r = &reader{slabs: make([]any, c.slots)}
+		r = &reader{}
 	}
 	r.input, r.pos = b, 0
 	err := c.reader(reflect.TypeOf(v).Elem())(r, v)
 	if err == nil && (r.peek() != 0 || r.pos < len(b)) {
 		err = errUnusual
 	}
-	r.input, r.key = nil, ""
+	r.input, r.key, r.last = nil, "", ""
 	clear(r.interned[:]) // the pool must not keep a part of a payload
-	clear(r.slabs)
 	clear(r.fields[:cap(r.fields)])
 	r.fields = r.fields[:0]
 	c.readers.Put(r)
@@ -136,14 +135,14 @@ func (r *reader) rawName() ([]byte, error) {
 	return raw[1 : len(raw)-1], nil
 }
 
-func (r *reader) decode(v any, p *place) error {
+func (r *reader) decode(v any, types []part) error {
 	if text, ok := v.(*string); ok {
 		return r.text(text)
 	}
-	if pointer := reflect.TypeOf(v); pointer == p.parts[0].pointer {
-		return p.parts[0].read(r, v)
+	if pointer := reflect.TypeOf(v); pointer == types[0].pointer {
+		return types[0].read(r, v)
 	}
-	return p.parts[1].read(r, v)
+	return types[1].read(r, v)
 }
 
 // text reads a string, or null as "".
@@ -173,7 +172,11 @@ func (r *reader) intern(text []byte) string {
 	}
 	interned := &r.interned[hash(text)]
 	if *interned != string(text) {
-		*interned = string(text)
+		// Most links "related" of a record begin with its link "self", which comes after them.
+		if len(text) > len(r.last) || r.last[:len(text)] != string(text) {
+			r.last = string(text)
+		}
+		*interned = r.last[:len(text)]
 	}
 	return *interned
 }

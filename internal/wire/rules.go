@@ -12,11 +12,10 @@ import (
 // A Rule tells a Codec how to decode and encode one type. A type without a rule is treated as
 // github.com/go-json-experiment/json does by default.
 type Rule struct {
-	typ       reflect.Type                            // nil if the rule does not change decoding
-	read      func(src source, p *place, v any) error // v points to a value of the type; nil for a Record
-	parts     []reflect.Type                          // types that read decodes
-	slot      int                                     // see cut
-	fields    func(v any, to []any) []any             // see Fields
+	typ       reflect.Type                                // nil if the rule does not change decoding
+	read      func(src source, types []part, v any) error // v points to a value of the type; nil for a Record
+	parts     []reflect.Type                              // types that read decodes
+	fields    func(v any, to []any) []any                 // see Fields
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }
@@ -28,7 +27,7 @@ type source interface {
 	begin(kind jsontext.Kind) error       // reads the token that begins an object or array
 	more(end jsontext.Kind) (bool, error) // is there another member or element? If not, it reads the end
 	name(name *string) error              // reads the name of a member
-	decode(v any, p *place) error         // decodes the next value; p is that of the rule
+	decode(v any, types []part) error     // decodes the next value, of one of the types
 }
 
 // decoder is the source that reads any input.
@@ -53,16 +52,16 @@ func (d decoder) more(end jsontext.Kind) (bool, error) {
 
 func (d decoder) name(name *string) error { return json.UnmarshalDecode(d.Decoder, name) }
 
-func (d decoder) decode(v any, _ *place) error { return json.UnmarshalDecode(d.Decoder, v) }
+func (d decoder) decode(v any, _ []part) error { return json.UnmarshalDecode(d.Decoder, v) }
 
 // newRule returns the rule for T, which decodes the types parts. For a value that the default suits, read returns
 // errors.ErrUnsupported before it has read anything.
 func newRule[T any](
-	read func(src source, p *place, v *T) error, marshal *json.Marshalers, parts ...reflect.Type,
+	read func(src source, types []part, v *T) error, marshal *json.Marshalers, parts ...reflect.Type,
 ) Rule {
 	return Rule{
 		typ:   reflect.TypeFor[T](),
-		read:  func(src source, p *place, v any) error { return read(src, p, v.(*T)) },
+		read:  func(src source, types []part, v any) error { return read(src, types, v.(*T)) },
 		parts: parts,
 		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
 			return read(decoder{dec}, nil, v)
@@ -110,7 +109,7 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 // is called with the raw JSON. Values of other kinds are decoded by default. For write see
 // [TextOr]. read and write may call the same codec with other types.
 func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, _ *place, v *T) error {
+	return newRule(func(src source, _ []part, v *T) error {
 		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
 			return errors.ErrUnsupported
 		}
@@ -127,12 +126,12 @@ func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v 
 // value, or nil if the value is encoded by default. If write is nil, all values are encoded by
 // default.
 func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, p *place, v *T) error {
+	return newRule(func(src source, types []part, v *T) error {
 		if src.kind() != '"' {
 			return errors.ErrUnsupported
 		}
 		*v = *new(T)
-		return src.decode(text(v), p)
+		return src.decode(text(v), types)
 	}, writeOrDefault(write))
 }
 
@@ -140,7 +139,7 @@ func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule
 // returns where to store the elements, and whether they were in an array. For write see
 // [TextOr].
 func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, p *place, v *T) error {
+	return newRule(func(src source, types []part, v *T) error {
 		kind := src.kind()
 		if kind != '[' && kind != '{' {
 			return errors.ErrUnsupported
@@ -148,13 +147,10 @@ func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T
 		*v = *new(T)
 		list, many := parts(v)
 		if *many = kind == '['; *many {
-			return src.decode(list, p)
+			return src.decode(list, types)
 		}
-		start := position(src)
-		*list = extend(cut[E](src, p, 1))
-		err := src.decode(&(*list)[0], p)
-		*list = unshare(src, *list, start)
-		return err
+		*list = make([]E, 1)
+		return src.decode(&(*list)[0], types)
 	}, writeOrDefault(write), reflect.TypeFor[[]E](), reflect.TypeFor[E]())
 }
 
@@ -174,14 +170,14 @@ func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
 	})
 }
 
-const maxNamed = 16 // members that a reader compares with each other
+const maxNamed = 16 // members of an object that a reader reads: it compares their names with each other
 
 // Named is the rule for a slice of E that is an object in JSON, with one member for each
 // element. A short slice takes a third of the memory of a map. parts returns where to
 // store the name and the value of an element. capacity is the initial capacity of the
 // slice. notNull may be nil; it is called with each value that was not null.
 func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *V), notNull func(*V)) Rule {
-	return newRule(func(src source, p *place, l *L) error {
+	return newRule(func(src source, types []part, l *L) error {
 		switch src.kind() {
 		case 'n':
 			*l = nil
@@ -194,10 +190,8 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 		if err := src.begin('{'); err != nil {
 			return err
 		}
-		start := position(src)
-		for *l = cut[E](src, p, capacity); ; {
+		for *l = make(L, 0, capacity); ; {
 			if more, err := src.more('}'); !more {
-				*l = unshare(src, *l, start)
 				return err
 			}
 			*l = extend(*l)
@@ -205,19 +199,15 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 			if err := src.name(name); err != nil {
 				return err
 			}
+			if _, ok := src.(*reader); ok && (len(*l) > maxNamed || isRepeated(*l, parts)) {
+				return errUnusual
+			}
 			null := src.kind() == 'n'
-			if err := src.decode(value, p); err != nil {
+			if err := src.decode(value, types); err != nil {
 				return err
 			}
 			if !null && notNull != nil {
 				notNull(value)
-			}
-			if _, ok := src.(*reader); ok { // it does not know that another member has the same name
-				for i := range len(*l) - 1 {
-					if other, _ := parts(&(*l)[i]); *other == *name || i == maxNamed {
-						return errUnusual
-					}
-				}
 			}
 		}
 	}, json.MarshalToFunc(func(enc *jsontext.Encoder, l *L) error {
@@ -237,6 +227,18 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 	}), reflect.TypeFor[V]())
 }
 
+// isRepeated reports whether another element of l has the name of the last one. The decoder knows that without help.
+func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) bool {
+	last := len(l) - 1
+	name, _ := parts(&l[last])
+	for i := range last {
+		if other, _ := parts(&l[i]); *other == *name {
+			return true
+		}
+	}
+	return false
+}
+
 // extend adds a zero element to list, whose capacity was not used yet and so is zero. It does not write to it: that
 // takes time if the elements are large.
 func extend[L ~[]E, E any](list L) L {
@@ -250,7 +252,7 @@ func extend[L ~[]E, E any](list L) L {
 // limit is checked while the list is read, because a few bytes of JSON can become a large
 // element in memory.
 func AtMost[E any](n int) Rule {
-	return newRule(func(src source, p *place, list *[]E) error {
+	return newRule(func(src source, types []part, list *[]E) error {
 		if src.kind() != '[' {
 			return errors.ErrUnsupported
 		}
@@ -269,7 +271,7 @@ func AtMost[E any](n int) Rule {
 				return errTooMany
 			}
 			*list = extend(*list)
-			if err := src.decode(&(*list)[len(*list)-1], p); err != nil {
+			if err := src.decode(&(*list)[len(*list)-1], types); err != nil {
 				return err
 			}
 		}

@@ -1,6 +1,37 @@
 package wire
 
-import "testing"
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The reader compares the names of few members, and leaves more of them to the decoder. Neither lets a name be there
+// twice.
+func TestNamed_names(t *testing.T) {
+	t.Parallel()
+	c := newTestCodec()
+	for n := range 3 * maxNamed {
+		var members []string
+		for i := range n {
+			members = append(members, fmt.Sprintf(`"%d":"/%[1]d"`, i))
+		}
+		object := func(members []string) []byte { return []byte(`{"links":{` + strings.Join(members, ",") + `}}`) }
+		var v every
+		isRead := c.DecodeFast(object(members), &v) == nil
+		if want := n <= maxNamed; isRead != want {
+			t.Errorf("%d names: the reader accepts them: %v, want %v", n, isRead, want)
+		}
+		compareWays(t, c, object(members))
+		for i := range n {
+			twice := slices.Concat(members, members[i:i+1])
+			if c.DecodeFast(object(twice), new(every)) == nil || c.Unmarshal(object(twice), new(every)) == nil {
+				t.Errorf("member %d of %d is repeated: got no error, want one", i+1, n)
+			}
+		}
+	}
+}
 
 func TestRules(t *testing.T) {
 	t.Parallel()

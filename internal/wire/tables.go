@@ -16,12 +16,6 @@ import (
 // A valueReader reads the next value into v, a pointer to a value that is zero, except that a slice may have capacity.
 type valueReader func(r *reader, v any) error
 
-// A place is what a rule needs for one type when it reads from a reader.
-type place struct {
-	parts []part
-	slot  int // see cut
-}
-
 // A part is a type that values of another type have in them.
 type part struct {
 	pointer reflect.Type // to the type
@@ -37,12 +31,13 @@ func (c *Codec) reader(t reflect.Type) valueReader {
 	}
 	read := c.defaultReader(t)
 	if rule := c.rules[t]; rule != nil && rule.read != nil {
-		byDefault, p := read, &place{slot: rule.slot}
+		byDefault := read
+		var types []part
 		for _, typ := range rule.parts {
-			p.parts = append(p.parts, part{pointer: reflect.PointerTo(typ), read: c.reader(typ)})
+			types = append(types, part{pointer: reflect.PointerTo(typ), read: c.reader(typ)})
 		}
 		read = func(r *reader, v any) error {
-			err := rule.read(r, p, v)
+			err := rule.read(r, types, v)
 			if err != nil && errors.Is(err, errors.ErrUnsupported) {
 				return byDefault(r, v)
 			}
@@ -416,60 +411,4 @@ func (t *table) readExtra(r *reader, last any) error {
 	}
 	(*extra)[string(name)] = slices.Clone(raw)
 	return nil
-}
-
-const (
-	maxSlab   = 32       // elements
-	maxShared = 16 << 10 // bytes of the input that may share a slab: their elements keep each other alive
-)
-
-// A slab is a slice from which a reader cuts small slices: for a page of records that takes few allocations. It serves
-// one type and one part of the input, of maxShared bytes, and nothing writes to it after that.
-type slab[E any] struct {
-	free       []E
-	part       int // of the input
-	used, last int // elements cut for this part, and for the part before
-}
-
-// cut returns an empty slice with capacity n.
-func cut[E any](src source, p *place, n int) []E {
-	r, ok := src.(*reader)
-	if !ok {
-		return make([]E, 0, n)
-	}
-	s, _ := r.slabs[p.slot].(*slab[E])
-	if s == nil {
-		s = &slab[E]{}
-		r.slabs[p.slot] = s
-	}
-	if part := r.pos / maxShared; part != s.part {
-		*s = slab[E]{part: part, last: s.used}
-	}
-	if len(s.free) < n {
-		// This part probably needs as many as the last one. If it needs more, the number doubles.
-		s.free = make([]E, max(n, min(maxSlab, max(s.last-s.used, s.used))))
-	}
-	s.used += n
-	list := s.free[:0:n]
-	s.free = s.free[n:]
-	return list
-}
-
-// position returns how much of its input a reader has read.
-func position(src source) int {
-	if r, ok := src.(*reader); ok {
-		return r.pos
-	}
-	return 0
-}
-
-// unshare moves a list out of its slab if it was read from more than maxShared bytes, from start on. The other lists of
-// the slab would keep it alive.
-func unshare[L ~[]E, E any](src source, list L, start int) L {
-	if position(src)-start <= maxShared {
-		return list
-	}
-	own := slices.Clone(list)
-	clear(list)
-	return own
 }

@@ -69,11 +69,11 @@ func allocationTests(c *commerce.Client, cart string) []allocationTest {
 			_, err := c.Carts.EnsureCustomDiscounts(ctx, cart, batch, nil)
 			return 1, err
 		}},
-		{name: "All", count: records, limit: 7.8, call: func(ctx context.Context) (int, error) {
+		{name: "All", count: records, limit: 11.5, call: func(ctx context.Context) (int, error) {
 			all, err := commerce.Collect(c.Subscriptions.All(ctx, nil))
 			return len(all), err
 		}},
-		{name: "Pages", count: records, limit: 11.6, call: func(ctx context.Context) (n int, err error) {
+		{name: "Pages", count: records, limit: 15.6, call: func(ctx context.Context) (n int, err error) {
 			pages, err := commerce.Collect(c.Subscriptions.Pages(ctx, included))
 			for _, page := range pages {
 				n += len(page.Subscriptions)

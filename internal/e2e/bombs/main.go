@@ -94,6 +94,10 @@ var bombs = map[string]bomb{
 		`{"data":[{"relationships":{`, `"%d":{"links":{"":1},"data":{"id":1}}`, 49_990, `}}]}`)},
 	"misfit and included": {status: 200, call: list, body: repeat(
 		`{"data":5,"included":{"plans":[`, `{}`, 10_000, `]}}`)},
+	"misfit in a page of escapes": {status: 200, call: list, body: func() string {
+		return `{"data":[{"id":1,"attributes":{"offering":{"relationships":{"plans":{"data":[{"type":"` +
+			strings.Repeat(`\u0041`, 5_000_000) + `"}]}}}}}],"errors":["e"]}`
+	}},
 	"write members":    {status: 201, call: add, body: numbered(`{`, `"%d":0`, 2_700_000, `}`)},
 	"records by Do":    {status: 200, call: read, body: repeat(`{"data":[`, `{}`, 1_000_000, `]}`)},
 	"members":          {status: 200, call: list, body: numbered(`{"data":[{`, `"%d":0`, 2_000_000, `}]}`)},
