@@ -27,8 +27,9 @@ const (
 //   - A call that was accepted raises the rate: quickly up to the rate at which calls were accepted before, as if only a
 //     burst was refused, and slowly above that.
 //
-// So the rate keeps near the limit of the service, whether it counts in windows or by a bucket, and a store without
-// a limit costs little time after a single 429.
+// The rate stays near the limit of the service, whether that counts in windows or by a bucket, and a single 429 of
+// a service without a limit costs about a second. The factors are those that did best in simulations of walks and of
+// many clients, at stores that accept 10 to 100 requests per second.
 type pace struct {
 	queue
 	rate     float64       // calls per second
@@ -44,12 +45,10 @@ type pace struct {
 func (g *Gate) pace(op string) *pace {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p := g.paces[op]
-	if p != nil && p.isOver() {
+	if p := g.paces[op]; p != nil && p.isOver() {
 		delete(g.paces, op)
-		return nil
 	}
-	return p
+	return g.paces[op]
 }
 
 // refuse slows an operation, because a call that was sent at sentAt got a 429 without a Retry-After.
@@ -58,18 +57,17 @@ func (g *Gate) refuse(op string, sentAt time.Time, maxBackoff time.Duration) {
 		p.refuse(sentAt)
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.paces[op] != nil {
-		return // another call of those in flight was refused at the same time
-	}
 	now := time.Now()
 	p := &pace{
 		queue: queue{head: make(chan struct{}, 1)}, rate: firstRate, known: firstRate, growth: 1.05,
 		maxPause: min(maxPause, maxBackoff), slowedAt: now,
 	}
 	p.letPass(now)
-	g.paces[op] = p
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.paces[op] == nil { // else a call in flight with this one was refused just now
+		g.paces[op] = p
+	}
 }
 
 func (p *pace) isOver() bool {
@@ -125,7 +123,7 @@ func (p *pace) pass(ctx context.Context, maxWait time.Duration, attempts int) (w
 }
 
 // letPass sets the pause after a call that passes, or was refused, now. It varies by a quarter, to keep the clients of
-// a store from sending at the same time. The caller of it holds p.mu.
+// a store from sending at the same time. The caller holds p.mu.
 func (p *pace) letPass(now time.Time) {
 	pause := (0.75 + rand.Float64()/2) / p.rate
 	p.nextPass = now.Add(min(p.maxPause, time.Duration(pause*float64(time.Second))))
