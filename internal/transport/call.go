@@ -133,8 +133,8 @@ func (c *call) askLimiter() error {
 	return nil
 }
 
-// passGate waits for the turn of the call in its operation, if that is slowed, and for the gate. It returns how often the
-// gate had been closed when the call passed.
+// passGate waits for the turn of the call in its operation, if that is slowed, and for the gate. It returns how often
+// the gate had been closed when the call passed.
 func (c *call) passGate() (closings int, err error) {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
 		return 0, err

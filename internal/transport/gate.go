@@ -60,7 +60,7 @@ type queue struct {
 }
 
 // wait waits until the call is first in the queue and try, which then lets it pass, returns no further wait. It returns
-// errLate after maxWait, and any error of try. The caller has counted the call in q.waiting.
+// errLate if the call is not the first one after maxWait, and any error of try. The caller has counted it in q.waiting.
 func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (time.Duration, error)) error {
 	defer func() {
 		q.mu.Lock()
@@ -85,9 +85,6 @@ func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (tim
 		turn := time.NewTimer(wait)
 		select {
 		case <-turn.C:
-		case <-giveUp.C:
-			turn.Stop()
-			return errLate
 		case <-ctx.Done():
 			turn.Stop()
 			return ctxErr(ctx)

@@ -101,7 +101,7 @@ func (p *pace) pass(ctx context.Context, maxWait time.Duration, attempts int) (w
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		now := time.Now()
-		wait = p.nextPass.Sub(now)
+		wait = min(p.nextPass.Sub(now), start.Add(maxWait).Sub(now))
 		switch {
 		case wait <= 0:
 			p.letPass(now)

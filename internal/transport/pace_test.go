@@ -112,6 +112,7 @@ func TestPace_longestWait(t *testing.T) {
 			atLeast: 63 * second},
 		{name: "a deadline before its turn", waiting: 1, maxWait: time.Minute, deadline: 5 * second, want: ErrGate},
 		{name: "a deadline after maxWait", waiting: 15, maxWait: second, deadline: second + 1, wantAt: second},
+		{name: "a deadline after maxWait, as the first", maxWait: second, deadline: second + 1, wantAt: second},
 		{name: "a deadline at maxWait", waiting: 15, maxWait: second, deadline: second, want: ErrGate},
 		{name: "canceled", waiting: 1, maxWait: time.Minute, cancel: second, wantAt: second, want: context.Canceled},
 		{name: "canceled as the first", maxWait: time.Minute, cancel: second, wantAt: second, want: context.Canceled},

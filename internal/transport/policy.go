@@ -82,8 +82,9 @@ func (c *call) attemptMaybeApplied() bool {
 	return r.MaybeSent || r.Is2xx() || r.StatusCode == http.StatusRequestTimeout || r.StatusCode >= 500
 }
 
-// setWait sets the wait before the next attempt; after a refusal, the pace of the operation is the wait. It reports whether the wait is at most MaxBackoff and ends before the
-// deadline: if not, the call ends now, and not after a long wait.
+// setWait sets the wait before the next attempt. After a refusal there is none: the pace of the operation is the wait.
+// It reports whether the wait is at most MaxBackoff and ends before the deadline: if not, the call ends now, and not
+// after a long wait.
 func (c *call) setWait() bool {
 	switch r := &c.result; {
 	case r.RetryAfter > 0:
