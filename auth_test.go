@@ -361,7 +361,7 @@ func TestTokenSource(t *testing.T) {
 		},
 		{
 			name: "the retry after a 401 counts as an attempt", attempts: 2, tokens: []string{"a", "b", "c"},
-			responders: responders{refusal, respond(429, "")}, want: commerce.OutcomeRejected, sent: []string{"a", "b"},
+			responders: responders{refusal, respond(425, "")}, want: commerce.OutcomeRejected, sent: []string{"a", "b"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -187,8 +187,8 @@ var sentOnce = []struct {
 		want: commerce.OutcomeRejected, status: 400,
 	},
 	{
-		name:       "429 four times",
-		responders: responders{rateLimited, rateLimited, rateLimited, respond(429, "<html>")},
+		name:       "429 twelve times",
+		responders: append(slices.Repeat(responders{rateLimited}, 11), respond(429, "<html>")),
 		want:       commerce.OutcomeRejected, status: 429,
 	},
 	{

@@ -76,7 +76,7 @@ type AttemptResult struct {
 type Waits struct {
 	Turn    time.Duration // for other writes of the client to the same cart
 	Lock    time.Duration // for the [Locker]
-	Gate    time.Duration // for the end of a Retry-After, see [WithLimiter]
+	Gate    time.Duration // after a 429, see [WithLimiter]
 	Limiter time.Duration // for the [Limiter]
 	Token   time.Duration // for an access token
 	Backoff time.Duration // between an attempt and its retry

@@ -164,6 +164,12 @@ func WithHTTPClient(hc *http.Client) Option {
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
 	// that is sent again after a 401 with a new token may exceed it by one. Default 4.
+	//
+	// Unless MaxAttempts is 1, a 429 without a Retry-After does not count, up to 12 attempts
+	// in all, see [WithLimiter]. A call without a deadline can then last 12 times
+	// AttemptTimeout plus 12 times MaxBackoff, 10 minutes with the defaults, not counting
+	// waits at the gate, for a limiter or for a token. A single call that gets nothing but
+	// quick 429s lasts about 35 s.
 	MaxAttempts int
 	// MinBackoff is the upper bound of the first wait between two attempts. The bound
 	// doubles with each attempt, up to MaxBackoff. Waits are random and may be shorter than
@@ -173,7 +179,8 @@ type RetryPolicy struct {
 	// MaxBackoff limits every wait between two attempts, including a wait that the service
 	// asks for with Retry-After: a call that should wait longer returns at once. At the gate
 	// (see [WithLimiter]) a call waits at most MaxBackoff for the gate to open, and at most
-	// as long again for its turn. Default 20 s.
+	// as long again for its turn; in an operation that is slowed, at most MaxBackoff.
+	// Default 20 s.
 	MaxBackoff time.Duration
 	// AttemptTimeout limits each attempt, from the request for a connection to the end of
 	// the body. Default 30 s.
@@ -238,9 +245,17 @@ type Limiter interface {
 // [RetryPolicy].MaxBackoff allows, or beyond the deadline of its context, fails with
 // [ErrRateLimited]; it was not sent.
 //
-// So a client without a limiter learns the rate limit from 429s. If you know the limit, a
-// limiter is faster. A job that competes with many others should also raise
-// [RetryPolicy].MaxAttempts.
+// A 429 without a Retry-After, or with one that asks for no wait, slows the operation that got
+// it (its [Error].Op), and no other. Its calls pass one by one, at first at 20 per second.
+// Further 429s make them slower, down to one in 5 s, or in MaxBackoff if that is less; other
+// responses make them faster. A call that has waited for MaxBackoff is sent before its turn.
+// A call fails with ErrRateLimited at once if it would wait beyond its deadline, or if it was
+// not sent yet, would wait longer than MaxBackoff, and 16 calls wait already. A minute after
+// the last 429 the calls no longer wait. All calls of [Client.Do] are one operation.
+//
+// A client without a limiter therefore learns the rate limit from 429s. If you know the limit,
+// a limiter is faster. A job that competes with many others for a store that sends Retry-After
+// should also raise [RetryPolicy].MaxAttempts.
 func WithLimiter(l Limiter) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {

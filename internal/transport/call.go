@@ -33,6 +33,7 @@ type call struct {
 	wait      time.Duration // before the next attempt
 	retryAt   time.Time     // when it was decided that there is a next attempt; zero without an observer
 	finished  bool          // there must be no other attempt
+	refusals  int           // attempts that slowed the operation
 
 	maybeAppliedBefore bool // an attempt before the last one may have been applied
 
@@ -42,6 +43,8 @@ type call struct {
 	token       string
 	readyAt     time.Time // when it had passed the gate, and had a token
 	gotResponse bool
+	pace        *pace         // of the operation; nil: none
+	paceWait    time.Duration // how long the attempt waited for its turn
 }
 
 // ErrTimeout means that an attempt took too long. The caller's context has not ended.
@@ -133,21 +136,29 @@ func (c *call) askLimiter() error {
 	return nil
 }
 
-// passGate waits for the gate. It returns how often the gate had been closed when the call passed.
+// passGate waits for the turn of the call in its operation, if that is slowed, and for the gate. It returns how often
+// the gate had been closed when the call passed.
 func (c *call) passGate() (closings int, err error) {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
 		return 0, err
 	}
 	start := c.now()
-	closings, wait, err := c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
+	c.paceWait = 0
+	if c.pace = c.Gate.pace(c.Op); c.pace != nil {
+		c.paceWait, err = c.pace.pass(c.ctx, c.Policy.MaxBackoff, c.result.Attempts)
+	}
+	wait := c.paceWait
+	if err == nil {
+		closings, wait, err = c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
+	}
 	c.waited(WaitGate, start)
 	switch {
 	case errors.Is(err, ErrGate):
 		c.result.RetryAfter = wait
 	case err != nil:
 		err = fmt.Errorf("%w while waiting for the gate", err)
-	case wait > 0:
-		c.logWait(wait)
+	case wait+c.paceWait > 0:
+		c.logWait(wait + c.paceWait)
 	}
 	return closings, err
 }
@@ -241,9 +252,7 @@ func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result)
 		limit = MaxErrorBody
 		r.RetryAfter = retryAfter(resp.Header, time.Now())
 	}
-	if c.Gate != nil && r.StatusCode == http.StatusTooManyRequests && r.RetryAfter > 0 {
-		c.Gate.close(c.readyAt, min(r.RetryAfter, c.Policy.MaxBackoff))
-	}
+	c.tellGate(r)
 	var err error
 	if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
 		r.Truncated = true
@@ -260,6 +269,22 @@ func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result)
 		r.Body = nil
 	}
 	return nil
+}
+
+// tellGate lets the gate learn from a response.
+func (c *call) tellGate(r *Result) {
+	switch {
+	case c.Gate == nil || r.StatusCode >= http.StatusInternalServerError:
+	case r.StatusCode != http.StatusTooManyRequests:
+		if c.pace != nil {
+			c.pace.accept(c.readyAt, c.paceWait)
+		}
+	case r.RetryAfter > 0:
+		c.Gate.close(c.readyAt, min(r.RetryAfter, c.Policy.MaxBackoff))
+	default:
+		c.refusals++
+		c.Gate.refuse(c.Op, c.readyAt, c.Policy.MaxBackoff)
+	}
 }
 
 // attemptError returns the error to report for err: why the attempt was canceled, if it was, else err redacted.

@@ -153,6 +153,52 @@ func TestRoundTrip_gate(t *testing.T) {
 	}
 }
 
+// A 429 without a Retry-After slows its operation, and no other status does.
+func TestRoundTrip_pace(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		status     int
+		retryAfter string
+		op         string // of the second call
+		want       bool   // it waits
+	}{
+		{name: "429", status: 429, op: "op", want: true},
+		{name: "429 with an invalid Retry-After", status: 429, retryAfter: "soon", op: "op", want: true},
+		{name: "another operation", status: 429, op: "another"},
+		{name: "503", status: 503, op: "op"},
+		{name: "200", status: 200, op: "op"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			call := newCall(t, Once, storeURL)
+			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, time.Minute
+			(&script{statuses: []int{tt.status}, retryAfter: tt.retryAfter}).do(t.Context(), call)
+			call.Op = tt.op
+			s := &script{statuses: []int{200}}
+			r := s.do(t.Context(), call)
+			if waited := time.Since(s.start) > 0; !r.OK() || waited != tt.want {
+				t.Errorf("%s: %+v after %v, want a wait %v", tt.name, r, time.Since(s.start), tt.want)
+			}
+		})
+	}
+}
+
+// Responses raise the rate of their operation, but those of an overloaded service do not.
+func TestRoundTrip_accepted(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{200: true, 404: true, 503: false, 0: false} {
+		synctest.Test(t, func(t *testing.T) {
+			call := newCall(t, Once, storeURL)
+			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, time.Minute
+			call.Gate.refuse(call.Op, time.Now(), time.Minute)
+			(&script{statuses: []int{status}}).do(t.Context(), call)
+			if p := call.Gate.pace(call.Op); p.accepted != want || (p.rate > firstRate) != want {
+				t.Errorf("after a %d: accepted %v, rate %v, want %v", status, p.accepted, p.rate, want)
+			}
+		})
+	}
+}
+
 type limiterFunc func()
 
 func (f limiterFunc) Wait(context.Context) error { f(); return nil }

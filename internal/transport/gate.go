@@ -8,8 +8,11 @@ import (
 	"time"
 )
 
-// ErrGate means that an attempt was not made: the gate is closed, and the call must not wait until it opens.
-var ErrGate = errors.New("the service asked all calls to wait longer than this one may")
+// ErrGate means that an attempt was not made: after a 429 calls wait, and this one must not wait so long.
+var ErrGate = errors.New("the rate limit of the service makes calls wait longer than this one may")
+
+// errLate means that a call waited in a queue as long as it may.
+var errLate = errors.New("the longest wait is over")
 
 const (
 	// minFirstRate is how many calls per second pass a gate that has just opened, or more if more passed before it was
@@ -25,14 +28,11 @@ const (
 // When the gate opens, calls pass one by one in the order they came, at a rate that grows by a tenth per second. If the
 // service refuses one of them, the gate closes again and the rate is halved.
 //
+// A 429 without a Retry-After concerns only the operation that got it: see [pace].
+//
 // Use [NewGate] to make one. It is safe for concurrent use.
 type Gate struct {
-	// head holds an element while a call is first in the queue. Those behind it wait to send to the channel: senders
-	// get their turn in order, and one that is cancelled leaves no gap.
-	head chan struct{}
-
-	mu         sync.Mutex
-	waiting    int       // calls in the queue, including the first one
+	queue
 	closings   int       // how often the gate was closed
 	opensAt    time.Time // in the past if the gate is open
 	pacedUntil time.Time
@@ -40,10 +40,57 @@ type Gate struct {
 	rate       float64   // calls per second at opensAt
 	countStart time.Time // when the current second of the count began
 	passed     [2]int    // calls that passed in the current second, and in the previous one
+
+	paces map[string]*pace // by Op
 }
 
 // NewGate returns an open gate.
-func NewGate() *Gate { return &Gate{head: make(chan struct{}, 1)} }
+func NewGate() *Gate {
+	return &Gate{queue: queue{head: make(chan struct{}, 1)}, paces: map[string]*pace{}}
+}
+
+// queue is a queue of calls, and the lock of what they wait for.
+type queue struct {
+	// head holds an element while a call is first in the queue. Those behind it wait to send to the channel: senders
+	// get their turn in order, and one that is cancelled leaves no gap.
+	head chan struct{}
+
+	mu      sync.Mutex
+	waiting int // calls in the queue, including the first one
+}
+
+// wait waits until the call is first in the queue and try, which then lets it pass, returns no further wait. It returns
+// errLate if the call is not the first one after maxWait, and any error of try. The caller has counted it in q.waiting.
+func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (time.Duration, error)) error {
+	defer func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.waiting--
+	}()
+	giveUp := time.NewTimer(maxWait)
+	defer giveUp.Stop()
+	select {
+	case q.head <- struct{}{}:
+		defer func() { <-q.head }()
+	case <-giveUp.C:
+		return errLate
+	case <-ctx.Done():
+		return ctxErr(ctx)
+	}
+	for {
+		wait, err := try()
+		if wait <= 0 || err != nil {
+			return err
+		}
+		turn := time.NewTimer(wait)
+		select {
+		case <-turn.C:
+		case <-ctx.Done():
+			turn.Stop()
+			return ctxErr(ctx)
+		}
+	}
+}
 
 // pass waits until the call may pass. It returns how long that took, and how often the gate had been closed before.
 //
@@ -66,47 +113,28 @@ func (g *Gate) pass(ctx context.Context, maxWait time.Duration) (closings int, w
 	}
 	g.waiting++
 	g.mu.Unlock()
-	defer func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.waiting--
-	}()
 
 	maxTotal := 2 * min(maxWait, math.MaxInt64/2)
-	giveUp := time.NewTimer(maxTotal)
-	defer giveUp.Stop()
-	select {
-	case g.head <- struct{}{}:
-		defer func() { <-g.head }()
-	case <-giveUp.C:
+	err = g.wait(ctx, maxTotal, func() (time.Duration, error) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return g.closings, g.expectedWait(time.Now()), ErrGate
-	case <-ctx.Done():
-		return 0, 0, ctxErr(ctx)
-	}
-	for {
-		g.mu.Lock()
 		now := time.Now()
 		wait := g.turn(now).Sub(now)
 		isLate := now.Add(wait).After(start.Add(maxTotal))
 		switch {
 		case wait <= 0:
-			defer g.mu.Unlock()
-			return g.letPass(now), now.Sub(start), nil
+			closings = g.letPass(now)
 		case isLate || !g.mayWait(ctx, now, wait, maxWait): // the gate was closed again
-			defer g.mu.Unlock()
-			return g.closings, wait, ErrGate
+			return wait, ErrGate
 		}
-		g.mu.Unlock()
-		timer := time.NewTimer(wait)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return 0, 0, ctxErr(ctx)
-		}
+		return wait, nil
+	})
+	if errors.Is(err, ErrGate) || errors.Is(err, errLate) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.closings, g.expectedWait(time.Now()), ErrGate
 	}
+	return closings, time.Since(start), err
 }
 
 // turn returns when the first call of the queue may pass. The caller of this and of the next four methods holds g.mu.
@@ -137,8 +165,13 @@ func (g *Gate) expectedWait(now time.Time) time.Duration {
 // mayWait reports whether a call with this context and maxWait may wait that long.
 func (g *Gate) mayWait(ctx context.Context, now time.Time, wait, maxWait time.Duration) bool {
 	closedFor := max(0, g.opensAt.Sub(now))
+	return closedFor <= maxWait && wait-closedFor <= maxWait && beforeDeadline(ctx, now.Add(wait))
+}
+
+// beforeDeadline reports whether t is before the deadline of ctx.
+func beforeDeadline(ctx context.Context, t time.Time) bool {
 	deadline, ok := ctx.Deadline()
-	return closedFor <= maxWait && wait-closedFor <= maxWait && (!ok || now.Add(wait).Before(deadline))
+	return !ok || t.Before(deadline)
 }
 
 // letPass counts a call that passes now. It returns the number of closings so far.

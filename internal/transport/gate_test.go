@@ -18,15 +18,23 @@ type passed struct {
 	err  error
 }
 
+// passGate lets n calls pass a gate, like passAll.
+func passGate(ctx context.Context, g *Gate, n int, maxWait time.Duration) []passed {
+	return passAll(n, func() (time.Duration, error) {
+		_, wait, err := g.pass(ctx, maxWait)
+		return wait, err
+	})
+}
+
 // passAll lets n calls pass, which come one after the other. It returns them in the order in which they passed.
-func passAll(ctx context.Context, g *Gate, n int, maxWait time.Duration) []passed {
+func passAll(n int, pass func() (time.Duration, error)) []passed {
 	start := time.Now()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var calls []passed
 	for i := range n {
 		wg.Go(func() {
-			_, wait, err := g.pass(ctx, maxWait)
+			wait, err := pass()
 			mu.Lock()
 			defer mu.Unlock()
 			calls = append(calls, passed{n: i, at: time.Since(start), wait: wait, err: err})
@@ -98,13 +106,13 @@ func TestGate_pace(t *testing.T) {
 			for i, step := range tt.steps {
 				time.Sleep(step.sleep)
 				for range step.before {
-					passAll(t.Context(), g, 1, time.Hour)
+					passGate(t.Context(), g, 1, time.Hour)
 					time.Sleep(10 * time.Millisecond)
 				}
 				for _, d := range step.closes {
 					g.close(time.Now(), d)
 				}
-				step.check(t, tt.name, i, passAll(t.Context(), g, step.calls, cmp.Or(step.maxWait, time.Hour)))
+				step.check(t, tt.name, i, passGate(t.Context(), g, step.calls, cmp.Or(step.maxWait, time.Hour)))
 			}
 		})
 	}
@@ -139,7 +147,7 @@ func TestGate_closedAgain(t *testing.T) {
 		start := time.Now()
 		g.close(start, time.Second)
 		time.AfterFunc(1060*time.Millisecond, func() { g.close(start.Add(time.Second), 3*time.Second) })
-		calls := passAll(t.Context(), g, 20, time.Hour)
+		calls := passGate(t.Context(), g, 20, time.Hour)
 		for i, c := range calls {
 			if c.n != i || c.err != nil {
 				t.Errorf("call %d passed as number %d, error %v", c.n, i, c.err)
@@ -181,7 +189,7 @@ func TestGate_mayNotWait(t *testing.T) {
 			if tt.want != nil {
 				want.at = 0
 			}
-			if got := passAll(ctx, g, 1, tt.maxWait)[0]; got != want {
+			if got := passGate(ctx, g, 1, tt.maxWait)[0]; got != want {
 				t.Errorf("%s: %+v, want %+v", tt.name, got, want)
 			}
 		})
@@ -196,12 +204,12 @@ func TestGate_cancelled(t *testing.T) {
 		time.AfterFunc(200*time.Millisecond, cancel)
 		g := NewGate()
 		g.close(time.Now(), time.Second)
-		for _, c := range passAll(ctx, g, 50, time.Hour) {
+		for _, c := range passGate(ctx, g, 50, time.Hour) {
 			if c.at != 200*time.Millisecond || c.err != context.Canceled {
 				t.Errorf("call %d: after %v, error %v, want %v after 200ms", c.n, c.at, c.err, context.Canceled)
 			}
 		}
-		if c := passAll(t.Context(), g, 1, time.Hour)[0]; c.at != 800*time.Millisecond {
+		if c := passGate(t.Context(), g, 1, time.Hour)[0]; c.at != 800*time.Millisecond {
 			t.Errorf("the call after them passed after %v, want 800ms", c.at)
 		}
 	})
@@ -214,7 +222,7 @@ func TestGate_queueIsBounded(t *testing.T) {
 		g := NewGate()
 		g.close(time.Now(), time.Second)
 		turnedAway := 0
-		for _, c := range passAll(t.Context(), g, 100, 2*time.Second) {
+		for _, c := range passGate(t.Context(), g, 100, 2*time.Second) {
 			switch {
 			case c.err == ErrGate && c.at == 0:
 				turnedAway++

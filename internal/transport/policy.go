@@ -8,6 +8,9 @@ import (
 	"time"
 )
 
+// maxRefused is the maximum number of attempts of a call whose operation is slowed, unless MaxAttempts is higher.
+const maxRefused = 12
+
 // checkRetry decides after each attempt whether there is another one, and sets the wait before it.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
 	if c.finished = !c.shouldRetry(); c.finished {
@@ -24,7 +27,7 @@ func (c *call) shouldRetry() bool {
 	}
 	r := &c.result
 	refresh := r.StatusCode == http.StatusUnauthorized && r.Err == nil && !c.refreshed && c.Auth != nil
-	if !refresh && (!c.retryable() || r.Attempts >= c.Policy.MaxAttempts) {
+	if !refresh && (!c.retryable() || !c.hasAttempts()) {
 		return false
 	}
 	if err := ctxErr(c.ctx); err != nil {
@@ -35,6 +38,17 @@ func (c *call) shouldRetry() bool {
 		return false
 	}
 	return !refresh || c.refresh()
+}
+
+// isRefusal reports whether the last response is one that slows the operation: a 429 that asks for no wait.
+func (c *call) isRefusal() bool {
+	return c.Gate != nil && c.gotResponse && c.result.StatusCode == http.StatusTooManyRequests && c.result.RetryAfter == 0
+}
+
+// hasAttempts reports whether the policy allows another attempt. Refusals do not count, unless there are many.
+func (c *call) hasAttempts() bool {
+	most, n := c.Policy.MaxAttempts, c.result.Attempts
+	return most > 1 && n-c.refusals < most && n < max(most, maxRefused)
 }
 
 // retryable reports whether sending the call again is safe and may help.
@@ -68,18 +82,19 @@ func (c *call) attemptMaybeApplied() bool {
 	return r.MaybeSent || r.Is2xx() || r.StatusCode == http.StatusRequestTimeout || r.StatusCode >= 500
 }
 
-// setWait sets the wait before the next attempt. It reports whether the wait is at most MaxBackoff and ends before the
-// deadline: if not, the call ends now, and not after a long wait.
+// setWait sets the wait before the next attempt. After a refusal there is none: the pace of the operation is the wait.
+// It reports whether the wait is at most MaxBackoff and ends before the deadline: if not, the call ends now, and not
+// after a long wait.
 func (c *call) setWait() bool {
-	c.wait = c.backoff(c.result.Attempts)
-	if after := c.result.RetryAfter; after > 0 {
-		c.wait = after
-		if after > c.Policy.MaxBackoff {
-			return false
-		}
+	switch r := &c.result; {
+	case r.RetryAfter > 0:
+		c.wait = r.RetryAfter
+	case c.isRefusal():
+		c.wait = 0
+	default:
+		c.wait = c.backoff(r.Attempts)
 	}
-	deadline, ok := c.ctx.Deadline()
-	return !ok || time.Until(deadline) > c.wait
+	return c.wait <= c.Policy.MaxBackoff && beforeDeadline(c.ctx, time.Now().Add(c.wait))
 }
 
 // refresh requests another token after a 401, once per call. The attempt with the new token is made at once, even if

@@ -144,6 +144,55 @@ func TestPolicy_sentTwice(t *testing.T) {
 	}
 }
 
+// A 429 without a Retry-After does not count against MaxAttempts, up to 12 attempts in all.
+func TestPolicy_refusals(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name       string
+		class      Class
+		attempts   int // MaxAttempts
+		statuses   []int
+		retryAfter string
+		noGate     bool
+		applied    bool
+		want       int // attempts
+	}{
+		{name: "only refusals", attempts: 4, statuses: []int{429}, want: 12},
+		{name: "a write", class: Once, attempts: 4, statuses: []int{429}, want: 12},
+		{name: "a write that may be applied", class: Once, attempts: 4, statuses: []int{429}, applied: true, want: 1},
+		{name: "MaxAttempts is 1", attempts: 1, statuses: []int{429}, want: 1},
+		{name: "MaxAttempts is 2", attempts: 2, statuses: []int{429}, want: 12},
+		{name: "MaxAttempts is greater", attempts: 20, statuses: []int{429}, want: 20},
+		{name: "other failures count", attempts: 3, statuses: []int{429, 503, 429, 0, 429, 503}, want: 6},
+		{name: "the twelfth is another failure", attempts: 3, want: 12,
+			statuses: []int{429, 429, 429, 429, 429, 429, 429, 429, 429, 429, 429, 503}},
+		{name: "then a success", attempts: 2, statuses: []int{429, 429, 429, 429, 200}, want: 5},
+		{name: "with a Retry-After", attempts: 3, statuses: []int{429}, retryAfter: "0.001", want: 3},
+		{name: "with a Retry-After of 0", attempts: 3, statuses: []int{429}, retryAfter: "0", want: 12},
+		{name: "without a gate", attempts: 3, statuses: []int{429}, noGate: true, want: 3},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			call := newCall(t, tt.class, storeURL)
+			call.Policy.MaxAttempts = tt.attempts
+			call.Applied = func(*Result) bool { return tt.applied }
+			if !tt.noGate {
+				call.Gate = NewGate()
+			}
+			s := &script{statuses: tt.statuses, retryAfter: tt.retryAfter}
+			r := s.do(t.Context(), call)
+			last := tt.statuses[len(tt.statuses)-1]
+			if len(s.at) != tt.want || r.Attempts != tt.want || r.StatusCode != last {
+				t.Errorf("%s: %d requests, %+v, want %d and status %d", tt.name, len(s.at), r, tt.want, last)
+			}
+			for i := 1; i < len(s.at); i++ {
+				if pause := s.at[i] - s.at[i-1]; pause > call.Policy.MaxBackoff {
+					t.Errorf("%s: attempt %d after %v, want at most %v", tt.name, i+1, pause, call.Policy.MaxBackoff)
+				}
+			}
+		})
+	}
+}
+
 func seconds(n ...time.Duration) []time.Duration {
 	for i := range n {
 		n[i] *= time.Second

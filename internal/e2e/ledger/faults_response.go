@@ -161,8 +161,10 @@ func statuses() []*Fault {
 	} {
 		outcome, attempts := commerce.OutcomeUnknown, 1
 		switch {
-		case status == 421, status == 425, status == 429:
+		case status == 421, status == 425:
 			outcome, attempts = commerce.OutcomeRejected, 2
+		case status == 429:
+			outcome, attempts = commerce.OutcomeRejected, slowed
 		case status == 307, status == 308, status >= 400 && status <= 499 && status != 408:
 			outcome = commerce.OutcomeRejected
 		}
@@ -200,8 +202,8 @@ func errorBodies() []*Fault {
 		return &Response{Status: status, Body: notFound, Truncate: halfOf}
 	}
 	list := []*Fault{
-		{Name: "429 with Retry-After: 0", Response: retryAfter(429, "0"), Write: wantRejected(429, 2)},
-		{Name: "429 with an invalid Retry-After", Response: retryAfter(429, "soon"), Write: wantRejected(429, 2)},
+		{Name: "429 with Retry-After: 0", Response: retryAfter(429, "0"), Write: wantRejected(429, slowed)},
+		{Name: "429 with an invalid Retry-After", Response: retryAfter(429, "soon"), Write: wantRejected(429, slowed)},
 		{Name: "429 with Retry-After: 3600", Response: retryAfter(429, "3600"), Write: wantRejected(429, 1), Read: once(429)},
 		{Name: "503 with Retry-After: 3600", Response: retryAfter(503, "3600"), Write: unknown(503), Read: once(503)},
 		{Name: "404 with HTML", Response: &Response{Status: 404, Body: text("<html>")}, Write: wantRejected(404, 1)},

@@ -1,6 +1,13 @@
 package ledger
 
-import "github.com/commerce-go/commerce"
+import (
+	"net/http"
+
+	"github.com/commerce-go/commerce"
+)
+
+// slowed is the number of attempts of a call that gets a 429 without a Retry-After each time.
+const slowed = 12
 
 // Want is what a call must return.
 type Want struct {
@@ -40,7 +47,9 @@ func wantRejected(status, attempts int) []Want {
 // wantFailedRead returns what a read must return after a status of 300 or above.
 func wantFailedRead(status int) []Want {
 	switch status {
-	case 408, 421, 425, 429, 500, 502, 503, 504:
+	case http.StatusTooManyRequests:
+		return wantError(commerce.OutcomeNone, status, slowed)
+	case 408, 421, 425, 500, 502, 503, 504:
 		return wantError(commerce.OutcomeNone, status, 2)
 	}
 	return wantError(commerce.OutcomeNone, status, 1)

@@ -37,8 +37,8 @@ func TestGate_isShared(t *testing.T) {
 	}{
 		{name: "a read, then a write", retryAfter: []string{"2"}, first: read, second: write, waits: true},
 		{name: "a write, then a read", retryAfter: []string{"2"}, first: write, second: read, waits: true},
-		{name: "no Retry-After", first: read, second: read},
-		{name: "Retry-After: 0", retryAfter: []string{"0"}, first: read, second: read},
+		{name: "no Retry-After", first: read, second: write},
+		{name: "Retry-After: 0", retryAfter: []string{"0"}, first: read, second: write},
 		{name: "a copy with another policy", retryAfter: []string{"2"}, first: read, second: write, waits: true,
 			opts: []commerce.Option{commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1})}},
 		{name: "a copy with another token", retryAfter: []string{"2"}, first: read, second: read,

@@ -74,6 +74,8 @@ func TestRetryAfter(t *testing.T) {
 		for value, wait := range waits {
 			want := func(again []int) string {
 				switch {
+				case code == 429 && wait == 0: // a pause, which MaxBackoff cuts short
+					return "sent 0s 1ms, done 1ms"
 				case slices.Contains(again, code) && wait <= 20*time.Second: // the default MaxBackoff
 					return fmt.Sprintf("sent 0s %v, done %v", wait, wait)
 				case wait > 0:
@@ -81,10 +83,14 @@ func TestRetryAfter(t *testing.T) {
 				}
 				return fmt.Sprintf("sent 0s, failed 0s: %d", code)
 			}
-			scenarios = append(scenarios, scenario{
+			sc := scenario{
 				name: fmt.Sprintf("%d, Retry-After %.40q", code, value), service: []reply{status(code, value), success},
 				want: want(readAgain), wantWrite: want(writeAgain), outcome: outcome,
-			})
+			}
+			if wait == 0 {
+				sc.retry.MaxBackoff = time.Millisecond
+			}
+			scenarios = append(scenarios, sc)
 		}
 		check(t, scenarios)
 	}
@@ -110,7 +116,13 @@ func TestRetry_longestWait(t *testing.T) {
 			service: []reply{status(429, "9223372037")}, want: "sent 0s, failed 0s: 429, retry after " + forever.String()},
 		{name: "a backoff beyond the deadline", outcome: rejected,
 			retry: commerce.RetryPolicy{MinBackoff: forever, MaxBackoff: forever}, ctx: deadline(1),
-			service: []reply{status(429)}, want: "sent 0s, failed 0s: 429"},
+			service: []reply{status(425)}, want: "sent 0s, failed 0s: 425"},
+		{name: "a pause of the operation beyond the deadline", outcome: rejected,
+			retry: commerce.RetryPolicy{MaxBackoff: time.Millisecond}, ctx: deadline(time.Millisecond),
+			service: []reply{status(429)}, want: "sent 0s, failed 0s: 429, retry after 1ms"},
+		{name: "a pause until just before the deadline",
+			retry: commerce.RetryPolicy{MaxBackoff: time.Millisecond}, ctx: deadline(time.Millisecond + 1),
+			service: []reply{status(429), success}, want: "sent 0s 1ms, done 1ms"},
 		{name: "until just before the deadline", ctx: deadline(5 * time.Second),
 			service: []reply{status(429, "4.999999999"), success}, want: "sent 0s 4.999999999s, done 4.999999999s"},
 		{name: "until the deadline", ctx: deadline(5 * time.Second), outcome: rejected,
@@ -124,7 +136,7 @@ func TestRetry_longestWait(t *testing.T) {
 		{name: "the first of two headers counts",
 			service: []reply{status(429, "3", "7"), success}, want: "sent 0s 3s, done 3s"},
 		{name: "the first of two headers cannot be read",
-			service: []reply{status(429, "soon", "7"), success}, want: "sent 0s 0s, done 0s"},
+			service: []reply{status(425, "soon", "7"), success}, want: "sent 0s 0s, done 0s"},
 	})
 }
 
@@ -138,6 +150,8 @@ func TestRetry_attempts(t *testing.T) {
 			service: []reply{status(429, "1")}, want: "sent 0s, failed 0s: 429, retry after 1s"},
 		{name: "four by default", outcome: rejected,
 			service: times(4, status(429, "1")), want: "sent 0s 1s 2s 3s, failed 3s: 429, retry after 1s"},
+		{name: "one without a Retry-After", retry: commerce.RetryPolicy{MaxAttempts: 1}, outcome: rejected,
+			service: []reply{status(429)}, want: "sent 0s, failed 0s: 429"},
 		{name: "the fourth succeeds",
 			service: []reply{status(429, "1"), status(425, "2"), status(421, "4"), success}, want: "sent 0s 1s 3s 7s, done 7s"},
 		{name: "a read is also sent again after a server error",
@@ -174,15 +188,15 @@ func TestRetry_backoff(t *testing.T) {
 		replies []reply       // before the backoff
 		bound   time.Duration // of the last backoff
 	}{
-		{name: "first by default", op: write, replies: times(1, status(429)), bound: 250 * ms},
+		{name: "first by default", op: write, replies: times(1, status(425)), bound: 250 * ms},
 		{name: "after a 503", op: read, replies: times(3, status(503)), bound: 1000 * ms},
 		{name: "after connection errors", op: read, replies: times(3, connectionError), bound: 1000 * ms},
 		{name: "after refused connections", op: write, replies: times(3, connectionRefused), bound: 1000 * ms},
-		{name: "after a Retry-After of 0", op: write, replies: times(1, status(429, "0")), bound: 250 * ms},
+		{name: "after a Retry-After of 0", op: write, replies: times(1, status(425, "0")), bound: 250 * ms},
 		{name: "after a Retry-After that cannot be read", op: read, replies: times(1, status(503, "soon")), bound: 250 * ms},
-		{name: "after a Retry-After", op: write, replies: []reply{status(429, "5"), status(429)}, bound: 500 * ms},
-		{name: "twice MinBackoff", op: write, retry: bounds, replies: times(2, status(429)), bound: 200 * ms},
-		{name: "MaxBackoff again", op: write, retry: bounds, replies: times(5, status(429)), bound: 300 * ms},
+		{name: "after a Retry-After", op: write, replies: []reply{status(429, "5"), status(425)}, bound: 500 * ms},
+		{name: "twice MinBackoff", op: write, retry: bounds, replies: times(2, status(425)), bound: 200 * ms},
+		{name: "MaxBackoff again", op: write, retry: bounds, replies: times(5, status(425)), bound: 300 * ms},
 		{name: "doubled more often than a Duration can hold", op: read, replies: times(69, status(503)), bound: time.Second,
 			retry: commerce.RetryPolicy{MaxAttempts: 70, MinBackoff: 1, MaxBackoff: time.Second}},
 	} {

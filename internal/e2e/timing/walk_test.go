@@ -19,10 +19,13 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// store is a list of subscriptions behind a rate limit.
+const emptyCart = `{"data":{"id":"cart-1","type":"cart"}}`
+
+// store is a list of subscriptions, and a cart, behind a rate limit.
 type store struct {
-	total int
-	allow func() bool // counts a request, and reports whether it is within the limit
+	total    int
+	allow    func() bool // counts a request, and reports whether it is within the limit
+	noHeader bool        // a 429 has no Retry-After
 
 	mu              sync.Mutex
 	served, refused int
@@ -37,9 +40,15 @@ func (s *store) reply(req *http.Request) reply {
 	defer s.mu.Unlock()
 	if !s.allow() {
 		s.refused++
+		if s.noHeader {
+			return status(http.StatusTooManyRequests)
+		}
 		return status(http.StatusTooManyRequests, "1")
 	}
 	s.served++
+	if strings.HasPrefix(req.URL.Path, "/v2/carts/") {
+		return body(http.StatusOK, emptyCart)
+	}
 	return body(http.StatusOK, s.page(req))
 }
 

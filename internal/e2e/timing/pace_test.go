@@ -1,0 +1,213 @@
+package timing_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/commerce-go/commerce"
+)
+
+// limits are ways in which a store may count requests.
+var limits = []struct {
+	name string
+	new  func(perSecond int) func() bool
+}{
+	{name: "bucket", new: func(n int) func() bool { return rate.NewLimiter(rate.Limit(n), n).Allow }},
+	{name: "small bucket", new: func(n int) func() bool { return rate.NewLimiter(rate.Limit(n), n/4).Allow }},
+	{name: "window", new: window},
+}
+
+// window allows limit requests in each second of the clock.
+func window(limit int) func() bool {
+	second, n := int64(0), 0
+	return func() bool {
+		if now := time.Now().Unix(); now != second {
+			second, n = now, 0
+		}
+		n++
+		return n <= limit
+	}
+}
+
+// perSecond are the limits of stores without a Retry-After.
+var perSecond = []int{10, 25, 100}
+
+// TestPace_walk walks 9,000 records of a store that sends no Retry-After.
+func TestPace_walk(t *testing.T) {
+	t.Parallel()
+	for _, limit := range limits {
+		for _, n := range perSecond {
+			for _, concurrency := range []int{1, 4, 8, 16} {
+				t.Run(fmt.Sprintf("%s/%d/%d", limit.name, n, concurrency), func(t *testing.T) {
+					t.Parallel()
+					synctest.Test(t, func(t *testing.T) {
+						s := &store{total: 9000, allow: limit.new(n), noHeader: true}
+						start := time.Now()
+						if err := s.walk(t.Context(), newClient(t, s), concurrency); err != nil {
+							t.Error(err)
+						}
+						took := time.Since(start)
+						most := time.Duration(1.5*float64(s.served)/float64(n)*float64(time.Second)) + 2*time.Second
+						share := float64(s.refused) / float64(s.served+s.refused)
+						t.Logf("%.1f s, %d served, %.0f %% refused", took.Seconds(), s.served, 100*share)
+						if took > most || share > 0.15 {
+							t.Errorf("took %v, %.1f %% refused, want at most %v and 15 %%", took, 100*share, most)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// getCarts makes each client read a cart so many times at once. It returns the number of errors.
+func getCarts(t *testing.T, s *store, clients, each int) (errs int) {
+	t.Helper()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range clients {
+		c := newClient(t, s)
+		for range each {
+			wg.Go(func() {
+				if _, err := c.Carts.Get(t.Context(), "cart-1"); err != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					errs++
+				}
+			})
+		}
+	}
+	wg.Wait()
+	return errs
+}
+
+// TestPace_carts reads 200 carts at once from a store that sends no Retry-After.
+func TestPace_carts(t *testing.T) {
+	t.Parallel()
+	for _, n := range perSecond {
+		for _, clients := range []int{1, 50} {
+			t.Run(fmt.Sprintf("%d/%d", n, clients), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := &store{allow: limits[0].new(n), noHeader: true}
+					start := time.Now()
+					errs := getCarts(t, s, clients, 200/clients)
+					took, most := time.Since(start), 600*time.Second/time.Duration(n)+10*time.Second
+					t.Logf("%.1f s, %d refusals", took.Seconds(), s.refused)
+					if errs > 0 || took > most {
+						t.Errorf("%d errors after %v, want none, and at most %v", errs, took, most)
+					}
+				})
+			})
+		}
+	}
+}
+
+// A single 429 of a store without a limit costs a walk at most two seconds.
+func TestPace_single(t *testing.T) {
+	t.Parallel()
+	walk := func(concurrency, refused int) (took time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			n := 0
+			s := &store{total: 9000, noHeader: true, allow: func() bool { n++; return n != refused }}
+			start := time.Now()
+			if err := s.walk(t.Context(), newClient(t, s), concurrency); err != nil {
+				t.Error(err)
+			}
+			took = time.Since(start)
+		})
+		return took
+	}
+	for _, concurrency := range []int{1, 4, 8, 16} {
+		unhindered := walk(concurrency, 0)
+		for _, refused := range []int{1, 2, 20, 80} {
+			if cost := walk(concurrency, refused) - unhindered; cost > 2*time.Second {
+				t.Errorf("Concurrency %d, request %d is refused: the walk takes %v longer, want at most 2s",
+					concurrency, refused, cost)
+			}
+		}
+	}
+}
+
+// An operation that always gets a 429 slows no call of another one, and sends few requests itself.
+func TestPace_otherOperation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const calls = 6000
+		carts := newService(t)
+		carts.rest = after(20*time.Millisecond, status(http.StatusTooManyRequests))
+		lists := &store{total: 1, allow: func() bool { return true }}
+		c := newClient(t, byPath{carts: carts, rest: lists})
+		var others, wg sync.WaitGroup
+		start := time.Now()
+		for range 20 {
+			others.Go(func() {
+				for time.Since(start) < time.Minute {
+					_, _ = c.Carts.Get(t.Context(), "cart-1")
+				}
+			})
+		}
+		for range calls {
+			wg.Go(func() {
+				began := time.Now()
+				_, err := c.Subscriptions.List(t.Context(), nil)
+				if took := time.Since(began); err != nil || took != 20*time.Millisecond {
+					t.Errorf("List: error %v after %v, want none after 20ms", err, took)
+				}
+			})
+			time.Sleep(10 * time.Millisecond)
+		}
+		wg.Wait()
+		others.Wait()
+		t.Logf("%d requests for carts", len(carts.sent))
+		if n := len(carts.sent); lists.served != calls || n > 300 {
+			t.Errorf("%d lists served, %d requests for carts, want %d, and at most 300", lists.served, n, calls)
+		}
+	})
+}
+
+// byPath sends requests for carts to one service, and all others to another.
+type byPath struct{ carts, rest http.RoundTripper }
+
+func (b byPath) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Path == "/v2/carts/cart-1" {
+		return b.carts.RoundTrip(req)
+	}
+	return b.rest.RoundTrip(req)
+}
+
+// The time that a call waits for its operation is in its observed waits.
+func TestPace_observed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newService(t, status(http.StatusTooManyRequests))
+		s.rest = success
+		o := &waits{}
+		if _, err := list(t.Context(), newClient(t, s, commerce.WithObserver(o))); err != nil {
+			t.Fatal(err)
+		}
+		if want := s.sent[1] - s.sent[0]; o.sum.Gate != want || o.sum.Gate == 0 || o.sum.Backoff != 0 {
+			t.Errorf("observed waits %+v, want %v at the gate", o.sum, want)
+		}
+	})
+}
+
+// waits is an observer that keeps the waits of the last call.
+type waits struct{ sum commerce.Waits }
+
+func (w *waits) StartCall(ctx context.Context, _ commerce.CallInfo) (context.Context, func(commerce.CallResult)) {
+	return ctx, func(r commerce.CallResult) { w.sum = r.Waits }
+}
+
+func (w *waits) StartAttempt(
+	ctx context.Context, _ commerce.AttemptInfo,
+) (context.Context, func(commerce.AttemptResult)) {
+	return ctx, nil
+}
