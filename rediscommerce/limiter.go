@@ -112,28 +112,35 @@ const lookAgain = 500 * time.Millisecond
 
 // await waits for a slot, or for an earlier one that another call gave up. If ctx ends, it gives the slot up.
 func (l *Limiter) await(ctx context.Context, s slot) error {
+	detached := context.WithoutCancel(ctx)
 	for {
 		left := time.Until(s.at)
 		if err := sleep(ctx, min(left, lookAgain)); err != nil {
-			if s.time != "" {
-				go l.giveUp(context.WithoutCancel(ctx), s.time)
-			}
+			go l.giveUp(detached, s)
 			return err
 		}
 		if left <= lookAgain {
 			return nil
 		}
-		if s.time != "" {
-			s = l.exchange(ctx, s)
+		if s.time == "" {
+			continue
+		}
+		exchanged := make(chan slot, 1)
+		go func() { exchanged <- l.exchange(detached, s) }()
+		select {
+		case s = <-exchanged:
+		case <-ctx.Done():
+			go func() { l.giveUp(detached, <-exchanged) }()
+			return ctx.Err()
 		}
 	}
 }
 
 // exchange returns an earlier slot, or s if there is none.
 func (l *Limiter) exchange(ctx context.Context, s slot) slot {
-	limited, cancel := context.WithDeadline(ctx, s.at)
+	ctx, cancel := context.WithDeadline(ctx, s.at)
 	defer cancel()
-	earlier, _, err := l.reserve(limited, max(0, time.Until(s.at).Microseconds()), s.time)
+	earlier, _, err := l.reserve(ctx, max(0, time.Until(s.at).Microseconds()), s.time)
 	switch {
 	case err != nil: // the call may have either: it uses this one, and must not give it up for another call
 		return slot{at: s.at}
@@ -166,13 +173,15 @@ func (l *Limiter) reserve(
 func (l *Limiter) giveUpLate(ctx context.Context, late <-chan []string) {
 	if response := <-late; response != nil && response[0] == "reserved" {
 		_, reserved, _ := strings.Cut(response[1], " ")
-		l.giveUp(ctx, reserved)
+		l.giveUp(ctx, slot{time: reserved})
 	}
 }
 
 // giveUp lets another call have a slot. If the server cannot be used, the slot is lost.
-func (l *Limiter) giveUp(ctx context.Context, reserved string) {
-	_, _, _ = l.server.run(ctx, limitScript, l.name, l.interval, l.burst, "", reserved)
+func (l *Limiter) giveUp(ctx context.Context, s slot) {
+	if s.time != "" {
+		_, _, _ = l.server.run(ctx, limitScript, l.name, l.interval, l.burst, "", s.time)
+	}
 }
 
 // sleep returns after d, or with the error of ctx when that ends.

@@ -108,12 +108,12 @@ func TestLimiter_givenUp(t *testing.T) {
 		waiting    time.Duration // of the calls that give up
 		delay      time.Duration // of the server
 		interleave bool          // the others come between the calls that give up, not after them
-		limit      time.Duration // of the others, after the calls gave up; alone they take 0.9 s
+		limit      time.Duration // of the others, after the calls gave up; alone they take 0.4 s
 	}{
-		{name: "the others wait behind", waiting: time.Second, limit: 1900 * time.Millisecond},
-		{name: "the others wait between", waiting: time.Second, interleave: true, limit: 1900 * time.Millisecond},
+		{name: "the others wait behind", waiting: time.Second, limit: 1400 * time.Millisecond},
+		{name: "the others wait between", waiting: time.Second, interleave: true, limit: 1400 * time.Millisecond},
 		{name: "while their requests are under way", waiting: 10 * time.Millisecond, delay: 50 * time.Millisecond,
-			limit: 2 * time.Second},
+			limit: 1200 * time.Millisecond},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -161,7 +161,7 @@ func TestLocker_gaveUp(t *testing.T) {
 		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		holder = acquire(t, l)
-		if _, _, err := l.Lock(ctx, cart); !errors.Is(err, context.DeadlineExceeded) {
+		if _, _, err := newLocker(t, server.Client(t)).Lock(ctx, cart); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Lock() = %v, want %v", err, context.DeadlineExceeded)
 		}
 		holder.unlock()

@@ -166,6 +166,27 @@ func TestLocker_lateGrant(t *testing.T) {
 	})
 }
 
+// A lock that was lost stays on the server until unlock: its call may be in the middle of a write.
+func TestLocker_lost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		lock := acquire(t, newLocker(t, server.Client(t)))
+		server.Delay(time.Hour) // no extension
+		time.Sleep(expiry * 7 / 10)
+		server.Delay(0)
+		<-lock.held.Done()
+		synctest.Wait()
+		if server.HGet(locksKey, "lock/"+cart) == "" {
+			t.Error("the lock was released when it was lost, want it on the server until unlock")
+		}
+		lock.unlock()
+		if value := server.HGet(locksKey, "lock/"+cart); value != "" {
+			t.Errorf("after unlock the lock is %q, want none", value)
+		}
+	})
+}
+
 // The lease of a holder is judged by its own expiry, not by that of the process that waits: they may differ
 // while a new version is deployed.
 func TestLocker_expiries(t *testing.T) {
