@@ -99,7 +99,9 @@ func (q *line) serve(ctx context.Context) {
 		}
 		r = q.newRequest()
 	}
-	_ = r.release(ctx)
+	if r.counter > 0 { // it has asked
+		_ = r.release(ctx)
+	}
 }
 
 // ask is called before a request. It reports false if no call waits any more.
@@ -228,9 +230,6 @@ func (r *request) pause() time.Duration {
 // release deletes the lock or the ticket, if there may be one. If the server does not respond, others wait until
 // it expires.
 func (r *request) release(ctx context.Context) error {
-	if r.counter == 0 {
-		return nil
-	}
 	_, _, err := r.server.run(ctx, releaseScript, locksKey, r.field, r.token)
 	return err
 }
