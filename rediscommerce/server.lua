@@ -8,7 +8,7 @@
 -- A field "lock/…" holds "TOKEN:COUNTER:EXPIRY". The holder raises the counter, so that no value ever
 -- comes twice: whoever sees the same value again knows that the holder has not extended its lease.
 --
--- A field "queue/…" holds the tickets of the processes that wait for this lock, in order: "TOKEN:COUNTER TOKEN:COUNTER…".
+-- A field "queue/…" holds the tickets of the processes that wait for this lock, "TOKEN:COUNTER TOKEN:COUNTER…".
 -- Each request raises the counter. It decides only who gets a free lock, not whether a lock is free.
 --
 -- No script uses the clock of the server, and no key expires.
