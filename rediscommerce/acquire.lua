@@ -1,6 +1,8 @@
--- Grants a lock, or returns the value that must stay unchanged before it may be granted.
+-- Grants a lock if it is the caller's turn, or returns the value that must stay unchanged before it may be granted
+-- ('' if the lock is free), and the queue.
 -- ARGV: field, token, counter, expiry; the value of the lock, and that of "server", which the caller
--- has seen for long enough (or ''); a nonce; the maximum number of fields.
+-- has seen for long enough (or ''); a nonce; the maximum number of fields; the queue that the caller has seen so
+-- long ago that processes with the same tickets are dead.
 local field, token, counter, expiry = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local id = server()
 if not id then
@@ -23,12 +25,20 @@ if state ~= id then
   redis.call('HSET', KEYS[1], 'server', id)
 end
 local value = redis.call('HGET', KEYS[1], field)
-if value and value ~= ARGV[5] and string.sub(value, 1, #token + 1) ~= token .. ':' then
-  return {'taken', value}
-end
--- Processes that were killed leave locks behind. If there are too many, remove all when no lease can be left.
-if not value and redis.call('HLEN', KEYS[1]) > tonumber(ARGV[8]) then
-  return close()
+if not owns(value, token) then -- else the command was sent again
+  local queue = tickets(field, token, token .. ':' .. counter, ARGV[9])
+  local granted = owns(queue[1], token) and (not value or value == ARGV[5])
+  if granted then
+    table.remove(queue, 1)
+  end
+  setTickets(field, queue)
+  if not granted then
+    return {'taken', (value or '') .. ' ' .. table.concat(queue, ' ')}
+  end
+  -- Processes that were killed leave fields behind. If there are too many, remove all when no lease can be left.
+  if not value and redis.call('HLEN', KEYS[1]) > tonumber(ARGV[8]) then
+    return close()
+  end
 end
 write(field, token, counter, expiry)
 return {'granted', ''}

@@ -3,7 +3,7 @@ local value = redis.call('HGET', KEYS[1], ARGV[1])
 if redis.call('HGET', KEYS[1], 'server') ~= server() then
   return {'closed', ''}
 end
-if not value or string.sub(value, 1, #ARGV[2] + 1) ~= ARGV[2] .. ':' then
+if not owns(value, ARGV[2]) then
   return {'lost', ''}
 end
 write(ARGV[1], ARGV[2], ARGV[3], ARGV[4])

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -36,10 +37,11 @@ type LimiterConfig struct {
 // Limiter is a [commerce.Limiter] that processes share. It is safe for concurrent use.
 //
 // Each call reserves the next slot on the server, and then waits for it. So calls start in the
-// order in which they asked, and each asks once. If the slot comes after the deadline of the
-// call, the call takes none and ends at once. A slot is lost if its call ends while it waits, or
-// its process dies. The rate may be exceeded for a moment if the server loses its data, or its
-// clock jumps forward. If its clock is set back, nobody waits longer.
+// order in which they asked. If the slot comes after the deadline of the call, the call takes none
+// and ends at once. A call that ends while it waits gives its slot up, for the next call that asks.
+// A call that waits for long asks twice a second whether there is an earlier slot now. The slots of a
+// process that dies are lost. The rate may be exceeded for a moment if the server loses its data, or
+// its clock jumps forward. If its clock is set back, nobody waits longer.
 type Limiter struct {
 	server   *server
 	name     string
@@ -86,20 +88,100 @@ func (l *Limiter) Wait(ctx context.Context) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		longest = max(0, time.Until(deadline).Microseconds())
 	}
-	// A script that go-redis sends again may reserve a second slot. That costs a slot, but never
-	// exceeds the limit.
-	response, _, err := l.server.run(ctx, limitScript, l.name, l.interval, l.burst, longest)
+	s, late, err := l.reserve(ctx, longest, "")
 	if err != nil {
-		return l.server.goOn(ctx, err)
+		if err = l.server.goOn(ctx, err); err != nil {
+			go l.giveUpLate(context.WithoutCancel(ctx), late)
+		}
+		return err
 	}
-	if response[0] != "reserved" {
+	if s.time == "" {
 		return errNoSlot
 	}
-	wait, err := strconv.ParseInt(response[1], 10, 64)
-	if err != nil {
-		return l.server.goOn(ctx, &unavailableError{err: err})
+	return l.await(ctx, s)
+}
+
+// slot is a time at which a call may start.
+type slot struct {
+	time string    // by the clock of the server; "" if there is none to give up
+	at   time.Time // by the clock of the process
+}
+
+// lookAgain is how long a call waits before it asks for an earlier slot, and the shortest wait for which it does.
+const lookAgain = 500 * time.Millisecond
+
+// await waits for a slot, or for an earlier one that another call gave up. If ctx ends, it gives the slot up.
+func (l *Limiter) await(ctx context.Context, s slot) error {
+	detached := context.WithoutCancel(ctx)
+	for {
+		left := time.Until(s.at)
+		if err := sleep(ctx, min(left, lookAgain)); err != nil {
+			go l.giveUp(detached, s)
+			return err
+		}
+		if left <= lookAgain {
+			return nil
+		}
+		if s.time == "" {
+			continue
+		}
+		exchanged := make(chan slot, 1)
+		go func() { exchanged <- l.exchange(detached, s) }()
+		select {
+		case s = <-exchanged:
+		case <-ctx.Done():
+			go func() { l.giveUp(detached, <-exchanged) }()
+			return ctx.Err()
+		}
 	}
-	return sleep(ctx, time.Duration(wait)*time.Microsecond)
+}
+
+// exchange returns an earlier slot, or s if there is none.
+func (l *Limiter) exchange(ctx context.Context, s slot) slot {
+	ctx, cancel := context.WithDeadline(ctx, s.at)
+	defer cancel()
+	earlier, _, err := l.reserve(ctx, max(0, time.Until(s.at).Microseconds()), s.time)
+	switch {
+	case err != nil: // the call may have either: it uses this one, and must not give it up for another call
+		return slot{at: s.at}
+	case earlier.time != "":
+		return earlier
+	default:
+		return s
+	}
+}
+
+// reserve reserves a slot, unless the call would wait for it for more than longest microseconds (-1: any). If
+// the call has a slot, mine, it reserves only an earlier one, and gives mine up. late is for giveUpLate.
+func (l *Limiter) reserve(
+	ctx context.Context, longest int64, mine string,
+) (s slot, late <-chan []string, err error) {
+	// A script that go-redis sends again may reserve a second slot, which is lost.
+	response, late, err := l.server.run(ctx, limitScript, l.name, l.interval, l.burst, longest, mine)
+	if err != nil || response[0] != "reserved" {
+		return slot{}, late, err
+	}
+	text, reserved, _ := strings.Cut(response[1], " ")
+	wait, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return slot{}, late, &unavailableError{err: err}
+	}
+	return slot{reserved, time.Now().Add(time.Duration(wait) * time.Microsecond)}, late, nil
+}
+
+// giveUpLate gives up the slot that a command may still reserve.
+func (l *Limiter) giveUpLate(ctx context.Context, late <-chan []string) {
+	if response := <-late; response != nil && response[0] == "reserved" {
+		_, reserved, _ := strings.Cut(response[1], " ")
+		l.giveUp(ctx, slot{time: reserved})
+	}
+}
+
+// giveUp lets another call have a slot. If the server cannot be used, the slot is lost.
+func (l *Limiter) giveUp(ctx context.Context, s slot) {
+	if s.time != "" {
+		_, _, _ = l.server.run(ctx, limitScript, l.name, l.interval, l.burst, "", s.time)
+	}
 }
 
 // sleep returns after d, or with the error of ctx when that ends.

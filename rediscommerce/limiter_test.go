@@ -98,6 +98,127 @@ func TestLimiter_cancel(t *testing.T) {
 	})
 }
 
+// Calls that give up hold up no other: neither those that wait already, nor those that come later. The slots
+// that they gave up are used once.
+func TestLimiter_givenUp(t *testing.T) {
+	t.Parallel()
+	const perSecond, cancelled, others = 22.5, 200, 10
+	for _, tt := range []struct {
+		name       string
+		waiting    time.Duration // of the calls that give up
+		delay      time.Duration // of the server
+		interleave bool          // the others come between the calls that give up, not after them
+		limit      time.Duration // of the others, after the calls gave up; alone they take 0.4 s
+	}{
+		{name: "the others wait behind", waiting: time.Second, limit: 1400 * time.Millisecond},
+		{name: "the others wait between", waiting: time.Second, interleave: true, limit: 1400 * time.Millisecond},
+		{name: "while their requests are under way", waiting: 10 * time.Millisecond, delay: 50 * time.Millisecond,
+			limit: 1200 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := redistest.StartVirtual(t)
+				server.Delay(tt.delay)
+				ours, theirs := newLimiter(t, server.Client(t), perSecond), newLimiter(t, server.Client(t), perSecond)
+				starts := make(chan time.Time, 2*others+cancelled)
+				var running sync.WaitGroup
+				wait := func(ctx context.Context, l *rediscommerce.Limiter) {
+					running.Go(func() {
+						if l.Wait(ctx) == nil {
+							starts <- time.Now()
+						}
+					})
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				for i := range cancelled {
+					wait(ctx, ours)
+					if i%(cancelled/others) == 0 && tt.interleave {
+						synctest.Wait()
+						wait(t.Context(), theirs)
+					}
+				}
+				if !tt.interleave {
+					time.Sleep(tt.waiting / 2)
+					for range others {
+						wait(t.Context(), theirs)
+					}
+				}
+				time.Sleep(tt.waiting / 2)
+				cancel()
+				gaveUp := time.Now()
+				running.Wait()
+				if d := time.Since(gaveUp); d > tt.limit {
+					t.Errorf("%d calls that waited started within %v, want %v", others, d, tt.limit)
+				}
+				begin := time.Now()
+				for range others {
+					wait(t.Context(), theirs)
+				}
+				running.Wait()
+				if d := time.Since(begin); d > tt.limit {
+					t.Errorf("%d calls that came later started within %v, want %v", others, d, tt.limit)
+				}
+				close(starts)
+				checkRate(t, starts, perSecond, tt.delay)
+			})
+		})
+	}
+}
+
+// checkRate checks that no two calls started earlier after each other than the rate allows, but for the time that
+// a response took.
+func checkRate(t *testing.T, starts <-chan time.Time, perSecond float64, jitter time.Duration) {
+	t.Helper()
+	var last time.Time
+	for start := range starts {
+		least := time.Duration(float64(time.Second)/perSecond) - jitter - time.Microsecond
+		if d := start.Sub(last); d < least {
+			t.Errorf("a call started %v after the one before, want at least %v", d, least)
+		}
+		last = start
+	}
+}
+
+// A slot that was given up serves the next call, also if its time is near, and none that has passed is used.
+func TestLimiter_nextSlot(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		when time.Duration // the call with the slot at 100 ms gives up
+		ask  time.Duration // the next call asks
+		want time.Duration // its slot
+	}{
+		{name: "before its time", when: 20 * time.Millisecond, ask: 30 * time.Millisecond, want: 100 * time.Millisecond},
+		{name: "its time has passed", when: 20 * time.Millisecond, ask: 150 * time.Millisecond, want: 300 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				l, start := newLimiter(t, redistest.StartVirtual(t).Client(t), 10), time.Now()
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var running sync.WaitGroup
+				for _, ctx := range []context.Context{t.Context(), ctx, t.Context()} { // 0, 100 and 200 ms
+					running.Go(func() { _ = l.Wait(ctx) })
+					synctest.Wait()
+				}
+				time.Sleep(tt.when)
+				cancel()
+				time.Sleep(tt.ask - tt.when)
+				if err := l.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if d := time.Since(start); d != tt.want {
+					t.Errorf("the next call started at %v, want %v", d, tt.want)
+				}
+				running.Wait()
+			})
+		})
+	}
+}
+
 // Nobody waits for longer because the server's clock was set back.
 func TestLimiter_clock(t *testing.T) {
 	t.Parallel()
@@ -122,8 +243,8 @@ func TestLimiter_clock(t *testing.T) {
 				for range 3 {
 					go func() { _ = l.Wait(ctx) }()
 				}
+				defer cancel()
 				synctest.Wait() // they have their slots
-				cancel()
 				server.SetTime(begin.Add(tt.moved))
 				start := time.Now()
 				if err := l.Wait(t.Context()); err != nil {

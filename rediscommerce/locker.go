@@ -2,10 +2,8 @@ package rediscommerce
 
 import (
 	"context"
-	"crypto/rand"
 	_ "embed"
-	"errors"
-	mathrand "math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -44,13 +42,18 @@ type LockerConfig struct {
 //
 // A server that has restarted, was promoted or has lost its data grants no lock until a process
 // has waited for 0.9 of Expiry. By then all earlier leases have ended. The first lock ever takes
-// that long too. Waiting calls get the lock in no particular order.
+// that long too.
+//
+// Processes that wait for a lock get it in the order in which they asked, and so do the calls of a process
+// among themselves: the first one asks for all, again and again. A process that was killed while it waited
+// keeps its place for at most 2 s.
 type Locker struct {
 	server *server
 	expiry time.Duration
 
-	mu   sync.Mutex
-	seen map[string]sighting // by field: the values because of which locks were not granted
+	mu    sync.Mutex
+	lines map[string]*line    // by field: the calls that wait
+	seen  map[string]sighting // by field: the values because of which locks were not granted
 }
 
 var _ commerce.Locker = (*Locker)(nil)
@@ -78,7 +81,7 @@ var releaseSource string
 var (
 	acquireScript = redis.NewScript(serverSource + acquireSource)
 	extendScript  = redis.NewScript(serverSource + extendSource)
-	releaseScript = redis.NewScript(releaseSource)
+	releaseScript = redis.NewScript(serverSource + releaseSource)
 )
 
 // NewLocker returns a locker on the server of c. c should have timeouts, as it has by default:
@@ -94,7 +97,9 @@ func NewLocker(c redis.UniversalClient, cfg LockerConfig) (*Locker, error) {
 	if cfg.Expiry < time.Second || cfg.Expiry > 10*time.Minute {
 		return nil, invalid("Expiry", "must be from 1 s to 10 min, or 0 for 10 s")
 	}
-	return &Locker{server: server, expiry: cfg.Expiry, seen: map[string]sighting{}}, nil
+	return &Locker{
+		server: server, expiry: cfg.Expiry, lines: map[string]*line{}, seen: map[string]sighting{},
+	}, nil
 }
 
 // lease is how long a holder believes in its lock after it sent the command that succeeded.
@@ -110,34 +115,32 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	r := &request{Locker: l, field: "lock/" + key, token: rand.Text()}
+	q, c := l.join(ctx, "lock/"+key)
+	silent := time.NewTimer(l.server.timeoutOf(ctx))
+	defer silent.Stop()
 	for {
-		lock, ended, err := r.ask(ctx)
-		switch {
-		case err != nil:
-			go r.withdraw(context.WithoutCancel(ctx), ended)
-			if u, ok := errors.AsType[*unavailableError](err); ok && u.early && r.responded {
-				return nil, nil, err // the lock is taken: the call must not go on without it
+		select {
+		case r := <-c.result:
+			if r.err == nil {
+				return r.held, sync.OnceFunc(func() { r.unlock(ctx) }), nil
 			}
-			if err := l.server.goOn(ctx, err); err != nil {
-				return nil, nil, err
+			err = r.err
+		case <-ctx.Done():
+			if !q.leave(c) {
+				continue // there is a result
 			}
-			return context.Background(), func() {}, nil
-		case lock != nil:
-			go r.extend(lock)
-			return lock, func() { r.unlock(ctx, lock) }, nil
+			err = ctx.Err()
+		case <-silent.C:
+			if !q.leaveIfSilent(c) {
+				continue
+			}
+			err = &unavailableError{err: os.ErrDeadlineExceeded}
 		}
-		if err := sleep(ctx, l.pause()); err != nil {
+		if err := l.server.goOn(ctx, err); err != nil {
 			return nil, nil, err
 		}
+		return context.Background(), func() {}, nil
 	}
-}
-
-// pause returns the time between two requests for a lock. It is random, so that processes do not
-// ask in step.
-func (l *Locker) pause() time.Duration {
-	pause := min(max(l.expiry/100, 10*time.Millisecond), 100*time.Millisecond)
-	return pause/2 + mathrand.N(pause) //nolint:gosec // no secret
 }
 
 // sighting is a value that the server sent, and when it was first seen. Calls share what they saw:
@@ -172,47 +175,28 @@ func (l *Locker) unchanged(field string) string {
 	return s.value
 }
 
+// ticketLife is the time after which a process that has not asked again loses its place in a queue. It asks
+// at least every 150 ms.
+const ticketLife = time.Second
+
+// oldQueue returns the queue for a lock that was seen last, and whether that was long enough ago: a ticket that
+// is still the same is that of a dead process.
+func (l *Locker) oldQueue(field string) (queue string, old bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.seen[queueOf+field]
+	return s.value, time.Since(s.first) >= ticketLife
+}
+
+// queueOf and the field of a lock are the name under which its queue is in Locker.seen.
+const queueOf = "queue of "
+
 // forget is called when a lock was granted.
 func (l *Locker) forget(field string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.seen, field)
-}
-
-// request is one call of Lock.
-type request struct {
-	*Locker
-	field, token string
-	counter      int  // of the last command
-	responded    bool // the server has
-}
-
-// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the lock may be
-// acquired until ended is closed.
-func (r *request) ask(ctx context.Context) (lock *held, ended <-chan struct{}, err error) {
-	r.counter++
-	start := now()
-	response, ended, err := r.server.run(ctx, acquireScript, locksKey, r.field, r.token, r.counter,
-		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), rand.Text(), maxLocks)
-	if err != nil {
-		return nil, ended, err
-	}
-	r.responded = true
-	switch response[0] {
-	case "taken":
-		r.see(r.field, response[1])
-	case "closed":
-		r.see(serverField, response[1])
-	case "granted":
-		r.forget(r.field)
-		if lock := newHeld(lease(r.expiry), start, now); lock.Err() == nil {
-			return lock, nil, nil
-		}
-		late := *r // the response came after the end of the lease
-		go late.release(context.WithoutCancel(ctx))
-		r.token, r.counter = rand.Text(), 0
-	}
-	return nil, nil, nil
+	delete(l.seen, queueOf+field)
 }
 
 // expiryOf returns the expiry in the value of a lock: that of its holder, which may differ from
@@ -223,55 +207,4 @@ func expiryOf(value string, ours time.Duration) time.Duration {
 		return ours
 	}
 	return time.Duration(ms) * time.Millisecond
-}
-
-// withdraw releases a lock that may be acquired until ended is closed.
-func (r *request) withdraw(ctx context.Context, ended <-chan struct{}) {
-	<-ended
-	r.release(ctx)
-}
-
-// release gives up when the timeout has passed. The lock then expires.
-func (r *request) release(ctx context.Context) {
-	_, _, _ = r.server.run(ctx, releaseScript, locksKey, r.field, r.token)
-}
-
-// extend extends the lease until the lock is lost or released. Extensions may overlap, so that one
-// that hangs on a broken connection does not lose the lock.
-func (r *request) extend(lock *held) {
-	tick := time.NewTicker(r.expiry / 5)
-	defer tick.Stop()
-	for {
-		select {
-		case <-lock.Done():
-			return
-		case <-tick.C:
-		}
-		r.counter++
-		start := now()
-		go func(counter int) {
-			response, _, err := r.server.run(lock, extendScript, locksKey, r.field, r.token, counter,
-				r.expiry.Milliseconds())
-			switch {
-			case err != nil: // the next one may succeed
-			case response[0] == "granted":
-				lock.extend(start)
-			case response[0] == "lost":
-				lock.end(context.Canceled)
-			} // "closed": no other process gets the lock before this lease has ended
-		}(r.counter)
-	}
-}
-
-func (r *request) unlock(ctx context.Context, lock *held) {
-	lock.end(context.Canceled)
-	released := make(chan struct{})
-	go func() {
-		defer close(released)
-		r.release(context.WithoutCancel(ctx))
-	}()
-	select {
-	case <-released:
-	case <-ctx.Done():
-	}
 }

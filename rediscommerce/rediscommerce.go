@@ -65,40 +65,45 @@ func newServer(
 	return &server{client: c, timeout: timeout, ifUnavailable: ifUnavailable}, nil
 }
 
-// run runs a script, and waits for its response: at most until ctx ends, for the timeout, and for half
-// of the time to the deadline, so that IfUnavailable can still let the call go on. response has two
-// elements. go-redis heeds the deadline of ctx only if it is set up so, and it sends a command again
-// on its own: a script may run twice, or after run has returned. ended is closed when go-redis returns.
+// timeoutOf returns how long a call waits for a response: at most for the timeout, and for half of the
+// time to its deadline, so that IfUnavailable can still let the call go on.
+func (s *server) timeoutOf(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(s.timeout, time.Until(deadline)/2)
+	}
+	return s.timeout
+}
+
+// run runs a script, and waits for its response until ctx or the timeout ends. response has two elements.
+// go-redis heeds the deadline of ctx only if it is set up so, and it sends a command again on its own: a
+// script may run twice, or after run has returned. If err is not nil, late receives the response when
+// go-redis returns, nil if there is none.
 func (s *server) run(
 	ctx context.Context, script *redis.Script, key string, args ...any,
-) (response []string, ended <-chan struct{}, err error) {
-	timeout := s.timeout
-	if deadline, ok := ctx.Deadline(); ok {
-		timeout = min(timeout, time.Until(deadline)/2)
-	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
+) (response []string, late <-chan []string, err error) {
+	limited, cancel := context.WithTimeout(ctx, s.timeoutOf(ctx))
 	defer cancel()
-	var cmd *redis.Cmd
-	done := make(chan struct{})
+	responses, ended := make(chan []string, 1), make(chan error, 1)
 	go func() {
-		defer close(done)
-		cmd = script.Run(limited, s.client, []string{key}, args...)
+		response, err := script.Run(limited, s.client, []string{key}, args...).StringSlice()
+		if err == nil && len(response) != 2 {
+			response, err = nil, errors.New("the response has another form")
+		}
+		responses <- response
+		ended <- err
 	}()
 	select {
-	case <-done:
-		if response, err = cmd.StringSlice(); err == nil && len(response) != 2 {
-			err = errors.New("the response has another form")
-		}
+	case err = <-ended:
 	case <-limited.Done():
 		err = os.ErrDeadlineExceeded
 	}
 	switch {
 	case err == nil:
-		return response, done, nil
+		return <-responses, nil, nil
 	case ctx.Err() != nil:
-		return nil, done, ctx.Err()
+		return nil, responses, ctx.Err()
 	default:
-		return nil, done, &unavailableError{err: err, early: limited.Err() != nil && timeout < s.timeout}
+		return nil, responses, &unavailableError{err: err}
 	}
 }
 
@@ -115,10 +120,7 @@ func (s *server) goOn(ctx context.Context, err error) error {
 
 // unavailableError says that the server cannot be used. Its text has no address. errors.Is and
 // errors.As find the error of go-redis, which may have one.
-type unavailableError struct {
-	err   error
-	early bool // the server had less than the timeout, because the deadline of the call is near
-}
+type unavailableError struct{ err error }
 
 func (e *unavailableError) Error() string {
 	return "rediscommerce: the server cannot be used: " + e.reason()

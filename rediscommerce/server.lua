@@ -8,6 +8,9 @@
 -- A field "lock/…" holds "TOKEN:COUNTER:EXPIRY". The holder raises the counter, so that no value ever
 -- comes twice: whoever sees the same value again knows that the holder has not extended its lease.
 --
+-- A field "queue/…" holds the tickets of the processes that wait for this lock, "TOKEN:COUNTER TOKEN:COUNTER…".
+-- Each request raises the counter. It decides only who gets a free lock, not whether a lock is free.
+--
 -- No script uses the clock of the server, and no key expires.
 local function server()
   local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
@@ -15,12 +18,44 @@ local function server()
   return run and history and run .. '-' .. history
 end
 
+-- owns reports whether a lock or a ticket has the token.
+local function owns(value, token)
+  return value and string.sub(value, 1, #token + 1) == token .. ':'
+end
+
+local function queueField(field)
+  return 'queue' .. string.sub(field, #'lock' + 1)
+end
+
+-- tickets returns the queue for a lock without the ticket of token, and without those that are in old. If there
+-- is a new ticket of token, it is in the place of the one before, or at the end.
+local function tickets(field, token, new, old)
+  local queue = {}
+  for ticket in string.gmatch(redis.call('HGET', KEYS[1], queueField(field)) or '', '%S+') do
+    if owns(ticket, token) then
+      table.insert(queue, new)
+      new = nil
+    elseif not string.find(old, ticket, 1, true) then
+      table.insert(queue, ticket)
+    end
+  end
+  table.insert(queue, new)
+  return queue
+end
+
+local function setTickets(field, queue)
+  if #queue == 0 then
+    redis.call('HDEL', KEYS[1], queueField(field))
+  else
+    redis.call('HSET', KEYS[1], queueField(field), table.concat(queue, ' '))
+  end
+end
+
 -- write sets the value of a lock that the caller has, or may have. A command that arrives late or twice must
 -- not lower the counter: a value would come back.
 local function write(field, token, counter, expiry)
   local value = redis.call('HGET', KEYS[1], field)
-  local before = value and string.sub(value, 1, #token + 1) == token .. ':' and
-    string.match(value, ':(%d+):%d+$', #token + 1)
+  local before = owns(value, token) and string.match(value, ':(%d+):%d+$', #token + 1)
   if not before or tonumber(before) < tonumber(counter) then
     redis.call('HSET', KEYS[1], field, token .. ':' .. counter .. ':' .. expiry)
   end

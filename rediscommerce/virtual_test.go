@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -143,6 +144,84 @@ func TestLocker_late(t *testing.T) {
 			t.Errorf("the server has %q (%v), want no lock: the late one was not released", fields, err)
 		}
 	})
+}
+
+// A lock that is granted after the end of its lease is released, and requested again.
+func TestLocker_lateGrant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l := newLocker(t, server.Client(t))
+		acquire(t, l).unlock()
+		const slow = expiry * 85 / 100
+		server.Delay(slow) // longer than the lease
+		time.AfterFunc(slow/2, func() { server.Delay(0) })
+		start := time.Now()
+		lock := acquire(t, l)
+		if d := lock.at.Sub(start); d != slow || lock.held.Err() != nil {
+			t.Errorf("got the lock after %v (%v), want it at once after the late grant, which took %v",
+				d, lock.held.Err(), slow)
+		}
+		lock.unlock()
+	})
+}
+
+// A lock that was lost stays on the server until unlock: its call may be in the middle of a write.
+func TestLocker_lost(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		lock := acquire(t, newLocker(t, server.Client(t)))
+		server.Delay(time.Hour) // no extension
+		time.Sleep(expiry * 7 / 10)
+		server.Delay(0)
+		<-lock.held.Done()
+		synctest.Wait()
+		if server.HGet(locksKey, "lock/"+cart) == "" {
+			t.Error("the lock was released when it was lost, want it on the server until unlock")
+		}
+		lock.unlock()
+		if value := server.HGet(locksKey, "lock/"+cart); value != "" {
+			t.Errorf("after unlock the lock is %q, want none", value)
+		}
+	})
+}
+
+// The lease of a holder is judged by its own expiry, not by that of the process that waits: they may differ
+// while a new version is deployed.
+func TestLocker_expiries(t *testing.T) {
+	t.Parallel()
+	const long, short = 10 * time.Second, time.Second
+	for _, tt := range []struct {
+		name           string
+		holder, waiter time.Duration
+	}{
+		{name: "the holder's is longer", holder: long, waiter: short},
+		{name: "the holder's is shorter", holder: short, waiter: long},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := redistest.StartVirtual(t)
+				holder := acquire(t, newLockerOf(t, server.Client(t), tt.holder))
+				granted := make(chan lock, 1)
+				go func() { granted <- acquire(t, newLockerOf(t, server.Client(t), tt.waiter)) }()
+				time.Sleep(long)
+				if holder.held.Err() != nil || len(granted) > 0 {
+					t.Errorf("the lock is lost (%v), or was granted twice, want it held", holder.held.Err())
+				}
+				server.HSet(locksKey, "lock/"+cart, fmt.Sprint("dead:1:", tt.holder.Milliseconds()))
+				start := time.Now()
+				next := <-granted
+				want := tt.holder * 9 / 10
+				if d := next.at.Sub(start); d < want || d > want+400*time.Millisecond {
+					t.Errorf("the lock of a dead holder took %v, want %v", d, want)
+				}
+				next.unlock()
+				holder.unlock()
+			})
+		})
+	}
 }
 
 // Each call waits for the server for at most Timeout, and at most half of the time to its deadline.

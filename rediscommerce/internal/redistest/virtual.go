@@ -82,7 +82,10 @@ func (v *Virtual) Refuse() {
 func (v *Virtual) Client(t testing.TB) *redis.Client {
 	t.Helper()
 	const addr = "127.0.0.1:1" // not a name: it would be looked up
-	c := redis.NewClient(&redis.Options{Addr: addr, Dialer: v.dial, DialerRetries: 1})
+	c := redis.NewClient(&redis.Options{
+		Addr: addr, Dialer: v.dial, DialerRetries: 1,
+		PoolSize: 1000, // commands that wait for a connection use timers of other bubbles
+	})
 	t.Cleanup(func() { _ = c.Close() })
 	return c
 }

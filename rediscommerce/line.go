@@ -1,0 +1,262 @@
+package rediscommerce
+
+import (
+	"context"
+	"crypto/rand"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// line is the queue of the calls of this process that want a lock. A goroutine asks for all of them, with one
+// request at a time, so that the process has one place in the queue on the server.
+type line struct {
+	*Locker
+	field string
+
+	calls  []*call // that wait, in the order of arrival
+	asking bool    // the server has not responded yet
+}
+
+// call is a call of Lock that waits.
+type call struct {
+	result    chan result // of capacity 1
+	responded bool        // the server has, while the call waited or just before: the lock is taken
+}
+
+// result is a lock, or an error.
+type result struct {
+	*held
+
+	unlocked chan struct{} // closed by the call
+	released chan struct{} // closed when the lock is released on the server, or that has failed
+	err      error
+}
+
+// unlock waits until the lock is released, but not after ctx has ended.
+func (r result) unlock(ctx context.Context) {
+	close(r.unlocked)
+	r.end(context.Canceled)
+	select {
+	case <-r.released:
+	case <-ctx.Done():
+	}
+}
+
+// join lets a call wait at the end of a line.
+func (l *Locker) join(ctx context.Context, field string) (*line, *call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	q := l.lines[field]
+	if q == nil {
+		q = &line{Locker: l, field: field, asking: true}
+		l.lines[field] = q
+		go q.serve(context.WithoutCancel(ctx))
+	}
+	c := &call{result: make(chan result, 1), responded: !q.asking}
+	q.calls = append(q.calls, c)
+	return q, c
+}
+
+// leave reports false if the call has a result already.
+func (q *line) leave(c *call) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.calls, c)
+	if i >= 0 {
+		q.calls = slices.Delete(q.calls, i, i+1)
+	}
+	return i >= 0
+}
+
+// leaveIfSilent reports false if the call has a result already, or must wait for the lock, which is taken.
+func (q *line) leaveIfSilent(c *call) bool {
+	q.mu.Lock()
+	responded := c.responded
+	q.mu.Unlock()
+	return !responded && q.leave(c)
+}
+
+// serve asks for the lock until no call waits for it.
+func (q *line) serve(ctx context.Context) {
+	r := q.newRequest()
+	for q.ask() {
+		lock, late, err := r.ask(ctx)
+		if err != nil {
+			q.fail(err)
+			<-late
+			break
+		}
+		q.respond()
+		if lock == nil {
+			_ = sleep(ctx, r.pause()) // ctx does not end
+			continue
+		}
+		if err := q.use(ctx, r, lock); err != nil {
+			q.fail(err)
+			return
+		}
+		r = q.newRequest()
+	}
+	if r.counter > 0 { // it has asked
+		_ = r.release(ctx)
+	}
+}
+
+// ask is called before a request. It reports false if no call waits any more.
+func (q *line) ask() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.calls) == 0 {
+		delete(q.lines, q.field)
+		return false
+	}
+	q.asking = true
+	return true
+}
+
+// respond is called when the server has responded.
+func (q *line) respond() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asking = false
+	for _, c := range q.calls {
+		c.responded = true
+	}
+}
+
+// fail ends all calls that wait.
+func (q *line) fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	delete(q.lines, q.field)
+	for _, c := range q.calls {
+		c.result <- result{err: err}
+	}
+	q.calls = nil
+}
+
+// use passes a lock to the first call that waits, and returns when it is released, or lost.
+func (q *line) use(ctx context.Context, r *request, lock *held) error {
+	granted := result{held: lock, unlocked: make(chan struct{}), released: make(chan struct{})}
+	if lock.Err() != nil || !q.pass(granted) { // the response came after the end of the lease, or all calls gave up
+		lock.end(context.Canceled)
+		return r.release(ctx)
+	}
+	go r.extend(lock)
+	<-lock.Done()
+	select {
+	case <-granted.unlocked:
+		defer close(granted.released)
+		q.mu.Lock()
+		q.asking = true
+		q.mu.Unlock()
+		return r.release(ctx)
+	default: // it was lost, but its call may be in the middle of a write
+		go func() {
+			<-granted.unlocked
+			_ = r.release(ctx)
+			close(granted.released)
+		}()
+		return nil
+	}
+}
+
+// pass reports false if no call waits any more.
+func (q *line) pass(granted result) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.calls) == 0 {
+		return false
+	}
+	q.calls[0].result <- granted
+	q.calls = q.calls[1:]
+	return true
+}
+
+// request asks for a lock until it is granted, extends it, and releases it.
+type request struct {
+	*Locker
+	field, token string
+	counter      int // of the last command
+	ahead        int // the number of processes that get the lock before this one
+}
+
+func (q *line) newRequest() *request {
+	return &request{Locker: q.Locker, field: q.field, token: rand.Text()}
+}
+
+// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the lock may be
+// acquired until late receives.
+func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, err error) {
+	r.counter++
+	start := now()
+	queue, old := r.oldQueue(r.field)
+	if !old {
+		queue = ""
+	}
+	response, late, err := r.server.run(ctx, acquireScript, locksKey, r.field, r.token, r.counter,
+		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), rand.Text(), maxLocks, queue)
+	if err != nil {
+		return nil, late, err
+	}
+	switch response[0] {
+	case "granted":
+		r.forget(r.field)
+		return newHeld(lease(r.expiry), start, now), nil, nil
+	case "closed":
+		r.see(serverField, response[1])
+		r.ahead = maxLocks
+	default:
+		value, queue, _ := strings.Cut(response[1], " ")
+		r.see(r.field, value)
+		if old {
+			r.see(queueOf+r.field, queue)
+		}
+		before, _, _ := strings.Cut(queue, r.token)
+		r.ahead = strings.Count(before, " ")
+	}
+	return nil, nil, nil
+}
+
+// pause returns the time between two requests for a lock. It is short for the process that is next, so that
+// the lock is not free for long. It is random, so that processes do not ask in step.
+func (r *request) pause() time.Duration {
+	pause := min(time.Duration(1+r.ahead)*10*time.Millisecond, r.expiry/100, 100*time.Millisecond)
+	return pause/2 + mathrand.N(pause) //nolint:gosec // no secret
+}
+
+// release deletes the lock or the ticket, if there may be one. If the server does not respond, others wait until
+// it expires.
+func (r *request) release(ctx context.Context) error {
+	_, _, err := r.server.run(ctx, releaseScript, locksKey, r.field, r.token)
+	return err
+}
+
+// extend extends the lease until the lock is lost or released. Extensions may overlap, so that one
+// that hangs on a broken connection does not lose the lock.
+func (r *request) extend(lock *held) {
+	tick := time.NewTicker(r.expiry / 5)
+	defer tick.Stop()
+	for {
+		select {
+		case <-lock.Done():
+			return
+		case <-tick.C:
+		}
+		r.counter++
+		start := now()
+		go func(counter int) {
+			response, _, err := r.server.run(lock, extendScript, locksKey, r.field, r.token, counter,
+				r.expiry.Milliseconds())
+			switch {
+			case err != nil: // the next one may succeed
+			case response[0] == "granted":
+				lock.extend(start)
+			case response[0] == "lost":
+				lock.end(context.Canceled)
+			} // "closed": no other process gets the lock before this lease has ended
+		}(r.counter)
+	}
+}
