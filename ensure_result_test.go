@@ -13,6 +13,9 @@ var confirmed = commercetest.Fault{Operation: opAdd, Status: 201, Body: `{"data"
 	`{"type":"custom_discount","id":"` + itemID + `","external_id":"a","discount_engine":"engine"},` +
 	`{"type":"custom_discount","id":"` + numberedID(1).String() + `","external_id":"b","discount_engine":"engine"}]}`}
 
+// waitSecond is the header of a 429 that counts against MaxAttempts.
+var waitSecond = http.Header{"Retry-After": {"1"}}
+
 // Calls that end early, and what their errors match.
 var ensureInterrupted = []ensureScenario{
 	{
@@ -47,15 +50,15 @@ var ensureInterrupted = []ensureScenario{
 	{
 		name: "a rate limit stops an update", before: place(placed("a", -1), placed("b", -1000)),
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 429, Times: -1}},
-		requests: "cart update-discount update-discount cart", cart: []string{"a -1", "b -1000"},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1}},
+		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
 		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
 		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
 	},
 	{
 		name: "a rate limit stops a delete", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
-		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 429, Times: -1}},
-		requests: "cart delete-discount delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 429, Header: waitSecond, Times: -1}},
+		requests: "cart delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
 		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
 		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
 	},

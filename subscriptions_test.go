@@ -531,7 +531,7 @@ func TestAll_errors(t *testing.T) {
 			want: commerce.ErrBadResponse,
 		},
 		{
-			name: "the same full page again", responders: responders{samePage, samePage, samePage},
+			name: "the same full page again", responders: responders{samePage, samePage, samePage, samePage},
 			want: commerce.ErrNoProgress, seen: 3,
 		},
 	} {
