@@ -79,7 +79,7 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 // recordBatch records adds that were sent in one request, which ended with result and err. A
 // discount of the response that no read has shown confirms one of the adds: the one with its
 // key, or else, as the service may change the key or leave it out, one that is like it, or any
-// that is left. One that was refused is confirmed by none of another engine.
+// that is left. It may confirm one that was refused too, if it has no other engine.
 func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsResult, err error) {
 	j.writes = append(j.writes, adds...)
 	var added []CustomDiscount
@@ -87,7 +87,12 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 		added = slices.DeleteFunc(slices.Clone(result.Added), func(d CustomDiscount) bool { return j.seen[d.ID] })
 	}
 	confirmed := map[*ensureWrite]bool{}
-	confirm := func(w *ensureWrite) { confirmed[w], w.outcome = true, OutcomeApplied }
+	confirm := func(w *ensureWrite) {
+		confirmed[w], w.outcome = true, OutcomeApplied
+		if len(w.reasons) > 0 {
+			w.outcome = OutcomeUnknown
+		}
+	}
 	added = attribution{
 		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.key() == d.key() },
 	}.apply(added, adds, confirm)
@@ -141,7 +146,9 @@ func (e *ensureRun) credit(appeared []CustomDiscount) {
 	isOpen := func(w *ensureWrite) bool { return w.kind == addWrite && w.isInDoubt() }
 	attribution{
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
-		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.discount.ID == d.ID },
+		func(w *ensureWrite, d *CustomDiscount) bool {
+			return isOpen(w) && w.discount.ID == d.ID && (w.outcome == OutcomeApplied || isUnwanted(d))
+		},
 		func(w *ensureWrite, d *CustomDiscount) bool {
 			return isOpen(w) && w.isUnknown() && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d) &&
 				e.cart.isFor(w.want, d)
