@@ -135,6 +135,24 @@ func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, e
 	return c, nil
 }
 
+// readComplete reads a cart, and returns an error if the response may leave out a discount.
+func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*cartRead, error) {
+	c, err := s.read(ctx, op, cartID)
+	if err == nil && c.needsItems() {
+		err = s.readItems(ctx, op, cartID, c)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkComplete(); err != nil {
+		return nil, &Error{
+			Op: op, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
+			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: badResponse(err),
+		}
+	}
+	return c, nil
+}
+
 // readItems reads which discounts the items of a cart have, if the cart was read without its
 // items.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {

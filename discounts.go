@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
@@ -89,6 +90,35 @@ func newDiscountKey(engine, externalID string) discountKey {
 func (d *NewCustomDiscount) key() discountKey { return newDiscountKey(d.DiscountEngine, d.ExternalID) }
 
 func (d *CustomDiscount) key() discountKey { return newDiscountKey(d.DiscountEngine, d.ExternalID) }
+
+// mayHaveEngine reports whether o has the engine of d, or does not show its own. Letter case
+// does not count, as the service may change it.
+func (d *NewCustomDiscount) mayHaveEngine(o *CustomDiscount) bool {
+	engine := o.key().engine
+	return engine == "" || strings.EqualFold(engine, d.key().engine)
+}
+
+// isLike reports whether o may be d with another external id.
+func (d *NewCustomDiscount) isLike(o *CustomDiscount) bool {
+	sameItem := d.Item == nil && o.Item == nil || d.Item != nil && o.Item != nil && d.Item.ID == o.Item.ID
+	return sameItem && d.mayHaveEngine(o) && d.hasContents(o)
+}
+
+// checkKey adds the problems of a key by which a discount must be found again: a service may
+// remove what cannot be seen.
+func (d *NewCustomDiscount) checkKey(index int, problems *ValidationError) {
+	for _, text := range d.texts() {
+		isKey := text.field == "discount_engine" || text.field == "external_id"
+		if isKey && hasHidden(text.value) {
+			problems.addAt(index, text.field, "must not contain control characters or U+FEFF")
+		}
+	}
+}
+
+// hasHidden reports whether a text contains control characters or a byte order mark.
+func hasHidden(text string) bool {
+	return strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || r == '\ufeff' })
+}
 
 // checkUpdate adds the problems of the members that an update sends.
 func (d *CustomDiscount) checkUpdate(problems *ValidationError) {

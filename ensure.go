@@ -103,15 +103,11 @@ func (s *CartService) EnsureCustomDiscounts(
 	}
 	ctx, observed := s.core.startCall(ctx, opEnsure, method)
 	defer observed.abandon()
-	run := newEnsureRun(s, cartID, want, opts)
-	if !opts.DryRun {
-		w, err := s.lock(ctx, opEnsure, cartID)
-		if err != nil {
-			result, err := run.end(err)
-			return result, observed.end(err)
-		}
-		defer w.unlock()
-		run.writer = w
+	run := &ensureRun{service: s, cartID: cartID, opts: opts, plan: &ensurePlan{}}
+	run.journal.seen = map[uuid.UUID]bool{}
+	for i, d := range want {
+		run.want = append(run.want, d.copyItem())
+		run.plan.add = append(run.plan.add, i) // as far as is known
 	}
 	result, err := run.run(ctx)
 	return result, observed.end(err)
@@ -124,10 +120,11 @@ func checkEnsure(cartID string, want []NewCustomDiscount, opts *EnsureCustomDisc
 		if opts.Update && !d.Amount.IsInteger() {
 			problems.addAt(i, "amount", "must be a whole number, as Update is set")
 		}
+		d.checkKey(i, problems)
 	}
 	for _, engine := range opts.Engines {
-		if strings.TrimSpace(engine) == "" {
-			problems.add("engines", "must not be empty texts")
+		if strings.TrimSpace(engine) == "" || hasHidden(engine) {
+			problems.add("engines", "must not be empty, or contain control characters or U+FEFF")
 		}
 	}
 	if len(opts.Engines) > 0 && !opts.Prune {
@@ -155,19 +152,15 @@ type ensureRun struct {
 	failures []error // of the writes
 }
 
-func newEnsureRun(
-	s *CartService, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
-) *ensureRun {
-	e := &ensureRun{service: s, cartID: cartID, opts: opts, plan: &ensurePlan{}}
-	e.journal.seen = map[uuid.UUID]bool{}
-	for i, d := range want {
-		e.want = append(e.want, d.copyItem())
-		e.plan.add = append(e.plan.add, i) // as far as is known
-	}
-	return e
-}
-
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
+	if !e.opts.DryRun {
+		w, err := e.service.lock(ctx, opEnsure, e.cartID)
+		if err != nil {
+			return e.end(err)
+		}
+		defer w.unlock()
+		e.writer = w
+	}
 	for reads, last := 1, false; ; reads++ {
 		if err := e.read(ctx); err != nil {
 			return e.unreadable(err)
@@ -177,37 +170,22 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		}
 		hasUnsettled := e.hasUnsettled()
 		err := e.write(ctx)
-		if e.opts.DryRun {
-			return e.end(nil)
-		}
 		if err == nil && (hasUnsettled || slices.ContainsFunc(e.journal.recent(), (*ensureWrite).isUnknown)) {
 			last = !e.settle(ctx)
 			err = ctx.Err()
 		}
-		if err != nil {
-			return e.end(err)
-		}
 		hasSent := slices.ContainsFunc(e.journal.recent(), (*ensureWrite).isSent)
-		if !hasSent && (last || !hasUnsettled) {
-			return e.end(nil) // another read would show the same
+		if err != nil || !hasSent && (last || !hasUnsettled) {
+			return e.end(err) // another read would show the same
 		}
 	}
 }
 
 // read reads the cart, and compares it with the wanted discounts.
 func (e *ensureRun) read(ctx context.Context) error {
-	c, err := e.service.read(ctx, opEnsure, e.cartID)
-	if err == nil && c.needsItems() {
-		err = e.service.readItems(ctx, opEnsure, e.cartID, c)
-	}
+	c, err := e.service.readComplete(ctx, opEnsure, e.cartID)
 	if err != nil {
 		return err
-	}
-	if err := c.checkComplete(); err != nil {
-		return &Error{
-			Op: opEnsure, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
-			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: badResponse(err),
-		}
 	}
 	e.cart = c
 	e.compare()
@@ -235,9 +213,7 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 // the lock is lost, or ctx has ended.
 func (e *ensureRun) write(ctx context.Context) error {
 	for _, d := range e.plan.delete {
-		if e.journal.mayDelete(d) {
-			e.delete(ctx, d)
-		}
+		e.delete(ctx, d)
 		if err := e.mustStop(ctx); err != nil {
 			return err
 		}
@@ -254,16 +230,14 @@ func (e *ensureRun) write(ctx context.Context) error {
 
 // mustStop returns why no further write must be made.
 func (e *ensureRun) mustStop(ctx context.Context) error {
-	if e.opts.DryRun {
-		return nil
-	}
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil || e.opts.DryRun {
 		return err
 	}
 	return e.writer.lock.check()
 }
 
-// send makes a write, unless the call is a dry run, and returns its outcome.
+// send makes a write, unless the call is a dry run, and returns its outcome: OutcomeUnknown
+// too if it was applied in part, or its response cannot be read.
 func (e *ensureRun) send(write func() error) Outcome {
 	if e.opts.DryRun {
 		return OutcomeNone
@@ -272,7 +246,7 @@ func (e *ensureRun) send(write func() error) Outcome {
 	if err != nil {
 		e.failures = append(e.failures, err)
 	}
-	if outcome := OutcomeOf(err); outcome != OutcomeUnreadable {
+	if outcome := OutcomeOf(err); outcome != OutcomeUnreadable && outcome != OutcomePartial {
 		return outcome
 	}
 	return OutcomeUnknown
@@ -311,7 +285,7 @@ func (e *ensureRun) add(ctx context.Context) {
 	}
 	if e.cart.isEmpty() {
 		e.failures = append(e.failures, ErrEmptyCart)
-		e.journal.writes = append(e.journal.writes, adds...)
+		e.journal.record(adds...)
 		return
 	}
 	var result *AddCustomDiscountsResult
@@ -329,20 +303,16 @@ func (e *ensureRun) add(ctx context.Context) {
 // mayAdd reports whether a missing discount may be sent now: it was not refused, no copy that
 // was sent before may still appear, and none that should be deleted is still there.
 func (e *ensureRun) mayAdd(d *NewCustomDiscount) bool {
-	isObstacle := func(w *ensureWrite) bool {
-		return w.isAddOf(d) && (!w.settled || w.isRefused() || w.isRenamed())
-	}
 	isSurplus := func(o CustomDiscount) bool { return o.key() == d.key() }
-	return !e.journal.has(isObstacle) && !slices.ContainsFunc(e.unchanged(), isSurplus)
+	return !slices.ContainsFunc(append(e.unchanged(), e.plan.different...), isSurplus) &&
+		!e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && (!w.settled || w.isFinal()) })
 }
 
 // hasUnsettled reports whether the cart does not show a discount that was sent before it was
 // last read.
 func (e *ensureRun) hasUnsettled() bool {
 	return slices.ContainsFunc(e.plan.add, func(i int) bool {
-		return e.journal.has(func(w *ensureWrite) bool {
-			return w.isAddOf(&e.want[i]) && !w.settled && !w.isRefused() && !w.isRenamed()
-		})
+		return e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(&e.want[i]) && !w.settled && !w.isFinal() })
 	})
 }
 
@@ -352,11 +322,9 @@ func (e *ensureRun) settle(ctx context.Context) bool {
 	if deadline, ok := ctx.Deadline(); wait < 0 || ok && time.Until(deadline) <= wait {
 		return false
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if <-waiting.Done(); ctx.Err() != nil {
 		return false
 	}
 	for _, w := range e.journal.writes {

@@ -44,9 +44,10 @@ func (w *ensureWrite) isDone() bool { return w.outcome == OutcomeApplied || w.ou
 
 func (w *ensureWrite) isUnknown() bool { return w.outcome == OutcomeUnknown }
 
-// isRefused reports whether the write must not be made again in this call.
-func (w *ensureWrite) isRefused() bool {
-	return w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons) > 0
+// isFinal reports whether the write must not be made again in this call: it was refused, or
+// the service changes the key that it is sent.
+func (w *ensureWrite) isFinal() bool {
+	return w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons) > 0 || w.isRenamed()
 }
 
 // isInDoubt reports whether the write may still take effect.
@@ -59,6 +60,14 @@ func (w *ensureWrite) isRenamed() bool {
 	return w.kind == addWrite && w.shown && w.discount.key() != w.want.key()
 }
 
+// subject returns the discount that is wanted, or was deleted.
+func (w *ensureWrite) subject() NewCustomDiscount {
+	if w.want == nil {
+		return *w.discount.asNew()
+	}
+	return w.want.copyItem()
+}
+
 // journal lists the writes of a call, with an entry for each discount.
 type journal struct {
 	writes []*ensureWrite
@@ -67,7 +76,7 @@ type journal struct {
 	seen   map[uuid.UUID]bool // discounts that the reads showed
 }
 
-func (j *journal) record(w *ensureWrite) { j.writes = append(j.writes, w) }
+func (j *journal) record(writes ...*ensureWrite) { j.writes = append(j.writes, writes...) }
 
 // recent returns the writes since the last read.
 func (j *journal) recent() []*ensureWrite { return j.writes[j.read:] }
@@ -81,39 +90,32 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 // key, or else, as the service may change the key or leave it out, one that is like it, or any
 // that is left. It may confirm one that was refused too, if it has no other engine.
 func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsResult, err error) {
-	j.writes = append(j.writes, adds...)
+	j.record(adds...)
 	var added []CustomDiscount
 	if result != nil {
-		added = slices.DeleteFunc(slices.Clone(result.Added), func(d CustomDiscount) bool { return j.seen[d.ID] })
+		isOld := func(d CustomDiscount) bool { return d.ID == uuid.Nil || j.seen[d.ID] }
+		added = slices.DeleteFunc(slices.Clone(result.Added), isOld)
 	}
-	confirmed := map[*ensureWrite]bool{}
-	confirm := func(w *ensureWrite) {
-		confirmed[w], w.outcome = true, OutcomeApplied
-		if len(w.reasons) > 0 {
-			w.outcome = OutcomeUnknown
-		}
-	}
-	added = attribution{
-		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.key() == d.key() },
-	}.apply(added, adds, confirm)
-	failed, _ := errors.AsType[*Error](err)
 	for _, w := range adds {
-		isPartial := w.outcome == OutcomePartial
-		if failed != nil && (isPartial || w.isRefused()) {
+		isShown := slices.ContainsFunc(added, func(d CustomDiscount) bool { return d.key() == w.want.key() })
+		if failed, ok := errors.AsType[*Error](err); ok && !isShown && (result != nil || w.isFinal()) {
 			w.reasons = reasonsFor(w.want, failed.Errors)
 		}
-		switch {
-		case isPartial && len(w.reasons) > 0:
+		if result != nil && len(w.reasons) > 0 {
 			w.outcome = OutcomeRejected
-		case isPartial:
-			w.outcome = OutcomeUnknown
 		}
 	}
+	isOpen := func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil }
 	attribution{
-		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.isLike(d) },
-		func(w *ensureWrite, _ *CustomDiscount) bool { return !confirmed[w] && !w.isRefused() },
-		func(w *ensureWrite, d *CustomDiscount) bool { return !confirmed[w] && w.want.mayHaveEngine(d) },
-	}.apply(added, adds, confirm)
+		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
+		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.isLike(d) },
+		func(w *ensureWrite, _ *CustomDiscount) bool { return isOpen(w) && !w.isFinal() },
+		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.mayHaveEngine(d) },
+	}.apply(added, adds, func(w *ensureWrite) {
+		if w.outcome = OutcomeApplied; len(w.reasons) > 0 {
+			w.outcome = OutcomeUnknown
+		}
+	})
 }
 
 // compare compares the cart, which was read, with the writes: it attributes discounts that
@@ -127,7 +129,7 @@ func (e *ensureRun) compare() {
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
 		switch {
-		case w.kind == deleteWrite && !w.isRefused() && n < 0:
+		case w.kind == deleteWrite && !w.isFinal() && n < 0:
 			w.shown = true
 		case w.kind == updateWrite && w.isUnknown() && n >= 0 && w.want.hasContents(&cart[n]):
 			w.discount, w.shown = cart[n], true
@@ -150,8 +152,7 @@ func (e *ensureRun) credit(appeared []CustomDiscount) {
 			return isOpen(w) && w.discount.ID == d.ID && (w.outcome == OutcomeApplied || isUnwanted(d))
 		},
 		func(w *ensureWrite, d *CustomDiscount) bool {
-			return isOpen(w) && w.isUnknown() && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d) &&
-				e.cart.isFor(w.want, d)
+			return isOpen(w) && w.isUnknown() && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d)
 		},
 	}.apply(appeared, e.journal.writes, func(w *ensureWrite) { w.shown = true })
 }
@@ -175,10 +176,4 @@ func (a attribution) apply(
 		})
 	}
 	return discounts
-}
-
-// mayDelete reports whether a deletion of d may be sent. One that got a response is not
-// repeated: if d was not found, it is on another level, or another writer deleted it.
-func (j *journal) mayDelete(d CustomDiscount) bool {
-	return !j.has(func(w *ensureWrite) bool { return w.kind == deleteWrite && w.changes(&d) && !w.isUnknown() })
 }

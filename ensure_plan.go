@@ -109,7 +109,7 @@ func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
 	case matches && len(copies) == 1:
 		p.matched++
 	case matches: // the others are to be removed
-	case p.isUpdated(&copies[keep]): // the service changes what it is sent
+	case p.isWritten(updateWrite, &copies[keep]): // the service changes what it is sent
 		p.different = append(p.different, copies[keep])
 	default:
 		p.update = append(p.update, plannedUpdate{current: copies[keep], index: i})
@@ -117,17 +117,22 @@ func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
 	p.found = append(p.found, copies[keep])
 }
 
-func (p *ensurePlanner) isUpdated(d *CustomDiscount) bool {
-	return slices.ContainsFunc(p.writes, func(w *ensureWrite) bool { return w.kind == updateWrite && w.changes(d) })
-}
-
-// remove deletes d. If the response does not show its item or level, its path is unknown.
+// remove deletes d, unless the response does not show its item or level, so that its path is
+// unknown, or a deletion got a response: if d was not found, it is on another level.
 func (p *ensurePlanner) remove(d CustomDiscount) {
-	if p.cart.isPlaced(&d) {
+	if p.cart.isPlaced(&d) && !p.isWritten(deleteWrite, &d) {
 		p.delete = append(p.delete, d)
 	} else {
 		p.different = append(p.different, d)
 	}
+}
+
+// isWritten reports whether this call must not update or delete d again. Only a deletion
+// without a response is repeated.
+func (p *ensurePlanner) isWritten(kind writeKind, d *CustomDiscount) bool {
+	return slices.ContainsFunc(p.writes, func(w *ensureWrite) bool {
+		return w.kind == kind && w.changes(d) && (kind == updateWrite || !w.isUnknown())
+	})
 }
 
 // isFor reports whether d is a discount of the item that w is for, or of the cart if w is for
@@ -145,17 +150,4 @@ func (d *NewCustomDiscount) hasContents(o *CustomDiscount) bool {
 	return d.Amount.Equal(o.Amount.Amount) &&
 		strings.TrimSpace(d.Description) == strings.TrimSpace(o.Description) &&
 		strings.TrimSpace(d.DiscountCode) == strings.TrimSpace(o.DiscountCode)
-}
-
-// mayHaveEngine reports whether o has the engine of d, or does not show its own. Letter case
-// does not count, as the service may change it.
-func (d *NewCustomDiscount) mayHaveEngine(o *CustomDiscount) bool {
-	engine := o.key().engine
-	return engine == "" || strings.EqualFold(engine, d.key().engine)
-}
-
-// isLike reports whether o may be d with another external id.
-func (d *NewCustomDiscount) isLike(o *CustomDiscount) bool {
-	sameItem := d.Item == nil && o.Item == nil || d.Item != nil && o.Item != nil && d.Item.ID == o.Item.ID
-	return sameItem && d.mayHaveEngine(o) && d.hasContents(o)
 }

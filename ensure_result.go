@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/google/uuid"
 
@@ -14,6 +13,9 @@ import (
 // end returns the result of a call, from the last read and the writes, and its error. stopped
 // is why the call ended early; nil if it made all the reads and writes that it could.
 func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
+	if stopped != nil {
+		e.failures = append(e.failures, stopped)
+	}
 	r := &EnsureCustomDiscountsResult{
 		Discounts: cloneAll(e.plan.found),
 		Added:     e.effects(addWrite),
@@ -43,10 +45,7 @@ func (e *ensureRun) effects(kind writeKind) []CustomDiscount {
 }
 
 func (e *ensureRun) hadEffect(w *ensureWrite) bool {
-	switch isRecent := slices.Contains(e.journal.recent(), w); {
-	case isRecent:
-		return w.isDone()
-	case w.kind == updateWrite:
+	if w.kind == updateWrite || slices.Contains(e.journal.recent(), w) {
 		return w.isDone() || w.shown
 	}
 	return w.shown && hasDiscount(e.cart.CustomDiscounts, w.discount.ID) == (w.kind == addWrite)
@@ -87,20 +86,15 @@ func (e *ensureRun) unchanged() []CustomDiscount {
 	})
 }
 
-// inDoubt returns the discounts of the writes that may still take effect.
+// inDoubt returns the discounts of the writes that may still take effect, each once.
 func (e *ensureRun) inDoubt() []NewCustomDiscount {
 	var list []NewCustomDiscount
-	for i := range e.want {
-		d := &e.want[i]
-		if e.journal.has(func(w *ensureWrite) bool { return w.want == d && w.isInDoubt() }) {
-			list = append(list, d.copyItem())
-		}
-	}
-	var deleted []CustomDiscount
-	for _, w := range e.journal.writes {
-		if w.kind == deleteWrite && w.isInDoubt() && !hasDiscount(deleted, w.discount.ID) {
-			deleted = append(deleted, w.discount)
-			list = append(list, *w.discount.asNew())
+	for n, w := range e.journal.writes {
+		isListed := slices.ContainsFunc(e.journal.writes[:n], func(o *ensureWrite) bool {
+			return o.isInDoubt() && o.want == w.want && (w.want != nil || o.changes(&w.discount))
+		})
+		if w.isInDoubt() && !isListed {
+			list = append(list, w.subject())
 		}
 	}
 	return list
@@ -125,62 +119,45 @@ func (e *ensureRun) outcome(r *EnsureCustomDiscountsResult, stopped error) Outco
 // isDifferent reports whether the options did not let the call change a discount, or the
 // service changed what it was sent. It does not count that an update or a deletion failed.
 func (e *ensureRun) isDifferent() bool {
-	isUntouched := func(d CustomDiscount) bool {
+	return e.journal.has((*ensureWrite).isRenamed) || slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool {
 		return !e.journal.has(func(w *ensureWrite) bool { return w.changes(&d) && !w.isDone() })
-	}
-	isUndone := func(d CustomDiscount) bool {
-		return e.journal.has(func(w *ensureWrite) bool { return w.changes(&d) && w.isDone() })
-	}
-	return e.journal.has((*ensureWrite).isRenamed) || slices.ContainsFunc(e.plan.different, isUntouched) ||
-		slices.ContainsFunc(e.unchanged(), isUndone)
+	})
 }
 
-// newError returns the error of a call that did not reach its aim.
+// newError returns the error of a call that did not reach its aim. Its causes are each named
+// once.
 func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Error {
-	causes := causeList{fmt.Errorf("%d of %d discounts are as wanted", e.plan.matched, len(e.want))}
-	failed := &Error{Op: opEnsure, Outcome: e.outcome(r, stopped)}
+	failed := &Error{
+		Op: opEnsure, Outcome: e.outcome(r, stopped),
+		Err: fmt.Errorf("%d of %d discounts are as wanted", e.plan.matched, len(e.want)),
+	}
+	named := map[string]bool{}
+	name := func(cause error) {
+		if text := cause.Error(); !named[text] {
+			named[text] = true
+			failed.Err = fmt.Errorf("%w; %w", failed.Err, cause)
+		}
+	}
 	if e.isDifferent() {
-		causes = append(causes, ErrDifferent)
+		name(ErrDifferent)
 	}
 	if n := len(r.InDoubt); n > 0 {
-		causes = append(causes, fmt.Errorf("%d may still change the cart", n))
+		name(fmt.Errorf("%d may still change the cart", n))
 	}
-	for _, cause := range append(slices.Clone(e.failures), stopped) {
+	for _, cause := range e.failures {
 		f, ok := errors.AsType[*Error](cause)
 		if !ok {
-			causes = causes.with(cause)
+			name(cause)
 			continue
 		}
 		if f.Attempts > 0 {
 			failed.RequestID, failed.RetryAfter, failed.Attempts = f.RequestID, f.RetryAfter, f.Attempts
 		}
 		failed.Errors = append(failed.Errors, f.Errors...)
-		causes = causes.with(failedCall{transport.Hide(f)})
+		name(failedCall{transport.Hide(f)})
 	}
-	failed.Err = causes
 	return failed
 }
-
-// causeList is an error with several causes, shown in one line.
-type causeList []error
-
-// with returns the list with err, unless it is nil or has the same text as another cause.
-func (l causeList) with(err error) causeList {
-	if err == nil || slices.ContainsFunc(l, func(o error) bool { return o.Error() == err.Error() }) {
-		return l
-	}
-	return append(l, err)
-}
-
-func (l causeList) Error() string {
-	texts := make([]string, len(l))
-	for i, err := range l {
-		texts[i] = err.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
-func (l causeList) Unwrap() []error { return l }
 
 // failedCall is the error of one of the calls of EnsureCustomDiscounts. It matches what that
 // error matches, except the outcome: only that of the whole call counts.
