@@ -25,11 +25,11 @@ type EnsureCustomDiscountsOptions struct {
 	// Engines whose unwanted discounts Prune deletes too. If no discount is wanted, Prune
 	// needs it.
 	Engines []string
-	// AllOrNothing adds no missing discount if one of them cannot be added. It is not about
-	// the other changes.
+	// AllOrNothing adds the missing discounts in one request that adds all of them or none. It
+	// sends none as long as one of them cannot be sent. It does not apply to other changes.
 	AllOrNothing bool
-	// DryRun reads the cart and changes nothing. The result says what would be added,
-	// updated and deleted. The service may create a cart that does not exist, as in Get.
+	// DryRun reads the cart and changes nothing. The result lists what would be added, updated
+	// and deleted. The service may create a cart that does not exist, as in Get.
 	DryRun bool
 	// Settle is the time to wait before the cart is read again, after a write without a
 	// response, or one that the cart does not show: the service may still apply it. 0 means
@@ -38,7 +38,7 @@ type EnsureCustomDiscountsOptions struct {
 	Settle time.Duration
 }
 
-// EnsureCustomDiscountsResult says what is on the cart, and what the call did.
+// EnsureCustomDiscountsResult shows what is on the cart, and what the call did.
 type EnsureCustomDiscountsResult struct {
 	// Discounts are the wanted discounts as last read from the cart, in the order of want,
 	// without the missing ones.
@@ -47,14 +47,16 @@ type EnsureCustomDiscountsResult struct {
 	// added, updated and deleted.
 	Added, Updated, Deleted []CustomDiscount
 	// Missing are the wanted discounts that the cart does not have, with the reasons if the
-	// service gave any.
+	// service returned any.
 	Missing []UnconfirmedDiscount
-	// Different are discounts of the cart whose contents are not the wanted ones.
+	// Different are discounts of the cart whose contents are not the wanted ones, and those
+	// that should have been updated or deleted, but were not.
 	Different []CustomDiscount
 	// InDoubt are the discounts of writes that may still take effect: adds, updates and
 	// deletions without a response, and adds that were confirmed, if the cart did not show
 	// their effect. It may be set even if the error is nil: a discount that was sent twice may
-	// appear a second time.
+	// appear a second time. If another caller adds the same discount meanwhile, the call takes
+	// it for its own, and no longer lists it here.
 	InDoubt []NewCustomDiscount
 }
 
@@ -63,10 +65,9 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 // EnsureCustomDiscounts makes sure that each wanted discount is on the cart exactly once. It
 // reads the cart, deletes surplus copies, adds what is missing, and reads the cart again. It
 // is safe to call again at any time: after an unknown outcome, after a crash, from another
-// process. The key of a discount is its engine and external id; all callers must want the
-// same discounts.
-//
-// With Update and Prune, the cart then has exactly the wanted discounts of their engines.
+// process. The key of a discount is its engine and external id, which must not contain control
+// characters or U+FEFF; all callers must want the same discounts. With Update and Prune, the
+// cart then has exactly the wanted discounts of their engines.
 //
 // If the error is nil, the last read showed each wanted discount exactly once with the wanted
 // contents and, with Prune, no other of these engines. That says nothing about the future: a
@@ -75,16 +76,20 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 //
 // A cart whose discounts are as wanted costs one request; adding costs three. The cart is
 // read at most four times. A call holds the turn of the cart, and the lock of
-// [WithCartLocker], from start to end; with DryRun it holds none.
+// [WithCartLocker], from start to end; with DryRun it holds none. It does not send again what
+// the service refused: all discounts of a refused request, and those of a request that
+// succeeded in part for which there is a reason. Others are sent again after Settle.
 //
-// The error is a [*ValidationError] or an [*Error]. The Outcome of an Error is about the
-// writes of this call: OutcomeNotSent if none began, OutcomeRejected if all were refused,
-// OutcomeUnknown if InDoubt is not empty or the cart could not be read after a write, else
-// OutcomePartial. It matches [ErrDifferent], [ErrEmptyCart], [ErrLock] and the reasons of
-// Missing, and the errors of the calls that it made; its StatusCode is 0, and RequestID,
-// RetryAfter and Attempts are those of the last call that failed. The result is nil only if
-// the arguments are invalid or the first read failed. A cart that cannot be read in full is
-// an [ErrBadResponse], and nothing is written to it.
+// The error is a [*ValidationError] or an [*Error]. The Outcome describes the writes of this
+// call: OutcomeNotSent if none began, OutcomeRejected if all were refused, OutcomeUnknown if
+// InDoubt is not empty or the cart could not be read after a write, otherwise OutcomePartial.
+// The error matches [ErrEmptyCart], [ErrLock], the reasons of Missing, and the errors of the
+// calls that it made; its StatusCode is 0, and RequestID, RetryAfter and Attempts are those of
+// the last call that failed. It matches [ErrDifferent] if the options do not let the call
+// change a discount, or if the service changes what it is sent. If it changes external ids,
+// each further call adds a copy. The result is nil only if the arguments are invalid or the
+// first read failed. A cart that cannot be read in full is an [ErrBadResponse], and nothing is
+// written to it.
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {

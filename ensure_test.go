@@ -472,6 +472,52 @@ func (c closer) Close() error {
 	return c.ReadCloser.Close()
 }
 
+// A discount that only an item names may be the wanted one: without it, the read is not
+// complete, and nothing is added.
+func TestEnsureCustomDiscounts_itemNamesMore(t *testing.T) {
+	t.Parallel()
+	const id = "599c9a5a-e949-5fbb-b06a-814d93202b11"
+	item := `{"id":"` + itemID + `","relationships":{"custom_discounts":{"data":[{"id":"` + id + `"}]}}}`
+	cart := `{"data":{"id":"` + cartID + `"},"included":{"items":[` + item + `],"custom_discounts":[]}}`
+	s := newStub(t, respond(200, cart))
+	_, err := s.client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), nil)
+	if !errors.Is(err, commerce.ErrBadResponse) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
+		t.Errorf("error = %v, want %v, not sent", err, commerce.ErrBadResponse)
+	}
+}
+
+func TestEnsureCustomDiscounts_invalid(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		want []commerce.NewCustomDiscount
+		opts commerce.EnsureCustomDiscountsOptions
+		bad  []string
+	}{
+		{name: "tab", want: discounts("a\tb"), bad: []string{"external_id"}},
+		{name: "line feed at the end", want: discounts("a\n"), bad: []string{"external_id"}},
+		{name: "byte order mark", want: discounts("\ufeffa"), bad: []string{"external_id"}},
+		{name: "control character of Unicode", want: discounts("a\u0085"), bad: []string{"external_id"}},
+		{
+			name: "engine", bad: []string{"discount_engine"},
+			want: changed(func(d *commerce.NewCustomDiscount) { d.DiscountEngine = "\x00" }),
+		},
+		{
+			name: "engines", bad: []string{"engines"}, want: discounts("a"),
+			opts: commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"engine", "\ufeff"}},
+		},
+		{name: "engines without prune", opts: commerce.EnsureCustomDiscountsOptions{Engines: []string{"engine"}}, bad: []string{"engines"}},
+		{name: "nothing", bad: []string{"discounts"}},
+	} {
+		_, err := newStub(t).client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, tt.want, &tt.opts)
+		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.bad)
+	}
+	s := newStub(t, respond(201, `{"data":[{"external_id":"a\tb","discount_engine":"engine"}]}`))
+	if _, err := s.client(t).Carts.AddCustomDiscounts(t.Context(), cartID, discounts("a\tb"), nil); err != nil {
+		t.Errorf("add: error = %v, want none", err)
+	}
+}
+
 // If the service changes the key of a discount, each add would add another copy.
 func TestEnsureCustomDiscounts_changedKey(t *testing.T) {
 	t.Parallel()

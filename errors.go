@@ -44,8 +44,9 @@ var (
 	// ErrToken means that no access token could be obtained. [Error.Op] is "token", unless
 	// the token was refused during a call.
 	ErrToken = errors.New("no access token")
-	// ErrDifferent means that a discount on the cart differs from the wanted one: see
-	// [CartService.EnsureCustomDiscounts].
+	// ErrDifferent means that a discount on the cart differs from the wanted one, and that the
+	// options of the call do not let it change the discount, or the service changes what it is
+	// sent: see [CartService.EnsureCustomDiscounts].
 	ErrDifferent = errors.New("a discount on the cart differs")
 	// ErrLock means that the [Locker] refused the lock, that the lock was lost, or that the
 	// context ended while the call waited for the lock. Then the error matches the error of
