@@ -103,21 +103,21 @@ var ensureCredits = []ensureScenario{
 	},
 	{
 		name: "an equal discount of another engine appears", want: discounts("a"),
-		after:    afterAdd(ofEngine(placed("x", -1000), "other")),
+		after:    afterAdd(foreign(placed("x", -1000))),
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
 		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1000"},
 		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
 	{
 		name: "the response shows the whole cart", respond: wholeCart,
-		before:   place(placed("x", -1), ofEngine(placed("y", -1), "other")),
+		before:   place(placed("x", -1), foreign(placed("y", -1))),
 		requests: "cart add cart", cart: []string{"a -1000", "b -1000", "x -1", "y -1"},
 		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name:     "the response shows the whole cart without external ids",
 		respond:  func(all, _ []commerce.CustomDiscount) string { return without("external_id")(nil, all) },
-		before:   place(placed("x", -1), ofEngine(placed("y", -1), "other")),
+		before:   place(placed("x", -1), foreign(placed("y", -1))),
 		requests: "cart add cart", cart: []string{"a -1000", "b -1000", "x -1", "y -1"},
 		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
 	},
@@ -136,7 +136,7 @@ var ensureCredits = []ensureScenario{
 	},
 	{
 		name: "refused, the response shows the whole cart", respond: wholeCart, want: discounts("a"),
-		before: place(ofEngine(placed("a", -1), "other"), ofEngine(placed("b", -1), "other"),
+		before: place(foreign(placed("a", -1)), foreign(placed("b", -1)),
 			placed("x", -1), placed("y", -1), placed("z", -1)),
 		requests: "cart add cart", cart: []string{"a -1", "b -1", "x -1", "y -1", "z -1"}, counts: "missing 1",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountLimit},

@@ -57,7 +57,9 @@ var ensureInterrupted = []ensureScenario{
 	},
 	{
 		name: "a rate limit stops a delete", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
-		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 429, Header: waitSecond, Times: -1}},
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpDeleteDiscount, Status: 429, Header: waitSecond, Times: -1},
+		},
 		requests: "cart delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
 		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
 		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},

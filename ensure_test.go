@@ -105,8 +105,9 @@ func place(list ...commerce.CustomDiscount) func(*commercetest.Store, string) {
 	}
 }
 
-func ofEngine(d commerce.CustomDiscount, engine string) commerce.CustomDiscount {
-	d.DiscountEngine = engine
+// foreign returns d as a discount of another engine.
+func foreign(d commerce.CustomDiscount) commerce.CustomDiscount {
+	d.DiscountEngine = "other"
 	return d
 }
 
@@ -308,13 +309,13 @@ var ensureChanges = []ensureScenario{
 	},
 	{
 		name:   "unwanted, prune",
-		before: place(placed("a", -1000), placed("b", -1000), forItem(placed("c", -1)), ofEngine(placed("d", -1), "other")),
+		before: place(placed("a", -1000), placed("b", -1000), forItem(placed("c", -1)), foreign(placed("d", -1))),
 		opts:   commerce.EnsureCustomDiscountsOptions{Prune: true}, requests: "cart delete-discount cart",
 		cart: []string{"a -1000", "b -1000", "d -1"}, counts: "discounts 2, deleted 1", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "nothing is wanted, prune", want: []commerce.NewCustomDiscount{},
-		before:   place(placed("a", -1000), ofEngine(placed("b", -1), "other")),
+		before:   place(placed("a", -1000), foreign(placed("b", -1))),
 		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{" engine "}},
 		requests: "cart delete-discount cart", cart: []string{"b -1"}, counts: "deleted 1",
 		outcome: commerce.OutcomeApplied,
@@ -506,7 +507,10 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 			name: "engines", bad: []string{"engines"}, want: discounts("a"),
 			opts: commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"engine", "\ufeff"}},
 		},
-		{name: "engines without prune", opts: commerce.EnsureCustomDiscountsOptions{Engines: []string{"engine"}}, bad: []string{"engines"}},
+		{
+			name: "engines without prune", bad: []string{"engines"},
+			opts: commerce.EnsureCustomDiscountsOptions{Engines: []string{"engine"}},
+		},
 		{name: "nothing", bad: []string{"discounts"}},
 	} {
 		_, err := newStub(t).client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, tt.want, &tt.opts)

@@ -231,19 +231,20 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 		}
 		w.window, w.steppedBack = 0, true
 		back = max(1, 2*back)
-		w.overlap = min(back, w.maxOverlap(wasAhead))
+		limit := max(1, w.last.length/2) // so that each page makes progress
+		if wasAhead {
+			limit = w.maxOverlapAhead()
+		}
+		w.overlap = min(back, limit)
 	}
 	return none, ErrListDrift
 }
 
-// maxOverlap returns the maximum overlap after a page that did not connect. It is half a page, so that each page makes
-// progress. It is less after a page that was fetched ahead, because the reason may only be that the store read the list
-// for that page before it did so for the last one, and records were added in between.
-func (w *walk[T, ID, Info]) maxOverlap(wasAhead bool) int {
-	if wasAhead {
-		return max(1, w.last.length/4, w.overlap)
-	}
-	return max(1, w.last.length/2)
+// maxOverlapAhead returns the maximum overlap after a page that was fetched ahead and did not connect. It is only a
+// quarter of a page, because the reason may be that the store read the list for that page before it did so for the last
+// one, and records were added in between.
+func (w *walk[T, ID, Info]) maxOverlapAhead() int {
+	return max(1, w.last.length/4, w.overlap)
 }
 
 // checkAfterLast reads the page after the last one, which had one record. It returns errEnd if that page is empty.
