@@ -49,8 +49,10 @@ var ensureInterrupted = []ensureScenario{
 	},
 	{
 		name: "a rate limit stops an update", before: place(placed("a", -1), placed("b", -1000)),
-		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1}},
+		opts: commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1},
+		},
 		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
 		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
 		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
