@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"slices"
 
@@ -211,13 +212,17 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if !isSameCart(data.ID, cartID) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
+	extra, err := otherMembers(&data, &body)
+	if err != nil {
+		return nil, err
+	}
 	c := &cartRead{
 		Cart: &Cart{
 			ID: data.ID, Type: data.Type, Name: data.Name,
 			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
 			DisplayPrice:           data.Meta.DisplayPrice,
 			Timestamps:             data.Meta.Timestamps,
-			Extra:                  otherMembers(&data, &body),
+			Extra:                  extra,
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
 	}
@@ -239,17 +244,24 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	return c, nil
 }
 
+// maxSlashes limits the time that it takes to find a name in Extra which is not taken.
+const maxSlashes = 8
+
 // otherMembers returns the Extra of a cart. It is nil if there are no other members.
-func otherMembers(data *cartData, body *cartBody) Extra {
+func otherMembers(data *cartData, body *cartBody) (Extra, error) {
 	all := data.Extra
-	add := func(name string, raw json.RawMessage) {
+	add := func(name string, raw json.RawMessage) error {
 		if all == nil {
 			all = Extra{}
 		}
-		for all[name] != nil {
+		for range maxSlashes {
+			if all[name] == nil {
+				all[name] = raw
+				return nil
+			}
 			name = "/" + name
 		}
-		all[name] = raw
+		return errors.New("too many members of the response have the same name but for slashes")
 	}
 	included := Extra{}
 	for name, raw := range body.Included {
@@ -262,13 +274,17 @@ func otherMembers(data *cartData, body *cartBody) Extra {
 	} {
 		if len(extra) > 0 {
 			raw, _ := json.Marshal(extra) // no error: it was decoded
-			add(name, raw)
+			if err := add(name, raw); err != nil {
+				return nil, err
+			}
 		}
 	}
-	for name, raw := range body.Extra {
-		add(name, raw)
+	for _, name := range slices.Sorted(maps.Keys(body.Extra)) { // so that the names are the same each time
+		if err := add(name, body.Extra[name]); err != nil {
+			return nil, err
+		}
 	}
-	return all
+	return all, nil
 }
 
 // addRelationships reads the relationships of the cart.

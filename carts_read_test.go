@@ -157,6 +157,20 @@ func TestCartsGet_extra(t *testing.T) {
 	})
 }
 
+// Names in Extra are the same each time, also if the name with a slash is taken too.
+func TestCartsGet_extraNames(t *testing.T) {
+	t.Parallel()
+	body := `{"data":{"id":"0a8d0b6c-cart","x":1},"x":2,"/x":3}`
+	want := commerce.Extra{"x": []byte("1"), "/x": []byte("3"), "//x": []byte("2")}
+	for range 100 {
+		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "Extra", got.Extra, want)
+	}
+}
+
 // Ids that are UUIDs may differ in letter case.
 func TestCartsGet_letterCase(t *testing.T) {
 	t.Parallel()
@@ -215,6 +229,10 @@ func TestCartsGet_badResponse(t *testing.T) {
 	for n := range 10_001 {
 		many = append(many, `{"id":"`+numberedID(n).String()+`"}`)
 	}
+	names := ""
+	for n := range 1000 { // it would take almost a second to find a name for each
+		names += `,"` + strings.Repeat("/", n) + `x":1`
+	}
 	for name, body := range map[string]string{
 		"empty":                        ``,
 		"null":                         `null`,
@@ -244,6 +262,7 @@ func TestCartsGet_badResponse(t *testing.T) {
 		"more items than are read":     with(`{"items":[` + elements(10_001, `{}`) + `]}`),
 		"errors beside data":           `{"data":{"id":"0a8d0b6c-cart"},"errors":[{"title":"x"}]}`,
 		"errors in capitals":           `{"data":{"id":"0a8d0b6c-cart"},"Errors":{"title":"x"}}`,
+		"names that are taken":         `{"data":{"id":"0a8d0b6c-cart"` + names + `}` + names + `}`,
 		"another cart":                 `{"data":{"id":"0a8d0b6c-other"}}`,
 		"other letter case":            `{"data":{"id":"0A8D0B6C-cart"}}`,
 		"more values than are read":    with(`{"items":[` + elements(600_000, `{}`) + `]}`),

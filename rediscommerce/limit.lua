@@ -41,9 +41,9 @@ if mine and mine >= now and mine < next then
   table.sort(free)
 end
 -- %.14g, which Lua uses by default, is too short for a time.
-state = string.format('%.3f %.0f', next, now)
+local parts = {string.format('%.3f %.0f', next, now)}
 for i = 1, math.min(#free, 1000) do
-  state = state .. string.format(' %.3f', free[i])
+  table.insert(parts, string.format('%.3f', free[i]))
 end
-redis.call('SET', KEYS[1], state, 'PX', math.ceil((next - now) / 1000) + 1000)
+redis.call('SET', KEYS[1], table.concat(parts, ' '), 'PX', math.ceil((next - now) / 1000) + 1000)
 return response
