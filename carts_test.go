@@ -388,10 +388,16 @@ func (r *writeRow) check(t *testing.T, call func(context.Context, *commerce.Clie
 	}
 }
 
+var refusedWithDiscount = writeRow{
+	name: "a refusal that holds a discount", responders: responders{respond(429, updatedBody)},
+	want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
+}
+
 func TestUpdateCustomDiscount_outcome(t *testing.T) {
 	t.Parallel()
 	rows := []writeRow{
 		{name: "429, 200", responders: responders{rateLimited, respond(200, updatedBody)}, want: commerce.OutcomeApplied},
+		refusedWithDiscount,
 		{name: "refused connections", responders: responders{refused, refused, refused, refused},
 			want: commerce.OutcomeNotSent},
 		{name: "an array of one", want: commerce.OutcomeApplied, responders: responders{
@@ -422,6 +428,7 @@ func TestDeleteCustomDiscounts(t *testing.T) {
 	t.Parallel()
 	for _, row := range []writeRow{
 		{name: "429, 204", responders: responders{rateLimited, respond(204, "")}, want: commerce.OutcomeApplied},
+		refusedWithDiscount,
 		// There is no body to observe, so a custom transport proves nothing.
 		{name: "refused connection", responders: responders{refused}, want: commerce.OutcomeUnknown},
 	} {

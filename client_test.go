@@ -393,10 +393,7 @@ func TestClient_canceledCalls(t *testing.T) {
 					<-req.Context().Done()
 					return nil, req.Context().Err()
 				}))
-				want, start := wantOfWrite, time.Now()
-				if !call.Write {
-					want = commerce.OutcomeNone
-				}
+				want, start := call.Outcome(wantOfWrite), time.Now()
 				_, err := call.Do(ctx, c, calls.NewArgs())
 				got, took := commerce.OutcomeOf(err), time.Since(start)
 				if !errors.Is(err, context.Canceled) || got != want || took != after {

@@ -160,14 +160,11 @@ func TestObserver_calls(t *testing.T) {
 		}
 		want := []any{commerce.CallInfo{Op: call.Op, Method: call.Method}}
 		responses := call.Responses(calls.NewArgs())
-		result := commerce.CallResult{Outcome: commerce.OutcomeNone, Attempts: len(responses)}
+		result := commerce.CallResult{Outcome: call.Outcome(commerce.OutcomeApplied), Attempts: len(responses)}
 		for i, r := range s.sent() {
 			result.StatusCode = responses[i].Status
 			want = append(want, commerce.AttemptInfo{Op: call.Op, Method: r.Method, Attempt: 1},
 				commerce.AttemptResult{StatusCode: responses[i].Status})
-		}
-		if call.Write {
-			result.Outcome = commerce.OutcomeApplied
 		}
 		if call.List {
 			result.Records = 1

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/google/uuid"
@@ -120,6 +121,26 @@ func (c *Call) Responses(a *Args) []Response {
 		list[i] = Response{Status: r.Status, Body: a.expand(r.Body)}
 	}
 	return list
+}
+
+// Outcome returns the outcome of a write, or OutcomeNone if the call is a read.
+func (c *Call) Outcome(ofWrite commerce.Outcome) commerce.Outcome {
+	if c.Write {
+		return ofWrite
+	}
+	return commerce.OutcomeNone
+}
+
+// ResponseIn returns the Response of the result of a call, or nil.
+func ResponseIn(result any) *commerce.Response {
+	if resp, ok := result.(*commerce.Response); ok {
+		return resp
+	}
+	v := reflect.Indirect(reflect.ValueOf(result))
+	if v.Kind() != reflect.Struct || !v.FieldByName("Response").IsValid() {
+		return nil
+	}
+	return v.FieldByName("Response").Interface().(*commerce.Response)
 }
 
 func respond(status int, body string) []Response { return []Response{{Status: status, Body: body}} }
