@@ -87,8 +87,8 @@ var areas = []struct {
 	},
 }
 
-// Each source file of the root has its test file, and each test file its source. The file x_internal_test.go
-// is the part of x_test.go that belongs to package commerce.
+// Each source file of the root has its test file, and each test file its source. The file
+// x_internal_test.go is the part of x_test.go that belongs to package commerce.
 func TestHouse_files(t *testing.T) {
 	t.Parallel()
 	alone := map[string]bool{
@@ -230,8 +230,8 @@ func exported(t *testing.T, file *ast.File) (declarations []string) {
 	return declarations
 }
 
-// The table of calls has a row for each exported function and method that sends requests: those that take a
-// context. A service method is named like the field of the client, "Carts.Get".
+// The table of calls has a row for each exported function and method that sends requests: those
+// that take a context.
 func TestHouse_calls(t *testing.T) {
 	t.Parallel()
 	var got, want []string

@@ -136,7 +136,7 @@ func TestOutcome_calls(t *testing.T) {
 				t.Errorf("%s, %s: outcome %v after %d requests, error %v, want %v after %d",
 					call.Name, tt.name, got, requests, err, want, wantRequests)
 			}
-			isKnown := !call.Write && errors.Is(tt.is, commerce.ErrOutcomeUnknown) // a read changes nothing
+			isKnown := !call.Write && errors.Is(tt.is, commerce.ErrOutcomeUnknown) // it is a read
 			if e, ok := errors.AsType[*commerce.Error](err); !ok || e.Attempts != requests || errors.Is(err, tt.is) == isKnown {
 				t.Errorf("%s, %s: error %#v, want %d attempts, and that it matches %v: %t",
 					call.Name, tt.name, err, requests, tt.is, !isKnown)

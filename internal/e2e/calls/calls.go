@@ -1,11 +1,11 @@
-// Package calls is the table of the public calls: the functions and methods of package commerce that send requests.
-// Tests of what holds for every call run all of it. TestHouse_calls fails if a call has no row.
+// Package calls is the table of the public calls: the functions and methods of package commerce
+// that send requests. Tests of what holds for every call run all of it. TestHouse_calls fails if
+// a call has no row.
 package calls
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"net/url"
 	"reflect"
@@ -18,11 +18,11 @@ import (
 
 // Call is a public call.
 type Call struct {
-	// Name is the name in Go, with the field of the client that has the method: "Carts.Get". A text in
-	// parentheses tells two rows of one function apart.
+	// Name is the name in Go, after the field of the client that has the method: "Carts.Get". A
+	// text in parentheses distinguishes two rows of one function.
 	Name string
-	// Op and Method are what an observer is told. The default of Op is Name without the parentheses. Method is
-	// empty if the call sends requests with several methods.
+	// Op and Method are what an observer is told. The default of Op is Name without parentheses.
+	// Method is empty if the call sends requests with several methods.
 	Op, Method string
 
 	Write      bool // otherwise a read
@@ -30,12 +30,10 @@ type Call struct {
 	List       bool // it returns records
 	TakesAll   bool // no arguments are invalid
 
-	// Do makes the call. The result is that of the call, or nil if it has only an error.
+	// Do makes the call. The result is nil if the call returns only an error.
 	Do func(context.Context, *commerce.Client, *Args) (any, error)
 
-	// responses are those to the requests of a call that succeeds, with the names of [Args.expand]. The records
-	// of a list are one.
-	responses []Response
+	responses []Response // see Responses; their bodies have the names that expand replaces
 }
 
 // Response is a response to one request.
@@ -47,34 +45,36 @@ type Response struct {
 // Args are the arguments of all calls.
 type Args struct {
 	CartID                    string
-	Discount                  commerce.CustomDiscount      // that the cart has
-	Discounts                 []commerce.NewCustomDiscount // one, to add
+	NewDiscount               commerce.NewCustomDiscount
+	Discount                  commerce.CustomDiscount // to change
 	SubscriptionID, AccountID uuid.UUID
 	Options                   *commerce.SubscriptionListOptions
-	Path                      []string // of Do and Walk
+	Path                      []string // of Do and Walk, as is Query
 	Query                     url.Values
 	Body                      any // of a write by Do
 }
 
 // NewArgs returns valid arguments.
 func NewArgs() *Args {
-	added := commerce.NewCustomDiscount{
-		Amount: commerce.NewDecimal(-1000), Description: "ten off", DiscountCode: "TEN", DiscountEngine: "engine",
-		ExternalID: "a",
-	}
 	return &Args{
-		CartID:   "0a8d0b6c-cart",
-		Discount: commerce.CustomDiscount{ID: uuid.UUID{1}, Amount: commerce.Money{Amount: commerce.NewDecimal(-500)}},
-
-		Discounts:      []commerce.NewCustomDiscount{added},
-		SubscriptionID: uuid.UUID{2}, AccountID: uuid.UUID{3},
-		Path: []string{"v2", "other"},
+		CartID: "0a8d0b6c-cart",
+		NewDiscount: commerce.NewCustomDiscount{
+			Amount: commerce.NewDecimal(-1000), Description: "ten off", DiscountCode: "TEN",
+			DiscountEngine: "engine", ExternalID: "a",
+		},
+		Discount: commerce.CustomDiscount{
+			ID: uuid.UUID{1}, Amount: commerce.Money{Amount: commerce.NewDecimal(-500)},
+		},
+		SubscriptionID: uuid.UUID{2},
+		AccountID:      uuid.UUID{3},
+		Path:           []string{"v2", "other"},
 	}
 }
 
-// InvalidArgs returns arguments that every call refuses which refuses any.
+// InvalidArgs returns arguments that every call refuses, unless it takes all.
 func InvalidArgs() *Args {
-	return &Args{CartID: "a/b", Options: &commerce.SubscriptionListOptions{PageSize: -1}, Path: []string{".."}}
+	options := &commerce.SubscriptionListOptions{PageSize: -1}
+	return &Args{CartID: "a/b", Options: options, Path: []string{".."}}
 }
 
 // accounts is a sequence of one account.
@@ -89,32 +89,32 @@ func (a *Args) list() commerce.OffsetList[record] {
 
 type record struct{ ID string }
 
-// expand replaces $added and $existing by the discounts in the JSON of the service, and other names by ids.
+// expand replaces $added and $existing by discounts as JSON, and the other names by ids.
 func (a *Args) expand(body string) string {
-	added := a.Discount
-	if len(a.Discounts) > 0 {
-		d := &a.Discounts[0]
-		added = commerce.CustomDiscount{
-			ID: uuid.UUID{4}, Type: "custom_discount", Amount: commerce.Money{Amount: d.Amount}, Item: d.Item,
-			Description: d.Description, DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine,
-			ExternalID: d.ExternalID,
-		}
+	d := &a.NewDiscount
+	added := commerce.CustomDiscount{
+		ID: uuid.UUID{4}, Type: "custom_discount", Amount: commerce.Money{Amount: d.Amount},
+		Description: d.Description, DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine,
+		ExternalID: d.ExternalID,
 	}
 	existing := a.Discount
 	existing.Type = "custom_discount"
-	return strings.NewReplacer("$added-id", added.ID.String(), "$added", encode(added), "$existing", encode(existing),
-		"$cart", a.CartID, "$subscription", a.SubscriptionID.String(), "$account", a.AccountID.String()).Replace(body)
+	return strings.NewReplacer(
+		"$cart", a.CartID, "$subscription", a.SubscriptionID.String(), "$account", a.AccountID.String(),
+		"$added-id", added.ID.String(), "$added", encode(added), "$existing", encode(existing),
+	).Replace(body)
 }
 
 func encode(d commerce.CustomDiscount) string {
 	b, err := json.Marshal(d)
 	if err != nil {
-		panic(fmt.Sprint("calls: ", err))
+		panic(err)
 	}
 	return string(b)
 }
 
-// Responses returns the responses with which the call succeeds, one to each request.
+// Responses returns the responses with which the call succeeds, one to each request. A list has
+// one record.
 func (c *Call) Responses(a *Args) []Response {
 	list := make([]Response, len(c.responses))
 	for i, r := range c.responses {

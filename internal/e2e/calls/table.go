@@ -42,7 +42,7 @@ var table = []Call{
 		Name: "Carts.AddCustomDiscounts", Method: http.MethodPost, Write: true,
 		responses: respond(http.StatusCreated, `{"data":[$added]}`),
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			return c.Carts.AddCustomDiscounts(ctx, a.CartID, a.Discounts, nil)
+			return c.Carts.AddCustomDiscounts(ctx, a.CartID, []commerce.NewCustomDiscount{a.NewDiscount}, nil)
 		},
 	},
 	{
@@ -74,8 +74,9 @@ var table = []Call{
 			{Status: http.StatusOK, Body: filledCart},
 		},
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			want := []commerce.NewCustomDiscount{a.NewDiscount}
 			opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1}
-			return c.Carts.EnsureCustomDiscounts(ctx, a.CartID, a.Discounts, opts)
+			return c.Carts.EnsureCustomDiscounts(ctx, a.CartID, want, opts)
 		},
 	},
 	{

@@ -33,8 +33,7 @@ type call func(context.Context, *commerce.Client) (*commerce.Response, error)
 // everyCall returns all public calls, by name.
 func everyCall() map[string]call {
 	args := calls.NewArgs()
-	d := &args.Discounts[0]
-	d.Description, d.ExternalID = secretDetail, secretExternalID
+	args.NewDiscount.Description, args.NewDiscount.ExternalID = secretDetail, secretExternalID
 	args.Discount.Description, args.Discount.ExternalID = secretDetail, secretExternalID
 	args.Options = &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{
 		Email: secretEmail, Name: secretDetail, ExternalRef: secretExternalID,
