@@ -216,6 +216,11 @@ func TestObserver_failures(t *testing.T) {
 				t.Errorf("%s: no error although %s fails", call.Name, failure)
 			}
 			o.checkEnds(t, call.Name+", "+failure+" fails")
+			for _, event := range o.list {
+				if result, ok := event.(commerce.CallResult); ok && result.Error == "panic" {
+					t.Errorf("%s: %s fails: got %+v, want the error", call.Name, failure, result)
+				}
+			}
 		}
 	}
 }
