@@ -267,6 +267,13 @@ func TestAddCustomDiscounts_argumentsAreCopied(t *testing.T) {
 	diff(t, "unconfirmed", result.Unconfirmed, []commerce.UnconfirmedDiscount{{NewCustomDiscount: batch()[1]}})
 }
 
+// existing returns a discount that the cart has.
+func existing() commerce.CustomDiscount {
+	return commerce.CustomDiscount{
+		ID: uuid.MustParse(discountID), Amount: commerce.Money{Amount: commerce.NewDecimal(-500)},
+	}
+}
+
 // onItem returns a discount that an item of the cart has.
 func onItem() commerce.CustomDiscount {
 	d := existing()
@@ -381,33 +388,21 @@ func (r *writeRow) check(t *testing.T, call func(context.Context, *commerce.Clie
 	}
 }
 
-// writtenOnce are rows for all writes that are not sent again after they may have been applied.
-var writtenOnce = []writeRow{
-	{name: "503", responders: responders{respond(503, "")}, want: commerce.OutcomeUnknown, is: commerce.ErrServer},
-	{name: "lost response", responders: responders{failTransport}, want: commerce.OutcomeUnknown},
-	{
-		name: "404", responders: responders{respond(404, `{"errors":[{"title":"Not Found"}]}`)},
-		want: commerce.OutcomeRejected, is: commerce.ErrNotFound,
-	},
-	{
-		name: "429, lost response", responders: responders{rateLimited, failTransport},
-		want: commerce.OutcomeUnknown, is: commerce.ErrOutcomeUnknown,
-	},
-	{
-		name: "a refusal that holds a discount", responders: responders{respond(429, updatedBody)},
-		want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
-	},
+var refusedWithDiscount = writeRow{
+	name: "a refusal that holds a discount", responders: responders{respond(429, updatedBody)},
+	want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
 }
 
 func TestUpdateCustomDiscount_outcome(t *testing.T) {
 	t.Parallel()
-	rows := append(slices.Clone(writtenOnce),
-		writeRow{name: "429, 200", responders: responders{rateLimited, respond(200, updatedBody)},
-			want: commerce.OutcomeApplied},
-		writeRow{name: "refused connections", responders: responders{refused, refused, refused, refused},
+	rows := []writeRow{
+		{name: "429, 200", responders: responders{rateLimited, respond(200, updatedBody)}, want: commerce.OutcomeApplied},
+		refusedWithDiscount,
+		{name: "refused connections", responders: responders{refused, refused, refused, refused},
 			want: commerce.OutcomeNotSent},
-		writeRow{name: "an array of one", want: commerce.OutcomeApplied, responders: responders{
-			respond(200, `{"data":[{"type":"custom_discount","id":"`+discountID+`"}]}`)}})
+		{name: "an array of one", want: commerce.OutcomeApplied, responders: responders{
+			respond(200, `{"data":[{"type":"custom_discount","id":"`+discountID+`"}]}`)}},
+	}
 	for name, body := range map[string]string{
 		"empty": ``, "HTML": `<html>`, "no data": `{}`, "no discount": `{"data":[]}`, "truncated": `{"data":{`,
 		"errors too":       strings.TrimSuffix(updatedBody, "}") + `,"errors":[{"title":"x"}]}`,
@@ -431,11 +426,12 @@ func TestUpdateCustomDiscount_outcome(t *testing.T) {
 
 func TestDeleteCustomDiscounts(t *testing.T) {
 	t.Parallel()
-	rows := append(slices.Clone(writtenOnce),
-		writeRow{name: "429, 204", responders: responders{rateLimited, respond(204, "")}, want: commerce.OutcomeApplied},
+	for _, row := range []writeRow{
+		{name: "429, 204", responders: responders{rateLimited, respond(204, "")}, want: commerce.OutcomeApplied},
+		refusedWithDiscount,
 		// There is no body to observe, so a custom transport proves nothing.
-		writeRow{name: "refused connection", responders: responders{refused}, want: commerce.OutcomeUnknown})
-	for _, row := range rows {
+		{name: "refused connection", responders: responders{refused}, want: commerce.OutcomeUnknown},
+	} {
 		row.check(t, func(ctx context.Context, c *commerce.Client) error {
 			return c.Carts.DeleteCustomDiscounts(ctx, cartID)
 		})

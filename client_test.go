@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestNew_baseURL(t *testing.T) {
@@ -369,6 +370,38 @@ func TestClient_context(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A call ends when its context ends. Before it sends a write, nothing was applied.
+func TestClient_canceledCalls(t *testing.T) {
+	t.Parallel()
+	for _, call := range calls.All() {
+		for after, wantOfWrite := range map[time.Duration]commerce.Outcome{
+			0: commerce.OutcomeNotSent, 3 * time.Second: commerce.OutcomeUnknown,
+		} {
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				time.AfterFunc(after, cancel)
+				if after == 0 {
+					cancel()
+				}
+				c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+					if call.Write && req.Method == http.MethodGet {
+						return successOf(call)[0](req)
+					}
+					<-req.Context().Done()
+					return nil, req.Context().Err()
+				}))
+				want, start := call.Outcome(wantOfWrite), time.Now()
+				_, err := call.Do(ctx, c, calls.NewArgs())
+				got, took := commerce.OutcomeOf(err), time.Since(start)
+				if !errors.Is(err, context.Canceled) || got != want || took != after {
+					t.Errorf("%s: outcome %v, error %v after %v, want %v and context.Canceled after %v",
+						call.Name, got, err, took, want, after)
+				}
+			})
+		}
 	}
 }
 

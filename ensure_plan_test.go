@@ -161,11 +161,3 @@ func (p *ensurePlan) checkDone(t *rapid.T, c *cartRead, want []NewCustomDiscount
 		}
 	}
 }
-
-// CartsWithTurns, for the tests of turns.go, returns the number of carts that have a turn, or wait for one.
-func (c *Client) CartsWithTurns() int {
-	t := c.core.cfg.turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.carts)
-}

@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -129,6 +130,14 @@ func respond(status int, body string, header ...string) httpmock.Responder {
 		resp.Request = req
 		return resp, nil
 	}
+}
+
+// successOf returns responders with which a call of [calls.NewArgs] succeeds.
+func successOf(call calls.Call) (list responders) {
+	for _, r := range call.Responses(calls.NewArgs()) {
+		list = append(list, respond(r.Status, r.Body))
+	}
+	return list
 }
 
 // respondTruncated is a responder whose connection is closed after a part of the body.

@@ -16,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 var update = flag.Bool("update", false, "write testdata/api again")
@@ -55,7 +57,7 @@ var areas = []struct {
 		forbidden: []string{"net", "net/http"},
 	},
 	{dir: "internal/e2e/ledger", may: []string{module}},
-	{dir: "internal/e2e", may: []string{module}},
+	{dir: "internal/e2e", may: []string{module, "github.com/google/uuid"}},
 	{dir: "commercetest", may: []string{module, "github.com/google/uuid"}},
 	{
 		dir: "otelcommerce",
@@ -85,7 +87,8 @@ var areas = []struct {
 	},
 }
 
-// Each source file of the root has its test file, and each test file its source.
+// Each source file of the root has its test file, and each test file its source. The file
+// x_internal_test.go is the part of x_test.go that belongs to package commerce.
 func TestHouse_files(t *testing.T) {
 	t.Parallel()
 	alone := map[string]bool{
@@ -97,7 +100,7 @@ func TestHouse_files(t *testing.T) {
 	}
 	for _, file := range files {
 		other, isTest := strings.CutSuffix(file, "_test.go")
-		if other += ".go"; !isTest {
+		if other = strings.TrimSuffix(other, "_internal") + ".go"; !isTest {
 			other = strings.TrimSuffix(file, ".go") + "_test.go"
 		}
 		if alone[file] == slices.Contains(files, other) {
@@ -225,6 +228,48 @@ func exported(t *testing.T, file *ast.File) (declarations []string) {
 		declarations = append(declarations, b.String())
 	}
 	return declarations
+}
+
+// The table of calls has a row for each exported function and method that sends requests: those
+// that take a context.
+func TestHouse_calls(t *testing.T) {
+	t.Parallel()
+	var got, want []string
+	for _, call := range calls.All() {
+		name, _, _ := strings.Cut(call.Name, " (")
+		got = append(got, name)
+	}
+	walkSources(t, func(name string, file *ast.File) {
+		for _, declaration := range file.Decls {
+			f, ok := declaration.(*ast.FuncDecl)
+			if ok && path.Dir(name) == "." && f.Name.IsExported() && takesContext(f) {
+				want = append(want, publicName(f))
+			}
+		}
+	})
+	want = slices.DeleteFunc(want, func(name string) bool { return !ast.IsExported(name) })
+	slices.Sort(got)
+	slices.Sort(want)
+	diff(t, "calls in internal/e2e/calls", slices.Compact(got), want)
+}
+
+func takesContext(f *ast.FuncDecl) bool {
+	return slices.ContainsFunc(f.Type.Params.List, func(p *ast.Field) bool {
+		of, ok := p.Type.(*ast.SelectorExpr)
+		return ok && of.Sel.Name == "Context"
+	})
+}
+
+// publicName returns the name of a function, after that of its receiver.
+func publicName(f *ast.FuncDecl) string {
+	if f.Recv == nil {
+		return f.Name.Name
+	}
+	service, isService := strings.CutSuffix(receiver(f.Recv.List[0].Type), "Service")
+	if isService {
+		service += "s"
+	}
+	return service + "." + f.Name.Name
 }
 
 func receiver(t ast.Expr) string {

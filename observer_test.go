@@ -20,6 +20,7 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 // observations is an Observer that keeps its notifications, in order. A context carries the
@@ -147,65 +148,49 @@ func TestObserver(t *testing.T) {
 	}
 }
 
-// Each public call is one call of the observer, whatever it sends, and a walk makes one for
-// each page.
+// Each public call is one call of the observer, whatever it sends.
 func TestObserver_calls(t *testing.T) {
 	t.Parallel()
-	store := commercetest.New(t, commercetest.Config{PageLength: 100})
+	for _, call := range calls.All() {
+		o := &observations{}
+		s := newStub(t, successOf(call)...)
+		if _, err := call.Do(t.Context(), s.client(t, commerce.WithObserver(o)), calls.NewArgs()); err != nil {
+			t.Errorf("%s: %v", call.Name, err)
+			continue
+		}
+		want := []any{commerce.CallInfo{Op: call.Op, Method: call.Method}}
+		responses := call.Responses(calls.NewArgs())
+		result := commerce.CallResult{Outcome: call.Outcome(commerce.OutcomeApplied), Attempts: len(responses)}
+		for i, r := range s.sent() {
+			result.StatusCode = responses[i].Status
+			want = append(want, commerce.AttemptInfo{Op: call.Op, Method: r.Method, Attempt: 1},
+				commerce.AttemptResult{StatusCode: responses[i].Status})
+		}
+		if call.List {
+			result.Records = 1
+		}
+		if d := cmp.Diff(append(want, result), o.list, ignoreTimes); d != "" {
+			t.Errorf("%s (-want +got):\n%s", call.Name, d)
+		}
+	}
+}
+
+// A walk makes a call for each page.
+func TestObserver_walk(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
 	store.Seed(150)
-	cart := store.AddCart(commerce.CartItemRef{})
 	o := &observations{}
-	c := store.Client(commerce.WithObserver(o))
-	ctx := t.Context()
-	ensured, err := c.Carts.EnsureCustomDiscounts(ctx, cart, discounts("a", "b"), nil)
-	if err != nil {
+	if _, err := commerce.Collect(store.Client(commerce.WithObserver(o)).Subscriptions.All(t.Context(), nil)); err != nil {
 		t.Fatal(err)
 	}
-	_, updateErr := c.Carts.UpdateCustomDiscount(ctx, cart, ensured.Discounts[0])
-	deleteErr := c.Carts.DeleteCustomDiscount(ctx, cart, ensured.Discounts[0])
-	deleteAllErr := c.Carts.DeleteCustomDiscounts(ctx, cart)
-	_, getErr := c.Carts.Get(ctx, cart)
-	_, settingsErr := c.Settings(ctx)
-	subs, walkErr := commerce.Collect(c.Subscriptions.All(ctx, nil))
-	_, subErr := c.Subscriptions.Get(ctx, subs[0].ID, commerce.SubscriptionInclude{})
-	_, doErr := c.Do(ctx, "GET", []string{"v2", "settings"}, nil, nil, nil)
-	_, accountsErr := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
-	_, listErr := commerce.Collect(commerce.Walk(ctx, c, commerce.OffsetList[commerce.Subscription]{
-		Path: []string{"v2", "subscriptions", "subscriptions"}, Offset: 140,
-		ID: func(sub *commerce.Subscription) string { return sub.ID.String() },
-	}))
-	for i, err := range []error{
-		updateErr, deleteErr, deleteAllErr, getErr, settingsErr, walkErr, subErr, doErr, accountsErr, listErr,
-	} {
-		if err != nil {
-			t.Errorf("call %d: %v", i, err)
-		}
-	}
-	var got []string
+	var got []int
 	for _, event := range o.list {
-		switch e := event.(type) {
-		case commerce.CallInfo:
-			got = append(got, e.Op+" "+e.Method+":")
-		case commerce.AttemptInfo:
-			got[len(got)-1] += " " + e.Method
-		case commerce.CallResult:
-			got[len(got)-1] += fmt.Sprintf(" %d, %s, %d records", e.Attempts, e.Outcome, e.Records)
+		if result, ok := event.(commerce.CallResult); ok {
+			got = append(got, result.Records)
 		}
 	}
-	diff(t, "calls", got, []string{
-		"Carts.EnsureCustomDiscounts : GET POST GET 3, applied, 0 records",
-		"Carts.UpdateCustomDiscount PUT: PUT 1, applied, 0 records",
-		"Carts.DeleteCustomDiscount DELETE: DELETE 1, applied, 0 records",
-		"Carts.DeleteCustomDiscounts DELETE: DELETE 1, applied, 0 records",
-		"Carts.Get GET: GET 1, none, 0 records",
-		"Client.Settings GET: GET 1, none, 0 records",
-		"Subscriptions.List GET: GET 1, none, 100 records",
-		"Subscriptions.List GET: GET 1, none, 51 records",
-		"Subscriptions.Get GET: GET 1, none, 0 records",
-		"Client.Do GET: GET 1, none, 0 records",
-		"Accounts.IDs GET: GET 1, none, 50 records",
-		"Walk GET: GET 1, none, 10 records",
-	})
+	diff(t, "records of each call", got, []int{100, 51})
 }
 
 // failingLocker refuses all locks.
@@ -218,46 +203,7 @@ func (failingLocker) Lock(context.Context, string) (context.Context, func(), err
 // Every call that begins ends, also if it fails.
 func TestObserver_failures(t *testing.T) {
 	t.Parallel()
-	d := commerce.CustomDiscount{ID: numberedID(1), Amount: commerce.Money{Amount: commerce.NewDecimal(-1)}}
-	calls := map[string]func(context.Context, *commerce.Client) error{
-		"add":  addDiscount,
-		"list": list,
-		"update": func(ctx context.Context, c *commerce.Client) error {
-			_, err := c.Carts.UpdateCustomDiscount(ctx, cartID, d)
-			return err
-		},
-		"delete": func(ctx context.Context, c *commerce.Client) error {
-			return c.Carts.DeleteCustomDiscount(ctx, cartID, d)
-		},
-		"delete all": func(ctx context.Context, c *commerce.Client) error {
-			return c.Carts.DeleteCustomDiscounts(ctx, cartID)
-		},
-		"ensure": func(ctx context.Context, c *commerce.Client) error {
-			_, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, discounts("a"), nil)
-			return err
-		},
-		"cart":     func(ctx context.Context, c *commerce.Client) error { _, err := c.Carts.Get(ctx, cartID); return err },
-		"settings": func(ctx context.Context, c *commerce.Client) error { _, err := c.Settings(ctx); return err },
-		"accounts": func(ctx context.Context, c *commerce.Client) error {
-			_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
-			return err
-		},
-		"walk": func(ctx context.Context, c *commerce.Client) error {
-			_, err := commerce.Collect(commerce.Walk(ctx, c, commerce.OffsetList[struct{}]{
-				Path: []string{"v2", "x"}, ID: func(*struct{}) string { return "" },
-			}))
-			return err
-		},
-		"get": func(ctx context.Context, c *commerce.Client) error {
-			_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
-			return err
-		},
-		"do": func(ctx context.Context, c *commerce.Client) error {
-			_, err := c.Do(ctx, "POST", []string{"v2", "carts"}, nil, nil, nil)
-			return err
-		},
-	}
-	for name, call := range calls {
+	for _, call := range calls.All() {
 		for failure, opts := range map[string][]commerce.Option{
 			"transport": {},
 			"token":     {commerce.WithClientCredentials("id", "secret")},
@@ -266,10 +212,15 @@ func TestObserver_failures(t *testing.T) {
 		} {
 			o := &observations{}
 			c := newClient(t, roundTripper(failTransport), append(opts, attempts(1), commerce.WithObserver(o))...)
-			if err := call(t.Context(), c); err == nil {
-				t.Errorf("%s: no error although %s fails", name, failure)
+			if _, err := call.Do(t.Context(), c, calls.NewArgs()); err == nil {
+				t.Errorf("%s: no error although %s fails", call.Name, failure)
 			}
-			o.checkEnds(t, name+", "+failure+" fails")
+			o.checkEnds(t, call.Name+", "+failure+" fails")
+			for _, event := range o.list {
+				if result, ok := event.(commerce.CallResult); ok && result.Error == "panic" {
+					t.Errorf("%s: %s fails: got %+v, want the error", call.Name, failure, result)
+				}
+			}
 		}
 	}
 }
@@ -547,13 +498,13 @@ func TestObserver_waits(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		var calls sync.WaitGroup
-		calls.Go(func() { add("a") })
+		var running sync.WaitGroup
+		running.Go(func() { add("a") })
 		time.Sleep(15 * time.Second)
-		calls.Go(func() { add("b") }) // the first call has the turn
+		running.Go(func() { add("b") }) // the first call has the turn
 		time.Sleep(15 * time.Second)
-		calls.Go(read) // the gate is closed
-		calls.Wait()
+		running.Go(read) // the gate is closed
+		running.Wait()
 		got := map[string][]string{}
 		for _, event := range o.list {
 			switch e := event.(type) {

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestOutcome_text(t *testing.T) {
@@ -71,6 +73,73 @@ func TestOutcomeOf(t *testing.T) {
 			joined := errors.Join(failed(better), fmt.Errorf("w: %w", failed(worse)))
 			if got := commerce.OutcomeOf(joined); got != worse {
 				t.Errorf("OutcomeOf(%v and %v) = %v, want %v", better, worse, got, worse)
+			}
+		}
+	}
+}
+
+// outcomesOfWrites are the responses to the requests of a write, and the outcome of any write.
+var outcomesOfWrites = []struct {
+	name       string
+	responders responders
+	replayable int // number of requests of a write that may be sent again, if there are more
+	want       commerce.Outcome
+	is         error
+}{
+	{
+		name: "503", responders: responders{respond(503, "")}, replayable: 4,
+		want: commerce.OutcomeUnknown, is: commerce.ErrServer,
+	},
+	{
+		name: "lost response", responders: responders{failTransport}, replayable: 4,
+		want: commerce.OutcomeUnknown, is: commerce.ErrOutcomeUnknown,
+	},
+	{
+		name: "404", responders: responders{respond(404, `{"errors":[{"title":"Not Found"}]}`)},
+		want: commerce.OutcomeRejected, is: commerce.ErrNotFound,
+	},
+	{
+		name: "429, 403", responders: responders{rateLimited, respond(403, "")},
+		want: commerce.OutcomeRejected, is: commerce.ErrForbidden,
+	},
+	{
+		name: "429, lost response", responders: responders{rateLimited, failTransport}, replayable: 5,
+		want: commerce.OutcomeUnknown, is: commerce.ErrOutcomeUnknown,
+	},
+	{
+		name: "a refusal that may hold a discount", responders: responders{respond(429, `{"data":{"id":1}}`)},
+		replayable: 12, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
+	},
+}
+
+// A write states its outcome, also if it reads before. The last response is that to all later
+// requests. A read has none, whatever happens.
+func TestOutcome_calls(t *testing.T) {
+	t.Parallel()
+	for _, call := range calls.All() {
+		for _, tt := range outcomesOfWrites {
+			wantRequests := len(tt.responders)
+			if call.Replayable || !call.Write {
+				wantRequests = max(wantRequests, tt.replayable)
+			}
+			requests := 0
+			c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+				if call.Write && req.Method == http.MethodGet {
+					return successOf(call)[0](req)
+				}
+				requests++
+				return tt.responders[min(requests, len(tt.responders))-1](req)
+			}))
+			_, err := call.Do(t.Context(), c, calls.NewArgs())
+			want := call.Outcome(tt.want)
+			if got := commerce.OutcomeOf(err); got != want || requests != wantRequests {
+				t.Errorf("%s, %s: outcome %v after %d requests, error %v, want %v after %d",
+					call.Name, tt.name, got, requests, err, want, wantRequests)
+			}
+			isKnown := !call.Write && errors.Is(tt.is, commerce.ErrOutcomeUnknown) // it is a read
+			if e, ok := errors.AsType[*commerce.Error](err); !ok || e.Attempts != requests || errors.Is(err, tt.is) == isKnown {
+				t.Errorf("%s, %s: error %#v, want %d attempts, and that it matches %v: %t",
+					call.Name, tt.name, err, requests, tt.is, !isKnown)
 			}
 		}
 	}

@@ -13,51 +13,37 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/jarcoal/httpmock"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
-// cartWrites are the writes to a cart, except EnsureCustomDiscounts.
-var cartWrites = []struct {
-	op    string
-	call  func(ctx context.Context, c *commerce.Client, cartID string) error
-	write httpmock.Responder // a success
-}{
-	{
-		op: "Carts.AddCustomDiscounts", write: respond(201, `{"data":[{"external_id":"a"}]}`),
-		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
-			_, err := c.Carts.AddCustomDiscounts(ctx, cartID, discounts("a"), nil)
-			return err
-		},
-	},
-	{
-		op: "Carts.UpdateCustomDiscount", write: respond(200, `{"data":{"type":"custom_discount","id":"`+discountID+`"}}`),
-		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
-			_, err := c.Carts.UpdateCustomDiscount(ctx, cartID, existing())
-			return err
-		},
-	},
-	{
-		op: "Carts.DeleteCustomDiscount", write: respond(204, ""),
-		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
-			return c.Carts.DeleteCustomDiscount(ctx, cartID, existing())
-		},
-	},
-	{
-		op: "Carts.DeleteCustomDiscounts", write: respond(204, ""),
-		call: func(ctx context.Context, c *commerce.Client, cartID string) error {
-			return c.Carts.DeleteCustomDiscounts(ctx, cartID)
-		},
-	},
+// cartWrite is a write to a cart, except EnsureCustomDiscounts, and the response of a success.
+type cartWrite struct {
+	calls.Call
+	status int
+	write  httpmock.Responder
 }
 
-// existing returns a discount that the cart has.
-func existing() commerce.CustomDiscount {
-	return commerce.CustomDiscount{
-		ID: uuid.MustParse(discountID), Amount: commerce.Money{Amount: commerce.NewDecimal(-500)},
+func cartWrites() (list []cartWrite) {
+	for _, call := range calls.All() {
+		if call.Write && strings.HasPrefix(call.Op, "Carts.") && call.Method != "" {
+			list = append(list, newCartWrite(call))
+		}
 	}
+	return list
+}
+
+func newCartWrite(call calls.Call) cartWrite {
+	return cartWrite{Call: call, status: call.Responses(calls.NewArgs())[0].Status, write: successOf(call)[0]}
+}
+
+func (w *cartWrite) call(ctx context.Context, c *commerce.Client, cartID string) error {
+	args := calls.NewArgs()
+	args.CartID = cartID
+	_, err := w.Do(ctx, c, args)
+	return err
 }
 
 // slow is a transport that refuses each request after a second, or when its context ends.
@@ -113,13 +99,14 @@ func runTimed(t *testing.T, calls []timedCall) []error {
 // Writes of a client and its copies to one cart follow each other in the order they came.
 func TestTurns_order(t *testing.T) {
 	t.Parallel()
+	writes := cartWrites()
 	write := func(n int, cartID string) func(context.Context, *commerce.Client) error {
-		return func(ctx context.Context, c *commerce.Client) error { return cartWrites[n].call(ctx, c, cartID) }
+		return func(ctx context.Context, c *commerce.Client) error { return writes[n%len(writes)].call(ctx, c, cartID) }
 	}
 	var oneCart, manyCarts []timedCall
 	for i := range 12 {
-		oneCart = append(oneCart, timedCall{call: write(i%4, cartID), ends: 1000 * (i + 1)})
-		manyCarts = append(manyCarts, timedCall{call: write(i%4, fmt.Sprint(i)), ends: 1000 + i})
+		oneCart = append(oneCart, timedCall{call: write(i, cartID), ends: 1000 * (i + 1)})
+		manyCarts = append(manyCarts, timedCall{call: write(i, fmt.Sprint(i)), ends: 1000 + i})
 	}
 	for _, tt := range []struct {
 		name  string
@@ -173,18 +160,18 @@ func TestTurns_end(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, tt := range cartWrites {
+	for _, tt := range cartWrites() {
 		c := newStub(t, func(*http.Request) (*http.Response, error) { panic("transport") }, tt.write).client(t)
 		if err := tt.call(ended, c, cartID); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v, want context.Canceled", tt.op, err)
+			t.Errorf("%s: error %v, want context.Canceled", tt.Op, err)
 		} else {
-			checkError(t, err, commerce.Error{Op: tt.op, Outcome: commerce.OutcomeNotSent})
+			checkError(t, err, commerce.Error{Op: tt.Op, Outcome: commerce.OutcomeNotSent})
 		}
 		if got := recovered(func() { _ = tt.call(t.Context(), c, cartID) }); got != "transport" {
-			t.Errorf("%s: recovered %v, want the panic of the transport", tt.op, got)
+			t.Errorf("%s: recovered %v, want the panic of the transport", tt.Op, got)
 		}
 		if err := tt.call(t.Context(), c, cartID); err != nil || c.CartsWithTurns() != 0 {
-			t.Errorf("%s: error %v, turns of %d carts are kept, want none", tt.op, err, c.CartsWithTurns())
+			t.Errorf("%s: error %v, turns of %d carts are kept, want none", tt.Op, err, c.CartsWithTurns())
 		}
 	}
 }
@@ -238,7 +225,7 @@ const lockEvent = "lock commerce/store.example/carts/" + cartID
 // A write holds the lock from before its first attempt until after its last one.
 func TestLocker_events(t *testing.T) {
 	t.Parallel()
-	for _, write := range cartWrites {
+	for _, write := range cartWrites() {
 		for name, tt := range map[string]struct {
 			responders responders
 			err        error
@@ -249,7 +236,7 @@ func TestLocker_events(t *testing.T) {
 			"transport error": {responders: slices.Repeat(responders{failTransport}, 4), err: commerce.ErrOutcomeUnknown},
 			"panic":           {responders: responders{nil}},
 		} {
-			if name == "transport error" && write.op != "Carts.DeleteCustomDiscount" {
+			if name == "transport error" && !write.Replayable {
 				tt.responders = tt.responders[:1] // the others are sent once
 			}
 			l := newLocker(t)
@@ -264,9 +251,9 @@ func TestLocker_events(t *testing.T) {
 			}
 			got := recovered(func() { err = write.call(t.Context(), c, cartID) })
 			if (got != nil) != (name == "panic") || !errors.Is(err, tt.err) {
-				t.Errorf("%s, %s: panic %v, error %v, want %v", write.op, name, got, err, tt.err)
+				t.Errorf("%s, %s: panic %v, error %v, want %v", write.Op, name, got, err, tt.err)
 			}
-			diff(t, "events: "+write.op+", "+name, l.events, append(want, "unlock"))
+			diff(t, "events: "+write.Op+", "+name, l.events, append(want, "unlock"))
 		}
 	}
 	l := newLocker(t)
@@ -398,10 +385,11 @@ func (f lockerFunc) Lock(ctx context.Context, key string) (context.Context, func
 // The lock is checked before each attempt, and after a write that may have been applied.
 func TestLocker_lost(t *testing.T) {
 	t.Parallel()
-	const add, remove = 0, 2 // indexes in cartWrites
+	add := newCartWrite(calls.Named("Carts.AddCustomDiscounts"))
+	remove := newCartWrite(calls.Named("Carts.DeleteCustomDiscount"))
 	type row struct {
 		name       string
-		write      int
+		write      cartWrite
 		lost       bool // before the first attempt
 		responders func(l *testLocker) responders
 		want       commerce.Outcome
@@ -419,12 +407,11 @@ func TestLocker_lost(t *testing.T) {
 				return responders{l.losing(respond(201, `{"data":[{"external_id":"a"}],"errors":[{"title":"x"}]}`))}
 			}},
 	}
-	for i, write := range cartWrites {
-		status := []int{201, 200, 204, 204}[i]
+	for _, write := range cartWrites() {
 		rows = append(rows,
-			row{name: "before the first attempt: " + write.op, write: i, lost: true, want: commerce.OutcomeNotSent,
+			row{name: "before the first attempt: " + write.Op, write: write, lost: true, want: commerce.OutcomeNotSent,
 				responders: func(*testLocker) responders { return nil }},
-			row{name: "during a write: " + write.op, write: i, want: commerce.OutcomeUnknown, status: status,
+			row{name: "during a write: " + write.Op, write: write, want: commerce.OutcomeUnknown, status: write.status,
 				responders: func(l *testLocker) responders { return responders{l.losing(write.write)} }})
 	}
 	for _, tt := range rows {
@@ -434,9 +421,9 @@ func TestLocker_lost(t *testing.T) {
 		}
 		list := tt.responders(l)
 		s := newStub(t, list...)
-		err := cartWrites[tt.write].call(t.Context(), s.client(t, commerce.WithCartLocker(l)), cartID)
+		err := tt.write.call(t.Context(), s.client(t, commerce.WithCartLocker(l)), cartID)
 		checkError(t, err, commerce.Error{
-			Op: cartWrites[tt.write].op, StatusCode: tt.status, Outcome: tt.want, Attempts: len(list),
+			Op: tt.write.Op, StatusCode: tt.status, Outcome: tt.want, Attempts: len(list),
 		})
 		if !errors.Is(err, commerce.ErrLock) || errors.Is(err, context.Canceled) || len(s.sent()) != len(list) {
 			t.Errorf("%s: %d requests, error %v, want %d and ErrLock, but no error of a context",

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 // The text has a maximum length, and says how many problems there are.
@@ -28,5 +29,22 @@ func TestValidationError_nil(t *testing.T) {
 	var err *commerce.ValidationError
 	if err.Error() != "<nil>" || errors.Is(err, commerce.ErrInvalidArgument) {
 		t.Errorf("a nil *ValidationError is %q, and ErrInvalidArgument: %t", err, errors.Is(err, commerce.ErrInvalidArgument))
+	}
+}
+
+// Invalid arguments of any call are refused before an observer is notified or anything is sent.
+func TestValidationError_calls(t *testing.T) {
+	t.Parallel()
+	for _, call := range calls.All() {
+		s, o := newStub(t), &observations{}
+		if call.TakesAll {
+			s.responders = successOf(call)
+		}
+		_, err := call.Do(t.Context(), s.client(t, commerce.WithObserver(o)), calls.InvalidArgs())
+		isRefused := invalidFields(err) != nil && commerce.OutcomeOf(err) == commerce.OutcomeNotSent && len(o.list) == 0
+		if isRefused == call.TakesAll || call.TakesAll && err != nil {
+			t.Errorf("%s: error %v, notifications %v, want a ValidationError and none: %t", call.Name, err, o.list,
+				!call.TakesAll)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 const (
@@ -33,23 +34,17 @@ type call struct {
 	do      func(context.Context, *commerce.Client) error
 }
 
-func calls() []call {
-	add := func(ctx context.Context, c *commerce.Client) error {
-		_, err := c.Carts.AddCustomDiscounts(ctx, "cart-1", []commerce.NewCustomDiscount{{
-			Amount: commerce.NewDecimal(-1000), Description: "ten off", DiscountCode: "TEN", DiscountEngine: "engine",
-			ExternalID: "a",
-		}}, nil)
-		return err
-	}
-	list := func(ctx context.Context, c *commerce.Client) error {
-		_, err := c.Subscriptions.List(ctx, nil)
-		return err
-	}
-	all := []call{
-		{name: "add", op: "Carts.AddCustomDiscounts", outcome: commerce.OutcomeUnknown, do: add},
-		{name: "list", op: "Subscriptions.List", outcome: commerce.OutcomeNone, do: list},
-		{name: "token request of an add", op: "token", outcome: commerce.OutcomeNotSent, do: add},
-		{name: "token request of a list", op: "token", outcome: commerce.OutcomeNotSent, do: list},
+func everyCall() (all []call) {
+	for _, c := range calls.All() {
+		if c.Method == "" { // its error wraps that of a read
+			continue
+		}
+		do := func(ctx context.Context, client *commerce.Client) error {
+			_, err := c.Do(ctx, client, calls.NewArgs())
+			return err
+		}
+		all = append(all, call{name: c.Name, op: c.Op, outcome: c.Outcome(commerce.OutcomeUnknown), do: do},
+			call{name: "token request of " + c.Name, op: "token", outcome: commerce.OutcomeNotSent, do: do})
 	}
 	for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"} {
 		outcome := commerce.OutcomeUnknown
@@ -123,7 +118,7 @@ func TestRedirects(t *testing.T) {
 		for _, status := range statuses {
 			t.Run(fmt.Sprintf("%s, %d", name, status), func(t *testing.T) {
 				t.Parallel()
-				for _, c := range calls() {
+				for _, c := range everyCall() {
 					var got []string // a call sends one request at a time
 					transport := roundTripper(func(req *http.Request) (*http.Response, error) {
 						got = append(got, req.URL.Scheme+"://"+req.URL.Host+" "+req.Host)
@@ -178,7 +173,7 @@ func TestRedirects_onTheWire(t *testing.T) {
 		defer origin.Close()
 		for place := range locations {
 			for _, status := range statuses {
-				for _, c := range calls() {
+				for _, c := range everyCall() {
 					c.name += fmt.Sprintf(", %d over %s to %s", status, name, place)
 					c.check(t, fmt.Sprintf("%s/%d/%s", origin.URL, status, place), origin.Client(), status)
 				}

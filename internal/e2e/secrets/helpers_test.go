@@ -20,6 +20,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 const base = "https://store.example"
@@ -29,47 +30,31 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // call is a call whose arguments contain secrets.
 type call func(context.Context, *commerce.Client) (*commerce.Response, error)
 
-func calls() map[string]call {
-	filter := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{
+// everyCall returns all public calls, by name.
+func everyCall() map[string]call {
+	args := calls.NewArgs()
+	args.NewDiscount.Description, args.NewDiscount.ExternalID = secretDetail, secretExternalID
+	args.Discount.Description, args.Discount.ExternalID = secretDetail, secretExternalID
+	args.Options = &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{
 		Email: secretEmail, Name: secretDetail, ExternalRef: secretExternalID,
 	}}
-	accounts := []string{"v2", "accounts"}
-	query := url.Values{"filter": {secretEmail}, secretExternalID: {secretDetail}}
-	body := map[string]string{secretExternalID: secretEmail}
-	return map[string]call{
-		"add": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-			result, err := c.Carts.AddCustomDiscounts(ctx, "cart", []commerce.NewCustomDiscount{discount()}, nil)
-			if result == nil {
-				return nil, err
-			}
-			return result.Response, err
-		},
-		"list": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-			page, err := c.Subscriptions.List(ctx, filter)
-			if page == nil {
-				return nil, err
-			}
-			return page.Response, err
-		},
-		"walk": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-			_, err := commerce.Collect(c.Subscriptions.All(ctx, filter))
-			return nil, err
-		},
-		"Do, read": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-			return c.Do(ctx, "GET", accounts, query, nil, new(map[string]int))
-		},
-		"Do, write": func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-			return c.Do(ctx, "POST", accounts, query, body, new(json.RawMessage))
-		},
+	args.Query = url.Values{"filter": {secretEmail}, secretExternalID: {secretDetail}}
+	args.Body = map[string]string{secretExternalID: secretEmail}
+	all := map[string]call{}
+	for _, c := range calls.All() {
+		all[c.Name] = func(ctx context.Context, client *commerce.Client) (*commerce.Response, error) {
+			responses := &successes{list: c.Responses(args)}
+			result, err := c.Do(context.WithValue(ctx, successesKey{}, responses), client, args)
+			return calls.ResponseIn(result), err
+		}
 	}
+	return all
 }
 
-func discount() commerce.NewCustomDiscount {
-	return commerce.NewCustomDiscount{
-		Amount: commerce.NewDecimal(-1000), Description: secretDetail, DiscountCode: "TEN", DiscountEngine: "engine",
-		ExternalID: secretExternalID,
-	}
-}
+// successes are the responses with which a call succeeds, in the context of its requests.
+type successes struct{ list []calls.Response }
+
+type successesKey struct{}
 
 // Each way to authorize a client.
 func credentials() map[string]commerce.Option {
@@ -202,18 +187,18 @@ func echoHeader(text string) http.Header {
 	return h
 }
 
-// succeed is a transport with which each call in calls succeeds.
+// succeed is a transport with which each call of everyCall succeeds.
 func succeed(req *http.Request) (*http.Response, error) {
-	switch {
-	case req.URL.Path == "/oauth/access_token":
+	if req.URL.Path == "/oauth/access_token" {
 		return echo(200, `{"access_token":"`+secretToken+`","refresh_token":"`+secretClient+`"}`)(req)
-	case req.URL.Path == "/v2/accounts":
-		return echo(200, `{}`)(req)
-	case req.Method == http.MethodPost:
-		return echo(201, `{"data":[{"type":"custom_discount","id":"8a3c0a8e-2f5b-4d6c-9c1e-0b5d7a1f2e33","external_id":"`+
-			secretExternalID+`","discount_code":"TEN","discount_engine":"engine"}]}`)(req)
 	}
-	return echo(200, `{"data":[],"links":{"next":null}}`)(req)
+	s, ok := req.Context().Value(successesKey{}).(*successes)
+	if !ok || len(s.list) == 0 {
+		return echo(200, `{"data":[],"links":{"next":null}}`)(req)
+	}
+	next := s.list[0]
+	s.list = s.list[1:]
+	return echo(next.Status, next.Body)(req)
 }
 
 // verboseError shows its text in every rendering.

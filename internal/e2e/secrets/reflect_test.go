@@ -127,7 +127,7 @@ func TestLeaks_holders(t *testing.T) {
 				}
 			}
 			check()
-			for what, call := range calls() {
+			for what, call := range everyCall() {
 				if _, err := call(t.Context(), c); !errors.Is(err, commerce.ErrUnprocessable) {
 					t.Errorf("%s: error %v, want ErrUnprocessable", what, err)
 				}

@@ -23,6 +23,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -150,27 +151,15 @@ type operation struct {
 }
 
 var (
-	read  = operation{name: "Subscriptions.List", do: list}
-	write = operation{name: "Carts.AddCustomDiscounts", do: add}
+	read  = operationOf(calls.Named("Subscriptions.List"))
+	write = operationOf(calls.Named("Carts.AddCustomDiscounts"))
 )
 
-func list(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-	page, err := c.Subscriptions.List(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	return page.Response, nil
-}
-
-func add(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-	result, err := c.Carts.AddCustomDiscounts(ctx, "cart-1", []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-1000), Description: "ten off", DiscountCode: "TEN", DiscountEngine: "engine",
-		ExternalID: "a",
-	}}, nil)
-	if err != nil {
-		return nil, err
-	}
-	return result.Response, nil
+func operationOf(call calls.Call) operation {
+	return operation{name: call.Op, do: func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
+		result, err := call.Do(ctx, c, calls.NewArgs())
+		return calls.ResponseIn(result), err
+	}}
 }
 
 // scenario is what the caller asks for, what the service does, and what happens when.

@@ -190,7 +190,7 @@ func TestPace_observed(t *testing.T) {
 		s := newService(t, status(http.StatusTooManyRequests))
 		s.rest = success
 		o := &waits{}
-		if _, err := list(t.Context(), newClient(t, s, commerce.WithObserver(o))); err != nil {
+		if _, err := read.do(t.Context(), newClient(t, s, commerce.WithObserver(o))); err != nil {
 			t.Fatal(err)
 		}
 		if want := s.sent[1] - s.sent[0]; o.sum.Gate != want || o.sum.Gate == 0 || o.sum.Backoff != 0 {

@@ -1,0 +1,158 @@
+package calls
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+)
+
+const (
+	subscriptions = `{"data":[{"id":"$subscription","type":"subscription","account_id":"$account"}],"links":{"next":null}}`
+	accounts      = `{"data":[{"id":"$account"}],"links":{"next":null}}`
+	emptyCart     = `{"data":{"id":"$cart"},"included":{"items":[{"id":"$account"}],"custom_discounts":[]}}`
+	filledCart    = `{"data":{"id":"$cart","relationships":{"custom_discounts":{"data":[{"id":"$added-id"}]}}},` +
+		`"included":{"items":[{"id":"$account"}],"custom_discounts":[$added]}}`
+)
+
+// All returns the table.
+func All() []Call {
+	list := slices.Clone(table)
+	for i := range list {
+		if list[i].Op == "" {
+			list[i].Op, _, _ = strings.Cut(list[i].Name, " (")
+		}
+	}
+	return list
+}
+
+// Named returns the row with a name.
+func Named(name string) Call {
+	list := All()
+	return list[slices.IndexFunc(list, func(c Call) bool { return c.Name == name })]
+}
+
+var table = []Call{
+	{
+		Name: "Carts.AddCustomDiscounts", Method: http.MethodPost, Write: true,
+		responses: respond(http.StatusCreated, `{"data":[$added]}`),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Carts.AddCustomDiscounts(ctx, a.CartID, []commerce.NewCustomDiscount{a.NewDiscount}, nil)
+		},
+	},
+	{
+		Name: "Carts.UpdateCustomDiscount", Method: http.MethodPut, Write: true,
+		responses: respond(http.StatusOK, `{"data":$existing}`),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Carts.UpdateCustomDiscount(ctx, a.CartID, a.Discount)
+		},
+	},
+	{
+		Name: "Carts.DeleteCustomDiscount", Method: http.MethodDelete, Write: true, Replayable: true,
+		responses: respond(http.StatusNoContent, ""),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return nil, c.Carts.DeleteCustomDiscount(ctx, a.CartID, a.Discount)
+		},
+	},
+	{
+		Name: "Carts.DeleteCustomDiscounts", Method: http.MethodDelete, Write: true,
+		responses: respond(http.StatusNoContent, ""),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return nil, c.Carts.DeleteCustomDiscounts(ctx, a.CartID)
+		},
+	},
+	{
+		Name: "Carts.EnsureCustomDiscounts", Write: true,
+		responses: []Response{
+			{Status: http.StatusOK, Body: emptyCart},
+			{Status: http.StatusCreated, Body: `{"data":[$added]}`},
+			{Status: http.StatusOK, Body: filledCart},
+		},
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			want := []commerce.NewCustomDiscount{a.NewDiscount}
+			opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1}
+			return c.Carts.EnsureCustomDiscounts(ctx, a.CartID, want, opts)
+		},
+	},
+	{
+		Name: "Carts.Get", Method: http.MethodGet, responses: respond(http.StatusOK, filledCart),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) { return c.Carts.Get(ctx, a.CartID) },
+	},
+	{
+		Name: "Client.Settings", Method: http.MethodGet, TakesAll: true,
+		responses: respond(http.StatusOK, `{"data":{"custom_discount_limit":5}}`),
+		Do:        func(ctx context.Context, c *commerce.Client, _ *Args) (any, error) { return c.Settings(ctx) },
+	},
+	{
+		Name: "Client.Do (read)", Method: http.MethodGet, responses: respond(http.StatusOK, `{}`),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Do(ctx, http.MethodGet, a.Path, a.Query, nil, new(json.RawMessage))
+		},
+	},
+	{
+		Name: "Client.Do (write)", Method: http.MethodPost, Write: true, responses: respond(http.StatusCreated, `{}`),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Do(ctx, http.MethodPost, a.Path, a.Query, a.Body, new(json.RawMessage))
+		},
+	},
+	{
+		Name: "Subscriptions.Get", Method: http.MethodGet,
+		responses: respond(http.StatusOK, `{"data":{"id":"$subscription","type":"subscription"}}`),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Subscriptions.Get(ctx, a.SubscriptionID, commerce.SubscriptionInclude{})
+		},
+	},
+	{
+		Name: "Subscriptions.List", Method: http.MethodGet, List: true,
+		responses: respond(http.StatusOK, subscriptions),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Subscriptions.List(ctx, a.Options)
+		},
+	},
+	{
+		Name: "Subscriptions.All", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
+		responses: respond(http.StatusOK, subscriptions),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return commerce.Collect(c.Subscriptions.All(ctx, a.Options))
+		},
+	},
+	{
+		Name: "Subscriptions.Pages", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
+		responses: respond(http.StatusOK, subscriptions),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return commerce.Collect(c.Subscriptions.Pages(ctx, a.Options))
+		},
+	},
+	{
+		Name: "Subscriptions.AllByAccount", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
+		responses: respond(http.StatusOK, subscriptions),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return commerce.Collect(c.Subscriptions.AllByAccount(ctx, a.accounts(), a.Options))
+		},
+	},
+	{
+		Name: "Subscriptions.PagesByAccount", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
+		responses: respond(http.StatusOK, subscriptions),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return commerce.Collect(c.Subscriptions.PagesByAccount(ctx, a.accounts(), a.Options))
+		},
+	},
+	{
+		Name: "Accounts.IDs", Method: http.MethodGet, List: true, TakesAll: true,
+		responses: respond(http.StatusOK, accounts),
+		Do: func(ctx context.Context, c *commerce.Client, _ *Args) (any, error) {
+			return commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
+		},
+	},
+	{
+		Name: "Walk", Method: http.MethodGet, List: true, responses: respond(http.StatusOK, accounts),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return commerce.Collect(commerce.Walk(ctx, c, a.list()))
+		},
+	},
+}
