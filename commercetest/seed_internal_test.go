@@ -51,6 +51,11 @@ func TestSeed_includes(t *testing.T) {
 	for g, kinds := range includes {
 		store := NewStore(Config{Generation: g})
 		store.Seed(1)
+		for _, r := range store.includable {
+			if !slices.Contains(kinds, r.include) {
+				t.Errorf("generation %d has %s, want them in its includes", g, r.include.name)
+			}
+		}
 		for _, kind := range kinds {
 			path := "/v2/subscriptions/subscriptions?include=" + kind.name
 			req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
