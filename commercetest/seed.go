@@ -43,23 +43,16 @@ func (s *Store) Seed(n int) {
 	subscribers := map[uuid.UUID]Subscriber{}
 	subscriptions := newSubscriptionSet(n)
 	for i := 1; i <= n; i++ {
-		account := seedAccount(i)
-		if account > len(accounts) { // its first subscription
-			id := newID("accounts", account)
-			accounts = append(accounts, id)
-			subscribers[id] = Subscriber{
+		stored := newStoredSubscription(i, seed.start(i))
+		stored.seed = seed
+		if account := seedAccount(i); account > len(accounts) { // its first subscription
+			accounts = append(accounts, stored.accountID)
+			subscribers[stored.accountID] = Subscriber{
 				Name:  seedNames[(account-1)%len(seedNames)],
 				Email: fmt.Sprintf("subscriber-%04d@example.com", account),
 			}
 		}
-		subscriptions.add(&storedSubscription{
-			number:       i,
-			id:           newID("subscriptions", i),
-			accountID:    accounts[account-1],
-			externalRef:  seedExternalRef(i),
-			offeringName: seed.offering(i).Attributes.Name,
-			seed:         seed,
-		})
+		subscriptions.add(stored)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -71,12 +64,56 @@ func (s *Store) Seed(n int) {
 // seed computes the subscriptions of [Store.Seed].
 type seed struct{ offerings []commerce.Offering }
 
-// offering returns the offering of the i-th oldest subscription. It is shared.
-func (s *seed) offering(i int) commerce.Offering { return s.offerings[i%len(s.offerings)] }
+// seedAccount returns the number of the account of the i-th oldest subscription. Six
+// subscriptions alternate between two accounts.
+func seedAccount(i int) int { return 1 + (i-1)/6*2 + (i-1)%2 }
 
-// subscription returns the i-th oldest subscription. It shares no memory with others.
+// start returns what the store keeps of the i-th oldest subscription. The offering is shared.
+func (s *seed) start(i int) commerce.Subscription {
+	return commerce.Subscription{
+		ID: newID("subscriptions", i),
+		Attributes: commerce.SubscriptionAttributes{
+			ExternalRef: fmt.Sprintf("order-%06d", i),
+			AccountID:   newID("accounts", seedAccount(i)),
+			Offering:    s.offerings[i%len(s.offerings)],
+		},
+	}
+}
+
+// subscription returns the i-th oldest subscription. It shares no memory with others. If its
+// offering has pricing options, it is of the second generation.
 func (s *seed) subscription(i int) commerce.Subscription {
-	offering := s.offering(i)
+	sub := s.start(i)
+	account, created := seedAccount(i), seedStart.Add(time.Duration(i)*97*time.Minute+fractionOfSecond(i))
+	sub.Type = "subscription"
+	a := &sub.Attributes
+	a.Offering = copyOffering(a.Offering)
+	sub.Relationships = ownRelationships(i, sub.ID, a.Offering)
+	a.AddressID = newID("addresses", account)
+	a.PlanID = sub.Relationships.Get("plans").Data.Refs[0].ID
+	a.Currency = "USD"
+	a.PaymentAuthority = seedPaymentAuthority(account)
+	sub.Meta = commerce.SubscriptionMeta{
+		Owner:  "store",
+		Status: "active",
+		Timestamps: commerce.Timestamps{
+			CreatedAt: created,
+			UpdatedAt: created.Add(5 * time.Second),
+			GoLive:    created.Add(24 * time.Hour),
+			EndDate:   created.AddDate(2, 0, 0),
+		},
+		InvoiceAfter: created.AddDate(0, 1, 0),
+	}
+	setState(i, &sub)
+	if hasPricingOptions(a.Offering) {
+		a.PricingOptionID = sub.Relationships.Get("pricing_options").Data.Refs[0].ID
+		setSecondGenerationMeta(i, &sub)
+	}
+	return sub
+}
+
+// copyOffering returns a copy of an offering of Seed that shares no memory with it.
+func copyOffering(offering commerce.Offering) commerce.Offering {
 	m := &offering.Meta
 	m.ExternalProductRefs, m.ExternalPlanRefs = slices.Clone(m.ExternalProductRefs), slices.Clone(m.ExternalPlanRefs)
 	offering.Relationships = slices.Clone(offering.Relationships)
@@ -84,52 +121,7 @@ func (s *seed) subscription(i int) commerce.Subscription {
 		rel := &offering.Relationships[i]
 		rel.Links, rel.Data.Refs = slices.Clone(rel.Links), slices.Clone(rel.Data.Refs)
 	}
-	return newSeedSubscription(i, seedAccount(i), offering)
-}
-
-// seedAccount returns the number of the account of the i-th oldest subscription. Six
-// subscriptions alternate between two accounts.
-func seedAccount(i int) int { return 1 + (i-1)/6*2 + (i-1)%2 }
-
-func seedExternalRef(i int) string { return fmt.Sprintf("order-%06d", i) }
-
-// newSeedSubscription returns the i-th oldest subscription. If the offering has
-// pricing options, the subscription is of the second generation.
-func newSeedSubscription(i, account int, offering commerce.Offering) commerce.Subscription {
-	created := seedStart.Add(time.Duration(i)*97*time.Minute + fractionOfSecond(i))
-	id := newID("subscriptions", i)
-	own := ownRelationships(i, id, offering)
-	sub := commerce.Subscription{
-		ID:   id,
-		Type: "subscription",
-		Attributes: commerce.SubscriptionAttributes{
-			ExternalRef:      seedExternalRef(i),
-			AccountID:        newID("accounts", account),
-			AddressID:        newID("addresses", account),
-			Offering:         offering,
-			PlanID:           own.Get("plans").Data.Refs[0].ID,
-			Currency:         "USD",
-			PaymentAuthority: seedPaymentAuthority(account),
-		},
-		Relationships: own,
-		Meta: commerce.SubscriptionMeta{
-			Owner:  "store",
-			Status: "active",
-			Timestamps: commerce.Timestamps{
-				CreatedAt: created,
-				UpdatedAt: created.Add(5 * time.Second),
-				GoLive:    created.Add(24 * time.Hour),
-				EndDate:   created.AddDate(2, 0, 0),
-			},
-			InvoiceAfter: created.AddDate(0, 1, 0),
-		},
-	}
-	setState(i, &sub)
-	if hasPricingOptions(offering) {
-		sub.Attributes.PricingOptionID = own.Get("pricing_options").Data.Refs[0].ID
-		setSecondGenerationMeta(i, &sub)
-	}
-	return sub
+	return offering
 }
 
 func hasPricingOptions(offering commerce.Offering) bool {

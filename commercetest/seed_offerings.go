@@ -35,9 +35,8 @@ var seedOfferings = []struct {
 }
 
 // newSeedOfferings returns the offerings and the resources that a list can include
-// for them, by the name in its include parameter.
-func newSeedOfferings(g Generation) (offerings []commerce.Offering, includable map[string][]*resource) {
-	includable = map[string][]*resource{}
+// for them.
+func newSeedOfferings(g Generation) (offerings []commerce.Offering, includable []*resource) {
 	for n, o := range seedOfferings {
 		offering := commerce.Offering{
 			ID:   newID("offerings", n),
@@ -61,20 +60,20 @@ func newSeedOfferings(g Generation) (offerings []commerce.Offering, includable m
 			periods = append(periods, seedPeriod{offering: n, months: months, cents: cents})
 		}
 		if g == SecondGeneration {
-			completeSecondGeneration(&offering, products, periods, includable)
+			includable = append(includable, completeSecondGeneration(&offering, products, periods)...)
 		} else {
-			completeFirstGeneration(&offering, products, periods, includable)
+			includable = append(includable, completeFirstGeneration(&offering, products, periods)...)
 		}
 		offerings = append(offerings, offering)
 	}
 	return offerings, includable
 }
 
-// completeFirstGeneration adds to an offering what depends on the generation. A
-// billing period is a plan.
+// completeFirstGeneration adds to an offering what depends on the generation, and returns
+// what a list can include for it. A billing period is a plan.
 func completeFirstGeneration(
-	offering *commerce.Offering, products []seedProduct, periods []seedPeriod, includable map[string][]*resource,
-) {
+	offering *commerce.Offering, products []seedProduct, periods []seedPeriod,
+) (includable []*resource) {
 	var planRefs []commerce.ResourceRef
 	for _, period := range periods {
 		planRefs = append(planRefs, commerce.ResourceRef{Type: planType, ID: period.plan().ID})
@@ -83,22 +82,23 @@ func completeFirstGeneration(
 	for _, period := range periods {
 		p := period.plan()
 		p.Relationships = offering.Relationships
-		includable["plans"] = append(includable["plans"], newResource(p.ID, []uuid.UUID{p.ID}, p))
+		includable = append(includable, newResource(plansInclude, p.ID, []uuid.UUID{p.ID}, p))
 	}
 	for _, product := range products {
 		p := product.product()
 		p.Relationships = offering.Relationships
 		offering.Meta.ExternalProductRefs = append(offering.Meta.ExternalProductRefs, p.Attributes.ExternalRef)
-		includable["products"] = append(includable["products"], newResource(p.ID, plansOf(offering.Relationships), p))
+		includable = append(includable, newResource(productsInclude, p.ID, plansOf(offering.Relationships), p))
 	}
+	return includable
 }
 
-// completeSecondGeneration adds to an offering what depends on the generation. A
-// product is a plan, and a billing period is a pricing option. Each plan can be
-// bought with each pricing option.
+// completeSecondGeneration adds to an offering what depends on the generation, and returns
+// what a list can include for it. A product is a plan, and a billing period is a pricing
+// option. Each plan can be bought with each pricing option.
 func completeSecondGeneration(
-	offering *commerce.Offering, products []seedProduct, periods []seedPeriod, includable map[string][]*resource,
-) {
+	offering *commerce.Offering, products []seedProduct, periods []seedPeriod,
+) (includable []*resource) {
 	var planRefs, optionRefs []commerce.ResourceRef
 	for _, product := range products {
 		planRefs = append(planRefs, commerce.ResourceRef{Type: planType, ID: product.planID()})
@@ -116,7 +116,7 @@ func completeSecondGeneration(
 		p.Relationships = commerce.Relationships{options}
 		p.Meta.Prices = pricesByOption
 		offering.Meta.ExternalPlanRefs = append(offering.Meta.ExternalPlanRefs, p.Attributes.ExternalRef)
-		includable["plans"] = append(includable["plans"], newResource(p.ID, []uuid.UUID{p.ID}, p))
+		includable = append(includable, newResource(plansInclude, p.ID, []uuid.UUID{p.ID}, p))
 	}
 	for _, period := range periods {
 		o := period.option()
@@ -125,9 +125,9 @@ func completeSecondGeneration(
 		for _, product := range products {
 			o.Meta.Prices[product.planID().String()] = period.price()
 		}
-		r := newResource(o.ID, plansOf(offering.Relationships), o)
-		includable["pricing_options"] = append(includable["pricing_options"], r)
+		includable = append(includable, newResource(pricingOptionsInclude, o.ID, plansOf(offering.Relationships), o))
 	}
+	return includable
 }
 
 // offeringRelationship returns the relationship of an offering to its plans or its

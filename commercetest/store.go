@@ -44,10 +44,8 @@ type Store struct {
 	subscriptions subscriptionSet
 	lastNumber    int // of the subscriptions
 	subscribers   map[uuid.UUID]Subscriber
-	// includable holds what a list can include, by the name in its include
-	// parameter. The map is replaced, never changed.
-	includable map[string][]*resource
-	stateCount int // of states that got an id
+	includable    []*resource // by their include and their offering; replaced, never changed
+	stateCount    int         // of states that got an id
 
 	serverMu sync.Mutex
 	server   *server // nil: not listening

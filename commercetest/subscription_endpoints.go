@@ -35,7 +35,7 @@ func (s *Store) getSubscription(in *call) response {
 
 // subscription returns the subscription that the path of a request names, and what a
 // response can include. It returns nil if there is none, or if a shopper must not see it.
-func (s *Store) subscription(in *call) (sub *storedSubscription, includable map[string][]*resource) {
+func (s *Store) subscription(in *call) (sub *storedSubscription, includable []*resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sub = s.subscriptions.newest(in.uuid("subscription"))

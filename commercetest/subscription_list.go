@@ -2,7 +2,6 @@ package commercetest
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -62,17 +61,20 @@ func (s *Store) listSubscriptions(in *call) response {
 }
 
 // readInclude checks the include parameter of a list or of a subscription.
-func readInclude(values url.Values, g Generation) (include []string, problem *errorObject) {
+func readInclude(values url.Values, g Generation) (names []string, problem *errorObject) {
 	if text := values.Get("include"); text != "" {
-		include = strings.Split(text, ",")
+		names = strings.Split(text, ",")
 	}
-	known := g.includeNames()
-	for _, name := range include {
-		if !slices.Contains(known[:], name) {
-			return nil, validationError(fmt.Sprintf("include must be %[1]s, %[2]s or %[1]s,%[2]s", known[0], known[1]))
+	var known []string
+	for _, kind := range includes[g] {
+		known = append(known, kind.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, validationError("include must be " + strings.Join(known, ", ") + " or " + strings.Join(known, ","))
 		}
 	}
-	return include, nil
+	return names, nil
 }
 
 func validationError(detail string) *errorObject {
@@ -109,18 +111,10 @@ func (c condition) ids() (ids []uuid.UUID) {
 	return sortIDs(ids)
 }
 
-// includeNames returns the names that the include parameter accepts.
-func (g Generation) includeNames() [2]string {
-	if g == SecondGeneration {
-		return [2]string{"plans", "pricing_options"}
-	}
-	return [2]string{"plans", "products"}
-}
-
 // page returns the subscriptions of a page, newest first, the number of subscriptions on all
 // pages, and what the list can include. Later changes of the store do not change the
 // results.
-func (s *Store) page(q listQuery) (page []*storedSubscription, total int, includable map[string][]*resource) {
+func (s *Store) page(q listQuery) (page []*storedSubscription, total int, includable []*resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	matching := s.subscriptions.all // oldest first
@@ -165,37 +159,32 @@ func (s *Store) matches(sub *storedSubscription, conditions []condition) bool {
 	return true
 }
 
-// includedResources returns the resources to include with these subscriptions.
+// includedResources returns the resources with these names that belong to the plans of a page.
 func includedResources(
-	include []string, includable map[string][]*resource, subscriptions []*encodedSubscription,
+	names []string, includable []*resource, page []*encodedSubscription,
 ) map[string][]json.RawMessage {
-	included := map[string][]json.RawMessage{}
-	for _, name := range include {
-		included[name] = relatedResources(includable[name], subscriptions)
-	}
-	return included
-}
-
-// relatedResources returns the resources that belong to the plans of a page.
-func relatedResources(resources []*resource, page []*encodedSubscription) []json.RawMessage {
 	plans, own := map[uuid.UUID]bool{}, map[uuid.UUID]bool{}
 	for _, sub := range page {
 		for _, id := range sub.plans {
 			plans[id] = true
 		}
-		for _, id := range sub.ownResources {
+		for _, id := range sub.own {
 			own[id] = true
 		}
 	}
-	list := []json.RawMessage{}
-	for _, r := range resources {
+	included := map[string][]json.RawMessage{}
+	for _, name := range names {
+		included[name] = []json.RawMessage{}
+	}
+	for _, r := range includable {
+		list, isWanted := included[r.include.name]
 		switch {
-		case !slices.ContainsFunc(r.plans, func(id uuid.UUID) bool { return plans[id] }):
+		case !isWanted || !slices.ContainsFunc(r.plans, func(id uuid.UUID) bool { return plans[id] }):
 		case own[r.id]:
-			list = append(list, r.active)
+			included[r.include.name] = append(list, r.active)
 		default:
-			list = append(list, r.inactive)
+			included[r.include.name] = append(list, r.inactive)
 		}
 	}
-	return list
+	return included
 }

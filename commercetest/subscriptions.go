@@ -27,10 +27,10 @@ type storedSubscription struct {
 
 // encodedSubscription is a subscription with the values that responses need.
 type encodedSubscription struct {
-	raw          json.RawMessage
-	plans        []uuid.UUID   // all plans that it or its offering names
-	ownResources [2]uuid.UUID  // its plan and its pricing option
-	states       []storedState // oldest first; the last is that of its meta
+	raw    json.RawMessage
+	plans  []uuid.UUID   // all plans that it or its offering names
+	own    []uuid.UUID   // the resources that are active because of it
+	states []storedState // oldest first; the last is that of its meta
 }
 
 type storedState struct {
@@ -38,15 +38,14 @@ type storedState struct {
 	raw json.RawMessage
 }
 
-// newStoredSubscription returns sub with the states that it had before.
-func newStoredSubscription(number int, sub commerce.Subscription, before []storedState) *storedSubscription {
+// newStoredSubscription returns sub without seed and kept.
+func newStoredSubscription(number int, sub commerce.Subscription) *storedSubscription {
 	return &storedSubscription{
 		number:       number,
 		id:           sub.ID,
 		accountID:    sub.Attributes.AccountID,
 		externalRef:  sub.Attributes.ExternalRef,
 		offeringName: sub.Attributes.Offering.Attributes.Name,
-		kept:         encodeSubscription(sub, before),
 	}
 }
 
@@ -77,20 +76,16 @@ func encodeSubscription(sub commerce.Subscription, before []storedState) *encode
 		panic("commercetest: " + err.Error())
 	}
 	encoded := &encodedSubscription{
-		raw:          raw,
-		ownResources: [2]uuid.UUID{a.PlanID, a.PricingOptionID},
-		states:       before,
+		raw:    raw,
+		plans:  slices.Concat([]uuid.UUID{a.PlanID}, plansOf(sub.Relationships), plansOf(a.Offering.Relationships)),
+		own:    []uuid.UUID{a.PlanID, a.PricingOptionID},
+		states: before,
 	}
 	if state := sub.Meta.State; state.ID != uuid.Nil {
 		isSame := func(s storedState) bool { return s.id == state.ID }
 		encoded.states = slices.DeleteFunc(slices.Clone(before), isSame)
 		encoded.states = append(encoded.states, storedState{id: state.ID, raw: encode(state)})
 	}
-	if a.PlanID != uuid.Nil {
-		encoded.plans = []uuid.UUID{a.PlanID}
-	}
-	encoded.plans = append(encoded.plans, plansOf(sub.Relationships)...)
-	encoded.plans = append(encoded.plans, plansOf(a.Offering.Relationships)...)
 	return encoded
 }
 
@@ -103,22 +98,40 @@ func plansOf(rel commerce.Relationships) []uuid.UUID {
 	return ids
 }
 
-// resource is a plan, product or pricing option that a list can include.
+// include is a kind of resource that lists and subscriptions can include.
+type include struct {
+	name string // in the include parameter and in the response
+	// mark is the member that is true if the resource is the own one of a subscription on the
+	// page. Otherwise the service sends it as null. Empty: there is none.
+	mark string
+}
+
+var (
+	plansInclude          = include{name: "plans", mark: "active_plan"}
+	productsInclude       = include{name: "products"}
+	pricingOptionsInclude = include{name: "pricing_options", mark: "active_pricing_option"}
+)
+
+// includes lists what each generation can include.
+var includes = map[Generation][]include{
+	FirstGeneration:  {plansInclude, productsInclude},
+	SecondGeneration: {plansInclude, pricingOptionsInclude},
+}
+
+// resource is something that a list can include.
 type resource struct {
-	id    uuid.UUID
-	plans []uuid.UUID // the plans that it belongs to; for a plan, its own id
-	// active and inactive are the two encodings. A plan or pricing option is sent as
-	// active if it is the own one of a subscription on the page.
+	include include
+	id      uuid.UUID
+	plans   []uuid.UUID // the plans that it belongs to; for a plan, its own id
+	// active and inactive are the encodings with and without the mark of its include.
 	active, inactive json.RawMessage
 }
 
-// newResource encodes v, which is marked as active if it can be. The service sends
-// null as the mark of what is not active.
-func newResource(id uuid.UUID, plans []uuid.UUID, v any) *resource {
-	active := encode(v)
-	inactive := bytes.Replace(active, []byte(`"active_plan":true`), []byte(`"active_plan":null`), 1)
-	inactive = bytes.Replace(inactive, []byte(`"active_pricing_option":true`), []byte(`"active_pricing_option":null`), 1)
-	return &resource{id: id, plans: plans, active: active, inactive: inactive}
+// newResource encodes v, which has the mark of its include.
+func newResource(kind include, id uuid.UUID, plans []uuid.UUID, v any) *resource {
+	active, mark := encode(v), `"`+kind.mark+`":`
+	inactive := bytes.Replace(active, []byte(mark+"true"), []byte(mark+"null"), 1)
+	return &resource{include: kind, id: id, plans: plans, active: active, inactive: inactive}
 }
 
 // AddSubscription adds sub at the start of the list, which is newest first. The
@@ -130,11 +143,12 @@ func newResource(id uuid.UUID, plans []uuid.UUID, v any) *resource {
 // to the list of GET /v2/accounts, unless it is zero. [Store.RemoveAccount] takes it off the
 // list again. AddSubscription panics if sub cannot be encoded.
 func (s *Store) AddSubscription(sub commerce.Subscription) {
-	stored := newStoredSubscription(0, sub, nil)
+	kept := encodeSubscription(sub, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lastNumber++
-	stored.number = s.lastNumber
+	stored := newStoredSubscription(s.lastNumber, sub)
+	stored.kept = kept
 	s.subscriptions.add(stored)
 	s.addAccountOf(stored)
 }
@@ -160,7 +174,8 @@ func (s *Store) UpdateSubscription(id uuid.UUID, change func(*commerce.Subscript
 	}
 	sub := before.decoded()
 	change(&sub)
-	after := newStoredSubscription(before.number, sub, before.encoded().states)
+	after := newStoredSubscription(before.number, sub)
+	after.kept = encodeSubscription(sub, before.encoded().states)
 	s.subscriptions.remove(before)
 	s.subscriptions.add(after)
 	if after.accountID != before.accountID {
