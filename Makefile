@@ -50,7 +50,7 @@ chaos: ## Inject random faults for CHAOS (10m), and compare what writes returned
 	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/e2e/ledger ./internal/e2e/ensure
 
 .PHONY: model
-model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 min)
+model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 to 15 min)
 	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
 
 .PHONY: everything
