@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"reflect"
 	"slices"
 	"time"
 
@@ -18,7 +19,15 @@ type Included struct {
 	Extra          Extra           `json:",embed"`
 }
 
-func (i *Included) len() int { return len(i.Plans) + len(i.Products) + len(i.PricingOptions) }
+// len returns the number of resources in all lists.
+func (i *Included) len() (n int) {
+	for _, field := range reflect.ValueOf(i).Elem().Fields() {
+		if field.Kind() == reflect.Slice {
+			n += field.Len()
+		}
+	}
+	return n
+}
 
 // Plan returns the included plan with that id. The pointer is to an element of i.Plans.
 func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {
