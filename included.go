@@ -21,8 +21,9 @@ type Included struct {
 
 // len returns the number of resources in all lists.
 func (i *Included) len() (n int) {
-	for _, field := range reflect.ValueOf(i).Elem().Fields() {
-		if field.Kind() == reflect.Slice {
+	fields := reflect.ValueOf(i).Elem()
+	for at := range fields.NumField() {
+		if field := fields.Field(at); field.Kind() == reflect.Slice {
 			n += field.Len()
 		}
 	}
