@@ -23,26 +23,10 @@ const (
 	maxItems     = 10_000 // of a cart
 )
 
-// recordTables register each type whose JSON methods call the codec, with the limit on a list
-// of it, and its fields. A test finds a type that is missing.
-var recordTables = slices.Concat(
-	wire.Record(maxRecords, func(v *Subscription, to []any) []any {
-		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
-	}),
-	wire.Record(maxIncluded, func(v *Plan, to []any) []any {
-		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
-	}),
-	wire.Record(maxIncluded, func(v *Product, to []any) []any {
-		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
-	}),
-	wire.Record(maxIncluded, func(v *PricingOption, to []any) []any {
-		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
-	}),
-)
-
-// fieldTables list the fields of the types that a record or a discount consists of, so that
-// finding them needs no reflection. A test compares them, and those of the records, with the types.
-var fieldTables = []wire.Rule{
+// tables register each type whose JSON methods call the codec, with the limit on a list of it, and
+// list the fields of the types that a record or a discount consists of, so that finding them
+// needs no reflection. A test finds a type or a field that is missing.
+var tables = slices.Concat(
 	wire.Fields(func(v *Relationship, to []any) []any {
 		return append(to, &v.Links, &v.Data, &v.Extra)
 	}),
@@ -67,6 +51,9 @@ var fieldTables = []wire.Rule{
 	}),
 	wire.Fields(func(v *PaymentAuthority, to []any) []any {
 		return append(to, &v.Type, &v.CustomerID, &v.CardID, &v.PaymentProfileID, &v.CustomerProfileID, &v.Extra)
+	}),
+	wire.Record(maxRecords, func(v *Subscription, to []any) []any {
+		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
 	}),
 	wire.Fields(func(v *SubscriptionAttributes, to []any) []any {
 		return append(to, &v.ExternalRef, &v.AccountID, &v.AddressID, &v.Offering, &v.PlanID, &v.PricingOptionID,
@@ -104,12 +91,18 @@ var fieldTables = []wire.Rule{
 	wire.Fields(func(v *SubscriptionStateMeta, to []any) []any {
 		return append(to, &v.CreatedAt, &v.Extra)
 	}),
+	wire.Record(maxIncluded, func(v *Product, to []any) []any {
+		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
+	}),
 	wire.Fields(func(v *ProductAttributes, to []any) []any {
 		return append(to, &v.ExternalRef, &v.Name, &v.Description, &v.SKU, &v.MainImage, &v.Price, &v.PriceUnits,
 			&v.UpdatedAt, &v.CreatedAt, &v.Extra)
 	}),
 	wire.Fields(func(v *ProductMeta, to []any) []any {
 		return append(to, &v.DisplayPrice, &v.Owner, &v.Timestamps, &v.Extra)
+	}),
+	wire.Record(maxIncluded, func(v *Plan, to []any) []any {
+		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
 	}),
 	wire.Fields(func(v *PlanAttributes, to []any) []any {
 		return append(to, &v.ExternalRef, &v.Name, &v.Description, &v.BillingIntervalType, &v.BillingFrequency,
@@ -122,6 +115,9 @@ var fieldTables = []wire.Rule{
 	}),
 	wire.Fields(func(v *PlanMeta, to []any) []any {
 		return append(to, &v.Price, &v.Prices, &v.DisplayPrice, &v.ActivePlan, &v.Owner, &v.Timestamps, &v.Extra)
+	}),
+	wire.Record(maxIncluded, func(v *PricingOption, to []any) []any {
+		return append(to, &v.ID, &v.Type, &v.Attributes, &v.Relationships, &v.Meta, &v.Extra)
 	}),
 	wire.Fields(func(v *PricingOptionAttributes, to []any) []any {
 		return append(to, &v.ExternalRef, &v.Name, &v.Description, &v.BillingIntervalType, &v.BillingFrequency,
@@ -149,7 +145,7 @@ var fieldTables = []wire.Rule{
 	wire.Fields(func(v *Price, to []any) []any {
 		return append(to, &v.Amount, &v.IncludesTax, &v.Extra)
 	}),
-}
+)
 
 // The attributes with a [Billing] without their rule, which would be used again.
 type (
@@ -202,7 +198,7 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 }
 
 func init() { // the rules refer to payloads, so its declaration cannot hold them
-	payloads = wire.NewCodec(append(slices.Concat(recordTables, fieldTables),
+	payloads = wire.NewCodec(append(tables,
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),

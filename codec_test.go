@@ -184,14 +184,14 @@ func TestTables_problems(t *testing.T) {
 		rules []wire.Rule
 		want  []string
 	}{
-		{name: "none", rules: append(record, part)},
+		{name: "none", rules: append(record, part...)},
 		{name: "fields of a part", rules: record, want: []string{
 			"commerce.madeUpPart lists 0 fields, want all 2 in their order",
 		}},
-		{name: "order of fields", rules: append(swapped, part), want: []string{
+		{name: "order of fields", rules: append(swapped, part...), want: []string{
 			"commerce.madeUp lists 3 fields, want all 3 in their order",
 		}},
-		{name: "record", rules: []wire.Rule{part}, want: []string{
+		{name: "record", rules: part, want: []string{
 			"[]commerce.madeUp has no limit", "commerce.madeUp has JSON methods, but is not registered",
 		}},
 	} {

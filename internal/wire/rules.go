@@ -84,8 +84,10 @@ func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) 
 	// The methods would call the codec again for each record, without end. The twin is the same type without methods.
 	twin := reflect.PointerTo(reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields())))
 	asTwin := func(v *T) any { return reflect.ValueOf(v).Convert(twin).Interface() }
-	return []Rule{
-		{
+	return append(
+		Fields(fields),
+		atMost[T](limit),
+		Rule{
 			typ: reflect.TypeFor[T](),
 			unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
 				return json.UnmarshalDecode(dec, asTwin(v))
@@ -94,16 +96,14 @@ func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) 
 				return json.MarshalEncode(enc, asTwin(v))
 			}),
 		},
-		Fields(fields),
-		atMost[T](limit),
-	}
+	)
 }
 
-// Fields is a rule that makes reading a struct faster: without it, the reader finds the fields by reflection. fields
-// appends pointers to all fields of v that are members, in their order, also to those of embedded structs, and at last
-// to Extra. It does not change how T is encoded.
-func Fields[T any](fields func(v *T, to []any) []any) Rule {
-	return Rule{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}
+// Fields makes reading a struct faster: without it, the reader finds the fields by reflection. fields appends pointers
+// to all fields of v that are members, in their order, also to those of embedded structs, and at last to Extra. It does
+// not change how T is encoded.
+func Fields[T any](fields func(v *T, to []any) []any) []Rule {
+	return []Rule{{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}}
 }
 
 // EncodedAs is the rule for a type that is encoded as the value that other returns, or
