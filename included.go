@@ -1,11 +1,43 @@
 package commerce
 
 import (
+	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
+
+// SubscriptionInclude selects related resources to return with the subscriptions. Find those
+// of a subscription with [Included.PlanOf], [Included.ProductsOf] and
+// [Included.PricingOptionOf].
+//
+// There are two generations of payloads, and a store uses one of them. If you ask for an
+// include of the other generation, the call may fail with [ErrBadRequest], or the store may
+// ignore the include. Subscriptions of the second generation have a PricingOptionID.
+type SubscriptionInclude struct {
+	Plans bool
+	// Products exist in the first payload generation only.
+	Products bool
+	// PricingOptions exist in the second payload generation only.
+	PricingOptions bool
+}
+
+// text returns the value of the include parameter; "" if nothing is included.
+func (i SubscriptionInclude) text() string {
+	var names []string
+	if i.Plans {
+		names = append(names, "plans")
+	}
+	if i.Products {
+		names = append(names, "products")
+	}
+	if i.PricingOptions {
+		names = append(names, "pricing_options")
+	}
+	return strings.Join(names, ",")
+}
 
 // Included holds the related resources that a call was asked to include. In the first payload
 // generation it has Products and Plans, in the second Plans and PricingOptions.
@@ -18,7 +50,16 @@ type Included struct {
 	Extra          Extra           `json:",embed"`
 }
 
-func (i *Included) len() int { return len(i.Plans) + len(i.Products) + len(i.PricingOptions) }
+// len returns the number of resources in all lists.
+func (i *Included) len() (n int) {
+	fields := reflect.ValueOf(i).Elem()
+	for at := range fields.NumField() {
+		if field := fields.Field(at); field.Kind() == reflect.Slice {
+			n += field.Len()
+		}
+	}
+	return n
+}
 
 // Plan returns the included plan with that id. The pointer is to an element of i.Plans.
 func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {

@@ -2,6 +2,9 @@ package commerce_test
 
 import (
 	"fmt"
+	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,31 +14,62 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+// includedLists returns the lists of i by the names of their members. Each list can be asked for by that name, and a
+// method finds its elements by id: see the tests.
+func includedLists(i *commerce.Included) map[string]reflect.Value {
+	lists := map[string]reflect.Value{}
+	for field, value := range reflect.ValueOf(i).Elem().Fields() {
+		if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
+			lists[name] = value
+		}
+	}
+	return lists
+}
+
+func TestIncluded_includes(t *testing.T) {
+	t.Parallel()
+	var include commerce.SubscriptionInclude
+	for _, field := range reflect.ValueOf(&include).Elem().Fields() {
+		field.SetBool(true)
+	}
+	stub := newStub(t, respond(200, `{"data":[]}`))
+	opts := &commerce.SubscriptionListOptions{Include: include}
+	if _, err := stub.client(t).Subscriptions.List(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Split(parseQuery(t, stub.sent()[0].RawQuery).Get("include"), ",")
+	slices.Sort(got)
+	diff(t, "includes", got, slices.Sorted(maps.Keys(includedLists(&commerce.Included{}))))
+}
+
 func TestIncluded_find(t *testing.T) {
 	t.Parallel()
-	id := numberedID(1)
-	full := &commerce.Included{
-		Plans:          []commerce.Plan{{}, {ID: id}},
-		Products:       []commerce.Product{{}, {ID: id}},
-		PricingOptions: []commerce.PricingOption{{}, {ID: id}},
-	}
-	for _, tt := range []struct {
-		name     string
-		included *commerce.Included
-		id       uuid.UUID
-		want     bool
-	}{
-		{name: "all", included: full, id: id, want: true},
-		{name: "another id", included: full, id: numberedID(2)},
-		{name: "the zero id", included: full},
-		{name: "nil", id: id},
-	} {
-		plan, plans := tt.included.Plan(tt.id)
-		product, products := tt.included.Product(tt.id)
-		option, options := tt.included.PricingOption(tt.id)
-		diff(t, "found in "+tt.name, []bool{plans, products, options}, []bool{tt.want, tt.want, tt.want})
-		if tt.want && (plan != &full.Plans[1] || product != &full.Products[1] || option != &full.PricingOptions[1]) {
-			t.Errorf("%s: got copies of the resources", tt.name)
+	id, full := numberedID(1), &commerce.Included{}
+	for field, list := range reflect.ValueOf(full).Elem().Fields() {
+		if list.Kind() != reflect.Slice {
+			continue
+		}
+		list.Set(reflect.MakeSlice(list.Type(), 2, 2))
+		list.Index(1).FieldByName("ID").Set(reflect.ValueOf(id))
+		for _, tt := range []struct {
+			name     string
+			included *commerce.Included
+			id       uuid.UUID
+			want     uintptr
+		}{
+			{name: "all", included: full, id: id, want: list.Index(1).Addr().Pointer()},
+			{name: "another id", included: full, id: numberedID(2)},
+			{name: "the zero id", included: full},
+			{name: "nil", id: id},
+		} {
+			find := reflect.ValueOf(tt.included).MethodByName(strings.TrimSuffix(field.Name, "s"))
+			if !find.IsValid() {
+				t.Fatalf("no method finds an element of %s", field.Name)
+			}
+			found := find.Call([]reflect.Value{reflect.ValueOf(tt.id)})
+			if got := found[0].Pointer(); got != tt.want || found[1].Bool() != (tt.want != 0) {
+				t.Errorf("%s in %s: got %v, %v, want the element: %t", field.Name, tt.name, found[0], found[1], tt.want != 0)
+			}
 		}
 	}
 }

@@ -45,21 +45,6 @@ type SubscriptionListOptions struct {
 	Concurrency int
 }
 
-// SubscriptionInclude selects related resources to return with the subscriptions. Find those
-// of a subscription with [Included.PlanOf], [Included.ProductsOf] and
-// [Included.PricingOptionOf].
-//
-// There are two generations of payloads, and a store uses one of them. If you ask for an
-// include of the other generation, the call may fail with [ErrBadRequest], or the store may
-// ignore the include. Subscriptions of the second generation have a PricingOptionID.
-type SubscriptionInclude struct {
-	Plans bool
-	// Products exist in the first payload generation only.
-	Products bool
-	// PricingOptions exist in the second payload generation only.
-	PricingOptions bool
-}
-
 // SubscriptionPage is a page of a list of subscriptions.
 type SubscriptionPage struct {
 	Subscriptions []Subscription
@@ -445,19 +430,4 @@ func (o *SubscriptionListOptions) query() string {
 		q.Set("page[limit]", strconv.Itoa(o.PageSize))
 	}
 	return wire.Query(q)
-}
-
-// text returns the value of the include parameter; "" if nothing is included.
-func (i SubscriptionInclude) text() string {
-	var names []string
-	if i.Plans {
-		names = append(names, "plans")
-	}
-	if i.Products {
-		names = append(names, "products")
-	}
-	if i.PricingOptions {
-		names = append(names, "pricing_options")
-	}
-	return strings.Join(names, ",")
 }

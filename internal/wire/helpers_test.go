@@ -15,6 +15,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const someID = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
 
+const maxTestRecords = 10_000
+
 type extra = map[string]stdjson.RawMessage
 
 func raw(s string) stdjson.RawMessage { return stdjson.RawMessage(s) }
@@ -29,7 +31,6 @@ type (
 		List  []inner   `json:"list,omitzero"` // at most 3
 		Extra extra     `json:",embed"`
 	}
-	twin  record
 	inner struct {
 		N     int   `json:"n,omitzero"`
 		Extra extra `json:",embed"`
@@ -131,14 +132,16 @@ func encodeInner(v *inner) *innerWithZero {
 }
 
 func newTestCodec() *Codec {
-	return NewCodec(
-		Record(func(r *record) *twin { return (*twin)(r) }),
-		AtMost[inner](3),
+	return NewCodec(append(
+		Record(maxTestRecords, func(r *record, to []any) []any {
+			return append(to, &r.ID, &r.At, &r.Name, &r.Flag, &r.Inner, &r.List, &r.Extra)
+		}),
+		atMost[inner](3),
 		EncodedAs(encodeInner),
 		Union(`"`, readShade, writeShade),
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
 		TextOr(func(t *target) *string { return &t.Href }, writeTarget),
 		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, nil),
-	)
+	)...)
 }

@@ -15,7 +15,7 @@ import (
 // the service usually sends, in a fraction of the time: it checks the grammar of JSON while it fills the fields,
 // with a table for each type of struct (see tables.go). At anything else it gives up with [errUnusual], and the
 // decoder reads the whole input again. So the reader alone never rejects input, except for lists that are too
-// long (see [AtMost]). It only must not accept input that the decoder would reject, or read it differently.
+// long (see [atMost]). It only must not accept input that the decoder would reject, or read it differently.
 //
 // They agree on the grammar because the reader accepts less. Each of its functions reads one kind of value, and
 // what it does not expect is unusual:

@@ -52,7 +52,7 @@ var decoderInputs = []string{
 	`{"links":{"a":5}}`, `{"links":"text","text":"after"}`, `{"upper":"bad"}`, `{"pointer":0}`,
 	`{"sub":{"n":"x"}}`, `{"shade":5}`,
 
-	// More elements than AtMost allows.
+	// More elements than atMost allows.
 	`{"several":[{},{},{},{}]}`,
 
 	// Duplicate names.

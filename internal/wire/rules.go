@@ -1,8 +1,10 @@
 package wire
 
 import (
+	stdjson "encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -70,27 +72,38 @@ func newRule[T any](
 	}
 }
 
-// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the codec.
-// Twin is the same type without JSON methods, and twin converts a pointer. Decoding into a T
-// would call its method, and so the codec again for each record. Decoding into the Twin does
-// not, so the codec reads a page of records in a single pass.
-func Record[T, Twin any](twin func(*T) *Twin) Rule {
-	return Rule{
-		typ: reflect.TypeFor[T](),
-		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
-			return json.UnmarshalDecode(dec, twin(v))
-		}),
-		marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
-			return json.MarshalEncode(enc, twin(v))
-		}),
-	}
+type pointerToRecord[T any] interface {
+	*T
+	stdjson.Marshaler
+	stdjson.Unmarshaler
 }
 
-// Fields is a rule that makes reading a struct faster: without it, the reader finds the fields by reflection. fields
-// appends pointers to all fields of v that are members, in their order, also to those of embedded structs, and at last
-// to Extra. It does not change how T is encoded. See [Codec.CheckFields].
-func Fields[T any](fields func(v *T, to []any) []any) Rule {
-	return Rule{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}
+// Record registers a type whose MarshalJSON and UnmarshalJSON methods call the codec. It returns all rules that such a
+// type needs: how to decode it without its methods, its fields for [Fields], and the limit on a list, see [atMost].
+func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) []any) []Rule {
+	// The methods would call the codec again for each record, without end. The twin is the same type without methods.
+	twin := reflect.PointerTo(reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields())))
+	asTwin := func(v *T) any { return reflect.ValueOf(v).Convert(twin).Interface() }
+	return append(
+		Fields(fields),
+		atMost[T](limit),
+		Rule{
+			typ: reflect.TypeFor[T](),
+			unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+				return json.UnmarshalDecode(dec, asTwin(v))
+			}),
+			marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+				return json.MarshalEncode(enc, asTwin(v))
+			}),
+		},
+	)
+}
+
+// Fields makes reading a struct faster: without it, the reader finds the fields by reflection. fields appends pointers
+// to all fields of v that are members, in their order, also to those of embedded structs, and at last to Extra. It does
+// not change how T is encoded.
+func Fields[T any](fields func(v *T, to []any) []any) []Rule {
+	return []Rule{{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}}
 }
 
 // EncodedAs is the rule for a type that is encoded as the value that other returns, or
@@ -248,10 +261,10 @@ func extend[L ~[]E, E any](list L) L {
 	return append(list, *new(E))
 }
 
-// AtMost is the rule for slices of E, which must not have more than n elements. The
+// atMost is the rule for slices of E, which must not have more than n elements. The
 // limit is checked while the list is read, because a few bytes of JSON can become a large
 // element in memory.
-func AtMost[E any](n int) Rule {
+func atMost[E any](n int) Rule {
 	return newRule(func(src source, types []part, list *[]E) error {
 		if src.kind() != '[' {
 			return errors.ErrUnsupported

@@ -3,7 +3,6 @@ package wire
 import (
 	stdjson "encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -264,30 +263,14 @@ func newTable(t reflect.Type) *table {
 	return tab
 }
 
-// CheckFields returns an error if a struct in values of type t, at any depth, has no rule by [Fields], or one that does
-// not list its fields. It is exported for a test.
-func (c *Codec) CheckFields(t reflect.Type) error {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		return c.CheckFields(t.Elem())
-	case reflect.Struct:
-	default:
-		return nil
+// Rules returns what is registered for the type of v, a pointer: what its rule by [Fields] returns for v, or nil, and
+// whether it has another rule. It is exported for a test.
+func (c *Codec) Rules(v any) (fields []any, other bool) {
+	t := reflect.TypeOf(v).Elem()
+	if list := c.fields[t]; list != nil {
+		fields = list(v, nil)
 	}
-	var errs []error
-	tab, fields, v := newTable(t), c.fields[t], reflect.New(t).Interface()
-	if tab != nil && (fields == nil || !slices.Equal(fields(v, nil), tab.reflectFields(v, nil))) {
-		errs = append(errs, fmt.Errorf("%v: the rule does not list all fields in order", t))
-	}
-	for _, f := range reflect.VisibleFields(t) {
-		if tab != nil && (f.Anonymous || f.Tag.Get("json") == "-") {
-			continue // tab has the fields of an embedded struct
-		}
-		if f.IsExported() && !reflect.PointerTo(f.Type).Implements(textUnmarshaler) {
-			errs = append(errs, c.CheckFields(f.Type))
-		}
-	}
-	return errors.Join(errs...)
+	return fields, c.rules[t] != nil
 }
 
 // reflectFields is the slow way to get the fields, for the types without a rule by [Fields].
