@@ -122,7 +122,9 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 // appeared to adds, and finds out about updates and deletions.
 func (e *ensureRun) compare() {
 	j, cart := &e.journal, e.cart.CustomDiscounts
-	e.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
+	if len(j.writes) > 0 {
+		e.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
+	}
 	for i := range cart {
 		j.seen[cart[i].ID] = true
 	}
