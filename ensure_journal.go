@@ -109,7 +109,9 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 	attribution{
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.isLike(d) },
-		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && !w.isFinal() && w.want.mayHaveEngine(d) },
+		func(w *ensureWrite, d *CustomDiscount) bool {
+			return isOpen(w) && !w.isFinal() && w.want.mayHaveEngine(d)
+		},
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.mayHaveEngine(d) },
 	}.apply(added, adds, func(w *ensureWrite) {
 		if w.outcome = OutcomeApplied; len(w.reasons) > 0 {
@@ -160,11 +162,9 @@ func (e *ensureRun) credit(appeared []CustomDiscount) {
 // attribution is a list of tests for which discount belongs to which write, the surest first.
 type attribution []func(w *ensureWrite, d *CustomDiscount) bool
 
-// apply sets the discounts of writes, and returns those that belong to none. It tries a test
-// with all discounts before the next one. found must make the write fail all tests.
-func (a attribution) apply(
-	discounts []CustomDiscount, writes []*ensureWrite, found func(w *ensureWrite),
-) []CustomDiscount {
+// apply sets the discounts of writes. It tries a test with all discounts before the next one,
+// and changes the slice. found must make the write fail all tests.
+func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite, found func(w *ensureWrite)) {
 	for _, belongs := range a {
 		discounts = slices.DeleteFunc(discounts, func(d CustomDiscount) bool {
 			n := slices.IndexFunc(writes, func(w *ensureWrite) bool { return belongs(w, &d) })
@@ -175,5 +175,4 @@ func (a attribution) apply(
 			return n >= 0
 		})
 	}
-	return discounts
 }
