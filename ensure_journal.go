@@ -87,8 +87,8 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 
 // recordBatch records adds that were sent in one request, which ended with result and err. A
 // discount of the response that no read has shown confirms one of the adds: the one with its
-// key, or else, as the service may change the key or leave it out, one that is like it, or any
-// that is left. It may confirm one that was refused too, if it has no other engine.
+// key, or else, as the service may change the key or leave it out, one that is like it, or any of
+// its engine that is left, even one that was refused.
 func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsResult, err error) {
 	j.record(adds...)
 	var added []CustomDiscount
@@ -109,7 +109,9 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 	attribution{
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.isLike(d) },
-		func(w *ensureWrite, _ *CustomDiscount) bool { return isOpen(w) && !w.isFinal() },
+		func(w *ensureWrite, d *CustomDiscount) bool {
+			return isOpen(w) && !w.isFinal() && w.want.mayHaveEngine(d)
+		},
 		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.mayHaveEngine(d) },
 	}.apply(added, adds, func(w *ensureWrite) {
 		if w.outcome = OutcomeApplied; len(w.reasons) > 0 {
@@ -154,7 +156,7 @@ func (e *ensureRun) credit(appeared []CustomDiscount) {
 			return isOpen(w) && w.discount.ID == d.ID && (w.outcome == OutcomeApplied || isUnwanted(d))
 		},
 		func(w *ensureWrite, d *CustomDiscount) bool {
-			return isOpen(w) && w.isUnknown() && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d)
+			return isOpen(w) && w.discount.ID == uuid.Nil && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d)
 		},
 	}.apply(appeared, e.journal.writes, func(w *ensureWrite) { w.shown = true })
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -96,6 +98,24 @@ var ensureCredits = []ensureScenario{
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
 	},
 	{
+		name: "the service changes an external id, prune, the delete is refused", want: discounts("Code-A"),
+		request: lowerCase, opts: commerce.EnsureCustomDiscountsOptions{Prune: true},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 403, Times: -1}},
+		requests: "cart add cart delete-discount cart", cart: []string{"code-a -1000"},
+		counts: "added 1, missing 1, different 1", outcome: commerce.OutcomePartial,
+		matches: []error{commerce.ErrDifferent, commerce.ErrForbidden},
+	},
+	{
+		name: "the service changes an external id, response with the id that was sent, and no ids of its own",
+		want: discounts("Code-A"), request: lowerCase,
+		respond: func(_, added []commerce.CustomDiscount) string {
+			added[0].ID, added[0].ExternalID = uuid.Nil, "Code-A"
+			return asData(added)
+		},
+		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+	},
+	{
 		name: "the service changes an external id, response lost", want: discounts("Code-A"), request: lowerCase,
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Status: 504}},
 		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
@@ -106,6 +126,13 @@ var ensureCredits = []ensureScenario{
 		after:    afterAdd(foreign(placed("x", -1000))),
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
 		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1000"},
+		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "the response shows only a discount of another engine that appeared", want: discounts("a"),
+		after: afterAdd(ofEngine(placed("x", -1), "other")), respond: wholeCart,
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 201, Body: "{}", Times: 1}},
+		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1"},
 		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
 	{

@@ -66,7 +66,8 @@ func (p *ensurePlanner) plan() *ensurePlan {
 		}
 	}
 	for _, w := range p.writes {
-		if w.isRenamed() && hasDiscount(p.cart.CustomDiscounts, w.discount.ID) && !hasDiscount(p.delete, w.discount.ID) {
+		isPlanned := hasDiscount(p.delete, w.discount.ID) || hasDiscount(p.different, w.discount.ID)
+		if w.isRenamed() && hasDiscount(p.cart.CustomDiscounts, w.discount.ID) && !isPlanned {
 			p.different = append(p.different, w.discount)
 		}
 	}
