@@ -186,12 +186,7 @@ func describe(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Op == opToken {
 		known = known[1:] // the call is the token request itself: why did it fail?
 	}
-	for _, target := range known {
-		if errors.Is(err, target) {
-			return target.Error()
-		}
-	}
-	return transport.Describe(err)
+	return transport.Describe(err, known...)
 }
 
 // statusIn returns the status of the first refusal in the tree of err, or 0.

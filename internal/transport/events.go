@@ -2,13 +2,7 @@ package transport
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"os"
-	"syscall"
 	"time"
 )
 
@@ -38,23 +32,6 @@ type AttemptResult struct {
 	RequestID  string
 	Error      string // in a few words; empty if there was a usable response, of whatever status
 	Duration   time.Duration
-}
-
-// withValues is a context with the values of another one. So an observer can pass values on, but cannot change when the
-// call ends.
-type withValues struct {
-	context.Context
-	values context.Context //nolint:containedctx // it is a context
-}
-
-func (c withValues) Value(key any) any { return c.values.Value(key) }
-
-// WithValues returns ctx with the values of another context, which may be nil.
-func WithValues(ctx, values context.Context) context.Context {
-	if values == nil {
-		return ctx
-	}
-	return withValues{ctx, values}
 }
 
 // startAttempt tells the observer that an attempt begins, and returns the context of the attempt.
@@ -162,38 +139,4 @@ func (c *call) log(level slog.Level, message string, last slog.Attr) {
 		attrs = append(attrs, slog.String("error", c.describeError()))
 	}
 	c.Logger.LogAttrs(c.ctx, level, message, append(attrs, last)...)
-}
-
-// Describe returns the text of an error for log events and observers. It shows only texts that are known to contain no
-// host name and no address.
-func Describe(err error) string {
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		switch e.Op {
-		case "dial", "read", "write", "proxyconnect", "remote error", "local error":
-			return e.Op + ": " + Describe(e.Err)
-		}
-		return Describe(e.Err)
-	}
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		switch {
-		case e.IsNotFound:
-			return "lookup: no such host"
-		case e.IsTimeout:
-			return "lookup: timeout"
-		}
-		return "lookup: failed"
-	}
-	if e, ok := errors.AsType[syscall.Errno](err); ok {
-		return e.Error()
-	}
-	for _, known := range []error{
-		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
-		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, ErrTimeout, errTooLarge, errNoResponse,
-		errBodySent, errSecondSend, errConnsFailed, errSwitched,
-	} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
-	return fmt.Sprintf("failed (%T)", innermost(err))
 }
