@@ -221,45 +221,16 @@ func (o *observedCall) setRecords(n int) {
 	}
 }
 
-// now returns the time if somebody wants to know how long the call waits.
-func (o *observedCall) now() (t time.Time) {
+// waited adds a wait before the next attempt.
+func (o *observedCall) waited(w Waits) {
 	if o != nil {
-		t = time.Now()
-	}
-	return t
-}
-
-func (o *observedCall) waitedForTurn(start time.Time) {
-	if o != nil {
-		count(&o.waits.Turn, time.Since(start))
-	}
-}
-
-func (o *observedCall) waitedForLock(start time.Time) {
-	if o != nil {
-		count(&o.waits.Lock, time.Since(start))
-	}
-}
-
-// count adds d to a sum of waits. What is over at once was no wait.
-func count(sum *time.Duration, d time.Duration) {
-	if d >= time.Millisecond {
-		*sum += d
+		o.waits.add(w)
 	}
 }
 
 // Waited and StartAttempt implement [transport.Observer].
-func (o *observedCall) Waited(wait transport.Wait, d time.Duration) {
-	switch wait {
-	case transport.WaitGate:
-		count(&o.waits.Gate, d)
-	case transport.WaitLimiter:
-		count(&o.waits.Limiter, d)
-	case transport.WaitToken:
-		count(&o.waits.Token, d)
-	case transport.WaitBackoff:
-		count(&o.waits.Backoff, d)
-	}
+func (o *observedCall) Waited(w transport.Waits) {
+	o.waited(Waits{Gate: w.Gate, Limiter: w.Limiter, Token: w.Token, Backoff: w.Backoff})
 }
 
 func (o *observedCall) StartAttempt(

@@ -8,23 +8,23 @@ import (
 
 // Observer is notified of the waits and the attempts of a call. The call uses it from one goroutine.
 type Observer interface {
-	// Waited is called after a wait, also if no attempt follows it, and if it was over at once.
-	Waited(Wait, time.Duration)
+	// Waited is called after each wait, also if no attempt follows it. All other waits are 0.
+	Waited(Waits)
 	// StartAttempt is called before attempt n of a request, the first of which is 1. The attempt has the values of the
 	// context that it returns. The function is called when the attempt ends.
 	StartAttempt(ctx context.Context, method string, n int) (context.Context, func(AttemptResult))
 }
 
-// Wait is what a call waits for.
-type Wait uint8
+// Waits are how long a call waited before an attempt, and for what.
+type Waits struct{ Gate, Limiter, Token, Backoff time.Duration }
 
-// What a call waits for before an attempt.
-const (
-	WaitGate Wait = iota
-	WaitLimiter
-	WaitToken
-	WaitBackoff
-)
+// WaitSince returns how long a wait took that began at start. It is 0 for what was over at once.
+func WaitSince(start time.Time) time.Duration {
+	if d := time.Since(start); d >= time.Millisecond {
+		return d
+	}
+	return 0
+}
 
 // AttemptResult says how an attempt ended.
 type AttemptResult struct {
@@ -87,14 +87,14 @@ func (c *call) describeError() string {
 
 // startBackoff is called when the call will be sent again after a wait.
 func (c *call) startBackoff() {
-	c.retryAt = c.now()
+	c.retryAt = time.Now()
 	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
 }
 
 // endBackoff tells the observer about the wait before a retry.
 func (c *call) endBackoff() {
 	if !c.retryAt.IsZero() {
-		c.waited(WaitBackoff, c.retryAt)
+		c.waited(Waits{Backoff: WaitSince(c.retryAt)})
 		c.retryAt = time.Time{}
 	}
 }
@@ -104,18 +104,10 @@ func (c *call) logWait(d time.Duration) {
 	c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", d))
 }
 
-// now returns the time if somebody wants to know how long the call waits.
-func (c *call) now() (t time.Time) {
+// waited tells the observer about a wait.
+func (c *call) waited(w Waits) {
 	if c.Observer != nil {
-		t = time.Now()
-	}
-	return t
-}
-
-// waited tells the observer about a wait that began at start.
-func (c *call) waited(w Wait, start time.Time) {
-	if c.Observer != nil {
-		c.Observer.Waited(w, time.Since(start))
+		c.Observer.Waited(w)
 	}
 }
 
