@@ -265,8 +265,8 @@ func (s *SubscriptionService) Pages(
 	})
 	return func(yield func(*SubscriptionPage, error) bool) {
 		for page, err := range walk {
-			if stop, ok := errors.AsType[*paging.Error](err); ok {
-				yield(nil, newPagingError(stop))
+			if err != nil {
+				yield(nil, newPagingError(err))
 				return
 			}
 			page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
