@@ -96,15 +96,13 @@ func (s *CartService) AddCustomDiscounts(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.AddCustomDiscounts", http.MethodPost)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.AddCustomDiscounts", cartID)
-	if err != nil {
-		return nil, observed.end(err)
-	}
-	defer w.unlock()
-	result, err := w.add(ctx, discounts, opts)
-	return result, observed.end(err)
+	call := CallInfo{Op: "Carts.AddCustomDiscounts", Method: http.MethodPost}
+	var result *AddCustomDiscountsResult
+	err := s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) (err error) {
+		result, err = w.add(ctx, discounts, opts)
+		return err
+	})
+	return result, err
 }
 
 // UpdateCustomDiscount changes the amount and the texts of a discount, which it finds by d.ID
@@ -124,15 +122,13 @@ func (s *CartService) UpdateCustomDiscount(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.UpdateCustomDiscount", http.MethodPut)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.UpdateCustomDiscount", cartID)
-	if err != nil {
-		return nil, observed.end(err)
-	}
-	defer w.unlock()
-	updated, err := w.update(ctx, d)
-	return updated, observed.end(err)
+	call := CallInfo{Op: "Carts.UpdateCustomDiscount", Method: http.MethodPut}
+	var updated *CustomDiscount
+	err := s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) (err error) {
+		updated, err = w.update(ctx, d)
+		return err
+	})
+	return updated, err
 }
 
 // DeleteCustomDiscount deletes a discount, which it finds by d.ID and d.Item:
@@ -148,14 +144,10 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	if err := problems.err(); err != nil {
 		return err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.DeleteCustomDiscount", http.MethodDelete)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.DeleteCustomDiscount", cartID)
-	if err != nil {
-		return observed.end(err)
-	}
-	defer w.unlock()
-	return observed.end(w.delete(ctx, d))
+	call := CallInfo{Op: "Carts.DeleteCustomDiscount", Method: http.MethodDelete}
+	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
+		return w.delete(ctx, d)
+	})
 }
 
 // DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
@@ -168,15 +160,11 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.DeleteCustomDiscounts", http.MethodDelete)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.DeleteCustomDiscounts", cartID)
-	if err != nil {
-		return observed.end(err)
-	}
-	defer w.unlock()
-	call := w.call(transport.Once, http.MethodDelete, "custom-discounts")
-	return observed.end(w.finish(call, w.core.send(ctx, call)))
+	call := CallInfo{Op: "Carts.DeleteCustomDiscounts", Method: http.MethodDelete}
+	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
+		request := w.call(transport.Once, call.Method, "custom-discounts")
+		return w.finish(request, w.core.send(ctx, request))
+	})
 }
 
 func checkCartID(cartID string) *ValidationError {
@@ -216,6 +204,20 @@ type cartWriter struct {
 	op     string
 	cartID string
 	lock   *cartLock
+}
+
+// write makes a call that is one write to a cart: do, with the turn and the lock of the cart.
+func (s *CartService) write(
+	ctx context.Context, call CallInfo, cartID string, do func(context.Context, *cartWriter) error,
+) error {
+	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
+	defer observed.abandon()
+	w, err := s.lock(ctx, call.Op, cartID)
+	if err != nil {
+		return observed.end(err)
+	}
+	defer w.unlock()
+	return observed.end(do(ctx, w))
 }
 
 // lock waits for the turn and the lock of a cart.

@@ -144,7 +144,7 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 
 // callError returns the error of a call that failed, for calls without a result of their own.
 func callError(call *transport.Call, r *transport.Result) *Error {
-	if call.Method == http.MethodGet || call.Method == http.MethodHead {
+	if transport.IsRead(call.Method) {
 		return newError(call, r, OutcomeNone, readErrors(r.Body))
 	}
 	b := readBatch(r)

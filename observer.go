@@ -150,8 +150,7 @@ func (o *observedCall) end(err error) error {
 		o.result.RequestID = e.RequestID // it may be in the body only
 	}
 	o.result.Outcome = OutcomeOf(err)
-	isRead := o.info.Method == http.MethodGet || o.info.Method == http.MethodHead || o.info.Op == opToken
-	if err == nil && isRead {
+	if err == nil && (transport.IsRead(o.info.Method) || o.info.Op == opToken) {
 		o.result.Outcome = OutcomeNone
 	}
 	o.tell()
