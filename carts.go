@@ -112,7 +112,8 @@ func (s *CartService) AddCustomDiscounts(
 // The amount must be a whole number less than zero. Texts that are empty do not change. The
 // request is sent again only if nothing was sent, after a 421, 425 or 429, and once after a
 // 401 with a new token. The error is a [*ValidationError] or an [*Error]; it matches
-// [ErrNotFound] if the cart has no such discount, or has it on another level.
+// [ErrNotFound] if the cart has no such discount, or has it on another level. After
+// OutcomeUnknown and OutcomeUnreadable, read the cart before you call again.
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
@@ -236,6 +237,7 @@ func (w *cartWriter) call(class transport.Class, method string, path ...string) 
 	escaped, _ := wire.Path(append([]string{"v2", "carts", w.cartID}, path...)...) // no error: it was checked
 	return &transport.Call{
 		Op: w.op, Class: class, Method: method, URL: w.core.address(escaped, ""), BeforeAttempt: w.lock.check,
+		Applied: mayHoldDiscounts,
 	}
 }
 
@@ -274,7 +276,7 @@ func (w *cartWriter) add(
 	if r.OK() {
 		r.Err = b.problem
 	}
-	outcome := b.outcome(r)
+	outcome := outcomeOfWrite(r, b.shown())
 	if outcome == OutcomeApplied || outcome == OutcomePartial {
 		if err := w.checkLock(r); err != nil {
 			return nil, err

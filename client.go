@@ -172,6 +172,7 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	call := &transport.Call{
 		Op: "Client.Do", Class: transport.Once,
 		Method: method, URL: c.core.address(escaped, wire.Query(query)), Body: body,
+		Applied: mayHoldDiscounts, // it may add discounts
 	}
 	decode := out != nil && method != http.MethodHead
 	if transport.IsRead(method) {
@@ -277,7 +278,7 @@ func (c *core) address(path, query string) *url.URL {
 
 // send makes a call with credentials and an optional JSON body.
 func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Auth, call.Gate, call.Applied = authorizer{c}, c.cfg.gate, mayHoldDiscounts
+	call.Auth, call.Gate = authorizer{c}, c.cfg.gate
 	call.ContentType = "application/json"
 	return c.exchange(ctx, call)
 }
