@@ -60,9 +60,8 @@ type UnconfirmedDiscount struct {
 // otherwise: see [Client.Settings]. The vendor's support can raise the limit. Custom discounts
 // must be enabled for the cart, which must have items.
 //
-// The request is not idempotent. The library sends it again only if it is certain that
-// nothing was sent, after a 421, 425 or 429, and once after a 401 with a new token. If the
-// call fails, [Error.Outcome] says what is known:
+// The request is not idempotent. The library sends it again only if the service has certainly
+// not applied it: see [RetryPolicy]. If the call fails, [Error.Outcome] says what is known:
 //
 //   - OutcomeNotSent, OutcomeRejected: nothing was added. Fix the cause and call again.
 //     After [ErrRateLimited], wait for [Error.RetryAfter], or some time if that is 0.
@@ -110,10 +109,9 @@ func (s *CartService) AddCustomDiscounts(
 // https://developer.elasticpath.com/docs/api/carts/update-custom-discount-for-cart
 //
 // The amount must be a whole number less than zero. Texts that are empty do not change. The
-// request is sent again only if nothing was sent, after a 421, 425 or 429, and once after a
-// 401 with a new token. The error is a [*ValidationError] or an [*Error]; it matches
-// [ErrNotFound] if the cart has no such discount, or has it on another level. After
-// OutcomeUnknown and OutcomeUnreadable, read the cart before you call again.
+// error is a [*ValidationError] or an [*Error]; it matches [ErrNotFound] if the cart has no such
+// discount, or has it on another level. After OutcomeUnknown and OutcomeUnreadable, read the
+// cart before you call again: [RetryPolicy] says when the library sends the request again.
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
@@ -154,9 +152,8 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 // DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
 // https://developer.elasticpath.com/docs/api/carts/bulk-delete-custom-discounts-from-cart
 //
-// The request is sent again only as that of [CartService.UpdateCustomDiscount] is: a late one
-// would delete discounts that were added since. The error is a [*ValidationError] or an
-// [*Error].
+// The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would
+// delete discounts that were added since. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
