@@ -30,18 +30,17 @@ type AccountService struct{ core *core }
 // Finished to resume. Nothing is sent before the loop starts, and each loop is a new walk.
 func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
-		last := after
 		for id, err := range paging.Keys(ctx, paging.KeysConfig[uuid.UUID]{
 			Fetch:   s.idsAfter,
 			Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
 			After:   after,
 			Limit:   MaxPageSize,
 		}) {
-			if stop, ok := errors.AsType[*paging.Error](err); ok {
-				yield(uuid.Nil, &PagingError{Seen: stop.Seen, Finished: last, Err: stop.Err})
+			if err != nil {
+				yield(uuid.Nil, newPagingError(err))
 				return
 			}
-			if last = id; !yield(id, nil) {
+			if !yield(id, nil) {
 				return
 			}
 		}

@@ -3,7 +3,6 @@ package commerce
 import (
 	"bytes"
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -14,9 +13,7 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// batchResponse is what a response says about a batch of discounts. Writes by [Client.Do] use
-// it too, with sent 0: one of them may add discounts, so a refusal whose body may hold
-// discounts does not prove that nothing was added.
+// batchResponse is what a response says about a batch of discounts.
 type batchResponse struct {
 	added        []CustomDiscount // each id once
 	errors       []ErrorObject
@@ -29,47 +26,24 @@ type batchResponse struct {
 	unconfirmed []UnconfirmedDiscount // discounts that added does not prove
 }
 
-// outcome returns what is known about a write, from the result of its last attempt. The first
-// case that matches counts: first whether there was a response, then what it shows, then its
-// status.
-func (b *batchResponse) outcome(r *transport.Result) Outcome {
-	showsBatch := b.sent > 0 && len(b.added) > 0
-	switch is2xx := r.Is2xx(); {
-	case r.MaybeSent, r.MaybeAppliedBefore && !is2xx:
-		return OutcomeUnknown
-	case r.StatusCode == 0:
-		return OutcomeNotSent
-	case showsBatch && is2xx && b.confirmsAll() && !r.SentTwice:
-		return OutcomeApplied
-	case showsBatch:
-		return OutcomePartial
-	case is2xx && b.refusesAll() && !r.SentTwice:
-		return OutcomeRejected
-	case is2xx:
-		return OutcomeUnreadable
-	case isRefusal(r.StatusCode) && !b.mayHold && !r.SentTwice:
-		return OutcomeRejected
-	}
-	return OutcomeUnknown
-}
-
-func (b *batchResponse) confirmsAll() bool {
-	return len(b.errors) == 0 && len(b.unconfirmed) == 0 && len(b.added) <= b.sent
-}
-
-func (b *batchResponse) refusesAll() bool {
+// shown returns what the response shows of a batch, after compare.
+func (b *batchResponse) shown() shown {
 	allOrNothing := b.allOrNothing != nil && *b.allOrNothing
-	return !b.mayHold && b.sent > 0 && len(b.errors) > 0 && (allOrNothing || len(b.errors) >= b.sent)
+	switch {
+	case len(b.added) > b.sent, len(b.added) > 0 && len(b.errors)+len(b.unconfirmed) > 0:
+		return showsPart
+	case len(b.added) > 0:
+		return showsAll
+	case b.mayHold:
+		return mayShow
+	case len(b.errors) > 0 && (allOrNothing || len(b.errors) >= b.sent):
+		return showsRefusal
+	}
+	return showsNothing
 }
 
-// isRefusal reports whether a status says that the service, or a gateway before it, did not
-// act.
-func isRefusal(status int) bool {
-	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||
-		status >= 400 && status <= 499 && status != http.StatusRequestTimeout
-}
-
-// mayHoldDiscounts reports whether a response shows discounts, or may hold some.
+// mayHoldDiscounts reports whether a response shows discounts, or may hold some. It is the
+// Applied of writes to a cart, and of [Client.Do], which may add discounts too.
 func mayHoldDiscounts(r *transport.Result) bool { return readBatch(r).mayHold }
 
 // readBatch reads the response to a write, whatever its status.

@@ -60,9 +60,8 @@ type UnconfirmedDiscount struct {
 // otherwise: see [Client.Settings]. The vendor's support can raise the limit. Custom discounts
 // must be enabled for the cart, which must have items.
 //
-// The request is not idempotent. The library sends it again only if it is certain that
-// nothing was sent, after a 421, 425 or 429, and once after a 401 with a new token. If the
-// call fails, [Error.Outcome] says what is known:
+// The request is not idempotent. The library sends it again only if the service has certainly
+// not applied it: see [RetryPolicy]. If the call fails, [Error.Outcome] says what is known:
 //
 //   - OutcomeNotSent, OutcomeRejected: nothing was added. Fix the cause and call again.
 //     After [ErrRateLimited], wait for [Error.RetryAfter], or some time if that is 0.
@@ -96,15 +95,13 @@ func (s *CartService) AddCustomDiscounts(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.AddCustomDiscounts", http.MethodPost)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.AddCustomDiscounts", cartID)
-	if err != nil {
-		return nil, observed.end(err)
-	}
-	defer w.unlock()
-	result, err := w.add(ctx, discounts, opts)
-	return result, observed.end(err)
+	call := CallInfo{Op: "Carts.AddCustomDiscounts", Method: http.MethodPost}
+	var result *AddCustomDiscountsResult
+	err := s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) (err error) {
+		result, err = w.add(ctx, discounts, opts)
+		return err
+	})
+	return result, err
 }
 
 // UpdateCustomDiscount changes the amount and the texts of a discount, which it finds by d.ID
@@ -112,9 +109,9 @@ func (s *CartService) AddCustomDiscounts(
 // https://developer.elasticpath.com/docs/api/carts/update-custom-discount-for-cart
 //
 // The amount must be a whole number less than zero. Texts that are empty do not change. The
-// request is sent again only if nothing was sent, after a 421, 425 or 429, and once after a
-// 401 with a new token. The error is a [*ValidationError] or an [*Error]; it matches
-// [ErrNotFound] if the cart has no such discount, or has it on another level.
+// error is a [*ValidationError] or an [*Error]; it matches [ErrNotFound] if the cart has no such
+// discount, or has it on another level. After OutcomeUnknown and OutcomeUnreadable, read the
+// cart before you call again: [RetryPolicy] says when the library sends the request again.
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
@@ -124,15 +121,13 @@ func (s *CartService) UpdateCustomDiscount(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.UpdateCustomDiscount", http.MethodPut)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.UpdateCustomDiscount", cartID)
-	if err != nil {
-		return nil, observed.end(err)
-	}
-	defer w.unlock()
-	updated, err := w.update(ctx, d)
-	return updated, observed.end(err)
+	call := CallInfo{Op: "Carts.UpdateCustomDiscount", Method: http.MethodPut}
+	var updated *CustomDiscount
+	err := s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) (err error) {
+		updated, err = w.update(ctx, d)
+		return err
+	})
+	return updated, err
 }
 
 // DeleteCustomDiscount deletes a discount, which it finds by d.ID and d.Item:
@@ -148,35 +143,26 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	if err := problems.err(); err != nil {
 		return err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.DeleteCustomDiscount", http.MethodDelete)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.DeleteCustomDiscount", cartID)
-	if err != nil {
-		return observed.end(err)
-	}
-	defer w.unlock()
-	return observed.end(w.delete(ctx, d))
+	call := CallInfo{Op: "Carts.DeleteCustomDiscount", Method: http.MethodDelete}
+	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
+		return w.delete(ctx, d)
+	})
 }
 
 // DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
 // https://developer.elasticpath.com/docs/api/carts/bulk-delete-custom-discounts-from-cart
 //
-// The request is sent again only as that of [CartService.UpdateCustomDiscount] is: a late one
-// would delete discounts that were added since. The error is a [*ValidationError] or an
-// [*Error].
+// The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would
+// delete discounts that were added since. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.DeleteCustomDiscounts", http.MethodDelete)
-	defer observed.abandon()
-	w, err := s.lock(ctx, "Carts.DeleteCustomDiscounts", cartID)
-	if err != nil {
-		return observed.end(err)
-	}
-	defer w.unlock()
-	call := w.call(transport.Once, http.MethodDelete, "custom-discounts")
-	return observed.end(w.finish(call, w.core.send(ctx, call)))
+	call := CallInfo{Op: "Carts.DeleteCustomDiscounts", Method: http.MethodDelete}
+	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
+		request := w.call(transport.Once, call.Method, "custom-discounts")
+		return w.finish(request, w.core.send(ctx, request))
+	})
 }
 
 func checkCartID(cartID string) *ValidationError {
@@ -218,6 +204,20 @@ type cartWriter struct {
 	lock   *cartLock
 }
 
+// write makes a call that is one write to a cart: do, with the turn and the lock of the cart.
+func (s *CartService) write(
+	ctx context.Context, call CallInfo, cartID string, do func(context.Context, *cartWriter) error,
+) error {
+	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
+	defer observed.abandon()
+	w, err := s.lock(ctx, call.Op, cartID)
+	if err != nil {
+		return observed.end(err)
+	}
+	defer w.unlock()
+	return observed.end(do(ctx, w))
+}
+
 // lock waits for the turn and the lock of a cart.
 func (s *CartService) lock(ctx context.Context, op, cartID string) (*cartWriter, error) {
 	lock, err := s.core.lockCart(ctx, cartID)
@@ -234,6 +234,7 @@ func (w *cartWriter) call(class transport.Class, method string, path ...string) 
 	escaped, _ := wire.Path(append([]string{"v2", "carts", w.cartID}, path...)...) // no error: it was checked
 	return &transport.Call{
 		Op: w.op, Class: class, Method: method, URL: w.core.address(escaped, ""), BeforeAttempt: w.lock.check,
+		Applied: mayHoldDiscounts,
 	}
 }
 
@@ -272,7 +273,7 @@ func (w *cartWriter) add(
 	if r.OK() {
 		r.Err = b.problem
 	}
-	outcome := b.outcome(r)
+	outcome := outcomeOfWrite(r, b.shown())
 	if outcome == OutcomeApplied || outcome == OutcomePartial {
 		if err := w.checkLock(r); err != nil {
 			return nil, err

@@ -65,9 +65,10 @@ func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 	if err := checkCartID(cartID).err(); err != nil {
 		return nil, err
 	}
-	ctx, observed := s.core.startCall(ctx, "Carts.Get", http.MethodGet)
+	const op = "Carts.Get"
+	ctx, observed := s.core.startCall(ctx, op, http.MethodGet)
 	defer observed.abandon()
-	c, err := s.read(ctx, "Carts.Get", cartID)
+	c, err := s.read(ctx, op, cartID)
 	if err := observed.end(err); err != nil {
 		return nil, err
 	}

@@ -152,8 +152,7 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	ctx context.Context, method string, path []string, query url.Values, in, out any,
 ) (*Response, error) {
 	problems := &ValidationError{}
-	class, ok := classOf[method]
-	if !ok {
+	if !slices.Contains(methods, method) {
 		problems.add("method", "must be GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
 	escaped, err := wire.Path(path...)
@@ -170,18 +169,22 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	ctx, observed := c.core.startCall(ctx, "Client.Do", method)
-	defer observed.abandon()
 	call := &transport.Call{
-		Op: "Client.Do", Class: class,
+		Op: "Client.Do", Class: transport.Once,
 		Method: method, URL: c.core.address(escaped, wire.Query(query)), Body: body,
+		Applied: mayHoldDiscounts, // it may add discounts
 	}
 	decode := out != nil && method != http.MethodHead
-	if decode && class == transport.Replayable {
+	if transport.IsRead(method) {
+		call.Class = transport.Replayable
+	}
+	if decode && transport.IsRead(method) {
 		call.Accept = acceptJSON // a response that is not JSON is retried
 	}
+	ctx, observed := c.core.startCall(ctx, call.Op, method)
+	defer observed.abandon()
 	r := c.core.send(ctx, call)
-	if class == transport.Once && r.StatusCode == http.StatusNoContent {
+	if !transport.IsRead(method) && r.StatusCode == http.StatusNoContent {
 		decode = false
 	}
 	if r.OK() && decode && call.Accept == nil {
@@ -196,10 +199,8 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	return newResponse(r), observed.end(nil)
 }
 
-var classOf = map[string]transport.Class{
-	http.MethodGet: transport.Replayable, http.MethodHead: transport.Replayable,
-	http.MethodPost: transport.Once, http.MethodPut: transport.Once,
-	http.MethodPatch: transport.Once, http.MethodDelete: transport.Once,
+var methods = []string{
+	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
 // encodeBody encodes the body of [Client.Do], or says why it cannot. It refuses a reader,
@@ -277,7 +278,7 @@ func (c *core) address(path, query string) *url.URL {
 
 // send makes a call with credentials and an optional JSON body.
 func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Auth, call.Gate, call.Applied = authorizer{c}, c.cfg.gate, mayHoldDiscounts
+	call.Auth, call.Gate = authorizer{c}, c.cfg.gate
 	call.ContentType = "application/json"
 	return c.exchange(ctx, call)
 }
@@ -292,6 +293,16 @@ func (c *core) get(
 		return nil, callError(call, r)
 	}
 	return r, nil
+}
+
+// read makes a GET that is a call of its own, whose body accept reads.
+func (c *core) read(
+	ctx context.Context, op string, u *url.URL, accept func([]byte) error,
+) (*transport.Result, error) {
+	ctx, observed := c.startCall(ctx, op, http.MethodGet)
+	defer observed.abandon()
+	r, err := c.get(ctx, op, u, accept)
+	return r, observed.end(err)
 }
 
 // exchange makes a call with the settings of the client that hold for token requests too.

@@ -130,7 +130,7 @@ var ensureCredits = []ensureScenario{
 	},
 	{
 		name: "the response shows only a discount of another engine that appeared", want: discounts("a"),
-		after: afterAdd(ofEngine(placed("x", -1), "other")), respond: wholeCart,
+		after: afterAdd(foreign(placed("x", -1))), respond: wholeCart,
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 201, Body: "{}", Times: 1}},
 		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1"},
 		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,

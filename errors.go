@@ -145,11 +145,15 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 
 // callError returns the error of a call that failed, for calls without a result of their own.
 func callError(call *transport.Call, r *transport.Result) *Error {
-	if call.Method == http.MethodGet || call.Method == http.MethodHead {
-		return newError(call, r, OutcomeNone, readErrors(r.Body))
+	outcome := OutcomeNone
+	if !transport.IsRead(call.Method) {
+		shown := showsNothing
+		if call.Applied != nil && call.Applied(r) {
+			shown = mayShow
+		}
+		outcome = outcomeOfWrite(r, shown)
 	}
-	b := readBatch(r)
-	return newError(call, r, b.outcome(r), b.errors)
+	return newError(call, r, outcome, readErrors(r.Body))
 }
 
 // badResponse returns err so that it matches ErrBadResponse too.

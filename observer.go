@@ -150,8 +150,7 @@ func (o *observedCall) end(err error) error {
 		o.result.RequestID = e.RequestID // it may be in the body only
 	}
 	o.result.Outcome = OutcomeOf(err)
-	isRead := o.info.Method == http.MethodGet || o.info.Method == http.MethodHead || o.info.Op == opToken
-	if err == nil && isRead {
+	if err == nil && (transport.IsRead(o.info.Method) || o.info.Op == opToken) {
 		o.result.Outcome = OutcomeNone
 	}
 	o.tell()
@@ -186,12 +185,7 @@ func describe(err error) string {
 	if e, ok := errors.AsType[*Error](err); ok && e.Op == opToken {
 		known = known[1:] // the call is the token request itself: why did it fail?
 	}
-	for _, target := range known {
-		if errors.Is(err, target) {
-			return target.Error()
-		}
-	}
-	return transport.Describe(err)
+	return transport.Describe(err, known...)
 }
 
 // statusIn returns the status of the first refusal in the tree of err, or 0.
@@ -226,45 +220,16 @@ func (o *observedCall) setRecords(n int) {
 	}
 }
 
-// now returns the time if somebody wants to know how long the call waits.
-func (o *observedCall) now() (t time.Time) {
+// waited adds a wait before the next attempt.
+func (o *observedCall) waited(w Waits) {
 	if o != nil {
-		t = time.Now()
-	}
-	return t
-}
-
-func (o *observedCall) waitedForTurn(start time.Time) {
-	if o != nil {
-		count(&o.waits.Turn, time.Since(start))
-	}
-}
-
-func (o *observedCall) waitedForLock(start time.Time) {
-	if o != nil {
-		count(&o.waits.Lock, time.Since(start))
-	}
-}
-
-// count adds d to a sum of waits. What is over at once was no wait.
-func count(sum *time.Duration, d time.Duration) {
-	if d >= time.Millisecond {
-		*sum += d
+		o.waits.add(w)
 	}
 }
 
 // Waited and StartAttempt implement [transport.Observer].
-func (o *observedCall) Waited(wait transport.Wait, d time.Duration) {
-	switch wait {
-	case transport.WaitGate:
-		count(&o.waits.Gate, d)
-	case transport.WaitLimiter:
-		count(&o.waits.Limiter, d)
-	case transport.WaitToken:
-		count(&o.waits.Token, d)
-	case transport.WaitBackoff:
-		count(&o.waits.Backoff, d)
-	}
+func (o *observedCall) Waited(w transport.Waits) {
+	o.waited(Waits{Gate: w.Gate, Limiter: w.Limiter, Token: w.Token, Backoff: w.Backoff})
 }
 
 func (o *observedCall) StartAttempt(

@@ -159,8 +159,11 @@ func WithHTTPClient(hc *http.Client) Option {
 //   - after a 408, 421, 425, 429, 500, 502, 503 or 504,
 //   - if the body of a 2xx is truncated or cannot be read.
 //
-// It is not retried if the body is larger than the limit. [CartService.AddCustomDiscounts]
-// says when another write is sent again.
+// It is not retried if the body is larger than the limit.
+//
+// Any other write is sent again only if it is certain that nothing was sent, or after a 421,
+// 425 or 429, which say that the service did nothing. After a 401, any call is sent again once
+// if there is a new token.
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
 	// that is sent again after a 401 with a new token may exceed it by one. Default 4.

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -200,5 +203,34 @@ func TestWithLogger(t *testing.T) {
 	}
 	if byDefault != 0 || events != 3 { // two attempts and a retry
 		t.Errorf("got %d events by default and %d with a logger, want 0 and 3", byDefault, events)
+	}
+}
+
+// The comment of RetryPolicy lists the statuses after which a read, and a write, is sent again.
+func TestRetryPolicy_statuses(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile("options.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := regexp.MustCompile(`after a ([0-9,or/\s]+), *(which|\n)`).FindAllStringSubmatch(string(source), -1)
+	if len(lists) != 2 {
+		t.Fatalf("options.go has %d lists of statuses, want 2: %q", len(lists), lists)
+	}
+	documented := func(list int, status int) bool { return strings.Contains(lists[list][1], strconv.Itoa(status)) }
+	for status := 300; status <= 599; status++ {
+		for i, call := range []func(context.Context, *commerce.Client) error{list, addDiscount} {
+			requests := 0
+			c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+				requests++
+				return respond(status, "")(req)
+			}))
+			if err := call(t.Context(), c); err == nil {
+				t.Errorf("status %d: no error", status)
+			}
+			if got, want := requests > 1, documented(i, status); got != want {
+				t.Errorf("status %d: call %d is sent again: %t, documented: %t", status, i, got, want)
+			}
+		}
 	}
 }

@@ -1,8 +1,11 @@
 package commerce
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // Outcome says what is known about a call: whether a write was applied.
@@ -10,7 +13,7 @@ type Outcome uint8
 
 const (
 	// OutcomeUnknown means that the write may have been applied, in full, in part, or not
-	// at all. Read the cart before you send it again. It is the zero value.
+	// at all. Read what it changes before you send it again. It is the zero value.
 	OutcomeUnknown Outcome = iota
 	// OutcomeNone means that a read, or a walk, failed. There was nothing to apply.
 	OutcomeNone
@@ -24,7 +27,7 @@ const (
 	// result says what. Do not send the whole write again.
 	OutcomePartial
 	// OutcomeUnreadable means that the service accepted the write, but its response does not
-	// show what was applied. Read the cart before you send it again.
+	// show what was applied. Read what it changes before you send it again.
 	OutcomeUnreadable
 	// OutcomeApplied means that there is no error: a write was applied in full, or a read
 	// succeeded.
@@ -87,4 +90,45 @@ func outcomesIn(err error, list []Outcome) []Outcome {
 		list = outcomesIn(e.Unwrap(), list)
 	}
 	return list
+}
+
+// shown is what a response shows of a write, besides its status.
+type shown uint8
+
+const (
+	showsNothing shown = iota
+	mayShow            // what was applied, in an unknown form
+	showsAll           // all of the write was applied
+	showsPart          // a part of it was applied, or all of it with errors
+	showsRefusal       // nothing was applied
+)
+
+// outcomeOfWrite returns what is known about a write, from the result of its last attempt. The
+// first case that matches counts: first whether there was a response, then what it shows, then
+// its status.
+func outcomeOfWrite(r *transport.Result, shown shown) Outcome {
+	switch is2xx := r.Is2xx(); {
+	case r.MaybeSent, r.MaybeAppliedBefore && !is2xx:
+		return OutcomeUnknown
+	case r.StatusCode == 0:
+		return OutcomeNotSent
+	case shown == showsAll && is2xx && !r.SentTwice:
+		return OutcomeApplied
+	case shown == showsAll, shown == showsPart:
+		return OutcomePartial
+	case shown == showsRefusal && is2xx && !r.SentTwice:
+		return OutcomeRejected
+	case is2xx:
+		return OutcomeUnreadable
+	case isRefusal(r.StatusCode) && shown != mayShow && !r.SentTwice:
+		return OutcomeRejected
+	}
+	return OutcomeUnknown
+}
+
+// isRefusal reports whether a status says that the service, or a gateway before it, did not
+// act.
+func isRefusal(status int) bool {
+	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||
+		status >= 400 && status <= 499 && status != http.StatusRequestTimeout
 }

@@ -93,8 +93,8 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 	return func(yield func(*T, error) bool) {
 		seen := 0
 		for page, err := range pages {
-			if stop, ok := errors.AsType[*paging.Error](err); ok {
-				yield(nil, newPagingError(stop))
+			if err != nil {
+				yield(nil, newPagingError(err))
 				return
 			}
 			for i := range page.Items {
@@ -225,9 +225,20 @@ type PagingError struct {
 	Err error
 }
 
-// newPagingError returns the error of a walk by offset.
-func newPagingError(stop *paging.Error) *PagingError {
-	return &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err}
+// newPagingError returns the error of a walk that ended in err, a [*paging.Error]. It names an
+// account only if the error is about its subscriptions, not if any other request would have
+// failed too.
+func newPagingError(err error) *PagingError {
+	stop, _ := errors.AsType[*paging.Error](err)
+	e := &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err}
+	e.Finished, _ = stop.Finished.(uuid.UUID)
+	if inner, ok := errors.AsType[*PagingError](stop.Err); ok && errors.Is(inner, stop.Err) {
+		e.Err = inner.Err // of Accounts.IDs; not if the caller wrapped it
+	}
+	if isOfOneAccount(stop.Err) || errors.Is(stop.Err, ErrOffsetLimit) {
+		e.Account, _ = stop.Key.(uuid.UUID)
+	}
+	return e
 }
 
 // Error says where the walk stopped, and why.

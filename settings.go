@@ -3,7 +3,6 @@ package commerce
 import (
 	"context"
 	"errors"
-	"net/http"
 )
 
 // Settings are the settings of a store.
@@ -22,14 +21,12 @@ type Settings struct {
 //
 // The error is an [*Error].
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
-	ctx, observed := c.core.startCall(ctx, "Client.Settings", http.MethodGet)
-	defer observed.abandon()
 	var settings *Settings
-	_, err := c.core.get(ctx, "Client.Settings", c.core.address("/v2/settings", ""), func(b []byte) (err error) {
+	_, err := c.core.read(ctx, "Client.Settings", c.core.address("/v2/settings", ""), func(b []byte) (err error) {
 		settings, err = readSettings(b)
 		return err
 	})
-	if err := observed.end(err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	return settings, nil

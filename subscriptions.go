@@ -85,16 +85,14 @@ func (s *SubscriptionService) Get(
 	if id == uuid.Nil {
 		return nil, invalid("subscription id", "must not be the zero UUID")
 	}
-	ctx, observed := s.core.startCall(ctx, "Subscriptions.Get", http.MethodGet)
-	defer observed.abandon()
 	query := (&SubscriptionListOptions{Include: include}).query()
 	u := s.core.address(subscriptionsPath+"/"+id.String(), query)
 	var result *SubscriptionResult
-	r, err := s.core.get(ctx, "Subscriptions.Get", u, func(b []byte) (err error) {
+	r, err := s.core.read(ctx, "Subscriptions.Get", u, func(b []byte) (err error) {
 		result, err = readSubscription(b, id)
 		return err
 	})
-	if err := observed.end(err); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	result.Response = newResponse(r)
@@ -250,8 +248,8 @@ func (s *SubscriptionService) Pages(
 	})
 	return func(yield func(*SubscriptionPage, error) bool) {
 		for page, err := range walk {
-			if stop, ok := errors.AsType[*paging.Error](err); ok {
-				yield(nil, newPagingError(stop))
+			if err != nil {
+				yield(nil, newPagingError(err))
 				return
 			}
 			page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
@@ -283,8 +281,6 @@ func (s *SubscriptionService) list(
 	ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers, check func(*SubscriptionPage) error,
 ) (*SubscriptionPage, error) {
 	var page *SubscriptionPage
-	ctx, observed := s.core.startCall(ctx, "Subscriptions.List", http.MethodGet)
-	defer observed.abandon()
 	call := &transport.Call{
 		Op: "Subscriptions.List", Class: transport.Replayable,
 		Method: http.MethodGet, URL: s.core.address(subscriptionsPath, o.query()),
@@ -294,6 +290,8 @@ func (s *SubscriptionService) list(
 		},
 		Buffers: buffers,
 	}
+	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
+	defer observed.abandon()
 	r := s.core.send(ctx, call)
 	if r.OK() {
 		r.Err = o.Filter.checkAccounts(page.Subscriptions)

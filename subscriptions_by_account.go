@@ -77,8 +77,8 @@ func (s *SubscriptionService) PagesByAccount(
 	}
 	return func(yield func(*SubscriptionPage, error) bool) {
 		for page, err := range s.parts(ctx, accounts, o) {
-			if stop, ok := errors.AsType[*paging.PartsError[uuid.UUID]](err); ok {
-				yield(nil, newPartsError(stop))
+			if err != nil {
+				yield(nil, newPagingError(err))
 				return
 			}
 			page.Info.Subscriptions, page.Info.Offset, page.Info.Finished = page.Items, 0, page.Finished
@@ -172,19 +172,6 @@ func (s *SubscriptionService) accountsPerRequest(o SubscriptionListOptions) int 
 	two := lineWith(2)
 	each := lineWith(3) - two
 	return max(1, (maxLine-(two-2*each))/each) // a line with one has another form, and is longer
-}
-
-// newPartsError returns the error of a walk by account. It names an account only if the error
-// is about its subscriptions, not if any other request would have failed too.
-func newPartsError(stop *paging.PartsError[uuid.UUID]) *PagingError {
-	e := &PagingError{Seen: stop.Seen, Finished: stop.Finished, Err: stop.Err}
-	if inner, ok := errors.AsType[*PagingError](stop.Err); ok && errors.Is(inner, stop.Err) {
-		e.Err = inner.Err // of Accounts.IDs; not if the caller wrapped it
-	}
-	if isOfOneAccount(stop.Err) || errors.Is(stop.Err, ErrOffsetLimit) {
-		e.Account = stop.Key
-	}
-	return e
 }
 
 // isOfOneAccount reports whether an error may be caused by a record of a single account.

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
 )
@@ -81,9 +82,9 @@ type cartLock struct {
 // if that ended, and [ErrLock] if there was no lock when the turn had come.
 func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err error) {
 	call := c.observed(ctx)
-	start := call.now()
+	start := time.Now()
 	endTurn, err := c.cfg.turns.take(ctx, cartID)
-	call.waitedForTurn(start)
+	call.waited(Waits{Turn: transport.WaitSince(start)})
 	if err != nil {
 		return nil, err
 	}
@@ -95,9 +96,9 @@ func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err
 			endTurn()
 		}
 	}()
-	start = call.now()
+	start = time.Now()
 	held, unlock, err := c.cfg.locker.Lock(ctx, lockKey(c.base, cartID))
-	call.waitedForLock(start)
+	call.waited(Waits{Lock: transport.WaitSince(start)})
 	if err != nil {
 		cause := transport.WaitError(ctx, "the lock of the cart")
 		if cause == nil {

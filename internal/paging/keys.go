@@ -39,7 +39,7 @@ func Keys[ID any](ctx context.Context, cfg KeysConfig[ID]) iter.Seq2[ID, error] 
 				}
 			}
 			if err != nil {
-				yield(none, &Error{Seen: seen, Err: err})
+				yield(none, &Error{Seen: seen, Finished: after, Err: err})
 				return
 			}
 			if len(page.Items) == 0 || len(page.Items) < cfg.Limit && page.Next == NextNone {

@@ -159,8 +159,9 @@ func TestKeys_canceled(t *testing.T) {
 		t.Errorf("ids (-want +got):\n%s", diff)
 	}
 	stop, ok := errors.AsType[*Error](last)
-	if !ok || stop.Seen != 13 || !errors.Is(last, context.Canceled) || l.requests != 2 {
-		t.Errorf("got error %#v after %d requests, want %v, Seen 13, after 2", last, l.requests, context.Canceled)
+	if !ok || stop.Seen != 13 || stop.Finished != got[12] || !errors.Is(last, context.Canceled) || l.requests != 2 {
+		t.Errorf("got error %#v after %d requests, want %v, Seen 13, Finished %d, after 2",
+			last, l.requests, context.Canceled, got[12])
 	}
 }
 

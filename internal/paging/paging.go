@@ -87,9 +87,14 @@ type Config[T any, ID comparable, Info any] struct {
 
 // Error is the error that ends a walk.
 type Error struct {
-	Offset int // of the first record that the walk has not yielded
-	Seen   int // number of records yielded
-	Err    error
+	Seen int // number of records yielded
+	Err  error
+
+	Offset int // Walk: of the first record that the walk has not yielded
+
+	// Keys of a list, nil if there is none. Key is nil too if the failed request was for several keys.
+	Finished any // Keys, Parts: all records of this key and of the keys before it were yielded
+	Key      any // Parts: the key whose records could not be read
 }
 
 func (e *Error) Error() string { return e.Err.Error() }

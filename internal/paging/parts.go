@@ -43,17 +43,6 @@ type PartsPage[K comparable, T, Info any] struct {
 	Finished K
 }
 
-// PartsError is the error that ends a walk over parts.
-type PartsError[K comparable] struct {
-	Finished K   // all records of this key and of the keys before it were yielded
-	Key      K   // the key whose records could not be read; zero if they were requested together with those of others
-	Seen     int // number of records yielded
-	Err      error
-}
-
-func (e *PartsError[K]) Error() string { return e.Err.Error() }
-func (e *PartsError[K]) Unwrap() error { return e.Err }
-
 // Parts yields each record of the keys exactly once, under the conditions of [Walk], in the order of the parts.
 //
 // Each part is read page by page: the next page is requested if the last one says that there is one, or if only another
@@ -65,7 +54,7 @@ func (e *PartsError[K]) Unwrap() error { return e.Err }
 // already. So is a part with an error that OfOneKey may explain. If a part has too many keys, its first key is read
 // alone, to see whether their number is the reason, and then half as many at a time.
 //
-// If there is an error, it is a [*PartsError] and the last value. When the range ends, no fetch is running.
+// If there is an error, it is a [*Error] and the last value. When the range ends, no fetch is running.
 func Parts[K, ID comparable, T, Info any](
 	ctx context.Context, cfg PartsConfig[K, ID, T, Info],
 ) iter.Seq2[PartsPage[K, T, Info], error] {
@@ -89,7 +78,7 @@ func Parts[K, ID comparable, T, Info any](
 			<-packer.Done()
 		}
 		defer stop()
-		end := PartsError[K]{}
+		end := Error{}
 		for p := range w.parts {
 			for page := range p.pages {
 				w.slots.release()
@@ -99,8 +88,7 @@ func Parts[K, ID comparable, T, Info any](
 				}
 			}
 			_, end.Err = p.done.Wait(context.WithoutCancel(ctx))
-			var none K
-			if p.finished != none {
+			if p.finished != nil {
 				end.Finished = p.finished
 			}
 			if end.Key = p.failed; end.Err != nil {
@@ -222,7 +210,7 @@ type part[K, ID comparable, T, Info any] struct {
 	accepted chan struct{}
 	begun    bool // accepted is closed
 
-	finished, failed K                      // see PartsError
+	finished, failed any                    // Finished and Key of Error
 	held             *PartsPage[K, T, Info] // not passed to the consumer yet, because it may be the last
 	yielded          map[ID]struct{}
 	split            bool // a list of several keys was left early, so records of later keys may be yielded already

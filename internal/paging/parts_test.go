@@ -148,7 +148,7 @@ type result struct {
 	finished int // of the last page that has it
 	elapsed  time.Duration
 	problem  string
-	err      *PartsError[int]
+	err      *Error
 }
 
 // run walks the list.
@@ -166,7 +166,7 @@ func (l *keyedList) run(t *testing.T, cfg partsConfig) *result {
 				r.problem = "the walk goes on after an error"
 			}
 			if err != nil {
-				r.err, _ = errors.AsType[*PartsError[int]](err)
+				r.err, _ = errors.AsType[*Error](err)
 				continue
 			}
 			r.add(p)
@@ -174,7 +174,7 @@ func (l *keyedList) run(t *testing.T, cfg partsConfig) *result {
 	})
 	last := len(l.keys)
 	if r.err != nil {
-		last = r.err.Finished
+		last, _ = r.err.Finished.(int)
 		if r.err.Seen != len(r.yielded) {
 			r.problem = fmt.Sprintf("Seen = %d, want %d", r.err.Seen, len(r.yielded))
 		}
@@ -237,7 +237,7 @@ var partsTests = []struct {
 	setUp       func(*keyedList)
 	maxRequests int
 	maxTime     time.Duration // with concurrency 8
-	want        *PartsError[int]
+	want        *Error
 }{
 	{name: "no keys", counts: each(3)},
 	{name: "no records", keys: 500, counts: each(0), maxRequests: 6},
@@ -264,20 +264,20 @@ var partsTests = []struct {
 	},
 	{
 		name: "the store accepts no request", keys: 300, counts: each(3), maxRequests: 2,
-		setUp: func(l *keyedList) { l.accepts = 0 }, want: &PartsError[int]{Key: 1, Err: errTooManyKeys},
+		setUp: func(l *keyedList) { l.accepts = 0 }, want: &Error{Key: 1, Err: errTooManyKeys},
 	},
 	{name: "a key with many records", keys: 300, counts: only(77, 10_099), maxRequests: 165},
 	{
 		name: "a key with too many records", keys: 300, counts: only(77, 10_100), maxRequests: 165,
-		want: &PartsError[int]{Finished: 76, Key: 77, Err: ErrOffsetLimit},
+		want: &Error{Finished: 76, Key: 77, Err: ErrOffsetLimit},
 	},
 	{
 		name: "a key that cannot be read", keys: 300, counts: each(3), maxRequests: 21,
-		setUp: func(l *keyedList) { l.broken = 77 }, want: &PartsError[int]{Finished: 76, Key: 77, Err: errBroken},
+		setUp: func(l *keyedList) { l.broken = 77 }, want: &Error{Finished: 76, Key: 77, Err: errBroken},
 	},
 	{
 		name: "an error after the keys", keys: 300, counts: each(3), maxRequests: 12,
-		setUp: func(l *keyedList) { l.keysErr = errBroken }, want: &PartsError[int]{Finished: 300, Err: errBroken},
+		setUp: func(l *keyedList) { l.keysErr = errBroken }, want: &Error{Finished: 300, Err: errBroken},
 	},
 }
 
@@ -374,8 +374,8 @@ func TestParts_canceled(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		got, err := collect(Parts(ctx, l.config(4)))
-		stop, ok := errors.AsType[*PartsError[int]](err)
-		if !ok || !errors.Is(err, context.DeadlineExceeded) || stop.Seen == 0 || stop.Finished == 0 || l.inFlight > 0 {
+		stop, ok := errors.AsType[*Error](err)
+		if !ok || !errors.Is(err, context.DeadlineExceeded) || stop.Seen == 0 || stop.Finished == nil || l.inFlight > 0 {
 			t.Errorf("error %+v after %d pages, %d requests in flight", err, len(got), l.inFlight)
 		}
 	})
@@ -520,12 +520,13 @@ func (s *partsScenario) run(t *testing.T) (*keyedList, *result) {
 }
 
 // allows reports whether the walk may end in this error.
-func (s *partsScenario) allows(err *PartsError[int]) bool {
+func (s *partsScenario) allows(err *Error) bool {
 	if errors.Is(err, errBroken) {
 		return err.Key == s.broken
 	}
 	if errors.Is(err, ErrOffsetLimit) {
-		return err.Key != 0 && (s.changes != nil || s.counts[err.Key-1] >= s.most)
+		key, ok := err.Key.(int)
+		return ok && (s.changes != nil || s.counts[key-1] >= s.most)
 	}
 	return s.changes != nil && (errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress))
 }

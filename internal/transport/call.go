@@ -31,7 +31,7 @@ type call struct {
 	nextToken string        // for the next attempt, after a refresh; else ""
 	refreshed bool          // Refresh was called
 	wait      time.Duration // before the next attempt
-	retryAt   time.Time     // when it was decided that there is a next attempt; zero without an observer
+	retryAt   time.Time     // when it was decided that there is a next attempt; zero if there is none
 	finished  bool          // there must be no other attempt
 	refusals  int           // attempts that slowed the operation
 
@@ -124,9 +124,9 @@ func (c *call) askLimiter() error {
 	if c.Limiter == nil {
 		return nil
 	}
-	start := c.now()
+	start := time.Now()
 	err := c.Limiter.Wait(c.ctx)
-	c.waited(WaitLimiter, start)
+	c.waited(Waits{Limiter: WaitSince(start)})
 	if ended := WaitError(c.ctx, "the limiter"); ended != nil {
 		return ended
 	}
@@ -142,7 +142,7 @@ func (c *call) passGate() (closings int, err error) {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
 		return 0, err
 	}
-	start := c.now()
+	start := time.Now()
 	c.paceWait = 0
 	if c.pace = c.Gate.pace(c.Op); c.pace != nil {
 		c.paceWait, err = c.pace.pass(c.ctx, c.Policy.MaxBackoff, c.result.Attempts)
@@ -151,7 +151,7 @@ func (c *call) passGate() (closings int, err error) {
 	if err == nil {
 		closings, wait, err = c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
 	}
-	c.waited(WaitGate, start)
+	c.waited(Waits{Gate: WaitSince(start)})
 	switch {
 	case errors.Is(err, ErrGate):
 		c.result.RetryAfter = wait
@@ -169,9 +169,9 @@ func (c *call) getToken() error {
 	case c.nextToken != "":
 		c.token, c.nextToken = c.nextToken, ""
 	default:
-		start := c.now()
+		start := time.Now()
 		token, err := c.Auth.Token(c.ctx)
-		c.waited(WaitToken, start)
+		c.waited(Waits{Token: WaitSince(start)})
 		if err != nil {
 			return &AuthError{err}
 		}

@@ -2,35 +2,29 @@ package transport
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"os"
-	"syscall"
 	"time"
 )
 
 // Observer is notified of the waits and the attempts of a call. The call uses it from one goroutine.
 type Observer interface {
-	// Waited is called after a wait, also if no attempt follows it, and if it was over at once.
-	Waited(Wait, time.Duration)
+	// Waited is called after each wait, also if no attempt follows it. All other waits are 0.
+	Waited(Waits)
 	// StartAttempt is called before attempt n of a request, the first of which is 1. The attempt has the values of the
 	// context that it returns. The function is called when the attempt ends.
 	StartAttempt(ctx context.Context, method string, n int) (context.Context, func(AttemptResult))
 }
 
-// Wait is what a call waits for.
-type Wait uint8
+// Waits are how long a call waited before an attempt, and for what.
+type Waits struct{ Gate, Limiter, Token, Backoff time.Duration }
 
-// What a call waits for before an attempt.
-const (
-	WaitGate Wait = iota
-	WaitLimiter
-	WaitToken
-	WaitBackoff
-)
+// WaitSince returns how long a wait took that began at start. It is 0 for what was over at once.
+func WaitSince(start time.Time) time.Duration {
+	if d := time.Since(start); d >= time.Millisecond {
+		return d
+	}
+	return 0
+}
 
 // AttemptResult says how an attempt ended.
 type AttemptResult struct {
@@ -38,23 +32,6 @@ type AttemptResult struct {
 	RequestID  string
 	Error      string // in a few words; empty if there was a usable response, of whatever status
 	Duration   time.Duration
-}
-
-// withValues is a context with the values of another one. So an observer can pass values on, but cannot change when the
-// call ends.
-type withValues struct {
-	context.Context
-	values context.Context //nolint:containedctx // it is a context
-}
-
-func (c withValues) Value(key any) any { return c.values.Value(key) }
-
-// WithValues returns ctx with the values of another context, which may be nil.
-func WithValues(ctx, values context.Context) context.Context {
-	if values == nil {
-		return ctx
-	}
-	return withValues{ctx, values}
 }
 
 // startAttempt tells the observer that an attempt begins, and returns the context of the attempt.
@@ -110,14 +87,14 @@ func (c *call) describeError() string {
 
 // startBackoff is called when the call will be sent again after a wait.
 func (c *call) startBackoff() {
-	c.retryAt = c.now()
+	c.retryAt = time.Now()
 	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
 }
 
 // endBackoff tells the observer about the wait before a retry.
 func (c *call) endBackoff() {
 	if !c.retryAt.IsZero() {
-		c.waited(WaitBackoff, c.retryAt)
+		c.waited(Waits{Backoff: WaitSince(c.retryAt)})
 		c.retryAt = time.Time{}
 	}
 }
@@ -127,18 +104,10 @@ func (c *call) logWait(d time.Duration) {
 	c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", d))
 }
 
-// now returns the time if somebody wants to know how long the call waits.
-func (c *call) now() (t time.Time) {
+// waited tells the observer about a wait.
+func (c *call) waited(w Waits) {
 	if c.Observer != nil {
-		t = time.Now()
-	}
-	return t
-}
-
-// waited tells the observer about a wait that began at start.
-func (c *call) waited(w Wait, start time.Time) {
-	if c.Observer != nil {
-		c.Observer.Waited(w, time.Since(start))
+		c.Observer.Waited(w)
 	}
 }
 
@@ -162,38 +131,4 @@ func (c *call) log(level slog.Level, message string, last slog.Attr) {
 		attrs = append(attrs, slog.String("error", c.describeError()))
 	}
 	c.Logger.LogAttrs(c.ctx, level, message, append(attrs, last)...)
-}
-
-// Describe returns the text of an error for log events and observers. It shows only texts that are known to contain no
-// host name and no address.
-func Describe(err error) string {
-	if e, ok := errors.AsType[*net.OpError](err); ok {
-		switch e.Op {
-		case "dial", "read", "write", "proxyconnect", "remote error", "local error":
-			return e.Op + ": " + Describe(e.Err)
-		}
-		return Describe(e.Err)
-	}
-	if e, ok := errors.AsType[*net.DNSError](err); ok {
-		switch {
-		case e.IsNotFound:
-			return "lookup: no such host"
-		case e.IsTimeout:
-			return "lookup: timeout"
-		}
-		return "lookup: failed"
-	}
-	if e, ok := errors.AsType[syscall.Errno](err); ok {
-		return e.Error()
-	}
-	for _, known := range []error{
-		context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, net.ErrClosed,
-		io.ErrClosedPipe, os.ErrDeadlineExceeded, ErrLimiter, ErrGate, ErrTimeout, errTooLarge, errNoResponse,
-		errBodySent, errSecondSend, errConnsFailed, errSwitched,
-	} {
-		if errors.Is(err, known) {
-			return known.Error()
-		}
-	}
-	return fmt.Sprintf("failed (%T)", innermost(err))
 }

@@ -2,15 +2,9 @@ package transport
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -50,27 +44,5 @@ func TestLog(t *testing.T) {
 	}, "\n")
 	if got := log.String(); got != want {
 		t.Errorf("log:\n%swant:\n%s", got, want)
-	}
-}
-
-func TestDescribe(t *testing.T) {
-	t.Parallel()
-	dial := func(err error) error { return &net.OpError{Op: "dial", Addr: &net.TCPAddr{Port: 1234}, Err: err} }
-	for _, tt := range []struct {
-		err  error
-		want string
-	}{
-		{err: dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), want: "dial: connection refused"},
-		{err: &net.OpError{Op: "canary", Err: net.ErrClosed}, want: "use of closed network connection"},
-		{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, want: "read: connection reset by peer"},
-		{err: dial(&net.DNSError{Name: "canary", IsNotFound: true}), want: "dial: lookup: no such host"},
-		{err: dial(&net.DNSError{Name: "canary", IsTimeout: true}), want: "dial: lookup: timeout"},
-		{err: dial(&net.DNSError{Name: "canary"}), want: "dial: lookup: failed"},
-		{err: fmt.Errorf("canary: %w", context.Canceled), want: "context canceled"},
-		{err: fmt.Errorf("canary: %w", errors.New("canary")), want: "failed (*errors.errorString)"},
-	} {
-		if got := Describe(tt.err); got != tt.want {
-			t.Errorf("Describe(%v) = %q, want %q", tt.err, got, tt.want)
-		}
 	}
 }

@@ -67,7 +67,7 @@ func (e *evidence) collect(c *call, cancel func()) {
 		defer e.mu.Unlock()
 		e.conns = 0
 	}
-	if e.seesHeader = c.Method != http.MethodGet && c.Method != http.MethodHead; e.seesHeader {
+	if e.seesHeader = !IsRead(c.Method); e.seesHeader {
 		e.hooks.WroteHeaderField = e.writeField
 	}
 }

@@ -101,9 +101,9 @@ func (c *call) setWait() bool {
 // MaxAttempts is reached. It reports whether there is another token.
 func (c *call) refresh() bool {
 	c.refreshed = true
-	start := c.now()
+	start := time.Now()
 	next, err := c.Auth.Refresh(c.ctx, c.token)
-	c.waited(WaitToken, start)
+	c.waited(Waits{Token: WaitSince(start)})
 	if err != nil {
 		c.result.Err = &AuthError{err}
 		return false

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"os"
 	"syscall"
-	"time"
 )
 
 // Hidden is a value that cannot be printed: a function that returns it. fmt prints fields in spite of String and Format
@@ -30,26 +30,6 @@ type AuthError struct{ Err error }
 func (e *AuthError) Error() string { return e.Err.Error() }
 
 func (e *AuthError) Unwrap() error { return e.Err }
-
-// ctxErr returns the error of a context that has ended. A deadline that has passed counts even if the timer of the
-// context has not fired yet: a dialer compares clocks, and may be first.
-func ctxErr(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		return context.DeadlineExceeded
-	}
-	return nil
-}
-
-// WaitError returns the error of a call that ended while it waited for what, or nil if ctx, its context, has not ended.
-func WaitError(ctx context.Context, what string) error {
-	if err := ctxErr(ctx); err != nil {
-		return fmt.Errorf("%w while waiting for %s", err, what)
-	}
-	return nil
-}
 
 // redacted is an error that shows only a safe text. Errors of net/http and of custom transports may contain query
 // values, or bytes of the response.
@@ -77,6 +57,56 @@ func Withhold(text string, err error) error {
 	return &redacted{text: text, full: Hide(err)}
 }
 
+// show is the table of what may be shown of an error. Everything else is withheld. inError reports whether the text of err
+// may be in the text of an error: it may contain host names and addresses, but nothing else of the request or the
+// response. inLog is the text for log events and observers, which contains no host name and no address either; "" means
+// that there is none.
+func show(err error) (inError bool, inLog string) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false, "" // it would match like an error of the caller's context
+	}
+	switch err {
+	case ErrGate, ErrLimiter, ErrTimeout, errTooLarge, errNoResponse, errBodySent, errSecondSend, errConnsFailed,
+		errSwitched, io.EOF, io.ErrUnexpectedEOF, io.ErrNoProgress, io.ErrClosedPipe, net.ErrClosed, os.ErrDeadlineExceeded:
+		return true, err.Error()
+	}
+	switch e := err.(type) {
+	case syscall.Errno:
+		return true, e.Error()
+	case *os.SyscallError:
+		return show(e.Err)
+	case *net.OpError:
+		if inError, _ = show(e.Err); inError {
+			return true, describeOp(e)
+		}
+	case *net.DNSError:
+		return true, describeLookup(e)
+	case *net.AddrError,
+		*tls.CertificateVerificationError, tls.RecordHeaderError, tls.AlertError,
+		x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
+		return true, ""
+	}
+	return false, ""
+}
+
+func describeOp(e *net.OpError) string {
+	switch e.Op {
+	case "dial", "read", "write", "proxyconnect", "remote error", "local error":
+		return e.Op + ": " + Describe(e.Err)
+	}
+	return Describe(e.Err)
+}
+
+func describeLookup(e *net.DNSError) string {
+	switch {
+	case e.IsNotFound:
+		return "lookup: no such host"
+	case e.IsTimeout:
+		return "lookup: timeout"
+	}
+	return "lookup: failed"
+}
+
 // redact returns an error for err that is safe to show, or the error of ctx, the caller's context, if that has ended.
 func redact(ctx context.Context, err error) error {
 	if e := ctxErr(ctx); e != nil {
@@ -87,71 +117,64 @@ func redact(ctx context.Context, err error) error {
 			return own // without what the transport may have added: errBodySent comes from GetBody
 		}
 	}
-	timeout, isNetError := errors.AsType[net.Error](err)
-	isTimeout := isNetError && timeout.Timeout()
-	e := &redacted{full: Hide(err), safe: safePart(err)}
-	if isTimeout {
-		e.full = Hide(fmt.Errorf("%w: %w", ErrTimeout, err))
+	e := &redacted{full: Hide(err)}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		e.safe, e.full = ErrTimeout, Hide(fmt.Errorf("%w: %w", ErrTimeout, err))
 	}
-	switch {
-	case errors.Is(err, ErrLimiter):
-		e.text = ErrLimiter.Error()
-	case e.safe != nil:
+	var last error
+	for last = range tree(err) {
+		if inError, _ := show(last); inError {
+			e.safe = last
+			break
+		}
+	}
+	if e.safe == nil {
+		e.text = fmt.Sprintf("the request failed (%T; its text is withheld)", last)
+	} else {
 		e.text = e.safe.Error()
-	case isTimeout:
-		e.text = ErrTimeout.Error()
-	default:
-		e.text = fmt.Sprintf("the request failed (%T; its text is withheld)", innermost(err))
 	}
 	return e
 }
 
-// innermost returns the last error of the chain of err.
-func innermost(err error) error {
+// Describe returns the text of an error for log events and observers. It is the text of the first of the known errors
+// that err matches, if there is one.
+func Describe(err error, known ...error) string {
+	for _, e := range append(known, context.Canceled, context.DeadlineExceeded) {
+		if errors.Is(err, e) {
+			return e.Error()
+		}
+	}
+	var last error
+	for last = range tree(err) {
+		if _, inLog := show(last); inLog != "" {
+			return inLog
+		}
+	}
+	return fmt.Sprintf("failed (%T)", last)
+}
+
+// tree yields err and all errors that it wraps, each before those that it wraps. The last one is the innermost.
+func tree(err error) iter.Seq[error] {
+	return func(yield func(error) bool) { walkTree(err, yield) }
+}
+
+func walkTree(err error, yield func(error) bool) (more bool) {
+	if !yield(err) {
+		return false
+	}
+	causes := []error{errors.Unwrap(err)}
 	switch e := err.(type) {
 	case *redacted:
 		if e.safe == nil {
-			return innermost(e.full())
+			causes[0] = e.full()
 		}
 	case interface{ Unwrap() []error }:
-		if causes := e.Unwrap(); len(causes) > 0 {
-			return innermost(causes[len(causes)-1])
+		causes = e.Unwrap()
+	}
+	for _, cause := range causes {
+		if cause != nil && !walkTree(cause, yield) {
+			return false
 		}
 	}
-	if cause := errors.Unwrap(err); cause != nil {
-		return innermost(cause)
-	}
-	return err
-}
-
-// safePart returns the outermost error of the chain that is safe to show. Its text may contain host names and
-// addresses, but nothing else of the request or the response.
-func safePart(err error) error {
-	for ; err != nil; err = errors.Unwrap(err) {
-		if isSafe(err) {
-			return err
-		}
-	}
-	return nil
-}
-
-func isSafe(err error) bool {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return false // it would match like an error of the caller's context
-	}
-	switch err {
-	case io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, io.ErrClosedPipe, os.ErrDeadlineExceeded:
-		return true
-	}
-	switch e := err.(type) {
-	case syscall.Errno, *net.DNSError, *net.AddrError,
-		*tls.CertificateVerificationError, tls.RecordHeaderError, tls.AlertError,
-		x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
-		return true
-	case *os.SyscallError:
-		return isSafe(e.Err)
-	case *net.OpError:
-		return isSafe(e.Err)
-	}
-	return false
+	return true
 }

@@ -5,13 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -42,6 +41,7 @@ func TestRedact(t *testing.T) {
 		{name: "lookup of a canceled context", err: withURL(&net.DNSError{UnwrapErr: context.Canceled}),
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "limiter", err: fmt.Errorf("%w: %w", ErrLimiter, custom), is: custom, want: ErrLimiter.Error()},
+		{name: "one of several", err: withURL(errors.Join(custom, refused)), is: custom, want: refused.Error()},
 		{name: "GetBody", err: withURL(errBodySent), is: errBodySent, want: errBodySent.Error()},
 	} {
 		got := redact(t.Context(), tt.err)
@@ -59,43 +59,6 @@ func TestRedact(t *testing.T) {
 		}
 	}
 }
-
-// The error of a call that ended while it waited says for what. It still matches that of its context.
-func TestWaitError(t *testing.T) {
-	t.Parallel()
-	limiter := waitFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	ignoring := waitFunc(func(context.Context) error { time.Sleep(time.Hour); return nil }) // that ctx has ended
-	for _, tt := range []struct {
-		what string
-		wait func(c *Call) // makes c wait for an hour
-	}{
-		{what: "the gate", wait: func(c *Call) { c.Gate = NewGate(); c.Gate.close(time.Now(), time.Hour) }},
-		{what: "the limiter", wait: func(c *Call) { c.Limiter = limiter }},
-		{what: "the limiter", wait: func(c *Call) { c.Limiter = ignoring }},
-		{what: "the next attempt", wait: func(c *Call) { c.Policy.MinBackoff = math.MaxInt64 }},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			call := newCall(t, Replayable, storeURL)
-			call.Policy.MaxBackoff = math.MaxInt64
-			tt.wait(call)
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(time.Second, cancel)
-			r := (&script{statuses: []int{503, 503}}).do(ctx, call)
-			want := "context canceled while waiting for " + tt.what
-			if r.Err.Error() != want || !errors.Is(r.Err, context.Canceled) {
-				t.Errorf("%+v, want %s", r, want)
-			}
-		})
-	}
-	if err := WaitError(t.Context(), "the gate"); err != nil {
-		t.Errorf("WaitError() = %v before the context ended, want nil", err)
-	}
-}
-
-// waitFunc is a limiter.
-type waitFunc func(context.Context) error
-
-func (f waitFunc) Wait(ctx context.Context) error { return f(ctx) }
 
 // lateTimer is a context whose deadline has passed, but whose timer has not fired yet.
 type lateTimer struct{ context.Context }
@@ -117,6 +80,37 @@ func TestRedact_deadlineBeforeTimer(t *testing.T) {
 		r := s.do(ctx, newCall(t, class, storeURL))
 		if r.Err != context.DeadlineExceeded || r.MaybeSent || r.Attempts != 0 || len(s.at) != 0 {
 			t.Errorf("class %d: %+v, %d requests, want the deadline and no request", class, r, len(s.at))
+		}
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	dial := func(err error) error { return &net.OpError{Op: "dial", Addr: &net.TCPAddr{Port: 1234}, Err: err} }
+	for _, tt := range []struct {
+		err   error
+		known error
+		want  string
+	}{
+		{err: fmt.Errorf("canary: %w: %w", io.EOF, io.ErrNoProgress), known: io.ErrNoProgress, want: io.ErrNoProgress.Error()},
+		{err: fmt.Errorf("canary: %w", io.EOF), known: io.ErrNoProgress, want: "EOF"},
+		{err: redact(t.Context(), fmt.Errorf("canary: %w", context.Canceled)), want: "failed (*errors.errorString)"},
+		{err: Withhold("canary", dial(syscall.ECONNREFUSED)), want: "dial: connection refused"},
+		{err: dial(&net.AddrError{Addr: "canary"}), want: "dial: failed (*net.AddrError)"},
+		{err: dial(os.NewSyscallError("connect", syscall.ECONNREFUSED)), want: "dial: connection refused"},
+		{err: &net.OpError{Op: "canary", Err: net.ErrClosed}, want: "use of closed network connection"},
+		{err: &net.OpError{Op: "read", Err: syscall.ECONNRESET}, want: "read: connection reset by peer"},
+		{err: dial(&net.DNSError{Name: "canary", IsNotFound: true}), want: "dial: lookup: no such host"},
+		{err: dial(&net.DNSError{Name: "canary", IsTimeout: true}), want: "dial: lookup: timeout"},
+		{err: dial(&net.DNSError{Name: "canary"}), want: "dial: lookup: failed"},
+		{err: fmt.Errorf("canary: %w", context.Canceled), want: "context canceled"},
+		{err: fmt.Errorf("canary: %w", errors.New("canary")), want: "failed (*errors.errorString)"},
+	} {
+		if tt.known == nil {
+			tt.known = errSwitched
+		}
+		if got := Describe(tt.err, tt.known); got != tt.want {
+			t.Errorf("Describe(%v) = %q, want %q", tt.err, got, tt.want)
 		}
 	}
 }

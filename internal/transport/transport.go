@@ -37,6 +37,9 @@ const (
 	Once
 )
 
+// IsRead reports whether requests with this method change nothing.
+func IsRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
 // Policy limits the attempts of a call.
 type Policy struct {
 	MaxAttempts    int           // at least 1
