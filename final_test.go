@@ -73,7 +73,7 @@ func TestIsFinal_statuses(t *testing.T) {
 				if got := commerce.IsFinal(err); got != want || err == nil {
 					t.Errorf("%s, status %d, body %s: IsFinal(%v) = %t, want %t", name, status, body, err, got, want)
 				}
-				causes.check(t, err)
+				checkCause(t, causes, err)
 			}
 		}
 	}
@@ -119,7 +119,7 @@ func TestIsFinal_calls(t *testing.T) {
 			if got := commerce.IsFinal(err); got != tt.want || err == nil {
 				t.Errorf("IsFinal(%v) = %t, want %t", err, got, tt.want)
 			}
-			documentedCauses(t).check(t, err)
+			checkCause(t, documentedCauses(t), err)
 		})
 	}
 }
@@ -271,7 +271,7 @@ func TestIsFinal_ensure(t *testing.T) {
 				if got := commerce.ReasonOf(err); got != tt.reason {
 					t.Errorf("ReasonOf(%v) = %q, want %q", err, got, tt.reason)
 				}
-				documentedCauses(t).check(t, err)
+				checkCause(t, documentedCauses(t), err)
 			})
 		})
 	}
@@ -306,19 +306,18 @@ var namedSentinels = map[string]error{
 	"ErrDiscountLimit": commerce.ErrDiscountLimit, "ErrPromotionConflict": commerce.ErrPromotionConflict,
 	"ErrCartItemNotFound": commerce.ErrCartItemNotFound, "ErrDiscountsDisabled": commerce.ErrDiscountsDisabled,
 	"ErrItemTypeMismatch": commerce.ErrItemTypeMismatch, "ErrDifferent": commerce.ErrDifferent,
-	"ErrBadRequest": commerce.ErrBadRequest, "ErrNotFound": commerce.ErrNotFound,
-	"ErrUnprocessable": commerce.ErrUnprocessable,
+	"ErrConflict": commerce.ErrConflict,
 }
 
-// causeRow is a row of the table of causes in docs/discounts.md. The last one has no sentinel.
+// causeRow is a row of the table of causes in docs/discounts.md. The last two have no
+// sentinels: the first of them is for final errors, the other for all.
 type causeRow struct {
 	cause     string
 	sentinels []error
+	isFinal   bool
 }
 
-type causeTable []causeRow
-
-func documentedCauses(t *testing.T) causeTable {
+func documentedCauses(t *testing.T) []causeRow {
 	t.Helper()
 	text, err := os.ReadFile("docs/discounts.md")
 	if err != nil {
@@ -326,11 +325,11 @@ func documentedCauses(t *testing.T) causeTable {
 	}
 	_, table, _ := strings.Cut(string(text), "|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	var causes causeTable
+	var causes []causeRow
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
-		row := causeRow{cause: strings.TrimSpace(cells[1])}
-		for _, name := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[2], -1) {
+		row := causeRow{cause: strings.TrimSpace(cells[1]), isFinal: strings.Contains(cells[2], "`IsFinal(err)`")}
+		for _, name := range regexp.MustCompile("`([a-zA-Z.]+)`").FindAllStringSubmatch(cells[2], -1) {
 			if namedSentinels[name[1]] == nil {
 				t.Fatalf("docs/discounts.md names %s, which this test does not know", name[1])
 			}
@@ -338,32 +337,37 @@ func documentedCauses(t *testing.T) causeTable {
 		}
 		causes = append(causes, row)
 	}
-	if n := len(causes); n < 10 || causes[n-1].cause != "anything else" || causes[n-1].sentinels != nil {
-		t.Fatalf("docs/discounts.md has %d causes, want a last one for anything else: %v", n, causes)
+	n := len(causes)
+	if n < 10 || causes[n-1].cause != "anything else" || causes[n-1].sentinels != nil || !causes[n-2].isFinal {
+		t.Fatalf("docs/discounts.md has the causes %v, want the last two for final errors and for anything else", causes)
 	}
 	return causes
 }
 
-// check checks that err has a row that fits: the last one counts only for an error that matches
-// no sentinel of the table, and every row before it has one. A final error must not tell the
-// reader to call again, or the other way round.
-func (c causeTable) check(t *testing.T, err error) {
-	t.Helper()
-	row := slices.IndexFunc(c, func(row causeRow) bool {
-		return row.sentinels == nil || slices.ContainsFunc(row.sentinels, func(s error) bool { return errors.Is(err, s) })
-	})
-	isAdvisedAgainst := slices.ContainsFunc(c[row].sentinels, func(s error) bool {
-		return slices.Contains(temporaryCauses, s)
-	})
-	if commerce.IsFinal(err) && isAdvisedAgainst {
-		t.Errorf("%v is final, but its row in docs/discounts.md is %q", err, c[row].cause)
-	}
-}
-
 // temporaryCauses are never final.
 var temporaryCauses = []error{
-	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrRateLimited, commerce.ErrServer, commerce.ErrTimeout,
-	context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden, commerce.ErrBadResponse,
+	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrConflict, commerce.ErrRateLimited, commerce.ErrServer,
+	commerce.ErrTimeout, context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden,
+	commerce.ErrBadResponse,
+}
+
+// checkCause checks the first row that matches err: it must not advise to call again if err is
+// final, and the row for anything else must not be the row of an error that has a better one.
+func checkCause(t *testing.T, causes []causeRow, err error) {
+	t.Helper()
+	matches := func(target error) bool { return errors.Is(err, target) }
+	n := slices.IndexFunc(causes, func(row causeRow) bool {
+		return slices.ContainsFunc(row.sentinels, matches) || row.isFinal && commerce.IsFinal(err)
+	})
+	if n < 0 {
+		n = len(causes) - 1
+	}
+	isTemporary := slices.ContainsFunc(causes[n].sentinels, func(s error) bool {
+		return slices.Contains(temporaryCauses, s)
+	})
+	if got := !isTemporary && n < len(causes)-1; got != commerce.IsFinal(err) {
+		t.Errorf("%v: IsFinal = %t, but its row in docs/discounts.md is %q", err, !got, causes[n].cause)
+	}
 }
 
 // Each sentinel has a name of its own, which the documentation of ReasonOf lists.
