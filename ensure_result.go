@@ -127,9 +127,13 @@ func (e *ensureRun) isDifferent() bool {
 // newError returns the error of a call that did not reach its aim. Its causes are each named
 // once.
 func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Error {
+	causes := slices.Clone(e.failures)
+	if e.isDifferent() {
+		causes = slices.Insert(causes, 0, ErrDifferent)
+	}
 	failed := &Error{
 		Op: opEnsure, Outcome: e.outcome(r, stopped),
-		Err: fmt.Errorf("%d of %d discounts are as wanted", e.plan.matched, len(e.want)),
+		Err: ensureEnd{matched: e.plan.matched, wanted: len(e.want), causes: transport.Hide(causes)},
 	}
 	named := map[string]bool{}
 	name := func(cause error) {
@@ -138,13 +142,10 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 			failed.Err = fmt.Errorf("%w; %w", failed.Err, cause)
 		}
 	}
-	if e.isDifferent() {
-		name(ErrDifferent)
-	}
 	if n := len(r.InDoubt); n > 0 {
 		name(fmt.Errorf("%d may still change the cart", n))
 	}
-	for _, cause := range e.failures {
+	for _, cause := range causes {
 		f, ok := errors.AsType[*Error](cause)
 		if !ok {
 			name(cause)
@@ -157,6 +158,17 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		name(failedCall{transport.Hide(f)})
 	}
 	return failed
+}
+
+// ensureEnd is the first part of the error of EnsureCustomDiscounts. It keeps all causes, for
+// [IsFinal]: two of them may have the same text, and a failedCall does not show its *Error.
+type ensureEnd struct {
+	matched, wanted int
+	causes          transport.Hidden[[]error]
+}
+
+func (e ensureEnd) Error() string {
+	return fmt.Sprintf("%d of %d discounts are as wanted", e.matched, e.wanted)
 }
 
 // failedCall is the error of one of the calls of EnsureCustomDiscounts. It matches what that

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,21 +42,10 @@ func ensureCart(ctx context.Context, client *commerce.Client, rows CartRows, car
 	if err == nil && len(result.InDoubt) > 0 {
 		err = errInDoubt
 	}
-	if err == nil || isFinal(err) {
+	if err == nil || commerce.IsFinal(err) {
 		err = errors.Join(err, rows.SetDone(ctx, cartID, version, err))
 	}
 	return err
-}
-
-// isFinal reports whether the call would fail again until the cart or its row changes.
-func isFinal(err error) bool {
-	if errors.Is(err, commerce.ErrOutcomeUnknown) {
-		return false
-	}
-	return slices.ContainsFunc([]error{
-		commerce.ErrInvalidArgument, commerce.ErrEmptyCart, commerce.ErrDiscountLimit, commerce.ErrDiscountsDisabled,
-		commerce.ErrPromotionConflict, commerce.ErrCartItemNotFound, commerce.ErrItemTypeMismatch,
-	}, func(reason error) bool { return errors.Is(err, reason) })
 }
 
 // work works on all open rows once. A worker calls it again and again, with a pause.

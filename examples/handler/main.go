@@ -1,10 +1,8 @@
-// Handler is an HTTP handler for "apply these discounts to my cart".
+// Handler is an HTTP handler that applies discounts to a cart, of a fake store or the one that the environment names.
 //
 //	go run ./examples/handler                        # sends one request to itself
 //	go run ./examples/handler -addr localhost:8080   # listens, and prints the id of a cart
 //	curl -b cart=ID -d code=SUMMER-10 -d code=LOYAL http://localhost:8080/discounts
-//
-// It runs on a fake store, unless the environment names a live one: see examples/internal/store.
 package main
 
 import (
@@ -15,8 +13,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/commerce-go/commerce"
@@ -27,31 +26,38 @@ import (
 // offers are the amounts of discounts by their code. A request names codes, never amounts.
 var offers = map[string]int64{"SUMMER-10": -1000, "LOYAL": -250}
 
-// replies are what the customer reads. The first one that matches the error counts.
+// replies is the table of causes in docs/discounts.md. The first row that matches counts.
 var replies = []struct {
-	err    error
 	status int
 	text   string
+	causes []error
 }{
-	{err: commerce.ErrOutcomeUnknown, status: http.StatusAccepted, text: "Please look at your cart again before you pay."},
-	{err: commerce.ErrInvalidArgument, status: http.StatusBadRequest, text: "This request is not valid."},
-	{err: commerce.ErrEmptyCart, status: http.StatusConflict, text: "Your cart is empty. It may have expired."},
-	{err: commerce.ErrDiscountLimit, status: http.StatusConflict, text: "Your cart cannot take more discounts."},
-	{err: commerce.ErrPromotionConflict, status: http.StatusConflict, text: "Your cart has another promotion."},
-	{err: commerce.ErrDiscountsDisabled, status: http.StatusConflict, text: "This cart does not take discounts."},
-	{err: commerce.ErrDifferent, status: http.StatusConflict, text: "Your cart has another version of this discount."},
+	{http.StatusOK, "Your cart has the discounts.", []error{nil}},
+	{http.StatusAccepted, "Please look at your cart again before you pay.", []error{commerce.ErrOutcomeUnknown}},
+	{http.StatusBadRequest, "This request is not valid.", []error{commerce.ErrInvalidArgument}},
+	{http.StatusServiceUnavailable, "Please try again in a minute.", []error{commerce.ErrLock, commerce.ErrConflict,
+		commerce.ErrRateLimited, commerce.ErrServer, commerce.ErrTimeout, context.DeadlineExceeded}},
+	{http.StatusServiceUnavailable, "Please try again later.", []error{commerce.ErrToken, commerce.ErrUnauthorized,
+		commerce.ErrForbidden, commerce.ErrBadResponse}},
+	{http.StatusConflict, "Your cart is empty. It may have expired.", []error{commerce.ErrEmptyCart}},
+	{http.StatusConflict, "Your cart cannot take more discounts.", []error{commerce.ErrDiscountLimit}},
+	{http.StatusConflict, "Your cart has another promotion.", []error{commerce.ErrPromotionConflict}},
+	{http.StatusConflict, "An item is no longer in your cart.", []error{commerce.ErrCartItemNotFound}},
+	{http.StatusConflict, "This cart does not take discounts.", []error{commerce.ErrDiscountsDisabled}},
+	{http.StatusConflict, "This discount does not fit the item.", []error{commerce.ErrItemTypeMismatch}},
+	{http.StatusConflict, "Your cart has another version of this discount.", []error{commerce.ErrDifferent}},
 }
 
 func replyTo(err error) (status int, text string) {
-	if err == nil {
-		return http.StatusOK, "Your cart has the discounts."
-	}
 	for _, r := range replies {
-		if errors.Is(err, r.err) {
+		if slices.ContainsFunc(r.causes, func(cause error) bool { return errors.Is(err, cause) }) {
 			return r.status, r.text
 		}
 	}
-	return http.StatusServiceUnavailable, "Please try again in a minute."
+	if commerce.IsFinal(err) {
+		return http.StatusConflict, "Your cart does not take this discount."
+	}
+	return http.StatusServiceUnavailable, "Please try again later."
 }
 
 type handler struct {
@@ -74,22 +80,18 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			ExternalID: code, // the same each time: a cart has an offer once, however often the customer clicks
 		})
 	}
-
 	// A closed browser tab must not decide about money: the call does not end with the request.
 	// The customer is waiting, so it does not wait for late writes either.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 	defer cancel()
 	opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1}
 	result, err := h.client.Carts.EnsureCustomDiscounts(ctx, cart.Value, want, opts)
-
-	inDoubt := []string{}
+	inDoubt := 0
 	if result != nil {
-		for _, d := range result.InDoubt {
-			inDoubt = append(inDoubt, d.ExternalID)
-		}
+		inDoubt = len(result.InDoubt)
 	}
-	outcome := commerce.OutcomeOf(err)
-	h.log.InfoContext(ctx, "discounts", "cart", cart.Value, "outcome", outcome, "in_doubt", inDoubt, "error", err)
+	h.log.InfoContext(ctx, "discounts", "cart", cart.Value, "outcome", commerce.OutcomeOf(err),
+		"reason", commerce.ReasonOf(err), "in_doubt", inDoubt, "error", err)
 	status, text := replyTo(err)
 	http.Error(w, text, status) // as plain text
 }
@@ -107,12 +109,10 @@ func main() {
 	h := http.NewCrossOriginProtection().Handler(handler{client: client, log: slog.Default()})
 	log.Print("demo cart: ", cartID)
 	if *addr != "" { // a shop also calls Shutdown, which waits for the calls in progress
-		server := &http.Server{Addr: *addr, Handler: h, ReadHeaderTimeout: 5 * time.Second}
-		log.Fatal(server.ListenAndServe())
+		log.Fatal((&http.Server{Addr: *addr, Handler: h, ReadHeaderTimeout: 5 * time.Second}).ListenAndServe())
 	}
-	form := strings.NewReader("code=SUMMER-10&code=LOYAL")
-	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/discounts", form)
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/discounts", http.NoBody)
+	r.PostForm = url.Values{"code": {"SUMMER-10", "LOYAL"}}
 	r.Header.Set("Cookie", "cart="+cartID)
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)

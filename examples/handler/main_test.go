@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,7 +29,8 @@ type served struct {
 	Status  int
 	Text    string
 	Outcome string
-	InDoubt []string
+	Reason  string
+	InDoubt int
 }
 
 // post sends the form to a handler for the store. The cookie names the cart.
@@ -38,13 +44,16 @@ func post(ctx context.Context, t *testing.T, store *commercetest.Store, cartID, 
 	handler{client: client, log: slog.New(slog.NewJSONHandler(logged, nil))}.ServeHTTP(w, r)
 
 	var line struct {
-		Outcome string
-		InDoubt []string `json:"in_doubt"`
+		Outcome, Reason string
+		InDoubt         int `json:"in_doubt"`
 	}
 	if err := json.Unmarshal(logged.Bytes(), &line); err != nil {
 		t.Errorf("log: %v: %s", err, logged)
 	}
-	return served{Status: w.Code, Text: strings.TrimSpace(w.Body.String()), Outcome: line.Outcome, InDoubt: line.InDoubt}
+	return served{
+		Status: w.Code, Text: strings.TrimSpace(w.Body.String()),
+		Outcome: line.Outcome, Reason: line.Reason, InDoubt: line.InDoubt,
+	}
 }
 
 // handlerTest is a request to a handler, on a store with faults.
@@ -63,17 +72,17 @@ func handlerTests() []handlerTest {
 		has     = "Your cart has the discounts."
 		unknown = "Please look at your cart again before you pay."
 		down    = "Please try again in a minute."
+		add     = commercetest.OpAdd
 	)
-	both, add := []string{"SUMMER-10", "LOYAL"}, commercetest.OpAdd
 	return []handlerTest{
 		{name: "all good", form: form, want: served{Status: 200, Text: has, Outcome: "applied"}, inCart: 2},
 		{
 			name: "limit reached", cfg: commercetest.Config{CartDiscountLimit: 1}, form: form, inCart: 1,
-			want: served{Status: 409, Text: "Your cart cannot take more discounts.", Outcome: "partial"},
+			want: served{Status: 409, Text: "Your cart cannot take more discounts.", Outcome: "partial", Reason: "discount_limit"},
 		},
 		{
 			name: "not enabled", cfg: commercetest.Config{CartDiscountLimit: -1}, form: form,
-			want: served{Status: 409, Text: "This cart does not take discounts.", Outcome: "rejected"},
+			want: served{Status: 409, Text: "This cart does not take discounts.", Outcome: "rejected", Reason: "discounts_disabled"},
 		},
 		{
 			name: "response lost, discounts added", faults: []commercetest.Fault{{Operation: add, Apply: true, Cut: true}},
@@ -81,7 +90,7 @@ func handlerTests() []handlerTest {
 		},
 		{
 			name: "response lost, discounts not added", faults: []commercetest.Fault{{Operation: add, Cut: true}},
-			form: form, want: served{Status: 202, Text: unknown, Outcome: "unknown", InDoubt: both},
+			form: form, want: served{Status: 202, Text: unknown, Outcome: "unknown", Reason: "outcome_unknown", InDoubt: 2},
 		},
 		{
 			name: "no response in time", faults: []commercetest.Fault{{Operation: add, Apply: true, Delay: time.Minute}},
@@ -93,19 +102,31 @@ func handlerTests() []handlerTest {
 				{Operation: add, Apply: true, Cut: true},
 				{Operation: commercetest.OpCart, After: 1, Times: -1, Status: 503},
 			},
-			want: served{Status: 202, Text: unknown, Outcome: "unknown", InDoubt: both},
+			want: served{Status: 202, Text: unknown, Outcome: "unknown", Reason: "server_error", InDoubt: 2},
 		},
 		{
 			name: "service down", faults: []commercetest.Fault{{Times: -1, Status: 503}}, form: form,
-			want: served{Status: 503, Text: down, Outcome: "not sent"},
+			want: served{Status: 503, Text: down, Outcome: "not sent", Reason: "server_error"},
 		},
 		{
 			name: "service hangs", faults: []commercetest.Fault{{Times: -1, Delay: time.Hour}}, form: form,
-			want: served{Status: 503, Text: down, Outcome: "not sent"},
+			want: served{Status: 503, Text: down, Outcome: "not sent", Reason: "timeout"},
+		},
+		{
+			name: "unknown reason", form: form,
+			faults: []commercetest.Fault{{
+				Operation: add, Status: 422, Body: `{"errors":[{"title":"Refused"}]}`,
+			}},
+			want: served{Status: 409, Text: "Your cart does not take this discount.", Outcome: "rejected", Reason: "unprocessable"},
+		},
+		{
+			name: "page of a gateway", form: form,
+			faults: []commercetest.Fault{{Operation: add, Status: 400, Body: "<html></html>"}},
+			want:   served{Status: 503, Text: "Please try again later.", Outcome: "rejected", Reason: "bad_request"},
 		},
 		{
 			name: "unknown code", form: "code=SUMMER-100",
-			want: served{Status: 400, Text: "This request is not valid.", Outcome: "not sent"},
+			want: served{Status: 400, Text: "This request is not valid.", Outcome: "not sent", Reason: "invalid_argument"},
 		},
 	}
 }
@@ -140,7 +161,7 @@ func TestHandler_emptyCart(t *testing.T) {
 		store := commercetest.New(t, commercetest.Config{})
 		for _, cartID := range []string{store.AddCart(), "expired"} {
 			got := post(t.Context(), t, store, cartID, "code=LOYAL")
-			want := served{Status: 409, Text: "Your cart is empty. It may have expired.", Outcome: "not sent"}
+			want := served{Status: 409, Text: "Your cart is empty. It may have expired.", Outcome: "not sent", Reason: "empty_cart"}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("cart %q: response (-want +got):\n%s", cartID, diff)
 			}
@@ -173,5 +194,43 @@ func TestHandler_noCart(t *testing.T) {
 	handler{}.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/discounts", http.NoBody))
 	if w.Code != http.StatusBadRequest {
 		t.Errorf("status %d, want %d", w.Code, http.StatusBadRequest)
+	}
+}
+
+// The replies are the table of causes in docs/discounts.md: the same causes in the same order,
+// with the same texts.
+func TestReplies(t *testing.T) {
+	t.Parallel()
+	source, err1 := os.ReadFile("main.go")
+	doc, err2 := os.ReadFile("../../docs/discounts.md")
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
+	}
+	cause := regexp.MustCompile(`Err[A-Z]\w+|DeadlineExceeded|IsFinal`)
+	_, table, _ := strings.Cut(string(doc), "|---|---|---|---|\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	var wantCauses, wantTexts []string
+	for line := range strings.Lines(table) {
+		cells := strings.Split(line, "|")
+		causes := cause.FindAllString(cells[2], -1)
+		wantCauses = append(wantCauses, causes...)
+		wantTexts = append(wantTexts, slices.Repeat([]string{strings.Trim(cells[3], ` "`)}, max(1, len(causes)))...)
+	}
+
+	_, code, _ := strings.Cut(string(source), "var replies")
+	if diff := cmp.Diff(wantCauses, cause.FindAllString(code, -1)); diff != "" {
+		t.Errorf("causes (-docs/discounts.md +main.go):\n%s", diff)
+	}
+	var texts []string
+	for _, r := range replies[1:] { // the first one is for no error
+		texts = append(texts, slices.Repeat([]string{r.text}, len(r.causes))...)
+	}
+	refused := &commerce.Error{StatusCode: 400, Errors: []commerce.ErrorObject{{}}, Outcome: commerce.OutcomeRejected}
+	for _, err := range []error{refused, io.EOF} { // a final error, and anything else
+		_, text := replyTo(err)
+		texts = append(texts, text)
+	}
+	if diff := cmp.Diff(wantTexts, texts); diff != "" {
+		t.Errorf("texts (-docs/discounts.md +main.go):\n%s", diff)
 	}
 }

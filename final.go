@@ -1,0 +1,138 @@
+package commerce
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// IsFinal reports whether the same call can only fail in the same way until the cart, the
+// discounts or the settings change. A job queue need not call again. It is true for
+//
+//   - a [*ValidationError],
+//   - a refusal by the service: a response with an error object, and a 4xx status other than
+//     401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that was refused with a 2xx, in
+//     full or in part, counts too,
+//   - [ErrEmptyCart] and [ErrDifferent].
+//
+// It is false if any error in the tree of err is something else, also one of another package,
+// or has [OutcomeUnknown] or [OutcomeUnreadable]. An error of
+// [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
+// of its calls got no response, or the lock was lost. It is false for nil, and if no access
+// token could be obtained.
+func IsFinal(err error) bool {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case *Error:
+		return e.isFinal()
+	case *ValidationError:
+		return e != nil
+	case interface{ Unwrap() []error }:
+		return areFinal(e.Unwrap())
+	case interface{ Unwrap() error }:
+		return IsFinal(e.Unwrap())
+	}
+	return err == ErrEmptyCart || err == ErrDifferent //nolint:errorlint // the tree ends here
+}
+
+func areFinal(errs []error) bool {
+	isNot := func(err error) bool { return !IsFinal(err) }
+	return len(errs) > 0 && !slices.ContainsFunc(errs, isNot)
+}
+
+func (e *Error) isFinal() bool {
+	if e == nil || e.Outcome == OutcomeUnknown || e.Outcome == OutcomeUnreadable {
+		return false
+	}
+	if end, ok := errors.AsType[ensureEnd](e.Err); ok {
+		return areFinal(end.causes())
+	}
+	return e.isRefusal()
+}
+
+// isRefusal reports whether the service refused a call, and would refuse it again. If there is
+// a cause, the response alone does not explain the error; for a partial success, the cause only
+// counts the discounts. Without a token, the call itself was not sent.
+func (e *Error) isRefusal() bool {
+	switch {
+	case e.Op == opToken, len(e.Errors) == 0, e.Err != nil && e.Outcome != OutcomePartial:
+		return false
+	case e.StatusCode >= 200 && e.StatusCode <= 299: // each entry has a status of its own
+		return !slices.ContainsFunc(e.Errors, func(o ErrorObject) bool { return isTemporary(o.Status) })
+	}
+	return e.StatusCode >= 400 && !isTemporary(e.StatusCode)
+}
+
+// isTemporary reports whether the same request may succeed later: the status is about the
+// credentials, the load or the state of the service, or about other requests.
+func isTemporary(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+		http.StatusConflict, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly,
+		http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
+}
+
+// reasonNames are the names of [ReasonOf]. The first row that matches counts: what says most
+// about the cause comes first.
+var reasonNames = []struct {
+	err  error
+	name string
+}{
+	{err: ErrInvalidArgument, name: "invalid_argument"},
+	{err: ErrLock, name: "lock"},
+	{err: ErrToken, name: "token"},
+	{err: ErrRateLimited, name: "rate_limited"},
+	{err: transport.ErrLimiter, name: "limiter"},
+	{err: ErrTimeout, name: "timeout"},
+	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
+	{err: context.Canceled, name: "canceled"},
+	{err: ErrServer, name: "server_error"},
+	{err: ErrBadResponse, name: "bad_response"},
+	{err: ErrUnauthorized, name: "unauthorized"},
+	{err: ErrForbidden, name: "forbidden"},
+	{err: ErrEmptyCart, name: "empty_cart"},
+	{err: ErrDiscountLimit, name: "discount_limit"},
+	{err: ErrPromotionConflict, name: "promotion_conflict"},
+	{err: ErrCartItemNotFound, name: "cart_item_not_found"},
+	{err: ErrDiscountsDisabled, name: "discounts_disabled"},
+	{err: ErrItemTypeMismatch, name: "item_type_mismatch"},
+	{err: ErrNotFound, name: "not_found"},
+	{err: ErrConflict, name: "conflict"},
+	{err: ErrUnprocessable, name: "unprocessable"},
+	{err: ErrBadRequest, name: "bad_request"},
+	{err: ErrDifferent, name: "different"},
+	{err: ErrOffsetLimit, name: "offset_limit"},
+	{err: ErrListDrift, name: "list_drift"},
+	{err: ErrNoProgress, name: "no_progress"},
+	{err: ErrPartialFailure, name: "partial"},
+	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
+}
+
+// ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
+// change. If several match, the first one of this list counts:
+//
+//	invalid_argument, lock, token, rate_limited, limiter, timeout, deadline_exceeded, canceled,
+//	server_error, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
+//	promotion_conflict, cart_item_not_found, discounts_disabled, item_type_mismatch, not_found,
+//	conflict, unprocessable, bad_request, different, offset_limit, list_drift, no_progress,
+//	partial, outcome_unknown
+//
+// Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
+// [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in
+// [OutcomeOf].
+func ReasonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	for _, row := range reasonNames {
+		if errors.Is(err, row.err) {
+			return row.name
+		}
+	}
+	return "other"
+}
