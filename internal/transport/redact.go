@@ -57,8 +57,8 @@ func Withhold(text string, err error) error {
 	return &redacted{text: text, full: Hide(err)}
 }
 
-// show is the table of what may be shown of an error. Everything else is withheld. inError reports whether the text of err
-// may be in the text of an error: it may contain host names and addresses, but nothing else of the request or the
+// show is the table of what may be shown of an error. Everything else is withheld. inError reports whether the text of
+// err may be in the text of an error: it may contain host names and addresses, but nothing else of the request or the
 // response. inLog is the text for log events and observers, which contains no host name and no address either; "" means
 // that there is none.
 func show(err error) (inError bool, inLog string) {

@@ -92,7 +92,7 @@ func TestDescribe(t *testing.T) {
 		known error
 		want  string
 	}{
-		{err: fmt.Errorf("canary: %w: %w", io.EOF, io.ErrNoProgress), known: io.ErrNoProgress, want: io.ErrNoProgress.Error()},
+		{err: fmt.Errorf("%w: %w", io.EOF, io.ErrNoProgress), known: io.ErrNoProgress, want: io.ErrNoProgress.Error()},
 		{err: fmt.Errorf("canary: %w", io.EOF), known: io.ErrNoProgress, want: "EOF"},
 		{err: redact(t.Context(), fmt.Errorf("canary: %w", context.Canceled)), want: "failed (*errors.errorString)"},
 		{err: Withhold("canary", dial(syscall.ECONNREFUSED)), want: "dial: connection refused"},
