@@ -231,7 +231,8 @@ func acceptJSON(b []byte) error {
 	return nil
 }
 
-// decodeAny decodes the JSON text b, which becomes the caller's, into out. The error holds nothing of b.
+// decodeAny decodes the JSON text b, which becomes the caller's, into out. The error holds nothing
+// of b.
 func decodeAny(b []byte, out any) error {
 	if wire.HasTooManyValues(b) {
 		return errExcessive

@@ -405,7 +405,8 @@ func TestClient_canceledCalls(t *testing.T) {
 	}
 }
 
-// A response that is kept as JSON text keeps no larger buffer, also if its length was not known before.
+// A response that is kept as JSON text keeps no larger buffer, also if its length was not known
+// before.
 //
 //nolint:paralleltest // measures the memory of the whole process
 func TestDo_rawMessageKeepsLittle(t *testing.T) {

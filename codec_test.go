@@ -29,8 +29,8 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// Each type with JSON methods is registered, or its methods do not call the codec with the same type. Without that,
-// they would call each other without end.
+// Each type with JSON methods is registered, or its methods do not call the codec with the same
+// type. Without that, they would call each other without end.
 //
 //nolint:paralleltest // as TestTables
 func TestTables_methods(t *testing.T) {
@@ -73,7 +73,8 @@ func (c *tableCheck) add(format string, args ...any) {
 	c.problems = append(c.problems, fmt.Sprintf(format, args...))
 }
 
-// rules returns what is registered for the type of v, a pointer. A type with JSON methods must be a record.
+// rules returns what is registered for the type of v, a pointer. A type with JSON methods must be a
+// record.
 func (c *tableCheck) rules(v reflect.Value) (fields []any, other bool) {
 	fields, other = c.codec.Rules(v.Interface())
 	if _, hasMethods := v.Interface().(json.Unmarshaler); hasMethods && isStruct(v.Type().Elem()) && !other {
@@ -205,7 +206,8 @@ func TestTables_problems(t *testing.T) {
 	}
 }
 
-// ListBody, ReadFast and ReadByDecoder are for tests that compare the two ways to read the body of a list.
+// ListBody, ReadFast and ReadByDecoder are for tests that compare the two ways to read the body of
+// a list.
 type ListBody = listBody
 
 func ReadFast(b []byte) (body ListBody, err error) {

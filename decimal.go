@@ -107,7 +107,8 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// parseSmall returns the number that b holds, or -1 if b is not 1 to 18 digits. It is much faster than parseDecimal.
+// parseSmall returns the number that b holds, or -1 if b is not 1 to 18 digits. It is much faster
+// than parseDecimal.
 func parseSmall(b []byte) int64 {
 	if len(b) == 0 || len(b) > 18 {
 		return -1

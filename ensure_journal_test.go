@@ -21,7 +21,8 @@ func asData(discounts []commerce.CustomDiscount) string {
 	return string(data)
 }
 
-// without returns a response that lists the added discounts from the last to the first, without some members.
+// without returns a response that lists the added discounts from the last to the first, without
+// some members.
 func without(members ...string) func(all, added []commerce.CustomDiscount) string {
 	return func(_, added []commerce.CustomDiscount) string {
 		slices.Reverse(added)

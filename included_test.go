@@ -14,8 +14,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// includedLists returns the lists of i by the names of their members. Each list can be asked for by that name, and a
-// method finds its elements by id: see the tests.
+// includedLists returns the lists of i by the names of their members. Each list can be asked for by
+// that name, and a method finds its elements by id: see the tests.
 func includedLists(i *commerce.Included) map[string]reflect.Value {
 	lists := map[string]reflect.Value{}
 	for field, value := range reflect.ValueOf(i).Elem().Fields() {

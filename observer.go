@@ -11,9 +11,9 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-// Observer is notified of what a client does: a call is a method of this package that sends requests,
-// an attempt is one request. A walk makes a call for each page. A token request is a call with
-// the Op "token", made within the call that needs the token first. See [WithObserver].
+// Observer is notified of what a client does: a call is a method of this package that sends
+// requests, an attempt is one request. A walk makes a call for each page. A token request is a call
+// with the Op "token", made within the call that needs the token first. See [WithObserver].
 //
 // The library uses the values of a returned context for what happens within the call or the
 // attempt, so that spans nest. It ignores the deadline and the cancellation, except that

@@ -420,7 +420,8 @@ type limitTest struct {
 	error string // "" for one that only says what to do
 }
 
-// includedBody returns a page with n included resources: some in each list, the rest in the list with that name.
+// includedBody returns a page with n included resources: some in each list, the rest in the list
+// with that name.
 func includedBody(n int, rest string, some int) string {
 	all := includedLists(&commerce.Included{})
 	lists := []string{`"` + rest + `":[` + elements(n-some*(len(all)-1), `{}`) + `]`}
@@ -498,7 +499,8 @@ func TestLimits_errors(t *testing.T) {
 	}
 }
 
-// mutations is the number of pages that TestBothWays_mutated changes. The race detector makes each ten times as slow.
+// mutations is the number of pages that TestBothWays_mutated changes. The race detector makes each
+// ten times as slow.
 func mutations() int {
 	info, _ := debug.ReadBuildInfo()
 	if testing.Short() || slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
@@ -507,8 +509,8 @@ func mutations() int {
 	return 100_000
 }
 
-// pages returns bodies of lists: of both payload generations, from the service's documentation and from the fake store,
-// and the inputs that fuzzing found.
+// pages returns bodies of lists: of both payload generations, from the service's documentation and
+// from the fake store, and the inputs that fuzzing found.
 func pages(t *testing.T) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -602,7 +604,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// neighbours are relationships with large values, which take all forms that a list in a record can have.
+// neighbours are relationships with large values, which take all forms that a list in a record can
+// have.
 func neighbours() []string {
 	text := strings.Repeat("x", 500_000)
 	object, link := `{"data":{"meta":"`+text+`"}}`, `"`+text+`"`

@@ -76,7 +76,8 @@ func checkValues[T comparable](problems *ValidationError, field string, one T, s
 // not filter.
 func (f *SubscriptionFilter) text() string { return wire.Filter(f.conditions()) }
 
-// errFilterIgnored is the cause of an ErrBadResponse. It names no account: none of them is the cause.
+// errFilterIgnored is the cause of an ErrBadResponse. It names no account: none of them is the
+// cause.
 var errFilterIgnored = errors.New("the store ignored the filter: a subscription belongs to an account that was not " +
 	"asked for; with a shopper's token, the store may always list the shopper's own account")
 

@@ -125,7 +125,8 @@ func TestSubscriptionFilter_validation(t *testing.T) {
 	}
 }
 
-// The longest request line, at the highest offset, has 6,000 bytes. A longer one is refused before anything is sent.
+// The longest request line, at the highest offset, has 6,000 bytes. A longer one is refused before
+// anything is sent.
 func TestSubscriptionFilter_requestLine(t *testing.T) {
 	t.Parallel()
 	type service = commerce.SubscriptionService
@@ -197,7 +198,8 @@ func TestSubscriptionFilter_isCopied(t *testing.T) {
 	diff(t, "filter of the second walk", s.sent()[1].RawQuery, s.sent()[0].RawQuery)
 }
 
-// ignoresFilter is a transport to a store that ignores the filter of a list of subscriptions if it begins with a text.
+// ignoresFilter is a transport to a store that ignores the filter of a list of subscriptions if it
+// begins with a text.
 type ignoresFilter struct {
 	http.RoundTripper
 	begin string
@@ -245,7 +247,8 @@ func (r *ignored) read(ctx context.Context, s *accountStore) (subs []*commerce.S
 	return subs, err
 }
 
-// A record of an account that was not asked for ends each read at once. The error names no account: none is the cause.
+// A record of an account that was not asked for ends each read at once. The error names no account:
+// none is the cause.
 func TestSubscriptionFilter_ignored(t *testing.T) {
 	t.Parallel()
 	s := newAccountStore(t, 2, 3, 30, 5) // the list begins with those of the last account

@@ -338,7 +338,8 @@ func TestAllByAccount_requestLine(t *testing.T) {
 	}
 }
 
-// However long the filter is, no line is too long. The walk is refused if there is no line for a single account.
+// However long the filter is, no line is too long. The walk is refused if there is no line for a
+// single account.
 func TestAllByAccount_longFilters(t *testing.T) {
 	t.Parallel()
 	perLine := map[int]bool{}
@@ -486,7 +487,8 @@ func TestAllByAccount_refusedFilter(t *testing.T) {
 				t.Fatalf("%s: %v", tt.name, err)
 			}
 			diff(t, tt.name, idsOf(got), s.of(s.accounts...))
-			// A part is halved until the store accepts it: half of what it accepts in the worst case.
+			// A part is halved until the store accepts it: half of what it accepts in the worst
+			// case.
 			parts := len(s.accounts)
 			if tt.accepts > 1 {
 				parts = 2*len(s.accounts)/tt.accepts + concurrency
@@ -557,8 +559,8 @@ func TestAllByAccount_wrappedError(t *testing.T) {
 	}
 }
 
-// A walk is canceled at each record. Every subscription up to Finished was yielded by then, and a walk of the accounts
-// after it yields the rest.
+// A walk is canceled at each record. Every subscription up to Finished was yielded by then, and a
+// walk of the accounts after it yields the rest.
 func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 	t.Parallel()
 	s := newAccountStore(t, 3, 0, 5, 1, 4, 2)

@@ -26,7 +26,8 @@ func TestRuns(t *testing.T) {
 	}
 }
 
-// TestReport shows that RESULTS.md has each run in the table and in the list, and ratios of the runs that they name.
+// TestReport shows that RESULTS.md has each run in the table and in the list, and ratios of the
+// runs that they name.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	both := [2]results{

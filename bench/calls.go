@@ -21,7 +21,8 @@ const (
 	ensures = 1000
 )
 
-// repeat makes calls on several goroutines, each with a cart of its own. It returns the number of calls.
+// repeat makes calls on several goroutines, each with a cart of its own. It returns the number of
+// calls.
 func repeat(goroutines, calls int, call func(cart string) error) (n int, err error) {
 	errs := make([]error, goroutines)
 	var wg sync.WaitGroup

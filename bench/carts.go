@@ -24,7 +24,8 @@ func newDiscount(externalID string, cents int64) commerce.NewCustomDiscount {
 	}
 }
 
-// shortCart is the id of a cart without the last of the wanted discounts. All others have all of them.
+// shortCart is the id of a cart without the last of the wanted discounts. All others have all of
+// them.
 const shortCart = "short"
 
 // carts are responses about carts.
@@ -62,8 +63,8 @@ func recordCarts() (*carts, error) {
 	return c, nil
 }
 
-// respond returns the response to a request. After the last discount is added to the short cart, the next read shows it
-// in full, and the one after that as short again.
+// respond returns the response to a request. After the last discount is added to the short cart,
+// the next read shows it in full, and the one after that as short again.
 func (c *carts) respond(method, path string) (status int, body []byte) {
 	isShort := strings.HasPrefix(path, cartsPath+shortCart)
 	switch {

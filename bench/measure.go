@@ -37,10 +37,12 @@ type results struct {
 	Size          float64 // what a program grows by if it uses the library, in MB
 }
 
-// slowRounds is the number of rounds that count for a run that waits for its responses: its time varies little.
+// slowRounds is the number of rounds that count for a run that waits for its responses: its time
+// varies little.
 const slowRounds = 3
 
-// measureAll measures all runs in turn, several rounds of them. A round before these fills caches and does not count.
+// measureAll measures all runs in turn, several rounds of them. A round before these fills caches
+// and does not count.
 func measureAll(rounds int) (*results, error) {
 	servers := map[store]*server{}
 	for _, r := range runs {
@@ -140,7 +142,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// peakMemory returns the peak memory of this process in MiB. Unlike getrusage it does not count that of the parent.
+// peakMemory returns the peak memory of this process in MiB. Unlike getrusage it does not count
+// that of the parent.
 func peakMemory() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

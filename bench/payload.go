@@ -9,7 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Pages of 100 subscriptions have about 240 kB, like those of a store with few offerings and many subscribers.
+// Pages of 100 subscriptions have about 240 kB, like those of a store with few offerings and many
+// subscribers.
 const (
 	offerings  = 12
 	plans      = 20

@@ -22,7 +22,8 @@ type store struct {
 	gzip    bool          // compress lists
 }
 
-// server serves a store on the loopback interface. It makes each page once, so that it takes next to no time itself.
+// server serves a store on the loopback interface. It makes each page once, so that it takes next
+// to no time itself.
 type server struct {
 	*httptest.Server
 	store
@@ -92,8 +93,8 @@ func (s *server) page(u *url.URL) []byte {
 	return body
 }
 
-// subscriptions returns how many subscriptions match a filter, and a function that makes the i-th. The filter is
-// in(account_id,...), eq(account_id,...) or empty.
+// subscriptions returns how many subscriptions match a filter, and a function that makes the i-th.
+// The filter is in(account_id,...), eq(account_id,...) or empty.
 func (s *server) subscriptions(filter string) (total int, element func(i int) string) {
 	if filter == "" {
 		return s.records, subscription
@@ -109,7 +110,8 @@ func (s *server) subscriptions(filter string) (total int, element func(i int) st
 	return len(numbers), func(i int) string { return subscription(numbers[i]) }
 }
 
-// accountsAfter is the same for accounts, in the order of their ids. The filter is gt(id,...) or empty.
+// accountsAfter is the same for accounts, in the order of their ids. The filter is gt(id,...) or
+// empty.
 func (s *server) accountsAfter(filter string) (total int, element func(i int) string) {
 	_, after, _ := strings.Cut(strings.TrimSuffix(filter, ")"), ",")
 	start, found := slices.BinarySearch(s.sorted, after)

@@ -65,14 +65,14 @@
 // accepts discounts only if they were enabled, by PUT /v2/settings/cart before,
 // or for the cart. Carts of [Store.AddCart] accept them.
 //
-// A token of the implicit grant is that of a shopper. It needs no client secret. With it,
-// all requests about carts and items are allowed, and all reads but that of accounts; requests about
+// A token of the implicit grant is that of a shopper. It needs no client secret. With it, all
+// requests about carts and items are allowed, and all reads but that of accounts; requests about
 // subscriptions need the token of an account ([Store.AccountToken]) in the header
-// EP-Account-Management-Authentication-Token, and see only the subscriptions of that
-// account; another one is a 404. The documentation says that adding discounts needs a
-// client-credentials token, but not the status of the refusal. The store sends a 403 to
-// every write of discounts and settings, to the list of accounts, and if the token of an
-// account is missing or not valid. With a client-credentials token it ignores the header.
+// EP-Account-Management-Authentication-Token, and see only the subscriptions of that account;
+// another one is a 404. The documentation says that adding discounts needs a client-credentials
+// token, but not the status of the refusal. The store sends a 403 to every write of discounts and
+// settings, to the list of accounts, and if the token of an account is missing or not valid. With a
+// client-credentials token it ignores the header.
 //
 // The service has sent two generations of the subscription payload, and the live
 // service sends the second since August 2025. [Config.Generation] selects one.

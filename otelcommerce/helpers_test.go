@@ -44,7 +44,8 @@ func newExported() *exported {
 	return e
 }
 
-// ids counts traces and spans. Random ids, in base64 as metrics export them, may hold a secret by chance.
+// ids counts traces and spans. Random ids, in base64 as metrics export them, may hold a secret by
+// chance.
 type ids struct{ last atomic.Uint64 }
 
 func (i *ids) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {

@@ -7,9 +7,9 @@
 // span, a child of its call. README.md lists the names, units and attributes of spans and metrics.
 // Spans and metrics of attempts follow https://opentelemetry.io/docs/specs/semconv/http/http-spans/
 // and https://opentelemetry.io/docs/specs/semconv/http/http-metrics/, except for two things.
-// server.address and server.port are set by an option, see [WithServerAddress]. And url.full is left
-// out: a filter in the query names customers, and a path holds ids. For the same reason, do not
-// give the client a transport of package otelhttp.
+// server.address and server.port are set by an option, see [WithServerAddress]. And url.full is
+// left out: a filter in the query names customers, and a path holds ids. For the same reason, do
+// not give the client a transport of package otelhttp.
 //
 // No tracing headers are sent: the service could not use them.
 package otelcommerce
@@ -69,7 +69,8 @@ func WithServerAddress(host string, port int) Option {
 // New returns an observer for [commerce.WithObserver]. It is safe for concurrent use, and several
 // clients may share it. If a provider is nil, it is the global one of package otel, which may also
 // be set later. To have only traces or only metrics, pass the provider of a package noop for the
-// other. An instrument that the provider cannot create is reported by [otel.Handle] and does nothing.
+// other. An instrument that the provider cannot create is reported by [otel.Handle] and does
+// nothing.
 func New(tracerProvider trace.TracerProvider, meterProvider metric.MeterProvider, opts ...Option) commerce.Observer {
 	if tracerProvider == nil {
 		tracerProvider = otel.GetTracerProvider()

@@ -1,5 +1,6 @@
-// Command picture draws which records of a list two clients yield, while one record that was read already is removed
-// after each request: a loop that adds the page size to the offset, and the library.
+// Command picture draws which records of a list two clients yield, while one record that was read
+// already is removed after each request: a loop that adds the page size to the offset, and the
+// library.
 //
 //	go run ./picture ../docs/walk.svg
 package main

@@ -296,7 +296,8 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// sendCommands sends the requests of the commands, the list with this query. It returns their statuses.
+// sendCommands sends the requests of the commands, the list with this query. It returns their
+// statuses.
 func sendCommands(t *testing.T, p *program, query string) (statuses []int, took time.Duration) {
 	t.Helper()
 	begin := time.Now()

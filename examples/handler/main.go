@@ -1,4 +1,5 @@
-// Handler is an HTTP handler that applies discounts to a cart, of a fake store or the one that the environment names.
+// Handler is an HTTP handler that applies discounts to a cart, of a fake store or the one that the
+// environment names.
 //
 //	go run ./examples/handler                        # sends one request to itself
 //	go run ./examples/handler -addr localhost:8080   # listens, and prints the id of a cart

@@ -1,16 +1,18 @@
-// Walk-everything writes the subscriptions of a store of any size to a file, as JSON Lines. After an error, a crash or
-// kill -9, run it again to continue.
+// Walk-everything writes the subscriptions of a store of any size to a file, as JSON Lines. After
+// an error, a crash or kill -9, run it again to continue.
 //
 //	go run ./examples/walk-everything -o subs.jsonl
 //
 // It runs on a fake store, unless COMMERCE_BASE_URL names a live one, with COMMERCE_CLIENT_ID and
-// COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts. FILE.partial becomes FILE
-// when it is complete. Until then FILE.state says where to go on; delete it to start over. Only one run at a time may
-// write a file. A subscription is in FILE once if it exists, and its account is listed, from the start of the first
-// run to the end of the last. The service does not list deleted accounts.
+// COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts.
+// FILE.partial becomes FILE when it is complete. Until then FILE.state says where to go on; delete
+// it to start over. Only one run at a time may write a file. A subscription is in FILE once if it
+// exists, and its account is listed, from the start of the first run to the end of the last. The
+// service does not list deleted accounts.
 //
-// Exit codes: 0 done; 1 stopped by an error, fix its cause and run it again; 2 unknown flag; 3 done, but without the
-// accounts that it names, which cannot be read, e.g. because they have more than 10,099 subscriptions.
+// Exit codes: 0 done; 1 stopped by an error, fix its cause and run it again; 2 unknown flag; 3
+// done, but without the accounts that it names, which cannot be read, e.g. because they have more
+// than 10,099 subscriptions.
 package main
 
 import (
@@ -76,7 +78,8 @@ func main() {
 	}
 }
 
-// walk writes what is missing. It removes what was written after the state, because it is yielded again.
+// walk writes what is missing. It removes what was written after the state, because it is yielded
+// again.
 func (j *job) walk(client *commerce.Client, concurrency int) error {
 	check(os.Truncate(j.output.Name(), j.Length))
 	ctx, lines := context.Background(), json.NewEncoder(j.output)

@@ -131,7 +131,8 @@ func TestMain_twice(t *testing.T) {
 	p.check(t)
 }
 
-// An error stops each run after some requests. The next one goes on, and does not read again what is saved.
+// An error stops each run after some requests. The next one goes on, and does not read again what
+// is saved.
 func TestMain_resumes(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, 3000)
@@ -189,7 +190,8 @@ func TestMain_leftovers(t *testing.T) {
 	}
 }
 
-// An account that cannot be read is skipped, with nothing of it in the file. The others of its part are complete.
+// An account that cannot be read is skipped, with nothing of it in the file. The others of its part
+// are complete.
 func TestMain_skips(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, 600)

@@ -19,8 +19,8 @@ type pendingPage[T, Info any] struct {
 // end returns the offset after the last record that is expected.
 func (p *pendingPage[T, Info]) end() int { return p.start + p.expected }
 
-// wait returns the page when it is fetched. It does not return before, because no fetch must outlast the walk: Fetch
-// itself watches ctx.
+// wait returns the page when it is fetched. It does not return before, because no fetch must
+// outlast the walk: Fetch itself watches ctx.
 func (p *pendingPage[T, Info]) wait(ctx context.Context) (Page[T, Info], error) {
 	return p.page.Wait(context.WithoutCancel(ctx))
 }
@@ -35,9 +35,10 @@ func (p *pendingPage[T, Info]) knownLast() bool {
 	}
 }
 
-// readAhead starts to fetch the pages that the walk will probably request next. Their number grows by one with each
-// full page, and half as fast once the walk has stepped back. So a short list costs no unneeded request, and a longer
-// one at most Concurrency-1, if it does not change and its pages have the same length.
+// readAhead starts to fetch the pages that the walk will probably request next. Their number grows
+// by one with each full page, and half as fast once the walk has stepped back. So a short list
+// costs no unneeded request, and a longer one at most Concurrency-1, if it does not change and its
+// pages have the same length.
 func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if w.last.length == 1 { // step first checks the page after it
 		return

@@ -72,7 +72,8 @@ func TestReadAhead_time(t *testing.T) {
 	}
 }
 
-// TestReadAhead_break ends the loop over a walk at each page. After the loop no request is in flight, and none begins.
+// TestReadAhead_break ends the loop over a walk at each page. After the loop no request is in
+// flight, and none begins.
 func TestReadAhead_break(t *testing.T) {
 	t.Parallel()
 	const pages = 12
@@ -127,7 +128,8 @@ func TestReadAhead_break(t *testing.T) {
 	}
 }
 
-// TestReadAhead_errors makes each request fail in turn, at once. The pages before it come first, then the error.
+// TestReadAhead_errors makes each request fail in turn, at once. The pages before it come first,
+// then the error.
 func TestReadAhead_errors(t *testing.T) {
 	t.Parallel()
 	errTest := errors.New("test")
@@ -157,7 +159,8 @@ func TestReadAhead_errors(t *testing.T) {
 	}
 }
 
-// TestReadAhead_panic shows that the caller can recover from a panic of Fetch, after all pages before it.
+// TestReadAhead_panic shows that the caller can recover from a panic of Fetch, after all pages
+// before it.
 func TestReadAhead_panic(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 4} {
@@ -186,8 +189,8 @@ func TestReadAhead_panic(t *testing.T) {
 	}
 }
 
-// TestReadAhead_unequalPages walks a list whose pages differ in length, so that pages fetched ahead are not those that
-// the walk requests. That costs requests, but not many, and no record.
+// TestReadAhead_unequalPages walks a list whose pages differ in length, so that pages fetched ahead
+// are not those that the walk requests. That costs requests, but not many, and no record.
 func TestReadAhead_unequalPages(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{0, 1, 2, 4, 8, 16} {
@@ -203,8 +206,9 @@ func TestReadAhead_unequalPages(t *testing.T) {
 	}
 }
 
-// TestReadAhead_growing adds records at the front of a list for each request, as new subscriptions come first. A walk
-// with pages in flight ends like one without, and needs at most twice the requests, and Concurrency more.
+// TestReadAhead_growing adds records at the front of a list for each request, as new subscriptions
+// come first. A walk with pages in flight ends like one without, and needs at most twice the
+// requests, and Concurrency more.
 func TestReadAhead_growing(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -254,8 +258,8 @@ func TestReadAhead_growing(t *testing.T) {
 	}
 }
 
-// TestReadAhead_growingAtRandom adds no record, one, or more for each request, so that the end of the list is never
-// where it is expected.
+// TestReadAhead_growingAtRandom adds no record, one, or more for each request, so that the end of
+// the list is never where it is expected.
 func TestReadAhead_growingAtRandom(t *testing.T) {
 	t.Parallel()
 	for order := range uint64(40) {
@@ -277,8 +281,9 @@ func TestReadAhead_growingAtRandom(t *testing.T) {
 	}
 }
 
-// TestReadAhead_outrun adds about as many records for each request as a page has. A walk may give up, but only after
-// few more than 6 requests for each page within reach, and it never ends without an error if a record is missing.
+// TestReadAhead_outrun adds about as many records for each request as a page has. A walk may give
+// up, but only after few more than 6 requests for each page within reach, and it never ends without
+// an error if a record is missing.
 func TestReadAhead_outrun(t *testing.T) {
 	t.Parallel()
 	const most = 50 + 6*(10_100+100)/100

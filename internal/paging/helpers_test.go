@@ -44,7 +44,8 @@ const (
 	neverNext  // there is no next page, even after a full page
 )
 
-// list is a fake store with one list, which may change while it is read. The list begins as 0, 1, 2 and so on.
+// list is a fake store with one list, which may change while it is read. The list begins as 0, 1, 2
+// and so on.
 type list struct {
 	ids    []int
 	links  links
@@ -156,7 +157,8 @@ func (l *list) counts() (made, inFlight int) {
 	return l.requests, l.inFlight
 }
 
-// run walks the list. problem is the promise that the walk broke, of those that hold for every walk.
+// run walks the list. problem is the promise that the walk broke, of those that hold for every
+// walk.
 func (l *list) run(t *testing.T, cfg config) (got []int, problem string, err error) {
 	t.Helper()
 	seen := map[int]bool{}
@@ -206,7 +208,8 @@ func (l *list) walk(t *testing.T, cfg config) ([]int, error) {
 	return got, err
 }
 
-// staying returns those of the records 0, 1, 2 and so on that were in the list from the start to the end.
+// staying returns those of the records 0, 1, 2 and so on that were in the list from the start to
+// the end.
 func (l *list) staying(total int) []int {
 	var ids []int
 	for _, id := range l.ids {

@@ -7,19 +7,21 @@ import (
 
 // KeysConfig describes a walk by key.
 type KeysConfig[ID any] struct {
-	// Fetch returns the smallest ids that are greater than after, at most limit. Of the page, only Items and Next count.
+	// Fetch returns the smallest ids that are greater than after, at most limit. Of the page, only
+	// Items and Next count.
 	Fetch   func(ctx context.Context, after ID, limit int) (Page[ID, struct{}], error)
 	Compare func(a, b ID) int
 	After   ID // the walk begins with the first id that is greater
 	Limit   int
 }
 
-// Keys yields the ids of a list in increasing order. It uses no offset, so the list may have any length, and an id
-// that is added or removed meanwhile moves no other.
+// Keys yields the ids of a list in increasing order. It uses no offset, so the list may have any
+// length, and an id that is added or removed meanwhile moves no other.
 //
-// The walk ends in [ErrListDrift] if the ids of a page do not increase strictly, or are not greater than the last id of
-// the page before: the store did not sort, or did not filter. The list ends at an empty page, and at a page that is not
-// full and says that there is no next page. If there is an error, it is an [*Error] and the last value.
+// The walk ends in [ErrListDrift] if the ids of a page do not increase strictly, or are not greater
+// than the last id of the page before: the store did not sort, or did not filter. The list ends at
+// an empty page, and at a page that is not full and says that there is no next page. If there is an
+// error, it is an [*Error] and the last value.
 func Keys[ID any](ctx context.Context, cfg KeysConfig[ID]) iter.Seq2[ID, error] {
 	return func(yield func(ID, error) bool) {
 		var none ID

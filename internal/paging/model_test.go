@@ -66,9 +66,9 @@ func (s *scenario) shortest() int { return min(s.limit, slices.Min(append([]int{
 // still reports whether the list does not change and has no quirks.
 func (s *scenario) still() bool { return len(s.changes) == 0 && s.quirk == noQuirk }
 
-// moderate reports whether a walk must reach the end: at most a fourth of a page changes between two requests, and
-// links show the end, or the list does not change for two requests now and then, or it only grows at its start, by at
-// most a twentieth of a page.
+// moderate reports whether a walk must reach the end: at most a fourth of a page changes between
+// two requests, and links show the end, or the list does not change for two requests now and then,
+// or it only grows at its start, by at most a twentieth of a page.
 func (s *scenario) moderate() bool {
 	pauses := false
 	for i, changes := range s.changes {
@@ -141,8 +141,8 @@ func (s *scenario) drawChanges(t *rapid.T) {
 	s.changes = rapid.SliceOfN(rapid.SliceOfN(draw, 0, most), 1, 8).Draw(t, "changes")
 }
 
-// drawLengths draws pages shorter than requested: all of them, some, or from some request on. A page of one record
-// has no overlap, so it is drawn only for lists that do not change.
+// drawLengths draws pages shorter than requested: all of them, some, or from some request on. A
+// page of one record has no overlap, so it is drawn only for lists that do not change.
 func (s *scenario) drawLengths(t *rapid.T) {
 	least := 2
 	if s.total > 1000 {
@@ -257,7 +257,8 @@ func (s *scenario) verdict(l *list, got []int, err error) string {
 	return ""
 }
 
-// beforeError returns the records that a walk must yield: after an error, those up to the last one that it yielded.
+// beforeError returns the records that a walk must yield: after an error, those up to the last one
+// that it yielded.
 func (s *scenario) beforeError(want, got []int, err error) []int {
 	if err == nil {
 		return want
@@ -269,8 +270,8 @@ func (s *scenario) beforeError(want, got []int, err error) []int {
 	return want
 }
 
-// TestModel walks lists that change during the walk, with all page lengths, with links and without. Whatever happens,
-// no record that stays is lost, none is yielded twice, and each walk ends.
+// TestModel walks lists that change during the walk, with all page lengths, with links and without.
+// Whatever happens, no record that stays is lost, none is yielded twice, and each walk ends.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	var walks, changed, moderate, stopped, growing, growingStopped, requests, records int
@@ -310,7 +311,8 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// naive reads the list as many clients do: it adds the page size to the offset until a page is short.
+// naive reads the list as many clients do: it adds the page size to the offset until a page is
+// short.
 func (l *list) naive(limit int) (got []int) {
 	for offset := 0; ; offset += limit {
 		p := l.read(request{offset, limit})

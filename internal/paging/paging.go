@@ -1,36 +1,38 @@
-// Package paging walks a list that is read by offset and limit. It knows record ids and a function that fetches a
-// page. It knows nothing of HTTP.
+// Package paging walks a list that is read by offset and limit. It knows record ids and a function
+// that fetches a page. It knows nothing of HTTP.
 //
 // # Anchor and overlap
 //
-// Reading by offset is unsafe while the list changes: if a record before the offset is removed, all records after it
-// move up, and the next page misses one. So each page overlaps the page before it by one record, the anchor. A page
-// connects to the pages before it if any of its records was seen before. Then no record in between is missing, because
-// the order of the records is stable. The walk yields the new records of the page, and drops those that it has seen.
+// Reading by offset is unsafe while the list changes: if a record before the offset is removed, all
+// records after it move up, and the next page misses one. So each page overlaps the page before it
+// by one record, the anchor. A page connects to the pages before it if any of its records was seen
+// before. Then no record in between is missing, because the order of the records is stable. The
+// walk yields the new records of the page, and drops those that it has seen.
 //
 // # Steps back
 //
-// A page does not connect if none of its records was seen before: records were removed, and the page may begin too far
-// on. Then the walk steps back. It reads from a lower offset, and doubles the distance until a page connects or begins
-// at the start of the list. Later pages overlap by more than one record, because the list changes fast.
+// A page does not connect if none of its records was seen before: records were removed, and the
+// page may begin too far on. Then the walk steps back. It reads from a lower offset, and doubles
+// the distance until a page connects or begins at the start of the list. Later pages overlap by
+// more than one record, because the list changes fast.
 //
 // # The end of the list
 //
-// A page is short if it has fewer records than were requested. A short page does not prove that the list ends, as a
-// store may return fewer records than it has. A walk ends without an error at
+// A page is short if it has fewer records than were requested. A short page does not prove that the
+// list ends, as a store may return fewer records than it has. A walk ends without an error at
 //   - an empty page, if it is the first page of the walk, or was read from offset 0: the list is now empty,
 //   - a short page that says that there is no next page,
 //   - a page of one record, if the page after it is empty,
 //   - a page with only the anchor, right after the first short page, if the store does not say whether there is a
 //     next page.
 //
-// If the store returns one record at a time, no page can overlap another. A record may then be missed while the list
-// changes.
+// If the store returns one record at a time, no page can overlap another. A record may then be
+// missed while the list changes.
 //
 // # Reading ahead
 //
-// The walk decides page by page. Pages that it will probably request next are fetched ahead, see readAhead. They
-// change how long a walk takes, but not what it yields.
+// The walk decides page by page. Pages that it will probably request next are fetched ahead, see
+// readAhead. They change how long a walk takes, but not what it yields.
 package paging
 
 import (
@@ -61,8 +63,9 @@ const (
 	NextExists
 )
 
-// Page is a page of the list. Fetch sets Items, Next and Info, and must not use Items afterwards. Walk yields the same
-// page with only those Items that it has not yielded before. There is at least one.
+// Page is a page of the list. Fetch sets Items, Next and Info, and must not use Items afterwards.
+// Walk yields the same page with only those Items that it has not yielded before. There is at least
+// one.
 type Page[T, Info any] struct {
 	Items  []T
 	Offset int // of the first item when the page was read; set by Walk
@@ -72,8 +75,8 @@ type Page[T, Info any] struct {
 
 // Config describes a walk. Limit is 1 to MaxLimit, Offset 0 to MaxOffset.
 type Config[T any, ID comparable, Info any] struct {
-	// Fetch reads a page. It may run in any goroutine; calls overlap only if Concurrency is more than 1. It must
-	// return when ctx ends.
+	// Fetch reads a page. It may run in any goroutine; calls overlap only if Concurrency is more
+	// than 1. It must return when ctx ends.
 	Fetch     func(ctx context.Context, offset, limit int) (Page[T, Info], error)
 	ID        func(*T) ID
 	Offset    int // of the first record of the walk
@@ -81,7 +84,8 @@ type Config[T any, ID comparable, Info any] struct {
 	MaxOffset int // highest offset that can be requested
 	MaxLimit  int // largest page size
 
-	// Concurrency is the number of pages that may be fetched while the consumer works on one. 0: none.
+	// Concurrency is the number of pages that may be fetched while the consumer works on one. 0:
+	// none.
 	Concurrency int
 }
 
@@ -92,7 +96,8 @@ type Error struct {
 
 	Offset int // Walk: of the first record that the walk has not yielded
 
-	// Keys of a list, nil if there is none. Key is nil too if the failed request was for several keys.
+	// Keys of a list, nil if there is none. Key is nil too if the failed request was for several
+	// keys.
 	Finished any // Keys, Parts: all records of this key and of the keys before it were yielded
 	Key      any // Parts: the key whose records could not be read
 }
@@ -100,9 +105,9 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Walk yields all records from cfg.Offset on, page by page, each record once. If the walk cannot reach the end of
-// the list, the last value is an [*Error]. Each range over the result is a new walk. When the range ends, for
-// whatever reason, no fetch is running.
+// Walk yields all records from cfg.Offset on, page by page, each record once. If the walk cannot
+// reach the end of the list, the last value is an [*Error]. Each range over the result is a new
+// walk. When the range ends, for whatever reason, no fetch is running.
 func Walk[T any, ID comparable, Info any](
 	ctx context.Context, cfg Config[T, ID, Info],
 ) iter.Seq2[Page[T, Info], error] {
@@ -164,13 +169,14 @@ type pageFacts[ID comparable] struct {
 // end returns the offset after the last record of the page.
 func (p *pageFacts[ID]) end() int { return p.start + p.length }
 
-// short reports whether the page has fewer records than requested. A page of one record is not called short: step
-// checks it in another way.
+// short reports whether the page has fewer records than requested. A page of one record is not
+// called short: step checks it in another way.
 func (p *pageFacts[ID]) short() bool { return p.length > 1 && p.length < p.limit }
 
-// budget is the maximum number of requests of a walk, so that the walk ends even if the list changes faster than it
-// can be read. Suppose that all pages are as short as the shortest so far, and that each overlaps the one before by
-// half. Then n records need 2*n/shortest requests. The budget is three times that, and some more for steps back.
+// budget is the maximum number of requests of a walk, so that the walk ends even if the list
+// changes faster than it can be read. Suppose that all pages are as short as the shortest so far,
+// and that each overlaps the one before by half. Then n records need 2*n/shortest requests. The
+// budget is three times that, and some more for steps back.
 func (w *walk[T, ID, Info]) budget() int {
 	const stepsBack = 50 // enough for steps back in a short list
 	return stepsBack + 6*(w.farthest+w.Limit)/max(2, w.shortest)
@@ -191,8 +197,8 @@ func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info],
 	return w.Fetch(ctx, r.start, r.limit)
 }
 
-// requestAfter returns the request for the page after the one that ends at end. The limit is at least 2, because a
-// page of one record is how the walk sees the end of a list.
+// requestAfter returns the request for the page after the one that ends at end. The limit is at
+// least 2, because a page of one record is how the walk sees the end of a list.
 func (w *walk[T, ID, Info]) requestAfter(end, overlap int) request {
 	start := min(max(0, end-overlap), w.MaxOffset)
 	if len(w.seen) == 0 {
@@ -204,12 +210,13 @@ func (w *walk[T, ID, Info]) requestAfter(end, overlap int) request {
 	return request{start, min(max(w.Limit, overlap+1, 2), w.MaxLimit)}
 }
 
-// maxStepsBack limits the steps back in search of a record seen before. The distance doubles with each step, so that
-// this many span any list that can be read.
+// maxStepsBack limits the steps back in search of a record seen before. The distance doubles with
+// each step, so that this many span any list that can be read.
 const maxStepsBack = 16
 
-// step reads the next page, and steps back until it connects. It returns the page with its new records, which may be
-// none. The error is errEnd at the end of the list. A page may come with errEnd or ErrOffsetLimit.
+// step reads the next page, and steps back until it connects. It returns the page with its new
+// records, which may be none. The error is errEnd at the end of the list. A page may come with
+// errEnd or ErrOffsetLimit.
 func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 	var none Page[T, Info]
 	if w.last.length == 1 {
@@ -245,16 +252,16 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 	return none, ErrListDrift
 }
 
-// maxOverlapAhead returns the maximum overlap after a page that was fetched ahead and did not connect. It is only a
-// quarter of a page, because the reason may be that the store read the list for that page before it did so for the last
-// one, and records were added in between.
+// maxOverlapAhead returns the maximum overlap after a page that was fetched ahead and did not
+// connect. It is only a quarter of a page, because the reason may be that the store read the list
+// for that page before it did so for the last one, and records were added in between.
 func (w *walk[T, ID, Info]) maxOverlapAhead() int {
 	return max(1, w.last.length/4, w.overlap)
 }
 
-// checkAfterLast reads the page after the last one, which had one record. It returns errEnd if that page is empty.
-// If it is not, the store may return one record at a time. The records do not count, because that page does not
-// overlap the last.
+// checkAfterLast reads the page after the last one, which had one record. It returns errEnd if that
+// page is empty. If it is not, the store may return one record at a time. The records do not count,
+// because that page does not overlap the last.
 func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 	start := min(w.last.end()+max(0, 1-w.overlap), w.MaxOffset)
 	page, err := w.read(ctx, request{start, w.Limit})
@@ -262,7 +269,8 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 		return err
 	}
 	isEmpty := len(page.Items) == 0
-	// If the last page said that there is a next one, the list may have become shorter since: look twice.
+	// If the last page said that there is a next one, the list may have become shorter since: look
+	// twice.
 	if isEmpty && (w.last.next != NextExists || w.emptyAfterLast) {
 		return errEnd
 	}
@@ -270,8 +278,9 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 	return nil
 }
 
-// looksWrong reports whether a page may be an error of the service, so that the walk reads it again. The page is
-// empty but says that there is a next one. Or it is the start of the list, and nothing that was seen is in it.
+// looksWrong reports whether a page may be an error of the service, so that the walk reads it
+// again. The page is empty but says that there is a next one. Or it is the start of the list, and
+// nothing that was seen is in it.
 func (w *walk[T, ID, Info]) looksWrong(r request, page Page[T, Info]) bool {
 	if len(w.seen) == 0 {
 		return len(page.Items) == 0 && page.Next == NextExists
@@ -294,9 +303,10 @@ func (w *walk[T, ID, Info]) firstSeen(items []T) int {
 	return -1
 }
 
-// connects reports whether a page connects. If it does, from is the index of the first item that belongs to the walk.
-// Items before the first one that was seen were added meanwhile, so they belong to the walk. But if the walk did not
-// begin at the start of the list, they may be from before the start of the walk, so they do not belong to it.
+// connects reports whether a page connects. If it does, from is the index of the first item that
+// belongs to the walk. Items before the first one that was seen were added meanwhile, so they
+// belong to the walk. But if the walk did not begin at the start of the list, they may be from
+// before the start of the walk, so they do not belong to it.
 func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
 	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(items) == 0) {
 		return 0, true
@@ -308,8 +318,8 @@ func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
 	return from, from >= 0
 }
 
-// accept reduces a page that connects to its new records, which begin at index from or later. It updates the state of
-// the walk.
+// accept reduces a page that connects to its new records, which begin at index from or later. It
+// updates the state of the walk.
 func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int) (Page[T, Info], error) {
 	p.length, p.next = len(page.Items), page.Next
 	if p.length > 0 {
@@ -327,8 +337,8 @@ func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int
 	return page, end
 }
 
-// keepNew returns the items from index from on that were not seen before, and the index of the first of them. It
-// uses the memory of items, because records may be large.
+// keepNew returns the items from index from on that were not seen before, and the index of the
+// first of them. It uses the memory of items, because records may be large.
 func (w *walk[T, ID, Info]) keepNew(items []T, from int) (kept []T, index int) {
 	for i := from; i < len(items); i++ {
 		if w.isSeen(&items[i]) {
@@ -343,7 +353,8 @@ func (w *walk[T, ID, Info]) keepNew(items []T, from int) (kept []T, index int) {
 	return kept, index
 }
 
-// endAt returns errEnd if the list ends with page p, an error if the walk cannot go on after it, and else nil.
+// endAt returns errEnd if the list ends with page p, an error if the walk cannot go on after it,
+// and else nil.
 func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 	switch {
 	case p.length == 0 && p.next == NextExists && len(w.seen) > 0:
@@ -360,11 +371,12 @@ func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 	return nil // without new records too: records were added before it, and moved the list on
 }
 
-// maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because so does a correct
-// page if the list grows by as much as the offset.
+// maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because
+// so does a correct page if the list grows by as much as the offset.
 const maxRepeats = 3
 
-// isRepeated reports whether p may be the last page once more. It is not if the walk saw an empty page in between.
+// isRepeated reports whether p may be the last page once more. It is not if the walk saw an empty
+// page in between.
 func (w *walk[T, ID, Info]) isRepeated(p *pageFacts[ID]) bool {
 	return p.length > 0 && !p.hasNew && p.first == w.last.first && !p.afterStepBack && !w.emptyAfterLast
 }
@@ -385,13 +397,15 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 	w.last = p
 }
 
-// setOverlap sets the overlap of the page after p. If p is short and has no new record, the list probably ends with p.
-// To confirm that, the next page starts at the last record: if the list ends there, the page has only this record.
+// setOverlap sets the overlap of the page after p. If p is short and has no new record, the list
+// probably ends with p. To confirm that, the next page starts at the last record: if the list ends
+// there, the page has only this record.
 //
-// If records were added before the last record since the last page, as many more are expected for each request.
-// Example: the last page was request 7 and ended at offset 150. p is request 9, starts at 149 and has five records,
-// none of them new: four records were added, two for each request. So p ends at 154, its last record is at 153, and is
-// expected at 155 when request 10 is made. The overlap is 154-155 = -1.
+// If records were added before the last record since the last page, as many more are expected for
+// each request. Example: the last page was request 7 and ended at offset 150. p is request 9,
+// starts at 149 and has five records, none of them new: four records were added, two for each
+// request. So p ends at 154, its last record is at 153, and is expected at 155 when request 10 is
+// made. The overlap is 154-155 = -1.
 func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:

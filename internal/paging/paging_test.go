@@ -25,8 +25,8 @@ var pageLengths = []struct {
 	{name: "growing", length: func(n int) int { return min(100, 2*n+2) }, limits: []int{100}},
 }
 
-// TestWalk_still walks lists that do not change, at stores that return fewer records than requested. Without links, a
-// short page does not show whether the list ends.
+// TestWalk_still walks lists that do not change, at stores that return fewer records than
+// requested. Without links, a short page does not show whether the list ends.
 func TestWalk_still(t *testing.T) {
 	t.Parallel()
 	totals := []int{0, 1, 2, 3, 49, 50, 51, 99, 100, 101, 149, 150, 198, 199, 200, 248, 396, 1000}
@@ -50,8 +50,8 @@ func TestWalk_still(t *testing.T) {
 	}
 }
 
-// TestWalk_requests counts requests, which the rate limit of a store makes expensive. Reading ahead wastes none on a
-// list of less than two pages, and at most Concurrency-1 on a longer one.
+// TestWalk_requests counts requests, which the rate limit of a store makes expensive. Reading ahead
+// wastes none on a list of less than two pages, and at most Concurrency-1 on a longer one.
 func TestWalk_requests(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -118,7 +118,8 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
 		{name: "start after the end", total: 9_000, offset: 10_000},
 		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
-		// No page after the last one within reach can be requested, so without links nothing shows the end.
+		// No page after the last one within reach can be requested, so without links nothing shows
+		// the end.
 		{name: "10,001, no links", total: 10_001, links: noLinks, want: 10_001},
 		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002, wantErr: ErrOffsetLimit},
 		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099, wantErr: ErrOffsetLimit},
@@ -174,8 +175,8 @@ func after(n int, change func(l *list)) func(l *list) {
 	}
 }
 
-// TestWalk_changes walks lists of 500 records by 20 while they change. Each record that stays is yielded, and a walk
-// needs few requests more than the 27 for a list that does not change.
+// TestWalk_changes walks lists of 500 records by 20 while they change. Each record that stays is
+// yielded, and a walk needs few requests more than the 27 for a list that does not change.
 func TestWalk_changes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -208,7 +209,8 @@ func TestWalk_changes(t *testing.T) {
 		{name: "order reversed", change: func(l *list) { slices.Reverse(l.ids) }, requests: 88, wantErr: ErrListDrift},
 		{name: "all replaced each time", change: replace(500), requests: 86, wantErr: ErrListDrift},
 
-		// Records from before the start of the walk may come into its pages, and must not be yielded.
+		// Records from before the start of the walk may come into its pages, and must not be
+		// yielded.
 		{name: "many added, start at 250", offset: 250, change: after(2, add(0, 45)), requests: 16},
 		{name: "many removed, start at 250", offset: 250, change: after(5, remove(0, 90)), requests: 23},
 		{name: "all removed, start at 250", offset: 250, change: after(2, remove(0, 500)), requests: 12},
@@ -235,7 +237,8 @@ func TestWalk_changes(t *testing.T) {
 	}
 }
 
-// TestWalk_wrongPages walks lists of 300 records by 100, whose pages are wrong or too short to overlap.
+// TestWalk_wrongPages walks lists of 300 records by 100, whose pages are wrong or too short to
+// overlap.
 func TestWalk_wrongPages(t *testing.T) {
 	t.Parallel()
 	lengths := func(lengths ...int) func(n int) int {
@@ -290,8 +293,8 @@ func TestWalk_wrongPages(t *testing.T) {
 	}
 }
 
-// TestWalk_emptyPageInBetween makes each page in turn empty, although it says that there is a next one. That does not
-// end a walk, not even after the start of the list was replaced.
+// TestWalk_emptyPageInBetween makes each page in turn empty, although it says that there is a next
+// one. That does not end a walk, not even after the start of the list was replaced.
 func TestWalk_emptyPageInBetween(t *testing.T) {
 	t.Parallel()
 	for n := 1; n < 10; n++ {
@@ -313,8 +316,8 @@ func TestWalk_emptyPageInBetween(t *testing.T) {
 	}
 }
 
-// TestWalk_removedAfterOne removes so many records after a page of one record that nothing comes after it. But the
-// page said that there is a next one: the list goes on before it.
+// TestWalk_removedAfterOne removes so many records after a page of one record that nothing comes
+// after it. But the page said that there is a next one: the list goes on before it.
 func TestWalk_removedAfterOne(t *testing.T) {
 	t.Parallel()
 	l := newList(300)

@@ -16,20 +16,22 @@ type partSize struct {
 	perKey []float64 // the records per key of the last parts
 }
 
-// newPartSize aims at parts of two pages if several may be read at a time. Each part has one request in flight, so
-// short parts make the walk faster. If only one may be read at a time, it aims at 20 pages: long parts save requests.
+// newPartSize aims at parts of two pages if several may be read at a time. Each part has one
+// request in flight, so short parts make the walk faster. If only one may be read at a time, it
+// aims at 20 pages: long parts save requests.
 func newPartSize(limit, pageSize, concurrency int) *partSize {
 	pages := 2
 	if concurrency == 1 {
 		pages = 20
 	}
-	// Pages overlap by a record. The factor is 9/10 so that few parts need one more page: parts with the same number of
-	// keys differ in their number of records.
+	// Pages overlap by a record. The factor is 9/10 so that few parts need one more page: parts
+	// with the same number of keys differ in their number of records.
 	return &partSize{limit: limit, records: max(1, pages*(pageSize-1)*9/10), suspicious: max(10, pages+5)}
 }
 
-// next returns the number of keys of the next part. The first parts have one. Then it grows in large steps, because the
-// store may refuse each, but not at once: what is known about few keys may not hold for many.
+// next returns the number of keys of the next part. The first parts have one. Then it grows in
+// large steps, because the store may refuse each, but not at once: what is known about few keys may
+// not hold for many.
 func (s *partSize) next() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

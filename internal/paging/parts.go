@@ -9,52 +9,57 @@ import (
 	"github.com/commerce-go/commerce/internal/future"
 )
 
-// PartsConfig describes a walk over the records that belong to some keys. The keys are read in parts: a part is the
-// list of the records of several keys, and [Walk] reads it.
+// PartsConfig describes a walk over the records that belong to some keys. The keys are read in
+// parts: a part is the list of the records of several keys, and [Walk] reads it.
 type PartsConfig[K, ID comparable, T, Info any] struct {
-	// Keys are read by one goroutine, with a context that ends with the walk. No key is the zero value. Equal keys that
-	// follow each other count once.
+	// Keys are read by one goroutine, with a context that ends with the walk. No key is the zero
+	// value. Equal keys that follow each other count once.
 	Keys func(context.Context) iter.Seq2[K, error]
 	// MaxKeys is the maximum number of keys in a part, at least 1.
 	MaxKeys int
-	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return when ctx ends.
+	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return
+	// when ctx ends.
 	Fetch func(ctx context.Context, keys []K, offset, limit int) (Page[T, Info], error)
 	// TooManyKeys reports whether an error of Fetch may mean that the part has too many keys.
 	TooManyKeys func(error) bool
-	// OfOneKey reports whether an error may be about the records of a single key. The part is then split, so that the
-	// error names the key.
+	// OfOneKey reports whether an error may be about the records of a single key. The part is then
+	// split, so that the error names the key.
 	OfOneKey func(error) bool
 
 	// These are like those of Config.
 	ID                         func(*T) ID
 	Limit, MaxOffset, MaxLimit int
 
-	// Concurrency is the maximum number of pages that are in flight or wait for the consumer, at least 1. If pages do
-	// not say whether there is a next one, one page of each part may wait in addition, until it is known whether it is
-	// the last.
+	// Concurrency is the maximum number of pages that are in flight or wait for the consumer, at
+	// least 1. If pages do not say whether there is a next one, one page of each part may wait in
+	// addition, until it is known whether it is the last.
 	Concurrency int
 }
 
 // PartsPage is a page of a walk over parts.
 type PartsPage[K comparable, T, Info any] struct {
 	Page[T, Info]
-	// Finished is set on a page after which all records of this key and of the keys before it are yielded, and none of
-	// later keys.
+	// Finished is set on a page after which all records of this key and of the keys before it are
+	// yielded, and none of later keys.
 	Finished K
 }
 
-// Parts yields each record of the keys exactly once, under the conditions of [Walk], in the order of the parts.
+// Parts yields each record of the keys exactly once, under the conditions of [Walk], in the order
+// of the parts.
 //
-// Each part is read page by page: the next page is requested if the last one says that there is one, or if only another
-// request can show the end. So no request is wasted on a guess, and the concurrency is that of several parts. Earlier
-// parts come first, see slots. A part that is larger than any that the store has accepted is the only one of its kind
-// until it is accepted, see partSize.
+// Each part is read page by page: the next page is requested if the last one says that there is
+// one, or if only another request can show the end. So no request is wasted on a guess, and the
+// concurrency is that of several parts. Earlier parts come first, see slots. A part that is larger
+// than any that the store has accepted is the only one of its kind until it is accepted, see
+// partSize.
 //
-// A part that is too long for Walk is halved. Each half is read from its start, without the records that were yielded
-// already. So is a part with an error that OfOneKey may explain. If a part has too many keys, its first key is read
-// alone, to see whether their number is the reason, and then half as many at a time.
+// A part that is too long for Walk is halved. Each half is read from its start, without the records
+// that were yielded already. So is a part with an error that OfOneKey may explain. If a part has
+// too many keys, its first key is read alone, to see whether their number is the reason, and then
+// half as many at a time.
 //
-// If there is an error, it is a [*Error] and the last value. When the range ends, no fetch is running.
+// If there is an error, it is a [*Error] and the last value. When the range ends, no fetch is
+// running.
 func Parts[K, ID comparable, T, Info any](
 	ctx context.Context, cfg PartsConfig[K, ID, T, Info],
 ) iter.Seq2[PartsPage[K, T, Info], error] {
@@ -142,8 +147,8 @@ func (w *partsWalk[K, ID, T, Info]) pull(ctx context.Context) error {
 	return nil
 }
 
-// pack packs the keys into parts, and starts to read each as soon as it has a slot, until packing ends. It returns when
-// all parts are read.
+// pack packs the keys into parts, and starts to read each as soon as it has a slot, until packing
+// ends. It returns when all parts are read.
 func (w *partsWalk[K, ID, T, Info]) pack(ctx, packing context.Context) error {
 	defer close(w.parts)
 	var running sync.WaitGroup
@@ -186,7 +191,8 @@ func (w *partsWalk[K, ID, T, Info]) pack(ctx, packing context.Context) error {
 	}
 }
 
-// fill adds keys until there are enough for a part, or no more. When ctx ends, pull closes the channel.
+// fill adds keys until there are enough for a part, or no more. When ctx ends, pull closes the
+// channel.
 func (w *partsWalk[K, ID, T, Info]) fill(keys []K) (filled []K, more bool) {
 	for len(keys) < w.size.next() {
 		key, ok := <-w.keys
@@ -198,8 +204,8 @@ func (w *partsWalk[K, ID, T, Info]) fill(keys []K) (filled []K, more bool) {
 	return keys, true
 }
 
-// part is a part of the list. Its fields belong to the goroutine that reads it, and to the consumer after done is
-// closed.
+// part is a part of the list. Its fields belong to the goroutine that reads it, and to the consumer
+// after done is closed.
 type part[K, ID comparable, T, Info any] struct {
 	*partsWalk[K, ID, T, Info]
 	keys  []K
@@ -276,7 +282,8 @@ func (p *part[K, ID, T, Info]) readList(ctx context.Context, keys []K) error {
 		}
 		return p.Fetch(ctx, keys, offset, limit)
 	}
-	// A list with records at the highest offset is too long, or nearly so. To ask is cheaper than to read it.
+	// A list with records at the highest offset is too long, or nearly so. To ask is cheaper than
+	// to read it.
 	checkLength := func() error {
 		page, err := fetch(ctx, p.MaxOffset, 1)
 		if err == nil && len(page.Items) > 0 {

@@ -381,7 +381,8 @@ func TestParts_canceled(t *testing.T) {
 	})
 }
 
-// A list that is refused in its middle: records of later keys are out, so Finished waits for the end of the part.
+// A list that is refused in its middle: records of later keys are out, so Finished waits for the
+// end of the part.
 func TestParts_refusedInTheMiddle(t *testing.T) {
 	t.Parallel()
 	l := newKeyedList(40, each(20))
@@ -396,7 +397,8 @@ func TestParts_refusedInTheMiddle(t *testing.T) {
 	}
 }
 
-// The records of the pages before an error are yielded, also if they could have been the last ones of their part.
+// The records of the pages before an error are yielded, also if they could have been the last ones
+// of their part.
 func TestParts_error(t *testing.T) {
 	t.Parallel()
 	l := newKeyedList(1, each(250))
@@ -543,8 +545,9 @@ func (l *keyedList) apply(c keyedChange) {
 	}
 }
 
-// TestModel_parts walks parts of lists that change during the walk, with keys that have too many records, and stores
-// that accept few keys. No record that stays is lost before the walk ends, and none is yielded twice.
+// TestModel_parts walks parts of lists that change during the walk, with keys that have too many
+// records, and stores that accept few keys. No record that stays is lost before the walk ends, and
+// none is yielded twice.
 func TestModel_parts(t *testing.T) {
 	t.Parallel()
 	var walks, changed, ended, halved, refused, requests, records int
@@ -574,7 +577,8 @@ func TestModel_parts(t *testing.T) {
 	}
 }
 
-// After a part has failed, no request is made for the next one, also while the consumer still works on a page.
+// After a part has failed, no request is made for the next one, also while the consumer still works
+// on a page.
 func TestParts_failed(t *testing.T) {
 	t.Parallel()
 	l := newKeyedList(300, each(150))

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// slots limit the number of pages that are in flight or wait for the consumer. A part claims a slot for each page, and
-// passes it on with the page; the consumer releases it.
+// slots limit the number of pages that are in flight or wait for the consumer. A part claims a slot
+// for each page, and passes it on with the page; the consumer releases it.
 //
-// A slot goes to the earliest part that can use one. A part without a slot that asks for none is between two pages and
-// will ask soon, so a slot is reserved for it. Otherwise later parts could take all slots, and the consumer would wait
-// forever for the page of an earlier one.
+// A slot goes to the earliest part that can use one. A part without a slot that asks for none is
+// between two pages and will ask soon, so a slot is reserved for it. Otherwise later parts could
+// take all slots, and the consumer would wait forever for the page of an earlier one.
 type slots struct {
 	mu     sync.Mutex
 	free   int

@@ -5,7 +5,8 @@ import (
 	"testing/synctest"
 )
 
-// A slot is reserved for an earlier part that may ask next. If later parts took it, the walk could not go on.
+// A slot is reserved for an earlier part that may ask next. If later parts took it, the walk could
+// not go on.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -6,14 +6,16 @@ import (
 	"sync"
 )
 
-// Buffers keeps the buffers of accepted bodies for later responses. The zero value is ready to use, and safe for
-// concurrent use. It keeps as many buffers as were in use at once, so it must not outlive the calls that share it.
+// Buffers keeps the buffers of accepted bodies for later responses. The zero value is ready to use,
+// and safe for concurrent use. It keeps as many buffers as were in use at once, so it must not
+// outlive the calls that share it.
 type Buffers struct {
 	mu   sync.Mutex
 	free [][]byte
 }
 
-// maxKept is the capacity of the largest buffer that is kept, in bytes. A page of records needs less.
+// maxKept is the capacity of the largest buffer that is kept, in bytes. A page of records needs
+// less.
 const maxKept = 1 << 20
 
 // get returns a buffer, or nil if there is none. b may be nil.
@@ -48,8 +50,8 @@ const (
 	maxEmptyReads = 100     // in a row
 )
 
-// readBody reads a body of at most limit bytes, into buf if its capacity is large enough. If it fails, it also returns
-// what it has read.
+// readBody reads a body of at most limit bytes, into buf if its capacity is large enough. If it
+// fails, it also returns what it has read.
 func readBody(resp *http.Response, limit int, buf []byte) ([]byte, error) {
 	capacity := unknownLength
 	if length := resp.ContentLength; length >= 0 {

@@ -13,8 +13,9 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// call is a Call in progress. Its RoundTrip makes an attempt, its checkRetry decides whether there is another one.
-// Only one goroutine uses it; the hooks of httptrace, which may run in others, use evidence.
+// call is a Call in progress. Its RoundTrip makes an attempt, its checkRetry decides whether there
+// is another one. Only one goroutine uses it; the hooks of httptrace, which may run in others, use
+// evidence.
 type call struct {
 	*Call
 	client *Client
@@ -92,8 +93,9 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 	return &c.response, nil
 }
 
-// waitToSend waits for the gate, asks the limiter and obtains the token. If the gate was closed meanwhile, it starts
-// again: calls that wait for the gate would otherwise leave it faster than the limiter allows.
+// waitToSend waits for the gate, asks the limiter and obtains the token. If the gate was closed
+// meanwhile, it starts again: calls that wait for the gate would otherwise leave it faster than the
+// limiter allows.
 func (c *call) waitToSend() error {
 	for {
 		closings, err := c.passGate()
@@ -136,8 +138,8 @@ func (c *call) askLimiter() error {
 	return nil
 }
 
-// passGate waits for the turn of the call in its operation, if that is slowed, and for the gate. It returns how often
-// the gate had been closed when the call passed.
+// passGate waits for the turn of the call in its operation, if that is slowed, and for the gate. It
+// returns how often the gate had been closed when the call passed.
 func (c *call) passGate() (closings int, err error) {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
 		return 0, err
@@ -180,8 +182,8 @@ func (c *call) getToken() error {
 	return nil
 }
 
-// newRequest returns the request of an attempt. A transport that changes its address or its header changes neither
-// the next attempt nor other calls.
+// newRequest returns the request of an attempt. A transport that changes its address or its header
+// changes neither the next attempt nor other calls.
 func (c *call) newRequest(ctx context.Context) *http.Request {
 	address := *c.URL
 	req := (&http.Request{
@@ -287,7 +289,8 @@ func (c *call) tellGate(r *Result) {
 	}
 }
 
-// attemptError returns the error to report for err: why the attempt was canceled, if it was, else err redacted.
+// attemptError returns the error to report for err: why the attempt was canceled, if it was, else
+// err redacted.
 func (c *call) attemptError(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Whatever a transport returns instead of a response, the request may have been sent, and only the error of the
-// caller's own context matches one.
+// Whatever a transport returns instead of a response, the request may have been sent, and only the
+// error of the caller's own context matches one.
 func TestRoundTrip_noResponse(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -49,7 +49,8 @@ func TestRoundTrip_noResponse(t *testing.T) {
 	}
 }
 
-// A transport must not change its request, but some do. The next attempt and the caller's Call must not change.
+// A transport must not change its request, but some do. The next attempt and the caller's Call must
+// not change.
 func TestRoundTrip_transportChangesRequest(t *testing.T) {
 	t.Parallel()
 	call := newCall(t, Replayable, storeURL+"/v2/carts")
@@ -223,7 +224,8 @@ func TestRoundTrip_gateClosedMeanwhile(t *testing.T) {
 	})
 }
 
-// BeforeAttempt is called before each attempt, after everything else that it waits for. Its error ends the call.
+// BeforeAttempt is called before each attempt, after everything else that it waits for. Its error
+// ends the call.
 func TestRoundTrip_beforeAttempt(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("lost")

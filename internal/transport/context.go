@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// ctxErr returns the error of a context that has ended. A deadline that has passed counts even if the timer of the
-// context has not fired yet: a dialer compares clocks, and may be first.
+// ctxErr returns the error of a context that has ended. A deadline that has passed counts even if
+// the timer of the context has not fired yet: a dialer compares clocks, and may be first.
 func ctxErr(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -18,7 +18,8 @@ func ctxErr(ctx context.Context) error {
 	return nil
 }
 
-// WaitError returns the error of a call that ended while it waited for what, or nil if ctx, its context, has not ended.
+// WaitError returns the error of a call that ended while it waited for what, or nil if ctx, its
+// context, has not ended.
 func WaitError(ctx context.Context, what string) error {
 	if err := ctxErr(ctx); err != nil {
 		return fmt.Errorf("%w while waiting for %s", err, what)
@@ -26,8 +27,8 @@ func WaitError(ctx context.Context, what string) error {
 	return nil
 }
 
-// withValues is a context with the values of another one. So an observer can pass values on, but cannot change when the
-// call ends.
+// withValues is a context with the values of another one. So an observer can pass values on, but
+// cannot change when the call ends.
 type withValues struct {
 	context.Context
 	values context.Context //nolint:containedctx // it is a context

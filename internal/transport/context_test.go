@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The error of a call that ended while it waited says for what. It still matches that of its context.
+// The error of a call that ended while it waited says for what. It still matches that of its
+// context.
 func TestWaitError(t *testing.T) {
 	t.Parallel()
 	limiter := waitFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// Observer is notified of the waits and the attempts of a call. The call uses it from one goroutine.
+// Observer is notified of the waits and the attempts of a call. The call uses it from one
+// goroutine.
 type Observer interface {
 	// Waited is called after each wait, also if no attempt follows it. All other waits are 0.
 	Waited(Waits)
-	// StartAttempt is called before attempt n of a request, the first of which is 1. The attempt has the values of the
-	// context that it returns. The function is called when the attempt ends.
+	// StartAttempt is called before attempt n of a request, the first of which is 1. The attempt
+	// has the values of the context that it returns. The function is called when the attempt ends.
 	StartAttempt(ctx context.Context, method string, n int) (context.Context, func(AttemptResult))
 }
 
@@ -111,7 +112,8 @@ func (c *call) waited(w Waits) {
 	}
 }
 
-// log writes an event with what is known of the last attempt: no URL, no network address, no header, no body.
+// log writes an event with what is known of the last attempt: no URL, no network address, no
+// header, no body.
 func (c *call) log(level slog.Level, message string, last slog.Attr) {
 	if c.Logger == nil {
 		return

@@ -20,8 +20,8 @@ const (
 	ownHTTPTransport                          // calls the hooks, and reads the body only after it has written the header
 )
 
-// evidence records what the hooks of httptrace and the request body show about one attempt: whether anything may have
-// been sent. The hooks may still run after the attempt has returned.
+// evidence records what the hooks of httptrace and the request body show about one attempt: whether
+// anything may have been sent. The hooks may still run after the attempt has returned.
 type evidence struct {
 	class         Class
 	transport     transportKind
@@ -45,8 +45,9 @@ type evidence struct {
 	canceled      error // why the attempt was canceled; nil if it was not
 }
 
-// maxConns is how many connections net/http may use in one attempt. One or two that the server has closed are normal,
-// but if an HTTP/2 server resets each stream, net/http sends a request without a body hundreds of times per second.
+// maxConns is how many connections net/http may use in one attempt. One or two that the server has
+// closed are normal, but if an HTTP/2 server resets each stream, net/http sends a request without a
+// body hundreds of times per second.
 const maxConns = 4
 
 var (
@@ -55,8 +56,8 @@ var (
 	errBodySent    = errors.New("the request may have been sent and must not be sent again")
 )
 
-// collect prepares e for an attempt of c, which cancel ends. The header of a read is not observed: that hook costs the
-// most, and a read may be sent again anyway.
+// collect prepares e for an attempt of c, which cancel ends. The header of a read is not observed:
+// that hook costs the most, and a read may be sent again anyway.
 func (e *evidence) collect(c *call, cancel func()) {
 	e.class, e.transport, e.cancelAttempt = c.Class, c.client.kind, cancel
 	e.host, e.userAgent = c.URL.Host, c.Header.Get("User-Agent")
@@ -126,8 +127,8 @@ func (e *evidence) countHeader() {
 	}
 }
 
-// cancelSecondSend cancels a Once attempt that requests or uses a connection after its header was written: the
-// transport retries by itself. The caller holds e.mu.
+// cancelSecondSend cancels a Once attempt that requests or uses a connection after its header was
+// written: the transport retries by itself. The caller holds e.mu.
 func (e *evidence) cancelSecondSend() {
 	if e.class == Once && e.headers > 0 {
 		e.cancel(errSecondSend)
@@ -147,7 +148,8 @@ func (e *evidence) cancelReason() error {
 	return e.canceled
 }
 
-// notSent reports whether it is proved that nothing was sent. Any of these means that something may have been sent:
+// notSent reports whether it is proved that nothing was sent. Any of these means that something may
+// have been sent:
 //
 //	observed           why there is no proof
 //	no connRequested   the transport does not call the hooks, so they show nothing
@@ -180,12 +182,14 @@ func (e *evidence) markSent() {
 //
 // GetBody, which lets a transport send the request again, fails if anything may have been sent.
 //
-// The body records when it is read. On the library's own transport it does not: the hooks there show the header before
-// the body is read, and with a plain reader as the body net/http sends header and body in one packet.
+// The body records when it is read. On the library's own transport it does not: the hooks there
+// show the header before the body is read, and with a plain reader as the body net/http sends
+// header and body in one packet.
 func (e *evidence) guard(req *http.Request, body []byte) {
-	// net/http would send a request without a body again, and not call GetBody. So the request has an empty body of
-	// unknown length. net/http sends it as an empty body, or leaves it out with a method like DELETE. A custom
-	// transport may send the request without reading that body, also one that is registered with an http.Transport.
+	// net/http would send a request without a body again, and not call GetBody. So the request has
+	// an empty body of unknown length. net/http sends it as an empty body, or leaves it out with a
+	// method like DELETE. A custom transport may send the request without reading that body, also
+	// one that is registered with an http.Transport.
 	e.unprovable = len(body) == 0 && e.transport != ownHTTPTransport
 	newBody := func() io.ReadCloser {
 		b := io.NopCloser(bytes.NewReader(body))

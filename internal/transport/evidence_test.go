@@ -189,7 +189,8 @@ func (tt evidenceTest) run(t *testing.T) {
 	}
 }
 
-// DumpRequestOut calls the hooks, but sends nothing: they prove nothing about what the transport does next.
+// DumpRequestOut calls the hooks, but sends nothing: they prove nothing about what the transport
+// does next.
 func TestEvidence_dump(t *testing.T) {
 	t.Parallel()
 	for requestsConn, want := range map[bool]int{false: 1, true: testPolicy.MaxAttempts} {
@@ -234,8 +235,9 @@ func TestEvidence_staleConnection(t *testing.T) {
 	}
 }
 
-// After some resets, net/http sends a request again by itself: as often as GetBody succeeds, or without limit if there
-// is no body. It must do so never with a Once call, and at most four times with a read.
+// After some resets, net/http sends a request again by itself: as often as GetBody succeeds, or
+// without limit if there is no body. It must do so never with a Once call, and at most four times
+// with a read.
 func TestEvidence_http2(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -287,7 +289,8 @@ func TestEvidence_http2(t *testing.T) {
 
 const noReset = 0xff
 
-// serveHTTP2 counts the requests of a connection. It resets each stream with code, or responds with status 200.
+// serveHTTP2 counts the requests of a connection. It resets each stream with code, or responds with
+// status 200.
 func serveHTTP2(conn net.Conn, code byte, requests *atomic.Int32) {
 	const data, headers, rst, settings = 0, 1, 3, 4
 	if _, err := io.CopyN(io.Discard, conn, 24); err != nil { // the preface
@@ -320,7 +323,8 @@ func serveHTTP2(conn net.Conn, code byte, requests *atomic.Int32) {
 	}
 }
 
-// A Once call without a body gets an empty body of unknown length. This is what the service sees of it.
+// A Once call without a body gets an empty body of unknown length. This is what the service sees of
+// it.
 func TestEvidence_withoutBody(t *testing.T) {
 	t.Parallel()
 	var got []string

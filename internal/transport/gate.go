@@ -8,15 +8,16 @@ import (
 	"time"
 )
 
-// ErrGate means that an attempt was not made: after a 429 calls wait, and this one must not wait so long.
+// ErrGate means that an attempt was not made: after a 429 calls wait, and this one must not wait so
+// long.
 var ErrGate = errors.New("the rate limit of the service makes calls wait longer than this one may")
 
 // errLate means that a call waited in a queue as long as it may.
 var errLate = errors.New("the longest wait is over")
 
 const (
-	// minFirstRate is how many calls per second pass a gate that has just opened, or more if more passed before it was
-	// closed. It is a little less than the lowest documented limit of a store.
+	// minFirstRate is how many calls per second pass a gate that has just opened, or more if more
+	// passed before it was closed. It is a little less than the lowest documented limit of a store.
 	minFirstRate = 20.0
 	// minRate is the lowest rate, after repeated refusals.
 	minRate = 5.0
@@ -24,9 +25,10 @@ const (
 	pacing = 5 * time.Second
 )
 
-// Gate holds back all calls of a client after a 429 with a Retry-After, until the service accepts requests again.
-// When the gate opens, calls pass one by one in the order they came, at a rate that grows by a tenth per second. If the
-// service refuses one of them, the gate closes again and the rate is halved.
+// Gate holds back all calls of a client after a 429 with a Retry-After, until the service accepts
+// requests again. When the gate opens, calls pass one by one in the order they came, at a rate that
+// grows by a tenth per second. If the service refuses one of them, the gate closes again and the
+// rate is halved.
 //
 // A 429 without a Retry-After concerns only the operation that got it: see [pace].
 //
@@ -51,16 +53,17 @@ func NewGate() *Gate {
 
 // queue is a queue of calls, and the lock of what they wait for.
 type queue struct {
-	// head holds an element while a call is first in the queue. Those behind it wait to send to the channel: senders
-	// get their turn in order, and one that is cancelled leaves no gap.
+	// head holds an element while a call is first in the queue. Those behind it wait to send to the
+	// channel: senders get their turn in order, and one that is cancelled leaves no gap.
 	head chan struct{}
 
 	mu      sync.Mutex
 	waiting int // calls in the queue, including the first one
 }
 
-// wait waits until the call is first in the queue and try, which then lets it pass, returns no further wait. It returns
-// errLate if the call is not the first one after maxWait, and any error of try. The caller has counted it in q.waiting.
+// wait waits until the call is first in the queue and try, which then lets it pass, returns no
+// further wait. It returns errLate if the call is not the first one after maxWait, and any error of
+// try. The caller has counted it in q.waiting.
 func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (time.Duration, error)) error {
 	defer func() {
 		q.mu.Lock()
@@ -92,7 +95,8 @@ func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (tim
 	}
 }
 
-// pass waits until the call may pass. It returns how long that took, and how often the gate had been closed before.
+// pass waits until the call may pass. It returns how long that took, and how often the gate had
+// been closed before.
 //
 // It returns ErrGate and the expected wait at once
 //   - if the gate opens later than maxWait from now,
@@ -137,13 +141,15 @@ func (g *Gate) pass(ctx context.Context, maxWait time.Duration) (closings int, w
 	return closings, time.Since(start), err
 }
 
-// turn returns when the first call of the queue may pass. The caller of this and of the next four methods holds g.mu.
+// turn returns when the first call of the queue may pass. The caller of this and of the next four
+// methods holds g.mu.
 func (g *Gate) turn(now time.Time) time.Time {
 	turn := now
 	if g.opensAt.After(turn) {
 		turn = g.opensAt
 	}
-	// Even if the gate was closed for longer than calls are paced, the queue is paced for the first second.
+	// Even if the gate was closed for longer than calls are paced, the queue is paced for the first
+	// second.
 	queuePaced := g.waiting > 1 && now.Before(g.opensAt.Add(time.Second))
 	if (now.Before(g.pacedUntil) || queuePaced) && g.nextPass.After(turn) {
 		turn = g.nextPass
@@ -151,7 +157,8 @@ func (g *Gate) turn(now time.Time) time.Time {
 	return turn
 }
 
-// expectedWait returns how long a call that comes now will wait, unless the gate is closed meanwhile.
+// expectedWait returns how long a call that comes now will wait, unless the gate is closed
+// meanwhile.
 func (g *Gate) expectedWait(now time.Time) time.Duration {
 	turn := g.turn(now)
 	pacingEnd := g.opensAt.Add(time.Second)
@@ -196,15 +203,17 @@ func (g *Gate) updateCount(now time.Time) {
 
 func (g *Gate) rateAt(t time.Time) float64 { return g.rate * (1 + t.Sub(g.opensAt).Seconds()/10) }
 
-// closedSince reports whether the gate is closed, and was closed after the call for which pass returned closings.
+// closedSince reports whether the gate is closed, and was closed after the call for which pass
+// returned closings.
 func (g *Gate) closedSince(closings int) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.closings != closings && time.Now().Before(g.opensAt)
 }
 
-// close closes the gate for d, because a call that passed at passedAt was refused with a 429. The refusal changes the
-// rate only if the call passed after the gate last opened: of the calls that were in flight together, the first counts.
+// close closes the gate for d, because a call that passed at passedAt was refused with a 429. The
+// refusal changes the rate only if the call passed after the gate last opened: of the calls that
+// were in flight together, the first counts.
 func (g *Gate) close(passedAt time.Time, d time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -215,7 +224,8 @@ func (g *Gate) close(passedAt time.Time, d time.Duration) {
 		g.rate = max(minRate, g.rateAt(passedAt)/2)
 	default:
 		g.updateCount(now)
-		// The calls of the last second: all that the current second of the count has, and a part of the one before it.
+		// The calls of the last second: all that the current second of the count has, and a part of
+		// the one before it.
 		lastRate := float64(g.passed[0]) + float64(g.passed[1])*(1-now.Sub(g.countStart).Seconds())
 		g.rate = max(minFirstRate, lastRate/2)
 	}

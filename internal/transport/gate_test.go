@@ -26,7 +26,8 @@ func passGate(ctx context.Context, g *Gate, n int, maxWait time.Duration) []pass
 	})
 }
 
-// passAll lets n calls pass, which come one after the other. It returns them in the order in which they passed.
+// passAll lets n calls pass, which come one after the other. It returns them in the order in which
+// they passed.
 func passAll(n int, pass func() (time.Duration, error)) []passed {
 	start := time.Now()
 	var wg sync.WaitGroup
@@ -236,8 +237,8 @@ func TestGate_queueIsBounded(t *testing.T) {
 	})
 }
 
-// A call waits at most maxWait for the gate to open and as long again for its turn, even if the gate is closed again
-// while the call is in the queue.
+// A call waits at most maxWait for the gate to open and as long again for its turn, even if the
+// gate is closed again while the call is in the queue.
 func TestGate_closedWhileInQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

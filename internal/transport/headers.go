@@ -11,8 +11,8 @@ import (
 // maxRetryAfter is the result for each Retry-After that is too long for a time.Duration.
 const maxRetryAfter = time.Duration(math.MaxInt64)
 
-// retryAfter reads the Retry-After header: seconds, with or without a fraction, or a date in a format of HTTP.
-// It returns 0 if there is none, if it is invalid, and if it asks for no wait.
+// retryAfter reads the Retry-After header: seconds, with or without a fraction, or a date in a
+// format of HTTP. It returns 0 if there is none, if it is invalid, and if it asks for no wait.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	value := strings.TrimSpace(h.Get("Retry-After"))
 	if value == "" {
@@ -32,19 +32,21 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return max(0, date.Sub(now))
 }
 
-// keptHeaders are the response headers that callers see, sorted. All others are removed, because they may contain
-// cookies, addresses or parts of the request.
+// keptHeaders are the response headers that callers see, sorted. All others are removed, because
+// they may contain cookies, addresses or parts of the request.
 var keptHeaders = []string{
 	"Cache-Control", "Content-Language", "Content-Length", "Content-Type", "Date", "Etag", "Last-Modified",
 	"Ratelimit-Limit", "Ratelimit-Remaining", "Ratelimit-Reset", "Retry-After", "Server",
 	"X-Moltin-Request-Id", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset", "X-Request-Id",
 }
 
-// requestIDs are the headers with a request id. The first one is the id that the service's support asks for.
+// requestIDs are the headers with a request id. The first one is the id that the service's support
+// asks for.
 var requestIDs = []string{"X-Moltin-Request-Id", "X-Request-Id"}
 
-// KeptHeader returns a copy of h with only the headers that callers see. Values that are not printable ASCII, and
-// invalid request ids, are removed too, because they could forge lines of a log.
+// KeptHeader returns a copy of h with only the headers that callers see. Values that are not
+// printable ASCII, and invalid request ids, are removed too, because they could forge lines of a
+// log.
 func KeptHeader(h http.Header) http.Header {
 	kept := make(http.Header, len(h))
 	all := make([]string, 0, len(h)) // the values of all keys, usually one each
@@ -79,8 +81,8 @@ func RequestID(h http.Header) string {
 	return ""
 }
 
-// IsRequestID reports whether s may be logged as a request id: at most 128 bytes, only letters, digits and -_.:/=+,
-// and not a URL.
+// IsRequestID reports whether s may be logged as a request id: at most 128 bytes, only letters,
+// digits and -_.:/=+, and not a URL.
 func IsRequestID(s string) bool {
 	if len(s) > 128 || strings.Contains(s, "://") {
 		return false

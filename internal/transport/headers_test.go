@@ -37,7 +37,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// A Retry-After is never negative. A number of seconds is compared with math/big, a date with http.ParseTime.
+// A Retry-After is never negative. A number of seconds is compared with math/big, a date with
+// http.ParseTime.
 func FuzzRetryAfter(f *testing.F) {
 	for value := range retryAfterTests {
 		f.Add(value)

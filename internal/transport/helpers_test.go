@@ -51,8 +51,9 @@ func (s stub) do(ctx context.Context, call *Call) *Result {
 	return New(&http.Client{Transport: s}).Do(ctx, call)
 }
 
-// script is a transport that responds to the n-th attempt with the n-th status, and to later ones with the last.
-// Status 0 is an error that does not prove that nothing was sent, notSent one that does.
+// script is a transport that responds to the n-th attempt with the n-th status, and to later ones
+// with the last. Status 0 is an error that does not prove that nothing was sent, notSent one that
+// does.
 type script struct {
 	statuses   []int
 	retryAfter string
@@ -82,7 +83,8 @@ func (s *script) do(ctx context.Context, call *Call) *Result {
 	}).do(ctx, call)
 }
 
-// auth is an Authorizer that has the first of its tokens. Refresh removes it, and fails if there is no other.
+// auth is an Authorizer that has the first of its tokens. Refresh removes it, and fails if there is
+// no other.
 type auth []string
 
 func (a *auth) Token(context.Context) (string, error) { return (*a)[0], nil }

@@ -8,28 +8,30 @@ import (
 )
 
 const (
-	// firstRate is how many calls of an operation pass per second after its first 429. It is a little less than the
-	// lowest documented limit of a store.
+	// firstRate is how many calls of an operation pass per second after its first 429. It is a
+	// little less than the lowest documented limit of a store.
 	firstRate = 20.0
-	// maxPause is the longest pause between two calls of an operation, however many are refused. 50 clients that know
-	// nothing of each other then send 10 requests per second in all.
+	// maxPause is the longest pause between two calls of an operation, however many are refused. 50
+	// clients that know nothing of each other then send 10 requests per second in all.
 	maxPause = 5 * time.Second
 	// memory is how long an operation is paced after its last 429.
 	memory = time.Minute
-	// maxPatient is the number of calls that may wait for an operation however low its rate is. A walk never has more.
+	// maxPatient is the number of calls that may wait for an operation however low its rate is. A
+	// walk never has more.
 	maxPatient = maxIdleConns
 )
 
-// pace holds back the calls of one operation after a 429 without a Retry-After. They pass one by one in the order they
-// came, at a rate that follows the responses:
+// pace holds back the calls of one operation after a 429 without a Retry-After. They pass one by
+// one in the order they came, at a rate that follows the responses:
 //   - A refusal lowers the rate. If it is the first one after a call was accepted, the rate was a little too high. If
 //     not, it was much too high.
 //   - A call that was accepted raises the rate: quickly up to the rate at which calls were accepted before, as if only
 //     a burst was refused, and slowly above that.
 //
-// The rate stays near the limit of the service, whether that counts in windows or by a bucket, and a single 429 of
-// a service without a limit costs about a second. The factors are those that did best in simulations of walks and of
-// many clients, at stores that accept 10 to 100 requests per second.
+// The rate stays near the limit of the service, whether that counts in windows or by a bucket, and
+// a single 429 of a service without a limit costs about a second. The factors are those that did
+// best in simulations of walks and of many clients, at stores that accept 10 to 100 requests per
+// second.
 type pace struct {
 	queue
 	rate     float64       // calls per second
@@ -51,7 +53,8 @@ func (g *Gate) pace(op string) *pace {
 	return g.paces[op]
 }
 
-// refuse slows an operation, because a call that was sent at sentAt got a 429 without a Retry-After.
+// refuse slows an operation, because a call that was sent at sentAt got a 429 without a
+// Retry-After.
 func (g *Gate) refuse(op string, sentAt time.Time, maxBackoff time.Duration) {
 	if p := g.pace(op); p != nil {
 		p.refuse(sentAt)
@@ -76,8 +79,8 @@ func (p *pace) isOver() bool {
 	return p.waiting == 0 && time.Since(p.slowedAt) > memory
 }
 
-// pass waits until the call may be sent, at most for maxWait: then the call is sent before its turn. It returns ErrGate
-// and the expected wait at once
+// pass waits until the call may be sent, at most for maxWait: then the call is sent before its
+// turn. It returns ErrGate and the expected wait at once
 //   - if the call would not be sent before the deadline of ctx,
 //   - if it would be sent for the first time after more than maxWait, behind maxPatient others.
 func (p *pace) pass(ctx context.Context, maxWait time.Duration, attempts int) (wait time.Duration, err error) {
@@ -122,15 +125,15 @@ func (p *pace) pass(ctx context.Context, maxWait time.Duration, attempts int) (w
 	return time.Since(start), err
 }
 
-// letPass sets the pause after a call that passes, or was refused, now. It varies by a quarter, to keep the clients of
-// a store from sending at the same time. The caller holds p.mu.
+// letPass sets the pause after a call that passes, or was refused, now. It varies by a quarter, to
+// keep the clients of a store from sending at the same time. The caller holds p.mu.
 func (p *pace) letPass(now time.Time) {
 	pause := (0.75 + rand.Float64()/2) / p.rate
 	p.nextPass = now.Add(min(p.maxPause, time.Duration(pause*float64(time.Second))))
 }
 
-// refuse lowers the rate, because a call that was sent at sentAt was refused. Of calls in flight together, the first
-// one that is refused counts.
+// refuse lowers the rate, because a call that was sent at sentAt was refused. Of calls in flight
+// together, the first one that is refused counts.
 func (p *pace) refuse(sentAt time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +152,8 @@ func (p *pace) refuse(sentAt time.Time) {
 	p.letPass(p.slowedAt)
 }
 
-// accept raises the rate, because a call that was sent at sentAt was not refused. If it did not wait, the rate is not
-// what limits the calls, and stays.
+// accept raises the rate, because a call that was sent at sentAt was not refused. If it did not
+// wait, the rate is not what limits the calls, and stays.
 func (p *pace) accept(sentAt time.Time, waited time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

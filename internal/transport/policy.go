@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// maxRefused is the maximum number of attempts of a call whose operation is slowed, unless MaxAttempts is higher.
+// maxRefused is the maximum number of attempts of a call whose operation is slowed, unless
+// MaxAttempts is higher.
 const maxRefused = 12
 
 // checkRetry decides after each attempt whether there is another one, and sets the wait before it.
@@ -40,12 +41,14 @@ func (c *call) shouldRetry() bool {
 	return !refresh || c.refresh()
 }
 
-// isRefusal reports whether the last response is one that slows the operation: a 429 that asks for no wait.
+// isRefusal reports whether the last response is one that slows the operation: a 429 that asks for
+// no wait.
 func (c *call) isRefusal() bool {
 	return c.Gate != nil && c.gotResponse && c.result.StatusCode == http.StatusTooManyRequests && c.result.RetryAfter == 0
 }
 
-// hasAttempts reports whether the policy allows another attempt. Refusals do not count, unless there are many.
+// hasAttempts reports whether the policy allows another attempt. Refusals do not count, unless
+// there are many.
 func (c *call) hasAttempts() bool {
 	most, n := c.Policy.MaxAttempts, c.result.Attempts
 	return most > 1 && n-c.refusals < most && n < max(most, maxRefused)
@@ -70,7 +73,8 @@ func (c *call) retryable() bool {
 	return c.Class == Replayable && r.Is2xx() && r.Err != nil
 }
 
-// maybeApplied reports whether a Once call may have been applied, although the status says that it was not.
+// maybeApplied reports whether a Once call may have been applied, although the status says that it
+// was not.
 func (c *call) maybeApplied() bool {
 	r := &c.result
 	return c.Class == Once && r.StatusCode != 0 && (r.SentTwice || c.Applied != nil && c.Applied(r))
@@ -82,9 +86,9 @@ func (c *call) attemptMaybeApplied() bool {
 	return r.MaybeSent || r.Is2xx() || r.StatusCode == http.StatusRequestTimeout || r.StatusCode >= 500
 }
 
-// setWait sets the wait before the next attempt. After a refusal there is none: the pace of the operation is the wait.
-// It reports whether the wait is at most MaxBackoff and ends before the deadline: if not, the call ends now, and not
-// after a long wait.
+// setWait sets the wait before the next attempt. After a refusal there is none: the pace of the
+// operation is the wait. It reports whether the wait is at most MaxBackoff and ends before the
+// deadline: if not, the call ends now, and not after a long wait.
 func (c *call) setWait() bool {
 	switch r := &c.result; {
 	case r.RetryAfter > 0:
@@ -97,8 +101,8 @@ func (c *call) setWait() bool {
 	return c.wait <= c.Policy.MaxBackoff && beforeDeadline(c.ctx, time.Now().Add(c.wait))
 }
 
-// refresh requests another token after a 401, once per call. The attempt with the new token is made at once, even if
-// MaxAttempts is reached. It reports whether there is another token.
+// refresh requests another token after a 401, once per call. The attempt with the new token is made
+// at once, even if MaxAttempts is reached. It reports whether there is another token.
 func (c *call) refresh() bool {
 	c.refreshed = true
 	start := time.Now()
@@ -115,8 +119,8 @@ func (c *call) refresh() bool {
 	return true
 }
 
-// backoff returns a random wait that is less than a bound (full jitter). The bound is MinBackoff after the first
-// attempt and doubles after each further one, up to MaxBackoff.
+// backoff returns a random wait that is less than a bound (full jitter). The bound is MinBackoff
+// after the first attempt and doubles after each further one, up to MaxBackoff.
 func (c *call) backoff(attempts int) time.Duration {
 	bound := c.Policy.MinBackoff
 	for ; attempts > 1 && bound <= c.Policy.MaxBackoff/2; attempts-- {

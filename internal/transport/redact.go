@@ -13,9 +13,9 @@ import (
 	"syscall"
 )
 
-// Hidden is a value that cannot be printed: a function that returns it. fmt prints fields in spite of String and Format
-// methods if the struct is a field of another one, and packages that print values for tests follow pointers by
-// reflection. None of them calls a function.
+// Hidden is a value that cannot be printed: a function that returns it. fmt prints fields in spite
+// of String and Format methods if the struct is a field of another one, and packages that print
+// values for tests follow pointers by reflection. None of them calls a function.
 type Hidden[T any] func() T
 
 // Hide returns v hidden.
@@ -31,8 +31,8 @@ func (e *AuthError) Error() string { return e.Err.Error() }
 
 func (e *AuthError) Unwrap() error { return e.Err }
 
-// redacted is an error that shows only a safe text. Errors of net/http and of custom transports may contain query
-// values, or bytes of the response.
+// redacted is an error that shows only a safe text. Errors of net/http and of custom transports may
+// contain query values, or bytes of the response.
 type redacted struct {
 	text string
 	safe error         // the part of the chain that may be shown; nil if there is none
@@ -43,8 +43,9 @@ func (e *redacted) Error() string { return e.text }
 
 func (e *redacted) Unwrap() error { return e.safe }
 
-// Is reports whether the original error matches. It never matches the errors of a context: they mean that the caller's
-// context has ended, but a connection that timed out matches context.DeadlineExceeded too.
+// Is reports whether the original error matches. It never matches the errors of a context: they
+// mean that the caller's context has ended, but a connection that timed out matches
+// context.DeadlineExceeded too.
 func (e *redacted) Is(target error) bool {
 	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.full(), target)
 }
@@ -57,10 +58,10 @@ func Withhold(text string, err error) error {
 	return &redacted{text: text, full: Hide(err)}
 }
 
-// show is the table of what may be shown of an error. Everything else is withheld. inError reports whether the text of
-// err may be in the text of an error: it may contain host names and addresses, but nothing else of the request or the
-// response. inLog is the text for log events and observers, which contains no host name and no address either; "" means
-// that there is none.
+// show is the table of what may be shown of an error. Everything else is withheld. inError reports
+// whether the text of err may be in the text of an error: it may contain host names and addresses,
+// but nothing else of the request or the response. inLog is the text for log events and observers,
+// which contains no host name and no address either; "" means that there is none.
 func show(err error) (inError bool, inLog string) {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false, "" // it would match like an error of the caller's context
@@ -107,7 +108,8 @@ func describeLookup(e *net.DNSError) string {
 	return "lookup: failed"
 }
 
-// redact returns an error for err that is safe to show, or the error of ctx, the caller's context, if that has ended.
+// redact returns an error for err that is safe to show, or the error of ctx, the caller's context,
+// if that has ended.
 func redact(ctx context.Context, err error) error {
 	if e := ctxErr(ctx); e != nil {
 		return e
@@ -136,8 +138,8 @@ func redact(ctx context.Context, err error) error {
 	return e
 }
 
-// Describe returns the text of an error for log events and observers. It is the text of the first of the known errors
-// that err matches, if there is one.
+// Describe returns the text of an error for log events and observers. It is the text of the first
+// of the known errors that err matches, if there is one.
 func Describe(err error, known ...error) string {
 	for _, e := range append(known, context.Canceled, context.DeadlineExceeded) {
 		if errors.Is(err, e) {
@@ -153,7 +155,8 @@ func Describe(err error, known ...error) string {
 	return fmt.Sprintf("failed (%T)", last)
 }
 
-// tree yields err and all errors that it wraps, each before those that it wraps. The last one is the innermost.
+// tree yields err and all errors that it wraps, each before those that it wraps. The last one is
+// the innermost.
 func tree(err error) iter.Seq[error] {
 	return func(yield func(error) bool) { walkTree(err, yield) }
 }

@@ -65,7 +65,8 @@ type lateTimer struct{ context.Context }
 
 func (lateTimer) Deadline() (time.Time, bool) { return time.Unix(0, 0), true }
 
-// A dialer that compares clocks may fail before the timer of the context fires: the error is the deadline all the same.
+// A dialer that compares clocks may fail before the timer of the context fires: the error is the
+// deadline all the same.
 func TestRedact_deadlineBeforeTimer(t *testing.T) {
 	t.Parallel()
 	ctx := lateTimer{t.Context()}

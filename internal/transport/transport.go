@@ -1,14 +1,15 @@
-// Package transport makes one call to the service: it sends an HTTP request, retries it if that is safe, and reports
-// the last response and whether anything may have been sent. It knows nothing about the operations above it.
+// Package transport makes one call to the service: it sends an HTTP request, retries it if that is
+// safe, and reports the last response and whether anything may have been sent. It knows nothing
+// about the operations above it.
 //
-// Of go-retryablehttp it uses only the loop: attempt, decide, wait, and stop when the context ends. The defaults are
-// turned off, because they send a POST twice, wait as long as any Retry-After says, discard the last response and log
-// whole URLs. A call passes through these layers:
+// Of go-retryablehttp it uses only the loop: attempt, decide, wait, and stop when the context ends.
+// The defaults are turned off, because they send a POST twice, wait as long as any Retry-After
+// says, discard the last response and log whole URLs. A call passes through these layers:
 //
 //	Client.Do → retryablehttp.Client.Do → http.Client.Do → call.RoundTrip → the base transport
 //
-// call.RoundTrip reads the whole body, so that a truncated or endless body is an error of the attempt. What it returns
-// to the layers above it has no header and no body.
+// call.RoundTrip reads the whole body, so that a truncated or endless body is an error of the
+// attempt. What it returns to the layers above it has no header and no body.
 package transport
 
 import (
@@ -29,11 +30,11 @@ import (
 type Class uint8
 
 const (
-	// Replayable calls do no harm if they are applied twice: reads and token requests. They are sent again after any
-	// error that a retry may fix.
+	// Replayable calls do no harm if they are applied twice: reads and token requests. They are
+	// sent again after any error that a retry may fix.
 	Replayable Class = iota
-	// Once calls must not be applied twice. They are sent again only with proof that nothing was sent, or if the status
-	// says that the service did nothing.
+	// Once calls must not be applied twice. They are sent again only with proof that nothing was
+	// sent, or if the status says that the service did nothing.
 	Once
 )
 
@@ -57,8 +58,8 @@ type Limiter interface {
 type Authorizer interface {
 	// Token returns the token for the next attempt.
 	Token(ctx context.Context) (string, error)
-	// Refresh returns another token after the service refused this one with a 401, or "" if there is none.
-	// It is called at most once per call.
+	// Refresh returns another token after the service refused this one with a 401, or "" if there
+	// is none. It is called at most once per call.
 	Refresh(ctx context.Context, refused string) (string, error)
 }
 
@@ -80,24 +81,26 @@ type Call struct {
 
 	Observer Observer // nil: none
 
-	// Accept reads the complete body of a 2xx. If it returns an error, the attempt failed, and a Replayable call is
-	// sent again. It may run more than once; the last run counts. nil: every body is accepted.
+	// Accept reads the complete body of a 2xx. If it returns an error, the attempt failed, and a
+	// Replayable call is sent again. It may run more than once; the last run counts. nil: every
+	// body is accepted.
 	Accept func(body []byte) error
-	// Buffers provides the buffer for the body, and takes it back after Accept returned nil. Accept must then keep no
-	// reference to the body. nil: the body stays in the Result.
+	// Buffers provides the buffer for the body, and takes it back after Accept returned nil. Accept
+	// must then keep no reference to the body. nil: the body stays in the Result.
 	Buffers *Buffers
-	// BeforeAttempt is called when everything else is ready for an attempt. If it returns an error, the attempt is not
-	// made and the call ends. nil: none.
+	// BeforeAttempt is called when everything else is ready for an attempt. If it returns an error,
+	// the attempt is not made and the call ends. nil: none.
 	BeforeAttempt func() error
-	// Applied reports whether the response to a Once call shows, or may show, that something was applied. Such a call is
-	// not sent again, whatever its status. It is asked only if the call would be sent again. nil: never.
+	// Applied reports whether the response to a Once call shows, or may show, that something was
+	// applied. Such a call is not sent again, whatever its status. It is asked only if the call
+	// would be sent again. nil: never.
 	Applied func(*Result) bool
 }
 
 // Result is the result of a Call.
 type Result struct {
-	// StatusCode, Header and Body are those of the last response. They are 0 and nil if there was none, or if a later
-	// attempt may have been sent and had no response.
+	// StatusCode, Header and Body are those of the last response. They are 0 and nil if there was
+	// none, or if a later attempt may have been sent and had no response.
 	StatusCode int
 	Header     http.Header
 	Body       []byte        // also nil if Buffers took it back
@@ -105,9 +108,10 @@ type Result struct {
 	RetryAfter time.Duration // of the last response; 0: none
 	Attempts   int           // requests passed to the base transport
 
-	// Err is nil if the last attempt had a response with a complete body which, for a 2xx, was accepted.
-	// Its text contains nothing from the request or the response. If the caller's context ended the call, Err matches the
-	// error of that context, and no other error matches context.Canceled or context.DeadlineExceeded.
+	// Err is nil if the last attempt had a response with a complete body which, for a 2xx, was
+	// accepted. Its text contains nothing from the request or the response. If the caller's context
+	// ended the call, Err matches the error of that context, and no other error matches
+	// context.Canceled or context.DeadlineExceeded.
 	Err error
 	// MaybeSent means that the last attempt got no response, and that it may have been sent.
 	MaybeSent bool
@@ -134,8 +138,9 @@ const (
 // maxIdleConns is the number of requests that a walk may have in flight.
 const maxIdleConns = 16
 
-// ownTransport is shared by all clients that have no transport of the caller's, so that a program that makes a client
-// per job does not leave a connection pool behind for each. Connections carry no credentials.
+// ownTransport is shared by all clients that have no transport of the caller's, so that a program
+// that makes a client per job does not leave a connection pool behind for each. Connections carry
+// no credentials.
 var ownTransport = sync.OnceValue(func() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -163,8 +168,9 @@ type Client struct {
 	timeout time.Duration             // of the caller's http.Client, for each attempt; 0: none
 }
 
-// New returns a client that uses the Transport and the Timeout of hc, and nothing else of it. hc is neither kept nor
-// changed. If hc or its Transport is nil, the client uses the library's own transport.
+// New returns a client that uses the Transport and the Timeout of hc, and nothing else of it. hc is
+// neither kept nor changed. If hc or its Transport is nil, the client uses the library's own
+// transport.
 func New(hc *http.Client) *Client {
 	if hc == nil {
 		hc = &http.Client{}

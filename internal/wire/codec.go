@@ -151,7 +151,8 @@ func Valid(b []byte) bool {
 // It is false for text of up to 1 MiB, the limit for an error response.
 func HasTooManyValues(b []byte) bool { return len(b) > 1<<20 && hasTooManyValues(b) }
 
-// hasTooManyValues counts the commas that are not within texts only if there may be too many of them.
+// hasTooManyValues counts the commas that are not within texts only if there may be too many of
+// them.
 func hasTooManyValues(b []byte) bool {
 	if bytes.Count(b, []byte(",")) <= maxCommas {
 		return false

@@ -26,8 +26,8 @@ var hexDigits = func() (values [256]byte) {
 
 const noDigit = 0xff
 
-// parseUUID parses a raw JSON value. null and "" are the zero UUID. Any other value must be a string of 36 characters
-// that uuid.Parse accepts. Each of them may be an escape.
+// parseUUID parses a raw JSON value. null and "" are the zero UUID. Any other value must be a
+// string of 36 characters that uuid.Parse accepts. Each of them may be an escape.
 func parseUUID(raw []byte) (id uuid.UUID, err error) {
 	if isBlank(raw) {
 		return id, nil
@@ -51,8 +51,9 @@ func parseUUID(raw []byte) (id uuid.UUID, err error) {
 	return id, nil
 }
 
-// parseTime parses a raw JSON value. null and "" are the zero time. Any other value must be a string that time.Parse
-// accepts in the format of RFC 3339. What the service usually sends is parsed here: a time in UTC.
+// parseTime parses a raw JSON value. null and "" are the zero time. Any other value must be a
+// string that time.Parse accepts in the format of RFC 3339. What the service usually sends is
+// parsed here: a time in UTC.
 func parseTime(raw []byte) (time.Time, error) {
 	if isBlank(raw) {
 		return time.Time{}, nil
@@ -88,7 +89,8 @@ func parseAnyTime(raw []byte) (time.Time, error) {
 	return time.Parse(time.RFC3339, text)
 }
 
-// daysSince1970 is for years from 1 on. It counts in years that begin in March, so that a leap day is the last one.
+// daysSince1970 is for years from 1 on. It counts in years that begin in March, so that a leap day
+// is the last one.
 func daysSince1970(year, month, day int) int {
 	if month < 3 {
 		year, month = year-1, month+12
@@ -106,7 +108,8 @@ func twoDigits(text []byte) int {
 	return int(tens)*10 + int(ones)
 }
 
-// fraction returns the nanoseconds of a fraction of a second, which is empty or a point and 1 to 9 digits.
+// fraction returns the nanoseconds of a fraction of a second, which is empty or a point and 1 to 9
+// digits.
 func fraction(text []byte) (nanos int, ok bool) {
 	if len(text) == 0 {
 		return 0, true

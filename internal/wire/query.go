@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Condition is a condition of a filter: the field has one of the values. Without values it does not filter.
+// Condition is a condition of a filter: the field has one of the values. Without values it does not
+// filter.
 type Condition struct {
 	Field  string
 	Values []string
@@ -16,8 +17,8 @@ type Condition struct {
 //
 //	eq(email,"…"):in(account_id,…,…)
 //
-// The value of eq is always quoted: only a quoted value may hold any character. The documentation shows no quotes in
-// a list of values, so those that need none have none.
+// The value of eq is always quoted: only a quoted value may hold any character. The documentation
+// shows no quotes in a list of values, so those that need none have none.
 func Filter(conditions []Condition) string {
 	var parts []string
 	for _, c := range conditions {

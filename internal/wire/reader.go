@@ -11,14 +11,15 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// There are two ways to decode. The decoder, of package json, reads any input. The reader reads only what
-// the service usually sends, in a fraction of the time: it checks the grammar of JSON while it fills the fields,
-// with a table for each type of struct (see tables.go). At anything else it gives up with [errUnusual], and the
-// decoder reads the whole input again. So the reader alone never rejects input, except for lists that are too
-// long (see [atMost]). It only must not accept input that the decoder would reject, or read it differently.
+// There are two ways to decode. The decoder, of package json, reads any input. The reader reads
+// only what the service usually sends, in a fraction of the time: it checks the grammar of JSON
+// while it fills the fields, with a table for each type of struct (see tables.go). At anything else
+// it gives up with [errUnusual], and the decoder reads the whole input again. So the reader alone
+// never rejects input, except for lists that are too long (see [atMost]). It only must not accept
+// input that the decoder would reject, or read it differently.
 //
-// They agree on the grammar because the reader accepts less. Each of its functions reads one kind of value, and
-// what it does not expect is unusual:
+// They agree on the grammar because the reader accepts less. Each of its functions reads one kind
+// of value, and what it does not expect is unusual:
 //   - an escape in the name of a member, a name that occurs twice in an object,
 //   - invalid UTF-8 and half of a surrogate pair,
 //   - a value that does not fit its field, or that a method or a rule rejects,
@@ -32,9 +33,9 @@ import (
 //   - package jsontext reads strings with escapes, and checks arrays and objects without a field,
 //   - tests compare the two with pages that were changed in random places, and so does FuzzReader.
 //
-// Nothing that was read refers to the input, because the caller uses its buffer again. Short strings that are
-// equal, or that begin the one before, share memory, and nothing else does. So a record that is copied keeps nothing
-// else of its page alive.
+// Nothing that was read refers to the input, because the caller uses its buffer again. Short
+// strings that are equal, or that begin the one before, share memory, and nothing else does. So a
+// record that is copied keeps nothing else of its page alive.
 
 // A reader is the source that reads usual input.
 type reader struct {
@@ -53,8 +54,8 @@ var errUnusual = errors.New("must be read by the decoder")
 
 const maxDepth = 64
 
-// DecodeFast decodes b into v, a pointer, by a reader. If it returns an error, v may have been changed. It is exported
-// for tests that compare it with Decode.
+// DecodeFast decodes b into v, a pointer, by a reader. If it returns an error, v may have been
+// changed. It is exported for tests that compare it with Decode.
 func (c *Codec) DecodeFast(b []byte, v any) error {
 	r, _ := c.readers.Get().(*reader)
 	if r == nil {
@@ -183,8 +184,8 @@ func (r *reader) intern(text []byte) string {
 
 const hashBits = 10
 
-// hash returns hashBits bits. It is faster than hash/maphash, but who knows it can find collisions: then equal strings
-// do not share memory.
+// hash returns hashBits bits. It is faster than hash/maphash, but who knows it can find collisions:
+// then equal strings do not share memory.
 func hash(text []byte) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	h := uint64(len(text))
@@ -226,14 +227,15 @@ func (r *reader) scanString() (raw []byte, escaped bool, err error) {
 	}
 }
 
-// plainEnd returns the index of the first byte of b, from i on, that is a quotation mark, a backslash, a control
-// character or not ASCII. If there is none, it returns len(b) or more. It looks at 8 bytes at a time.
+// plainEnd returns the index of the first byte of b, from i on, that is a quotation mark, a
+// backslash, a control character or not ASCII. If there is none, it returns len(b) or more. It
+// looks at 8 bytes at a time.
 func plainEnd(b []byte, i int) int {
 	const ones = 0x0101010101010101
 	for ; i+8 <= len(b); i += 8 {
 		word := binary.LittleEndian.Uint64(b[i:])
-		// The subtraction sets the high bit of a byte that is smaller than what is subtracted. It borrows from the
-		// bytes after such a byte, so only the first high bit counts.
+		// The subtraction sets the high bit of a byte that is smaller than what is subtracted. It
+		// borrows from the bytes after such a byte, so only the first high bit counts.
 		quote, backslash := word^'"'*ones, word^'\\'*ones
 		if found := (word | (word - ' '*ones) | (quote - ones) | (backslash - ones)) & (0x80 * ones); found != 0 {
 			return i + bits.TrailingZeros64(found)/8

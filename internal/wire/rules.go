@@ -56,8 +56,8 @@ func (d decoder) name(name *string) error { return json.UnmarshalDecode(d.Decode
 
 func (d decoder) decode(v any, _ []part) error { return json.UnmarshalDecode(d.Decoder, v) }
 
-// newRule returns the rule for T, which decodes the types parts. For a value that the default suits, read returns
-// errors.ErrUnsupported before it has read anything.
+// newRule returns the rule for T, which decodes the types parts. For a value that the default
+// suits, read returns errors.ErrUnsupported before it has read anything.
 func newRule[T any](
 	read func(src source, types []part, v *T) error, marshal *json.Marshalers, parts ...reflect.Type,
 ) Rule {
@@ -78,10 +78,12 @@ type pointerToRecord[T any] interface {
 	stdjson.Unmarshaler
 }
 
-// Record registers a type whose MarshalJSON and UnmarshalJSON methods call the codec. It returns all rules that such a
-// type needs: how to decode it without its methods, its fields for [Fields], and the limit on a list, see [atMost].
+// Record registers a type whose MarshalJSON and UnmarshalJSON methods call the codec. It returns
+// all rules that such a type needs: how to decode it without its methods, its fields for [Fields],
+// and the limit on a list, see [atMost].
 func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) []any) []Rule {
-	// The methods would call the codec again for each record, without end. The twin is the same type without methods.
+	// The methods would call the codec again for each record, without end. The twin is the same
+	// type without methods.
 	twin := reflect.PointerTo(reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields())))
 	asTwin := func(v *T) any { return reflect.ValueOf(v).Convert(twin).Interface() }
 	return append(
@@ -99,9 +101,9 @@ func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) 
 	)
 }
 
-// Fields makes reading a struct faster: without it, the reader finds the fields by reflection. fields appends pointers
-// to all fields of v that are members, in their order, also to those of embedded structs, and at last to Extra. It does
-// not change how T is encoded.
+// Fields makes reading a struct faster: without it, the reader finds the fields by reflection.
+// fields appends pointers to all fields of v that are members, in their order, also to those of
+// embedded structs, and at last to Extra. It does not change how T is encoded.
 func Fields[T any](fields func(v *T, to []any) []any) []Rule {
 	return []Rule{{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}}
 }
@@ -240,7 +242,8 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 	}), reflect.TypeFor[V]())
 }
 
-// isRepeated reports whether another element of l has the name of the last one. The decoder knows that without help.
+// isRepeated reports whether another element of l has the name of the last one. The decoder knows
+// that without help.
 func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) bool {
 	last := len(l) - 1
 	name, _ := parts(&l[last])
@@ -252,8 +255,8 @@ func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) 
 	return false
 }
 
-// extend adds a zero element to list, whose capacity was not used yet and so is zero. It does not write to it: that
-// takes time if the elements are large.
+// extend adds a zero element to list, whose capacity was not used yet and so is zero. It does not
+// write to it: that takes time if the elements are large.
 func extend[L ~[]E, E any](list L) L {
 	if n := len(list); n < cap(list) {
 		return list[:n+1]

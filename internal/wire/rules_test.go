@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The reader compares the names of few members, and leaves more of them to the decoder. Neither lets a name be there
-// twice.
+// The reader compares the names of few members, and leaves more of them to the decoder. Neither
+// lets a name be there twice.
 func TestNamed_names(t *testing.T) {
 	t.Parallel()
 	c := newTestCodec()

@@ -12,7 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// A valueReader reads the next value into v, a pointer to a value that is zero, except that a slice may have capacity.
+// A valueReader reads the next value into v, a pointer to a value that is zero, except that a slice
+// may have capacity.
 type valueReader func(r *reader, v any) error
 
 // A part is a type that values of another type have in them.
@@ -47,8 +48,8 @@ func (c *Codec) reader(t reflect.Type) valueReader {
 	return read
 }
 
-// defaultReader returns how to read a type without a rule, a record, or a value that the rule of its type leaves to
-// the default.
+// defaultReader returns how to read a type without a rule, a record, or a value that the rule of
+// its type leaves to the default.
 func (c *Codec) defaultReader(t reflect.Type) valueReader {
 	pointer := reflect.PointerTo(t)
 	switch rule := c.rules[t]; {
@@ -200,8 +201,8 @@ func (c *Codec) mapReader(t reflect.Type) valueReader {
 	}
 }
 
-// A table tells how to read a type of struct, whose tags name its members, and whose Extra field holds the members
-// that have no field.
+// A table tells how to read a type of struct, whose tags name its members, and whose Extra field
+// holds the members that have no field.
 type table struct {
 	members []member // in the order of the fields
 	byName  map[string]int
@@ -236,8 +237,8 @@ func (c *Codec) structReader(t reflect.Type) valueReader {
 	return tab.read
 }
 
-// newTable returns the table of a struct without the functions that read its members. It returns nil for a struct that
-// has other tags than those of the payloads.
+// newTable returns the table of a struct without the functions that read its members. It returns
+// nil for a struct that has other tags than those of the payloads.
 func newTable(t reflect.Type) *table {
 	tab := &table{byName: map[string]int{}}
 	tab.fields = tab.reflectFields
@@ -263,8 +264,8 @@ func newTable(t reflect.Type) *table {
 	return tab
 }
 
-// Rules returns what is registered for the type of v, a pointer: what its rule by [Fields] returns for v, or nil, and
-// whether it has another rule. It is exported for a test.
+// Rules returns what is registered for the type of v, a pointer: what its rule by [Fields] returns
+// for v, or nil, and whether it has another rule. It is exported for a test.
 func (c *Codec) Rules(v any) (fields []any, other bool) {
 	t := reflect.TypeOf(v).Elem()
 	if list := c.fields[t]; list != nil {
@@ -325,7 +326,8 @@ func (t *table) read(r *reader, v any) error {
 	}
 }
 
-// order returns which member is expected after each one: element 0 is the first, and element i+1 follows member i.
+// order returns which member is expected after each one: element 0 is the first, and element i+1
+// follows member i.
 func (r *reader) order(t *table) []int {
 	for len(r.orders) <= t.number {
 		r.orders = append(r.orders, nil)
@@ -345,8 +347,8 @@ const (
 	noField  = -2 // the next member has no field
 )
 
-// next moves to the value of the next member and returns the index of its field. If there is no such field, it moves to
-// the name.
+// next moves to the value of the next member and returns the index of its field. If there is no
+// such field, it moves to the name.
 func (t *table) next(r *reader, expected int) (int, error) {
 	if expected < len(t.members) {
 		start := t.members[expected].start

@@ -1,5 +1,6 @@
 // Command prometheus counts the subscriptions of a store, and serves the metrics of its requests at
-// http://localhost:9464/metrics until it is interrupted. It prints the spans to the standard output.
+// http://localhost:9464/metrics until it is interrupted. It prints the spans to the standard
+// output.
 package main
 
 import (

@@ -19,8 +19,8 @@ import (
 
 const records = 1_000
 
-// replay is a transport that responds to an address as the store did the first time. So the store's own allocations do
-// not count.
+// replay is a transport that responds to an address as the store did the first time. So the store's
+// own allocations do not count.
 type replay struct {
 	store     *commercetest.Store
 	responses map[string]*httptest.ResponseRecorder

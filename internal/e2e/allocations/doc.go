@@ -1,2 +1,3 @@
-// Package allocations counts the allocations of calls and walks. The race detector adds some, so it counts without.
+// Package allocations counts the allocations of calls and walks. The race detector adds some, so it
+// counts without.
 package allocations

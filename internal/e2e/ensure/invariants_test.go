@@ -149,8 +149,8 @@ func (s *cartServer) find(id uuid.UUID) savedDiscount {
 	return savedDiscount{}
 }
 
-// earlyResend looks for a discount that was sent again, although it may have been added and the cart
-// was not read after Settle.
+// earlyResend looks for a discount that was sent again, although it may have been added and the
+// cart was not read after Settle.
 func (c *madeCall) earlyResend() string {
 	settle := c.Options.Settle
 	switch {

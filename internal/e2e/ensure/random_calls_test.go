@@ -22,9 +22,9 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// TestChaos_randomCalls makes 2,000 to 15,000 random calls to a cartServer, 15,000 if CHAOS is a minute
-// or more, and compares what they returned with the log of that server. CHAOS_SCENARIO is the number of
-// the only scenario of CHAOS_SEED to run.
+// TestChaos_randomCalls makes 2,000 to 15,000 random calls to a cartServer, 15,000 if CHAOS is a
+// minute or more, and compares what they returned with the log of that server. CHAOS_SCENARIO is
+// the number of the only scenario of CHAOS_SEED to run.
 func TestChaos_randomCalls(t *testing.T) {
 	t.Parallel()
 	duration, seed := settings(t)

@@ -1,5 +1,6 @@
-// Package everything_test checks over the public API, with a store in a process of its own, that a walk by account
-// yields each subscription of a large store exactly once, and that examples/walk-everything survives crashes.
+// Package everything_test checks over the public API, with a store in a process of its own, that a
+// walk by account yields each subscription of a large store exactly once, and that
+// examples/walk-everything survives crashes.
 package everything_test
 
 import (
@@ -18,8 +19,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// The environment variables that turn the test into another process. They hold the JSON of a storeConfig or of a
-// walkConfig.
+// The environment variables that turn the test into another process. They hold the JSON of a
+// storeConfig or of a walkConfig.
 const (
 	storeVariable = "EVERYTHING_STORE"
 	walkVariable  = "EVERYTHING_WALK"
@@ -43,8 +44,8 @@ func decode[T any](text string) (v T) {
 	return v
 }
 
-// size returns the number of subscriptions of a store: that of the promise if EVERYTHING is set (make everything),
-// and else one that takes seconds.
+// size returns the number of subscriptions of a store: that of the promise if EVERYTHING is set
+// (make everything), and else one that takes seconds.
 func size(short int) int {
 	if os.Getenv("EVERYTHING") != "" {
 		return 250_000

@@ -18,8 +18,9 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// TestWalkEverything kills examples/walk-everything again and again, until a run ends by itself. The output must then
-// have the lines of an undisturbed run. One of the accounts has so many subscriptions that its part is halved.
+// TestWalkEverything kills examples/walk-everything again and again, until a run ends by itself.
+// The output must then have the lines of an undisturbed run. One of the accounts has so many
+// subscriptions that its part is halved.
 func TestWalkEverything(t *testing.T) {
 	t.Parallel()
 	kills, longest := 6, 300*time.Millisecond
@@ -112,8 +113,8 @@ func (p program) randomMoment(r *rand.Rand, longest time.Duration) (m moment, de
 	return []moment{anyTime, written, created, replaced}[r.IntN(4)], time.Duration(r.Int64N(int64(longest)))
 }
 
-// isKilled runs the program, and kills it at the first such moment after a delay. It reports false if the program
-// ended by itself.
+// isKilled runs the program, and kills it at the first such moment after a delay. It reports false
+// if the program ended by itself.
 func (p program) isKilled(t *testing.T, m moment, delay time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(p.path, "-concurrency", "8", "-o", p.file) //nolint:gosec,noctx // built above; killed below
@@ -151,7 +152,8 @@ func (p program) isKilled(t *testing.T, m moment, delay time.Duration) bool {
 	}
 }
 
-// sortedLines returns the hashes of the lines of a file, sorted: the lines themselves would take too much memory.
+// sortedLines returns the hashes of the lines of a file, sorted: the lines themselves would take
+// too much memory.
 func sortedLines(t *testing.T, name string) (hashes [][sha256.Size]byte) {
 	t.Helper()
 	f, err := os.Open(name)

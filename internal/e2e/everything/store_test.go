@@ -156,8 +156,8 @@ func (s *changingStore) changeAll(interval time.Duration) {
 
 var uuidPattern = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
-// account returns one of the accounts that the walk reads just now, or any. Accounts with many subscriptions stay as
-// they are.
+// account returns one of the accounts that the walk reads just now, or any. Accounts with many
+// subscriptions stay as they are.
 func (s *changingStore) account() uuid.UUID {
 	for {
 		id := s.accounts[s.random.IntN(len(s.accounts))]

@@ -97,8 +97,8 @@ func walk(t *testing.T, cfg walkConfig) walked {
 	}
 }
 
-// wrong returns the number of records that a walk missed, of those that it should yield, and of those that it yielded
-// more than once.
+// wrong returns the number of records that a walk missed, of those that it should yield, and of
+// those that it yielded more than once.
 func (w *walked) wrong(should []record) (missed, repeated int) {
 	for _, r := range should {
 		if w.times[r.ID] == 0 {

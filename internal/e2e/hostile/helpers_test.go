@@ -1,4 +1,5 @@
-// Package hostile_test gives a client input that tries to change where requests go, or what is in them.
+// Package hostile_test gives a client input that tries to change where requests go, or what is in
+// them.
 package hostile_test
 
 import (
@@ -80,7 +81,8 @@ func mustClient(t *testing.T, opts ...commerce.Option) (*recorder, *commerce.Cli
 	return r, c
 }
 
-// request returns the only request as a server reads it. It checks the path, the host and the fields of the header.
+// request returns the only request as a server reads it. It checks the path, the host and the
+// fields of the header.
 func (r *recorder) request(t *testing.T, path string) *http.Request {
 	t.Helper()
 	if len(r.raw) != 1 {
@@ -113,7 +115,8 @@ func (r *recorder) request(t *testing.T, path string) *http.Request {
 	return req
 }
 
-// refused checks that err is a ValidationError that does not repeat the value, and that nothing was sent.
+// refused checks that err is a ValidationError that does not repeat the value, and that nothing was
+// sent.
 func (r *recorder) refused(t *testing.T, err error, value string) {
 	t.Helper()
 	_, ok := errors.AsType[*commerce.ValidationError](err)

@@ -19,7 +19,8 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// Elements of a path that could leave their place, or are not text, and elements that look odd but are harmless.
+// Elements of a path that could leave their place, or are not text, and elements that look odd but
+// are harmless.
 var (
 	refusedElements = []string{
 		"", ".", "..", "/", `\`, "a/b", `a\b`, "../x", `..\x`, "/x", "x/", "x/..", "//evil.example",

@@ -55,8 +55,9 @@ func serve(ctx context.Context, t *testing.T, p Protocol) (*Ledger, *Server) {
 	return l, s
 }
 
-// refuse returns an address with the scheme of this one that refuses connections: that of the client of a connection.
-// The kernel may choose the port of a closed listener for another one, but not that of an open connection.
+// refuse returns an address with the scheme of this one that refuses connections: that of the
+// client of a connection. The kernel may choose the port of a closed listener for another one, but
+// not that of an open connection.
 func refuse(ctx context.Context, t *testing.T, address string) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")

@@ -83,7 +83,8 @@ func (c cell) run(t *testing.T) {
 	}
 }
 
-// try makes the call, and checks what must hold even if the timeout was too short. It returns what else is wrong.
+// try makes the call, and checks what must hold even if the timeout was too short. It returns what
+// else is wrong.
 func (c cell) try(t *testing.T, wants []Want, applications int, policy commerce.RetryPolicy) (wrong string) {
 	t.Helper()
 	withoutLeak(t, func(ctx context.Context) {

@@ -89,8 +89,8 @@ func (s *Server) Transport() *http.Transport {
 	}
 }
 
-// WriteWithoutBody makes the server treat each request as a write, also one without a body: it does not decode the
-// method of an HTTP/2 request.
+// WriteWithoutBody makes the server treat each request as a write, also one without a body: it does
+// not decode the method of an HTTP/2 request.
 func (s *Server) WriteWithoutBody() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

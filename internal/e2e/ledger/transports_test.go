@@ -64,7 +64,8 @@ func customTransports(other string) []customTransport {
 		{name: "registered failover", wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return registered(failover(getBody, base, base))
 		}},
-		// Only HTTP/1.1: over HTTP/2 and without cancellation, net/http sends a request that is reset without end.
+		// Only HTTP/1.1: over HTTP/2 and without cancellation, net/http sends a request that is
+		// reset without end.
 		{name: "registered, no hooks", on: anyHTTP1, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
 			return registered(failover(leaveOutEmpty, unreachable(), loseResponse(withoutHooks(base))))
 		}},

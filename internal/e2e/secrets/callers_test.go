@@ -128,7 +128,8 @@ func TestLeaks_arguments(t *testing.T) {
 	}
 }
 
-// Contexts end with causes that contain secrets: the errors are those of the context, without the cause.
+// Contexts end with causes that contain secrets: the errors are those of the context, without the
+// cause.
 func TestLeaks_contexts(t *testing.T) {
 	t.Parallel()
 	s := newSearch(t)
@@ -213,7 +214,8 @@ func TestLeaks_panics(t *testing.T) {
 	}
 }
 
-// A program dies of a panic with an error, while it panics with a client: the runtime prints both, and all stacks.
+// A program dies of a panic with an error, while it panics with a client: the runtime prints both,
+// and all stacks.
 func TestLeaks_panicOutput(t *testing.T) {
 	t.Parallel()
 	const variable = "COMMERCE_TEST_PANIC"

@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// serveTCP responds to each connection with a template, expanded from the description of the request, and closes
-// the connection. It returns its address.
+// serveTCP responds to each connection with a template, expanded from the description of the
+// request, and closes the connection. It returns its address.
 func serveTCP(t *testing.T, template string) string {
 	t.Helper()
 	l := listen(t)
@@ -61,8 +61,8 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// closedPort returns an address on which nothing listens: that of the client of a connection. As long as the connection
-// is open, the kernel chooses its port for no listener.
+// closedPort returns an address on which nothing listens: that of the client of a connection. As
+// long as the connection is open, the kernel chooses its port for no listener.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l := listen(t)

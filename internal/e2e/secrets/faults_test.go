@@ -19,7 +19,8 @@ import (
 	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
-// Templates of bodies that repeat the request where the library must not show it: anywhere but in titles.
+// Templates of bodies that repeat the request where the library must not show it: anywhere but in
+// titles.
 const (
 	errorsBody = `{"errors":[{"status":"500","title":"Failed","detail":"$JSON","source":{"pointer":"$JSON"},` +
 		`"request_id":"$JSON","meta":{"id":"$JSON","missing_ids":["$JSON"],"$JSON":1},"$JSON":"$JSON"},"$JSON"],` +

@@ -1,5 +1,5 @@
-// Package secrets_test looks for secrets in everything that a program can print, log, encode or reach by
-// reflection.
+// Package secrets_test looks for secrets in everything that a program can print, log, encode or
+// reach by reflection.
 package secrets_test
 
 import (
@@ -73,8 +73,8 @@ func tokenSource(token *oauth2.Token, err error) commerce.Option {
 	return commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { return token, err }))
 }
 
-// newClient returns a client with a secret header, and its log. The client has a static token unless opts say
-// otherwise.
+// newClient returns a client with a secret header, and its log. The client has a static token
+// unless opts say otherwise.
 func newClient(t *testing.T, address string, opts ...commerce.Option) (*commerce.Client, *events) {
 	t.Helper()
 	log, logger := newLog()
@@ -141,7 +141,8 @@ func over(rt http.RoundTripper) commerce.Option {
 	return commerce.WithHTTPClient(&http.Client{Transport: rt})
 }
 
-// describe returns all that a server knows about a request, and every secret, on one line. It reads the body.
+// describe returns all that a server knows about a request, and every secret, on one line. It reads
+// the body.
 func describe(req *http.Request) string {
 	var body []byte
 	if req.Body != nil {
@@ -151,8 +152,8 @@ func describe(req *http.Request) string {
 	return fmt.Sprintf("%s %s %v %s %s", req.Method, req.URL, req.Header, body, allSecrets)
 }
 
-// expand fills the template of a response. $TEXT becomes text, $JSON is text escaped for a JSON string, and
-// $URL is text escaped for a path.
+// expand fills the template of a response. $TEXT becomes text, $JSON is text escaped for a JSON
+// string, and $URL is text escaped for a path.
 func expand(template, text string) string {
 	quoted, err := json.Marshal(text)
 	if err != nil {
@@ -162,8 +163,8 @@ func expand(template, text string) string {
 	return strings.NewReplacer("$TEXT", text, "$JSON", json, "$URL", url.PathEscape(text)).Replace(template)
 }
 
-// echo responds with a body expanded from the description of the request, and repeats that in the status text
-// and in headers.
+// echo responds with a body expanded from the description of the request, and repeats that in the
+// status text and in headers.
 func echo(status int, template string) transport {
 	return func(req *http.Request) (*http.Response, error) {
 		text := describe(req)
@@ -174,7 +175,8 @@ func echo(status int, template string) transport {
 	}
 }
 
-// echoHeader returns headers that the library must drop because of their keys: their values are printable ASCII.
+// echoHeader returns headers that the library must drop because of their keys: their values are
+// printable ASCII.
 func echoHeader(text string) http.Header {
 	text = strings.ReplaceAll(text, "ü", "")
 	h := http.Header{}

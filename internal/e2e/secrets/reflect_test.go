@@ -18,8 +18,8 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// reach returns all text that reflection leads to from v, as go-spew and go-cmp do: through unexported fields,
-// pointers, interfaces, maps and slices, but not into functions.
+// reach returns all text that reflection leads to from v, as go-spew and go-cmp do: through
+// unexported fields, pointers, interfaces, maps and slices, but not into functions.
 func reach(v any) string {
 	r := &reacher{seen: map[any]bool{}}
 	r.walk(reflect.ValueOf(v))
@@ -83,8 +83,8 @@ func TestLeaks_reach(t *testing.T) {
 	}
 }
 
-// Clients, options and services hide their secrets from all printers, before and after calls over connections that
-// stay open. A test that fails prints a client with go-spew.
+// Clients, options and services hide their secrets from all printers, before and after calls over
+// connections that stay open. A test that fails prints a client with go-spew.
 func TestLeaks_holders(t *testing.T) {
 	t.Parallel()
 	s := newSearch(t)

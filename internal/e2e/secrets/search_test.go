@@ -22,8 +22,8 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// Each secret begins with 16 letters and digits, its core, which occurs nowhere else. URLs, JSON and %q leave
-// the core as it is; they change the rest.
+// Each secret begins with 16 letters and digits, its core, which occurs nowhere else. URLs, JSON
+// and %q leave the core as it is; they change the rest.
 const (
 	secretToken      = "zq7kx2vw9jtokn4b.signed-part"
 	secretEmail      = "qx8zvk3jw5emal9p+shop@mail.example"
@@ -107,9 +107,9 @@ func (s *search) text(t *testing.T, what, text string) {
 	}
 }
 
-// value searches each rendering of v. For 10 values of each type it also searches the renderings of what a program may
-// put v into: they depend on the type. If v is an error, value searches the errors that it wraps, and a copy of each
-// Error.
+// value searches each rendering of v. For 10 values of each type it also searches the renderings of
+// what a program may put v into: they depend on the type. If v is an error, value searches the
+// errors that it wraps, and a copy of each Error.
 func (s *search) value(t *testing.T, what string, v any) {
 	t.Helper()
 	list := holders(v)
@@ -146,8 +146,9 @@ type holder struct {
 }
 
 var (
-	// fmt calls the Format method for formatVerbs, and the Error method for errorVerbs. In an unexported field, it prints
-	// a pointer as an address for addressVerbs; for other verbs, it prints the fields that the pointer leads to.
+	// fmt calls the Format method for formatVerbs, and the Error method for errorVerbs. In an
+	// unexported field, it prints a pointer as an address for addressVerbs; for other verbs, it
+	// prints the fields that the pointer leads to.
 	formatVerbs = append([]string{"%d", "%t", "%c", "%U", "%o", "%b", "%e"}, errorVerbs...)
 	errorVerbs  = []string{"%v", "%+v", "%#v", "%s", "%q", "%+q", "%#q", "%x", "%X", "% x", "%100v", "%.5s"}
 
@@ -155,8 +156,9 @@ var (
 	allVerbs     = append([]string{"%p"}, formatVerbs...)
 )
 
-// holders returns v, and what a program may put v into. The fields of an Error are exported, so fmt prints them if it
-// does not call Format: holders leaves out those verbs, and copies of an Error in unexported fields.
+// holders returns v, and what a program may put v into. The fields of an Error are exported, so fmt
+// prints them if it does not call Format: holders leaves out those verbs, and copies of an Error in
+// unexported fields.
 func holders(v any) (list []holder) {
 	type exported struct{ V any }
 	type unexported struct{ v any }
@@ -208,8 +210,9 @@ type fault struct {
 	opts      []commerce.Option
 }
 
-// searchFaults makes every call into every fault, and an add with each kind of credentials, whose requests for tokens
-// meet the same fault. It searches the errors and the responses, the log and the client.
+// searchFaults makes every call into every fault, and an add with each kind of credentials, whose
+// requests for tokens meet the same fault. It searches the errors and the responses, the log and
+// the client.
 func searchFaults(t *testing.T, faults map[string]fault) {
 	t.Helper()
 	s := newSearch(t)
