@@ -46,7 +46,7 @@ func TestTables_methods(t *testing.T) {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		source, err := os.ReadFile(file) //nolint:gosec // a file of this package
+		source, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,7 +77,7 @@ func (c *tableCheck) add(format string, args ...any) {
 // record.
 func (c *tableCheck) rules(v reflect.Value) (fields []any, other bool) {
 	fields, other = c.codec.Rules(v.Interface())
-	if _, hasMethods := v.Interface().(json.Unmarshaler); hasMethods && isStruct(v.Type().Elem()) && !other {
+	if _, hasMethods := reflect.TypeAssert[json.Unmarshaler](v); hasMethods && isStruct(v.Type().Elem()) && !other {
 		c.add("%v has JSON methods, but is not registered", v.Type().Elem())
 	}
 	return fields, other
@@ -112,7 +112,7 @@ func (c *tableCheck) record(t reflect.Type) {
 
 // isStruct reports whether t is a struct in JSON too, and not a text.
 func isStruct(t reflect.Type) bool {
-	_, isText := reflect.New(t).Interface().(interface{ UnmarshalText([]byte) error })
+	_, isText := reflect.TypeAssert[interface{ UnmarshalText([]byte) error }](reflect.New(t))
 	return t.Kind() == reflect.Struct && !isText
 }
 

@@ -53,7 +53,7 @@ type Included struct {
 // len returns the number of resources in all lists.
 func (i *Included) len() (n int) {
 	fields := reflect.ValueOf(i).Elem()
-	for at := range fields.NumField() {
+	for at := range fields.NumField() { //nolint:modernize // Fields allocates
 		if field := fields.Field(at); field.Kind() == reflect.Slice {
 			n += field.Len()
 		}
