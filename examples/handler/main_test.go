@@ -79,11 +79,17 @@ func handlerTests() []handlerTest {
 		{name: "all good", form: form, want: served{Status: 200, Text: has, Outcome: "applied"}, inCart: 2},
 		{
 			name: "limit reached", cfg: commercetest.Config{CartDiscountLimit: 1}, form: form, inCart: 1,
-			want: served{Status: 409, Text: "Your cart cannot take more discounts.", Outcome: "partial", Reason: "discount_limit"},
+			want: served{
+				Status: 409, Text: "Your cart cannot take more discounts.",
+				Outcome: "partial", Reason: "discount_limit",
+			},
 		},
 		{
 			name: "not enabled", cfg: commercetest.Config{CartDiscountLimit: -1}, form: form,
-			want: served{Status: 409, Text: "This cart does not take discounts.", Outcome: "rejected", Reason: "discounts_disabled"},
+			want: served{
+				Status: 409, Text: "This cart does not take discounts.",
+				Outcome: "rejected", Reason: "discounts_disabled",
+			},
 		},
 		{
 			name: "response lost, discounts added", faults: []commercetest.Fault{{Operation: add, Apply: true, Cut: true}},
@@ -118,7 +124,10 @@ func handlerTests() []handlerTest {
 			faults: []commercetest.Fault{{
 				Operation: add, Status: 422, Body: `{"errors":[{"title":"Refused"}]}`,
 			}},
-			want: served{Status: 409, Text: "Your cart does not take this discount.", Outcome: "rejected", Reason: "unprocessable"},
+			want: served{
+				Status: 409, Text: "Your cart does not take this discount.",
+				Outcome: "rejected", Reason: "unprocessable",
+			},
 		},
 		{
 			name: "page of a gateway", form: form,
@@ -165,7 +174,10 @@ func TestHandler_emptyCart(t *testing.T) {
 		store := commercetest.New(t, commercetest.Config{})
 		for _, cartID := range []string{store.AddCart(), "expired"} {
 			got := post(t.Context(), t, store, cartID, "code=LOYAL")
-			want := served{Status: 409, Text: "Your cart is empty. It may have expired.", Outcome: "not sent", Reason: "empty_cart"}
+			want := served{
+				Status: 409, Text: "Your cart is empty. It may have expired.",
+				Outcome: "not sent", Reason: "empty_cart",
+			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("cart %q: response (-want +got):\n%s", cartID, diff)
 			}
