@@ -120,9 +120,19 @@ func handlerTests() []handlerTest {
 			want: served{Status: 503, Text: down, Outcome: "not sent"}, // of the attempt or of the handler
 		},
 		{
-			name: "unknown reason", form: form,
+			name: "unknown code", form: "code=SUMMER-100",
+			want: served{Status: 400, Text: "This request is not valid.", Outcome: "not sent", Reason: "invalid_argument"},
+		},
+	}
+}
+
+// refusedTests are refusals that have no sentinel of their own.
+func refusedTests() []handlerTest {
+	return []handlerTest{
+		{
+			name: "unknown reason", form: "code=LOYAL",
 			faults: []commercetest.Fault{{
-				Operation: add, Status: 422, Body: `{"errors":[{"title":"Refused"}]}`,
+				Operation: commercetest.OpAdd, Status: 422, Body: `{"errors":[{"title":"Refused"}]}`,
 			}},
 			want: served{
 				Status: 409, Text: "Your cart does not take this discount.",
@@ -130,20 +140,16 @@ func handlerTests() []handlerTest {
 			},
 		},
 		{
-			name: "page of a gateway", form: form,
-			faults: []commercetest.Fault{{Operation: add, Status: 400, Body: "<html></html>"}},
+			name: "page of a gateway", form: "code=LOYAL",
+			faults: []commercetest.Fault{{Operation: commercetest.OpAdd, Status: 400, Body: "<html></html>"}},
 			want:   served{Status: 503, Text: "Please try again later.", Outcome: "rejected", Reason: "bad_request"},
-		},
-		{
-			name: "unknown code", form: "code=SUMMER-100",
-			want: served{Status: 400, Text: "This request is not valid.", Outcome: "not sent", Reason: "invalid_argument"},
 		},
 	}
 }
 
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	for _, tt := range handlerTests() {
+	for _, tt := range append(handlerTests(), refusedTests()...) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
