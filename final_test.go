@@ -239,8 +239,14 @@ var finalEnsures = []struct {
 		name: "cart refused", reason: "not_found", want: true,
 		faults: []commercetest.Fault{{Operation: opCart, Status: 404, Times: -1, Body: refusal}},
 	},
-	{name: "cart forbidden", faults: []commercetest.Fault{{Operation: opCart, Status: 403, Times: -1}}, reason: "forbidden"},
-	{name: "cart unreadable", faults: []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{}`}}, reason: "bad_response"},
+	{
+		name: "cart forbidden", reason: "forbidden",
+		faults: []commercetest.Fault{{Operation: opCart, Status: 403, Times: -1}},
+	},
+	{
+		name: "cart unreadable", reason: "bad_response",
+		faults: []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{}`}},
+	},
 	{name: "service down", faults: []commercetest.Fault{{Status: 503, Times: -1}}, reason: "server_error"},
 	{name: "lock refused", locker: failingLocker{}, reason: "lock"},
 	{name: "lock lost", locker: losingLocker{}, reason: "lock"},

@@ -79,11 +79,17 @@ func handlerTests() []handlerTest {
 		{name: "all good", form: form, want: served{Status: 200, Text: has, Outcome: "applied"}, inCart: 2},
 		{
 			name: "limit reached", cfg: commercetest.Config{CartDiscountLimit: 1}, form: form, inCart: 1,
-			want: served{Status: 409, Text: "Your cart cannot take more discounts.", Outcome: "partial", Reason: "discount_limit"},
+			want: served{
+				Status: 409, Text: "Your cart cannot take more discounts.",
+				Outcome: "partial", Reason: "discount_limit",
+			},
 		},
 		{
 			name: "not enabled", cfg: commercetest.Config{CartDiscountLimit: -1}, form: form,
-			want: served{Status: 409, Text: "This cart does not take discounts.", Outcome: "rejected", Reason: "discounts_disabled"},
+			want: served{
+				Status: 409, Text: "This cart does not take discounts.",
+				Outcome: "rejected", Reason: "discounts_disabled",
+			},
 		},
 		{
 			name: "response lost, discounts added", faults: []commercetest.Fault{{Operation: add, Apply: true, Cut: true}},
@@ -114,27 +120,36 @@ func handlerTests() []handlerTest {
 			want: served{Status: 503, Text: down, Outcome: "not sent"}, // of the attempt or of the handler
 		},
 		{
-			name: "unknown reason", form: form,
-			faults: []commercetest.Fault{{
-				Operation: add, Status: 422, Body: `{"errors":[{"title":"Refused"}]}`,
-			}},
-			want: served{Status: 409, Text: "Your cart does not take this discount.", Outcome: "rejected", Reason: "unprocessable"},
-		},
-		{
-			name: "page of a gateway", form: form,
-			faults: []commercetest.Fault{{Operation: add, Status: 400, Body: "<html></html>"}},
-			want:   served{Status: 503, Text: "Please try again later.", Outcome: "rejected", Reason: "bad_request"},
-		},
-		{
 			name: "unknown code", form: "code=SUMMER-100",
 			want: served{Status: 400, Text: "This request is not valid.", Outcome: "not sent", Reason: "invalid_argument"},
 		},
 	}
 }
 
+// refusedTests are refusals that have no sentinel of their own.
+func refusedTests() []handlerTest {
+	return []handlerTest{
+		{
+			name: "unknown reason", form: "code=LOYAL",
+			faults: []commercetest.Fault{{
+				Operation: commercetest.OpAdd, Status: 422, Body: `{"errors":[{"title":"Refused"}]}`,
+			}},
+			want: served{
+				Status: 409, Text: "Your cart does not take this discount.",
+				Outcome: "rejected", Reason: "unprocessable",
+			},
+		},
+		{
+			name: "page of a gateway", form: "code=LOYAL",
+			faults: []commercetest.Fault{{Operation: commercetest.OpAdd, Status: 400, Body: "<html></html>"}},
+			want:   served{Status: 503, Text: "Please try again later.", Outcome: "rejected", Reason: "bad_request"},
+		},
+	}
+}
+
 func TestHandler(t *testing.T) {
 	t.Parallel()
-	for _, tt := range handlerTests() {
+	for _, tt := range append(handlerTests(), refusedTests()...) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
@@ -165,7 +180,10 @@ func TestHandler_emptyCart(t *testing.T) {
 		store := commercetest.New(t, commercetest.Config{})
 		for _, cartID := range []string{store.AddCart(), "expired"} {
 			got := post(t.Context(), t, store, cartID, "code=LOYAL")
-			want := served{Status: 409, Text: "Your cart is empty. It may have expired.", Outcome: "not sent", Reason: "empty_cart"}
+			want := served{
+				Status: 409, Text: "Your cart is empty. It may have expired.",
+				Outcome: "not sent", Reason: "empty_cart",
+			}
 			if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("cart %q: response (-want +got):\n%s", cartID, diff)
 			}
