@@ -247,6 +247,13 @@ var ensureRefusals = []ensureScenario{
 		matches: []error{commerce.ErrForbidden}, differs: []error{commerce.ErrDifferent},
 	},
 	{
+		name: "an update is applied, response lost", before: place(placed("a", -1), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Apply: true, Status: 504}},
+		requests: "cart update-discount cart", cart: both, counts: "discounts 2, updated 1",
+		outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
 		name: "an update is lost", before: place(placed("a", -1), placed("b", -1000)),
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
 		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 504}},
