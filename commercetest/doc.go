@@ -3,7 +3,7 @@
 // subscriptions, and fails on demand.
 //
 //	func TestCheckout(t *testing.T) {
-//		// Like the service, lose one of two writes to a cart that overlap.
+//		// Of two writes to a cart that overlap, the service may lose one. So does this store.
 //		store := commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true})
 //		cartID := store.AddCart(commerce.CartItemRef{}) // a cart with one item
 //
