@@ -83,8 +83,8 @@
 // [RetryPolicy].MaxBackoff or last beyond the deadline of the context, the call returns the
 // last response as an error instead. After a 429 with a Retry-After, all calls of the client
 // wait. After one without it, only the calls of that operation wait, at a rate that the client
-// learns from further 429s. If you know the rate limit of the store, set it by [WithLimiter]:
-// that is faster.
+// learns from further 429s. If you know the rate limit of the store, set it by [WithLimiter],
+// which has the documented limits: that is faster.
 //
 // Response bodies are limited to 32 MiB, and those of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.

@@ -239,7 +239,12 @@ type Limiter interface {
 }
 
 // WithLimiter waits for l before each attempt, including retries and token requests. Clients
-// of the same store should share a limiter, because they share the store's rate limit.
+// of the same store should share a limiter, because they share the store's rate limit. The
+// documented limits are 100 requests per second in production, and 25 to 50 in development. An
+// application key can have a rate of its own. Set 90 % of the limit:
+//
+//	commerce.WithLimiter(rate.NewLimiter(90, 1))   // production
+//	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development, if the limit is 25
 //
 // With or without a limiter, a 429 with a Retry-After closes a gate for that time, at most
 // MaxBackoff, and all calls of the client wait. Then calls pass one by one until 5 s after the

@@ -168,9 +168,8 @@ func (s *Store) listAccounts(in *call) response {
 		return errorsResponse(http.StatusBadRequest, *problem)
 	}
 	page, total := s.accountPage(query)
-	return jsonResponse(http.StatusOK, map[string]any{
-		"data":  page,
-		"links": query.links(in.Path, total),
+	body := map[string]any{
+		"data": page,
 		"meta": map[string]any{
 			"page": map[string]int{
 				"limit":   query.limit,
@@ -180,7 +179,11 @@ func (s *Store) listAccounts(in *call) response {
 			},
 			"results": map[string]int{"total": total},
 		},
-	})
+	}
+	if links := query.links(in.Path, total); links != nil {
+		body["links"] = links
+	}
+	return jsonResponse(http.StatusOK, body)
 }
 
 // accountPage returns the accounts of a page, and the number of accounts on all pages.

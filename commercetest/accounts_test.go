@@ -156,6 +156,7 @@ func TestListAccounts_refusals(t *testing.T) {
 		{query: "include=members", detail: badParam},
 		{query: "page[limt]=1", detail: badParam},
 		{query: "filter=", detail: badFilter},
+		{query: "filter=gt(id," + absentItem + ")&filter=gt(id," + absentItem + ")", detail: badFilter},
 		{query: "filter=gt(created_at,2026-01-01T00:00:00Z)", detail: badFilter},
 		{query: "filter=eq(name,a)", detail: badFilter},
 		{query: "filter=like(id,a)", detail: badFilter},

@@ -27,6 +27,20 @@ const (
 	SecondGeneration
 )
 
+// Links is how a store sends the links of a list. The service documents strings and objects.
+type Links uint8
+
+const (
+	// LinksAsStrings are addresses. A link to a page that does not exist is null.
+	LinksAsStrings Links = iota
+	// LinksAsObjects are objects with the address as href. A link to a page that does not exist is null.
+	LinksAsObjects
+	// LinksWithoutNext are strings without the member next, on all pages.
+	LinksWithoutNext
+	// NoLinks leaves out the member links.
+	NoLinks
+)
+
 // Config sets up a [Store]. Zero fields mean the defaults.
 type Config struct {
 	// Generation of the payload. Default: FirstGeneration.
@@ -45,6 +59,11 @@ type Config struct {
 	// PageLength is the number of subscriptions on a page if the request has no
 	// page[limit], 1 to 100. Default: 25.
 	PageLength int
+	// Links of all lists. Default: LinksAsStrings.
+	Links Links
+	// MaxPage is the number of records that a page of any list has at most, however many
+	// page[limit] asks for, 1 to 100. The links lead to pages of that length. Default: 100.
+	MaxPage int
 
 	// AddStatus is the status of a response that confirms added discounts, all or
 	// some of them: 201 or 200. The documentation of the service shows both.
@@ -97,6 +116,10 @@ func (c Config) check() {
 		problem = "TokenLife must not be negative"
 	case c.PageLength < 0 || c.PageLength > maxPageLimit:
 		problem = fmt.Sprintf("PageLength must be 1 to %d, or 0 for the default", maxPageLimit)
+	case c.Links > NoLinks:
+		problem = "Links must be LinksAsStrings, LinksAsObjects, LinksWithoutNext or NoLinks"
+	case c.MaxPage < 0 || c.MaxPage > maxPageLimit:
+		problem = fmt.Sprintf("MaxPage must be 1 to %d, or 0 for the default", maxPageLimit)
 	case c.AddStatus != 0 && c.AddStatus != http.StatusOK && c.AddStatus != http.StatusCreated:
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
 	case c.RateLimit < 0 || c.RateLimit > maxRate:
@@ -117,6 +140,7 @@ func (c Config) withDefaults() Config {
 	c.Token = cmp.Or(c.Token, DefaultToken)
 	c.TokenLife = cmp.Or(c.TokenLife, time.Hour)
 	c.PageLength = cmp.Or(c.PageLength, 25)
+	c.MaxPage = cmp.Or(c.MaxPage, maxPageLimit)
 	c.AddStatus = cmp.Or(c.AddStatus, http.StatusCreated)
 	c.CartDiscountLimit = cmp.Or(c.CartDiscountLimit, 5)
 	c.ItemDiscountLimit = cmp.Or(c.ItemDiscountLimit, 5)

@@ -13,14 +13,14 @@ func TestNewStore_config(t *testing.T) {
 	defaults := commercetest.Config{
 		ClientID: commercetest.DefaultClientID, ClientSecret: commercetest.DefaultClientSecret,
 		Token: commercetest.DefaultToken, TokenLife: time.Hour,
-		PageLength: 25, AddStatus: 201, CartDiscountLimit: 5, ItemDiscountLimit: 5,
+		PageLength: 25, MaxPage: 100, AddStatus: 201, CartDiscountLimit: 5, ItemDiscountLimit: 5,
 	}
 	rateLimited := defaults
 	rateLimited.RateLimit, rateLimited.RateBurst = 9, 9
 	set := commercetest.Config{
 		Generation: commercetest.SecondGeneration,
 		ClientID:   "a", ClientSecret: "b", Token: "c", TokenLife: time.Second,
-		PageLength: 1, AddStatus: 200, CartDiscountLimit: -1, ItemDiscountLimit: 3,
+		PageLength: 1, Links: commercetest.NoLinks, MaxPage: 2, AddStatus: 200, CartDiscountLimit: -1, ItemDiscountLimit: 3,
 		RateLimit: 7, RateBurst: 2, RetryAfter: time.Minute,
 	}
 	for _, tt := range []struct {
@@ -45,6 +45,9 @@ func TestNewStore_refusesConfig(t *testing.T) {
 		{field: "TokenLife", cfg: commercetest.Config{TokenLife: -1}},
 		{field: "PageLength", cfg: commercetest.Config{PageLength: -1}},
 		{field: "PageLength", cfg: commercetest.Config{PageLength: 101}},
+		{field: "Links", cfg: commercetest.Config{Links: 4}},
+		{field: "MaxPage", cfg: commercetest.Config{MaxPage: -1}},
+		{field: "MaxPage", cfg: commercetest.Config{MaxPage: 101}},
 		{field: "AddStatus", cfg: commercetest.Config{AddStatus: 202}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: -1}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: 1_000_001}},

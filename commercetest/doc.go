@@ -3,7 +3,8 @@
 // subscriptions, and fails on demand.
 //
 //	func TestCheckout(t *testing.T) {
-//		store := commercetest.New(t, commercetest.Config{})
+//		// Of two writes to a cart that overlap, the service may lose one. So does this store.
+//		store := commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true})
 //		cartID := store.AddCart(commerce.CartItemRef{}) // a cart with one item
 //
 //		// What if the response is lost after the discounts were added?
@@ -80,8 +81,8 @@
 //
 // A filter of the list has up to 10 conditions eq(field,value) or in(field,value,…) on
 // account_id, name, email and external_ref, joined by colons. A value may be in quotes,
-// also within in: the documentation shows that for eq only. The documentation limits a
-// request to 8 KB; a longer request line gets a 414.
+// also within in: the documentation shows that for eq only. A repeated parameter filter gets
+// a 400. The documentation limits a request to 8 KB; a longer request line gets a 414.
 //
 // The list of accounts has those of [Store.Seed], [Store.AddSubscription] and
 // [Store.AddAccount]. Its filter has up to 10 conditions eq, lt, le, gt, ge or in on id,
@@ -96,8 +97,8 @@
 // store refuses none.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests:
-// limits on discounts, a rate limit, the lifetime of tokens, and whether concurrent
-// writes to one cart undo each other. Other methods change carts and subscriptions
+// limits on discounts, a rate limit, the lifetime of tokens, the links and the length of
+// pages, and whether concurrent writes to one cart undo each other. Other methods change carts and subscriptions
 // without a request, for example [Store.RemoveDiscount]. With [Config.AfterRequest] a
 // test can change the list between the pages of a walk, that is, while a program reads
 // the whole list page by page. [NewLocker] makes a lock for tests of several clients.

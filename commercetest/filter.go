@@ -31,16 +31,16 @@ var (
 	accountFilter = filterGrammar{fields: []string{"id"}, operators: []string{"eq", "lt", "le", "gt", "ge", "in"}}
 )
 
-// read reads the filter of a query, if it has one.
+// read reads the filter of a query, if it has one. Two are a problem: it is not documented which of
+// them the service uses.
 func (g filterGrammar) read(values url.Values) (conditions []condition, problem *errorObject) {
 	if !values.Has("filter") {
 		return nil, nil
 	}
-	conditions, ok := g.parse(values.Get("filter"))
-	if !ok {
-		return nil, badFilter()
+	if conditions, ok := g.parse(values.Get("filter")); ok && len(values["filter"]) == 1 {
+		return conditions, nil
 	}
-	return conditions, nil
+	return nil, badFilter()
 }
 
 func badFilter() *errorObject {

@@ -19,17 +19,19 @@ const (
 type pageQuery struct {
 	values        url.Values // the whole query
 	limit, offset int
+	style         Links
 }
 
-// readPageQuery checks page[limit] and page[offset].
+// readPageQuery checks page[limit] and page[offset]. The limit is at most cfg.MaxPage.
 func readPageQuery(values url.Values, cfg Config) (q pageQuery, problem *errorObject) {
-	q.values = values
+	q.values, q.style = values, cfg.Links
 	limit := intParam{name: "page[limit]", absent: cfg.PageLength, min: 1, max: maxPageLimit}
 	offset := intParam{name: "page[offset]", absent: 0, min: 0, max: maxPageOffset}
 	var err error
 	if q.limit, err = limit.read(values); err != nil {
 		return q, validationError(err.Error())
 	}
+	q.limit = min(q.limit, cfg.MaxPage)
 	if q.offset, err = offset.read(values); err != nil {
 		return q, validationError(err.Error())
 	}
@@ -54,21 +56,33 @@ func (p intParam) read(values url.Values) (int, error) {
 	return n, nil
 }
 
-// links returns the links of a page of the list at path. As in responses of the service, a link to
-// a page that does not exist is null, and so is last, always.
-func (q pageQuery) links(path string, total int) map[string]*string {
-	link := func(offset int) *string {
-		v := maps.Clone(q.values)
-		v.Set("page[limit]", strconv.Itoa(q.limit))
-		v.Set("page[offset]", strconv.Itoa(offset))
-		return new("https://" + linkHost + path + "?" + v.Encode())
+// links returns the links of a page of the list at path, or nil if lists have none. As in responses of
+// the service, a link to a page that does not exist is null, and so is last, always.
+func (q pageQuery) links(path string, total int) map[string]any {
+	if q.style == NoLinks {
+		return nil
 	}
-	links := map[string]*string{"first": link(0), "last": nil, "next": nil, "prev": nil}
+	links := map[string]any{"first": q.link(path, 0), "last": nil, "next": nil, "prev": nil}
 	if next := q.offset + q.limit; next < total {
-		links["next"] = link(next)
+		links["next"] = q.link(path, next)
+	}
+	if q.style == LinksWithoutNext {
+		delete(links, "next")
 	}
 	if q.offset > 0 {
-		links["prev"] = link(max(q.offset-q.limit, 0))
+		links["prev"] = q.link(path, max(q.offset-q.limit, 0))
 	}
 	return links
+}
+
+// link returns a link to the page at offset.
+func (q pageQuery) link(path string, offset int) any {
+	v := maps.Clone(q.values)
+	v.Set("page[limit]", strconv.Itoa(q.limit))
+	v.Set("page[offset]", strconv.Itoa(offset))
+	address := "https://" + linkHost + path + "?" + v.Encode()
+	if q.style == LinksAsObjects {
+		return map[string]string{"href": address}
+	}
+	return address
 }

@@ -48,7 +48,7 @@ func (s *Store) listSubscriptions(in *call) response {
 	body := struct {
 		Data     []json.RawMessage            `json:"data"`
 		Included map[string][]json.RawMessage `json:"included,omitempty"`
-		Links    map[string]*string           `json:"links"`
+		Links    map[string]any               `json:"links,omitempty"`
 	}{
 		Data:     []json.RawMessage{},
 		Included: includedResources(query.include, includable, page),

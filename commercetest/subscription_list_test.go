@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"slices"
@@ -79,6 +80,88 @@ func TestList_pages(t *testing.T) {
 	}
 }
 
+// The links of the second page of three, in all lists.
+func TestList_links(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		links commercetest.Links
+		want  string // FIRST, NEXT and PREV are addresses
+	}{
+		{
+			name: "strings", links: commercetest.LinksAsStrings,
+			want: `,"links":{"first":"FIRST","last":null,"next":"NEXT","prev":"PREV"}`,
+		},
+		{
+			name: "objects", links: commercetest.LinksAsObjects,
+			want: `,"links":{"first":{"href":"FIRST"},"last":null,"next":{"href":"NEXT"},"prev":{"href":"PREV"}}`,
+		},
+		{
+			name: "without next", links: commercetest.LinksWithoutNext,
+			want: `,"links":{"first":"FIRST","last":null,"prev":"PREV"}`,
+		},
+		{name: "none", links: commercetest.NoLinks},
+	} {
+		for _, list := range []struct{ path, meta string }{
+			{path: listPath},
+			{
+				path: accountsPath,
+				meta: `,"meta":{"page":{"limit":2,"offset":2,"current":2,"total":3},"results":{"total":5}}`,
+			},
+		} {
+			t.Run(tt.name+list.path, func(t *testing.T) {
+				t.Parallel()
+				store := commercetest.NewStore(commercetest.Config{Links: tt.links})
+				for _, id := range accountIDs() {
+					sub := commerce.Subscription{ID: id}
+					sub.Attributes.AccountID = id
+					store.AddSubscription(sub)
+				}
+				resp := send(t, store, get(list.path+"?page[limit]=2&page[offset]=2"))
+				var body struct{ Data json.RawMessage }
+				if err := json.Unmarshal([]byte(resp.Body), &body); err != nil {
+					t.Fatal(err)
+				}
+				page := "https://store-links.example" + list.path + "?page%5Blimit%5D=2&page%5Boffset%5D="
+				links := strings.NewReplacer("FIRST", page+"0", "NEXT", page+"4", "PREV", page+"0").Replace(tt.want)
+				wantJSON(t, resp, 200, `{"data":`+string(body.Data)+links+list.meta+`}`)
+			})
+		}
+	}
+}
+
+func TestList_lastPageLinks(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{Links: commercetest.LinksAsObjects})
+	wantJSON(t, send(t, store, get(listPath)), 200, `{"data":[],"links":{"first":{"href":"https://store-links.example`+
+		`/v2/subscriptions/subscriptions?page%5Blimit%5D=25&page%5Boffset%5D=0"},"last":null,"next":null,"prev":null}}`)
+}
+
+// A page is shorter than asked for, and the links lead to all records.
+func TestList_maxPage(t *testing.T) {
+	t.Parallel()
+	const limit = "https://store-links.example/v2/subscriptions/subscriptions?page%5Blimit%5D="
+	for _, tt := range []struct {
+		name, query string
+		want        []string
+		next        *string
+	}{
+		{name: "default length", want: orders(9, 6), next: new(limit + "4&page%5Boffset%5D=4")},
+		{name: "more", query: "?page[limit]=100&page[offset]=4", want: orders(5, 2), next: new(limit + "4&page%5Boffset%5D=8")},
+		{name: "fewer", query: "?page[limit]=3", want: orders(9, 7), next: new(limit + "3&page%5Boffset%5D=3")},
+		{name: "last", query: "?page[offset]=8", want: orders(1, 1)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := commercetest.NewStore(commercetest.Config{MaxPage: 4})
+			store.Seed(9)
+			l := decodeList(t, send(t, store, get(listPath+tt.query)))
+			wantEqual(t, "data", l.refs(), tt.want)
+			wantEqual(t, "next", l.Links["next"], tt.next)
+		})
+	}
+}
+
 func TestList_emptyArrays(t *testing.T) {
 	t.Parallel()
 	const first = "https://store-links.example/v2/subscriptions/subscriptions" +
@@ -119,6 +202,8 @@ func TestList_refusals(t *testing.T) {
 		{query: "filter=eq(status,active)", detail: badFilter},
 		{query: "filter=eq(email,a%20b):", detail: badFilter},
 		{query: "filter=eq(name,a,b)", detail: badFilter},
+		{query: "filter=eq(name,a)&filter=eq(name,a)", detail: badFilter},
+		{query: "filter=eq(name,a)&page[limit]=1&filter=", detail: badFilter},
 		{query: "filter=" + strings.Repeat("eq(name,a):", 10) + "eq(name,a)", detail: badFilter},
 	} {
 		t.Run(tt.query, func(t *testing.T) {

@@ -92,7 +92,7 @@ func TestMoving(t *testing.T) {
 	store.Seed(120)
 	client := store.Client(
 		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2}),
-		commerce.WithLimiter(rate.NewLimiter(25, 1)))
+		commerce.WithLimiter(rate.NewLimiter(90, 1)))
 	unlimited, err := client.With(commerce.WithLimiter(rate.NewLimiter(rate.Inf, 1)))
 	if err != nil {
 		t.Fatal(err)

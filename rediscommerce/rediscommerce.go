@@ -2,7 +2,9 @@
 // machines, on Redis. [Limiter] is for [commerce.WithLimiter], [Locker] for
 // [commerce.WithCartLocker]:
 //
-//	limiter, err := rediscommerce.NewLimiter(server, rediscommerce.LimiterConfig{PerSecond: 22.5})
+//	limiter, err := rediscommerce.NewLimiter(server, rediscommerce.LimiterConfig{
+//		PerSecond: 90, // 90 % of the 100 of a production store; 22.5 for a development store with 25
+//	})
 //	…
 //	locker, err := rediscommerce.NewLocker(server, rediscommerce.LockerConfig{})
 //	…
