@@ -174,11 +174,9 @@ func TestLimiter_manyGivenUp(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		calls int
-		lost  bool          // the server loses its data before they give up
 		later time.Duration // until the next call
 	}{
 		{name: "later", calls: 1500, later: 12 * time.Second},
-		{name: "after the server has lost its data", calls: 300, lost: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -197,9 +195,6 @@ func TestLimiter_manyGivenUp(t *testing.T) {
 					}
 				}
 				synctest.Wait()
-				if tt.lost {
-					server.FlushAll()
-				}
 				for _, i := range []int{3, 0, 5, 1, 4, 2} {
 					cancels[i]()
 					synctest.Wait()
@@ -276,6 +271,7 @@ func TestLimiter_clock(t *testing.T) {
 		name   string
 		moved  time.Duration
 		gaveUp int           // before (-1) or after (1) the clock was set, the second of the calls gave up
+		lost   bool          // the server lost its data when the clock was set
 		want   time.Duration // wait of the next call
 	}{
 		{name: "not moved", want: 300 * time.Millisecond},
@@ -286,6 +282,7 @@ func TestLimiter_clock(t *testing.T) {
 		{name: "set back, then gave up", moved: -time.Hour, gaveUp: 1, want: 100 * time.Millisecond},
 		{name: "gave up, then set forward", moved: time.Hour, gaveUp: -1},
 		{name: "set forward, then gave up", moved: time.Hour, gaveUp: 1},
+		{name: "lost its data, then gave up", lost: true, gaveUp: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -307,6 +304,9 @@ func TestLimiter_clock(t *testing.T) {
 					synctest.Wait()
 				}
 				server.SetTime(begin.Add(tt.moved))
+				if tt.lost {
+					server.FlushAll()
+				}
 				if tt.gaveUp > 0 {
 					giveUp()
 					synctest.Wait()
