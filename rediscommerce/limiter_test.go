@@ -167,6 +167,51 @@ func TestLimiter_givenUp(t *testing.T) {
 	}
 }
 
+// However many calls give up, and in whatever order, a call that comes later waits for at most a second.
+func TestLimiter_manyGivenUp(t *testing.T) {
+	t.Parallel()
+	const perSecond, limit = 90, time.Second
+	for _, tt := range []struct {
+		name  string
+		calls int
+		later time.Duration // until the next call
+	}{
+		{name: "later", calls: 1500, later: 12 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := redistest.StartVirtual(t)
+				l := newLimiter(t, server.Client(t), perSecond)
+				var contexts [6]context.Context
+				var cancels [6]context.CancelFunc
+				for i := range contexts {
+					contexts[i], cancels[i] = context.WithCancel(t.Context())
+				}
+				for i := range tt.calls {
+					go func() { _ = l.Wait(contexts[i%6]) }()
+					if i%50 == 0 {
+						synctest.Wait() // the client has a limited number of connections
+					}
+				}
+				synctest.Wait()
+				for _, i := range []int{3, 0, 5, 1, 4, 2} {
+					cancels[i]()
+					synctest.Wait()
+				}
+				time.Sleep(tt.later)
+				start := time.Now()
+				if err := l.Wait(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if d := time.Since(start); d > limit {
+					t.Errorf("after %d calls gave up, the next one waited for %v, want at most %v", tt.calls, d, limit)
+				}
+			})
+		})
+	}
+}
+
 // checkRate checks that no two calls started earlier after each other than the rate allows, but for the time that
 // a response took.
 func checkRate(t *testing.T, starts <-chan time.Time, perSecond float64, jitter time.Duration) {
@@ -223,14 +268,21 @@ func TestLimiter_nextSlot(t *testing.T) {
 func TestLimiter_clock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name  string
-		moved time.Duration
-		want  time.Duration // wait of the next call
+		name   string
+		moved  time.Duration
+		gaveUp int           // before (-1) or after (1) the clock was set, the second of the calls gave up
+		lost   bool          // the server lost its data when the clock was set
+		want   time.Duration // wait of the next call
 	}{
 		{name: "not moved", want: 300 * time.Millisecond},
 		{name: "set back an hour", moved: -time.Hour, want: 300 * time.Millisecond},
 		{name: "set back ten years", moved: -87_600 * time.Hour, want: 300 * time.Millisecond},
 		{name: "set forward", moved: time.Hour},
+		{name: "gave up, then set back", moved: -time.Hour, gaveUp: -1, want: 100 * time.Millisecond},
+		{name: "set back, then gave up", moved: -time.Hour, gaveUp: 1, want: 100 * time.Millisecond},
+		{name: "gave up, then set forward", moved: time.Hour, gaveUp: -1},
+		{name: "set forward, then gave up", moved: time.Hour, gaveUp: 1},
+		{name: "lost its data, then gave up", lost: true, gaveUp: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -240,12 +292,25 @@ func TestLimiter_clock(t *testing.T) {
 				server.SetTime(begin)
 				l := newLimiter(t, server.Client(t), 10)
 				ctx, cancel := context.WithCancel(t.Context())
-				for range 3 {
-					go func() { _ = l.Wait(ctx) }()
-				}
 				defer cancel()
-				synctest.Wait() // they have their slots
+				second, giveUp := context.WithCancel(t.Context())
+				defer giveUp()
+				for _, ctx := range []context.Context{ctx, second, ctx} {
+					go func() { _ = l.Wait(ctx) }()
+					synctest.Wait() // it has its slot
+				}
+				if tt.gaveUp < 0 {
+					giveUp()
+					synctest.Wait()
+				}
 				server.SetTime(begin.Add(tt.moved))
+				if tt.lost {
+					server.FlushAll()
+				}
+				if tt.gaveUp > 0 {
+					giveUp()
+					synctest.Wait()
+				}
 				start := time.Now()
 				if err := l.Wait(t.Context()); err != nil {
 					t.Fatal(err)

@@ -3,7 +3,9 @@ package rediscommerce
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	mathrand "math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -45,14 +47,14 @@ func (r result) unlock(ctx context.Context) {
 }
 
 // join lets a call wait at the end of a line.
-func (l *Locker) join(ctx context.Context, field string) (*line, *call) {
+func (l *Locker) join(field string) (*line, *call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.lines[field]
 	if q == nil {
 		q = &line{Locker: l, field: field, asking: true}
 		l.lines[field] = q
-		go q.serve(context.WithoutCancel(ctx))
+		go q.serve(context.Background()) // for all calls: it has the values of none
 	}
 	c := &call{result: make(chan result, 1), responded: !q.asking}
 	q.calls = append(q.calls, c)
@@ -81,22 +83,20 @@ func (q *line) leaveIfSilent(c *call) bool {
 // serve asks for the lock until no call waits for it.
 func (q *line) serve(ctx context.Context) {
 	r := q.newRequest()
-	for q.ask() {
+	for waiting := q.ask(); len(waiting) > 0; waiting = q.ask() {
 		lock, late, err := r.ask(ctx)
 		if err != nil {
-			q.fail(err)
-			<-late
-			break
+			q.fail(waiting, err)
+			go r.releaseLate(ctx, late)
+			r = q.newRequest()
+			continue
 		}
 		q.respond()
 		if lock == nil {
 			_ = sleep(ctx, r.pause()) // ctx does not end
 			continue
 		}
-		if err := q.use(ctx, r, lock); err != nil {
-			q.fail(err)
-			return
-		}
+		q.use(ctx, r, lock)
 		r = q.newRequest()
 	}
 	if r.counter > 0 { // it has asked
@@ -104,16 +104,15 @@ func (q *line) serve(ctx context.Context) {
 	}
 }
 
-// ask is called before a request. It reports false if no call waits any more.
-func (q *line) ask() bool {
+// ask is called before a request for the lock. It returns the calls that wait. If there are none, the line ends.
+func (q *line) ask() []*call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.calls) == 0 {
 		delete(q.lines, q.field)
-		return false
 	}
 	q.asking = true
-	return true
+	return slices.Clone(q.calls)
 }
 
 // respond is called when the server has responded.
@@ -126,23 +125,26 @@ func (q *line) respond() {
 	}
 }
 
-// fail ends all calls that wait.
-func (q *line) fail(err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.lines, q.field)
-	for _, c := range q.calls {
-		c.result <- result{err: err}
+// fail ends the call for which a request failed, the first of those that waited. If the server did not respond in
+// time, it ends all of them: they waited as long.
+func (q *line) fail(waiting []*call, err error) {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		waiting = waiting[:1]
 	}
-	q.calls = nil
+	for _, c := range waiting {
+		if q.leave(c) {
+			c.result <- result{err: err}
+		}
+	}
 }
 
 // use passes a lock to the first call that waits, and returns when it is released, or lost.
-func (q *line) use(ctx context.Context, r *request, lock *held) error {
+func (q *line) use(ctx context.Context, r *request, lock *held) {
 	granted := result{held: lock, unlocked: make(chan struct{}), released: make(chan struct{})}
 	if lock.Err() != nil || !q.pass(granted) { // the response came after the end of the lease, or all calls gave up
 		lock.end(context.Canceled)
-		return r.release(ctx)
+		_ = r.release(ctx)
+		return
 	}
 	go r.extend(lock)
 	<-lock.Done()
@@ -151,15 +153,17 @@ func (q *line) use(ctx context.Context, r *request, lock *held) error {
 		defer close(granted.released)
 		q.mu.Lock()
 		q.asking = true
+		waiting := slices.Clone(q.calls)
 		q.mu.Unlock()
-		return r.release(ctx)
+		if err := r.release(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
+			q.fail(waiting, err)
+		} // else the others ask: they may succeed
 	default: // it was lost, but its call may be in the middle of a write
 		go func() {
 			<-granted.unlocked
 			_ = r.release(ctx)
 			close(granted.released)
 		}()
-		return nil
 	}
 }
 
@@ -232,6 +236,12 @@ func (r *request) pause() time.Duration {
 func (r *request) release(ctx context.Context) error {
 	_, _, err := r.server.run(ctx, releaseScript, locksKey, r.field, r.token)
 	return err
+}
+
+// releaseLate releases the lock that a request may still acquire.
+func (r *request) releaseLate(ctx context.Context, late <-chan []string) {
+	<-late
+	_ = r.release(ctx)
 }
 
 // extend extends the lease until the lock is lost or released. Extensions may overlap, so that one

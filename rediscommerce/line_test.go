@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/commerce-go/commerce/rediscommerce"
 	"github.com/commerce-go/commerce/rediscommerce/internal/redistest"
 )
@@ -218,4 +220,92 @@ func TestLocker_lineTimeout(t *testing.T) {
 		}
 		running.Wait()
 	})
+}
+
+// A release or a request that fails does not end the calls that wait behind it.
+func TestLocker_lineFailure(t *testing.T) {
+	t.Parallel()
+	const calls = 100
+	for _, tt := range []struct {
+		name   string
+		failed int // requests that fail after the release
+	}{
+		{name: "only the release"},
+		{name: "the release and a request", failed: 1},
+		{name: "the release and three requests", failed: 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := redistest.StartVirtual(t)
+				client := server.Client(t)
+				var hook lineHook
+				client.AddHook(&hook)
+				l := newLocker(t, client)
+				ctx := context.WithValue(t.Context(), lineHookKey{}, "of the first call")
+				_, release, err := l.Lock(ctx, cart)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var granted, failed atomic.Int64
+				var running sync.WaitGroup
+				for range calls {
+					running.Go(func() {
+						_, unlock, err := l.Lock(t.Context(), cart)
+						if err != nil {
+							failed.Add(1)
+							return
+						}
+						granted.Add(1)
+						unlock()
+					})
+				}
+				synctest.Wait()
+				hook.releases.Store(1)
+				hook.asks.Store(int64(tt.failed))
+				release()
+				running.Wait()
+				if int(failed.Load()) != tt.failed || int(granted.Load()) != calls-tt.failed {
+					t.Errorf("%d calls failed and %d got the lock, want %d and %d",
+						failed.Load(), granted.Load(), tt.failed, calls-tt.failed)
+				}
+				if hook.values.Load() {
+					t.Error("a request for all calls has the values of one")
+				}
+				checkNoLocks(t, server)
+			})
+		})
+	}
+}
+
+// lineHook makes commands fail.
+type lineHook struct {
+	releases, asks atomic.Int64 // that fail
+	values         atomic.Bool  // a command had the values of a caller
+}
+
+type lineHookKey struct{}
+
+func (*lineHook) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*lineHook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (h *lineHook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if ctx.Value(lineHookKey{}) != nil {
+			h.values.Store(true)
+		}
+		const short = 6 // EVALSHA, the script, 1, the key, and what release.lua needs
+		remaining := &h.asks
+		if len(cmd.Args()) <= short {
+			remaining = &h.releases
+		}
+		if remaining.Load() > 0 && remaining.Add(-1) >= 0 {
+			cmd.SetErr(errOwn)
+			return errOwn
+		}
+		return next(ctx, cmd)
+	}
 }

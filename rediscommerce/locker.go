@@ -45,8 +45,10 @@ type LockerConfig struct {
 // that long too.
 //
 // Processes that wait for a lock get it in the order in which they asked, and so do the calls of a process
-// among themselves: the first one asks for all, again and again. A process that was killed while it waited
-// keeps its place for at most 2 s.
+// among themselves: the first one asks for all, again and again. If a request fails, the first one ends, and the
+// process asks for the others from the end of the queue. If the server does not respond in time, to a request or a
+// release, all calls end that waited for this response. A process that was killed while it waited keeps its place
+// for at most 2 s.
 type Locker struct {
 	server *server
 	expiry time.Duration
@@ -115,7 +117,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	q, c := l.join(ctx, "lock/"+key)
+	q, c := l.join("lock/" + key)
 	silent := time.NewTimer(l.server.timeoutOf(ctx))
 	defer silent.Stop()
 	for {

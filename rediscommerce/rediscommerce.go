@@ -142,7 +142,7 @@ func (e *unavailableError) reason() string {
 	if refused, ok := errors.AsType[redis.Error](e.err); ok {
 		switch text := refused.Error(); {
 		case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "user executing the script can't"):
-			return "its user must be allowed to run scripts with INFO, TIME, and the commands of strings and hashes, on its keys"
+			return "its user must be allowed to run scripts with INFO, TIME, and the commands that README.md names, on its keys"
 		case strings.HasPrefix(text, "NOINFO"):
 			return "INFO must show run_id and master_replid"
 		default: // the rest may be an address, as in MOVED
