@@ -33,7 +33,8 @@ type Links uint8
 const (
 	// LinksAsStrings are addresses. A link to a page that does not exist is null.
 	LinksAsStrings Links = iota
-	// LinksAsObjects are objects with the address as href. A link to a page that does not exist is null.
+	// LinksAsObjects are objects with the address as href. A link to a page that does not exist is
+	// null.
 	LinksAsObjects
 	// LinksWithoutNext are strings without the member next, on all pages.
 	LinksWithoutNext

@@ -101,7 +101,8 @@ func hold(ctx context.Context, cfg childConfig) error {
 	return nil
 }
 
-// stop makes an Ensure with two writes, and is stopped between them. It prints what the call returned.
+// stop makes an Ensure with two writes, and is stopped between them. It prints what the call
+// returned.
 func stop(ctx context.Context, cfg childConfig) error {
 	locker, err := cfg.locker()
 	if err != nil {
@@ -117,7 +118,8 @@ func stop(ctx context.Context, cfg childConfig) error {
 	return nil
 }
 
-// stopper is an observer that waits at the end of a DELETE until the process was stopped, and goes on.
+// stopper is an observer that waits at the end of a DELETE until the process was stopped, and goes
+// on.
 type stopper struct{}
 
 func (stopper) StartCall(

@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 		os.Exit(runChild(config))
 	}
 	code := m.Run()
-	// A goroutine of go-redis that dials, without success, ends a second after the client was closed.
+	// A goroutine of go-redis that dials, without success, ends a second after the client was
+	// closed.
 	for start := time.Now(); code == 0; {
 		err := goleak.Find()
 		if err == nil {
@@ -53,8 +54,8 @@ func newLocker(t *testing.T, c redis.UniversalClient) *rediscommerce.Locker {
 	return newLockerOf(t, c, expiry)
 }
 
-// newLockerOf returns a locker with a longer expiry, for tests in which a delay of a busy machine must
-// not look like an overlap.
+// newLockerOf returns a locker with a longer expiry, for tests in which a delay of a busy machine
+// must not look like an overlap.
 func newLockerOf(t *testing.T, c redis.UniversalClient, expiry time.Duration) *rediscommerce.Locker {
 	t.Helper()
 	l, err := rediscommerce.NewLocker(c, rediscommerce.LockerConfig{Expiry: expiry, Timeout: maxWait})
@@ -95,7 +96,8 @@ func acquire(t *testing.T, l *rediscommerce.Locker) lock {
 // cart is the key of a lock.
 const cart = "commerce/store.example/carts/a-cart"
 
-// open lets a new server grant locks at once, as one does on which nobody can have a lock of before.
+// open lets a new server grant locks at once, as one does on which nobody can have a lock of
+// before.
 func open(t *testing.T, c *redis.Client) {
 	t.Helper()
 	source := script(t) + "return redis.call('HSET', KEYS[1], 'server', server())"

@@ -29,8 +29,8 @@ type LimiterConfig struct {
 	Timeout time.Duration
 	// IfUnavailable is called if the server cannot be used. If it returns nil, the call goes on
 	// without the limit, else it ends with that error. Without IfUnavailable, the call ends. A call
-	// that ends was not sent. The text of err has no address, but errors.As finds in err the error of
-	// go-redis, which may have one.
+	// that ends was not sent. The text of err has no address, but errors.As finds in err the error
+	// of go-redis, which may have one.
 	IfUnavailable func(ctx context.Context, err error) error
 }
 
@@ -39,9 +39,9 @@ type LimiterConfig struct {
 // Each call reserves the next slot on the server, and then waits for it. So calls start in the
 // order in which they asked. If the slot comes after the deadline of the call, the call takes none
 // and ends at once. A call that ends while it waits gives its slot up, for the next call that asks.
-// A call that waits for long asks twice a second whether there is an earlier slot now. The slots of a
-// process that dies are lost. The rate may be exceeded for a moment if the server loses its data, or
-// its clock jumps forward. If its clock is set back, nobody waits longer.
+// A call that waits for long asks twice a second whether there is an earlier slot now. The slots of
+// a process that dies are lost. The rate may be exceeded for a moment if the server loses its data,
+// or its clock jumps forward. If its clock is set back, nobody waits longer.
 type Limiter struct {
 	server   *server
 	name     string
@@ -107,10 +107,12 @@ type slot struct {
 	at   time.Time // by the clock of the process
 }
 
-// lookAgain is how long a call waits before it asks for an earlier slot, and the shortest wait for which it does.
+// lookAgain is how long a call waits before it asks for an earlier slot, and the shortest wait for
+// which it does.
 const lookAgain = 500 * time.Millisecond
 
-// await waits for a slot, or for an earlier one that another call gave up. If ctx ends, it gives the slot up.
+// await waits for a slot, or for an earlier one that another call gave up. If ctx ends, it gives
+// the slot up.
 func (l *Limiter) await(ctx context.Context, s slot) error {
 	detached := context.WithoutCancel(ctx)
 	for {
@@ -151,8 +153,9 @@ func (l *Limiter) exchange(ctx context.Context, s slot) slot {
 	}
 }
 
-// reserve reserves a slot, unless the call would wait for it for more than longest microseconds (-1: any). If
-// the call has a slot, mine, it reserves only an earlier one, and gives mine up. late is for giveUpLate.
+// reserve reserves a slot, unless the call would wait for it for more than longest microseconds
+// (-1: any). If the call has a slot, mine, it reserves only an earlier one, and gives mine up. late
+// is for giveUpLate.
 func (l *Limiter) reserve(
 	ctx context.Context, longest int64, mine string,
 ) (s slot, late <-chan []string, err error) {

@@ -98,8 +98,8 @@ func TestLimiter_cancel(t *testing.T) {
 	})
 }
 
-// Calls that give up hold up no other: neither those that wait already, nor those that come later. The slots
-// that they gave up are used once.
+// Calls that give up hold up no other: neither those that wait already, nor those that come later.
+// The slots that they gave up are used once.
 func TestLimiter_givenUp(t *testing.T) {
 	t.Parallel()
 	const perSecond, cancelled, others = 22.5, 200, 10
@@ -167,7 +167,8 @@ func TestLimiter_givenUp(t *testing.T) {
 	}
 }
 
-// However many calls give up, and in whatever order, a call that comes later waits for at most a second.
+// However many calls give up, and in whatever order, a call that comes later waits for at most a
+// second.
 func TestLimiter_manyGivenUp(t *testing.T) {
 	t.Parallel()
 	const perSecond, limit = 90, time.Second
@@ -212,8 +213,8 @@ func TestLimiter_manyGivenUp(t *testing.T) {
 	}
 }
 
-// checkRate checks that no two calls started earlier after each other than the rate allows, but for the time that
-// a response took.
+// checkRate checks that no two calls started earlier after each other than the rate allows, but for
+// the time that a response took.
 func checkRate(t *testing.T, starts <-chan time.Time, perSecond float64, jitter time.Duration) {
 	t.Helper()
 	var last time.Time
@@ -226,7 +227,8 @@ func checkRate(t *testing.T, starts <-chan time.Time, perSecond float64, jitter 
 	}
 }
 
-// A slot that was given up serves the next call, also if its time is near, and none that has passed is used.
+// A slot that was given up serves the next call, also if its time is near, and none that has passed
+// is used.
 func TestLimiter_nextSlot(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

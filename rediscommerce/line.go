@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// line is the queue of the calls of this process that want a lock. A goroutine asks for all of them, with one
-// request at a time, so that the process has one place in the queue on the server.
+// line is the queue of the calls of this process that want a lock. A goroutine asks for all of
+// them, with one request at a time, so that the process has one place in the queue on the server.
 type line struct {
 	*Locker
 	field string
@@ -72,7 +72,8 @@ func (q *line) leave(c *call) bool {
 	return i >= 0
 }
 
-// leaveIfSilent reports false if the call has a result already, or must wait for the lock, which is taken.
+// leaveIfSilent reports false if the call has a result already, or must wait for the lock, which is
+// taken.
 func (q *line) leaveIfSilent(c *call) bool {
 	q.mu.Lock()
 	responded := c.responded
@@ -104,7 +105,8 @@ func (q *line) serve(ctx context.Context) {
 	}
 }
 
-// ask is called before a request for the lock. It returns the calls that wait. If there are none, the line ends.
+// ask is called before a request for the lock. It returns the calls that wait. If there are none,
+// the line ends.
 func (q *line) ask() []*call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -125,8 +127,8 @@ func (q *line) respond() {
 	}
 }
 
-// fail ends the call for which a request failed, the first of those that waited. If the server did not respond in
-// time, it ends all of them: they waited as long.
+// fail ends the call for which a request failed, the first of those that waited. If the server did
+// not respond in time, it ends all of them: they waited as long.
 func (q *line) fail(waiting []*call, err error) {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		waiting = waiting[:1]
@@ -224,15 +226,15 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 	return nil, nil, nil
 }
 
-// pause returns the time between two requests for a lock. It is short for the process that is next, so that
-// the lock is not free for long. It is random, so that processes do not ask in step.
+// pause returns the time between two requests for a lock. It is short for the process that is next,
+// so that the lock is not free for long. It is random, so that processes do not ask in step.
 func (r *request) pause() time.Duration {
 	pause := min(time.Duration(1+r.ahead)*10*time.Millisecond, r.expiry/100, 100*time.Millisecond)
 	return pause/2 + mathrand.N(pause) //nolint:gosec // no secret
 }
 
-// release deletes the lock or the ticket, if there may be one. If the server does not respond, others wait until
-// it expires.
+// release deletes the lock or the ticket, if there may be one. If the server does not respond,
+// others wait until it expires.
 func (r *request) release(ctx context.Context) error {
 	_, _, err := r.server.run(ctx, releaseScript, locksKey, r.field, r.token)
 	return err

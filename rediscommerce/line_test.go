@@ -49,7 +49,8 @@ func TestLocker_fair(t *testing.T) {
 	})
 }
 
-// The calls of a process get the lock in the order in which they came, and at most one asks at a time.
+// The calls of a process get the lock in the order in which they came, and at most one asks at a
+// time.
 func TestLocker_line(t *testing.T) {
 	t.Parallel()
 	const calls = 50
@@ -84,7 +85,8 @@ func TestLocker_line(t *testing.T) {
 	})
 }
 
-// Processes that died while they waited lose their places within 2 s, also if all calls are shorter.
+// Processes that died while they waited lose their places within 2 s, also if all calls are
+// shorter.
 func TestLocker_deadTickets(t *testing.T) {
 	t.Parallel()
 	const limit = 2200 * time.Millisecond
@@ -171,8 +173,8 @@ func TestLocker_gaveUp(t *testing.T) {
 	})
 }
 
-// Calls that wait behind others of their process wait for a server that hangs no longer than a call alone.
-// Those that wait for a lock that is held do not take this for a server that hangs.
+// Calls that wait behind others of their process wait for a server that hangs no longer than a call
+// alone. Those that wait for a lock that is held do not take this for a server that hangs.
 func TestLocker_lineTimeout(t *testing.T) {
 	t.Parallel()
 	const timeout = 2 * time.Second

@@ -25,8 +25,8 @@ type LockerConfig struct {
 	Timeout time.Duration
 	// IfUnavailable is called if a lock cannot be requested because the server cannot be used. If
 	// it returns nil, the call goes on without the lock, else it ends with that error. Without
-	// IfUnavailable, the call ends. A call that ends was not sent. A call that waits for a lock until
-	// its deadline always ends, and one that has the lock and loses it always ends in
+	// IfUnavailable, the call ends. A call that ends was not sent. A call that waits for a lock
+	// until its deadline always ends, and one that has the lock and loses it always ends in
 	// [commerce.ErrLock]. The text of err has no address, but errors.As finds in err the error of
 	// go-redis, which may have one.
 	IfUnavailable func(ctx context.Context, err error) error
@@ -37,18 +37,18 @@ type LockerConfig struct {
 // A lock is a lease, which its holder extends until it is released. Whether a lease has ended is
 // decided by the clocks of the clients, never by that of the server. A holder relies on its lease
 // until 0.8 of Expiry after it sent the last extension that succeeded. Another process takes the
-// lock over when its calls have seen the same value of it for 0.9 of Expiry, by a compare-and-set. So
-// the clock of the server may move, and a process may stop at any point between two writes.
+// lock over when its calls have seen the same value of it for 0.9 of Expiry, by a compare-and-set.
+// So the clock of the server may move, and a process may stop at any point between two writes.
 //
 // A server that has restarted, was promoted or has lost its data grants no lock until a process
 // has waited for 0.9 of Expiry. By then all earlier leases have ended. The first lock ever takes
 // that long too.
 //
-// Processes that wait for a lock get it in the order in which they asked, and so do the calls of a process
-// among themselves: the first one asks for all, again and again. If a request fails, the first one ends, and the
-// process asks for the others from the end of the queue. If the server does not respond in time, to a request or a
-// release, all calls end that waited for this response. A process that was killed while it waited keeps its place
-// for at most 2 s.
+// Processes that wait for a lock get it in the order in which they asked, and so do the calls of a
+// process among themselves: the first one asks for all, again and again. If a request fails, the
+// first one ends, and the process asks for the others from the end of the queue. If the server does
+// not respond in time, to a request or a release, all calls end that waited for this response. A
+// process that was killed while it waited keeps its place for at most 2 s.
 type Locker struct {
 	server *server
 	expiry time.Duration
@@ -60,12 +60,13 @@ type Locker struct {
 
 var _ commerce.Locker = (*Locker)(nil)
 
-// locksKey is the key of the hash that holds all locks. serverField is its field that says whether locks
-// are granted.
+// locksKey is the key of the hash that holds all locks. serverField is its field that says whether
+// locks are granted.
 const locksKey, serverField = "commerce/locks", "server"
 
-// maxLocks is the number of locks after which those of dead processes are removed, and of values after
-// which a process forgets those that it saw. It is far beyond the number of locks that are held at once.
+// maxLocks is the number of locks after which those of dead processes are removed, and of values
+// after which a process forgets those that it saw. It is far beyond the number of locks that are
+// held at once.
 const maxLocks = 10_000
 
 //go:embed server.lua
@@ -177,12 +178,12 @@ func (l *Locker) unchanged(field string) string {
 	return s.value
 }
 
-// ticketLife is the time after which a process that has not asked again loses its place in a queue. It asks
-// at least every 150 ms.
+// ticketLife is the time after which a process that has not asked again loses its place in a queue.
+// It asks at least every 150 ms.
 const ticketLife = time.Second
 
-// oldQueue returns the queue for a lock that was seen last, and whether that was long enough ago: a ticket that
-// is still the same is that of a dead process.
+// oldQueue returns the queue for a lock that was seen last, and whether that was long enough ago: a
+// ticket that is still the same is that of a dead process.
 func (l *Locker) oldQueue(field string) (queue string, old bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,7 +41,8 @@ func TestLocker_killed(t *testing.T) {
 		}
 		next := <-granted
 		took := next.at.Sub(killed)
-		// A grant needs four commands or pauses, which take longer on a busy machine. Of the expiry, 210 ms are for them.
+		// A grant needs four commands or pauses, which take longer on a busy machine. Of the
+		// expiry, 210 ms are for them.
 		late := 4 * worst()
 		t.Logf("%s: granted %v after the kill, the expiry is %v; the machine may be %v late", name,
 			took.Round(time.Millisecond), expiry, late)
@@ -192,8 +193,8 @@ func (r *requests) check(t *testing.T, during time.Duration) (problem string) {
 	return problem
 }
 
-// Eight processes share the rate limit of a store. On a machine that stalls, requests arrive at another
-// time than their slot: the test then measures again.
+// Eight processes share the rate limit of a store. On a machine that stalls, requests arrive at
+// another time than their slot: the test then measures again.
 func TestLimiter_processes(t *testing.T) {
 	t.Parallel()
 	const processes, measured, stall = 8, 15 * time.Second, 200 * time.Millisecond

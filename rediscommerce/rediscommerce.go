@@ -67,8 +67,8 @@ func newServer(
 	return &server{client: c, timeout: timeout, ifUnavailable: ifUnavailable}, nil
 }
 
-// timeoutOf returns how long a call waits for a response: at most for the timeout, and for half of the
-// time to its deadline, so that IfUnavailable can still let the call go on.
+// timeoutOf returns how long a call waits for a response: at most for the timeout, and for half of
+// the time to its deadline, so that IfUnavailable can still let the call go on.
 func (s *server) timeoutOf(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return min(s.timeout, time.Until(deadline)/2)
@@ -76,10 +76,10 @@ func (s *server) timeoutOf(ctx context.Context) time.Duration {
 	return s.timeout
 }
 
-// run runs a script, and waits for its response until ctx or the timeout ends. response has two elements.
-// go-redis heeds the deadline of ctx only if it is set up so, and it sends a command again on its own: a
-// script may run twice, or after run has returned. If err is not nil, late receives the response when
-// go-redis returns, nil if there is none.
+// run runs a script, and waits for its response until ctx or the timeout ends. response has two
+// elements. go-redis heeds the deadline of ctx only if it is set up so, and it sends a command
+// again on its own: a script may run twice, or after run has returned. If err is not nil, late
+// receives the response when go-redis returns, nil if there is none.
 func (s *server) run(
 	ctx context.Context, script *redis.Script, key string, args ...any,
 ) (response []string, late <-chan []string, err error) {

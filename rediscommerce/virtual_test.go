@@ -187,8 +187,8 @@ func TestLocker_lost(t *testing.T) {
 	})
 }
 
-// The lease of a holder is judged by its own expiry, not by that of the process that waits: they may differ
-// while a new version is deployed.
+// The lease of a holder is judged by its own expiry, not by that of the process that waits: they
+// may differ while a new version is deployed.
 func TestLocker_expiries(t *testing.T) {
 	t.Parallel()
 	const long, short = 10 * time.Second, time.Second

@@ -1,5 +1,5 @@
-// Command example puts a discount on a cart. Any number of its processes, on any number of machines,
-// share the store's rate limit and its carts.
+// Command example puts a discount on a cart. Any number of its processes, on any number of
+// machines, share the store's rate limit and its carts.
 package main
 
 import (

@@ -48,8 +48,9 @@ func walkPages(ctx context.Context, c *commerce.Client, concurrency int) iter.Se
 	}
 }
 
-// Whatever the links of a page are, and however short it is, a walk yields each record that stays exactly once, and no
-// other twice. After each page, one record is removed, one is added at the front, or both.
+// Whatever the links of a page are, and however short it is, a walk yields each record that stays
+// exactly once, and no other twice. After each page, one record is removed, one is added at the
+// front, or both.
 func TestWalk_links(t *testing.T) {
 	t.Parallel()
 	for _, links := range []struct {
@@ -87,7 +88,8 @@ const (
 	both      changes = "both"
 )
 
-// newChangingStore returns a store that changes after each page of subscriptions, and the subscriptions that stay.
+// newChangingStore returns a store that changes after each page of subscriptions, and the
+// subscriptions that stay.
 func newChangingStore(c changes, cfg commercetest.Config) (store *commercetest.Store, stays []record) {
 	var goes []uuid.UUID
 	var account uuid.UUID // has hundreds of subscriptions

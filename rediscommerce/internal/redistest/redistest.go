@@ -1,5 +1,5 @@
-// Package redistest runs redis-server for tests, on a socket in a directory of their own: a port may be
-// taken by another process before the server has it.
+// Package redistest runs redis-server for tests, on a socket in a directory of their own: a port
+// may be taken by another process before the server has it.
 package redistest
 
 import (

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Virtual is a server within the test, for testing/synctest: it has no sockets, and its clock is that
-// of the bubble.
+// Virtual is a server within the test, for testing/synctest: it has no sockets, and its clock is
+// that of the bubble.
 type Virtual struct {
 	*miniredis.Miniredis
 
