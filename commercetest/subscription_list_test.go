@@ -148,8 +148,8 @@ func TestList_maxPage(t *testing.T) {
 	}{
 		{name: "default length", want: orders(9, 6), next: new(limit + "4&page%5Boffset%5D=4")},
 		{
-			name: "more", query: "?page[limit]=100&page[offset]=4", want: orders(5, 2),
-			next: new(limit + "4&page%5Boffset%5D=8"),
+			name: "more", query: "?page[limit]=100&page[offset]=4",
+			want: orders(5, 2), next: new(limit + "4&page%5Boffset%5D=8"),
 		},
 		{name: "fewer", query: "?page[limit]=3", want: orders(9, 7), next: new(limit + "3&page%5Boffset%5D=3")},
 		{name: "last", query: "?page[offset]=8", want: orders(1, 1)},
