@@ -32,7 +32,7 @@ type EnsureCustomDiscountsOptions struct {
 	// and deleted. The service may create a cart that does not exist, as in Get.
 	DryRun bool
 	// Settle is the time to wait before the cart is read again, after a write without a
-	// response, or one that the cart does not show: the service may still apply it. 0 means
+	// response, or an add that the cart does not show: the service may still apply it. 0 means
 	// 2 s. If it is negative, or would last beyond the deadline of the context, the cart is
 	// read again at once, and nothing is sent again.
 	Settle time.Duration
@@ -259,7 +259,7 @@ func (e *ensureRun) send(write func() error) Outcome {
 
 func (e *ensureRun) delete(ctx context.Context, d CustomDiscount) {
 	outcome := e.send(func() error { return e.writer.delete(ctx, d) })
-	e.journal.record(&ensureWrite{kind: deleteWrite, discount: d, outcome: outcome})
+	e.journal.record(&ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d, outcome: outcome})
 }
 
 func (e *ensureRun) update(ctx context.Context, u plannedUpdate) {

@@ -19,7 +19,7 @@ const (
 // ensureWrite is what became of one discount of a write.
 type ensureWrite struct {
 	kind writeKind
-	want *NewCustomDiscount // the wanted discount that is added or updated; nil for a deletion
+	want *NewCustomDiscount // the wanted discount that is added or updated; a copy of a deleted one
 	// discount that is updated or deleted. For an add, the one that the response or a read
 	// showed; before that the wanted one, without an ID.
 	discount CustomDiscount
@@ -60,14 +60,6 @@ func (w *ensureWrite) isRenamed() bool {
 	return w.kind == addWrite && w.shown && w.discount.key() != w.want.key()
 }
 
-// subject returns the discount that is wanted, or was deleted.
-func (w *ensureWrite) subject() NewCustomDiscount {
-	if w.want == nil {
-		return *w.discount.asNew()
-	}
-	return w.want.copyItem()
-}
-
 // journal lists the writes of a call, with an entry for each discount.
 type journal struct {
 	writes []*ensureWrite
@@ -96,9 +88,11 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 		isOld := func(d CustomDiscount) bool { return d.ID == uuid.Nil || j.seen[d.ID] }
 		added = slices.DeleteFunc(slices.Clone(result.Added), isOld)
 	}
+	failed, _ := errors.AsType[*Error](err)
+	mayRefuse := failed != nil && failed.StatusCode < 500 // a gateway's errors do not tell what the service did
 	for _, w := range adds {
 		isShown := slices.ContainsFunc(added, func(d CustomDiscount) bool { return d.key() == w.want.key() })
-		if failed, ok := errors.AsType[*Error](err); ok && !isShown && (result != nil || w.isFinal()) {
+		if mayRefuse && !isShown && (result != nil || w.isFinal()) {
 			w.reasons = reasonsFor(w.want, failed.Errors)
 		}
 		if result != nil && len(w.reasons) > 0 {

@@ -169,4 +169,12 @@ var ensureCredits = []ensureScenario{
 		requests: "cart add cart", cart: []string{"a -1", "b -1", "x -1", "y -1", "z -1"}, counts: "missing 1",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountLimit},
 	},
+	{
+		name: "503 with a part and a reason", want: discounts("a", "b"), faults: []commercetest.Fault{{
+			Operation: opAdd, Status: 503, Body: `{"data":[{"type":"custom_discount","id":"` + itemID +
+				`","external_id":"a","discount_engine":"engine"}],"errors":[{"title":"Gateway"}]}`,
+		}},
+		requests: "cart add cart add cart", cart: both, counts: "discounts 2, added 2, in doubt 2",
+		outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
 }

@@ -91,10 +91,10 @@ func (e *ensureRun) inDoubt() []NewCustomDiscount {
 	var list []NewCustomDiscount
 	for n, w := range e.journal.writes {
 		isListed := slices.ContainsFunc(e.journal.writes[:n], func(o *ensureWrite) bool {
-			return o.isInDoubt() && o.want == w.want && (w.want != nil || o.changes(&w.discount))
+			return o.isInDoubt() && (o.want == w.want || o.changes(&w.discount))
 		})
 		if w.isInDoubt() && !isListed {
-			list = append(list, w.subject())
+			list = append(list, w.want.copyItem())
 		}
 	}
 	return list
@@ -158,17 +158,6 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		name(failedCall{transport.Hide(f)})
 	}
 	return failed
-}
-
-// ensureEnd is the first part of the error of EnsureCustomDiscounts. It keeps all causes, for
-// [IsFinal]: two of them may have the same text, and a failedCall does not show its *Error.
-type ensureEnd struct {
-	matched, wanted int
-	causes          transport.Hidden[[]error]
-}
-
-func (e ensureEnd) Error() string {
-	return fmt.Sprintf("%d of %d discounts are as wanted", e.matched, e.wanted)
 }
 
 // failedCall is the error of one of the calls of EnsureCustomDiscounts. It matches what that

@@ -3,6 +3,7 @@ package commerce
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -135,4 +136,15 @@ func ReasonOf(err error) string {
 		}
 	}
 	return "other"
+}
+
+// ensureEnd is the first part of the error of EnsureCustomDiscounts. It keeps all causes, for
+// [IsFinal]: two of them may have the same text, and a failedCall does not show its *Error.
+type ensureEnd struct {
+	matched, wanted int
+	causes          transport.Hidden[[]error]
+}
+
+func (e ensureEnd) Error() string {
+	return fmt.Sprintf("%d of %d discounts are as wanted", e.matched, e.wanted)
 }
