@@ -83,9 +83,10 @@ type pointerToRecord[T any] interface {
 // and the limit on a list, see [atMost].
 func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) []any) []Rule {
 	// The methods would call the codec again for each record, without end. The twin is the same
-	// type without methods.
-	twin := reflect.PointerTo(reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields())))
-	asTwin := func(v *T) any { return reflect.ValueOf(v).Convert(twin).Interface() }
+	// type without methods: it has the same fields, so a pointer to a T points to a twin too.
+	// Convert would compare the types again each time.
+	twin := reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields()))
+	asTwin := func(v *T) any { return reflect.NewAt(twin, reflect.ValueOf(v).UnsafePointer()).Interface() }
 	return append(
 		Fields(fields),
 		atMost[T](limit),
