@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
@@ -280,6 +281,27 @@ func receiver(t ast.Expr) string {
 		return name.Name
 	}
 	return ""
+}
+
+// Comments have one width everywhere: at most 100 columns, with tabs of 4.
+func TestHouse_comments(t *testing.T) {
+	t.Parallel()
+	wide := regexp.MustCompile(`^\t*// .*`)
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err != nil || path.Ext(name) != ".go" {
+			return err
+		}
+		for n, line := range strings.Split(readFile(t, name), "\n") {
+			columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+			if columns > 100 && wide.MatchString(line) {
+				t.Errorf("%s:%d: the comment has %d columns, want at most 100", name, n+1, columns)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func readFile(t *testing.T, name string) string {

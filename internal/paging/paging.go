@@ -20,11 +20,12 @@
 //
 // A page is short if it has fewer records than were requested. A short page does not prove that the
 // list ends, as a store may return fewer records than it has. A walk ends without an error at
-//   - an empty page, if it is the first page of the walk, or was read from offset 0: the list is now empty,
+//   - an empty page, if it is the first page of the walk, or was read from offset 0: the list is
+//     now empty,
 //   - a short page that says that there is no next page,
 //   - a page of one record, if the page after it is empty,
-//   - a page with only the anchor, right after the first short page, if the store does not say whether there is a
-//     next page.
+//   - a page with only the anchor, right after the first short page, if the store does not say
+//     whether there is a next page.
 //
 // If the store returns one record at a time, no page can overlap another. A record may then be
 // missed while the list changes.

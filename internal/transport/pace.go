@@ -23,10 +23,10 @@ const (
 
 // pace holds back the calls of one operation after a 429 without a Retry-After. They pass one by
 // one in the order they came, at a rate that follows the responses:
-//   - A refusal lowers the rate. If it is the first one after a call was accepted, the rate was a little too high. If
-//     not, it was much too high.
-//   - A call that was accepted raises the rate: quickly up to the rate at which calls were accepted before, as if only
-//     a burst was refused, and slowly above that.
+//   - A refusal lowers the rate. If it is the first one after a call was accepted, the rate was a
+//     little too high. If not, it was much too high.
+//   - A call that was accepted raises the rate: quickly up to the rate at which calls were accepted
+//     before, as if only a burst was refused, and slowly above that.
 //
 // The rate stays near the limit of the service, whether that counts in windows or by a bucket, and
 // a single 429 of a service without a limit costs about a second. The factors are those that did

@@ -24,8 +24,8 @@ import (
 //   - invalid UTF-8 and half of a surrogate pair,
 //   - a value that does not fit its field, or that a method or a rule rejects,
 //   - a value without a field in a struct without Extra,
-//   - arrays and objects more than maxDepth levels deep in a value that is kept or passed on as it is. All other
-//     values are as deep as their types, so the decoder's own limit is never reached.
+//   - arrays and objects more than maxDepth levels deep in a value that is kept or passed on as it
+//     is. All other values are as deep as their types, so the decoder's own limit is never reached.
 //
 // They agree on values because
 //   - both use the same rules, which read from a source: the decoder or the reader,

@@ -373,7 +373,8 @@ func TestRequestIDs(t *testing.T) {
 	}
 }
 
-// checkDropped checks that a response or an error has no request id, and that no rendering of it has the input.
+// checkDropped checks that a response or an error has no request id, and that no rendering of it
+// has the input.
 func checkDropped(t *testing.T, in, id string, v any) {
 	t.Helper()
 	if id != "" {
