@@ -480,6 +480,27 @@ func (c closer) Close() error {
 	return c.ReadCloser.Close()
 }
 
+// The wait for late writes ends with the context.
+func TestEnsureCustomDiscounts_canceledInSettle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := commercetest.New(t, commercetest.Config{})
+		cartID := s.AddCart(commerce.CartItemRef{})
+		s.Inject(commercetest.Fault{Operation: opAdd, Status: 504})
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		start := time.Now()
+		result, err := s.Client().Carts.EnsureCustomDiscounts(ctx, cartID, discounts("a"), nil)
+		if took := time.Since(start); took != time.Second {
+			t.Errorf("took %v, want 1 s", took)
+		}
+		isUnknown := commerce.OutcomeOf(err) == commerce.OutcomeUnknown
+		if !errors.Is(err, context.Canceled) || !isUnknown || counts(result) != "missing 1, in doubt 1" {
+			t.Errorf("got %s, error %v, want 1 missing and in doubt, %v", counts(result), err, context.Canceled)
+		}
+	})
+}
+
 // A discount that only an item names may be the wanted one: without it, the read is not
 // complete, and nothing is added.
 func TestEnsureCustomDiscounts_itemNamesMore(t *testing.T) {
