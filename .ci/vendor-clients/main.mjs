@@ -34,7 +34,8 @@ async function run(client, generation) {
   } catch (thrown) {
     failures.push(`${client.name}, ${generation} generation: ${thrown.stack ?? JSON.stringify(thrown)}`)
   }
-  calls.check('what is left in the store', await store.stop(), 'stopped with 1 carts and 100 subscriptions')
+  // The cart that was there at first, and the deleted one: reading it creates an empty one.
+  calls.check('what is left in the store', await store.stop(), 'stopped with 2 carts and 100 subscriptions')
   const rows = calls.namedRows()
   failures.push(...calls.failures)
   return rows
