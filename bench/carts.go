@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -30,6 +31,7 @@ const shortCart = "short"
 
 // carts are responses about carts.
 type carts struct {
+	id               string // in full and short
 	full, short      json.RawMessage
 	addAll, addLast  json.RawMessage
 	shortIsCompleted atomic.Bool
@@ -41,6 +43,7 @@ func recordCarts() (*carts, error) {
 	c := &carts{}
 	first := store.AddCart(commerce.CartItemRef{})
 	second := store.AddCart(commerce.CartItemRef{})
+	c.id = second
 	last := len(wanted) - 1
 	include := url.Values{"include": {"items,custom_discounts"}}
 	for _, call := range []struct {
@@ -73,8 +76,11 @@ func (c *carts) respond(method, path string) (status int, body []byte) {
 		return http.StatusCreated, c.addLast
 	case method == http.MethodPost:
 		return http.StatusCreated, c.addAll
-	case isShort && !c.shortIsCompleted.Swap(false):
-		return http.StatusOK, c.short
 	}
-	return http.StatusOK, c.full
+	body = c.full
+	if isShort && !c.shortIsCompleted.Swap(false) {
+		body = c.short
+	}
+	asked := strings.TrimPrefix(path, cartsPath)
+	return http.StatusOK, bytes.Replace(body, []byte(c.id), []byte(asked), 1)
 }

@@ -102,7 +102,7 @@ func (s *server) subscriptions(filter string) (total int, element func(i int) st
 	_, ids, _ := strings.Cut(strings.TrimSuffix(filter, ")"), ",")
 	var numbers []int
 	for account := range strings.SplitSeq(ids, ",") {
-		first := s.accounts[account] * perAccount
+		first := s.accounts[strings.Trim(account, `"`)] * perAccount
 		for n := first; n < min(first+perAccount, s.records); n++ {
 			numbers = append(numbers, n)
 		}
