@@ -64,7 +64,7 @@ func (w *ensureWrite) isRenamed() bool {
 type journal struct {
 	writes []*ensureWrite
 	read   int                // number of writes before the last read that succeeded
-	failed bool               // a later read failed
+	failed bool               // a later read failed, which ended the call
 	seen   map[uuid.UUID]bool // discounts that the reads showed
 }
 
@@ -133,7 +133,7 @@ func (e *ensureRun) compare() {
 			w.discount, w.shown = cart[n], true
 		}
 	}
-	j.read, j.failed = len(j.writes), false
+	j.read = len(j.writes)
 }
 
 // credit attributes discounts that appeared on the cart to adds that no read has shown: by
