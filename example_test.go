@@ -396,22 +396,24 @@ func ExampleSubscriptionService_Pages() {
 	store := exampleStore()
 	client, ctx := store.Client(), context.Background()
 
-	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{Plans: true}}
+	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	for page, err := range client.Subscriptions.Pages(ctx, opts) {
 		if err != nil {
 			log.Fatal(err)
 		}
 		for i := range page.Subscriptions {
 			sub := &page.Subscriptions[i]
-			if plan, ok := page.Included.PlanOf(sub); ok {
-				fmt.Println(sub.Attributes.Offering.Attributes.Name, plan.Attributes.Name)
+			plan, hasPlan := page.Included.PlanOf(sub)
+			billing, hasBilling := page.Included.BillingOf(sub)
+			if hasPlan && hasBilling {
+				fmt.Println(plan.Attributes.Name, "is billed every", billing.BillingFrequency, billing.BillingIntervalType)
 			}
 		}
 	}
 	// Output:
-	// Razor Plan Yearly
-	// Daily Digest Yearly
-	// Tea Box Monthly
+	// Razor Handle is billed every 1 month
+	// Digest Subscription is billed every 1 year
+	// Green Tea Box is billed every 1 month
 }
 
 func ExampleSubscriptionService_List() {
@@ -582,11 +584,8 @@ func Example_commercetest() {
 
 // interval returns "month" if sub is billed monthly, "year" and so on.
 func interval(sub *commerce.Subscription, included *commerce.Included) string {
-	if option, ok := included.PricingOptionOf(sub); ok { // second generation
-		return option.Attributes.BillingIntervalType
-	}
-	if plan, ok := included.PlanOf(sub); ok { // in the second generation it has no interval
-		return plan.Attributes.BillingIntervalType
+	if billing, ok := included.BillingOf(sub); ok {
+		return billing.BillingIntervalType
 	}
 	return ""
 }
@@ -602,9 +601,7 @@ func Test_interval(t *testing.T) {
 func checkIntervals(t *testing.T, store *commercetest.Store) {
 	t.Helper()
 	page, err := store.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
-		Include: commerce.SubscriptionInclude{
-			Plans: true, PricingOptions: store.Config().Generation == commercetest.SecondGeneration,
-		},
+		Include: commerce.SubscriptionInclude{All: true},
 	})
 	if err != nil {
 		t.Fatal(err)

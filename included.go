@@ -3,41 +3,10 @@ package commerce
 import (
 	"reflect"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
-
-// SubscriptionInclude selects related resources to return with the subscriptions. Find those
-// of a subscription with [Included.PlanOf], [Included.ProductsOf] and
-// [Included.PricingOptionOf].
-//
-// There are two generations of payloads, and a store uses one of them. If you ask for an
-// include of the other generation, the call may fail with [ErrBadRequest], or the store may
-// ignore the include. Subscriptions of the second generation have a PricingOptionID.
-type SubscriptionInclude struct {
-	Plans bool
-	// Products exist in the first payload generation only.
-	Products bool
-	// PricingOptions exist in the second payload generation only.
-	PricingOptions bool
-}
-
-// text returns the value of the include parameter; "" if nothing is included.
-func (i SubscriptionInclude) text() string {
-	var names []string
-	if i.Plans {
-		names = append(names, "plans")
-	}
-	if i.Products {
-		names = append(names, "products")
-	}
-	if i.PricingOptions {
-		names = append(names, "pricing_options")
-	}
-	return strings.Join(names, ",")
-}
 
 // Included holds the related resources that a call was asked to include. In the first payload
 // generation it has Products and Plans, in the second Plans and PricingOptions.
@@ -98,13 +67,27 @@ func (i *Included) PlanOf(sub *Subscription) (*Plan, bool) {
 }
 
 // PricingOptionOf returns the included pricing option of a subscription, by PricingOptionID or
-// its relationships, as [Included.PlanOf] does. The first payload generation has none: there the
-// plan says how the subscription is billed.
+// its relationships, as [Included.PlanOf] does. The first payload generation has none.
 func (i *Included) PricingOptionOf(sub *Subscription) (*PricingOption, bool) {
 	if sub == nil {
 		return nil, false
 	}
 	return i.PricingOption(sub.Relationships.idOr("pricing_options", sub.Attributes.PricingOptionID))
+}
+
+// BillingOf returns how a subscription is billed: as its pricing option says, or its plan in the
+// first payload generation. It needs both to be included, see [SubscriptionInclude].All. It
+// returns false if neither is included, or if what is included has no billing. The pointer is
+// into an element of i.
+func (i *Included) BillingOf(sub *Subscription) (*Billing, bool) {
+	if option, ok := i.PricingOptionOf(sub); ok {
+		return &option.Attributes.Billing, true
+	}
+	plan, ok := i.PlanOf(sub)
+	if !ok || reflect.ValueOf(plan.Attributes.Billing).IsZero() { // a plan of the second generation
+		return nil, false
+	}
+	return &plan.Attributes.Billing, true
 }
 
 // ProductsOf returns the included products of a subscription, as pointers to elements of
@@ -113,8 +96,8 @@ func (i *Included) PricingOptionOf(sub *Subscription) (*PricingOption, bool) {
 // ExternalRef. Of these it returns the ones that share a plan with the subscription, or all if
 // none does.
 //
-// The second payload generation has no products: there the plan is the product, see
-// [Included.PlanOf].
+// Products exist in the first payload generation only. In the second, the plan is the product,
+// see [Included.PlanOf].
 func (i *Included) ProductsOf(sub *Subscription) []*Product {
 	if i == nil || sub == nil {
 		return nil
@@ -156,8 +139,8 @@ func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {
 	return nil, false
 }
 
-// Product is what a subscriber receives. The second payload generation has no products: their
-// fields moved to [Plan].
+// Product is what a subscriber receives. First payload generation only: in the second, [Plan]
+// has its fields.
 type Product struct {
 	ID            uuid.UUID         `json:"id,omitzero"`
 	Type          string            `json:"type,omitzero"` // "subscription_offering_product"

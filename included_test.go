@@ -29,17 +29,29 @@ func includedLists(i *commerce.Included) map[string]reflect.Value {
 func TestIncluded_includes(t *testing.T) {
 	t.Parallel()
 	var include commerce.SubscriptionInclude
-	for _, field := range reflect.ValueOf(&include).Elem().Fields() {
-		field.SetBool(true)
+	for field, value := range reflect.ValueOf(&include).Elem().Fields() {
+		value.SetBool(field.Name != "All")
 	}
-	stub := newStub(t, respond(200, `{"data":[]}`))
-	opts := &commerce.SubscriptionListOptions{Include: include}
-	if _, err := stub.client(t).Subscriptions.List(t.Context(), opts); err != nil {
-		t.Fatal(err)
+	for _, tt := range []struct {
+		include    commerce.SubscriptionInclude
+		responders responders
+	}{
+		{include: include, responders: responders{respond(200, `{"data":[]}`)}},
+		{include: everything, responders: responders{respond(400, `{}`), respond(200, `{"data":[]}`)}},
+	} {
+		stub := newStub(t, tt.responders...)
+		opts := &commerce.SubscriptionListOptions{Include: tt.include}
+		if _, err := stub.client(t).Subscriptions.List(t.Context(), opts); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]bool{}
+		for _, r := range stub.sent() {
+			for name := range strings.SplitSeq(parseQuery(t, r.RawQuery).Get("include"), ",") {
+				got[name] = true
+			}
+		}
+		diff(t, "includes", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(includedLists(&commerce.Included{}))))
 	}
-	got := strings.Split(parseQuery(t, stub.sent()[0].RawQuery).Get("include"), ",")
-	slices.Sort(got)
-	diff(t, "includes", got, slices.Sorted(maps.Keys(includedLists(&commerce.Included{}))))
 }
 
 func TestIncluded_find(t *testing.T) {

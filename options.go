@@ -21,7 +21,8 @@ type Option func(*config, *ValidationError)
 // config holds the settings of a client. It does not change: options are applied to a copy.
 type config struct {
 	credentials credentials
-	gate        *transport.Gate // belongs to the credentials
+	gate        *transport.Gate // belongs to the credentials, as does generation
+	generation  *generation
 	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
@@ -55,9 +56,9 @@ func (c config) requestHeader() http.Header {
 	return h
 }
 
-// authorize sets the credentials, and a gate for the calls that use them.
+// authorize sets the credentials, and what belongs to the store that they are for.
 func (c *config) authorize(by credentials) {
-	c.credentials, c.gate = by, transport.NewGate()
+	c.credentials, c.gate, c.generation = by, transport.NewGate(), &generation{}
 }
 
 // WithToken authorizes calls with a bearer token that does not change. It must be printable

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -85,18 +86,33 @@ func (s *SubscriptionService) Get(
 	if id == uuid.Nil {
 		return nil, invalid("subscription id", "must not be the zero UUID")
 	}
-	query := (&SubscriptionListOptions{Include: include}).query()
-	u := s.core.address(subscriptionsPath+"/"+id.String(), query)
 	var result *SubscriptionResult
-	r, err := s.core.read(ctx, "Subscriptions.Get", u, func(b []byte) (err error) {
-		result, err = readSubscription(b, id)
-		return err
-	})
-	if err != nil {
-		return nil, err
+	call := &transport.Call{
+		Op: "Subscriptions.Get", Class: transport.Replayable, Method: http.MethodGet,
+		Accept: func(b []byte) (err error) {
+			result, err = readSubscription(b, id)
+			return err
+		},
+	}
+	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
+	defer observed.abandon()
+	r := s.send(ctx, call, subscriptionsPath+"/"+id.String(), SubscriptionListOptions{Include: include})
+	if !r.OK() {
+		return nil, observed.end(callError(call, r))
 	}
 	result.Response = newResponse(r)
-	return result, nil
+	return result, observed.end(nil)
+}
+
+// send makes the request of a read: call, with the query of o.
+func (s *SubscriptionService) send(
+	ctx context.Context, call *transport.Call, path string, o SubscriptionListOptions,
+) *transport.Result {
+	return s.core.cfg.generation.send(o.Include, func(include SubscriptionInclude) *transport.Result {
+		o.Include = include
+		call.URL = s.core.address(path, o.query())
+		return s.core.send(ctx, call)
+	})
 }
 
 // readSubscription decodes a response that should hold the subscription with that id.
@@ -134,7 +150,7 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	return s.list(ctx, &o, nil, nil)
+	return s.list(ctx, o, nil)
 }
 
 // All walks the list from opts.Offset to its end, record by record. It includes no related
@@ -232,12 +248,12 @@ func (s *SubscriptionService) Pages(
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
 	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
-	buffers := &transport.Buffers{}
+	reader := &walkReader{SubscriptionService: s}
 	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
 		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
 			part := o
 			part.Offset, part.PageSize = offset, limit
-			return s.fetch(ctx, part, buffers)
+			return reader.fetch(ctx, part)
 		},
 		ID:          subscriptionID,
 		Offset:      o.Offset,
@@ -260,11 +276,23 @@ func (s *SubscriptionService) Pages(
 	}
 }
 
-// fetch reads a page of a walk.
-func (s *SubscriptionService) fetch(
-	ctx context.Context, o SubscriptionListOptions, buffers *transport.Buffers,
+// walkReader reads the pages of a walk.
+type walkReader struct {
+	*SubscriptionService
+	buffers transport.Buffers
+	begun   atomic.Bool
+}
+
+// fetch reads a page. With All, the first request finds out what to include. No other is in flight
+// then, and in a walk by account it is for a single account, so that a store does not refuse it for
+// having several.
+func (w *walkReader) fetch(
+	ctx context.Context, o SubscriptionListOptions,
 ) (paging.Page[Subscription, *SubscriptionPage], error) {
-	page, err := s.list(ctx, &o, buffers, checkIDs)
+	if w.begun.Swap(true) && o.Include.All {
+		o.Include = w.core.cfg.generation.includes()
+	}
+	page, err := w.list(ctx, o, w)
 	if err != nil {
 		return paging.Page[Subscription, *SubscriptionPage]{}, err
 	}
@@ -275,29 +303,29 @@ func (s *SubscriptionService) fetch(
 
 func subscriptionID(sub *Subscription) uuid.UUID { return sub.ID }
 
-// list reads a page. The options were checked. buffers and check, which checks the page, may
-// be nil.
+// list reads a page. The options were checked. walk is nil if the page belongs to no walk.
 func (s *SubscriptionService) list(
-	ctx context.Context, o *SubscriptionListOptions, buffers *transport.Buffers, check func(*SubscriptionPage) error,
+	ctx context.Context, o SubscriptionListOptions, walk *walkReader,
 ) (*SubscriptionPage, error) {
 	var page *SubscriptionPage
 	call := &transport.Call{
-		Op: "Subscriptions.List", Class: transport.Replayable,
-		Method: http.MethodGet, URL: s.core.address(subscriptionsPath, o.query()),
+		Op: "Subscriptions.List", Class: transport.Replayable, Method: http.MethodGet,
 		Accept: func(b []byte) (err error) {
 			page, err = readPage(b, cmp.Or(o.PageSize, MaxPageSize))
 			return err
 		},
-		Buffers: buffers,
+	}
+	if walk != nil {
+		call.Buffers = &walk.buffers
 	}
 	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
 	defer observed.abandon()
-	r := s.core.send(ctx, call)
+	r := s.send(ctx, call, subscriptionsPath, o)
 	if r.OK() {
 		r.Err = o.Filter.checkAccounts(page.Subscriptions)
 	}
-	if r.OK() && check != nil {
-		r.Err = check(page)
+	if r.OK() && walk != nil {
+		r.Err = checkIDs(page)
 	}
 	if !r.OK() {
 		return nil, observed.end(callError(call, r))

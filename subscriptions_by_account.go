@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce/internal/paging"
-	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // AllByAccount walks the subscriptions of accounts, record by record, however many there
@@ -113,7 +112,7 @@ func (s *SubscriptionService) checkByAccount(
 func (s *SubscriptionService) parts(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], o SubscriptionListOptions,
 ) iter.Seq2[paging.PartsPage[uuid.UUID, Subscription, *SubscriptionPage], error] {
-	buffers := &transport.Buffers{}
+	reader := &walkReader{SubscriptionService: s}
 	return paging.Parts(ctx, paging.PartsConfig[uuid.UUID, uuid.UUID, Subscription, *SubscriptionPage]{
 		Keys: func(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 			if accounts == nil {
@@ -127,7 +126,7 @@ func (s *SubscriptionService) parts(
 		) (paging.Page[Subscription, *SubscriptionPage], error) {
 			part := o
 			part.Filter.AccountIDs, part.Offset, part.PageSize = accounts, offset, limit
-			return s.fetch(ctx, part, buffers)
+			return reader.fetch(ctx, part)
 		},
 		TooManyKeys: func(err error) bool {
 			e, ok := errors.AsType[*Error](err)

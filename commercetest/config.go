@@ -19,12 +19,12 @@ const (
 type Generation uint8
 
 const (
-	// FirstGeneration is the payload before August 2025. A list can include plans and products.
-	FirstGeneration Generation = iota
 	// SecondGeneration is the payload of the live service since August 2025. A list
 	// can include plans, which have the members of the former products, and
 	// pricing_options, which have the members of the former plans.
-	SecondGeneration
+	SecondGeneration Generation = iota
+	// FirstGeneration is the payload before August 2025. A list can include plans and products.
+	FirstGeneration
 )
 
 // Links is how a store sends the links of a list. The service documents strings and objects.
@@ -44,7 +44,7 @@ const (
 
 // Config sets up a [Store]. Zero fields mean the defaults.
 type Config struct {
-	// Generation of the payload. Default: FirstGeneration.
+	// Generation of the payload. Default: SecondGeneration, which the live service sends.
 	Generation Generation
 
 	// ClientID and ClientSecret that the token endpoint accepts. Defaults:
@@ -111,8 +111,8 @@ func (c Config) check() {
 	const maxRate = 1_000_000
 	problem := ""
 	switch {
-	case c.Generation > SecondGeneration:
-		problem = "Generation must be FirstGeneration or SecondGeneration"
+	case c.Generation > FirstGeneration:
+		problem = "Generation must be SecondGeneration or FirstGeneration"
 	case c.TokenLife < 0:
 		problem = "TokenLife must not be negative"
 	case c.PageLength < 0 || c.PageLength > maxPageLimit:

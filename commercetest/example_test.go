@@ -89,7 +89,7 @@ func ExampleConfig_afterRequest() {
 // A store with the payload of the live service.
 func ExampleNewStore() {
 	ctx := context.Background()
-	store := commercetest.NewStore(commercetest.Config{Generation: commercetest.SecondGeneration})
+	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(1)
 	page, err := store.Client().Subscriptions.List(ctx, &commerce.SubscriptionListOptions{
 		Include: commerce.SubscriptionInclude{Plans: true, PricingOptions: true},

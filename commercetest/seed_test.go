@@ -22,12 +22,12 @@ var generations = []struct {
 	secondType string
 }{
 	{
-		name: "first", generation: commercetest.FirstGeneration,
-		second: "products", secondType: "subscription_offering_product",
-	},
-	{
 		name: "second", generation: commercetest.SecondGeneration,
 		second: "pricing_options", secondType: "subscription_offering_pricing_option",
+	},
+	{
+		name: "first", generation: commercetest.FirstGeneration,
+		second: "products", secondType: "subscription_offering_product",
 	},
 }
 

@@ -104,7 +104,7 @@ func TestChangeState(t *testing.T) {
 		},
 		{name: "resume", action: "resume", wantFirst: "resumed_at active", wantSecond: "resumed_at active"},
 	} {
-		for i, want := range []string{tt.wantFirst, tt.wantSecond} {
+		for i, want := range []string{tt.wantSecond, tt.wantFirst} { // as in generations
 			t.Run(generations[i].name+" generation/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {

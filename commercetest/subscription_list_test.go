@@ -169,7 +169,7 @@ func TestList_emptyArrays(t *testing.T) {
 	t.Parallel()
 	const first = "https://store-links.example/v2/subscriptions/subscriptions" +
 		"?include=plans%2Cproducts&page%5Blimit%5D=7&page%5Boffset%5D=0"
-	store := commercetest.NewStore(commercetest.Config{PageLength: 7})
+	store := commercetest.NewStore(commercetest.Config{Generation: commercetest.FirstGeneration, PageLength: 7})
 	wantJSON(t, send(t, store, get(listPath+"?include=plans,products")), 200,
 		`{"data":[],"included":{"plans":[],"products":[]},"links":{"first":"`+first+`","last":null,"next":null,"prev":null}}`)
 }

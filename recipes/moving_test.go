@@ -21,7 +21,7 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 	}}
 	opts := &commerce.SubscriptionListOptions{
 		Filter:  commerce.SubscriptionFilter{Email: email},
-		Include: commerce.SubscriptionInclude{Plans: true, Products: true},
+		Include: commerce.SubscriptionInclude{All: true},
 	}
 	page, err := client.Subscriptions.List(ctx, opts)
 	if err != nil {
@@ -29,7 +29,7 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 	}
 	for _, sub := range page.Subscriptions {
 		id := sub.ID
-		if _, err := client.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{Plans: true}); err != nil {
+		if _, err := client.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true}); err != nil {
 			return err
 		}
 	}

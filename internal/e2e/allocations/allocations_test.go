@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -47,14 +48,13 @@ type allocationTest struct {
 	limit float64 // allocations for one of them
 }
 
-func allocationTests(c *commerce.Client, cart string) []allocationTest {
+func writes(c *commerce.Client, cart string) []allocationTest {
 	batch := make([]commerce.NewCustomDiscount, 3)
 	for i, id := range []string{"a", "b", "c"} {
 		batch[i] = commerce.NewCustomDiscount{
 			Amount: commerce.NewDecimal(-1000), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: id,
 		}
 	}
-	included := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{Plans: true, Products: true}}
 	return []allocationTest{
 		{name: "Do", count: 1, limit: 42, call: func(ctx context.Context) (int, error) {
 			var out json.RawMessage
@@ -69,11 +69,19 @@ func allocationTests(c *commerce.Client, cart string) []allocationTest {
 			_, err := c.Carts.EnsureCustomDiscounts(ctx, cart, batch, nil)
 			return 1, err
 		}},
-		{name: "All", count: records, limit: 11.5, call: func(ctx context.Context) (int, error) {
+	}
+}
+
+// walks are the walks over a store. A record of the second generation has more members: the fake
+// store adds prices of the past and of the future to it.
+func walks(c *commerce.Client, all, pages float64) []allocationTest {
+	included := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
+	return []allocationTest{
+		{name: "All", count: records, limit: all, call: func(ctx context.Context) (int, error) {
 			all, err := commerce.Collect(c.Subscriptions.All(ctx, nil))
 			return len(all), err
 		}},
-		{name: "Pages", count: records, limit: 15.6, call: func(ctx context.Context) (n int, err error) {
+		{name: "Pages", count: records, limit: pages, call: func(ctx context.Context) (n int, err error) {
 			pages, err := commerce.Collect(c.Subscriptions.Pages(ctx, included))
 			for _, page := range pages {
 				n += len(page.Subscriptions)
@@ -88,12 +96,16 @@ func allocationTests(c *commerce.Client, cart string) []allocationTest {
 //
 //nolint:paralleltest // AllocsPerRun counts those of other tests, too
 func TestAllocations(t *testing.T) {
-	store := commercetest.New(t, commercetest.Config{})
-	store.Seed(records)
-	c := store.Client(commerce.WithHTTPClient(&http.Client{
-		Transport: &replay{store, map[string]*httptest.ResponseRecorder{}},
-	}))
-	for _, tt := range allocationTests(c, store.AddCart(commerce.CartItemRef{})) {
+	newClient := func(g commercetest.Generation) (*commerce.Client, string) {
+		store := commercetest.New(t, commercetest.Config{Generation: g})
+		store.Seed(records)
+		return store.Client(commerce.WithHTTPClient(&http.Client{
+			Transport: &replay{store, map[string]*httptest.ResponseRecorder{}},
+		})), store.AddCart(commerce.CartItemRef{})
+	}
+	first, _ := newClient(commercetest.FirstGeneration)
+	second, cart := newClient(commercetest.SecondGeneration)
+	for _, tt := range slices.Concat(writes(second, cart), walks(first, 11.5, 15.6), walks(second, 28, 37)) {
 		got := math.Inf(1)
 		for range 3 { // the lowest counts: a garbage collection, which empties pools, only adds
 			got = min(got, testing.AllocsPerRun(20, func() {

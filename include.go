@@ -1,0 +1,82 @@
+package commerce
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// SubscriptionInclude selects related resources to return with the subscriptions. Find those
+// of a subscription with [Included.PlanOf], [Included.BillingOf], [Included.PricingOptionOf] and
+// [Included.ProductsOf].
+//
+// There are two generations of payloads, and a store uses one of them. If you ask for an
+// include of the other generation, the call may fail with [ErrBadRequest], or the store may
+// ignore the include. With All, nobody has to know the generation.
+type SubscriptionInclude struct {
+	Plans bool
+	// Products exist in the first payload generation only.
+	Products bool
+	// PricingOptions exist in the second payload generation only.
+	PricingOptions bool
+	// All asks for everything that the store has: plans, and the products or the pricing options.
+	// The other fields do not count then. The client asks for plans and pricing options. If the
+	// store refuses that with a 400, the same call asks for plans and products. If that succeeds,
+	// the client and its copies remember it. Otherwise the first error counts.
+	// In a walk, only the first request finds this out.
+	All bool
+}
+
+// text returns the value of the include parameter; "" if nothing is included.
+func (i SubscriptionInclude) text() string {
+	if i.All {
+		i = allIncludes(false)
+	}
+	var names []string
+	if i.Plans {
+		names = append(names, "plans")
+	}
+	if i.Products {
+		names = append(names, "products")
+	}
+	if i.PricingOptions {
+		names = append(names, "pricing_options")
+	}
+	return strings.Join(names, ",")
+}
+
+// allIncludes returns what All stands for in a store of the first payload generation, or of the
+// second.
+func allIncludes(isFirst bool) SubscriptionInclude {
+	return SubscriptionInclude{Plans: true, Products: isFirst, PricingOptions: !isFirst}
+}
+
+// generation remembers whether a store uses the first payload generation: it refused the includes
+// of the second and accepted those of the first.
+type generation struct{ isFirst atomic.Bool }
+
+// includes returns what All stands for, as far as the client knows.
+func (g *generation) includes() SubscriptionInclude { return allIncludes(g.isFirst.Load()) }
+
+// send makes the request of a read of subscriptions. With All, it makes a second one if the store
+// refuses the includes of the generation that it remembers.
+func (g *generation) send(
+	include SubscriptionInclude, send func(SubscriptionInclude) *transport.Result,
+) *transport.Result {
+	if !include.All {
+		return send(include)
+	}
+	isFirst := g.isFirst.Load()
+	r := send(allIncludes(isFirst))
+	if r.StatusCode != http.StatusBadRequest {
+		return r
+	}
+	other := send(allIncludes(!isFirst))
+	if !other.OK() {
+		return r
+	}
+	g.isFirst.Store(!isFirst)
+	return other
+}
