@@ -34,7 +34,6 @@ type Codec struct {
 
 	// For the readers.
 	rules   map[reflect.Type]*Rule
-	fields  map[reflect.Type]func(v any, to []any) []any
 	byType  sync.Map // of valueReader, by reflect.Type
 	tables  atomic.Int32
 	readers sync.Pool
@@ -44,14 +43,11 @@ type Codec struct {
 // to send: ids and timestamps that are empty or null, members without a field, and
 // invalid UTF-8.
 func NewCodec(rules ...Rule) *Codec {
-	c := &Codec{rules: map[reflect.Type]*Rule{}, fields: map[reflect.Type]func(any, []any) []any{}}
+	c := &Codec{rules: map[reflect.Type]*Rule{}}
 	var unmarshalers []*json.Unmarshalers
 	var marshalers []*json.Marshalers
 	for _, r := range append(rules, scalar(parseUUID), scalar(parseTime)) {
-		switch {
-		case r.fields != nil:
-			c.fields[r.typ] = r.fields
-		case r.typ != nil:
+		if r.typ != nil {
 			c.rules[r.typ] = &r
 		}
 		unmarshalers = append(unmarshalers, r.unmarshal)

@@ -133,9 +133,7 @@ func encodeInner(v *inner) *innerWithZero {
 
 func newTestCodec() *Codec {
 	return NewCodec(append(
-		Record(maxTestRecords, func(r *record, to []any) []any {
-			return append(to, &r.ID, &r.At, &r.Name, &r.Flag, &r.Inner, &r.List, &r.Extra)
-		}),
+		Record[record](maxTestRecords),
 		atMost[inner](3),
 		EncodedAs(encodeInner),
 		Union(`"`, readShade, writeShade),

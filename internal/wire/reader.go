@@ -45,7 +45,6 @@ type reader struct {
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
 	last     string                // the short string that was allocated last
-	fields   []any                 // of the structs that are being read, see table
 	key      string                // of an entry of a map, here because reflection needs its address
 	orders   [][]int               // of each table, see order
 }
@@ -68,8 +67,6 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 	}
 	r.input, r.key, r.last = nil, "", ""
 	clear(r.interned[:]) // the pool must not keep a part of a payload
-	clear(r.fields[:cap(r.fields)])
-	r.fields = r.fields[:0]
 	c.readers.Put(r)
 	return err
 }

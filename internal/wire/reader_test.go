@@ -142,12 +142,10 @@ func TestCodec_readerInterns(t *testing.T) {
 			break
 		}
 	}
-	if r == nil || cap(r.fields) == 0 {
+	if r == nil || len(r.orders) == 0 {
 		t.Fatalf("got reader %v, want one that was used", r)
 	}
-	isSet := func(v any) bool { return v != nil }
-	if strings.Contains(fmt.Sprint(string(r.input), r.interned, r.last), "canary") ||
-		slices.ContainsFunc(r.fields[:cap(r.fields)], isSet) {
+	if strings.Contains(fmt.Sprint(string(r.input), r.interned, r.last, r.key), "canary") {
 		t.Error("got a reader with a part of the input, want one without")
 	}
 }
@@ -176,9 +174,6 @@ func TestCodec_readerAgain(t *testing.T) {
 		got = every{}
 		if c.DecodeFast([]byte(`{"texts":["a"],"links":{"a":`), new(every)) == nil {
 			t.Error("got no error for input that ends within an object")
-		}
-		if r, _ := c.readers.Get().(*reader); r != nil && len(r.fields) > 0 {
-			t.Errorf("got %d fields after an error, want none", len(r.fields))
 		}
 	}
 }

@@ -17,7 +17,6 @@ type Rule struct {
 	typ       reflect.Type                                // nil if the rule does not change decoding
 	read      func(src source, types []part, v any) error // v points to a value of the type; nil for a Record
 	parts     []reflect.Type                              // types that read decodes
-	fields    func(v any, to []any) []any                 // see Fields
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }
@@ -79,18 +78,17 @@ type pointerToRecord[T any] interface {
 }
 
 // Record registers a type whose MarshalJSON and UnmarshalJSON methods call the codec. It returns
-// all rules that such a type needs: how to decode it without its methods, its fields for [Fields],
-// and the limit on a list, see [atMost].
-func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) []any) []Rule {
+// both rules that such a type needs: how to decode and encode it without its methods, and the limit
+// on a list, see [atMost].
+func Record[T any, P pointerToRecord[T]](limit int) []Rule {
 	// The methods would call the codec again for each record, without end. The twin is the same
 	// type without methods: it has the same fields, so a pointer to a T points to a twin too.
 	// Convert would compare the types again each time.
 	twin := reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields()))
 	asTwin := func(v *T) any { return reflect.NewAt(twin, reflect.ValueOf(v).UnsafePointer()).Interface() }
-	return append(
-		Fields(fields),
+	return []Rule{
 		atMost[T](limit),
-		Rule{
+		{
 			typ: reflect.TypeFor[T](),
 			unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
 				return json.UnmarshalDecode(dec, asTwin(v))
@@ -99,14 +97,7 @@ func Record[T any, P pointerToRecord[T]](limit int, fields func(v *T, to []any) 
 				return json.MarshalEncode(enc, asTwin(v))
 			}),
 		},
-	)
-}
-
-// Fields makes reading a struct faster: without it, the reader finds the fields by reflection.
-// fields appends pointers to all fields of v that are members, in their order, also to those of
-// embedded structs, and at last to Extra. It does not change how T is encoded.
-func Fields[T any](fields func(v *T, to []any) []any) []Rule {
-	return []Rule{{typ: reflect.TypeFor[T](), fields: func(v any, to []any) []any { return fields(v.(*T), to) }}}
+	}
 }
 
 // EncodedAs is the rule for a type that is encoded as the value that other returns, or

@@ -208,8 +208,6 @@ type table struct {
 	byName  map[string]int
 	extra   []int // index of Extra, or nil
 	number  int   // of this table
-	// fields appends pointers to the fields that are members, and to Extra.
-	fields func(v any, to []any) []any
 }
 
 type member struct {
@@ -231,9 +229,6 @@ func (c *Codec) structReader(t reflect.Type) valueReader {
 		m.read = c.reader(t.FieldByIndex(m.index).Type)
 	}
 	tab.number = int(c.tables.Add(1)) - 1
-	if fields := c.fields[t]; fields != nil {
-		tab.fields = fields
-	}
 	return tab.read
 }
 
@@ -241,7 +236,6 @@ func (c *Codec) structReader(t reflect.Type) valueReader {
 // nil for a struct that has other tags than those of the payloads.
 func newTable(t reflect.Type) *table {
 	tab := &table{byName: map[string]int{}}
-	tab.fields = tab.reflectFields
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
 		isExtra := name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]()
@@ -264,26 +258,15 @@ func newTable(t reflect.Type) *table {
 	return tab
 }
 
-// Rules returns what is registered for the type of v, a pointer: what its rule by [Fields] returns
-// for v, or nil, and whether it has another rule. It is exported for a test.
-func (c *Codec) Rules(v any) (fields []any, other bool) {
-	t := reflect.TypeOf(v).Elem()
-	if list := c.fields[t]; list != nil {
-		fields = list(v, nil)
-	}
-	return fields, c.rules[t] != nil
-}
+// HasRule reports whether a rule is registered for a type. It is exported for a test.
+func (c *Codec) HasRule(t reflect.Type) bool { return c.rules[t] != nil }
 
-// reflectFields is the slow way to get the fields, for the types without a rule by [Fields].
-func (t *table) reflectFields(v any, to []any) []any {
-	rv := reflect.ValueOf(v).Elem()
-	for i := range t.members {
-		to = append(to, rv.FieldByIndex(t.members[i].index).Addr().Interface())
+// pointerTo returns a pointer to a field. It is faster than FieldByIndex.
+func pointerTo(v reflect.Value, index []int) any {
+	for _, i := range index {
+		v = v.Field(i)
 	}
-	if t.extra != nil {
-		to = append(to, rv.FieldByIndex(t.extra).Addr().Interface())
-	}
-	return to
+	return v.Addr().Interface()
 }
 
 func (t *table) read(r *reader, v any) error {
@@ -293,8 +276,7 @@ func (t *table) read(r *reader, v any) error {
 	if err := r.begin('{'); err != nil {
 		return err
 	}
-	base := len(r.fields)
-	r.fields = t.fields(v, r.fields)
+	fields := reflect.ValueOf(v).Elem()
 	var seen uint64 // bit i: there was a value for members[i]
 	for order, last := r.order(t), 0; ; {
 		i, err := t.next(r, order[last])
@@ -302,14 +284,13 @@ func (t *table) read(r *reader, v any) error {
 			return err
 		}
 		if i == noMember {
-			r.fields = r.fields[:base]
 			return nil
 		}
 		if i == noField {
 			if t.extra == nil {
 				return errUnusual
 			}
-			if err := t.readExtra(r, r.fields[len(r.fields)-1]); err != nil {
+			if err := t.readExtra(r, pointerTo(fields, t.extra)); err != nil {
 				return err
 			}
 			continue
@@ -320,7 +301,7 @@ func (t *table) read(r *reader, v any) error {
 		seen |= 1 << i
 		order[last] = i
 		last = i + 1
-		if err := t.members[i].read(r, r.fields[base+i]); err != nil {
+		if err := t.members[i].read(r, pointerTo(fields, t.members[i].index)); err != nil {
 			return err
 		}
 	}
@@ -377,9 +358,9 @@ func (t *table) next(r *reader, expected int) (int, error) {
 	return noField, nil
 }
 
-// readExtra reads a member into the last of the fields.
-func (t *table) readExtra(r *reader, last any) error {
-	extra := last.(*map[string]stdjson.RawMessage)
+// readExtra reads a member into the field Extra.
+func (t *table) readExtra(r *reader, field any) error {
+	extra := field.(*map[string]stdjson.RawMessage)
 	name, err := r.rawName()
 	if err != nil {
 		return err
