@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -51,6 +52,11 @@ type UnconfirmedDiscount struct {
 	// Reasons are the error entries that may be about the discount: they name its item, or
 	// no item. See [ErrorObject.Reason].
 	Reasons []ErrorObject
+}
+
+// MarshalJSON encodes d as {"discount": {…}, "reasons": […]}. Reasons may hold data of customers.
+func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
+	return json.Marshal(map[string]any{"discount": d.NewCustomDiscount, "reasons": d.Reasons})
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
@@ -161,6 +167,28 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 	call := CallInfo{Op: "Carts.DeleteCustomDiscounts", Method: http.MethodDelete}
 	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
 		request := w.call(transport.Once, call.Method, "custom-discounts")
+		return w.finish(request, w.core.send(ctx, request))
+	})
+}
+
+// EnableCustomDiscounts lets a cart take custom discounts, which it does not by default:
+// https://developer.elasticpath.com/docs/api/carts/update-a-cart
+//
+// The service creates a cart that does not exist. It applies none of the store's own promotions
+// to a cart with custom discounts. A store with the calculation method "simple" takes no custom
+// discounts at all, see [Client.Settings].
+//
+// The request may be sent again, as a second one does no harm. One that arrives late enables the
+// discounts again, if somebody disabled them meanwhile. The error is a [*ValidationError] or an
+// [*Error].
+func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
+	if err := checkCartID(cartID).err(); err != nil {
+		return err
+	}
+	call := CallInfo{Op: "Carts.EnableCustomDiscounts", Method: http.MethodPut}
+	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
+		request := w.call(transport.Replayable, call.Method)
+		request.Body = []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`)
 		return w.finish(request, w.core.send(ctx, request))
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,6 +19,9 @@ import (
 type Cart struct {
 	ID, Type, Name         string
 	CustomDiscountsEnabled bool
+	// ExpiresAt is when the cart expires if it does not change. It is zero if the store does not
+	// say.
+	ExpiresAt time.Time
 	// Items of the cart. A cart that does not exist has none.
 	Items []CartItem
 	// CustomDiscounts of the cart and of its items. The relationships of the cart and of its
@@ -39,7 +43,12 @@ type CartItem struct {
 	Name     string       `json:"name,omitzero"`
 	SKU      string       `json:"sku,omitzero"`
 	Quantity int          `json:"quantity,omitzero"`
-	Extra    Extra        `json:",embed"`
+	// ProductID is zero for a custom item.
+	ProductID uuid.UUID `json:"product_id,omitzero"`
+	// UnitPrice is the price of one piece, Value that of Quantity pieces.
+	UnitPrice Money `json:"unit_price,omitzero"`
+	Value     Money `json:"value,omitzero"`
+	Extra     Extra `json:",embed"`
 }
 
 // CartDisplayPrice is the price of a [Cart] as the store shows it.
@@ -112,6 +121,20 @@ type cartData struct {
 		Extra        Extra            `json:",embed"`
 	} `json:"meta"`
 	Extra Extra `json:",embed"`
+}
+
+// takeExpiresAt moves the time when the cart expires out of the Timestamps, which have no such
+// field. A value that is not a time stays in their Extra.
+func (d *cartData) takeExpiresAt() (at time.Time) {
+	const name = "expires_at"
+	extra := d.Meta.Timestamps.Extra
+	if raw, ok := extra[name]; ok && payloads.Unmarshal(raw, &at) == nil {
+		delete(extra, name)
+	}
+	if len(extra) == 0 {
+		d.Meta.Timestamps.Extra = nil
+	}
+	return at
 }
 
 // rawRelationships are the relationships of a cart or an item, of which only the data count.
@@ -213,6 +236,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if !isSameCart(data.ID, cartID) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
+	expiresAt := data.takeExpiresAt()
 	extra, err := otherMembers(&data, &body)
 	if err != nil {
 		return nil, err
@@ -221,6 +245,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 		Cart: &Cart{
 			ID: data.ID, Type: data.Type, Name: data.Name,
 			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
+			ExpiresAt:              expiresAt,
 			DisplayPrice:           data.Meta.DisplayPrice,
 			Timestamps:             data.Meta.Timestamps,
 			Extra:                  extra,

@@ -92,6 +92,35 @@ func TestCartsGet(t *testing.T) {
 	}
 }
 
+// Members of a cart and of its items that have a field are in no Extra.
+func TestCartsGet_fields(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	cart, err := store.Client().Carts.Get(t.Context(), store.AddCart(commerce.CartItemRef{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := cart.Items[0]
+	if life := cart.ExpiresAt.Sub(cart.Timestamps.UpdatedAt); life != 7*24*time.Hour || cart.Timestamps.Extra != nil {
+		t.Errorf("the cart expires %v after its last change, Extra %v; want 168h and no Extra", life, cart.Timestamps.Extra)
+	}
+	if item.ProductID == uuid.Nil || item.UnitPrice.String() != "10000 USD" || item.Value.String() != "10000 USD" {
+		t.Errorf("item = %+v, want a product, and $100.00 twice", item)
+	}
+	for _, name := range []string{"product_id", "unit_price", "value"} {
+		if _, ok := item.Extra[name]; ok {
+			t.Errorf("Extra of the item has %s, want only other members", name)
+		}
+	}
+	for _, odd := range []string{`"product_id":5`, `"unit_price":"x"`, `"value":[]`} {
+		body := `{"data":{"id":"c"},"included":{"items":[{"id":"` + itemID + `",` + odd + `}]}}`
+		cart, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), "c")
+		if err != nil || len(cart.Items[0].Extra) != 1 {
+			t.Errorf("%s: cart %+v, error %v, want the value in Extra", odd, cart, err)
+		}
+	}
+}
+
 // The relationships of the discount, or those of an item, show which item it is for.
 func TestCartsGet_itemOfDiscount(t *testing.T) {
 	t.Parallel()

@@ -560,3 +560,41 @@ func FuzzCartID(f *testing.F) {
 		}
 	})
 }
+
+// A cart that a request created takes no custom discounts until they are enabled. Like a read, the
+// request is sent again.
+func TestEnableCustomDiscounts(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	c, cartID := store.Client(), "a-new-cart"
+	item := map[string]any{"data": map[string]any{"type": "cart_item", "id": "p", "quantity": 1}}
+	if _, err := c.Do(t.Context(), "POST", []string{"v2", "carts", cartID, "items"}, nil, item, nil); err != nil {
+		t.Fatal(err)
+	}
+	want := discounts("a")
+	if _, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); !errors.Is(err, commerce.ErrDiscountsDisabled) {
+		t.Errorf("before: error %v, want ErrDiscountsDisabled", err)
+	}
+	store.Inject(commercetest.Fault{Operation: commercetest.OpUpdateCart, Apply: true, Cut: true})
+	if err := c.Carts.EnableCustomDiscounts(t.Context(), cartID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); err != nil {
+		t.Errorf("after: %v", err)
+	}
+	cart, err := c.Carts.Get(t.Context(), cartID)
+	if err != nil || !cart.CustomDiscountsEnabled || cart.Name != "Cart" {
+		t.Errorf("cart = %+v, error %v, want one with custom discounts enabled, and its name", cart, err)
+	}
+	puts := 0
+	for _, r := range store.Requests() {
+		if r.Operation == commercetest.OpUpdateCart {
+			puts++
+		}
+	}
+	diff(t, "PUTs", puts, 2)
+	r := &recorder{respond: respond(200, `{}`)}
+	err = newClient(t, r).Carts.EnableCustomDiscounts(t.Context(), "")
+	r.checkRefused(t, err, "")
+	diff(t, "invalid fields", invalidFields(err), []string{"cart id"})
+}

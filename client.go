@@ -100,6 +100,8 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 func parseBase(s string, cfg config) (base *url.URL, problem string) {
 	u, err := url.Parse(s)
 	switch {
+	case err != nil && !strings.Contains(s, "://"): // e.g. 127.0.0.1:8080
+		return nil, "must start with https://"
 	case err != nil:
 		return nil, "must be a URL"
 	case u.Scheme != "https" && u.Scheme != "http":

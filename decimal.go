@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"errors"
 	"strconv"
 	"strings"
@@ -133,6 +134,12 @@ type Money struct {
 	// it out.
 	Formatted string `json:"formatted,omitzero"`
 	Extra     Extra  `json:",embed"`
+}
+
+// String returns m as the store shows it, e.g. "-$10.00", or else the amount and the currency, e.g.
+// "-1000 USD".
+func (m Money) String() string {
+	return cmp.Or(m.Formatted, strings.TrimSpace(m.Amount.String()+" "+m.Currency))
 }
 
 // Price is the price of a product or plan in one currency.

@@ -1,6 +1,8 @@
 package commerce
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -26,6 +28,41 @@ type NewCustomDiscount struct {
 	ExternalID string
 	// Item of the cart that the discount is for; nil for the whole cart.
 	Item *CartItemRef
+}
+
+// MarshalJSON encodes d as the service's requests do.
+func (d NewCustomDiscount) MarshalJSON() ([]byte, error) {
+	request := newDiscountRequest(&d)
+	request.Relationships = newItemRelations(d.Item)
+	return payloads.Marshal(&request)
+}
+
+// UnmarshalJSON decodes a discount as the service's requests have it:
+//
+//	{"amount": -1000, "description": "Ten dollars off", "discount_code": "TEN-OFF",
+//	 "discount_engine": "promo-engine", "external_id": "promo-1",
+//	 "relationships": {"item": {"data": {"type": "cart_item", "id": "3b4de20a-…"}}}}
+//
+// An unknown member is an error, as it may be a misspelled one: without that, the discount would be
+// another one. A member that is absent leaves its field zero: see Validate.
+func (d *NewCustomDiscount) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	var request discountRequest
+	decoder := json.NewDecoder(bytes.NewReader(b))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&request); err != nil {
+		return err
+	}
+	*d = NewCustomDiscount{
+		Amount: request.Amount, Description: request.Description, DiscountCode: request.DiscountCode,
+		DiscountEngine: request.DiscountEngine, ExternalID: request.ExternalID,
+	}
+	if relations := request.Relationships; relations != nil && relations.Item.Data != nil {
+		d.Item = &CartItemRef{Type: CartItemType(relations.Item.Data.Type), ID: relations.Item.Data.ID}
+	}
+	return nil
 }
 
 // Validate returns a [*ValidationError] with all problems of the discount. These are the
@@ -203,6 +240,11 @@ type CustomDiscount struct {
 	// mean an item, because the service leaves it out there.
 	Item  *CartItemRef
 	Extra Extra
+}
+
+// String returns the engine, the external id and the amount, e.g. "promo-engine promo-1 -$10.00".
+func (d CustomDiscount) String() string {
+	return d.DiscountEngine + " " + d.ExternalID + " " + d.Amount.String()
 }
 
 // CartItemRef names an item of a cart. Both fields are required.

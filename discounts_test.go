@@ -75,6 +75,74 @@ func TestCustomDiscount_forms(t *testing.T) {
 }
 
 // Validate finds what AddCustomDiscounts refuses.
+// The JSON of a discount to add is that of the request, which keeps each digit of an amount.
+func TestNewCustomDiscount_json(t *testing.T) {
+	t.Parallel()
+	const text = `{"type":"custom_discount","amount":-12345678901234567890.1,"description":"d","discount_code":"c",` +
+		`"discount_engine":"e","external_id":"x","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
+	want := commerce.NewCustomDiscount{
+		Amount: parseDecimal(t, "-12345678901234567890.1"), Description: "d", DiscountCode: "c", DiscountEngine: "e",
+		ExternalID: "x", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)},
+	}
+	got := discount("before")
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "decoded", got, want)
+	diff(t, "encoded", encode(t, want), text)
+	s := newStub(t, respond(201, `{}`))
+	_, _ = s.client(t).Carts.AddCustomDiscounts(t.Context(), "c", []commerce.NewCustomDiscount{want}, nil)
+	diff(t, "sent", s.sent()[0].Body, `{"data":[`+text+`],"options":{"add_all_or_nothing":false}}`)
+
+	unconfirmed := commerce.UnconfirmedDiscount{
+		NewCustomDiscount: discount("a"), Reasons: []commerce.ErrorObject{{Title: "Limit Reached"}},
+	}
+	if got := encode(t, unconfirmed); !strings.Contains(got, `"external_id":"a"`) || !strings.Contains(got, "Limit Reached") {
+		t.Errorf("unconfirmed: got %s, want the discount and its reason", got)
+	}
+}
+
+func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, text string
+		want       commerce.NewCustomDiscount
+		problem    string // part of the error
+	}{
+		{name: "null changes nothing", text: `null`, want: discount("before")},
+		{name: "empty", text: `{}`},
+		{name: "item null", text: `{"relationships":{"item":{"data":null}}}`},
+		{name: "a misspelled member", text: `{"amuont":-1}`, problem: `unknown field "amuont"`},
+		{name: "the name of the Go field", text: `{"ExternalID":"x"}`, problem: `unknown field "ExternalID"`},
+		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "not a decimal number"},
+		{name: "a number as code", text: `{"discount_code":5}`, problem: "discount_code"},
+		{name: "an item without an id", text: `{"relationships":{"item":{"data":{"id":"x"}}}}`, problem: "invalid UUID"},
+		{name: "an array", text: `[]`, problem: "array"},
+	} {
+		got := discount("before")
+		err := json.Unmarshal([]byte(tt.text), &got)
+		if tt.problem == "" {
+			diff(t, tt.name, got, tt.want)
+		}
+		if (err != nil) != (tt.problem != "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
+			t.Errorf("%s: error %v, want %q", tt.name, err, tt.problem)
+		}
+	}
+}
+
+// A log shows what a discount is, not who got it or by which code.
+func TestCustomDiscount_String(t *testing.T) {
+	t.Parallel()
+	amount := commerce.Money{Amount: commerce.NewDecimal(-1000), Currency: "USD", Formatted: "-$10.00"}
+	d := commerce.CustomDiscount{
+		Amount: amount, Description: "canary", DiscountCode: "canary", DiscountEngine: "promo-engine", ExternalID: "promo-1",
+	}
+	diff(t, "discount", d.String(), "promo-engine promo-1 -$10.00")
+	amount.Formatted = ""
+	diff(t, "without a formatted amount", amount.String(), "-1000 USD")
+	diff(t, "a number alone", commerce.Money{Amount: commerce.NewDecimal(-5)}.String(), "-5")
+}
+
 func TestNewCustomDiscount_Validate(t *testing.T) {
 	t.Parallel()
 	ref := func(itemType commerce.CartItemType, id uuid.UUID) func(*commerce.NewCustomDiscount) {

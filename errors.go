@@ -191,18 +191,23 @@ func (e *Error) Error() string {
 	if problem := e.problem(); problem != "" {
 		text += ": " + problem
 	}
-	text += " ("
+	var facts []string
 	if e.Outcome != OutcomeNone {
-		text += "outcome " + e.Outcome.String() + ", "
+		facts = append(facts, "outcome "+e.Outcome.String())
 	}
-	text += "attempts " + strconv.Itoa(e.Attempts)
+	if e.Attempts > 0 {
+		facts = append(facts, "attempts "+strconv.Itoa(e.Attempts))
+	}
 	if e.RequestID != "" {
-		text += ", request id " + e.RequestID
+		facts = append(facts, "request id "+e.RequestID)
 	}
 	if e.RetryAfter > 0 {
-		text += ", retry after " + e.RetryAfter.String()
+		facts = append(facts, "retry after "+e.RetryAfter.String())
 	}
-	return text + ")"
+	if len(facts) > 0 {
+		text += " (" + strings.Join(facts, ", ") + ")"
+	}
+	return text
 }
 
 // problem returns what went wrong: the status and the titles, and the cause. The status of a

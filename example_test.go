@@ -438,22 +438,29 @@ func ExampleClient_Settings() {
 	// Output: 5 discounts on a cart, and on each item
 }
 
-// Do calls endpoints that have no method. This one enables custom discounts for a cart.
+// Do calls endpoints that have no method. This one creates a cart, which takes custom discounts
+// only after they were enabled.
 func ExampleClient_Do() {
-	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	client, ctx := exampleStore().Client(), context.Background()
 
 	type object = map[string]any
-	body := object{"data": object{"discount_settings": object{"custom_discounts_enabled": true}}}
-	if _, err := client.Do(ctx, "PUT", []string{"v2", "carts", cartID}, nil, body, nil); err != nil {
+	body := object{"data": object{"name": "A cart"}}
+	var created struct {
+		Data struct{ ID string }
+	}
+	if _, err := client.Do(ctx, "POST", []string{"v2", "carts"}, nil, body, &created); err != nil {
+		log.Fatal(err)
+	}
+	cartID := created.Data.ID
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
 		log.Fatal(err)
 	}
 	cart, err := client.Carts.Get(ctx, cartID)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(cart.CustomDiscountsEnabled)
-	// Output: true
+	fmt.Println(cart.Name, cart.CustomDiscountsEnabled)
+	// Output: A cart true
 }
 
 // Options for a single call: one attempt, of at most two seconds. A deadline for the whole

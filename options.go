@@ -155,7 +155,7 @@ func WithHTTPClient(hc *http.Client) Option {
 
 // RetryPolicy limits the attempts of a call. Zero fields mean the defaults.
 //
-// A read, or [CartService.DeleteCustomDiscount], is retried
+// A read, [CartService.DeleteCustomDiscount] or [CartService.EnableCustomDiscounts] is retried
 //   - if there was no response, e.g. after a connection error or a timeout,
 //   - after a 408, 421, 425, 429, 500, 502, 503 or 504,
 //   - if the body of a 2xx is truncated or cannot be read.
@@ -209,7 +209,8 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 
 // WithRetry sets the whole retry policy: zero fields mean the defaults, also in
 // [Client.With]. Whatever the policy, a write that may have been applied is never sent again,
-// except [CartService.DeleteCustomDiscount], which does no harm twice.
+// except [CartService.DeleteCustomDiscount] and [CartService.EnableCustomDiscounts], which do no
+// harm twice.
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config, problems *ValidationError) {
 		if p.MaxAttempts < 0 {

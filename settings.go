@@ -10,10 +10,16 @@ type Settings struct {
 	// CustomDiscountLimit is the maximum number of custom discounts on a cart, and on each
 	// of its items. It is 5 if the store does not say.
 	CustomDiscountLimit int
+	// CalculationMethod of prices, "line" or "simple". With "simple", the store takes no custom
+	// discounts. It is empty if the store does not say.
+	CalculationMethod string
 	// PageLength is the number of records on a page of [SubscriptionService.List] without a
 	// PageSize. It is 0 if the store does not say.
 	PageLength int
-	Extra      Extra
+	// PageOffsetLimit is the highest page[offset] of the store's lists. It is 0 if the store does
+	// not say. Lists may have a limit of their own: see [MaxOffset].
+	PageOffsetLimit int
+	Extra           Extra
 }
 
 // Settings reads the settings of the store:
@@ -35,9 +41,11 @@ func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 func readSettings(b []byte) (*Settings, error) {
 	var body struct {
 		Data *struct {
-			CustomDiscountLimit *int  `json:"custom_discount_limit"`
-			PageLength          int   `json:"page_length"`
-			Extra               Extra `json:",embed"`
+			CustomDiscountLimit *int   `json:"custom_discount_limit"`
+			CalculationMethod   string `json:"calculation_method"`
+			PageLength          int    `json:"page_length"`
+			PageOffsetLimit     int    `json:"page_offset_limit"`
+			Extra               Extra  `json:",embed"`
 		} `json:"data"`
 		Extra Extra `json:",embed"`
 	}
@@ -47,7 +55,10 @@ func readSettings(b []byte) (*Settings, error) {
 	if body.Data == nil {
 		return nil, errors.New("data is missing, or not an object")
 	}
-	settings := &Settings{CustomDiscountLimit: 5, PageLength: body.Data.PageLength, Extra: body.Data.Extra}
+	settings := &Settings{
+		CustomDiscountLimit: 5, CalculationMethod: body.Data.CalculationMethod,
+		PageLength: body.Data.PageLength, PageOffsetLimit: body.Data.PageOffsetLimit, Extra: body.Data.Extra,
+	}
 	if limit := body.Data.CustomDiscountLimit; limit != nil { // it may be 0
 		settings.CustomDiscountLimit = *limit
 	}

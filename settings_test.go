@@ -16,8 +16,11 @@ func TestSettings(t *testing.T) {
 		want       commerce.Settings
 	}{
 		{
-			name: "all", data: `{"custom_discount_limit":7,"page_length":25}`,
-			want: commerce.Settings{CustomDiscountLimit: 7, PageLength: 25},
+			name: "all",
+			data: `{"custom_discount_limit":7,"page_length":25,"page_offset_limit":9000,"calculation_method":"simple"}`,
+			want: commerce.Settings{
+				CustomDiscountLimit: 7, PageLength: 25, PageOffsetLimit: 9000, CalculationMethod: "simple",
+			},
 		},
 		{name: "nothing", data: `{}`, want: commerce.Settings{CustomDiscountLimit: 5}},
 		{
@@ -69,7 +72,11 @@ func TestSettings_fakeStore(t *testing.T) {
 	t.Parallel()
 	store := commercetest.New(t, commercetest.Config{CartDiscountLimit: 3, PageLength: 10})
 	got, err := store.Client().Settings(t.Context())
-	if err != nil || got.CustomDiscountLimit != 3 || got.PageLength != 10 {
-		t.Errorf("Settings() = %+v, error %v, want a limit of 3 and a page length of 10", got, err)
+	if err != nil {
+		t.Fatal(err)
 	}
+	got.Extra = nil
+	diff(t, "settings", *got, commerce.Settings{
+		CustomDiscountLimit: 3, PageLength: 10, PageOffsetLimit: 10_000, CalculationMethod: "line",
+	})
 }

@@ -152,6 +152,32 @@ func (s *Store) addCartItem(in *call) response {
 	})
 }
 
+// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity.
+func (s *Store) updateCartItem(in *call) response {
+	var quantity int64
+	refusal := readBody(in, func(v *validator, root members) {
+		if o, ok := v.object("data", root["data"]); ok {
+			quantity = v.quantity(o["quantity"])
+		}
+	})
+	if refusal != nil {
+		return *refusal
+	}
+	return s.writeCart(in, func(c *cart) response {
+		id := in.uuid("item")
+		i := slices.IndexFunc(c.items, func(item cartItem) bool { return item.ref.ID == id })
+		if i < 0 {
+			return itemNotFound()
+		}
+		c.items[i].quantity = quantity
+		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData()})
+	})
+}
+
+func itemNotFound() response {
+	return errorResponse(http.StatusNotFound, "Not Found", "The cart has no such item")
+}
+
 // cartItem reads the data of a request that adds an item.
 func (v *validator) cartItem(o members) (item cartItem) {
 	item.quantity = v.quantity(o["quantity"])
@@ -187,7 +213,7 @@ func (v *validator) quantity(raw json.RawMessage) (n int64) {
 func (s *Store) deleteItem(in *call) response {
 	return s.writeCart(in, func(c *cart) response {
 		if !c.removeItem(in.uuid("item")) {
-			return errorResponse(http.StatusNotFound, "Not Found", "The cart has no such item")
+			return itemNotFound()
 		}
 		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData()})
 	})

@@ -279,6 +279,27 @@ func TestItems(t *testing.T) {
 	})
 }
 
+// A change of the quantity changes the value of the item.
+func TestUpdateItem(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{})
+	cart, err := store.Client().Carts.Get(t.Context(), cartID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := send(t, store, put(itemPath, `{"data":{"quantity":3}}`))
+	wantEqual(t, "status", resp.Status, 200)
+	changed, err := store.Client().Carts.Get(t.Context(), cartID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was, is := cart.Items[0], changed.Items[0]
+	wantEqual(t, "quantity", is.Quantity, 3)
+	wantEqual(t, "unit price", is.UnitPrice.String(), was.UnitPrice.String())
+	wantEqual(t, "value", is.Value.Amount.String(), was.UnitPrice.Amount.Mul(commerce.NewDecimal(3).Decimal).String())
+	wantEqual(t, "unknown item", send(t, store, put(cartPath+"/items/"+absentItem, `{"data":{"quantity":3}}`)).Status, 404)
+}
+
 func TestCartEndpoints_problems(t *testing.T) {
 	t.Parallel()
 	const quantity = "data.quantity is required, and must be a whole number of at least 1"
@@ -313,6 +334,11 @@ func TestCartEndpoints_problems(t *testing.T) {
 		{name: "no quantity", raw: item(`{"type":"cart_item","id":"p"}`), want: quantity},
 		{name: "quantity is zero", raw: item(`{"type":"cart_item","id":"p","quantity":0}`), want: quantity},
 		{name: "quantity is a fraction", raw: item(`{"type":"cart_item","id":"p","quantity":1.5}`), want: quantity},
+		{name: "item changed without a quantity", raw: put(itemPath, `{"data":{}}`), want: quantity},
+		{
+			name: "discount changed to a fraction", raw: put(cartPath+"/custom-discounts/"+absentItem, `{"data":{"type":"custom_discount","amount":-0.5}}`),
+			want: "data.amount must be a whole number",
+		},
 		{
 			name: "no name", raw: item(`{"type":"custom_item","quantity":1,"price":{"amount":1}}`),
 			want: "data.name" + textRequired,

@@ -22,6 +22,7 @@ const (
 type cart struct {
 	id, name             string
 	discountsEnabled     bool
+	hasPromotion         bool
 	items                []cartItem
 	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
 	createdAt, updatedAt time.Time
@@ -186,6 +187,18 @@ func (s *Store) AddDiscount(cartID string, d commerce.CustomDiscount) {
 	}
 	s.changeCart(s.cart(cartID), func(c *cart) bool {
 		c.discounts = append(c.discounts, d)
+		return true
+	})
+}
+
+// AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts as
+// long as it exists. Responses do not show the promotion. If there is no such cart, AddPromotion
+// adds one.
+func (s *Store) AddPromotion(cartID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changeCart(s.cart(cartID), func(c *cart) bool {
+		c.hasPromotion = true
 		return true
 	})
 }

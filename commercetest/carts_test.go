@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,6 +67,34 @@ func TestAddDiscount(t *testing.T) {
 
 	store.AddDiscount("new", commerce.CustomDiscount{})
 	wantEqual(t, "discounts of a cart that was not there", len(store.Discounts("new")), 1)
+}
+
+// A cart with a promotion of the store takes no custom discounts. Those that it has stay.
+func TestAddPromotion(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	cartID := store.AddCart(commerce.CartItemRef{})
+	c, want := store.Client(), []commerce.NewCustomDiscount{{
+		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "x",
+	}}
+	if _, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, want, nil); err != nil {
+		t.Fatal(err)
+	}
+	store.AddPromotion(cartID)
+	if _, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); err != nil {
+		t.Errorf("Ensure of a discount that is there: %v", err)
+	}
+	want[0].ExternalID = "y"
+	_, addErr := c.Carts.AddCustomDiscounts(t.Context(), cartID, want, nil)
+	_, ensureErr := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil)
+	for name, err := range map[string]error{"Add": addErr, "Ensure": ensureErr} {
+		if !errors.Is(err, commerce.ErrPromotionConflict) || !commerce.IsFinal(err) {
+			t.Errorf("%s: error %v, want ErrPromotionConflict, a final one", name, err)
+		}
+	}
+	wantEqual(t, "discounts", len(store.Discounts(cartID)), 1)
+	store.AddPromotion("other")
+	wantEqual(t, "carts", len(store.Carts()), 2)
 }
 
 func TestRemove(t *testing.T) {

@@ -67,6 +67,13 @@ func (s *Store) addBatch(c *cart, b batch) response {
 		return errorsResponse(http.StatusBadRequest,
 			errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
 	}
+	if c.hasPromotion {
+		return errorsResponse(http.StatusUnprocessableEntity, errorObject{
+			Status: 422, Title: "Cart contains Elastic Path promotions",
+			Detail: "Custom discounts cannot be combined with Elastic Path promotions. " +
+				"Remove all Elastic Path promotions from the cart before adding custom discounts.",
+		})
+	}
 	accepted, refused := s.checkBatch(c, b.discounts)
 	switch {
 	case len(refused) > 0 && (b.options.AllOrNothing || b.isObject):
@@ -99,14 +106,18 @@ func discountNotFound() response {
 }
 
 // updateDiscount handles PUT .../custom-discounts/{id} of a cart and of an item. All
-// members of the body but type are optional. The response to an unknown id is not
-// documented.
+// members of the body but type are optional. The amount must be a whole number. The response to an
+// unknown id is not documented.
 func (s *Store) updateDiscount(in *call) response {
 	var data members
 	refusal := readBody(in, func(v *validator, root members) {
 		data, _ = v.object("data", root["data"])
 		if data != nil {
-			v.discount(&commerce.CustomDiscount{}, "data", data)
+			var d commerce.CustomDiscount
+			v.discount(&d, "data", data)
+			if !d.Amount.Amount.IsInteger() {
+				v.addProblem("data.amount", "must be a whole number")
+			}
 		}
 	})
 	if refusal != nil {

@@ -38,6 +38,7 @@
 //	DELETE /v2/carts/{cartID}
 //	POST   /v2/carts/{cartID}/items                              a cart_item or a custom_item
 //	GET    /v2/carts/{cartID}/items                              include=custom_discounts
+//	PUT    /v2/carts/{cartID}/items/{itemID}                     quantity
 //	DELETE /v2/carts/{cartID}/items/{itemID}
 //	POST   /v2/carts/{cartID}/custom-discounts                   an array of discounts, or one
 //	DELETE /v2/carts/{cartID}/custom-discounts                   not those of items

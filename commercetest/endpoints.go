@@ -32,6 +32,7 @@ var endpoints = []*endpoint{
 
 	{method: "POST", path: itemsPath, op: OpAddItem, handle: (*Store).addCartItem},
 	{method: "GET", path: itemsPath, op: OpItems, handle: (*Store).getItems},
+	{method: "PUT", path: itemsPath + "/{item}", op: OpUpdateItem, handle: (*Store).updateCartItem},
 	{method: "DELETE", path: itemsPath + "/{item}", op: OpDeleteItem, handle: (*Store).deleteItem},
 
 	{method: "POST", path: discountsPath, op: OpAdd, handle: (*Store).addDiscounts},

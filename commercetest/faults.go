@@ -26,6 +26,7 @@ const (
 	OpDeleteCart      Operation = "delete cart"       // DELETE /v2/carts/{cartID}
 	OpItems           Operation = "items"             // GET /v2/carts/{cartID}/items
 	OpAddItem         Operation = "add item"          // POST /v2/carts/{cartID}/items
+	OpUpdateItem      Operation = "update item"       // PUT /v2/carts/{cartID}/items/{itemID}
 	OpDeleteItem      Operation = "delete item"       // DELETE /v2/carts/{cartID}/items/{itemID}
 	OpAccounts        Operation = "accounts"          // GET /v2/accounts
 	OpList            Operation = "list"              // GET /v2/subscriptions/subscriptions

@@ -207,6 +207,7 @@ func TestInject_operation(t *testing.T) {
 		{op: commercetest.OpDeleteCart, raw: del(cartPath), status: 204},
 		{op: commercetest.OpItems, raw: get(cartPath + "/items"), status: 200},
 		{op: commercetest.OpAddItem, raw: post(cartPath+"/items", newItem), status: 201},
+		{op: commercetest.OpUpdateItem, raw: put(itemPath, `{"data":{"quantity":3}}`), status: 200},
 		{op: commercetest.OpDeleteItem, raw: del(itemPath), status: 200},
 		{op: commercetest.OpAccounts, raw: get(accountsPath), status: 200},
 		{op: commercetest.OpList, raw: get(listPath), status: 200},

@@ -8,9 +8,14 @@ func (s *Store) getSettings(*call) response {
 	type settings struct {
 		Type                string `json:"type"`
 		PageLength          int    `json:"page_length"`
+		PageOffsetLimit     int    `json:"page_offset_limit"`
 		CustomDiscountLimit int    `json:"custom_discount_limit"`
+		CalculationMethod   string `json:"calculation_method"`
 	}
 	return jsonResponse(http.StatusOK, struct {
 		Data settings `json:"data"`
-	}{settings{Type: "settings", PageLength: s.cfg.PageLength, CustomDiscountLimit: max(s.cfg.CartDiscountLimit, 0)}})
+	}{settings{
+		Type: "settings", PageLength: s.cfg.PageLength, PageOffsetLimit: maxPageOffset,
+		CustomDiscountLimit: max(s.cfg.CartDiscountLimit, 0), CalculationMethod: "line",
+	}})
 }

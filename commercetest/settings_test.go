@@ -27,7 +27,8 @@ func TestGetSettings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store := commercetest.NewStore(tt.cfg)
-			wantJSON(t, send(t, store, get(settingsPath)), 200, `{"data":{"type":"settings",`+tt.want+`}}`)
+			wantJSON(t, send(t, store, get(settingsPath)), 200,
+				`{"data":{"type":"settings","page_offset_limit":10000,"calculation_method":"line",`+tt.want+`}}`)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"encoding/json"
 	"os"
 	"regexp"
 	"strings"
@@ -76,7 +77,18 @@ func movedCart(
 	if _, err := client.Settings(ctx); err != nil {
 		return err
 	}
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		return err
+	}
+	var created json.RawMessage
 	body := map[string]any{"data": map[string]any{"name": "A cart"}}
+	if _, err := client.Do(ctx, "POST", []string{"v2", "carts"}, nil, body, &created); err != nil {
+		return err
+	}
+	item := map[string]any{"data": map[string]any{"type": "cart_item", "id": "a-product", "quantity": 1}}
+	if _, err := client.Do(ctx, "POST", []string{"v2", "carts", cartID, "items"}, nil, item, nil); err != nil {
+		return err
+	}
 	_, err = client.Do(ctx, "PUT", []string{"v2", "carts", cartID}, nil, body, nil)
 	return err
 }
@@ -111,8 +123,8 @@ func TestMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples := regexp.MustCompile("`(&?(?:commerce|client)\\.[^`]*)`").FindAllStringSubmatch(string(doc), -1)
-	if len(samples) != 18 {
-		t.Errorf("docs/moving.md has %d pieces of code, want 18", len(samples))
+	if len(samples) != 21 {
+		t.Errorf("docs/moving.md has %d pieces of code, want 21", len(samples))
 	}
 	for _, sample := range samples {
 		if !strings.Contains(string(self), sample[1]) {

@@ -11,7 +11,6 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	_ "embed"
@@ -68,7 +67,9 @@ func run(getenv func(string) string, args []string, stdout, stderr io.Writer) (e
 	}
 	var discounts []commerce.NewCustomDiscount
 	if err == nil {
-		discounts, err = decode(input)
+		if err = json.Unmarshal(input, &discounts); err != nil {
+			err = fmt.Errorf("-file must name a JSON array of discounts: %w", err)
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "add-discounts:", err)
@@ -93,28 +94,4 @@ func run(getenv func(string) string, args []string, stdout, stderr io.Writer) (e
 		return 1
 	}
 	return 0
-}
-
-// decode rejects unknown members: without a misspelled member, a discount would be another one.
-func decode(input []byte) (discounts []commerce.NewCustomDiscount, err error) {
-	var list []struct {
-		Amount         commerce.Decimal      `json:"amount"`
-		Description    string                `json:"description"`
-		DiscountCode   string                `json:"discount_code"`
-		DiscountEngine string                `json:"discount_engine"`
-		ExternalID     string                `json:"external_id"`
-		Item           *commerce.CartItemRef `json:"item"`
-	}
-	decoder := json.NewDecoder(bytes.NewReader(input))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&list); err != nil {
-		return nil, fmt.Errorf("-file must name a JSON array of discounts: %w", err)
-	}
-	if decoder.More() {
-		return nil, errors.New("-file must name one JSON array of discounts: there is more after it")
-	}
-	for _, d := range list {
-		discounts = append(discounts, commerce.NewCustomDiscount(d))
-	}
-	return discounts, nil
 }

@@ -180,12 +180,12 @@ func TestRun_usage(t *testing.T) {
 	tests := []struct {
 		name, input, want string
 	}{
-		{name: "empty file", input: "", want: array + "EOF\n"},
-		{name: "truncated", input: `[{"amount":-1}`, want: array + "unexpected EOF\n"},
+		{name: "empty file", input: "", want: array + "unexpected end of JSON input\n"},
+		{name: "truncated", input: `[{"amount":-1}`, want: array + "unexpected end of JSON input\n"},
 		{name: "unknown member", input: `[{"code":"x"}]`, want: array + "json: unknown field \"code\"\n"},
-		{name: "unknown member of an item", input: `[{"item":{"kind":"x"}}]`, want: array + "json: unknown field \"kind\"\n"},
+		{name: "unknown member of an item", input: `[{"relationships":{"item":{"kind":"x"}}}]`, want: "unknown field \"kind\""},
 		{name: "not a number", input: `[{"amount":"much"}]`, want: "not a decimal number"},
-		{name: "two arrays", input: `[] []`, want: "there is more after it"},
+		{name: "two arrays", input: `[] []`, want: "after top-level value"},
 		{name: "no discounts", input: `[]`, want: "discounts must hold at least one"},
 		{name: "two problems", input: `[{"amount":1,"description":"d","discount_code":"c","discount_engine":"e"}]`,
 			want: "external_id must not be empty"},

@@ -67,6 +67,13 @@ var table = []Call{
 		},
 	},
 	{
+		Name: "Carts.EnableCustomDiscounts", Method: http.MethodPut, Write: true, Replayable: true,
+		responses: respond(http.StatusOK, `{"data":{"id":"$cart"}}`),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return nil, c.Carts.EnableCustomDiscounts(ctx, a.CartID)
+		},
+	},
+	{
 		Name: "Carts.EnsureCustomDiscounts", Write: true,
 		responses: []Response{
 			{Status: http.StatusOK, Body: emptyCart},
