@@ -25,7 +25,7 @@ const Version = "0.1.0"
 type Client struct {
 	// Carts reads carts and changes their custom discounts.
 	Carts *CartService
-	// Subscriptions reads subscriptions.
+	// Subscriptions reads subscriptions and changes their state.
 	Subscriptions *SubscriptionService
 	// Accounts reads accounts.
 	Accounts *AccountService

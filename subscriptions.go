@@ -18,8 +18,8 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// SubscriptionService reads subscriptions. It is part of a [Client] and safe for concurrent
-// use.
+// SubscriptionService reads subscriptions and changes their state. It is part of a [Client] and
+// safe for concurrent use.
 type SubscriptionService struct{ core *core }
 
 const subscriptionsPath = "/v2/subscriptions/subscriptions"

@@ -30,12 +30,13 @@ const (
 )
 
 // access returns what the documentation of the service says, and forClients for writes of
-// discounts and settings, and for the list of accounts.
+// discounts and settings, and for the lists of accounts, subscribers and invoices.
 func (op Operation) access() access {
 	switch op {
-	case OpAdd, OpAddItemDiscount, OpUpdateDiscount, OpDeleteDiscount, OpDeleteDiscounts, OpCartSettings, OpAccounts:
+	case OpAdd, OpAddItemDiscount, OpUpdateDiscount, OpDeleteDiscount, OpDeleteDiscounts, OpCartSettings, OpAccounts,
+		OpSubscribers, OpInvoices:
 		return forClients
-	case OpList, OpSubscription, OpStates, OpChangeState, OpState:
+	case OpList, OpSubscription, OpPlans, OpProducts, OpPricingOptions, OpStates, OpChangeState, OpState:
 		return forAccounts
 	default:
 		return forShoppers

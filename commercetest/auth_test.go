@@ -164,6 +164,8 @@ func TestImplicitToken(t *testing.T) {
 		{name: "delete all discounts", raw: del(cartPath + "/custom-discounts"), status: 403},
 		{name: "change the settings", raw: put("/v2/settings/cart", `{"data":{"type":"settings"}}`), status: 403},
 		{name: "list accounts", raw: get(accountsPath), status: 403},
+		{name: "list subscribers", raw: get("/v2/subscriptions/subscribers"), status: 403},
+		{name: "list invoices", raw: get("/v2/subscriptions/invoices"), status: 403},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -27,6 +27,14 @@ const (
 	FirstGeneration
 )
 
+// String returns "first" or "second".
+func (g Generation) String() string {
+	if g == FirstGeneration {
+		return "first"
+	}
+	return "second"
+}
+
 // Links is how a store sends the links of a list. The service documents strings and objects.
 type Links uint8
 

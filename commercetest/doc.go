@@ -49,9 +49,12 @@
 //	DELETE /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
 //	GET    /v2/subscriptions/subscriptions                       filter, include, page[limit], page[offset]
 //	GET    /v2/subscriptions/subscriptions/{id}                  include
+//	GET    /v2/subscriptions/subscriptions/{id}/plans            also /products or /pricing_options
 //	GET    /v2/subscriptions/subscriptions/{id}/states
 //	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume
 //	GET    /v2/subscriptions/subscriptions/{id}/states/{state}
+//	GET    /v2/subscriptions/subscribers                         filter, page[limit], page[offset]
+//	GET    /v2/subscriptions/invoices                            page[limit], page[offset]
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
 //	GET    /v2/settings/cart                                     custom_discounts_enabled of new carts
@@ -68,13 +71,13 @@
 // or for the cart. Carts of [Store.AddCart] accept them.
 //
 // A token of the implicit grant is that of a shopper. It needs no client secret. With it, all
-// requests about carts and items are allowed, and all reads but that of accounts; requests about
+// requests about carts and items are allowed, and reads of settings; requests about
 // subscriptions need the token of an account ([Store.AccountToken]) in the header
 // EP-Account-Management-Authentication-Token, and see only the subscriptions of that account;
 // another one is a 404. The documentation says that adding discounts needs a client-credentials
 // token, but not the status of the refusal. The store sends a 403 to every write of discounts and
-// settings, to the list of accounts, and if the token of an account is missing or not valid. With a
-// client-credentials token it ignores the header.
+// settings, to the lists of accounts, subscribers and invoices, and if the token of an account is
+// missing or not valid. With a client-credentials token it ignores the header.
 //
 // The service has sent two generations of the subscription payload, and the live
 // service sends the second since August 2025. [Config.Generation] selects one.
@@ -92,10 +95,15 @@
 // the other filters and orders of the service.
 //
 // A POST of a state changes the flags and the timestamps of the subscription, and its
-// state is the new one. A canceled subscription stays active, unless the request sets
-// cancel_immediately, which exists in the second generation only: then it is closed and
-// inactive. Which action the service refuses in which state is not documented; the
-// store refuses none.
+// state is the new one. A canceled subscription stays active. In the second generation, it is
+// closed and inactive if the request sets cancel_immediately, or if it was pending. A store's
+// token may do everything, and its resume undoes a cancellation. A shopper may not set
+// cancel_immediately (403), pause without can_pause, or resume without can_resume or what dunning
+// or nobody paused (422). Only a store's token sees paused_by. The first generation has no such
+// rules.
+//
+// The lists of subscribers and invoices have the shape of other lists; what the service sends in
+// them is not documented in full.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests: limits on
 // discounts, a rate limit, the lifetime of tokens, the links and the length of pages, and whether

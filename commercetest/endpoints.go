@@ -51,6 +51,14 @@ var endpoints = []*endpoint{
 
 	{method: "GET", path: "/v2/subscriptions/subscriptions", op: OpList, handle: (*Store).listSubscriptions},
 	{method: "GET", path: subscriptionPath, op: OpSubscription, handle: (*Store).getSubscription},
+	{method: "GET", path: subscriptionPath + "/plans", op: OpPlans, handle: listRelated(plansInclude)},
+	{method: "GET", path: subscriptionPath + "/products", op: OpProducts, handle: listRelated(productsInclude)},
+	{
+		method: "GET", path: subscriptionPath + "/pricing_options", op: OpPricingOptions,
+		handle: listRelated(pricingOptionsInclude),
+	},
+	{method: "GET", path: "/v2/subscriptions/subscribers", op: OpSubscribers, handle: (*Store).listSubscribers},
+	{method: "GET", path: "/v2/subscriptions/invoices", op: OpInvoices, handle: (*Store).listInvoices},
 	{method: "GET", path: subscriptionPath + "/states", op: OpStates, handle: (*Store).listStates},
 	{method: "POST", path: subscriptionPath + "/states", op: OpChangeState, handle: (*Store).changeState},
 	{method: "GET", path: subscriptionPath + "/states/{state}", op: OpState, handle: (*Store).getState},

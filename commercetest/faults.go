@@ -31,6 +31,11 @@ const (
 	OpAccounts        Operation = "accounts"          // GET /v2/accounts
 	OpList            Operation = "list"              // GET /v2/subscriptions/subscriptions
 	OpSubscription    Operation = "subscription"      // GET /v2/subscriptions/subscriptions/{id}
+	OpPlans           Operation = "plans"             // GET /v2/subscriptions/subscriptions/{id}/plans
+	OpProducts        Operation = "products"          // GET /v2/subscriptions/subscriptions/{id}/products
+	OpPricingOptions  Operation = "pricing options"   // GET /v2/subscriptions/subscriptions/{id}/pricing_options
+	OpSubscribers     Operation = "subscribers"       // GET /v2/subscriptions/subscribers
+	OpInvoices        Operation = "invoices"          // GET /v2/subscriptions/invoices
 	OpStates          Operation = "states"            // GET /v2/subscriptions/subscriptions/{id}/states
 	OpChangeState     Operation = "change state"      // POST /v2/subscriptions/subscriptions/{id}/states
 	OpState           Operation = "state"             // GET /v2/subscriptions/subscriptions/{id}/states/{state}

@@ -169,8 +169,8 @@ func (p seedPeriod) billing() commerce.Billing {
 		TrialPeriod:         commerce.NewDecimal(1),
 		PlanLength:          commerce.NewDecimal(24 / int64(p.months)),
 		EndBehavior:         "close",
-		CanPause:            true,
-		CanResume:           true,
+		CanPause:            p.months == 1, // a yearly subscription cannot be paused
+		CanResume:           p.months == 1,
 		CanCancel:           true,
 		BasePricePercentage: percentage,
 		FixedPrice:          seedPrices(p.cents),

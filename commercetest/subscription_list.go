@@ -43,7 +43,7 @@ func (s *Store) listSubscriptions(in *call) response {
 	stored, total, includable := s.page(query)
 	var page []*encodedSubscription
 	for _, sub := range stored {
-		page = append(page, sub.encoded())
+		page = append(page, sub.encodedFor(in.account))
 	}
 	body := struct {
 		Data     []json.RawMessage            `json:"data"`
@@ -71,7 +71,8 @@ func readInclude(values url.Values, g Generation) (names []string, problem *erro
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, validationError("include must be " + strings.Join(known, ", ") + " or " + strings.Join(known, ","))
+			return nil, validationError("include must be " + strings.Join(known, ", ") + " or " + strings.Join(known, ",") +
+				": the store sends the " + g.String() + " generation of the payload, see Config.Generation")
 		}
 	}
 	return names, nil

@@ -179,7 +179,8 @@ func TestList_refusals(t *testing.T) {
 	const (
 		limit     = "page[limit] must be a whole number from 1 to 100"
 		offset    = "page[offset] must be a whole number from 0 to 10000"
-		include   = "include must be plans, products or plans,products"
+		include   = "include must be plans, products or plans,products: the store sends the first generation of the " +
+			"payload, see Config.Generation"
 		badQuery  = "Could not parse the query"
 		badFilter = "Could not parse the supplied filter"
 	)
@@ -245,7 +246,8 @@ func TestList_include(t *testing.T) {
 				resp := send(t, seeded(g.generation, 9), get(listPath+"?page[limit]=1&include="+tt.include))
 				if tt.refused {
 					wantJSON(t, resp, 400, fmt.Sprintf(`{"errors":[{"status":"400","title":"Validation Error",`+
-						`"detail":"include must be plans, %[1]s or plans,%[1]s"}]}`, g.second))
+						`"detail":"include must be plans, %[1]s or plans,%[1]s: the store sends the %[2]s generation of the payload, `+
+						`see Config.Generation"}]}`, g.second, g.name))
 					return
 				}
 				l := decodeList(t, resp)

@@ -56,6 +56,18 @@ func (sub *storedSubscription) encoded() *encodedSubscription {
 	return encodeSubscription(sub.seed.subscription(sub.number), nil)
 }
 
+// encodedFor returns sub as a shopper sees it, or as the store does if the account is zero. Only
+// the store sees who paused it.
+func (sub *storedSubscription) encodedFor(account uuid.UUID) *encodedSubscription {
+	encoded := sub.encoded()
+	if account == uuid.Nil {
+		return encoded
+	}
+	shown := sub.decoded()
+	shown.Meta.PausedBy = ""
+	return encodeSubscription(shown, encoded.states)
+}
+
 // decoded returns a copy of sub that shares no memory with others.
 func (sub *storedSubscription) decoded() (decoded commerce.Subscription) {
 	if sub.seed != nil {

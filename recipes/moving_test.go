@@ -33,6 +33,10 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 		if _, err := client.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true}); err != nil {
 			return err
 		}
+		err := client.Subscriptions.ChangeState(ctx, id, commerce.StateChange{Action: commerce.ActionPause})
+		if err != nil {
+			return err
+		}
 	}
 	if _, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 50, Offset: 100}); err != nil {
 		return err
@@ -123,8 +127,8 @@ func TestMoving(t *testing.T) {
 		t.Fatal(err)
 	}
 	samples := regexp.MustCompile("`(&?(?:commerce|client)\\.[^`]*)`").FindAllStringSubmatch(string(doc), -1)
-	if len(samples) != 21 {
-		t.Errorf("docs/moving.md has %d pieces of code, want 21", len(samples))
+	if len(samples) != 22 {
+		t.Errorf("docs/moving.md has %d pieces of code, want 22", len(samples))
 	}
 	for _, sample := range samples {
 		if !strings.Contains(string(self), sample[1]) {

@@ -115,6 +115,13 @@ var table = []Call{
 		},
 	},
 	{
+		Name: "Subscriptions.ChangeState", Method: http.MethodPost, Write: true,
+		responses: respond(http.StatusNoContent, ""),
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return nil, c.Subscriptions.ChangeState(ctx, a.SubscriptionID, commerce.StateChange{Action: commerce.ActionPause})
+		},
+	},
+	{
 		Name: "Subscriptions.List", Method: http.MethodGet, List: true,
 		responses: respond(http.StatusOK, subscriptions),
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {

@@ -1,0 +1,78 @@
+package commerce
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// StateAction is what a [StateChange] does.
+type StateAction string
+
+// The actions that change the state of a subscription.
+const (
+	ActionCancel StateAction = "cancel"
+	ActionPause  StateAction = "pause"
+	// ActionResume ends a pause. With a store's own token, it also undoes a cancellation that
+	// has not taken effect.
+	ActionResume StateAction = "resume"
+)
+
+// StateChange is a change of the state of a subscription.
+type StateChange struct {
+	Action StateAction
+	// CancelImmediately is for ActionCancel: the subscription ends at once, and not with its
+	// billing period. Second payload generation only.
+	CancelImmediately bool
+}
+
+// ChangeState cancels, pauses or resumes a subscription:
+// https://developer.elasticpath.com/docs/api/subscriptions/create-subscription-state
+//
+// With client credentials, every action is allowed. With a shopper's token, CanPause and CanResume
+// of the [Billing] decide, and CancelImmediately is not allowed: the error matches [ErrForbidden]
+// or [ErrUnprocessable].
+//
+// The request is not sent again if it may have been applied, see [RetryPolicy]. After
+// OutcomeUnknown, read the subscription by [SubscriptionService.Get]: the flags Canceled and Paused
+// of its Meta, and its State, show whether the change was made. If not, call again.
+//
+// The error is a [*ValidationError] if an argument is invalid, else an [*Error]. It matches
+// [ErrNotFound] if there is no such subscription.
+func (s *SubscriptionService) ChangeState(ctx context.Context, id uuid.UUID, change StateChange) error {
+	problems := &ValidationError{}
+	if id == uuid.Nil {
+		problems.add("subscription id", "must not be the zero UUID")
+	}
+	if !slices.Contains([]StateAction{ActionCancel, ActionPause, ActionResume}, change.Action) {
+		problems.add("action", "must be ActionCancel, ActionPause or ActionResume")
+	} else if change.CancelImmediately && change.Action != ActionCancel {
+		problems.add("cancel_immediately", "must not be set without ActionCancel")
+	}
+	if err := problems.err(); err != nil {
+		return err
+	}
+	attributes := map[string]any{"action": change.Action}
+	if change.CancelImmediately {
+		attributes["cancel_immediately"] = true
+	}
+	body, _ := json.Marshal(map[string]any{ // no error: a text and a flag
+		"data": map[string]any{"type": "subscription_state", "attributes": attributes},
+	})
+	call := &transport.Call{
+		Op: "Subscriptions.ChangeState", Class: transport.Once, Method: http.MethodPost,
+		URL: s.core.address(subscriptionsPath+"/"+id.String()+"/states", ""), Body: body,
+		Applied: mayHoldDiscounts, // as after every write
+	}
+	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
+	defer observed.abandon()
+	if r := s.core.send(ctx, call); !r.OK() {
+		return observed.end(callError(call, r))
+	}
+	return observed.end(nil)
+}
