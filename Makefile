@@ -14,6 +14,10 @@ help: ## List the targets
 test: ## Run all tests
 	go test ./...
 
+.PHONY: quick
+quick: ## Run the tests that take little, in 20 s: -short, without internal/e2e
+	go test -short $$(go list ./... | grep -v /internal/e2e/)
+
 .PHONY: race
 race: ## Run all tests in random order under the race detector
 	go test -race -shuffle=on ./...
