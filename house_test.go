@@ -367,3 +367,27 @@ func TestDocs_links(t *testing.T) {
 		t.Errorf("got %d links, want at least 10", links)
 	}
 }
+
+// The files that docs/service.md names, of the fake store and of the library, exist.
+func TestDocs_service(t *testing.T) {
+	t.Parallel()
+	names := regexp.MustCompile(`[\w/]+\.go|internal/[\w/]+`)
+	found := 0
+	for line := range strings.Lines(readFile(t, "docs/service.md")) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 4 || cells[1] == "title" {
+			continue
+		}
+		for i, dir := range []string{"commercetest", "."} {
+			for _, name := range names.FindAllString(cells[2+i], -1) {
+				found++
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+					t.Errorf("%s: %v", strings.TrimSpace(cells[0]), err)
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("got %d files, want at least 50", found)
+	}
+}
