@@ -348,11 +348,12 @@ func TestDocs_links(t *testing.T) {
 	t.Parallel()
 	root, err1 := filepath.Glob("*.md")
 	below, err2 := filepath.Glob("*/*.md")
-	if err := errors.Join(err1, err2); err != nil {
+	further, err3 := filepath.Glob("*/*/*.md")
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
 	links := 0
-	for _, page := range append(root, below...) {
+	for _, page := range slices.Concat(root, below, further) {
 		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readFile(t, page), -1) {
 			if strings.Contains(link[1], "://") {
 				continue
