@@ -283,7 +283,8 @@ func receiver(t ast.Expr) string {
 	return ""
 }
 
-// Comments have one width everywhere: at most 100 columns, with tabs of 4.
+// Comments have at most 100 columns, with tabs of 4, and at most 20 lines, except for the comments
+// of packages.
 func TestHouse_comments(t *testing.T) {
 	t.Parallel()
 	wide := regexp.MustCompile(`^\t*// .*`)
@@ -291,7 +292,17 @@ func TestHouse_comments(t *testing.T) {
 		if err != nil || path.Ext(name) != ".go" {
 			return err
 		}
+		length := 0
 		for n, line := range strings.Split(readFile(t, name), "\n") {
+			switch {
+			case strings.HasPrefix(strings.TrimSpace(line), "//"):
+				length++
+			case length > 20 && !strings.HasPrefix(line, "package "):
+				t.Errorf("%s:%d: the comment above has %d lines, want at most 20", name, n+1, length)
+				fallthrough
+			default:
+				length = 0
+			}
 			columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
 			if columns > 100 && wide.MatchString(line) {
 				t.Errorf("%s:%d: the comment has %d columns, want at most 100", name, n+1, columns)
