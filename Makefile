@@ -95,7 +95,7 @@ live-rehearsal: ## Run the same tests against fake-store, both generations (20 s
 	bash .ci/live
 
 .PHONY: vendor-clients
-vendor-clients: ## Drive fake-store with the vendor's own clients, and write docs/vendor-clients.md (needs Node.js)
+vendor-clients: ## Drive fake-store with the vendor's own clients, and write docs/evidence/vendor-clients.md (needs Node.js)
 	bash .ci/vendors update
 
 .PHONY: next-go
