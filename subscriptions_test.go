@@ -346,6 +346,9 @@ func newListServer(n int) *listServer {
 }
 
 func (l *listServer) RoundTrip(req *http.Request) (*http.Response, error) {
+	if list := baseURL + "/v2/subscriptions/"; !strings.HasPrefix(req.URL.String(), list) {
+		return nil, errors.New("a link was followed")
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	page := l.page(req)
@@ -452,6 +455,9 @@ func TestAll_shortPages(t *testing.T) {
 		{name: "next has an href of null", server: &listServer{next: `{"href":null}`, pageLimit: 25}},
 		{name: "next has only a title", server: &listServer{next: `{"title":"t"}`, pageLimit: 25}},
 		{name: "next is a number", server: &listServer{next: `5`, pageLimit: 25}},
+		{name: "next is another path", server: &listServer{next: `"../evil?page[offset]=-1"`, pageLimit: 25}},
+		{name: "next is another host", server: &listServer{next: `{"href":"//evil.example/"}`, pageLimit: 25}},
+		{name: "next is no address", server: &listServer{next: `"%zz\r\nHost: evil.example"`, pageLimit: 25}},
 		{name: "next is empty, another link a number", server: &listServer{next: `{},"last":5`, pageLimit: 25}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
