@@ -84,11 +84,9 @@ cover: ## Print the coverage of the root package and internal/ by all tests
 
 # Environment of live: COMMERCE_BASE_URL, and COMMERCE_TOKEN or both of
 # COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. It makes carts and removes them.
-# COMMERCE_LIVE_RECORD is the path of the file that it writes (live-record.json), not a relative one.
 .PHONY: live
 live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
-	COMMERCE_LIVE=1 COMMERCE_LIVE_RECORD="$${COMMERCE_LIVE_RECORD:-$$PWD/live-record.json}" \
-		go test -run '^TestLive' -count=1 -v ./internal/e2e/live
+	COMMERCE_LIVE=1 go test -run '^TestLive' -count=1 -v ./internal/e2e/live
 
 .PHONY: live-rehearsal
 live-rehearsal: ## Run the same tests against fake-store, both generations (20 s)
