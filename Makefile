@@ -62,8 +62,8 @@ everything: ## Walk stores of 250,000 subscriptions that change, and kill exampl
 	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
 
 .PHONY: picture
-picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
-	cd bench && go run ./picture ../docs/walk.svg
+picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple clients
+	cd bench && go run ./picture ../docs
 
 # On an idle machine: the figures are ratios of times. The files in .cache hold the medians of each release.
 .PHONY: bench
