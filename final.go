@@ -19,8 +19,8 @@ import (
 //     full or in part, counts too,
 //   - [ErrEmptyCart] and [ErrDifferent].
 //
-// It is false if any error in the tree of err is something else, also one of another package,
-// or has [OutcomeUnknown] or [OutcomeUnreadable]. An error of
+// It is false if the tree of err holds any other error, also one of another package, or an error
+// with [OutcomeUnknown] or [OutcomeUnreadable]. An error of
 // [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
 // of its calls got no response, or the lock was lost. It is false for nil, and if no access
 // token could be obtained.
@@ -66,7 +66,7 @@ func (e *Error) isRefusal() bool {
 	return e.StatusCode >= 400 && !isTemporary(e.StatusCode)
 }
 
-// isTemporary reports whether the same request may succeed later: the status is about the
+// isTemporary reports whether the same request may succeed later: the status concerns the
 // credentials, the load or the state of the service, or about other requests.
 func isTemporary(status int) bool {
 	switch status {
@@ -78,7 +78,7 @@ func isTemporary(status int) bool {
 	return status >= 500
 }
 
-// reasonNames are the names of [ReasonOf]. The first row that matches counts: what says most
+// reasonNames are the names of [ReasonOf]. The first row that matches counts: what tells most
 // about the cause comes first.
 var reasonNames = []struct {
 	err  error

@@ -57,13 +57,13 @@ type OffsetList[T any] struct {
 	// MaxOffset is the highest offset that the service allows for this list. 0 means the
 	// constant MaxOffset.
 	MaxOffset int
-	// PageSize and Concurrency are those of [SubscriptionListOptions].
+	// PageSize and Concurrency mean the same as in [SubscriptionListOptions].
 	PageSize, Concurrency int
 }
 
 // Walk walks any list that has the parameters page[offset] and page[limit], and an array data in
 // its responses, e.g. invoices or subscribers. If the responses have links, a link next shows
-// whether there is another page. The rules for order, errors and concurrency are those of
+// whether there is another page. The rules for order, errors and concurrency are the same as for
 // [SubscriptionService.All].
 //
 // The list must be sorted by a value that does not change, such as the id or the time of
@@ -241,7 +241,7 @@ func newPagingError(err error) *PagingError {
 	return e
 }
 
-// Error says where the walk stopped, and why.
+// Error describes where the walk stopped, and why.
 func (e *PagingError) Error() string {
 	if e == nil {
 		return "<nil>"
