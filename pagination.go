@@ -218,8 +218,9 @@ type PagingError struct {
 	// follow it, e.g. by Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if
 	// the walk finished no account: then resume where this walk began.
 	Finished uuid.UUID
-	// Account is the account whose subscriptions cannot be read, if the error concerns a
-	// single one. To go on without it, walk the accounts that follow it.
+	// Account is the account whose subscriptions could not be read, if the error concerns a
+	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you go on without
+	// the account, by a walk of the accounts that follow it.
 	Account uuid.UUID
 	// Err is the cause.
 	Err error
