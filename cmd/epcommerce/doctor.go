@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -18,101 +17,19 @@ import (
 // maxClockError is the difference of clocks from which on tokens may be taken for expired.
 const maxClockError = time.Minute
 
-// check is a line of doctor.
-type check struct {
-	name string
-	took time.Duration
-	text string // what was found
-	todo string // what to do; "" if all is well
-	run  func(context.Context) (text, todo string)
-}
-
-func (c check) result() string {
-	if c.todo != "" {
-		return "FAIL"
-	}
-	return "ok"
-}
-
-var checkView = view[check]{
-	widths: []int{4, 10, 7, 53},
-	lines: func(c check) [][]string {
-		lines := [][]string{{c.result(), c.name, c.took.Round(time.Millisecond).String(), c.text}}
-		for _, text := range wrap(c.todo, 53) {
-			lines = append(lines, []string{"", "", "", text})
-		}
-		return lines
-	},
-	cells: func(c check) []cell {
-		return []cell{
-			{"check", c.name}, {"ok", c.todo == ""}, {"milliseconds", c.took.Milliseconds()}, {"found", c.text}, {"todo", c.todo},
-		}
-	},
-	object: func(c check) any {
-		return map[string]any{
-			"check": c.name, "ok": c.todo == "", "milliseconds": c.took.Milliseconds(), "found": c.text, "todo": c.todo,
-		}
-	},
-}
-
-// wrap returns the words of a text in lines of at most width bytes, unless a word is longer.
-func wrap(text string, width int) (lines []string) {
-	for _, word := range strings.Fields(text) {
-		if last := len(lines) - 1; last >= 0 && len(lines[last])+1+len(word) <= width {
-			lines[last] += " " + word
-		} else {
-			lines = append(lines, word)
-		}
-	}
-	return lines
-}
-
-func newDoctorCommand(e *environment) *cobra.Command {
-	cartID := ""
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Find out whether the setup is right",
-		Long:  "Find out whether the setup is right. It changes nothing. Exit code 1 if a check fails.",
-		Args:  cobra.NoArgs,
-	}
-	cmd.Flags().StringVar(&cartID, "cart", "", "check the cart with this `id` too")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		s, err := e.open()
-		if err != nil {
-			return err
-		}
-		d := &doctor{shop: s, cartID: cartID}
-		checks := d.checks()
-		p := newPrinter(e, checkView)
-		failed := 0
-		for _, c := range checks {
-			begin := time.Now()
-			c.text, c.todo = c.run(cmd.Context())
-			if c.took = time.Since(begin); c.todo != "" {
-				failed++
-			}
-			if err := errors.Join(cmd.Context().Err(), p.print(c), p.flush()); err != nil {
-				return err
-			}
-		}
-		if err := p.end(); err != nil {
-			return err
-		}
-		if failed > 0 {
-			return fmt.Errorf("%d of %d checks failed", failed, len(checks))
-		}
-		return nil
-	}
-	return e.addOutputFlag(cmd)
-}
-
 // doctor checks a store.
 type doctor struct {
 	*shop
-	cartID string
-	ahead  time.Duration // how far the clock of this machine is ahead
-	dated  bool          // whether that is known
-	cart   *commerce.Cart
+	cartID   string
+	response *http.Response // of the address
+	settings *commerce.Settings
+	cart     *commerce.Cart
+}
+
+// check is a check of doctor. It returns what was found, or what to do.
+type check struct {
+	name string
+	run  func(context.Context) (found string, err error)
 }
 
 func (d *doctor) checks() []check {
@@ -125,111 +42,148 @@ func (d *doctor) checks() []check {
 		{name: "accounts", run: d.checkAccounts},
 	}
 	if d.cartID != "" {
-		checks = append(checks, check{name: "discounts", run: d.checkDiscounts}, check{name: "items", run: d.checkItems})
+		checks = append(checks, check{name: "cart items", run: d.checkItems}, check{name: "discounts", run: d.checkDiscounts})
 	}
 	return checks
 }
 
+var checkLayout = layout{
+	zero:   checkCells("", 0, "", nil),
+	lines:  [][]string{{"check", "result", "ms", "found"}},
+	widths: []int{10, 6, 5, 53},
+}
+
+func checkCells(name string, took time.Duration, found string, err error) []cell {
+	result := "ok"
+	if err != nil {
+		result, found = "FAIL", err.Error()
+	}
+	return []cell{{"check", name}, {"result", result}, {"ms", took.Milliseconds()}, {"found", found}}
+}
+
+func newDoctorCommand(e *environment) *cobra.Command {
+	d := &doctor{}
+	short := "Find out whether the setup is right"
+	cmd := e.command("doctor", short, func(ctx context.Context, s *shop, _ []string) error {
+		d.shop = s
+		p := e.newPrinter(checkLayout)
+		failed := 0
+		for _, check := range d.checks() {
+			begin := time.Now()
+			found, err := check.run(ctx)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			cells, object := checkCells(check.name, time.Since(begin), found, err), map[string]any{}
+			for _, c := range cells {
+				object[c.column] = c.value
+			}
+			p.print(cells, object)
+			if err := p.flush(); err != nil {
+				return err
+			}
+			if err != nil {
+				failed++
+				say(e.stderr, "%s: %s", check.name, explain(err))
+			}
+		}
+		if err := p.end(); err != nil || failed == 0 {
+			return err
+		}
+		return fmt.Errorf("%d checks failed", failed)
+	})
+	cmd.Long = short + ". It changes nothing. Exit code 1 if a check fails."
+	cmd.Flags().StringVar(&d.cartID, "cart", "", "check the cart with this `id` too")
+	return cmd
+}
+
 // checkAddress sends a request without a token: any response shows that there is a server.
-func (d *doctor) checkAddress(ctx context.Context) (text, todo string) {
+func (d *doctor) checkAddress(ctx context.Context) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.address, nil)
 	if err != nil {
-		return "not an address", "correct COMMERCE_BASE_URL"
+		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	resp, err := d.transport.RoundTrip(req.WithContext(ctx))
+	client := &http.Client{Transport: d.transport, Timeout: 10 * time.Second}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	if d.response, err = client.Do(req); err != nil {
+		return "", fmt.Errorf("%w\n  to do: check COMMERCE_BASE_URL, the network, the proxy and the certificates", err)
+	}
+	_ = d.response.Body.Close()
+	if to := d.response.Header.Get("Location"); to != "" {
+		return "", fmt.Errorf("redirected to %s\n  to do: set COMMERCE_BASE_URL to that", to)
+	}
+	return d.address + " responds", nil
+}
+
+func (d *doctor) checkClock(context.Context) (string, error) {
+	if d.response == nil {
+		return "", errors.New("no response to compare with")
+	}
+	date, err := http.ParseTime(d.response.Header.Get("Date"))
 	if err != nil {
-		return "no response", err.Error() + ": correct COMMERCE_BASE_URL, or the network, the proxy, the certificates"
+		return "unknown: the server sends no date", nil
 	}
-	_ = resp.Body.Close()
-	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		d.ahead, d.dated = time.Since(date), true
+	if ahead := time.Since(date).Round(time.Second); ahead.Abs() > maxClockError {
+		return "", fmt.Errorf("%v ahead of the server\n  to do: set the clock of this machine", ahead)
 	}
-	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
-		return "a redirect", "set COMMERCE_BASE_URL to where the redirect leads: " + resp.Header.Get("Location")
-	}
-	return d.address + " responds", ""
+	return "as the server's", nil
 }
 
-func (d *doctor) checkClock(context.Context) (text, todo string) {
-	switch {
-	case !d.dated:
-		return "unknown: the server sent no date", ""
-	case d.ahead.Abs() > maxClockError:
-		return fmt.Sprintf("%v off", d.ahead.Round(time.Second)), "set the clock of this machine: tokens seem to expire"
-	}
-	return "as the server's", ""
+func (d *doctor) checkToken(ctx context.Context) (found string, err error) {
+	d.settings, err = d.Settings(ctx)
+	return d.credentials + ": accepted", err
 }
 
-func (d *doctor) checkToken(ctx context.Context) (text, todo string) {
-	_, err := d.Settings(ctx)
-	switch {
-	case errors.Is(err, commerce.ErrToken), errors.Is(err, commerce.ErrUnauthorized):
-		return d.credentials + ": refused", err.Error() + ": " + advice(err)
-	case err != nil && !errors.Is(err, commerce.ErrForbidden):
-		return "unknown", err.Error()
+func (d *doctor) checkSettings(context.Context) (string, error) {
+	if d.settings == nil {
+		return "", errors.New("could not be read")
 	}
-	return d.credentials + ": accepted", ""
+	method := cmp.Or(d.settings.CalculationMethod, "unknown")
+	if method == "simple" {
+		return "", errors.New("calculation method simple\n  to do: custom discounts need the method line: change the settings")
+	}
+	return fmt.Sprintf("method %s, %d discounts, %d a page, offset %d",
+		method, d.settings.CustomDiscountLimit, d.settings.PageLength, d.settings.PageOffsetLimit), nil
 }
 
-func (d *doctor) checkSettings(ctx context.Context) (text, todo string) {
-	settings, err := d.Settings(ctx)
-	if err != nil {
-		return "can't be read", explain(err)
-	}
-	text = fmt.Sprintf("calculation %s, %d discounts, pages of %d up to %d",
-		cmp.Or(settings.CalculationMethod, "unknown"), settings.CustomDiscountLimit, settings.PageLength,
-		settings.PageOffsetLimit)
-	if settings.CalculationMethod == "simple" {
-		todo = "custom discounts need the calculation method line: change it in the settings of the store"
-	}
-	return text, todo
-}
-
-func (d *doctor) checkPayload(ctx context.Context) (text, todo string) {
+func (d *doctor) checkPayload(ctx context.Context) (string, error) {
 	page, err := d.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{
 		PageSize: 1, Include: commerce.SubscriptionInclude{All: true},
 	})
 	switch {
 	case err != nil:
-		return "subscriptions can't be listed", explain(err)
+		return "", err
 	case len(page.Subscriptions) == 0:
-		return "unknown: there are no subscriptions", ""
-	case page.Subscriptions[0].Attributes.PricingOptionID != uuid.Nil || len(page.Included.PricingOptions) > 0:
-		return "second generation: plans and pricing options", ""
+		return "unknown: there are no subscriptions", nil
+	case page.Subscriptions[0].Attributes.PricingOptionID != uuid.Nil:
+		return "second generation: plans and pricing options", nil
 	}
-	return "first generation: plans and products", ""
+	return "first generation: plans and products", nil
 }
 
-func (d *doctor) checkAccounts(ctx context.Context) (text, todo string) {
+func (d *doctor) checkAccounts(ctx context.Context) (string, error) {
 	for _, err := range d.Accounts.IDs(ctx, uuid.Nil) {
-		if err != nil {
-			return "can't be listed", explain(err) + "; export needs client credentials, not a shopper's token"
-		}
-		return "can be listed", ""
+		return "can be listed", err
 	}
-	return "none: export would find no subscription", ""
+	return "none: export finds no subscription", nil
 }
 
-func (d *doctor) checkDiscounts(ctx context.Context) (text, todo string) {
-	cart, err := d.Carts.Get(ctx, d.cartID)
-	if err != nil {
-		return "the cart can't be read", explain(err)
-	}
-	d.cart = cart
-	if !cart.CustomDiscountsEnabled {
-		return "not enabled for the cart", "run: epcommerce discounts enable CART"
-	}
-	return fmt.Sprintf("enabled for the cart, which has %d", len(cart.CustomDiscounts)), ""
-}
-
-func (d *doctor) checkItems(context.Context) (text, todo string) {
-	if d.cart == nil {
-		return "unknown", "see above"
+func (d *doctor) checkItems(ctx context.Context) (found string, err error) {
+	if d.cart, err = d.Carts.Get(ctx, d.cartID); err != nil {
+		return "", err
 	}
 	if len(d.cart.Items) == 0 {
-		return "none", "check the id: a cart that does not exist reads as an empty one, which takes no discounts"
+		return "", errors.New("none\n  to do: " + todos["empty_cart"])
 	}
-	return fmt.Sprint(len(d.cart.Items)), ""
+	return fmt.Sprintf("%d in the cart", len(d.cart.Items)), nil
+}
+
+func (d *doctor) checkDiscounts(context.Context) (string, error) {
+	switch {
+	case d.cart == nil:
+		return "", errors.New("unknown: the cart could not be read")
+	case !d.cart.CustomDiscountsEnabled:
+		return "", errors.New("not enabled for the cart\n  to do: " + todos["discounts_disabled"])
+	}
+	return fmt.Sprintf("enabled for the cart, which has %d", len(d.cart.CustomDiscounts)), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
@@ -14,127 +15,128 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
-	"github.com/spf13/cobra"
+
+	"github.com/commerce-go/commerce"
 )
-
-// formats are the values of -o.
-var formats = []string{"table", "json", "jsonl", "csv"}
-
-// addOutputFlag adds -o to a command that lists something.
-func (e *environment) addOutputFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().VarP(&formatFlag{value: &e.output}, "output", "o", "`format`: table, json, jsonl or csv")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
-}
-
-type formatFlag struct{ value *string }
-
-func (f *formatFlag) String() string { return "table" }
-func (f *formatFlag) Type() string   { return "format" }
-func (f *formatFlag) Set(s string) error {
-	if !slices.Contains(formats, s) {
-		return fmt.Errorf("must be one of %s", strings.Join(formats, ", "))
-	}
-	*f.value = s
-	return nil
-}
 
 // cell is one value of a record, and the name of its column.
 type cell struct {
 	column string
-	value  any // text, uuid.UUID, time.Time, commerce.Decimal or bool
+	value  any // text, uuid.UUID, time.Time, commerce.Money, bool or int64
 }
 
-// view is how records of a kind are shown.
-type view[T any] struct {
-	widths []int      // of the columns of a table, together at most 80 with two spaces between them
-	head   [][]string // the lines of a record in a table
-	lines  func(T) [][]string
-	cells  func(T) []cell // for csv
-	object func(T) any    // for json
+// layout is how records of a kind are printed.
+type layout struct {
+	zero   []cell     // the columns of a list that may be empty
+	lines  [][]string // the columns in each line of a record in a table; nil: a line for each column
+	widths []int      // of the cells of a line, together at most 80 with two spaces between them
 }
 
 // printer writes records in one of the formats.
-type printer[T any] struct {
-	view[T]
-	out    *bufio.Writer
-	csv    *csv.Writer
+type printer struct {
+	layout
 	format string
 	colour bool
-	n      int // records written
+	out    *bufio.Writer
+	csv    *csv.Writer
+	json   *json.Encoder
+	n      int   // records written
+	err    error // the first one; the buffers keep theirs
 }
 
-// newPrinter returns a printer for standard output.
-func newPrinter[T any](e *environment, v view[T]) *printer[T] {
-	out := bufio.NewWriter(e.stdout)
-	return &printer[T]{view: v, out: out, csv: csv.NewWriter(out), format: e.output, colour: e.hasColour()}
+// formats are the values of -o.
+var formats = []string{"table", "json", "jsonl", "csv"}
+
+func newPrinter(w io.Writer, format string, l layout) *printer {
+	out := bufio.NewWriter(w)
+	p := &printer{layout: l, format: format, out: out, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
+	p.json.SetEscapeHTML(false)
+	return p
 }
 
-// hasColour reports whether standard output is a terminal with colours.
-func (e *environment) hasColour() bool {
-	return e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"
+// newPrinter returns a printer on standard output, in the format of -o.
+func (e *environment) newPrinter(l layout) *printer {
+	p := newPrinter(e.stdout, e.output, l)
+	p.colour = e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"
+	return p
 }
 
-// print writes a record. It may stay in the buffer until flush.
-func (p *printer[T]) print(record T) error {
+// print writes a record, whose JSON is that of object. flush returns the errors.
+func (p *printer) print(cells []cell, object any) {
+	if p.n == 0 {
+		p.begin(cells)
+	}
 	p.n++
-	if p.n == 1 {
-		p.begin()
-	}
-	switch p.format {
-	case "json", "jsonl":
-		if p.format == "json" && p.n > 1 {
-			p.out.WriteString(",\n")
-		}
-		encoded, err := encode(p.object(record))
-		if err != nil {
-			return err
-		}
-		p.out.Write(encoded)
-		if p.format == "jsonl" {
-			p.out.WriteByte('\n')
-		}
-		return nil
-	case "csv":
-		return p.csv.Write(texts(p.cells(record), func(c cell) string { return csvText(c.value) }))
-	}
-	for _, line := range p.lines(record) {
-		p.line(line, "")
-	}
-	return nil
-}
-
-func (p *printer[T]) begin() {
 	switch p.format {
 	case "json":
-		p.out.WriteString("[\n")
+		if p.n > 1 {
+			_ = p.out.WriteByte(',')
+		}
+		p.err = cmp.Or(p.err, p.json.Encode(object))
+	case "jsonl":
+		p.err = cmp.Or(p.err, p.json.Encode(object))
 	case "csv":
-		var zero T
-		_ = p.csv.Write(texts(p.cells(zero), func(c cell) string { return c.column })) // flush returns the error
+		_ = p.csv.Write(texts(cells, func(c cell) string { return csvText(c.value) }))
+	default:
+		p.printLines(cells)
+	}
+}
+
+func (p *printer) printLines(cells []cell) {
+	if p.lines == nil {
+		for _, c := range cells {
+			p.line([]string{c.column, tableText(c.value)}, "")
+		}
+	}
+	for i, columns := range p.lines {
+		p.line(indent(i, columns, func(column string) string {
+			at := slices.IndexFunc(cells, func(c cell) bool { return c.column == column })
+			return tableText(cells[at].value)
+		}), "")
+	}
+}
+
+// begin writes what comes before the first record.
+func (p *printer) begin(cells []cell) {
+	switch p.format {
+	case "json":
+		_, _ = p.out.WriteString("[\n")
+	case "csv":
+		_ = p.csv.Write(texts(cells, func(c cell) string { return c.column }))
 	case "table":
-		for _, line := range p.head {
-			p.line(line, bold)
+		for i, columns := range p.lines {
+			p.line(indent(i, columns, func(column string) string {
+				return strings.ToUpper(strings.ReplaceAll(column, "_", " "))
+			}), bold)
 		}
 	}
 }
 
-// flush writes what is in the buffers. The buffers keep the first error.
-func (p *printer[T]) flush() error {
-	p.csv.Flush()
-	if err := p.csv.Error(); err != nil {
-		return err
+// indent returns the texts of the i-th line of a record.
+func indent(i int, columns []string, text func(column string) string) (texts []string) {
+	for _, column := range columns {
+		texts = append(texts, text(column))
 	}
-	return p.out.Flush()
+	if i > 0 {
+		texts[0] = "  " + texts[0]
+	}
+	return texts
+}
+
+// flush writes what is in the buffers, and returns the first error.
+func (p *printer) flush() error {
+	p.csv.Flush()
+	return cmp.Or(p.err, p.csv.Error(), p.out.Flush())
 }
 
 // end ends a list that is complete. Without it a list in JSON is not valid, so that no program
 // takes a part for the whole.
-func (p *printer[T]) end() error {
+func (p *printer) end() error {
 	if p.n == 0 && p.format != "table" {
-		p.begin()
+		p.begin(p.zero)
 	}
 	if p.format == "json" {
-		p.out.WriteString("\n]\n")
+		_, _ = p.out.WriteString("]\n")
 	}
 	return p.flush()
 }
@@ -145,19 +147,17 @@ const (
 )
 
 // line writes a line of a table.
-func (p *printer[T]) line(texts []string, style string) {
+func (p *printer) line(cells []string, style string) {
 	text := ""
-	for i, s := range texts {
-		if s != "" { // else the cell stays empty
-			s = fit(plain(s), p.widths[i])
-		}
+	for i, s := range cells {
+		s = fit(s, p.widths[i])
 		text += s + strings.Repeat(" ", p.widths[i]-uniseg.StringWidth(s)+2)
 	}
 	text = strings.TrimRight(text, " ")
 	if p.colour && style != "" {
 		text = style + text + reset
 	}
-	p.out.WriteString(text + "\n")
+	_, _ = p.out.WriteString(text + "\n")
 }
 
 // fit returns s, at most width columns wide.
@@ -165,15 +165,11 @@ func fit(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
 	}
-	fitting, rest, state := "", s, -1
-	for {
-		var cluster string
-		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if uniseg.StringWidth(fitting+cluster) >= width {
-			return fitting + "…"
-		}
-		fitting += cluster
+	fitting, graphemes := "", uniseg.NewGraphemes(s)
+	for graphemes.Next() && uniseg.StringWidth(fitting+graphemes.Str()) < width {
+		fitting += graphemes.Str()
 	}
+	return fitting + "…"
 }
 
 // plain returns s with a space for each character that is not printable, such as a line break or
@@ -185,27 +181,7 @@ func plain(s string) string {
 		}
 		return r
 	}, s)
-	if strings.TrimSpace(s) == "" {
-		return "-"
-	}
-	return s
-}
-
-// row returns cells of a table, with "-" for those that are empty.
-func row(cells ...string) []string {
-	for i, s := range cells {
-		cells[i] = plain(s)
-	}
-	return cells
-}
-
-// encode returns the JSON of v on one line.
-func encode(v any) ([]byte, error) {
-	text := &strings.Builder{}
-	encoder := json.NewEncoder(text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return []byte(strings.TrimSuffix(text.String(), "\n")), err
+	return cmp.Or(strings.TrimSpace(s), "-")
 }
 
 func texts(cells []cell, text func(cell) string) (list []string) {
@@ -213,6 +189,36 @@ func texts(cells []cell, text func(cell) string) (list []string) {
 		list = append(list, text(c))
 	}
 	return list
+}
+
+// tableText returns the text of a value in a table.
+func tableText(value any) string {
+	text := plain(cellText(value))
+	if _, ok := value.(time.Time); ok && len(text) > len(time.DateOnly) {
+		return text[:len(time.DateOnly)]
+	}
+	return text
+}
+
+// csvText returns a value as a cell that no spreadsheet runs as a formula: a text gets an
+// apostrophe in front, if needed. Spreadsheets skip invisible characters at the start of a cell,
+// and some accept the full-width forms of the operators.
+func csvText(value any) string {
+	text := cellText(value)
+	switch v := value.(type) {
+	case string:
+	case commerce.Money:
+		return v.Amount.String()
+	default:
+		return text
+	}
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
+	}))
+	if strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "\r") {
+		return "'" + text
+	}
+	return text
 }
 
 // cellText returns the text of a value; "" for the zero id and the zero time.
@@ -229,26 +235,4 @@ func cellText(value any) string {
 		return v.UTC().Format(time.RFC3339Nano)
 	}
 	return fmt.Sprint(value)
-}
-
-// csvText returns a value as a cell that no spreadsheet runs as a formula: with an apostrophe in
-// front of a text, if needed. Spreadsheets skip invisible characters at the start of a cell, and
-// some accept the full-width forms of the operators.
-func csvText(value any) string {
-	s, ok := value.(string)
-	if !ok {
-		return cellText(value)
-	}
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
-		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
-	}))
-	if strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r") {
-		return "'" + s
-	}
-	return s
-}
-
-// say writes a message, which is not data.
-func say(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "epcommerce: "+format+"\n", args...)
 }

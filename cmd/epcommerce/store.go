@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-
-	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -23,9 +22,9 @@ type shop struct {
 	transport   http.RoundTripper // of requests without a token
 }
 
-var errNoCredentials = errors.New(`no store is named. Set one of
-  COMMERCE_BASE_URL and COMMERCE_TOKEN
-  COMMERCE_BASE_URL, COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET
+var errNoStore = errors.New(`no store is named. Set
+  COMMERCE_BASE_URL and COMMERCE_TOKEN, or
+  COMMERCE_BASE_URL, COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET,
 or use --demo, an embedded fake store`)
 
 // open returns the store that --demo or the environment names. Its errors never hold the value of
@@ -43,11 +42,11 @@ func (e *environment) open() (*shop, error) {
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
 	switch {
 	case s.address == "" && token == "" && id == "" && secret == "":
-		return nil, &exitError{exitUsage, errNoCredentials}
+		return nil, &exitError{exitUsage, errNoStore}
 	case token != "" && (id != "" || secret != ""):
 		return nil, usagef("COMMERCE_TOKEN must not be set together with COMMERCE_CLIENT_ID or COMMERCE_CLIENT_SECRET")
 	case s.address == "" || token == "" && (id == "" || secret == ""):
-		return nil, usagef("the environment names only a part of a store: %w", errNoCredentials)
+		return nil, usagef("the environment names only a part of a store: %w", errNoStore)
 	case token != "":
 		opts, s.credentials = append(opts, commerce.WithToken(token)), "the token of COMMERCE_TOKEN"
 	default:
@@ -62,8 +61,19 @@ func (e *environment) open() (*shop, error) {
 }
 
 const (
-	demoCart          = "demo"
 	demoSubscriptions = 2500
+	demoCart          = "demo"
+	demoItem          = `{"data": {"type": "custom_item", "name": "Coffee grinder", "quantity": 1,
+		"price": {"amount": 12900}}}`
+	// The id of the item is the same each time.
+	demoDiscounts = `[
+		{"amount": -500, "description": "Five dollars off", "discount_code": "SUMMER",
+			"discount_engine": "promo-engine", "external_id": "promo-1"},
+		{"amount": -250, "description": "Off the grinder", "discount_code": "SUMMER",
+			"discount_engine": "promo-engine", "external_id": "promo-2",
+			"relationships": {"item": {"data": {"type": "custom_item", "id": "DEMO_ITEM"}}}},
+		{"amount": -700, "description": "Gold customers", "discount_code": "GOLD",
+			"discount_engine": "loyalty", "external_id": "gold-0042"}]`
 )
 
 // openDemo returns a fake store that is the same each time.
@@ -74,32 +84,18 @@ func openDemo(opts []commerce.Option) (*shop, error) {
 		Client: fake.Client(opts...), address: "https://store.example", credentials: "the token of the fake store",
 		identity: "demo", transport: fake.Transport(),
 	}
-	item := map[string]any{"data": map[string]any{
-		"type": "custom_item", "name": "Coffee grinder", "sku": "GRIND-1", "quantity": 1,
-		"price": map[string]int{"amount": 12900},
-	}}
+	var discounts []commerce.NewCustomDiscount
+	err := json.Unmarshal([]byte(demoDiscounts), &discounts)
 	ctx := context.Background()
-	var added struct {
-		Data []struct{ ID uuid.UUID }
+	if err == nil {
+		path := []string{"v2", "carts", demoCart, "items"}
+		_, err = s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), nil)
 	}
-	if _, err := s.Do(ctx, http.MethodPost, []string{"v2", "carts", demoCart, "items"}, nil, item, &added); err != nil {
-		return nil, err
+	if err == nil {
+		err = s.Carts.EnableCustomDiscounts(ctx, demoCart)
 	}
-	if err := s.Carts.EnableCustomDiscounts(ctx, demoCart); err != nil {
-		return nil, err
+	if err == nil {
+		_, err = s.Carts.AddCustomDiscounts(ctx, demoCart, discounts, nil)
 	}
-	grinder := &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: added.Data[0].ID}
-	_, err := s.Carts.AddCustomDiscounts(ctx, demoCart, []commerce.NewCustomDiscount{
-		demoDiscount(-500, "promo-engine", "promo-1", nil),
-		demoDiscount(-250, "promo-engine", "promo-2", grinder),
-		demoDiscount(-700, "loyalty", "gold-0042", nil),
-	}, nil)
 	return s, err
-}
-
-func demoDiscount(cents int64, engine, externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
-	return commerce.NewCustomDiscount{
-		Amount: commerce.NewDecimal(cents), DiscountEngine: engine, ExternalID: externalID,
-		DiscountCode: "SUMMER", Description: "A discount of the demo", Item: item,
-	}
 }

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -11,7 +11,7 @@ import (
 )
 
 func newSubscriptionsCommand(e *environment) *cobra.Command {
-	return group(&cobra.Command{Use: "subscriptions", Short: "List and export subscriptions", Aliases: []string{"subs"}},
+	return group("subscriptions", "List and export subscriptions",
 		newListCommand(e), newGetCommand(e), newExportCommand(e))
 }
 
@@ -19,46 +19,25 @@ func newListCommand(e *environment) *cobra.Command {
 	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	var accounts []string
 	limit := 0
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List subscriptions, newest first",
-		Long: "List subscriptions, newest first. Each filter may be repeated: a subscription is listed if it\n" +
-			"matches one value of each filter. A list ends at 10,100 subscriptions; export has no limit.",
-		Args: cobra.NoArgs,
-	}
-	flags := cmd.Flags()
-	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`")
-	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`")
-	flags.StringArrayVar(&accounts, "account", nil, "only of the account with this `id`")
-	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this external `reference`")
-	flags.IntVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd := e.command("list", "List subscriptions, newest first", func(ctx context.Context, s *shop, _ []string) error {
 		for _, text := range accounts {
 			id, err := uuid.Parse(text)
-			if err != nil || id == uuid.Nil {
-				return usagef("--account must be a UUID, and not the zero UUID")
+			if err != nil {
+				return usagef("--account must be a UUID")
 			}
 			opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
 		}
 		if limit < 0 {
 			return usagef("--limit must not be negative")
 		}
-		if limit > 0 {
-			opts.PageSize = min(limit, commerce.MaxPageSize)
-		}
-		s, err := e.open()
-		if err != nil {
-			return err
-		}
-		p := newPrinter(e, subscriptionView)
-		for page, err := range s.Subscriptions.Pages(cmd.Context(), &opts) {
+		opts.PageSize = min(limit, commerce.MaxPageSize) // 0: the default
+		p := e.newPrinter(subscriptionLayout)
+		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
 			if err != nil {
 				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
 			}
 			for i := range page.Subscriptions {
-				if err := p.print(listed{&page.Subscriptions[i], &page.Included}); err != nil {
-					return err
-				}
+				p.printSubscription(&page.Subscriptions[i], &page.Included)
 				if p.n == limit {
 					return p.end()
 				}
@@ -71,103 +50,57 @@ func newListCommand(e *environment) *cobra.Command {
 			say(e.stderr, "no subscription found")
 		}
 		return p.end()
-	}
-	return e.addOutputFlag(cmd)
+	})
+	cmd.Long = "List subscriptions, newest first. Each filter may be repeated: a subscription is listed if it\n" +
+		"matches one value of each filter. A list ends at 10,100 subscriptions; export has no limit."
+	flags := cmd.Flags()
+	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`")
+	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`")
+	flags.StringArrayVar(&accounts, "account", nil, "only of the account with this `id`")
+	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this external `reference`")
+	flags.IntVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
+	return cmd
 }
 
 func newGetCommand(e *environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "get ID",
-		Short: "Show a subscription with its plan",
-		Args:  cobra.ExactArgs(1),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	short := "Show a subscription with its plan"
+	return e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
 		id, err := uuid.Parse(args[0])
 		if err != nil {
 			return usagef("the ID of a subscription must be a UUID")
 		}
-		s, err := e.open()
+		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
 		if err != nil {
 			return err
 		}
-		result, err := s.Subscriptions.Get(cmd.Context(), id, commerce.SubscriptionInclude{All: true})
-		if err != nil {
-			return err
+		p := e.newPrinter(layout{widths: []int{28, 50}}) // a line for each column
+		if p.format == "json" {
+			p.format = "jsonl" // an object, not a list of one
 		}
-		record := listed{&result.Subscription, &result.Included}
-		if e.output != "table" {
-			p := newPrinter(e, subscriptionView)
-			if p.format == "json" {
-				p.format = "jsonl" // an object, not a list of one
-			}
-			if err := p.print(record); err != nil {
-				return err
-			}
-			return p.end()
-		}
-		p := newPrinter(e, view[cell]{widths: []int{28, 50}, lines: func(c cell) [][]string {
-			return [][]string{row(c.column, cellText(c.value))}
-		}})
-		for _, c := range record.cells() {
-			if cellText(c.value) != "" {
-				if err := p.print(c); err != nil {
-					return err
-				}
-			}
-		}
+		p.printSubscription(&result.Subscription, &result.Included)
 		return p.end()
-	}
-	return e.addOutputFlag(cmd)
+	})
 }
 
-// listed is a subscription with what a response includes for it.
-type listed struct {
-	sub      *commerce.Subscription
-	included *commerce.Included
-}
-
-var subscriptionView = view[listed]{
-	widths: []int{36, 10, 14, 14},
-	head: [][]string{
-		{"ID", "STATUS", "NEXT INVOICE", "ENDS"},
-		{"  PLAN", "PRICE", "BILLED EVERY", "EXTERNAL REF"},
+var subscriptionLayout = layout{
+	zero: subscriptionCells(&commerce.Subscription{}, nil),
+	lines: [][]string{
+		{"id", "state", "invoice_after", "end_date"},
+		{"plan_name", "price", "billed_every", "external_ref"},
 	},
-	lines:  listed.lines,
-	cells:  listed.cells,
-	object: listed.object,
+	widths: []int{36, 10, 14, 14},
 }
 
-func (l listed) object() any {
-	plan, _ := l.included.PlanOf(l.sub)
-	option, _ := l.included.PricingOptionOf(l.sub)
-	return struct {
-		Subscription  *commerce.Subscription  `json:"subscription"`
-		Plan          *commerce.Plan          `json:"plan"`
-		PricingOption *commerce.PricingOption `json:"pricing_option"`
-	}{l.sub, plan, option}
+func (p *printer) printSubscription(sub *commerce.Subscription, included *commerce.Included) {
+	plan, _ := included.PlanOf(sub)
+	option, _ := included.PricingOptionOf(sub)
+	p.print(subscriptionCells(sub, included), map[string]any{
+		"subscription": sub, "plan": plan, "pricing_option": option,
+	})
 }
 
-func (l listed) lines() [][]string {
-	plan, _ := l.parts()
-	day := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.UTC().Format(time.DateOnly)
-	}
-	_, price := l.price()
-	every := ""
-	if b, ok := l.included.BillingOf(l.sub); ok {
-		every = b.BillingFrequency.String() + " " + b.BillingIntervalType
-	}
-	return [][]string{
-		row(l.sub.ID.String(), status(&l.sub.Meta), day(l.sub.Meta.InvoiceAfter), day(l.sub.Meta.Timestamps.EndDate)),
-		row("  "+plain(plan.Attributes.Name), price, every, l.sub.Attributes.ExternalRef),
-	}
-}
-
-// status returns the state that matters: a subscription can be active and canceled.
-func status(m *commerce.SubscriptionMeta) string {
+// state returns the state that matters: a subscription can be active and canceled.
+func state(m *commerce.SubscriptionMeta) string {
 	switch {
 	case m.Closed:
 		return "closed"
@@ -183,58 +116,38 @@ func status(m *commerce.SubscriptionMeta) string {
 	return m.Status
 }
 
-// parts returns the plan and the pricing option, or zero ones if there are none.
-func (l listed) parts() (*commerce.Plan, *commerce.PricingOption) {
-	plan, ok := l.included.PlanOf(l.sub)
+func subscriptionCells(sub *commerce.Subscription, included *commerce.Included) []cell {
+	a, m, at := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
+	plan, ok := included.PlanOf(sub)
 	if !ok {
 		plan = &commerce.Plan{}
 	}
-	option, ok := l.included.PricingOptionOf(l.sub)
-	if !ok {
+	shown := plan.Meta.DisplayPrice
+	option, ok := included.PricingOptionOf(sub)
+	if ok { // the second payload generation: a price for each option
+		shown = plan.Meta.Prices[option.ID.String()].DisplayPrice
+	} else {
 		option = &commerce.PricingOption{}
 	}
-	return plan, option
-}
-
-// price returns the price of the plan; in the second payload generation with the pricing option.
-// The values are empty texts if there is none.
-func (l listed) price() (amount any, formatted string) {
-	plan, option := l.parts()
-	shown := plan.Meta.DisplayPrice
-	if option.ID != uuid.Nil {
-		shown = plan.Meta.Prices[option.ID.String()].DisplayPrice
+	price := any("")
+	if shown.WithTax.Currency != "" {
+		price = shown.WithTax
 	}
-	price := shown.WithTax
-	if price.Currency == "" && price.Formatted == "" {
-		return "", ""
+	interval, frequency := "", ""
+	if b, ok := included.BillingOf(sub); ok {
+		interval, frequency = b.BillingIntervalType, b.BillingFrequency.String()
 	}
-	return price.Amount, price.String()
-}
-
-// cells returns the columns of CSV. All are empty if l is zero.
-func (l listed) cells() []cell {
-	if l.sub == nil {
-		l.sub = &commerce.Subscription{}
-	}
-	a, m, at := &l.sub.Attributes, &l.sub.Meta, &l.sub.Meta.Timestamps
-	plan, option := l.parts()
-	billing, billed := l.included.BillingOf(l.sub)
-	interval, frequency := "", any("")
-	if billed {
-		interval, frequency = billing.BillingIntervalType, billing.BillingFrequency
-	}
-	amount, formatted := l.price()
 	return []cell{
-		{"id", l.sub.ID},
+		{"id", sub.ID},
 		{"external_ref", a.ExternalRef},
 		{"account_id", a.AccountID},
+		{"state", state(m)},
 		{"status", m.Status},
 		{"canceled", m.Canceled},
 		{"paused", m.Paused},
 		{"closed", m.Closed},
 		{"suspended", m.Suspended},
 		{"pending", m.Pending},
-		{"currency", a.Currency},
 		{"offering_id", a.Offering.ID},
 		{"offering_name", a.Offering.Attributes.Name},
 		{"plan_id", a.PlanID},
@@ -243,10 +156,11 @@ func (l listed) cells() []cell {
 		{"pricing_option_id", a.PricingOptionID},
 		{"pricing_option_name", option.Attributes.Name},
 		{"pricing_option_external_ref", option.Attributes.ExternalRef},
+		{"billed_every", frequency + " " + interval},
 		{"billing_interval_type", interval},
 		{"billing_frequency", frequency},
-		{"price_amount", amount},
-		{"price_formatted", formatted},
+		{"price", price},
+		{"currency", a.Currency},
 		{"created_at", at.CreatedAt},
 		{"updated_at", at.UpdatedAt},
 		{"go_live", at.GoLive},
