@@ -21,40 +21,41 @@ func newDiscountsCommand(e *environment) *cobra.Command {
 		newShowCommand(e), newApplyCommand(e), newRemoveCommand(e))
 }
 
-var discountLayout = layout{
-	zero:   discountCells("", commerce.CustomDiscount{}, nil)[1:],
-	lines:  [][]string{{"id", "amount", "discount_engine"}, {"external_id", "discount_code", "item"}},
-	widths: []int{36, 13, 27},
-}
-
-// planLayout shows changes that a command is about to make.
-var planLayout = layout{
-	zero:   discountCells("", commerce.CustomDiscount{}, nil),
-	lines:  [][]string{{"change", "discount_engine", "external_id", "amount", "item"}},
-	widths: []int{6, 20, 20, 10, 16},
-}
-
-func discountCells(change string, d commerce.CustomDiscount, cart *commerce.Cart) []cell {
+// discountRecord returns how a discount is printed. change is "" or what will happen to it.
+func discountRecord(cart *commerce.Cart, d commerce.CustomDiscount, change string) record {
 	item := "the cart"
 	if d.Item != nil {
 		item = d.Item.ID.String()
 		at := slices.IndexFunc(cart.Items, func(i commerce.CartItem) bool { return i.ID == d.Item.ID })
 		if at >= 0 && cart.Items[at].Name != "" {
-			item = cart.Items[at].Name
+			item = plain(cart.Items[at].Name)
 		}
 	}
-	return []cell{
-		{"change", change},
-		{"id", d.ID},
+	engine, external, amount := plain(d.DiscountEngine), plain(d.ExternalID), plain(d.Amount.String())
+	r := record{object: d, cells: []cell{
+		{"id", id(d.ID)},
 		{"discount_engine", d.DiscountEngine},
 		{"external_id", d.ExternalID},
-		{"amount", d.Amount},
+		{"amount", d.Amount.Amount.String()},
 		{"currency", d.Amount.Currency},
 		{"discount_code", d.DiscountCode},
 		{"description", d.Description},
 		{"item", item},
+	}}
+	if change != "" {
+		r.cells = append([]cell{{"change", change}}, r.cells...)
+		r.object = map[string]any{"change": change, "discount": d}
+		r.lines = line([]int{1, 22, 22, 10, 17}, change, engine, external, amount, item)
+		return r
 	}
+	widths := []int{36, 13, 27}
+	r.lines = line(widths, plain(id(d.ID)), amount, engine) + line(widths, "  "+external, plain(d.DiscountCode), item)
+	return r
 }
+
+const discountHead = `ID                                    AMOUNT         ENGINE
+  EXTERNAL ID                         CODE           ITEM
+`
 
 func newShowCommand(e *environment) *cobra.Command {
 	short := "Show the custom discounts of a cart and its items, and the totals"
@@ -70,14 +71,14 @@ func newShowCommand(e *environment) *cobra.Command {
 				"display_price": total, "custom_discounts": append([]commerce.CustomDiscount{}, cart.CustomDiscounts...),
 			})
 		}
-		p := e.newPrinter(discountLayout)
+		p := e.newPrinter(discountHead, discountRecord(cart, commerce.CustomDiscount{}, ""))
 		for _, d := range cart.CustomDiscounts {
-			p.print(discountCells("", d, cart)[1:], d)
+			p.print(discountRecord(cart, d, ""))
 		}
 		if p.format == "table" {
 			totals := fmt.Sprintf("%d discounts: %s of %s, the customer pays %s",
 				p.n, total.Discount, total.WithoutDiscount, total.WithTax)
-			_, _ = fmt.Fprintln(p.out, plain(totals))
+			_, _ = p.out.WriteString(plain(totals) + "\n")
 		}
 		return p.end()
 	})
@@ -99,18 +100,12 @@ func newApplyCommand(e *environment) *cobra.Command {
 			return planErr
 		}
 		cart, err := s.Carts.Get(ctx, args[0]) // for the names of the items
-		if err == nil {
-			err = e.printPlan(cart, plan)
-		}
-		changes := len(plan.Added) + len(plan.Updated) + len(plan.Deleted)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case changes == 0 && planErr == nil:
-			say(e.stderr, "nothing to do: the cart is as wanted")
-			return nil
-		case changes == 0 || dryRun:
-			return planErr
+		}
+		changes, err := e.printPlan(cart, plan)
+		if err != nil || dryRun || changes == 0 {
+			return errors.Join(err, planErr)
 		}
 		if err := e.confirm(ctx, yes, changes); err != nil {
 			return err
@@ -130,7 +125,6 @@ func newApplyCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
-// readDiscounts reads a JSON array of discounts, alone or as the data of an object.
 func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDiscount, err error) {
 	var text []byte
 	if path == "-" {
@@ -138,30 +132,27 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	} else {
 		text, err = os.ReadFile(path)
 	}
+	if err == nil {
+		err = json.Unmarshal(text, &want)
+	}
 	if err != nil {
-		return nil, usagef("can't read the discounts: %w", err)
-	}
-	request := struct{ Data *[]commerce.NewCustomDiscount }{&want}
-	into := any(&want)
-	if strings.HasPrefix(strings.TrimSpace(string(text)), "{") {
-		into = &request
-	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return nil, usagef("%s must hold a JSON array of discounts, as the service's requests do: %w", path, err)
+		return nil, usagef("FILE must hold a JSON array of discounts, as the service's requests do: %w", err)
 	}
 	return want, nil
 }
 
-// printPlan prints the changes, and the differences that remain.
-func (e *environment) printPlan(cart *commerce.Cart, plan *commerce.EnsureCustomDiscountsResult) error {
-	p := e.newPrinter(planLayout)
+// printPlan prints the changes, and the differences that remain. It returns the number of changes.
+func (e *environment) printPlan(cart *commerce.Cart, plan *commerce.EnsureCustomDiscountsResult) (int, error) {
+	p := e.newPrinter("", discountRecord(cart, commerce.CustomDiscount{}, "+"))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
-			change := []string{"-", "~", "+", "differs"}[i]
-			p.print(discountCells(change, d, cart), map[string]any{"change": change, "discount": d})
+			p.print(discountRecord(cart, d, []string{"-", "~", "+", "!"}[i]))
 		}
 	}
-	return p.end()
+	if p.n == 0 {
+		say(e.stderr, "nothing to do")
+	}
+	return p.n - len(plan.Different), p.end()
 }
 
 // report says what was done and what was not, and returns the error with its exit code.
@@ -200,22 +191,19 @@ func newRemoveCommand(e *environment) *cobra.Command {
 				plan.Deleted = append(plan.Deleted, d)
 			}
 		}
-		if len(plan.Deleted) == 0 {
-			say(e.stderr, "nothing to do: the cart has no such discount")
-			return nil
-		}
-		if err := e.printPlan(cart, plan); err != nil {
+		changes, err := e.printPlan(cart, plan)
+		if err != nil || changes == 0 {
 			return err
 		}
-		if err := e.confirm(ctx, yes, len(plan.Deleted)); err != nil {
+		if err := e.confirm(ctx, yes, changes); err != nil {
 			return err
 		}
 		for n, d := range plan.Deleted {
 			if err := s.Carts.DeleteCustomDiscount(ctx, args[0], d); err != nil {
-				return fmt.Errorf("%d of %d deleted: %w", n, len(plan.Deleted), err)
+				return fmt.Errorf("%d of %d deleted: %w", n, changes, err)
 			}
 		}
-		say(e.stderr, "%d deleted", len(plan.Deleted))
+		say(e.stderr, "%d deleted", changes)
 		return nil
 	})
 	flags := cmd.Flags()
@@ -233,7 +221,7 @@ func (e *environment) confirm(ctx context.Context, yes bool, changes int) error 
 	if !e.stdinTerminal || !e.stderrTerminal {
 		return usagef("nothing was changed: without a terminal to ask on, this needs --yes")
 	}
-	fmt.Fprintf(e.stderr, "Make these %d changes? [y/N] ", changes)
+	fmt.Fprintf(e.stderr, "Change the cart (%d changes)? [y/N] ", changes)
 	reply := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(e.stdin).ReadString('\n') // the end of the input is a no

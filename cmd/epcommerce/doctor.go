@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +25,6 @@ type doctor struct {
 	cartID   string
 	response *http.Response // of the address
 	settings *commerce.Settings
-	cart     *commerce.Cart
 }
 
 // check is a check of doctor. It returns what was found, or what to do.
@@ -42,23 +43,9 @@ func (d *doctor) checks() []check {
 		{name: "accounts", run: d.checkAccounts},
 	}
 	if d.cartID != "" {
-		checks = append(checks, check{name: "cart items", run: d.checkItems}, check{name: "discounts", run: d.checkDiscounts})
+		checks = append(checks, check{name: "cart", run: d.checkCart})
 	}
 	return checks
-}
-
-var checkLayout = layout{
-	zero:   checkCells("", 0, "", nil),
-	lines:  [][]string{{"check", "result", "ms", "found"}},
-	widths: []int{10, 6, 5, 53},
-}
-
-func checkCells(name string, took time.Duration, found string, err error) []cell {
-	result := "ok"
-	if err != nil {
-		result, found = "FAIL", err.Error()
-	}
-	return []cell{{"check", name}, {"result", result}, {"ms", took.Milliseconds()}, {"found", found}}
 }
 
 func newDoctorCommand(e *environment) *cobra.Command {
@@ -66,7 +53,7 @@ func newDoctorCommand(e *environment) *cobra.Command {
 	short := "Find out whether the setup is right"
 	cmd := e.command("doctor", short, func(ctx context.Context, s *shop, _ []string) error {
 		d.shop = s
-		p := e.newPrinter(checkLayout)
+		p := e.newPrinter("", record{})
 		failed := 0
 		for _, check := range d.checks() {
 			begin := time.Now()
@@ -74,17 +61,19 @@ func newDoctorCommand(e *environment) *cobra.Command {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			cells, object := checkCells(check.name, time.Since(begin), found, err), map[string]any{}
-			for _, c := range cells {
-				object[c.column] = c.value
+			result, ms := "ok", strconv.FormatInt(time.Since(begin).Milliseconds(), 10)
+			if err != nil {
+				result, found = "FAIL", explain(err)
+				failed++
 			}
-			p.print(cells, object)
+			text, todo, _ := strings.Cut(found, "\n")
+			p.print(record{
+				lines:  line([]int{4, 10, 8, 52}, result, check.name, ms+" ms", plain(text)) + todo,
+				cells:  []cell{{"check", check.name}, {"result", result}, {"ms", ms}, {"found", found}},
+				object: map[string]string{"check": check.name, "result": result, "ms": ms, "found": found},
+			})
 			if err := p.flush(); err != nil {
 				return err
-			}
-			if err != nil {
-				failed++
-				say(e.stderr, "%s: %s", check.name, explain(err))
 			}
 		}
 		if err := p.end(); err != nil || failed == 0 {
@@ -168,22 +157,15 @@ func (d *doctor) checkAccounts(ctx context.Context) (string, error) {
 	return "none: export finds no subscription", nil
 }
 
-func (d *doctor) checkItems(ctx context.Context) (found string, err error) {
-	if d.cart, err = d.Carts.Get(ctx, d.cartID); err != nil {
-		return "", err
-	}
-	if len(d.cart.Items) == 0 {
-		return "", errors.New("none\n  to do: " + todos["empty_cart"])
-	}
-	return fmt.Sprintf("%d in the cart", len(d.cart.Items)), nil
-}
-
-func (d *doctor) checkDiscounts(context.Context) (string, error) {
+func (d *doctor) checkCart(ctx context.Context) (string, error) {
+	cart, err := d.Carts.Get(ctx, d.cartID)
 	switch {
-	case d.cart == nil:
-		return "", errors.New("unknown: the cart could not be read")
-	case !d.cart.CustomDiscountsEnabled:
-		return "", errors.New("not enabled for the cart\n  to do: " + todos["discounts_disabled"])
+	case err != nil:
+		return "", err
+	case len(cart.Items) == 0:
+		return "", errors.New("no items\n  to do: " + todos["empty_cart"])
+	case !cart.CustomDiscountsEnabled:
+		return "", errors.New("custom discounts are not enabled\n  to do: " + todos["discounts_disabled"])
 	}
-	return fmt.Sprintf("enabled for the cart, which has %d", len(d.cart.CustomDiscounts)), nil
+	return fmt.Sprintf("%d items, %d custom discounts, enabled", len(cart.Items), len(cart.CustomDiscounts)), nil
 }

@@ -166,8 +166,8 @@ func (x *export) walk(ctx context.Context) (err error) {
 	if err := x.part.Truncate(x.Length); err != nil {
 		return err
 	}
-	p := newPrinter(x.part, x.format, subscriptionLayout)
-	p.n = x.Count // if there are some, there is a header
+	p := newPrinter(x.part, x.format)
+	p.n, p.empty = x.Count, noSubscription // if there are some, there is a header
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
 	}()
@@ -179,7 +179,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 			return err
 		}
 		for i := range page.Subscriptions {
-			p.printSubscription(&page.Subscriptions[i], &page.Included)
+			p.print(newRecord(&page.Subscriptions[i], &page.Included))
 		}
 		x.show(p.n - had)
 		if page.Finished == uuid.Nil {

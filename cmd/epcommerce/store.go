@@ -60,42 +60,38 @@ func (e *environment) open() (*shop, error) {
 	return s, nil
 }
 
-const (
-	demoSubscriptions = 2500
-	demoCart          = "demo"
-	demoItem          = `{"data": {"type": "custom_item", "name": "Coffee grinder", "quantity": 1,
-		"price": {"amount": 12900}}}`
-	// The id of the item is the same each time.
-	demoDiscounts = `[
-		{"amount": -500, "description": "Five dollars off", "discount_code": "SUMMER",
-			"discount_engine": "promo-engine", "external_id": "promo-1"},
-		{"amount": -250, "description": "Off the grinder", "discount_code": "SUMMER",
-			"discount_engine": "promo-engine", "external_id": "promo-2",
-			"relationships": {"item": {"data": {"type": "custom_item", "id": "DEMO_ITEM"}}}},
-		{"amount": -700, "description": "Gold customers", "discount_code": "GOLD",
-			"discount_engine": "loyalty", "external_id": "gold-0042"}]`
-)
+// demoItem is a request that adds an item to a cart.
+const demoItem = `{"data": {"type": "custom_item", "name": "Coffee grinder", "quantity": 1,
+	"price": {"amount": 12900}}}`
 
-// openDemo returns a fake store that is the same each time.
+// openDemo returns a fake store that is the same each time, with the cart "demo".
 func openDemo(opts []commerce.Option) (*shop, error) {
 	fake := commercetest.NewStore(commercetest.Config{})
-	fake.Seed(demoSubscriptions)
+	fake.Seed(2500)
 	s := &shop{
 		Client: fake.Client(opts...), address: "https://store.example", credentials: "the token of the fake store",
 		identity: "demo", transport: fake.Transport(),
 	}
-	var discounts []commerce.NewCustomDiscount
-	err := json.Unmarshal([]byte(demoDiscounts), &discounts)
 	ctx := context.Background()
-	if err == nil {
-		path := []string{"v2", "carts", demoCart, "items"}
-		_, err = s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), nil)
+	var items struct{ Data []commerce.CartItemRef }
+	path := []string{"v2", "carts", "demo", "items"}
+	if _, err := s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), &items); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = s.Carts.EnableCustomDiscounts(ctx, demoCart)
+	if err := s.Carts.EnableCustomDiscounts(ctx, "demo"); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		_, err = s.Carts.AddCustomDiscounts(ctx, demoCart, discounts, nil)
-	}
+	_, err := s.Carts.AddCustomDiscounts(ctx, "demo", []commerce.NewCustomDiscount{
+		demoDiscount(-500, "promo-engine", "promo-1", nil),
+		demoDiscount(-250, "promo-engine", "promo-2", &items.Data[0]),
+		demoDiscount(-700, "loyalty", "gold-0042", nil),
+	}, nil)
 	return s, err
+}
+
+func demoDiscount(cents int64, engine, externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
+	return commerce.NewCustomDiscount{
+		Amount: commerce.NewDecimal(cents), DiscountEngine: engine, ExternalID: externalID,
+		DiscountCode: "SUMMER", Description: "A discount of the demo", Item: item,
+	}
 }

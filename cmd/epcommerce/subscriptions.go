@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strconv"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -31,13 +34,13 @@ func newListCommand(e *environment) *cobra.Command {
 			return usagef("--limit must not be negative")
 		}
 		opts.PageSize = min(limit, commerce.MaxPageSize) // 0: the default
-		p := e.newPrinter(subscriptionLayout)
+		p := e.newPrinter(subscriptionHead, noSubscription)
 		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
 			if err != nil {
 				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
 			}
 			for i := range page.Subscriptions {
-				p.printSubscription(&page.Subscriptions[i], &page.Included)
+				p.print(newRecord(&page.Subscriptions[i], &page.Included))
 				if p.n == limit {
 					return p.end()
 				}
@@ -73,33 +76,89 @@ func newGetCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := e.newPrinter(layout{widths: []int{28, 50}}) // a line for each column
+		r := newRecord(&result.Subscription, &result.Included)
+		r.lines = ""
+		for _, c := range r.cells {
+			r.lines += line([]int{28, 50}, c.column, plain(c.text))
+		}
+		p := e.newPrinter("", r)
 		if p.format == "json" {
 			p.format = "jsonl" // an object, not a list of one
 		}
-		p.printSubscription(&result.Subscription, &result.Included)
+		p.print(r)
 		return p.end()
 	})
 }
 
-var subscriptionLayout = layout{
-	zero: subscriptionCells(&commerce.Subscription{}, nil),
-	lines: [][]string{
-		{"id", "state", "invoice_after", "end_date"},
-		{"plan_name", "price", "billed_every", "external_ref"},
-	},
-	widths: []int{36, 10, 14, 14},
+var subscriptionWidths = []int{36, 10, 14, 14}
+
+const subscriptionHead = `ID                                    STATE       NEXT INVOICE    ENDS
+  PLAN                                PRICE       BILLED EVERY    EXTERNAL REF
+`
+
+var noSubscription = newRecord(&commerce.Subscription{}, nil)
+
+// newRecord returns how a subscription is printed. included is what the response includes.
+func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
+	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
+	object := struct {
+		Subscription  *commerce.Subscription  `json:"subscription"`
+		Plan          *commerce.Plan          `json:"plan"`
+		PricingOption *commerce.PricingOption `json:"pricing_option"`
+	}{Subscription: sub}
+	object.Plan, _ = included.PlanOf(sub)
+	object.PricingOption, _ = included.PricingOptionOf(sub)
+	plan, option := cmp.Or(object.Plan, &commerce.Plan{}), cmp.Or(object.PricingOption, &commerce.PricingOption{})
+	price, cents := plan.Meta.DisplayPrice.WithTax, ""
+	if option.ID != uuid.Nil { // the second payload generation: a price for each option
+		price = plan.Meta.Prices[option.ID.String()].DisplayPrice.WithTax
+	}
+	if price.Currency != "" {
+		price.Formatted, cents = price.String(), price.Amount.String()
+	}
+	interval, frequency := "", ""
+	if b, ok := included.BillingOf(sub); ok {
+		interval, frequency = b.BillingIntervalType, b.BillingFrequency.String()
+	}
+	lines := line(subscriptionWidths, id(sub.ID), state(m),
+		plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))) +
+		line(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price.Formatted),
+			plain(frequency+" "+interval), plain(a.ExternalRef))
+	return record{lines: lines, object: object, cells: []cell{
+		{"id", id(sub.ID)},
+		{"external_ref", a.ExternalRef},
+		{"account_id", id(a.AccountID)},
+		{"status", m.Status},
+		{"canceled", strconv.FormatBool(m.Canceled)},
+		{"paused", strconv.FormatBool(m.Paused)},
+		{"closed", strconv.FormatBool(m.Closed)},
+		{"suspended", strconv.FormatBool(m.Suspended)},
+		{"pending", strconv.FormatBool(m.Pending)},
+		{"offering_id", id(a.Offering.ID)},
+		{"offering_name", a.Offering.Attributes.Name},
+		{"plan_id", id(a.PlanID)},
+		{"plan_name", plan.Attributes.Name},
+		{"plan_external_ref", plan.Attributes.ExternalRef},
+		{"pricing_option_id", id(a.PricingOptionID)},
+		{"pricing_option_name", option.Attributes.Name},
+		{"pricing_option_external_ref", option.Attributes.ExternalRef},
+		{"billing_interval_type", interval},
+		{"billing_frequency", frequency},
+		{"price", price.Formatted},
+		{"price_amount", cents},
+		{"currency", a.Currency},
+		{"created_at", at(times.CreatedAt, time.RFC3339Nano)},
+		{"updated_at", at(times.UpdatedAt, time.RFC3339Nano)},
+		{"go_live", at(times.GoLive, time.RFC3339Nano)},
+		{"invoice_after", at(m.InvoiceAfter, time.RFC3339Nano)},
+		{"paused_at", at(times.PausedAt, time.RFC3339Nano)},
+		{"resumed_at", at(times.ResumedAt, time.RFC3339Nano)},
+		{"canceled_at", at(times.CanceledAt, time.RFC3339Nano)},
+		{"end_date", at(times.EndDate, time.RFC3339Nano)},
+	}}
 }
 
-func (p *printer) printSubscription(sub *commerce.Subscription, included *commerce.Included) {
-	plan, _ := included.PlanOf(sub)
-	option, _ := included.PricingOptionOf(sub)
-	p.print(subscriptionCells(sub, included), map[string]any{
-		"subscription": sub, "plan": plan, "pricing_option": option,
-	})
-}
-
-// state returns the state that matters: a subscription can be active and canceled.
+// state returns what matters: a subscription can be active and canceled.
 func state(m *commerce.SubscriptionMeta) string {
 	switch {
 	case m.Closed:
@@ -113,61 +172,5 @@ func state(m *commerce.SubscriptionMeta) string {
 	case m.Pending:
 		return "pending"
 	}
-	return m.Status
-}
-
-func subscriptionCells(sub *commerce.Subscription, included *commerce.Included) []cell {
-	a, m, at := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
-	plan, ok := included.PlanOf(sub)
-	if !ok {
-		plan = &commerce.Plan{}
-	}
-	shown := plan.Meta.DisplayPrice
-	option, ok := included.PricingOptionOf(sub)
-	if ok { // the second payload generation: a price for each option
-		shown = plan.Meta.Prices[option.ID.String()].DisplayPrice
-	} else {
-		option = &commerce.PricingOption{}
-	}
-	price := any("")
-	if shown.WithTax.Currency != "" {
-		price = shown.WithTax
-	}
-	interval, frequency := "", ""
-	if b, ok := included.BillingOf(sub); ok {
-		interval, frequency = b.BillingIntervalType, b.BillingFrequency.String()
-	}
-	return []cell{
-		{"id", sub.ID},
-		{"external_ref", a.ExternalRef},
-		{"account_id", a.AccountID},
-		{"state", state(m)},
-		{"status", m.Status},
-		{"canceled", m.Canceled},
-		{"paused", m.Paused},
-		{"closed", m.Closed},
-		{"suspended", m.Suspended},
-		{"pending", m.Pending},
-		{"offering_id", a.Offering.ID},
-		{"offering_name", a.Offering.Attributes.Name},
-		{"plan_id", a.PlanID},
-		{"plan_name", plan.Attributes.Name},
-		{"plan_external_ref", plan.Attributes.ExternalRef},
-		{"pricing_option_id", a.PricingOptionID},
-		{"pricing_option_name", option.Attributes.Name},
-		{"pricing_option_external_ref", option.Attributes.ExternalRef},
-		{"billed_every", frequency + " " + interval},
-		{"billing_interval_type", interval},
-		{"billing_frequency", frequency},
-		{"price", price},
-		{"currency", a.Currency},
-		{"created_at", at.CreatedAt},
-		{"updated_at", at.UpdatedAt},
-		{"go_live", at.GoLive},
-		{"invoice_after", m.InvoiceAfter},
-		{"paused_at", at.PausedAt},
-		{"resumed_at", at.ResumedAt},
-		{"canceled_at", at.CanceledAt},
-		{"end_date", at.EndDate},
-	}
+	return plain(m.Status)
 }
