@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -50,12 +51,16 @@ type environment struct {
 
 	demo, verbose bool
 	output        string // table, json, jsonl or csv
+	started       bool   // whether a command has begun: its arguments are right
 }
 
 func main() {
 	// The first signal ends the context, the second one the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		stop()
+		say(os.Stderr, "stopping; Ctrl-C again ends at once")
+	})
 	os.Exit(run(ctx, os.Args[1:], &environment{
 		getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		stdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
@@ -75,19 +80,23 @@ func run(ctx context.Context, args []string, e *environment) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(e.stderr, "epcommerce:", err)
-	return exitCode(ctx, err)
+	say(e.stderr, "%s", explain(err))
+	return e.exitCode(ctx, err)
 }
 
-func exitCode(ctx context.Context, err error) int {
+func (e *environment) exitCode(ctx context.Context, err error) int {
 	exit, ok := errors.AsType[*exitError](err)
 	switch {
+	case !e.started:
+		return exitUsage // the arguments are wrong
 	case ok:
 		return exit.code
-	case ctx.Err() != nil:
-		return exitInterrupted
 	case errors.Is(err, commerce.ErrInvalidArgument):
 		return exitUsage
+	case isDoubtful(err):
+		return exitUnfinished
+	case ctx.Err() != nil:
+		return exitInterrupted
 	}
 	return exitFailed
 }
@@ -101,12 +110,14 @@ func newRootCommand(e *environment) *cobra.Command {
 	}
 	root.SuggestionsMinimumDistance = 2
 	group(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usagef("%w (-h for help)", err) })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w (-h for help)", err) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
-	flags.StringVarP(&e.output, "output", "o", "table", "`format` of lists: table, json, jsonl or csv")
-	root.AddCommand(newServeCommand(e))
+	e.output = "table"
+	root.PersistentPreRun = func(*cobra.Command, []string) { e.started = true }
+	root.AddCommand(newDoctorCommand(e), newSubscriptionsCommand(e), newDiscountsCommand(e), newServeCommand(e),
+		newVersionCommand(e))
 	return root
 }
 
@@ -127,16 +138,14 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// noArgs is cobra.NoArgs with the exit code for usage; exactArgs is cobra.ExactArgs.
-func noArgs(cmd *cobra.Command, args []string) error { return usage(cobra.NoArgs)(cmd, args) }
-
-func exactArgs(n int) cobra.PositionalArgs { return usage(cobra.ExactArgs(n)) }
-
-func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usagef("%w; usage: %s", err, cmd.UseLine())
-		}
-		return nil
+func newVersionCommand(e *environment) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+			return err
+		},
 	}
 }

@@ -11,14 +11,14 @@ import (
 // redraw is the time between two drawings of the bar.
 const redraw = 100 * time.Millisecond
 
-// progress shows how many subscriptions were exported. stop removes it from the screen.
+// progress shows how many subscriptions were exported. stop removes them from the screen.
 type progress struct {
-	add  func(n int)
+	set  func(n int)
 	stop func()
 }
 
 // noProgress shows nothing.
-func noProgress() progress { return progress{add: func(int) {}, stop: func() {}} }
+func noProgress() progress { return progress{set: func(int) {}, stop: func() {}} }
 
 // startProgress shows count, rate and time on one line of w, a terminal. It redraws
 // the line regularly, so that the time advances during a long request.
@@ -36,7 +36,7 @@ func startProgress(w io.Writer) progress {
 		progressbar.OptionClearOnFinish(),
 	)
 	bar.StartWithoutRender()
-	add := func(n int) { _ = bar.Add(n) } // a terminal that was closed must not stop the export
+	set := func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
 
 	done := make(chan struct{})
 	var drawing sync.WaitGroup
@@ -46,13 +46,13 @@ func startProgress(w io.Writer) progress {
 		for {
 			select {
 			case <-ticker.C:
-				add(0)
+				_ = bar.Add(0)
 			case <-done:
 				return
 			}
 		}
 	})
-	return progress{add: add, stop: func() {
+	return progress{set: set, stop: func() {
 		close(done)
 		drawing.Wait()
 		_ = bar.Finish()

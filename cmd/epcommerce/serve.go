@@ -34,7 +34,7 @@ func newServeCommand(e *environment) *cobra.Command {
 		Long: "Serves a fake store on the loopback interface, until Ctrl-C. Prints its address, credentials,\n" +
 			"a cart and commands for curl. Programs can drive it by requests to /_store/.",
 		Example: `  epcommerce serve --fault '{"operation":"add","status":504,"apply":true}'`,
-		Args:    noArgs,
+		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), e) },
 	}
 	flags := cmd.Flags()
