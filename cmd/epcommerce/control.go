@@ -124,7 +124,7 @@ func (c *control) listRequests(w http.ResponseWriter, _ *http.Request) {
 
 // Values of others are not shown: a program may send real credentials by mistake, anywhere.
 var (
-	shownHeaders    = []string{"Accept", "Content-Length", "Content-Type", "Ep-Channel", "Ep-Context-Tag", "User-Agent", "X-Moltin-Currency"}
+	shownHeaders    = []string{"Accept", "Content-Length", "Content-Type", "Ep-Channel", "Ep-Context-Tag", "User-Agent"}
 	shownParameters = []string{"filter", "include", "sort", "page[limit]", "page[offset]"}
 )
 
