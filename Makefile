@@ -87,11 +87,11 @@ live: ## Run the tests against a real store, named by COMMERCE_* variables (see 
 		go test -run '^TestLive' -count=1 -v ./internal/e2e/live
 
 .PHONY: live-rehearsal
-live-rehearsal: ## Run the same tests against fake-store, both generations (20 s)
+live-rehearsal: ## Run the same tests against the fake store, both generations (20 s)
 	bash .ci/live
 
 .PHONY: vendor-clients
-vendor-clients: ## Drive fake-store with the vendor's own clients, and write docs/vendor-clients.md (needs Node.js)
+vendor-clients: ## Drive the fake store with the vendor's own clients, and write docs/vendor-clients.md (needs Node.js)
 	bash .ci/vendors update
 
 .PHONY: next-go
