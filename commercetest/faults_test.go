@@ -180,8 +180,15 @@ func TestInject(t *testing.T) {
 	}
 }
 
-func TestInject_operation(t *testing.T) {
-	t.Parallel()
+// operationRequest is a request for an operation, and its status without a fault.
+type operationRequest struct {
+	op     commercetest.Operation
+	raw    string
+	status int
+}
+
+// operationRequests are for a cart with one discount on the cart and one on the item.
+func operationRequests() []operationRequest {
 	const (
 		discountPath     = cartPath + "/custom-discounts/" + firstID
 		itemDiscountPath = itemPath + "/custom-discounts/" + secondID
@@ -189,11 +196,7 @@ func TestInject_operation(t *testing.T) {
 		newDiscount      = `{"data":` + validDiscount + `}`
 		newItem          = `{"data":{"type":"cart_item","id":"p","quantity":1}}`
 	)
-	requests := []struct {
-		op     commercetest.Operation
-		raw    string
-		status int // without a fault
-	}{
+	return []operationRequest{
 		{op: commercetest.OpAdd, raw: addRequest(onCart("a")), status: 201},
 		{op: commercetest.OpAddItemDiscount, raw: post(itemPath+"/custom-discounts", newDiscount), status: 201},
 		{op: commercetest.OpUpdateDiscount, raw: put(discountPath, update), status: 200},
@@ -225,6 +228,11 @@ func TestInject_operation(t *testing.T) {
 		{op: commercetest.OpCartSettings, raw: put("/v2/settings/cart", `{"data":{"type":"settings"}}`), status: 200},
 		{op: commercetest.OpToken, raw: postForm(validForm), status: 200},
 	}
+}
+
+func TestInject_operation(t *testing.T) {
+	t.Parallel()
+	requests := operationRequests()
 	operations := map[commercetest.Operation]bool{}
 	for _, r := range requests {
 		operations[r.op] = true
