@@ -14,6 +14,10 @@ help: ## List the targets
 test: ## Run all tests
 	go test ./...
 
+.PHONY: quick
+quick: ## Run the tests that take little, in 20 s: -short, without internal/e2e
+	go test -short $$(go list ./... | grep -v /internal/e2e/)
+
 .PHONY: race
 race: ## Run all tests in random order under the race detector
 	go test -race -shuffle=on ./...
@@ -80,18 +84,16 @@ cover: ## Print the coverage of the root package and internal/ by all tests
 
 # Environment of live: COMMERCE_BASE_URL, and COMMERCE_TOKEN or both of
 # COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. It makes carts and removes them.
-# COMMERCE_LIVE_RECORD is the path of the file that it writes (live-record.json), not a relative one.
 .PHONY: live
 live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
-	COMMERCE_LIVE=1 COMMERCE_LIVE_RECORD="$${COMMERCE_LIVE_RECORD:-$$PWD/live-record.json}" \
-		go test -run '^TestLive' -count=1 -v ./internal/e2e/live
+	COMMERCE_LIVE=1 go test -run '^TestLive' -count=1 -v ./internal/e2e/live
 
 .PHONY: live-rehearsal
-live-rehearsal: ## Run the same tests against fake-store, both generations (20 s)
+live-rehearsal: ## Run the same tests against the fake store, both generations (20 s)
 	bash .ci/live
 
 .PHONY: vendor-clients
-vendor-clients: ## Drive fake-store with the vendor's own clients, and write docs/vendor-clients.md (needs Node.js)
+vendor-clients: ## Drive the fake store with the vendor's own clients, and write docs/evidence/vendor-clients.md (needs Node.js)
 	bash .ci/vendors update
 
 .PHONY: next-go

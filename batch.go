@@ -26,7 +26,8 @@ type batchResponse struct {
 	unconfirmed []UnconfirmedDiscount // discounts that added does not prove
 }
 
-// shown returns what the response shows of a batch, after compare.
+// shown returns what the response shows of a batch, after compare. docs/promises.md describes when
+// a body shows, or may hold, a discount.
 func (b *batchResponse) shown() shown {
 	allOrNothing := b.allOrNothing != nil && *b.allOrNothing
 	switch {

@@ -62,31 +62,22 @@ func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
 // https://developer.elasticpath.com/docs/api/carts/bulk-add-custom-discounts-to-cart
 //
-// A store allows 5 custom discounts on a cart and 5 on each item, unless it is configured
-// otherwise: see [Client.Settings]. The vendor's support can raise the limit. Custom discounts
-// must be enabled for the cart, which must have items.
+// The cart must have items, and custom discounts must be enabled for it. A store allows 5 of them
+// on a cart and 5 on each item, unless it is configured otherwise: see [Client.Settings].
 //
-// The request is not idempotent. The library sends it again only if the service has certainly
-// not applied it: see [RetryPolicy]. If the call fails, [Error.Outcome] says what is known:
+// The request is not idempotent. If the call fails, [OutcomeOf] reports what is known about the
+// discounts; the comment of the package shows what to do then. With [OutcomePartial], the call
+// returns both a result and an error that matches [ErrPartialFailure]: the result lists the
+// discounts that were added and those that may not be, with the reasons. After any other error
+// the result is nil.
 //
-//   - OutcomeNotSent, OutcomeRejected: nothing was added. Fix the cause and call again.
-//     After [ErrRateLimited], wait for [Error.RetryAfter], or some time if that is 0.
-//   - OutcomePartial: the call also returns a result, and the error matches
-//     [ErrPartialFailure]. The result says which discounts were added, which were not, and
-//     why. If the transport sent the request twice (see [WithHTTPClient]), all may be in
-//     Added: they may be on the cart a second time.
-//   - OutcomeUnknown (a timeout, a connection error, 5xx, 408, a redirect other than 307
-//     and 308, or a refusal whose body may hold discounts) and OutcomeUnreadable (a 2xx
-//     that does not show what was added): call [CartService.EnsureCustomDiscounts] with the
-//     same discounts. It reads the cart and adds what is missing.
+// The arguments are checked first, and do not change: a [*ValidationError] lists all problems,
+// with the index of the discount. Two discounts with the same engine and external id are a
+// problem, because nothing tells them apart, unless AllowRepeated is set. If opts is nil, the
+// defaults apply.
 //
-// After any other error than an ErrPartialFailure, the result is nil. Arguments are checked
-// first: a [*ValidationError] lists all problems, with the index of the discount. If opts is
-// nil, the defaults apply. The arguments do not change. Two discounts with the same engine
-// and external id are a problem, because nothing tells them apart; AllowRepeated allows them.
-//
-// cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain
-// spaces, control characters, invalid UTF-8 or any of / \ ? # %.
+// cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain spaces,
+// control characters, invalid UTF-8 or any of / \ ? # %.
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {

@@ -74,12 +74,12 @@ func TestCustomDiscount_forms(t *testing.T) {
 	}
 }
 
-// Validate finds what AddCustomDiscounts refuses.
 // The JSON of a discount to add is that of the request, which keeps each digit of an amount.
 func TestNewCustomDiscount_json(t *testing.T) {
 	t.Parallel()
 	const text = `{"type":"custom_discount","amount":-12345678901234567890.1,"description":"d","discount_code":"c",` +
-		`"discount_engine":"e","external_id":"x","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
+		`"discount_engine":"e","external_id":"x",` +
+		`"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
 	want := commerce.NewCustomDiscount{
 		Amount: parseDecimal(t, "-12345678901234567890.1"), Description: "d", DiscountCode: "c", DiscountEngine: "e",
 		ExternalID: "x", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)},
@@ -97,8 +97,9 @@ func TestNewCustomDiscount_json(t *testing.T) {
 	unconfirmed := commerce.UnconfirmedDiscount{
 		NewCustomDiscount: discount("a"), Reasons: []commerce.ErrorObject{{Title: "Limit Reached"}},
 	}
-	if got := encode(t, unconfirmed); !strings.Contains(got, `"external_id":"a"`) || !strings.Contains(got, "Limit Reached") {
-		t.Errorf("unconfirmed: got %s, want the discount and its reason", got)
+	both := encode(t, unconfirmed)
+	if !strings.Contains(both, `"external_id":"a"`) || !strings.Contains(both, "Limit Reached") {
+		t.Errorf("unconfirmed: got %s, want the discount and its reason", both)
 	}
 }
 
@@ -143,6 +144,7 @@ func TestCustomDiscount_String(t *testing.T) {
 	diff(t, "a number alone", commerce.Money{Amount: commerce.NewDecimal(-5)}.String(), "-5")
 }
 
+// Validate finds what AddCustomDiscounts refuses.
 func TestNewCustomDiscount_Validate(t *testing.T) {
 	t.Parallel()
 	ref := func(itemType commerce.CartItemType, id uuid.UUID) func(*commerce.NewCustomDiscount) {

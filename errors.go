@@ -17,7 +17,7 @@ import (
 )
 
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
-// ErrRateLimited matches a call that the gate stopped (see [WithLimiter]), and
+// ErrRateLimited matches a call that the client stopped before it was sent, and
 // ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
 // that of the token request: check Op before you conclude from ErrNotFound that the cart does
 // not exist.
@@ -95,8 +95,8 @@ type Error struct {
 	// empty.
 	RequestID string
 	// RetryAfter is the time to wait before the next call: what the service asked for, or
-	// the wait that was expected at the gate (see [WithLimiter]). It is 0 if there is
-	// neither. The service may ask for any time: limit it before you wait.
+	// the wait that was expected at the client's gate. It is 0 if there is neither. The
+	// service may ask for any time: limit it before you wait.
 	RetryAfter time.Duration
 	// Attempts is the number of times that the HTTP transport was called. If Op is "token",
 	// it counts token requests. Otherwise it counts the call's own requests only.

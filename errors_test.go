@@ -47,7 +47,8 @@ func TestError_facts(t *testing.T) {
 	t.Parallel()
 	const body = `{"errors":[{"title":"a","request_id":"from-body"}]}`
 	s := newStub(t, respond(503, body, "X-Moltin-Request-Id", "from-header", "Retry-After", "120"),
-		respond(418, body, "X-Request-Id", "not an id"))
+		respond(418, body, "X-Request-Id", "not an id"),
+		respond(418, `{"errors":[{"request_id":"not an id"}]}`, "X-Moltin-Request-Id", "not an id"))
 	c := s.client(t)
 	e, ok := errors.AsType[*commerce.Error](list(t.Context(), c))
 	if !ok || e.RequestID != "from-header" || e.RetryAfter != 2*time.Minute || e.Attempts != 1 {
@@ -56,6 +57,10 @@ func TestError_facts(t *testing.T) {
 	e, ok = errors.AsType[*commerce.Error](list(t.Context(), c))
 	if !ok || e.RequestID != "from-body" {
 		t.Errorf("error = %v, want request id from-body", e)
+	}
+	e, ok = errors.AsType[*commerce.Error](list(t.Context(), c))
+	if text := fmt.Sprintf("%v %+v %#v %s", e, e, e, encode(t, e)); !ok || strings.Contains(text, "an id") {
+		t.Errorf("error = %s, want no request id", text)
 	}
 }
 

@@ -104,8 +104,7 @@ const (
 )
 
 // outcomeOfWrite returns what is known about a write, from the result of its last attempt. The
-// first case that matches counts: first whether there was a response, then what it shows, then
-// its status.
+// cases follow the table of outcomes in docs/promises.md: the first that matches counts.
 func outcomeOfWrite(r *transport.Result, shown shown) Outcome {
 	switch is2xx := r.Is2xx(); {
 	case r.MaybeSent, r.MaybeAppliedBefore && !is2xx:

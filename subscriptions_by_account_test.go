@@ -367,95 +367,44 @@ func TestAllByAccount_longFilters(t *testing.T) {
 	}
 }
 
-// Whatever page with Finished is the last one before a crash, the accounts after it have the
-// rest, and nothing of what was yielded up to it.
+// A page with Finished is the last one of the accounts up to it. TestModel_parts checks the walk,
+// and TestAllByAccount_errors goes on after Finished.
 func TestPagesByAccount_finished(t *testing.T) {
 	t.Parallel()
-	sizes := []int{0, 1, 99, 100, 101, 0, 250, 3, 0, 0, 5}
-	s := newAccountStore(t, append(sizes, slices.Repeat([]int{1}, 500)...)...)
-	c := s.Client()
-	for _, opts := range []commerce.SubscriptionListOptions{
-		{}, {PageSize: 10}, {Concurrency: 8}, {PageSize: 7, Concurrency: 8},
-	} {
-		var yielded []uuid.UUID
-		finished := 0
-		for page, err := range c.Subscriptions.PagesByAccount(t.Context(), nil, &opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(page.Subscriptions) == 0 {
-				t.Error("got a page without subscriptions, want at least one")
-			}
-			for _, sub := range page.Subscriptions {
-				yielded = append(yielded, sub.ID)
-			}
-			if page.Finished == uuid.Nil {
-				continue
-			}
-			finished++
-			slices.SortFunc(yielded, compareIDs)
-			diff(t, "yielded with Finished", yielded, s.upTo(page.Finished))
-			if finished%5 > 0 {
-				continue // resumes now and then
-			}
-			after := c.Accounts.IDs(t.Context(), page.Finished)
-			rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, &opts))
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff(t, "rest", idsOf(rest), s.of(s.accounts[slices.Index(s.accounts, page.Finished)+1:]...))
-		}
-		if diff(t, "subscriptions", yielded, s.of(s.accounts...)); finished < 2 {
-			t.Errorf("got %d pages with Finished, want several", finished)
-		}
-	}
-}
-
-// Finished is right too if a part is read in several lists: the store accepts few accounts in a
-// filter, or all of the part have too many subscriptions.
-func TestPagesByAccount_finishedInParts(t *testing.T) {
-	t.Parallel()
-	refuses := commercetest.Fault{
-		Operation: commercetest.OpList, Status: 400, Times: -1,
-		Match: func(r commercetest.Request) bool { return strings.Count(r.RawQuery, "%2C") > 10 },
-	}
+	refusesMany := func(r commercetest.Request) bool { return strings.Count(r.RawQuery, "%2C") > 10 }
 	for _, tt := range []struct {
 		name    string
 		sizes   []int
-		fault   commercetest.Fault
-		atLeast int // pages with Finished
+		opts    commerce.SubscriptionListOptions
+		refuses func(commercetest.Request) bool
 	}{
-		{name: "10 accounts at a time", sizes: slices.Repeat([]int{1, 0, 2}, 30), fault: refuses, atLeast: 2},
-		// One part, which is halved: before its end, subscriptions of later accounts are yielded.
-		{name: "too many subscriptions", sizes: slices.Repeat([]int{300, 0, 1}, 40), atLeast: 1},
+		{
+			name: "several parts", sizes: append([]int{0, 1, 99, 100, 101, 0, 250, 3}, slices.Repeat([]int{1}, 500)...),
+			opts: commerce.SubscriptionListOptions{PageSize: 7, Concurrency: 8},
+		},
+		{name: "10 accounts at a time", sizes: slices.Repeat([]int{1, 0, 2}, 30), refuses: refusesMany},
+		// Before the end of a part that is halved, subscriptions of later accounts are yielded.
+		{name: "too many subscriptions", sizes: slices.Repeat([]int{300, 0, 1}, 40)},
 	} {
 		s := newAccountStore(t, tt.sizes...)
-		if tt.fault.Status > 0 {
-			s.Inject(tt.fault)
+		if tt.refuses != nil {
+			s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, Times: -1, Match: tt.refuses})
 		}
-		yielded := map[uuid.UUID]bool{}
-		finished := 0
-		for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, nil) {
+		var yielded []*commerce.Subscription
+		var last uuid.UUID
+		for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, &tt.opts) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, sub := range page.Subscriptions {
-				yielded[sub.ID] = true
+			for i := range page.Subscriptions {
+				yielded = append(yielded, &page.Subscriptions[i])
 			}
-			if page.Finished == uuid.Nil {
-				continue
+			if page.Finished != uuid.Nil {
+				last = page.Finished
+				diff(t, tt.name+": yielded up to "+last.String(), idsOf(yielded), s.upTo(last))
 			}
-			finished++
-			want := map[uuid.UUID]bool{}
-			for _, id := range s.upTo(page.Finished) {
-				want[id] = true
-			}
-			diff(t, tt.name+": yielded up to "+page.Finished.String(), yielded, want)
 		}
-		if len(yielded) != len(s.of(s.accounts...)) || finished < tt.atLeast {
-			t.Errorf("%s: got %d subscriptions, %d pages with Finished, want all %d, at least %d",
-				tt.name, len(yielded), finished, len(s.of(s.accounts...)), tt.atLeast)
-		}
+		diff(t, tt.name+": last Finished", last, s.accounts[len(s.accounts)-1])
 	}
 }
 
@@ -598,42 +547,21 @@ func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 	}
 }
 
-// An account with 10,099 subscriptions is read. One more ends the walk; it names the account,
-// and another walk goes on after it.
+// An account with more subscriptions than can be read is in the error. The walk goes on after it.
 func TestAllByAccount_offsetLimit(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name        string
-		size        int
-		err         error
-		concurrency int
-	}{
-		{name: "10,099", size: 10_099},
-		{name: "10,100", size: 10_100, err: commerce.ErrOffsetLimit},
-		{name: "10,101, concurrency 8", size: 10_101, err: commerce.ErrOffsetLimit, concurrency: 8},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := newAccountStore(t, 5, tt.size, 0, 5, 1)
-			opts := &commerce.SubscriptionListOptions{Concurrency: tt.concurrency}
-			c := s.Client()
-			got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
-			if tt.err == nil {
-				diff(t, "error", err, nil)
-				diff(t, "subscriptions", idsOf(got), s.of(s.accounts...))
-				return
-			}
-			checkStop(t, err, commerce.PagingError{
-				Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: tt.err,
-			})
-			after := c.Accounts.IDs(t.Context(), s.accounts[1])
-			rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, opts))
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff(t, "rest", idsOf(rest), s.of(s.accounts[2:]...))
-		})
+	s := newAccountStore(t, 5, 10_100, 0, 5, 1)
+	c, opts := s.Client(), &commerce.SubscriptionListOptions{Concurrency: 8}
+	got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
+	checkStop(t, err, commerce.PagingError{
+		Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: commerce.ErrOffsetLimit,
+	})
+	after := c.Accounts.IDs(t.Context(), s.accounts[1])
+	rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, opts))
+	if err != nil {
+		t.Fatal(err)
 	}
+	diff(t, "rest", idsOf(rest), s.of(s.accounts[2:]...))
 }
 
 // Whenever an error ends the walk, its fields say what was yielded, and another walk yields

@@ -89,9 +89,8 @@ func (s *Store) AddAccount(id uuid.UUID) {
 }
 
 // RemoveAccount removes an account from the list of GET /v2/accounts. It reports whether
-// the list had it. The subscriptions and the subscriber of the account stay: whether the
-// service deletes the subscriptions with their account is not documented. To delete them
-// too, use [Store.RemoveSubscription].
+// the list had it. The subscriptions and the subscriber of the account stay. To delete the
+// subscriptions too, use [Store.RemoveSubscription].
 func (s *Store) RemoveAccount(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 )
 
 // listSubscribers handles GET /v2/subscriptions/subscribers: the accounts with a [Subscriber], in
-// the order of their ids. The documentation does not show a response.
+// the order of their ids.
 func (s *Store) listSubscribers(in *call) response {
 	return listOf(s, in, func(conditions []condition) (all []any) {
 		for _, account := range s.accounts.sorted {

@@ -183,7 +183,10 @@ func TestRun_usage(t *testing.T) {
 		{name: "empty file", input: "", want: array + "unexpected end of JSON input\n"},
 		{name: "truncated", input: `[{"amount":-1}`, want: array + "unexpected end of JSON input\n"},
 		{name: "unknown member", input: `[{"code":"x"}]`, want: array + "json: unknown field \"code\"\n"},
-		{name: "unknown member of an item", input: `[{"relationships":{"item":{"kind":"x"}}}]`, want: "unknown field \"kind\""},
+		{
+			name: "unknown member of an item", input: `[{"relationships":{"item":{"kind":"x"}}}]`,
+			want: "unknown field \"kind\"",
+		},
 		{name: "not a number", input: `[{"amount":"much"}]`, want: "not a decimal number"},
 		{name: "two arrays", input: `[] []`, want: "after top-level value"},
 		{name: "no discounts", input: `[]`, want: "discounts must hold at least one"},

@@ -13,43 +13,25 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// A cart that is as wanted costs one request, and adding costs three. It is two and five, if
-// the response to the read leaves out the items of the cart, and an item has discounts.
+// If the response to the read of a cart leaves out its items, and an item has discounts, the read
+// takes a second request. TestEnsureCustomDiscounts of the root counts those of other carts.
 func TestEnsure_requests(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
-		name         string
-		there        int  // discounts that are on the cart already
-		withoutItems bool // the read of a cart does not include its items
-		requests     int
-	}{
-		{name: "there", there: 2, requests: 1},
-		{name: "to be added", requests: 3},
-		{name: "there, without items", there: 2, withoutItems: true, requests: 2},
-		{name: "one to be added, without items", there: 1, withoutItems: true, requests: 5},
-		// The first read shows no discounts, so it needs no second request.
-		{name: "to be added, without items", withoutItems: true, requests: 4},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			t.Parallel()
-			store := commercetest.New(t, commercetest.Config{})
-			item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: [16]byte{1}}
-			cartID := store.AddCart(item)
-			want := []commerce.NewCustomDiscount{newDiscount("item", &item), newDiscount("cart", nil)}
-			for _, d := range want[:test.there] {
-				store.AddDiscount(cartID, onCart(d))
-			}
-			client := store.Client()
-			if test.withoutItems {
-				client = store.Client(scenario{WithoutItems: true}.transport(store.Transport()))
-			}
-			if _, err := client.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); err != nil {
-				t.Fatal(err)
-			}
-			if got := len(store.Requests()); got != test.requests {
-				t.Errorf("the call sent %d requests, want %d", got, test.requests)
-			}
-		})
+	for there, requests := range map[int]int{2: 2, 1: 5, 0: 4} { // by the discounts that are on the cart
+		store := commercetest.New(t, commercetest.Config{})
+		item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: [16]byte{1}}
+		cartID := store.AddCart(item)
+		want := []commerce.NewCustomDiscount{newDiscount("item", &item), newDiscount("cart", nil)}
+		for _, d := range want[:there] {
+			store.AddDiscount(cartID, onCart(d))
+		}
+		client := store.Client(scenario{WithoutItems: true}.transport(store.Transport()))
+		if _, err := client.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := len(store.Requests()); got != requests {
+			t.Errorf("%d discounts are there: the call sent %d requests, want %d", there, got, requests)
+		}
 	}
 }
 
