@@ -16,11 +16,6 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-func newDiscountsCommand(e *environment) *cobra.Command {
-	return group("discounts", "Show and change the custom discounts of a cart",
-		newShowCommand(e), newApplyCommand(e), newRemoveCommand(e))
-}
-
 // discountRecord returns how a discount is printed. change is "" or what will happen to it.
 func discountRecord(cart *commerce.Cart, d commerce.CustomDiscount, change string) record {
 	item := "the cart"
@@ -103,11 +98,13 @@ func newApplyCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		changes, err := e.printPlan(cart, plan)
-		if err != nil || dryRun || changes == 0 {
-			return errors.Join(err, planErr)
+		if dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
+			return errors.Join(planErr, e.printPlan(cart, plan))
 		}
-		if err := e.confirm(ctx, yes, changes); err != nil {
+		if err := e.printPlan(cart, plan); err != nil {
+			return err
+		}
+		if err := e.confirm(ctx, yes); err != nil {
 			return err
 		}
 		result, err := s.Carts.EnsureCustomDiscounts(ctx, args[0], want, &opts)
@@ -141,8 +138,8 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	return want, nil
 }
 
-// printPlan prints the changes, and the differences that remain. It returns the number of changes.
-func (e *environment) printPlan(cart *commerce.Cart, plan *commerce.EnsureCustomDiscountsResult) (int, error) {
+// printPlan prints the changes, and the differences that remain.
+func (e *environment) printPlan(cart *commerce.Cart, plan *commerce.EnsureCustomDiscountsResult) error {
 	p := e.newPrinter("", discountRecord(cart, commerce.CustomDiscount{}, "+"))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
@@ -152,7 +149,7 @@ func (e *environment) printPlan(cart *commerce.Cart, plan *commerce.EnsureCustom
 	if p.n == 0 {
 		say(e.stderr, "nothing to do")
 	}
-	return p.n - len(plan.Different), p.end()
+	return p.end()
 }
 
 // report says what was done and what was not, and returns the error with its exit code.
@@ -191,19 +188,18 @@ func newRemoveCommand(e *environment) *cobra.Command {
 				plan.Deleted = append(plan.Deleted, d)
 			}
 		}
-		changes, err := e.printPlan(cart, plan)
-		if err != nil || changes == 0 {
+		if err := e.printPlan(cart, plan); err != nil || len(plan.Deleted) == 0 {
 			return err
 		}
-		if err := e.confirm(ctx, yes, changes); err != nil {
+		if err := e.confirm(ctx, yes); err != nil {
 			return err
 		}
 		for n, d := range plan.Deleted {
 			if err := s.Carts.DeleteCustomDiscount(ctx, args[0], d); err != nil {
-				return fmt.Errorf("%d of %d deleted: %w", n, changes, err)
+				return fmt.Errorf("%d of %d deleted: %w", n, len(plan.Deleted), err)
 			}
 		}
-		say(e.stderr, "%d deleted", changes)
+		say(e.stderr, "%d deleted", len(plan.Deleted))
 		return nil
 	})
 	flags := cmd.Flags()
@@ -214,14 +210,14 @@ func newRemoveCommand(e *environment) *cobra.Command {
 }
 
 // confirm asks whether changes may be made. It refuses if nobody can see the question.
-func (e *environment) confirm(ctx context.Context, yes bool, changes int) error {
+func (e *environment) confirm(ctx context.Context, yes bool) error {
 	if yes {
 		return nil
 	}
 	if !e.stdinTerminal || !e.stderrTerminal {
 		return usagef("nothing was changed: without a terminal to ask on, this needs --yes")
 	}
-	fmt.Fprintf(e.stderr, "Change the cart (%d changes)? [y/N] ", changes)
+	fmt.Fprint(e.stderr, "Make these changes? [y/N] ")
 	reply := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(e.stdin).ReadString('\n') // the end of the input is a no
@@ -229,7 +225,6 @@ func (e *environment) confirm(ctx context.Context, yes bool, changes int) error 
 	}()
 	select {
 	case <-ctx.Done():
-		return fmt.Errorf("nothing was changed: %w", ctx.Err())
 	case text := <-reply:
 		if text == "y" || text == "yes" {
 			return nil

@@ -16,14 +16,11 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// maxClockError is the difference of clocks from which on tokens may be taken for expired.
-const maxClockError = time.Minute
-
 // doctor checks a store.
 type doctor struct {
 	*shop
 	cartID   string
-	response *http.Response // of the address
+	date     string // of the first response
 	settings *commerce.Settings
 }
 
@@ -33,21 +30,6 @@ type check struct {
 	run  func(context.Context) (found string, err error)
 }
 
-func (d *doctor) checks() []check {
-	checks := []check{
-		{name: "address", run: d.checkAddress},
-		{name: "clock", run: d.checkClock},
-		{name: "token", run: d.checkToken},
-		{name: "settings", run: d.checkSettings},
-		{name: "payload", run: d.checkPayload},
-		{name: "accounts", run: d.checkAccounts},
-	}
-	if d.cartID != "" {
-		checks = append(checks, check{name: "cart", run: d.checkCart})
-	}
-	return checks
-}
-
 func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
 	short := "Find out whether the setup is right"
@@ -55,7 +37,18 @@ func newDoctorCommand(e *environment) *cobra.Command {
 		d.shop = s
 		p := e.newPrinter("", record{})
 		failed := 0
-		for _, check := range d.checks() {
+		checks := []check{
+			{name: "address", run: d.checkAddress},
+			{name: "clock", run: d.checkClock},
+			{name: "token", run: d.checkToken},
+			{name: "settings", run: d.checkSettings},
+			{name: "payload", run: d.checkPayload},
+			{name: "accounts", run: d.checkAccounts},
+		}
+		if d.cartID != "" {
+			checks = append(checks, check{name: "cart", run: d.checkCart})
+		}
+		for _, check := range checks {
 			begin := time.Now()
 			found, err := check.run(ctx)
 			if ctx.Err() != nil {
@@ -92,27 +85,20 @@ func (d *doctor) checkAddress(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	client := &http.Client{Transport: d.transport, Timeout: 10 * time.Second}
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	if d.response, err = client.Do(req); err != nil {
+	resp, err := (&http.Client{Transport: d.transport, Timeout: 10 * time.Second}).Do(req)
+	if err != nil {
 		return "", fmt.Errorf("%w\n  to do: check COMMERCE_BASE_URL, the network, the proxy and the certificates", err)
 	}
-	_ = d.response.Body.Close()
-	if to := d.response.Header.Get("Location"); to != "" {
-		return "", fmt.Errorf("redirected to %s\n  to do: set COMMERCE_BASE_URL to that", to)
-	}
-	return d.address + " responds", nil
+	d.date = resp.Header.Get("Date")
+	return d.address + " responds", resp.Body.Close()
 }
 
 func (d *doctor) checkClock(context.Context) (string, error) {
-	if d.response == nil {
-		return "", errors.New("no response to compare with")
-	}
-	date, err := http.ParseTime(d.response.Header.Get("Date"))
+	date, err := http.ParseTime(d.date)
 	if err != nil {
-		return "unknown: the server sends no date", nil
+		return "unknown: there is no date to compare with", nil
 	}
-	if ahead := time.Since(date).Round(time.Second); ahead.Abs() > maxClockError {
+	if ahead := time.Since(date).Round(time.Second); ahead.Abs() > time.Minute { // tokens would seem to expire
 		return "", fmt.Errorf("%v ahead of the server\n  to do: set the clock of this machine", ahead)
 	}
 	return "as the server's", nil

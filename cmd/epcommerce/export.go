@@ -42,7 +42,6 @@ type export struct {
 // exportState says where an export goes on. It is the content of FILE.state.
 type exportState struct {
 	Store    string      // as in shop
-	Began    time.Time   // of the first run
 	Finished uuid.UUID   // the part has all subscriptions up to this account
 	Length   int64       // of the part, in bytes
 	Count    int         // of subscriptions
@@ -58,16 +57,19 @@ func newExportCommand(e *environment) *cobra.Command {
 		if x.format != "jsonl" && x.format != "csv" {
 			return usagef("FILE must end in .jsonl or .csv")
 		}
-		x.exportState = exportState{Store: s.identity, Began: time.Now()}
+		x.exportState = exportState{Store: s.identity}
 		if err := x.open(restart); err != nil {
 			return err
 		}
 		if x.Count > 0 {
-			say(e.stderr, "going on after %d subscriptions, of %s; --restart starts over",
-				x.Count, x.Began.Format(time.DateTime))
+			say(e.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
 		}
 		if e.stderrTerminal {
-			bar := newProgress(e.stderr)
+			bar := progressbar.NewOptions(-1, // the service returns no total
+				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
+				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("subscriptions"),
+				progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
+				progressbar.OptionThrottle(50*time.Millisecond), progressbar.OptionClearOnFinish())
 			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
 			defer func() { _ = bar.Finish() }()
 		}
@@ -90,31 +92,14 @@ func newExportCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
-// newProgress shows count and rate on one line of a terminal.
-func newProgress(w io.Writer) *progressbar.ProgressBar {
-	return progressbar.NewOptions(-1, // the service returns no total
-		progressbar.OptionSetWriter(w),
-		progressbar.OptionSetDescription("exporting"),
-		progressbar.OptionShowCount(),
-		progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString("subscriptions"),
-		progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
-		progressbar.OptionThrottle(50*time.Millisecond),
-		progressbar.OptionClearOnFinish(),
-	)
-}
-
 // unfinished returns the error of an export that ended early.
 func (x *export) unfinished(err error) error {
-	exit := &exitError{exitUnfinished, errors.New(explain(err))}
-	if errors.Is(err, commerce.ErrInvalidArgument) {
-		return err
-	}
+	code := exitUnfinished
 	if errors.Is(err, context.Canceled) {
-		exit = &exitError{exitInterrupted, errors.New("interrupted")}
+		code = exitInterrupted
 	}
-	return fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part\n  to do: run the same command to go on",
-		exit, x.Count, x.path)
+	return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part; the same command goes on",
+		err, x.Count, x.path)}
 }
 
 // open opens the part, and reads the state of an earlier run, if there is one.
@@ -148,7 +133,11 @@ func (x *export) run(ctx context.Context) error {
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		switch {
 		case err == nil:
-			return x.publish()
+			// The state goes first: without a part it would stop the next run.
+			if err := errors.Join(x.part.Close(), os.Remove(x.path+".state")); err != nil {
+				return err
+			}
+			return os.Rename(x.part.Name(), x.path)
 		case !ok || stop.Account == uuid.Nil || len(x.Skipped) == maxSkipped:
 			return errors.Join(err, x.part.Close())
 		}
@@ -224,13 +213,4 @@ func (x *export) save(next exportState) error {
 	}
 	x.exportState = next
 	return os.Rename(x.path+".state.tmp", x.path+".state") // atomic: a crash leaves one of the two
-}
-
-// publish gives the part, which is on the disk, its name. The state goes first: without a part it
-// would stop the next run.
-func (x *export) publish() error {
-	if err := errors.Join(x.part.Close(), os.Remove(x.path+".state")); err != nil {
-		return err
-	}
-	return os.Rename(x.part.Name(), x.path)
 }

@@ -78,20 +78,17 @@ func openDemo(opts []commerce.Option) (*shop, error) {
 	if _, err := s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), &items); err != nil {
 		return nil, err
 	}
-	if err := s.Carts.EnableCustomDiscounts(ctx, "demo"); err != nil {
-		return nil, err
+	discounts := []commerce.NewCustomDiscount{
+		{Amount: commerce.NewDecimal(-500), DiscountEngine: "promo-engine", ExternalID: "promo-1"},
+		{Amount: commerce.NewDecimal(-250), DiscountEngine: "promo-engine", ExternalID: "promo-2", Item: &items.Data[0]},
+		{Amount: commerce.NewDecimal(-700), DiscountEngine: "loyalty", ExternalID: "gold-0042"},
 	}
-	_, err := s.Carts.AddCustomDiscounts(ctx, "demo", []commerce.NewCustomDiscount{
-		demoDiscount(-500, "promo-engine", "promo-1", nil),
-		demoDiscount(-250, "promo-engine", "promo-2", &items.Data[0]),
-		demoDiscount(-700, "loyalty", "gold-0042", nil),
-	}, nil)
+	for i := range discounts {
+		discounts[i].DiscountCode, discounts[i].Description = "SUMMER", "A discount of the demo"
+	}
+	err := s.Carts.EnableCustomDiscounts(ctx, "demo")
+	if err == nil {
+		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", discounts, nil)
+	}
 	return s, err
-}
-
-func demoDiscount(cents int64, engine, externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
-	return commerce.NewCustomDiscount{
-		Amount: commerce.NewDecimal(cents), DiscountEngine: engine, ExternalID: externalID,
-		DiscountCode: "SUMMER", Description: "A discount of the demo", Item: item,
-	}
 }

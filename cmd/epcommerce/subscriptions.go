@@ -13,11 +13,6 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-func newSubscriptionsCommand(e *environment) *cobra.Command {
-	return group("subscriptions", "List and export subscriptions",
-		newListCommand(e), newGetCommand(e), newExportCommand(e))
-}
-
 func newListCommand(e *environment) *cobra.Command {
 	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	var accounts []string
@@ -101,14 +96,10 @@ var noSubscription = newRecord(&commerce.Subscription{}, nil)
 // newRecord returns how a subscription is printed. included is what the response includes.
 func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
-	object := struct {
-		Subscription  *commerce.Subscription  `json:"subscription"`
-		Plan          *commerce.Plan          `json:"plan"`
-		PricingOption *commerce.PricingOption `json:"pricing_option"`
-	}{Subscription: sub}
-	object.Plan, _ = included.PlanOf(sub)
-	object.PricingOption, _ = included.PricingOptionOf(sub)
-	plan, option := cmp.Or(object.Plan, &commerce.Plan{}), cmp.Or(object.PricingOption, &commerce.PricingOption{})
+	plan, _ := included.PlanOf(sub)
+	option, _ := included.PricingOptionOf(sub)
+	object := map[string]any{"subscription": sub, "plan": plan, "pricing_option": option}
+	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
 	price, cents := plan.Meta.DisplayPrice.WithTax, ""
 	if option.ID != uuid.Nil { // the second payload generation: a price for each option
 		price = plan.Meta.Prices[option.ID.String()].DisplayPrice.WithTax
@@ -160,17 +151,11 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 
 // state returns what matters: a subscription can be active and canceled.
 func state(m *commerce.SubscriptionMeta) string {
-	switch {
-	case m.Closed:
-		return "closed"
-	case m.Canceled:
-		return "canceled"
-	case m.Paused:
-		return "paused"
-	case m.Suspended:
-		return "suspended"
-	case m.Pending:
-		return "pending"
+	names := []string{"closed", "canceled", "paused", "suspended", "pending"}
+	for i, is := range []bool{m.Closed, m.Canceled, m.Paused, m.Suspended, m.Pending} {
+		if is {
+			return names[i]
+		}
 	}
 	return plain(m.Status)
 }
