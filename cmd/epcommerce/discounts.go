@@ -82,7 +82,7 @@ func newShowCommand(e *environment) *cobra.Command {
 func newApplyCommand(e *environment) *cobra.Command {
 	opts := commerce.EnsureCustomDiscountsOptions{}
 	yes, dryRun := false, false
-	short := "Make sure that each discount of a file is on a cart exactly once"
+	short := "Make sure that each discount of FILE, a JSON array or - for standard input, is on a cart exactly once"
 	cmd := e.command("apply CART FILE", short, func(ctx context.Context, s *shop, args []string) error {
 		want, err := e.readDiscounts(args[1])
 		if err != nil {
@@ -94,10 +94,7 @@ func newApplyCommand(e *environment) *cobra.Command {
 		if plan == nil {
 			return planErr
 		}
-		cart, err := s.Carts.Get(ctx, args[0]) // for the names of the items
-		if err != nil {
-			return err
-		}
+		cart := &commerce.Cart{} // without names of items
 		if dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
 			return errors.Join(planErr, e.printPlan(cart, plan))
 		}
@@ -110,8 +107,6 @@ func newApplyCommand(e *environment) *cobra.Command {
 		result, err := s.Carts.EnsureCustomDiscounts(ctx, args[0], want, &opts)
 		return e.report(result, err)
 	})
-	cmd.Long = short + ". FILE is a JSON array of discounts,\n" +
-		"as the service's requests have them, or - for standard input. Run it as often as you like."
 	flags := cmd.Flags()
 	flags.BoolVar(&opts.Update, "update", false, "change discounts of the cart that differ from those of the file")
 	flags.BoolVar(&opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")

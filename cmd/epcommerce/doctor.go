@@ -32,10 +32,9 @@ type check struct {
 
 func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
-	short := "Find out whether the setup is right"
-	cmd := e.command("doctor", short, func(ctx context.Context, s *shop, _ []string) error {
+	cmd := e.command("doctor", "Find out whether the setup is right", func(ctx context.Context, s *shop, _ []string) error {
 		d.shop = s
-		p := e.newPrinter("", record{})
+		p := e.newPrinter("", checkRecord("", "", "", ""))
 		failed := 0
 		checks := []check{
 			{name: "address", run: d.checkAddress},
@@ -54,17 +53,12 @@ func newDoctorCommand(e *environment) *cobra.Command {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			result, ms := "ok", strconv.FormatInt(time.Since(begin).Milliseconds(), 10)
+			result := "ok"
 			if err != nil {
 				result, found = "FAIL", explain(err)
 				failed++
 			}
-			text, todo, _ := strings.Cut(found, "\n")
-			p.print(record{
-				lines:  line([]int{4, 10, 8, 52}, result, check.name, ms+" ms", plain(text)) + todo,
-				cells:  []cell{{"check", check.name}, {"result", result}, {"ms", ms}, {"found", found}},
-				object: map[string]string{"check": check.name, "result": result, "ms": ms, "found": found},
-			})
+			p.print(checkRecord(check.name, result, strconv.FormatInt(time.Since(begin).Milliseconds(), 10), found))
 			if err := p.flush(); err != nil {
 				return err
 			}
@@ -74,9 +68,17 @@ func newDoctorCommand(e *environment) *cobra.Command {
 		}
 		return fmt.Errorf("%d checks failed", failed)
 	})
-	cmd.Long = short + ". It changes nothing. Exit code 1 if a check fails."
 	cmd.Flags().StringVar(&d.cartID, "cart", "", "check the cart with this `id` too")
 	return cmd
+}
+
+func checkRecord(name, result, ms, found string) record {
+	text, more, _ := strings.Cut(found+"\n", "\n")
+	return record{
+		lines:  line([]int{4, 8, 8, 54}, result, name, ms+" ms", plain(text)) + more,
+		cells:  []cell{{"check", name}, {"result", result}, {"ms", ms}, {"found", found}},
+		object: map[string]string{"check": name, "result": result, "ms": ms, "found": found},
+	}
 }
 
 // checkAddress sends a request without a token: any response shows that there is a server.

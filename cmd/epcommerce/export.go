@@ -156,7 +156,9 @@ func (x *export) walk(ctx context.Context) (err error) {
 		return err
 	}
 	p := newPrinter(x.part, x.format)
-	p.n, p.empty = x.Count, noSubscription // if there are some, there is a header
+	if p.n = x.Count; p.n == 0 {
+		p.begin("", noSubscription)
+	}
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
 	}()

@@ -31,8 +31,6 @@ var formats = []string{"table", "json", "jsonl", "csv"}
 // printer writes records in one of the formats.
 type printer struct {
 	format string
-	head   string // of a table
-	empty  record // has the columns of a list without records
 	out    *bufio.Writer
 	csv    *csv.Writer
 	json   *json.Encoder
@@ -48,19 +46,30 @@ func newPrinter(w io.Writer, format string) *printer {
 }
 
 // newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
-// a table is bold.
-func (e *environment) newPrinter(head string, empty record) *printer {
+// a table is bold. first has the columns.
+func (e *environment) newPrinter(head string, first record) *printer {
 	p := newPrinter(e.stdout, e.output)
-	p.head, p.empty = head, empty
-	if e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" {
-		p.head = "\x1b[1m" + strings.ReplaceAll(strings.TrimSuffix(head, "\n"), "\n", "\x1b[0m\n\x1b[1m") + "\x1b[0m\n"
+	if e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && head != "" {
+		head = "\x1b[1m" + head + "\x1b[0m"
 	}
+	p.begin(head, first)
 	return p
+}
+
+// begin writes what comes before the first record. It may stay in the buffer until flush.
+func (p *printer) begin(head string, first record) {
+	switch p.format {
+	case "json":
+		_, _ = p.out.WriteString("[\n")
+	case "csv":
+		_ = p.csv.Write(texts(first.cells, func(c cell) string { return c.column }))
+	case "table":
+		_, _ = p.out.WriteString(head)
+	}
 }
 
 // print writes a record. flush returns the errors.
 func (p *printer) print(r record) {
-	p.begin(r)
 	p.n++
 	switch p.format {
 	case "json", "jsonl":
@@ -75,21 +84,6 @@ func (p *printer) print(r record) {
 	}
 }
 
-// begin writes what comes before the first record.
-func (p *printer) begin(first record) {
-	if p.n > 0 {
-		return
-	}
-	switch p.format {
-	case "json":
-		_, _ = p.out.WriteString("[\n")
-	case "csv":
-		_ = p.csv.Write(texts(first.cells, func(c cell) string { return c.column }))
-	case "table":
-		_, _ = p.out.WriteString(p.head)
-	}
-}
-
 // flush writes what is in the buffers, and returns the first error.
 func (p *printer) flush() error {
 	p.csv.Flush()
@@ -99,9 +93,6 @@ func (p *printer) flush() error {
 // end ends a list that is complete. Without it a list in JSON is not valid, so that no program
 // takes a part for the whole.
 func (p *printer) end() error {
-	if p.format != "table" {
-		p.begin(p.empty)
-	}
 	if p.format == "json" {
 		_, _ = p.out.WriteString("]\n")
 	}

@@ -22,7 +22,7 @@ type shop struct {
 	transport   http.RoundTripper // of requests without a token
 }
 
-var errNoStore = errors.New(`no store is named. Set
+var errNoStore = errors.New(`the environment names no store, or only a part of one. Set
   COMMERCE_BASE_URL and COMMERCE_TOKEN, or
   COMMERCE_BASE_URL, COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET,
 or use --demo, an embedded fake store`)
@@ -41,12 +41,10 @@ func (e *environment) open() (*shop, error) {
 	s := &shop{address: e.getenv("COMMERCE_BASE_URL"), transport: http.DefaultTransport}
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
 	switch {
-	case s.address == "" && token == "" && id == "" && secret == "":
-		return nil, &exitError{exitUsage, errNoStore}
 	case token != "" && (id != "" || secret != ""):
 		return nil, usagef("COMMERCE_TOKEN must not be set together with COMMERCE_CLIENT_ID or COMMERCE_CLIENT_SECRET")
 	case s.address == "" || token == "" && (id == "" || secret == ""):
-		return nil, usagef("the environment names only a part of a store: %w", errNoStore)
+		return nil, &exitError{exitUsage, errNoStore}
 	case token != "":
 		opts, s.credentials = append(opts, commerce.WithToken(token)), "the token of COMMERCE_TOKEN"
 	default:

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,20 +14,10 @@ import (
 
 func newListCommand(e *environment) *cobra.Command {
 	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
-	var accounts []string
-	limit := 0
-	cmd := e.command("list", "List subscriptions, newest first", func(ctx context.Context, s *shop, _ []string) error {
-		for _, text := range accounts {
-			id, err := uuid.Parse(text)
-			if err != nil {
-				return usagef("--account must be a UUID")
-			}
-			opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
-		}
-		if limit < 0 {
-			return usagef("--limit must not be negative")
-		}
-		opts.PageSize = min(limit, commerce.MaxPageSize) // 0: the default
+	var limit uint
+	short := "List subscriptions, newest first, at most 10,100"
+	cmd := e.command("list", short, func(ctx context.Context, s *shop, _ []string) error {
+		opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
 		p := e.newPrinter(subscriptionHead, noSubscription)
 		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
 			if err != nil {
@@ -36,7 +25,7 @@ func newListCommand(e *environment) *cobra.Command {
 			}
 			for i := range page.Subscriptions {
 				p.print(newRecord(&page.Subscriptions[i], &page.Included))
-				if p.n == limit {
+				if p.n == int(limit) {
 					return p.end()
 				}
 			}
@@ -44,19 +33,18 @@ func newListCommand(e *environment) *cobra.Command {
 				return err
 			}
 		}
-		if p.n == 0 {
-			say(e.stderr, "no subscription found")
-		}
 		return p.end()
 	})
-	cmd.Long = "List subscriptions, newest first. Each filter may be repeated: a subscription is listed if it\n" +
-		"matches one value of each filter. A list ends at 10,100 subscriptions; export has no limit."
 	flags := cmd.Flags()
-	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`")
-	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`")
-	flags.StringArrayVar(&accounts, "account", nil, "only of the account with this `id`")
-	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this external `reference`")
-	flags.IntVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
+	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`; may be repeated")
+	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`; may be repeated")
+	flags.Func("account", "only of the account with this `id`; may be repeated", func(text string) error {
+		id, err := uuid.Parse(text)
+		opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
+		return err
+	})
+	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this `reference`; may be repeated")
+	flags.UintVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
 	return cmd
 }
 
@@ -76,10 +64,10 @@ func newGetCommand(e *environment) *cobra.Command {
 		for _, c := range r.cells {
 			r.lines += line([]int{28, 50}, c.column, plain(c.text))
 		}
-		p := e.newPrinter("", r)
-		if p.format == "json" {
-			p.format = "jsonl" // an object, not a list of one
+		if e.output == "json" {
+			e.output = "jsonl" // an object, not a list of one
 		}
+		p := e.newPrinter("", r)
 		p.print(r)
 		return p.end()
 	})
@@ -119,12 +107,8 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 		{"id", id(sub.ID)},
 		{"external_ref", a.ExternalRef},
 		{"account_id", id(a.AccountID)},
+		{"state", state(m)},
 		{"status", m.Status},
-		{"canceled", strconv.FormatBool(m.Canceled)},
-		{"paused", strconv.FormatBool(m.Paused)},
-		{"closed", strconv.FormatBool(m.Closed)},
-		{"suspended", strconv.FormatBool(m.Suspended)},
-		{"pending", strconv.FormatBool(m.Pending)},
 		{"offering_id", id(a.Offering.ID)},
 		{"offering_name", a.Offering.Attributes.Name},
 		{"plan_id", id(a.PlanID)},
