@@ -74,6 +74,9 @@ func newDoctorCommand(e *environment) *cobra.Command {
 
 func checkRecord(name, result, ms, found string) record {
 	text, more, _ := strings.Cut(found+"\n", "\n")
+	if len(text) > 54 {
+		more = "  " + plain(text) + "\n" + more
+	}
 	return record{
 		lines:  line([]int{4, 8, 8, 54}, result, name, ms+" ms", plain(text)) + more,
 		cells:  []cell{{"check", name}, {"result", result}, {"ms", ms}, {"found", found}},

@@ -148,7 +148,8 @@ func safe(s string) string {
 		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
 	}))
 	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r")
-	if isFormula && !json.Valid([]byte(s)) {
+	isNumber := strings.HasPrefix(s, "-") && json.Valid([]byte(s))
+	if isFormula && !isNumber {
 		return "'" + s
 	}
 	return s
