@@ -1,10 +1,9 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -24,11 +23,14 @@ func newTestControl(t *testing.T, latency time.Duration, faults ...commercetest.
 	return c, c.handler(latency)
 }
 
-// request sends a request to h without a network.
-func request(t *testing.T, h http.Handler, method, path, body string, header ...string) (status int, response string) {
+// send sends a request to h without a network, with the token of the store, and other headers in
+// pairs.
+func send(t *testing.T, h http.Handler, line, body string, header ...string) (status int, response string) {
 	t.Helper()
+	method, path, _ := strings.Cut(line, " ")
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost:8080"+path, strings.NewReader(body))
-	r.Header.Set("Authorization", "Bearer "+commercetest.DefaultToken)
+	r.Header.Set("Authorization", "Bearer commercetest-token")
+	r.Header.Set("Content-Type", "application/json")
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 		if header[i] == "Host" {
@@ -40,6 +42,16 @@ func request(t *testing.T, h http.Handler, method, path, body string, header ...
 	return w.Code, w.Body.String()
 }
 
+// wantSent sends a request, and compares the status of the response. It returns the body.
+func wantSent(t *testing.T, h http.Handler, line, body string, want int) string {
+	t.Helper()
+	status, response := send(t, h, line, body)
+	if status != want {
+		t.Errorf("%s: status %d, %s, want %d", line, status, response, want)
+	}
+	return response
+}
+
 // No web site reaches the store or its control, whatever name it gives itself.
 func TestGuard(t *testing.T) {
 	t.Parallel()
@@ -49,17 +61,13 @@ func TestGuard(t *testing.T) {
 		refused string // the header that is not allowed
 	}{
 		{name: "a program", header: []string{"Host", "127.0.0.1:8080"}},
-		{name: "localhost", header: []string{"Host", "localhost:8080"}},
 		{name: "IPv6", header: []string{"Host", "[::1]:8080"}},
 		{name: "another loopback address", header: []string{"Host", "127.8.9.1:8080"}},
-		{name: "no port", header: []string{"Host", "127.0.0.1"}},
 		{name: "port of a tunnel", header: []string{"Host", "127.0.0.1:9000"}},
 		{name: "a rebound name", header: []string{"Host", "evil.example:8080"}, refused: "Host"},
-		{name: "a name that begins with localhost", header: []string{"Host", "localhost.evil.example"}, refused: "Host"},
 		{name: "a name that ends in localhost", header: []string{"Host", "evil.localhost"}, refused: "Host"},
 		{name: "a name that begins with an address", header: []string{"Host", "127.0.0.1.evil.example"}, refused: "Host"},
 		{name: "an address of the machine", header: []string{"Host", "192.0.2.1:8080"}, refused: "Host"},
-		{name: "all interfaces", header: []string{"Host", "0.0.0.0:8080"}, refused: "Host"},
 		{name: "no host", header: []string{"Host", ""}, refused: "Host"},
 
 		{name: "the store's own page", header: []string{"Origin", "http://localhost:8080"}},
@@ -67,11 +75,6 @@ func TestGuard(t *testing.T) {
 		{name: "a site without a name", header: []string{"Origin", "null"}, refused: "Origin"},
 		{name: "a site on this machine", header: []string{"Origin", "http://localhost:3000"}, refused: "Origin"},
 		{name: "other scheme", header: []string{"Origin", "https://localhost:8080"}, refused: "Origin"},
-		{
-			name:   "a rebound name in both",
-			header: []string{"Host", "evil.example:8080", "Origin", "http://evil.example:8080"}, refused: "Host",
-		},
-
 		{name: "typed by a person", header: []string{"Sec-Fetch-Site", "none"}},
 		{name: "from the store's own page", header: []string{"Sec-Fetch-Site", "same-origin"}},
 		{name: "an image of a site", header: []string{"Sec-Fetch-Site", "cross-site"}, refused: "Sec-Fetch-Site"},
@@ -81,119 +84,88 @@ func TestGuard(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			c, h := newTestControl(t, 0)
-			want := 200
+			want := http.StatusOK
 			if tt.refused != "" {
 				want = http.StatusForbidden
 			}
-			for _, path := range []string{settingsPath, "/_store/requests"} {
-				status, body := request(t, h, "GET", path, "", tt.header...)
-				if status != want || tt.refused != "" && !strings.Contains(body, `"detail": "`+tt.refused+" must be ") {
-					t.Errorf("GET %s: status %d, %s, want %d %s", path, status, body, want, tt.refused)
+			for _, line := range []string{"GET " + settingsPath, "GET /_store/requests"} {
+				status, body := send(t, h, line, "", tt.header...)
+				if status != want || !strings.Contains(body, tt.refused) {
+					t.Errorf("%s: status %d, %s, want %d %s", line, status, body, want, tt.refused)
 				}
 			}
 			if reached := len(c.store.Load().Requests()) > 0; reached != (tt.refused == "") {
 				t.Errorf("the request reached the store: %t", reached)
 			}
-			if status, _ := request(t, h, "OPTIONS", "/_store/reset", "", tt.header...); status == http.StatusNoContent {
-				t.Error("a preflight request is confirmed")
-			}
 		})
 	}
 }
 
-var faultTests = []struct {
-	name, text string
-	want       commercetest.Fault
-	problem    string // part of the error
-}{
-	{name: "status", text: `{"status":503}`, want: commercetest.Fault{Status: 503}},
-	{
-		name: "applied", text: `{"operation":"add","status":504,"apply":true,"times":1}`,
-		want: commercetest.Fault{Operation: commercetest.OpAdd, Status: 504, Apply: true, Times: 1},
-	},
-	{
-		name: "cut in the body, always", text: `{"operation":"list","cut":true,"cut_after":100,"always":true}`,
-		want: commercetest.Fault{Operation: commercetest.OpList, Cut: true, CutAfter: 100, Times: -1},
-	},
-	{name: "late", text: `{"late":true}`, want: commercetest.Fault{Late: true, Delay: 2 * time.Second}},
-	{
-		name: "late, with a delay", text: `{"late":true,"delay":"500ms","cut":true}`,
-		want: commercetest.Fault{Late: true, Delay: 500 * time.Millisecond, Cut: true},
-	},
-	{
-		name: "response", text: `{"after":2,"status":429,"header":{"Retry-After":["2"]},"body":"slow down"}`,
-		want: commercetest.Fault{
-			After: 2, Status: 429, Header: http.Header{"Retry-After": {"2"}}, Body: "slow down",
-		},
-	},
-	{name: "unknown member", text: `{"stauts":503}`, problem: `"stauts"`},
-	{name: "other case", text: `{"Status":503}`, problem: `"Status"`},
-	{name: "member twice", text: `{"status":503,"status":504}`, problem: `"status"`},
-	{name: "other type", text: `{"status":"503"}`, problem: `"/status"`},
-	{name: "delay without a unit", text: `{"delay":"2"}`, problem: `"/delay"`},
-	{name: "delay as a number", text: `{"delay":2}`, problem: `"/delay"`},
-	{name: "one header value", text: `{"header":{"A":"b"}}`, problem: `"/header/A"`},
-	{name: "nothing", problem: "not a fault"},
-	{name: "null", text: "null", problem: "at least one of status, cut, late, delay, body and header"},
-	{name: "no effect", text: `{"apply":true}`, problem: "at least one of status, cut"},
-	{name: "array", text: `[{"status":503}]`, problem: "array"},
-	{name: "two", text: `{"status":503}{"status":504}`, problem: "after top-level value"},
-	{name: "unknown operation", text: `{"operation":"ad","status":503}`, problem: `operation must be one of ["accounts" "add" `},
-	{name: "status too low", text: `{"status":199}`, problem: "status must be 101, or 200 to 599"},
-	{name: "status too high", text: `{"status":600}`, problem: "status must be 101, or 200 to 599"},
-	{name: "negative times", text: `{"status":503,"times":-1}`, problem: "must not be negative"},
-	{name: "negative delay", text: `{"delay":"-1s"}`, problem: "must not be negative"},
-	{name: "always and times", text: `{"status":503,"always":true,"times":2}`, problem: "always must not be set with times"},
-	{name: "apply and late", text: `{"apply":true,"late":true}`, problem: "apply with late"},
-}
-
 func TestParseFault(t *testing.T) {
 	t.Parallel()
-	for _, tt := range faultTests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := parseFault(strings.NewReader(tt.text))
-			if (err != nil) != (tt.problem != "") || err != nil && !strings.Contains(err.Error(), tt.problem) {
-				t.Errorf("error = %v, want %q", err, tt.problem)
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("fault (-want +got):\n%s", diff)
-			}
-		})
+	for text, want := range map[string]commercetest.Fault{
+		`{"operation":"add","status":504,"apply":true,"times":1}`: {
+			Operation: commercetest.OpAdd, Status: 504, Apply: true, Times: 1,
+		},
+		`{"cut":true,"cut_after":100,"always":true}`: {Cut: true, CutAfter: 100, Times: -1},
+		`{"late":true}`:                 {Late: true, Delay: 2 * time.Second},
+		`{"late":true,"delay":"500ms"}`: {Late: true, Delay: 500 * time.Millisecond},
+		`{"after":2,"status":429,"header":{"Retry-After":["2"]},"body":"slow down"}`: {
+			After: 2, Status: 429, Header: http.Header{"Retry-After": {"2"}}, Body: "slow down",
+		},
+	} {
+		got, err := parseFault(strings.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: error = %v, want nil", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestParseFault_problems(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"stauts":503}`:                       `unknown member "stauts"`,
+		`{"Status":503}`:                       `unknown member "Status"`,
+		`{"status":503,"status":504}`:          `"status"`,
+		`{"status":"503"}`:                     `"/status"`,
+		`{"delay":"2"}`:                        `"/delay"`,
+		`{"header":{"A":"b"}}`:                 `"/header/A"`,
+		``:                                     "EOF",
+		`null`:                                 "at least one of status, cut, late, delay, body and header",
+		`{"apply":true}`:                       "at least one of status, cut, late, delay, body and header",
+		`{"status":503}{"status":504}`:         "after top-level value",
+		`{"operation":"ad","status":503}`:      `operation must be one of ["accounts" "add" `,
+		`{"status":199}`:                       "status must be 101, or 200 to 599",
+		`{"status":600}`:                       "status must be 101, or 200 to 599",
+		`{"status":503,"times":-1}`:            "must not be negative",
+		`{"delay":"-1s"}`:                      "must not be negative",
+		`{"cut":true,"always":true,"times":2}`: "always must not be set with times",
+		`{"apply":true,"late":true}`:           "apply with late",
+	} {
+		if _, err := parseFault(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error = %v, want %s", text, err, want)
+		}
 	}
 }
 
 func TestControl_faults(t *testing.T) {
 	t.Parallel()
 	_, h := newTestControl(t, 0)
-	settings := func(want int) {
-		t.Helper()
-		if status, _ := request(t, h, "GET", settingsPath, ""); status != want {
-			t.Errorf("status of a request to the store = %d, want %d", status, want)
-		}
-	}
-	status, _ := request(t, h, "POST", "/_store/faults", `{"operation":"settings","status":503,"always":true}`)
-	wantStatus(t, "POST", status, http.StatusNoContent)
-	settings(503)
-	settings(503)
-	status, body := request(t, h, "POST", "/_store/faults", `{"stauts":504}`)
-	wantStatus(t, "POST of an unknown member", status, http.StatusBadRequest)
-	if !strings.Contains(body, `\"stauts\"`) {
+	wantSent(t, h, "POST /_store/faults", `{"operation":"settings","status":503,"always":true}`, 204)
+	wantSent(t, h, "GET "+settingsPath, "", 503)
+	wantSent(t, h, "GET "+settingsPath, "", 503)
+	body := wantSent(t, h, "POST /_store/faults", `{"stauts":504}`, 400)
+	if !strings.Contains(body, `unknown member \"stauts\"`) {
 		t.Errorf("response %s, want the name of the unknown member", body)
 	}
-	status, _ = request(t, h, "POST", "/_store/faults", `{"status":504}`+strings.Repeat(" ", 1<<20))
-	wantStatus(t, "POST of more than 1 MiB", status, http.StatusBadRequest)
-	settings(503)
-	status, _ = request(t, h, "DELETE", "/_store/faults", "")
-	wantStatus(t, "DELETE", status, http.StatusNoContent)
-	settings(200)
-}
-
-func wantStatus(t *testing.T, what string, got, want int) {
-	t.Helper()
-	if got != want {
-		t.Errorf("status of %s = %d, want %d", what, got, want)
-	}
+	wantSent(t, h, "POST /_store/faults", `{"status":504}`+strings.Repeat(" ", 1<<20), 400)
+	wantSent(t, h, "DELETE /_store/faults", "", 204)
+	wantSent(t, h, "GET "+settingsPath, "", 200)
+	wantSent(t, h, "PUT /_store/faults", "", 404)
+	wantSent(t, h, "GET /_store/x", "", 404)
 }
 
 // A reset ends late writes, and leaves the store as it was at the start.
@@ -201,56 +173,38 @@ func TestControl_reset(t *testing.T) {
 	t.Parallel()
 	c, h := newTestControl(t, 0, commercetest.Fault{Operation: commercetest.OpSettings, Status: 503})
 	before := c.store.Load()
-	for _, body := range []string{`{"operation":"create cart","late":true,"delay":"1h","status":504}`, `{"status":500}`} {
-		status, _ := request(t, h, "POST", "/_store/faults", body)
-		wantStatus(t, "POST of a fault", status, http.StatusNoContent)
+	wantSent(t, h, "POST /_store/faults", `{"operation":"create cart","late":true,"delay":"1h","status":504}`, 204)
+	wantSent(t, h, "POST /_store/faults", `{"status":500}`, 204)
+	wantSent(t, h, "POST /_store/carts", "", 201)
+	wantSent(t, h, "GET "+settingsPath, "", 503)
+	wantSent(t, h, "POST /v2/carts", `{"data":{}}`, 504)
+	if list := wantSent(t, h, "GET /_store/requests", "", 200); !strings.Contains(list, `"pending": 1`) {
+		t.Errorf("requests %s, want a late write", list)
 	}
-	request(t, h, "POST", "/_store/carts", "")
-	request(t, h, "GET", settingsPath, "")
-	status, _ := request(t, h, "POST", "/v2/carts", `{"data":{}}`)
-	wantStatus(t, "POST of a cart", status, 504)
-	if _, body := request(t, h, "GET", "/_store/requests", ""); !strings.Contains(body, `"pending": 1`) {
-		t.Errorf("requests %s, want a late write", body)
-	}
-	status, _ = request(t, h, "POST", "/_store/reset", "")
-	wantStatus(t, "POST of a reset", status, http.StatusNoContent)
-	if n := before.Pending(); n != 0 {
-		t.Errorf("%d late writes after the reset, want 0", n)
-	}
+	wantSent(t, h, "POST /_store/reset", "", 204)
 	after := c.store.Load()
-	if len(after.Requests()) > 0 || after.Pending() > 0 || !slices.Equal(after.Carts(), before.Carts()[:1]) {
-		t.Errorf("%d requests, %d pending, carts %v, want none, and the first cart of %v",
-			len(after.Requests()), after.Pending(), after.Carts(), before.Carts())
+	if n := before.Pending() + after.Pending() + len(after.Requests()); n > 0 {
+		t.Errorf("%d requests and late writes after the reset, want none", n)
 	}
-	for _, want := range []int{503, 200} { // of the fault at the start
-		status, _ = request(t, h, "GET", settingsPath, "")
-		wantStatus(t, "GET after the reset", status, want)
+	if diff := cmp.Diff(before.Carts()[:1], after.Carts()); diff != "" {
+		t.Errorf("carts (-want +got):\n%s", diff)
 	}
+	wantSent(t, h, "GET "+settingsPath, "", 503) // the fault of the start, and no other
+	wantSent(t, h, "GET "+settingsPath, "", 200)
 }
 
-// A cart of the control accepts discounts, also on its items.
+// A cart of the control accepts discounts of its items.
 func TestControl_carts(t *testing.T) {
 	t.Parallel()
-	c, h := newTestControl(t, 0)
-	status, body := request(t, h, "POST", "/_store/carts", "")
-	wantStatus(t, "POST", status, http.StatusCreated)
-	var cart struct {
-		ID    string
-		Items []struct{ ID, Type string }
+	_, h := newTestControl(t, 0)
+	ids := regexp.MustCompile(`[0-9a-f-]{36}`).FindAllString(wantSent(t, h, "POST /_store/carts", "", 201), -1)
+	if len(ids) != 3 {
+		t.Fatalf("ids %v, want those of a cart and two items", ids)
 	}
-	if err := json.Unmarshal([]byte(body), &cart); err != nil {
-		t.Fatal(err)
-	}
-	for _, item := range cart.Items {
-		status, body := request(t, h, "POST", "/v2/carts/"+cart.ID+"/custom-discounts",
-			`{"data":[{"type":"custom_discount","amount":-1,"description":"d","discount_code":"c","discount_engine":"e",`+
-				`"external_id":"x","relationships":{"item":{"data":{"type":"`+item.Type+`","id":"`+item.ID+`"}}}}]}`)
-		if status != http.StatusCreated {
-			t.Errorf("discount of a %s: status %d, %s, want 201", item.Type, status, body)
-		}
-	}
-	if got := len(c.store.Load().Discounts(cart.ID)); got != 2 {
-		t.Errorf("%d discounts on the cart, want 2", got)
+	const discount = `{"data":{"type":"custom_discount","amount":-1,"description":"d","discount_code":"c",` +
+		`"discount_engine":"e","external_id":"x"}}`
+	for _, item := range ids[1:] {
+		wantSent(t, h, "POST /v2/carts/"+ids[0]+"/items/"+item+"/custom-discounts", discount, 201)
 	}
 }
 
@@ -259,74 +213,29 @@ func TestControl_requests(t *testing.T) {
 	t.Parallel()
 	_, h := newTestControl(t, 0)
 	const secret = "s3cr3t"
-	request(t, h, "GET", "/v2/carts/a?include=items&include=custom_discounts&access_token="+secret+"&"+secret+"x", "",
-		"EP-Account-Management-Authentication-Token", secret, "Cookie", secret, "X-Api-Key", secret, "Accept", "a/b")
-	request(t, h, "POST", "/v2/carts", `{"data":{"name":"test"}}`, "Authorization", "Bearer "+secret)
-	request(t, h, "POST", "/v2/carts", "client_secret="+secret)
-	request(t, h, "POST", "/oauth/access_token", `{"client_secret":"`+secret+`"}`)
-	request(t, h, "POST", "/login?a;"+secret, `{"password":"`+secret+`"}`)
-
-	status, body := request(t, h, "GET", "/_store/requests", "")
-	wantStatus(t, "GET", status, 200)
-	if strings.Contains(body, "Bearer") || strings.Contains(strings.ReplaceAll(body, secret+"x", ""), secret) {
-		t.Errorf("requests %s, want no credentials", body)
-	}
-	type shown struct {
-		Method, Path, Operation string
-		Query, Header           map[string][]string
-		Body                    any
-		Status                  int
-	}
-	var got struct{ Requests []shown }
-	if err := json.Unmarshal([]byte(body), &got); err != nil {
-		t.Fatal(err)
-	}
-	hidden := []string{"redacted"}
-	authorized := map[string][]string{"Authorization": hidden}
-	want := []shown{
-		{
-			Method: "GET", Path: "/v2/carts/a", Operation: "cart", Status: 200,
-			Query: map[string][]string{
-				"include": {"items", "custom_discounts"}, "access_token": hidden, secret + "x": hidden,
-			},
-			Header: map[string][]string{
-				"Accept": {"a/b"}, "Authorization": hidden, "Cookie": hidden, "X-Api-Key": hidden,
-				"Ep-Account-Management-Authentication-Token": hidden,
-			},
-		},
-		{
-			Method: "POST", Path: "/v2/carts", Operation: "create cart", Status: 401, Header: authorized,
-			Body: map[string]any{"data": map[string]any{"name": "test"}},
-		},
-		{Method: "POST", Path: "/v2/carts", Operation: "create cart", Status: 422, Header: authorized},
-		{Method: "POST", Path: "/oauth/access_token", Operation: "token", Status: 400, Header: authorized},
-		{
-			Method: "POST", Path: "/login", Status: 404, Header: authorized,
-			Query: map[string][]string{"not readable": hidden},
-		},
-	}
-	for i := range want[1:] {
-		if want[i+1].Query == nil {
-			want[i+1].Query = map[string][]string{}
+	send(t, h, "GET /v2/carts/a?include=items&include=custom_discounts&token="+secret, "",
+		"EP-Account-Management-Authentication-Token", secret, "Cookie", secret, "Accept", "a/b")
+	send(t, h, "POST /v2/carts", `{"data":{"name":"test"}}`, "Authorization", "Bearer "+secret)
+	send(t, h, "POST /v2/carts", "client_secret="+secret)
+	send(t, h, "POST /oauth/access_token", `{"client_secret":"`+secret+`"}`)
+	send(t, h, "POST /login?a;"+secret, `{"password":"`+secret+`"}`)
+	list := wantSent(t, h, "GET /_store/requests", "", 200)
+	for _, text := range []string{secret, "commercetest-token", "Bearer"} {
+		if strings.Contains(list, text) {
+			t.Errorf("requests %s, want no %s", list, text)
 		}
 	}
-	if diff := cmp.Diff(want, got.Requests); diff != "" {
-		t.Errorf("requests (-want +got):\n%s", diff)
-	}
-}
-
-func TestControl_unknownEndpoint(t *testing.T) {
-	t.Parallel()
-	c, h := newTestControl(t, 0)
-	for _, line := range []string{"GET /_store/", "GET /_store/x", "PUT /_store/requests", "GET /_store/reset"} {
-		method, path, _ := strings.Cut(line, " ")
-		status, body := request(t, h, method, path, "")
-		if status != http.StatusNotFound || !strings.Contains(body, `"There is no endpoint `+line+`"`) {
-			t.Errorf("%s: status %d, %s, want 404 with its name", line, status, body)
+	compact := regexp.MustCompile(`\n *`).ReplaceAllString(list, "")
+	for _, want := range []string{
+		`"query": {"include": ["items","custom_discounts"],"token": ["redacted"]}`, `"Accept": ["a/b"]`,
+		`"Authorization": ["redacted"]`, `"body": {"data": {"name": "test"}}`, `"query": {"not readable": ["redacted"]}`,
+	} {
+		if !strings.Contains(compact, want) {
+			t.Errorf("requests %s, want %s", compact, want)
 		}
 	}
-	if n := len(c.store.Load().Requests()); n > 0 {
-		t.Errorf("the store received %d requests, want none", n)
+	if n := strings.Count(list, `"body": null`); n != 4 {
+		t.Errorf("%d bodies are not shown, want 4: %s", n, list)
 	}
 }
 
@@ -337,7 +246,7 @@ func TestControl_latency(t *testing.T) {
 		_, h := newTestControl(t, time.Minute)
 		for path, want := range map[string]time.Duration{settingsPath: time.Minute, "/_store/requests": 0} {
 			begin := time.Now()
-			request(t, h, "GET", path, "")
+			wantSent(t, h, "GET "+path, "", 200)
 			if got := time.Since(begin); got != want {
 				t.Errorf("GET %s took %s, want %s", path, got, want)
 			}
