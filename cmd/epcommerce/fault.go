@@ -43,6 +43,9 @@ func (d *delay) UnmarshalText(text []byte) error {
 func parseFault(r io.Reader) (commercetest.Fault, error) {
 	var f fault
 	err := json.UnmarshalRead(r, &f, json.RejectUnknownMembers(true))
+	if at, ok := errors.AsType[*json.SemanticError](err); ok && errors.Is(err, json.ErrUnknownName) {
+		err = fmt.Errorf("unknown member %q", at.JSONPointer.LastToken())
+	}
 	if err = cmp.Or(err, f.check()); err != nil {
 		return commercetest.Fault{}, fmt.Errorf("not a fault: %w", err)
 	}

@@ -51,8 +51,8 @@ func newServeCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
-// check checks the flags.
-func (f *fakeStore) check() error {
+// serve serves a store until ctx ends.
+func (f fakeStore) serve(ctx context.Context, e *environment) error {
 	switch {
 	case f.generation != "first" && f.generation != "second":
 		return usagef("--generation must be first or second")
@@ -62,14 +62,6 @@ func (f *fakeStore) check() error {
 		return usagef("--latency must not be negative")
 	case f.config.RateLimit < 0 || f.config.RateLimit > 1_000_000:
 		return usagef("--rate must be 0 to 1000000")
-	}
-	return nil
-}
-
-// serve serves a store until ctx ends.
-func (f fakeStore) serve(ctx context.Context, e *environment) error {
-	if err := f.check(); err != nil {
-		return err
 	}
 	if f.generation == "first" {
 		f.config.Generation = commercetest.FirstGeneration
