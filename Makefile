@@ -57,13 +57,17 @@ chaos: ## Inject random faults for CHAOS (10m), and compare what writes returned
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 to 15 min)
 	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
 
+.PHONY: both-ways
+both-ways: ## Read 100,000 changed pages both ways: by the fast reader and by the general one (1 min)
+	go test . -count=1 -v -run '^TestBothWays_mutated$$' -mutations $(or $(PAGES),100000)
+
 .PHONY: everything
 everything: ## Walk stores of 250,000 subscriptions that change, and kill examples/walk-everything 40 times (6 min)
 	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
 
 .PHONY: picture
-picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
-	cd bench && go run ./picture ../docs/walk.svg
+picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple clients
+	cd bench && go run ./picture ../docs
 
 # On an idle machine: the figures are ratios of times. The files in .cache hold the medians of each release.
 .PHONY: bench

@@ -143,7 +143,8 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	return e
 }
 
-// callError returns the error of a call that failed, for calls without a result of their own.
+// callError returns the error of a call that failed, for all calls but
+// AddCustomDiscounts, which returns a result too.
 func callError(call *transport.Call, r *transport.Result) *Error {
 	outcome := OutcomeNone
 	if !transport.IsRead(call.Method) {

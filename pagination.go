@@ -213,12 +213,12 @@ type PagingError struct {
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
-	// Finished is for a walk by account, and for [AccountService.IDs]: the last account up to
-	// which every record was yielded. To resume, walk the accounts that follow it, e.g. by
-	// Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if the walk
-	// finished no account: then resume where this walk began.
+	// Finished is set in a walk by account, and in [AccountService.IDs]: every record of
+	// this account and of the accounts before it was yielded. To resume, walk the accounts that
+	// follow it, e.g. by Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if
+	// the walk finished no account: then resume where this walk began.
 	Finished uuid.UUID
-	// Account is the account whose subscriptions cannot be read, if the error is about a
+	// Account is the account whose subscriptions cannot be read, if the error concerns a
 	// single one. To go on without it, walk the accounts that follow it.
 	Account uuid.UUID
 	// Err is the cause.
@@ -226,7 +226,7 @@ type PagingError struct {
 }
 
 // newPagingError returns the error of a walk that ended in err, a [*paging.Error]. It names an
-// account only if the error is about its subscriptions, not if any other request would have
+// account only if the error concerns its subscriptions, not if any other request would have
 // failed too.
 func newPagingError(err error) *PagingError {
 	stop, _ := errors.AsType[*paging.Error](err)

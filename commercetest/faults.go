@@ -71,7 +71,7 @@ type Fault struct {
 	// may use the store, but must not send requests to it: they wait until it returns.
 	Match func(Request) bool
 	// After is the number of requests for Operation and Match that the fault leaves
-	// alone first. They are counted from Inject, whether or not they meet another fault.
+	// alone first. Counting starts with Inject; requests that meet another fault count too.
 	After int
 	// Times is the number of requests that meet the fault. 0: one. Negative: all.
 	Times int

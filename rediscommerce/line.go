@@ -193,8 +193,8 @@ func (q *line) newRequest() *request {
 	return &request{Locker: q.Locker, field: q.field, token: rand.Text()}
 }
 
-// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the lock may be
-// acquired until late receives.
+// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the command may
+// still acquire the lock until late receives.
 func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, err error) {
 	r.counter++
 	start := now()

@@ -24,11 +24,11 @@ type LockerConfig struct {
 	// its deadline. Default 2 s.
 	Timeout time.Duration
 	// IfUnavailable is called if a lock cannot be requested because the server cannot be used. If
-	// it returns nil, the call goes on without the lock, else it ends with that error. Without
-	// IfUnavailable, the call ends. A call that ends was not sent. A call that waits for a lock
-	// until its deadline always ends, and one that has the lock and loses it always ends in
-	// [commerce.ErrLock]. The text of err has no address, but errors.As finds in err the error of
-	// go-redis, which may have one.
+	// it returns nil, the call goes on without the lock, otherwise it ends with that error. Without
+	// IfUnavailable, the call ends. A call that ends for this reason was not sent. A call that
+	// waits for a lock until its deadline always ends, and one that has the lock and loses it
+	// always ends in [commerce.ErrLock]. The text of err has no address, but errors.As finds in
+	// err the error of go-redis, which may have one.
 	IfUnavailable func(ctx context.Context, err error) error
 }
 

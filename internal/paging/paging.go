@@ -405,8 +405,8 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 // If records were added before the last record since the last page, as many more are expected for
 // each request. Example: the last page was request 7 and ended at offset 150. p is request 9,
 // starts at 149 and has five records, none of them new: four records were added, two for each
-// request. So p ends at 154, its last record is at 153, and is expected at 155 when request 10 is
-// made. The overlap is 154-155 = -1.
+// request. p ends at 154, but when request 10 is made, its last record is expected at 155. The next
+// page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
 func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:

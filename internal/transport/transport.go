@@ -9,7 +9,8 @@
 //	Client.Do → retryablehttp.Client.Do → http.Client.Do → call.RoundTrip → the base transport
 //
 // call.RoundTrip reads the whole body, so that a truncated or endless body is an error of the
-// attempt. What it returns to the layers above it has no header and no body.
+// attempt. The response that it hands to the
+// layers above has neither header nor body.
 package transport
 
 import (
