@@ -28,7 +28,7 @@ func TestDocs(t *testing.T) {
 		shown := "```console\n"
 		for _, sample := range strings.Split("\n"+strings.Trim(block, "`"), "\n$ ")[1:] {
 			command := commandOf(sample)
-			shown += "$ " + command + shell(t, dir, strings.ReplaceAll(command, "\n> ", "\n"))
+			shown += "$ " + command + runSample(t, dir, strings.ReplaceAll(command, "\n> ", "\n"))
 			n++
 		}
 		return shown + "```\n"
@@ -60,8 +60,8 @@ func commandOf(sample string) string {
 	return command
 }
 
-// shell runs a command like a user without a store, and returns all that it prints.
-func shell(t *testing.T, dir, command string) string {
+// runSample runs a command like a user without a store, and returns all that it prints.
+func runSample(t *testing.T, dir, command string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
 	cmd.Dir = dir
