@@ -55,7 +55,7 @@ func commandOf(sample string) string {
 		if !strings.HasPrefix(line, "> ") {
 			break
 		}
-		command += line
+		command += strings.TrimSuffix(line, "\n") + "\n"
 	}
 	return command
 }
