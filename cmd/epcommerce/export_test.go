@@ -90,7 +90,7 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	// The Maxrss of the rusage is no use: it begins with the memory of the parent, which has the store.
+	// The Maxrss of the rusage begins with the memory of the parent, which has the store.
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.process.Pid))
 	if match := peak.FindSubmatch(status); match != nil {
 		kib, _ := strconv.ParseInt(string(match[1]), 10, 64)
