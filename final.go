@@ -86,13 +86,13 @@ var reasonNames = []struct {
 }{
 	{err: ErrInvalidArgument, name: "invalid_argument"},
 	{err: ErrLock, name: "lock"},
-	{err: ErrToken, name: "token"},
 	{err: ErrRateLimited, name: "rate_limited"},
 	{err: transport.ErrLimiter, name: "limiter"},
 	{err: ErrTimeout, name: "timeout"},
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
+	{err: ErrToken, name: "token"},
 	{err: ErrBadResponse, name: "bad_response"},
 	{err: ErrUnauthorized, name: "unauthorized"},
 	{err: ErrForbidden, name: "forbidden"},
@@ -112,16 +112,17 @@ var reasonNames = []struct {
 	{err: ErrNoProgress, name: "no_progress"},
 	{err: ErrPartialFailure, name: "partial"},
 	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
+	{err: ErrConnection, name: "connection"},
 }
 
 // ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
 // change. If several match, the first one of this list counts:
 //
-//	invalid_argument, lock, token, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
+//	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
+//	server_error, token, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
 //	promotion_conflict, cart_item_not_found, discounts_disabled, item_type_mismatch, not_found,
 //	conflict, unprocessable, bad_request, different, offset_limit, list_drift, no_progress,
-//	partial, outcome_unknown
+//	partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in

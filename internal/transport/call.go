@@ -51,6 +51,9 @@ type call struct {
 // ErrTimeout means that an attempt took too long. The caller's context has not ended.
 var ErrTimeout = errors.New("the attempt timed out")
 
+// ErrConnection is matched by an error of the HTTP transport.
+var ErrConnection = errors.New("no response")
+
 var (
 	errTooLarge   = errors.New("the response is larger than the limit")
 	errNoResponse = errors.New("the transport returned neither an HTTP response nor an error")
