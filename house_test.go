@@ -81,9 +81,15 @@ var areas = []struct {
 	{
 		dir: "examples",
 		may: []string{
-			module, module + "/commercetest", module + "/examples/internal/flags", module + "/examples/internal/store",
-			module + "/examples/internal/terminal", "github.com/google/uuid", "github.com/schollz/progressbar/v3",
-			"golang.org/x/term", "golang.org/x/time/rate",
+			module, module + "/commercetest", module + "/examples/internal/store", "github.com/google/uuid",
+		},
+	},
+	{
+		dir: "cmd/epcommerce",
+		may: []string{
+			module, module + "/commercetest", "github.com/go-json-experiment/json",
+			"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid", "github.com/rivo/uniseg",
+			"github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "golang.org/x/term",
 		},
 	},
 }

@@ -128,6 +128,13 @@ func (s *Store) Inject(faults ...Fault) {
 	}
 }
 
+// ClearFaults removes all faults. Late writes whose requests met one before still take effect.
+func (s *Store) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
 // canonicalHeader returns a copy of h with canonical keys.
 func canonicalHeader(h http.Header) http.Header {
 	c := http.Header{}

@@ -284,6 +284,25 @@ func TestInject_refusesStatus(t *testing.T) {
 	}
 }
 
+// Faults that are cleared are gone for good; a late write of one comes nevertheless.
+func TestClearFaults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newCart(t, commercetest.Config{})
+		store.Inject(
+			fault{Operation: commercetest.OpAdd, Status: 504, Late: true, Delay: time.Minute},
+			fault{Status: 503, Times: -1},
+		)
+		wantEqual(t, "status with a fault", send(t, store, addRequest(onCartA)).Status, 504)
+		store.ClearFaults()
+		wantEqual(t, "status without a fault", send(t, store, get(cartPath)).Status, 200)
+		time.Sleep(2 * time.Minute)
+		wantEqual(t, "late discounts", len(store.Discounts(cartID)), 1)
+		store.Inject(fault{Status: 500})
+		wantEqual(t, "status with a new fault", send(t, store, get(cartPath)).Status, 500)
+	})
+}
+
 func TestFault_delay(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
