@@ -54,9 +54,25 @@ type UnconfirmedDiscount struct {
 	Reasons []ErrorObject
 }
 
+// unconfirmedJSON is the JSON of an [UnconfirmedDiscount].
+type unconfirmedJSON struct {
+	Discount NewCustomDiscount `json:"discount"`
+	Reasons  []ErrorObject     `json:"reasons"`
+}
+
 // MarshalJSON encodes d as {"discount": {…}, "reasons": […]}. Reasons may hold data of customers.
 func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"discount": d.NewCustomDiscount, "reasons": d.Reasons})
+	return json.Marshal(unconfirmedJSON{Discount: d.NewCustomDiscount, Reasons: d.Reasons})
+}
+
+// UnmarshalJSON decodes what MarshalJSON returns.
+func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
+	var decoded unconfirmedJSON
+	if err := json.Unmarshal(b, &decoded); err != nil {
+		return err
+	}
+	*d = UnconfirmedDiscount{NewCustomDiscount: decoded.Discount, Reasons: decoded.Reasons}
+	return nil
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
@@ -260,6 +276,7 @@ func (w *cartWriter) call(class transport.Class, method string, path ...string) 
 
 // finish returns the error of a write without a result.
 func (w *cartWriter) finish(call *transport.Call, r *transport.Result) error {
+	checkNoResult(r)
 	if !r.OK() {
 		return callError(call, r)
 	}

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/commerce-go/commerce/internal/paging"
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
@@ -144,6 +146,17 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 		e.Err = badResponse(e.Err)
 	}
 	return e
+}
+
+// checkNoResult makes a 2xx to a write without a result an error if its body is neither empty nor
+// an object without errors: such a response may report a failure, or come from a gateway.
+func checkNoResult(r *transport.Result) {
+	if !r.OK() || len(bytes.TrimSpace(r.Body)) == 0 {
+		return
+	}
+	if wire.ReadObject(r.Body) == nil || len(readErrors(r.Body)) > 0 {
+		r.Err = errors.New("the response is not a confirmation")
+	}
 }
 
 // callError returns the error of a call that failed, for all calls but

@@ -14,9 +14,9 @@ import (
 // discounts or the settings change. A job queue need not call again. It is true for
 //
 //   - a [*ValidationError],
-//   - a refusal by the service: a response with an error object, and a 4xx status other than
-//     401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that was refused with a 2xx, in
-//     full or in part, counts too,
+//   - a refusal by the service: a response with an error object that has a title or a status,
+//     and a 4xx status other than 401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that
+//     was refused with a 2xx, in full or in part, counts too,
 //   - [ErrEmptyCart] and [ErrDifferent].
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
@@ -58,13 +58,16 @@ func (e *Error) isFinal() bool {
 // counts the discounts. Without a token, the call itself was not sent.
 func (e *Error) isRefusal() bool {
 	switch {
-	case e.Op == opToken, len(e.Errors) == 0, e.Err != nil && e.Outcome != OutcomePartial:
+	case e.Op == opToken, !slices.ContainsFunc(e.Errors, isObject), e.Err != nil && e.Outcome != OutcomePartial:
 		return false
 	case e.StatusCode >= 200 && e.StatusCode <= 299: // each entry has a status of its own
 		return !slices.ContainsFunc(e.Errors, func(o ErrorObject) bool { return isTemporary(o.Status) })
 	}
 	return e.StatusCode >= 400 && !isTemporary(e.StatusCode)
 }
+
+// isObject reports whether an entry was an object of the service, and not a text of a gateway.
+func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
 
 // isTemporary reports whether the same request may succeed later: the status concerns the
 // credentials, the load or the state of the service, or about other requests.

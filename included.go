@@ -80,14 +80,15 @@ func (i *Included) PricingOptionOf(sub *Subscription) (*PricingOption, bool) {
 // [SubscriptionInclude].All. It returns false if neither is included, or if what is included has
 // no billing. The pointer is into an element of i.
 func (i *Included) BillingOf(sub *Subscription) (*Billing, bool) {
-	if option, ok := i.PricingOptionOf(sub); ok {
+	option, _ := i.PricingOptionOf(sub)
+	if option != nil && !reflect.ValueOf(option.Attributes.Billing).IsZero() {
 		return &option.Attributes.Billing, true
 	}
-	plan, ok := i.PlanOf(sub)
-	if !ok || reflect.ValueOf(plan.Attributes.Billing).IsZero() { // a plan of the second generation
-		return nil, false
+	plan, _ := i.PlanOf(sub)
+	if plan != nil && !reflect.ValueOf(plan.Attributes.Billing).IsZero() { // it is for the second generation
+		return &plan.Attributes.Billing, true
 	}
-	return &plan.Attributes.Billing, true
+	return nil, false
 }
 
 // ProductsOf returns the included products of a subscription, as pointers to elements of

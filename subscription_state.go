@@ -71,7 +71,9 @@ func (s *SubscriptionService) ChangeState(ctx context.Context, id uuid.UUID, cha
 	}
 	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
 	defer observed.abandon()
-	if r := s.core.send(ctx, call); !r.OK() {
+	r := s.core.send(ctx, call)
+	checkNoResult(r)
+	if !r.OK() {
 		return observed.end(callError(call, r))
 	}
 	return observed.end(nil)

@@ -231,22 +231,22 @@ func (s *SubscriptionService) Pages(
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
 	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
-	reader := &walkReader{SubscriptionService: s}
-	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
-		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
-			part := o
-			part.Offset, part.PageSize = offset, limit
-			return reader.fetch(ctx, part)
-		},
-		ID:          subscriptionID,
-		Offset:      o.Offset,
-		Limit:       o.PageSize,
-		MaxOffset:   MaxOffset,
-		MaxLimit:    MaxPageSize,
-		Concurrency: max(1, o.Concurrency),
-	})
 	return func(yield func(*SubscriptionPage, error) bool) {
-		for page, err := range walk {
+		reader := &walkReader{SubscriptionService: s}
+		config := paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
+			Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
+				part := o
+				part.Offset, part.PageSize = offset, limit
+				return reader.fetch(ctx, part)
+			},
+			ID:          subscriptionID,
+			Offset:      o.Offset,
+			Limit:       o.PageSize,
+			MaxOffset:   MaxOffset,
+			MaxLimit:    MaxPageSize,
+			Concurrency: max(1, o.Concurrency),
+		}
+		for page, err := range paging.Walk(ctx, config) {
 			if err != nil {
 				yield(nil, newPagingError(err))
 				return
