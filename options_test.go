@@ -85,8 +85,8 @@ func TestWithHeader_refused(t *testing.T) {
 	}
 }
 
-// The characters of header keys, header values and tokens, byte by byte. The last characters have the
-// low bytes of "a" and of a line break.
+// The characters of header keys, header values and tokens, byte by byte. The last characters have
+// the low bytes of "a" and of a line break.
 func TestNew_characters(t *testing.T) {
 	t.Parallel()
 	accepts := func(opts ...commerce.Option) bool {

@@ -262,18 +262,10 @@ func (s *SubscriptionService) Pages(
 		MaxLimit:    MaxPageSize,
 		Concurrency: max(1, o.Concurrency),
 	})
-	return func(yield func(*SubscriptionPage, error) bool) {
-		for page, err := range walk {
-			if err != nil {
-				yield(nil, newPagingError(err))
-				return
-			}
-			page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
-			if !yield(page.Info, nil) {
-				return
-			}
-		}
-	}
+	return converted(walk, func(page paging.Page[Subscription, *SubscriptionPage]) *SubscriptionPage {
+		page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
+		return page.Info
+	})
 }
 
 // walkReader reads the pages of a walk.

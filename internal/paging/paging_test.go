@@ -131,8 +131,8 @@ func after(n int, change func(l *list)) func(l *list) {
 	}
 }
 
-// walkTest is a walk over a list. Each record that stays in it must be yielded, or the walk must end
-// in wantErr.
+// walkTest is a walk over a list. Each record that stays in it must be yielded, or the walk must
+// end in wantErr.
 type walkTest struct {
 	name          string
 	total         int // records in the list at first
@@ -215,8 +215,8 @@ func TestWalk_offsetLimit(t *testing.T) {
 	})
 }
 
-// The lists have 500 records, which are read by 20. A walk needs few requests more than the 27 for a
-// list that does not change.
+// The lists have 500 records, which are read by 20. A walk needs few requests more than the 27 for
+// a list that does not change.
 func TestWalk_changes(t *testing.T) {
 	t.Parallel()
 	testWalks(t, 500, 20, []walkTest{

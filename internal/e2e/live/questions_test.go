@@ -147,8 +147,8 @@ func TestQuestions_fakeStore(t *testing.T) {
 	}
 }
 
-// ask asks all questions, and returns and logs the responses to them. The carts are removed when the
-// test ends.
+// ask asks all questions, and returns and logs the responses to them. The carts are removed when
+// the test ends.
 func ask(t *testing.T, c *commerce.Client) (responses []string) {
 	t.Helper()
 	ctx := liveContext(t)
@@ -176,8 +176,8 @@ func ask(t *testing.T, c *commerce.Client) (responses []string) {
 	return responses
 }
 
-// describeResponse returns the status of a response and the number of its records, if it has a list,
-// and the service's texts about errors.
+// describeResponse returns the status of a response and the number of its records, if it has a
+// list, and the service's texts about errors.
 func describeResponse(resp *commerce.Response, body json.RawMessage, err error) (response, texts string) {
 	if e, ok := errors.AsType[*commerce.Error](err); ok {
 		return fmt.Sprint(e.StatusCode), fmt.Sprintf("%v %q", err, e.Details())

@@ -105,8 +105,8 @@ func TestRetry_attempts(t *testing.T) {
 	})
 }
 
-// The default backoff is spread over the whole of [0, 250 ms). TestPolicy_backoff checks how the bound
-// grows.
+// The default backoff is spread over the whole of [0, 250 ms). TestPolicy_backoff checks how the
+// bound grows.
 func TestRetry_defaultBackoff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
