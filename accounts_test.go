@@ -2,7 +2,6 @@ package commerce_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -251,33 +250,4 @@ func TestIDs_oddValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "ids", got, []uuid.UUID{uuid.MustParse(itemID)})
-}
-
-// After break and cancel, nothing is requested: the server has no responder for it.
-func TestIDs_ends(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"break", "cancel"} {
-		for _, at := range []int{1, 99, 100} {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			s := newAccountServer(250)
-			n, last := 0, error(nil)
-			for id, err := range newStub(t, s.RoundTrip).client(t).Accounts.IDs(ctx, uuid.Nil) {
-				if last = err; err != nil {
-					diff(t, "id beside an error", id, uuid.Nil)
-					continue
-				}
-				if n++; n == at && how == "break" {
-					break
-				}
-				if n == at {
-					cancel()
-				}
-			}
-			diff(t, how+": ids", n, at)
-			if how == "cancel" {
-				checkStop(t, last, commerce.PagingError{Seen: at, Finished: s.ids[at-1], Err: context.Canceled})
-			}
-		}
-	}
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -131,35 +129,6 @@ func TestWalk_pages(t *testing.T) {
 				diff(t, tt.name+": requests", l.requests, tt.want)
 			}
 		}
-	}
-}
-
-// The first record is removed, and one is added at the end, before each page.
-func TestWalk_changingList(t *testing.T) {
-	t.Parallel()
-	for _, concurrency := range []int{1, 4} {
-		l := newListServer(2_000)
-		stays := l.ids[100:]
-		l.pageLength = func(request int) int {
-			l.ids = append(slices.Clone(l.ids[1:]), "new-"+strconv.Itoa(request))
-			return 100
-		}
-		list := invoices()
-		list.Concurrency = concurrency
-		seen := map[string]int{}
-		for i, err := range commerce.Walk(t.Context(), newClient(t, l), list) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen[i.ID]++
-		}
-		for id, n := range seen {
-			if n != 1 {
-				t.Errorf("got %s %d times, want once", id, n)
-			}
-		}
-		missing := slices.DeleteFunc(slices.Clone(stays), func(id string) bool { return seen[id] > 0 })
-		diff(t, "missing", missing, []string{})
 	}
 }
 
