@@ -9,6 +9,7 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 	"github.com/commerce-go/commerce/internal/e2e/ledger"
 )
 
@@ -102,7 +103,7 @@ func (shop *faultyShop) ensure(
 	base := shop.server.Transport()
 	client, err := commerce.New(shop.server.URL(), commerce.WithToken(commercetest.DefaultToken),
 		commerce.WithRetry(policy), commerce.WithHTTPClient(&http.Client{
-			Transport: roundTrip(func(req *http.Request) (*http.Response, error) {
+			Transport: calls.Transport(func(req *http.Request) (*http.Response, error) {
 				if req.Method == http.MethodPost {
 					return base.RoundTrip(req)
 				}
