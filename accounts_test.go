@@ -207,24 +207,14 @@ func TestIDs_resume(t *testing.T) {
 func TestIDs_badResponses(t *testing.T) {
 	t.Parallel()
 	id := `{"id":"` + itemID + `"}`
-	for name, body := range map[string]string{
-		"empty":              ``,
-		"HTML":               `<html>`,
-		"null":               `null`,
-		"no data":            `{"links":{}}`,
-		"data null":          `{"data":null}`,
-		"data an object":     `{"data":` + id + `}`,
-		"record is a number": `{"data":[` + id + `,5]}`,
-		"record is null":     `{"data":[` + id + `,null]}`,
-		"no id":              `{"data":[` + id + `,{}]}`,
-		"id is no UUID":      `{"data":[{"id":"1"}]}`,
-		"id is a number":     `{"data":[{"id":1}]}`,
-		"id is zero":         `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
-		"truncated":          `{"data":[` + id,
-		"errors beside data": `{"data":[` + id + `],"errors":[{"title":"Half of it is missing"}]}`,
-		"1,001 records":      `{"data":[` + elements(1_001, id) + `]}`,
-		"very many records":  `{"data":[` + elements(2_000_000, `{}`) + `]}`,
-	} {
+	for name, body := range badLists(id, map[string]string{
+		"record is null":    `{"data":[` + id + `,null]}`,
+		"no id":             `{"data":[` + id + `,{}]}`,
+		"id is no UUID":     `{"data":[{"id":"1"}]}`,
+		"id is a number":    `{"data":[{"id":1}]}`,
+		"id is zero":        `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
+		"very many records": `{"data":[` + elements(2_000_000, `{}`) + `]}`,
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStub(t, respond(200, body), respond(200, body))

@@ -190,23 +190,13 @@ func TestWalk_validation(t *testing.T) {
 
 func TestWalk_badResponses(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"empty":              ``,
-		"HTML":               `<html>`,
-		"null":               `null`,
-		"no data":            `{"links":{}}`,
-		"data null":          `{"data":null}`,
-		"data an object":     `{"data":{"id":"a"}}`,
-		"record is a number": `{"data":[{"id":"a"},5]}`,
-		"record is null":     `{"data":[{"id":"a"},null]}`,
-		"no id":              `{"data":[{"id":"a"},{"number":1}]}`,
-		"empty id":           `{"data":[{"id":""}]}`,
-		"a misfit":           `{"data":[{"id":"a","number":"one"}]}`,
-		"truncated":          `{"data":[{"id":"a"}`,
-		"errors beside data": `{"data":[{"id":"a"}],"errors":[{"title":"Half of it is missing"}]}`,
-		"1,001 records":      `{"data":[` + elements(1_001, `{"id":"%d"}`) + `]}`,
-		"very many values":   `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
-	} {
+	for name, body := range badLists(`{"id":"a"}`, map[string]string{
+		"record is null":   `{"data":[{"id":"a"},null]}`,
+		"no id":            `{"data":[{"id":"a"},{"number":1}]}`,
+		"empty id":         `{"data":[{"id":""}]}`,
+		"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
+		"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			page := `{"data":[{"id":"0"},{"id":"1"}],"links":{"next":"/"}}`
