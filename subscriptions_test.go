@@ -221,44 +221,6 @@ func TestList_badResponses(t *testing.T) {
 	}
 }
 
-func TestList_retries(t *testing.T) {
-	t.Parallel()
-	one := `{"data":[{"id":"` + itemID + `"}]}`
-	redirect := respond(302, "", "Location", "https://elsewhere.example/?t="+token)
-	for _, tt := range []struct {
-		name       string
-		responders responders
-		want       error
-	}{
-		{
-			name:       "every kind of failure",
-			responders: responders{failTransport, respond(429, "not JSON"), respond(503, ""), respond(200, one)},
-		},
-		{name: "truncated body", responders: responders{respond(200, one[:20]), respond(200, one)}},
-		{
-			name: "4 attempts at most", want: commerce.ErrServer,
-			responders: responders{respond(408, ""), respond(500, ""), respond(502, ""), respond(504, "")},
-		},
-		{name: "not after 400", responders: responders{respond(400, "")}, want: commerce.ErrBadRequest},
-		{name: "not after 404", responders: responders{respond(404, "")}, want: commerce.ErrNotFound},
-		{name: "not after 501", responders: responders{respond(501, "")}, want: commerce.ErrServer},
-		{name: "not after a redirect", responders: responders{redirect}, want: commerce.ErrBadResponse},
-		{name: "not after 101", responders: responders{respond(101, "")}, want: commerce.ErrBadResponse},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := newStub(t, tt.responders...)
-			page, err := s.client(t).Subscriptions.List(t.Context(), nil)
-			if !errors.Is(err, tt.want) || len(s.sent()) != len(tt.responders) {
-				t.Fatalf("%d requests, error %v, want %d and %v", len(s.sent()), err, len(tt.responders), tt.want)
-			}
-			if err == nil && (len(page.Subscriptions) != 1 || page.Response.Attempts != len(tt.responders)) {
-				t.Errorf("got page %+v, want 1 subscription after %d attempts", page, len(tt.responders))
-			}
-		})
-	}
-}
-
 func TestList_unknownMembers(t *testing.T) {
 	t.Parallel()
 	c := newStub(t, respond(200, `{"data":[],"errors":[],"meta":{"results":{"total":0}}}`)).client(t)
