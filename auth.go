@@ -227,7 +227,7 @@ func tokenProblem(token string) string {
 	switch {
 	case token == "":
 		return "must not be empty"
-	case !validHeaderValue(token) || strings.Contains(token, " "):
+	case !transport.IsPrintable(token) || strings.Contains(token, " "):
 		return "must be printable ASCII without spaces"
 	}
 	return ""

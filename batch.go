@@ -201,27 +201,22 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 			byID[key.externalID]++
 		}
 	}
-	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool {
-		key := d.key()
-		if byKey[key] == 0 {
-			return false
-		}
-		byKey[key]--
-		return true
-	})
-	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool {
-		id := d.key().externalID
-		if byID[id] == 0 {
-			return false
-		}
-		byID[id]--
-		return true
-	})
+	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool { return takeOne(byKey, d.key()) })
+	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool { return takeOne(byID, d.key().externalID) })
 	anonymous := byID[""]
 	if len(rest) <= anonymous {
 		return nil
 	}
 	return rest
+}
+
+// takeOne reduces the count of a key by one. It reports whether there was one.
+func takeOne[K comparable](counts map[K]int, key K) bool {
+	if counts[key] == 0 {
+		return false
+	}
+	counts[key]--
+	return true
 }
 
 // reasonsFor returns the entries that name the item of d, or no item.

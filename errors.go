@@ -316,30 +316,24 @@ func (e *Error) Is(target error) bool {
 	return target != nil && target == statusSentinel(e.StatusCode)
 }
 
+var statusErrors = map[int]error{
+	http.StatusBadRequest:          ErrBadRequest,
+	http.StatusUnauthorized:        ErrUnauthorized,
+	http.StatusForbidden:           ErrForbidden,
+	http.StatusNotFound:            ErrNotFound,
+	http.StatusConflict:            ErrConflict,
+	http.StatusUnprocessableEntity: ErrUnprocessable,
+	http.StatusTooManyRequests:     ErrRateLimited,
+}
+
 func statusSentinel(status int) error {
-	switch status {
-	case http.StatusBadRequest:
-		return ErrBadRequest
-	case http.StatusUnauthorized:
-		return ErrUnauthorized
-	case http.StatusForbidden:
-		return ErrForbidden
-	case http.StatusNotFound:
-		return ErrNotFound
-	case http.StatusConflict:
-		return ErrConflict
-	case http.StatusUnprocessableEntity:
-		return ErrUnprocessable
-	case http.StatusTooManyRequests:
-		return ErrRateLimited
-	}
 	switch {
 	case status >= 500:
 		return ErrServer
 	case status >= 300 && status <= 399, status >= 100 && status <= 199:
 		return ErrBadResponse
 	}
-	return nil // other 4xx; a 2xx has ErrBadResponse as its cause, see newError
+	return statusErrors[status] // nil for other 4xx; a 2xx has ErrBadResponse as its cause, see newError
 }
 
 // Format prints the text of Error for every verb, so that no verb shows the fields.

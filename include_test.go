@@ -323,6 +323,10 @@ func TestIncluded_BillingOf(t *testing.T) {
 	}{
 		{name: "pricing option", sub: sub, included: &commerce.Included{Plans: plan, PricingOptions: options}, want: "year"},
 		{name: "plan", sub: sub, included: &commerce.Included{Plans: plan}, want: "month"},
+		{
+			name: "pricing option without billing", sub: sub, want: "month",
+			included: &commerce.Included{Plans: plan, PricingOptions: []commerce.PricingOption{{ID: option}}},
+		},
 		{name: "plan without billing", sub: sub, included: &commerce.Included{Plans: []commerce.Plan{{ID: id}}}},
 		{name: "nothing included", sub: sub, included: &commerce.Included{}},
 		{name: "nil", sub: sub},

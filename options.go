@@ -278,7 +278,7 @@ func WithLogger(l *slog.Logger) Option {
 // User-Agent header. It must be printable ASCII and not empty.
 func WithUserAgent(product string) Option {
 	return func(c *config, problems *ValidationError) {
-		if strings.TrimSpace(product) == "" || !validHeaderValue(product) {
+		if strings.TrimSpace(product) == "" || !transport.IsPrintable(product) {
 			problems.add("user agent", "must be printable ASCII and not empty")
 		}
 		c.product = product + " "
@@ -301,7 +301,7 @@ func WithHeader(key, value string) Option {
 		case refusedHeaders[canonical],
 			strings.HasPrefix(canonical, "Content-"), strings.HasPrefix(canonical, "Proxy-"):
 			problems.add("header "+canonical, "must not be set")
-		case !validHeaderValue(value):
+		case !transport.IsPrintable(value):
 			problems.add("header "+canonical, "must have a value of printable ASCII")
 		}
 		header := c.header().Clone()
@@ -326,8 +326,4 @@ func validHeaderKey(s string) bool {
 	return s != "" && strings.IndexFunc(s, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 	}) < 0
-}
-
-func validHeaderValue(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }

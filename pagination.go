@@ -226,6 +226,21 @@ type PagingError struct {
 	Err error
 }
 
+// converted converts what a walk yields, and its error to a [PagingError].
+func converted[From, To any](walk iter.Seq2[From, error], convert func(From) To) iter.Seq2[To, error] {
+	return func(yield func(To, error) bool) {
+		for item, err := range walk {
+			if err != nil {
+				yield(*new(To), newPagingError(err))
+				return
+			}
+			if !yield(convert(item), nil) {
+				return
+			}
+		}
+	}
+}
+
 // newPagingError returns the error of a walk that ended in err, a [*paging.Error]. It names an
 // account only if the error concerns its subscriptions, not if any other request would have
 // failed too.

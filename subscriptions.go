@@ -231,9 +231,9 @@ func (s *SubscriptionService) Pages(
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
 	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
-	return func(yield func(*SubscriptionPage, error) bool) {
-		reader := &walkReader{SubscriptionService: s}
-		config := paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
+	walk := func(yield func(paging.Page[Subscription, *SubscriptionPage], error) bool) {
+		reader := &walkReader{SubscriptionService: s} // of this loop
+		paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
 			Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
 				part := o
 				part.Offset, part.PageSize = offset, limit
@@ -245,18 +245,12 @@ func (s *SubscriptionService) Pages(
 			MaxOffset:   MaxOffset,
 			MaxLimit:    MaxPageSize,
 			Concurrency: max(1, o.Concurrency),
-		}
-		for page, err := range paging.Walk(ctx, config) {
-			if err != nil {
-				yield(nil, newPagingError(err))
-				return
-			}
-			page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
-			if !yield(page.Info, nil) {
-				return
-			}
-		}
+		})(yield)
 	}
+	return converted(walk, func(page paging.Page[Subscription, *SubscriptionPage]) *SubscriptionPage {
+		page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
+		return page.Info
+	})
 }
 
 // walkReader reads the pages of a walk.

@@ -57,19 +57,13 @@ func (s *SubscriptionService) PagesByAccount(
 	if err := problems.err(); err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
-	return func(yield func(*SubscriptionPage, error) bool) {
-		for page, err := range s.parts(ctx, accounts, o) {
-			if err != nil {
-				yield(nil, newPagingError(err))
-				return
-			}
-			page.Info.Subscriptions, page.Info.Offset, page.Info.Finished = page.Items, 0, page.Finished
-			if !yield(page.Info, nil) {
-				return
-			}
-		}
-	}
+	return converted(s.parts(ctx, accounts, o), func(page accountsPage) *SubscriptionPage {
+		page.Info.Subscriptions, page.Info.Offset, page.Info.Finished = page.Items, 0, page.Finished
+		return page.Info
+	})
 }
+
+type accountsPage = paging.PartsPage[uuid.UUID, Subscription, *SubscriptionPage]
 
 // checkByAccount is check for a walk by account.
 func (s *SubscriptionService) checkByAccount(
@@ -94,7 +88,7 @@ func (s *SubscriptionService) checkByAccount(
 // parts walks the subscriptions of accounts.
 func (s *SubscriptionService) parts(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], o SubscriptionListOptions,
-) iter.Seq2[paging.PartsPage[uuid.UUID, Subscription, *SubscriptionPage], error] {
+) iter.Seq2[accountsPage, error] {
 	reader := &walkReader{SubscriptionService: s}
 	return paging.Parts(ctx, paging.PartsConfig[uuid.UUID, uuid.UUID, Subscription, *SubscriptionPage]{
 		Keys: func(ctx context.Context) iter.Seq2[uuid.UUID, error] {

@@ -14,11 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -64,19 +60,6 @@ func (s *accountStore) of(accounts ...uuid.UUID) (ids []uuid.UUID) {
 // upTo returns the ids of the subscriptions of the accounts up to one, sorted.
 func (s *accountStore) upTo(account uuid.UUID) []uuid.UUID {
 	return s.of(s.accounts[:slices.Index(s.accounts, account)+1]...)
-}
-
-// change adds and removes a few subscriptions. An account that is not listed is listed again.
-func (s *accountStore) change(step *atomic.Int64, goes []uuid.UUID) {
-	n := int(step.Add(1))
-	for i := range 3 {
-		if at := 3*n + i; at < len(goes) {
-			s.RemoveSubscription(goes[at])
-		}
-		sub := commerce.Subscription{ID: uuid.New()}
-		sub.Attributes.AccountID = s.accounts[(7*n+i)%len(s.accounts)]
-		s.AddSubscription(sub)
-	}
 }
 
 // listed returns the requests for subscriptions so far.
@@ -655,138 +638,6 @@ func TestAllByAccount_badRecord(t *testing.T) {
 		}
 		tt.want.Err = commerce.ErrBadResponse
 		checkStop(t, err, tt.want)
-	}
-}
-
-// inFlight counts requests for subscriptions that are in flight at the same time.
-type inFlight struct {
-	http.RoundTripper
-	mu        sync.Mutex
-	now, most int
-}
-
-func (f *inFlight) RoundTrip(req *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(req.URL.Path, "/accounts") {
-		return f.RoundTripper.RoundTrip(req)
-	}
-	f.add(1)
-	defer f.add(-1)
-	return f.RoundTripper.RoundTrip(req)
-}
-
-func (f *inFlight) add(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.now += n
-	f.most = max(f.most, f.now)
-}
-
-// Walks end at many records: by break, by a panic, and by canceling. After that nothing is
-// requested, no request is in flight, and the accounts are stopped.
-func TestAllByAccount_ends(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"break", "panic", "cancel", "no reason"} {
-		for _, concurrency := range []int{1, 8} {
-			for _, at := range []int{1, 100, 151, 600, 900} {
-				synctest.Test(t, func(t *testing.T) { checkEnds(t, how, concurrency, at) })
-			}
-		}
-	}
-}
-
-func checkEnds(t *testing.T, how string, concurrency, at int) {
-	t.Helper()
-	s := newAccountStore(t, slices.Repeat([]int{1, 2}, 300)...)
-	s.Inject(commercetest.Fault{Times: -1, Delay: time.Second})
-	counter := &inFlight{RoundTripper: s.Transport()}
-	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: counter}))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stopped := false
-	accounts := func(yield func(uuid.UUID, error) bool) {
-		defer func() { stopped = true }()
-		c.Accounts.IDs(ctx, uuid.Nil)(yield)
-	}
-	n, last := 0, error(nil)
-	recovered(func() {
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-		for _, err := range c.Subscriptions.AllByAccount(ctx, accounts, opts) {
-			if last = err; err == nil {
-				n++
-			}
-			switch {
-			case n < at || how == "no reason":
-			case how == "break":
-				return
-			case how == "panic":
-				panic("enough")
-			default:
-				cancel()
-			}
-		}
-	})
-	requests := len(s.Requests())
-	if !stopped || s.Pending() > 0 || counter.most > concurrency {
-		t.Errorf("%s at record %d, concurrency %d: accounts stopped = %t, %d requests pending, %d at a time",
-			how, at, concurrency, stopped, s.Pending(), counter.most)
-	}
-	<-time.After(time.Hour)
-	diff(t, "requests after the end", len(s.Requests())-requests, 0)
-	switch {
-	case how == "no reason":
-		diff(t, "records", n, 900)
-	case how == "cancel" && at < 900:
-		diff(t, "records", n, at)
-		stop, ok := errors.AsType[*commerce.PagingError](last)
-		if !ok || !errors.Is(last, context.Canceled) || stop.Seen != at || stop.Offset != 0 {
-			t.Errorf("cancel at record %d: error %+v, want Canceled, Seen %d, Offset 0", at, last, at)
-		}
-	default:
-		diff(t, "records", n, at)
-	}
-}
-
-// Subscriptions and accounts are added and removed after each request. Those that stay are
-// yielded once.
-func TestAllByAccount_changingStore(t *testing.T) {
-	t.Parallel()
-	for _, concurrency := range []int{1, 8} {
-		s := newAccountStore(t, slices.Repeat([]int{3, 0, 90, 6}, 80)...)
-		var stays, goes []uuid.UUID
-		for i, account := range s.accounts {
-			if i%10 == 0 {
-				s.RemoveAccount(account) // added again during the walk
-				continue
-			}
-			for j, id := range s.subscriptions[account] {
-				if j%5 == 0 {
-					goes = append(goes, id)
-				} else {
-					stays = append(stays, id)
-				}
-			}
-		}
-		slices.SortFunc(stays, compareIDs)
-		var step atomic.Int64
-		c := s.Client(commerce.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				resp, err := s.Transport().RoundTrip(r)
-				s.change(&step, goes)
-				return resp, err
-			}),
-		}))
-		yielded := map[uuid.UUID]int{}
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-		for sub, err := range c.Subscriptions.AllByAccount(t.Context(), nil, opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if yielded[sub.ID]++; yielded[sub.ID] > 1 {
-				t.Errorf("got subscription %s again, want it once", sub.ID)
-			}
-		}
-		missing := slices.DeleteFunc(stays, func(id uuid.UUID) bool { return yielded[id] > 0 })
-		diff(t, "missing", missing, []uuid.UUID{})
 	}
 }
 

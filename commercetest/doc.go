@@ -78,7 +78,8 @@
 //   - The live service sends the second generation of the subscription payload.
 //     [Config.Generation] selects the first. [Store.Seed] adds subscriptions that show every
 //     documented member.
-//   - A filter, a sort order or an include that the store does not know gets a 400.
+//   - A filter that the store does not know gets a 400, and so does an include of subscriptions
+//     or a sort order of accounts.
 //   - A canceled subscription stays active, unless it was pending or the request set
 //     cancel_immediately. These rules, and what a shopper may do, belong to the second generation.
 //

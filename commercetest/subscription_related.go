@@ -32,6 +32,9 @@ func (s *Store) listSubscribers(in *call) response {
 // listInvoices handles GET /v2/subscriptions/invoices: two for each subscription, oldest first. It
 // has no filter.
 func (s *Store) listInvoices(in *call) response {
+	if values, _ := url.ParseQuery(in.RawQuery); values.Has("filter") { // an error is for listOf
+		return errorsResponse(http.StatusBadRequest, *badFilter())
+	}
 	return listOf(s, in, func([]condition) (all []any) {
 		for _, sub := range s.subscriptions.all {
 			for i := 1; i <= 2; i++ {

@@ -219,6 +219,7 @@ func TestChangeState_shopper(t *testing.T) {
 	}{
 		{name: "cancel", action: "cancel", status: 204, want: "cancel: canceled canceled_at active later"},
 		{name: "cancel at once", action: "cancel", more: atOnce, status: 403},
+		{name: "pause, with the flag", action: "pause", more: atOnce, status: 403},
 		{
 			name: "cancel what is pending", change: func(m *commerce.SubscriptionMeta) { m.Pending = true },
 			action: "cancel", status: 204, want: "cancel: canceled closed canceled_at inactive at once",
