@@ -97,10 +97,10 @@ func TestServe_curl(t *testing.T) {
 	}
 }
 
-const (
-	productsPath = "/v2/subscriptions/subscriptions?include=products" // of the first generation
-	settingsPath = "/v2/settings"
-)
+const settingsPath = "/v2/settings"
+
+// productsPath is a list that only the first generation has.
+const productsPath = "/v2/subscriptions/subscriptions?include=products"
 
 func TestServe_flags(t *testing.T) {
 	t.Parallel()
@@ -155,7 +155,11 @@ func TestServe_usage(t *testing.T) {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
 			flag, _, _ := strings.Cut(arg, "=")
-			got := tool(t, "", nil, "serve", arg)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // so that it ends if it serves
+			var stdout, stderr bytes.Buffer
+			code := run(ctx, []string{"serve", arg}, &environment{stdout: &stdout, stderr: &stderr})
+			got := result{code, stdout.String(), stderr.String()}
 			if got.code != exitUsage || got.stdout != "" ||
 				!strings.Contains(got.stderr, flag) || !strings.Contains(got.stderr, want) {
 				t.Errorf("got %+v, want exit code %d, and %s %s on stderr only", got, exitUsage, flag, want)
