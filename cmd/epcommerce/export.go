@@ -67,7 +67,8 @@ func newExportCommand(e *environment) *cobra.Command {
 		if e.stderrTerminal {
 			bar := progressbar.NewOptions(-1, // the service returns no total
 				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
-				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("subscriptions"),
+				progressbar.OptionShowCount(), progressbar.OptionShowTotalBytes(false), progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString("subscriptions"),
 				progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
 				progressbar.OptionThrottle(50*time.Millisecond), progressbar.OptionClearOnFinish())
 			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
@@ -96,7 +97,7 @@ func newExportCommand(e *environment) *cobra.Command {
 func (x *export) unfinished(err error) error {
 	code := exitUnfinished
 	if errors.Is(err, context.Canceled) {
-		code = exitInterrupted
+		code, err = exitInterrupted, errors.New("interrupted")
 	}
 	return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part; the same command goes on",
 		err, x.Count, x.path)}

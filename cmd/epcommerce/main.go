@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		stop()
-		say(os.Stderr, "stopping; Ctrl-C again ends at once")
+		fmt.Fprintln(os.Stderr, "\nepcommerce: stopping; Ctrl-C again ends it at once")
 	})
 	os.Exit(run(ctx, os.Args[1:], &environment{
 		getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
