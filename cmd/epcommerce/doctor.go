@@ -127,9 +127,9 @@ func (d *doctor) checkSettings(context.Context) (string, error) {
 }
 
 func (d *doctor) checkPayload(ctx context.Context) (string, error) {
-	page, err := d.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{
-		PageSize: 1, Include: commerce.SubscriptionInclude{All: true},
-	})
+	opts := &commerce.SubscriptionListOptions{PageSize: 1}
+	opts.Include.All = true
+	page, err := d.Subscriptions.List(ctx, opts)
 	switch {
 	case err != nil:
 		return "", err

@@ -150,10 +150,8 @@ func (x *export) run(ctx context.Context) error {
 // was written after the state, because that comes again.
 func (x *export) walk(ctx context.Context) (err error) {
 	next, saved, had := x.exportState, time.Now(), x.Count
-	if _, err := x.part.Seek(x.Length, io.SeekStart); err != nil {
-		return err
-	}
-	if err := x.part.Truncate(x.Length); err != nil {
+	_, err = x.part.Seek(x.Length, io.SeekStart)
+	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
 		return err
 	}
 	p := newPrinter(x.part, x.format)
@@ -163,10 +161,16 @@ func (x *export) walk(ctx context.Context) (err error) {
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
 	}()
-	opts := &commerce.SubscriptionListOptions{
-		Concurrency: x.concurrency, Include: commerce.SubscriptionInclude{All: true},
+	accounts := func(yield func(uuid.UUID, error) bool) {
+		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
+			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
+				return
+			}
+		}
 	}
-	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, x.accounts(ctx), opts) {
+	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
+	opts.Include.All = true
+	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, accounts, opts) {
 		if err != nil {
 			return err
 		}
@@ -192,17 +196,6 @@ func (x *export) walk(ctx context.Context) (err error) {
 		}
 	}
 	return p.end()
-}
-
-// accounts yields the accounts that are missing.
-func (x *export) accounts(ctx context.Context) func(yield func(uuid.UUID, error) bool) {
-	return func(yield func(uuid.UUID, error) bool) {
-		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
-			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
-				return
-			}
-		}
-	}
 }
 
 // save makes next the state. The part is on the disk before the state says so.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,9 +59,8 @@ func (e *environment) open() (*shop, error) {
 	return s, nil
 }
 
-// demoItem is a request that adds an item to a cart.
-const demoItem = `{"data": {"type": "custom_item", "name": "Coffee grinder", "quantity": 1,
-	"price": {"amount": 12900}}}`
+//go:embed demo.json
+var demo []byte
 
 // openDemo returns a fake store that is the same each time, with the cart "demo".
 func openDemo(opts []commerce.Option) (*shop, error) {
@@ -70,23 +70,19 @@ func openDemo(opts []commerce.Option) (*shop, error) {
 		Client: fake.Client(opts...), address: "https://store.example", credentials: "the token of the fake store",
 		identity: "demo", transport: fake.Transport(),
 	}
-	ctx := context.Background()
-	var items struct{ Data []commerce.CartItemRef }
-	path := []string{"v2", "carts", "demo", "items"}
-	if _, err := s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), &items); err != nil {
-		return nil, err
+	var cart struct {
+		Item      json.RawMessage // its id is the same each time
+		Discounts []commerce.NewCustomDiscount
 	}
-	discounts := []commerce.NewCustomDiscount{
-		{Amount: commerce.NewDecimal(-500), DiscountEngine: "promo-engine", ExternalID: "promo-1"},
-		{Amount: commerce.NewDecimal(-250), DiscountEngine: "promo-engine", ExternalID: "promo-2", Item: &items.Data[0]},
-		{Amount: commerce.NewDecimal(-700), DiscountEngine: "loyalty", ExternalID: "gold-0042"},
-	}
-	for i := range discounts {
-		discounts[i].DiscountCode, discounts[i].Description = "SUMMER", "A discount of the demo"
-	}
-	err := s.Carts.EnableCustomDiscounts(ctx, "demo")
+	ctx, err := context.Background(), json.Unmarshal(demo, &cart)
 	if err == nil {
-		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", discounts, nil)
+		_, err = s.Do(ctx, http.MethodPost, []string{"v2", "carts", "demo", "items"}, nil, cart.Item, nil)
+	}
+	if err == nil {
+		err = s.Carts.EnableCustomDiscounts(ctx, "demo")
+	}
+	if err == nil {
+		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", cart.Discounts, nil)
 	}
 	return s, err
 }
