@@ -74,13 +74,10 @@ func newExportCommand(e *environment) *cobra.Command {
 			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
 			defer func() { _ = bar.Finish() }()
 		}
-		begin, had := time.Now(), x.Count
 		if err := x.run(ctx); err != nil {
 			return x.unfinished(err)
 		}
-		took := time.Since(begin)
-		say(e.stderr, "%d subscriptions in %v (%.0f a second) are in %s",
-			x.total, took.Round(time.Millisecond), float64(x.total-had)/took.Seconds(), x.path)
+		say(e.stderr, "%d subscriptions are in %s", x.total, x.path)
 		if len(x.Skipped) > 0 {
 			return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
 		}
