@@ -32,7 +32,7 @@ type check struct {
 
 func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
-	cmd := e.command("doctor", "Find out whether the setup is right", func(ctx context.Context, s *shop, _ []string) error {
+	cmd := e.command("doctor", "Find out if the setup is right", func(ctx context.Context, s *shop, _ []string) error {
 		d.shop = s
 		p := e.newPrinter("", checkRecord("", "", "", ""))
 		failed := 0
@@ -120,7 +120,7 @@ func (d *doctor) checkSettings(context.Context) (string, error) {
 	}
 	method := cmp.Or(d.settings.CalculationMethod, "unknown")
 	if method == "simple" {
-		return "", errors.New("calculation method simple\n  to do: custom discounts need the method line: change the settings")
+		return "", errors.New("calculation method simple\n  to do: change it to line, which custom discounts need")
 	}
 	return fmt.Sprintf("method %s, %d discounts, %d a page, offset %d",
 		method, d.settings.CustomDiscountLimit, d.settings.PageLength, d.settings.PageOffsetLimit), nil

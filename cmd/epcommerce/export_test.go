@@ -233,7 +233,8 @@ func TestExport_interrupted(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(message, "the same command goes on") {
 		t.Errorf("got %v and %s, want exit code %d and how to go on", cmd.ProcessState, message, exitInterrupted)
 	}
-	if got := (caller{env: storeEnv(s)}).run(t, "subscriptions", "export", path); !strings.Contains(got.stderr, "going on after ") {
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
+	if !strings.Contains(got.stderr, "going on after ") {
 		t.Errorf("got %+v, want an export that goes on", got)
 	}
 	checkFile(t, s, path)
@@ -285,9 +286,8 @@ func TestExport_withoutAccount(t *testing.T) {
 	for sub := range s.Subscriptions() {
 		bad = sub.Attributes.AccountID
 	}
-	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Times: -1, Status: 200, Body: "{", Match: func(in commercetest.Request) bool {
-		return strings.Contains(in.RawQuery, bad.String())
-	}})
+	isBad := func(in commercetest.Request) bool { return strings.Contains(in.RawQuery, bad.String()) }
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Times: -1, Status: 200, Body: "{", Match: isBad})
 	path := filepath.Join(t.TempDir(), "subs.jsonl")
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
 	text, _ := os.ReadFile(path)

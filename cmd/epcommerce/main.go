@@ -92,8 +92,9 @@ func newRootCommand(e *environment) *cobra.Command {
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
 	flags.StringVarP(&e.output, "output", "o", "table", "`format` of what is listed: table, json, jsonl or csv")
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
-	version.Run = func(*cobra.Command, []string) {
-		fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	version.RunE = func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+		return err
 	}
 	root.AddCommand(
 		newDoctorCommand(e),
@@ -112,7 +113,7 @@ func (e *environment) command(
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(strings.Count(use, " ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := e.open()
+			s, err := e.open(cmd.Context())
 			if err != nil {
 				return err
 			}

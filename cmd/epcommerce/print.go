@@ -147,7 +147,7 @@ func safe(s string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
 		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
 	}))
-	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r")
+	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || s != "" && strings.Contains("\t\r", s[:1])
 	isNumber := strings.HasPrefix(s, "-") && json.Valid([]byte(s))
 	if isFormula && !isNumber {
 		return "'" + s

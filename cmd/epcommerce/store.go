@@ -30,14 +30,14 @@ or use --demo, an embedded fake store`)
 
 // open returns the store that --demo or the environment names. Its errors never hold the value of
 // a variable.
-func (e *environment) open() (*shop, error) {
+func (e *environment) open(ctx context.Context) (*shop, error) {
 	opts := []commerce.Option{commerce.WithUserAgent("epcommerce/" + commerce.Version)}
 	if e.verbose {
 		level := &slog.HandlerOptions{Level: slog.LevelDebug}
 		opts = append(opts, commerce.WithLogger(slog.New(slog.NewTextHandler(e.stderr, level))))
 	}
 	if e.demo {
-		return openDemo(opts)
+		return openDemo(ctx, opts)
 	}
 	s := &shop{address: e.getenv("COMMERCE_BASE_URL"), transport: http.DefaultTransport}
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
@@ -63,7 +63,7 @@ func (e *environment) open() (*shop, error) {
 var demo []byte
 
 // openDemo returns a fake store that is the same each time, with the cart "demo".
-func openDemo(opts []commerce.Option) (*shop, error) {
+func openDemo(ctx context.Context, opts []commerce.Option) (*shop, error) {
 	fake := commercetest.NewStore(commercetest.Config{})
 	fake.Seed(2500)
 	s := &shop{
@@ -74,7 +74,7 @@ func openDemo(opts []commerce.Option) (*shop, error) {
 		Item      json.RawMessage // its id is the same each time
 		Discounts []commerce.NewCustomDiscount
 	}
-	ctx, err := context.Background(), json.Unmarshal(demo, &cart)
+	err := json.Unmarshal(demo, &cart)
 	if err == nil {
 		_, err = s.Do(ctx, http.MethodPost, []string{"v2", "carts", "demo", "items"}, nil, cart.Item, nil)
 	}
