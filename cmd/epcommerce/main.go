@@ -197,6 +197,7 @@ var todos = map[string]string{
 	"empty_cart":         "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
 	"discount_limit":     "remove discounts, or raise custom_discount_limit in the settings of the store",
 	"discounts_disabled": "enable them: PUT /v2/carts/ID with data.discount_settings.custom_discounts_enabled true",
+	"not_found":          "check the id",
 	"different":          "use --update to change what differs",
 	"offset_limit":       "use epcommerce subscriptions export, which has no limit",
 }

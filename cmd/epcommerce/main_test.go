@@ -105,7 +105,7 @@ func TestRun_noStore(t *testing.T) {
 		"address only":    {"COMMERCE_BASE_URL": "https://store.example/" + secret},
 		"token only":      {"COMMERCE_TOKEN": secret},
 		"half of a pair":  {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_CLIENT_SECRET": secret},
-		"token and pair":  {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_TOKEN": "t", "COMMERCE_CLIENT_ID": secret},
+		"token and pair":  {"COMMERCE_BASE_URL": "https://s.example", "COMMERCE_TOKEN": "t", "COMMERCE_CLIENT_ID": secret},
 		"invalid address": {"COMMERCE_BASE_URL": "ftp://" + secret, "COMMERCE_TOKEN": secret},
 	} {
 		t.Run(name, func(t *testing.T) {
