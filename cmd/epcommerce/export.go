@@ -75,7 +75,12 @@ func newExportCommand(e *environment) *cobra.Command {
 			defer func() { _ = bar.Finish() }()
 		}
 		if err := x.run(ctx); err != nil {
-			return x.unfinished(err)
+			code := exitUnfinished
+			if ctx.Err() != nil {
+				code, err = exitInterrupted, errors.New("interrupted")
+			}
+			return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; the same command goes on",
+				err, x.Count, x.part.Name())}
 		}
 		say(e.stderr, "%d subscriptions are in %s", x.total, x.path)
 		if len(x.Skipped) > 0 {
@@ -88,16 +93,6 @@ func newExportCommand(e *environment) *cobra.Command {
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
 	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
 	return cmd
-}
-
-// unfinished returns the error of an export that ended early.
-func (x *export) unfinished(err error) error {
-	code := exitUnfinished
-	if errors.Is(err, context.Canceled) {
-		code, err = exitInterrupted, errors.New("interrupted")
-	}
-	return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part; the same command goes on",
-		err, x.Count, x.path)}
 }
 
 // open opens the part, and reads the state of an earlier run, if there is one.

@@ -37,7 +37,7 @@ var peak = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 // 250,000 and five kills: see make tool.
 func TestExport_killed(t *testing.T) {
 	t.Parallel()
-	n, kills, latency := 3000, 2, 40*time.Millisecond
+	n, kills, latency := 3000, 2, 100*time.Millisecond
 	if os.Getenv("TOOL") != "" {
 		n, kills, latency = 250_000, 5, 0
 	}
@@ -80,6 +80,8 @@ type killer struct {
 	mu        sync.Mutex
 	signal    os.Signal // default: SIGKILL
 	countdown int
+	path      string
+	state     []byte // at the start: the export must have got on before it is killed
 	process   *os.Process
 	memory    int64 // the peak of the largest run, in KiB
 }
@@ -96,7 +98,8 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 		kib, _ := strconv.ParseInt(string(match[1]), 10, 64)
 		k.memory = max(k.memory, kib)
 	}
-	if k.countdown--; k.countdown == 0 {
+	state, _ := os.ReadFile(k.path + ".state")
+	if k.countdown--; k.countdown <= 0 && !bytes.Equal(state, k.state) {
 		_ = k.process.Signal(cmp.Or[os.Signal](k.signal, syscall.SIGKILL))
 	}
 }
@@ -114,7 +117,8 @@ func (k *killer) start(t *testing.T, s *commercetest.Store, path string) *exec.C
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	k.process = cmd.Process
+	k.process, k.path = cmd.Process, path
+	k.state, _ = os.ReadFile(path + ".state")
 	return cmd
 }
 
