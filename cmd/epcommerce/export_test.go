@@ -79,6 +79,7 @@ func TestExport_killed(t *testing.T) {
 type killer struct {
 	mu        sync.Mutex
 	signal    os.Signal // default: SIGKILL
+	armed     bool
 	countdown int
 	path      string
 	state     []byte // at the start: the export must have got on before it is killed
@@ -99,7 +100,8 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 		k.memory = max(k.memory, kib)
 	}
 	state, _ := os.ReadFile(k.path + ".state")
-	if k.countdown--; k.countdown <= 0 && !bytes.Equal(state, k.state) {
+	if k.countdown--; k.armed && k.countdown <= 0 && !bytes.Equal(state, k.state) {
+		k.armed = false
 		_ = k.process.Signal(cmp.Or[os.Signal](k.signal, syscall.SIGKILL))
 	}
 }
@@ -124,7 +126,7 @@ func (k *killer) start(t *testing.T, s *commercetest.Store, path string) *exec.C
 
 func (k *killer) exportAndKill(t *testing.T, s *commercetest.Store, path string, requests int) {
 	t.Helper()
-	k.countdown = requests
+	k.armed, k.countdown = true, requests
 	cmd := k.start(t, s, path)
 	_ = cmd.Wait()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
@@ -226,7 +228,7 @@ func csvRows(t *testing.T, r io.Reader) func() (uuid.UUID, string, error) {
 // Ctrl-C ends an export cleanly, and the same command goes on. The second Ctrl-C is not needed.
 func TestExport_interrupted(t *testing.T) {
 	t.Parallel()
-	k := &killer{signal: os.Interrupt, countdown: 12}
+	k := &killer{signal: os.Interrupt, armed: true, countdown: 12}
 	s := commercetest.New(t, commercetest.Config{AfterRequest: k.afterRequest})
 	s.Seed(2000)
 	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: 20 * time.Millisecond, Times: -1})
