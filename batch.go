@@ -13,11 +13,11 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// batchResponse is what a response says about a batch of discounts.
+// batchResponse is what a response shows of a batch of discounts.
 type batchResponse struct {
 	added        []CustomDiscount // each id once
 	errors       []ErrorObject
-	allOrNothing *bool // nil if the response does not say
+	allOrNothing *bool // nil if the response does not have it
 	extra        Extra // other members
 	mayHold      bool  // the response shows discounts, or may hold some in an unknown form
 	problem      error // why the response shows no discount; nil if it shows one

@@ -45,7 +45,7 @@ type CartItem struct {
 	Quantity int          `json:"quantity,omitzero"`
 	// ProductID is zero for a custom item.
 	ProductID uuid.UUID `json:"product_id,omitzero"`
-	// UnitPrice is the price of one piece, Value that of Quantity pieces.
+	// UnitPrice is the price of one piece, Value the price of Quantity pieces.
 	UnitPrice Money `json:"unit_price,omitzero"`
 	Value     Money `json:"value,omitzero"`
 	Extra     Extra `json:",embed"`

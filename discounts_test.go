@@ -101,6 +101,11 @@ func TestNewCustomDiscount_json(t *testing.T) {
 	if !strings.Contains(both, `"external_id":"a"`) || !strings.Contains(both, "Limit Reached") {
 		t.Errorf("unconfirmed: got %s, want the discount and its reason", both)
 	}
+	var decoded commerce.UnconfirmedDiscount
+	if err := json.Unmarshal([]byte(both), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "unconfirmed", decoded, unconfirmed)
 }
 
 func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
@@ -113,8 +118,12 @@ func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
 		{name: "null changes nothing", text: `null`, want: discount("before")},
 		{name: "empty", text: `{}`},
 		{name: "item null", text: `{"relationships":{"item":{"data":null}}}`},
-		{name: "a misspelled member", text: `{"amuont":-1}`, problem: `unknown field "amuont"`},
-		{name: "the name of the Go field", text: `{"ExternalID":"x"}`, problem: `unknown field "ExternalID"`},
+		{name: "a misspelled member", text: `{"amuont":-1}`, problem: `unknown object member name "amuont"`},
+		{name: "the name of the Go field", text: `{"ExternalID":"x"}`, problem: `unknown object member name "ExternalID"`},
+		{name: "another case", text: `{"amount":-1,"Amount":-9}`, problem: `unknown object member name "Amount"`},
+		{name: "the same name twice", text: `{"amount":-1,"amount":-9}`, problem: `duplicate object member name "amount"`},
+		{name: "an unknown relationship", text: `{"relationships":{"extra":{}}}`, problem: `unknown object member name "extra"`},
+		{name: "another type", text: `{"type":"promotion"}`, problem: `type is "promotion"`},
 		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "not a decimal number"},
 		{name: "a number as code", text: `{"discount_code":5}`, problem: "discount_code"},
 		{name: "an item without an id", text: `{"relationships":{"item":{"data":{"id":"x"}}}}`, problem: "invalid UUID"},

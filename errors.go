@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,12 +15,13 @@ import (
 
 	"github.com/commerce-go/commerce/internal/paging"
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
 // ErrRateLimited matches a call that the client stopped before it was sent, and
 // ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
-// that of the token request: check Op before you conclude from ErrNotFound that the cart does
+// the status of the token request: check Op before you conclude from ErrNotFound that the cart does
 // not exist.
 var (
 	ErrBadRequest    = errors.New("bad request")       // 400
@@ -86,12 +88,12 @@ type Error struct {
 	// or "token" if no access token could be obtained.
 	Op string
 	// StatusCode of the response to the last attempt. It is 0 if there was no response. If
-	// the last attempt was not sent, it is that of the attempt before.
+	// the last attempt was not sent, it is the status of the attempt before.
 	StatusCode int
 	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
 	// response has none that can be read.
 	Errors []ErrorObject
-	// Outcome says whether a write was applied. It is OutcomeNone for a read. If Op is
+	// Outcome states whether a write was applied. It is OutcomeNone for a read. If Op is
 	// "token", it is OutcomeNotSent for reads too.
 	Outcome Outcome
 	// RequestID of the response identifies the request to the service's support. It may be
@@ -137,13 +139,24 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	ended := errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)
 	switch {
 	case outcome == OutcomePartial:
-		e.Err = nil // the caller says how many were added, and Errors why others were not
+		e.Err = nil // the caller reports how many were added, and Errors why others were not
 	case outcome == OutcomeRejected && r.Is2xx():
-		e.Err = nil // Errors says why
+		e.Err = nil // Errors has the reasons
 	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
 		e.Err = badResponse(e.Err)
 	}
 	return e
+}
+
+// checkNoResult makes a 2xx to a write without a result an error if its body is neither empty nor
+// an object without errors: such a response may report a failure, or come from a gateway.
+func checkNoResult(r *transport.Result) {
+	if !r.OK() || len(bytes.TrimSpace(r.Body)) == 0 {
+		return
+	}
+	if wire.ReadObject(r.Body) == nil || len(readErrors(r.Body)) > 0 {
+		r.Err = errors.New("the response is not a confirmation")
+	}
 }
 
 // callError returns the error of a call that failed, for all calls but

@@ -97,6 +97,8 @@ func TestIsFinal_calls(t *testing.T) {
 			responder: respond(201, `{"errors":[{"title":"Unavailable","status":503}]}`),
 		},
 		{name: "add accepted, and not shown", call: addCall, responder: respond(201, `{}`)},
+		{name: "errors are a text of a gateway", call: addCall, responder: respond(404, `{"errors":"no upstream"}`)},
+		{name: "errors are numbers", call: addCall, responder: respond(404, `{"errors":[1]}`)},
 		{name: "update accepted, and not shown", call: updateCall, responder: respond(200, refusal)},
 		{name: "read with errors and a 200", call: readCall, responder: respond(200, refusal)},
 		{name: "read of no JSON", call: readCall, responder: respond(200, gateway)},

@@ -386,6 +386,28 @@ func TestDocs_links(t *testing.T) {
 	}
 }
 
+// The tests that docs/evidence/proofs.md names exist. A star stands for the rest of a name.
+func TestDocs_proofs(t *testing.T) {
+	t.Parallel()
+	var functions strings.Builder
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, "_test.go") {
+			functions.WriteString(readFile(t, name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz|Example)\\w+)(\\*?)`")
+	for _, name := range named.FindAllStringSubmatch(readFile(t, "docs/evidence/proofs.md"), -1) {
+		end := map[string]string{"": "("}[name[2]]
+		if !strings.Contains(functions.String(), "\nfunc "+name[1]+end) {
+			t.Errorf("there is no test %s%s", name[1], name[2])
+		}
+	}
+}
+
 // The files that docs/service.md names, of the fake store and of the library, exist.
 func TestDocs_service(t *testing.T) {
 	t.Parallel()

@@ -159,7 +159,7 @@ func (q *line) use(ctx context.Context, r *request, lock *held) {
 		q.mu.Unlock()
 		if err := r.release(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
 			q.fail(waiting, err)
-		} // else the others ask: they may succeed
+		} // otherwise the others ask: they may succeed
 	default: // it was lost, but its call may be in the middle of a write
 		go func() {
 			<-granted.unlocked

@@ -29,7 +29,7 @@ type call struct {
 	first      evidence // of the first attempt
 
 	result    Result
-	nextToken string        // for the next attempt, after a refresh; else ""
+	nextToken string        // for the next attempt, after a refresh, otherwise ""
 	refreshed bool          // Refresh was called
 	wait      time.Duration // before the next attempt
 	retryAt   time.Time     // when it was decided that there is a next attempt; zero if there is none
@@ -292,8 +292,8 @@ func (c *call) tellGate(r *Result) {
 	}
 }
 
-// attemptError returns the error to report for err: why the attempt was canceled, if it was, else
-// err redacted.
+// attemptError returns the error to report for err: why the attempt was canceled, if it was,
+// otherwise err redacted.
 func (c *call) attemptError(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e

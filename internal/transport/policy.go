@@ -73,8 +73,8 @@ func (c *call) retryable() bool {
 	return c.Class == Replayable && r.Is2xx() && r.Err != nil
 }
 
-// maybeApplied reports whether a Once call may have been applied, although the status says that it
-// was not.
+// maybeApplied reports whether a Once call may have been applied, although the status suggests
+// that it was not.
 func (c *call) maybeApplied() bool {
 	r := &c.result
 	return c.Class == Once && r.StatusCode != 0 && (r.SentTwice || c.Applied != nil && c.Applied(r))
