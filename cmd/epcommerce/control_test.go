@@ -60,11 +60,11 @@ func TestGuard(t *testing.T) {
 		header  []string
 		refused string // the header that is not allowed
 	}{
-		{name: "a program", header: []string{"Host", "127.0.0.1:8080"}},
 		{name: "IPv6", header: []string{"Host", "[::1]:8080"}},
 		{name: "another loopback address", header: []string{"Host", "127.8.9.1:8080"}},
-		{name: "port of a tunnel", header: []string{"Host", "127.0.0.1:9000"}},
+		{name: "an address, any port", header: []string{"Host", "127.0.0.1:9000"}},
 		{name: "a rebound name", header: []string{"Host", "evil.example:8080"}, refused: "Host"},
+		{name: "a name that begins with localhost", header: []string{"Host", "localhost.evil.example"}, refused: "Host"},
 		{name: "a name that ends in localhost", header: []string{"Host", "evil.localhost"}, refused: "Host"},
 		{name: "a name that begins with an address", header: []string{"Host", "127.0.0.1.evil.example"}, refused: "Host"},
 		{name: "an address of the machine", header: []string{"Host", "192.0.2.1:8080"}, refused: "Host"},
@@ -220,10 +220,8 @@ func TestControl_requests(t *testing.T) {
 	send(t, h, "POST /oauth/access_token", `{"client_secret":"`+secret+`"}`)
 	send(t, h, "POST /login?a;"+secret, `{"password":"`+secret+`"}`)
 	list := wantSent(t, h, "GET /_store/requests", "", 200)
-	for _, text := range []string{secret, "commercetest-token", "Bearer"} {
-		if strings.Contains(list, text) {
-			t.Errorf("requests %s, want no %s", list, text)
-		}
+	if regexp.MustCompile(secret + "|commercetest-token|Bearer").MatchString(list) {
+		t.Errorf("requests %s, want no credentials", list)
 	}
 	compact := regexp.MustCompile(`\n *`).ReplaceAllString(list, "")
 	for _, want := range []string{

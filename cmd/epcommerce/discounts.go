@@ -17,14 +17,10 @@ import (
 )
 
 // discountRecord returns how a discount is printed. change is "" or what will happen to it.
-func discountRecord(cart *commerce.Cart, d commerce.CustomDiscount, change string) record {
+func discountRecord(d commerce.CustomDiscount, change string) record {
 	item := "the cart"
 	if d.Item != nil {
 		item = d.Item.ID.String()
-		at := slices.IndexFunc(cart.Items, func(i commerce.CartItem) bool { return i.ID == d.Item.ID })
-		if at >= 0 && cart.Items[at].Name != "" {
-			item = plain(cart.Items[at].Name)
-		}
 	}
 	engine, external, amount := plain(d.DiscountEngine), plain(d.ExternalID), plain(d.Amount.String())
 	r := record{object: d, cells: []cell{
@@ -37,19 +33,21 @@ func discountRecord(cart *commerce.Cart, d commerce.CustomDiscount, change strin
 		{"description", d.Description},
 		{"item", item},
 	}}
-	if change != "" {
-		r.cells = append([]cell{{"change", change}}, r.cells...)
-		r.object = map[string]any{"change": change, "discount": d}
-		r.lines = line([]int{1, 22, 22, 10, 17}, change, engine, external, amount, item)
+	if change == "" {
+		r.lines = line([]int{32, 32, 12}, engine, external, amount) + line([]int{38, 38}, "  "+id(d.ID), item)
 		return r
 	}
-	widths := []int{36, 13, 27}
-	r.lines = line(widths, plain(id(d.ID)), amount, engine) + line(widths, "  "+external, plain(d.DiscountCode), item)
+	r.cells = append([]cell{{"change", change}}, r.cells...)
+	r.object = map[string]any{"change": change, "discount": d}
+	r.lines = line([]int{1, 30, 31, 12}, change, engine, external, amount)
+	if d.Item != nil {
+		r.lines += "   on item " + item + "\n"
+	}
 	return r
 }
 
-const discountHead = `ID                                    AMOUNT         ENGINE
-  EXTERNAL ID                         CODE           ITEM
+const discountHead = `ENGINE                            EXTERNAL ID                       AMOUNT
+  ID                                    ITEM
 `
 
 func newShowCommand(e *environment) *cobra.Command {
@@ -66,9 +64,9 @@ func newShowCommand(e *environment) *cobra.Command {
 				"display_price": total, "custom_discounts": append([]commerce.CustomDiscount{}, cart.CustomDiscounts...),
 			})
 		}
-		p := e.newPrinter(discountHead, discountRecord(cart, commerce.CustomDiscount{}, ""))
+		p := e.newPrinter(discountHead, discountRecord(commerce.CustomDiscount{}, ""))
 		for _, d := range cart.CustomDiscounts {
-			p.print(discountRecord(cart, d, ""))
+			p.print(discountRecord(d, ""))
 		}
 		if p.format == "table" {
 			totals := fmt.Sprintf("%d discounts: %s of %s, the customer pays %s",
@@ -94,12 +92,11 @@ func newApplyCommand(e *environment) *cobra.Command {
 		if plan == nil {
 			return planErr
 		}
-		cart := &commerce.Cart{} // without names of items
-		if dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
-			return errors.Join(planErr, e.printPlan(cart, plan))
-		}
-		if err := e.printPlan(cart, plan); err != nil {
+		if err := e.printPlan(plan); err != nil {
 			return err
+		}
+		if dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
+			return planErr
 		}
 		if err := e.confirm(ctx, yes); err != nil {
 			return err
@@ -134,11 +131,11 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 }
 
 // printPlan prints the changes, and the differences that remain.
-func (e *environment) printPlan(cart *commerce.Cart, plan *commerce.EnsureCustomDiscountsResult) error {
-	p := e.newPrinter("", discountRecord(cart, commerce.CustomDiscount{}, "+"))
+func (e *environment) printPlan(plan *commerce.EnsureCustomDiscountsResult) error {
+	p := e.newPrinter("", discountRecord(commerce.CustomDiscount{}, "+"))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
-			p.print(discountRecord(cart, d, []string{"-", "~", "+", "!"}[i]))
+			p.print(discountRecord(d, []string{"-", "~", "+", "!"}[i]))
 		}
 	}
 	if p.n == 0 {
@@ -183,7 +180,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 				plan.Deleted = append(plan.Deleted, d)
 			}
 		}
-		if err := e.printPlan(cart, plan); err != nil || len(plan.Deleted) == 0 {
+		if err := e.printPlan(plan); err != nil || len(plan.Deleted) == 0 {
 			return err
 		}
 		if err := e.confirm(ctx, yes); err != nil {

@@ -43,7 +43,7 @@ func TestApply(t *testing.T) {
 		plan     string // the signs of the changes
 	}{
 		"add":            {flags: []string{"--yes", "--update"}, cart: "e/1-100 x/1-1 e/2-200", plan: "~+"},
-		"prune":          {flags: []string{"-y", "--update", "--prune", "--engine", "x"}, cart: "e/1-100 e/2-200", plan: "-~+"},
+		"prune":          {flags: []string{"-y", "--update", "--prune", "--engine=x"}, cart: "e/1-100 e/2-200", plan: "-~+"},
 		"dry run":        {flags: []string{"--dry-run", "--update"}, cart: "e/1-1 x/1-1", plan: "~+"},
 		"no terminal":    {flags: []string{"--update"}, code: exitUsage, cart: "e/1-1 x/1-1", plan: "~+"},
 		"without update": {flags: []string{"--yes"}, code: exitUnfinished, cart: "e/1-1 x/1-1 e/2-200", plan: "+!"},
@@ -157,7 +157,8 @@ func TestConfirm_interrupted(t *testing.T) {
 	}})
 	cart := s.AddCart(commerce.CartItemRef{})
 	add(s, cart, "e", "1")
-	got := caller{ctx: ctx, env: storeEnv(s), stdin: "", terminal: true}.run(t, "discounts", "remove", cart, "--engine", "e")
+	c := caller{ctx: ctx, env: storeEnv(s), terminal: true}
+	got := c.run(t, "discounts", "remove", cart, "--engine", "e")
 	if got.code != exitInterrupted || onCart(s, cart) == "" {
 		t.Errorf("got %+v, want exit code %d and the cart as before", got, exitInterrupted)
 	}

@@ -74,7 +74,6 @@ func runSample(t *testing.T, dir, command string) string {
 func sameTimes(text string) string {
 	for pattern, same := range map[string]string{
 		`\b\d+ ms +`:                       "N ms ",
-		`in [\d.]+m?s \(\d+ a second\)`:    "in N s (N a second)",
 		`go1\.[\d.a-z-]+ [a-z]+/[a-z0-9]+`: "GO",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)

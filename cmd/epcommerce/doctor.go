@@ -24,30 +24,27 @@ type doctor struct {
 	settings *commerce.Settings
 }
 
-// check is a check of doctor. It returns what was found, or what to do.
-type check struct {
-	name string
-	run  func(context.Context) (found string, err error)
-}
-
 func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
-	cmd := e.command("doctor", "Find out whether the setup is right", func(ctx context.Context, s *shop, _ []string) error {
+	cmd := e.command("doctor", "Find out if the setup is right", func(ctx context.Context, s *shop, _ []string) error {
 		d.shop = s
 		p := e.newPrinter("", checkRecord("", "", "", ""))
 		failed := 0
-		checks := []check{
+		for _, check := range []struct {
+			name string
+			run  func(context.Context) (found string, err error)
+		}{
 			{name: "address", run: d.checkAddress},
 			{name: "clock", run: d.checkClock},
 			{name: "token", run: d.checkToken},
 			{name: "settings", run: d.checkSettings},
 			{name: "payload", run: d.checkPayload},
 			{name: "accounts", run: d.checkAccounts},
-		}
-		if d.cartID != "" {
-			checks = append(checks, check{name: "cart", run: d.checkCart})
-		}
-		for _, check := range checks {
+			{name: "cart", run: d.checkCart},
+		} {
+			if check.name == "cart" && d.cartID == "" {
+				break
+			}
 			begin := time.Now()
 			found, err := check.run(ctx)
 			if ctx.Err() != nil {
@@ -120,16 +117,16 @@ func (d *doctor) checkSettings(context.Context) (string, error) {
 	}
 	method := cmp.Or(d.settings.CalculationMethod, "unknown")
 	if method == "simple" {
-		return "", errors.New("calculation method simple\n  to do: custom discounts need the method line: change the settings")
+		return "", errors.New("calculation method simple\n  to do: change it to line, which custom discounts need")
 	}
 	return fmt.Sprintf("method %s, %d discounts, %d a page, offset %d",
 		method, d.settings.CustomDiscountLimit, d.settings.PageLength, d.settings.PageOffsetLimit), nil
 }
 
 func (d *doctor) checkPayload(ctx context.Context) (string, error) {
-	page, err := d.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{
-		PageSize: 1, Include: commerce.SubscriptionInclude{All: true},
-	})
+	opts := &commerce.SubscriptionListOptions{PageSize: 1}
+	opts.Include.All = true
+	page, err := d.Subscriptions.List(ctx, opts)
 	switch {
 	case err != nil:
 		return "", err

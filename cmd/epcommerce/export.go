@@ -67,19 +67,22 @@ func newExportCommand(e *environment) *cobra.Command {
 		if e.stderrTerminal {
 			bar := progressbar.NewOptions(-1, // the service returns no total
 				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
-				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("subscriptions"),
+				progressbar.OptionShowCount(), progressbar.OptionShowTotalBytes(false), progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString("subscriptions"),
 				progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
 				progressbar.OptionThrottle(50*time.Millisecond), progressbar.OptionClearOnFinish())
 			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
 			defer func() { _ = bar.Finish() }()
 		}
-		begin, had := time.Now(), x.Count
 		if err := x.run(ctx); err != nil {
-			return x.unfinished(err)
+			code := exitUnfinished
+			if ctx.Err() != nil {
+				code, err = exitInterrupted, errors.New("interrupted")
+			}
+			return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; the same command goes on",
+				err, x.Count, x.part.Name())}
 		}
-		took := time.Since(begin)
-		say(e.stderr, "%d subscriptions in %v (%.0f a second) are in %s",
-			x.total, took.Round(time.Millisecond), float64(x.total-had)/took.Seconds(), x.path)
+		say(e.stderr, "%d subscriptions are in %s", x.total, x.path)
 		if len(x.Skipped) > 0 {
 			return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
 		}
@@ -90,16 +93,6 @@ func newExportCommand(e *environment) *cobra.Command {
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
 	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
 	return cmd
-}
-
-// unfinished returns the error of an export that ended early.
-func (x *export) unfinished(err error) error {
-	code := exitUnfinished
-	if errors.Is(err, context.Canceled) {
-		code = exitInterrupted
-	}
-	return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part; the same command goes on",
-		err, x.Count, x.path)}
 }
 
 // open opens the part, and reads the state of an earlier run, if there is one.
@@ -149,10 +142,8 @@ func (x *export) run(ctx context.Context) error {
 // was written after the state, because that comes again.
 func (x *export) walk(ctx context.Context) (err error) {
 	next, saved, had := x.exportState, time.Now(), x.Count
-	if _, err := x.part.Seek(x.Length, io.SeekStart); err != nil {
-		return err
-	}
-	if err := x.part.Truncate(x.Length); err != nil {
+	_, err = x.part.Seek(x.Length, io.SeekStart)
+	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
 		return err
 	}
 	p := newPrinter(x.part, x.format)
@@ -162,10 +153,16 @@ func (x *export) walk(ctx context.Context) (err error) {
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
 	}()
-	opts := &commerce.SubscriptionListOptions{
-		Concurrency: x.concurrency, Include: commerce.SubscriptionInclude{All: true},
+	accounts := func(yield func(uuid.UUID, error) bool) {
+		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
+			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
+				return
+			}
+		}
 	}
-	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, x.accounts(ctx), opts) {
+	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
+	opts.Include.All = true
+	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, accounts, opts) {
 		if err != nil {
 			return err
 		}
@@ -191,17 +188,6 @@ func (x *export) walk(ctx context.Context) (err error) {
 		}
 	}
 	return p.end()
-}
-
-// accounts yields the accounts that are missing.
-func (x *export) accounts(ctx context.Context) func(yield func(uuid.UUID, error) bool) {
-	return func(yield func(uuid.UUID, error) bool) {
-		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
-			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
-				return
-			}
-		}
-	}
 }
 
 // save makes next the state. The part is on the disk before the state says so.

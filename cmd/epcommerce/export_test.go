@@ -37,7 +37,7 @@ var peak = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 // 250,000 and five kills: see make tool.
 func TestExport_killed(t *testing.T) {
 	t.Parallel()
-	n, kills, latency := 3000, 2, 40*time.Millisecond
+	n, kills, latency := 3000, 2, 100*time.Millisecond
 	if os.Getenv("TOOL") != "" {
 		n, kills, latency = 250_000, 5, 0
 	}
@@ -79,7 +79,10 @@ func TestExport_killed(t *testing.T) {
 type killer struct {
 	mu        sync.Mutex
 	signal    os.Signal // default: SIGKILL
+	armed     bool
 	countdown int
+	path      string
+	state     []byte // at the start: the export must have got on before it is killed
 	process   *os.Process
 	memory    int64 // the peak of the largest run, in KiB
 }
@@ -96,7 +99,9 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 		kib, _ := strconv.ParseInt(string(match[1]), 10, 64)
 		k.memory = max(k.memory, kib)
 	}
-	if k.countdown--; k.countdown == 0 {
+	state, _ := os.ReadFile(k.path + ".state")
+	if k.countdown--; k.armed && k.countdown <= 0 && !bytes.Equal(state, k.state) {
+		k.armed = false
 		_ = k.process.Signal(cmp.Or[os.Signal](k.signal, syscall.SIGKILL))
 	}
 }
@@ -114,13 +119,14 @@ func (k *killer) start(t *testing.T, s *commercetest.Store, path string) *exec.C
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	k.process = cmd.Process
+	k.process, k.path = cmd.Process, path
+	k.state, _ = os.ReadFile(path + ".state")
 	return cmd
 }
 
 func (k *killer) exportAndKill(t *testing.T, s *commercetest.Store, path string, requests int) {
 	t.Helper()
-	k.countdown = requests
+	k.armed, k.countdown = true, requests
 	cmd := k.start(t, s, path)
 	_ = cmd.Wait()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
@@ -222,7 +228,7 @@ func csvRows(t *testing.T, r io.Reader) func() (uuid.UUID, string, error) {
 // Ctrl-C ends an export cleanly, and the same command goes on. The second Ctrl-C is not needed.
 func TestExport_interrupted(t *testing.T) {
 	t.Parallel()
-	k := &killer{signal: os.Interrupt, countdown: 12}
+	k := &killer{signal: os.Interrupt, armed: true, countdown: 12}
 	s := commercetest.New(t, commercetest.Config{AfterRequest: k.afterRequest})
 	s.Seed(2000)
 	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: 20 * time.Millisecond, Times: -1})
@@ -233,7 +239,8 @@ func TestExport_interrupted(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(message, "the same command goes on") {
 		t.Errorf("got %v and %s, want exit code %d and how to go on", cmd.ProcessState, message, exitInterrupted)
 	}
-	if got := (caller{env: storeEnv(s)}).run(t, "subscriptions", "export", path); !strings.Contains(got.stderr, "going on after ") {
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
+	if !strings.Contains(got.stderr, "going on after ") {
 		t.Errorf("got %+v, want an export that goes on", got)
 	}
 	checkFile(t, s, path)
@@ -285,9 +292,8 @@ func TestExport_withoutAccount(t *testing.T) {
 	for sub := range s.Subscriptions() {
 		bad = sub.Attributes.AccountID
 	}
-	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Times: -1, Status: 200, Body: "{", Match: func(in commercetest.Request) bool {
-		return strings.Contains(in.RawQuery, bad.String())
-	}})
+	isBad := func(in commercetest.Request) bool { return strings.Contains(in.RawQuery, bad.String()) }
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Times: -1, Status: 200, Body: "{", Match: isBad})
 	path := filepath.Join(t.TempDir(), "subs.jsonl")
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
 	text, _ := os.ReadFile(path)

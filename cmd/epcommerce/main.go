@@ -38,7 +38,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
 		stop()
-		say(os.Stderr, "stopping; Ctrl-C again ends at once")
+		fmt.Fprintln(os.Stderr, "\nepcommerce: stopping; Ctrl-C again ends it at once")
 	})
 	os.Exit(run(ctx, os.Args[1:], &environment{
 		getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
@@ -92,8 +92,9 @@ func newRootCommand(e *environment) *cobra.Command {
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
 	flags.StringVarP(&e.output, "output", "o", "table", "`format` of what is listed: table, json, jsonl or csv")
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
-	version.Run = func(*cobra.Command, []string) {
-		fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+	version.RunE = func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+		return err
 	}
 	root.AddCommand(
 		newDoctorCommand(e),
@@ -112,7 +113,7 @@ func (e *environment) command(
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(strings.Count(use, " ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := e.open()
+			s, err := e.open(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -196,6 +197,7 @@ var todos = map[string]string{
 	"empty_cart":         "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
 	"discount_limit":     "remove discounts, or raise custom_discount_limit in the settings of the store",
 	"discounts_disabled": "enable them: PUT /v2/carts/ID with data.discount_settings.custom_discounts_enabled true",
+	"not_found":          "check the id",
 	"different":          "use --update to change what differs",
 	"offset_limit":       "use epcommerce subscriptions export, which has no limit",
 }

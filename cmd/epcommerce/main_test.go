@@ -69,6 +69,7 @@ func storeEnv(s *commercetest.Store) map[string]string {
 
 func TestRun_usage(t *testing.T) {
 	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.csv")
 	for name, args := range map[string][]string{
 		"unknown command":     {"sreve"},
 		"unknown subcommand":  {"discounts", "drop"},
@@ -84,7 +85,7 @@ func TestRun_usage(t *testing.T) {
 		"no terminal":         {"discounts", "remove", "demo", "--engine", "loyalty", "--demo"},
 		"file is missing":     {"discounts", "apply", "demo", "no-such-file", "--demo"},
 		"unknown file format": {"subscriptions", "export", "x.xml", "--demo"},
-		"concurrency":         {"subscriptions", "export", filepath.Join(t.TempDir(), "x.csv"), "--concurrency", "17", "--demo"},
+		"concurrency":         {"subscriptions", "export", file, "--concurrency", "17", "--demo"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,7 +105,7 @@ func TestRun_noStore(t *testing.T) {
 		"address only":    {"COMMERCE_BASE_URL": "https://store.example/" + secret},
 		"token only":      {"COMMERCE_TOKEN": secret},
 		"half of a pair":  {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_CLIENT_SECRET": secret},
-		"token and pair":  {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_TOKEN": secret, "COMMERCE_CLIENT_ID": "x"},
+		"token and pair":  {"COMMERCE_BASE_URL": "https://s.example", "COMMERCE_TOKEN": "t", "COMMERCE_CLIENT_ID": secret},
 		"invalid address": {"COMMERCE_BASE_URL": "ftp://" + secret, "COMMERCE_TOKEN": secret},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +157,8 @@ func TestRun_pipeAndTerminal(t *testing.T) {
 			}
 		})
 	}
-	if got := (caller{terminal: true}).run(t, "discounts", "show", "demo", "--demo"); !strings.Contains(got.stdout, "\x1b[1m") {
+	got := caller{terminal: true}.run(t, "discounts", "show", "demo", "--demo")
+	if !strings.Contains(got.stdout, "\x1b[1m") {
 		t.Errorf("got %q, want a bold head on a terminal", got.stdout)
 	}
 }

@@ -128,16 +128,11 @@ func fit(s string, width int) string {
 	return fitting + "…"
 }
 
-// plain returns s with a space for each character that is not printable, such as a line break or
-// an escape; "-" if nothing is visible.
+// plain returns s with a space for characters that are not printable, such as a line break or an
+// escape; "-" if nothing is visible.
 func plain(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, s)
-	return cmp.Or(strings.TrimSpace(s), "-")
+	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "-")
 }
 
 // safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe in
@@ -147,7 +142,7 @@ func safe(s string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
 		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
 	}))
-	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r")
+	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || s != "" && strings.Contains("\t\r", s[:1])
 	isNumber := strings.HasPrefix(s, "-") && json.Valid([]byte(s))
 	if isFormula && !isNumber {
 		return "'" + s

@@ -97,10 +97,10 @@ func TestServe_curl(t *testing.T) {
 	}
 }
 
-const (
-	productsPath = "/v2/subscriptions/subscriptions?include=products" // of the first generation
-	settingsPath = "/v2/settings"
-)
+const settingsPath = "/v2/settings"
+
+// productsPath is a list that only the first generation has.
+const productsPath = "/v2/subscriptions/subscriptions?include=products"
 
 func TestServe_flags(t *testing.T) {
 	t.Parallel()
@@ -155,7 +155,9 @@ func TestServe_usage(t *testing.T) {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
 			flag, _, _ := strings.Cut(arg, "=")
-			got := caller{}.run(t, "serve", arg)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // so that it ends if it serves
+			got := caller{ctx: ctx}.run(t, "serve", arg)
 			if got.code != exitUsage || got.stdout != "" ||
 				!strings.Contains(got.stderr, flag) || !strings.Contains(got.stderr, want) {
 				t.Errorf("got %+v, want exit code %d, and %s %s on stderr only", got, exitUsage, flag, want)

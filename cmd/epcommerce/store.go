@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,14 +30,14 @@ or use --demo, an embedded fake store`)
 
 // open returns the store that --demo or the environment names. Its errors never hold the value of
 // a variable.
-func (e *environment) open() (*shop, error) {
+func (e *environment) open(ctx context.Context) (*shop, error) {
 	opts := []commerce.Option{commerce.WithUserAgent("epcommerce/" + commerce.Version)}
 	if e.verbose {
 		level := &slog.HandlerOptions{Level: slog.LevelDebug}
 		opts = append(opts, commerce.WithLogger(slog.New(slog.NewTextHandler(e.stderr, level))))
 	}
 	if e.demo {
-		return openDemo(opts)
+		return openDemo(ctx, opts)
 	}
 	s := &shop{address: e.getenv("COMMERCE_BASE_URL"), transport: http.DefaultTransport}
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
@@ -58,35 +59,31 @@ func (e *environment) open() (*shop, error) {
 	return s, nil
 }
 
-// demoItem is a request that adds an item to a cart.
-const demoItem = `{"data": {"type": "custom_item", "name": "Coffee grinder", "quantity": 1,
-	"price": {"amount": 12900}}}`
+//go:embed demo.json
+var demo []byte
 
 // openDemo returns a fake store that is the same each time, with the cart "demo".
-func openDemo(opts []commerce.Option) (*shop, error) {
+func openDemo(ctx context.Context, opts []commerce.Option) (*shop, error) {
 	fake := commercetest.NewStore(commercetest.Config{})
 	fake.Seed(2500)
 	s := &shop{
-		Client: fake.Client(opts...), address: "https://store.example", credentials: "the token of the fake store",
+		Client: fake.Client(), address: "https://store.example", credentials: "the token of the fake store",
 		identity: "demo", transport: fake.Transport(),
 	}
-	ctx := context.Background()
-	var items struct{ Data []commerce.CartItemRef }
-	path := []string{"v2", "carts", "demo", "items"}
-	if _, err := s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), &items); err != nil {
-		return nil, err
+	var cart struct {
+		Item      json.RawMessage // its id is the same each time
+		Discounts []commerce.NewCustomDiscount
 	}
-	discounts := []commerce.NewCustomDiscount{
-		{Amount: commerce.NewDecimal(-500), DiscountEngine: "promo-engine", ExternalID: "promo-1"},
-		{Amount: commerce.NewDecimal(-250), DiscountEngine: "promo-engine", ExternalID: "promo-2", Item: &items.Data[0]},
-		{Amount: commerce.NewDecimal(-700), DiscountEngine: "loyalty", ExternalID: "gold-0042"},
-	}
-	for i := range discounts {
-		discounts[i].DiscountCode, discounts[i].Description = "SUMMER", "A discount of the demo"
-	}
-	err := s.Carts.EnableCustomDiscounts(ctx, "demo")
+	err := json.Unmarshal(demo, &cart)
 	if err == nil {
-		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", discounts, nil)
+		_, err = s.Do(ctx, http.MethodPost, []string{"v2", "carts", "demo", "items"}, nil, cart.Item, nil)
 	}
+	if err == nil {
+		err = s.Carts.EnableCustomDiscounts(ctx, "demo")
+	}
+	if err == nil {
+		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", cart.Discounts, nil)
+	}
+	s.Client = fake.Client(opts...) // without the requests above in its log
 	return s, err
 }
