@@ -128,19 +128,24 @@ func TestWorker_emptyCart(t *testing.T) {
 // A wish that changes during the write is carried out next, without a pause.
 func TestWorker_newWish(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{0, http.StatusServiceUnavailable, http.StatusUnprocessableEntity} {
-		t.Run(http.StatusText(status), func(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault commercetest.Fault // of the first write
+	}{
+		{name: "added"},
+		{name: "in doubt", fault: commercetest.Fault{Status: http.StatusServiceUnavailable}},
+		{name: "refused", fault: commercetest.Fault{Status: http.StatusUnprocessableEntity, Body: moon}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tb := newTable(t, commercetest.Config{})
-				fault := commercetest.Fault{Operation: commercetest.OpAdd, Status: status, Body: moon}
-				if status == 0 {
-					fault.Body = ""
-				}
+				tb, fault := newTable(t, commercetest.Config{}), tt.fault
 				cart := tb.addCart(-1, -2)
+				fault.Operation = commercetest.OpAdd
 				fault.Match = func(commercetest.Request) bool {
 					if tb.state(cart).Version == 1 {
-						time.Sleep(time.Millisecond) // a change in the same millisecond keeps the pause
+						<-time.After(time.Millisecond) // a change in the same millisecond keeps the pause
 						if err := tb.wish(t.Context(), cart, -3); err != nil {
 							t.Error(err)
 						}
