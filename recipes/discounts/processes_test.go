@@ -329,15 +329,19 @@ func (c *chaos) open() (n int) {
 
 // finish waits until no row is open. Then each cart has its last wish, once.
 func (c *chaos) finish() {
-	ctx, cancel := context.WithCancel(c.t.Context())
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	var running sync.WaitGroup
-	running.Go(func() { c.runWorker(ctx, time.Minute) })
-	for c.open() > 0 {
+	running.Go(func() { c.runWorker(ctx, time.Hour) })
+	open := c.open()
+	for ; open > 0 && ctx.Err() == nil; open = c.open() {
 		pause(ctx, 100*time.Millisecond)
+	}
+	if open > 0 {
+		c.t.Errorf("%d rows are still open", open)
 	}
 	for _, cart := range c.carts {
 		if problem := c.problem(cart); problem != "" {
-			c.t.Errorf("no row is open, but %s", problem)
+			c.t.Errorf("at the end, %s", problem)
 			c.wrong++
 		}
 	}
