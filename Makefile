@@ -108,6 +108,8 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
 	cd otelcommerce && go mod tidy
 	cd rediscommerce && go mod tidy
+	cd recipes/discounts && go mod tidy
+	cd recipes/queues && go mod tidy
 	cd recipes/prometheus && go mod tidy
 	cd bench && go mod tidy
 

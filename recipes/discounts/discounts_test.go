@@ -38,8 +38,9 @@ func TestWorker(t *testing.T) {
 			want: []int64{-1}, during: time.Minute, done: 1, adds: 2,
 		},
 		{
-			name: "applied late", faults: []commercetest.Fault{{Operation: add, Late: true, Delay: 5 * time.Second, Status: 504}},
-			want: []int64{-1}, during: time.Minute, done: 1, adds: 1,
+			name:   "applied late",
+			faults: []commercetest.Fault{{Operation: add, Late: true, Delay: 5 * time.Second, Status: 504}},
+			want:   []int64{-1}, during: time.Minute, done: 1, adds: 1,
 		},
 		{
 			name: "service down", faults: []commercetest.Fault{{Status: 503, Times: 4}},
@@ -54,8 +55,9 @@ func TestWorker(t *testing.T) {
 			problem: "Cannot exceed custom discount limit of (5)",
 		},
 		{
-			name: "refused in unknown words", faults: []commercetest.Fault{{Operation: add, Status: 422, Body: moon, Times: -1}},
-			want: []int64{-1}, during: time.Hour, done: 1, adds: 1, problem: "The moon is full",
+			name:   "refused in unknown words",
+			faults: []commercetest.Fault{{Operation: add, Status: 422, Body: moon, Times: -1}},
+			want:   []int64{-1}, during: time.Hour, done: 1, adds: 1, problem: "The moon is full",
 		},
 	}
 	for _, tt := range tests {

@@ -81,8 +81,8 @@ func (cfg childConfig) worker(process string) (*Worker, error) {
 }
 
 // TestProcesses kills the worker's process again and again while most requests fail and the wishes
-// change. At the end each cart has its last wish, and no customer could pay for a cart that was wrong.
-// CHAOS=20s sets the time, and takes 100 carts.
+// change. At the end each cart has its last wish, and no customer could pay for a cart that was
+// wrong. CHAOS=20s sets the time, and takes 100 carts.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	duration, carts := 3*time.Second, 30
@@ -132,8 +132,9 @@ type chaos struct {
 	calm                                  bool           // no more faults
 	kind                                  map[string]int // the fault of a request, by its id
 	faults, kills, ready, onItsWay, wrong int
-	writes                                map[string]int       // on their way, by cart
-	written, read                         map[string]time.Time // when the last write ended, and the last read of the checkout began
+	writes                                map[string]int // on their way, by cart
+	// when the last write of a cart ended, and the last read of the checkout began
+	written, read map[string]time.Time
 }
 
 // shopping is a cart, and what it should have.

@@ -1,6 +1,6 @@
-// Package queues is a recipe to copy: jobs of a queue give carts the discounts that they should have.
-// The files river.go, asynq.go and temporal.go have the same worker for three queues. Take one of
-// them, with queues.go. docs/discounts.md says when.
+// Package queues is a recipe to copy: jobs of a queue give carts the discounts that they should
+// have. The files river.go, asynq.go and temporal.go have the same worker for three queues. Take
+// one of them, with queues.go. docs/discounts.md says when.
 package queues
 
 import (
@@ -25,8 +25,8 @@ type Wish struct {
 	Discounts []commerce.NewCustomDiscount
 }
 
-// Carts carries out the wishes for carts. The application stores them in its database, and adds a job
-// for each new version, if it can in the same transaction.
+// Carts carries out the wishes for carts. The application stores them in its database, and adds a
+// job for each new version, if it can in the same transaction.
 type Carts struct {
 	Client   *commerce.Client
 	Locker   commerce.Locker // of all machines
@@ -45,8 +45,9 @@ type Job struct {
 }
 
 // ensure carries out the present wish for a cart, whatever the version of the job. nil means done:
-// the last read showed the wish, nothing is in doubt, and the wish is still the same. If the error is
-// final, by commerce.IsFinal, the job is of no use until the wish changes; else it must run again.
+// the last read showed the wish, nothing is in doubt, and the wish is still the same. If the error
+// is final, by commerce.IsFinal, the job is of no use until the wish changes; else it must run
+// again.
 func (c *Carts) ensure(ctx context.Context, cart string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
 	defer cancel()

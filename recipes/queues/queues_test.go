@@ -246,8 +246,8 @@ func (s *shop) checkRun(
 	}
 }
 
-// A worker that has read an old wish does not carry it out after another one has carried out the new
-// one: the other one waits.
+// A worker that has read an old wish does not carry it out after another one has carried out the
+// new one: the other one waits.
 func TestEnsure_turns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
