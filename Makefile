@@ -119,6 +119,8 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	cd otelcommerce && go mod tidy
 	cd rediscommerce && go mod tidy
 	cd cmd/epcommerce && go mod tidy
+	cd recipes/discounts && go mod tidy
+	cd recipes/queues && go mod tidy
 	cd recipes/prometheus && go mod tidy
 	cd bench && go mod tidy
 
