@@ -61,10 +61,16 @@ func main() {
 	if check(err); info.Size() < j.Length || j.Store != os.Getenv("COMMERCE_BASE_URL") {
 		log.Fatalf("%s belongs to another store or output: delete it to start over", j.path)
 	}
+	var failed uuid.UUID // the account that failed in the walk before
 	for err := j.walk(client, *concurrency); err != nil; err = j.walk(client, *concurrency) {
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		if !ok || stop.Account == uuid.Nil || len(j.Skipped) == 100 { // 100 failed: probably all would
 			log.Fatal(err)
+		}
+		if failed != stop.Account && !errors.Is(err, commerce.ErrOffsetLimit) {
+			log.Print("try again: ", err) // it may pass
+			failed = stop.Account
+			continue
 		}
 		log.Print("skip account ", stop.Account, ": ", err)
 		j.Skipped = append(j.Skipped, stop.Account)

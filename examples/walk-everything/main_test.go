@@ -184,3 +184,12 @@ func TestMain_skips(t *testing.T) {
 	p.mustRun(t, 3, "done, without the accounts ["+account.String()+"]\n")
 	p.check(t, account)
 }
+
+// What may pass costs no account.
+func TestMain_triesAgain(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 300)
+	p.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusOK}) // for one account
+	p.mustRun(t, 0, "try again: ")
+	p.check(t)
+}
