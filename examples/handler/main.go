@@ -34,7 +34,7 @@ var replies = []struct {
 	causes []error
 }{
 	{http.StatusOK, "Your cart has the discounts.", []error{nil}},
-	{http.StatusAccepted, "Please look at your cart again before you pay.", []error{commerce.ErrOutcomeUnknown}},
+	{http.StatusServiceUnavailable, "Please look at your cart again before you pay.", []error{commerce.ErrOutcomeUnknown}},
 	{http.StatusBadRequest, "This request is not valid.", []error{commerce.ErrInvalidArgument}},
 	{http.StatusServiceUnavailable, "Please try again in a minute.", []error{commerce.ErrLock, commerce.ErrConflict,
 		commerce.ErrRateLimited, commerce.ErrServer, commerce.ErrTimeout, commerce.ErrConnection, context.DeadlineExceeded}},

@@ -97,7 +97,7 @@ func handlerTests() []handlerTest {
 		},
 		{
 			name: "response lost, discounts not added", faults: []commercetest.Fault{{Operation: add, Cut: true}},
-			form: form, want: served{Status: 202, Text: unknown, Outcome: "unknown", Reason: "outcome_unknown", InDoubt: 2},
+			form: form, want: served{Status: 503, Text: unknown, Outcome: "unknown", Reason: "outcome_unknown", InDoubt: 2},
 		},
 		{
 			name: "no response in time", faults: []commercetest.Fault{{Operation: add, Apply: true, Delay: time.Minute}},

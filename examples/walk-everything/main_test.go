@@ -189,7 +189,10 @@ func TestMain_skips(t *testing.T) {
 func TestMain_triesAgain(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, 300)
-	p.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusOK}) // for one account
+	p.Inject( // the first requests are for one account; the client retries three times
+		commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusBadGateway, Times: 3},
+		commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusOK},
+	)
 	p.mustRun(t, 0, "try again: ")
 	p.check(t)
 }
