@@ -57,13 +57,21 @@ chaos: ## Inject random faults for CHAOS (10m), and compare what writes returned
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 to 15 min)
 	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
 
+.PHONY: both-ways
+both-ways: ## Read 100,000 changed pages both ways: by the fast reader and by the general one (1 min)
+	go test . -count=1 -v -run '^TestBothWays_mutated$$' -mutations $(or $(PAGES),100000)
+
 .PHONY: everything
 everything: ## Walk stores of 250,000 subscriptions that change, and kill examples/walk-everything 40 times (6 min)
 	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
 
+.PHONY: tool
+tool: ## Export stores of 250,000 subscriptions with epcommerce, killed 5 times each (30 min, Linux)
+	cd cmd/epcommerce && TOOL=1 go test -count=1 -v -run '^TestExport_killed$$' -timeout 2h .
+
 .PHONY: picture
-picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
-	cd bench && go run ./picture ../docs/walk.svg
+picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple clients
+	cd bench && go run ./picture ../docs
 
 # On an idle machine: the figures are ratios of times. The files in .cache hold the medians of each release.
 .PHONY: bench
@@ -110,10 +118,11 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
 	cd otelcommerce && go mod tidy
 	cd rediscommerce && go mod tidy
+	cd cmd/epcommerce && go mod tidy
 	cd recipes/prometheus && go mod tidy
 	cd bench && go mod tidy
 
-# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce or rediscommerce is for that module.
+# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce, rediscommerce or cmd/epcommerce is for that module.
 .PHONY: release-check
 release-check: ## Check whether this checkout may be tagged as a release
 	bash .ci/release-check $(DRAFT) $(MODULE)

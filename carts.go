@@ -16,7 +16,7 @@ import (
 // CartService reads and changes carts. It is part of a [Client] and safe for concurrent use.
 //
 // The service may lose one of two writes to the same cart that overlap, although it confirms
-// both. So the writes of a client to a cart take turns; see [WithCartLocker] for writes of
+// both. Therefore the writes of a client to a cart take turns; see [WithCartLocker] for writes of
 // several processes.
 type CartService struct{ core *core }
 
@@ -29,9 +29,9 @@ type AddCustomDiscountsOptions struct {
 	AllowRepeated bool
 }
 
-// AddCustomDiscountsResult says which discounts of a batch were added.
+// AddCustomDiscountsResult lists which discounts of a batch were added.
 type AddCustomDiscountsResult struct {
-	// Added are the discounts that the service says it added.
+	// Added are the discounts that the service reports as added.
 	Added []CustomDiscount
 	// Errors of the discounts that were not added. If the discount is for an item of the
 	// cart, Meta.ID names that item, not the discount.
@@ -108,7 +108,7 @@ func (s *CartService) AddCustomDiscounts(
 // The amount must be a whole number less than zero. Texts that are empty do not change. The
 // error is a [*ValidationError] or an [*Error]; it matches [ErrNotFound] if the cart has no such
 // discount, or has it on another level. After OutcomeUnknown and OutcomeUnreadable, read the
-// cart before you call again: [RetryPolicy] says when the library sends the request again.
+// cart before you call again: [RetryPolicy] describes when the library sends the request again.
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
@@ -146,7 +146,8 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	})
 }
 
-// DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
+// DeleteCustomDiscounts deletes all discounts of the cart itself, but not the discounts of its
+// items:
 // https://developer.elasticpath.com/docs/api/carts/bulk-delete-custom-discounts-from-cart
 //
 // The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would

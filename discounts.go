@@ -19,7 +19,7 @@ type NewCustomDiscount struct {
 	// $10.00 off. At least -10^30, with at most 30 decimal places.
 	Amount      Decimal
 	Description string
-	// DiscountCode is the code that was used for the discount, e.g. that of a coupon.
+	// DiscountCode is the code that was used for the discount, e.g. the code of a coupon.
 	DiscountCode string
 	// DiscountEngine names the system that decided on the discount.
 	DiscountEngine string

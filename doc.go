@@ -57,7 +57,7 @@
 //
 //	for sub, err := range client.Subscriptions.All(ctx, nil) {
 //		if err != nil {
-//			return err // a *PagingError says where to resume
+//			return err // a *PagingError states where to resume
 //		}
 //		// …
 //	}
@@ -88,8 +88,8 @@
 // returns, also if the context has ended.
 //
 // The service has two generations of payloads. In the first, subscriptions have products, and
-// plans say how they are billed. In the second, plans have the fields of the products, and
-// pricing options say how subscriptions are billed. A store uses one of them. Both decode
+// plans define how they are billed. In the second, plans have the fields of the products, and
+// pricing options define how subscriptions are billed. A store uses one of them. Both decode
 // into the same types; comments say which fields exist in one generation only. Members and
 // values that the library does not know are kept.
 //
@@ -98,7 +98,7 @@
 // Arguments are checked before anything is sent; a [*ValidationError] lists all problems. Any
 // other error of a call is an [*Error]. It holds the entries of the service's errors array,
 // the HTTP status, the request id and the number of attempts. A walk wraps its error in a
-// [*PagingError], which says where it stopped. Compare errors with the sentinels, such as
+// [*PagingError], which states where it stopped. Compare errors with the sentinels, such as
 // [ErrNotFound], by [errors.Is].
 //
 // An error matches [context.Canceled] or [context.DeadlineExceeded] if and only if the
@@ -129,7 +129,7 @@
 // MaxBackoff, and 16 calls wait already. A minute after the last 429 the calls no longer wait. All
 // calls of [Client.Do] are one operation.
 //
-// Response bodies are limited to 32 MiB, and those of errors to 1 MiB, after decompression.
+// Response bodies are limited to 32 MiB, and the bodies of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.
 //
 // # Transports

@@ -19,7 +19,7 @@ var sentinels = []error{
 	commerce.ErrOffsetLimit, commerce.ErrListDrift, commerce.ErrNoProgress,
 	commerce.ErrTimeout, commerce.ErrToken, commerce.ErrDifferent, commerce.ErrLock, commerce.ErrDiscountLimit,
 	commerce.ErrDiscountsDisabled, commerce.ErrCartItemNotFound, commerce.ErrItemTypeMismatch,
-	commerce.ErrPromotionConflict, commerce.ErrEmptyCart,
+	commerce.ErrPromotionConflict, commerce.ErrEmptyCart, commerce.ErrConnection,
 }
 
 func TestError_statusSentinels(t *testing.T) {

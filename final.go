@@ -19,8 +19,8 @@ import (
 //     full or in part, counts too,
 //   - [ErrEmptyCart] and [ErrDifferent].
 //
-// It is false if any error in the tree of err is something else, also one of another package,
-// or has [OutcomeUnknown] or [OutcomeUnreadable]. An error of
+// It is false if the tree of err holds any other error, also one of another package, or an error
+// with [OutcomeUnknown] or [OutcomeUnreadable]. An error of
 // [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
 // of its calls got no response, or the lock was lost. It is false for nil, and if no access
 // token could be obtained.
@@ -66,7 +66,7 @@ func (e *Error) isRefusal() bool {
 	return e.StatusCode >= 400 && !isTemporary(e.StatusCode)
 }
 
-// isTemporary reports whether the same request may succeed later: the status is about the
+// isTemporary reports whether the same request may succeed later: the status concerns the
 // credentials, the load or the state of the service, or about other requests.
 func isTemporary(status int) bool {
 	switch status {
@@ -78,7 +78,7 @@ func isTemporary(status int) bool {
 	return status >= 500
 }
 
-// reasonNames are the names of [ReasonOf]. The first row that matches counts: what says most
+// reasonNames are the names of [ReasonOf]. The first row that matches counts: what tells most
 // about the cause comes first.
 var reasonNames = []struct {
 	err  error
@@ -86,13 +86,13 @@ var reasonNames = []struct {
 }{
 	{err: ErrInvalidArgument, name: "invalid_argument"},
 	{err: ErrLock, name: "lock"},
-	{err: ErrToken, name: "token"},
 	{err: ErrRateLimited, name: "rate_limited"},
 	{err: transport.ErrLimiter, name: "limiter"},
 	{err: ErrTimeout, name: "timeout"},
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
+	{err: ErrToken, name: "token"},
 	{err: ErrBadResponse, name: "bad_response"},
 	{err: ErrUnauthorized, name: "unauthorized"},
 	{err: ErrForbidden, name: "forbidden"},
@@ -112,16 +112,17 @@ var reasonNames = []struct {
 	{err: ErrNoProgress, name: "no_progress"},
 	{err: ErrPartialFailure, name: "partial"},
 	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
+	{err: ErrConnection, name: "connection"},
 }
 
 // ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
 // change. If several match, the first one of this list counts:
 //
-//	invalid_argument, lock, token, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
+//	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
+//	server_error, token, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
 //	promotion_conflict, cart_item_not_found, discounts_disabled, item_type_mismatch, not_found,
 //	conflict, unprocessable, bad_request, different, offset_limit, list_drift, no_progress,
-//	partial, outcome_unknown
+//	partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in

@@ -81,9 +81,15 @@ var areas = []struct {
 	{
 		dir: "examples",
 		may: []string{
-			module, module + "/commercetest", module + "/examples/internal/flags", module + "/examples/internal/store",
-			module + "/examples/internal/terminal", "github.com/google/uuid", "github.com/schollz/progressbar/v3",
-			"golang.org/x/term", "golang.org/x/time/rate",
+			module, module + "/commercetest", module + "/examples/internal/store", "github.com/google/uuid",
+		},
+	},
+	{
+		dir: "cmd/epcommerce",
+		may: []string{
+			module, module + "/commercetest", "github.com/go-json-experiment/json",
+			"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid", "github.com/rivo/uniseg",
+			"github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "golang.org/x/term",
 		},
 	},
 }
@@ -377,6 +383,28 @@ func TestDocs_links(t *testing.T) {
 	}
 	if links < 10 {
 		t.Errorf("got %d links, want at least 10", links)
+	}
+}
+
+// The tests that docs/evidence/proofs.md names exist. A star stands for the rest of a name.
+func TestDocs_proofs(t *testing.T) {
+	t.Parallel()
+	var functions strings.Builder
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, "_test.go") {
+			functions.WriteString(readFile(t, name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz|Example)\\w+)(\\*?)`")
+	for _, name := range named.FindAllStringSubmatch(readFile(t, "docs/evidence/proofs.md"), -1) {
+		end := map[string]string{"": "("}[name[2]]
+		if !strings.Contains(functions.String(), "\nfunc "+name[1]+end) {
+			t.Errorf("there is no test %s%s", name[1], name[2])
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func allIncludes(isFirst bool) SubscriptionInclude {
 }
 
 // generation remembers whether a store uses the first payload generation: it refused the includes
-// of the second and accepted those of the first.
+// of the second and accepted the includes of the first.
 type generation struct{ isFirst atomic.Bool }
 
 // includes returns what All stands for, as far as the client knows.

@@ -263,8 +263,8 @@ func WithCartLocker(l Locker) Option {
 // texts may change. The keys are op, method, attempt, status, request_id and error, and a
 // [time.Duration]: duration of the attempt, or wait. No event holds a URL, a network address,
 // a header, a token or a body. The handler gets the context of the call, with the values that
-// an [Observer] added when the call began. So a log record shows the trace id of its call. By
-// default nothing is logged.
+// an [Observer] added when the call began. Therefore a log record shows the trace id of its call.
+// By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {

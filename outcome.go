@@ -8,7 +8,7 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-// Outcome says what is known about a call: whether a write was applied.
+// Outcome is what is known about a call: whether a write was applied.
 type Outcome uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	// the cause is gone.
 	OutcomeRejected
 	// OutcomePartial means that some of the write was applied, or all of it with errors. The
-	// result says what. Do not send the whole write again.
+	// result lists what. Do not send the whole write again.
 	OutcomePartial
 	// OutcomeUnreadable means that the service accepted the write, but its response does not
 	// show what was applied. Read what it changes before you send it again.
@@ -125,7 +125,7 @@ func outcomeOfWrite(r *transport.Result, shown shown) Outcome {
 	return OutcomeUnknown
 }
 
-// isRefusal reports whether a status says that the service, or a gateway before it, did not
+// isRefusal reports whether a status means that the service, or a gateway before it, did not
 // act.
 func isRefusal(status int) bool {
 	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||

@@ -40,8 +40,8 @@ type SubscriptionListOptions struct {
 	// MaxConcurrency. 0 means 1: the next page is read while the caller works on the current
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
 	// [WithLimiter]. In Pages and All, a walk begins with one request in flight and adds one
-	// with each full page. So a list of fewer than 2*PageSize-1 records wastes no request, and
-	// a longer list at most Concurrency-1. A wasted request asks for a page after the end of
+	// with each full page. Therefore a list of fewer than 2*PageSize-1 records wastes no request,
+	// and a longer list at most Concurrency-1. A wasted request asks for a page after the end of
 	// the list, which a walk without concurrency would not request.
 	Concurrency int
 }
@@ -79,7 +79,7 @@ type SubscriptionResult struct {
 //
 // If there is no subscription with that id, the error matches [ErrNotFound]. A response with
 // another subscription, or with more than 10,000 included resources, is an [ErrBadResponse].
-// The error is a [*ValidationError] if id is the zero UUID, else an [*Error].
+// The error is a [*ValidationError] if id is the zero UUID, otherwise an [*Error].
 func (s *SubscriptionService) Get(
 	ctx context.Context, id uuid.UUID, include SubscriptionInclude,
 ) (*SubscriptionResult, error) {
@@ -218,10 +218,10 @@ func records(
 }
 
 // Pages walks the list page by page, with related resources. The rules for order, errors and
-// concurrency are those of [SubscriptionService.All].
+// concurrency are the same as for [SubscriptionService.All].
 //
 // The Subscriptions of a page are the records that were not yielded before, at least one.
-// Offset is that of the first of them. Included and Links are those of the response.
+// Offset is the place of the first of them in the list. Included and Links come from the response.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {

@@ -81,7 +81,7 @@ func intersection(long, short []uuid.UUID) []uuid.UUID {
 }
 
 // AddAccount adds an account to the list of GET /v2/accounts, unless it is there already.
-// Its name is that of its [Subscriber], if it has one, otherwise its external ref.
+// Its name is the name of its [Subscriber], if it has one, otherwise its external ref.
 func (s *Store) AddAccount(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

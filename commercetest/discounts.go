@@ -219,11 +219,11 @@ func (s *Store) checkItemDiscount(c *cart, item commerce.CartItemRef, count int)
 	return nil
 }
 
-// discountError says why a discount was not added.
+// discountError is the reason why a discount was not added.
 type discountError struct {
 	status        int
 	title, detail string
-	item          *commerce.CartItemRef // nil: the error is about the cart
+	item          *commerce.CartItemRef // nil: the error concerns the cart
 	// capitalized writes the names of the members as Status, Title and Detail: the
 	// documentation of the service prints one error that way.
 	capitalized bool

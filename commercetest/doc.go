@@ -41,7 +41,7 @@
 //	PUT    /v2/carts/{cartID}/items/{itemID}                     quantity
 //	DELETE /v2/carts/{cartID}/items/{itemID}
 //	POST   /v2/carts/{cartID}/custom-discounts                   an array of discounts, or one
-//	DELETE /v2/carts/{cartID}/custom-discounts                   not those of items
+//	DELETE /v2/carts/{cartID}/custom-discounts                   not the discounts of items
 //	PUT    /v2/carts/{cartID}/custom-discounts/{id}
 //	DELETE /v2/carts/{cartID}/custom-discounts/{id}
 //	POST   /v2/carts/{cartID}/items/{itemID}/custom-discounts    one discount
@@ -60,7 +60,7 @@
 //	GET    /v2/settings/cart                                     custom_discounts_enabled of new carts
 //	PUT    /v2/settings/cart                                     custom_discounts_enabled of new carts
 //
-// and those of [Store.Handle].
+// and the endpoints of [Store.Handle].
 //
 // The store does what the service does, as far as its documentation shows. docs/service.md in the
 // repository lists these facts, how sure each is, and what the store does where the documentation

@@ -1,18 +1,20 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-go/commerce"
@@ -25,153 +27,192 @@ const saveInterval = 250 * time.Millisecond
 // probably none can.
 const maxSkipped = 100
 
+// export is an export in progress. FILE.part becomes FILE when it is complete.
+type export struct {
+	exportState
+	client      *commerce.Client
+	part        *os.File
+	path        string // of FILE
+	format      string
+	concurrency int
+	show        func(n int) // shows the number of subscriptions of this run
+	total       int         // subscriptions in the part
+}
+
+// exportState says where an export goes on. It is the content of FILE.state.
+type exportState struct {
+	Store    string      // as in shop
+	Finished uuid.UUID   // the part has all subscriptions up to this account
+	Length   int64       // of the part, in bytes
+	Count    int         // of subscriptions
+	Skipped  []uuid.UUID // accounts that cannot be read
+}
+
 func newExportCommand(e *environment) *cobra.Command {
-	concurrency, restart := 4, false
-	cmd := &cobra.Command{
-		Use:   "export FILE",
-		Short: "Write all subscriptions of a store to a .jsonl or .csv file",
-		Long: "Write all subscriptions of a store, of any size, to a .jsonl or .csv file. FILE.part becomes FILE\n" +
-			"when it is complete. After an error, Ctrl-C or a crash, the same command goes on.",
-		Args: cobra.ExactArgs(1),
-	}
-	cmd.Flags().IntVar(&concurrency, "concurrency", concurrency, "`n` requests at a time, 1 to 16")
-	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		format := strings.TrimPrefix(strings.ToLower(filepath.Ext(args[0])), ".")
-		if format != "jsonl" && format != "csv" {
+	x := &export{concurrency: 4, show: func(int) {}}
+	restart := false
+	short := "Write all subscriptions of a store to a .jsonl or .csv file"
+	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
+		x.client, x.path, x.format = s.Client, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
+		if x.format != "jsonl" && x.format != "csv" {
 			return usagef("FILE must end in .jsonl or .csv")
 		}
-		s, err := e.open()
-		if err != nil {
+		x.exportState = exportState{Store: s.identity}
+		if err := x.open(restart); err != nil {
 			return err
 		}
-		file, err := openPart(args[0], exportState{Store: s.identity, Began: time.Now()}, restart)
-		if err != nil {
-			return err
-		}
-		x := &export{partFile: file, format: format, concurrency: concurrency, client: s.Client, bar: noProgress()}
-		if file.state.Count > 0 {
-			say(e.stderr, "going on after %d subscriptions, of %s; --restart starts over",
-				file.state.Count, file.state.Began.Format(time.DateTime))
+		if x.Count > 0 {
+			say(e.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
 		}
 		if e.stderrTerminal {
-			x.bar = startProgress(e.stderr)
+			bar := progressbar.NewOptions(-1, // the service returns no total
+				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
+				progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString("subscriptions"),
+				progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
+				progressbar.OptionThrottle(50*time.Millisecond), progressbar.OptionClearOnFinish())
+			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
+			defer func() { _ = bar.Finish() }()
 		}
-		begin, had := time.Now(), file.state.Count
-		err = x.run(cmd.Context())
-		x.bar.stop()
-		if err != nil {
-			return x.explain(cmd.Context(), err)
+		begin, had := time.Now(), x.Count
+		if err := x.run(ctx); err != nil {
+			return x.unfinished(err)
 		}
 		took := time.Since(begin)
 		say(e.stderr, "%d subscriptions in %v (%.0f a second) are in %s",
-			x.total, took.Round(time.Millisecond), float64(x.total-had)/took.Seconds(), args[0])
-		if skipped := x.state.Skipped; len(skipped) > 0 {
-			return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", args[0], skipped)}
+			x.total, took.Round(time.Millisecond), float64(x.total-had)/took.Seconds(), x.path)
+		if len(x.Skipped) > 0 {
+			return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
 		}
 		return nil
-	}
+	})
+	cmd.Long = short + ", whatever its size.\nFILE.part becomes FILE when it is complete. " +
+		"After an error, Ctrl-C or a crash, the same command\ngoes on. Only one run at a time may write a file."
+	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
+	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
 	return cmd
 }
 
-// export is an export in progress.
-type export struct {
-	*partFile
-	client      *commerce.Client
-	format      string
-	concurrency int
-	bar         progress
-	total       int // subscriptions in the file
-}
-
-// explain returns the error of an export that ended early.
-func (x *export) explain(ctx context.Context, err error) error {
-	if errors.Is(err, commerce.ErrInvalidArgument) {
-		return err
-	}
+// unfinished returns the error of an export that ended early.
+func (x *export) unfinished(err error) error {
 	code := exitUnfinished
-	if ctx.Err() != nil {
+	if errors.Is(err, context.Canceled) {
 		code = exitInterrupted
 	}
-	return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part\n  to do: run the same command to go on",
-		err, x.state.Count, x.path)}
+	return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s.part; the same command goes on",
+		err, x.Count, x.path)}
+}
+
+// open opens the part, and reads the state of an earlier run, if there is one.
+func (x *export) open(restart bool) (err error) {
+	// Only the owner can read it, as it holds data of customers.
+	if x.part, err = os.OpenFile(x.path+".part", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(x.path + ".state")
+	if restart || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	store := x.Store
+	if err == nil {
+		err = json.Unmarshal(text, &x.exportState)
+	}
+	info, statErr := x.part.Stat()
+	if err = errors.Join(err, statErr); err == nil && (x.Store != store || info.Size() < x.Length) {
+		err = errors.New("it belongs to another store, or another part")
+	}
+	if err != nil {
+		return usagef("%s.state can't be used: %w\n  to do: use another FILE, or --restart", x.path, err)
+	}
+	return nil
 }
 
 // run walks until all accounts are read, without those that cannot be read, and publishes the file.
 func (x *export) run(ctx context.Context) error {
 	for {
 		err := x.walk(ctx)
-		if err == nil {
-			return x.publish()
-		}
 		stop, ok := errors.AsType[*commerce.PagingError](err)
-		if !ok || stop.Account == uuid.Nil || len(x.state.Skipped) == maxSkipped {
-			return errors.Join(err, x.Close())
+		switch {
+		case err == nil:
+			// The state goes first: without a part it would stop the next run.
+			if err := errors.Join(x.part.Close(), os.Remove(x.path+".state")); err != nil {
+				return err
+			}
+			return os.Rename(x.part.Name(), x.path)
+		case !ok || stop.Account == uuid.Nil || len(x.Skipped) == maxSkipped:
+			return errors.Join(err, x.part.Close())
 		}
-		x.state.Skipped = append(x.state.Skipped, stop.Account)
+		x.Skipped = append(x.Skipped, stop.Account)
 	}
 }
 
-// walk writes what is missing. It saves what is finished, also if it ends early.
-func (x *export) walk(ctx context.Context) error {
-	if err := x.rewind(); err != nil {
+// walk writes what is missing, and saves what is finished, also if it ends early. It removes what
+// was written after the state, because that comes again.
+func (x *export) walk(ctx context.Context) (err error) {
+	next, saved, had := x.exportState, time.Now(), x.Count
+	if _, err := x.part.Seek(x.Length, io.SeekStart); err != nil {
 		return err
 	}
-	out := bufio.NewWriter(x)
-	p := &printer[listed]{
-		view: subscriptionView, format: x.format, out: out, csv: csv.NewWriter(out), n: x.state.Count,
+	if err := x.part.Truncate(x.Length); err != nil {
+		return err
 	}
-	next, err := x.write(ctx, p)
-	x.total = p.n
-	return errors.Join(err, x.save(next))
-}
-
-// write writes what is missing, and returns the state up to which it is in the file.
-func (x *export) write(ctx context.Context, p *printer[listed]) (next exportState, err error) {
-	next = x.state
-	saved, had := time.Now(), p.n
+	p := newPrinter(x.part, x.format)
+	if p.n = x.Count; p.n == 0 {
+		p.begin("", noSubscription)
+	}
+	defer func() {
+		x.total, err = p.n, errors.Join(err, x.save(next))
+	}()
 	opts := &commerce.SubscriptionListOptions{
 		Concurrency: x.concurrency, Include: commerce.SubscriptionInclude{All: true},
 	}
 	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, x.accounts(ctx), opts) {
 		if err != nil {
-			return next, err
+			return err
 		}
 		for i := range page.Subscriptions {
-			if err := p.print(listed{&page.Subscriptions[i], &page.Included}); err != nil {
-				return next, err
-			}
+			p.print(newRecord(&page.Subscriptions[i], &page.Included))
 		}
-		x.bar.set(p.n - had)
+		x.show(p.n - had)
 		if page.Finished == uuid.Nil {
 			continue // an account is written in part: no place to go on from
 		}
 		if err := p.flush(); err != nil {
-			return next, err
+			return err
 		}
-		length, err := x.Seek(0, io.SeekCurrent)
-		if err != nil {
-			return next, err
+		next.Finished, next.Count = page.Finished, p.n
+		if next.Length, err = x.part.Seek(0, io.SeekCurrent); err != nil {
+			return err
 		}
-		next.Finished, next.Count, next.Length = page.Finished, p.n, length
-		if time.Since(saved) < saveInterval {
-			continue
+		if time.Since(saved) > saveInterval {
+			if err := x.save(next); err != nil {
+				return err
+			}
+			saved = time.Now()
 		}
-		if err := x.save(next); err != nil {
-			return next, err
-		}
-		saved = time.Now()
 	}
-	return next, p.end()
+	return p.end()
 }
 
 // accounts yields the accounts that are missing.
 func (x *export) accounts(ctx context.Context) func(yield func(uuid.UUID, error) bool) {
 	return func(yield func(uuid.UUID, error) bool) {
-		for id, err := range x.client.Accounts.IDs(ctx, x.state.Finished) {
-			if !slices.Contains(x.state.Skipped, id) && !yield(id, err) {
+		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
+			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
 				return
 			}
 		}
 	}
+}
+
+// save makes next the state. The part is on the disk before the state says so.
+func (x *export) save(next exportState) error {
+	text, err := json.Marshal(next)
+	if err = errors.Join(err, x.part.Sync()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(x.path+".state.tmp", text, 0o600); err != nil {
+		return err
+	}
+	x.exportState = next
+	return os.Rename(x.path+".state.tmp", x.path+".state") // atomic: a crash leaves one of the two
 }

@@ -2,11 +2,10 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
-	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -14,150 +13,107 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
-	"github.com/spf13/cobra"
 )
+
+// cell is one value of a record, and the name of its column.
+type cell struct{ column, text string }
+
+// record is what a list has for one thing, in all formats.
+type record struct {
+	lines  string // of a table, at most 80 columns wide
+	cells  []cell // of CSV
+	object any    // of JSON
+}
 
 // formats are the values of -o.
 var formats = []string{"table", "json", "jsonl", "csv"}
 
-// addOutputFlag adds -o to a command that lists something.
-func (e *environment) addOutputFlag(cmd *cobra.Command) *cobra.Command {
-	cmd.Flags().VarP(&formatFlag{value: &e.output}, "output", "o", "`format`: table, json, jsonl or csv")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
-	return cmd
-}
-
-type formatFlag struct{ value *string }
-
-func (f *formatFlag) String() string { return "table" }
-func (f *formatFlag) Type() string   { return "format" }
-func (f *formatFlag) Set(s string) error {
-	if !slices.Contains(formats, s) {
-		return fmt.Errorf("must be one of %s", strings.Join(formats, ", "))
-	}
-	*f.value = s
-	return nil
-}
-
-// cell is one value of a record, and the name of its column.
-type cell struct {
-	column string
-	value  any // text, uuid.UUID, time.Time, commerce.Decimal or bool
-}
-
-// view is how records of a kind are shown.
-type view[T any] struct {
-	widths []int      // of the columns of a table, together at most 80 with two spaces between them
-	head   [][]string // the lines of a record in a table
-	lines  func(T) [][]string
-	cells  func(T) []cell // for csv
-	object func(T) any    // for json
-}
-
 // printer writes records in one of the formats.
-type printer[T any] struct {
-	view[T]
+type printer struct {
+	format string
 	out    *bufio.Writer
 	csv    *csv.Writer
-	format string
-	colour bool
-	n      int // records written
+	json   *json.Encoder
+	n      int   // records written
+	err    error // the first one; the buffers keep theirs
 }
 
-// newPrinter returns a printer for standard output.
-func newPrinter[T any](e *environment, v view[T]) *printer[T] {
-	out := bufio.NewWriter(e.stdout)
-	return &printer[T]{view: v, out: out, csv: csv.NewWriter(out), format: e.output, colour: e.hasColour()}
+func newPrinter(w io.Writer, format string) *printer {
+	out := bufio.NewWriter(w)
+	p := &printer{format: format, out: out, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
+	p.json.SetEscapeHTML(false)
+	return p
 }
 
-// hasColour reports whether standard output is a terminal with colours.
-func (e *environment) hasColour() bool {
-	return e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"
-}
-
-// print writes a record. It may stay in the buffer until flush.
-func (p *printer[T]) print(record T) error {
-	p.n++
-	if p.n == 1 {
-		p.begin()
+// newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
+// a table is bold. first has the columns.
+func (e *environment) newPrinter(head string, first record) *printer {
+	p := newPrinter(e.stdout, e.output)
+	if e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && head != "" {
+		head = "\x1b[1m" + head + "\x1b[0m"
 	}
+	p.begin(head, first)
+	return p
+}
+
+// begin writes what comes before the first record. It may stay in the buffer until flush.
+func (p *printer) begin(head string, first record) {
+	switch p.format {
+	case "json":
+		_, _ = p.out.WriteString("[\n")
+	case "csv":
+		_ = p.csv.Write(texts(first.cells, func(c cell) string { return c.column }))
+	case "table":
+		_, _ = p.out.WriteString(head)
+	}
+}
+
+// print writes a record. flush returns the errors.
+func (p *printer) print(r record) {
+	p.n++
 	switch p.format {
 	case "json", "jsonl":
 		if p.format == "json" && p.n > 1 {
-			p.out.WriteString(",\n")
+			_ = p.out.WriteByte(',')
 		}
-		encoded, err := encode(p.object(record))
-		if err != nil {
-			return err
-		}
-		p.out.Write(encoded)
-		if p.format == "jsonl" {
-			p.out.WriteByte('\n')
-		}
-		return nil
+		p.err = cmp.Or(p.err, p.json.Encode(r.object))
 	case "csv":
-		return p.csv.Write(texts(p.cells(record), func(c cell) string { return csvText(c.value) }))
-	}
-	for _, line := range p.lines(record) {
-		p.line(line, "")
-	}
-	return nil
-}
-
-func (p *printer[T]) begin() {
-	switch p.format {
-	case "json":
-		p.out.WriteString("[\n")
-	case "csv":
-		var zero T
-		_ = p.csv.Write(texts(p.cells(zero), func(c cell) string { return c.column })) // flush returns the error
-	case "table":
-		for _, line := range p.head {
-			p.line(line, bold)
-		}
+		_ = p.csv.Write(texts(r.cells, func(c cell) string { return safe(c.text) }))
+	default:
+		_, _ = p.out.WriteString(r.lines)
 	}
 }
 
-// flush writes what is in the buffers. The buffers keep the first error.
-func (p *printer[T]) flush() error {
+// flush writes what is in the buffers, and returns the first error.
+func (p *printer) flush() error {
 	p.csv.Flush()
-	if err := p.csv.Error(); err != nil {
-		return err
-	}
-	return p.out.Flush()
+	return cmp.Or(p.err, p.csv.Error(), p.out.Flush())
 }
 
 // end ends a list that is complete. Without it a list in JSON is not valid, so that no program
 // takes a part for the whole.
-func (p *printer[T]) end() error {
-	if p.n == 0 && p.format != "table" {
-		p.begin()
-	}
+func (p *printer) end() error {
 	if p.format == "json" {
-		p.out.WriteString("\n]\n")
+		_, _ = p.out.WriteString("]\n")
 	}
 	return p.flush()
 }
 
-const (
-	bold  = "\x1b[1m"
-	reset = "\x1b[0m"
-)
+func texts(cells []cell, text func(cell) string) (list []string) {
+	for _, c := range cells {
+		list = append(list, text(c))
+	}
+	return list
+}
 
-// line writes a line of a table.
-func (p *printer[T]) line(texts []string, style string) {
-	text := ""
+// line returns a line of a table. Longer texts are cut to the widths.
+func line(widths []int, texts ...string) string {
+	line := ""
 	for i, s := range texts {
-		if s != "" { // else the cell stays empty
-			s = fit(plain(s), p.widths[i])
-		}
-		text += s + strings.Repeat(" ", p.widths[i]-uniseg.StringWidth(s)+2)
+		s = fit(s, widths[i])
+		line += s + strings.Repeat(" ", widths[i]-uniseg.StringWidth(s)+2)
 	}
-	text = strings.TrimRight(text, " ")
-	if p.colour && style != "" {
-		text = style + text + reset
-	}
-	p.out.WriteString(text + "\n")
+	return strings.TrimRight(line, " ") + "\n"
 }
 
 // fit returns s, at most width columns wide.
@@ -165,15 +121,11 @@ func fit(s string, width int) string {
 	if uniseg.StringWidth(s) <= width {
 		return s
 	}
-	fitting, rest, state := "", s, -1
-	for {
-		var cluster string
-		cluster, rest, _, state = uniseg.FirstGraphemeClusterInString(rest, state)
-		if uniseg.StringWidth(fitting+cluster) >= width {
-			return fitting + "…"
-		}
-		fitting += cluster
+	fitting, graphemes := "", uniseg.NewGraphemes(s)
+	for graphemes.Next() && uniseg.StringWidth(fitting+graphemes.Str()) < width {
+		fitting += graphemes.Str()
 	}
+	return fitting + "…"
 }
 
 // plain returns s with a space for each character that is not printable, such as a line break or
@@ -185,70 +137,36 @@ func plain(s string) string {
 		}
 		return r
 	}, s)
-	if strings.TrimSpace(s) == "" {
-		return "-"
-	}
-	return s
+	return cmp.Or(strings.TrimSpace(s), "-")
 }
 
-// row returns cells of a table, with "-" for those that are empty.
-func row(cells ...string) []string {
-	for i, s := range cells {
-		cells[i] = plain(s)
-	}
-	return cells
-}
-
-// encode returns the JSON of v on one line.
-func encode(v any) ([]byte, error) {
-	text := &strings.Builder{}
-	encoder := json.NewEncoder(text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(v)
-	return []byte(strings.TrimSuffix(text.String(), "\n")), err
-}
-
-func texts(cells []cell, text func(cell) string) (list []string) {
-	for _, c := range cells {
-		list = append(list, text(c))
-	}
-	return list
-}
-
-// cellText returns the text of a value; "" for the zero id and the zero time.
-func cellText(value any) string {
-	switch v := value.(type) {
-	case uuid.UUID:
-		if v == uuid.Nil {
-			return ""
-		}
-	case time.Time:
-		if v.IsZero() {
-			return ""
-		}
-		return v.UTC().Format(time.RFC3339Nano)
-	}
-	return fmt.Sprint(value)
-}
-
-// csvText returns a value as a cell that no spreadsheet runs as a formula: with an apostrophe in
-// front of a text, if needed. Spreadsheets skip invisible characters at the start of a cell, and
+// safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe in
+// front, unless it is a number. Spreadsheets skip invisible characters at the start of a cell, and
 // some accept the full-width forms of the operators.
-func csvText(value any) string {
-	s, ok := value.(string)
-	if !ok {
-		return cellText(value)
-	}
+func safe(s string) string {
 	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
 		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
 	}))
-	if strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r") {
+	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r")
+	isNumber := strings.HasPrefix(s, "-") && json.Valid([]byte(s))
+	if isFormula && !isNumber {
 		return "'" + s
 	}
 	return s
 }
 
-// say writes a message, which is not data.
-func say(w io.Writer, format string, args ...any) {
-	fmt.Fprintf(w, "epcommerce: "+format+"\n", args...)
+// id returns the text of an id; "" for the zero id.
+func id(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
+
+// at returns the text of a time; "" for the zero time.
+func at(t time.Time, layout string) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(layout)
 }

@@ -164,7 +164,7 @@ func TestServe_usage(t *testing.T) {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
 			flag, _, _ := strings.Cut(arg, "=")
-			got := tool(t, "", nil, "serve", arg)
+			got := caller{}.run(t, "serve", arg)
 			if got.code != exitUsage || got.stdout != "" ||
 				!strings.Contains(got.stderr, flag) || !strings.Contains(got.stderr, want) {
 				t.Errorf("got %+v, want exit code %d, and %s %s on stderr only", got, exitUsage, flag, want)
@@ -176,7 +176,7 @@ func TestServe_usage(t *testing.T) {
 func TestServe_addressInUse(t *testing.T) {
 	t.Parallel()
 	addr := strings.TrimPrefix(start(t).address, "http://")
-	got := tool(t, "", nil, "serve", "--addr", addr)
+	got := caller{}.run(t, "serve", "--addr", addr)
 	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, addr) {
 		t.Errorf("got %+v, want exit code %d, and %s on stderr only", got, exitFailed, addr)
 	}

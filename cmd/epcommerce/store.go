@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-
-	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -23,9 +22,9 @@ type shop struct {
 	transport   http.RoundTripper // of requests without a token
 }
 
-var errNoCredentials = errors.New(`no store is named. Set one of
-  COMMERCE_BASE_URL and COMMERCE_TOKEN
-  COMMERCE_BASE_URL, COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET
+var errNoStore = errors.New(`the environment names no store, or only a part of one. Set
+  COMMERCE_BASE_URL and COMMERCE_TOKEN, or
+  COMMERCE_BASE_URL, COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET,
 or use --demo, an embedded fake store`)
 
 // open returns the store that --demo or the environment names. Its errors never hold the value of
@@ -42,12 +41,10 @@ func (e *environment) open() (*shop, error) {
 	s := &shop{address: e.getenv("COMMERCE_BASE_URL"), transport: http.DefaultTransport}
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
 	switch {
-	case s.address == "" && token == "" && id == "" && secret == "":
-		return nil, &exitError{exitUsage, errNoCredentials}
 	case token != "" && (id != "" || secret != ""):
 		return nil, usagef("COMMERCE_TOKEN must not be set together with COMMERCE_CLIENT_ID or COMMERCE_CLIENT_SECRET")
 	case s.address == "" || token == "" && (id == "" || secret == ""):
-		return nil, usagef("the environment names only a part of a store: %w", errNoCredentials)
+		return nil, &exitError{exitUsage, errNoStore}
 	case token != "":
 		opts, s.credentials = append(opts, commerce.WithToken(token)), "the token of COMMERCE_TOKEN"
 	default:
@@ -61,45 +58,35 @@ func (e *environment) open() (*shop, error) {
 	return s, nil
 }
 
-const (
-	demoCart          = "demo"
-	demoSubscriptions = 2500
-)
+// demoItem is a request that adds an item to a cart.
+const demoItem = `{"data": {"type": "custom_item", "name": "Coffee grinder", "quantity": 1,
+	"price": {"amount": 12900}}}`
 
-// openDemo returns a fake store that is the same each time.
+// openDemo returns a fake store that is the same each time, with the cart "demo".
 func openDemo(opts []commerce.Option) (*shop, error) {
 	fake := commercetest.NewStore(commercetest.Config{})
-	fake.Seed(demoSubscriptions)
+	fake.Seed(2500)
 	s := &shop{
 		Client: fake.Client(opts...), address: "https://store.example", credentials: "the token of the fake store",
 		identity: "demo", transport: fake.Transport(),
 	}
-	item := map[string]any{"data": map[string]any{
-		"type": "custom_item", "name": "Coffee grinder", "sku": "GRIND-1", "quantity": 1,
-		"price": map[string]int{"amount": 12900},
-	}}
 	ctx := context.Background()
-	var added struct {
-		Data []struct{ ID uuid.UUID }
-	}
-	if _, err := s.Do(ctx, http.MethodPost, []string{"v2", "carts", demoCart, "items"}, nil, item, &added); err != nil {
+	var items struct{ Data []commerce.CartItemRef }
+	path := []string{"v2", "carts", "demo", "items"}
+	if _, err := s.Do(ctx, http.MethodPost, path, nil, json.RawMessage(demoItem), &items); err != nil {
 		return nil, err
 	}
-	if err := s.Carts.EnableCustomDiscounts(ctx, demoCart); err != nil {
-		return nil, err
+	discounts := []commerce.NewCustomDiscount{
+		{Amount: commerce.NewDecimal(-500), DiscountEngine: "promo-engine", ExternalID: "promo-1"},
+		{Amount: commerce.NewDecimal(-250), DiscountEngine: "promo-engine", ExternalID: "promo-2", Item: &items.Data[0]},
+		{Amount: commerce.NewDecimal(-700), DiscountEngine: "loyalty", ExternalID: "gold-0042"},
 	}
-	grinder := &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: added.Data[0].ID}
-	_, err := s.Carts.AddCustomDiscounts(ctx, demoCart, []commerce.NewCustomDiscount{
-		demoDiscount(-500, "promo-engine", "promo-1", nil),
-		demoDiscount(-250, "promo-engine", "promo-2", grinder),
-		demoDiscount(-700, "loyalty", "gold-0042", nil),
-	}, nil)
+	for i := range discounts {
+		discounts[i].DiscountCode, discounts[i].Description = "SUMMER", "A discount of the demo"
+	}
+	err := s.Carts.EnableCustomDiscounts(ctx, "demo")
+	if err == nil {
+		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", discounts, nil)
+	}
 	return s, err
-}
-
-func demoDiscount(cents int64, engine, externalID string, item *commerce.CartItemRef) commerce.NewCustomDiscount {
-	return commerce.NewCustomDiscount{
-		Amount: commerce.NewDecimal(cents), DiscountEngine: engine, ExternalID: externalID,
-		DiscountCode: "SUMMER", Description: "A discount of the demo", Item: item,
-	}
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"time"
 
@@ -10,56 +12,20 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-func newSubscriptionsCommand(e *environment) *cobra.Command {
-	return group(&cobra.Command{Use: "subscriptions", Short: "List and export subscriptions", Aliases: []string{"subs"}},
-		newListCommand(e), newGetCommand(e), newExportCommand(e))
-}
-
 func newListCommand(e *environment) *cobra.Command {
 	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
-	var accounts []string
-	limit := 0
-	cmd := &cobra.Command{
-		Use:   "list",
-		Short: "List subscriptions, newest first",
-		Long: "List subscriptions, newest first. Each filter may be repeated: a subscription is listed if it\n" +
-			"matches one value of each filter. A list ends at 10,100 subscriptions; export has no limit.",
-		Args: cobra.NoArgs,
-	}
-	flags := cmd.Flags()
-	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`")
-	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`")
-	flags.StringArrayVar(&accounts, "account", nil, "only of the account with this `id`")
-	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this external `reference`")
-	flags.IntVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		for _, text := range accounts {
-			id, err := uuid.Parse(text)
-			if err != nil || id == uuid.Nil {
-				return usagef("--account must be a UUID, and not the zero UUID")
-			}
-			opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
-		}
-		if limit < 0 {
-			return usagef("--limit must not be negative")
-		}
-		if limit > 0 {
-			opts.PageSize = min(limit, commerce.MaxPageSize)
-		}
-		s, err := e.open()
-		if err != nil {
-			return err
-		}
-		p := newPrinter(e, subscriptionView)
-		for page, err := range s.Subscriptions.Pages(cmd.Context(), &opts) {
+	var limit uint
+	short := "List subscriptions, newest first, at most 10,100"
+	cmd := e.command("list", short, func(ctx context.Context, s *shop, _ []string) error {
+		opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
+		p := e.newPrinter(subscriptionHead, noSubscription)
+		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
 			if err != nil {
 				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
 			}
 			for i := range page.Subscriptions {
-				if err := p.print(listed{&page.Subscriptions[i], &page.Included}); err != nil {
-					return err
-				}
-				if p.n == limit {
+				p.print(newRecord(&page.Subscriptions[i], &page.Included))
+				if p.n == int(limit) {
 					return p.end()
 				}
 			}
@@ -67,193 +33,113 @@ func newListCommand(e *environment) *cobra.Command {
 				return err
 			}
 		}
-		if p.n == 0 {
-			say(e.stderr, "no subscription found")
-		}
 		return p.end()
-	}
-	return e.addOutputFlag(cmd)
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`; may be repeated")
+	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`; may be repeated")
+	flags.Func("account", "only of the account with this `id`; may be repeated", func(text string) error {
+		id, err := uuid.Parse(text)
+		opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
+		return err
+	})
+	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this `reference`; may be repeated")
+	flags.UintVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
+	return cmd
 }
 
 func newGetCommand(e *environment) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "get ID",
-		Short: "Show a subscription with its plan",
-		Args:  cobra.ExactArgs(1),
-	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	short := "Show a subscription with its plan"
+	return e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
 		id, err := uuid.Parse(args[0])
 		if err != nil {
 			return usagef("the ID of a subscription must be a UUID")
 		}
-		s, err := e.open()
+		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
 		if err != nil {
 			return err
 		}
-		result, err := s.Subscriptions.Get(cmd.Context(), id, commerce.SubscriptionInclude{All: true})
-		if err != nil {
-			return err
+		r := newRecord(&result.Subscription, &result.Included)
+		r.lines = ""
+		for _, c := range r.cells {
+			r.lines += line([]int{28, 50}, c.column, plain(c.text))
 		}
-		record := listed{&result.Subscription, &result.Included}
-		if e.output != "table" {
-			p := newPrinter(e, subscriptionView)
-			if p.format == "json" {
-				p.format = "jsonl" // an object, not a list of one
-			}
-			if err := p.print(record); err != nil {
-				return err
-			}
-			return p.end()
+		if e.output == "json" {
+			e.output = "jsonl" // an object, not a list of one
 		}
-		p := newPrinter(e, view[cell]{widths: []int{28, 50}, lines: func(c cell) [][]string {
-			return [][]string{row(c.column, cellText(c.value))}
-		}})
-		for _, c := range record.cells() {
-			if cellText(c.value) != "" {
-				if err := p.print(c); err != nil {
-					return err
-				}
-			}
-		}
+		p := e.newPrinter("", r)
+		p.print(r)
 		return p.end()
-	}
-	return e.addOutputFlag(cmd)
+	})
 }
 
-// listed is a subscription with what a response includes for it.
-type listed struct {
-	sub      *commerce.Subscription
-	included *commerce.Included
-}
+var subscriptionWidths = []int{36, 10, 14, 14}
 
-var subscriptionView = view[listed]{
-	widths: []int{36, 10, 14, 14},
-	head: [][]string{
-		{"ID", "STATUS", "NEXT INVOICE", "ENDS"},
-		{"  PLAN", "PRICE", "BILLED EVERY", "EXTERNAL REF"},
-	},
-	lines:  listed.lines,
-	cells:  listed.cells,
-	object: listed.object,
-}
+const subscriptionHead = `ID                                    STATE       NEXT INVOICE    ENDS
+  PLAN                                PRICE       BILLED EVERY    EXTERNAL REF
+`
 
-func (l listed) object() any {
-	plan, _ := l.included.PlanOf(l.sub)
-	option, _ := l.included.PricingOptionOf(l.sub)
-	return struct {
-		Subscription  *commerce.Subscription  `json:"subscription"`
-		Plan          *commerce.Plan          `json:"plan"`
-		PricingOption *commerce.PricingOption `json:"pricing_option"`
-	}{l.sub, plan, option}
-}
+var noSubscription = newRecord(&commerce.Subscription{}, nil)
 
-func (l listed) lines() [][]string {
-	plan, _ := l.parts()
-	day := func(t time.Time) string {
-		if t.IsZero() {
-			return ""
-		}
-		return t.UTC().Format(time.DateOnly)
+// newRecord returns how a subscription is printed. included is what the response includes.
+func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
+	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
+	plan, _ := included.PlanOf(sub)
+	option, _ := included.PricingOptionOf(sub)
+	object := map[string]any{"subscription": sub, "plan": plan, "pricing_option": option}
+	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
+	price, cents := plan.Meta.DisplayPrice.WithTax, ""
+	if option.ID != uuid.Nil { // the second payload generation: a price for each option
+		price = plan.Meta.Prices[option.ID.String()].DisplayPrice.WithTax
 	}
-	_, price := l.price()
-	every := ""
-	if b, ok := l.included.BillingOf(l.sub); ok {
-		every = b.BillingFrequency.String() + " " + b.BillingIntervalType
+	if price.Currency != "" {
+		price.Formatted, cents = price.String(), price.Amount.String()
 	}
-	return [][]string{
-		row(l.sub.ID.String(), status(&l.sub.Meta), day(l.sub.Meta.InvoiceAfter), day(l.sub.Meta.Timestamps.EndDate)),
-		row("  "+plain(plan.Attributes.Name), price, every, l.sub.Attributes.ExternalRef),
+	interval, frequency := "", ""
+	if b, ok := included.BillingOf(sub); ok {
+		interval, frequency = b.BillingIntervalType, b.BillingFrequency.String()
 	}
-}
-
-// status returns the state that matters: a subscription can be active and canceled.
-func status(m *commerce.SubscriptionMeta) string {
-	switch {
-	case m.Closed:
-		return "closed"
-	case m.Canceled:
-		return "canceled"
-	case m.Paused:
-		return "paused"
-	case m.Suspended:
-		return "suspended"
-	case m.Pending:
-		return "pending"
-	}
-	return m.Status
-}
-
-// parts returns the plan and the pricing option, or zero ones if there are none.
-func (l listed) parts() (*commerce.Plan, *commerce.PricingOption) {
-	plan, ok := l.included.PlanOf(l.sub)
-	if !ok {
-		plan = &commerce.Plan{}
-	}
-	option, ok := l.included.PricingOptionOf(l.sub)
-	if !ok {
-		option = &commerce.PricingOption{}
-	}
-	return plan, option
-}
-
-// price returns the price of the plan; in the second payload generation with the pricing option.
-// The values are empty texts if there is none.
-func (l listed) price() (amount any, formatted string) {
-	plan, option := l.parts()
-	shown := plan.Meta.DisplayPrice
-	if option.ID != uuid.Nil {
-		shown = plan.Meta.Prices[option.ID.String()].DisplayPrice
-	}
-	price := shown.WithTax
-	if price.Currency == "" && price.Formatted == "" {
-		return "", ""
-	}
-	return price.Amount, price.String()
-}
-
-// cells returns the columns of CSV. All are empty if l is zero.
-func (l listed) cells() []cell {
-	if l.sub == nil {
-		l.sub = &commerce.Subscription{}
-	}
-	a, m, at := &l.sub.Attributes, &l.sub.Meta, &l.sub.Meta.Timestamps
-	plan, option := l.parts()
-	billing, billed := l.included.BillingOf(l.sub)
-	interval, frequency := "", any("")
-	if billed {
-		interval, frequency = billing.BillingIntervalType, billing.BillingFrequency
-	}
-	amount, formatted := l.price()
-	return []cell{
-		{"id", l.sub.ID},
+	lines := line(subscriptionWidths, id(sub.ID), state(m),
+		plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))) +
+		line(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price.Formatted),
+			plain(frequency+" "+interval), plain(a.ExternalRef))
+	return record{lines: lines, object: object, cells: []cell{
+		{"id", id(sub.ID)},
 		{"external_ref", a.ExternalRef},
-		{"account_id", a.AccountID},
+		{"account_id", id(a.AccountID)},
+		{"state", state(m)},
 		{"status", m.Status},
-		{"canceled", m.Canceled},
-		{"paused", m.Paused},
-		{"closed", m.Closed},
-		{"suspended", m.Suspended},
-		{"pending", m.Pending},
-		{"currency", a.Currency},
-		{"offering_id", a.Offering.ID},
+		{"offering_id", id(a.Offering.ID)},
 		{"offering_name", a.Offering.Attributes.Name},
-		{"plan_id", a.PlanID},
+		{"plan_id", id(a.PlanID)},
 		{"plan_name", plan.Attributes.Name},
 		{"plan_external_ref", plan.Attributes.ExternalRef},
-		{"pricing_option_id", a.PricingOptionID},
+		{"pricing_option_id", id(a.PricingOptionID)},
 		{"pricing_option_name", option.Attributes.Name},
 		{"pricing_option_external_ref", option.Attributes.ExternalRef},
 		{"billing_interval_type", interval},
 		{"billing_frequency", frequency},
-		{"price_amount", amount},
-		{"price_formatted", formatted},
-		{"created_at", at.CreatedAt},
-		{"updated_at", at.UpdatedAt},
-		{"go_live", at.GoLive},
-		{"invoice_after", m.InvoiceAfter},
-		{"paused_at", at.PausedAt},
-		{"resumed_at", at.ResumedAt},
-		{"canceled_at", at.CanceledAt},
-		{"end_date", at.EndDate},
+		{"price", price.Formatted},
+		{"price_amount", cents},
+		{"currency", a.Currency},
+		{"created_at", at(times.CreatedAt, time.RFC3339Nano)},
+		{"updated_at", at(times.UpdatedAt, time.RFC3339Nano)},
+		{"go_live", at(times.GoLive, time.RFC3339Nano)},
+		{"invoice_after", at(m.InvoiceAfter, time.RFC3339Nano)},
+		{"paused_at", at(times.PausedAt, time.RFC3339Nano)},
+		{"resumed_at", at(times.ResumedAt, time.RFC3339Nano)},
+		{"canceled_at", at(times.CanceledAt, time.RFC3339Nano)},
+		{"end_date", at(times.EndDate, time.RFC3339Nano)},
+	}}
+}
+
+// state returns what matters: a subscription can be active and canceled.
+func state(m *commerce.SubscriptionMeta) string {
+	names := []string{"closed", "canceled", "paused", "suspended", "pending"}
+	for i, is := range []bool{m.Closed, m.Canceled, m.Paused, m.Suspended, m.Pending} {
+		if is {
+			return names[i]
+		}
 	}
+	return plain(m.Status)
 }

@@ -5,7 +5,7 @@
 //
 // It runs on a fake store, unless COMMERCE_BASE_URL names a live one, with COMMERCE_CLIENT_ID and
 // COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts.
-// FILE.partial becomes FILE when it is complete. Until then FILE.state says where to go on; delete
+// FILE.partial becomes FILE when it is complete. Until then FILE.state shows where to go on; delete
 // it to start over. Only one run at a time may write a file. A subscription is in FILE once if it
 // exists, and its account is listed, from the start of the first run to the end of the last. The
 // service does not list deleted accounts.

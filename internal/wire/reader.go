@@ -14,9 +14,9 @@ import (
 // There are two ways to decode. The decoder, of package json, reads any input. The reader reads
 // only what the service usually sends, in a fraction of the time, with a table for each type of
 // struct (see tables.go). At anything else it gives up with [errUnusual], and the decoder reads the
-// whole input again. So the reader alone never rejects input, except for lists that are too long
-// (see [atMost]). It only must not accept input that the decoder would reject, or read it
-// differently. Both use the same rules, and tests and FuzzReader compare them.
+// whole input again. Therefore the reader alone never rejects input, except for lists that are
+// too long (see [atMost]). It only must not accept input that the decoder would reject, or read
+// it differently. Both use the same rules, and tests and FuzzReader compare them.
 //
 // Unusual is
 //   - an escape in the name of a member, a name that occurs twice in an object,
