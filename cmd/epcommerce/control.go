@@ -78,7 +78,7 @@ func refuse(w http.ResponseWriter, status int, detail string) {
 }
 
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	text, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true))
+	text, err := json.Marshal(v, jsontext.WithIndent("  "), json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
 		status, text = http.StatusInternalServerError, []byte(err.Error())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 // served is a running store.
@@ -137,12 +140,18 @@ func TestServe_flags(t *testing.T) {
 	}
 }
 
+func TestListen_refuses(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{":8080", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
+		if _, err := listen(addr); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
+			t.Errorf("listen(%q) = %v, want a refusal", addr, err)
+		}
+	}
+}
+
 func TestServe_usage(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
-		"--addr=:8080":           "must be a loopback address",
-		"--addr=0.0.0.0:0":       "must be a loopback address",
-		"--addr=192.0.2.1:0":     "must be a loopback address",
 		"--addr=127.0.0.1":       "must be a loopback address with a port",
 		"--generation=third":     "must be first or second",
 		"--rate=-1":              "must be 0 to 1000000",
@@ -178,16 +187,11 @@ func TestServe_addressInUse(t *testing.T) {
 // A request under way at Ctrl-C may end within the grace time. After it, it is aborted.
 func TestServeUntil(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		grace  time.Duration
-		status int // of the request under way
-		want   string
-	}{
-		{name: "in time", grace: time.Hour, status: http.StatusNoContent},
-		{name: "too late", grace: 1, want: "requests still under way after 1ns were aborted"},
+	for grace, want := range map[time.Duration]string{
+		time.Hour: "204 <nil>",
+		1:         "0 requests still under way after 1ns were aborted",
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(grace.String(), func(t *testing.T) {
 			t.Parallel()
 			ctx, signal := context.WithCancel(t.Context())
 			defer signal()
@@ -197,23 +201,22 @@ func TestServeUntil(t *testing.T) {
 			}
 			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				signal()
-				if tt.status == 0 {
+				if grace < time.Hour {
 					<-r.Context().Done()
-					return
 				}
-				w.WriteHeader(tt.status)
+				w.WriteHeader(http.StatusNoContent)
 			})}
 			status := make(chan int, 1)
 			go func() { status <- get(t, "http://"+listener.Addr().String()) }()
-			err = serveUntil(ctx, listener, server, tt.grace)
-			if got := <-status; got != tt.status || (err != nil) != (tt.want != "") || err != nil && err.Error() != tt.want {
-				t.Errorf("serveUntil() = %v with status %d, want %q with status %d", err, got, tt.want, tt.status)
+			err = serveUntil(ctx, listener, server, grace)
+			if got := fmt.Sprintf("%d %v", <-status, err); got != want {
+				t.Errorf("status and error = %s, want %s", got, want)
 			}
 		})
 	}
 }
 
-// Each sample of the page prints what the page shows.
+// Each sample of the page prints what the page shows, and no operation is missing.
 func TestServe_page(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/tool-serve.md")
@@ -223,6 +226,11 @@ func TestServe_page(t *testing.T) {
 	// A command goes on in lines that begin with four spaces.
 	sample := regexp.MustCompile(`(?m)^\$ (.*(?:\n    .*)*)\n((?:(?:[^$` + "`" + `\n].*)?\n)*)`)
 	moment := regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*Z"`)
+	for _, op := range commercetest.Operations() {
+		if !strings.Contains(string(page), "`"+string(op)+"`") {
+			t.Errorf("the page does not list the operation %s", op)
+		}
+	}
 	s := start(t)
 	samples := sample.FindAllStringSubmatch(strings.ReplaceAll(string(page), "http://127.0.0.1:8080", s.address), -1)
 	if len(samples) < 9 {
