@@ -33,7 +33,8 @@ func TestCustomDiscount_forms(t *testing.T) {
 		{name: "odd id", json: `{"id":"x"}`, extra: "id"},
 		{name: "unknown member", json: `{"new":[1]}`, extra: "new"},
 		{
-			name: "item", json: `{"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
+			name: "item", json: `{` +
+				`"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
 			want: item(commerce.ItemTypeCartItem, id),
 		},
 		{
@@ -79,7 +80,8 @@ func TestCustomDiscount_forms(t *testing.T) {
 func TestNewCustomDiscount_json(t *testing.T) {
 	t.Parallel()
 	const text = `{"type":"custom_discount","amount":-12345678901234567890.1,"description":"d","discount_code":"c",` +
-		`"discount_engine":"e","external_id":"x","relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
+		`"discount_engine":"e","external_id":"x",` +
+		`"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`
 	want := commerce.NewCustomDiscount{
 		Amount: parseDecimal(t, "-12345678901234567890.1"), Description: "d", DiscountCode: "c", DiscountEngine: "e",
 		ExternalID: "x", Item: &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)},
@@ -97,8 +99,9 @@ func TestNewCustomDiscount_json(t *testing.T) {
 	unconfirmed := commerce.UnconfirmedDiscount{
 		NewCustomDiscount: discount("a"), Reasons: []commerce.ErrorObject{{Title: "Limit Reached"}},
 	}
-	if got := encode(t, unconfirmed); !strings.Contains(got, `"external_id":"a"`) || !strings.Contains(got, "Limit Reached") {
-		t.Errorf("unconfirmed: got %s, want the discount and its reason", got)
+	encoded := encode(t, unconfirmed)
+	if !strings.Contains(encoded, `"external_id":"a"`) || !strings.Contains(encoded, "Limit Reached") {
+		t.Errorf("unconfirmed: got %s, want the discount and its reason", encoded)
 	}
 }
 
