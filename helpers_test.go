@@ -267,8 +267,8 @@ func encode(t *testing.T, v any) string {
 	return string(b)
 }
 
-// badLists returns bodies that are no lists of records like record, which has an id. others are more
-// of them, by name.
+// badLists returns bodies that are no lists of records like record, which has an id. others are
+// more of them, by name.
 func badLists(record string, others map[string]string) map[string]string {
 	bodies := map[string]string{
 		"empty":              ``,
