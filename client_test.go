@@ -221,8 +221,10 @@ func TestDo(t *testing.T) {
 	for _, r := range s.sent() {
 		lines = append(lines, strings.Join([]string{r.Method, r.Path, r.RawQuery, r.Header.Get("Content-Type"), r.Body}, "|"))
 	}
-	diff(t, "requests", lines, []string{"GET|/v2/settings|||", "GET|/v2/%C3%A9+/y|%26%3Dq=a%20b%2Bc%23%0D%0A||", "DELETE|/v2/x|||",
-		`PUT|/v2/x||application/json|{"a":1}`, "HEAD|/v2|||"})
+	diff(t, "requests", lines, []string{
+		"GET|/v2/settings|||", "GET|/v2/%C3%A9+/y|%26%3Dq=a%20b%2Bc%23%0D%0A||", "DELETE|/v2/x|||",
+		`PUT|/v2/x||application/json|{"a":1}`, "HEAD|/v2|||",
+	})
 }
 
 type byteList []byte

@@ -33,7 +33,8 @@ func TestCustomDiscount_forms(t *testing.T) {
 		{name: "odd id", json: `{"id":"x"}`, extra: "id"},
 		{name: "unknown member", json: `{"new":[1]}`, extra: "new"},
 		{
-			name: "item", json: `{"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
+			name: "item", json: `{` +
+				`"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
 			want: item(commerce.ItemTypeCartItem, id),
 		},
 		{
