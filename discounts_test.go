@@ -33,9 +33,8 @@ func TestCustomDiscount_forms(t *testing.T) {
 		{name: "odd id", json: `{"id":"x"}`, extra: "id"},
 		{name: "unknown member", json: `{"new":[1]}`, extra: "new"},
 		{
-			name: "item", json: `{` +
-				`"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
-			want: item(commerce.ItemTypeCartItem, id),
+			name: "item", want: item(commerce.ItemTypeCartItem, id),
+			json: `{"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
 		},
 		{
 			name: "item and more", want: item(commerce.ItemTypeCartItem, id), extra: "relationships",
@@ -123,7 +122,7 @@ func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
 		{name: "the name of the Go field", text: `{"ExternalID":"x"}`, problem: `unknown object member name "ExternalID"`},
 		{name: "another case", text: `{"amount":-1,"Amount":-9}`, problem: `unknown object member name "Amount"`},
 		{name: "the same name twice", text: `{"amount":-1,"amount":-9}`, problem: `duplicate object member name "amount"`},
-		{name: "an unknown relationship", text: `{"relationships":{"extra":{}}}`, problem: `unknown object member name "extra"`},
+		{name: "an unknown relationship", text: `{"relationships":{"x":{}}}`, problem: `unknown object member name "x"`},
 		{name: "another type", text: `{"type":"promotion"}`, problem: `type is "promotion"`},
 		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "not a decimal number"},
 		{name: "a number as code", text: `{"discount_code":5}`, problem: "discount_code"},

@@ -202,7 +202,9 @@ func TestReplies(t *testing.T) {
 	for _, r := range replies[1:] { // the first one is for no error
 		texts = append(texts, slices.Repeat([]string{r.text}, len(r.causes))...)
 	}
-	refused := &commerce.Error{StatusCode: 400, Errors: []commerce.ErrorObject{{Title: "t"}}, Outcome: commerce.OutcomeRejected}
+	refused := &commerce.Error{
+		StatusCode: 400, Errors: []commerce.ErrorObject{{Title: "t"}}, Outcome: commerce.OutcomeRejected,
+	}
 	for _, err := range []error{refused, io.EOF} { // a final error, and anything else
 		_, text := replyTo(err)
 		texts = append(texts, text)
