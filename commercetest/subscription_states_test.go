@@ -234,7 +234,7 @@ func TestChangeState_shopper(t *testing.T) {
 		{name: "resume what dunning paused", change: pausedBy("dunning"), action: "resume", status: 422},
 		{
 			name: "resume does not undo a cancellation", action: "resume", status: 204,
-			want: "resume: canceled resumed_at active",
+			want:   "resume: canceled resumed_at active",
 			change: func(m *commerce.SubscriptionMeta) { m.Canceled, m.Paused, m.PausedBy = true, true, "subscriber" },
 		},
 	} {
