@@ -29,22 +29,13 @@ type AccountService struct{ core *core }
 // An error ends the walk and is yielded last. It is a [*PagingError]: walk again after its
 // Finished to resume. Nothing is sent before the loop starts, and each loop is a new walk.
 func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) {
-		for id, err := range paging.Keys(ctx, paging.KeysConfig[uuid.UUID]{
-			Fetch:   s.idsAfter,
-			Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
-			After:   after,
-			Limit:   MaxPageSize,
-		}) {
-			if err != nil {
-				yield(uuid.Nil, newPagingError(err))
-				return
-			}
-			if !yield(id, nil) {
-				return
-			}
-		}
-	}
+	ids := paging.Keys(ctx, paging.KeysConfig[uuid.UUID]{
+		Fetch:   s.idsAfter,
+		Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
+		After:   after,
+		Limit:   MaxPageSize,
+	})
+	return converted(ids, func(id uuid.UUID) uuid.UUID { return id })
 }
 
 // idsAfter reads a page of ids that are greater than after.

@@ -2,7 +2,6 @@ package commerce_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"iter"
 	"net/http"
@@ -208,24 +207,14 @@ func TestIDs_resume(t *testing.T) {
 func TestIDs_badResponses(t *testing.T) {
 	t.Parallel()
 	id := `{"id":"` + itemID + `"}`
-	for name, body := range map[string]string{
-		"empty":              ``,
-		"HTML":               `<html>`,
-		"null":               `null`,
-		"no data":            `{"links":{}}`,
-		"data null":          `{"data":null}`,
-		"data an object":     `{"data":` + id + `}`,
-		"record is a number": `{"data":[` + id + `,5]}`,
-		"record is null":     `{"data":[` + id + `,null]}`,
-		"no id":              `{"data":[` + id + `,{}]}`,
-		"id is no UUID":      `{"data":[{"id":"1"}]}`,
-		"id is a number":     `{"data":[{"id":1}]}`,
-		"id is zero":         `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
-		"truncated":          `{"data":[` + id,
-		"errors beside data": `{"data":[` + id + `],"errors":[{"title":"Half of it is missing"}]}`,
-		"1,001 records":      `{"data":[` + elements(1_001, id) + `]}`,
-		"very many records":  `{"data":[` + elements(2_000_000, `{}`) + `]}`,
-	} {
+	for name, body := range badLists(id, map[string]string{
+		"record is null":    `{"data":[` + id + `,null]}`,
+		"no id":             `{"data":[` + id + `,{}]}`,
+		"id is no UUID":     `{"data":[{"id":"1"}]}`,
+		"id is a number":    `{"data":[{"id":1}]}`,
+		"id is zero":        `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
+		"very many records": `{"data":[` + elements(2_000_000, `{}`) + `]}`,
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newStub(t, respond(200, body), respond(200, body))
@@ -251,33 +240,4 @@ func TestIDs_oddValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "ids", got, []uuid.UUID{uuid.MustParse(itemID)})
-}
-
-// After break and cancel, nothing is requested: the server has no responder for it.
-func TestIDs_ends(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"break", "cancel"} {
-		for _, at := range []int{1, 99, 100} {
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			s := newAccountServer(250)
-			n, last := 0, error(nil)
-			for id, err := range newStub(t, s.RoundTrip).client(t).Accounts.IDs(ctx, uuid.Nil) {
-				if last = err; err != nil {
-					diff(t, "id beside an error", id, uuid.Nil)
-					continue
-				}
-				if n++; n == at && how == "break" {
-					break
-				}
-				if n == at {
-					cancel()
-				}
-			}
-			diff(t, how+": ids", n, at)
-			if how == "cancel" {
-				checkStop(t, last, commerce.PagingError{Seen: at, Finished: s.ids[at-1], Err: context.Canceled})
-			}
-		}
-	}
 }

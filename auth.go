@@ -222,12 +222,12 @@ func checkedToken(t *oauth2.Token) (string, error) {
 	return t.AccessToken, nil
 }
 
-// tokenProblem says why a token cannot be sent, without repeating it.
+// tokenProblem returns why a token cannot be sent, without repeating it.
 func tokenProblem(token string) string {
 	switch {
 	case token == "":
 		return "must not be empty"
-	case !validHeaderValue(token) || strings.Contains(token, " "):
+	case !transport.IsPrintable(token) || strings.Contains(token, " "):
 		return "must be printable ASCII without spaces"
 	}
 	return ""

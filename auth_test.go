@@ -73,7 +73,7 @@ func (s *tokenServer) RoundTrip(req *http.Request) (*http.Response, error) {
 func (s *tokenServer) client(t *testing.T, opts ...commerce.Option) *commerce.Client {
 	t.Helper()
 	return newClient(t, s, append([]commerce.Option{
-		commerce.WithClientCredentials("the id", "the+secret"), attempts(1),
+		commerce.WithClientCredentials("the id&x=\xff", "the+secret\r\nX: 1"), attempts(1),
 	}, opts...)...)
 }
 
@@ -94,7 +94,9 @@ func TestClientCredentials_request(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	form := url.Values{"grant_type": {"client_credentials"}, "client_id": {"the id"}, "client_secret": {"the+secret"}}
+	form := url.Values{
+		"grant_type": {"client_credentials"}, "client_id": {"the id&x=\xff"}, "client_secret": {"the+secret\r\nX: 1"},
+	}
 	want := "POST https://store.example/oauth/access_token  application/x-www-form-urlencoded " + form.Encode()
 	diff(t, "first token request", s.forms[0], want)
 	diff(t, "tokens used", s.used, []string{"t1", "t1", "t1", "t2"})

@@ -572,7 +572,8 @@ func TestEnableCustomDiscounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := discounts("a")
-	if _, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); !errors.Is(err, commerce.ErrDiscountsDisabled) {
+	_, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil)
+	if !errors.Is(err, commerce.ErrDiscountsDisabled) {
 		t.Errorf("before: error %v, want ErrDiscountsDisabled", err)
 	}
 	store.Inject(commercetest.Fault{Operation: commercetest.OpUpdateCart, Apply: true, Cut: true})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
@@ -23,47 +24,76 @@ import (
 
 func TestNew_baseURL(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"https://store.example":           "/v2/x",
-		"https://store.example/":          "/v2/x",
-		"https://store.example/v2":        "/v2/x",
-		"https://store.example/v2/":       "/v2/x",
-		"https://store.example/api":       "/api/v2/x",
-		"https://store.example/api/v2//":  "/api/v2/x",
-		"https://store.example/apiv2":     "/apiv2/v2/x",
-		"https://store.example:8443":      "/v2/x",
-		"http://localhost:80":             "/v2/x",
-		"http://127.8.9.1":                "/v2/x",
-		"http://[::1]:80/v2":              "/v2/x",
-		"HTTPS://store.example/sous-chef": "/sous-chef/v2/x",
+	for in, want := range map[string]string{ // the host and path of GET /v2/x
+		"https://store.example":            "store.example/v2/x",
+		"https://store.example/":           "store.example/v2/x",
+		"https://store.example/v2":         "store.example/v2/x",
+		"https://store.example/v2/":        "store.example/v2/x",
+		"https://store.example/v2/v2":      "store.example/v2/v2/x",
+		"https://store.example/api":        "store.example/api/v2/x",
+		"https://store.example/api/v2//":   "store.example/api/v2/x",
+		"https://store.example/apiv2":      "store.example/apiv2/v2/x",
+		"https://store.example/@evil:1":    "store.example/@evil:1/v2/x",
+		"https://store.example/;@evil.org": "store.example/;@evil.org/v2/x",
+		"https://store.example:8443":       "store.example:8443/v2/x",
+		"https://store.example:":           "store.example/v2/x",
+		"https://store.example.":           "store.example./v2/x",
+		"https://store.example&evil":       "store.example&evil/v2/x", // no such host
+		"HTTPS://STORE.example/sous-chef":  "STORE.example/sous-chef/v2/x",
+		"https://[::1]:8443":               "[::1]:8443/v2/x",
+		"http://localhost:80":              "localhost:80/v2/x",
+		"http://LOCALHOST":                 "LOCALHOST/v2/x",
+		"http://127.8.9.1":                 "127.8.9.1/v2/x",
+		"http://[::1]:80/v2":               "[::1]:80/v2/x",
+		"http://[::ffff:127.0.0.1]":        "[::ffff:127.0.0.1]/v2/x",
 	} {
-		s := newStub(t, respond(200, ""))
-		c, err := commerce.New(in, commerce.WithToken(token), commerce.WithHTTPClient(&http.Client{Transport: s}))
+		r := &recorder{respond: respond(200, "")}
+		c, err := commerce.New(in, commerce.WithToken(token), commerce.WithHTTPClient(&http.Client{Transport: r}))
 		if err != nil {
 			t.Fatalf("New(%q): %v", in, err)
 		}
 		if _, err := c.Do(t.Context(), "GET", []string{"v2", "x"}, nil, nil, nil); err != nil {
 			t.Fatalf("%q: %v", in, err)
 		}
-		if got := s.sent()[0].Path; got != want {
-			t.Errorf("%q: path %s, want %s", in, got, want)
-		}
-	}
-	for _, in := range []string{
-		"", "store.example", "//store.example", "ftp://store.example", "https://", "https://:443",
-		"https://user:secret-pw@store.example", "https://secret-pw@store.example",
-		"https://store.example?x=secret-pw", "https://store.example?", "https://store.example#secret-pw",
-		"https://store.example#", "http://store.example", "http://127.0.0.1.store.example",
-		"https://store.example/a/../b", "https://store.example/a%2fb", "https://store.example/a//b",
-		"https://store.example/%zz", "https:store.example", "https://store.example/\x00", "https://st ore.example",
-	} {
-		_, err := commerce.New(in, commerce.WithToken(token))
-		if !slices.Equal(invalidFields(err), []string{"base URL"}) || strings.Contains(err.Error(), "secret-pw") {
-			t.Errorf("New(%q): error %v, want one about the base URL, without the password", in, err)
+		if req := r.read(t); req.Host+req.RequestURI != want {
+			t.Errorf("%q: sent to %s%s, want %s", in, req.Host, req.RequestURI, want)
 		}
 	}
 	if _, err := commerce.New("http://store.example", commerce.WithToken(token), commerce.WithInsecureHTTP()); err != nil {
 		t.Errorf("plain http with WithInsecureHTTP: %v", err)
+	}
+}
+
+func TestNew_baseURLRefused(t *testing.T) {
+	t.Parallel()
+	const host, base = "store.example", "https://store.example"
+	for _, in := range []string{
+		"", " ", host, "//" + host, "/", "https:", "https:/", "https://", "https:///x", "https:" + host, "https://:443",
+		"https://?", "ftp://" + host, "file:///etc/passwd", "javascript:alert(1)", "data:,x", "unix:///var/run/x.sock",
+		"ws://" + host, "h2c://" + host, "\t" + base, base + "\n", base + "\r\nHost: evil.example",
+		base + "\x00.evil.example", base + "/\x7f",
+		// User names and passwords.
+		"https://user@" + host, "https://user:secret-pw@" + host, "https://:secret-pw@" + host, "https://@" + host,
+		base + "@evil.example", base + ":443@evil.example/", base + "%40evil.example@evil.example",
+		base + `\@evil.example`, base + `\.evil.example`, `https://evil.example\@` + host,
+		// Queries and fragments.
+		base + "?x=secret-pw", base + "?", base + "/?", base + "#secret-pw", base + "#", base + "/#/",
+		// Paths.
+		base + "/..", base + "/../x", base + "/a/./b", base + "/a//b", base + "//v2", base + "/%2e%2e", base + "/a%2fb",
+		base + "/%", base + "/%zz", base + `/a\b`, base + "/a b",
+		// Hosts.
+		"https://store example", base + ":port", base + ":-1", base + ":80:90", "https://[::1", "https://::1",
+		"https://[" + host + "]", "https://%zz",
+		// Plain HTTP to another machine.
+		"http://" + host, "HTTP://" + host, "http://127.0.0.1." + host, "http://localhost.evil.example",
+		"http://127.0.0.1@evil.example", "http://0.0.0.0", "http://10.0.0.1", "http://169.254.169.254",
+		"http://[::ffff:10.0.0.1]", "http://2130706433", "http://0x7f.1", "http://localhost.",
+	} {
+		_, err := commerce.New(in, commerce.WithToken(token))
+		diff(t, "invalid fields: "+in, invalidFields(err), []string{"base URL"})
+		if text := fmt.Sprint(err); strings.Contains(text, "secret-pw") || strings.Contains(text, "example") {
+			t.Errorf("New(%q): error %s, want one without the address", in, text)
+		}
 	}
 }
 
@@ -179,7 +209,7 @@ func TestDo(t *testing.T) {
 		&commerce.Response{StatusCode: 200, Header: http.Header{"X-Request-Id": {"req-1"}}, RequestID: "req-1", Attempts: 1})
 
 	var read, put json.RawMessage
-	_, err1 := c.Do(ctx, "GET", []string{"v2", "é+", "y"}, url.Values{"q": {"a b+c"}}, nil, &read)
+	_, err1 := c.Do(ctx, "GET", []string{"v2", "é+", "y"}, url.Values{"&=q": {"a b+c#\r\n"}}, nil, &read)
 	_, err2 := c.Do(ctx, "DELETE", []string{"v2", "x"}, nil, nil, nil)
 	_, err3 := c.Do(ctx, "PUT", []string{"v2", "x"}, nil, json.RawMessage(`{"a": 1}`), &put)
 	_, err4 := c.Do(ctx, "HEAD", []string{"v2"}, nil, nil, &settings)
@@ -191,8 +221,10 @@ func TestDo(t *testing.T) {
 	for _, r := range s.sent() {
 		lines = append(lines, strings.Join([]string{r.Method, r.Path, r.RawQuery, r.Header.Get("Content-Type"), r.Body}, "|"))
 	}
-	diff(t, "requests", lines, []string{"GET|/v2/settings|||", "GET|/v2/%C3%A9+/y|q=a%20b%2Bc||", "DELETE|/v2/x|||",
-		`PUT|/v2/x||application/json|{"a":1}`, "HEAD|/v2|||"})
+	diff(t, "requests", lines, []string{
+		"GET|/v2/settings|||", "GET|/v2/%C3%A9+/y|%26%3Dq=a%20b%2Bc%23%0D%0A||", "DELETE|/v2/x|||",
+		`PUT|/v2/x||application/json|{"a":1}`, "HEAD|/v2|||",
+	})
 }
 
 type byteList []byte
@@ -206,6 +238,11 @@ func TestDo_validation(t *testing.T) {
 		want         []string // fields
 	}{
 		{name: "all at once", method: "get", path: []string{".."}, in: func() {}, want: []string{"method", "path", "in"}},
+		{name: "a method of a proxy", method: "CONNECT", path: []string{"v2"}, want: []string{"method"}},
+		{
+			name: "a method with another request", method: "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\nGET",
+			path: []string{"v2"}, want: []string{"method"},
+		},
 		{name: "no path", want: []string{"path"}},
 		{name: "a space in the path", path: []string{"v2", "a b"}, want: []string{"path"}},
 		{name: "in is a reader", path: []string{"v2"}, in: strings.NewReader("{}"), want: []string{"in"}},

@@ -126,6 +126,10 @@ func ensureScenarios() []ensureScenario {
 	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges, ensureCredits, ensureInterrupted)
 }
 
+func roundAmounts(body string) string { return strings.ReplaceAll(body, "-1000", "-990") }
+
+func addSpace(body string) string { return strings.ReplaceAll(body, `"ten off"`, `" ten off\n"`) }
+
 var both = []string{"a -1000", "b -1000"}
 
 // Only adds are needed.
@@ -292,6 +296,22 @@ var ensureChanges = []ensureScenario{
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
 		requests: "cart delete-discount update-discount cart", cart: both, counts: "discounts 2, updated 1, deleted 1",
 		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "the service rounds amounts", request: roundAmounts, requests: "cart add cart",
+		cart: []string{"a -990", "b -990"}, counts: "discounts 2, added 2, different 2",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "the service rounds amounts, update", request: roundAmounts,
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		requests: "cart add cart update-discount update-discount cart",
+		cart:     []string{"a -990", "b -990"}, counts: "discounts 2, added 2, updated 2, different 2",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "the service adds white space", request: addSpace, opts: commerce.EnsureCustomDiscountsOptions{Update: true},
+		requests: "cart add cart", cart: both, counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "several, none as wanted", before: place(placed("a", -1), placed("a", -2), placed("b", -1000)),

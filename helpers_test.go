@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -264,6 +265,28 @@ func encode(t *testing.T, v any) string {
 		t.Fatalf("encode %T: %v", v, err)
 	}
 	return string(b)
+}
+
+// badLists returns bodies that are no lists of records like record, which has an id. others are
+// more of them, by name.
+func badLists(record string, others map[string]string) map[string]string {
+	bodies := map[string]string{
+		"empty":              ``,
+		"HTML":               `<html>`,
+		"null":               `null`,
+		"array":              `[]`,
+		"no data":            `{"links":{}}`,
+		"data null":          `{"data":null}`,
+		"data an object":     `{"data":` + record + `}`,
+		"data twice":         `{"data":[],"data":[` + record + `]}`,
+		"two values":         emptyList + emptyList,
+		"record is a number": `{"data":[` + record + `,5]}`,
+		"truncated":          `{"data":[` + record,
+		"errors beside data": `{"data":[` + record + `],"errors":[{"title":"Half of it is missing"}]}`,
+		"1,001 records":      `{"data":[` + elements(1_001, record) + `]}`,
+	}
+	maps.Copy(bodies, others)
+	return bodies
 }
 
 // list calls List, for its error.

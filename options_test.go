@@ -76,32 +76,39 @@ func TestNew_options(t *testing.T) {
 func TestWithHeader_refused(t *testing.T) {
 	t.Parallel()
 	for _, key := range []string{
-		"authorization", "Host", "content-length", "Content-Type", "Idempotency-Key", "x-idempotency-key", "Connection",
-		"Transfer-Encoding", "Accept", "Accept-Encoding", "User-Agent", "TE", "Trailer", "Upgrade", "Expect", "Keep-Alive",
-		"Proxy-Authorization",
+		"authorization", "Host", "content-length", "Content-Type", "Content-Anything", "Idempotency-Key",
+		"x-idempotency-key", "Connection", "Transfer-Encoding", "Accept", "Accept-Encoding", "User-Agent", "TE", "Trailer",
+		"Upgrade", "Expect", "Keep-Alive", "Proxy-Authorization", "Proxy-Connection",
 	} {
 		_, err := commerce.New(baseURL, commerce.WithToken(token), commerce.WithHeader(key, "x"))
 		diff(t, "invalid fields: "+key, invalidFields(err), []string{"header " + http.CanonicalHeaderKey(key)})
 	}
 }
 
-// The characters of header keys, header values and tokens, byte by byte.
+// The characters of header keys, header values and tokens, byte by byte. The last characters have
+// the low bytes of "a" and of a line break.
 func TestNew_characters(t *testing.T) {
 	t.Parallel()
 	accepts := func(opts ...commerce.Option) bool {
 		_, err := commerce.New(baseURL, append([]commerce.Option{commerce.WithToken(token)}, opts...)...)
 		return err == nil
 	}
+	chars := []string{"é", "\u2028", "\u0161", "\u560a"}
 	for b := range 256 {
-		char := string([]byte{byte(b)})
+		chars = append(chars, string([]byte{byte(b)}))
+	}
+	for _, char := range chars {
 		const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 		if got, want := accepts(commerce.WithHeader("X"+char, "v")), strings.Contains(letters, char); got != want {
 			t.Errorf("header key with %q accepted: %t, want %t", char, got, want)
 		}
-		if got, want := accepts(commerce.WithHeader("X-A", "v"+char)), b >= ' ' && b <= '~'; got != want {
+		isPrintable := len(char) == 1 && char >= " " && char <= "~"
+		if got, want := accepts(commerce.WithHeader("X-A", "v"+char)), isPrintable; got != want {
 			t.Errorf("header value with %q accepted: %t, want %t", char, got, want)
+		} else if got := accepts(commerce.WithUserAgent("v" + char)); got != want {
+			t.Errorf("user agent with %q accepted: %t, want %t", char, got, want)
 		}
-		if got, want := accepts(commerce.WithToken("t"+char)), b > ' ' && b <= '~'; got != want {
+		if got, want := accepts(commerce.WithToken("t"+char)), isPrintable && char != " "; got != want {
 			t.Errorf("token with %q accepted: %t, want %t", char, got, want)
 		}
 	}

@@ -7,8 +7,6 @@ import (
 	"io"
 	"iter"
 	"net/url"
-	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -134,35 +132,6 @@ func TestWalk_pages(t *testing.T) {
 	}
 }
 
-// The first record is removed, and one is added at the end, before each page.
-func TestWalk_changingList(t *testing.T) {
-	t.Parallel()
-	for _, concurrency := range []int{1, 4} {
-		l := newListServer(2_000)
-		stays := l.ids[100:]
-		l.pageLength = func(request int) int {
-			l.ids = append(slices.Clone(l.ids[1:]), "new-"+strconv.Itoa(request))
-			return 100
-		}
-		list := invoices()
-		list.Concurrency = concurrency
-		seen := map[string]int{}
-		for i, err := range commerce.Walk(t.Context(), newClient(t, l), list) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			seen[i.ID]++
-		}
-		for id, n := range seen {
-			if n != 1 {
-				t.Errorf("got %s %d times, want once", id, n)
-			}
-		}
-		missing := slices.DeleteFunc(slices.Clone(stays), func(id string) bool { return seen[id] > 0 })
-		diff(t, "missing", missing, []string{})
-	}
-}
-
 func TestWalk_validation(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -221,23 +190,13 @@ func TestWalk_validation(t *testing.T) {
 
 func TestWalk_badResponses(t *testing.T) {
 	t.Parallel()
-	for name, body := range map[string]string{
-		"empty":              ``,
-		"HTML":               `<html>`,
-		"null":               `null`,
-		"no data":            `{"links":{}}`,
-		"data null":          `{"data":null}`,
-		"data an object":     `{"data":{"id":"a"}}`,
-		"record is a number": `{"data":[{"id":"a"},5]}`,
-		"record is null":     `{"data":[{"id":"a"},null]}`,
-		"no id":              `{"data":[{"id":"a"},{"number":1}]}`,
-		"empty id":           `{"data":[{"id":""}]}`,
-		"a misfit":           `{"data":[{"id":"a","number":"one"}]}`,
-		"truncated":          `{"data":[{"id":"a"}`,
-		"errors beside data": `{"data":[{"id":"a"}],"errors":[{"title":"Half of it is missing"}]}`,
-		"1,001 records":      `{"data":[` + elements(1_001, `{"id":"%d"}`) + `]}`,
-		"very many values":   `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
-	} {
+	for name, body := range badLists(`{"id":"a"}`, map[string]string{
+		"record is null":   `{"data":[{"id":"a"},null]}`,
+		"no id":            `{"data":[{"id":"a"},{"number":1}]}`,
+		"empty id":         `{"data":[{"id":""}]}`,
+		"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
+		"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
+	}) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			page := `{"data":[{"id":"0"},{"id":"1"}],"links":{"next":"/"}}`

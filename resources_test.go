@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -15,7 +16,6 @@ import (
 	"reflect"
 	"regexp"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -499,15 +499,9 @@ func TestLimits_errors(t *testing.T) {
 	}
 }
 
-// mutations is the number of pages that TestBothWays_mutated changes. The race detector makes each
-// ten times as slow.
-func mutations() int {
-	info, _ := debug.ReadBuildInfo()
-	if testing.Short() || slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
-		return 5_000
-	}
-	return 100_000
-}
+// mutations is the number of pages that TestBothWays_mutated changes. `make both-ways` changes
+// more.
+var mutations = flag.Int("mutations", 5_000, "number of pages that TestBothWays_mutated changes")
 
 // pages returns bodies of lists: of both payload generations, from the service's documentation and
 // from the fake store, and the inputs that fuzzing found.
@@ -556,7 +550,7 @@ func TestBothWays_mutated(t *testing.T) {
 	names := slices.Sorted(maps.Keys(all))
 	const seed = 19
 	random := rand.New(rand.NewPCG(seed, seed))
-	count, accepted := mutations(), 0
+	count, accepted := *mutations, 0
 	for n := range count {
 		page := slices.Clone(all[names[n%len(names)]])
 		for range 1 + random.IntN(3) {

@@ -14,11 +14,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -64,19 +60,6 @@ func (s *accountStore) of(accounts ...uuid.UUID) (ids []uuid.UUID) {
 // upTo returns the ids of the subscriptions of the accounts up to one, sorted.
 func (s *accountStore) upTo(account uuid.UUID) []uuid.UUID {
 	return s.of(s.accounts[:slices.Index(s.accounts, account)+1]...)
-}
-
-// change adds and removes a few subscriptions. An account that is not listed is listed again.
-func (s *accountStore) change(step *atomic.Int64, goes []uuid.UUID) {
-	n := int(step.Add(1))
-	for i := range 3 {
-		if at := 3*n + i; at < len(goes) {
-			s.RemoveSubscription(goes[at])
-		}
-		sub := commerce.Subscription{ID: uuid.New()}
-		sub.Attributes.AccountID = s.accounts[(7*n+i)%len(s.accounts)]
-		s.AddSubscription(sub)
-	}
 }
 
 // listed returns the requests for subscriptions so far.
@@ -367,95 +350,44 @@ func TestAllByAccount_longFilters(t *testing.T) {
 	}
 }
 
-// Whatever page with Finished is the last one before a crash, the accounts after it have the
-// rest, and nothing of what was yielded up to it.
+// A page with Finished is the last one of the accounts up to it. TestModel_parts checks the walk,
+// and TestAllByAccount_errors goes on after Finished.
 func TestPagesByAccount_finished(t *testing.T) {
 	t.Parallel()
-	sizes := []int{0, 1, 99, 100, 101, 0, 250, 3, 0, 0, 5}
-	s := newAccountStore(t, append(sizes, slices.Repeat([]int{1}, 500)...)...)
-	c := s.Client()
-	for _, opts := range []commerce.SubscriptionListOptions{
-		{}, {PageSize: 10}, {Concurrency: 8}, {PageSize: 7, Concurrency: 8},
-	} {
-		var yielded []uuid.UUID
-		finished := 0
-		for page, err := range c.Subscriptions.PagesByAccount(t.Context(), nil, &opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(page.Subscriptions) == 0 {
-				t.Error("got a page without subscriptions, want at least one")
-			}
-			for _, sub := range page.Subscriptions {
-				yielded = append(yielded, sub.ID)
-			}
-			if page.Finished == uuid.Nil {
-				continue
-			}
-			finished++
-			slices.SortFunc(yielded, compareIDs)
-			diff(t, "yielded with Finished", yielded, s.upTo(page.Finished))
-			if finished%5 > 0 {
-				continue // resumes now and then
-			}
-			after := c.Accounts.IDs(t.Context(), page.Finished)
-			rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, &opts))
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff(t, "rest", idsOf(rest), s.of(s.accounts[slices.Index(s.accounts, page.Finished)+1:]...))
-		}
-		if diff(t, "subscriptions", yielded, s.of(s.accounts...)); finished < 2 {
-			t.Errorf("got %d pages with Finished, want several", finished)
-		}
-	}
-}
-
-// Finished is right too if a part is read in several lists: the store accepts few accounts in a
-// filter, or all of the part have too many subscriptions.
-func TestPagesByAccount_finishedInParts(t *testing.T) {
-	t.Parallel()
-	refuses := commercetest.Fault{
-		Operation: commercetest.OpList, Status: 400, Times: -1,
-		Match: func(r commercetest.Request) bool { return strings.Count(r.RawQuery, "%2C") > 10 },
-	}
+	refusesMany := func(r commercetest.Request) bool { return strings.Count(r.RawQuery, "%2C") > 10 }
 	for _, tt := range []struct {
 		name    string
 		sizes   []int
-		fault   commercetest.Fault
-		atLeast int // pages with Finished
+		opts    commerce.SubscriptionListOptions
+		refuses func(commercetest.Request) bool
 	}{
-		{name: "10 accounts at a time", sizes: slices.Repeat([]int{1, 0, 2}, 30), fault: refuses, atLeast: 2},
-		// One part, which is halved: before its end, subscriptions of later accounts are yielded.
-		{name: "too many subscriptions", sizes: slices.Repeat([]int{300, 0, 1}, 40), atLeast: 1},
+		{
+			name: "several parts", sizes: append([]int{0, 1, 99, 100, 101, 0, 250, 3}, slices.Repeat([]int{1}, 500)...),
+			opts: commerce.SubscriptionListOptions{PageSize: 7, Concurrency: 8},
+		},
+		{name: "10 accounts at a time", sizes: slices.Repeat([]int{1, 0, 2}, 30), refuses: refusesMany},
+		// Before the end of a part that is halved, subscriptions of later accounts are yielded.
+		{name: "too many subscriptions", sizes: slices.Repeat([]int{300, 0, 1}, 40)},
 	} {
 		s := newAccountStore(t, tt.sizes...)
-		if tt.fault.Status > 0 {
-			s.Inject(tt.fault)
+		if tt.refuses != nil {
+			s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, Times: -1, Match: tt.refuses})
 		}
-		yielded := map[uuid.UUID]bool{}
-		finished := 0
-		for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, nil) {
+		var yielded []*commerce.Subscription
+		var last uuid.UUID
+		for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, &tt.opts) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, sub := range page.Subscriptions {
-				yielded[sub.ID] = true
+			for i := range page.Subscriptions {
+				yielded = append(yielded, &page.Subscriptions[i])
 			}
-			if page.Finished == uuid.Nil {
-				continue
+			if page.Finished != uuid.Nil {
+				last = page.Finished
+				diff(t, tt.name+": yielded up to "+last.String(), idsOf(yielded), s.upTo(last))
 			}
-			finished++
-			want := map[uuid.UUID]bool{}
-			for _, id := range s.upTo(page.Finished) {
-				want[id] = true
-			}
-			diff(t, tt.name+": yielded up to "+page.Finished.String(), yielded, want)
 		}
-		if len(yielded) != len(s.of(s.accounts...)) || finished < tt.atLeast {
-			t.Errorf("%s: got %d subscriptions, %d pages with Finished, want all %d, at least %d",
-				tt.name, len(yielded), finished, len(s.of(s.accounts...)), tt.atLeast)
-		}
+		diff(t, tt.name+": last Finished", last, s.accounts[len(s.accounts)-1])
 	}
 }
 
@@ -598,42 +530,21 @@ func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 	}
 }
 
-// An account with 10,099 subscriptions is read. One more ends the walk; it names the account,
-// and another walk goes on after it.
+// An account with more subscriptions than can be read is in the error. The walk goes on after it.
 func TestAllByAccount_offsetLimit(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name        string
-		size        int
-		err         error
-		concurrency int
-	}{
-		{name: "10,099", size: 10_099},
-		{name: "10,100", size: 10_100, err: commerce.ErrOffsetLimit},
-		{name: "10,101, concurrency 8", size: 10_101, err: commerce.ErrOffsetLimit, concurrency: 8},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := newAccountStore(t, 5, tt.size, 0, 5, 1)
-			opts := &commerce.SubscriptionListOptions{Concurrency: tt.concurrency}
-			c := s.Client()
-			got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
-			if tt.err == nil {
-				diff(t, "error", err, nil)
-				diff(t, "subscriptions", idsOf(got), s.of(s.accounts...))
-				return
-			}
-			checkStop(t, err, commerce.PagingError{
-				Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: tt.err,
-			})
-			after := c.Accounts.IDs(t.Context(), s.accounts[1])
-			rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, opts))
-			if err != nil {
-				t.Fatal(err)
-			}
-			diff(t, "rest", idsOf(rest), s.of(s.accounts[2:]...))
-		})
+	s := newAccountStore(t, 5, 10_100, 0, 5, 1)
+	c, opts := s.Client(), &commerce.SubscriptionListOptions{Concurrency: 8}
+	got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
+	checkStop(t, err, commerce.PagingError{
+		Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: commerce.ErrOffsetLimit,
+	})
+	after := c.Accounts.IDs(t.Context(), s.accounts[1])
+	rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, opts))
+	if err != nil {
+		t.Fatal(err)
 	}
+	diff(t, "rest", idsOf(rest), s.of(s.accounts[2:]...))
 }
 
 // Whenever an error ends the walk, its fields say what was yielded, and another walk yields
@@ -727,138 +638,6 @@ func TestAllByAccount_badRecord(t *testing.T) {
 		}
 		tt.want.Err = commerce.ErrBadResponse
 		checkStop(t, err, tt.want)
-	}
-}
-
-// inFlight counts requests for subscriptions that are in flight at the same time.
-type inFlight struct {
-	http.RoundTripper
-	mu        sync.Mutex
-	now, most int
-}
-
-func (f *inFlight) RoundTrip(req *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(req.URL.Path, "/accounts") {
-		return f.RoundTripper.RoundTrip(req)
-	}
-	f.add(1)
-	defer f.add(-1)
-	return f.RoundTripper.RoundTrip(req)
-}
-
-func (f *inFlight) add(n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.now += n
-	f.most = max(f.most, f.now)
-}
-
-// Walks end at many records: by break, by a panic, and by canceling. After that nothing is
-// requested, no request is in flight, and the accounts are stopped.
-func TestAllByAccount_ends(t *testing.T) {
-	t.Parallel()
-	for _, how := range []string{"break", "panic", "cancel", "no reason"} {
-		for _, concurrency := range []int{1, 8} {
-			for _, at := range []int{1, 100, 151, 600, 900} {
-				synctest.Test(t, func(t *testing.T) { checkEnds(t, how, concurrency, at) })
-			}
-		}
-	}
-}
-
-func checkEnds(t *testing.T, how string, concurrency, at int) {
-	t.Helper()
-	s := newAccountStore(t, slices.Repeat([]int{1, 2}, 300)...)
-	s.Inject(commercetest.Fault{Times: -1, Delay: time.Second})
-	counter := &inFlight{RoundTripper: s.Transport()}
-	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: counter}))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	stopped := false
-	accounts := func(yield func(uuid.UUID, error) bool) {
-		defer func() { stopped = true }()
-		c.Accounts.IDs(ctx, uuid.Nil)(yield)
-	}
-	n, last := 0, error(nil)
-	recovered(func() {
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-		for _, err := range c.Subscriptions.AllByAccount(ctx, accounts, opts) {
-			if last = err; err == nil {
-				n++
-			}
-			switch {
-			case n < at || how == "no reason":
-			case how == "break":
-				return
-			case how == "panic":
-				panic("enough")
-			default:
-				cancel()
-			}
-		}
-	})
-	requests := len(s.Requests())
-	if !stopped || s.Pending() > 0 || counter.most > concurrency {
-		t.Errorf("%s at record %d, concurrency %d: accounts stopped = %t, %d requests pending, %d at a time",
-			how, at, concurrency, stopped, s.Pending(), counter.most)
-	}
-	<-time.After(time.Hour)
-	diff(t, "requests after the end", len(s.Requests())-requests, 0)
-	switch {
-	case how == "no reason":
-		diff(t, "records", n, 900)
-	case how == "cancel" && at < 900:
-		diff(t, "records", n, at)
-		stop, ok := errors.AsType[*commerce.PagingError](last)
-		if !ok || !errors.Is(last, context.Canceled) || stop.Seen != at || stop.Offset != 0 {
-			t.Errorf("cancel at record %d: error %+v, want Canceled, Seen %d, Offset 0", at, last, at)
-		}
-	default:
-		diff(t, "records", n, at)
-	}
-}
-
-// Subscriptions and accounts are added and removed after each request. Those that stay are
-// yielded once.
-func TestAllByAccount_changingStore(t *testing.T) {
-	t.Parallel()
-	for _, concurrency := range []int{1, 8} {
-		s := newAccountStore(t, slices.Repeat([]int{3, 0, 90, 6}, 80)...)
-		var stays, goes []uuid.UUID
-		for i, account := range s.accounts {
-			if i%10 == 0 {
-				s.RemoveAccount(account) // added again during the walk
-				continue
-			}
-			for j, id := range s.subscriptions[account] {
-				if j%5 == 0 {
-					goes = append(goes, id)
-				} else {
-					stays = append(stays, id)
-				}
-			}
-		}
-		slices.SortFunc(stays, compareIDs)
-		var step atomic.Int64
-		c := s.Client(commerce.WithHTTPClient(&http.Client{
-			Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
-				resp, err := s.Transport().RoundTrip(r)
-				s.change(&step, goes)
-				return resp, err
-			}),
-		}))
-		yielded := map[uuid.UUID]int{}
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-		for sub, err := range c.Subscriptions.AllByAccount(t.Context(), nil, opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if yielded[sub.ID]++; yielded[sub.ID] > 1 {
-				t.Errorf("got subscription %s again, want it once", sub.ID)
-			}
-		}
-		missing := slices.DeleteFunc(stays, func(id uuid.UUID) bool { return yielded[id] > 0 })
-		diff(t, "missing", missing, []uuid.UUID{})
 	}
 }
 

@@ -177,9 +177,9 @@ func TestList_emptyArrays(t *testing.T) {
 func TestList_refusals(t *testing.T) {
 	t.Parallel()
 	const (
-		limit     = "page[limit] must be a whole number from 1 to 100"
-		offset    = "page[offset] must be a whole number from 0 to 10000"
-		include   = "include must be plans, products or plans,products: the store sends the first generation of the " +
+		limit   = "page[limit] must be a whole number from 1 to 100"
+		offset  = "page[offset] must be a whole number from 0 to 10000"
+		include = "include must be plans, products or plans,products: the store sends the first generation of the " +
 			"payload, see Config.Generation"
 		badQuery  = "Could not parse the query"
 		badFilter = "Could not parse the supplied filter"

@@ -94,53 +94,9 @@ func TestWalk_requests(t *testing.T) {
 	}
 }
 
-func TestWalk_offsetLimit(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name                         string
-		total, offset, limit, length int // limit and length (of the longest page): 0 means 100
-		links                        links
-		want                         int // records
-		wantErr                      error
-	}{
-		{name: "all but one of those within reach", total: 10_099, want: 10_099},
-		{name: "all but one by 30", total: 10_099, limit: 30, want: 10_099},
-		{name: "last page by 30", total: 10_030, limit: 30, want: 10_030},
-		{name: "one on the last page", total: 10_001, limit: 1, want: 10_001},
-		{name: "none on the last page", total: 10_000, limit: 2, want: 10_000},
-		{name: "none on the last page, no links", total: 10_000, limit: 2, links: noLinks, want: 10_000},
-		{name: "all within reach", total: 10_100, limit: 30, want: 10_100, wantErr: ErrOffsetLimit},
-		{name: "more than within reach", total: 10_200, want: 10_100, wantErr: ErrOffsetLimit},
-		{name: "pages of 25", total: 10_010, length: 25, want: 10_010},
-		{name: "pages of 25, too many", total: 10_099, length: 25, want: 10_025, wantErr: ErrOffsetLimit},
-		{name: "start at the limit", total: 10_050, offset: 10_000, want: 50},
-		{name: "start at the limit, one record", total: 10_001, offset: 10_000, limit: 2, want: 1},
-		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
-		{name: "start after the end", total: 9_000, offset: 10_000},
-		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
-		// No page after the last one within reach can be requested, so without links nothing shows
-		// the end.
-		{name: "10,001, no links", total: 10_001, links: noLinks, want: 10_001},
-		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002, wantErr: ErrOffsetLimit},
-		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099, wantErr: ErrOffsetLimit},
-		{name: "10,100, no links", total: 10_100, links: noLinks, want: 10_100, wantErr: ErrOffsetLimit},
-		{name: "pages of 25, no links", total: 10_099, length: 25, links: noLinks, want: 10_025, wantErr: ErrOffsetLimit},
-		{name: "25, no links", total: 10_024, length: 25, links: noLinks, want: 10_024, wantErr: ErrOffsetLimit},
-		{name: "50, no links", total: 10_050, offset: 10_000, limit: 9, links: noLinks, want: 50, wantErr: ErrOffsetLimit},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l := newList(tt.total)
-			l.links = tt.links
-			l.length = func(int) int { return cmp.Or(tt.length, 100) }
-			cfg := l.config()
-			cfg.Offset, cfg.Limit = tt.offset, cmp.Or(tt.limit, 100)
-			got, err := l.walk(t, cfg)
-			if len(got) != tt.want || !errors.Is(err, tt.wantErr) {
-				t.Errorf("got %d records, error %v, want %d, %v", len(got), err, tt.want, tt.wantErr)
-			}
-		})
-	}
+// lengths are the maximum lengths of the pages. The last one stays.
+func lengths(lengths ...int) func(n int) int {
+	return func(n int) int { return lengths[min(n, len(lengths)-1)] }
 }
 
 // add returns a change that adds n new records, with negative ids, at an index.
@@ -175,21 +131,97 @@ func after(n int, change func(l *list)) func(l *list) {
 	}
 }
 
-// TestWalk_changes walks lists of 500 records by 20 while they change. Each record that stays is
-// yielded, and a walk needs few requests more than the 27 for a list that does not change.
+// walkTest is a walk over a list. Each record that stays in it must be yielded, or the walk must
+// end in wantErr.
+type walkTest struct {
+	name          string
+	total         int // records in the list at first
+	offset, limit int
+	length        func(n int) int // maximum length of page n; nil: as requested
+	links         links
+	change        func(l *list) // after each page
+	alter         func(r request, p page) page
+	requests      int // at most; 0: not checked
+	want          int // records in their order, if the list does not change
+	added         int // new records that are yielded
+	wantErr       error
+}
+
+// check makes the walk. Rows may leave out what most rows of their table have in common: total and
+// limit.
+func (tt *walkTest) check(t *testing.T, total, limit int) {
+	t.Helper()
+	tt.total = cmp.Or(tt.total, total)
+	l := newList(tt.total)
+	l.links, l.length, l.change, l.alter = tt.links, tt.length, tt.change, tt.alter
+	cfg := l.config()
+	cfg.Offset, cfg.Limit = tt.offset, cmp.Or(tt.limit, limit)
+	got, err := l.walk(t, cfg)
+	if tt.requests > 0 && l.requests > tt.requests || !errors.Is(err, tt.wantErr) {
+		t.Errorf("%d requests, error %v, want at most %d, %v", l.requests, err, tt.requests, tt.wantErr)
+	}
+	if tt.change == nil {
+		if want := upTo(tt.offset + tt.want)[tt.offset:]; !slices.Equal(got, want) {
+			t.Errorf("got %d records, want %d in their order", len(got), len(want))
+		}
+		return
+	}
+	missing, added := lost(lost(l.staying(tt.total), upTo(tt.offset)), got), lost(got, upTo(tt.total)[tt.offset:])
+	if err == nil && (len(missing) > 0 || len(added) != tt.added) {
+		t.Errorf("%d new records, want %d; missing of those that stay: %v", len(added), tt.added, missing)
+	}
+}
+
+func testWalks(t *testing.T, total, limit int, tests []walkTest) {
+	t.Helper()
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.check(t, total, limit)
+		})
+	}
+}
+
+func TestWalk_offsetLimit(t *testing.T) {
+	t.Parallel()
+	testWalks(t, 0, 100, []walkTest{
+		{name: "all but one of those within reach", total: 10_099, want: 10_099},
+		{name: "all but one by 30", total: 10_099, limit: 30, want: 10_099},
+		{name: "last page by 30", total: 10_030, limit: 30, want: 10_030},
+		{name: "one on the last page", total: 10_001, limit: 1, want: 10_001},
+		{name: "none on the last page", total: 10_000, limit: 2, want: 10_000},
+		{name: "none on the last page, no links", total: 10_000, limit: 2, links: noLinks, want: 10_000},
+		{name: "all within reach", total: 10_100, limit: 30, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "more than within reach", total: 10_200, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "pages of 25", total: 10_010, length: lengths(25), want: 10_010},
+		{name: "pages of 25, too many", total: 10_099, length: lengths(25), want: 10_025, wantErr: ErrOffsetLimit},
+		{name: "start at the limit", total: 10_050, offset: 10_000, want: 50},
+		{name: "start at the limit, one record", total: 10_001, offset: 10_000, limit: 2, want: 1},
+		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
+		{name: "start after the end", total: 9_000, offset: 10_000},
+		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
+		// No page after the last one within reach can be requested, so without links nothing shows
+		// the end.
+		{name: "10,001, no links", total: 10_001, links: noLinks, want: 10_001},
+		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002, wantErr: ErrOffsetLimit},
+		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099, wantErr: ErrOffsetLimit},
+		{name: "10,100, no links", total: 10_100, links: noLinks, want: 10_100, wantErr: ErrOffsetLimit},
+		{
+			name: "pages of 25, no links", total: 10_099, length: lengths(25), links: noLinks,
+			want: 10_025, wantErr: ErrOffsetLimit,
+		},
+		{name: "25, no links", total: 10_024, length: lengths(25), links: noLinks, want: 10_024, wantErr: ErrOffsetLimit},
+		{name: "50, no links", total: 10_050, offset: 10_000, limit: 9, links: noLinks, want: 50, wantErr: ErrOffsetLimit},
+	})
+}
+
+// The lists have 500 records, which are read by 20. A walk needs few requests more than the 27 for
+// a list that does not change.
 func TestWalk_changes(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name     string
-		offset   int
-		links    links
-		change   func(l *list) // after each page
-		requests int           // at most
-		added    int           // new records that are yielded
-		wantErr  error
-	}{
-		{name: "nothing", requests: 27},
-		{name: "nothing, no links", links: noLinks, requests: 28},
+	testWalks(t, 500, 20, []walkTest{
+		{name: "nothing", want: 500, requests: 27},
+		{name: "nothing, no links", links: noLinks, want: 500, requests: 28},
 		{name: "one removed", change: remove(0, 1), requests: 32},
 		{name: "one removed, no links", links: noLinks, change: remove(0, 1), requests: 36},
 		{name: "ten removed", change: remove(0, 10), requests: 37},
@@ -218,41 +250,30 @@ func TestWalk_changes(t *testing.T) {
 			name: "all replaced, start at 250", offset: 250, change: after(2, replace(500)),
 			requests: 12, wantErr: ErrListDrift,
 		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l := newList(500)
-			l.links, l.change = tt.links, tt.change
-			cfg := l.config()
-			cfg.Offset, cfg.Limit = tt.offset, 20
-			got, err := l.walk(t, cfg)
-			if l.requests > tt.requests || !errors.Is(err, tt.wantErr) {
-				t.Errorf("%d requests, error %v, want at most %d, %v", l.requests, err, tt.requests, tt.wantErr)
-			}
-			missing, added := lost(lost(l.staying(500), upTo(tt.offset)), got), lost(got, upTo(500)[tt.offset:])
-			if err == nil && (len(missing) > 0 || len(added) != tt.added) {
-				t.Errorf("%d new records, want %d; missing of those that stay: %v", len(added), tt.added, missing)
-			}
-		})
-	}
+		{
+			name: "after a page of one, all that comes next is removed", total: 300, limit: 100, length: lengths(100, 1, 100),
+			change: after(2, remove(0, 210)),
+		},
+		{name: "each page is new", total: 200, limit: 2, change: replace(200), requests: 20_200, wantErr: ErrListDrift},
+		{
+			name: "around the end", total: 118, offset: 118, limit: 40, links: alwaysNext,
+			change: func(l *list) {
+				switch l.pages % 4 {
+				case 1:
+					add(0, 2)(l)
+				case 2:
+					remove(60, 2)(l)
+				}
+			},
+			requests: 530, wantErr: ErrListDrift,
+		},
+	})
 }
 
-// TestWalk_wrongPages walks lists of 300 records by 100, whose pages are wrong or too short to
-// overlap.
+// The pages of lists of 300 records by 100 are wrong or too short to overlap.
 func TestWalk_wrongPages(t *testing.T) {
 	t.Parallel()
-	lengths := func(lengths ...int) func(n int) int {
-		return func(n int) int { return lengths[min(n, len(lengths)-1)] }
-	}
-	for _, tt := range []struct {
-		name    string
-		total   int // records in the list; 0: 300
-		length  func(n int) int
-		links   links
-		alter   func(r request, p page) page
-		want    int // the first records
-		wantErr error
-	}{
+	testWalks(t, 300, 100, []walkTest{
 		{name: "one of two", total: 2, length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
 		{name: "one always", length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
 		{name: "one after full pages", length: lengths(100, 100, 1), links: noLinks, want: 199, wantErr: ErrNoProgress},
@@ -280,17 +301,7 @@ func TestWalk_wrongPages(t *testing.T) {
 			},
 			want: 100, wantErr: ErrListDrift,
 		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			l := newList(cmp.Or(tt.total, 300))
-			l.length, l.links, l.alter = tt.length, tt.links, tt.alter
-			got, err := l.walk(t, l.config())
-			if !slices.Equal(got, upTo(tt.want)) || !errors.Is(err, tt.wantErr) {
-				t.Errorf("got %d records, error %v, want the first %d, %v", len(got), err, tt.want, tt.wantErr)
-			}
-		})
-	}
+	})
 }
 
 // TestWalk_emptyPageInBetween makes each page in turn empty, although it says that there is a next
@@ -314,52 +325,6 @@ func TestWalk_emptyPageInBetween(t *testing.T) {
 			t.Errorf("second page at the start of the list is empty: error %v, want %v", err, ErrNoProgress)
 		}
 	}
-}
-
-// TestWalk_removedAfterOne removes so many records after a page of one record that nothing comes
-// after it. But the page said that there is a next one: the list goes on before it.
-func TestWalk_removedAfterOne(t *testing.T) {
-	t.Parallel()
-	l := newList(300)
-	l.length = func(n int) int { return []int{100, 1, 100}[min(n, 2)] }
-	l.change = after(2, remove(0, 210))
-	got, err := l.walk(t, l.config())
-	if want := append(upTo(100), upTo(300)[210:]...); err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %d records, error %v, want %d", len(got), err, len(want))
-	}
-}
-
-// TestWalk_budget walks lists that change faster than they are read. The walk must give up.
-func TestWalk_budget(t *testing.T) {
-	t.Parallel()
-	t.Run("each page is new", func(t *testing.T) {
-		t.Parallel()
-		l := newList(200)
-		l.change = replace(200)
-		cfg := l.config()
-		cfg.Limit = 2
-		if _, err := l.walk(t, cfg); !errors.Is(err, ErrListDrift) || l.requests > 20_200 {
-			t.Errorf("%d requests, error %v, want at most 20200, %v", l.requests, err, ErrListDrift)
-		}
-	})
-	t.Run("around the end", func(t *testing.T) {
-		t.Parallel()
-		l := newList(118)
-		l.links = alwaysNext
-		l.change = func(l *list) {
-			switch l.pages % 4 {
-			case 1:
-				add(0, 2)(l)
-			case 2:
-				remove(60, 2)(l)
-			}
-		}
-		cfg := l.config()
-		cfg.Offset, cfg.Limit = 118, 40
-		if _, err := l.walk(t, cfg); !errors.Is(err, ErrListDrift) || l.requests > 530 {
-			t.Errorf("%d requests, error %v, want at most 530, %v", l.requests, err, ErrListDrift)
-		}
-	})
 }
 
 func TestError(t *testing.T) {

@@ -56,7 +56,7 @@ func KeptHeader(h http.Header) http.Header {
 		}
 		begin := len(all)
 		for _, value := range values {
-			if isPrintable(value) && (!slices.Contains(requestIDs, key) || IsRequestID(value)) {
+			if IsPrintable(value) && (!slices.Contains(requestIDs, key) || IsRequestID(value)) {
 				all = append(all, value)
 			}
 		}
@@ -67,7 +67,8 @@ func KeptHeader(h http.Header) http.Header {
 	return kept
 }
 
-func isPrintable(s string) bool {
+// IsPrintable reports whether a text is printable ASCII.
+func IsPrintable(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r > '~' }) < 0
 }
 

@@ -15,16 +15,22 @@ import (
 var retryAfterNow = time.Date(2024, 1, 2, 3, 4, 5, 0, time.UTC)
 
 var retryAfterTests = map[string]time.Duration{
-	"": 0, "0": 0, "0.0000000001": 0,
-	"1": time.Second, " 3 ": 3 * time.Second, "120": 2 * time.Minute,
-	"1.5": 1500 * time.Millisecond, "17.17": 17170 * time.Millisecond, ".5": time.Second / 2, "5.": 5 * time.Second,
+	"": 0, "0": 0, "0.0": 0, "0.0000000001": 0, "0.000000001": 1,
+	"1": time.Second, " 3\t": 3 * time.Second, "007": 7 * time.Second, "120": 2 * time.Minute,
+	"1.5": 1500 * time.Millisecond, "20.000000001": 20*time.Second + 1,
+	"17.17": 17170 * time.Millisecond, ".5": time.Second / 2, "5.": 5 * time.Second,
 	"-1": 0, "+1": 0, "1e3": 0, "1s": 0, "soon": 0, ".": 0, "1.2.3": 0, "0x10": 0, "１": 0,
+	"5, 6": 0, "Inf": 0, "NaN": 0, "2024-01-02T03:04:15Z": 0, "Tue, 99 Jan 2024 03:04:15 GMT": 0,
 	"9223372036": 9223372036 * time.Second, "9223372037": maxRetryAfter, strings.Repeat("9", 400): maxRetryAfter,
+	"18446744073709551616": maxRetryAfter, strings.Repeat("9", 400) + ".5": maxRetryAfter, // 2^64
 	"9223372036.854775807": maxRetryAfter, "9223372036.854775808": maxRetryAfter,
 	"Tue, 02 Jan 2024 03:04:15 GMT":   10 * time.Second,
+	" Tue, 02 Jan 2024 03:04:15 GMT":  10 * time.Second,
 	"Tuesday, 02-Jan-24 03:04:15 GMT": 10 * time.Second,
 	"Tue Jan  2 03:04:15 2024":        10 * time.Second,
 	"Tue, 02 Jan 2024 03:04:00 GMT":   0,
+	"Tue Jan  2 03:04:00 2024":        0,
+	"Mon, 01 Jan 0001 00:00:00 GMT":   0,
 	"Fri, 31 Dec 9999 23:59:59 GMT":   maxRetryAfter,
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 	"net/url"
 	"reflect"
 	"strings"
@@ -15,6 +16,12 @@ import (
 
 	"github.com/commerce-go/commerce"
 )
+
+// Transport is a function that is the transport of a client.
+type Transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip calls f.
+func (f Transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // Call is a public call.
 type Call struct {

@@ -27,11 +27,10 @@ type randomFaults struct {
 	request string          // the last one
 	chosen  int             // fault of that request, -1: none
 	late    map[string]bool // by id of the request
-	pending map[string]bool // those of late that have not been applied
 }
 
 func injectRandomFaults(s *commercetest.Store, r *rand.Rand) *randomFaults {
-	f := &randomFaults{random: r, late: map[string]bool{}, pending: map[string]bool{}}
+	f := &randomFaults{random: r, late: map[string]bool{}}
 	for range 30 {
 		f.writes = append(f.writes, randomWriteFault(r))
 	}
@@ -59,7 +58,7 @@ func (f *randomFaults) choose(in commercetest.Request) int {
 	case isWrite(in):
 		f.chosen = f.random.IntN(len(f.writes))
 		if f.writes[f.chosen].Late {
-			f.late[in.ID], f.pending[in.ID] = true, true
+			f.late[in.ID] = true
 		}
 	default:
 		f.chosen = len(f.writes) + f.random.IntN(len(f.reads))
@@ -72,7 +71,6 @@ func (f *randomFaults) choose(in commercetest.Request) int {
 func (f *randomFaults) ended(in commercetest.Request) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.pending, in.ID)
 	return f.late[in.ID] && time.Since(in.Time) > attemptTimeout
 }
 

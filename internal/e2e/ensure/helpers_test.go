@@ -18,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestMain(m *testing.M) {
@@ -50,17 +51,12 @@ var impatient = commerce.WithRetry(commerce.RetryPolicy{
 	MaxAttempts: 4, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, AttemptTimeout: attemptTimeout,
 })
 
-// roundTrip is a function that is a transport.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
 // editor changes the bodies of requests and responses, if they are JSON objects.
 type editor struct{ request, response func(body map[string]any) }
 
 // transport returns a transport that edits what passes through base.
 func (e editor) transport(base http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
+	return calls.Transport(func(req *http.Request) (*http.Response, error) {
 		if req.Body != nil && e.request != nil {
 			req = req.Clone(req.Context())
 			if err := edit(&req.Body, &req.ContentLength, e.request); err != nil {

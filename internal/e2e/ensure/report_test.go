@@ -41,7 +41,6 @@ type totals struct {
 	kills    int
 	late     atomic.Int64
 	surplus  int // discounts found and deleted
-	checked  int // successes that were compared with the cart
 	doubtful int // calls that ended without an error although something is in doubt
 	wrong    int
 }

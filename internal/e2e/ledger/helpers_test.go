@@ -210,11 +210,6 @@ func faultNamed(name string) *Fault {
 	panic("no fault has the name " + name)
 }
 
-// roundTrip is a function that is a transport.
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
 // eventually polls until missing returns "".
 func eventually(t *testing.T, missing func() string) {
 	t.Helper()

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 // environment is what a local fault may change.
@@ -75,7 +76,7 @@ func planned(faults ...*Fault) setFunc {
 // withTransport makes calls through a custom transport.
 func withTransport(send func(env *environment, req *http.Request) (*http.Response, error)) setFunc {
 	return func(_ *testing.T, env *environment) {
-		env.rt = roundTrip(func(req *http.Request) (*http.Response, error) { return send(env, req) })
+		env.rt = calls.Transport(func(req *http.Request) (*http.Response, error) { return send(env, req) })
 	}
 }
 
@@ -153,7 +154,7 @@ func inDial(env *environment, end func()) {
 
 // inBody ends a context when the header of the response has arrived.
 func inBody(env *environment, end func()) {
-	env.rt = roundTrip(func(req *http.Request) (*http.Response, error) {
+	env.rt = calls.Transport(func(req *http.Request) (*http.Response, error) {
 		defer end()
 		return env.base.RoundTrip(req)
 	})

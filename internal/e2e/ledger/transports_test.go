@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 // customTransport is a transport that a user may pass to WithHTTPClient, and that does
@@ -71,7 +72,7 @@ func customTransports(other string) []customTransport {
 		}},
 		{name: "wrapped TLS connection", on: anyTLS, wrap: wrapTLS},
 		{name: "prints the request", works: true, wrap: func(_ *testing.T, base *http.Transport) http.RoundTripper {
-			return roundTrip(func(req *http.Request) (*http.Response, error) {
+			return calls.Transport(func(req *http.Request) (*http.Response, error) {
 				if _, err := httputil.DumpRequestOut(req, true); err != nil {
 					return nil, err
 				}
@@ -95,7 +96,7 @@ func customTransports(other string) []customTransport {
 
 // withoutHooks sends requests under a context that has neither hooks nor cancellation.
 func withoutHooks(base http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
+	return calls.Transport(func(req *http.Request) (*http.Response, error) {
 		return base.RoundTrip(req.Clone(context.Background()))
 	})
 }
@@ -109,7 +110,7 @@ func unreachable() http.RoundTripper {
 
 // loseResponse returns an error instead of the response.
 func loseResponse(base http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
+	return calls.Transport(func(req *http.Request) (*http.Response, error) {
 		resp, err := base.RoundTrip(req)
 		if err == nil {
 			_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is reused
@@ -139,7 +140,7 @@ func leaveOutEmpty(req *http.Request) (func() (io.ReadCloser, error), error) {
 
 // failover tries one route after the other, until one responds.
 func failover(source bodySource, routes ...http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
+	return calls.Transport(func(req *http.Request) (*http.Response, error) {
 		body := func() (io.ReadCloser, error) { return nil, nil } //nolint:nilnil // a read has none
 		var err error
 		if req.Body != nil {
@@ -206,7 +207,7 @@ func requestFirst(t *testing.T, base *http.Transport, other string) http.RoundTr
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, addr)
 	}
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
+	return calls.Transport(func(req *http.Request) (*http.Response, error) {
 		if err := get(req.Context()); err != nil {
 			return nil, err
 		}
@@ -216,7 +217,7 @@ func requestFirst(t *testing.T, base *http.Transport, other string) http.RoundTr
 
 // hedge sends a request twice at the same time, and returns the second response.
 func hedge(base http.RoundTripper) http.RoundTripper {
-	return roundTrip(func(req *http.Request) (*http.Response, error) {
+	return calls.Transport(func(req *http.Request) (*http.Response, error) {
 		body, err := readBody(req)
 		if err != nil {
 			return nil, err

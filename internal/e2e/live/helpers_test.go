@@ -91,15 +91,23 @@ const (
 		"quantity":1,"price":{"amount":100000}}}`
 )
 
-// newCart creates a cart with an item, which takes custom discounts.
-func newCart(t *testing.T, c *commerce.Client) (cart string, item commerce.CartItemRef) {
+// createCart creates a cart, and removes it when the test ends.
+func createCart(t *testing.T, c *commerce.Client, body string) (cart string) {
 	t.Helper()
-	var created, added json.RawMessage
-	_, err := c.Do(liveContext(t), "POST", []string{"v2", "carts"}, nil, json.RawMessage(openCart), &created)
+	var created json.RawMessage
+	_, err := c.Do(liveContext(t), "POST", []string{"v2", "carts"}, nil, json.RawMessage(body), &created)
 	cart = removeLater(t, c, created, err)
 	check(t, err)
+	return cart
+}
+
+// newCart creates a cart with an item.
+func newCart(t *testing.T, c *commerce.Client, body string) (cart string, item commerce.CartItemRef) {
+	t.Helper()
+	cart = createCart(t, c, body)
+	var added json.RawMessage
 	path := []string{"v2", "carts", cart, "items"}
-	_, err = c.Do(liveContext(t), "POST", path, nil, json.RawMessage(cartItem), &added)
+	_, err := c.Do(liveContext(t), "POST", path, nil, json.RawMessage(cartItem), &added)
 	check(t, err)
 	id, err := uuid.Parse(find(added, "type", "custom_item")["id"])
 	if err != nil {

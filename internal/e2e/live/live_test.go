@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -143,7 +144,7 @@ func readCart(t *testing.T, c *commerce.Client, cart string, want ...string) *co
 func liveAddCustomDiscounts(t *testing.T, c *commerce.Client) {
 	t.Helper()
 	ctx := liveContext(t)
-	cart, item := newCart(t, c)
+	cart, item := newCart(t, c, openCart)
 	missing := commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.New()}
 	batch := append(discounts(item), discount("live-refused", &missing))
 	result, err := c.Carts.AddCustomDiscounts(ctx, cart, batch, nil)
@@ -160,7 +161,7 @@ func liveAddCustomDiscounts(t *testing.T, c *commerce.Client) {
 func liveEnsureCustomDiscounts(t *testing.T, c *commerce.Client) {
 	t.Helper()
 	ctx := liveContext(t)
-	cart, item := newCart(t, c)
+	cart, item := newCart(t, c, openCart)
 	for _, step := range []struct {
 		name                    string
 		amount                  int64 // of each wanted discount; 0: none is wanted
@@ -191,7 +192,7 @@ func liveEnsureCustomDiscounts(t *testing.T, c *commerce.Client) {
 func liveUpdateAndDelete(t *testing.T, c *commerce.Client) {
 	t.Helper()
 	ctx := liveContext(t)
-	cart, item := newCart(t, c)
+	cart, item := newCart(t, c, openCart)
 	_, err := c.Carts.AddCustomDiscounts(ctx, cart, discounts(item), nil)
 	check(t, err)
 	for _, d := range readCart(t, c, cart, "cart: live-cart -1000", "custom_item: live-item -1000").CustomDiscounts {
@@ -370,4 +371,12 @@ func liveUnauthorized(t *testing.T, c *commerce.Client) {
 	if _, err = c.Subscriptions.List(liveContext(t), nil); !errors.Is(err, commerce.ErrUnauthorized) {
 		t.Errorf("error = %v, want ErrUnauthorized", err)
 	}
+}
+
+// A store may add lines of its own to a cart.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	items := json.RawMessage(`{"data":[{"type":"promotion_item","id":"a"},{"meta":[1],"type":"custom_item","id":"b"}]}`)
+	diff(t, "id of the custom_item", find(items, "type", "custom_item")["id"], "b")
+	diff(t, "id of a cart", find(items, "type", "cart")["id"], "")
 }

@@ -93,10 +93,6 @@ func (c call) check(t *testing.T, address string, hc *http.Client, status int) {
 
 var statuses = []int{301, 302, 303, 307, 308}
 
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
-
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	for name, location := range map[string]string{
@@ -120,7 +116,7 @@ func TestRedirects(t *testing.T) {
 				t.Parallel()
 				for _, c := range everyCall() {
 					var got []string // a call sends one request at a time
-					transport := roundTripper(func(req *http.Request) (*http.Response, error) {
+					transport := calls.Transport(func(req *http.Request) (*http.Response, error) {
 						got = append(got, req.URL.Scheme+"://"+req.URL.Host+" "+req.Host)
 						header := http.Header{"Location": {strings.Replace(location, "SELF", req.URL.String(), 1)}}
 						if location == "NONE" || len(got) > 1 { // a redirect that is followed must not go on forever

@@ -132,10 +132,7 @@ func (e *events) String() string {
 	return e.buf.String()
 }
 
-// transport is a function as a transport of a client.
-type transport func(*http.Request) (*http.Response, error)
-
-func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+type transport = calls.Transport
 
 func over(rt http.RoundTripper) commerce.Option {
 	return commerce.WithHTTPClient(&http.Client{Transport: rt})

@@ -1,14 +1,10 @@
 package timing_test
 
 import (
-	"context"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"golang.org/x/time/rate"
 
 	"github.com/commerce-go/commerce"
 )
@@ -73,99 +69,4 @@ func TestGate_isShared(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestGate_turnsAway makes calls that may not wait as long as the gate is shut. They
-// return at once, and nothing is sent.
-func TestGate_turnsAway(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		op      operation
-		outcome commerce.Outcome
-	}{{op: read, outcome: commerce.OutcomeNone}, {op: write, outcome: commerce.OutcomeNotSent}} {
-		t.Run(tt.op.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := newService(t, status(429, "3600"))
-				s.rest = success
-				c := newClient(t, s)
-				if _, err := tt.op.do(t.Context(), c); !errors.Is(err, commerce.ErrRateLimited) {
-					t.Fatalf("first call: error = %v, want ErrRateLimited", err)
-				}
-				time.Sleep(5 * time.Second) // the gate is shut for 20 s, which is MaxBackoff
-				impatient := derive(t, c, commerce.WithRetry(commerce.RetryPolicy{MaxBackoff: 14 * time.Second}))
-				ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-				defer cancel()
-				want := "sent 0s, failed 5s: no response, retry after 15s, attempts 0, " + tt.outcome.String()
-				for _, call := range []struct {
-					name   string
-					ctx    context.Context
-					client *commerce.Client
-				}{
-					{name: "deadline", ctx: ctx, client: c},
-					{name: "MaxBackoff", ctx: t.Context(), client: impatient},
-				} {
-					resp, err := tt.op.do(call.ctx, call.client)
-					if got := s.timeline(tt.op, time.Since(s.start), resp, err); got != want {
-						t.Errorf("%s:\n got %s\nwant %s", call.name, got, want)
-					}
-					if !errors.Is(err, commerce.ErrRateLimited) {
-						t.Errorf("%s: error = %v, want ErrRateLimited", call.name, err)
-					}
-				}
-				if _, err := tt.op.do(t.Context(), c); err != nil || s.sent[len(s.sent)-1] != 20*time.Second {
-					t.Errorf("patient call: error = %v, sent = %v, want no error, and a request after 20 s", err, s.sent)
-				}
-			})
-		})
-	}
-}
-
-// TestGate_limiter lets 40 calls wait at a shut gate. When it opens, they leave no
-// faster than their limiter allows.
-func TestGate_limiter(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, status(429, "15"))
-		s.rest = success
-		c := newClient(t, s, commerce.WithLimiter(rate.NewLimiter(5, 1)))
-		var wg sync.WaitGroup
-		for range 40 {
-			wg.Go(func() {
-				if _, err := read.do(t.Context(), c); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		for n := 6; n < len(s.sent); n++ {
-			if s.sent[n]-s.sent[n-6] < time.Second {
-				t.Fatalf("requests were sent after %v, want at most 6 within a second", s.sent[n-6:n+1])
-			}
-		}
-	})
-}
-
-// TestGate_shutDuringTokenRequest shuts the gate while the second call waits for its
-// token: it goes back to the gate.
-func TestGate_shutDuringTokenRequest(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, status(429, "10")) // after 2 s, to the first call
-		s.rest = success
-		c := newClient(t, s, commerce.WithTokenSource(slowSource(2*time.Second)))
-		var wg sync.WaitGroup
-		for n := range 2 {
-			wg.Go(func() {
-				time.Sleep(time.Duration(n) * time.Second)
-				if _, err := read.do(t.Context(), c); err != nil {
-					t.Error(err)
-				}
-			})
-		}
-		wg.Wait()
-		if len(s.sent) != 3 || s.sent[0] != 2*time.Second || s.sent[1] < 12*time.Second {
-			t.Errorf("requests were sent after %v, want 2s, and two after 12s or more", s.sent)
-		}
-	})
 }

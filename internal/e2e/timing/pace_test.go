@@ -1,7 +1,6 @@
 package timing_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"sync"
@@ -10,8 +9,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/commerce-go/commerce"
 )
 
 // limits are ways in which a store may count requests.
@@ -181,33 +178,4 @@ func (b byPath) RoundTrip(req *http.Request) (*http.Response, error) {
 		return b.carts.RoundTrip(req)
 	}
 	return b.rest.RoundTrip(req)
-}
-
-// The time that a call waits for its operation is in its observed waits.
-func TestPace_observed(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, status(http.StatusTooManyRequests))
-		s.rest = success
-		o := &waits{}
-		if _, err := read.do(t.Context(), newClient(t, s, commerce.WithObserver(o))); err != nil {
-			t.Fatal(err)
-		}
-		if want := s.sent[1] - s.sent[0]; o.sum.Gate != want || o.sum.Gate == 0 || o.sum.Backoff != 0 {
-			t.Errorf("observed waits %+v, want %v at the gate", o.sum, want)
-		}
-	})
-}
-
-// waits is an observer that keeps the waits of the last call.
-type waits struct{ sum commerce.Waits }
-
-func (w *waits) StartCall(ctx context.Context, _ commerce.CallInfo) (context.Context, func(commerce.CallResult)) {
-	return ctx, func(r commerce.CallResult) { w.sum = r.Waits }
-}
-
-func (w *waits) StartAttempt(
-	ctx context.Context, _ commerce.AttemptInfo,
-) (context.Context, func(commerce.AttemptResult)) {
-	return ctx, nil
 }
