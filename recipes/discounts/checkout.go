@@ -9,8 +9,8 @@ import "context"
 //
 // It does not protect from what happens after its last read of the cart: a write that arrives more
 // than Grace after the call that sent it, another program that writes to the cart, or a customer
-// who changes the items in another window. If the payment fails between the two, the row stays
-// right. Compare the total of the order with what the customer saw.
+// who changes the items in another window. Compare the total of the order with what the customer
+// saw.
 func (w *Worker) readyToPay(ctx context.Context, cart string) error {
 	// The row is open from now on, so a worker repairs the cart if this process dies.
 	_, err := w.DB.ExecContext(ctx,

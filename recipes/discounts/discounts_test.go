@@ -51,13 +51,13 @@ func TestWorker(t *testing.T) {
 			want: []int64{-1}, during: time.Minute, done: 1, adds: 1,
 		},
 		{
-			name: "limit reached", want: []int64{-1, -1, -1, -1, -1, -1}, during: time.Hour, done: 1, adds: 1,
+			name: "limit reached", want: []int64{-1, -1, -1, -1, -1, -1}, during: 10 * time.Minute, done: 1, adds: 1,
 			problem: "Cannot exceed custom discount limit of (5)",
 		},
 		{
 			name:   "refused in unknown words",
 			faults: []commercetest.Fault{{Operation: add, Status: 422, Body: moon, Times: -1}},
-			want:   []int64{-1}, during: time.Hour, done: 1, adds: 1, problem: "The moon is full",
+			want:   []int64{-1}, during: 10 * time.Minute, done: 1, adds: 1, problem: "The moon is full",
 		},
 	}
 	for _, tt := range tests {
@@ -91,7 +91,7 @@ func TestWorker_pauses(t *testing.T) {
 		tb := newTable(t, commercetest.Config{}, once)
 		tb.store.Inject(commercetest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
 		tb.addCart(-1)
-		tb.work(2 * time.Hour)
+		tb.work(40 * time.Minute)
 		requests := tb.store.Requests()
 		longest := time.Duration(0)
 		for i := range len(requests) - 1 {
@@ -116,11 +116,14 @@ func TestWorker_emptyCart(t *testing.T) {
 		if err := tb.wish(t.Context(), cart, -1); err != nil {
 			t.Fatal(err)
 		}
-		tb.work(59 * time.Minute)
-		if s := tb.state(cart); s.Done != 0 || s.Tries < 5 {
+		tb.work(2 * time.Minute)
+		<-time.After(57 * time.Minute) // nobody works
+		tb.work(10 * time.Second)
+		if s := tb.state(cart); s.Done != 0 || s.Tries < 4 {
 			t.Errorf("before an hour: got %+v, want an open row after several tries", s)
 		}
-		tb.work(15 * time.Minute)
+		<-time.After(10 * time.Minute)
+		tb.work(10 * time.Second)
 		if s := tb.state(cart); s.Done != 1 || !strings.Contains(s.Problem, commerce.ErrEmptyCart.Error()) {
 			t.Errorf("after an hour: got %+v, want the empty cart as a problem", s)
 		}
