@@ -121,6 +121,7 @@ func (x *export) open(restart bool) (err error) {
 
 // run walks until all accounts are read, without those that cannot be read, and publishes the file.
 func (x *export) run(ctx context.Context) error {
+	var failed uuid.UUID // the account that failed in the walk before
 	for {
 		err := x.walk(ctx)
 		stop, ok := errors.AsType[*commerce.PagingError](err)
@@ -133,6 +134,9 @@ func (x *export) run(ctx context.Context) error {
 			return os.Rename(x.part.Name(), x.path)
 		case !ok || stop.Account == uuid.Nil || len(x.Skipped) == maxSkipped:
 			return errors.Join(err, x.part.Close())
+		case failed != stop.Account && !errors.Is(err, commerce.ErrOffsetLimit):
+			failed = stop.Account // once more: the error may pass
+			continue
 		}
 		x.Skipped = append(x.Skipped, stop.Account)
 	}

@@ -303,3 +303,19 @@ func TestExport_withoutAccount(t *testing.T) {
 			got, bytes.Count(text, []byte("\n")), exitUnfinished, bad)
 	}
 }
+
+// What may pass costs no account.
+func TestExport_triesAgain(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(30)
+	s.Inject( // the first requests are for one account; the client retries three times
+		commercetest.Fault{Operation: commercetest.OpList, Status: 502, Times: 3},
+		commercetest.Fault{Operation: commercetest.OpList, Status: 200},
+	)
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	if got := (caller{env: storeEnv(s)}).run(t, "subscriptions", "export", path); got.code != 0 {
+		t.Errorf("got %+v, want exit code 0", got)
+	}
+	checkFile(t, s, path)
+}

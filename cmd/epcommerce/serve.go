@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"log"
@@ -142,27 +143,6 @@ func (f fakeStore) welcome(address string) string {
 
 // welcome has names and values, and then commands that use them. Without -g, curl would expand
 // the brackets of page[limit] and of [::1].
-const welcome = `address: %[1]s
-client id: %[2]s
-client secret: %[3]s
-token: %[4]s
-cart: %[5]s
-cart item: %[6]s
-account token: %[7]s
-
-Get a token:
-
-curl -sSg -w '\n' -d grant_type=client_credentials -d client_id=%[2]s -d client_secret=%[3]s %[1]s/oauth/access_token
-
-List subscriptions of one subscriber, two in a page:
-
-curl -sSg -w '\n' -H 'Authorization: Bearer %[4]s' '%[1]s/v2/subscriptions/subscriptions?` +
-	`filter=eq(email,subscriber-0001@example.com)&page[limit]=2'
-
-Add a custom discount to the cart:
-
-curl -sSg -w '\n' -H 'Authorization: Bearer %[4]s' -H 'Content-Type: application/json' -d ` +
-	`'{"data":[{"type":"custom_discount","amount":-1000,"description":"Ten dollars off",` +
-	`"discount_code":"TEN-OFF","discount_engine":"curl","external_id":"ten-off-1"}]}' ` +
-	`%[1]s/v2/carts/%[5]s/custom-discounts
-`
+//
+//go:embed serve_welcome.txt
+var welcome string
