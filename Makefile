@@ -14,6 +14,10 @@ help: ## List the targets
 test: ## Run all tests
 	go test ./...
 
+.PHONY: quick
+quick: ## Run the tests that take little, in 20 s: -short, without internal/e2e
+	go test -short $$(go list ./... | grep -v /internal/e2e/)
+
 .PHONY: race
 race: ## Run all tests in random order under the race detector
 	go test -race -shuffle=on ./...
@@ -61,9 +65,13 @@ both-ways: ## Read 100,000 changed pages both ways: by the fast reader and by th
 everything: ## Walk stores of 250,000 subscriptions that change, and kill examples/walk-everything 40 times (6 min)
 	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
 
+.PHONY: tool
+tool: ## Export stores of 250,000 subscriptions with epcommerce, killed 5 times each (30 min, Linux)
+	cd cmd/epcommerce && TOOL=1 go test -count=1 -v -run '^TestExport_killed$$' -timeout 2h .
+
 .PHONY: picture
-picture: ## Draw docs/walk.svg: a walk and naive paging over a list that changes
-	cd bench && go run ./picture ../docs/walk.svg
+picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple clients
+	cd bench && go run ./picture ../docs
 
 # On an idle machine: the figures are ratios of times. The files in .cache hold the medians of each release.
 .PHONY: bench
@@ -89,11 +97,11 @@ live: ## Run the tests against a real store, named by COMMERCE_* variables (see 
 	COMMERCE_LIVE=1 go test -run '^TestLive' -count=1 -v ./internal/e2e/live
 
 .PHONY: live-rehearsal
-live-rehearsal: ## Run the same tests against fake-store, both generations (20 s)
+live-rehearsal: ## Run the same tests against the fake store, both generations (20 s)
 	bash .ci/live
 
 .PHONY: vendor-clients
-vendor-clients: ## Drive fake-store with the vendor's own clients, and write docs/vendor-clients.md (needs Node.js)
+vendor-clients: ## Drive the fake store with the vendor's own clients, and write docs/evidence/vendor-clients.md (needs Node.js)
 	bash .ci/vendors update
 
 .PHONY: next-go
@@ -110,10 +118,13 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
 	cd otelcommerce && go mod tidy
 	cd rediscommerce && go mod tidy
+	cd cmd/epcommerce && go mod tidy
+	cd recipes/discounts && go mod tidy
+	cd recipes/queues && go mod tidy
 	cd recipes/prometheus && go mod tidy
 	cd bench && go mod tidy
 
-# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce or rediscommerce is for that module.
+# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce, rediscommerce or cmd/epcommerce is for that module.
 .PHONY: release-check
 release-check: ## Check whether this checkout may be tagged as a release
 	bash .ci/release-check $(DRAFT) $(MODULE)

@@ -222,7 +222,7 @@ func checkedToken(t *oauth2.Token) (string, error) {
 	return t.AccessToken, nil
 }
 
-// tokenProblem says why a token cannot be sent, without repeating it.
+// tokenProblem returns why a token cannot be sent, without repeating it.
 func tokenProblem(token string) string {
 	switch {
 	case token == "":

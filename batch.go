@@ -13,20 +13,21 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// batchResponse is what a response says about a batch of discounts.
+// batchResponse is what a response shows of a batch of discounts.
 type batchResponse struct {
 	added        []CustomDiscount // each id once
 	errors       []ErrorObject
-	allOrNothing *bool // nil if the response does not say
+	allOrNothing *bool // nil if the response does not have it
 	extra        Extra // other members
 	mayHold      bool  // the response shows discounts, or may hold some in an unknown form
 	problem      error // why the response shows no discount; nil if it shows one
 
 	sent        int                   // number of discounts in the batch
-	unconfirmed []UnconfirmedDiscount // discounts that added does not prove
+	unconfirmed []UnconfirmedDiscount // discounts that have no match in added
 }
 
-// shown returns what the response shows of a batch, after compare.
+// shown returns what the response shows of a batch, after compare. docs/promises.md describes when
+// a body shows, or may hold, a discount.
 func (b *batchResponse) shown() shown {
 	allOrNothing := b.allOrNothing != nil && *b.allOrNothing
 	switch {
@@ -186,7 +187,7 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscount
 	}
 }
 
-// unconfirmed returns the discounts of sent that added does not prove. It matches them by
+// unconfirmed returns the discounts in sent that have no match in added. It matches them by
 // engine and external id, then those without an engine by external id alone, each discount of
 // added once. An added discount without an external id may match any sent discount that has no
 // match yet. If there are too few of these for all such sent discounts, each of them is

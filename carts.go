@@ -16,7 +16,7 @@ import (
 // CartService reads and changes carts. It is part of a [Client] and safe for concurrent use.
 //
 // The service may lose one of two writes to the same cart that overlap, although it confirms
-// both. So the writes of a client to a cart take turns; see [WithCartLocker] for writes of
+// both. Therefore the writes of a client to a cart take turns; see [WithCartLocker] for writes of
 // several processes.
 type CartService struct{ core *core }
 
@@ -29,9 +29,9 @@ type AddCustomDiscountsOptions struct {
 	AllowRepeated bool
 }
 
-// AddCustomDiscountsResult says which discounts of a batch were added.
+// AddCustomDiscountsResult lists which discounts of a batch were added.
 type AddCustomDiscountsResult struct {
-	// Added are the discounts that the service says it added.
+	// Added are the discounts that the service reports as added.
 	Added []CustomDiscount
 	// Errors of the discounts that were not added. If the discount is for an item of the
 	// cart, Meta.ID names that item, not the discount.
@@ -54,39 +54,46 @@ type UnconfirmedDiscount struct {
 	Reasons []ErrorObject
 }
 
+// unconfirmedJSON is the JSON of an [UnconfirmedDiscount].
+type unconfirmedJSON struct {
+	Discount NewCustomDiscount `json:"discount"`
+	Reasons  []ErrorObject     `json:"reasons"`
+}
+
 // MarshalJSON encodes d as {"discount": {…}, "reasons": […]}. Reasons may hold data of customers.
 func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]any{"discount": d.NewCustomDiscount, "reasons": d.Reasons})
+	return json.Marshal(unconfirmedJSON{Discount: d.NewCustomDiscount, Reasons: d.Reasons})
+}
+
+// UnmarshalJSON decodes what MarshalJSON returns.
+func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
+	var decoded unconfirmedJSON
+	if err := json.Unmarshal(b, &decoded); err != nil {
+		return err
+	}
+	*d = UnconfirmedDiscount{NewCustomDiscount: decoded.Discount, Reasons: decoded.Reasons}
+	return nil
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
 // https://developer.elasticpath.com/docs/api/carts/bulk-add-custom-discounts-to-cart
 //
-// A store allows 5 custom discounts on a cart and 5 on each item, unless it is configured
-// otherwise: see [Client.Settings]. The vendor's support can raise the limit. Custom discounts
-// must be enabled for the cart, which must have items.
+// The cart must have items, and custom discounts must be enabled for it. A store allows 5 of them
+// on a cart and 5 on each item, unless it is configured otherwise: see [Client.Settings].
 //
-// The request is not idempotent. The library sends it again only if the service has certainly
-// not applied it: see [RetryPolicy]. If the call fails, [Error.Outcome] says what is known:
+// The request is not idempotent. If the call fails, [OutcomeOf] reports what is known about the
+// discounts; the comment of the package shows what to do then. With [OutcomePartial], the call
+// returns both a result and an error that matches [ErrPartialFailure]: the result lists the
+// discounts that were added and those that may not be, with the reasons. After any other error
+// the result is nil.
 //
-//   - OutcomeNotSent, OutcomeRejected: nothing was added. Fix the cause and call again.
-//     After [ErrRateLimited], wait for [Error.RetryAfter], or some time if that is 0.
-//   - OutcomePartial: the call also returns a result, and the error matches
-//     [ErrPartialFailure]. The result says which discounts were added, which were not, and
-//     why. If the transport sent the request twice (see [WithHTTPClient]), all may be in
-//     Added: they may be on the cart a second time.
-//   - OutcomeUnknown (a timeout, a connection error, 5xx, 408, a redirect other than 307
-//     and 308, or a refusal whose body may hold discounts) and OutcomeUnreadable (a 2xx
-//     that does not show what was added): call [CartService.EnsureCustomDiscounts] with the
-//     same discounts. It reads the cart and adds what is missing.
+// The arguments are checked first, and do not change: a [*ValidationError] lists all problems,
+// with the index of the discount. Two discounts with the same engine and external id are a
+// problem, because nothing tells them apart, unless AllowRepeated is set. If opts is nil, the
+// defaults apply.
 //
-// After any other error than an ErrPartialFailure, the result is nil. Arguments are checked
-// first: a [*ValidationError] lists all problems, with the index of the discount. If opts is
-// nil, the defaults apply. The arguments do not change. Two discounts with the same engine
-// and external id are a problem, because nothing tells them apart; AllowRepeated allows them.
-//
-// cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain
-// spaces, control characters, invalid UTF-8 or any of / \ ? # %.
+// cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain spaces,
+// control characters, invalid UTF-8 or any of / \ ? # %.
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
@@ -117,7 +124,7 @@ func (s *CartService) AddCustomDiscounts(
 // The amount must be a whole number less than zero. Texts that are empty do not change. The
 // error is a [*ValidationError] or an [*Error]; it matches [ErrNotFound] if the cart has no such
 // discount, or has it on another level. After OutcomeUnknown and OutcomeUnreadable, read the
-// cart before you call again: [RetryPolicy] says when the library sends the request again.
+// cart before you call again: [RetryPolicy] describes when the library sends the request again.
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
@@ -155,7 +162,8 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	})
 }
 
-// DeleteCustomDiscounts deletes all discounts of the cart itself, but not those of its items:
+// DeleteCustomDiscounts deletes all discounts of the cart itself, but not the discounts of its
+// items:
 // https://developer.elasticpath.com/docs/api/carts/bulk-delete-custom-discounts-from-cart
 //
 // The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would
@@ -268,6 +276,7 @@ func (w *cartWriter) call(class transport.Class, method string, path ...string) 
 
 // finish returns the error of a write without a result.
 func (w *cartWriter) finish(call *transport.Call, r *transport.Result) error {
+	checkNoResult(r)
 	if !r.OK() {
 		return callError(call, r)
 	}

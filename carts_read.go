@@ -45,7 +45,7 @@ type CartItem struct {
 	Quantity int          `json:"quantity,omitzero"`
 	// ProductID is zero for a custom item.
 	ProductID uuid.UUID `json:"product_id,omitzero"`
-	// UnitPrice is the price of one piece, Value that of Quantity pieces.
+	// UnitPrice is the price of one piece, Value the price of Quantity pieces.
 	UnitPrice Money `json:"unit_price,omitzero"`
 	Value     Money `json:"value,omitzero"`
 	Extra     Extra `json:",embed"`
@@ -178,8 +178,8 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	return c, nil
 }
 
-// readItems reads which discounts the items of a cart have, if the cart was read without its
-// items.
+// readItems reads the items, if the cart came without them, to see which item each discount belongs
+// to.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
 	path, _ := wire.Path("v2", "carts", cartID, "items")
 	_, err := s.core.get(ctx, op, s.core.address(path, "include=custom_discounts"), func(b []byte) error {

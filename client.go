@@ -55,7 +55,7 @@ type Response struct {
 // One of [WithToken], [WithTokenSource] and [WithClientCredentials] is required; the last
 // one counts. New sends nothing.
 //
-// The error is a [*ValidationError] with all problems of the arguments, including those of
+// The error is a [*ValidationError] with all problems of the arguments, including the problems of
 // options that later options replace.
 func New(baseURL string, opts ...Option) (*Client, error) {
 	defaults := config{
@@ -205,7 +205,7 @@ var methods = []string{
 	http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 }
 
-// encodeBody encodes the body of [Client.Do], or says why it cannot. It refuses a reader,
+// encodeBody encodes the body of [Client.Do], or returns why it cannot. It refuses a reader,
 // which encoding/json would encode as {}, and bytes, which it would encode as base64.
 func encodeBody(in any) (body []byte, problem string) {
 	if in == nil {

@@ -13,7 +13,7 @@ import (
 // too.
 var payloads *wire.Codec
 
-// Limits on the elements of a response. They exist besides the limits on its size, because a
+// Limits on the elements of a response. They apply in addition to the limit on its size, because a
 // few bytes of JSON make a large record. The service sends at most 100 records per page.
 const (
 	maxRecords   = 1_000

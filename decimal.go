@@ -40,7 +40,7 @@ func ParseDecimal(s string) (Decimal, error) {
 const maxDigits = 10_000
 
 // parseDecimal parses a number within limits: the time to parse digits grows with the square
-// of their number, and a number takes as much memory as its exponent says once it is used.
+// of their number, and a number takes as much memory as its exponent requires once it is used.
 func parseDecimal(s string) (decimal.Decimal, bool) {
 	if len(s) > maxDigits {
 		return decimal.Decimal{}, false
@@ -63,7 +63,7 @@ func (d Decimal) isSet() bool { return d != (Decimal{}) }
 
 // isAmount reports whether d is within ±10^30 and has at most 30 decimal places, without
 // trailing zeros. It checks the exponent first, because a comparison takes as much memory as
-// the exponent says, and decimal.NewFromString accepts any exponent.
+// the exponent states, and decimal.NewFromString accepts any exponent.
 func (d Decimal) isAmount() bool {
 	exp := d.Exponent()
 	if exp < -maxDigits || exp > maxAmountExponent || d.Abs().GreaterThan(maxAmount) {
@@ -136,8 +136,8 @@ type Money struct {
 	Extra     Extra  `json:",embed"`
 }
 
-// String returns m as the store shows it, e.g. "-$10.00", or else the amount and the currency, e.g.
-// "-1000 USD".
+// String returns m as the store shows it, e.g. "-$10.00", otherwise the amount and the currency,
+// e.g. "-1000 USD".
 func (m Money) String() string {
 	return cmp.Or(m.Formatted, strings.TrimSpace(m.Amount.String()+" "+m.Currency))
 }
@@ -146,7 +146,7 @@ func (m Money) String() string {
 type Price struct {
 	// Amount in the currency's smallest unit.
 	Amount Decimal `json:"amount"`
-	// IncludesTax says whether tax is part of Amount.
+	// IncludesTax reports whether tax is part of Amount.
 	IncludesTax bool  `json:"includes_tax"`
 	Extra       Extra `json:",embed"`
 }

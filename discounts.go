@@ -1,9 +1,9 @@
 package commerce
 
 import (
-	"bytes"
-	"encoding/json"
+	"cmp"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // NewCustomDiscount is a discount to add. All fields but Item are required.
@@ -19,7 +21,7 @@ type NewCustomDiscount struct {
 	// $10.00 off. At least -10^30, with at most 30 decimal places.
 	Amount      Decimal
 	Description string
-	// DiscountCode is the code that was used for the discount, e.g. that of a coupon.
+	// DiscountCode is the code that was used for the discount, e.g. the code of a coupon.
 	DiscountCode string
 	// DiscountEngine names the system that decided on the discount.
 	DiscountEngine string
@@ -44,23 +46,32 @@ func (d NewCustomDiscount) MarshalJSON() ([]byte, error) {
 //	 "relationships": {"item": {"data": {"type": "cart_item", "id": "3b4de20a-…"}}}}
 //
 // An unknown member is an error, as it may be a misspelled one: without that, the discount would be
-// another one. A member that is absent leaves its field zero: see Validate.
+// another one. The same name twice is an error too. A member that is absent leaves its field
+// zero: see Validate.
 func (d *NewCustomDiscount) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
 	}
 	var request discountRequest
-	decoder := json.NewDecoder(bytes.NewReader(b))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&request); err != nil {
+	if err := wire.UnmarshalStrict(b, &request); err != nil {
 		return err
+	}
+	if request.Type != "" && request.Type != customDiscountType {
+		return fmt.Errorf("type is %q, want custom_discount", request.Type)
+	}
+	relations := cmp.Or(request.Relationships, &itemRelations{})
+	item := cmp.Or(relations.Item.Data, &ResourceRef{})
+	for _, others := range []Extra{relations.Extra, relations.Item.Extra, item.Extra} {
+		for name := range others {
+			return fmt.Errorf("unknown object member name %q in relationships", name)
+		}
 	}
 	*d = NewCustomDiscount{
 		Amount: request.Amount, Description: request.Description, DiscountCode: request.DiscountCode,
 		DiscountEngine: request.DiscountEngine, ExternalID: request.ExternalID,
 	}
-	if relations := request.Relationships; relations != nil && relations.Item.Data != nil {
-		d.Item = &CartItemRef{Type: CartItemType(relations.Item.Data.Type), ID: relations.Item.Data.ID}
+	if relations.Item.Data != nil {
+		d.Item = &CartItemRef{Type: CartItemType(item.Type), ID: item.ID}
 	}
 	return nil
 }

@@ -33,9 +33,8 @@ func TestCustomDiscount_forms(t *testing.T) {
 		{name: "odd id", json: `{"id":"x"}`, extra: "id"},
 		{name: "unknown member", json: `{"new":[1]}`, extra: "new"},
 		{
-			name: "item", json: `{` +
-				`"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
-			want: item(commerce.ItemTypeCartItem, id),
+			name: "item", want: item(commerce.ItemTypeCartItem, id),
+			json: `{"relationships":{"item":{"data":{"type":"cart_item","id":"` + itemID + `"}}}}`,
 		},
 		{
 			name: "item and more", want: item(commerce.ItemTypeCartItem, id), extra: "relationships",
@@ -75,7 +74,6 @@ func TestCustomDiscount_forms(t *testing.T) {
 	}
 }
 
-// Validate finds what AddCustomDiscounts refuses.
 // The JSON of a discount to add is that of the request, which keeps each digit of an amount.
 func TestNewCustomDiscount_json(t *testing.T) {
 	t.Parallel()
@@ -99,10 +97,15 @@ func TestNewCustomDiscount_json(t *testing.T) {
 	unconfirmed := commerce.UnconfirmedDiscount{
 		NewCustomDiscount: discount("a"), Reasons: []commerce.ErrorObject{{Title: "Limit Reached"}},
 	}
-	encoded := encode(t, unconfirmed)
-	if !strings.Contains(encoded, `"external_id":"a"`) || !strings.Contains(encoded, "Limit Reached") {
-		t.Errorf("unconfirmed: got %s, want the discount and its reason", encoded)
+	both := encode(t, unconfirmed)
+	if !strings.Contains(both, `"external_id":"a"`) || !strings.Contains(both, "Limit Reached") {
+		t.Errorf("unconfirmed: got %s, want the discount and its reason", both)
 	}
+	var decoded commerce.UnconfirmedDiscount
+	if err := json.Unmarshal([]byte(both), &decoded); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "unconfirmed", decoded, unconfirmed)
 }
 
 func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
@@ -115,8 +118,12 @@ func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
 		{name: "null changes nothing", text: `null`, want: discount("before")},
 		{name: "empty", text: `{}`},
 		{name: "item null", text: `{"relationships":{"item":{"data":null}}}`},
-		{name: "a misspelled member", text: `{"amuont":-1}`, problem: `unknown field "amuont"`},
-		{name: "the name of the Go field", text: `{"ExternalID":"x"}`, problem: `unknown field "ExternalID"`},
+		{name: "a misspelled member", text: `{"amuont":-1}`, problem: `unknown object member name "amuont"`},
+		{name: "the name of the Go field", text: `{"ExternalID":"x"}`, problem: `unknown object member name "ExternalID"`},
+		{name: "another case", text: `{"amount":-1,"Amount":-9}`, problem: `unknown object member name "Amount"`},
+		{name: "the same name twice", text: `{"amount":-1,"amount":-9}`, problem: `duplicate object member name "amount"`},
+		{name: "an unknown relationship", text: `{"relationships":{"x":{}}}`, problem: `unknown object member name "x"`},
+		{name: "another type", text: `{"type":"promotion"}`, problem: `type is "promotion"`},
 		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "not a decimal number"},
 		{name: "a number as code", text: `{"discount_code":5}`, problem: "discount_code"},
 		{name: "an item without an id", text: `{"relationships":{"item":{"data":{"id":"x"}}}}`, problem: "invalid UUID"},
@@ -146,6 +153,7 @@ func TestCustomDiscount_String(t *testing.T) {
 	diff(t, "a number alone", commerce.Money{Amount: commerce.NewDecimal(-5)}.String(), "-5")
 }
 
+// Validate finds what AddCustomDiscounts refuses.
 func TestNewCustomDiscount_Validate(t *testing.T) {
 	t.Parallel()
 	ref := func(itemType commerce.CartItemType, id uuid.UUID) func(*commerce.NewCustomDiscount) {

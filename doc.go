@@ -12,8 +12,8 @@
 // Adding discounts needs a client-credentials token. Listing subscriptions works with such a
 // token too. It also works for a shopper, who sees only the subscriptions of one account. Pass
 // an implicit token, which the service issues for a client id without a secret, by
-// WithTokenSource or WithToken. Pass the token of the account in the header
-// EP-Account-Management-Authentication-Token, by [WithHeader].
+// WithTokenSource or WithToken. Send the account's token with [WithHeader], in the header
+// EP-Account-Management-Authentication-Token.
 //
 // A call is one method call. It makes one or more attempts; each attempt is one HTTP request.
 // A call that fails before it sends anything makes none. [Client.Do] calls any other endpoint
@@ -22,10 +22,8 @@
 // # Discounts
 //
 // [CartService.AddCustomDiscounts] adds discounts to a cart or to its items. The request is
-// not idempotent, and the service has no idempotency keys. So the library never sends it
-// again once it may have been applied, and each error says what is known: see [Outcome] and
-// [Error.Outcome]. If only a part of a batch was added, the call returns both a result and an
-// error that matches [ErrPartialFailure].
+// not idempotent, and the service has no idempotency keys, so the library never sends it again once
+// it may have been applied (see [RetryPolicy]). Each error states what is known: [OutcomeOf].
 //
 //	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 //	switch commerce.OutcomeOf(err) {
@@ -35,33 +33,63 @@
 //	default: // unknown or unreadable: call EnsureCustomDiscounts
 //	}
 //
-// [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart
-// exactly once. It reads the cart, writes only what differs, and reads again. Call it after
-// an unknown outcome or a crash, and before checkout.
+// If nothing was added, fix the cause and call again; after [ErrRateLimited], wait for
+// [Error.RetryAfter] first, or for some time if that is 0. After OutcomePartial, do not send the
+// whole batch again. The outcome is unknown after a timeout, a connection error, a 5xx, a 408, a
+// redirect other than 307 and 308, or a refusal whose body may hold discounts. It is unreadable
+// after a 2xx that does not show what was added.
+//
+// [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart exactly
+// once. Call it with the same discounts after an unknown outcome or a crash, and before checkout.
+// A cart whose discounts are as wanted costs one request, and adding costs three; the cart is
+// read at most four times. If it cannot be read in full, the error is an [ErrBadResponse], and
+// nothing is written. With Update and Prune, the cart has exactly the wanted discounts of their
+// engines afterwards. The error has the StatusCode 0, and the RequestID, RetryAfter and Attempts
+// of the last call that failed. If a service changes external ids, each call adds a copy, and
+// ends in [ErrDifferent].
 //
 // # Subscriptions
 //
 // [SubscriptionService.List] reads one page. [SubscriptionService.All] and
 // [SubscriptionService.Pages] read the whole list, with one call per page: this is called a
 // walk. A walk misses no record and yields none twice while records are added and removed, as
-// long as their order is stable. If the store sends next links, a walk never ends silently
-// before the end of the list: if it cannot continue, it ends in an error. See All for stores
-// that send none.
+// long as the order of the records that stay does not change.
 //
 //	for sub, err := range client.Subscriptions.All(ctx, nil) {
 //		if err != nil {
-//			return err // a *PagingError says where to resume
+//			return err // a *PagingError states where to resume
 //		}
 //		// …
 //	}
 //
 // The highest offset is 10,000 and a page has at most 100 records, so a walk reads at most
-// 10,100 records. [SubscriptionService.AllByAccount] reads a store of any size.
-// [SubscriptionListOptions].Concurrency makes walks faster. [Walk] walks any other list.
+// 10,100 records. [SubscriptionListOptions].Concurrency makes walks faster: the next pages are read
+// while the caller works on the current one. Requests that are no longer needed are canceled.
+// [Walk] walks any other list.
+//
+// Each page overlaps the one before by a record, or by more if the list changes. That shows how far
+// the records moved. If a record moves from the part of the list that is still unread to the part
+// that was read, the walk misses it; no client can detect that.
+//
+// A walk ends at a page that is not full and whose next link is null. A missing next link does
+// not prove the end, because a store may return fewer records than requested. Then one more
+// request confirms the end, or two if earlier pages had different lengths. If a store sends no
+// links at all, and returns a single record right after its first short page or while records are
+// removed, the walk may end early without an error. Stubs in tests should send "links": {"next":
+// null} with the last page, and respect page[offset].
+//
+// [SubscriptionService.AllByAccount] reads a store of any size. It asks for the subscriptions of
+// many accounts at a time, in the order of accounts, and requests a page when it knows that the
+// page exists, so Concurrency wastes no request. It needs about one request per 100 accounts and
+// one per 90 subscriptions, and at least one per 150 accounts. If the store accepts fewer
+// accounts in a filter, the walk uses fewer; an older store accepts one. Subscriptions of an
+// account that is too large can be read in parts, with other filters. The walk waits until it has
+// enough accounts for a request, and at its end until the sequence of accounts yields an id or
+// returns, also if the context has ended.
 //
 // The service has two generations of payloads. In the first, subscriptions have products, and
-// plans say how they are billed. In the second, plans have the fields of the products, and
-// pricing options say how subscriptions are billed. A store uses one of them. Both decode
+// plans define how they are billed. In the second, plans have the fields of the products, and
+// pricing options define how subscriptions are billed. A store uses one of them. Both decode
 // into the same types; comments say which fields exist in one generation only. Members and
 // values that the library does not know are kept.
 //
@@ -70,7 +98,7 @@
 // Arguments are checked before anything is sent; a [*ValidationError] lists all problems. Any
 // other error of a call is an [*Error]. It holds the entries of the service's errors array,
 // the HTTP status, the request id and the number of attempts. A walk wraps its error in a
-// [*PagingError], which says where it stopped. Compare errors with the sentinels, such as
+// [*PagingError], which states where it stopped. Compare errors with the sentinels, such as
 // [ErrNotFound], by [errors.Is].
 //
 // An error matches [context.Canceled] or [context.DeadlineExceeded] if and only if the
@@ -83,11 +111,45 @@
 // [RetryPolicy].MaxBackoff or last beyond the deadline of the context, the call returns the
 // last response as an error instead. After a 429 with a Retry-After, all calls of the client
 // wait. After one without it, only the calls of that operation wait, at a rate that the client
-// learns from further 429s. If you know the rate limit of the store, set it by [WithLimiter],
-// which has the documented limits: that is faster.
+// learns from further 429s. If you know the rate limit of the store, set it by [WithLimiter]: that
+// is faster. A job that competes with many others for a store that sends Retry-After should also
+// raise MaxAttempts.
 //
-// Response bodies are limited to 32 MiB, and those of errors to 1 MiB, after decompression.
+// A 429 with a Retry-After closes a gate for that time, at most MaxBackoff. Then calls pass one by
+// one until 5 s after the last 429. They begin at 20 per second, or at half of the rate before the
+// 429 if that is more, and become faster. Each 429 in this time halves the rate. A call that would
+// wait longer than MaxBackoff, or beyond the deadline of its context, fails with [ErrRateLimited];
+// it was not sent.
+//
+// A 429 without a Retry-After, or with one that asks for no wait, slows the operation that got it
+// (its [Error].Op): its calls pass one by one, at first at 20 per second. Further 429s make them
+// slower, down to one in 5 s, or in MaxBackoff if that is less; other responses make them faster. A
+// call that has waited for MaxBackoff is sent before its turn. A call fails with ErrRateLimited at
+// once if it would wait beyond its deadline, or if it was not sent yet, would wait longer than
+// MaxBackoff, and 16 calls wait already. A minute after the last 429 the calls no longer wait. All
+// calls of [Client.Do] are one operation.
+//
+// Response bodies are limited to 32 MiB, and the bodies of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.
+//
+// # Transports
+//
+// After a connection error, a write is sent again only with proof that nothing was sent: the hooks
+// of net/http/httptrace show it. Transports other than the library's own (see [WithHTTPClient]) may
+// give no proof, and some do more harm:
+//
+//   - A write without a body, such as [CartService.DeleteCustomDiscounts], has no proof, also with
+//     an [*http.Transport], because another transport may be registered in it.
+//   - A transport that does not call these hooks, or reads the body before it requests a
+//     connection, for example to sign it, gives no proof.
+//   - If a transport sends a write on several connections at once, all copies may be applied. If it
+//     calls the hooks, the outcome is never OutcomeRejected or OutcomeNotSent, and an add that the
+//     service confirms is OutcomePartial, with the result: all may be on the cart a second time.
+//   - A transport that copies the body and ignores cancellation cannot be stopped from sending a
+//     write twice. A copy with another Host and User-Agent is not recognized.
+//
+// If a server sends a response twice, net/http takes the second one for the response to the next
+// request on the connection: of 6,336 such writes, 12 were applied and had OutcomeRejected.
 //
 // # Secrets
 //

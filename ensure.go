@@ -63,33 +63,25 @@ type EnsureCustomDiscountsResult struct {
 const opEnsure = "Carts.EnsureCustomDiscounts"
 
 // EnsureCustomDiscounts makes sure that each wanted discount is on the cart exactly once. It
-// reads the cart, deletes surplus copies, adds what is missing, and reads the cart again. It
-// is safe to call again at any time: after an unknown outcome, after a crash, from another
-// process. The key of a discount is its engine and external id, which must not contain control
-// characters or U+FEFF; all callers must want the same discounts. With Update and Prune, the
-// cart then has exactly the wanted discounts of their engines.
+// reads the cart, deletes surplus copies, adds what is missing, and reads the cart again. It is
+// safe to call at any time: after an unknown outcome, after a crash, from another process, and
+// right before checkout. The key of a discount is its engine and external id, which must not
+// contain control characters or U+FEFF. All callers must want the same discounts.
 //
-// If the error is nil, the last read showed each wanted discount exactly once with the wanted
-// contents and, with Prune, no other of these engines. That says nothing about the future: a
-// write that is still on its way may change the cart later. Call it again after a crash, and
-// right before checkout.
+// If the error is nil, the last read showed each wanted discount exactly once, with the wanted
+// contents and, with Prune, no other of these engines. A write that is still on its way may
+// change the cart later.
 //
-// A cart whose discounts are as wanted costs one request; adding costs three. The cart is
-// read at most four times. A call holds the turn of the cart, and the lock of
-// [WithCartLocker], from start to end; with DryRun it holds none. It does not send again what
-// the service refused: all discounts of a refused request, and those of a request that
-// succeeded in part for which there is a reason. Others are sent again after Settle.
+// What the service refused is not sent again by the same call; other discounts that are missing
+// are sent again after Settle. The call holds the turn of the cart, and the lock of
+// [WithCartLocker], from start to end, unless DryRun is set.
 //
-// The error is a [*ValidationError] or an [*Error]. The Outcome describes the writes of this
-// call: OutcomeNotSent if none began, OutcomeRejected if all were refused, OutcomeUnknown if
-// InDoubt is not empty or the cart could not be read after a write, otherwise OutcomePartial.
-// The error matches [ErrEmptyCart], [ErrLock], the reasons of Missing, and the errors of the
-// calls that it made; its StatusCode is 0, and RequestID, RetryAfter and Attempts are those of
-// the last call that failed. It matches [ErrDifferent] if the options do not let the call
-// change a discount, or if the service changes what it is sent. If it changes external ids,
-// each further call adds a copy. The result is nil only if the arguments are invalid or the
-// first read failed. A cart that cannot be read in full is an [ErrBadResponse], and nothing is
-// written to it.
+// The error is a [*ValidationError] or an [*Error], which matches [ErrEmptyCart], [ErrDifferent],
+// [ErrLock], the reasons of Missing, and the errors of the calls that it made. Its Outcome
+// describes the writes of this call: OutcomeNotSent if none began, OutcomeRejected if all were
+// refused, OutcomeUnknown if InDoubt is not empty or the cart could not be read after a write,
+// otherwise OutcomePartial. The result is nil only if the arguments are invalid or the first read
+// failed.
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {

@@ -137,8 +137,8 @@ func (e *ensureRun) compare() {
 }
 
 // credit attributes discounts that appeared on the cart to adds that no read has shown: by
-// their key if it is wanted; else by the id that a response named; else to one that wanted an
-// equal discount of the same engine. The service then changed the external id.
+// their key if it is wanted; otherwise by the id that a response named; otherwise to one that
+// wanted an equal discount of the same engine. The service then changed the external id.
 func (e *ensureRun) credit(appeared []CustomDiscount) {
 	isUnwanted := func(d *CustomDiscount) bool {
 		return !slices.ContainsFunc(e.want, func(w NewCustomDiscount) bool { return w.key() == d.key() })

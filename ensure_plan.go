@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ensurePlan says how a cart differs from the wanted discounts.
+// ensurePlan is how a cart differs from the wanted discounts.
 type ensurePlan struct {
 	matched   int              // number of wanted discounts that are as wanted
 	found     []CustomDiscount // wanted discounts that the cart has, in the order of want

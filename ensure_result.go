@@ -161,7 +161,7 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 }
 
 // failedCall is the error of one of the calls of EnsureCustomDiscounts. It matches what that
-// error matches, except the outcome: only that of the whole call counts.
+// error matches, except the outcome: only the outcome of the whole call counts.
 type failedCall struct{ err transport.Hidden[*Error] }
 
 func (f failedCall) Error() string { return f.err().problem() }

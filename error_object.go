@@ -30,7 +30,7 @@ type ErrorObject struct {
 type ErrorMeta struct {
 	// MissingIDs are the ids of records that do not exist.
 	MissingIDs []uuid.UUID
-	// ID of the record that the error is about. For a discount that was not added, it is the
+	// ID of the record that the error concerns. For a discount that was not added, it is the
 	// id of the cart item.
 	ID    string
 	Extra Extra

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -14,12 +15,13 @@ import (
 
 	"github.com/commerce-go/commerce/internal/paging"
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
-// ErrRateLimited matches a call that the gate stopped (see [WithLimiter]), and
+// ErrRateLimited matches a call that the client stopped before it was sent, and
 // ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
-// that of the token request: check Op before you conclude from ErrNotFound that the cart does
+// the status of the token request: check Op before you conclude from ErrNotFound that the cart does
 // not exist.
 var (
 	ErrBadRequest    = errors.New("bad request")       // 400
@@ -41,6 +43,9 @@ var (
 	// ErrTimeout means that an attempt took longer than [RetryPolicy].AttemptTimeout, or that
 	// a connection timed out. The caller's context has not ended.
 	ErrTimeout = transport.ErrTimeout
+	// ErrConnection means that there was no connection, or that it was closed before the whole
+	// response was there. The caller's context has not ended.
+	ErrConnection = transport.ErrConnection
 	// ErrToken means that no access token could be obtained. [Error.Op] is "token", unless
 	// the token was refused during a call.
 	ErrToken = errors.New("no access token")
@@ -83,20 +88,20 @@ type Error struct {
 	// or "token" if no access token could be obtained.
 	Op string
 	// StatusCode of the response to the last attempt. It is 0 if there was no response. If
-	// the last attempt was not sent, it is that of the attempt before.
+	// the last attempt was not sent, it is the status of the attempt before.
 	StatusCode int
 	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
 	// response has none that can be read.
 	Errors []ErrorObject
-	// Outcome says whether a write was applied. It is OutcomeNone for a read. If Op is
+	// Outcome states whether a write was applied. It is OutcomeNone for a read. If Op is
 	// "token", it is OutcomeNotSent for reads too.
 	Outcome Outcome
 	// RequestID of the response identifies the request to the service's support. It may be
 	// empty.
 	RequestID string
 	// RetryAfter is the time to wait before the next call: what the service asked for, or
-	// the wait that was expected at the gate (see [WithLimiter]). It is 0 if there is
-	// neither. The service may ask for any time: limit it before you wait.
+	// the wait that was expected at the client's gate. It is 0 if there is neither. The
+	// service may ask for any time: limit it before you wait.
 	RetryAfter time.Duration
 	// Attempts is the number of times that the HTTP transport was called. If Op is "token",
 	// it counts token requests. Otherwise it counts the call's own requests only.
@@ -134,16 +139,28 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	ended := errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)
 	switch {
 	case outcome == OutcomePartial:
-		e.Err = nil // the caller says how many were added, and Errors why others were not
+		e.Err = nil // the caller reports how many were added, and Errors why others were not
 	case outcome == OutcomeRejected && r.Is2xx():
-		e.Err = nil // Errors says why
+		e.Err = nil // Errors has the reasons
 	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
 		e.Err = badResponse(e.Err)
 	}
 	return e
 }
 
-// callError returns the error of a call that failed, for calls without a result of their own.
+// checkNoResult makes a 2xx to a write without a result an error if its body is neither empty nor
+// an object without errors: such a response may report a failure, or come from a gateway.
+func checkNoResult(r *transport.Result) {
+	if !r.OK() || len(bytes.TrimSpace(r.Body)) == 0 {
+		return
+	}
+	if wire.ReadObject(r.Body) == nil || len(readErrors(r.Body)) > 0 {
+		r.Err = errors.New("the response is not a confirmation")
+	}
+}
+
+// callError returns the error of a call that failed, for all calls but
+// AddCustomDiscounts, which returns a result too.
 func callError(call *transport.Call, r *transport.Result) *Error {
 	outcome := OutcomeNone
 	if !transport.IsRead(call.Method) {

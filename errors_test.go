@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/commerce-go/commerce"
 )
 
@@ -19,7 +21,40 @@ var sentinels = []error{
 	commerce.ErrOffsetLimit, commerce.ErrListDrift, commerce.ErrNoProgress,
 	commerce.ErrTimeout, commerce.ErrToken, commerce.ErrDifferent, commerce.ErrLock, commerce.ErrDiscountLimit,
 	commerce.ErrDiscountsDisabled, commerce.ErrCartItemNotFound, commerce.ErrItemTypeMismatch,
-	commerce.ErrPromotionConflict, commerce.ErrEmptyCart,
+	commerce.ErrPromotionConflict, commerce.ErrEmptyCart, commerce.ErrConnection,
+}
+
+// A write without a result must not take what a gateway sends for a success, nor a report of
+// errors.
+func TestError_noConfirmation(t *testing.T) {
+	t.Parallel()
+	for name, write := range map[string]func(c *commerce.Client) error{
+		"DeleteCustomDiscounts": func(c *commerce.Client) error {
+			return c.Carts.DeleteCustomDiscounts(t.Context(), cartID)
+		},
+		"EnableCustomDiscounts": func(c *commerce.Client) error {
+			return c.Carts.EnableCustomDiscounts(t.Context(), cartID)
+		},
+		"ChangeState": func(c *commerce.Client) error {
+			return c.Subscriptions.ChangeState(t.Context(), uuid.Max, commerce.StateChange{Action: commerce.ActionPause})
+		},
+	} {
+		for _, tt := range []struct {
+			body string
+			want commerce.Outcome
+		}{
+			{body: "", want: commerce.OutcomeApplied},
+			{body: `{"data":{"type":"other"}}`, want: commerce.OutcomeApplied},
+			{body: gateway, want: commerce.OutcomeUnreadable},
+			{body: refusal, want: commerce.OutcomeUnreadable},
+		} {
+			err := write(newStub(t, respond(200, tt.body)).client(t, attempts(1)))
+			isBad := errors.Is(err, commerce.ErrBadResponse)
+			if got := commerce.OutcomeOf(err); got != tt.want || isBad != (err != nil) {
+				t.Errorf("%s, 200 %s: error %v, outcome %v, want %v", name, tt.body, err, got, tt.want)
+			}
+		}
+	}
 }
 
 func TestError_statusSentinels(t *testing.T) {

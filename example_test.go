@@ -10,7 +10,6 @@ import (
 	"net/url"
 	"os"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/google/uuid"
@@ -587,35 +586,4 @@ func Example_commercetest() {
 	_, err := client.Carts.AddCustomDiscounts(context.Background(), cartID, []commerce.NewCustomDiscount{oneOff}, nil)
 	fmt.Println(commerce.OutcomeOf(err), len(store.Discounts(cartID)))
 	// Output: unknown 1
-}
-
-// interval returns "month" if sub is billed monthly, "year" and so on.
-func interval(sub *commerce.Subscription, included *commerce.Included) string {
-	if billing, ok := included.BillingOf(sub); ok {
-		return billing.BillingIntervalType
-	}
-	return ""
-}
-
-func Test_interval(t *testing.T) {
-	t.Parallel()
-	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, store *commercetest.Store) {
-		store.Seed(3)
-		checkIntervals(t, store) // with interval
-	})
-}
-
-func checkIntervals(t *testing.T, store *commercetest.Store) {
-	t.Helper()
-	page, err := store.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
-		Include: commerce.SubscriptionInclude{All: true},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range page.Subscriptions {
-		if got := interval(&page.Subscriptions[i], &page.Included); got != "month" && got != "year" {
-			t.Errorf("interval() = %q, want month or year", got)
-		}
-	}
 }

@@ -14,13 +14,13 @@ import (
 // discounts or the settings change. A job queue need not call again. It is true for
 //
 //   - a [*ValidationError],
-//   - a refusal by the service: a response with an error object, and a 4xx status other than
-//     401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that was refused with a 2xx, in
-//     full or in part, counts too,
+//   - a refusal by the service: a response with an error object that has a title or a status,
+//     and a 4xx status other than 401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that
+//     was refused with a 2xx, in full or in part, counts too,
 //   - [ErrEmptyCart] and [ErrDifferent].
 //
-// It is false if any error in the tree of err is something else, also one of another package,
-// or has [OutcomeUnknown] or [OutcomeUnreadable]. An error of
+// It is false if the tree of err holds any other error, also one of another package, or an error
+// with [OutcomeUnknown] or [OutcomeUnreadable]. An error of
 // [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
 // of its calls got no response, or the lock was lost. It is false for nil, and if no access
 // token could be obtained.
@@ -58,7 +58,7 @@ func (e *Error) isFinal() bool {
 // counts the discounts. Without a token, the call itself was not sent.
 func (e *Error) isRefusal() bool {
 	switch {
-	case e.Op == opToken, len(e.Errors) == 0, e.Err != nil && e.Outcome != OutcomePartial:
+	case e.Op == opToken, !slices.ContainsFunc(e.Errors, isObject), e.Err != nil && e.Outcome != OutcomePartial:
 		return false
 	case e.StatusCode >= 200 && e.StatusCode <= 299: // each entry has a status of its own
 		return !slices.ContainsFunc(e.Errors, func(o ErrorObject) bool { return isTemporary(o.Status) })
@@ -66,7 +66,10 @@ func (e *Error) isRefusal() bool {
 	return e.StatusCode >= 400 && !isTemporary(e.StatusCode)
 }
 
-// isTemporary reports whether the same request may succeed later: the status is about the
+// isObject reports whether an entry was an object of the service, and not a text of a gateway.
+func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
+
+// isTemporary reports whether the same request may succeed later: the status concerns the
 // credentials, the load or the state of the service, or about other requests.
 func isTemporary(status int) bool {
 	switch status {
@@ -78,7 +81,7 @@ func isTemporary(status int) bool {
 	return status >= 500
 }
 
-// reasonNames are the names of [ReasonOf]. The first row that matches counts: what says most
+// reasonNames are the names of [ReasonOf]. The first row that matches counts: what tells most
 // about the cause comes first.
 var reasonNames = []struct {
 	err  error
@@ -86,13 +89,13 @@ var reasonNames = []struct {
 }{
 	{err: ErrInvalidArgument, name: "invalid_argument"},
 	{err: ErrLock, name: "lock"},
-	{err: ErrToken, name: "token"},
 	{err: ErrRateLimited, name: "rate_limited"},
 	{err: transport.ErrLimiter, name: "limiter"},
 	{err: ErrTimeout, name: "timeout"},
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
+	{err: ErrToken, name: "token"},
 	{err: ErrBadResponse, name: "bad_response"},
 	{err: ErrUnauthorized, name: "unauthorized"},
 	{err: ErrForbidden, name: "forbidden"},
@@ -112,16 +115,17 @@ var reasonNames = []struct {
 	{err: ErrNoProgress, name: "no_progress"},
 	{err: ErrPartialFailure, name: "partial"},
 	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
+	{err: ErrConnection, name: "connection"},
 }
 
 // ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
 // change. If several match, the first one of this list counts:
 //
-//	invalid_argument, lock, token, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
+//	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
+//	server_error, token, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
 //	promotion_conflict, cart_item_not_found, discounts_disabled, item_type_mismatch, not_found,
 //	conflict, unprocessable, bad_request, different, offset_limit, list_drift, no_progress,
-//	partial, outcome_unknown
+//	partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in

@@ -97,6 +97,8 @@ func TestIsFinal_calls(t *testing.T) {
 			responder: respond(201, `{"errors":[{"title":"Unavailable","status":503}]}`),
 		},
 		{name: "add accepted, and not shown", call: addCall, responder: respond(201, `{}`)},
+		{name: "errors are a text of a gateway", call: addCall, responder: respond(404, `{"errors":"no upstream"}`)},
+		{name: "errors are numbers", call: addCall, responder: respond(404, `{"errors":[1]}`)},
 		{name: "update accepted, and not shown", call: updateCall, responder: respond(200, refusal)},
 		{name: "read with errors and a 200", call: readCall, responder: respond(200, refusal)},
 		{name: "read of no JSON", call: readCall, responder: respond(200, gateway)},
@@ -321,7 +323,7 @@ var namedSentinels = map[string]error{
 	"ErrDiscountLimit": commerce.ErrDiscountLimit, "ErrPromotionConflict": commerce.ErrPromotionConflict,
 	"ErrCartItemNotFound": commerce.ErrCartItemNotFound, "ErrDiscountsDisabled": commerce.ErrDiscountsDisabled,
 	"ErrItemTypeMismatch": commerce.ErrItemTypeMismatch, "ErrDifferent": commerce.ErrDifferent,
-	"ErrConflict": commerce.ErrConflict,
+	"ErrConflict": commerce.ErrConflict, "ErrConnection": commerce.ErrConnection,
 }
 
 // causeRow is a row of the table of causes in docs/discounts.md. The last two have no
@@ -363,7 +365,7 @@ func documentedCauses(t *testing.T) []causeRow {
 var temporaryCauses = []error{
 	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrConflict, commerce.ErrRateLimited, commerce.ErrServer,
 	commerce.ErrTimeout, context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden,
-	commerce.ErrBadResponse,
+	commerce.ErrBadResponse, commerce.ErrConnection,
 }
 
 // checkCause checks the first row that matches err: it must not advise to call again if err is
@@ -418,6 +420,10 @@ func TestReasonOf(t *testing.T) {
 		opts = append([]commerce.Option{attempts(1)}, opts...)
 		return addDiscount(t.Context(), newStub(t, respond(status, body)).client(t, opts...))
 	}
+	lost := func(opts ...commerce.Option) error {
+		return addDiscount(t.Context(), newStub(t, failTransport).client(t, append(opts, attempts(1))...))
+	}
+	_, read := newStub(t, failTransport).client(t, attempts(1)).Carts.Get(t.Context(), "c")
 	const limit = `{"errors":[{"title":"Custom discount limit reached"}]}`
 	credentials := commerce.WithClientCredentials("id", "secret")
 	for _, tt := range []struct {
@@ -433,7 +439,11 @@ func TestReasonOf(t *testing.T) {
 		{name: "status that passes before the reason", err: fails(429, limit), want: "rate_limited"},
 		{name: "cause before the unknown outcome", err: fails(503, gateway), want: "server_error"},
 		{name: "token request", err: fails(401, refusal, credentials), want: "token"},
-		{name: "token request, too many", err: fails(429, refusal, credentials), want: "token"},
+		{name: "token request, too many", err: fails(429, refusal, credentials), want: "rate_limited"},
+		{name: "token request, service down", err: fails(503, gateway, credentials), want: "server_error"},
+		{name: "response lost", err: lost(), want: "outcome_unknown"},
+		{name: "token request, no connection", err: lost(credentials), want: "token"},
+		{name: "read, no connection", err: read, want: "connection"},
 		{name: "limiter", err: fails(200, "", commerce.WithLimiter(failingLimiter{})), want: "limiter"},
 		{name: "joined", err: errors.Join(io.EOF, fails(403, gateway)), want: "forbidden"},
 	} {

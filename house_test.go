@@ -81,9 +81,15 @@ var areas = []struct {
 	{
 		dir: "examples",
 		may: []string{
-			module, module + "/commercetest", module + "/examples/internal/flags", module + "/examples/internal/store",
-			module + "/examples/internal/terminal", "github.com/google/uuid", "github.com/schollz/progressbar/v3",
-			"golang.org/x/term", "golang.org/x/time/rate",
+			module, module + "/commercetest", module + "/examples/internal/store", "github.com/google/uuid",
+		},
+	},
+	{
+		dir: "cmd/epcommerce",
+		may: []string{
+			module, module + "/commercetest", "github.com/go-json-experiment/json",
+			"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid", "github.com/rivo/uniseg",
+			"github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "golang.org/x/term",
 		},
 	},
 }
@@ -283,7 +289,8 @@ func receiver(t ast.Expr) string {
 	return ""
 }
 
-// Comments have one width everywhere: at most 100 columns, with tabs of 4.
+// Comments have at most 100 columns, with tabs of 4, and at most 20 lines, except for the comments
+// of packages.
 func TestHouse_comments(t *testing.T) {
 	t.Parallel()
 	wide := regexp.MustCompile(`^\t*// .*`)
@@ -291,7 +298,17 @@ func TestHouse_comments(t *testing.T) {
 		if err != nil || path.Ext(name) != ".go" {
 			return err
 		}
+		length := 0
 		for n, line := range strings.Split(readFile(t, name), "\n") {
+			switch {
+			case strings.HasPrefix(strings.TrimSpace(line), "//"):
+				length++
+			case length > 20 && !strings.HasPrefix(line, "package "):
+				t.Errorf("%s:%d: the comment above has %d lines, want at most 20", name, n+1, length)
+				fallthrough
+			default:
+				length = 0
+			}
 			columns := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
 			if columns > 100 && wide.MatchString(line) {
 				t.Errorf("%s:%d: the comment has %d columns, want at most 100", name, n+1, columns)
@@ -348,11 +365,12 @@ func TestDocs_links(t *testing.T) {
 	t.Parallel()
 	root, err1 := filepath.Glob("*.md")
 	below, err2 := filepath.Glob("*/*.md")
-	if err := errors.Join(err1, err2); err != nil {
+	further, err3 := filepath.Glob("*/*/*.md")
+	if err := errors.Join(err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
 	links := 0
-	for _, page := range append(root, below...) {
+	for _, page := range slices.Concat(root, below, further) {
 		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readFile(t, page), -1) {
 			if strings.Contains(link[1], "://") {
 				continue
@@ -365,5 +383,51 @@ func TestDocs_links(t *testing.T) {
 	}
 	if links < 10 {
 		t.Errorf("got %d links, want at least 10", links)
+	}
+}
+
+// The tests that docs/evidence/proofs.md names exist. A star stands for the rest of a name.
+func TestDocs_proofs(t *testing.T) {
+	t.Parallel()
+	var functions strings.Builder
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, "_test.go") {
+			functions.WriteString(readFile(t, name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile("`((?:Test|Fuzz|Example)\\w+)(\\*?)`")
+	for _, name := range named.FindAllStringSubmatch(readFile(t, "docs/evidence/proofs.md"), -1) {
+		end := map[string]string{"": "("}[name[2]]
+		if !strings.Contains(functions.String(), "\nfunc "+name[1]+end) {
+			t.Errorf("there is no test %s%s", name[1], name[2])
+		}
+	}
+}
+
+// The files that docs/service.md names, of the fake store and of the library, exist.
+func TestDocs_service(t *testing.T) {
+	t.Parallel()
+	names := regexp.MustCompile(`[\w/]+\.go|internal/[\w/]+`)
+	found := 0
+	for line := range strings.Lines(readFile(t, "docs/service.md")) {
+		cells := strings.Split(line, " | ")
+		if len(cells) < 4 || cells[1] == "title" {
+			continue
+		}
+		for i, dir := range []string{"commercetest", "."} {
+			for _, name := range names.FindAllString(cells[2+i], -1) {
+				found++
+				if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+					t.Errorf("%s: %v", strings.TrimSpace(cells[0]), err)
+				}
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("got %d files, want at least 50", found)
 	}
 }

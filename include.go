@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // SubscriptionInclude selects related resources to return with the subscriptions. Find those
@@ -14,7 +15,8 @@ import (
 //
 // There are two generations of payloads, and a store uses one of them. If you ask for an
 // include of the other generation, the call may fail with [ErrBadRequest], or the store may
-// ignore the include. With All, nobody has to know the generation.
+// ignore the include. With All, nobody has to know the generation
+// of a store that refuses the includes of the other one.
 type SubscriptionInclude struct {
 	Plans bool
 	// Products exist in the first payload generation only.
@@ -24,7 +26,7 @@ type SubscriptionInclude struct {
 	// All asks for everything that the store has: plans, and the products or the pricing options.
 	// The other fields do not count then. The client asks for plans and pricing options. If the
 	// store refuses that with a 400, the same call asks for plans and products. If that succeeds,
-	// the client and its copies remember it. Otherwise the first error counts.
+	// the client and its copies remember it. If that gets a 400 too, the first one is the error.
 	// In a walk, only the first request finds this out.
 	All bool
 }
@@ -54,7 +56,7 @@ func allIncludes(isFirst bool) SubscriptionInclude {
 }
 
 // generation remembers whether a store uses the first payload generation: it refused the includes
-// of the second and accepted those of the first.
+// of the second and accepted the includes of the first.
 type generation struct{ isFirst atomic.Bool }
 
 // includes returns what All stands for, as far as the client knows.
@@ -70,13 +72,18 @@ func (g *generation) send(
 	}
 	isFirst := g.isFirst.Load()
 	r := send(allIncludes(isFirst))
-	if r.StatusCode != http.StatusBadRequest {
+	isPage := len(r.Body) > 0 && wire.ReadObject(r.Body) == nil // of a gateway
+	if r.StatusCode != http.StatusBadRequest || isPage {
 		return r
 	}
 	other := send(allIncludes(!isFirst))
-	if !other.OK() {
+	other.Attempts += r.Attempts
+	if other.StatusCode == http.StatusBadRequest {
+		r.Attempts = other.Attempts
 		return r
 	}
-	g.isFirst.Store(!isFirst)
+	if other.OK() {
+		g.isFirst.Store(!isFirst)
+	}
 	return other
 }

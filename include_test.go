@@ -75,7 +75,7 @@ func TestSubscriptionInclude_all(t *testing.T) {
 					if err != nil {
 						t.Fatalf("%s: %v", name, err)
 					}
-					checkRelated(t, fmt.Sprint(name, " ", call), pages, isFirst)
+					checkRelated(t, fmt.Sprint(name, " ", call), pages, s.Config().Generation)
 				}
 				got := includesOf(t, s)
 				refused := got["plans,pricing_options 400"] - before["plans,pricing_options 400"]
@@ -89,7 +89,7 @@ func TestSubscriptionInclude_all(t *testing.T) {
 }
 
 // checkRelated compares what pages include with what their generation has.
-func checkRelated(t *testing.T, name string, pages []*commerce.SubscriptionPage, isFirst bool) {
+func checkRelated(t *testing.T, name string, pages []*commerce.SubscriptionPage, g commercetest.Generation) {
 	t.Helper()
 	n := 0
 	for _, page := range pages {
@@ -101,8 +101,8 @@ func checkRelated(t *testing.T, name string, pages []*commerce.SubscriptionPage,
 			if !hasPlan || !ok || billing.BillingIntervalType == "" {
 				t.Errorf("%s: %s has plan %t, billing %+v, want both", name, sub.ID, hasPlan, billing)
 			}
-			if hasProducts := len(page.Included.ProductsOf(sub)) > 0; hasProducts != isFirst {
-				t.Errorf("%s: %s has products: %t, want %t", name, sub.ID, hasProducts, isFirst)
+			if hasProducts := len(page.Included.ProductsOf(sub)) > 0; hasProducts != (g == commercetest.FirstGeneration) {
+				t.Errorf("%s: %s has products: %t, want %t", name, sub.ID, hasProducts, !hasProducts)
 			}
 		}
 	}
@@ -123,7 +123,11 @@ func TestSubscriptionInclude_allRefused(t *testing.T) {
 		then     map[string]int // the requests of the next call
 	}{
 		{
-			name: "both refused", statuses: []int{400, 404}, want: commerce.ErrBadRequest, requests: 2,
+			name: "both refused", statuses: []int{400, 400}, want: commerce.ErrBadRequest, requests: 2,
+			then: map[string]int{"plans,pricing_options 400": 1, "plans,products 200": 1},
+		},
+		{
+			name: "the second for another reason", statuses: []int{400, 429}, want: commerce.ErrRateLimited, requests: 2,
 			then: map[string]int{"plans,pricing_options 400": 1, "plans,products 200": 1},
 		},
 		{name: "403", statuses: []int{403}, want: commerce.ErrForbidden, requests: 1},
@@ -138,9 +142,12 @@ func TestSubscriptionInclude_allRefused(t *testing.T) {
 				s.Inject(commercetest.Fault{Status: status})
 			}
 			opts := &commerce.SubscriptionListOptions{Include: everything}
-			c := s.Client()
-			_, err := c.Subscriptions.List(t.Context(), opts)
-			if n := len(s.Requests()); !errors.Is(err, tt.want) || n != tt.requests {
+			c, err := s.Client().With(attempts(1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Subscriptions.List(t.Context(), opts)
+			if n := len(s.Requests()); !errors.Is(err, tt.want) || n != tt.requests || attemptsOf(err) != n {
 				t.Errorf("got error %v after %d requests, want %v after %d", err, n, tt.want, tt.requests)
 			}
 			before := includesOf(t, s)
@@ -154,6 +161,39 @@ func TestSubscriptionInclude_allRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+func attemptsOf(err error) int {
+	e, _ := errors.AsType[*commerce.Error](err)
+	return e.Attempts
+}
+
+// The page of a gateway does not show the generation of the store.
+func TestSubscriptionInclude_allBehindGateway(t *testing.T) {
+	t.Parallel()
+	s := newStub(t, respond(400, gateway))
+	_, err := s.client(t).Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Include: everything})
+	if n := len(s.sent()); !errors.Is(err, commerce.ErrBadRequest) || n != 1 {
+		t.Errorf("got error %v after %d requests, want ErrBadRequest after 1", err, n)
+	}
+}
+
+// Each loop over an iterator is a walk of its own.
+func TestSubscriptionInclude_allOfLoops(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{Generation: commercetest.FirstGeneration})
+	s.Seed(3)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400})
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 404})
+	pages := s.Client().Subscriptions.Pages(t.Context(), &commerce.SubscriptionListOptions{Include: everything})
+	if _, err := commerce.Collect(pages); !errors.Is(err, commerce.ErrNotFound) {
+		t.Errorf("first loop: error %v, want ErrNotFound", err)
+	}
+	got, err := commerce.Collect(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkRelated(t, "second loop", got, commercetest.FirstGeneration)
 }
 
 // A later page of a walk that is refused is not asked for with other includes.
@@ -184,7 +224,7 @@ func TestSubscriptionInclude_allOfOlderStore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkRelated(t, "pages", pages, s.Config().Generation == commercetest.FirstGeneration)
+			checkRelated(t, "pages", pages, s.Config().Generation)
 			n := 0
 			for _, page := range pages {
 				n += len(page.Subscriptions)
@@ -283,6 +323,10 @@ func TestIncluded_BillingOf(t *testing.T) {
 	}{
 		{name: "pricing option", sub: sub, included: &commerce.Included{Plans: plan, PricingOptions: options}, want: "year"},
 		{name: "plan", sub: sub, included: &commerce.Included{Plans: plan}, want: "month"},
+		{
+			name: "pricing option without billing", sub: sub, want: "month",
+			included: &commerce.Included{Plans: plan, PricingOptions: []commerce.PricingOption{{ID: option}}},
+		},
 		{name: "plan without billing", sub: sub, included: &commerce.Included{Plans: []commerce.Plan{{ID: id}}}},
 		{name: "nothing included", sub: sub, included: &commerce.Included{}},
 		{name: "nil", sub: sub},

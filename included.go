@@ -75,19 +75,20 @@ func (i *Included) PricingOptionOf(sub *Subscription) (*PricingOption, bool) {
 	return i.PricingOption(sub.Relationships.idOr("pricing_options", sub.Attributes.PricingOptionID))
 }
 
-// BillingOf returns how a subscription is billed: as its pricing option says, or its plan in the
-// first payload generation. It needs both to be included, see [SubscriptionInclude].All. It
-// returns false if neither is included, or if what is included has no billing. The pointer is
-// into an element of i.
+// BillingOf returns how a subscription is billed: as defined by its pricing option, or by its
+// plan in the first payload generation. It needs both to be included, see
+// [SubscriptionInclude].All. It returns false if neither is included, or if what is included has
+// no billing. The pointer is into an element of i.
 func (i *Included) BillingOf(sub *Subscription) (*Billing, bool) {
-	if option, ok := i.PricingOptionOf(sub); ok {
+	option, _ := i.PricingOptionOf(sub)
+	if option != nil && !reflect.ValueOf(option.Attributes.Billing).IsZero() {
 		return &option.Attributes.Billing, true
 	}
-	plan, ok := i.PlanOf(sub)
-	if !ok || reflect.ValueOf(plan.Attributes.Billing).IsZero() { // a plan of the second generation
-		return nil, false
+	plan, _ := i.PlanOf(sub)
+	if plan != nil && !reflect.ValueOf(plan.Attributes.Billing).IsZero() { // it is for the second generation
+		return &plan.Attributes.Billing, true
 	}
-	return &plan.Attributes.Billing, true
+	return nil, false
 }
 
 // ProductsOf returns the included products of a subscription, as pointers to elements of
@@ -172,8 +173,8 @@ type ProductMeta struct {
 	Extra        Extra        `json:",embed"`
 }
 
-// Plan says in the first payload generation how a subscription is billed. In the second, it
-// has the fields of a [Product], and [PricingOption] says how the subscription is billed.
+// Plan defines in the first payload generation how a subscription is billed. In the second, it
+// has the fields of a [Product], and [PricingOption] defines how the subscription is billed.
 type Plan struct {
 	ID            uuid.UUID      `json:"id,omitzero"`
 	Type          string         `json:"type,omitzero"` // "subscription_offering_plan"
@@ -183,7 +184,7 @@ type Plan struct {
 	Extra         Extra          `json:",embed"`
 }
 
-// Billing says how a subscription is billed. It is part of [PlanAttributes] in the first
+// Billing is how a subscription is billed. It is part of [PlanAttributes] in the first
 // payload generation, and of [PricingOptionAttributes] in the second.
 type Billing struct {
 	// BillingIntervalType is the unit of BillingFrequency: "day", "week", "month" or "year".
@@ -233,7 +234,7 @@ type FeatureConfiguration struct {
 	Type string `json:"type,omitzero"`
 	// Tag of the promotion that a feature of Type "promotion" makes available.
 	Tag string `json:"tag,omitzero"`
-	// DefaultValue at which the counter of a feature of Type "usage" starts; else nil.
+	// DefaultValue at which the counter of a feature of Type "usage" starts, otherwise nil.
 	DefaultValue *Decimal `json:"default_value,omitempty"`
 	Extra        Extra    `json:",embed"`
 }
@@ -245,14 +246,14 @@ type PlanMeta struct {
 	// Prices by pricing option id exist in the second payload generation only.
 	Prices       map[string]OptionPrice `json:"prices,omitzero"`
 	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
-	// ActivePlan says whether the subscription has this plan. A JSON null is false.
+	// ActivePlan reports whether the subscription has this plan. A JSON null is false.
 	ActivePlan bool       `json:"active_plan,omitzero"`
 	Owner      string     `json:"owner,omitzero"`
 	Timestamps Timestamps `json:"timestamps,omitzero"`
 	Extra      Extra      `json:",embed"`
 }
 
-// PricingOption says how a subscription is billed. Second payload generation only: the first
+// PricingOption defines how a subscription is billed. Second payload generation only: the first
 // one has the same fields in [Plan], but no LeadTime and no NotificationSchedule.
 type PricingOption struct {
 	ID            uuid.UUID               `json:"id,omitzero"`
@@ -302,7 +303,7 @@ type PricingOptionMeta struct {
 	Prices       map[string]OptionPrice `json:"prices,omitzero"`
 	Price        Prices                 `json:"price,omitzero"`
 	DisplayPrice DisplayPrice           `json:"display_price,omitzero"`
-	// ActivePricingOption says whether the subscription has this option. A JSON null is false.
+	// ActivePricingOption reports whether the subscription has this option. A JSON null is false.
 	ActivePricingOption bool       `json:"active_pricing_option,omitzero"`
 	Owner               string     `json:"owner,omitzero"`
 	Timestamps          Timestamps `json:"timestamps,omitzero"`

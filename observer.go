@@ -17,7 +17,7 @@ import (
 //
 // The library uses the values of a returned context for what happens within the call or the
 // attempt, so that spans nest. It ignores the deadline and the cancellation, except that
-// [context.Cause] may report that of the returned context. A nil context changes nothing. A
+// [context.Cause] may report the cause of the returned context. A nil context changes nothing. A
 // returned function is called once, at the end, also if a transport, a limiter or a locker
 // panics; it may be nil.
 //
@@ -39,10 +39,10 @@ type CallInfo struct {
 
 // CallResult describes a call that ended.
 type CallResult struct {
-	// Outcome is OutcomeNone if a read or a token request succeeded, else OutcomeOf the error.
+	// Outcome is OutcomeNone if a read or a token request succeeded, otherwise OutcomeOf the error.
 	Outcome Outcome
 	// Error is empty if the call succeeded. Otherwise it has the status, e.g. "404 Not Found",
-	// or says in a few words what went wrong. There are few different texts.
+	// or describes in a few words what went wrong. There are few different texts.
 	Error      string
 	StatusCode int           // of the last response; 0 if there was none
 	RequestID  string        // of the last response
@@ -64,7 +64,7 @@ type AttemptInfo struct {
 type AttemptResult struct {
 	StatusCode int // 0 if there was no response
 	RequestID  string
-	// Error says in a few words why there was no usable response, e.g. "unusable response" if
+	// Error describes in a few words why there was no usable response, e.g. "unusable response" if
 	// it was not what the call needs. It is empty if there was one, of whatever status. There
 	// are few different texts. The response to a write is judged later, in CallResult.
 	Error    string
@@ -175,7 +175,7 @@ func (o *observedCall) tell() {
 	}
 }
 
-// describe says what went wrong, without anything of the request or the response but the
+// describe returns what went wrong, without anything of the request or the response but the
 // status.
 func describe(err error) string {
 	if status := statusIn(err); status != 0 {

@@ -111,39 +111,22 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 	}
 }
 
-// WithHTTPClient makes calls through the Transport of hc, e.g. a proxy or a stub for tests;
-// for traces and metrics, see [WithObserver]. If hc.Timeout is less than
-// [RetryPolicy.AttemptTimeout], it limits each attempt instead. hc.Jar and hc.CheckRedirect
-// are not used: the client sends no cookies and follows no redirects. hc is copied.
+// WithHTTPClient makes calls through the Transport of hc, e.g. a proxy or a stub for tests; for
+// traces and metrics, see [WithObserver]. If hc.Timeout is less than
+// [RetryPolicy].AttemptTimeout, it limits each attempt instead. hc.Jar and hc.CheckRedirect are
+// not used: the client sends no cookies and follows no redirects. hc is copied.
 //
 // If hc.Transport is nil, the library uses its own transport. It differs from
-// [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 16 idle
-// connections to the store.
+// [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 16 idle connections
+// to the store.
 //
-// A write is applied at most once if Transport is an [*http.Transport]. The same is true of
-// a transport that passes each request to an [*http.Transport] once, with the context and
-// the body of the request. Other transports behave as follows:
-//
-//   - If it does not call the hooks of net/http/httptrace, no error proves that nothing was
-//     sent. The same is true if it reads the body before it requests a connection, for
-//     example to sign it. The outcome is then [OutcomeUnknown] instead of [OutcomeNotSent],
-//     and the write is not sent again.
-//   - If it retries, tries a second route, or sends a request again to log in (Digest,
-//     NTLM), the library cancels the write before it is sent a second time. Its outcome is
-//     OutcomeUnknown. Turn such retries off. The library cannot stop a transport that copies
-//     the body and ignores cancellation.
-//   - If it sends a write on several connections at once, all may be applied. If it calls
-//     the hooks, the outcome is never OutcomeRejected or OutcomeNotSent, and an add that the
-//     service confirms is [OutcomePartial], with the result.
-//
-// If a write has no body, as [CartService.DeleteCustomDiscounts], only the library's own
-// transport proves that nothing was sent: with an [*http.Transport], another one may be
-// registered.
-//
-// Two things remain. The library does not recognize a copy of a write with another Host and
-// User-Agent. And if a server sends a response twice, net/http takes the second one for the
-// response to the next request on the connection: of 6,336 such writes, 12 were applied and
-// had OutcomeRejected.
+// A write is applied at most once if Transport is an [*http.Transport], or passes each request to
+// one once, with the context and the body of the request. If another transport sends a request
+// twice, for example to retry, to try a second route or to log in, the library cancels the write
+// before the second time, and its outcome is [OutcomeUnknown]: turn such retries off. If a
+// transport gives no proof that nothing was sent, failed writes have OutcomeUnknown instead of
+// [OutcomeNotSent], and are not sent again. The comment of the package lists what counts as
+// proof, and what the library cannot detect.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {
@@ -240,32 +223,16 @@ type Limiter interface {
 	Wait(ctx context.Context) error
 }
 
-// WithLimiter waits for l before each attempt, including retries and token requests. Clients
-// of the same store should share a limiter, because they share the store's rate limit. The
+// WithLimiter waits for l before each attempt, including retries and token requests. Clients of
+// the same store should share a limiter, because they share the store's rate limit. The
 // documented limits are 100 requests per second in production, and 25 to 50 in development. An
 // application key can have a rate of its own. Set 90 % of the limit:
 //
 //	commerce.WithLimiter(rate.NewLimiter(90, 1))   // production
 //	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development, if the limit is 25
 //
-// With or without a limiter, a 429 with a Retry-After closes a gate for that time, at most
-// MaxBackoff, and all calls of the client wait. Then calls pass one by one until 5 s after the
-// last 429. They begin at 20 per second, or at half of the rate before the 429 if that is more,
-// and become faster. Each 429 in this time halves the rate. A call that would wait longer than
-// [RetryPolicy].MaxBackoff allows, or beyond the deadline of its context, fails with
-// [ErrRateLimited]; it was not sent.
-//
-// A 429 without a Retry-After, or with one that asks for no wait, slows the operation that got
-// it (its [Error].Op), and no other. Its calls pass one by one, at first at 20 per second.
-// Further 429s make them slower, down to one in 5 s, or in MaxBackoff if that is less; other
-// responses make them faster. A call that has waited for MaxBackoff is sent before its turn.
-// A call fails with ErrRateLimited at once if it would wait beyond its deadline, or if it was
-// not sent yet, would wait longer than MaxBackoff, and 16 calls wait already. A minute after
-// the last 429 the calls no longer wait. All calls of [Client.Do] are one operation.
-//
-// A client without a limiter therefore learns the rate limit from 429s. If you know the limit,
-// a limiter is faster. A job that competes with many others for a store that sends Retry-After
-// should also raise [RetryPolicy].MaxAttempts.
+// Without a limiter, a client learns the rate limit from 429s, as the comment of the package
+// describes. That takes longer. With a limiter, it obeys 429s too.
 func WithLimiter(l Limiter) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {
@@ -296,8 +263,8 @@ func WithCartLocker(l Locker) Option {
 // texts may change. The keys are op, method, attempt, status, request_id and error, and a
 // [time.Duration]: duration of the attempt, or wait. No event holds a URL, a network address,
 // a header, a token or a body. The handler gets the context of the call, with the values that
-// an [Observer] added when the call began. So a log record shows the trace id of its call. By
-// default nothing is logged.
+// an [Observer] added when the call began. Therefore a log record shows the trace id of its call.
+// By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return func(c *config, problems *ValidationError) {
 		if l == nil {

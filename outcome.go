@@ -8,7 +8,7 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-// Outcome says what is known about a call: whether a write was applied.
+// Outcome is what is known about a call: whether a write was applied.
 type Outcome uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 	// the cause is gone.
 	OutcomeRejected
 	// OutcomePartial means that some of the write was applied, or all of it with errors. The
-	// result says what. Do not send the whole write again.
+	// result lists what. Do not send the whole write again.
 	OutcomePartial
 	// OutcomeUnreadable means that the service accepted the write, but its response does not
 	// show what was applied. Read what it changes before you send it again.
@@ -104,8 +104,7 @@ const (
 )
 
 // outcomeOfWrite returns what is known about a write, from the result of its last attempt. The
-// first case that matches counts: first whether there was a response, then what it shows, then
-// its status.
+// cases follow the table of outcomes in docs/promises.md: the first that matches counts.
 func outcomeOfWrite(r *transport.Result, shown shown) Outcome {
 	switch is2xx := r.Is2xx(); {
 	case r.MaybeSent, r.MaybeAppliedBefore && !is2xx:
@@ -126,7 +125,7 @@ func outcomeOfWrite(r *transport.Result, shown shown) Outcome {
 	return OutcomeUnknown
 }
 
-// isRefusal reports whether a status says that the service, or a gateway before it, did not
+// isRefusal reports whether a status means that the service, or a gateway before it, did not
 // act.
 func isRefusal(status int) bool {
 	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||

@@ -57,13 +57,13 @@ type OffsetList[T any] struct {
 	// MaxOffset is the highest offset that the service allows for this list. 0 means the
 	// constant MaxOffset.
 	MaxOffset int
-	// PageSize and Concurrency are those of [SubscriptionListOptions].
+	// PageSize and Concurrency mean the same as in [SubscriptionListOptions].
 	PageSize, Concurrency int
 }
 
 // Walk walks any list that has the parameters page[offset] and page[limit], and an array data in
 // its responses, e.g. invoices or subscribers. If the responses have links, a link next shows
-// whether there is another page. The rules for order, errors and concurrency are those of
+// whether there is another page. The rules for order, errors and concurrency are the same as for
 // [SubscriptionService.All].
 //
 // The list must be sorted by a value that does not change, such as the id or the time of
@@ -213,13 +213,14 @@ type PagingError struct {
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
-	// Finished is for a walk by account, and for [AccountService.IDs]: the last account up to
-	// which every record was yielded. To resume, walk the accounts that follow it, e.g. by
-	// Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if the walk
-	// finished no account: then resume where this walk began.
+	// Finished is set in a walk by account, and in [AccountService.IDs]: every record of
+	// this account and of the accounts before it was yielded. To resume, walk the accounts that
+	// follow it, e.g. by Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if
+	// the walk finished no account: then resume where this walk began.
 	Finished uuid.UUID
-	// Account is the account whose subscriptions cannot be read, if the error is about a
-	// single one. To go on without it, walk the accounts that follow it.
+	// Account is the account whose subscriptions could not be read, if the error concerns a
+	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you go on without
+	// the account, by a walk of the accounts that follow it.
 	Account uuid.UUID
 	// Err is the cause.
 	Err error
@@ -241,7 +242,7 @@ func converted[From, To any](walk iter.Seq2[From, error], convert func(From) To)
 }
 
 // newPagingError returns the error of a walk that ended in err, a [*paging.Error]. It names an
-// account only if the error is about its subscriptions, not if any other request would have
+// account only if the error concerns its subscriptions, not if any other request would have
 // failed too.
 func newPagingError(err error) *PagingError {
 	stop, _ := errors.AsType[*paging.Error](err)
@@ -256,7 +257,7 @@ func newPagingError(err error) *PagingError {
 	return e
 }
 
-// Error says where the walk stopped, and why.
+// Error describes where the walk stopped, and why.
 func (e *PagingError) Error() string {
 	if e == nil {
 		return "<nil>"

@@ -35,7 +35,7 @@ type NamedLink struct {
 
 // Get returns the link with that name, and whether there is one. If "next" has an Href,
 // there is a next page. If "next" is the zero Link, which is null in JSON, there is none. Any
-// other link without an Href, such as "", says neither.
+// other link without an Href, such as "", shows neither.
 func (l Links) Get(name string) (Link, bool) {
 	for i := range l {
 		if l[i].Name == name {
@@ -117,7 +117,7 @@ type Relationship struct {
 // RelationshipData names the related resources.
 type RelationshipData struct {
 	Refs []ResourceRef
-	// Many says whether the response has an array. Otherwise it has a single object.
+	// Many reports whether the response has an array. Otherwise it has a single object.
 	Many bool
 }
 
@@ -165,7 +165,7 @@ type OptionPrice struct {
 	Extra        Extra        `json:",embed"`
 }
 
-// PaymentAuthority says who collects the payments of a subscription. Its Type says which
+// PaymentAuthority is who collects the payments of a subscription. Its Type decides which
 // fields are set.
 //
 // Its ids must not be logged, so it prints and logs as "REDACTED", also within a
@@ -291,7 +291,7 @@ type SubscriptionMeta struct {
 	Pending   bool `json:"pending"`
 	// InvoiceAfter is when the next invoice is due.
 	InvoiceAfter time.Time `json:"invoice_after,omitzero"`
-	// FirstInvoicePrepaid says whether the first billing period was paid outside of the
+	// FirstInvoicePrepaid reports whether the first billing period was paid outside of the
 	// subscriptions service. It is nil in the first payload generation, which does not send
 	// it. The second one sends it even if it is false.
 	FirstInvoicePrepaid *bool `json:"first_invoice_prepaid,omitzero"`
@@ -351,14 +351,14 @@ type SubscriptionState struct {
 type SubscriptionStateAttributes struct {
 	// Action is e.g. "cancel", "pause", "resume" or "pending".
 	Action string `json:"action,omitzero"`
-	// CancelImmediately says whether a cancel takes effect at once or at the end of the
+	// CancelImmediately decides whether a cancel takes effect at once or at the end of the
 	// billing period. It is nil if the service did not send it, as in the first payload
 	// generation.
 	CancelImmediately *bool `json:"cancel_immediately,omitzero"`
 	Extra             Extra `json:",embed"`
 }
 
-// SubscriptionStateMeta says when a [SubscriptionState] began.
+// SubscriptionStateMeta states when a [SubscriptionState] began.
 type SubscriptionStateMeta struct {
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	Extra     Extra     `json:",embed"`

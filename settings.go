@@ -8,10 +8,10 @@ import (
 // Settings are the settings of a store.
 type Settings struct {
 	// CustomDiscountLimit is the maximum number of custom discounts on a cart, and on each
-	// of its items. It is 5 if the store does not say.
+	// of its items. It is 5 if the store does not report it as a JSON integer: see Extra.
 	CustomDiscountLimit int
 	// CalculationMethod of prices, "line" or "simple". With "simple", the store takes no custom
-	// discounts. It is empty if the store does not say.
+	// discounts. It is empty if the store does not report it.
 	CalculationMethod string
 	// PageLength is the number of records on a page of [SubscriptionService.List] without a
 	// PageSize. It is 0 if the store does not say.

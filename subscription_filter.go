@@ -23,7 +23,7 @@ type SubscriptionFilter struct {
 	// AccountID of the account that owns the subscription. The zero UUID does not filter: check
 	// that an id is not zero before you set it, or you list the whole store.
 	AccountID uuid.UUID
-	// Name and Email are those of the subscriber. ExternalRef is the store's own reference,
+	// Name and Email belong to the subscriber. ExternalRef is the store's own reference,
 	// see [SubscriptionAttributes]. A subscription must have exactly this text. Any text is
 	// safe.
 	Name, Email, ExternalRef string

@@ -42,7 +42,7 @@ type StateChange struct {
 // OutcomeUnknown, read the subscription by [SubscriptionService.Get]: the flags Canceled and Paused
 // of its Meta, and its State, show whether the change was made. If not, call again.
 //
-// The error is a [*ValidationError] if an argument is invalid, else an [*Error]. It matches
+// The error is a [*ValidationError] if an argument is invalid, otherwise an [*Error]. It matches
 // [ErrNotFound] if there is no such subscription.
 func (s *SubscriptionService) ChangeState(ctx context.Context, id uuid.UUID, change StateChange) error {
 	problems := &ValidationError{}
@@ -71,7 +71,9 @@ func (s *SubscriptionService) ChangeState(ctx context.Context, id uuid.UUID, cha
 	}
 	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
 	defer observed.abandon()
-	if r := s.core.send(ctx, call); !r.OK() {
+	r := s.core.send(ctx, call)
+	checkNoResult(r)
+	if !r.OK() {
 		return observed.end(callError(call, r))
 	}
 	return observed.end(nil)

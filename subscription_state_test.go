@@ -84,8 +84,8 @@ func TestChangeState_fakeStore(t *testing.T) {
 		if err != nil || !result.Subscription.Meta.Paused {
 			t.Errorf("Get() = %+v, error %v, want a paused subscription", result, err)
 		}
-		change := commerce.StateChange{Action: commerce.ActionResume}
-		if err := c.Subscriptions.ChangeState(t.Context(), id, change); err != nil {
+		err = c.Subscriptions.ChangeState(t.Context(), id, commerce.StateChange{Action: commerce.ActionResume})
+		if err != nil {
 			t.Error(err)
 		}
 		err = c.Subscriptions.ChangeState(t.Context(), uuid.Max, commerce.StateChange{Action: commerce.ActionCancel})

@@ -40,8 +40,8 @@ type SubscriptionListOptions struct {
 	// MaxConcurrency. 0 means 1: the next page is read while the caller works on the current
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
 	// [WithLimiter]. In Pages and All, a walk begins with one request in flight and adds one
-	// with each full page. So a list of fewer than 2*PageSize-1 records wastes no request, and
-	// a longer list at most Concurrency-1. A wasted request asks for a page after the end of
+	// with each full page. Therefore a list of fewer than 2*PageSize-1 records wastes no request,
+	// and a longer list at most Concurrency-1. A wasted request asks for a page after the end of
 	// the list, which a walk without concurrency would not request.
 	Concurrency int
 }
@@ -79,7 +79,7 @@ type SubscriptionResult struct {
 //
 // If there is no subscription with that id, the error matches [ErrNotFound]. A response with
 // another subscription, or with more than 10,000 included resources, is an [ErrBadResponse].
-// The error is a [*ValidationError] if id is the zero UUID, else an [*Error].
+// The error is a [*ValidationError] if id is the zero UUID, otherwise an [*Error].
 func (s *SubscriptionService) Get(
 	ctx context.Context, id uuid.UUID, include SubscriptionInclude,
 ) (*SubscriptionResult, error) {
@@ -154,41 +154,24 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 }
 
 // All walks the list from opts.Offset to its end, record by record. It includes no related
-// resources, whatever opts.Include says; use [SubscriptionService.Pages] for them.
+// resources, whatever opts.Include asks for; use [SubscriptionService.Pages] for them.
 //
-// Each record that is in the list from the start of the walk to its end is yielded exactly
-// once, even if other records are added or removed meanwhile, as long as the order of the
-// records is stable. For this, each page overlaps the one before by a record, or by more
-// if the list changes. If the order changes and the walk notices, it ends in [ErrListDrift].
-// If a record moves from the part of the list that is still unread to the part that was read,
-// the walk misses it. No client can detect that.
+// Each record that is in the list from the start of the walk to its end is yielded exactly once,
+// even if other records are added or removed meanwhile, as long as the order of the records that
+// stay does not change. The comment of the package describes how, and the one case in which a
+// walk may end early without an error: a store that sends no links.
 //
-// The list ends at a page that is not full and whose next link is null. Without next links, a
-// short page does not prove the end, because a store may return fewer records than requested.
-// Then one more request confirms the end, or two if earlier pages had different lengths. There
-// is one limit: if a store sends no links, and returns a single record right after its first
-// short page or while records are removed, the walk may end early without an error. Stubs in
-// tests should send "links": {"next": null} with the last page, and respect page[offset].
+// An error ends the walk. It is yielded last, after all records of the pages before it: a
+// [*ValidationError] if opts are invalid, otherwise a [*PagingError], whose Offset lets another
+// walk resume. A list of 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records, or
+// after 10,000 if the store sends no links: [SubscriptionService.AllByAccount] reads it. A change
+// of the order that the walk notices ends in [ErrListDrift], and a page that is too large (see
+// [SubscriptionService.List]), or a record whose id is not a UUID, in [ErrBadResponse].
 //
-// The highest offset is 10,000 and a page has at most 100 records. So a walk of a list of
-// 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records. If the store sends no
-// links, a walk of a list of more than 10,000 records may end in that error too. To read a
-// larger store, use [SubscriptionService.AllByAccount].
-//
-// A page with more than 1,000 records, 10,000 included resources or 100,000 JSON values ends
-// the walk in [ErrBadResponse], and so does a record whose id is not a UUID.
-//
-// The next page is read while the caller works on the current one. With opts.Concurrency,
-// several pages are read at a time; the records and their order stay the same. When the loop
-// ends, no request is in flight: requests that are no longer needed are canceled first.
-//
-// An error ends the walk and is yielded last, after all records of the pages before it. It is
-// a [*ValidationError] if opts are invalid, else a [*PagingError], whose Offset lets another
-// walk resume.
-//
-// Nothing is sent before the loop starts. Each loop over the iterator is a new walk, and
-// several goroutines may loop at the same time. opts are copied. The caller may keep the
-// records; a record that is kept keeps its page in memory.
+// With opts.Concurrency, several pages are read at a time; the records and their order stay the
+// same. Nothing is sent before the loop starts, and nothing is in flight when it ends. Each loop
+// over the iterator is a new walk, and several goroutines may loop at the same time. opts are
+// copied. The caller may keep the records; a pointer to a record keeps its page in memory.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
 	offset := func(page *SubscriptionPage, i int) int { return page.Offset + i }
 	return records(ctx, s.Pages(ctx, opts.withoutInclude()), offset)
@@ -235,10 +218,10 @@ func records(
 }
 
 // Pages walks the list page by page, with related resources. The rules for order, errors and
-// concurrency are those of [SubscriptionService.All].
+// concurrency are the same as for [SubscriptionService.All].
 //
 // The Subscriptions of a page are the records that were not yielded before, at least one.
-// Offset is that of the first of them. Included and Links are those of the response.
+// Offset is the place of the first of them in the list. Included and Links come from the response.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
@@ -248,20 +231,22 @@ func (s *SubscriptionService) Pages(
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
 	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
-	reader := &walkReader{SubscriptionService: s}
-	walk := paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
-		Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
-			part := o
-			part.Offset, part.PageSize = offset, limit
-			return reader.fetch(ctx, part)
-		},
-		ID:          subscriptionID,
-		Offset:      o.Offset,
-		Limit:       o.PageSize,
-		MaxOffset:   MaxOffset,
-		MaxLimit:    MaxPageSize,
-		Concurrency: max(1, o.Concurrency),
-	})
+	walk := func(yield func(paging.Page[Subscription, *SubscriptionPage], error) bool) {
+		reader := &walkReader{SubscriptionService: s} // of this loop
+		paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
+			Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
+				part := o
+				part.Offset, part.PageSize = offset, limit
+				return reader.fetch(ctx, part)
+			},
+			ID:          subscriptionID,
+			Offset:      o.Offset,
+			Limit:       o.PageSize,
+			MaxOffset:   MaxOffset,
+			MaxLimit:    MaxPageSize,
+			Concurrency: max(1, o.Concurrency),
+		})(yield)
+	}
 	return converted(walk, func(page paging.Page[Subscription, *SubscriptionPage]) *SubscriptionPage {
 		page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
 		return page.Info

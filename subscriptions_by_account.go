@@ -13,43 +13,26 @@ import (
 	"github.com/commerce-go/commerce/internal/paging"
 )
 
-// AllByAccount walks the subscriptions of accounts, record by record, however many there
-// are. If accounts is nil, it is [AccountService.IDs] from the first account on: the whole
-// store.
+// AllByAccount walks the subscriptions of accounts, however many there are, like
+// [SubscriptionService.All]. If accounts is nil, it walks the whole store: all accounts of
+// [AccountService.IDs]. No id may occur twice in accounts, except right after itself.
 //
 // Each subscription that exists from the start of the walk to its end, and whose account is one
-// of accounts, is yielded exactly once, under the conditions of [SubscriptionService.All]. No
-// id may occur twice in accounts, except right after itself: that counts once. If accounts is
-// nil, the walk does not see subscriptions of accounts that the service does not list, e.g.
-// those of an account that was deleted.
+// of accounts, is yielded exactly once. A walk of the whole store does not see subscriptions of
+// accounts that the service does not list.
 //
-// The walk asks for the subscriptions of many accounts at a time, in the order of accounts; the
-// subscriptions of one request are in the order of the service. Pages are requested when it is
-// known that they exist, so opts.Concurrency wastes no request. It needs about one request per
-// 100 accounts and one per 90 subscriptions, and at least one per 150 accounts. If the store
-// accepts fewer accounts in a filter, the walk uses fewer; an older store accepts one. At most
-// opts.Concurrency pages are in flight or wait for the caller, plus one request for accounts.
+// opts.Filter may select by other fields than the account. A filter on accounts and an Offset are
+// a [*ValidationError]. At most opts.Concurrency pages are in flight or wait for the caller, plus
+// one request for accounts.
 //
-// opts.Filter may select by other fields than the account. A filter on accounts and an Offset
-// are a [*ValidationError]. If a store ignores the filter, the walk ends as
-// [SubscriptionFilter] says.
+// All other errors are a [*PagingError]. To resume, pass the accounts after its Finished:
+// Accounts.IDs(ctx, Finished), unless accounts is a sequence of your own. Subscriptions of later
+// accounts are then yielded again; use [SubscriptionService.PagesByAccount] to avoid that. If one
+// account cannot be read, e.g. because it has 10,100 subscriptions or more ([ErrOffsetLimit]),
+// the error names it in Account. To go on without it, pass the accounts after it.
 //
-// An error ends the walk and is yielded last, as a [*PagingError]. Its Finished is the account
-// up to which every subscription was yielded. To resume, pass the accounts that follow it:
-// Accounts.IDs(ctx, Finished), unless accounts is a sequence of your own. Subscriptions of
-// later accounts that were yielded already are yielded again then. A job that must not write
-// them twice uses [SubscriptionService.PagesByAccount].
-//
-// If the subscriptions of a single account cannot be read, the error names it in Account: it
-// has 10,100 or more, and the error matches [ErrOffsetLimit], or a response about it cannot be
-// used. To go on without it, pass the accounts that follow Account. Subscriptions of an account
-// that is too large can be read in parts, with other filters.
-//
-// accounts is read by one goroutine, ahead of the subscriptions. The walk waits until it has
-// enough of them for a request, which may be 150. An error of accounts ends the walk after the
-// subscriptions of the accounts before it, and so does a zero UUID. When the loop ends, accounts
-// is stopped: the loop waits until accounts yields an id or returns, also if ctx ends. In all
-// else, AllByAccount is like All.
+// accounts is read ahead, by one goroutine. An error of it, or a zero UUID, ends the walk after
+// the accounts before it. The loop ends only after accounts has yielded an id or returned.
 func (s *SubscriptionService) AllByAccount(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
 ) iter.Seq2[*Subscription, error] {

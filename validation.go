@@ -13,7 +13,7 @@ type FieldError struct {
 	Message string // e.g. "must be less than zero"
 }
 
-// Error names the first five problems. If there are more, it also says how many.
+// Error names the first five problems. If there are more, it also states how many.
 func (e *ValidationError) Error() string {
 	if e == nil {
 		return "<nil>"

@@ -130,7 +130,7 @@ Each run is a process of its own. The store is another process on the same machi
 - **CPU** is the time that the process uses on all cores, from getrusage: for 10,000 records, or for 1,000 calls of ` +
 	`GET, POST, Get and Ensure.
 - **wall** is the time from the first request to the last response, for as many records or calls.
-- **allocations** and **kB** are those of runtime.MemStats, per record or call.
+- **allocations** and **kB** are the figures of runtime.MemStats, per record or call.
 - **peak** is the peak of the resident memory of the process.
 - **ratios** are those of the medians in the table. An **aim** is what a ratio or a figure should not exceed.
 - **size of a program** is by how much bench/lister, which lists by the library, is larger than bench/looper, which ` +

@@ -9,7 +9,7 @@ type run struct {
 	n     int // records that it reads, or calls that it makes
 	unit  int // times are per so many of them
 	do    client
-	how   string // what RESULTS.md says
+	how   string // the explanation in RESULTS.md
 }
 
 const (

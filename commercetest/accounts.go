@@ -81,7 +81,7 @@ func intersection(long, short []uuid.UUID) []uuid.UUID {
 }
 
 // AddAccount adds an account to the list of GET /v2/accounts, unless it is there already.
-// Its name is that of its [Subscriber], if it has one, otherwise its external ref.
+// Its name is the name of its [Subscriber], if it has one, otherwise its external ref.
 func (s *Store) AddAccount(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,9 +89,8 @@ func (s *Store) AddAccount(id uuid.UUID) {
 }
 
 // RemoveAccount removes an account from the list of GET /v2/accounts. It reports whether
-// the list had it. The subscriptions and the subscriber of the account stay: whether the
-// service deletes the subscriptions with their account is not documented. To delete them
-// too, use [Store.RemoveSubscription].
+// the list had it. The subscriptions and the subscriber of the account stay. To delete the
+// subscriptions too, use [Store.RemoveSubscription].
 func (s *Store) RemoveAccount(id uuid.UUID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ const (
 	grantImplicit grant = "implicit" // the token of a shopper
 )
 
-// access says which requests with an implicit token are allowed. With a
+// access decides which requests with an implicit token are allowed. With a
 // client-credentials token, all are.
 type access uint8
 
@@ -29,8 +29,7 @@ const (
 	forClients                // none
 )
 
-// access returns what the documentation of the service says, and forClients for writes of
-// discounts and settings, and for the lists of accounts, subscribers and invoices.
+// access returns which tokens allow op: see docs/service.md.
 func (op Operation) access() access {
 	switch op {
 	case OpAdd, OpAddItemDiscount, OpUpdateDiscount, OpDeleteDiscount, OpDeleteDiscounts, OpCartSettings, OpAccounts,
@@ -102,7 +101,8 @@ func (s *Store) authorize(in *call) *response {
 	return nil
 }
 
-// grantOf returns the grant of the token in an Authorization header, if it is valid.
+// grantOf returns the grant that issued the token in an Authorization header. ok is false if the
+// token is not valid.
 func (s *Store) grantOf(header string) (kind grant, ok bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "Bearer") {

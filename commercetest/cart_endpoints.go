@@ -51,7 +51,7 @@ func (s *Store) getCart(in *call) response {
 }
 
 // getItems handles GET /v2/carts/{cartID}/items. It can include custom_discounts:
-// those of the items, not those of the cart itself.
+// the discounts of the items, not of the cart itself.
 func (s *Store) getItems(in *call) response {
 	return s.readCart(in, func(c *cart, include []string) cartBody {
 		included := map[string]any{}

@@ -302,9 +302,7 @@ func TestUpdateItem(t *testing.T) {
 
 func TestCartEndpoints_problems(t *testing.T) {
 	t.Parallel()
-	const quantity = "data.quantity is required, and must be a whole number of at least 1"
-	item := func(data string) string { return post(cartPath+"/items", `{"data":`+data+`}`) }
-	for _, tt := range []struct{ name, raw, want string }{
+	checkProblems(t, []problem{
 		{name: "cart without data", raw: post("/v2/carts", `{}`), want: "data must be an object"},
 		{name: "blank name", raw: post("/v2/carts", `{"data":{"name":" "}}`), want: "data.name" + textRequired},
 		{
@@ -324,6 +322,14 @@ func TestCartEndpoints_problems(t *testing.T) {
 			want: "data.type must be settings",
 		},
 		{name: "settings without data", raw: put("/v2/settings/cart", `{}`), want: "data must be an object"},
+	})
+}
+
+func TestCartItemEndpoints_problems(t *testing.T) {
+	t.Parallel()
+	const quantity = "data.quantity is required, and must be a whole number of at least 1"
+	item := func(data string) string { return post(cartPath+"/items", `{"data":`+data+`}`) }
+	checkProblems(t, []problem{
 		{name: "item without data", raw: post(cartPath+"/items", `{}`), want: "data must be an object"},
 		{name: "item without a type", raw: item(`{"quantity":1}`), want: "data.type" + textRequired},
 		{
@@ -336,7 +342,8 @@ func TestCartEndpoints_problems(t *testing.T) {
 		{name: "quantity is a fraction", raw: item(`{"type":"cart_item","id":"p","quantity":1.5}`), want: quantity},
 		{name: "item changed without a quantity", raw: put(itemPath, `{"data":{}}`), want: quantity},
 		{
-			name: "discount changed to a fraction", raw: put(cartPath+"/custom-discounts/"+absentItem, `{"data":{"type":"custom_discount","amount":-0.5}}`),
+			name: "discount changed to a fraction",
+			raw:  put(cartPath+"/custom-discounts/"+absentItem, `{"data":{"type":"custom_discount","amount":-0.5}}`),
 			want: "data.amount must be a whole number",
 		},
 		{
@@ -355,7 +362,16 @@ func TestCartEndpoints_problems(t *testing.T) {
 			name: "price is a string", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":"1"}}`),
 			want: "data.price.amount" + numberRequired,
 		},
-	} {
+	})
+}
+
+// problem is a request that the store refuses, and the detail of its error.
+type problem struct{ name, raw, want string }
+
+// checkProblems sends each request to a store with a cart, which it must not change.
+func checkProblems(t *testing.T, problems []problem) {
+	t.Helper()
+	for _, tt := range problems {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store := newCart(t, commercetest.Config{})

@@ -48,7 +48,7 @@ type cartTimestamps struct {
 	ExpiresAt string `json:"expires_at,omitempty"`
 }
 
-// relationships are those of a cart or of an item.
+// relationships belong to a cart or to an item.
 type relationships struct {
 	Items           *relationship `json:"items,omitempty"`
 	CustomDiscounts *relationship `json:"custom_discounts,omitempty"`
@@ -182,7 +182,7 @@ func (c *cart) itemsData() []itemData {
 	return list
 }
 
-// discountRefs names the discounts of an item, or those of the cart itself if the
+// discountRefs names the discounts of an item, or of the cart itself if the
 // id is zero. It returns nil if there are none.
 func (c *cart) discountRefs(item uuid.UUID) (refs []resourceRef) {
 	for _, d := range c.discounts {
@@ -193,7 +193,7 @@ func (c *cart) discountRefs(item uuid.UUID) (refs []resourceRef) {
 	return refs
 }
 
-// includedDiscounts returns discounts as the service includes them: those of items
+// includedDiscounts returns discounts as the service includes them: the discounts of items
 // without their relationships and without formatted amounts. It is never nil.
 func includedDiscounts(discounts []commerce.CustomDiscount) []commerce.CustomDiscount {
 	list := []commerce.CustomDiscount{}

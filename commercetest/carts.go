@@ -91,6 +91,18 @@ func (s *Store) Carts() []string {
 	return ids
 }
 
+// CartItems returns the items of a cart, in the order they were added. It returns nil if there
+// is no such cart.
+func (s *Store) CartItems(cartID string) []commerce.CartItemRef {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var refs []commerce.CartItemRef
+	for _, item := range s.cart(cartID).items {
+		refs = append(refs, item.ref)
+	}
+	return refs
+}
+
 // addItem adds an item to c and fills in what is missing. The caller holds s.mu.
 func (s *Store) addItem(c *cart, item cartItem) {
 	s.itemCount++

@@ -42,6 +42,19 @@ func TestAddCart_defaults(t *testing.T) {
 	wantEqual(t, "custom discounts enabled", c.Data.DiscountSettings.Enabled, true)
 }
 
+func TestCartItems(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	id := store.AddCart(commerce.CartItemRef{}, commerce.CartItemRef{Type: commerce.ItemTypeCustomItem})
+	got := store.CartItems(id)
+	if len(got) != 2 || got[0].Type != commerce.ItemTypeCartItem || got[1].Type != commerce.ItemTypeCustomItem {
+		t.Fatalf("CartItems() = %v, want a cart_item and a custom_item", got)
+	}
+	wantEqual(t, "an item was removed by its id", store.RemoveItem(id, got[0].ID), true)
+	wantEqual(t, "items afterwards", store.CartItems(id), got[1:])
+	wantEqual(t, "items of a cart that does not exist", len(store.CartItems("unknown")), 0)
+}
+
 func TestAddDiscount(t *testing.T) {
 	t.Parallel()
 	store := newCart(t, commercetest.Config{CartDiscountLimit: 1})

@@ -35,7 +35,7 @@ func (g Generation) String() string {
 	return "second"
 }
 
-// Links is how a store sends the links of a list. The service documents strings and objects.
+// Links is how a store sends the links of a list.
 type Links uint8
 
 const (
@@ -75,8 +75,7 @@ type Config struct {
 	MaxPage int
 
 	// AddStatus is the status of a response that confirms added discounts, all or
-	// some of them: 201 or 200. The documentation of the service shows both.
-	// Default: 201.
+	// some of them: 201 or 200. Default: 201.
 	AddStatus int
 	// CartDiscountLimit is the maximum number of discounts on a cart, not counting
 	// those on its items. Negative: custom discounts are not enabled, and the store
@@ -99,10 +98,9 @@ type Config struct {
 	RetryAfter time.Duration
 
 	// LoseOverlappingWrites makes concurrent writes to one cart undo each other, as the
-	// documentation of the service warns: each write changes the cart as it was when
-	// the request arrived, and so undoes all changes that other writes made since, of
-	// whatever kind they were. All get the response of a success. A [Fault] with Delay
-	// makes writes overlap.
+	// service may do: each write changes the cart as it was when the request arrived, and
+	// so undoes every change that other writes made since. All get the response of a
+	// success. A [Fault] with Delay makes writes overlap.
 	LoseOverlappingWrites bool
 
 	// AfterRequest is called once for each request, whether it succeeded, was refused

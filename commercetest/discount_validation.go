@@ -17,7 +17,7 @@ import (
 // members are the members of a JSON object. Their names are case-sensitive.
 type members map[string]json.RawMessage
 
-// readBody passes the JSON object in the body of a request to read. It returns a
+// readBody calls read with the JSON object in the body of a request. It returns a
 // refusal with an error object for each problem, or nil. Unknown members are ignored.
 func readBody(in *call, read func(v *validator, root members)) *response {
 	if mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type")); mediaType != "application/json" {

@@ -59,7 +59,6 @@ func (s *Store) addItemDiscount(in *call) response {
 func (s *Store) addBatch(c *cart, b batch) response {
 	switch {
 	case len(c.items) == 0:
-		// The documentation names neither the status nor the texts of this error.
 		return errorsResponse(http.StatusUnprocessableEntity, errorObject{
 			Status: 422, Title: "Cart is empty", Detail: "Custom discounts cannot be added to an empty cart.",
 		})
@@ -105,9 +104,7 @@ func discountNotFound() response {
 	return errorResponse(http.StatusNotFound, "Not Found", "There is no such custom discount")
 }
 
-// updateDiscount handles PUT .../custom-discounts/{id} of a cart and of an item. All
-// members of the body but type are optional. The amount must be a whole number. The response to an
-// unknown id is not documented.
+// updateDiscount handles PUT .../custom-discounts/{id} of a cart and of an item.
 func (s *Store) updateDiscount(in *call) response {
 	var data members
 	refusal := readBody(in, func(v *validator, root members) {
@@ -134,7 +131,6 @@ func (s *Store) updateDiscount(in *call) response {
 }
 
 // deleteDiscount handles DELETE .../custom-discounts/{id} of a cart and of an item.
-// The response to an unknown id is not documented.
 func (s *Store) deleteDiscount(in *call) response {
 	return s.writeCart(in, func(c *cart) response {
 		i := in.findDiscount(c)
@@ -223,11 +219,11 @@ func (s *Store) checkItemDiscount(c *cart, item commerce.CartItemRef, count int)
 	return nil
 }
 
-// discountError says why a discount was not added.
+// discountError is the reason why a discount was not added.
 type discountError struct {
 	status        int
 	title, detail string
-	item          *commerce.CartItemRef // nil: the error is about the cart
+	item          *commerce.CartItemRef // nil: the error concerns the cart
 	// capitalized writes the names of the members as Status, Title and Detail: the
 	// documentation of the service prints one error that way.
 	capitalized bool

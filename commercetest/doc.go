@@ -41,7 +41,7 @@
 //	PUT    /v2/carts/{cartID}/items/{itemID}                     quantity
 //	DELETE /v2/carts/{cartID}/items/{itemID}
 //	POST   /v2/carts/{cartID}/custom-discounts                   an array of discounts, or one
-//	DELETE /v2/carts/{cartID}/custom-discounts                   not those of items
+//	DELETE /v2/carts/{cartID}/custom-discounts                   not the discounts of items
 //	PUT    /v2/carts/{cartID}/custom-discounts/{id}
 //	DELETE /v2/carts/{cartID}/custom-discounts/{id}
 //	POST   /v2/carts/{cartID}/items/{itemID}/custom-discounts    one discount
@@ -60,50 +60,31 @@
 //	GET    /v2/settings/cart                                     custom_discounts_enabled of new carts
 //	PUT    /v2/settings/cart                                     custom_discounts_enabled of new carts
 //
-// and those of [Store.Handle].
+// and the endpoints of [Store.Handle].
 //
-// Like the service, the store has no unknown carts: an id that no cart has reads
-// as an empty cart, and so does a cart that was deleted, or that has not changed
-// for 7 days. Reading such a cart creates it, so that [Store.Carts] lists it. An
-// empty cart accepts no discounts. The service documents no response to that; the
-// store sends a 422 with the title "Cart is empty". A cart that a request created
-// accepts discounts only if they were enabled, by PUT /v2/settings/cart before,
-// or for the cart. Carts of [Store.AddCart] accept them.
+// The store does what the service does, as far as its documentation shows. docs/service.md in the
+// repository lists these facts, how sure each is, and what the store does where the documentation
+// leaves something open. Tests meet these first:
 //
-// A token of the implicit grant is that of a shopper. It needs no client secret. With it, all
-// requests about carts and items are allowed, and reads of settings; requests about
-// subscriptions need the token of an account ([Store.AccountToken]) in the header
-// EP-Account-Management-Authentication-Token, and see only the subscriptions of that account;
-// another one is a 404. The documentation says that adding discounts needs a client-credentials
-// token, but not the status of the refusal. The store sends a 403 to every write of discounts and
-// settings, to the lists of accounts, subscribers and invoices, and if the token of an account is
-// missing or not valid. With a client-credentials token it ignores the header.
+//   - No cart is unknown. An id that no cart has reads as an empty cart, and reading it creates
+//     the cart, so that [Store.Carts] lists it.
+//   - An empty cart accepts no discounts. A cart that a request created accepts them only if they
+//     were enabled, for the cart or by PUT /v2/settings/cart before. Carts of [Store.AddCart]
+//     accept them.
+//   - A token of the implicit grant is a shopper's. It allows requests about carts and items, and
+//     reads of settings. With the token of an account ([Store.AccountToken]) in the header
+//     EP-Account-Management-Authentication-Token, it also allows requests about the subscriptions
+//     of this account, and no others exist for it. All other requests get a 403.
+//   - The live service sends the second generation of the subscription payload.
+//     [Config.Generation] selects the first. [Store.Seed] adds subscriptions that show every
+//     documented member.
+//   - A filter that the store does not know gets a 400, and so does an include of subscriptions
+//     or a sort order of accounts.
+//   - A canceled subscription stays active, unless it was pending or the request set
+//     cancel_immediately. These rules, and what a shopper may do, belong to the second generation.
 //
-// The service has sent two generations of the subscription payload, and the live
-// service sends the second since August 2025. [Config.Generation] selects one.
-// [Store.Seed] adds subscriptions that show every documented member of it.
-//
-// A filter of the list has up to 10 conditions eq(field,value) or in(field,value,…) on
-// account_id, name, email and external_ref, joined by colons. A value may be in quotes,
-// also within in: the documentation shows that for eq only. A repeated parameter filter gets
-// a 400. The documentation limits a request to 8 KB; a longer request line gets a 414.
-//
-// The list of accounts has those of [Store.Seed], [Store.AddSubscription] and
-// [Store.AddAccount]. Its filter has up to 10 conditions eq, lt, le, gt, ge or in on id,
-// and it can be sorted by id or -id. Without sort, its order is that in which the accounts
-// were added, which is not the order of their ids. All else in the query gets a 400, also
-// the other filters and orders of the service.
-//
-// A POST of a state changes the flags and the timestamps of the subscription, and its
-// state is the new one. A canceled subscription stays active. In the second generation, it is
-// closed and inactive if the request sets cancel_immediately, or if it was pending. A store's
-// token may do everything, and its resume undoes a cancellation. A shopper may not set
-// cancel_immediately (403), pause without can_pause, or resume without can_resume or what dunning
-// or nobody paused (422). Only a store's token sees paused_by. The first generation has no such
-// rules.
-//
-// The lists of subscribers and invoices have the shape of other lists; what the service sends in
-// them is not documented in full.
+// Lists of accounts are in the order in which the accounts were added, unless the request sorts
+// them. Subscribers and invoices have the shape of other lists, and not all of their members.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests: limits on
 // discounts, a rate limit, the lifetime of tokens, the links and the length of pages, and whether

@@ -71,7 +71,7 @@ type Fault struct {
 	// may use the store, but must not send requests to it: they wait until it returns.
 	Match func(Request) bool
 	// After is the number of requests for Operation and Match that the fault leaves
-	// alone first. They are counted from Inject, whether or not they meet another fault.
+	// alone first. Counting starts with Inject; requests that meet another fault count too.
 	After int
 	// Times is the number of requests that meet the fault. 0: one. Negative: all.
 	Times int
@@ -89,7 +89,7 @@ type Fault struct {
 	// Delay before the response, or before a late write. Without Late it ends early if
 	// the context of the request ends.
 	Delay time.Duration
-	// Status of the response: 101, or 200 to 599. 0: that of the store.
+	// Status of the response: 101, or 200 to 599. 0: the status of the store.
 	Status int
 	// Header is added to the header of the response. It replaces values with the
 	// same key.
@@ -128,6 +128,13 @@ func (s *Store) Inject(faults ...Fault) {
 	}
 }
 
+// ClearFaults removes all faults. Late writes whose requests met one before still take effect.
+func (s *Store) ClearFaults() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults = nil
+}
+
 // canonicalHeader returns a copy of h with canonical keys.
 func canonicalHeader(h http.Header) http.Header {
 	c := http.Header{}
@@ -164,7 +171,7 @@ func (s *Store) nextFault(in Request) *Fault {
 }
 
 // respondLate runs finish in a goroutine. It returns the response of the fault, if that does
-// not depend on the store, else the results of finish, or an error as soon as ctx ends.
+// not depend on the store, otherwise the results of finish, or an error as soon as ctx ends.
 func (s *Store) respondLate(
 	ctx context.Context, in *call, fault *Fault, finish func(context.Context) (response, error),
 ) (response, error) {
@@ -246,7 +253,7 @@ func (f *Fault) respond(ctx context.Context, handle func() response) (response, 
 	return f.change(resp)
 }
 
-// needsStore reports whether the response depends on that of the store.
+// needsStore reports whether the response depends on the response of the store.
 func (f *Fault) needsStore() bool { return f.Status == 0 && (!f.Cut || f.CutAfter > 0) }
 
 // change returns what is sent instead of resp, the response of the store.

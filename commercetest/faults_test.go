@@ -180,8 +180,15 @@ func TestInject(t *testing.T) {
 	}
 }
 
-func TestInject_operation(t *testing.T) {
-	t.Parallel()
+// operationRequest is a request for an operation, and its status without a fault.
+type operationRequest struct {
+	op     commercetest.Operation
+	raw    string
+	status int
+}
+
+// operationRequests are for a cart with one discount on the cart and one on the item.
+func operationRequests() []operationRequest {
 	const (
 		discountPath     = cartPath + "/custom-discounts/" + firstID
 		itemDiscountPath = itemPath + "/custom-discounts/" + secondID
@@ -189,11 +196,7 @@ func TestInject_operation(t *testing.T) {
 		newDiscount      = `{"data":` + validDiscount + `}`
 		newItem          = `{"data":{"type":"cart_item","id":"p","quantity":1}}`
 	)
-	requests := []struct {
-		op     commercetest.Operation
-		raw    string
-		status int // without a fault
-	}{
+	return []operationRequest{
 		{op: commercetest.OpAdd, raw: addRequest(onCart("a")), status: 201},
 		{op: commercetest.OpAddItemDiscount, raw: post(itemPath+"/custom-discounts", newDiscount), status: 201},
 		{op: commercetest.OpUpdateDiscount, raw: put(discountPath, update), status: 200},
@@ -225,6 +228,11 @@ func TestInject_operation(t *testing.T) {
 		{op: commercetest.OpCartSettings, raw: put("/v2/settings/cart", `{"data":{"type":"settings"}}`), status: 200},
 		{op: commercetest.OpToken, raw: postForm(validForm), status: 200},
 	}
+}
+
+func TestInject_operation(t *testing.T) {
+	t.Parallel()
+	requests := operationRequests()
 	operations := map[commercetest.Operation]bool{}
 	for _, r := range requests {
 		operations[r.op] = true
@@ -274,6 +282,25 @@ func TestInject_refusesStatus(t *testing.T) {
 			t.Errorf("Inject(Fault{Status: %d}) does not panic, want a panic", status)
 		}
 	}
+}
+
+// Faults that are cleared are gone for good; a late write of one comes nevertheless.
+func TestClearFaults(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newCart(t, commercetest.Config{})
+		store.Inject(
+			fault{Operation: commercetest.OpAdd, Status: 504, Late: true, Delay: time.Minute},
+			fault{Status: 503, Times: -1},
+		)
+		wantEqual(t, "status with a fault", send(t, store, addRequest(onCartA)).Status, 504)
+		store.ClearFaults()
+		wantEqual(t, "status without a fault", send(t, store, get(cartPath)).Status, 200)
+		time.Sleep(2 * time.Minute)
+		wantEqual(t, "late discounts", len(store.Discounts(cartID)), 1)
+		store.Inject(fault{Status: 500})
+		wantEqual(t, "status with a new fault", send(t, store, get(cartPath)).Status, 500)
+	})
 }
 
 func TestFault_delay(t *testing.T) {

@@ -31,8 +31,8 @@ var (
 	accountFilter = filterGrammar{fields: []string{"id"}, operators: []string{"eq", "lt", "le", "gt", "ge", "in"}}
 )
 
-// read reads the filter of a query, if it has one. Two are a problem: it is not documented which of
-// them the service uses.
+// read reads the filter of a query, if it has one. Two are a problem: nobody knows which of them
+// the service uses.
 func (g filterGrammar) read(values url.Values) (conditions []condition, problem *errorObject) {
 	if !values.Has("filter") {
 		return nil, nil

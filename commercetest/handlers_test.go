@@ -45,7 +45,8 @@ func TestHandle(t *testing.T) {
 			},
 			{
 				name: "endpoint of the store", raw: get(settingsPath), status: 200,
-				body: `{"data":{"type":"settings","page_length":25,"page_offset_limit":10000,"custom_discount_limit":5,"calculation_method":"line"}}`,
+				body: `{"data":{"type":"settings","page_length":25,"page_offset_limit":10000,` +
+					`"custom_discount_limit":5,"calculation_method":"line"}}`,
 			},
 			{name: "other method of it", raw: del(settingsPath), status: 418, seen: `DELETE store.test  /v2/settings "" 0`},
 			{

@@ -57,7 +57,7 @@ func (p intParam) read(values url.Values) (int, error) {
 }
 
 // links returns the links of a page of the list at path, or nil if lists have none. As in responses
-// of the service, a link to a page that does not exist is null, and so is last, always.
+// of the service, a link to a page that does not exist is null; last is always null.
 func (q pageQuery) links(path string, total int) map[string]any {
 	if q.style == NoLinks {
 		return nil

@@ -77,7 +77,7 @@ func errorResponse(status int, title, detail string) response {
 	return errorsResponse(status, errorObject{Status: strconv.Itoa(status), Title: title, Detail: detail})
 }
 
-// contentType returns the media type of a body, which may be that of a [Fault].
+// contentType returns the media type of a body, which may come from a [Fault].
 func contentType(body []byte) string {
 	if bytes.HasPrefix(body, []byte("{")) || bytes.HasPrefix(body, []byte("[")) {
 		return "application/json"

@@ -26,8 +26,8 @@ var seedNames = []string{
 // Seed is deterministic: the subscriptions are the same in every store of the
 // generation. A larger n adds newer ones. Their external refs are "order-000001"
 // for the oldest, "order-000002" and so on. Each account has up to three
-// subscriptions and a subscriber with the email "subscriber-0001@example.com" and
-// so on; see [Store.SubscriberOf].
+// subscriptions and one subscriber, whose email is "subscriber-0001@example.com", then
+// "subscriber-0002@example.com" and so on; see [Store.SubscriberOf].
 //
 // Some subscriptions are paused, canceled, closed, suspended or pending. Some are
 // canceled and still active, as happens before the last billing run. If n is 13 or

@@ -81,7 +81,7 @@ func (p seedProduct) sku() string { return fmt.Sprintf("SKU-%04d", p.number) }
 
 func (p seedProduct) image() string { return fmt.Sprintf("https://images.example/%04d.jpg", p.number) }
 
-// seedPeriod says how often and how much is billed. It is a plan in the first
+// seedPeriod describes how often and how much is billed. It is a plan in the first
 // generation, a pricing option in the second.
 type seedPeriod struct {
 	offering int

@@ -10,7 +10,7 @@ import (
 )
 
 // listSubscribers handles GET /v2/subscriptions/subscribers: the accounts with a [Subscriber], in
-// the order of their ids. The documentation does not show a response.
+// the order of their ids.
 func (s *Store) listSubscribers(in *call) response {
 	return listOf(s, in, func(conditions []condition) (all []any) {
 		for _, account := range s.accounts.sorted {
@@ -32,6 +32,9 @@ func (s *Store) listSubscribers(in *call) response {
 // listInvoices handles GET /v2/subscriptions/invoices: two for each subscription, oldest first. It
 // has no filter.
 func (s *Store) listInvoices(in *call) response {
+	if values, _ := url.ParseQuery(in.RawQuery); values.Has("filter") { // an error is for listOf
+		return errorsResponse(http.StatusBadRequest, *badFilter())
+	}
 	return listOf(s, in, func([]condition) (all []any) {
 		for _, sub := range s.subscriptions.all {
 			for i := 1; i <= 2; i++ {

@@ -71,4 +71,6 @@ func TestListSubscribers_filter(t *testing.T) {
 			wantEqual(t, list+"?"+query, resp.Status, 400)
 		}
 	}
+	invoices := send(t, store, get("/v2/subscriptions/invoices?filter=eq(account_id,"+account1+")"))
+	wantEqual(t, "filtered invoices", invoices.Status, 400)
 }

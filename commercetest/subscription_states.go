@@ -101,7 +101,7 @@ func (s *Store) refuseState(
 	const cannot = "Unprocessable Entity"
 	billing, isKnown := by.billing(sub)
 	switch {
-	case a.Action == "cancel" && a.CancelImmediately != nil && *a.CancelImmediately:
+	case a.CancelImmediately != nil && *a.CancelImmediately:
 		return new(errorResponse(http.StatusForbidden, "Forbidden", "Only a store may cancel a subscription immediately"))
 	case a.Action == "pause" && isKnown && !billing.CanPause:
 		return new(errorResponse(http.StatusUnprocessableEntity, cannot, "The subscription cannot be paused"))

@@ -219,6 +219,7 @@ func TestChangeState_shopper(t *testing.T) {
 	}{
 		{name: "cancel", action: "cancel", status: 204, want: "cancel: canceled canceled_at active later"},
 		{name: "cancel at once", action: "cancel", more: atOnce, status: 403},
+		{name: "pause, with the flag", action: "pause", more: atOnce, status: 403},
 		{
 			name: "cancel what is pending", change: func(m *commerce.SubscriptionMeta) { m.Pending = true },
 			action: "cancel", status: 204, want: "cancel: canceled closed canceled_at inactive at once",
@@ -232,11 +233,9 @@ func TestChangeState_shopper(t *testing.T) {
 		{name: "resume, not allowed", locked: true, change: pausedBy("subscriber"), action: "resume", status: 422},
 		{name: "resume what dunning paused", change: pausedBy("dunning"), action: "resume", status: 422},
 		{
-			name: "resume does not undo a cancellation", action: "resume", status: 204, want: "resume: canceled resumed_at active",
-			change: func(m *commerce.SubscriptionMeta) {
-				m.Canceled = true
-				pausedBy("subscriber")(m)
-			},
+			name: "resume does not undo a cancellation", action: "resume", status: 204,
+			want:   "resume: canceled resumed_at active",
+			change: func(m *commerce.SubscriptionMeta) { m.Canceled, m.Paused, m.PausedBy = true, true, "subscriber" },
 		},
 	} {
 		for _, g := range generations {
@@ -244,7 +243,7 @@ func TestChangeState_shopper(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					store := seeded(g.generation, 12)
-					sub := withOption(t, store, !tt.locked)
+					sub := withOption(t, store, allows(!tt.locked))
 					store.UpdateSubscription(sub.ID, func(sub *commerce.Subscription) {
 						if tt.change != nil {
 							tt.change(&sub.Meta)
@@ -275,9 +274,13 @@ func pausedBy(who string) func(*commerce.SubscriptionMeta) {
 	return func(m *commerce.SubscriptionMeta) { m.Paused, m.PausedBy = true, who }
 }
 
-// withOption returns an active subscription of the store whose billing allows a pause and a resume,
-// or neither.
-func withOption(t *testing.T, store *commercetest.Store, allowed bool) commerce.Subscription {
+// allows reports whether billing allows both a pause and a resume, or neither.
+func allows(change bool) func(*commerce.Billing) bool {
+	return func(b *commerce.Billing) bool { return b.CanPause == change && b.CanResume == change }
+}
+
+// withOption returns an active subscription of the store with such billing.
+func withOption(t *testing.T, store *commercetest.Store, has func(*commerce.Billing) bool) commerce.Subscription {
 	t.Helper()
 	page, err := store.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
 		Include: commerce.SubscriptionInclude{All: true},
@@ -288,11 +291,11 @@ func withOption(t *testing.T, store *commercetest.Store, allowed bool) commerce.
 	for _, sub := range page.Subscriptions {
 		billing, ok := page.Included.BillingOf(&sub)
 		isPlain := sub.Meta.Status == "active" && !sub.Meta.Canceled && !sub.Meta.Paused
-		if ok && isPlain && billing.CanPause == allowed && billing.CanResume == allowed {
+		if ok && isPlain && has(billing) {
 			return sub
 		}
 	}
-	t.Fatalf("no subscription has an option with can_pause and can_resume %t", allowed)
+	t.Fatal("no subscription has such billing")
 	return commerce.Subscription{}
 }
 

@@ -151,7 +151,7 @@ func newResource(kind include, id uuid.UUID, plans []uuid.UUID, v any) *resource
 // those plans of [Store.Seed] that sub or its offering names, and their products
 // or pricing options.
 //
-// Each subscription of the service has an account, so AddSubscription also adds that of sub
+// Each subscription of the service has an account, so AddSubscription also adds the account of sub
 // to the list of GET /v2/accounts, unless it is zero. [Store.RemoveAccount] takes it off the
 // list again. AddSubscription panics if sub cannot be encoded.
 func (s *Store) AddSubscription(sub commerce.Subscription) {

@@ -164,13 +164,14 @@ func (o *observer) StartAttempt(
 	}
 }
 
-// isWrite reports whether the outcome of a call says something about a write.
+// isWrite reports whether the outcome of a call describes a write.
 func isWrite(call commerce.CallInfo) bool {
 	return call.Method != http.MethodGet && call.Method != http.MethodHead && call.Op != "token"
 }
 
 // fail marks the span as failed, if text is not empty, and returns its attribute error.type: the
-// status if text begins with one, else text, of which there are few. A status needs no description.
+// status if text begins with one, otherwise text, of which there are few. A status needs no
+// description.
 func fail(span trace.Span, text string) []attribute.KeyValue {
 	if text == "" {
 		return nil

@@ -1,6 +1,6 @@
 // Package recipes_test holds short recipes for package commerce, to be copied.
-// docs/recipes.md says what they are for. Nothing in it can be imported. The folder
-// prometheus is a separate module.
+// docs/recipes.md says what they are for. Nothing in it can be imported. Its folders are
+// separate modules.
 package recipes_test
 
 import (
@@ -48,7 +48,8 @@ func TestSamples(t *testing.T) {
 	t.Parallel()
 	var sources []string
 	for _, pattern := range []string{
-		"*_test.go", "prometheus/*.go", "../example_test.go", "../rediscommerce/example/*.go",
+		"*_test.go", "discounts/*.go", "queues/*.go", "prometheus/*.go", "../example_test.go",
+		"../rediscommerce/example/*.go",
 	} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {

@@ -28,15 +28,15 @@ type LimiterConfig struct {
 	// its deadline. Default 2 s.
 	Timeout time.Duration
 	// IfUnavailable is called if the server cannot be used. If it returns nil, the call goes on
-	// without the limit, else it ends with that error. Without IfUnavailable, the call ends. A call
-	// that ends was not sent. The text of err has no address, but errors.As finds in err the error
-	// of go-redis, which may have one.
+	// without the limit, otherwise it ends with that error. Without IfUnavailable, the call ends.
+	// A call that ends was not sent. The text of err has no address, but errors.As finds in err
+	// the error of go-redis, which may have one.
 	IfUnavailable func(ctx context.Context, err error) error
 }
 
 // Limiter is a [commerce.Limiter] that processes share. It is safe for concurrent use.
 //
-// Each call reserves the next slot on the server, and then waits for it. So calls start in the
+// Each call reserves the next slot on the server, and then waits for it, so calls start in the
 // order in which they asked. If the slot comes after the deadline of the call, the call takes none
 // and ends at once. A call that ends while it waits gives its slot up, for the next call that asks.
 // A call that waits for long asks twice a second whether there is an earlier slot now. The slots of

@@ -159,7 +159,7 @@ func (q *line) use(ctx context.Context, r *request, lock *held) {
 		q.mu.Unlock()
 		if err := r.release(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
 			q.fail(waiting, err)
-		} // else the others ask: they may succeed
+		} // otherwise the others ask: they may succeed
 	default: // it was lost, but its call may be in the middle of a write
 		go func() {
 			<-granted.unlocked
@@ -193,8 +193,8 @@ func (q *line) newRequest() *request {
 	return &request{Locker: q.Locker, field: q.field, token: rand.Text()}
 }
 
-// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the lock may be
-// acquired until late receives.
+// ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the command may
+// still acquire the lock until late receives.
 func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, err error) {
 	r.counter++
 	start := now()

@@ -24,21 +24,22 @@ type LockerConfig struct {
 	// its deadline. Default 2 s.
 	Timeout time.Duration
 	// IfUnavailable is called if a lock cannot be requested because the server cannot be used. If
-	// it returns nil, the call goes on without the lock, else it ends with that error. Without
-	// IfUnavailable, the call ends. A call that ends was not sent. A call that waits for a lock
-	// until its deadline always ends, and one that has the lock and loses it always ends in
-	// [commerce.ErrLock]. The text of err has no address, but errors.As finds in err the error of
-	// go-redis, which may have one.
+	// it returns nil, the call goes on without the lock, otherwise it ends with that error. Without
+	// IfUnavailable, the call ends. A call that ends for this reason was not sent. A call that
+	// waits for a lock until its deadline always ends, and one that has the lock and loses it
+	// always ends in [commerce.ErrLock]. The text of err has no address, but errors.As finds in
+	// err the error of go-redis, which may have one.
 	IfUnavailable func(ctx context.Context, err error) error
 }
 
 // Locker is a [commerce.Locker] that processes share. It is safe for concurrent use.
 //
 // A lock is a lease, which its holder extends until it is released. Whether a lease has ended is
-// decided by the clocks of the clients, never by that of the server. A holder relies on its lease
+// decided by the clocks of the clients, never by the server's clock. A holder relies on its lease
 // until 0.8 of Expiry after it sent the last extension that succeeded. Another process takes the
 // lock over when its calls have seen the same value of it for 0.9 of Expiry, by a compare-and-set.
-// So the clock of the server may move, and a process may stop at any point between two writes.
+// Therefore the clock of the server may move, and a process may stop at any point between two
+// writes.
 //
 // A server that has restarted, was promoted or has lost its data grants no lock until a process
 // has waited for 0.9 of Expiry. By then all earlier leases have ended. The first lock ever takes
@@ -60,13 +61,13 @@ type Locker struct {
 
 var _ commerce.Locker = (*Locker)(nil)
 
-// locksKey is the key of the hash that holds all locks. serverField is its field that says whether
+// locksKey is the key of the hash that holds all locks. serverField is its field that shows whether
 // locks are granted.
 const locksKey, serverField = "commerce/locks", "server"
 
-// maxLocks is the number of locks after which those of dead processes are removed, and of values
-// after which a process forgets those that it saw. It is far beyond the number of locks that are
-// held at once.
+// maxLocks is the number of locks after which the locks of dead processes are removed, and of
+// values after which a process forgets those that it saw. It is far beyond the number of locks
+// that are held at once.
 const maxLocks = 10_000
 
 //go:embed server.lua
@@ -166,7 +167,7 @@ func (l *Locker) see(field, value string) {
 	l.seen[field] = sighting{value, time.Now()}
 }
 
-// unchanged returns the value of a field if it was seen for long enough, else "". It uses the
+// unchanged returns the value of a field if it was seen for long enough, otherwise "". It uses the
 // monotonic clock: a process that is not running measures too little rather than too much.
 func (l *Locker) unchanged(field string) string {
 	l.mu.Lock()
@@ -183,7 +184,7 @@ func (l *Locker) unchanged(field string) string {
 const ticketLife = time.Second
 
 // oldQueue returns the queue for a lock that was seen last, and whether that was long enough ago: a
-// ticket that is still the same is that of a dead process.
+// ticket that is still the same belongs to a dead process.
 func (l *Locker) oldQueue(field string) (queue string, old bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,7 +203,7 @@ func (l *Locker) forget(field string) {
 	delete(l.seen, queueOf+field)
 }
 
-// expiryOf returns the expiry in the value of a lock: that of its holder, which may differ from
+// expiryOf returns the expiry in the value of a lock: its holder's expiry, which may differ from
 // ours while a new version is deployed.
 func expiryOf(value string, ours time.Duration) time.Duration {
 	ms, err := strconv.Atoi(value[strings.LastIndexByte(value, ':')+1:])

@@ -13,8 +13,8 @@
 //
 // It needs Redis 6 or later, or Valkey. The user of the server needs the right to run scripts
 // (EVAL, EVALSHA), to read and write the keys "commerce/limit" and "commerce/locks", and to
-// call TIME and INFO. README.md has a complete program, and docs/many-pods.md of the library says
-// how to set up a service of many processes, and what a lock cannot prevent.
+// call TIME and INFO. README.md has a complete program, and docs/many-pods.md of the library
+// describes how to set up a service of many processes, and what a lock cannot prevent.
 package rediscommerce
 
 import (
@@ -120,7 +120,7 @@ func (s *server) goOn(ctx context.Context, err error) error {
 	return s.ifUnavailable(ctx, err)
 }
 
-// unavailableError says that the server cannot be used. Its text has no address. errors.Is and
+// unavailableError means that the server cannot be used. Its text has no address. errors.Is and
 // errors.As find the error of go-redis, which may have one.
 type unavailableError struct{ err error }
 

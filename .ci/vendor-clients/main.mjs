@@ -1,7 +1,7 @@
-// Drives the program fake-store with both clients, and writes the table, or compares it with
+// Drives epcommerce serve with both clients, and writes the table, or compares it with
 // the page.
 //
-//   node main.mjs FAKE_STORE PAGE check|update
+//   node main.mjs EPCOMMERCE PAGE check|update
 
 import { readFile, writeFile } from 'node:fs/promises'
 
@@ -26,9 +26,9 @@ if (failures.length > 0) {
 
 /** Runs the calls of a client against a store of its own, and returns their rows. */
 async function run(client, generation) {
-  const store = await startStore(program, generation)
+  const store = await startStore(program, '--generation', generation)
   const { requests, fetch } = newRecorder()
-  const calls = new Calls(client.name, store, requests)
+  const calls = new Calls(client.name, generation, requests)
   try {
     await client.drive(calls, store.values, fetch)
   } catch (thrown) {

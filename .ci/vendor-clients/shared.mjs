@@ -45,7 +45,13 @@ export const cartText = (total, items, own, ofItems) => `cart test, discounts en
 export const emptyCart = 'cart Cart, discounts disabled, total 0; items none; discounts of the cart none; of items none'
 
 // Errors of the store.
+const includes = {
+  first: 'plans, products or plans,products',
+  second: 'plans, pricing_options or plans,pricing_options',
+}
 export const refusals = {
+  include: (generation) => `400 Validation Error include must be ${includes[generation]}: `
+    + `the store sends the ${generation} generation of the payload, see Config.Generation`,
   alone: '403 Forbidden With an implicit token, the header EP-Account-Management-Authentication-Token'
     + ' must have the token of an account',
   implicit: '403 Forbidden An implicit token does not allow this request',

@@ -63,14 +63,14 @@ async function listSubscriptions(calls, client) {
     status: { first: 200, second: 400 },
     returns: {
       first: '2 subscriptions, order-000100, order-000099, more follow, with 4 plans and 3 products',
-      second: 'error: 400 Validation Error include must be plans, pricing_options or plans,pricing_options',
+      second: `error: ${refusals.include('second')}`,
     },
     why: why.include,
   })
   await list({ 'page[limit]': 2n, include: ['plans', 'pricing_options'] }, {
     status: { first: 400, second: 200 },
     returns: {
-      first: 'error: 400 Validation Error include must be plans, products or plans,products',
+      first: `error: ${refusals.include('first')}`,
       second: '2 subscriptions, order-000100, order-000099, more follow, with 3 plans and 4 pricing_options',
     },
     why: why.include,
@@ -121,14 +121,14 @@ async function oneSubscription(calls, client, account) {
     status: { first: 200, second: 400 },
     returns: {
       first: 'subscription order-000001, active, with 2 plans and 2 products',
-      second: 'error: 400 Validation Error include must be plans, pricing_options or plans,pricing_options',
+      second: `error: ${refusals.include('second')}`,
     },
     why: why.include,
   })
   await get({ include: ['plans', 'pricing_options'] }, {
     status: { first: 400, second: 200 },
     returns: {
-      first: 'error: 400 Validation Error include must be plans, products or plans,products',
+      first: `error: ${refusals.include('first')}`,
       second: 'subscription order-000001, active, with 2 plans and 2 pricing_options',
     },
     why: why.include,

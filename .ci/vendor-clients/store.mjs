@@ -1,15 +1,14 @@
-// Starts the program fake-store, and stops it.
+// Starts epcommerce serve, and stops it.
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 
 /**
- * Starts the program with the payloads of a generation, first or second. values holds what it
- * prints, by name: address, client id and so on. stop ends it, and returns the last line that it
- * printed to standard error.
+ * Starts the program with arguments. values holds what it prints, by name: address, client id and
+ * so on. stop ends it, and returns the line of standard error that counts what the store holds.
  */
-export async function startStore(program, generation) {
-  const child = spawn(program, ['-generation', generation], { stdio: ['ignore', 'pipe', 'pipe'] })
+export async function startStore(program, ...args) {
+  const child = spawn(program, ['serve', ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
   let stderr = ''
   child.stderr.on('data', (text) => { stderr += text })
   const ended = new Promise((resolve, reject) => {
@@ -25,16 +24,15 @@ export async function startStore(program, generation) {
     if (line === '') break // examples for curl follow
   }
   child.stdout.resume()
-  if (!values.address) throw new Error(`fake-store printed no address; exit code ${await ended}: ${stderr}`)
+  if (!values.address) throw new Error(`epcommerce serve printed no address; exit code ${await ended}: ${stderr}`)
 
   return {
-    generation,
     values,
     async stop() {
       child.kill('SIGTERM')
       const code = await ended
-      if (code !== 0) throw new Error(`fake-store ended with code ${code}: ${stderr}`)
-      return stderr.trimEnd().split('\n').at(-1)
+      if (code !== 0) throw new Error(`epcommerce serve ended with code ${code}: ${stderr}`)
+      return stderr.match(/^stopped with .*$/m)?.[0]
     },
   }
 }

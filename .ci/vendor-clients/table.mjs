@@ -10,12 +10,12 @@ export class Calls {
   failures = []
   #names = new Map()
   #client
-  #store
+  #generation
   #requests
 
-  constructor(client, store, requests) {
+  constructor(client, generation, requests) {
     this.#client = client
-    this.#store = store
+    this.#generation = generation
     this.#requests = requests
   }
 
@@ -62,12 +62,12 @@ export class Calls {
   }
 
   #mine(value) {
-    return value?.[this.#store.generation] ?? value
+    return value?.[this.#generation] ?? value
   }
 
   #compare(what, got, want) {
     if (got === want) return
-    const at = `${this.#client}, ${this.#store.generation} generation`
+    const at = `${this.#client}, ${this.#generation} generation`
     this.failures.push(`${at}: ${what}\n   got ${got}\n  want ${want}`)
   }
 

@@ -1,150 +1,112 @@
-// Command picture draws which records of a list two clients yield, while one record that was read
-// already is removed after each request: a loop that adds the page size to the offset, and the
-// library.
+// Command picture draws what clients do at a fake store that misbehaves, each beside the library:
 //
-//	go run ./picture ../docs/walk.svg
+//	go run ./picture ../docs
+//
+// It writes walk.svg and discounts.svg.
 package main
 
 import (
 	"context"
 	"fmt"
-	"iter"
 	"log"
 	"os"
+	"path/filepath"
 	"strings"
-
-	"github.com/google/uuid"
-
-	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
-)
-
-const (
-	records  = 360
-	pageSize = 20
 )
 
 func main() {
 	log.SetFlags(0)
 	if len(os.Args) != 2 {
-		log.Fatal("usage: picture FILE")
+		log.Fatal("usage: picture FOLDER")
 	}
-	naive, walk := read(loop), read((*commerce.SubscriptionService).All)
-	if len(naive.lost) == 0 || len(walk.lost) > 0 {
-		log.Fatalf("records lost: loop %d, want some; library %d, want 0", len(naive.lost), len(walk.lost))
-	}
-	svg := head + naive.draw(56, "offset += limit") + walk.draw(166, "this client") + foot
-	if err := os.WriteFile(os.Args[1], []byte(svg), 0o644); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// reading is what a client did.
-type reading struct {
-	requests int
-	lost     map[int]bool // records that were in the list all the time, and were not yielded
-}
-
-// client reads all subscriptions, as commerce.SubscriptionService.All does.
-type client func(
-	*commerce.SubscriptionService, context.Context, *commerce.SubscriptionListOptions,
-) iter.Seq2[*commerce.Subscription, error]
-
-// loop reads the list without an overlap.
-func loop(
-	s *commerce.SubscriptionService, ctx context.Context, opts *commerce.SubscriptionListOptions,
-) iter.Seq2[*commerce.Subscription, error] {
-	return func(yield func(*commerce.Subscription, error) bool) {
-		for offset := 0; ; offset += opts.PageSize {
-			page, err := s.List(ctx, &commerce.SubscriptionListOptions{Offset: offset, PageSize: opts.PageSize})
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range page.Subscriptions {
-				if !yield(&page.Subscriptions[i], nil) {
-					return
-				}
-			}
-			if len(page.Subscriptions) < opts.PageSize {
-				return
-			}
+	for name, draw := range pictures {
+		svg, err := draw(context.Background())
+		if err == nil {
+			err = os.WriteFile(filepath.Join(os.Args[1], name), []byte(svg), 0o644)
 		}
-	}
-}
-
-// read reads a list that changes by a client.
-func read(list client) reading {
-	r := reading{lost: map[int]bool{}}
-	var ids []uuid.UUID // of all records; nil until they are known
-	store := commercetest.NewStore(commercetest.Config{
-		AfterRequest: func(s *commercetest.Store, _ commercetest.Request) {
-			if ids != nil {
-				s.RemoveSubscription(ids[r.requests])
-				r.requests++
-			}
-		},
-	})
-	store.Seed(records)
-	ctx, subscriptions := context.Background(), store.Client().Subscriptions
-	var all []uuid.UUID
-	for sub, err := range subscriptions.All(ctx, nil) {
 		if err != nil {
-			log.Fatal(err)
-		}
-		all = append(all, sub.ID)
-	}
-	ids = all
-	yielded := map[uuid.UUID]bool{}
-	for sub, err := range list(subscriptions, ctx, &commerce.SubscriptionListOptions{PageSize: pageSize}) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		yielded[sub.ID] = true
-	}
-	for i := r.requests; i < records; i++ {
-		if !yielded[ids[i]] {
-			r.lost[i] = true
+			log.Fatalf("%s: %v", name, err)
 		}
 	}
-	return r
 }
 
-const head = `<svg xmlns="http://www.w3.org/2000/svg" width="760" height="300" viewBox="0 0 760 300" role="img" ` +
-	`font-family="system-ui, sans-serif" font-size="14">
-<title>Records yielded of a list of 360, 20 a page, while one is removed after each request</title>
-<style>
-.t{fill:#1f2328}.m{fill:#59636e}.y{fill:#8fb8e8}.l{fill:#cf222e}
-@media (prefers-color-scheme:dark){.t{fill:#f0f6fc}.m{fill:#9198a1}.y{fill:#3b6ea8}.l{fill:#ff5c52}}
+var pictures = map[string]func(context.Context) (string, error){
+	"walk.svg":      drawWalk,
+	"discounts.svg": drawDiscounts,
+}
+
+// class is the style of a square.
+type class string
+
+const (
+	right   class = "y"
+	wrong   class = "l"
+	unknown class = "u"
+)
+
+// picture shows what clients did, with a row for each.
+type picture struct {
+	title, heading string
+	columns        int
+	rows           []row
+	legend         []legend
+}
+
+// row has a square for each of the things that a client should have read or written.
+type row struct {
+	name, facts string
+	squares     []class
+}
+
+type legend struct {
+	class class
+	text  string
+}
+
+const (
+	width  = 760
+	margin = 20
+	style  = `<style>
+.t{fill:#1f2328}.m{fill:#59636e}.y{fill:#8fb8e8}.l{fill:#cf222e}.u{fill:#e0a100}
+@media (prefers-color-scheme:dark){.t{fill:#f0f6fc}.m{fill:#9198a1}.y{fill:#3b6ea8}.l{fill:#ff5c52}.u{fill:#e3b341}}
 </style>
-<text class="t" x="20" y="28" font-weight="600">` +
-	`A list of 360 records, 20 a page; after each request, one that was read is removed</text>
 `
+)
 
-const foot = `<path class="y" d="M20 276h9v9h-9z"/><text class="m" x="36" y="285">yielded, once</text>
-<path class="l" d="M140 276h9v9h-9z"/><text class="m" x="156" y="285">there all the time, and never seen</text>
-</svg>
-`
-
-// draw draws the list at height y: a square for each record, in another color if it was lost.
-func (r reading) draw(y int, name string) string {
-	const columns, step = 60, 12
-	yielded, lost := "", ""
-	for i := range records {
-		square := fmt.Sprintf("M%d %dh9v9h-9z", 20+i%columns*step, y+24+i/columns*step)
-		if r.lost[i] {
-			lost += square
-		} else {
-			yielded += square
+func (p picture) svg() string {
+	step := (width - 2*margin) / p.columns
+	lines := (len(p.rows[0].squares) + p.columns - 1) / p.columns
+	rowHeight := 40 + lines*step
+	height := 76 + len(p.rows)*rowHeight
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img" `+
+		`font-family="system-ui, sans-serif" font-size="15">`+"\n<title>%s</title>\n%s", width, height, p.title, style)
+	write := func(x, y int, attributes, text string) {
+		fmt.Fprintf(&b, "<text x=\"%d\" y=\"%d\" %s>%s</text>\n", x, y, attributes, text)
+	}
+	write(margin, 28, `class="t" font-weight="600"`, p.heading)
+	for i, r := range p.rows {
+		y := 66 + i*rowHeight
+		write(margin, y, `class="t" font-weight="600"`, r.name)
+		write(width-margin, y, `class="m" text-anchor="end"`, r.facts)
+		paths := map[class]string{}
+		for i, c := range r.squares {
+			paths[c] += square(margin+i%p.columns*step, y+12+i/p.columns*step, step-3)
+		}
+		for _, c := range []class{right, wrong, unknown} {
+			if paths[c] != "" {
+				fmt.Fprintf(&b, "<path class=\"%s\" d=\"%s\"/>\n", c, paths[c])
+			}
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "<text class=\"t\" x=\"20\" y=\"%d\" font-weight=\"600\">%s</text>\n", y+12, name)
-	fmt.Fprintf(&b, "<text class=\"m\" x=\"740\" y=\"%d\" text-anchor=\"end\">%d requests, %d records lost</text>\n",
-		y+12, r.requests, len(r.lost))
-	fmt.Fprintf(&b, "<path class=\"y\" d=\"%s\"/>\n", yielded)
-	if lost != "" {
-		fmt.Fprintf(&b, "<path class=\"l\" d=\"%s\"/>\n", lost)
+	x := margin
+	for _, l := range p.legend {
+		fmt.Fprintf(&b, "<path class=\"%s\" d=\"%s\"/>\n", l.class, square(x, height-24, 11))
+		write(x+18, height-14, `class="m"`, l.text)
+		x += 50 + 9*len(l.text) // a generous width for any font
 	}
+	b.WriteString("</svg>\n")
 	return b.String()
 }
+
+func square(x, y, size int) string { return fmt.Sprintf("M%d %dh%dv%[3]dh-%[3]dz", x, y, size) }

@@ -52,7 +52,7 @@ func run(getenv func(string) string, args []string, stdout, stderr io.Writer) (e
 	set := flag.NewFlagSet("add-discounts", flag.ExitOnError)
 	cartID := set.String("cart", "", "`id` of the cart; required on a live store")
 	file := set.String("file", "", "`path` of a JSON file with the discounts; required on a live store")
-	set.BoolVar(&opts.Update, "update", false, "change discounts of the cart that differ from those of the file")
+	set.BoolVar(&opts.Update, "update", false, "change discounts of the cart that differ from the file")
 	set.BoolVar(&opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
 	set.BoolVar(&opts.DryRun, "dry-run", false, "change nothing; print what would be changed")
 	set.DurationVar(&opts.Settle, "settle", 0, "`time` to wait for a write without a response; 0: 2s; negative: none")

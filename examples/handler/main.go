@@ -34,10 +34,10 @@ var replies = []struct {
 	causes []error
 }{
 	{http.StatusOK, "Your cart has the discounts.", []error{nil}},
-	{http.StatusAccepted, "Please look at your cart again before you pay.", []error{commerce.ErrOutcomeUnknown}},
+	{http.StatusServiceUnavailable, "Please look at your cart again before you pay.", []error{commerce.ErrOutcomeUnknown}},
 	{http.StatusBadRequest, "This request is not valid.", []error{commerce.ErrInvalidArgument}},
 	{http.StatusServiceUnavailable, "Please try again in a minute.", []error{commerce.ErrLock, commerce.ErrConflict,
-		commerce.ErrRateLimited, commerce.ErrServer, commerce.ErrTimeout, context.DeadlineExceeded}},
+		commerce.ErrRateLimited, commerce.ErrServer, commerce.ErrTimeout, commerce.ErrConnection, context.DeadlineExceeded}},
 	{http.StatusServiceUnavailable, "Please try again later.", []error{commerce.ErrToken, commerce.ErrUnauthorized,
 		commerce.ErrForbidden, commerce.ErrBadResponse}},
 	{http.StatusConflict, "Your cart is empty. It may have expired.", []error{commerce.ErrEmptyCart}},

@@ -6,7 +6,7 @@
 // It runs on an embedded fake store with 60 subscriptions, unless the environment names a live one:
 // COMMERCE_BASE_URL, and either COMMERCE_TOKEN or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET.
 //
-// The table goes to standard output, all else to standard error. If the list ends early, the
+// The table goes to standard output, everything else to standard error. If the list ends early, the
 // subscriptions read until then are printed, and the exit code is 1.
 package main
 

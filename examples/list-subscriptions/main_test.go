@@ -20,7 +20,8 @@ var all = commerce.SubscriptionInclude{All: true}
 // The program needs no flag for the generation of the payload.
 func TestList(t *testing.T) {
 	t.Parallel()
-	const head = "ID                                    STATUS    PLAN                  BILLED    PRICE      NEXT INVOICE\n"
+	const head = "ID                                    STATUS    PLAN                  " +
+		"BILLED    PRICE      NEXT INVOICE\n"
 	rows := map[commercetest.Generation]string{
 		commercetest.FirstGeneration: "" +
 			"b62b7b82-31c3-5375-90bd-baae28962b76  active    Yearly                1 year    $74.25     2024-02-02\n" +

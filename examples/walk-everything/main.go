@@ -5,7 +5,7 @@
 //
 // It runs on a fake store, unless COMMERCE_BASE_URL names a live one, with COMMERCE_CLIENT_ID and
 // COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts.
-// FILE.partial becomes FILE when it is complete. Until then FILE.state says where to go on; delete
+// FILE.partial becomes FILE when it is complete. Until then FILE.state shows where to go on; delete
 // it to start over. Only one run at a time may write a file. A subscription is in FILE once if it
 // exists, and its account is listed, from the start of the first run to the end of the last. The
 // service does not list deleted accounts.
@@ -61,10 +61,16 @@ func main() {
 	if check(err); info.Size() < j.Length || j.Store != os.Getenv("COMMERCE_BASE_URL") {
 		log.Fatalf("%s belongs to another store or output: delete it to start over", j.path)
 	}
+	var failed uuid.UUID // the account that failed in the walk before
 	for err := j.walk(client, *concurrency); err != nil; err = j.walk(client, *concurrency) {
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		if !ok || stop.Account == uuid.Nil || len(j.Skipped) == 100 { // 100 failed: probably all would
 			log.Fatal(err)
+		}
+		if failed != stop.Account && !errors.Is(err, commerce.ErrOffsetLimit) {
+			log.Print("try again: ", err) // it may pass
+			failed = stop.Account
+			continue
 		}
 		log.Print("skip account ", stop.Account, ": ", err)
 		j.Skipped = append(j.Skipped, stop.Account)

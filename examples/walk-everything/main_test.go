@@ -107,30 +107,6 @@ func (p program) write(t *testing.T, suffix, content string) {
 	}
 }
 
-func TestMain_embedded(t *testing.T) {
-	t.Parallel()
-	file := filepath.Join(t.TempDir(), "subs.jsonl")
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-o", file, "-n", "500") //nolint:gosec // this test
-	cmd.Env = append(os.Environ(), programVariable+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "embedded fake store") {
-		t.Fatalf("%v, %s", err, out)
-	}
-	p := program{Store: commercetest.New(t, commercetest.Config{}), file: file}
-	p.Seed(500)
-	p.check(t)
-}
-
-// A second run replaces the file.
-func TestMain_twice(t *testing.T) {
-	t.Parallel()
-	p := newProgram(t, 1000)
-	p.mustRun(t, 0, "")
-	p.check(t)
-	p.Seed(700)
-	p.mustRun(t, 0, "")
-	p.check(t)
-}
-
 // An error stops each run after some requests. The next one goes on, and does not read again what
 // is saved.
 func TestMain_resumes(t *testing.T) {
@@ -209,25 +185,14 @@ func TestMain_skips(t *testing.T) {
 	p.check(t, account)
 }
 
-func TestMain_usage(t *testing.T) {
+// What may pass costs no account.
+func TestMain_triesAgain(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, 1)
-	for _, tt := range []struct {
-		name, want string
-		args       []string
-		wantCode   int
-	}{
-		{name: "folder", args: []string{"-o", filepath.Dir(p.file)}, wantCode: 1, want: "is not a plain file"},
-		{name: "no such folder", args: []string{"-o", p.file + "/x"}, wantCode: 1, want: "x.partial"},
-		{name: "concurrency", args: []string{"-concurrency", "17"}, wantCode: 1, want: "concurrency must be 1 to 16"},
-		{name: "unknown flag", args: []string{"-x"}, wantCode: 2, want: "-x"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			code, stderr := p.run(t, tt.args...)
-			if code != tt.wantCode || !strings.Contains(stderr, tt.want) {
-				t.Errorf("exit code %d and %q on stderr, want %d and %q", code, stderr, tt.wantCode, tt.want)
-			}
-		})
-	}
+	p := newProgram(t, 300)
+	p.Inject( // the first requests are for one account; the client retries three times
+		commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusBadGateway, Times: 3},
+		commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusOK},
+	)
+	p.mustRun(t, 0, "try again: ")
+	p.check(t)
 }

@@ -36,9 +36,9 @@ func (p *pendingPage[T, Info]) knownLast() bool {
 }
 
 // readAhead starts to fetch the pages that the walk will probably request next. Their number grows
-// by one with each full page, and half as fast once the walk has stepped back. So a short list
-// costs no unneeded request, and a longer one at most Concurrency-1, if it does not change and its
-// pages have the same length.
+// by one with each full page, and half as fast once the walk has stepped back. Therefore a short
+// list costs no unneeded request, and a longer one at most Concurrency-1, if it does not change
+// and its pages have the same length.
 func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 	if w.last.length == 1 { // step first checks the page after it
 		return

@@ -20,8 +20,8 @@ type KeysConfig[ID any] struct {
 //
 // The walk ends in [ErrListDrift] if the ids of a page do not increase strictly, or are not greater
 // than the last id of the page before: the store did not sort, or did not filter. The list ends at
-// an empty page, and at a page that is not full and says that there is no next page. If there is an
-// error, it is an [*Error] and the last value.
+// an empty page, and at a page that is not full and states that there is no next page. If there
+// is an error, it is an [*Error] and the last value.
 func Keys[ID any](ctx context.Context, cfg KeysConfig[ID]) iter.Seq2[ID, error] {
 	return func(yield func(ID, error) bool) {
 		var none ID

@@ -4,10 +4,10 @@
 // # Anchor and overlap
 //
 // Reading by offset is unsafe while the list changes: if a record before the offset is removed, all
-// records after it move up, and the next page misses one. So each page overlaps the page before it
-// by one record, the anchor. A page connects to the pages before it if any of its records was seen
-// before. Then no record in between is missing, because the order of the records is stable. The
-// walk yields the new records of the page, and drops those that it has seen.
+// records after it move up, and the next page misses one. Therefore each page overlaps the page
+// before it by one record, the anchor. A page connects to the pages before it if any of its
+// records was seen before. Then no record in between is missing, because the order of the records
+// is stable. The walk yields the new records of the page, and drops those that it has seen.
 //
 // # Steps back
 //
@@ -22,7 +22,7 @@
 // list ends, as a store may return fewer records than it has. A walk ends without an error at
 //   - an empty page, if it is the first page of the walk, or was read from offset 0: the list is
 //     now empty,
-//   - a short page that says that there is no next page,
+//   - a short page which states that there is no next page,
 //   - a page of one record, if the page after it is empty,
 //   - a page with only the anchor, right after the first short page, if the store does not say
 //     whether there is a next page.
@@ -54,7 +54,7 @@ var (
 	errEnd = errors.New("end of the list")
 )
 
-// Next is what a page says about the page after it.
+// Next is what a page states about the page after it.
 type Next uint8
 
 // What a page can say: nothing, that there is no next page, that there is one.
@@ -158,7 +158,7 @@ type request struct{ start, limit int }
 // pageFacts is what a walk remembers of a page.
 type pageFacts[ID comparable] struct {
 	request
-	number        int // of the request among those of the walk, from 1 on
+	number        int // of the request in the walk, from 1 on
 	length        int // number of records
 	next          Next
 	first         ID   // the first record
@@ -270,8 +270,8 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 		return err
 	}
 	isEmpty := len(page.Items) == 0
-	// If the last page said that there is a next one, the list may have become shorter since: look
-	// twice.
+	// If the last page stated that there is a next one, the list may have become shorter since:
+	// look twice.
 	if isEmpty && (w.last.next != NextExists || w.emptyAfterLast) {
 		return errEnd
 	}
@@ -280,7 +280,7 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 }
 
 // looksWrong reports whether a page may be an error of the service, so that the walk reads it
-// again. The page is empty but says that there is a next one. Or it is the start of the list, and
+// again. The page is empty but states that there is a next one. Or it is the start of the list, and
 // nothing that was seen is in it.
 func (w *walk[T, ID, Info]) looksWrong(r request, page Page[T, Info]) bool {
 	if len(w.seen) == 0 {
@@ -355,7 +355,7 @@ func (w *walk[T, ID, Info]) keepNew(items []T, from int) (kept []T, index int) {
 }
 
 // endAt returns errEnd if the list ends with page p, an error if the walk cannot go on after it,
-// and else nil.
+// and otherwise nil.
 func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 	switch {
 	case p.length == 0 && p.next == NextExists && len(w.seen) > 0:
@@ -405,8 +405,8 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 // If records were added before the last record since the last page, as many more are expected for
 // each request. Example: the last page was request 7 and ended at offset 150. p is request 9,
 // starts at 149 and has five records, none of them new: four records were added, two for each
-// request. So p ends at 154, its last record is at 153, and is expected at 155 when request 10 is
-// made. The overlap is 154-155 = -1.
+// request. p ends at 154, but when request 10 is made, its last record is expected at 155. The next
+// page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
 func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:

@@ -26,7 +26,7 @@ type PartsConfig[K, ID comparable, T, Info any] struct {
 	// split, so that the error names the key.
 	OfOneKey func(error) bool
 
-	// These are like those of Config.
+	// These are like the fields of Config.
 	ID                         func(*T) ID
 	Limit, MaxOffset, MaxLimit int
 
@@ -47,11 +47,11 @@ type PartsPage[K comparable, T, Info any] struct {
 // Parts yields each record of the keys exactly once, under the conditions of [Walk], in the order
 // of the parts.
 //
-// Each part is read page by page: the next page is requested if the last one says that there is
-// one, or if only another request can show the end. So no request is wasted on a guess, and the
-// concurrency is that of several parts. Earlier parts come first, see slots. A part that is larger
-// than any that the store has accepted is the only one of its kind until it is accepted, see
-// partSize.
+// Each part is read page by page: the next page is requested if the last one states that there is
+// one, or if only another request can show the end. Therefore no request is wasted on a guess,
+// and the concurrency is that of several parts. Earlier parts come first, see slots. A part that
+// is larger than any that the store has accepted is the only one of its kind until it is
+// accepted, see partSize.
 //
 // A part that is too long for Walk is halved. Each half is read from its start, without the records
 // that were yielded already. So is a part with an error that OfOneKey may explain. If a part has

@@ -29,7 +29,7 @@ type call struct {
 	first      evidence // of the first attempt
 
 	result    Result
-	nextToken string        // for the next attempt, after a refresh; else ""
+	nextToken string        // for the next attempt, after a refresh, otherwise ""
 	refreshed bool          // Refresh was called
 	wait      time.Duration // before the next attempt
 	retryAt   time.Time     // when it was decided that there is a next attempt; zero if there is none
@@ -50,6 +50,9 @@ type call struct {
 
 // ErrTimeout means that an attempt took too long. The caller's context has not ended.
 var ErrTimeout = errors.New("the attempt timed out")
+
+// ErrConnection is matched by an error of the HTTP transport.
+var ErrConnection = errors.New("no response")
 
 var (
 	errTooLarge   = errors.New("the response is larger than the limit")
@@ -289,8 +292,8 @@ func (c *call) tellGate(r *Result) {
 	}
 }
 
-// attemptError returns the error to report for err: why the attempt was canceled, if it was, else
-// err redacted.
+// attemptError returns the error to report for err: why the attempt was canceled, if it was,
+// otherwise err redacted.
 func (c *call) attemptError(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e

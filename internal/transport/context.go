@@ -27,8 +27,8 @@ func WaitError(ctx context.Context, what string) error {
 	return nil
 }
 
-// withValues is a context with the values of another one. So an observer can pass values on, but
-// cannot change when the call ends.
+// withValues is a context with the values of another one. With it, an observer can pass values
+// on, but cannot change when the call ends.
 type withValues struct {
 	context.Context
 	values context.Context //nolint:containedctx // it is a context

@@ -27,7 +27,7 @@ func WaitSince(start time.Time) time.Duration {
 	return 0
 }
 
-// AttemptResult says how an attempt ended.
+// AttemptResult is how an attempt ended.
 type AttemptResult struct {
 	StatusCode int // 0: no response
 	RequestID  string

@@ -11,7 +11,7 @@ import (
 	"sync"
 )
 
-// transportKind says what is known about the base transport.
+// transportKind is what is known about the base transport.
 type transportKind uint8
 
 const (
@@ -186,10 +186,10 @@ func (e *evidence) markSent() {
 // show the header before the body is read, and with a plain reader as the body net/http sends
 // header and body in one packet.
 func (e *evidence) guard(req *http.Request, body []byte) {
-	// net/http would send a request without a body again, and not call GetBody. So the request has
-	// an empty body of unknown length. net/http sends it as an empty body, or leaves it out with a
-	// method like DELETE. A custom transport may send the request without reading that body, also
-	// one that is registered with an http.Transport.
+	// net/http would send a request without a body again, and not call GetBody. Therefore the
+	// request has an empty body of unknown length. net/http sends it as an empty body, or leaves
+	// it out with a method like DELETE. A custom transport may send the request without reading
+	// that body, also one that is registered with an http.Transport.
 	e.unprovable = len(body) == 0 && e.transport != ownHTTPTransport
 	newBody := func() io.ReadCloser {
 		b := io.NopCloser(bytes.NewReader(body))

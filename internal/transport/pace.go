@@ -68,7 +68,7 @@ func (g *Gate) refuse(op string, sentAt time.Time, maxBackoff time.Duration) {
 	p.letPass(now)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.paces[op] == nil { // else a call in flight with this one was refused just now
+	if g.paces[op] == nil { // otherwise a call in flight with this one was refused just now
 		g.paces[op] = p
 	}
 }

@@ -73,8 +73,8 @@ func (c *call) retryable() bool {
 	return c.Class == Replayable && r.Is2xx() && r.Err != nil
 }
 
-// maybeApplied reports whether a Once call may have been applied, although the status says that it
-// was not.
+// maybeApplied reports whether a Once call may have been applied, although the status suggests
+// that it was not.
 func (c *call) maybeApplied() bool {
 	r := &c.result
 	return c.Class == Once && r.StatusCode != 0 && (r.SentTwice || c.Applied != nil && c.Applied(r))
@@ -88,7 +88,7 @@ func (c *call) attemptMaybeApplied() bool {
 
 // setWait sets the wait before the next attempt. After a refusal there is none: the pace of the
 // operation is the wait. It reports whether the wait is at most MaxBackoff and ends before the
-// deadline: if not, the call ends now, and not after a long wait.
+// deadline. Otherwise the call ends at once, instead of after a wait that cannot help.
 func (c *call) setWait() bool {
 	switch r := &c.result; {
 	case r.RetryAfter > 0:

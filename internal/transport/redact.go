@@ -119,7 +119,7 @@ func redact(ctx context.Context, err error) error {
 			return own // without what the transport may have added: errBodySent comes from GetBody
 		}
 	}
-	e := &redacted{full: Hide(err)}
+	e := &redacted{full: Hide(fmt.Errorf("%w: %w", ErrConnection, err))}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		e.safe, e.full = ErrTimeout, Hide(fmt.Errorf("%w: %w", ErrTimeout, err))
 	}

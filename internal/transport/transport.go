@@ -4,12 +4,13 @@
 //
 // Of go-retryablehttp it uses only the loop: attempt, decide, wait, and stop when the context ends.
 // The defaults are turned off, because they send a POST twice, wait as long as any Retry-After
-// says, discard the last response and log whole URLs. A call passes through these layers:
+// asks for, discard the last response and log whole URLs. A call passes through these layers:
 //
 //	Client.Do → retryablehttp.Client.Do → http.Client.Do → call.RoundTrip → the base transport
 //
 // call.RoundTrip reads the whole body, so that a truncated or endless body is an error of the
-// attempt. What it returns to the layers above it has no header and no body.
+// attempt. The response that it hands to the
+// layers above has neither header nor body.
 package transport
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 )
 
-// Class says when a call may be sent again.
+// Class decides when a call may be sent again.
 type Class uint8
 
 const (
@@ -34,7 +35,7 @@ const (
 	// sent again after any error that a retry may fix.
 	Replayable Class = iota
 	// Once calls must not be applied twice. They are sent again only with proof that nothing was
-	// sent, or if the status says that the service did nothing.
+	// sent, or if the status means that the service did nothing.
 	Once
 )
 
@@ -99,7 +100,7 @@ type Call struct {
 
 // Result is the result of a Call.
 type Result struct {
-	// StatusCode, Header and Body are those of the last response. They are 0 and nil if there was
+	// StatusCode, Header and Body belong to the last response. They are 0 and nil if there was
 	// none, or if a later attempt may have been sent and had no response.
 	StatusCode int
 	Header     http.Header

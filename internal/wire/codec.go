@@ -39,6 +39,12 @@ type Codec struct {
 	readers sync.Pool
 }
 
+// UnmarshalStrict decodes b into v. A member without a field, or a second one of the same name, is
+// an error.
+func UnmarshalStrict(b []byte, v any) error {
+	return json.Unmarshal(b, v, json.RejectUnknownMembers(true))
+}
+
 // NewCodec returns a codec with these rules. It also accepts what the service is known
 // to send: ids and timestamps that are empty or null, members without a field, and
 // invalid UTF-8.

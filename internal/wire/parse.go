@@ -49,7 +49,7 @@ func parseTime(raw []byte) (time.Time, error) {
 	century, year, month, day := twoDigits(text[0:]), twoDigits(text[2:]), twoDigits(text[5:]), twoDigits(text[8:])
 	hour, minute, second := twoDigits(text[11:]), twoDigits(text[14:]), twoDigits(text[17:])
 	nanos, ok := fraction(text[19 : n-1])
-	// time.Parse knows how many days a month has.
+	// Leave days 29 to 31 to time.Parse, which knows the length of each month.
 	if !ok || century < 1 || max(century, year) > 99 || month < 1 || month > 12 || day < 1 || day > 28 ||
 		hour > 23 || minute > 59 || second > 59 {
 		return parseAnyTime(raw)

@@ -12,14 +12,13 @@ import (
 )
 
 // There are two ways to decode. The decoder, of package json, reads any input. The reader reads
-// only what the service usually sends, in a fraction of the time: it checks the grammar of JSON
-// while it fills the fields, with a table for each type of struct (see tables.go). At anything else
-// it gives up with [errUnusual], and the decoder reads the whole input again. So the reader alone
-// never rejects input, except for lists that are too long (see [atMost]). It only must not accept
-// input that the decoder would reject, or read it differently.
+// only what the service usually sends, in a fraction of the time, with a table for each type of
+// struct (see tables.go). At anything else it gives up with [errUnusual], and the decoder reads the
+// whole input again. Therefore the reader alone never rejects input, except for lists that are
+// too long (see [atMost]). It only must not accept input that the decoder would reject, or read
+// it differently. Both use the same rules, and tests and FuzzReader compare them.
 //
-// They agree on the grammar because the reader accepts less. Each of its functions reads one kind
-// of value, and what it does not expect is unusual:
+// Unusual is
 //   - an escape in the name of a member, a name that occurs twice in an object,
 //   - invalid UTF-8 and half of a surrogate pair,
 //   - a value that does not fit its field, or that a method or a rule rejects,
@@ -27,15 +26,8 @@ import (
 //   - arrays and objects more than maxDepth levels deep in a value that is kept or passed on as it
 //     is. All other values are as deep as their types, so the decoder's own limit is never reached.
 //
-// They agree on values because
-//   - both use the same rules, which read from a source: the decoder or the reader,
-//   - the reader leaves a value to the decoder if it has no function for its type,
-//   - package jsontext reads strings with escapes, and checks arrays and objects without a field,
-//   - tests compare the two with pages that were changed in random places, and so does FuzzReader.
-//
 // Nothing that was read refers to the input, because the caller uses its buffer again. Short
-// strings that are equal, or that begin the one before, share memory, and nothing else does. So a
-// record that is copied keeps nothing else of its page alive.
+// strings that are equal, or that begin the one before, share memory, and nothing else does.
 
 // A reader is the source that reads usual input.
 type reader struct {

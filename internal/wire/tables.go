@@ -24,7 +24,7 @@ type part struct {
 
 var textUnmarshaler = reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()
 
-// reader returns how to read a type: by its rule if it has one, else by default.
+// reader returns how to read a type: by its rule if it has one, otherwise by default.
 func (c *Codec) reader(t reflect.Type) valueReader {
 	if found, ok := c.byType.Load(t); ok {
 		return found.(valueReader)
@@ -233,7 +233,7 @@ func (c *Codec) structReader(t reflect.Type) valueReader {
 }
 
 // newTable returns the table of a struct without the functions that read its members. It returns
-// nil for a struct that has other tags than those of the payloads.
+// nil for a struct that has other tags than the payloads have.
 func newTable(t reflect.Type) *table {
 	tab := &table{byName: map[string]int{}}
 	for _, f := range reflect.VisibleFields(t) {

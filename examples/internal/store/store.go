@@ -1,5 +1,5 @@
 // Package store opens the store that an example runs on: a live one if the
-// environment names it, else an embedded fake.
+// environment names it, otherwise an embedded fake.
 package store
 
 import (
@@ -15,7 +15,7 @@ import (
 // credentials are COMMERCE_TOKEN, or COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET.
 //
 // If none of these variables is set, Open creates an embedded fake store, calls
-// prepare to fill it, says so on stderr, and returns a client of it. If some are
+// prepare to fill it, reports that on stderr, and returns a client of it. If some are
 // missing or invalid, it returns an error, so that nobody works on the wrong store.
 // The error never holds a value of a variable.
 func Open(

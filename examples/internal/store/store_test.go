@@ -2,14 +2,11 @@ package store_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 	"github.com/commerce-go/commerce/examples/internal/store"
 )
@@ -70,25 +67,6 @@ func TestOpen_incompleteEnvironment(t *testing.T) {
 	}
 }
 
-func TestOpen_embedded(t *testing.T) {
-	t.Parallel()
-	var stderr bytes.Buffer
-	client, err := store.Open(env(nil), &stderr, func(s *commercetest.Store) { s.Seed(3) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := client.Subscriptions.List(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := len(page.Subscriptions); got != 3 {
-		t.Errorf("%d subscriptions, want 3", got)
-	}
-	if !strings.Contains(stderr.String(), "embedded fake store") {
-		t.Errorf("stderr = %q, want it to name the embedded store", stderr.String())
-	}
-}
-
 func TestOpen_live(t *testing.T) {
 	t.Parallel()
 	live := commercetest.NewStore(commercetest.Config{})
@@ -118,32 +96,6 @@ func TestOpen_live(t *testing.T) {
 			}
 			if stderr.Len() > 0 {
 				t.Errorf("stderr = %q, want nothing", stderr.String())
-			}
-		})
-	}
-}
-
-// refusing is a limiter that allows no request.
-type refusing struct{}
-
-func (refusing) Wait(context.Context) error { return errors.New("no more requests") }
-
-func TestOpen_options(t *testing.T) {
-	t.Parallel()
-	for name, vars := range map[string]map[string]string{
-		"embedded": nil,
-		"live":     {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_TOKEN": commercetest.DefaultToken},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			limiter := commerce.WithLimiter(refusing{})
-			client, err := store.Open(env(vars), &bytes.Buffer{}, func(*commercetest.Store) {}, limiter)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_, err = client.Subscriptions.List(t.Context(), nil)
-			if failed, ok := errors.AsType[*commerce.Error](err); !ok || failed.Attempts != 0 {
-				t.Errorf("List() = %v, want an error before any attempt", err)
 			}
 		})
 	}

@@ -83,7 +83,7 @@ type Fault struct {
 	Heavy bool
 }
 
-// NoFault applies the body, and says so.
+// NoFault applies the body, and confirms it.
 func NoFault() *Fault {
 	return &Fault{
 		Name: "none", On: all, Applies: true, Response: &Response{Status: 201, Body: added},

@@ -42,7 +42,7 @@ func streamResets() []*Fault {
 	return withDefaults(list, HTTP2, wantUnknown(), wantLostRead())
 }
 
-// goAways end the connection with GOAWAY. A last stream of 0 says that the request was
+// goAways end the connection with GOAWAY. A last stream of 0 means that the request was
 // not processed, even if the server has applied it.
 func goAways() []*Fault {
 	var list []*Fault

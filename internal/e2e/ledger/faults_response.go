@@ -62,7 +62,7 @@ func additions() []*Fault {
 	return applied(withDefaults(list, all, nil, nil))
 }
 
-// unreadableResponses are successes that do not say what was done. One says that
+// unreadableResponses are successes that do not show what was done. One states that
 // nothing was.
 func unreadableResponses() []*Fault {
 	var list []*Fault
@@ -143,7 +143,7 @@ func truncatedResponses() []*Fault {
 			})
 		}
 	}
-	// The JSON is complete, so it says what was added. A read needs the whole length.
+	// The JSON is complete, so it shows what was added. A read needs the whole length.
 	list = append(list, &Fault{
 		Name: "201, all added, and a length too long", Response: &Response{Status: 201, Body: added, ExtraLength: 5},
 		End: Close, Write: wantSuccess(201),

@@ -86,7 +86,7 @@ func forWrites(f func(ids []string) string) func(*Request) string {
 	}
 }
 
-// added is a body that says that all discounts were added.
+// added is a body which confirms that all discounts were added.
 func added(r *Request) string {
 	return forWrites(func(ids []string) string { return `{"data":` + discounts(ids) + `}` })(r)
 }

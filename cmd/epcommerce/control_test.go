@@ -1,0 +1,251 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// testStore is a store of 3 subscriptions with its control.
+type testStore struct {
+	control
+	all http.Handler // of the store and its control
+}
+
+func newTestStore(t *testing.T, latency time.Duration, faults ...commercetest.Fault) *testStore {
+	t.Helper()
+	s := &testStore{control: control{newStore: fakeStore{subscriptions: 3, faults: faults}.newStore}}
+	s.store.Store(s.newStore())
+	t.Cleanup(func() { s.store.Load().Close() })
+	s.all = s.handler(latency)
+	return s
+}
+
+// send sends a request without a network, with the token of the store, and other headers.
+func (s *testStore) send(t *testing.T, line, body string, header ...string) (status int, response string) {
+	t.Helper()
+	method, path, _ := strings.Cut(line, " ")
+	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost:8080"+path, strings.NewReader(body))
+	header = append([]string{"Authorization: Bearer commercetest-token", "Content-Type: application/json"}, header...)
+	for _, h := range header {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Set(name, value)
+		if name == "Host" {
+			r.Host = value
+		}
+	}
+	w := httptest.NewRecorder()
+	s.all.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+// wantSent sends a request, and compares the status of the response. It returns the body.
+func (s *testStore) wantSent(t *testing.T, line, body string, want int) string {
+	t.Helper()
+	status, response := s.send(t, line, body)
+	if status != want {
+		t.Errorf("%s: status %d, %s, want %d", line, status, response, want)
+	}
+	return response
+}
+
+// No web site reaches the store or its control, whatever name it gives itself.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		header  string
+		refused string // the header that is not allowed
+	}{
+		{name: "IPv6", header: "Host: [::1]:8080"},
+		{name: "an address, any port", header: "Host: 127.0.0.1:9000"},
+		{name: "a rebound name", header: "Host: evil.example:8080", refused: "Host"},
+		{name: "a name that begins with localhost", header: "Host: localhost.evil.example", refused: "Host"},
+		{name: "a name that ends in localhost", header: "Host: evil.localhost", refused: "Host"},
+		{name: "a name that begins with an address", header: "Host: 127.0.0.1.evil.example", refused: "Host"},
+		{name: "an address of the machine", header: "Host: 192.0.2.1:8080", refused: "Host"},
+		{name: "no host", header: "Host: ", refused: "Host"},
+
+		{name: "the store's own page", header: "Origin: http://localhost:8080"},
+		{name: "a site", header: "Origin: https://evil.example", refused: "Origin"},
+		{name: "a site without a name", header: "Origin: null", refused: "Origin"},
+		{name: "a site on this machine", header: "Origin: http://localhost:3000", refused: "Origin"},
+		{name: "typed by a person", header: "Sec-Fetch-Site: none"},
+		{name: "from the store's own page", header: "Sec-Fetch-Site: same-origin"},
+		{name: "an image of a site", header: "Sec-Fetch-Site: cross-site", refused: "Sec-Fetch-Site"},
+		{name: "of a site on this machine", header: "Sec-Fetch-Site: same-site", refused: "Sec-Fetch-Site"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newTestStore(t, 0)
+			want := http.StatusOK
+			if tt.refused != "" {
+				want = http.StatusForbidden
+			}
+			for _, line := range []string{"GET " + settingsPath, "GET /_store/requests"} {
+				status, body := s.send(t, line, "", tt.header)
+				if status != want || !strings.Contains(body, tt.refused) {
+					t.Errorf("%s: status %d, %s, want %d %s", line, status, body, want, tt.refused)
+				}
+			}
+			if reached := len(s.store.Load().Requests()) > 0; reached != (tt.refused == "") {
+				t.Errorf("the request reached the store: %t", reached)
+			}
+		})
+	}
+}
+
+func TestParseFault(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]commercetest.Fault{
+		`{"operation":"add","status":504,"apply":true,"times":1}`: {
+			Operation: commercetest.OpAdd, Status: 504, Apply: true, Times: 1,
+		},
+		`{"cut":true,"cut_after":100,"always":true}`: {Cut: true, CutAfter: 100, Times: -1},
+		`{"late":true}`:                 {Late: true, Delay: 2 * time.Second},
+		`{"late":true,"delay":"500ms"}`: {Late: true, Delay: 500 * time.Millisecond},
+		`{"after":2,"status":429,"header":{"Retry-After":["2"]},"body":"slow down"}`: {
+			After: 2, Status: 429, Header: http.Header{"Retry-After": {"2"}}, Body: "slow down",
+		},
+	} {
+		got, err := parseFault(strings.NewReader(text))
+		if err != nil {
+			t.Errorf("%s: error = %v, want nil", text, err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
+func TestParseFault_problems(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"stauts":503}`:                       `unknown member "stauts"`,
+		`{"status":503,"status":504}`:          `"status"`,
+		`{"status":"503"}`:                     `"/status"`,
+		`{"delay":"2"}`:                        `"/delay"`,
+		``:                                     "EOF",
+		`{"apply":true}`:                       "at least one of status, cut, late, delay, body and header",
+		`{"status":503}{"status":504}`:         "after top-level value",
+		`{"operation":"ad","status":503}`:      `operation must be one of ["accounts" "add" `,
+		`{"status":199}`:                       "status must be 101, or 200 to 599",
+		`{"status":600}`:                       "status must be 101, or 200 to 599",
+		`{"status":503,"times":-1}`:            "must not be negative",
+		`{"cut":true,"always":true,"times":2}`: "always must not be set with times",
+		`{"apply":true,"late":true}`:           "apply with late",
+	} {
+		if _, err := parseFault(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error = %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestControl_faults(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t, 0)
+	s.wantSent(t, "POST /_store/faults", `{"operation":"settings","status":503,"always":true}`, 204)
+	s.wantSent(t, "GET "+settingsPath, "", 503)
+	body := s.wantSent(t, "POST /_store/faults", `{"stauts":504}`, 400)
+	if !strings.Contains(body, `unknown member \"stauts\"`) {
+		t.Errorf("response %s, want the name of the unknown member", body)
+	}
+	s.wantSent(t, "POST /_store/faults", `{"status":504}`+strings.Repeat(" ", 1<<20), 400)
+	s.wantSent(t, "DELETE /_store/faults", "", 204)
+	s.wantSent(t, "GET "+settingsPath, "", 200)
+	s.wantSent(t, "PUT /_store/faults", "", 404)
+	s.wantSent(t, "GET /_store/x", "", 404)
+}
+
+// A reset ends late writes, and leaves the store as it was at the start.
+func TestControl_reset(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t, 0, commercetest.Fault{Operation: commercetest.OpSettings, Status: 503})
+	before := s.store.Load()
+	s.wantSent(t, "POST /_store/faults", `{"operation":"create cart","late":true,"delay":"1h","status":504}`, 204)
+	s.wantSent(t, "POST /_store/faults", `{"status":500}`, 204)
+	s.wantSent(t, "POST /_store/carts", "", 201)
+	s.wantSent(t, "GET "+settingsPath, "", 503)
+	s.wantSent(t, "POST /v2/carts", `{"data":{}}`, 504)
+	if list := s.wantSent(t, "GET /_store/requests", "", 200); !strings.Contains(list, `"pending": 1`) {
+		t.Errorf("requests %s, want a late write", list)
+	}
+	s.wantSent(t, "POST /_store/reset", "", 204)
+	after := s.store.Load()
+	if n := before.Pending() + after.Pending() + len(after.Requests()); n > 0 {
+		t.Errorf("%d requests and late writes after the reset, want none", n)
+	}
+	if diff := cmp.Diff(before.Carts()[:1], after.Carts()); diff != "" {
+		t.Errorf("carts (-want +got):\n%s", diff)
+	}
+	s.wantSent(t, "GET "+settingsPath, "", 503) // the fault of the start, and no other
+	s.wantSent(t, "GET "+settingsPath, "", 200)
+}
+
+// A cart of the control accepts discounts of its items.
+func TestControl_carts(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t, 0)
+	ids := regexp.MustCompile(`[0-9a-f-]{36}`).FindAllString(s.wantSent(t, "POST /_store/carts", "", 201), -1)
+	if len(ids) != 3 {
+		t.Fatalf("ids %v, want those of a cart and two items", ids)
+	}
+	const discount = `{"data":{"type":"custom_discount","amount":-1,"description":"d","discount_code":"c",` +
+		`"discount_engine":"e","external_id":"x"}}`
+	for _, item := range ids[1:] {
+		s.wantSent(t, "POST /v2/carts/"+ids[0]+"/items/"+item+"/custom-discounts", discount, 201)
+	}
+}
+
+// What may hold credentials is not shown, wherever it is.
+func TestControl_requests(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t, 0)
+	const secret = "s3cr3t"
+	s.send(t, "GET /v2/carts/a?include=items&include=custom_discounts&filter=%ff&token="+secret, "",
+		"EP-Account-Management-Authentication-Token: "+secret, "Cookie: "+secret, "Accept: a/b")
+	s.send(t, "POST /v2/carts", `{"data":{"name":"test"}}`, "Authorization: Bearer "+secret)
+	s.send(t, "POST /v2/carts", "client_secret="+secret)
+	s.send(t, "POST /oauth/access_token", `{"client_secret":"`+secret+`"}`)
+	s.send(t, "POST /login?a;"+secret, `{"password":"`+secret+`"}`)
+	list := s.wantSent(t, "GET /_store/requests", "", 200)
+	if regexp.MustCompile(secret + "|commercetest-token|Bearer").MatchString(list) {
+		t.Errorf("requests %s, want no credentials", list)
+	}
+	compact := regexp.MustCompile(`\n *`).ReplaceAllString(list, "")
+	for _, want := range []string{
+		`"include": ["items","custom_discounts"],"token": ["redacted"]}`, `"Accept": ["a/b"]`,
+		`"Authorization": ["redacted"]`, `"body": {"data": {"name": "test"}}`, `"query": {"not readable": ["redacted"]}`,
+	} {
+		if !strings.Contains(compact, want) {
+			t.Errorf("requests %s, want %s", compact, want)
+		}
+	}
+	if n := strings.Count(list, `"body": null`); n != 4 {
+		t.Errorf("%d bodies are not shown, want 4: %s", n, list)
+	}
+}
+
+// The latency is that of the store, not of its control.
+func TestControl_latency(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestStore(t, time.Minute)
+		for path, want := range map[string]time.Duration{settingsPath: time.Minute, "/_store/requests": 0} {
+			begin := time.Now()
+			s.wantSent(t, "GET "+path, "", 200)
+			if got := time.Since(begin); got != want {
+				t.Errorf("GET %s took %s, want %s", path, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+const twoDiscounts = `[
+	{"amount": -100, "description": "d", "discount_code": "c", "discount_engine": "e", "external_id": "1"},
+	{"amount": -200, "description": "d", "discount_code": "c", "discount_engine": "e", "external_id": "2"}]`
+
+// onCart returns the external ids of the discounts on a cart.
+func onCart(s *commercetest.Store, cart string) string {
+	var ids []string
+	for _, d := range s.Discounts(cart) {
+		ids = append(ids, d.DiscountEngine+"/"+d.ExternalID+d.Amount.Amount.String())
+	}
+	return strings.Join(ids, " ")
+}
+
+func add(s *commercetest.Store, cart, engine, id string) {
+	s.AddDiscount(cart, commerce.CustomDiscount{
+		Amount: commerce.Money{Amount: commerce.NewDecimal(-1)}, DiscountEngine: engine, ExternalID: id,
+		Description: "d", DiscountCode: "c",
+	})
+}
+
+func TestApply(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		flags    []string
+		stdin    string
+		terminal bool
+		faults   []commercetest.Fault
+		code     int
+		cart     string // what is on it afterwards
+		plan     string // the signs of the changes
+	}{
+		"add":            {flags: []string{"--yes", "--update"}, cart: "e/1-100 x/1-1 e/2-200", plan: "~+"},
+		"prune":          {flags: []string{"-y", "--update", "--prune", "--engine=x"}, cart: "e/1-100 e/2-200", plan: "-~+"},
+		"dry run":        {flags: []string{"--dry-run", "--update"}, cart: "e/1-1 x/1-1", plan: "~+"},
+		"no terminal":    {flags: []string{"--update"}, code: exitUsage, cart: "e/1-1 x/1-1", plan: "~+"},
+		"without update": {flags: []string{"--yes"}, code: exitUnfinished, cart: "e/1-1 x/1-1 e/2-200", plan: "+!"},
+		"refused": {
+			flags: []string{"--yes"}, faults: []commercetest.Fault{{Operation: commercetest.OpAdd, Status: 403}},
+			code: exitFailed, cart: "e/1-1 x/1-1", plan: "+!",
+		},
+		"response lost": {
+			flags:  []string{"--yes", "--update"},
+			faults: []commercetest.Fault{{Operation: commercetest.OpAdd, Status: 504, Apply: true}},
+			cart:   "e/1-100 x/1-1 e/2-200", plan: "~+",
+		},
+		"in doubt": {
+			flags: []string{"--yes", "--update"},
+			faults: []commercetest.Fault{
+				{Operation: commercetest.OpAdd, Status: 504}, {Operation: commercetest.OpCart, After: 2, Status: 403, Times: -1},
+			},
+			code: exitUnfinished, cart: "e/1-100 x/1-1", plan: "~+",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commercetest.New(t, commercetest.Config{})
+			cart := s.AddCart(commerce.CartItemRef{})
+			add(s, cart, "e", "1")
+			add(s, cart, "x", "1")
+			s.Inject(row.faults...)
+			args := append([]string{"discounts", "apply", cart, "-"}, row.flags...)
+			got := caller{env: storeEnv(s), stdin: twoDiscounts}.run(t, args...)
+			if got.code != row.code || onCart(s, cart) != row.cart {
+				t.Errorf("got %+v and the cart %q, want exit code %d and %q", got, onCart(s, cart), row.code, row.cart)
+			}
+			signs := ""
+			for line := range strings.Lines(got.stdout) {
+				signs += line[:1]
+			}
+			if signs != row.plan {
+				t.Errorf("got the plan\n%swant the changes %s", got.stdout, row.plan)
+			}
+			if row.code == exitFailed && !strings.Contains(got.stderr, "known: nothing was changed") {
+				t.Errorf("got %q, want what is known", got.stderr)
+			}
+		})
+	}
+}
+
+func TestApply_file(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		content string
+		code    int
+	}{
+		"discounts":      {content: twoDiscounts},
+		"unknown member": {content: `[{"amount": -1, "extern_id": "x"}]`, code: exitUsage},
+		"no array":       {content: `{}`, code: exitUsage},
+		"invalid":        {content: `[{"amount": 1}]`, code: exitUsage},
+		"empty":          {content: ``, code: exitUsage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "discounts.json")
+			if err := os.WriteFile(path, []byte(row.content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := (caller{}).run(t, "--demo", "discounts", "apply", "demo", path, "--yes"); got.code != row.code {
+				t.Errorf("got %+v, want exit code %d", got, row.code)
+			}
+		})
+	}
+}
+
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		flags []string
+		reply string
+		code  int
+		cart  string
+	}{
+		"engine, yes":   {flags: []string{"--engine", "e"}, reply: "y\n", cart: "x/1-1"},
+		"engine, no":    {flags: []string{"--engine", "e"}, reply: "n\n", code: exitFailed, cart: "e/1-1 x/1-1"},
+		"no reply":      {flags: []string{"--engine", "e"}, code: exitFailed, cart: "e/1-1 x/1-1"},
+		"unknown":       {flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1"},
+		"id":            {flags: []string{"--id", "ID"}, reply: "YES\n", cart: "e/1-1"},
+		"engine and id": {flags: []string{"--id", "ID", "--engine", "e", "--yes"}, cart: ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commercetest.New(t, commercetest.Config{})
+			cart := s.AddCart(commerce.CartItemRef{})
+			add(s, cart, "e", "1")
+			add(s, cart, "x", "1")
+			args := append([]string{"discounts", "remove", cart}, row.flags...)
+			for i := range args {
+				args[i] = strings.ReplaceAll(args[i], "ID", s.Discounts(cart)[1].ID.String())
+			}
+			got := caller{env: storeEnv(s), stdin: row.reply, terminal: true}.run(t, args...)
+			if got.code != row.code || onCart(s, cart) != row.cart {
+				t.Errorf("got %+v and the cart %q, want exit code %d and %q", got, onCart(s, cart), row.code, row.cart)
+			}
+		})
+	}
+}
+
+// A program that is interrupted while it asks changes nothing.
+func TestConfirm_interrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	s := commercetest.New(t, commercetest.Config{AfterRequest: func(_ *commercetest.Store, in commercetest.Request) {
+		cancel()
+	}})
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", "1")
+	c := caller{ctx: ctx, env: storeEnv(s), terminal: true}
+	got := c.run(t, "discounts", "remove", cart, "--engine", "e")
+	if got.code != exitInterrupted || onCart(s, cart) == "" {
+		t.Errorf("got %+v, want exit code %d and the cart as before", got, exitInterrupted)
+	}
+}

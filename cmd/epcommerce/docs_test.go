@@ -1,0 +1,82 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the output of the samples in docs/tool.md again")
+
+// Runs each sample of docs/tool.md, and compares what it prints with what the page shows.
+func TestDocs(t *testing.T) {
+	t.Parallel()
+	const page = "../../docs/tool.md"
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	samples := regexp.MustCompile("(?s)```console\n(.*?)```\n")
+	dir, n := t.TempDir(), 0
+	got := samples.ReplaceAllStringFunc(string(text), func(block string) string {
+		shown := "```console\n"
+		for _, sample := range strings.Split("\n"+strings.Trim(block, "`"), "\n$ ")[1:] {
+			command := commandOf(sample)
+			shown += "$ " + command + runSample(t, dir, strings.ReplaceAll(command, "\n> ", "\n"))
+			n++
+		}
+		return shown + "```\n"
+	})
+	if n < 15 {
+		t.Errorf("got %d samples, want at least 15", n)
+	}
+	if *update {
+		if err := os.WriteFile(page, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(sameTimes(string(text)), sameTimes(got)); diff != "" {
+		t.Errorf("the page differs from the tool (-page +tool): go test -run TestDocs -update writes it\n%s", diff)
+	}
+}
+
+// commandOf returns the lines of a command: the first one, and those that begin with "> ".
+func commandOf(sample string) string {
+	first, rest, _ := strings.Cut(sample, "\n")
+	command := first + "\n"
+	for line := range strings.Lines(rest) {
+		if !strings.HasPrefix(line, "> ") {
+			break
+		}
+		command += strings.TrimSuffix(line, "\n") + "\n"
+	}
+	return command
+}
+
+// runSample runs a command like a user without a store, and returns all that it prints.
+func runSample(t *testing.T, dir, command string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cmd.Dir = dir
+	cmd.Env = []string{"PATH=" + filepath.Dir(binary) + ":" + os.Getenv("PATH")}
+	out, _ := cmd.CombinedOutput() // the exit code is that of the sample, which may be 1
+	return string(out)
+}
+
+// sameTimes replaces what differs between runs and machines.
+func sameTimes(text string) string {
+	for pattern, same := range map[string]string{
+		`\b\d+ ms +`:                       "N ms ",
+		`go1\.[\d.a-z-]+ [a-z]+/[a-z0-9]+`: "GO",
+	} {
+		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)
+	}
+	return text
+}

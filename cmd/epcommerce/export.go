@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-go/commerce"
+)
+
+// saveInterval is the time between two states: how much work a crash costs.
+const saveInterval = 250 * time.Millisecond
+
+// maxSkipped is the number of accounts that an export goes on without. If more cannot be read,
+// probably none can.
+const maxSkipped = 100
+
+// export is an export in progress. FILE.part becomes FILE when it is complete.
+type export struct {
+	exportState
+	client      *commerce.Client
+	part        *os.File
+	path        string // of FILE
+	format      string
+	concurrency int
+	show        func(n int) // shows the number of subscriptions of this run
+	total       int         // subscriptions in the part
+}
+
+// exportState says where an export goes on. It is the content of FILE.state.
+type exportState struct {
+	Store    string      // as in shop
+	Finished uuid.UUID   // the part has all subscriptions up to this account
+	Length   int64       // of the part, in bytes
+	Count    int         // of subscriptions
+	Skipped  []uuid.UUID // accounts that cannot be read
+}
+
+func newExportCommand(e *environment) *cobra.Command {
+	x := &export{concurrency: 4, show: func(int) {}}
+	restart := false
+	short := "Write all subscriptions of a store to a .jsonl or .csv file"
+	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
+		x.client, x.path, x.format = s.Client, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
+		if x.format != "jsonl" && x.format != "csv" {
+			return usagef("FILE must end in .jsonl or .csv")
+		}
+		x.exportState = exportState{Store: s.identity}
+		if err := x.open(restart); err != nil {
+			return err
+		}
+		if x.Count > 0 {
+			say(e.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
+		}
+		if e.stderrTerminal {
+			bar := progressbar.NewOptions(-1, // the service returns no total
+				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
+				progressbar.OptionShowCount(), progressbar.OptionShowTotalBytes(false), progressbar.OptionShowIts(),
+				progressbar.OptionSetItsString("subscriptions"),
+				progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
+				progressbar.OptionThrottle(50*time.Millisecond), progressbar.OptionClearOnFinish())
+			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
+			defer func() { _ = bar.Finish() }()
+		}
+		if err := x.run(ctx); err != nil {
+			code := exitUnfinished
+			if ctx.Err() != nil {
+				code, err = exitInterrupted, errors.New("interrupted")
+			}
+			return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; the same command goes on",
+				err, x.Count, x.part.Name())}
+		}
+		say(e.stderr, "%d subscriptions are in %s", x.total, x.path)
+		if len(x.Skipped) > 0 {
+			return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
+		}
+		return nil
+	})
+	cmd.Long = short + ", whatever its size.\nFILE.part becomes FILE when it is complete. " +
+		"After an error, Ctrl-C or a crash, the same command\ngoes on. Only one run at a time may write a file."
+	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
+	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
+	return cmd
+}
+
+// open opens the part, and reads the state of an earlier run, if there is one.
+func (x *export) open(restart bool) (err error) {
+	// Only the owner can read it, as it holds data of customers.
+	if x.part, err = os.OpenFile(x.path+".part", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
+		return err
+	}
+	text, err := os.ReadFile(x.path + ".state")
+	if restart || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	store := x.Store
+	if err == nil {
+		err = json.Unmarshal(text, &x.exportState)
+	}
+	info, statErr := x.part.Stat()
+	if err = errors.Join(err, statErr); err == nil && (x.Store != store || info.Size() < x.Length) {
+		err = errors.New("it belongs to another store, or another part")
+	}
+	if err != nil {
+		return usagef("%s.state can't be used: %w\n  to do: use another FILE, or --restart", x.path, err)
+	}
+	return nil
+}
+
+// run walks until all accounts are read, without those that cannot be read, and publishes the file.
+func (x *export) run(ctx context.Context) error {
+	for {
+		err := x.walk(ctx)
+		stop, ok := errors.AsType[*commerce.PagingError](err)
+		switch {
+		case err == nil:
+			// The state goes first: without a part it would stop the next run.
+			if err := errors.Join(x.part.Close(), os.Remove(x.path+".state")); err != nil {
+				return err
+			}
+			return os.Rename(x.part.Name(), x.path)
+		case !ok || stop.Account == uuid.Nil || len(x.Skipped) == maxSkipped:
+			return errors.Join(err, x.part.Close())
+		}
+		x.Skipped = append(x.Skipped, stop.Account)
+	}
+}
+
+// walk writes what is missing, and saves what is finished, also if it ends early. It removes what
+// was written after the state, because that comes again.
+func (x *export) walk(ctx context.Context) (err error) {
+	next, saved, had := x.exportState, time.Now(), x.Count
+	_, err = x.part.Seek(x.Length, io.SeekStart)
+	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
+		return err
+	}
+	p := newPrinter(x.part, x.format)
+	if p.n = x.Count; p.n == 0 {
+		p.begin("", noSubscription)
+	}
+	defer func() {
+		x.total, err = p.n, errors.Join(err, x.save(next))
+	}()
+	accounts := func(yield func(uuid.UUID, error) bool) {
+		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
+			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
+				return
+			}
+		}
+	}
+	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
+	opts.Include.All = true
+	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, accounts, opts) {
+		if err != nil {
+			return err
+		}
+		for i := range page.Subscriptions {
+			p.print(newRecord(&page.Subscriptions[i], &page.Included))
+		}
+		x.show(p.n - had)
+		if page.Finished == uuid.Nil {
+			continue // an account is written in part: no place to go on from
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+		next.Finished, next.Count = page.Finished, p.n
+		if next.Length, err = x.part.Seek(0, io.SeekCurrent); err != nil {
+			return err
+		}
+		if time.Since(saved) > saveInterval {
+			if err := x.save(next); err != nil {
+				return err
+			}
+			saved = time.Now()
+		}
+	}
+	return p.end()
+}
+
+// save makes next the state. The part is on the disk before the state says so.
+func (x *export) save(next exportState) error {
+	text, err := json.Marshal(next)
+	if err = errors.Join(err, x.part.Sync()); err != nil {
+		return err
+	}
+	if err := os.WriteFile(x.path+".state.tmp", text, 0o600); err != nil {
+		return err
+	}
+	x.exportState = next
+	return os.Rename(x.path+".state.tmp", x.path+".state") // atomic: a crash leaves one of the two
+}

@@ -1,0 +1,305 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// maxMemory is how much memory an export may use, in KiB.
+const maxMemory = 64 << 10
+
+var peak = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
+
+// Exports a store, is killed again and again, and looks at the file. TOOL=1 makes it a store of
+// 250,000 and five kills: see make tool.
+func TestExport_killed(t *testing.T) {
+	t.Parallel()
+	n, kills, requests, latency := 4500, 2, 8, 100*time.Millisecond
+	if os.Getenv("TOOL") != "" {
+		n, kills, requests, latency = 250_000, 5, 400, 0
+	}
+	for _, format := range []string{"jsonl", "csv"} {
+		t.Run(format, func(t *testing.T) {
+			if n < 100_000 {
+				t.Parallel()
+			}
+			for _, generation := range []commercetest.Generation{commercetest.FirstGeneration, commercetest.SecondGeneration} {
+				t.Run(generation.String(), func(t *testing.T) {
+					k := &killer{}
+					s := commercetest.New(t, commercetest.Config{Generation: generation, AfterRequest: k.afterRequest})
+					s.Seed(n)
+					s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: latency, Times: -1})
+					path := filepath.Join(t.TempDir(), "subs."+format)
+					for range kills {
+						k.exportAndKill(t, s, path, requests)
+					}
+					start := time.Now()
+					resumed := k.start(t, s, path)
+					if err := resumed.Wait(); err != nil {
+						t.Fatalf("got %v and %s, want the rest of the export", err, resumed.Stderr)
+					}
+					if !strings.Contains(resumed.Stderr.(*bytes.Buffer).String(), "going on after ") {
+						t.Errorf("got %s, want an export that goes on", resumed.Stderr)
+					}
+					t.Logf("%d %s, %d kills, last run %v, at most %d KiB", n, format, kills, time.Since(start), k.memory)
+					if kib := k.memory; kib == 0 || kib > maxMemory {
+						t.Errorf("got %d KiB, want at most %d", kib, maxMemory)
+					}
+					checkFile(t, s, path)
+				})
+			}
+		})
+	}
+}
+
+// killer kills an export at a number of list requests, as kill -9 does.
+type killer struct {
+	mu        sync.Mutex
+	signal    os.Signal // default: SIGKILL
+	countdown int
+	path      string
+	state     []byte // at the start
+	process   *os.Process
+	memory    int64 // the peak of the largest run, in KiB
+}
+
+func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
+	if in.Operation != commercetest.OpList {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	// The Maxrss of the rusage begins with the memory of the parent, which has the store.
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.process.Pid))
+	if match := peak.FindSubmatch(status); match != nil {
+		kib, _ := strconv.ParseInt(string(match[1]), 10, 64)
+		k.memory = max(k.memory, kib)
+	}
+	state, _ := os.ReadFile(k.path + ".state")
+	if bytes.Equal(state, k.state) {
+		return // to be killed, it must have got on, and have written more after that
+	}
+	if k.countdown--; k.countdown == 0 {
+		_ = k.process.Signal(cmp.Or[os.Signal](k.signal, syscall.SIGKILL))
+	}
+}
+
+// start starts an export. The store responds to it after it is known here.
+func (k *killer) start(t *testing.T, s *commercetest.Store, path string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, "subscriptions", "export", path)
+	for name, value := range storeEnv(s) {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	cmd.Stderr = &bytes.Buffer{}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	k.process, k.path = cmd.Process, path
+	k.state, _ = os.ReadFile(path + ".state")
+	return cmd
+}
+
+func (k *killer) exportAndKill(t *testing.T, s *commercetest.Store, path string, requests int) {
+	t.Helper()
+	k.countdown = requests
+	cmd := k.start(t, s, path)
+	_ = cmd.Wait()
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+		t.Fatalf("got %v and %s, want an export that was killed", cmd.ProcessState, cmd.Stderr)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("got a file, want none before the export is complete")
+	}
+}
+
+// checkFile compares a file with the store: each subscription once, with its plan.
+func checkFile(t *testing.T, s *commercetest.Store, path string) {
+	t.Helper()
+	missing := map[uuid.UUID]string{} // with what the file must say
+	for sub := range s.Subscriptions() {
+		missing[sub.ID] = strings.Join([]string{
+			sub.Attributes.ExternalRef, sub.Attributes.AccountID.String(), sub.Attributes.PlanID.String(), sub.Meta.Status,
+			id(sub.Attributes.PricingOptionID), sub.Meta.InvoiceAfter.Format(time.RFC3339Nano), "true",
+		}, " ")
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	next := jsonRows(file)
+	if filepath.Ext(path) == ".csv" {
+		next = csvRows(t, file)
+	}
+	for row := 1; ; row++ {
+		id, got, err := next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		want, ok := missing[id]
+		if err != nil || !ok || got != want {
+			t.Fatalf("row %d: got %s and %v, want %s, once", row, got, err, want)
+		}
+		delete(missing, id)
+	}
+	if len(missing) > 0 {
+		t.Errorf("%d subscriptions are missing", len(missing))
+	}
+	for _, left := range []string{".part", ".state", ".state.tmp"} {
+		if _, err := os.Stat(path + left); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("got %s%s after the export, want none", path, left)
+		}
+	}
+}
+
+// jsonRows returns a function that reads a line, as checkFile needs it.
+func jsonRows(r io.Reader) func() (uuid.UUID, string, error) {
+	decoder := json.NewDecoder(bufio.NewReader(r))
+	return func() (uuid.UUID, string, error) {
+		var row struct {
+			Subscription  commerce.Subscription
+			Plan          *commerce.Plan
+			PricingOption *commerce.PricingOption `json:"pricing_option"`
+		}
+		if err := decoder.Decode(&row); err != nil {
+			return uuid.Nil, "", err
+		}
+		a := row.Subscription.Attributes
+		isComplete := row.Plan.ID == a.PlanID && (row.PricingOption == nil) == (a.PricingOptionID == uuid.Nil)
+		return row.Subscription.ID, strings.Join([]string{
+			a.ExternalRef, a.AccountID.String(), row.Plan.ID.String(), row.Subscription.Meta.Status, id(a.PricingOptionID),
+			row.Subscription.Meta.InvoiceAfter.Format(time.RFC3339Nano), strconv.FormatBool(isComplete),
+		}, " "), nil
+	}
+}
+
+// csvRows is jsonRows for CSV.
+func csvRows(t *testing.T, r io.Reader) func() (uuid.UUID, string, error) {
+	t.Helper()
+	reader := csv.NewReader(r)
+	head, err := reader.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() (uuid.UUID, string, error) {
+		row, err := reader.Read()
+		if err != nil {
+			return uuid.Nil, "", err
+		}
+		of := map[string]string{}
+		for i, column := range head {
+			of[column] = row[i]
+		}
+		isComplete := of["plan_name"] != "" && (of["pricing_option_name"] == "") == (of["pricing_option_id"] == "") &&
+			of["billing_interval_type"] != "" && of["price_amount"] != ""
+		id, err := uuid.Parse(of["id"])
+		return id, strings.Join([]string{
+			of["external_ref"], of["account_id"], of["plan_id"], of["status"], of["pricing_option_id"], of["invoice_after"],
+			strconv.FormatBool(isComplete),
+		}, " "), err
+	}
+}
+
+// Ctrl-C ends an export cleanly, and the same command goes on. The second Ctrl-C is not needed.
+func TestExport_interrupted(t *testing.T) {
+	t.Parallel()
+	k := &killer{signal: os.Interrupt, countdown: 3}
+	s := commercetest.New(t, commercetest.Config{AfterRequest: k.afterRequest})
+	s.Seed(2000)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: 20 * time.Millisecond, Times: -1})
+	path := filepath.Join(t.TempDir(), "subs.csv")
+	cmd := k.start(t, s, path)
+	_ = cmd.Wait()
+	message := cmd.Stderr.(*bytes.Buffer).String()
+	if cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(message, "the same command goes on") {
+		t.Errorf("got %v and %s, want exit code %d and how to go on", cmd.ProcessState, message, exitInterrupted)
+	}
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
+	if !strings.Contains(got.stderr, "going on after ") {
+		t.Errorf("got %+v, want an export that goes on", got)
+	}
+	checkFile(t, s, path)
+}
+
+func TestExport_states(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		state, part string
+		args        []string
+		code        int
+		want        string // on standard error
+	}{
+		"another store":     {state: `{"Store": "x"}`, code: exitUsage, want: "--restart"},
+		"not a state":       {state: `{`, code: exitUsage, want: "--restart"},
+		"shorter part":      {state: `{"Store": "demo", "Length": 5}`, part: "1234", code: exitUsage, want: "--restart"},
+		"start over":        {state: `{"Store": "x"}`, part: "1234", args: []string{"--restart"}, want: "2500 subscriptions"},
+		"part, no state":    {part: "1234", want: "2500 subscriptions"},
+		"nothing to resume": {want: "2500 subscriptions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "subs.jsonl")
+			for suffix, content := range map[string]string{".state": row.state, ".part": row.part} {
+				if content == "" {
+					continue
+				}
+				if err := os.WriteFile(path+suffix, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := caller{}.run(t, append([]string{"--demo", "subscriptions", "export", path}, row.args...)...)
+			if got.code != row.code || !strings.Contains(got.stderr, row.want) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.want)
+			}
+			if text, _ := os.ReadFile(path); row.code == 0 && bytes.Count(text, []byte("\n")) != 2500 {
+				t.Errorf("got %d lines, want 2500", bytes.Count(text, []byte("\n")))
+			}
+		})
+	}
+}
+
+// An account that cannot be read is left out, and the exit code says so.
+func TestExport_withoutAccount(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(30)
+	bad := uuid.Nil
+	for sub := range s.Subscriptions() {
+		bad = sub.Attributes.AccountID
+	}
+	isBad := func(in commercetest.Request) bool { return strings.Contains(in.RawQuery, bad.String()) }
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Times: -1, Status: 200, Body: "{", Match: isBad})
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
+	text, _ := os.ReadFile(path)
+	if got.code != exitUnfinished || !strings.Contains(got.stderr, bad.String()) || bytes.Count(text, []byte("\n")) != 27 {
+		t.Errorf("got %+v and %d lines, want exit code %d, the account %s and 27 lines",
+			got, bytes.Count(text, []byte("\n")), exitUnfinished, bad)
+	}
+}

@@ -1,0 +1,203 @@
+// Epcommerce lists and exports the subscriptions of a store, shows and changes the discounts of a
+// cart, finds out whether a setup is right, and runs a fake store. docs/tool.md describes it.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/commerce-go/commerce"
+)
+
+// environment is what the commands use of the machine, and the flags that all of them have.
+type environment struct {
+	getenv         func(string) string
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	// Whether they are terminals.
+	stdinTerminal, stdoutTerminal, stderrTerminal bool
+
+	demo, verbose bool
+	output        string // one of formats
+	started       bool   // whether the command has begun: its arguments are right
+}
+
+func main() {
+	// The first signal ends the context, the second one the program.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		stop()
+		fmt.Fprintln(os.Stderr, "\nepcommerce: stopping; Ctrl-C again ends it at once")
+	})
+	os.Exit(run(ctx, os.Args[1:], &environment{
+		getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
+		stdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
+		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
+		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+	}))
+}
+
+// run runs a command and returns the exit code.
+func run(ctx context.Context, args []string, e *environment) int {
+	root := newRootCommand(e)
+	root.SetArgs(args)
+	root.SetOut(e.stdout)
+	root.SetErr(e.stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	say(e.stderr, "%s", explain(err))
+	exit, ok := errors.AsType[*exitError](err)
+	switch {
+	case !e.started, errors.Is(err, commerce.ErrInvalidArgument):
+		return exitUsage
+	case ok:
+		return exit.code
+	case errors.Is(err, commerce.ErrOutcomeUnknown), errors.Is(err, commerce.ErrPartialFailure):
+		return exitUnfinished
+	case ctx.Err() != nil:
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+func newRootCommand(e *environment) *cobra.Command {
+	root := &cobra.Command{
+		Use:           "epcommerce",
+		Short:         "Subscriptions and custom discounts of Elastic Path Commerce Cloud",
+		SilenceErrors: true, // run prints them
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if !slices.Contains(formats, e.output) {
+				return fmt.Errorf("--output must be one of %s", strings.Join(formats, ", "))
+			}
+			e.started = true
+			return nil
+		},
+	}
+	flags := root.PersistentFlags()
+	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
+	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
+	flags.StringVarP(&e.output, "output", "o", "table", "`format` of what is listed: table, json, jsonl or csv")
+	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	version.RunE = func(*cobra.Command, []string) error {
+		_, err := fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
+		return err
+	}
+	root.AddCommand(
+		newDoctorCommand(e),
+		group("subscriptions", "List and export subscriptions", newListCommand(e), newGetCommand(e), newExportCommand(e)),
+		group("discounts", "Show and change the custom discounts of a cart",
+			newShowCommand(e), newApplyCommand(e), newRemoveCommand(e)),
+		newServeCommand(e), version)
+	return root
+}
+
+// command returns a command that uses a store. The words after the first one of use are the names
+// of its arguments.
+func (e *environment) command(
+	use, short string, run func(ctx context.Context, s *shop, args []string) error,
+) *cobra.Command {
+	return &cobra.Command{
+		Use: use, Short: short, Args: cobra.ExactArgs(strings.Count(use, " ")),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := e.open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return run(cmd.Context(), s, args)
+		},
+	}
+}
+
+// group returns a command that only has others.
+func group(name, short string, commands ...*cobra.Command) *cobra.Command {
+	help := func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: help}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// The exit codes, besides 0.
+const (
+	exitFailed      = 1
+	exitUsage       = 2
+	exitUnfinished  = 3 // a part is missing, or a write is in doubt
+	exitInterrupted = 130
+)
+
+// exitError is an error with the exit code that it causes. Its text says what to do.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+
+// usagef returns an error of the command line or the environment.
+func usagef(format string, args ...any) error {
+	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+}
+
+// say writes a message, which is not data.
+func say(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "epcommerce: "+format+"\n", args...)
+}
+
+// explain returns what happened, what is known, and what to do, a line each.
+func explain(err error) string {
+	text, reason := err.Error(), commerce.ReasonOf(err)
+	failed, ok := errors.AsType[*commerce.Error](err)
+	if !ok {
+		return text
+	}
+	for _, detail := range failed.Details() {
+		text += "\n  the service: " + plain(detail)
+	}
+	if known := outcomes[commerce.OutcomeOf(err)]; known != "" {
+		text += "\n  known: " + known
+	}
+	if todo := todos[reason]; todo != "" {
+		text += "\n  to do: " + todo
+	} else if reason != "canceled" && !commerce.IsFinal(err) {
+		text += "\n  to do: run the same command again; epcommerce doctor shows what is wrong with the setup"
+	}
+	return text
+}
+
+// outcomes say what is known about the changes of a command.
+var outcomes = map[commerce.Outcome]string{
+	commerce.OutcomeNotSent:    "nothing was changed, no write was sent",
+	commerce.OutcomeRejected:   "nothing was changed, the service refused it",
+	commerce.OutcomePartial:    "a part was changed",
+	commerce.OutcomeUnknown:    "the change may or may not have been made",
+	commerce.OutcomeUnreadable: "the change was probably made, but the response can't be read",
+}
+
+// todos has the advice for the names of commerce.ReasonOf.
+var todos = map[string]string{
+	"token":              "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL",
+	"unauthorized":       "the token is wrong or has expired: set COMMERCE_TOKEN to a new one",
+	"forbidden":          "the token may not do this: use client credentials, not a shopper's token",
+	"rate_limited":       "wait a minute and try again",
+	"bad_response":       "check COMMERCE_BASE_URL: this is not what the service sends",
+	"empty_cart":         "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
+	"discount_limit":     "remove discounts, or raise custom_discount_limit in the settings of the store",
+	"discounts_disabled": "enable them: PUT /v2/carts/ID with data.discount_settings.custom_discounts_enabled true",
+	"not_found":          "check the id",
+	"different":          "use --update to change what differs",
+	"offset_limit":       "use epcommerce subscriptions export, which has no limit",
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// binary is the tool, built once.
+var binary string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "epcommerce")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	binary = filepath.Join(dir, "epcommerce")
+	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v: %s\n", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
+// result is what a run of the tool printed, and its exit code.
+type result struct {
+	code           int
+	stdout, stderr string
+}
+
+// caller is who runs the tool: a program, if the zero value is not changed.
+type caller struct {
+	ctx      context.Context // default: that of the test
+	stdin    string
+	terminal bool
+	env      map[string]string
+}
+
+// run runs the tool in this process.
+func (c caller) run(t *testing.T, args ...string) result {
+	t.Helper()
+	if c.ctx == nil {
+		c.ctx = t.Context()
+	}
+	var stdout, stderr bytes.Buffer
+	code := run(c.ctx, args, &environment{
+		getenv: func(name string) string { return c.env[name] },
+		stdin:  strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
+		stdinTerminal: c.terminal, stdoutTerminal: c.terminal, stderrTerminal: c.terminal,
+	})
+	return result{code, stdout.String(), stderr.String()}
+}
+
+// storeEnv returns the variables that name a fake store.
+func storeEnv(s *commercetest.Store) map[string]string {
+	return map[string]string{"COMMERCE_BASE_URL": s.URL(), "COMMERCE_TOKEN": commercetest.DefaultToken}
+}
+
+func TestRun_usage(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "x.csv")
+	for name, args := range map[string][]string{
+		"unknown command":     {"sreve"},
+		"unknown subcommand":  {"discounts", "drop"},
+		"unknown flag":        {"serve", "--port", "1"},
+		"too many arguments":  {"doctor", "x"},
+		"argument missing":    {"subscriptions", "get"},
+		"unknown format":      {"subscriptions", "list", "--demo", "-o", "xml"},
+		"id is no UUID":       {"subscriptions", "get", "x", "--demo"},
+		"account is no UUID":  {"subscriptions", "list", "--account", "x", "--demo"},
+		"negative limit":      {"subscriptions", "list", "--limit", "-1", "--demo"},
+		"empty filter":        {"subscriptions", "list", "--email", "", "--demo"},
+		"nothing to remove":   {"discounts", "remove", "demo", "--demo"},
+		"no terminal":         {"discounts", "remove", "demo", "--engine", "loyalty", "--demo"},
+		"file is missing":     {"discounts", "apply", "demo", "no-such-file", "--demo"},
+		"unknown file format": {"subscriptions", "export", "x.xml", "--demo"},
+		"concurrency":         {"subscriptions", "export", file, "--concurrency", "17", "--demo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := caller{}.run(t, args...)
+			if got.code != exitUsage || !strings.HasPrefix(got.stderr, "epcommerce: ") {
+				t.Errorf("%v: got %+v, want exit code %d and a message", args, got, exitUsage)
+			}
+		})
+	}
+}
+
+func TestRun_noStore(t *testing.T) {
+	t.Parallel()
+	const secret = "do-not-print-this"
+	for name, env := range map[string]map[string]string{
+		"nothing":         {},
+		"address only":    {"COMMERCE_BASE_URL": "https://store.example/" + secret},
+		"token only":      {"COMMERCE_TOKEN": secret},
+		"half of a pair":  {"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_CLIENT_SECRET": secret},
+		"token and pair":  {"COMMERCE_BASE_URL": "https://s.example", "COMMERCE_TOKEN": "t", "COMMERCE_CLIENT_ID": secret},
+		"invalid address": {"COMMERCE_BASE_URL": "ftp://" + secret, "COMMERCE_TOKEN": secret},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := caller{env: env}.run(t, "doctor")
+			if got.code != exitUsage || strings.Contains(got.stderr, secret) {
+				t.Errorf("got %+v, want exit code %d and no value of a variable", got, exitUsage)
+			}
+			if env["COMMERCE_CLIENT_ID"] != "" || strings.HasPrefix(env["COMMERCE_BASE_URL"], "ftp") {
+				return // all that is needed is set
+			}
+			for _, way := range []string{"COMMERCE_TOKEN", "COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET", "--demo"} {
+				if !strings.Contains(got.stderr, way) {
+					t.Errorf("got %q, want all ways to name a store, with %s", got.stderr, way)
+				}
+			}
+		})
+	}
+}
+
+// Runs the commands as a program does, and as somebody at a terminal.
+func TestRun_pipeAndTerminal(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"doctor":             {"doctor", "--cart", "demo"},
+		"subscriptions list": {"subscriptions", "list", "--limit", "200"},
+		"subscriptions get":  {"subscriptions", "get", "36fabae3-23f7-533a-97f3-017ba2665c58"},
+		"discounts show":     {"discounts", "show", "demo"},
+		"discounts remove":   {"discounts", "remove", "demo", "--engine", "promo-engine", "--yes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append(args, "--demo")
+			got := caller{}.run(t, args...)
+			if got.code != 0 || strings.Contains(got.stdout+got.stderr, "\x1b") {
+				t.Errorf("got %+v, want exit code 0 and no escape codes in a pipe", got)
+			}
+			for _, line := range strings.Split(got.stdout, "\n") {
+				if len([]rune(line)) > 80 {
+					t.Errorf("got a line of %d columns, want at most 80: %s", len([]rune(line)), line)
+				}
+			}
+			plainly := caller{terminal: true, env: map[string]string{"NO_COLOR": "1"}}.run(t, args...)
+			if strings.Contains(plainly.stdout, "\x1b") {
+				t.Errorf("got escape codes with NO_COLOR: %q", plainly.stdout)
+			}
+			if coloured := (caller{terminal: true}).run(t, args...); coloured.code != 0 {
+				t.Errorf("on a terminal: got %+v, want exit code 0", coloured)
+			}
+		})
+	}
+	got := caller{terminal: true}.run(t, "discounts", "show", "demo", "--demo")
+	if !strings.Contains(got.stdout, "\x1b[1m") {
+		t.Errorf("got %q, want a bold head on a terminal", got.stdout)
+	}
+}
+
+func TestRun_verbose(t *testing.T) {
+	t.Parallel()
+	fake := commercetest.New(t, commercetest.Config{})
+	got := caller{env: storeEnv(fake)}.run(t, "--verbose", "doctor")
+	if !strings.Contains(got.stderr, "op=Client.Settings") || strings.Contains(got.stderr, commercetest.DefaultToken) {
+		t.Errorf("got %q, want the attempts, and no token", got.stderr)
+	}
+	if strings.Contains(got.stdout, "op=") {
+		t.Errorf("got %q on standard output, want data only", got.stdout)
+	}
+}

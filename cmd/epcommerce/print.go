@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/rivo/uniseg"
+)
+
+// cell is one value of a record, and the name of its column.
+type cell struct{ column, text string }
+
+// record is what a list has for one thing, in all formats.
+type record struct {
+	lines  string // of a table, at most 80 columns wide
+	cells  []cell // of CSV
+	object any    // of JSON
+}
+
+// formats are the values of -o.
+var formats = []string{"table", "json", "jsonl", "csv"}
+
+// printer writes records in one of the formats.
+type printer struct {
+	format string
+	out    *bufio.Writer
+	csv    *csv.Writer
+	json   *json.Encoder
+	n      int   // records written
+	err    error // the first one; the buffers keep theirs
+}
+
+func newPrinter(w io.Writer, format string) *printer {
+	out := bufio.NewWriter(w)
+	p := &printer{format: format, out: out, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
+	p.json.SetEscapeHTML(false)
+	return p
+}
+
+// newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
+// a table is bold. first has the columns.
+func (e *environment) newPrinter(head string, first record) *printer {
+	p := newPrinter(e.stdout, e.output)
+	if e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && head != "" {
+		head = "\x1b[1m" + head + "\x1b[0m"
+	}
+	p.begin(head, first)
+	return p
+}
+
+// begin writes what comes before the first record. It may stay in the buffer until flush.
+func (p *printer) begin(head string, first record) {
+	switch p.format {
+	case "json":
+		_, _ = p.out.WriteString("[\n")
+	case "csv":
+		_ = p.csv.Write(texts(first.cells, func(c cell) string { return c.column }))
+	case "table":
+		_, _ = p.out.WriteString(head)
+	}
+}
+
+// print writes a record. flush returns the errors.
+func (p *printer) print(r record) {
+	p.n++
+	switch p.format {
+	case "json", "jsonl":
+		if p.format == "json" && p.n > 1 {
+			_ = p.out.WriteByte(',')
+		}
+		p.err = cmp.Or(p.err, p.json.Encode(r.object))
+	case "csv":
+		_ = p.csv.Write(texts(r.cells, func(c cell) string { return safe(c.text) }))
+	default:
+		_, _ = p.out.WriteString(r.lines)
+	}
+}
+
+// flush writes what is in the buffers, and returns the first error.
+func (p *printer) flush() error {
+	p.csv.Flush()
+	return cmp.Or(p.err, p.csv.Error(), p.out.Flush())
+}
+
+// end ends a list that is complete. Without it a list in JSON is not valid, so that no program
+// takes a part for the whole.
+func (p *printer) end() error {
+	if p.format == "json" {
+		_, _ = p.out.WriteString("]\n")
+	}
+	return p.flush()
+}
+
+func texts(cells []cell, text func(cell) string) (list []string) {
+	for _, c := range cells {
+		list = append(list, text(c))
+	}
+	return list
+}
+
+// line returns a line of a table. Longer texts are cut to the widths.
+func line(widths []int, texts ...string) string {
+	line := ""
+	for i, s := range texts {
+		s = fit(s, widths[i])
+		line += s + strings.Repeat(" ", widths[i]-uniseg.StringWidth(s)+2)
+	}
+	return strings.TrimRight(line, " ") + "\n"
+}
+
+// fit returns s, at most width columns wide.
+func fit(s string, width int) string {
+	if uniseg.StringWidth(s) <= width {
+		return s
+	}
+	fitting, graphemes := "", uniseg.NewGraphemes(s)
+	for graphemes.Next() && uniseg.StringWidth(fitting+graphemes.Str()) < width {
+		fitting += graphemes.Str()
+	}
+	return fitting + "…"
+}
+
+// plain returns s with a space for characters that are not printable, such as a line break or an
+// escape; "-" if nothing is visible.
+func plain(s string) string {
+	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+	return cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "-")
+}
+
+// safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe in
+// front, unless it is a number. Spreadsheets skip invisible characters at the start of a cell, and
+// some accept the full-width forms of the operators.
+func safe(s string) string {
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
+		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
+	}))
+	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || s != "" && strings.Contains("\t\r", s[:1])
+	isNumber := strings.HasPrefix(s, "-") && json.Valid([]byte(s))
+	if isFormula && !isNumber {
+		return "'" + s
+	}
+	return s
+}
+
+// id returns the text of an id; "" for the zero id.
+func id(id uuid.UUID) string {
+	if id == uuid.Nil {
+		return ""
+	}
+	return id.String()
+}
+
+// at returns the text of a time; "" for the zero time.
+func at(t time.Time, layout string) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(layout)
+}

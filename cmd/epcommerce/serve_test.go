@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// served is a running store.
+type served struct {
+	text, address string // what it printed, and the address in it
+	stop          func() result
+}
+
+// start runs epcommerce serve. stop is like Ctrl-C, and may be called more than once.
+func start(t *testing.T, args ...string) *served {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	stdout, w := io.Pipe()
+	var stderr bytes.Buffer // read after the run only
+	done := make(chan int, 1)
+	go func() {
+		done <- run(ctx, append([]string{"serve"}, args...), &environment{stdout: w, stderr: &stderr})
+		_ = w.Close()
+	}()
+	s := &served{stop: sync.OnceValue(func() result {
+		cancel()
+		return result{code: <-done, stderr: stderr.String()}
+	})}
+	t.Cleanup(func() { s.stop() })
+	buffer := make([]byte, 8<<10)
+	n, _ := stdout.Read(buffer) // the text is one write
+	s.text = string(buffer[:n])
+	if s.address = regexp.MustCompile(`http://\S+`).FindString(s.text); s.address == "" {
+		t.Fatalf("it printed no address, but %q; %+v", s.text, s.stop())
+	}
+	return s
+}
+
+// get sends a GET over a connection of its own. The status is 0 if there is no response.
+func get(t *testing.T, address string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	req.Header.Set("Authorization", "Bearer commercetest-token")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return 0
+	}
+	_ = resp.Body.Close()
+	return resp.StatusCode
+}
+
+// shell runs a command in sh, like a user who pastes it, and returns what it prints.
+func shell(t *testing.T, command string) string {
+	t.Helper()
+	if _, err := exec.LookPath("curl"); err != nil {
+		t.Skip("curl is not installed")
+	}
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", command)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()} // no proxy, no .curlrc
+	output, _ := cmd.CombinedOutput()                                      // curl prints its errors
+	return string(output)
+}
+
+// The commands that it prints work in a shell, for each form of a loopback address.
+func TestServe_curl(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0"} {
+		t.Run(addr, func(t *testing.T) {
+			t.Parallel()
+			l, err := listen(addr)
+			if err != nil {
+				t.Skip("this machine has no such address")
+			}
+			_ = l.Close()
+			s, got := start(t, "--addr", addr), ""
+			for _, command := range regexp.MustCompile(`(?m)^curl .*$`).FindAllString(s.text, -1) {
+				got += shell(t, command)
+			}
+			want := `^{"access_token":.*\n{"data":.*"order-000005".*"order-000003".*\n{"data":.*"ten-off-1".*\n$`
+			if !regexp.MustCompile(want).MatchString(got) || strings.Contains(got, `"errors":`) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+const settingsPath = "/v2/settings"
+
+// productsPath is a list that only the first generation has.
+const productsPath = "/v2/subscriptions/subscriptions?include=products"
+
+func TestServe_flags(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+		path string
+		want []int // statuses of requests, one after the other
+		log  string
+	}{
+		{name: "none", path: productsPath, want: []int{400}},
+		{name: "first generation", args: []string{"--generation", "first"}, path: productsPath, want: []int{200}},
+		{name: "rate", args: []string{"--rate", "1"}, path: settingsPath, want: []int{200, 429}},
+		{
+			name: "faults", path: settingsPath + "?token=secret", want: []int{504, 0, 200},
+			args: []string{"--verbose", "--fault", `{"operation":"settings","status":504}`, "--fault", `{"cut":true}`},
+			log:  "GET /v2/settings 504\nGET /v2/settings 0\nGET /v2/settings 200\n",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, append(tt.args, "--subscriptions", "7")...)
+			for i, want := range tt.want {
+				if got := get(t, s.address+tt.path); got != want {
+					t.Errorf("status of request %d = %d, want %d", i+1, got, want)
+				}
+			}
+			want := "serving 7 subscriptions; Ctrl-C stops the store\n" + tt.log + "stopped with 1 carts and 7 subscriptions\n"
+			if end := s.stop(); end.code != 0 || end.stderr != want {
+				t.Errorf("end = %+v, want code 0 and %q", end, want)
+			}
+		})
+	}
+}
+
+func TestListen_refuses(t *testing.T) {
+	t.Parallel()
+	for _, addr := range []string{":8080", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
+		if _, err := listen(addr); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
+			t.Errorf("listen(%q) = %v, want a refusal", addr, err)
+		}
+	}
+}
+
+func TestServe_usage(t *testing.T) {
+	t.Parallel()
+	for arg, want := range map[string]string{
+		"--addr=127.0.0.1":       "must be a loopback address with a port",
+		"--generation=third":     "must be first or second",
+		"--rate=-1":              "must be 0 to 1000000",
+		"--rate=1000001":         "must be 0 to 1000000",
+		"--subscriptions=-1":     "must be 0 to 250000",
+		"--subscriptions=250001": "must be 0 to 250000",
+		"--latency=-1s":          "must not be negative",
+		`--fault={"stauts":504}`: `unknown member "stauts"`,
+	} {
+		t.Run(arg, func(t *testing.T) {
+			t.Parallel()
+			flag, _, _ := strings.Cut(arg, "=")
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel() // so that it ends if it serves
+			got := caller{ctx: ctx}.run(t, "serve", arg)
+			if got.code != exitUsage || got.stdout != "" ||
+				!strings.Contains(got.stderr, flag) || !strings.Contains(got.stderr, want) {
+				t.Errorf("got %+v, want exit code %d, and %s %s on stderr only", got, exitUsage, flag, want)
+			}
+		})
+	}
+}
+
+func TestServe_addressInUse(t *testing.T) {
+	t.Parallel()
+	addr := strings.TrimPrefix(start(t).address, "http://")
+	got := caller{}.run(t, "serve", "--addr", addr)
+	if got.code != exitFailed || got.stdout != "" || !strings.Contains(got.stderr, addr) {
+		t.Errorf("got %+v, want exit code %d, and %s on stderr only", got, exitFailed, addr)
+	}
+}
+
+// A request under way at Ctrl-C may end within the grace time. After it, it is aborted.
+func TestServeUntil(t *testing.T) {
+	t.Parallel()
+	for grace, want := range map[time.Duration]string{
+		time.Hour: "204 <nil>",
+		1:         "0 requests still under way after 1ns were aborted",
+	} {
+		t.Run(grace.String(), func(t *testing.T) {
+			t.Parallel()
+			ctx, signal := context.WithCancel(t.Context())
+			defer signal()
+			listener, err := listen("127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				signal()
+				if grace < time.Hour {
+					<-r.Context().Done()
+				}
+				w.WriteHeader(http.StatusNoContent)
+			})}
+			status := make(chan int, 1)
+			go func() { status <- get(t, "http://"+listener.Addr().String()) }()
+			err = serveUntil(ctx, listener, server, grace)
+			if got := fmt.Sprintf("%d %v", <-status, err); got != want {
+				t.Errorf("status and error = %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// Each sample of the page prints what the page shows, and no operation is missing.
+func TestServe_page(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/tool-serve.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A command goes on in lines that begin with four spaces.
+	sample := regexp.MustCompile(`(?m)^\$ (.*(?:\n    .*)*)\n((?:(?:[^$` + "`" + `\n].*)?\n)*)`)
+	moment := regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*Z"`)
+	for _, op := range commercetest.Operations() {
+		if !strings.Contains(string(page), "`"+string(op)+"`") {
+			t.Errorf("the page does not list the operation %s", op)
+		}
+	}
+	s := start(t)
+	samples := sample.FindAllStringSubmatch(strings.ReplaceAll(string(page), "http://127.0.0.1:8080", s.address), -1)
+	if len(samples) < 9 {
+		t.Errorf("the page has %d commands, want at least 9", len(samples))
+	}
+	for _, sample := range samples {
+		command, want, got := sample[1], sample[2], s.text
+		if !strings.HasPrefix(command, "epcommerce serve ") {
+			got = shell(t, command)
+		}
+		got = moment.ReplaceAllString(got, `"2026-11-23T15:04:05Z"`)
+		if got != want {
+			t.Errorf("%s\n got %s\nwant %s", command, got, want)
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// shop is the store that a command works on.
+type shop struct {
+	*commerce.Client
+	address     string
+	credentials string            // in words
+	identity    string            // differs between stores, and has no secret
+	transport   http.RoundTripper // of requests without a token
+}
+
+var errNoStore = errors.New(`the environment names no store, or only a part of one. Set
+  COMMERCE_BASE_URL and COMMERCE_TOKEN, or
+  COMMERCE_BASE_URL, COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET,
+or use --demo, an embedded fake store`)
+
+// open returns the store that --demo or the environment names. Its errors never hold the value of
+// a variable.
+func (e *environment) open(ctx context.Context) (*shop, error) {
+	opts := []commerce.Option{commerce.WithUserAgent("epcommerce/" + commerce.Version)}
+	if e.verbose {
+		level := &slog.HandlerOptions{Level: slog.LevelDebug}
+		opts = append(opts, commerce.WithLogger(slog.New(slog.NewTextHandler(e.stderr, level))))
+	}
+	if e.demo {
+		return openDemo(ctx, opts)
+	}
+	s := &shop{address: e.getenv("COMMERCE_BASE_URL"), transport: http.DefaultTransport}
+	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
+	switch {
+	case token != "" && (id != "" || secret != ""):
+		return nil, usagef("COMMERCE_TOKEN must not be set together with COMMERCE_CLIENT_ID or COMMERCE_CLIENT_SECRET")
+	case s.address == "" || token == "" && (id == "" || secret == ""):
+		return nil, &exitError{exitUsage, errNoStore}
+	case token != "":
+		opts, s.credentials = append(opts, commerce.WithToken(token)), "the token of COMMERCE_TOKEN"
+	default:
+		opts, s.credentials = append(opts, commerce.WithClientCredentials(id, secret)), "client credentials"
+	}
+	client, err := commerce.New(s.address, opts...)
+	if err != nil {
+		return nil, usagef("the COMMERCE_ variables can't be used: %w", err)
+	}
+	s.Client, s.identity = client, fmt.Sprintf("%x", sha256.Sum256([]byte(s.address+"\n"+id)))
+	return s, nil
+}
+
+//go:embed demo.json
+var demo []byte
+
+// openDemo returns a fake store that is the same each time, with the cart "demo".
+func openDemo(ctx context.Context, opts []commerce.Option) (*shop, error) {
+	fake := commercetest.NewStore(commercetest.Config{})
+	fake.Seed(2500)
+	s := &shop{
+		Client: fake.Client(), address: "https://store.example", credentials: "the token of the fake store",
+		identity: "demo", transport: fake.Transport(),
+	}
+	var cart struct {
+		Item      json.RawMessage // its id is the same each time
+		Discounts []commerce.NewCustomDiscount
+	}
+	err := json.Unmarshal(demo, &cart)
+	if err == nil {
+		_, err = s.Do(ctx, http.MethodPost, []string{"v2", "carts", "demo", "items"}, nil, cart.Item, nil)
+	}
+	if err == nil {
+		err = s.Carts.EnableCustomDiscounts(ctx, "demo")
+	}
+	if err == nil {
+		_, err = s.Carts.AddCustomDiscounts(ctx, "demo", cart.Discounts, nil)
+	}
+	s.Client = fake.Client(opts...) // without the requests above in its log
+	return s, err
+}

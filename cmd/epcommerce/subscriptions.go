@@ -1,0 +1,145 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-go/commerce"
+)
+
+func newListCommand(e *environment) *cobra.Command {
+	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
+	var limit uint
+	short := "List subscriptions, newest first, at most 10,100"
+	cmd := e.command("list", short, func(ctx context.Context, s *shop, _ []string) error {
+		opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
+		p := e.newPrinter(subscriptionHead, noSubscription)
+		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
+			if err != nil {
+				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
+			}
+			for i := range page.Subscriptions {
+				p.print(newRecord(&page.Subscriptions[i], &page.Included))
+				if p.n == int(limit) {
+					return p.end()
+				}
+			}
+			if err := p.flush(); err != nil {
+				return err
+			}
+		}
+		return p.end()
+	})
+	flags := cmd.Flags()
+	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`; may be repeated")
+	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`; may be repeated")
+	flags.Func("account", "only of the account with this `id`; may be repeated", func(text string) error {
+		id, err := uuid.Parse(text)
+		opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
+		return err
+	})
+	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this `reference`; may be repeated")
+	flags.UintVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
+	return cmd
+}
+
+func newGetCommand(e *environment) *cobra.Command {
+	short := "Show a subscription with its plan"
+	return e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
+		id, err := uuid.Parse(args[0])
+		if err != nil {
+			return usagef("the ID of a subscription must be a UUID")
+		}
+		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
+		if err != nil {
+			return err
+		}
+		r := newRecord(&result.Subscription, &result.Included)
+		r.lines = ""
+		for _, c := range r.cells {
+			r.lines += line([]int{28, 50}, c.column, plain(c.text))
+		}
+		if e.output == "json" {
+			e.output = "jsonl" // an object, not a list of one
+		}
+		p := e.newPrinter("", r)
+		p.print(r)
+		return p.end()
+	})
+}
+
+var subscriptionWidths = []int{36, 10, 14, 14}
+
+const subscriptionHead = `ID                                    STATE       NEXT INVOICE    ENDS
+  PLAN                                PRICE       BILLED EVERY    EXTERNAL REF
+`
+
+var noSubscription = newRecord(&commerce.Subscription{}, nil)
+
+// newRecord returns how a subscription is printed. included is what the response includes.
+func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
+	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
+	plan, _ := included.PlanOf(sub)
+	option, _ := included.PricingOptionOf(sub)
+	object := map[string]any{"subscription": sub, "plan": plan, "pricing_option": option}
+	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
+	price, cents := plan.Meta.DisplayPrice.WithTax, ""
+	if option.ID != uuid.Nil { // the second payload generation: a price for each option
+		price = plan.Meta.Prices[option.ID.String()].DisplayPrice.WithTax
+	}
+	if price.Currency != "" {
+		price.Formatted, cents = price.String(), price.Amount.String()
+	}
+	interval, frequency := "", ""
+	if b, ok := included.BillingOf(sub); ok {
+		interval, frequency = b.BillingIntervalType, b.BillingFrequency.String()
+	}
+	lines := line(subscriptionWidths, id(sub.ID), state(m),
+		plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))) +
+		line(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price.Formatted),
+			plain(frequency+" "+interval), plain(a.ExternalRef))
+	return record{lines: lines, object: object, cells: []cell{
+		{"id", id(sub.ID)},
+		{"external_ref", a.ExternalRef},
+		{"account_id", id(a.AccountID)},
+		{"state", state(m)},
+		{"status", m.Status},
+		{"offering_id", id(a.Offering.ID)},
+		{"offering_name", a.Offering.Attributes.Name},
+		{"plan_id", id(a.PlanID)},
+		{"plan_name", plan.Attributes.Name},
+		{"plan_external_ref", plan.Attributes.ExternalRef},
+		{"pricing_option_id", id(a.PricingOptionID)},
+		{"pricing_option_name", option.Attributes.Name},
+		{"pricing_option_external_ref", option.Attributes.ExternalRef},
+		{"billing_interval_type", interval},
+		{"billing_frequency", frequency},
+		{"price", price.Formatted},
+		{"price_amount", cents},
+		{"currency", a.Currency},
+		{"created_at", at(times.CreatedAt, time.RFC3339Nano)},
+		{"updated_at", at(times.UpdatedAt, time.RFC3339Nano)},
+		{"go_live", at(times.GoLive, time.RFC3339Nano)},
+		{"invoice_after", at(m.InvoiceAfter, time.RFC3339Nano)},
+		{"paused_at", at(times.PausedAt, time.RFC3339Nano)},
+		{"resumed_at", at(times.ResumedAt, time.RFC3339Nano)},
+		{"canceled_at", at(times.CanceledAt, time.RFC3339Nano)},
+		{"end_date", at(times.EndDate, time.RFC3339Nano)},
+	}}
+}
+
+// state returns what matters: a subscription can be active and canceled.
+func state(m *commerce.SubscriptionMeta) string {
+	names := []string{"closed", "canceled", "paused", "suspended", "pending"}
+	for i, is := range []bool{m.Closed, m.Canceled, m.Paused, m.Suspended, m.Pending} {
+		if is {
+			return names[i]
+		}
+	}
+	return plain(m.Status)
+}

@@ -1,0 +1,118 @@
+// Package discounts is a recipe to copy: a table holds the discounts that carts should have, and
+// workers carry them out. docs/discounts.md says when to take it.
+package discounts
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/commerce-go/commerce"
+)
+
+var (
+	errNone    = errors.New("no row is open, or another worker has it")
+	errInDoubt = errors.New("a write without a response may still be applied")
+	errChanged = errors.New("the row changed meanwhile")
+	errLost    = errors.New("this took too long, and another worker may have got the row")
+)
+
+// Worker carries out the rows of schema.sql. Any number of workers may share the table, if their
+// clocks differ by less than Grace.
+type Worker struct {
+	DB       *sql.DB
+	Client   *commerce.Client
+	Engines  []string      // all discount engines of the application
+	Rows     int           // worked on at the same time, e.g. 8
+	Deadline time.Duration // of a row, e.g. a minute
+	Grace    time.Duration // how late the service may apply a write without a response, e.g. 10 s
+}
+
+// Run works on open rows until ctx ends, and on those that it has begun until their deadline.
+func (w *Worker) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for range w.Rows {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				err := w.try(context.WithoutCancel(ctx), "")
+				if err == nil {
+					continue
+				}
+				if !errors.Is(err, errNone) {
+					slog.WarnContext(ctx, "discounts", "reason", commerce.ReasonOf(err), "error", err)
+				}
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second):
+				}
+			}
+		})
+	}
+	running.Wait()
+}
+
+// try works once on an open row: that of cart, or any if cart is "". nil means that the last read
+// showed the wish, that nothing is in doubt, and that the row has not changed since.
+func (w *Worker) try(ctx context.Context, cart string) error {
+	r, err := w.claim(ctx, cart)
+	if err != nil {
+		return err
+	}
+	err = w.ensure(ctx, r)
+	if err = w.end(context.WithoutCancel(ctx), r, err); err != nil {
+		return fmt.Errorf("cart %s: %w", r.cart, err)
+	}
+	return nil
+}
+
+func (w *Worker) ensure(ctx context.Context, r *row) error {
+	ctx, cancel := context.WithTimeout(ctx, w.Deadline)
+	defer cancel()
+	var want []commerce.NewCustomDiscount
+	if err := json.Unmarshal([]byte(r.wish), &want); err != nil {
+		return err
+	}
+	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true, Engines: w.Engines, Settle: w.Grace}
+	result, err := w.Client.Carts.EnsureCustomDiscounts(ctx, r.cart, want, opts)
+	if err == nil && len(result.InDoubt) > 0 {
+		return errInDoubt
+	}
+	return err
+}
+
+// end gives the row back after a try that returned err.
+func (w *Worker) end(ctx context.Context, r *row, err error) error {
+	pause := min(4*time.Second<<min(r.tries, 8), 10*time.Minute)
+	nextTry, busyUntil, problem := millis(pause/2+rand.N(pause/2)), int64(0), ""
+	r.tries++
+	switch {
+	case err == nil:
+		r.done, r.tries, nextTry = r.version, 0, 0
+	case isFinal(err, r):
+		r.done = r.version
+	case commerce.OutcomeOf(err) == commerce.OutcomeUnknown:
+		busyUntil = millis(w.Grace) // also if the wish changes: a late write would undo the next one
+	}
+	if err != nil {
+		problem = err.Error()
+	}
+	if e, ok := errors.AsType[*commerce.Error](err); ok && len(e.Details()) > 0 {
+		problem = fmt.Sprintf("%s: %q", problem, e.Details())
+	}
+	return errors.Join(err, w.release(ctx, r, busyUntil, nextTry, problem))
+}
+
+// isFinal reports whether another try is of no use until the row changes. An empty cart may still
+// be filled.
+func isFinal(err error, r *row) bool {
+	if errors.Is(err, commerce.ErrEmptyCart) && r.changed > millis(-time.Hour) {
+		return false
+	}
+	return commerce.IsFinal(err)
+}

@@ -1,0 +1,255 @@
+package discounts
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+const moon = `{"errors":[{"status":"422","title":"Not today","detail":"The moon is full"}]}`
+
+// What becomes of a row, whatever happens to the writes of its worker.
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	const add = commercetest.OpAdd
+	tests := []struct {
+		name    string
+		faults  []commercetest.Fault
+		want    []int64 // amounts
+		during  time.Duration
+		done    int64
+		adds    int    // requests
+		problem string // a part of it
+	}{
+		{name: "no fault", want: []int64{-1, -2}, during: time.Second, done: 1, adds: 1},
+		{name: "nothing wanted", during: time.Second, done: 1},
+		{
+			name: "response lost", faults: []commercetest.Fault{{Operation: add, Apply: true, Cut: true}},
+			want: []int64{-1}, during: 15 * time.Second, done: 1, adds: 1,
+		},
+		{
+			name: "request lost", faults: []commercetest.Fault{{Operation: add, Cut: true}},
+			want: []int64{-1}, during: time.Minute, done: 1, adds: 2,
+		},
+		{
+			name:   "applied late",
+			faults: []commercetest.Fault{{Operation: add, Late: true, Delay: 5 * time.Second, Status: 504}},
+			want:   []int64{-1}, during: time.Minute, done: 1, adds: 1,
+		},
+		{
+			name: "service down", faults: []commercetest.Fault{{Status: 503, Times: 4}},
+			want: []int64{-1}, during: time.Second, problem: "503",
+		},
+		{
+			name: "service up again", faults: []commercetest.Fault{{Status: 503, Times: 10}},
+			want: []int64{-1}, during: time.Minute, done: 1, adds: 1,
+		},
+		{
+			name: "limit reached", want: []int64{-1, -1, -1, -1, -1, -1}, during: 10 * time.Minute, done: 1, adds: 1,
+			problem: "Cannot exceed custom discount limit of (5)",
+		},
+		{
+			name:   "refused in unknown words",
+			faults: []commercetest.Fault{{Operation: add, Status: 422, Body: moon, Times: -1}},
+			want:   []int64{-1}, during: 10 * time.Minute, done: 1, adds: 1, problem: "The moon is full",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tb := newTable(t, commercetest.Config{})
+				tb.store.Inject(tt.faults...)
+				cart := tb.addCart(tt.want...)
+				tb.work(tt.during)
+				s := tb.state(cart)
+				if s.Done != tt.done || !strings.Contains(s.Problem, tt.problem) || tt.problem == "" && s.Problem != "" {
+					t.Errorf("got %+v, want done %d and a problem with %q", s, tt.done, tt.problem)
+				}
+				if n := count(tb.store, add); n != tt.adds {
+					t.Errorf("%d requests add discounts, want %d", n, tt.adds)
+				}
+				if got, want := amounts(tb.store, cart), wanted(tt.want...); tt.problem == "" && got != want {
+					t.Errorf("the cart has %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// Pauses grow from 2 s to 10 minutes.
+func TestWorker_pauses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		once := commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1})
+		tb := newTable(t, commercetest.Config{}, once)
+		tb.store.Inject(commercetest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
+		tb.addCart(-1)
+		tb.work(40 * time.Minute)
+		requests := tb.store.Requests()
+		longest := time.Duration(0)
+		for i := range len(requests) - 1 {
+			pause := requests[i+1].Time.Sub(requests[i].Time)
+			longest = max(longest, pause)
+			if floor := min(2*time.Second<<min(i, 10), 5*time.Minute); pause < floor || pause > 10*time.Minute+time.Second {
+				t.Errorf("pause %d is %v, want %v to 10m", i, pause, floor)
+			}
+		}
+		if longest < 5*time.Minute {
+			t.Errorf("the longest of %d pauses is %v, want 5m to 10m", len(requests)-1, longest)
+		}
+	})
+}
+
+// An empty cart is tried until an hour after the last change of the row.
+func TestWorker_emptyCart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(t, commercetest.Config{})
+		cart := tb.store.AddCart()
+		if err := tb.wish(t.Context(), cart, -1); err != nil {
+			t.Fatal(err)
+		}
+		tb.work(2 * time.Minute)
+		<-time.After(57 * time.Minute) // nobody works
+		tb.work(10 * time.Second)
+		if s := tb.state(cart); s.Done != 0 || s.Tries < 4 {
+			t.Errorf("before an hour: got %+v, want an open row after several tries", s)
+		}
+		<-time.After(10 * time.Minute)
+		tb.work(10 * time.Second)
+		if s := tb.state(cart); s.Done != 1 || !strings.Contains(s.Problem, commerce.ErrEmptyCart.Error()) {
+			t.Errorf("after an hour: got %+v, want the empty cart as a problem", s)
+		}
+	})
+}
+
+// A wish that changes during the write is carried out next, without a pause.
+func TestWorker_newWish(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		fault commercetest.Fault // of the first write
+	}{
+		{name: "added"},
+		{name: "in doubt", fault: commercetest.Fault{Status: http.StatusServiceUnavailable}},
+		{name: "refused", fault: commercetest.Fault{Status: http.StatusUnprocessableEntity, Body: moon}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tb, fault := newTable(t, commercetest.Config{}), tt.fault
+				cart := tb.addCart(-1, -2)
+				fault.Operation = commercetest.OpAdd
+				fault.Match = func(commercetest.Request) bool {
+					if tb.state(cart).Version == 1 {
+						<-time.After(time.Millisecond) // a change in the same millisecond keeps the pause
+						if err := tb.wish(t.Context(), cart, -3); err != nil {
+							t.Error(err)
+						}
+					}
+					return true
+				}
+				tb.store.Inject(fault)
+				if err := tb.try(t.Context(), cart); !errors.Is(err, errChanged) {
+					t.Errorf("the first try returned %v, want errChanged", err)
+				}
+				if s := tb.state(cart); s.Version != 2 || s.Done > 1 || s.Tries != 0 {
+					t.Errorf("got %+v, want an open row without a failed try", s)
+				}
+				<-time.After(tb.Grace) // a 503 leaves the write in doubt
+				if err := tb.try(t.Context(), cart); err != nil {
+					t.Error(err)
+				}
+				if got := amounts(tb.store, cart); got != wanted(-3) || tb.state(cart).Done != 2 {
+					t.Errorf("the cart has %q, the row %+v; want %q, done", got, tb.state(cart), wanted(-3))
+				}
+			})
+		})
+	}
+}
+
+// A worker that took longer than its claim does not take back what the next one did, and lets the
+// cart be looked at again.
+func TestWorker_lostClaim(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []error{nil, commerce.ErrDifferent, errInDoubt} {
+		synctest.Test(t, func(t *testing.T) {
+			tb := newTable(t, commercetest.Config{})
+			cart := tb.addCart(-1)
+			slow, err := tb.claim(t.Context(), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := tb.try(t.Context(), cart); !errors.Is(err, errNone) {
+				t.Errorf("a second worker got %v, want errNone", err)
+			}
+			<-time.After(tb.Deadline + tb.Grace)
+			if err := tb.wish(t.Context(), cart, -2); err != nil {
+				t.Fatal(err)
+			}
+			if err := tb.try(t.Context(), cart); err != nil {
+				t.Error(err)
+			}
+			if err := tb.end(t.Context(), slow, failed); !errors.Is(err, errLost) {
+				t.Errorf("the slow worker ended with %v, want errLost", err)
+			}
+			if s := tb.state(cart); s.Version != 3 || s.Done != 2 {
+				t.Errorf("got %+v, want version 3, of which 2 are done", s)
+			}
+		})
+	}
+}
+
+// After a lost response no worker writes to the cart for a while, although the wish changes.
+func TestWorker_grace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(t, commercetest.Config{})
+		tb.Deadline = time.Second
+		tb.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: 5 * time.Second, Status: 504})
+		cart := tb.addCart(-1)
+		tb.work(time.Second)
+		if err := tb.wish(t.Context(), cart, -2); err != nil {
+			t.Fatal(err)
+		}
+		tb.work(time.Minute)
+		if got := amounts(tb.store, cart); got != wanted(-2) || tb.state(cart).Done != 2 {
+			t.Errorf("the cart has %q, the row %+v; want %q, done", got, tb.state(cart), wanted(-2))
+		}
+	})
+}
+
+// A cart whose reads hang does not hold up the others.
+func TestWorker_hangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(t, commercetest.Config{})
+		tb.Rows = 2
+		hanging := tb.addCart(-1)
+		tb.store.Inject(commercetest.Fault{
+			Match: func(in commercetest.Request) bool { return strings.Contains(in.Path, hanging) },
+			Delay: time.Hour, Times: -1,
+		})
+		var carts []string
+		for range 50 {
+			carts = append(carts, tb.addCart(-1))
+		}
+		tb.work(time.Second)
+		for _, cart := range carts {
+			if s := tb.state(cart); s.Done != 1 || s.Problem != "" {
+				t.Errorf("got %+v, want a row that is done", s)
+			}
+		}
+		if s := tb.state(hanging); s.Done != 0 || s.Tries != 1 || s.Problem == "" {
+			t.Errorf("the cart that hangs: got %+v, want an open row with a problem", s)
+		}
+	})
+}

@@ -1,0 +1,59 @@
+package discounts
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+)
+
+// Events handles the webhooks of an integration that observes cart.updated and subscription.*. An
+// event comes at least once, up to 30 minutes late, and in any order. So its payload may be old: it
+// is a hint to look at the cart or the subscription again. After a 500 the platform sends it again.
+type Events struct {
+	Worker *Worker
+	Secret string // the secret_key of the integration
+	// Subscription stores a subscription as it is now. It may get the same one several times.
+	Subscription func(ctx context.Context, sub *commerce.Subscription) error
+}
+
+func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Moltin-Secret-Key")), []byte(e.Secret)) == 0 {
+		http.Error(w, "not the secret key of the integration", http.StatusUnauthorized)
+		return
+	}
+	var event struct {
+		Payload struct {
+			Data struct{ Type, ID string }
+		}
+	}
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&event)
+	switch about := event.Payload.Data; {
+	case err != nil:
+	case about.Type == "cart": // a worker calls Ensure; if the cart is as wanted, that causes no event
+		err = e.Worker.LookAgain(r.Context(), about.ID)
+	case about.Type == "subscription":
+		err = e.read(r.Context(), about.ID)
+	}
+	if err != nil {
+		slog.WarnContext(r.Context(), "event", "error", err)
+		http.Error(w, "please send it again", http.StatusInternalServerError)
+	}
+}
+
+func (e *Events) read(ctx context.Context, id string) error {
+	parsed, err := uuid.Parse(id)
+	if err != nil {
+		return err
+	}
+	result, err := e.Worker.Client.Subscriptions.Get(ctx, parsed, commerce.SubscriptionInclude{})
+	if err != nil {
+		return err
+	}
+	return e.Subscription(ctx, &result.Subscription)
+}

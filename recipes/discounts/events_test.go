@@ -1,0 +1,140 @@
+package discounts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+const secret = "the-secret-key"
+
+// send sends an event as the platform does, and returns the status of the response.
+func send(t *testing.T, h http.Handler, name, kind, id string) int {
+	t.Helper()
+	body := fmt.Sprintf(`{"id":"1","triggered_by":%q,"attempt":1,"resources":"{}",
+		"payload":{"data":{"type":%q,"id":%q,"meta":{"status":"old"}}}}`, name, kind, id)
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/events", strings.NewReader(body))
+	r.Header.Set("X-Moltin-Secret-Key", secret)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Code
+}
+
+// Another program takes a discount away. An event brings it back, however often it comes; a worker
+// reads the cart and finds that nothing more is to be done.
+func TestEvents_cart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(t, commercetest.Config{})
+		h := &Events{Worker: tb.Worker, Secret: secret}
+		cart := tb.addCart(-1)
+		tb.work(5 * time.Second)
+		tb.store.RemoveDiscount(cart, tb.store.Discounts(cart)[0].ID)
+		for range 2 {
+			if code := send(t, h, "cart.updated", "cart", cart); code != http.StatusOK {
+				t.Errorf("status %d, want 200", code)
+			}
+		}
+		tb.work(5 * time.Second)
+		if got := amounts(tb.store, cart); got != wanted(-1) || tb.state(cart).Done != 3 {
+			t.Errorf("the cart has %q, the row %+v, want %q and version 3 done", got, tb.state(cart), wanted(-1))
+		}
+		requests := len(tb.store.Requests())
+		send(t, h, "cart.updated", "cart", cart) // late, from before
+		tb.work(5 * time.Second)
+		if n := len(tb.store.Requests()) - requests; n != 1 {
+			t.Errorf("%d requests after a late event, want a read", n)
+		}
+	})
+}
+
+// Events do not end the pause after a failed try.
+func TestEvents_pause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(t, commercetest.Config{})
+		h := &Events{Worker: tb.Worker, Secret: secret}
+		tb.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Status: 422, Body: moon, Times: -1})
+		cart := tb.addCart(-1)
+		for range 100 {
+			tb.work(time.Second)
+			send(t, h, "cart.updated", "cart", cart)
+		}
+		if n := count(tb.store, commercetest.OpAdd); n < 3 || n > 6 {
+			t.Errorf("%d adds in 100 events, one a second, want 3 to 6", n)
+		}
+	})
+}
+
+// The application stores a subscription as it is now, in whatever order the events come.
+func TestEvents_subscription(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	store.Seed(1)
+	client := store.Client(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
+	subs, err := commerce.Collect(client.Subscriptions.All(t.Context(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, stored := subs[0].ID, []bool(nil)
+	fail := errors.New("database down")
+	h := &Events{Worker: &Worker{Client: client}, Secret: secret}
+	h.Subscription = func(_ context.Context, sub *commerce.Subscription) error {
+		stored = append(stored, sub.Meta.Paused)
+		return fail
+	}
+	if code := send(t, h, "subscription.created", "subscription", id.String()); code != http.StatusInternalServerError {
+		t.Errorf("status %d if the application fails, want 500, so that the event comes again", code)
+	}
+	fail = nil
+	if err := client.Subscriptions.ChangeState(t.Context(), id,
+		commerce.StateChange{Action: commerce.ActionPause}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"subscription.paused", "subscription.created", "subscription.paused"} {
+		if code := send(t, h, name, "subscription", id.String()); code != http.StatusOK {
+			t.Errorf("%s: status %d, want 200", name, code)
+		}
+	}
+	if got, want := fmt.Sprint(stored), "[false true true true]"; got != want {
+		t.Errorf("paused: %s, want %s", got, want)
+	}
+}
+
+func TestEvents_refused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, secret, body string
+		want               int
+	}{
+		{name: "wrong secret", secret: "another", body: `{}`, want: http.StatusUnauthorized},
+		{name: "no JSON", secret: secret, body: `<`, want: http.StatusInternalServerError},
+		{
+			name: "no id", secret: secret, body: `{"payload":{"data":{"type":"subscription"}}}`,
+			want: http.StatusInternalServerError,
+		},
+		{name: "deleted", secret: secret, body: `{"payload":{"type":"cart","id":"1"}}`, want: http.StatusOK},
+		{name: "another event", secret: secret, body: `{"payload":{"data":{"type":"order"}}}`, want: http.StatusOK},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/events", strings.NewReader(tt.body))
+			r.Header.Set("X-Moltin-Secret-Key", tt.secret)
+			w := httptest.NewRecorder()
+			(&Events{Secret: secret}).ServeHTTP(w, r)
+			if w.Code != tt.want {
+				t.Errorf("status %d, want %d", w.Code, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,294 @@
+package queues
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/hibiken/asynq"
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.uber.org/goleak"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// queues run a job once, as the server of the queue would. They return "done", "never again" or
+// "later", and "at once" if that is how late.
+var queues = []struct {
+	name string
+	run  func(t *testing.T, carts *Carts, job Job) (verdict string, err error)
+}{
+	{name: "river", run: runRiver},
+	{name: "asynq", run: runAsynq},
+	{name: "temporal", run: runTemporal},
+}
+
+func runRiver(t *testing.T, carts *Carts, job Job) (string, error) {
+	t.Helper()
+	w := &RiverWorker{Carts: carts}
+	row := &river.Job[Job]{JobRow: &rivertype.JobRow{Attempt: 1}, Args: job}
+	err := w.Work(t.Context(), row)
+	if err == nil {
+		return "done", nil
+	}
+	if _, ok := errors.AsType[*river.JobCancelError](err); ok {
+		return "never again", err
+	}
+	if snooze, ok := errors.AsType[*river.JobSnoozeError](err); ok && snooze.Duration == 0 {
+		return "at once", err
+	}
+	return later(t, time.Until(w.NextRetry(row))), err
+}
+
+func runAsynq(t *testing.T, carts *Carts, job Job) (string, error) {
+	t.Helper()
+	task, err := newAsynqTask(job, carts.Deadline)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = (&AsynqHandler{Carts: carts}).ProcessTask(t.Context(), task)
+	switch {
+	case err == nil:
+		return "done", nil
+	case errors.Is(err, asynq.SkipRetry):
+		return "never again", err
+	}
+	return later(t, asynqRetryDelay(0, err, task)), err
+}
+
+func runTemporal(t *testing.T, carts *Carts, job Job) (string, error) {
+	t.Helper()
+	w := &TemporalWorker{Carts: carts}
+	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.RegisterActivity(w.Ensure)
+	_, err := env.ExecuteActivity(w.Ensure, job)
+	if err == nil {
+		return "done", nil
+	}
+	failed, ok := errors.AsType[*temporal.ApplicationError](err)
+	switch {
+	case !ok:
+		return "", err
+	case failed.NonRetryable():
+		return "never again", err
+	}
+	return later(t, failed.NextRetryDelay()), err
+}
+
+func later(t *testing.T, after time.Duration) string {
+	t.Helper()
+	switch {
+	case after <= time.Millisecond:
+		return "at once"
+	case after < 1900*time.Millisecond || after > 4*time.Second:
+		t.Errorf("the first pause is %v, want 2 s to 4 s", after)
+	}
+	return "later"
+}
+
+// wishes are those of one cart.
+type wishes struct {
+	mu   sync.Mutex
+	wish Wish
+	cart string
+}
+
+func (w *wishes) read(ctx context.Context, cart string) (Wish, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if cart != w.cart {
+		return Wish{}, fmt.Errorf("no wish for %q", cart)
+	}
+	return w.wish, ctx.Err()
+}
+
+func (w *wishes) set(amounts ...int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wish = Wish{Version: w.wish.Version + 1, Changed: time.Now()}
+	for i, amount := range amounts {
+		w.wish.Discounts = append(w.wish.Discounts, commerce.NewCustomDiscount{
+			Amount: commerce.NewDecimal(amount), Description: "A promotion", DiscountCode: "PROMO",
+			DiscountEngine: "promo-engine", ExternalID: fmt.Sprintf("promo-%d", i+1),
+		})
+	}
+}
+
+// shop is a store with a cart that should have a discount.
+type shop struct {
+	*wishes
+
+	store *commercetest.Store
+	carts *Carts
+}
+
+func newShop(t *testing.T, items ...commerce.CartItemRef) *shop {
+	t.Helper()
+	store, locker := commercetest.New(t, commercetest.Config{}), commercetest.NewLocker()
+	s := &shop{store: store, wishes: &wishes{cart: store.AddCart(items...)}}
+	s.set(-1)
+	s.carts = &Carts{
+		Client: store.Client(commerce.WithCartLocker(locker)), Locker: locker, Wish: s.read,
+		Engines: []string{"promo-engine"}, Deadline: time.Minute, Grace: 10 * time.Second,
+	}
+	return s
+}
+
+// amounts returns the amounts of the discounts of the cart.
+func (s *shop) amounts() string {
+	var list []string
+	for _, d := range s.store.Discounts(s.cart) {
+		list = append(list, d.Amount.Amount.String())
+	}
+	return strings.Join(list, " ")
+}
+
+const moon = `{"errors":[{"status":"422","title":"Not today","detail":"The moon is full"}]}`
+
+// Each queue gets its word for what became of a job, and a second run is right.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
+	const add = commercetest.OpAdd
+	tests := []struct {
+		name      string
+		fault     commercetest.Fault
+		emptyCart bool
+		change    bool          // the wish changes during the first write
+		age       time.Duration // of the wish
+		want      string        // what the queue should do
+		text      string        // part of the error
+		again     string        // the same for a second run, after a while
+		amounts   string        // at the end
+	}{
+		{name: "no fault", want: "done", again: "done", amounts: "-1"},
+		{
+			name: "response lost", fault: commercetest.Fault{Operation: add, Apply: true, Cut: true},
+			want: "done", again: "done", amounts: "-1",
+		},
+		{
+			name: "in doubt", fault: commercetest.Fault{Operation: add, Late: true, Delay: 90 * time.Second, Status: 504},
+			want: "later", text: errInDoubt.Error(), again: "done", amounts: "-1",
+		},
+		{
+			name: "service down", fault: commercetest.Fault{Status: 503, Times: 4},
+			want: "later", text: "503", again: "done", amounts: "-1",
+		},
+		{
+			name: "deadline", fault: commercetest.Fault{Delay: time.Hour, Times: 2},
+			want: "later", text: context.DeadlineExceeded.Error(), again: "done", amounts: "-1",
+		},
+		{
+			name: "refused", fault: commercetest.Fault{Operation: add, Status: 422, Body: moon, Times: -1},
+			want: "never again", text: "Not today", again: "never again",
+		},
+		{name: "empty cart", emptyCart: true, want: "later", text: errYoung.Error(), again: "later"},
+		{
+			name: "empty cart, an hour later", emptyCart: true, age: time.Hour,
+			want: "never again", text: commerce.ErrEmptyCart.Error(), again: "never again",
+		},
+		{
+			name: "the wish changes", fault: commercetest.Fault{Operation: add}, change: true,
+			want: "at once", again: "done", amounts: "-2",
+		},
+		{
+			name: "the wish changes, refused", fault: commercetest.Fault{Operation: add, Status: 422, Body: moon},
+			change: true, want: "at once", again: "done", amounts: "-2",
+		},
+	}
+	for _, q := range queues {
+		for _, tt := range tests {
+			t.Run(q.name+"/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					items := []commerce.CartItemRef{{}}
+					if tt.emptyCart {
+						items = nil
+					}
+					s, fault := newShop(t, items...), tt.fault
+					<-time.After(tt.age)
+					if tt.change {
+						change := sync.OnceFunc(func() { s.set(-2) })
+						fault.Match = func(commercetest.Request) bool { change(); return true }
+					}
+					if fault.Operation != "" || fault.Status != 0 || fault.Delay != 0 {
+						s.store.Inject(fault)
+					}
+					s.checkRun(t, q.run, tt.want, tt.text)
+					<-time.After(2 * time.Minute)
+					s.checkRun(t, q.run, tt.again, "")
+					if got := s.amounts(); got != tt.amounts {
+						t.Errorf("the cart has %q, want %q", got, tt.amounts)
+					}
+				})
+			})
+		}
+	}
+}
+
+func (s *shop) checkRun(
+	t *testing.T, run func(*testing.T, *Carts, Job) (string, error), want, text string,
+) {
+	t.Helper()
+	got, err := run(t, s.carts, Job{Cart: s.cart, Version: 1})
+	if got != want || text != "" && (err == nil || !strings.Contains(err.Error(), text)) {
+		t.Errorf("got %q, %v; want %q and an error with %q", got, err, want, text)
+	}
+}
+
+// A worker that has read an old wish does not carry it out after another one has carried out the
+// new one: the other one waits.
+func TestEnsure_turns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, commerce.CartItemRef{})
+		var other sync.WaitGroup
+		slow := *s.carts
+		slow.Wish = func(ctx context.Context, cart string) (Wish, error) {
+			wish, err := s.read(ctx, cart)
+			if wish.Version == 1 {
+				s.set(-2)
+				other.Go(func() {
+					if err := s.carts.ensure(t.Context(), cart); err != nil {
+						t.Error(err)
+					}
+				})
+				<-time.After(time.Second)
+			}
+			return wish, err
+		}
+		if err := slow.ensure(t.Context(), s.cart); !errors.Is(err, errChanged) {
+			t.Errorf("the first worker returned %v, want errChanged", err)
+		}
+		other.Wait()
+		if got := s.amounts(); got != "-2" {
+			t.Errorf("the cart has %q, want -2", got)
+		}
+	})
+}
+
+// A worker that has lost its lock is not done.
+func TestEnsure_lostLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s, locker := newShop(t, commerce.CartItemRef{}), commercetest.NewLocker()
+		s.carts.Locker = locker
+		s.store.Inject(commercetest.Fault{Match: func(commercetest.Request) bool {
+			locker.Lose("jobs/" + s.cart)
+			return true
+		}})
+		if err := s.carts.ensure(t.Context(), s.cart); err == nil || commerce.IsFinal(err) {
+			t.Errorf("got %v, want an error that is not final", err)
+		}
+	})
+}
