@@ -98,6 +98,20 @@ func TestEnsurePlan(t *testing.T) {
 	})
 }
 
+// A copy whose level is unknown may be the wanted one: it is neither deleted nor added again.
+func TestEnsurePlan_unplaced(t *testing.T) {
+	t.Parallel()
+	w := NewCustomDiscount{Amount: NewDecimal(-1), DiscountEngine: "engine", ExternalID: "a"}
+	planner := ensurePlanner{
+		cart: &cartRead{Cart: &Cart{CustomDiscounts: []CustomDiscount{w.withID(uuid.UUID{1})}}},
+		want: []NewCustomDiscount{w}, opts: &EnsureCustomDiscountsOptions{Update: true},
+	}
+	p := planner.plan()
+	if len(p.add)+len(p.update)+len(p.delete) > 0 || len(p.different) != 1 {
+		t.Errorf("plan = %+v, want only a different discount", p)
+	}
+}
+
 // check checks that a plan changes only what it may change.
 func (p *ensurePlan) check(t *rapid.T, c *cartRead, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions) {
 	isWanted := func(d CustomDiscount) bool {

@@ -163,7 +163,7 @@ func TestError_Details(t *testing.T) {
 func TestError_nil(t *testing.T) {
 	t.Parallel()
 	var err *commerce.Error
-	if fmt.Sprint(err) != "<nil>" || errors.Unwrap(err) != nil || errors.Is(err, commerce.ErrServer) ||
+	if fmt.Sprint(err) != "<nil>" || err.Error() != "<nil>" || errors.Unwrap(err) != nil || errors.Is(err, commerce.ErrServer) ||
 		err.Details() != nil {
 		t.Errorf("a nil *Error is %q, unwraps to %v", err.Error(), errors.Unwrap(err))
 	}

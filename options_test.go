@@ -39,10 +39,12 @@ func TestNew_options(t *testing.T) {
 			opts: []commerce.Option{
 				commerce.WithToken(""), commerce.WithTokenSource(nil), commerce.WithClientCredentials("", ""),
 				commerce.WithHTTPClient(nil), commerce.WithLimiter(nil), commerce.WithLogger(nil), commerce.WithUserAgent(" "),
+				commerce.WithObserver(nil),
 				commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: -1, MinBackoff: -1, MaxBackoff: -1, AttemptTimeout: -1}),
 			},
 			want: []string{
 				"token", "token source", "client id", "client secret", "http client", "limiter", "logger", "user agent",
+				"observer",
 				"retry.MaxAttempts", "retry.MinBackoff", "retry.MaxBackoff", "retry.AttemptTimeout",
 			},
 		},

@@ -248,6 +248,11 @@ func TestWalk_ends(t *testing.T) {
 		}
 	}
 	checkStop(t, last, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
+	once := newStub(t, newListServer(250).RoundTrip)
+	for range commerce.Walk(t.Context(), once.client(t), invoices()) {
+		break // in the first page of three
+	}
+	diff(t, "requests of a loop that is left", len(once.sent()), 1)
 }
 
 func TestPagingError(t *testing.T) {

@@ -530,6 +530,34 @@ func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 	}
 }
 
+// Also if the context ends between two records, the error has the account that was finished last.
+func TestAllByAccount_canceledLater(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, slices.Repeat([]int{1}, 500)...)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var finished uuid.UUID
+	for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if finished = page.Finished; finished != uuid.Nil {
+			break
+		}
+	}
+	at := len(s.upTo(finished)) + 1
+	n, last := 0, error(nil)
+	for _, err := range s.Client().Subscriptions.AllByAccount(ctx, nil, nil) {
+		if last = err; err == nil {
+			n++
+		}
+		if n == at {
+			cancel()
+		}
+	}
+	checkStop(t, last, commerce.PagingError{Seen: at, Finished: finished, Err: context.Canceled})
+}
+
 // An account with more subscriptions than can be read is in the error. The walk goes on after it.
 func TestAllByAccount_offsetLimit(t *testing.T) {
 	t.Parallel()

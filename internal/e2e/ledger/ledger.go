@@ -9,7 +9,6 @@ package ledger
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 )
@@ -20,7 +19,6 @@ type Ledger struct {
 	mu      sync.Mutex
 	copies  map[string]int
 	applied map[string]int
-	ids     []string // external ids of the applied discounts, in order
 }
 
 // New returns an empty ledger.
@@ -41,14 +39,6 @@ func (l *Ledger) Applied(call string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.applied[call]
-}
-
-// Discounts returns the external ids of the applied discounts, in order: the content
-// of a cart.
-func (l *Ledger) Discounts() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.ids)
 }
 
 // Duplicates returns how many calls were applied more than once, and how often calls
@@ -106,5 +96,4 @@ func (l *Ledger) apply(r *Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.applied[r.Call]++
-	l.ids = append(l.ids, r.IDs...)
 }
