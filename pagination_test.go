@@ -249,7 +249,10 @@ func TestWalk_ends(t *testing.T) {
 	}
 	checkStop(t, last, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
 	once := newStub(t, newListServer(250).RoundTrip)
-	for range commerce.Walk(t.Context(), once.client(t), invoices()) {
+	for _, err := range commerce.Walk(t.Context(), once.client(t), invoices()) {
+		if err != nil {
+			t.Error(err)
+		}
 		break // in the first page of three
 	}
 	diff(t, "requests of a loop that is left", len(once.sent()), 1)

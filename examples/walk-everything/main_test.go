@@ -189,10 +189,8 @@ func TestMain_skips(t *testing.T) {
 func TestMain_triesAgain(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t, 300)
-	p.Inject( // the first requests are for one account; the client retries three times
-		commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusBadGateway, Times: 3},
-		commercetest.Fault{Operation: commercetest.OpList, Status: http.StatusOK},
-	)
+	list := commercetest.OpList // the first requests are for one account; the client retries three times
+	p.Inject(commercetest.Fault{Operation: list, Status: 502, Times: 3}, commercetest.Fault{Operation: list, Status: 200})
 	p.mustRun(t, 0, "try again: ")
 	p.check(t)
 }

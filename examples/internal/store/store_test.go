@@ -69,8 +69,7 @@ func TestOpen_incompleteEnvironment(t *testing.T) {
 
 func TestOpen_live(t *testing.T) {
 	t.Parallel()
-	live := commercetest.NewStore(commercetest.Config{})
-	t.Cleanup(live.Close)
+	live := commercetest.New(t, commercetest.Config{})
 	live.Seed(2)
 	for name, vars := range map[string]map[string]string{
 		"token": {"COMMERCE_BASE_URL": live.URL(), "COMMERCE_TOKEN": commercetest.DefaultToken},
@@ -88,14 +87,8 @@ func TestOpen_live(t *testing.T) {
 				t.Fatal(err)
 			}
 			page, err := client.Subscriptions.List(t.Context(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := len(page.Subscriptions); got != 2 {
-				t.Errorf("%d subscriptions, want 2", got)
-			}
-			if stderr.Len() > 0 {
-				t.Errorf("stderr = %q, want nothing", stderr.String())
+			if err != nil || len(page.Subscriptions) != 2 || stderr.Len() > 0 {
+				t.Errorf("got %+v, error %v, %q on stderr, want 2 subscriptions", page, err, stderr.String())
 			}
 		})
 	}
