@@ -157,9 +157,10 @@ func (x *export) walk(ctx context.Context) (err error) {
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
 	}()
+	from, skipped := x.Finished, x.Skipped // the walk reads accounts ahead, while save changes x
 	accounts := func(yield func(uuid.UUID, error) bool) {
-		for id, err := range x.client.Accounts.IDs(ctx, x.Finished) {
-			if !slices.Contains(x.Skipped, id) && !yield(id, err) {
+		for id, err := range x.client.Accounts.IDs(ctx, from) {
+			if !slices.Contains(skipped, id) && !yield(id, err) {
 				return
 			}
 		}

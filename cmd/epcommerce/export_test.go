@@ -127,7 +127,9 @@ func (k *killer) start(t *testing.T, s *commercetest.Store, path string) *exec.C
 
 func (k *killer) exportAndKill(t *testing.T, s *commercetest.Store, path string, requests int) {
 	t.Helper()
+	k.mu.Lock() // requests of the run before may be in progress
 	k.countdown = requests
+	k.mu.Unlock()
 	cmd := k.start(t, s, path)
 	_ = cmd.Wait()
 	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
