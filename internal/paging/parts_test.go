@@ -236,6 +236,7 @@ var partsTests = []struct {
 	counts      func(int) int
 	setUp       func(*keyedList)
 	maxRequests int
+	inFlight    int           // more requests with concurrency 8, as goroutines run
 	maxTime     time.Duration // with concurrency 8
 	want        *Error
 }{
@@ -256,7 +257,8 @@ var partsTests = []struct {
 	},
 	{
 		name: "the store accepts 20 keys", keys: 300, counts: each(3), maxRequests: 30,
-		setUp: func(l *keyedList) { l.accepts = 20 },
+		inFlight: 8, // 6 in 1 of 1,000 runs: refused before the first refusal is known
+		setUp:    func(l *keyedList) { l.accepts = 20 },
 	},
 	{
 		name: "the store accepts one key", keys: 300, counts: each(3), maxRequests: 307, // 7 to find that out
@@ -295,8 +297,12 @@ func TestParts(t *testing.T) {
 				if r.problem != "" {
 					t.Error(r.problem)
 				}
-				if l.requests > tt.maxRequests {
-					t.Errorf("%d requests, want at most %d", l.requests, tt.maxRequests)
+				maxRequests := tt.maxRequests
+				if concurrency == 8 {
+					maxRequests += tt.inFlight
+				}
+				if l.requests > maxRequests {
+					t.Errorf("%d requests, want at most %d", l.requests, maxRequests)
 				}
 				if tt.maxTime > 0 && concurrency == 8 && r.elapsed.Round(time.Millisecond) > tt.maxTime {
 					t.Errorf("took %s, want at most %s", r.elapsed, tt.maxTime)

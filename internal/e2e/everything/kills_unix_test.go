@@ -23,7 +23,7 @@ import (
 // subscriptions that its part is halved.
 func TestWalkEverything(t *testing.T) {
 	t.Parallel()
-	kills, longest := 6, 300*time.Millisecond
+	kills, longest := 4, 300*time.Millisecond
 	if os.Getenv("EVERYTHING") != "" {
 		kills, longest = 40, 4*time.Second
 	}
