@@ -248,14 +248,17 @@ func TestWalk_ends(t *testing.T) {
 		}
 	}
 	checkStop(t, last, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
-	once := newStub(t, newListServer(250).RoundTrip)
-	for _, err := range commerce.Walk(t.Context(), once.client(t), invoices()) {
+	l = newListServer(250)
+	left := newStub(t, l.RoundTrip, l.RoundTrip) // the next page may be read ahead
+	for _, err := range commerce.Walk(t.Context(), left.client(t), invoices()) {
 		if err != nil {
 			t.Error(err)
 		}
 		break // in the first page of three
 	}
-	diff(t, "requests of a loop that is left", len(once.sent()), 1)
+	if n := len(left.sent()); n > 2 {
+		t.Errorf("%d requests of a loop that is left, want at most 2", n)
+	}
 }
 
 func TestPagingError(t *testing.T) {
