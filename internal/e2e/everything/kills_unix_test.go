@@ -23,6 +23,9 @@ import (
 // subscriptions that its part is halved.
 func TestWalkEverything(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("the program is built without the race detector: the run without -short is enough")
+	}
 	kills, longest := 4, 300*time.Millisecond
 	if os.Getenv("EVERYTHING") != "" {
 		kills, longest = 40, 4*time.Second

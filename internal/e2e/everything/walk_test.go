@@ -130,6 +130,9 @@ func TestAllByAccount(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			if testing.Short() && len(tt.cfg.Big) > 0 {
+				t.Skip("TestAllByAccount_offsetLimit has a large account too")
+			}
 			tt.cfg.Seed, tt.cfg.Changes, tt.cfg.Subscriptions = seed(t), 40, size(tt.short)
 			s := startStore(t, tt.cfg)
 			w := walk(t, walkConfig{URL: s.URL, Concurrency: concurrency})
