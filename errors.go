@@ -151,12 +151,15 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 // checkNoResult makes a 2xx to a write without a result an error if its body is neither empty nor
 // an object without errors: such a response may report a failure, or come from a gateway.
 func checkNoResult(r *transport.Result) {
-	if !r.OK() || len(bytes.TrimSpace(r.Body)) == 0 {
-		return
-	}
-	if wire.ReadObject(r.Body) == nil || len(readErrors(r.Body)) > 0 {
+	if r.OK() && (isForeign(r.Body) || len(readErrors(r.Body)) > 0) {
 		r.Err = errors.New("the response is not a confirmation")
 	}
+}
+
+// isForeign reports whether a body is neither empty nor a JSON object: so it is not of the service,
+// but e.g. the page of a gateway.
+func isForeign(body []byte) bool {
+	return len(bytes.TrimSpace(body)) > 0 && wire.ReadObject(body) == nil
 }
 
 // callError returns the error of a call that failed, for all calls but

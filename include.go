@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/commerce-go/commerce/internal/transport"
-	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // SubscriptionInclude selects related resources to return with the subscriptions. Find those
@@ -72,8 +71,7 @@ func (g *generation) send(
 	}
 	isFirst := g.isFirst.Load()
 	r := send(allIncludes(isFirst))
-	isPage := len(r.Body) > 0 && wire.ReadObject(r.Body) == nil // of a gateway
-	if r.StatusCode != http.StatusBadRequest || isPage {
+	if r.StatusCode != http.StatusBadRequest || isForeign(r.Body) {
 		return r
 	}
 	other := send(allIncludes(!isFirst))

@@ -310,8 +310,9 @@ func TestTransports(t *testing.T) {
 // runCells runs the cells of a transport sequentially, as [runCells] does.
 func (custom *customTransport) runCells(t *testing.T) {
 	t.Helper()
+	faults := transportFaults()
 	for _, p := range []Protocol{HTTP1, TLS, HTTP2, H2C} {
-		for _, f := range transportFaults() {
+		for _, f := range faults {
 			on := f.On
 			if on&HTTP2 != 0 {
 				on |= H2C
