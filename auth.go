@@ -33,11 +33,7 @@ func (a authorizer) Token(ctx context.Context) (string, error) {
 }
 
 func (a authorizer) Refresh(ctx context.Context, refused string) (string, error) {
-	token, err := a.cfg.credentials.token(ctx, a.core, refused)
-	if token == refused {
-		return "", err
-	}
-	return token, err
+	return a.cfg.credentials.token(ctx, a.core, refused)
 }
 
 type staticToken struct{ value transport.Hidden[string] }

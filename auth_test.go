@@ -145,42 +145,18 @@ func TestClientCredentials_after401(t *testing.T) {
 	}
 	diff(t, "tokens used", s.used, []string{"t1", "t2", "t2"})
 
-	const issued = `{"access_token":"t1"}`
-	refusal := respond(401, "")
-	for _, tt := range []struct {
-		name       string
-		responders responders
-		attempts   int
-		cause      string // Op of another *Error in the error
-	}{
-		{
-			name: "another token is refused too", attempts: 2,
-			responders: responders{respond(200, issued), refusal, respond(200, `{"access_token":"t2"}`), refusal},
-		},
-		{
-			name: "the same token is not sent again", attempts: 1,
-			responders: responders{respond(200, issued), refusal, respond(200, issued)},
-		},
-		{
-			name: "no other token", attempts: 1, cause: "token",
-			responders: responders{respond(200, issued), refusal, respond(400, `{"error":"invalid_client"}`)},
-		},
-	} {
-		s := newStub(t, tt.responders...)
-		err := addDiscount(t.Context(), s.client(t, commerce.WithClientCredentials("id", "secret"), attempts(1)))
-		checkError(t, err, commerce.Error{
-			Op: "Carts.AddCustomDiscounts", StatusCode: 401, Outcome: commerce.OutcomeRejected, Attempts: tt.attempts,
-		})
-		cause := &commerce.Error{}
-		_ = errors.As(errors.Unwrap(err), &cause)
-		// The status of the token request is not that of the call.
-		isCall := errors.Is(err, commerce.ErrUnauthorized) && !errors.Is(err, commerce.ErrBadRequest) &&
-			errors.Is(err, commerce.ErrToken) == (tt.cause != "")
-		isShown := cause.Op == tt.cause && strings.Contains(err.Error(), tt.cause)
-		if !isShown || !isCall || len(s.sent()) != len(tt.responders) {
-			t.Errorf("%s: %d requests, error %v, want %d, and ErrUnauthorized with a cause %q",
-				tt.name, len(s.sent()), err, len(tt.responders), tt.cause)
-		}
+	refused := newStub(t,
+		respond(200, `{"access_token":"t1"}`), respond(401, ""), respond(400, `{"error":"invalid_client"}`))
+	err := addDiscount(t.Context(), refused.client(t, commerce.WithClientCredentials("id", "secret"), attempts(1)))
+	checkError(t, err, commerce.Error{
+		Op: "Carts.AddCustomDiscounts", StatusCode: 401, Outcome: commerce.OutcomeRejected, Attempts: 1,
+	})
+	cause, ok := errors.AsType[*commerce.Error](errors.Unwrap(err))
+	// The status of the token request is not that of the call.
+	isBoth := errors.Is(err, commerce.ErrUnauthorized) && errors.Is(err, commerce.ErrToken)
+	if !ok || cause.Op != "token" || !isBoth || errors.Is(err, commerce.ErrBadRequest) ||
+		!strings.Contains(err.Error(), "token") {
+		t.Errorf("error %v, want ErrUnauthorized, and a failed token request as the cause", err)
 	}
 }
 
@@ -338,52 +314,20 @@ func (l *tokenList) Token() (*oauth2.Token, error) {
 	return &oauth2.Token{AccessToken: next}, nil
 }
 
+// A source is asked for another token after a 401. TestToken of internal/e2e/timing and
+// TestPolicy_noOtherToken of internal/transport have what else may follow.
 func TestTokenSource(t *testing.T) {
 	t.Parallel()
-	added, refusal := respond(201, `{"data":[{"external_id":"a"}]}`), respond(401, "")
-	for _, tt := range []struct {
-		name       string
-		tokens     []string
-		attempts   int // maximum
-		responders responders
-		want       commerce.Outcome
-		sent       []string
-	}{
-		{
-			name: "another token after a 401, even with 1 attempt", attempts: 1, tokens: []string{"a", "b"},
-			responders: responders{refusal, added}, want: commerce.OutcomeApplied, sent: []string{"a", "b"},
-		},
-		{
-			name: "a second 401 is final", attempts: 1, tokens: []string{"a", "b", "c"},
-			responders: responders{refusal, refusal}, want: commerce.OutcomeRejected, sent: []string{"a", "b"},
-		},
-		{
-			name: "the same token is not sent again", attempts: 1, tokens: []string{"a"},
-			responders: responders{refusal}, want: commerce.OutcomeRejected, sent: []string{"a"},
-		},
-		{
-			name: "the retry after a 401 counts as an attempt", attempts: 2, tokens: []string{"a", "b", "c"},
-			responders: responders{refusal, respond(425, "")}, want: commerce.OutcomeRejected, sent: []string{"a", "b"},
-		},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := newStub(t, tt.responders...)
-			c := s.client(t, commerce.WithTokenSource(&tokenList{tokens: tt.tokens}), attempts(tt.attempts))
-			if got := commerce.OutcomeOf(addDiscount(t.Context(), c)); got != tt.want {
-				t.Errorf("outcome = %v, want %v", got, tt.want)
-			}
-			var sent []string
-			for _, r := range s.sent() {
-				sent = append(sent, strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-			}
-			diff(t, "tokens sent", sent, tt.sent)
-		})
+	s := newStub(t, respond(401, ""), respond(201, `{"data":[{"external_id":"a"}]}`))
+	source := &tokenList{tokens: []string{"a", "b"}}
+	if err := addDiscount(t.Context(), s.client(t, commerce.WithTokenSource(source), attempts(1))); err != nil {
+		t.Error(err)
 	}
-	s := newStub(t, refusal)
-	if err := list(t.Context(), s.client(t)); !errors.Is(err, commerce.ErrUnauthorized) {
-		t.Errorf("a fixed token and a 401: error %v, want ErrUnauthorized after 1 request", err)
+	var sent []string
+	for _, r := range s.sent() {
+		sent = append(sent, r.Header.Get("Authorization"))
 	}
+	diff(t, "tokens sent", sent, []string{"Bearer a", "Bearer b"})
 }
 
 func TestTokenSource_failures(t *testing.T) {

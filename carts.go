@@ -299,7 +299,12 @@ func (w *cartWriter) add(
 	ctx context.Context, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
 	call := w.call(transport.Once, http.MethodPost, "custom-discounts")
-	body, err := payloads.Marshal(newBatchRequest(discounts, opts))
+	request := batchRequest{Data: make([]discountRequest, len(discounts))}
+	for i := range discounts {
+		request.Data[i] = newDiscountRequest(&discounts[i])
+	}
+	request.Options.AllOrNothing = opts.AllOrNothing
+	body, err := payloads.Marshal(&request)
 	if err != nil {
 		return nil, invalid("discounts", "can't be encoded")
 	}
@@ -332,9 +337,11 @@ func (w *cartWriter) add(
 
 func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDiscount, error) {
 	call := w.call(transport.Once, http.MethodPut, d.path()...)
+	request := newDiscountRequest(d.asNew())
+	request.Relationships = nil // the path names the item
 	body, err := payloads.Marshal(struct {
 		Data discountRequest `json:"data"`
-	}{newDiscountRequest(d.asNew())})
+	}{request})
 	if err != nil {
 		return nil, invalid("discount", "can't be encoded")
 	}
@@ -349,7 +356,7 @@ func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDisco
 	}
 	updated := b.added[0]
 	if updated.Item == nil {
-		updated.Item = d.clone().Item
+		updated.Item = d.Item.clone()
 	}
 	return &updated, nil
 }
@@ -368,39 +375,4 @@ type batchRequest struct {
 	Options struct {
 		AllOrNothing bool `json:"add_all_or_nothing"`
 	} `json:"options"`
-}
-
-// discountRequest is a discount to add or to update. Empty texts are left out: an update does
-// not change them, and a discount to add has none.
-type discountRequest struct {
-	Type           string         `json:"type"`
-	Amount         Decimal        `json:"amount"`
-	Description    string         `json:"description,omitzero"`
-	DiscountCode   string         `json:"discount_code,omitzero"`
-	DiscountEngine string         `json:"discount_engine,omitzero"`
-	ExternalID     string         `json:"external_id,omitzero"`
-	Relationships  *itemRelations `json:"relationships,omitzero"`
-}
-
-func newBatchRequest(discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions) *batchRequest {
-	req := &batchRequest{Data: make([]discountRequest, len(discounts))}
-	req.Options.AllOrNothing = opts.AllOrNothing
-	for i := range discounts {
-		req.Data[i] = newDiscountRequest(&discounts[i])
-		req.Data[i].Relationships = newItemRelations(discounts[i].Item)
-	}
-	return req
-}
-
-// newDiscountRequest returns the request for d without its item: the path of an update names
-// the item.
-func newDiscountRequest(d *NewCustomDiscount) discountRequest {
-	return discountRequest{
-		Type:           customDiscountType,
-		Amount:         d.Amount,
-		Description:    d.Description,
-		DiscountCode:   d.DiscountCode,
-		DiscountEngine: d.DiscountEngine,
-		ExternalID:     d.ExternalID,
-	}
 }

@@ -87,18 +87,12 @@ func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 // cartRead is a cart as it was read, and what the response shows about its discounts.
 type cartRead struct {
 	*Cart
-	owned     discountRefs               // the discounts of the cart itself
+	owned     []uuid.UUID                // ids of the discounts of the cart itself; nil if unknown
 	itemOf    map[uuid.UUID]*CartItemRef // the items of the others
 	listed    []uuid.UUID                // ids of discounts that items name
 	hasList   bool                       // the response lists discounts, perhaps none
 	hasItems  bool                       // the response lists items, perhaps none
 	namesItem bool                       // a relationship of the cart names an item
-}
-
-// discountRefs are the discounts that a relationship names.
-type discountRefs struct {
-	ids   []uuid.UUID
-	known bool // the relationship is there
 }
 
 type cartBody struct {
@@ -135,12 +129,6 @@ func (d *cartData) takeExpiresAt() (at time.Time) {
 		d.Meta.Timestamps.Extra = nil
 	}
 	return at
-}
-
-// rawRelationships are the relationships of a cart or an item, of which only the data count.
-type rawRelationships map[string]struct {
-	Data  json.RawMessage `json:"data"`
-	Extra Extra           `json:",embed"`
 }
 
 // read reads a cart.
@@ -319,7 +307,7 @@ func (c *cartRead) addRelationships(extra Extra) error {
 	if err != nil {
 		return err
 	}
-	c.namesItem = len(items.ids) > 0
+	c.namesItem = len(items) > 0
 	c.owned, err = readRefs(extra, "custom_discounts")
 	return err
 }
@@ -340,7 +328,7 @@ func (c *cartRead) addItems(raw []byte) error {
 			return err
 		}
 		c.Items = append(c.Items, item)
-		for _, id := range refs.ids {
+		for _, id := range refs {
 			if item.ID != uuid.Nil { // without it, the path of the discount is unknown
 				c.itemOf[id] = &CartItemRef{Type: item.Type, ID: item.ID}
 			}
@@ -381,15 +369,14 @@ func (c *cartRead) setItems() {
 	for i := range c.CustomDiscounts {
 		d := &c.CustomDiscounts[i]
 		if ref := c.itemOf[d.ID]; ref != nil && d.Item == nil {
-			item := *ref
-			d.Item = &item
+			d.Item = ref.clone()
 		}
 	}
 }
 
 // isPlaced reports whether the response shows if d is a discount of the cart or of an item.
 func (c *cartRead) isPlaced(d *CustomDiscount) bool {
-	return d.Item != nil || slices.Contains(c.owned.ids, d.ID)
+	return d.Item != nil || slices.Contains(c.owned, d.ID)
 }
 
 // isEmpty reports whether the cart has no items.
@@ -408,8 +395,8 @@ func (c *cartRead) needsItems() bool {
 // checkComplete returns an error if the response may leave out a discount.
 func (c *cartRead) checkComplete() error {
 	if !c.hasList {
-		noDiscounts := c.owned.known && len(c.owned.ids) == 0 ||
-			!c.owned.known && c.DisplayPrice.Discount.Amount.isSet() && c.DisplayPrice.Discount.Amount.IsZero()
+		noDiscounts := c.owned != nil && len(c.owned) == 0 ||
+			c.owned == nil && c.DisplayPrice.Discount.Amount.isSet() && c.DisplayPrice.Discount.Amount.IsZero()
 		if noDiscounts && len(c.listed) == 0 {
 			return nil
 		}
@@ -419,7 +406,7 @@ func (c *cartRead) checkComplete() error {
 	for _, d := range c.CustomDiscounts {
 		has[d.ID] = true
 	}
-	for _, id := range append(slices.Clone(c.owned.ids), c.listed...) {
+	for _, id := range slices.Concat(c.owned, c.listed) {
 		if !has[id] {
 			return errors.New("a relationship names a custom discount that is not included")
 		}
@@ -427,23 +414,27 @@ func (c *cartRead) checkComplete() error {
 	return nil
 }
 
-// readRefs returns the resources that a relationship names. extra has the relationships.
-func readRefs(extra Extra, name string) (discountRefs, error) {
-	var relationships rawRelationships
+// readRefs returns the ids of the resources that a relationship names; nil if there is no such
+// relationship. extra has the relationships, of which only the data count.
+func readRefs(extra Extra, name string) ([]uuid.UUID, error) {
+	var relationships map[string]struct {
+		Data  json.RawMessage `json:"data"`
+		Extra Extra           `json:",embed"`
+	}
 	if raw := extra["relationships"]; raw != nil && payloads.Unmarshal(raw, &relationships) != nil {
-		return discountRefs{}, errors.New("a relationship is not an object")
+		return nil, errors.New("a relationship is not an object")
 	}
 	raw := relationships[name].Data
 	if raw == nil {
-		return discountRefs{}, nil
+		return nil, nil
 	}
-	refs := discountRefs{known: true}
+	ids := []uuid.UUID{}
 	for element := range wire.Elements(raw) {
 		var ref ResourceRef
 		if payloads.Unmarshal(element, &ref) != nil || ref.ID == uuid.Nil {
-			return discountRefs{}, errors.New("a relationship names a resource without an id")
+			return nil, errors.New("a relationship names a resource without an id")
 		}
-		refs.ids = append(refs.ids, ref.ID)
+		ids = append(ids, ref.ID)
 	}
-	return refs, nil
+	return ids, nil
 }

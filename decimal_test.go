@@ -44,17 +44,6 @@ func TestDecimal_JSON(t *testing.T) {
 	}
 }
 
-func TestDecimal_Equal(t *testing.T) {
-	t.Parallel()
-	one := commerce.NewDecimal(1)
-	if !parseDecimal(t, "1.0").Equal(one) || one.Equal(commerce.NewDecimal(2)) {
-		t.Error("Equal does not compare the numbers")
-	}
-	if zero := (commerce.Decimal{}); !zero.Equal(commerce.NewDecimal(0)) {
-		t.Error("the zero value is not 0")
-	}
-}
-
 // A number with a huge exponent has as many digits: they are never written out.
 func TestDecimal_hugeExponent(t *testing.T) {
 	t.Parallel()

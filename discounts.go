@@ -32,11 +32,28 @@ type NewCustomDiscount struct {
 	Item *CartItemRef
 }
 
+// discountRequest is a discount to add or to update. Empty texts are left out: an update does
+// not change them, and a discount to add has none.
+type discountRequest struct {
+	Type           string         `json:"type"`
+	Amount         Decimal        `json:"amount"`
+	Description    string         `json:"description,omitzero"`
+	DiscountCode   string         `json:"discount_code,omitzero"`
+	DiscountEngine string         `json:"discount_engine,omitzero"`
+	ExternalID     string         `json:"external_id,omitzero"`
+	Relationships  *itemRelations `json:"relationships,omitzero"`
+}
+
+func newDiscountRequest(d *NewCustomDiscount) discountRequest {
+	return discountRequest{
+		Type: customDiscountType, Amount: d.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Relationships: newItemRelations(d.Item),
+	}
+}
+
 // MarshalJSON encodes d as the service's requests do.
 func (d NewCustomDiscount) MarshalJSON() ([]byte, error) {
-	request := newDiscountRequest(&d)
-	request.Relationships = newItemRelations(d.Item)
-	return payloads.Marshal(&request)
+	return payloads.Marshal(new(newDiscountRequest(&d)))
 }
 
 // UnmarshalJSON decodes a discount as the service's requests have it:
@@ -191,27 +208,23 @@ func (d *CustomDiscount) path() []string {
 
 // asNew returns what would have to be added to get d.
 func (d *CustomDiscount) asNew() *NewCustomDiscount {
-	n := NewCustomDiscount{
+	return &NewCustomDiscount{
 		Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
-		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
-	}.copyItem()
-	return &n
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item.clone(),
+	}
 }
 
 // asAdded returns d as a discount that was added, without an ID.
 func (d *NewCustomDiscount) asAdded() CustomDiscount {
 	return CustomDiscount{
 		Type: customDiscountType, Amount: Money{Amount: d.Amount}, Description: d.Description,
-		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.copyItem().Item,
+		DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item.clone(),
 	}
 }
 
 // clone returns a copy of d that shares no memory with it.
 func (d CustomDiscount) clone() CustomDiscount {
-	if d.Item != nil {
-		item := *d.Item
-		d.Item = &item
-	}
+	d.Item = d.Item.clone()
 	d.Extra = maps.Clone(d.Extra)
 	return d
 }
@@ -230,10 +243,7 @@ func hasDiscount(list []CustomDiscount, id uuid.UUID) bool {
 
 // copyItem returns d with its own copy of Item, so that neither changes with the other.
 func (d NewCustomDiscount) copyItem() NewCustomDiscount {
-	if d.Item != nil {
-		item := *d.Item
-		d.Item = &item
-	}
+	d.Item = d.Item.clone()
 	return d
 }
 
@@ -262,6 +272,13 @@ func (d CustomDiscount) String() string {
 type CartItemRef struct {
 	Type CartItemType `json:"type,omitzero"`
 	ID   uuid.UUID    `json:"id,omitzero"`
+}
+
+func (r *CartItemRef) clone() *CartItemRef {
+	if r == nil {
+		return nil
+	}
+	return new(*r)
 }
 
 // CartItemType is the kind of an item of a cart.

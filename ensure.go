@@ -169,7 +169,6 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		err := e.write(ctx)
 		if err == nil && (hasUnsettled || slices.ContainsFunc(e.journal.recent(), (*ensureWrite).isUnknown)) {
 			last = !e.settle(ctx)
-			err = ctx.Err()
 		}
 		hasSent := slices.ContainsFunc(e.journal.recent(), (*ensureWrite).isSent)
 		if err != nil || !hasSent && (last || !hasUnsettled) {
@@ -197,12 +196,10 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 		e.journal.failed = true
 		return e.end(err)
 	}
-	if failed, ok := errors.AsType[*Error](err); ok {
-		unshared := *failed // calls that wait for one token share its error
-		unshared.Outcome = OutcomeNotSent
-		return nil, &unshared
-	}
-	return nil, err
+	failed, _ := errors.AsType[*Error](err) // reads return no other error
+	unshared := *failed                     // calls that wait for one token share its error
+	unshared.Outcome = OutcomeNotSent
+	return nil, &unshared
 }
 
 // write makes the writes of a round: first deletes, because surplus discounts use up the
@@ -313,7 +310,8 @@ func (e *ensureRun) hasUnsettled() bool {
 	})
 }
 
-// settle waits for late writes. It reports whether it did.
+// settle waits for late writes, unless that would last too long: then it returns false. If ctx ends
+// meanwhile, the next read fails.
 func (e *ensureRun) settle(ctx context.Context) bool {
 	wait := cmp.Or(e.opts.Settle, 2*time.Second)
 	if deadline, ok := ctx.Deadline(); wait < 0 || ok && time.Until(deadline) <= wait {
@@ -321,9 +319,7 @@ func (e *ensureRun) settle(ctx context.Context) bool {
 	}
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if <-waiting.Done(); ctx.Err() != nil {
-		return false
-	}
+	<-waiting.Done()
 	for _, w := range e.journal.writes {
 		w.settled = true
 	}

@@ -25,20 +25,20 @@ func drawDiscount(t *rapid.T) NewCustomDiscount {
 	return d
 }
 
-func (d NewCustomDiscount) withID(id uuid.UUID) CustomDiscount {
-	return CustomDiscount{
-		ID: id, Amount: Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,
-		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
-	}
+func (d *NewCustomDiscount) withID(id uuid.UUID) CustomDiscount {
+	added := d.asAdded()
+	added.ID = id
+	return added
 }
 
 // drawCart draws a cart. No relationship shows the level of its unplaced discounts.
 func drawCart(t *rapid.T) *cartRead {
 	c := &cartRead{Cart: &Cart{}}
 	for range rapid.IntRange(0, 6).Draw(t, "discounts") {
-		d := drawDiscount(t).withID(uuid.Must(uuid.FromBytes(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))))
+		drawn := drawDiscount(t)
+		d := drawn.withID(uuid.Must(uuid.FromBytes(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))))
 		if isPlaced := rapid.IntRange(0, 9).Draw(t, "placed") > 0; isPlaced && d.Item == nil {
-			c.owned.ids = append(c.owned.ids, d.ID)
+			c.owned = append(c.owned, d.ID)
 		}
 		c.CustomDiscounts = append(c.CustomDiscounts, d)
 	}
@@ -61,7 +61,7 @@ func (c *cartRead) apply(p *ensurePlan, want []NewCustomDiscount) {
 		d := want[i].withID(uuid.New())
 		c.CustomDiscounts = append(c.CustomDiscounts, d)
 		if d.Item == nil {
-			c.owned.ids = append(c.owned.ids, d.ID)
+			c.owned = append(c.owned, d.ID)
 		}
 	}
 }

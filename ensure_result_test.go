@@ -3,6 +3,9 @@ package commerce_test
 import (
 	"context"
 	"net/http"
+	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -30,6 +33,12 @@ var ensureInterrupted = []ensureScenario{
 		outcome: commerce.OutcomeNotSent, matches: []error{context.Canceled}, differs: []error{commerce.ErrDifferent},
 	},
 	{
+		name: "the context ends in the wait for late writes", cancel: http.MethodPost, cancelAfter: second,
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
+		requests: "cart add", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, matches: []error{context.Canceled}, takes: second,
+	},
+	{
 		name:     "confirmed, not on the cart, and then the cart cannot be read",
 		faults:   []commercetest.Fault{confirmed, {Operation: opCart, After: 2, Status: 403, Times: -1}},
 		requests: "cart add cart cart", counts: "missing 2, in doubt 2",
@@ -48,25 +57,6 @@ var ensureInterrupted = []ensureScenario{
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrForbidden, commerce.ErrCartItemNotFound},
 	},
 	{
-		name: "a rate limit stops an update", before: place(placed("a", -1), placed("b", -1000)),
-		opts: commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults: []commercetest.Fault{
-			{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1},
-		},
-		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
-		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
-		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
-	},
-	{
-		name: "a rate limit stops a delete", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
-		faults: []commercetest.Fault{
-			{Operation: commercetest.OpDeleteDiscount, Status: 429, Header: waitSecond, Times: -1},
-		},
-		requests: "cart delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
-		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
-		matches: []error{commerce.ErrRateLimited}, differs: []error{commerce.ErrDifferent},
-	},
-	{
 		name: "the delete of a moved discount gets no response", before: place(forItem(placed("a", -1000))),
 		opts: commerce.EnsureCustomDiscountsOptions{Update: true}, want: discounts("a"),
 		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 504, Times: 2}},
@@ -79,5 +69,89 @@ var ensureInterrupted = []ensureScenario{
 		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 403, Times: -1}},
 		requests: "cart delete-discount cart", cart: []string{"a -1000 item"}, counts: "missing 2, different 1",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrForbidden}, differs: []error{commerce.ErrDifferent},
+	},
+}
+
+// losingLocker loses each lock at once.
+var losingLocker = lockerFunc(func(ctx context.Context, _ string) (context.Context, func(), error) {
+	held, cancel := context.WithCancel(ctx)
+	cancel()
+	return held, cancel, nil
+})
+
+// Calls that fail: ReasonOf and IsFinal.
+var ensureFailures = []ensureScenario{
+	{
+		name: "dry run on an empty cart", opts: commerce.EnsureCustomDiscountsOptions{DryRun: true},
+		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
+		requests: "cart", counts: "missing 2",
+		outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,
+	},
+	{
+		name: "unknown reason", faults: []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: refusal}},
+		requests: "cart add cart", counts: "missing 2",
+		outcome: commerce.OutcomeRejected, reason: "bad_request", isFinal: true,
+	},
+	{
+		name: "page of a gateway", faults: []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: gateway}},
+		requests: "cart add cart", counts: "missing 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
+	},
+	{
+		name: "update refused, too many requests", before: place(placed("a", -1), placed("b", -1000)),
+		opts: commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1},
+		},
+		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
+		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
+		differs: []error{commerce.ErrDifferent}, reason: "rate_limited",
+	},
+	{
+		name:   "different, and the delete of a copy refused, too many requests",
+		before: place(placed("a", -1), placed("b", -1000), placed("b", -1000)),
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpDeleteDiscount, Status: 429, Header: waitSecond, Times: -1},
+		},
+		requests: "cart delete-discount cart", cart: []string{"a -1", "b -1000", "b -1000"},
+		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "rate_limited",
+	},
+	{
+		name:   "two refusals with the same text, one of a gateway",
+		before: place(placed("a", -1), placed("b", -1)), opts: commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpUpdateDiscount, Status: 400, Body: `{"errors":[{"detail":"d"}]}`},
+			{Operation: commercetest.OpUpdateDiscount, Status: 400, Times: -1, Body: gateway},
+		},
+		requests: "cart update-discount update-discount cart", cart: []string{"a -1", "b -1"},
+		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
+	},
+	{
+		name: "in doubt, and the cart is refused",
+		faults: []commercetest.Fault{
+			{Operation: opAdd, Cut: true}, {Operation: opCart, After: 1, Status: 404, Times: -1, Body: refusal},
+		},
+		requests: "cart add cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, reason: "not_found", takes: 2 * second,
+	},
+	{
+		name: "refused, and the context ends before the cart is read", timeout: second,
+		faults: []commercetest.Fault{
+			{Operation: opAdd, Status: 400, Times: -1, Body: refusal}, {Operation: opCart, After: 1, Delay: time.Hour},
+		},
+		requests: "cart add cart", counts: "missing 2",
+		outcome: commerce.OutcomeRejected, reason: "deadline_exceeded", takes: second,
+	},
+	{
+		name:     "the cart is refused",
+		faults:   []commercetest.Fault{{Operation: opCart, Status: 404, Times: -1, Body: refusal}},
+		requests: "cart", counts: "nil", outcome: commerce.OutcomeNotSent, reason: "not_found", isFinal: true,
+	},
+	{
+		name: "lock refused", locker: failingLocker{}, counts: "missing 2",
+		outcome: commerce.OutcomeNotSent, reason: "lock",
+	},
+	{
+		name: "lock lost", locker: losingLocker, requests: "cart", counts: "missing 2",
+		outcome: commerce.OutcomeNotSent, reason: "lock",
 	},
 }

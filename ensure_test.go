@@ -28,8 +28,11 @@ type ensureScenario struct {
 	before  func(s *commercetest.Store, cartID string) // nil: the cart has an item and no discounts
 	faults  []commercetest.Fault
 	timeout time.Duration // of the caller; 0: none
-	// cancel is a method: the context ends when the first response to it was read.
-	cancel string
+	locker  commerce.Locker
+	// cancel is a method: the context ends when the first response to it was read, and cancelAfter
+	// has passed.
+	cancel      string
+	cancelAfter time.Duration
 	// request edits the bodies of writes. respond returns the data of the response to an add,
 	// from all discounts of the cart and from those that are new. nil: they do not change.
 	request func(body string) string
@@ -42,6 +45,8 @@ type ensureScenario struct {
 	outcome  commerce.Outcome
 	matches  []error
 	differs  []error // that the error must not match
+	isFinal  bool
+	reason   string // of the error; "": not checked
 	takes    time.Duration
 }
 
@@ -123,7 +128,7 @@ const (
 )
 
 func ensureScenarios() []ensureScenario {
-	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges, ensureCredits, ensureInterrupted)
+	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges, ensureCredits, ensureInterrupted, ensureFailures)
 }
 
 func roundAmounts(body string) string { return strings.ReplaceAll(body, "-1000", "-990") }
@@ -187,10 +192,8 @@ var ensureAdds = []ensureScenario{
 		outcome: commerce.OutcomeUnknown, takes: 6 * second,
 	},
 	{
-		name: "confirmed, but not on the cart",
-		faults: []commercetest.Fault{{Operation: opAdd, Status: 201, Body: `{"data":[` +
-			`{"type":"custom_discount","id":"` + itemID + `","external_id":"a","discount_engine":"engine"},` +
-			`{"type":"custom_discount","id":"` + numberedID(1).String() + `","external_id":"b","discount_engine":"engine"}]}`}},
+		name:     "confirmed, but not on the cart",
+		faults:   []commercetest.Fault{confirmed},
 		requests: "cart add cart cart add cart", cart: both, counts: "discounts 2, added 2, in doubt 2",
 		outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
@@ -202,39 +205,35 @@ var ensureRefusals = []ensureScenario{
 		name:     "one is refused",
 		want:     []commerce.NewCustomDiscount{discount("a"), discountOf("b", numberedID(7))},
 		requests: "cart add cart", cart: []string{"a -1000"}, counts: "discounts 1, added 1, missing 1",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrCartItemNotFound, commerce.ErrPartialFailure},
+		outcome: commerce.OutcomePartial, isFinal: true,
+		matches: []error{commerce.ErrCartItemNotFound, commerce.ErrPartialFailure},
 	},
 	{
 		name: "all or nothing", opts: commerce.EnsureCustomDiscountsOptions{AllOrNothing: true},
 		want:     []commerce.NewCustomDiscount{discount("a"), discountOf("b", numberedID(7))},
 		requests: "cart add cart", counts: "missing 2",
-		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrCartItemNotFound},
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrCartItemNotFound}, isFinal: true,
 	},
 	{
 		name: "limit reached", before: place(placed("x", -1), placed("y", -1), placed("z", -1), placed("v", -1)),
 		requests: "cart add cart", cart: []string{"a -1000", "v -1", "x -1", "y -1", "z -1"},
-		counts: "discounts 1, added 1, missing 1", outcome: commerce.OutcomePartial,
-		matches: []error{commerce.ErrDiscountLimit},
+		counts: "discounts 1, added 1, missing 1", outcome: commerce.OutcomePartial, reason: "discount_limit", isFinal: true,
 	},
 	{
 		name:     "empty cart",
 		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
-		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrEmptyCart},
-	},
-	{
-		name: "unknown cart", before: func(s *commercetest.Store, cartID string) { s.RemoveCart(cartID) },
-		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrEmptyCart},
+		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,
 	},
 	{
 		name: "the cart cannot be read", faults: []commercetest.Fault{{Operation: opCart, Status: 403}},
-		requests: "cart", counts: "nil", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrForbidden},
+		requests: "cart", counts: "nil", outcome: commerce.OutcomeNotSent, reason: "forbidden",
 	},
 	{
 		name: "the cart is read in part",
 		faults: []commercetest.Fault{{
 			Operation: opCart, Status: 200, Body: `{"data":{"id":"599c9a5a-e949-5fbb-b06a-814d93202b11"}}`,
 		}},
-		requests: "cart items", counts: "nil", outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrBadResponse},
+		requests: "cart items", counts: "nil", outcome: commerce.OutcomeNotSent, reason: "bad_response",
 	},
 	{
 		name: "a delete is lost", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
@@ -278,12 +277,12 @@ var ensureChanges = []ensureScenario{
 	{
 		name: "different amount", before: place(placed("a", -1), placed("b", -1000)),
 		requests: "cart", cart: []string{"a -1", "b -1000"}, counts: "discounts 2, different 1",
-		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent},
+		outcome: commerce.OutcomeNotSent, reason: "different", isFinal: true,
 	},
 	{
 		name: "different amount, the others are added", before: place(placed("a", -1)),
 		requests: "cart add cart", cart: []string{"a -1", "b -1000"}, counts: "discounts 2, added 1, different 1",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
 		name: "different amount, update", before: place(placed("a", -1), placed("b", -1000)),
@@ -300,14 +299,14 @@ var ensureChanges = []ensureScenario{
 	{
 		name: "the service rounds amounts", request: roundAmounts, requests: "cart add cart",
 		cart: []string{"a -990", "b -990"}, counts: "discounts 2, added 2, different 2",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
 		name: "the service rounds amounts, update", request: roundAmounts,
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
 		requests: "cart add cart update-discount update-discount cart",
 		cart:     []string{"a -990", "b -990"}, counts: "discounts 2, added 2, updated 2, different 2",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
 		name: "the service adds white space", request: addSpace, opts: commerce.EnsureCustomDiscountsOptions{Update: true},
@@ -316,7 +315,7 @@ var ensureChanges = []ensureScenario{
 	{
 		name: "several, none as wanted", before: place(placed("a", -1), placed("a", -2), placed("b", -1000)),
 		requests: "cart", cart: []string{"a -1", "a -2", "b -1000"}, counts: "discounts 2, different 2",
-		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent},
+		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
 		name: "on another level, update", before: place(forItem(placed("a", -1000)), placed("b", -1000)),
@@ -327,7 +326,7 @@ var ensureChanges = []ensureScenario{
 	{
 		name: "on another level", before: place(forItem(placed("a", -1000)), placed("b", -1000)),
 		requests: "cart", cart: []string{"a -1000 item", "b -1000"}, counts: "discounts 2, different 1",
-		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent},
+		outcome: commerce.OutcomeNotSent, matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
 		name: "unwanted", before: place(placed("a", -1000), placed("b", -1000), placed("c", -1)),
@@ -387,33 +386,34 @@ func (tt *ensureScenario) run(t *testing.T) {
 	s.Inject(tt.faults...)
 	want := tt.want
 	if want == nil {
-		want = []commerce.NewCustomDiscount{discount("a"), discount("b")}
+		want = discounts("a", "b")
 	}
 	e := editor{RoundTripper: s.Transport(), edit: tt.request, done: func(method string) {
 		if method == tt.cancel {
-			cancel()
+			time.AfterFunc(tt.cancelAfter, cancel)
+			synctest.Wait()
 		}
 	}}
 	if before := s.Discounts(cartID); tt.respond != nil {
 		e.respond = func(body string) string { return tt.editResponse(s.Discounts(cartID), before, body) }
 	}
-	c := s.Client(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1}),
-		commerce.WithHTTPClient(&http.Client{Transport: e}))
+	opts := []commerce.Option{attempts(2), commerce.WithHTTPClient(&http.Client{Transport: e})}
+	if tt.locker != nil {
+		opts = append(opts, commerce.WithCartLocker(tt.locker))
+	}
 	start := time.Now()
-	result, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
+	result, err := s.Client(opts...).Carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
 	took := time.Since(start).Truncate(time.Second)
 	if got := commerce.OutcomeOf(err); got != tt.outcome {
 		t.Errorf("outcome = %v (%v), want %v", got, err, tt.outcome)
 	}
-	for _, target := range tt.matches {
-		if !errors.Is(err, target) {
-			t.Errorf("error %v does not match %v", err, target)
-		}
+	checkIs(t, err, tt.matches, tt.differs)
+	if got := commerce.IsFinal(err); got != tt.isFinal {
+		t.Errorf("IsFinal(%v) = %t, want %t", err, got, tt.isFinal)
 	}
-	for _, target := range tt.differs {
-		if errors.Is(err, target) {
-			t.Errorf("error %v matches %v", err, target)
-		}
+	if tt.reason != "" {
+		diff(t, fmt.Sprintf("ReasonOf(%v)", err), commerce.ReasonOf(err), tt.reason)
+		checkCause(t, documentedCauses(t), err)
 	}
 	const op = "Carts.EnsureCustomDiscounts"
 	if failed, ok := errors.AsType[*commerce.Error](err); err != nil && (!ok || failed.Op != op) {
@@ -500,41 +500,6 @@ func (c closer) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// The wait for late writes ends with the context.
-func TestEnsureCustomDiscounts_canceledInSettle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := commercetest.New(t, commercetest.Config{})
-		cartID := s.AddCart(commerce.CartItemRef{})
-		s.Inject(commercetest.Fault{Operation: opAdd, Status: 504})
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		start := time.Now()
-		result, err := s.Client().Carts.EnsureCustomDiscounts(ctx, cartID, discounts("a"), nil)
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("took %v, want 1 s", took)
-		}
-		isUnknown := commerce.OutcomeOf(err) == commerce.OutcomeUnknown
-		if !errors.Is(err, context.Canceled) || !isUnknown || counts(result) != "missing 1, in doubt 1" {
-			t.Errorf("got %s, error %v, want 1 missing and in doubt, %v", counts(result), err, context.Canceled)
-		}
-	})
-}
-
-// A discount that only an item names may be the wanted one: without it, the read is not
-// complete, and nothing is added.
-func TestEnsureCustomDiscounts_itemNamesMore(t *testing.T) {
-	t.Parallel()
-	const id = "599c9a5a-e949-5fbb-b06a-814d93202b11"
-	item := `{"id":"` + itemID + `","relationships":{"custom_discounts":{"data":[{"id":"` + id + `"}]}}}`
-	cart := `{"data":{"id":"` + cartID + `"},"included":{"items":[` + item + `],"custom_discounts":[]}}`
-	s := newStub(t, respond(200, cart))
-	_, err := s.client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), nil)
-	if !errors.Is(err, commerce.ErrBadResponse) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
-		t.Errorf("error = %v, want %v, not sent", err, commerce.ErrBadResponse)
-	}
-}
-
 func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -547,6 +512,10 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 		{name: "line feed at the end", want: discounts("a\n"), bad: []string{"external_id"}},
 		{name: "byte order mark", want: discounts("\ufeffa"), bad: []string{"external_id"}},
 		{name: "control character of Unicode", want: discounts("a\u0085"), bad: []string{"external_id"}},
+		{
+			name: "fraction", bad: []string{"amount"}, opts: commerce.EnsureCustomDiscountsOptions{Update: true},
+			want: changed(func(d *commerce.NewCustomDiscount) { d.Amount = parseDecimal(t, "-0.5") }),
+		},
 		{
 			name: "engine", bad: []string{"discount_engine"},
 			want: changed(func(d *commerce.NewCustomDiscount) { d.DiscountEngine = "\x00" }),
@@ -567,39 +536,6 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 	s := newStub(t, respond(201, `{"data":[{"external_id":"a\tb","discount_engine":"engine"}]}`))
 	if _, err := s.client(t).Carts.AddCustomDiscounts(t.Context(), cartID, discounts("a\tb"), nil); err != nil {
 		t.Errorf("add: error = %v, want none", err)
-	}
-}
-
-// If the service changes the key of a discount, each add would add another copy.
-func TestEnsureCustomDiscounts_changedKey(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name   string
-		fault  commercetest.Fault
-		change string // of the external id "Code-A"
-		want   string // on the cart
-	}{
-		{name: "confirmed", change: "CODE-A", want: "CODE-A -1000"},
-		{
-			name: "response lost", change: "CODE-A", want: "CODE-A -1000",
-			fault: commercetest.Fault{Operation: opAdd, Apply: true, Status: 504},
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := commercetest.New(t, commercetest.Config{})
-			cartID := s.AddCart(commerce.CartItemRef{})
-			if tt.fault.Operation != "" {
-				s.Inject(tt.fault)
-			}
-			change := func(body string) string { return strings.Replace(body, "Code-A", tt.change, 1) }
-			c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{RoundTripper: s.Transport(), edit: change}}))
-			result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("Code-A"), nil)
-			if !errors.Is(err, commerce.ErrDifferent) || len(result.Different) != 1 || len(result.Missing) != 1 {
-				t.Errorf("%s: got %s, error %v, want 1 different, 1 missing, %v",
-					tt.name, counts(result), err, commerce.ErrDifferent)
-			}
-			diff(t, tt.name+": cart", onCart(s, cartID), []string{tt.want})
-		})
 	}
 }
 

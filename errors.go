@@ -204,9 +204,6 @@ func (e refreshError) As(target any) bool {
 
 // Error describes the error for people. The text may change; do not parse it.
 func (e *Error) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	text := "commerce: " + e.Op
 	if problem := e.problem(); problem != "" {
 		text += ": " + problem
@@ -230,26 +227,21 @@ func (e *Error) Error() string {
 	return text
 }
 
-// problem returns what went wrong: the status and the titles, and the cause. The status of a
+// problem returns what went wrong: the status, the cause and the titles. The status of a
 // partial success is left out, as it is mostly one of success.
 func (e *Error) problem() string {
-	var parts []string
+	var parts, titles []string
 	if e.StatusCode != 0 && e.Outcome != OutcomePartial {
 		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))))
 	}
-	isCauseFirst := len(parts) == 0
-	if e.Err != nil && isCauseFirst {
+	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
-	var titles []string
 	for _, title := range e.titles() {
 		titles = append(titles, strconv.Quote(title))
 	}
 	if titles != nil {
 		parts = append(parts, strings.Join(titles, ", "))
-	}
-	if e.Err != nil && !isCauseFirst {
-		parts = append(parts, e.Err.Error())
 	}
 	return strings.Join(parts, ": ")
 }
@@ -257,9 +249,6 @@ func (e *Error) problem() string {
 // Details returns the details of Errors, for people who debug. They may hold customers' data,
 // so nothing prints them.
 func (e *Error) Details() []string {
-	if e == nil {
-		return nil
-	}
 	var details []string
 	for _, o := range e.Errors {
 		if o.Detail != "" {

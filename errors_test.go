@@ -159,12 +159,3 @@ func TestError_Details(t *testing.T) {
 		t.Errorf("printed as %s, want no details", text)
 	}
 }
-
-func TestError_nil(t *testing.T) {
-	t.Parallel()
-	var err *commerce.Error
-	isNothing := errors.Unwrap(err) == nil && !errors.Is(err, commerce.ErrServer) && err.Details() == nil
-	if fmt.Sprint(err) != "<nil>" || err.Error() != "<nil>" || !isNothing {
-		t.Errorf("a nil *Error is %q, unwraps to %v", err.Error(), errors.Unwrap(err))
-	}
-}

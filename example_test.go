@@ -518,16 +518,6 @@ func ExampleWithHTTPClient() {
 	// Output: 0 <nil>
 }
 
-func ExampleOutcomeOf() {
-	store := exampleStore()
-	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
-
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
-	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
-	fmt.Println(commerce.OutcomeOf(nil), commerce.OutcomeOf(err))
-	// Output: applied unknown
-}
-
 func ExampleParseDecimal() {
 	amount, err := commerce.ParseDecimal("-1000")
 	if err != nil {
@@ -563,16 +553,6 @@ func ExampleValidationError() {
 	// Output:
 	// 0 amount
 	// 0 external_id
-}
-
-func ExampleCollect() {
-	store := commercetest.NewStore(commercetest.Config{})
-	store.Seed(3)
-	client := store.Client()
-
-	subs, err := commerce.Collect(client.Subscriptions.All(context.Background(), nil))
-	fmt.Println(len(subs), err)
-	// Output: 3 <nil>
 }
 
 // A test of one's own code: the response to a write is lost.

@@ -11,41 +11,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/jarcoal/httpmock"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
-
-// The calls of TestIsFinal_statuses.
-const (
-	addCall    = "add"
-	updateCall = "update"
-	deleteCall = "delete"
-	readCall   = "read"
-	tokenCall  = "token"
-)
-
-var finalCalls = map[string]func(ctx context.Context, c *commerce.Client) error{
-	addCall: addDiscount,
-	updateCall: func(ctx context.Context, c *commerce.Client) error {
-		d := placed("a", -1000)
-		d.ID = numberedID(1)
-		_, err := c.Carts.UpdateCustomDiscount(ctx, cartID, d)
-		return err
-	},
-	deleteCall: func(ctx context.Context, c *commerce.Client) error {
-		return c.Carts.DeleteCustomDiscount(ctx, cartID, commerce.CustomDiscount{ID: numberedID(1)})
-	},
-	readCall: func(ctx context.Context, c *commerce.Client) error {
-		_, err := c.Carts.Get(ctx, cartID)
-		return err
-	},
-	tokenCall: addDiscount,
-}
 
 const (
 	refusal = `{"errors":[{"title":"Refused","status":"422","detail":"for a reason of its own"}]}`
@@ -59,31 +30,32 @@ func TestIsFinal_statuses(t *testing.T) {
 	finalStatuses := []int{400, 402, 404, 405, 410, 412, 413, 415, 422, 451}
 	others := []int{302, 307, 401, 403, 407, 408, 409, 421, 423, 425, 429, 500, 502, 503, 504}
 	causes := documentedCauses(t)
-	n := 0
+	token := calls.Call{Name: "token", Do: func(ctx context.Context, c *commerce.Client, _ *calls.Args) (any, error) {
+		c, err := c.With(commerce.WithClientCredentials("id", "secret"))
+		return nil, errors.Join(err, addDiscount(ctx, c))
+	}}
 	for _, status := range slices.Concat(finalStatuses, others) {
-		for name, call := range finalCalls {
+		for _, call := range append(calls.All(), token) {
 			for _, body := range []string{refusal, gateway} {
-				n++
-				opts := []commerce.Option{attempts(1)}
-				if name == tokenCall {
-					opts = append(opts, commerce.WithClientCredentials("id", "secret"))
-				}
-				err := call(t.Context(), newStub(t, respond(status, body)).client(t, opts...))
-				want := slices.Contains(finalStatuses, status) && body == refusal && name != tokenCall
+				c := newClient(t, roundTripper(respond(status, body)), attempts(1))
+				_, err := call.Do(t.Context(), c, calls.NewArgs())
+				want := slices.Contains(finalStatuses, status) && body == refusal && call.Name != token.Name
 				if got := commerce.IsFinal(err); got != want || err == nil {
-					t.Errorf("%s, status %d, body %s: IsFinal(%v) = %t, want %t", name, status, body, err, got, want)
+					t.Errorf("%s, status %d, body %s: IsFinal(%v) = %t, want %t", call.Name, status, body, err, got, want)
 				}
 				checkCause(t, causes, err)
 			}
 		}
 	}
-	if n != 250 {
-		t.Errorf("%d errors were tested, want 25 statuses x 5 calls x 2 bodies", n)
-	}
 }
 
 func TestIsFinal_calls(t *testing.T) {
 	t.Parallel()
+	const (
+		addCall    = "Carts.AddCustomDiscounts"
+		updateCall = "Carts.UpdateCustomDiscount"
+		readCall   = "Carts.Get"
+	)
 	for _, tt := range []struct {
 		name      string
 		call      string
@@ -121,7 +93,8 @@ func TestIsFinal_calls(t *testing.T) {
 			s := roundTripper(func(req *http.Request) (*http.Response, error) {
 				return newStub(t, tt.responder).RoundTrip(req)
 			})
-			err := finalCalls[tt.call](t.Context(), newClient(t, s, append(tt.opts, attempts(1))...))
+			call := calls.Named(tt.call)
+			_, err := call.Do(t.Context(), newClient(t, s, append(tt.opts, attempts(1))...), calls.NewArgs())
 			if got := commerce.IsFinal(err); got != tt.want || err == nil {
 				t.Errorf("IsFinal(%v) = %t, want %t", err, got, tt.want)
 			}
@@ -166,151 +139,6 @@ func TestIsFinal_tree(t *testing.T) {
 			t.Errorf("%s: IsFinal(%v) = %t, want %t", tt.name, tt.err, got, tt.want)
 		}
 	}
-}
-
-// finalEnsures are calls of EnsureCustomDiscounts that fail, on a cart with an item.
-var finalEnsures = []struct {
-	name   string
-	cfg    commercetest.Config
-	empty  bool // the cart has no item
-	before []commerce.CustomDiscount
-	faults []commercetest.Fault
-	opts   commerce.EnsureCustomDiscountsOptions
-	locker commerce.Locker
-	reason string
-	want   bool
-}{
-	{name: "empty cart", empty: true, reason: "empty_cart", want: true},
-	{
-		name: "empty cart, dry run", empty: true, opts: commerce.EnsureCustomDiscountsOptions{DryRun: true},
-		reason: "empty_cart", want: true,
-	},
-	{name: "different", before: []commerce.CustomDiscount{placed("a", -1)}, reason: "different", want: true},
-	{name: "limit, in part", cfg: commercetest.Config{CartDiscountLimit: 1}, reason: "discount_limit", want: true},
-	{
-		name: "limit, with a 422", reason: "discount_limit", want: true, faults: []commercetest.Fault{{
-			Operation: opAdd, Status: 422, Times: -1, Body: `{"errors":[{"title":"Custom discount limit reached"}]}`,
-		}},
-	},
-	{name: "disabled", cfg: commercetest.Config{CartDiscountLimit: -1}, reason: "discounts_disabled", want: true},
-	{
-		name: "unknown reason", reason: "bad_request", want: true,
-		faults: []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: refusal}},
-	},
-	{
-		name: "page of a gateway", reason: "bad_request",
-		faults: []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: gateway}},
-	},
-	{
-		name: "update refused, too many requests", before: []commerce.CustomDiscount{placed("a", -1)},
-		opts:   commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults: []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1}},
-		reason: "rate_limited",
-	},
-	{
-		name:   "different, and the delete of a copy refused, too many requests",
-		before: []commerce.CustomDiscount{placed("a", -1), placed("b", -1000), placed("b", -1000)},
-		faults: []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 429, Header: waitSecond, Times: -1}},
-		reason: "rate_limited",
-	},
-	{
-		name: "two refusals with the same text, one of a gateway", reason: "bad_request",
-		before: []commerce.CustomDiscount{placed("a", -1), placed("b", -1)},
-		opts:   commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults: []commercetest.Fault{
-			{Operation: commercetest.OpUpdateDiscount, Status: 400, Body: `{"errors":[{"detail":"d"}]}`},
-			{Operation: commercetest.OpUpdateDiscount, Status: 400, Times: -1, Body: gateway},
-		},
-	},
-	{name: "in doubt", faults: []commercetest.Fault{{Operation: opAdd, Cut: true, Times: -1}}, reason: "outcome_unknown"},
-	{
-		name: "in doubt, and the cart is refused", reason: "not_found",
-		faults: []commercetest.Fault{
-			{Operation: opAdd, Cut: true},
-			{Operation: opCart, After: 1, Status: 404, Times: -1, Body: refusal},
-		},
-	},
-	{
-		name: "refused, and the cart cannot be read", reason: "server_error",
-		faults: []commercetest.Fault{
-			{Operation: opAdd, Status: 400, Times: -1, Body: refusal},
-			{Operation: opCart, After: 1, Status: 503, Times: -1},
-		},
-	},
-	{
-		name: "cart refused", reason: "not_found", want: true,
-		faults: []commercetest.Fault{{Operation: opCart, Status: 404, Times: -1, Body: refusal}},
-	},
-	{
-		name: "cart forbidden", reason: "forbidden",
-		faults: []commercetest.Fault{{Operation: opCart, Status: 403, Times: -1}},
-	},
-	{
-		name: "cart unreadable", reason: "bad_response",
-		faults: []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{}`}},
-	},
-	{name: "service down", faults: []commercetest.Fault{{Status: 503, Times: -1}}, reason: "server_error"},
-	{name: "lock refused", locker: failingLocker{}, reason: "lock"},
-	{name: "lock lost", locker: losingLocker{}, reason: "lock"},
-}
-
-// losingLocker loses each lock at once.
-type losingLocker struct{}
-
-func (losingLocker) Lock(ctx context.Context, _ string) (held context.Context, unlock func(), err error) {
-	held, cancel := context.WithCancel(ctx)
-	cancel()
-	return held, cancel, nil
-}
-
-func TestIsFinal_ensure(t *testing.T) {
-	t.Parallel()
-	for _, tt := range finalEnsures {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				s := commercetest.New(t, tt.cfg)
-				items := []commerce.CartItemRef{{}}
-				if tt.empty {
-					items = nil
-				}
-				cart := s.AddCart(items...)
-				place(tt.before...)(s, cart)
-				s.Inject(tt.faults...)
-				opts := []commerce.Option{attempts(1)}
-				if tt.locker != nil {
-					opts = append(opts, commerce.WithCartLocker(tt.locker))
-				}
-				_, err := s.Client(opts...).Carts.EnsureCustomDiscounts(t.Context(), cart, discounts("a", "b"), &tt.opts)
-				if got := commerce.IsFinal(err); got != tt.want || err == nil {
-					t.Errorf("IsFinal(%v) = %t, want %t", err, got, tt.want)
-				}
-				if got := commerce.ReasonOf(err); got != tt.reason {
-					t.Errorf("ReasonOf(%v) = %q, want %q", err, got, tt.reason)
-				}
-				checkCause(t, documentedCauses(t), err)
-			})
-		})
-	}
-}
-
-// The context ends after the service refused: the next call may succeed in another way.
-func TestIsFinal_ensureEnded(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := commercetest.New(t, commercetest.Config{})
-		s.Inject(commercetest.Fault{Operation: commercetest.OpUpdateDiscount, Status: 400, Times: -1, Body: refusal},
-			commercetest.Fault{Operation: opCart, After: 1, Times: -1, Delay: time.Hour})
-		cart := s.AddCart(commerce.CartItemRef{})
-		place(placed("a", -1))(s, cart)
-		ctx, cancel := context.WithTimeout(t.Context(), second)
-		defer cancel()
-		_, err := s.Client().Carts.EnsureCustomDiscounts(ctx, cart, discounts("a"),
-			&commerce.EnsureCustomDiscountsOptions{Update: true})
-		if commerce.IsFinal(err) || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("IsFinal(%v) = true, or not the end of the context", err)
-		}
-	})
 }
 
 // namedSentinels are the sentinels in the table of causes.
@@ -424,6 +252,8 @@ func TestReasonOf(t *testing.T) {
 		return addDiscount(t.Context(), newStub(t, failTransport).client(t, append(opts, attempts(1))...))
 	}
 	_, read := newStub(t, failTransport).client(t, attempts(1)).Carts.Get(t.Context(), "c")
+	late := httpmock.NewErrorResponder(os.ErrDeadlineExceeded)
+	_, timeout := newStub(t, late).client(t, attempts(1)).Carts.Get(t.Context(), "c")
 	const limit = `{"errors":[{"title":"Custom discount limit reached"}]}`
 	credentials := commerce.WithClientCredentials("id", "secret")
 	for _, tt := range []struct {
@@ -432,6 +262,7 @@ func TestReasonOf(t *testing.T) {
 		want string
 	}{
 		{name: "nil"},
+		{name: "nil *Error", err: (*commerce.Error)(nil), want: "other"},
 		{name: "another package", err: io.EOF, want: "other"},
 		{name: "status without a sentinel", err: fails(410, refusal), want: "other"},
 		{name: "status", err: fails(422, refusal), want: "unprocessable"},
@@ -444,6 +275,7 @@ func TestReasonOf(t *testing.T) {
 		{name: "response lost", err: lost(), want: "outcome_unknown"},
 		{name: "token request, no connection", err: lost(credentials), want: "token"},
 		{name: "read, no connection", err: read, want: "connection"},
+		{name: "timeout", err: timeout, want: "timeout"},
 		{name: "limiter", err: fails(200, "", commerce.WithLimiter(failingLimiter{})), want: "limiter"},
 		{name: "joined", err: errors.Join(io.EOF, fails(403, gateway)), want: "forbidden"},
 	} {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
@@ -107,7 +106,15 @@ func (s *stub) sent() []request {
 // newClient returns a client that does not wait between attempts.
 func newClient(t *testing.T, transport http.RoundTripper, opts ...commerce.Option) *commerce.Client {
 	t.Helper()
-	c, err := commerce.New(baseURL, append([]commerce.Option{
+	return newClientAt(t, baseURL, transport, opts...)
+}
+
+// newClientAt is newClient for another base address.
+func newClientAt(
+	t *testing.T, address string, transport http.RoundTripper, opts ...commerce.Option,
+) *commerce.Client {
+	t.Helper()
+	c, err := commerce.New(address, append([]commerce.Option{
 		commerce.WithToken(token), commerce.WithHTTPClient(&http.Client{Transport: transport}), attempts(4),
 	}, opts...)...)
 	if err != nil {
@@ -190,6 +197,15 @@ func (r *recorder) read(t *testing.T) *http.Request {
 	return req
 }
 
+// lines returns the first lines of the requests, with their line breaks.
+func (r *recorder) lines() (lines []string) {
+	for _, written := range r.written {
+		line, _, _ := strings.Cut(written, "\n")
+		lines = append(lines, line+"\n")
+	}
+	return lines
+}
+
 // checkRefused checks that err is a ValidationError that does not repeat the argument,
 // and that nothing was sent.
 func (r *recorder) checkRefused(t *testing.T, err error, argument string) {
@@ -265,28 +281,6 @@ func encode(t *testing.T, v any) string {
 		t.Fatalf("encode %T: %v", v, err)
 	}
 	return string(b)
-}
-
-// badLists returns bodies that are no lists of records like record, which has an id. others are
-// more of them, by name.
-func badLists(record string, others map[string]string) map[string]string {
-	bodies := map[string]string{
-		"empty":              ``,
-		"HTML":               `<html>`,
-		"null":               `null`,
-		"array":              `[]`,
-		"no data":            `{"links":{}}`,
-		"data null":          `{"data":null}`,
-		"data an object":     `{"data":` + record + `}`,
-		"data twice":         `{"data":[],"data":[` + record + `]}`,
-		"two values":         emptyList + emptyList,
-		"record is a number": `{"data":[` + record + `,5]}`,
-		"truncated":          `{"data":[` + record,
-		"errors beside data": `{"data":[` + record + `],"errors":[{"title":"Half of it is missing"}]}`,
-		"1,001 records":      `{"data":[` + elements(1_001, record) + `]}`,
-	}
-	maps.Copy(bodies, others)
-	return bodies
 }
 
 // list calls List, for its error.

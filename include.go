@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"sync/atomic"
 
@@ -30,20 +31,19 @@ type SubscriptionInclude struct {
 	All bool
 }
 
-// text returns the value of the include parameter; "" if nothing is included.
+// text returns the value of the include parameter; "" if nothing is included. A resource is asked
+// for by the name of its list in [Included].
 func (i SubscriptionInclude) text() string {
 	if i.All {
 		i = allIncludes(false)
 	}
 	var names []string
-	if i.Plans {
-		names = append(names, "plans")
-	}
-	if i.Products {
-		names = append(names, "products")
-	}
-	if i.PricingOptions {
-		names = append(names, "pricing_options")
+	lists := reflect.TypeFor[Included]()
+	for field, isAsked := range reflect.ValueOf(i).Fields() {
+		if list, ok := lists.FieldByName(field.Name); ok && isAsked.Bool() {
+			name, _, _ := strings.Cut(list.Tag.Get("json"), ",")
+			names = append(names, name)
+		}
 	}
 	return strings.Join(names, ",")
 }

@@ -192,10 +192,7 @@ func describe(err error) string {
 func statusIn(err error) int {
 	switch e := err.(type) { //nolint:errorlint // walks the tree itself
 	case *Error:
-		switch {
-		case e == nil:
-			return 0
-		case e.StatusCode >= 300:
+		if e.StatusCode >= 300 {
 			return e.StatusCode
 		}
 		return statusIn(e.Err)

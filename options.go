@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -175,18 +176,10 @@ type RetryPolicy struct {
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
-	if p.MaxAttempts == 0 {
-		p.MaxAttempts = 4
-	}
-	if p.MaxBackoff == 0 {
-		p.MaxBackoff = 20 * time.Second
-	}
-	if p.MinBackoff == 0 {
-		p.MinBackoff = min(250*time.Millisecond, p.MaxBackoff)
-	}
-	if p.AttemptTimeout == 0 {
-		p.AttemptTimeout = 30 * time.Second
-	}
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, 4)
+	p.MaxBackoff = cmp.Or(p.MaxBackoff, 20*time.Second)
+	p.MinBackoff = cmp.Or(p.MinBackoff, min(250*time.Millisecond, p.MaxBackoff))
+	p.AttemptTimeout = cmp.Or(p.AttemptTimeout, 30*time.Second)
 	return p
 }
 

@@ -17,13 +17,9 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-type (
-	limiterFunc func(context.Context) error
-	sourceFunc  func() (*oauth2.Token, error)
-)
+type sourceFunc func() (*oauth2.Token, error)
 
-func (f limiterFunc) Wait(ctx context.Context) error { return f(ctx) }
-func (f sourceFunc) Token() (*oauth2.Token, error)   { return f() }
+func (f sourceFunc) Token() (*oauth2.Token, error) { return f() }
 
 func TestNew_options(t *testing.T) {
 	t.Parallel()
@@ -165,28 +161,6 @@ func TestClient_httpClientIsCopied(t *testing.T) {
 	if hc.Timeout != time.Minute || hc.CheckRedirect != nil {
 		t.Error("the caller's client was changed")
 	}
-}
-
-func TestWithLimiter(t *testing.T) {
-	t.Parallel()
-	errSpent := errors.New("no budget left for " + token)
-	calls, budget := 0, 2
-	limiter := limiterFunc(func(context.Context) error {
-		if calls++; calls > budget {
-			return errSpent
-		}
-		return nil
-	})
-	c := newStub(t, respond(429, ""), respond(429, "")).client(t, commerce.WithLimiter(limiter))
-	err := addDiscount(t.Context(), c)
-	checkError(t, err, commerce.Error{
-		Op: "Carts.AddCustomDiscounts", StatusCode: 429, Outcome: commerce.OutcomeRejected, Attempts: 2,
-	})
-	if !errors.Is(err, errSpent) || strings.Contains(err.Error(), token) || calls != 3 {
-		t.Errorf("after %d calls of the limiter: error %v, want its error without its text after 3", calls, err)
-	}
-	err = addDiscount(t.Context(), c)
-	checkError(t, err, commerce.Error{Op: "Carts.AddCustomDiscounts", Outcome: commerce.OutcomeNotSent})
 }
 
 // countingHandler is a slog.Handler that counts events.

@@ -90,23 +90,36 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 		Offset: list.Offset, Limit: list.PageSize, MaxOffset: list.MaxOffset, MaxLimit: MaxPageSize,
 		Concurrency: list.Concurrency,
 	})
+	type page = paging.Page[T, struct{}]
+	return records(ctx, converted(pages, func(p page) page { return p }), func(p page) []T { return p.Items },
+		func(stop *PagingError, p page, n int) { stop.Offset = p.Offset + n })
+}
+
+// records yields the records of pages, which items returns, until ctx ends. reached notes in the
+// error of a walk that it yielded n records of a page.
+func records[P, T any](
+	ctx context.Context, pages iter.Seq2[P, error], items func(P) []T, reached func(stop *PagingError, page P, n int),
+) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
-		seen := 0
+		stop := PagingError{}
 		for page, err := range pages {
 			if err != nil {
-				yield(nil, newPagingError(err))
+				yield(nil, err)
 				return
 			}
-			for i := range page.Items {
-				if err := ctx.Err(); err != nil {
-					yield(nil, &PagingError{Offset: page.Offset + i, Seen: seen, Err: err})
+			list := items(page)
+			for i := range list {
+				if stop.Err = ctx.Err(); stop.Err != nil {
+					reached(&stop, page, i)
+					yield(nil, &stop)
 					return
 				}
-				seen++
-				if !yield(&page.Items[i], nil) {
+				stop.Seen++
+				if !yield(&list[i], nil) {
 					return
 				}
 			}
+			reached(&stop, page, len(list))
 		}
 	}
 }
@@ -259,9 +272,6 @@ func newPagingError(err error) *PagingError {
 
 // Error describes where the walk stopped, and why.
 func (e *PagingError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	at := ""
 	if e.Offset > 0 {
 		at = fmt.Sprintf(" at offset %d", e.Offset)
@@ -270,9 +280,4 @@ func (e *PagingError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *PagingError) Unwrap() error {
-	if e == nil {
-		return nil
-	}
-	return e.Err
-}
+func (e *PagingError) Unwrap() error { return e.Err }

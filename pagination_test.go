@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"net/url"
 	"testing"
+
+	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 )
@@ -188,26 +191,78 @@ func TestWalk_validation(t *testing.T) {
 	}
 }
 
-func TestWalk_badResponses(t *testing.T) {
+const record = `{"id":"` + itemID + `"}`
+
+// notLists are bodies that are no lists of records, by name.
+var notLists = map[string]string{
+	"empty":              ``,
+	"HTML":               `<html>`,
+	"null":               `null`,
+	"array":              `[]`,
+	"no data":            `{"links":{}}`,
+	"data null":          `{"data":null}`,
+	"data an object":     `{"data":` + record + `}`,
+	"data twice":         `{"data":[],"data":[` + record + `]}`,
+	"two values":         emptyList + emptyList,
+	"record is a number": `{"data":[` + record + `,5]}`,
+	"truncated":          `{"data":[` + record,
+	"errors beside data": `{"data":[` + record + `],"errors":[{"title":"Half of it is missing"}]}`,
+	"Errors beside data": `{"data":[],"Errors":["Half of it is missing"]}`,
+	"1,001 records":      `{"data":[` + elements(1_001, record) + `]}`,
+	"very many records":  `{"data":[` + elements(2_000_000, `{}`) + `]}`,
+}
+
+func TestLists_badResponses(t *testing.T) {
 	t.Parallel()
-	for name, body := range badLists(`{"id":"a"}`, map[string]string{
-		"record is null":   `{"data":[{"id":"a"},null]}`,
-		"no id":            `{"data":[{"id":"a"},{"number":1}]}`,
-		"empty id":         `{"data":[{"id":""}]}`,
-		"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
-		"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
-	}) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			page := `{"data":[{"id":"0"},{"id":"1"}],"links":{"next":"/"}}`
-			s := newStub(t, respond(200, page), respond(200, body), respond(200, body))
-			list := invoices()
-			list.PageSize = 2
-			got, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t, attempts(2)), list))
-			diff(t, "records", got, []*invoice{{ID: "0"}, {ID: "1"}})
-			checkStop(t, err, commerce.PagingError{Offset: 2, Seen: 2, Err: commerce.ErrBadResponse})
-			checkError(t, err, commerce.Error{Op: "Walk", StatusCode: 200, Outcome: commerce.OutcomeNone, Attempts: 2})
-		})
+	for _, tt := range []struct {
+		op     string
+		call   func(context.Context, *commerce.Client) error
+		others map[string]string
+	}{
+		{
+			op: "Subscriptions.List", call: list,
+			others: map[string]string{"a name twice": `{"data":[{"id":"` + itemID + `","id":"` + itemID + `"}]}`},
+		},
+		{
+			op: "Accounts.IDs",
+			call: func(ctx context.Context, c *commerce.Client) error {
+				_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
+				return err
+			},
+			others: map[string]string{
+				"record is null": `{"data":[` + record + `,null]}`,
+				"no id":          `{"data":[` + record + `,{}]}`,
+				"id is no UUID":  `{"data":[{"id":"1"}]}`,
+				"id is a number": `{"data":[{"id":1}]}`,
+				"id is zero":     `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
+			},
+		},
+		{
+			op: "Walk",
+			call: func(ctx context.Context, c *commerce.Client) error {
+				_, err := commerce.Collect(commerce.Walk(ctx, c, invoices()))
+				return err
+			},
+			others: map[string]string{
+				"record is null":   `{"data":[` + record + `,null]}`,
+				"no id":            `{"data":[` + record + `,{"number":1}]}`,
+				"empty id":         `{"data":[{"id":""}]}`,
+				"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
+				"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
+			},
+		},
+	} {
+		maps.Copy(tt.others, notLists)
+		for name, body := range tt.others {
+			t.Run(tt.op+" "+name, func(t *testing.T) {
+				t.Parallel()
+				err := tt.call(t.Context(), newStub(t, respond(200, body), respond(200, body)).client(t, attempts(2)))
+				checkError(t, err, commerce.Error{Op: tt.op, StatusCode: 200, Outcome: commerce.OutcomeNone, Attempts: 2})
+				if !errors.Is(err, commerce.ErrBadResponse) {
+					t.Errorf("error = %v, want ErrBadResponse", err)
+				}
+			})
+		}
 	}
 }
 
@@ -275,11 +330,10 @@ func TestPagingError(t *testing.T) {
 			err:  &commerce.PagingError{Seen: 3, Finished: numberedID(1), Account: numberedID(2), Err: io.EOF},
 			want: "commerce: walk stopped after 3 records: EOF",
 		},
-		{want: "<nil>"},
 	} {
 		diff(t, "text", tt.err.Error(), tt.want)
 		diff(t, "formatted", fmt.Sprint(tt.err), tt.want)
-		if tt.err != nil && !errors.Is(tt.err, io.EOF) || tt.err == nil && errors.Unwrap(tt.err) != nil {
+		if !errors.Is(tt.err, io.EOF) {
 			t.Errorf("error %v does not unwrap to its cause", tt.err)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
 func TestSettings(t *testing.T) {
@@ -65,18 +64,5 @@ func TestSettings_errors(t *testing.T) {
 	_, err := newStub(t, respond(403, "")).client(t).Settings(t.Context())
 	checkError(t, err, commerce.Error{
 		Op: "Client.Settings", StatusCode: 403, Outcome: commerce.OutcomeNone, Attempts: 1,
-	})
-}
-
-func TestSettings_fakeStore(t *testing.T) {
-	t.Parallel()
-	store := commercetest.New(t, commercetest.Config{CartDiscountLimit: 3, PageLength: 10})
-	got, err := store.Client().Settings(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	got.Extra = nil
-	diff(t, "settings", *got, commerce.Settings{
-		CustomDiscountLimit: 3, PageLength: 10, PageOffsetLimit: 10_000, CalculationMethod: "line",
 	})
 }

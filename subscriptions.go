@@ -64,6 +64,8 @@ type SubscriptionPage struct {
 	Extra Extra
 }
 
+func (p *SubscriptionPage) items() []Subscription { return p.Subscriptions }
+
 // SubscriptionResult is a subscription with its related resources.
 type SubscriptionResult struct {
 	Subscription Subscription
@@ -173,8 +175,8 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 // over the iterator is a new walk, and several goroutines may loop at the same time. opts are
 // copied. The caller may keep the records; a pointer to a record keeps its page in memory.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	offset := func(page *SubscriptionPage, i int) int { return page.Offset + i }
-	return records(ctx, s.Pages(ctx, opts.withoutInclude()), offset)
+	return records(ctx, s.Pages(ctx, opts.withoutInclude()), (*SubscriptionPage).items,
+		func(stop *PagingError, page *SubscriptionPage, n int) { stop.Offset = page.Offset + n })
 }
 
 // withoutInclude returns a copy of o that includes nothing. o may be nil.
@@ -185,36 +187,6 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 	c := *o
 	c.Include = SubscriptionInclude{}
 	return &c
-}
-
-// records yields the subscriptions of pages. offset returns the Offset of the error if ctx ends
-// before record i of a page.
-func records(
-	ctx context.Context, pages iter.Seq2[*SubscriptionPage, error], offset func(page *SubscriptionPage, i int) int,
-) iter.Seq2[*Subscription, error] {
-	return func(yield func(*Subscription, error) bool) {
-		stop := PagingError{}
-		for page, err := range pages {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			for i := range page.Subscriptions {
-				if stop.Err = ctx.Err(); stop.Err != nil {
-					stop.Offset = offset(page, i)
-					yield(nil, &stop)
-					return
-				}
-				stop.Seen++
-				if !yield(&page.Subscriptions[i], nil) {
-					return
-				}
-			}
-			if page.Finished != uuid.Nil {
-				stop.Finished = page.Finished
-			}
-		}
-	}
 }
 
 // Pages walks the list page by page, with related resources. The rules for order, errors and

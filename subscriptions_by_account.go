@@ -36,8 +36,12 @@ import (
 func (s *SubscriptionService) AllByAccount(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
 ) iter.Seq2[*Subscription, error] {
-	noOffset := func(*SubscriptionPage, int) int { return 0 }
-	return records(ctx, s.PagesByAccount(ctx, accounts, opts.withoutInclude()), noOffset)
+	return records(ctx, s.PagesByAccount(ctx, accounts, opts.withoutInclude()), (*SubscriptionPage).items,
+		func(stop *PagingError, page *SubscriptionPage, n int) {
+			if n == len(page.Subscriptions) && page.Finished != uuid.Nil {
+				stop.Finished = page.Finished
+			}
+		})
 }
 
 // PagesByAccount is like [SubscriptionService.AllByAccount], but yields pages, with related

@@ -2,16 +2,12 @@ package commerce_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
 	"math/bits"
-	"net/http"
-	"net/http/httptest"
-	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -267,62 +263,48 @@ func TestPagesByAccount_options(t *testing.T) {
 	}
 }
 
-// The first line of a request has at most 6,000 bytes.
+// The first line of a request names as many accounts as 6,000 bytes have space for, whatever else
+// it has.
 func TestAllByAccount_requestLine(t *testing.T) {
 	t.Parallel()
+	accounts := sortedIDs(400)
+	include := commerce.SubscriptionInclude{Plans: true, Products: true, PricingOptions: true}
 	for _, tt := range []struct {
 		name string
 		path string // of the base address
 		opts commerce.SubscriptionListOptions
-		max  int // bytes
 	}{
-		{name: "no options", max: 6_000},
+		{name: "no options"},
+		{name: "includes", opts: commerce.SubscriptionListOptions{PageSize: 10, Concurrency: 8, Include: include}},
 		{
-			name: "all includes", max: 6_000,
+			name: "a long path and a long filter", path: strings.Repeat("/path", 500),
 			opts: commerce.SubscriptionListOptions{
-				PageSize: 10, Concurrency: 8,
-				Include: commerce.SubscriptionInclude{Plans: true, Products: true, PricingOptions: true},
-			},
-		},
-		{name: "a long path", path: strings.Repeat("/path", 500), max: 6_000},
-		{
-			name: "a long filter", max: 6_000,
-			opts: commerce.SubscriptionListOptions{
-				Filter: commerce.SubscriptionFilter{Names: []string{strings.Repeat("ö", 400), strings.Repeat("a", 3_000)}},
+				Filter: commerce.SubscriptionFilter{Names: []string{strings.Repeat("ö", 100), strings.Repeat("a", 1_000)}},
 			},
 		},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			r := &recorder{respond: respond(200, emptyList)}
-			c, err := commerce.New(baseURL+tt.path,
-				commerce.WithToken(token), commerce.WithHTTPClient(&http.Client{Transport: r}))
-			if err != nil {
-				t.Fatal(err)
+		r := &recorder{respond: respond(200, emptyList)}
+		c := newClientAt(t, baseURL+tt.path, r)
+		walk := c.Subscriptions.AllByAccount(t.Context(), sequence(nil, accounts...), &tt.opts)
+		if _, err := commerce.Collect(walk); err != nil {
+			t.Fatal(err)
+		}
+		longest, named := 0, 0
+		for _, line := range r.lines() {
+			longest = max(longest, len(line))
+			for _, account := range accounts {
+				named += strings.Count(line, account.String())
 			}
-			accounts := sortedIDs(400)
-			walk := c.Subscriptions.AllByAccount(t.Context(), sequence(nil, accounts...), &tt.opts)
-			if _, err := commerce.Collect(walk); err != nil {
-				t.Fatal(err)
-			}
-			longest, named := 0, 0
-			for _, written := range r.written {
-				line, _, _ := strings.Cut(written, "\n")
-				longest = max(longest, len(line)+1)
-				for _, account := range accounts {
-					named += strings.Count(line, account.String())
-				}
-			}
-			if longest > tt.max || longest < tt.max-100 && tt.max == 6_000 {
-				t.Errorf("the longest request line has %d bytes, want nearly %d", longest, tt.max)
-			}
-			diff(t, "accounts in all requests", named, len(accounts))
-		})
+		}
+		if longest > 6_000 || longest < 5_900 || named != len(accounts) {
+			t.Errorf("%s: %d accounts in lines of up to %d bytes, want %d in nearly 6,000",
+				tt.name, named, longest, len(accounts))
+		}
 	}
 }
 
-// However long the filter is, no line is too long. The walk is refused if there is no line for a
-// single account.
+// However long the filter is, no line is too long, also that of the last page. The walk is refused
+// if there is no line for a single account. The last filters leave space for 1 to 4 accounts.
 func TestAllByAccount_longFilters(t *testing.T) {
 	t.Parallel()
 	perLine := map[int]bool{}
@@ -331,16 +313,14 @@ func TestAllByAccount_longFilters(t *testing.T) {
 		opts := &commerce.SubscriptionListOptions{PageSize: 100}
 		opts.Filter.Email = strings.Repeat("a", n)
 		walk := newClient(t, r).Subscriptions.AllByAccount(t.Context(), sequence(nil, sortedIDs(8)...), opts)
-		_, err := commerce.Collect(walk)
-		if err != nil {
+		if _, err := commerce.Collect(walk); err != nil {
 			diff(t, "invalid fields", invalidFields(err), []string{"filter"})
 			r.checkRefused(t, err, opts.Filter.Email)
 			break
 		}
-		for _, written := range r.written {
-			line, _, _ := strings.Cut(written, "\n")
+		for _, line := range r.lines() {
 			perLine[strings.Count(line, "%2C")] = true
-			if longest := len(line + "\n&page%5Boffset%5D=10000"); longest > 6_000 {
+			if longest := len(line + "&page%5Boffset%5D=10000"); longest > 6_000 {
 				t.Fatalf("a filter of %d bytes: at the highest offset a line of %d bytes, want at most 6,000", n, longest)
 			}
 		}
@@ -350,161 +330,86 @@ func TestAllByAccount_longFilters(t *testing.T) {
 	}
 }
 
-// A page with Finished is the last one of the accounts up to it. TestModel_parts checks the walk,
-// and TestAllByAccount_errors goes on after Finished.
+// A page with Finished is the last one of the accounts up to it. TestModel_parts of
+// internal/paging checks the walk, and TestAllByAccount_errors goes on after Finished.
 func TestPagesByAccount_finished(t *testing.T) {
 	t.Parallel()
+	s := newAccountStore(t, slices.Repeat([]int{1, 0, 2, 150}, 10)...)
 	refusesMany := func(r commercetest.Request) bool { return strings.Count(r.RawQuery, "%2C") > 10 }
-	for _, tt := range []struct {
-		name    string
-		sizes   []int
-		opts    commerce.SubscriptionListOptions
-		refuses func(commercetest.Request) bool
-	}{
-		{
-			name: "several parts", sizes: append([]int{0, 1, 99, 100, 101, 0, 250, 3}, slices.Repeat([]int{1}, 500)...),
-			opts: commerce.SubscriptionListOptions{PageSize: 7, Concurrency: 8},
-		},
-		{name: "10 accounts at a time", sizes: slices.Repeat([]int{1, 0, 2}, 30), refuses: refusesMany},
-		// Before the end of a part that is halved, subscriptions of later accounts are yielded.
-		{name: "too many subscriptions", sizes: slices.Repeat([]int{300, 0, 1}, 40)},
-	} {
-		s := newAccountStore(t, tt.sizes...)
-		if tt.refuses != nil {
-			s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, Times: -1, Match: tt.refuses})
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, Times: -1, Match: refusesMany})
+	var yielded []*commerce.Subscription
+	var last uuid.UUID
+	for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, nil) {
+		if err != nil {
+			t.Fatal(err)
 		}
-		var yielded []*commerce.Subscription
-		var last uuid.UUID
-		for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, &tt.opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range page.Subscriptions {
-				yielded = append(yielded, &page.Subscriptions[i])
-			}
-			if page.Finished != uuid.Nil {
-				last = page.Finished
-				diff(t, tt.name+": yielded up to "+last.String(), idsOf(yielded), s.upTo(last))
-			}
+		for i := range page.Subscriptions {
+			yielded = append(yielded, &page.Subscriptions[i])
 		}
-		diff(t, tt.name+": last Finished", last, s.accounts[len(s.accounts)-1])
+		if page.Finished != uuid.Nil {
+			last = page.Finished
+			diff(t, "yielded up to "+last.String(), idsOf(yielded), s.upTo(last))
+		}
 	}
+	diff(t, "last Finished", last, s.accounts[len(s.accounts)-1])
 }
 
-// A store may refuse several accounts in a filter, or more than a number of them.
+// A store may refuse several accounts in a filter. Then there is a request for each, and a few to
+// find that out. If it refuses one too, the first error ends the walk, and no account is blamed.
 func TestAllByAccount_refusedFilter(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		status  int
-		accepts int // accounts
-	}{
-		{name: "400 for several", status: 400, accepts: 1},
-		{name: "413 for several", status: 413, accepts: 1},
-		{name: "414 for several", status: 414, accepts: 1},
-		{name: "431 for several", status: 431, accepts: 1},
-		{name: "400 for more than 10", status: 400, accepts: 10},
-	} {
-		for _, concurrency := range []int{1, 8} {
-			s := newAccountStore(t, slices.Repeat([]int{1, 0, 3, 2}, 100)...)
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpList, Status: tt.status, Times: -1,
-				Match: func(r commercetest.Request) bool {
-					return isIn(r) && strings.Count(r.RawQuery, "%2C") > tt.accepts
-				},
-			})
-			opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-			got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, opts))
-			if err != nil {
-				t.Fatalf("%s: %v", tt.name, err)
-			}
-			diff(t, tt.name, idsOf(got), s.of(s.accounts...))
-			// A part is halved until the store accepts it: half of what it accepts in the worst
-			// case.
-			parts := len(s.accounts)
-			if tt.accepts > 1 {
-				parts = 2*len(s.accounts)/tt.accepts + concurrency
-			}
-			n, most := len(s.listed()), parts+1+bits.Len(uint(len(s.accounts)))
-			t.Logf("%s, concurrency %d: %d requests for %d accounts", tt.name, concurrency, n, len(s.accounts))
-			if n > most {
-				t.Errorf("%s: got %d requests, want at most %d", tt.name, n, most)
-			}
+	for _, status := range []int{400, 413, 414, 431} {
+		s := newAccountStore(t, slices.Repeat([]int{1, 0, 3, 2}, 100)...)
+		s.Inject(commercetest.Fault{Status: status, Times: -1, Match: isIn})
+		got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, nil))
+		diff(t, fmt.Sprint(status, ": error"), err, nil)
+		diff(t, fmt.Sprint(status, ": subscriptions"), idsOf(got), s.of(s.accounts...))
+		if n, most := len(s.listed()), len(s.accounts)+1+bits.Len(uint(len(s.accounts))); n > most {
+			t.Errorf("%d: got %d requests, want at most %d", status, n, most)
 		}
+	}
+	s := newAccountStore(t, slices.Repeat([]int{1}, 300)...)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, After: 3, Times: -1})
+	got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, nil))
+	stop, ok := errors.AsType[*commerce.PagingError](err)
+	if !ok {
+		t.Fatalf("error = %v, want a *PagingError", err)
+	}
+	checkStop(t, err, commerce.PagingError{Seen: len(got), Finished: stop.Finished, Err: commerce.ErrBadRequest})
+	listed := s.listed()
+	if e, _ := errors.AsType[*commerce.Error](err); e.RequestID != listed[3].ID || len(listed) != 5 {
+		t.Errorf("got %d requests, error %v, want 5, and the error of the first refused one", len(listed), err)
 	}
 }
 
-// If the number of accounts is not the reason, the first error ends the walk, and no account is
-// blamed: not the first one, and not one in the middle, after a request with only its account.
-func TestAllByAccount_refusedAll(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name            string
-		after, requests int
-	}{
-		{name: "at once", requests: 1},
-		{name: "in the middle", after: 3, requests: 5},
-	} {
-		s := newAccountStore(t, slices.Repeat([]int{1}, 300)...)
-		s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, After: tt.after, Times: -1})
-		_, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, nil))
-		stop, ok := errors.AsType[*commerce.PagingError](err)
-		if !ok || stop.Account != uuid.Nil || !errors.Is(err, commerce.ErrBadRequest) {
-			t.Fatalf("%s: error %+v, want ErrBadRequest and no account", tt.name, err)
-		}
-		listed := s.listed()
-		if e, ok := errors.AsType[*commerce.Error](err); !ok || e.RequestID != listed[tt.after].ID ||
-			len(listed) != tt.requests {
-			t.Errorf("%s: got %d requests, error %v, want %d and that of the first refused one",
-				tt.name, len(listed), err, tt.requests)
-		}
-	}
-}
-
-// A sequence may read all accounts before it yields its error: none of them is finished.
+// The error of a walk of accounts is not nested: none of its accounts is finished here. One that
+// the caller wrapped is returned with what the caller added.
 func TestAllByAccount_errorOfAnotherWalk(t *testing.T) {
 	t.Parallel()
-	s := newAccountStore(t, slices.Repeat([]int{1}, 250)...)
-	s.Inject(commercetest.Fault{Operation: commercetest.OpAccounts, After: 2, Status: 403})
-	c := s.Client()
-	accounts := func(yield func(uuid.UUID, error) bool) {
-		if ids, err := commerce.Collect(c.Accounts.IDs(t.Context(), uuid.Nil)); err != nil {
-			yield(uuid.Nil, err)
-		} else {
-			t.Errorf("got %d accounts, want an error", len(ids))
+	other := &commerce.PagingError{Seen: 7, Finished: numberedID(1), Err: commerce.ErrForbidden}
+	wrapped := fmt.Errorf("read the accounts: %w", other)
+	for err, want := range map[error]error{other: commerce.ErrForbidden, wrapped: wrapped} {
+		_, err := commerce.Collect(newStub(t).client(t).Subscriptions.AllByAccount(t.Context(), sequence(err), nil))
+		stop, ok := errors.AsType[*commerce.PagingError](err)
+		if !ok || *stop != (commerce.PagingError{Err: want}) {
+			t.Errorf("got error %#v, want a PagingError with %v only", err, want)
 		}
 	}
-	_, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), accounts, nil))
-	checkStop(t, err, commerce.PagingError{Err: commerce.ErrForbidden})
 }
 
-// An error that the caller wrapped is returned with what the caller added.
-func TestAllByAccount_wrappedError(t *testing.T) {
-	t.Parallel()
-	s := newAccountStore(t, 1)
-	wrapped := fmt.Errorf("read the accounts: %w", &commerce.PagingError{Seen: 7, Err: commerce.ErrForbidden})
-	accounts := func(yield func(uuid.UUID, error) bool) { yield(uuid.Nil, wrapped) }
-	_, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), accounts, nil))
-	stop, ok := errors.AsType[*commerce.PagingError](err)
-	if !ok || stop.Err != wrapped || stop.Seen != 0 { //nolint:errorlint // the error itself, not what it wraps
-		t.Errorf("got error %#v, want a PagingError whose Err is %v", err, wrapped)
-	}
-}
-
-// A walk is canceled at each record. Every subscription up to Finished was yielded by then, and a
-// walk of the accounts after it yields the rest.
+// A walk is canceled at each record. Every subscription up to Finished was yielded by then, and
+// those of the account in which it was canceled may be missing.
 func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 	t.Parallel()
 	s := newAccountStore(t, 3, 0, 5, 1, 4, 2)
-	c := s.Client()
-	subscriptions := s.of(s.accounts...)
-	for at := 1; at < len(subscriptions); at++ {
+	s.Inject(commercetest.Fault{Status: 400, Times: -1, Match: isIn}) // each account is finished by itself
+	for at := 1; at < len(s.of(s.accounts...)); at++ {
 		for _, pageSize := range []int{4, 100} {
-			opts := &commerce.SubscriptionListOptions{PageSize: pageSize}
 			ctx, cancel := context.WithCancel(t.Context())
 			var yielded []*commerce.Subscription
 			var last error
-			for sub, err := range c.Subscriptions.AllByAccount(ctx, nil, opts) {
+			opts := &commerce.SubscriptionListOptions{PageSize: pageSize}
+			for sub, err := range s.Client().Subscriptions.AllByAccount(ctx, nil, opts) {
 				if last = err; err == nil {
 					yielded = append(yielded, sub)
 				}
@@ -514,48 +419,21 @@ func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 			}
 			cancel()
 			stop, ok := errors.AsType[*commerce.PagingError](last)
-			if !ok || !errors.Is(last, context.Canceled) {
-				t.Fatalf("canceled at record %d: got error %v, want %v", at, last, context.Canceled)
+			if !ok || !errors.Is(last, context.Canceled) || stop.Seen != at {
+				t.Fatalf("canceled at record %d: got error %+v, want %v", at, last, context.Canceled)
 			}
-			rest, err := commerce.Collect(
-				c.Subscriptions.AllByAccount(t.Context(), c.Accounts.IDs(t.Context(), stop.Finished), opts))
-			if err != nil {
-				t.Fatal(err)
+			account := yielded[at-1].Attributes.AccountID
+			var finished []uuid.UUID
+			if stop.Finished != uuid.Nil {
+				finished = s.upTo(stop.Finished)
 			}
-			got := idsOf(append(yielded, rest...))
-			slices.SortFunc(got, compareIDs)
-			diff(t, fmt.Sprintf("canceled at record %d, pages of %d: subscriptions", at, pageSize),
-				slices.Compact(got), subscriptions)
+			got := idsOf(yielded)
+			isMissing := func(id uuid.UUID) bool { return !slices.Contains(got, id) }
+			if slices.ContainsFunc(finished, isMissing) || len(finished)+len(s.of(account)) < at {
+				t.Errorf("canceled at record %d, of account %s: Finished = %s", at, account, stop.Finished)
+			}
 		}
 	}
-}
-
-// Also if the context ends between two records, the error has the account that was finished last.
-func TestAllByAccount_canceledLater(t *testing.T) {
-	t.Parallel()
-	s := newAccountStore(t, slices.Repeat([]int{1}, 500)...)
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var finished uuid.UUID
-	for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, nil) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if finished = page.Finished; finished != uuid.Nil {
-			break
-		}
-	}
-	at := len(s.upTo(finished)) + 1
-	n, last := 0, error(nil)
-	for _, err := range s.Client().Subscriptions.AllByAccount(ctx, nil, nil) {
-		if last = err; err == nil {
-			n++
-		}
-		if n == at {
-			cancel()
-		}
-	}
-	checkStop(t, last, commerce.PagingError{Seen: at, Finished: finished, Err: context.Canceled})
 }
 
 // An account with more subscriptions than can be read is in the error. The walk goes on after it.
@@ -575,36 +453,26 @@ func TestAllByAccount_offsetLimit(t *testing.T) {
 	diff(t, "rest", idsOf(rest), s.of(s.accounts[2:]...))
 }
 
-// Whenever an error ends the walk, its fields say what was yielded, and another walk yields
-// the rest.
+// Whenever an error ends the walk, its fields say what was yielded, and another walk yields the
+// rest.
 func TestAllByAccount_errors(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		status int
-		want   error
-	}{
-		{status: 401, want: commerce.ErrUnauthorized},
-		{status: 403, want: commerce.ErrForbidden},
-		{status: 429, want: commerce.ErrRateLimited},
-		{status: 500, want: commerce.ErrServer},
-	} {
-		for _, operation := range []commercetest.Operation{commercetest.OpAccounts, commercetest.OpList} {
-			for _, concurrency := range []int{1, 8} {
-				s := newAccountStore(t, slices.Repeat([]int{1, 0, 3}, 100)...)
-				for after := 0; after < 20; after += 3 {
-					s.Inject(commercetest.Fault{Operation: operation, After: after, Status: tt.status})
-				}
-				s.checkResumes(t, &commerce.SubscriptionListOptions{Concurrency: concurrency}, tt.want)
+	for _, operation := range []commercetest.Operation{commercetest.OpAccounts, commercetest.OpList} {
+		for _, concurrency := range []int{1, 8} {
+			s := newAccountStore(t, slices.Repeat([]int{1, 0, 3}, 100)...)
+			for after := 0; after < 20; after += 3 {
+				s.Inject(commercetest.Fault{Operation: operation, After: after, Status: 403})
 			}
+			s.checkResumes(t, &commerce.SubscriptionListOptions{Concurrency: concurrency})
 		}
 	}
 }
 
-// checkResumes walks until no error is left, each time after the last account that was
-// finished, and checks each walk.
-func (s *accountStore) checkResumes(t *testing.T, opts *commerce.SubscriptionListOptions, want error) {
+// checkResumes walks until no error is left, each time after the last account that was finished,
+// and checks each walk.
+func (s *accountStore) checkResumes(t *testing.T, opts *commerce.SubscriptionListOptions) {
 	t.Helper()
-	c := s.Client(attempts(1))
+	c := s.Client()
 	yielded := map[uuid.UUID]bool{}
 	var finished uuid.UUID
 	for stops := 0; ; stops++ {
@@ -627,17 +495,9 @@ func (s *accountStore) checkResumes(t *testing.T, opts *commerce.SubscriptionLis
 		if !ok {
 			t.Fatalf("error = %v, want a *PagingError", err)
 		}
-		checkStop(t, err, commerce.PagingError{Seen: len(subs), Finished: stop.Finished, Err: want})
-		if _, isNested := errors.AsType[*commerce.PagingError](stop.Err); isNested {
-			t.Errorf("error %v has a PagingError in a PagingError", err)
-		}
+		checkStop(t, err, commerce.PagingError{Seen: len(subs), Finished: stop.Finished, Err: commerce.ErrForbidden})
 		if stop.Finished != uuid.Nil {
 			finished = stop.Finished
-		}
-		for _, id := range s.upTo(finished) {
-			if !yielded[id] {
-				t.Fatalf("subscription %s was not yielded up to account %s", id, finished)
-			}
 		}
 	}
 }
@@ -667,34 +527,6 @@ func TestAllByAccount_badRecord(t *testing.T) {
 		tt.want.Err = commerce.ErrBadResponse
 		checkStop(t, err, tt.want)
 	}
-}
-
-// A shopper's token cannot list accounts, but it can read its own.
-func TestAllByAccount_shopper(t *testing.T) {
-	t.Parallel()
-	s := newAccountStore(t, 2, 3)
-	own := s.accounts[1]
-	form := url.Values{"grant_type": {"implicit"}, "client_id": {s.Config().ClientID}}
-	body := strings.NewReader(form.Encode())
-	req := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/oauth/access_token", body)
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, req)
-	var issued struct {
-		AccessToken string `json:"access_token"`
-	}
-	if err := json.Unmarshal(w.Body.Bytes(), &issued); err != nil {
-		t.Fatal(err)
-	}
-	c := s.Client(commerce.WithToken(issued.AccessToken),
-		commerce.WithHeader("EP-Account-Management-Authentication-Token", s.AccountToken(own)))
-	_, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, nil))
-	checkStop(t, err, commerce.PagingError{Err: commerce.ErrForbidden})
-	got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), sequence(nil, own), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "subscriptions", idsOf(got), s.of(own))
 }
 
 // The number of requests for a store is a small part of the number of its accounts.

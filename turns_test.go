@@ -19,30 +19,17 @@ import (
 	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
-// cartWrite is a write to a cart, except EnsureCustomDiscounts, and the response of a success.
-type cartWrite struct {
-	calls.Call
-	status int
-	write  httpmock.Responder
+// cartWrites are the writes to a cart, except EnsureCustomDiscounts.
+func cartWrites() []calls.Call {
+	return slices.DeleteFunc(calls.All(), func(call calls.Call) bool {
+		return !call.Write || !strings.HasPrefix(call.Op, "Carts.") || call.Method == ""
+	})
 }
 
-func cartWrites() (list []cartWrite) {
-	for _, call := range calls.All() {
-		if call.Write && strings.HasPrefix(call.Op, "Carts.") && call.Method != "" {
-			list = append(list, newCartWrite(call))
-		}
-	}
-	return list
-}
-
-func newCartWrite(call calls.Call) cartWrite {
-	return cartWrite{Call: call, status: call.Responses(calls.NewArgs())[0].Status, write: successOf(call)[0]}
-}
-
-func (w *cartWrite) call(ctx context.Context, c *commerce.Client, cartID string) error {
+func doFor(ctx context.Context, c *commerce.Client, write calls.Call, cartID string) error {
 	args := calls.NewArgs()
 	args.CartID = cartID
-	_, err := w.Do(ctx, c, args)
+	_, err := write.Do(ctx, c, args)
 	return err
 }
 
@@ -101,7 +88,9 @@ func TestTurns_order(t *testing.T) {
 	t.Parallel()
 	writes := cartWrites()
 	write := func(n int, cartID string) func(context.Context, *commerce.Client) error {
-		return func(ctx context.Context, c *commerce.Client) error { return writes[n%len(writes)].call(ctx, c, cartID) }
+		return func(ctx context.Context, c *commerce.Client) error {
+			return doFor(ctx, c, writes[n%len(writes)], cartID)
+		}
 	}
 	var oneCart, manyCarts []timedCall
 	for i := range 12 {
@@ -155,27 +144,6 @@ func TestTurns_order(t *testing.T) {
 	}
 }
 
-// A turn ends with the call, even if the call never sent anything, or panicked.
-func TestTurns_end(t *testing.T) {
-	t.Parallel()
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, tt := range cartWrites() {
-		c := newStub(t, func(*http.Request) (*http.Response, error) { panic("transport") }, tt.write).client(t)
-		if err := tt.call(ended, c, cartID); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: error %v, want context.Canceled", tt.Op, err)
-		} else {
-			checkError(t, err, commerce.Error{Op: tt.Op, Outcome: commerce.OutcomeNotSent})
-		}
-		if got := recovered(func() { _ = tt.call(t.Context(), c, cartID) }); got != "transport" {
-			t.Errorf("%s: recovered %v, want the panic of the transport", tt.Op, got)
-		}
-		if err := tt.call(t.Context(), c, cartID); err != nil || c.CartsWithTurns() != 0 {
-			t.Errorf("%s: error %v, turns of %d carts are kept, want none", tt.Op, err, c.CartsWithTurns())
-		}
-	}
-}
-
 // testLocker is a Locker that records what happens. Lock calls hook, if it is not nil.
 type testLocker struct {
 	events []string
@@ -222,16 +190,20 @@ func (l *testLocker) losing(r httpmock.Responder) httpmock.Responder {
 
 const lockEvent = "lock commerce/store.example/carts/" + cartID
 
-// A write holds the lock from before its first attempt until after its last one.
+// A write holds the lock from before its first attempt until after its last one. Its turn ends with
+// it, even if it never sent anything, or panicked.
 func TestLocker_events(t *testing.T) {
 	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
 	for _, write := range cartWrites() {
 		for name, tt := range map[string]struct {
 			responders responders
 			err        error
 		}{
-			"success":         {responders: responders{write.write}},
-			"429, success":    {responders: responders{rateLimited, write.write}},
+			"context ended":   {err: context.Canceled},
+			"success":         {responders: successOf(write)},
+			"429, success":    {responders: append(responders{rateLimited}, successOf(write)...)},
 			"403":             {responders: responders{respond(403, "")}, err: commerce.ErrForbidden},
 			"transport error": {responders: slices.Repeat(responders{failTransport}, 4), err: commerce.ErrOutcomeUnknown},
 			"panic":           {responders: responders{nil}},
@@ -239,21 +211,25 @@ func TestLocker_events(t *testing.T) {
 			if name == "transport error" && !write.Replayable {
 				tt.responders = tt.responders[:1] // the others are sent once
 			}
-			l := newLocker(t)
-			want := []string{lockEvent}
+			l, ctx := newLocker(t), t.Context()
+			requests := slices.Repeat([]string{"request"}, len(tt.responders))
+			want := slices.Concat([]string{lockEvent}, requests, []string{"unlock"})
 			for i, r := range tt.responders {
 				tt.responders[i] = l.responder(r)
-				want = append(want, "request")
+			}
+			if name == "context ended" {
+				ctx, want = ended, nil
 			}
 			c, err := newStub(t, tt.responders...).client(t).With(commerce.WithCartLocker(l))
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := recovered(func() { err = write.call(t.Context(), c, cartID) })
-			if (got != nil) != (name == "panic") || !errors.Is(err, tt.err) {
-				t.Errorf("%s, %s: panic %v, error %v, want %v", write.Op, name, got, err, tt.err)
+			got := recovered(func() { err = doFor(ctx, c, write, cartID) })
+			if (got != nil) != (name == "panic") || !errors.Is(err, tt.err) || c.CartsWithTurns() != 0 {
+				t.Errorf("%s, %s: panic %v, error %v, want %v; turns of %d carts are kept, want none",
+					write.Op, name, got, err, tt.err, c.CartsWithTurns())
 			}
-			diff(t, "events: "+write.Op+", "+name, l.events, append(want, "unlock"))
+			diff(t, "events: "+write.Op+", "+name, l.events, want)
 		}
 	}
 	l := newLocker(t)
@@ -385,11 +361,10 @@ func (f lockerFunc) Lock(ctx context.Context, key string) (context.Context, func
 // The lock is checked before each attempt, and after a write that may have been applied.
 func TestLocker_lost(t *testing.T) {
 	t.Parallel()
-	add := newCartWrite(calls.Named("Carts.AddCustomDiscounts"))
-	remove := newCartWrite(calls.Named("Carts.DeleteCustomDiscount"))
+	add, remove := calls.Named("Carts.AddCustomDiscounts"), calls.Named("Carts.DeleteCustomDiscount")
 	type row struct {
 		name       string
-		write      cartWrite
+		write      calls.Call
 		lost       bool // before the first attempt
 		responders func(l *testLocker) responders
 		want       commerce.Outcome
@@ -411,8 +386,9 @@ func TestLocker_lost(t *testing.T) {
 		rows = append(rows,
 			row{name: "before the first attempt: " + write.Op, write: write, lost: true, want: commerce.OutcomeNotSent,
 				responders: func(*testLocker) responders { return nil }},
-			row{name: "during a write: " + write.Op, write: write, want: commerce.OutcomeUnknown, status: write.status,
-				responders: func(l *testLocker) responders { return responders{l.losing(write.write)} }})
+			row{name: "during a write: " + write.Op, write: write, want: commerce.OutcomeUnknown,
+				status:     write.Responses(calls.NewArgs())[0].Status,
+				responders: func(l *testLocker) responders { return responders{l.losing(successOf(write)[0])} }})
 	}
 	for _, tt := range rows {
 		l := newLocker(t)
@@ -421,7 +397,7 @@ func TestLocker_lost(t *testing.T) {
 		}
 		list := tt.responders(l)
 		s := newStub(t, list...)
-		err := tt.write.call(t.Context(), s.client(t, commerce.WithCartLocker(l)), cartID)
+		err := doFor(t.Context(), s.client(t, commerce.WithCartLocker(l)), tt.write, cartID)
 		checkError(t, err, commerce.Error{
 			Op: tt.write.Op, StatusCode: tt.status, Outcome: tt.want, Attempts: len(list),
 		})

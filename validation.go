@@ -15,9 +15,6 @@ type FieldError struct {
 
 // Error names the first five problems. If there are more, it also states how many.
 func (e *ValidationError) Error() string {
-	if e == nil {
-		return "<nil>"
-	}
 	text, sep := "commerce: invalid argument", ": "
 	for i, f := range e.Fields {
 		if i == maxShown {
@@ -38,7 +35,7 @@ func (f FieldError) String() string {
 }
 
 // Is reports whether target is ErrInvalidArgument.
-func (e *ValidationError) Is(target error) bool { return e != nil && target == ErrInvalidArgument }
+func (e *ValidationError) Is(target error) bool { return target == ErrInvalidArgument }
 
 // add adds a problem that is not about a discount.
 func (e *ValidationError) add(field, message string) { e.addAt(-1, field, message) }

@@ -1,7 +1,6 @@
 package commerce_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -21,14 +20,6 @@ func TestValidationError_text(t *testing.T) {
 	text := err.Error()
 	if len(text) > 500 || !strings.Contains(text, "discount 0: amount ") || !strings.Contains(text, "50000") {
 		t.Errorf("got %d bytes: %.500s, want the first problems and how many there are", len(text), text)
-	}
-}
-
-func TestValidationError_nil(t *testing.T) {
-	t.Parallel()
-	var err *commerce.ValidationError
-	if err.Error() != "<nil>" || errors.Is(err, commerce.ErrInvalidArgument) {
-		t.Errorf("a nil *ValidationError is %q, and ErrInvalidArgument: %t", err, errors.Is(err, commerce.ErrInvalidArgument))
 	}
 }
 

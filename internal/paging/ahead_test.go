@@ -1,6 +1,7 @@
 package paging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,127 +190,61 @@ func TestReadAhead_panic(t *testing.T) {
 	}
 }
 
-// TestReadAhead_unequalPages walks a list whose pages differ in length, so that pages fetched ahead
-// are not those that the walk requests. That costs requests, but not many, and no record.
-func TestReadAhead_unequalPages(t *testing.T) {
-	t.Parallel()
-	for _, concurrency := range []int{0, 1, 2, 4, 8, 16} {
-		l := newList(9000)
-		l.length = func(n int) int { return 100 - n*7%34 }
-		cfg := l.config()
-		cfg.Concurrency = concurrency
-		got, err := l.walk(t, cfg)
-		if err != nil || !slices.Equal(got, l.ids) || l.requests > 250 {
-			t.Errorf("Concurrency %d: got %d records in %d requests, error %v, want 9000 in at most 250",
-				concurrency, len(got), l.requests, err)
-		}
-	}
-}
-
 // TestReadAhead_growing adds records at the front of a list for each request, as new subscriptions
-// come first. A walk with pages in flight ends like one without, and needs at most twice the
-// requests, and Concurrency more.
+// come first, or makes pages that differ in length. Pages fetched ahead are then not those that the
+// walk requests. A walk with pages in flight still ends like one without, and needs few requests
+// more. If about as many records are added as a page has, it may give up.
 func TestReadAhead_growing(t *testing.T) {
 	t.Parallel()
+	const allPages = 50 + 6*(10_100+100)/100 // the budget of a walk over all records within reach
 	for _, tt := range []struct {
-		name  string
-		total int
-		added int // for each request
-		links links
+		name        string
+		total       int
+		least, most int // records that are added for each request
+		length      func(n int) int
+		requests    int // at most; 0: twice those of Concurrency 1, and Concurrency more
+		mayGiveUp   bool
 	}{
-		{name: "1 added", total: 1000, added: 1},
-		{name: "2 added", total: 1000, added: 2},
-		{name: "5 added", total: 1000, added: 5},
-		{name: "5 added to a short list", total: 150, added: 5},
-		{name: "5 added to a long list", total: 8000, added: 5},
-		{name: "1 added, no links", total: 1000, added: 1, links: noLinks},
-		{name: "2 added, no links", total: 1000, added: 2, links: noLinks},
-		{name: "5 added, no links", total: 1000, added: 5, links: noLinks},
-		{name: "5 added to a short list, no links", total: 150, added: 5, links: noLinks},
-		{name: "5 added to a long list, no links", total: 8000, added: 5, links: noLinks},
+		{name: "1 added", total: 1000, least: 1, most: 1},
+		{name: "2 added", total: 1000, least: 2, most: 2},
+		{name: "5 added", total: 1000, least: 5, most: 5},
+		{name: "5 added to a short list", total: 150, least: 5, most: 5},
+		{name: "5 added to a long list", total: 8000, least: 5, most: 5},
+		{name: "up to 1 added", total: 250, most: 1, requests: 60},
+		{name: "up to 3 added", total: 250, most: 3, requests: 60},
+		{name: "up to 5 added", total: 250, most: 5, requests: 60},
+		{name: "unequal pages", total: 9000, length: func(n int) int { return 100 - n*7%34 }, requests: 250},
+		{name: "50 added", total: 1000, least: 50, most: 50, requests: allPages, mayGiveUp: true},
+		{name: "90 added", total: 1000, least: 90, most: 90, requests: allPages, mayGiveUp: true},
+		{name: "100 added", total: 1000, least: 100, most: 100, requests: allPages, mayGiveUp: true},
+		{name: "150 added", total: 1000, least: 150, most: 150, requests: allPages, mayGiveUp: true},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			for order := range uint64(10) {
-				one := 0
-				for concurrency := 1; concurrency <= 16; concurrency++ {
-					l := newList(tt.total)
-					l.links, l.change = tt.links, add(0, tt.added)
-					if order > 0 { // otherwise the list is read in the order of the requests
-						l.delay = randomDelays(order)
-					}
-					cfg := l.config()
-					cfg.Concurrency = concurrency
-					got, err := l.walk(t, cfg)
-					if missing := lost(upTo(tt.total), got); err != nil || len(missing) > 0 {
-						t.Errorf("order %d, Concurrency %d: error %v, %d records missing, want none",
-							order, concurrency, err, len(missing))
-					}
-					if concurrency == 1 {
-						one = l.requests
-					}
-					if most := 2*one + concurrency; l.requests > most {
-						t.Errorf("order %d, Concurrency %d: %d requests, want at most %d",
-							order, concurrency, l.requests, most)
-					}
-				}
-			}
-		})
-	}
-}
-
-// TestReadAhead_growingAtRandom adds no record, one, or more for each request, so that the end of
-// the list is never where it is expected.
-func TestReadAhead_growingAtRandom(t *testing.T) {
-	t.Parallel()
-	for order := range uint64(40) {
-		for _, concurrency := range []int{1, 2, 4, 16} {
-			for most := 1; most <= 5; most += 2 {
-				l := newList(250)
-				random := rand.New(rand.NewPCG(order, uint64(most)))
-				l.links, l.delay = noLinks, randomDelays(order)
-				l.change = func(l *list) { add(0, random.IntN(most+1))(l) }
-				cfg := l.config()
-				cfg.Concurrency = concurrency
-				got, err := l.walk(t, cfg)
-				if missing := lost(upTo(250), got); err != nil || len(missing) > 0 || l.requests > 60 {
-					t.Errorf("order %d, Concurrency %d, up to %d added: %d requests, error %v, %d records missing, "+
-						"want at most 60 requests", order, concurrency, most, l.requests, err, len(missing))
-				}
-			}
-		}
-	}
-}
-
-// TestReadAhead_outrun adds about as many records for each request as a page has. A walk may give
-// up, but only after few more than 6 requests for each page within reach, and it never ends without
-// an error if a record is missing.
-func TestReadAhead_outrun(t *testing.T) {
-	t.Parallel()
-	const most = 50 + 6*(10_100+100)/100
-	for _, links := range []links{trueLinks, noLinks} {
-		for _, added := range []int{50, 90, 100, 150} {
-			t.Run(fmt.Sprintf("links %d, %d added", links, added), func(t *testing.T) {
+		for name, links := range map[string]links{"links": trueLinks, "no links": noLinks} {
+			t.Run(tt.name+", "+name, func(t *testing.T) {
 				t.Parallel()
-				for order := range uint64(4) {
-					for _, concurrency := range []int{1, 2, 4, 16} {
-						l := newList(1000)
-						l.links, l.delay = links, randomDelays(order)
-						l.change = func(l *list) {
-							newest := slices.Repeat([]int{-1 - l.pages}, added) // add is too slow for so many
-							for i := range newest {
-								newest[i] = newest[i]*added - i
-							}
-							l.ids = slices.Concat(newest, l.ids)
+				for order := range uint64(5) {
+					one := 0 // requests of Concurrency 1
+					for _, concurrency := range []int{1, 2, 4, 8, 16} {
+						random := rand.New(rand.NewPCG(order, uint64(tt.most)))
+						l := newList(tt.total)
+						l.links, l.length = links, tt.length
+						if tt.most > 0 {
+							l.change = func(l *list) { add(0, tt.least+random.IntN(tt.most-tt.least+1))(l) }
+						}
+						if order > 0 { // otherwise the list is read in the order of the requests
+							l.delay = randomDelays(order)
 						}
 						cfg := l.config()
 						cfg.Concurrency = concurrency
 						got, err := l.walk(t, cfg)
-						expected := errors.Is(err, ErrListDrift) || errors.Is(err, ErrOffsetLimit)
-						if missing := lost(upTo(1000), got); !expected && (err != nil || len(missing) > 0) {
+						gaveUp := tt.mayGiveUp && (errors.Is(err, ErrListDrift) || errors.Is(err, ErrOffsetLimit))
+						if missing := lost(upTo(tt.total), got); !gaveUp && (err != nil || len(missing) > 0) {
 							t.Errorf("order %d, Concurrency %d: error %v, %d records missing", order, concurrency, err, len(missing))
 						}
-						if l.requests > most {
+						if concurrency == 1 {
+							one = l.requests
+						}
+						if most := cmp.Or(tt.requests, 2*one+concurrency); l.requests > most {
 							t.Errorf("order %d, Concurrency %d: %d requests, want at most %d", order, concurrency, l.requests, most)
 						}
 					}

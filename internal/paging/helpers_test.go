@@ -15,13 +15,17 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes 2,000 the default of -rapid.checks.
+// TestMain makes 2,000 the default of -rapid.checks, and 750 with -short, of which a fifth is made.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })
+	checks := "2000"
+	if testing.Short() {
+		checks = "750"
+	}
 	if !isSet {
-		if err := flag.Set("rapid.checks", "2000"); err != nil {
+		if err := flag.Set("rapid.checks", checks); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(2)
 		}
@@ -44,6 +48,47 @@ const (
 	neverNext  // there is no next page, even after a full page
 )
 
+// next returns what a page says that is the end of its list, or has as many records as requested.
+func (l links) next(isEnd, isFull bool) Next {
+	switch {
+	case l == alwaysNext, l == trueLinks && !isEnd:
+		return NextExists
+	case l == trueLinks, l == neverNext && (isEnd || isFull):
+		return NextNone
+	}
+	return NextUnknown
+}
+
+// traffic counts the requests to a fake store.
+type traffic struct {
+	mu                    sync.Mutex
+	requests              int
+	inFlight, maxInFlight int
+}
+
+// begin counts a request, and returns its number, from 1 on. end must be called at its end.
+func (c *traffic) begin() (n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.requests++
+	c.inFlight++
+	c.maxInFlight = max(c.maxInFlight, c.inFlight)
+	return c.requests
+}
+
+func (c *traffic) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight--
+}
+
+// counts returns the number of requests so far, and of those in flight.
+func (c *traffic) counts() (made, inFlight int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.requests, c.inFlight
+}
+
 // list is a fake store with one list, which may change while it is read. The list begins as 0, 1, 2
 // and so on.
 type list struct {
@@ -54,12 +99,10 @@ type list struct {
 	alter  func(r request, p page) page                   // makes a page wrong
 	delay  func(offset int) (before, after time.Duration) // until the list is read, and from then on
 
-	mu                    sync.Mutex
-	requests              int // all requests
-	pages                 int // requests for which the list was read
-	inFlight, maxInFlight int
-	farthest              int // highest end of a requested page
-	added                 int // number of records that apply added
+	traffic
+	pages    int // requests for which the list was read
+	farthest int // highest end of a requested page
+	added    int // number of records that apply added
 }
 
 // latency of the requests to a list.
@@ -89,16 +132,8 @@ func (l *list) config() config {
 }
 
 func (l *list) fetch(ctx context.Context, offset, limit int) (page, error) {
-	l.mu.Lock()
-	l.requests++
-	l.inFlight++
-	l.maxInFlight = max(l.maxInFlight, l.inFlight)
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.inFlight--
-	}()
+	l.begin()
+	defer l.end()
 	before, after := l.delay(offset)
 	if err := wait(ctx, before); err != nil {
 		return page{}, err
@@ -139,22 +174,8 @@ func (l *list) page(r request) page {
 		length = min(length, l.length(l.pages))
 	}
 	to := min(from+length, len(l.ids))
-	p := page{Items: slices.Clone(l.ids[from:to]), Info: r.start}
-	isEnd := to == len(l.ids)
-	switch {
-	case l.links == alwaysNext, l.links == trueLinks && !isEnd:
-		p.Next = NextExists
-	case l.links == trueLinks, l.links == neverNext && (isEnd || len(p.Items) == r.limit):
-		p.Next = NextNone
-	}
-	return p
-}
-
-// counts returns the number of requests so far, and of those in flight.
-func (l *list) counts() (made, inFlight int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.requests, l.inFlight
+	next := l.links.next(to == len(l.ids), to-from == r.limit)
+	return page{Items: slices.Clone(l.ids[from:to]), Info: r.start, Next: next}
 }
 
 // run walks the list. problem is the promise that the walk broke, of those that hold for every

@@ -102,10 +102,12 @@ func lengths(lengths ...int) func(n int) int {
 // add returns a change that adds n new records, with negative ids, at an index.
 func add(at, n int) func(l *list) {
 	return func(l *list) {
-		for range n {
+		added := make([]int, n)
+		for i := range added {
 			l.added++
-			l.ids = slices.Insert(l.ids, min(at, len(l.ids)), -l.added)
+			added[i] = -l.added
 		}
+		l.ids = slices.Insert(l.ids, min(at, len(l.ids)), added...)
 	}
 }
 
@@ -163,6 +165,9 @@ func (tt *walkTest) check(t *testing.T, total, limit int) {
 	if tt.change == nil {
 		if want := upTo(tt.offset + tt.want)[tt.offset:]; !slices.Equal(got, want) {
 			t.Errorf("got %d records, want %d in their order", len(got), len(want))
+		}
+		if stop, ok := errors.AsType[*Error](err); ok && stop.Offset != tt.offset+tt.want {
+			t.Errorf("Offset = %d of %v, want %d", stop.Offset, err, tt.offset+tt.want)
 		}
 		return
 	}
@@ -327,13 +332,34 @@ func TestWalk_emptyPageInBetween(t *testing.T) {
 	}
 }
 
-func TestError(t *testing.T) {
+// The request for the page after one that ends at end: with the overlap, a new record, and at least
+// two records.
+func TestWalk_requestAfter(t *testing.T) {
 	t.Parallel()
-	l := newList(10_200)
-	_, err := l.walk(t, l.config())
-	stop, ok := errors.AsType[*Error](err)
-	want := Error{Offset: 10_100, Seen: 10_100, Err: ErrOffsetLimit}
-	if !ok || *stop != want || stop.Error() != ErrOffsetLimit.Error() {
-		t.Errorf("error %#v, want %#v", err, want)
+	w := &walk[int, int, int]{Config: config{Offset: 7, Limit: 5, MaxLimit: 100, MaxOffset: 1000}}
+	if got, want := w.requestAfter(0, 1), (request{7, 5}); got != want {
+		t.Errorf("the first request is %v, want %v", got, want)
+	}
+	w.seen = map[int]struct{}{1: {}}
+	for _, tt := range []struct {
+		limit, end, overlap int
+		want                request
+	}{
+		{limit: 5, end: 50, overlap: 1, want: request{49, 5}},
+		{limit: 5, end: 50, overlap: 4, want: request{46, 5}},
+		{limit: 5, end: 50, overlap: 5, want: request{45, 6}},
+		{limit: 5, end: 50, overlap: 32, want: request{18, 33}},
+		{limit: 5, end: 500, overlap: 256, want: request{244, 100}},
+		{limit: 5, end: 50, overlap: 64, want: request{0, 65}},
+		{limit: 5, end: 50, overlap: -2, want: request{52, 5}},
+		{limit: 1, end: 50, overlap: 0, want: request{50, 2}},
+		{limit: 5, end: 1000, overlap: 1, want: request{999, 5}},
+		{limit: 5, end: 1001, overlap: 1, want: request{1000, 100}},
+		{limit: 5, end: 1001, overlap: -9, want: request{1000, 100}},
+	} {
+		w.Limit = tt.limit
+		if got := w.requestAfter(tt.end, tt.overlap); got != tt.want {
+			t.Errorf("limit %d, end %d, overlap %d: %v, want %v", tt.limit, tt.end, tt.overlap, got, tt.want)
+		}
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strconv"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,7 +25,7 @@ var (
 // keyedList is a fake store with records that belong to keys.
 type keyedList struct {
 	records  []record // newest first
-	keys     []int
+	keys     []int    // in increasing order
 	links    links
 	accepts  int   // maximum number of keys in a request
 	broken   int   // a key whose records cannot be read
@@ -36,11 +35,10 @@ type keyedList struct {
 	delays   []time.Duration // by request
 	pageSize int
 
-	mu                    sync.Mutex
-	requests, refused     int
-	beyond                int // requests that found the highest offset reached
-	inFlight, maxInFlight int
-	added                 int
+	traffic
+	refused int
+	beyond  int // requests that found the highest offset reached
+	added   int
 }
 
 type partsConfig = PartsConfig[int, int, record, int]
@@ -84,17 +82,8 @@ func (l *keyedList) allKeys(context.Context) iter.Seq2[int, error] {
 }
 
 func (l *keyedList) fetch(ctx context.Context, keys []int, offset, limit int) (Page[record, int], error) {
-	l.mu.Lock()
-	l.requests++
-	n := l.requests
-	l.inFlight++
-	l.maxInFlight = max(l.maxInFlight, l.inFlight)
-	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.inFlight--
-	}()
+	n := l.begin()
+	defer l.end()
 	if err := wait(ctx, l.delays[n%len(l.delays)]+time.Duration(n)); err != nil {
 		return Page[record, int]{}, err
 	}
@@ -127,12 +116,7 @@ func (l *keyedList) page(keys []int, offset, limit int) Page[record, int] {
 	}
 	end := min(offset+limit, len(list))
 	p := Page[record, int]{Items: slices.Clone(list[min(offset, len(list)):end])}
-	switch {
-	case l.links == trueLinks && end < len(list):
-		p.Next = NextExists
-	case l.links == trueLinks:
-		p.Next = NextNone
-	}
+	p.Next = l.links.next(end == len(list), len(p.Items) == limit)
 	if offset == l.most && len(p.Items) > 0 {
 		l.beyond++
 	}
@@ -172,7 +156,10 @@ func (l *keyedList) run(t *testing.T, cfg partsConfig) *result {
 			r.add(p)
 		}
 	})
-	last := len(l.keys)
+	last := 0
+	if n := len(l.keys); n > 0 {
+		last = l.keys[n-1]
+	}
 	if r.err != nil {
 		last, _ = r.err.Finished.(int)
 		if r.err.Seen != len(r.yielded) {
@@ -238,6 +225,7 @@ var partsTests = []struct {
 	maxRequests int
 	inFlight    int           // more requests with concurrency 8, as goroutines run
 	maxTime     time.Duration // with concurrency 8
+	minRefused  int
 	want        *Error
 }{
 	{name: "no keys", counts: each(3)},
@@ -281,6 +269,27 @@ var partsTests = []struct {
 		name: "an error after the keys", keys: 300, counts: each(3), maxRequests: 12,
 		setUp: func(l *keyedList) { l.keysErr = errBroken }, want: &Error{Finished: 300, Err: errBroken},
 	},
+	{
+		// The page before the error is yielded, although it could have been the last one.
+		name: "an error after a page", keys: 1, counts: each(250), maxRequests: 2,
+		setUp: func(l *keyedList) {
+			l.links = noLinks
+			l.change = func(l *keyedList) { l.broken = 1 }
+		},
+		want: &Error{Seen: 100, Key: 1, Err: errBroken},
+	},
+	{
+		// Records of later keys are yielded before that, so Finished waits for the end of the part.
+		name: "a list that is refused in its middle", keys: 40, counts: each(20), maxRequests: 39, inFlight: 8, minRefused: 1,
+		setUp: func(l *keyedList) {
+			l.change = func(l *keyedList) {
+				l.accepts = 1000
+				if l.requests%9 == 8 {
+					l.accepts = 1
+				}
+			}
+		},
+	},
 }
 
 func TestParts(t *testing.T) {
@@ -304,6 +313,9 @@ func TestParts(t *testing.T) {
 				if l.requests > maxRequests {
 					t.Errorf("%d requests, want at most %d", l.requests, maxRequests)
 				}
+				if l.refused < tt.minRefused {
+					t.Errorf("%d requests refused, want at least %d", l.refused, tt.minRefused)
+				}
 				if tt.maxTime > 0 && concurrency == 8 && r.elapsed.Round(time.Millisecond) > tt.maxTime {
 					t.Errorf("took %s, want at most %s", r.elapsed, tt.maxTime)
 				}
@@ -313,7 +325,8 @@ func TestParts(t *testing.T) {
 					}
 					return
 				}
-				if r.err.Finished != tt.want.Finished || r.err.Key != tt.want.Key || !errors.Is(r.err, tt.want.Err) {
+				if r.err.Finished != tt.want.Finished || r.err.Key != tt.want.Key || !errors.Is(r.err, tt.want.Err) ||
+					tt.want.Seen > 0 && r.err.Seen != tt.want.Seen {
 					t.Errorf("error %+v, want %+v", r.err, tt.want)
 				}
 			})
@@ -346,90 +359,49 @@ func TestParts_slowConsumer(t *testing.T) {
 	}
 }
 
-// When the loop ends, no request is in flight, and the sequence of keys has ended.
+// When the loop ends, or its context, no request is in flight, and the sequence of keys has ended.
 func TestParts_break(t *testing.T) {
 	t.Parallel()
 	for breakAt := range 12 {
-		synctest.Test(t, func(t *testing.T) {
-			l := newKeyedList(2000, each(3))
-			cfg, stopped := l.config(8), false
-			cfg.Keys = func(ctx context.Context) iter.Seq2[int, error] {
-				return func(yield func(int, error) bool) {
-					defer func() { stopped = true }()
-					l.allKeys(ctx)(yield)
+		for _, isCanceled := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				l := newKeyedList(2000, each(3))
+				cfg, stopped := l.config(8), false
+				cfg.Keys = func(ctx context.Context) iter.Seq2[int, error] {
+					return func(yield func(int, error) bool) {
+						defer func() { stopped = true }()
+						l.allKeys(ctx)(yield)
+					}
 				}
-			}
-			pages := 0
-			for _, err := range Parts(t.Context(), cfg) {
-				if err != nil || pages == breakAt {
-					break
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				pages, err := 0, error(nil)
+				for _, err = range Parts(ctx, cfg) {
+					if pages++; pages > breakAt && isCanceled {
+						cancel()
+					} else if pages > breakAt {
+						break
+					}
 				}
-				pages++
-			}
-			if l.inFlight > 0 || !stopped {
-				t.Errorf("after page %d: %d requests in flight, keys stopped: %t, want none and true", pages, l.inFlight, stopped)
-			}
-		})
-	}
-}
-
-func TestParts_canceled(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		l := newKeyedList(2000, each(3))
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		got, err := collect(Parts(ctx, l.config(4)))
-		stop, ok := errors.AsType[*Error](err)
-		if !ok || !errors.Is(err, context.DeadlineExceeded) || stop.Seen == 0 || stop.Finished == nil || l.inFlight > 0 {
-			t.Errorf("error %+v after %d pages, %d requests in flight", err, len(got), l.inFlight)
+				if l.inFlight > 0 || !stopped || errors.Is(err, context.Canceled) != isCanceled {
+					t.Errorf("page %d, canceled %t: %d requests in flight, keys stopped: %t, error %v",
+						breakAt+1, isCanceled, l.inFlight, stopped, err)
+				}
+			})
 		}
-	})
-}
-
-// A list that is refused in its middle: records of later keys are out, so Finished waits for the
-// end of the part.
-func TestParts_refusedInTheMiddle(t *testing.T) {
-	t.Parallel()
-	l := newKeyedList(40, each(20))
-	l.change = func(l *keyedList) {
-		l.accepts = 1000
-		if l.requests%9 == 8 {
-			l.accepts = 1
-		}
-	}
-	if r := l.run(t, l.config(1)); r.problem != "" || r.err != nil || l.refused < 2 {
-		t.Errorf("%s, error %v, %d requests refused, want none and several", r.problem, r.err, l.refused)
-	}
-}
-
-// The records of the pages before an error are yielded, also if they could have been the last ones
-// of their part.
-func TestParts_error(t *testing.T) {
-	t.Parallel()
-	l := newKeyedList(1, each(250))
-	l.links = noLinks
-	l.change = func(l *keyedList) { l.broken = 1 }
-	r := l.run(t, l.config(1))
-	if r.problem != "" || !errors.Is(r.err, errBroken) || len(r.yielded) != 100 {
-		t.Errorf("%s, error %v after %d records, want %v after 100", r.problem, r.err, len(r.yielded), errBroken)
 	}
 }
 
 // A panic of the caller's code reaches the loop, so that it can be recovered.
 func TestParts_panic(t *testing.T) {
 	t.Parallel()
-	tests := []struct {
-		name  string
-		setUp func(*partsConfig)
-	}{
-		{name: "keys", setUp: func(cfg *partsConfig) {
+	for name, setUp := range map[string]func(*partsConfig){
+		"keys": func(cfg *partsConfig) {
 			cfg.Keys = func(context.Context) iter.Seq2[int, error] { panic("planned") }
-		}},
-		{name: "fetch", setUp: func(cfg *partsConfig) { cfg.TooManyKeys = func(error) bool { panic("planned") } }},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		},
+		"fetch": func(cfg *partsConfig) { cfg.TooManyKeys = func(error) bool { panic("planned") } },
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			defer func() {
 				if got := recover(); got != "planned" {
@@ -439,26 +411,11 @@ func TestParts_panic(t *testing.T) {
 			l := newKeyedList(10, each(3))
 			l.accepts, l.delays = 1, []time.Duration{0}
 			cfg := l.config(2)
-			tt.setUp(&cfg)
+			setUp(&cfg)
 			_, err := collect(Parts(t.Context(), cfg))
 			t.Errorf("error %v, want a panic", err)
 		})
 	}
-}
-
-// partsScenario is a store and a walk over parts of it.
-type partsScenario struct {
-	counts      []int // records of each key
-	repeats     bool  // each key occurs twice in a row
-	links       links
-	accepts     int
-	maxKeys     int
-	most        int // highest offset
-	pageSize    int
-	concurrency int
-	delays      []time.Duration
-	changes     [][]keyedChange // after each request; after the last, the first again
-	broken      int             // a key that cannot be read; 0: none
 }
 
 // keyedChange adds a record of a key at the start of the list, or removes a record.
@@ -467,76 +424,54 @@ type keyedChange struct {
 	at  float64
 }
 
-func drawPartsScenario(t *rapid.T) *partsScenario {
-	s := &partsScenario{
-		links:       links(rapid.IntRange(0, 1).Draw(t, "links")),
-		accepts:     rapid.SampledFrom([]int{1, 2, 5, 13, 1000}).Draw(t, "accepts"),
-		maxKeys:     rapid.IntRange(1, 40).Draw(t, "max keys"),
-		pageSize:    rapid.IntRange(3, 10).Draw(t, "page size"),
-		concurrency: rapid.IntRange(1, 9).Draw(t, "concurrency"),
-		repeats:     rapid.Bool().Draw(t, "repeats"),
-	}
-	s.most = s.pageSize * rapid.IntRange(3, 40).Draw(t, "most pages")
+// drawParts draws a store and a walk over parts of it.
+func drawParts(t *rapid.T) (*keyedList, partsConfig) {
+	pageSize := rapid.IntRange(3, 10).Draw(t, "page size")
+	most := pageSize * rapid.IntRange(3, 40).Draw(t, "most pages")
 	keys := rapid.IntRange(0, 120).Draw(t, "keys")
 	count := rapid.IntRange(0, rapid.SampledFrom([]int{0, 1, 3, 20}).Draw(t, "most records"))
-	s.counts = rapid.SliceOfN(count, keys, keys).Draw(t, "counts")
+	counts := rapid.SliceOfN(count, keys, keys).Draw(t, "counts")
 	for range rapid.IntRange(0, min(2, keys)).Draw(t, "large keys") {
-		s.counts[rapid.IntRange(0, keys-1).Draw(t, "large key")] = drawNear(t, "large", s.most, s.most+s.pageSize)
+		counts[rapid.IntRange(0, keys-1).Draw(t, "large key")] = drawNear(t, "large", most, most+pageSize)
 	}
+	l := newKeyedList(keys, func(key int) int { return counts[key-1] })
+	l.pageSize, l.most = pageSize, most
+	l.links = links(rapid.IntRange(0, 1).Draw(t, "links"))
+	l.accepts = rapid.SampledFrom([]int{1, 2, 5, 13, 1000}).Draw(t, "accepts")
 	if rapid.IntRange(0, 9).Draw(t, "has a broken key") == 0 {
-		s.broken = rapid.IntRange(0, keys).Draw(t, "broken")
+		l.broken = rapid.IntRange(0, keys).Draw(t, "broken")
 	}
 	ms := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
-	s.delays = rapid.SliceOfN(ms, 1, 8).Draw(t, "delays")
+	l.delays = rapid.SliceOfN(ms, 1, 8).Draw(t, "delays")
 	if rapid.Bool().Draw(t, "changes") {
 		draw := rapid.Custom(func(t *rapid.T) keyedChange {
 			return keyedChange{add: rapid.Bool().Draw(t, "add"), at: rapid.Float64Range(0, 1).Draw(t, "at")}
 		})
-		s.changes = rapid.SliceOfN(rapid.SliceOfN(draw, 0, 3), 1, 8).Draw(t, "changes")
-	}
-	return s
-}
-
-func (s *partsScenario) run(t *testing.T) (*keyedList, *result) {
-	t.Helper()
-	l := newKeyedList(len(s.counts), func(key int) int { return s.counts[key-1] })
-	l.links, l.accepts, l.most, l.pageSize, l.delays = s.links, s.accepts, s.most, s.pageSize, s.delays
-	l.broken = s.broken
-	if s.changes != nil {
+		changes := rapid.SliceOfN(rapid.SliceOfN(draw, 0, 3), 1, 8).Draw(t, "changes after each request")
 		l.change = func(l *keyedList) {
-			for _, c := range s.changes[l.requests%len(s.changes)] {
+			for _, c := range changes[l.requests%len(changes)] {
 				l.apply(c)
 			}
 		}
 	}
-	cfg := l.config(s.concurrency)
-	cfg.MaxKeys = s.maxKeys
-	if s.repeats {
-		cfg.Keys = func(ctx context.Context) iter.Seq2[int, error] {
-			return func(yield func(int, error) bool) {
-				for key, err := range l.allKeys(ctx) {
-					for range 2 {
-						if !yield(key, err) {
-							return
-						}
-					}
-				}
-			}
-		}
+	if rapid.Bool().Draw(t, "each key twice in a row") {
+		l.keys = slices.Sorted(slices.Values(slices.Repeat(l.keys, 2)))
 	}
-	return l, l.run(t, cfg)
+	cfg := l.config(rapid.IntRange(1, 9).Draw(t, "concurrency"))
+	cfg.MaxKeys = rapid.IntRange(1, 40).Draw(t, "max keys")
+	return l, cfg
 }
 
-// allows reports whether the walk may end in this error.
-func (s *partsScenario) allows(err *Error) bool {
+// allows reports whether a walk may end in this error.
+func (l *keyedList) allows(err *Error) bool {
 	if errors.Is(err, errBroken) {
-		return err.Key == s.broken
+		return err.Key == l.broken
 	}
 	if errors.Is(err, ErrOffsetLimit) {
 		key, ok := err.Key.(int)
-		return ok && (s.changes != nil || s.counts[key-1] >= s.most)
+		return ok && (l.change != nil || len(l.page([]int{key}, l.most-1, 1).Items) > 0)
 	}
-	return s.changes != nil && (errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress))
+	return l.change != nil && (errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress))
 }
 
 func (l *keyedList) apply(c keyedChange) {
@@ -558,12 +493,12 @@ func TestModel_parts(t *testing.T) {
 	t.Parallel()
 	var walks, changed, ended, halved, refused, requests, records int
 	rapid.Check(t, func(rt *rapid.T) {
-		s := drawPartsScenario(rt)
-		l, r := s.run(t)
+		l, cfg := drawParts(rt)
+		r := l.run(t, cfg)
 		if r.problem != "" {
 			rt.Fatal(r.problem)
 		}
-		if r.err != nil && !s.allows(r.err) {
+		if r.err != nil && !l.allows(r.err) {
 			rt.Fatalf("error %+v", r.err)
 		}
 		walks++
@@ -572,7 +507,7 @@ func TestModel_parts(t *testing.T) {
 		refused += min(1, l.refused)
 		halved += min(1, l.beyond)
 		ended += map[bool]int{true: 1}[r.err == nil]
-		changed += map[bool]int{true: 1}[s.changes != nil]
+		changed += map[bool]int{true: 1}[l.change != nil]
 	})
 	t.Logf("%d walks, %d of them over a list that changed, %d with a refused part, %d with a part that was too long, "+
 		"%d requests, %d records: none lost, none yielded twice; %d walks read the whole list",

@@ -136,49 +136,39 @@ func TestRoundTrip_errorAfterRefresh(t *testing.T) {
 	}
 }
 
-// Only a 429 closes the gate.
+// A 429 with a Retry-After closes the gate, one without slows its operation, and no other status
+// does either.
 func TestRoundTrip_gate(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]error{429: ErrGate, 503: nil} {
-		synctest.Test(t, func(t *testing.T) {
-			call := newCall(t, Once, storeURL)
-			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, 5*time.Second
-			(&script{statuses: []int{status}, retryAfter: "5"}).do(t.Context(), call)
-			call.Policy.MaxBackoff = 4 * time.Second
-			s := &script{statuses: []int{200}}
-			r := s.do(t.Context(), call)
-			if r.Err != want || (r.RetryAfter == 5*time.Second) != (want != nil) || len(s.at) != r.Attempts || r.MaybeSent {
-				t.Errorf("after a %d: %+v, %d requests, want error %v", status, r, len(s.at), want)
-			}
-		})
-	}
-}
-
-// A 429 without a Retry-After slows its operation, and no other status does.
-func TestRoundTrip_pace(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name       string
 		status     int
 		retryAfter string
 		op         string // of the second call
-		want       bool   // it waits
+		waits      bool   // the second call
+		want       error  // of the second call
 	}{
-		{name: "429", status: 429, op: "op", want: true},
-		{name: "429 with an invalid Retry-After", status: 429, retryAfter: "soon", op: "op", want: true},
-		{name: "another operation", status: 429, op: "another"},
+		{name: "429 with a Retry-After", status: 429, retryAfter: "5", op: "another", want: ErrGate},
+		{name: "503 with a Retry-After", status: 503, retryAfter: "5", op: "op"},
+		{name: "429", status: 429, op: "op", waits: true},
+		{name: "429 with an invalid Retry-After", status: 429, retryAfter: "soon", op: "op", waits: true},
+		{name: "429, then another operation", status: 429, op: "another"},
 		{name: "503", status: 503, op: "op"},
+		{name: "404", status: 404, op: "op"},
 		{name: "200", status: 200, op: "op"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			call := newCall(t, Once, storeURL)
-			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, time.Minute
+			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, 5*time.Second
 			(&script{statuses: []int{tt.status}, retryAfter: tt.retryAfter}).do(t.Context(), call)
-			call.Op = tt.op
+			call.Op, call.Policy.MaxBackoff = tt.op, 4*time.Second
 			s := &script{statuses: []int{200}}
 			r := s.do(t.Context(), call)
-			if waited := time.Since(s.start) > 0; !r.OK() || waited != tt.want {
-				t.Errorf("%s: %+v after %v, want a wait %v", tt.name, r, time.Since(s.start), tt.want)
+			waited := time.Since(s.start) > 0
+			if r.Err != tt.want || waited != tt.waits || (r.RetryAfter == 5*time.Second) != (tt.want != nil) ||
+				len(s.at) != r.Attempts || r.MaybeSent {
+				t.Errorf("%s: %+v after %v, %d requests, want error %v, a wait %v",
+					tt.name, r, time.Since(s.start), len(s.at), tt.want, tt.waits)
 			}
 		})
 	}
@@ -200,10 +190,6 @@ func TestRoundTrip_accepted(t *testing.T) {
 	}
 }
 
-type limiterFunc func()
-
-func (f limiterFunc) Wait(context.Context) error { f(); return nil }
-
 // A call that got through the limiter just as the gate was closed waits for both again.
 func TestRoundTrip_gateClosedMeanwhile(t *testing.T) {
 	t.Parallel()
@@ -211,10 +197,11 @@ func TestRoundTrip_gateClosedMeanwhile(t *testing.T) {
 		call := newCall(t, Once, storeURL)
 		call.Gate, call.Policy.MaxBackoff = NewGate(), time.Hour
 		asked := 0
-		call.Limiter = limiterFunc(func() {
+		call.Limiter = limiter(func(context.Context) error {
 			if asked++; asked == 1 {
 				call.Gate.close(time.Now(), time.Second)
 			}
+			return nil
 		})
 		s := &script{statuses: []int{200}}
 		r := s.do(t.Context(), call)
@@ -252,7 +239,7 @@ func TestRoundTrip_beforeAttempt(t *testing.T) {
 		call := newCall(t, tt.class, storeURL)
 		call.Gate, call.Auth = NewGate(), &auth{"t0", "t1"}
 		waits, calls := 0, 0
-		call.Limiter = limiterFunc(func() { waits++ })
+		call.Limiter = limiter(func(context.Context) error { waits++; return nil })
 		call.BeforeAttempt = func() error {
 			if calls++; calls != waits {
 				t.Errorf("%s: call %d after %d waits for the limiter, want one wait each", tt.name, calls, waits)
@@ -282,11 +269,12 @@ func TestRoundTrip_notBeforeAttempt(t *testing.T) {
 	cancel()
 	closed := NewGate()
 	closed.close(time.Now(), time.Hour)
+	refusing := limiter(func(context.Context) error { return errors.New("limiter") })
 	for name, prepare := range map[string]func(*Call) context.Context{
 		"context": func(*Call) context.Context { return ended },
 		"gate":    func(c *Call) context.Context { c.Gate = closed; return t.Context() },
-		"limiter": func(c *Call) context.Context { c.Limiter = failingLimiter{}; return t.Context() },
-		"token":   func(c *Call) context.Context { c.Auth = failingAuth{}; return t.Context() },
+		"limiter": func(c *Call) context.Context { c.Limiter = refusing; return t.Context() },
+		"token":   func(c *Call) context.Context { c.Auth = &auth{}; return t.Context() },
 	} {
 		call := newCall(t, Once, storeURL)
 		call.BeforeAttempt = func() error { t.Errorf("%s: BeforeAttempt is called", name); return nil }
@@ -295,13 +283,3 @@ func TestRoundTrip_notBeforeAttempt(t *testing.T) {
 		}
 	}
 }
-
-type failingLimiter struct{}
-
-func (failingLimiter) Wait(context.Context) error { return errors.New("limiter") }
-
-type failingAuth struct{}
-
-func (failingAuth) Token(context.Context) (string, error) { return "", errors.New("token") }
-
-func (failingAuth) Refresh(context.Context, string) (string, error) { return "", errors.New("token") }

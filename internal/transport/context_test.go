@@ -13,14 +13,14 @@ import (
 // context.
 func TestWaitError(t *testing.T) {
 	t.Parallel()
-	limiter := waitFunc(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
-	ignoring := waitFunc(func(context.Context) error { time.Sleep(time.Hour); return nil }) // that ctx has ended
+	waiting := limiter(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+	ignoring := limiter(func(context.Context) error { time.Sleep(time.Hour); return nil }) // that ctx has ended
 	for _, tt := range []struct {
 		what string
 		wait func(c *Call) // makes c wait for an hour
 	}{
 		{what: "the gate", wait: func(c *Call) { c.Gate = NewGate(); c.Gate.close(time.Now(), time.Hour) }},
-		{what: "the limiter", wait: func(c *Call) { c.Limiter = limiter }},
+		{what: "the limiter", wait: func(c *Call) { c.Limiter = waiting }},
 		{what: "the limiter", wait: func(c *Call) { c.Limiter = ignoring }},
 		{what: "the next attempt", wait: func(c *Call) { c.Policy.MinBackoff = math.MaxInt64 }},
 	} {
@@ -41,8 +41,3 @@ func TestWaitError(t *testing.T) {
 		t.Errorf("WaitError() = %v before the context ended, want nil", err)
 	}
 }
-
-// waitFunc is a limiter.
-type waitFunc func(context.Context) error
-
-func (f waitFunc) Wait(ctx context.Context) error { return f(ctx) }

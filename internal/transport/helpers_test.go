@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/http/httptrace"
 	"net/url"
 	"strings"
@@ -83,17 +81,23 @@ func (s *script) do(ctx context.Context, call *Call) *Result {
 	}).do(ctx, call)
 }
 
-// auth is an Authorizer that has the first of its tokens. Refresh removes it, and fails if there is
-// no other.
+type limiter func(context.Context) error
+
+func (f limiter) Wait(ctx context.Context) error { return f(ctx) }
+
+// auth is an Authorizer with the first of its tokens. It fails without one. Refresh removes it.
 type auth []string
 
-func (a *auth) Token(context.Context) (string, error) { return (*a)[0], nil }
-
-func (a *auth) Refresh(context.Context, string) (string, error) {
-	if *a = (*a)[1:]; len(*a) == 0 {
-		return "", errors.New("refresh")
+func (a *auth) Token(context.Context) (string, error) {
+	if len(*a) == 0 {
+		return "", errors.New("no token")
 	}
 	return (*a)[0], nil
+}
+
+func (a *auth) Refresh(ctx context.Context, _ string) (string, error) {
+	*a = (*a)[1:]
+	return a.Token(ctx)
 }
 
 // newClient returns a client with connections of its own.
@@ -102,27 +106,4 @@ func newClient(t *testing.T) *Client {
 	base := &http.Transport{MaxResponseHeaderBytes: maxHeader}
 	t.Cleanup(base.CloseIdleConnections)
 	return New(&http.Client{Transport: base})
-}
-
-// rawServer starts a server that reads a request, calls respond, and closes the connection.
-func rawServer(t *testing.T, respond func(conn net.Conn, body string)) (address string) {
-	t.Helper()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer func() { _ = conn.Close() }()
-		respond(conn, string(body))
-	}))
-	t.Cleanup(srv.Close)
-	return srv.URL
-}
-
-// send writes text, and reports whether the connection is still open.
-func send(conn net.Conn, text string) bool {
-	_, err := io.WriteString(conn, text)
-	return err == nil
 }

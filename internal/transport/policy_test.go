@@ -35,7 +35,8 @@ func (tt policyTest) run(t *testing.T, wantRequests, wantAsked int) {
 			tt, n, r.Attempts, asked, wantRequests, wantRequests, wantAsked)
 	}
 	success := tt.status >= 200 && tt.status <= 299
-	if r.StatusCode != tt.status || r.MaybeSent != (tt.status == 0) || r.OK() != success || (accepted == 1) != success {
+	if r.StatusCode != tt.status || r.MaybeSent != (tt.status == 0) || r.OK() != success || (accepted == 1) != success ||
+		(r.Err == errSwitched) != (tt.status == http.StatusSwitchingProtocols) {
 		t.Errorf("%+v: %+v, %d bodies accepted, want success %v", tt, r, accepted, success)
 	}
 }
@@ -173,7 +174,7 @@ func TestPolicy_refusals(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			call := newCall(t, tt.class, storeURL)
-			call.Policy.MaxAttempts = tt.attempts
+			call.Policy.MaxAttempts, call.Policy.MinBackoff, call.Policy.MaxBackoff = tt.attempts, time.Hour, time.Hour
 			call.Applied = func(*Result) bool { return tt.applied }
 			if !tt.noGate {
 				call.Gate = NewGate()
@@ -185,8 +186,12 @@ func TestPolicy_refusals(t *testing.T) {
 				t.Errorf("%s: %d requests, %+v, want %d and status %d", tt.name, len(s.at), r, tt.want, last)
 			}
 			for i := 1; i < len(s.at); i++ {
-				if pause := s.at[i] - s.at[i-1]; pause > call.Policy.MaxBackoff {
-					t.Errorf("%s: attempt %d after %v, want at most %v", tt.name, i+1, pause, call.Policy.MaxBackoff)
+				longest := call.Policy.MaxBackoff
+				if !tt.noGate && tt.statuses[min(i, len(tt.statuses))-1] == http.StatusTooManyRequests {
+					longest = maxPause // the pace of the operation, without a backoff
+				}
+				if pause := s.at[i] - s.at[i-1]; pause > longest {
+					t.Errorf("%s: attempt %d after %v, want at most %v", tt.name, i+1, pause, longest)
 				}
 			}
 		})
@@ -230,6 +235,8 @@ func TestPolicy_waits(t *testing.T) {
 			wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},
 		{name: "Retry-After before an attempt that was not sent", class: Once, statuses: []int{429, notSent, 404},
 			retryAfter: "5", wantAt: seconds(0, 5, 5), wantAsked: 5 * time.Second, wantStatus: 404},
+		{name: "a response, then attempts that were not sent", class: Once, statuses: []int{429, notSent}, retryAfter: "5",
+			wantAt: seconds(0, 5, 5), wantStatus: 429, wantErr: ErrConnection},
 		{name: "refresh after a wait", class: Once, statuses: []int{429, 401, 200}, retryAfter: "5",
 			wantAt: seconds(0, 5, 5), wantStatus: 200},
 		{name: "refresh in spite of MaxAttempts and Retry-After", class: Once, attempts: 1, statuses: []int{401, 200},

@@ -59,8 +59,8 @@ type Limiter interface {
 type Authorizer interface {
 	// Token returns the token for the next attempt.
 	Token(ctx context.Context) (string, error)
-	// Refresh returns another token after the service refused this one with a 401, or "" if there
-	// is none. It is called at most once per call.
+	// Refresh returns another token after the service refused this one with a 401. If there is
+	// none, it returns the same or "". It is called at most once per call.
 	Refresh(ctx context.Context, refused string) (string, error)
 }
 

@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,7 +34,6 @@ type Codec struct {
 	// For the readers.
 	rules   map[reflect.Type]*Rule
 	byType  sync.Map // of valueReader, by reflect.Type
-	tables  atomic.Int32
 	readers sync.Pool
 }
 

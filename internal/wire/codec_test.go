@@ -134,6 +134,29 @@ func TestCodec_Marshal_sameName(t *testing.T) {
 	}
 }
 
+func TestHasTooManyValues(t *testing.T) {
+	t.Parallel()
+	const limit = 1 << 20
+	commas := strings.Repeat(",", maxCommas)
+	for _, tt := range []struct {
+		name, in string
+		size     int // in is filled up with spaces
+		want     bool
+	}{
+		{name: "as many as allowed", in: commas, size: limit + 1},
+		{name: "one more", in: commas + ",", size: limit + 1, want: true},
+		{name: "one more in a short text", in: commas + ",", size: limit},
+		{name: "one in a string", in: commas + `","`, size: limit + 1},
+		{name: "one after an escape", in: commas + `"\","`, size: limit + 1},
+		{name: "one after a string", in: commas + `"\\",`, size: limit + 1, want: true},
+	} {
+		in := tt.in + strings.Repeat(" ", tt.size-len(tt.in))
+		if got := HasTooManyValues([]byte(in)); got != tt.want {
+			t.Errorf("%s: HasTooManyValues() = %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 func FuzzValid(f *testing.F) {
 	for _, in := range slices.Concat(readerInputs, decoderInputs) {
 		f.Add([]byte(in))

@@ -10,27 +10,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Every value of two characters, in each place of a time, is parsed as by package time.
+// Whatever package time accepts is parsed as by package time, and nothing else.
 func TestParseTime(t *testing.T) {
 	t.Parallel()
-	const usual = "2024-02-28T12:30:30.123456789Z"
 	texts := []string{
-		usual, "", "Z", "2024-02-28", "2024-02-28T12:30:30Z", "2024-02-28T12:30:30", "2024-02-28T12:30:30+02:00",
-		"2024-02-28T12:30:30.Z", "2024-02-28T12:30:30.1Z", "2024-02-28T12:30:30.12345678Z",
-		"2024-02-28T12:30:30.1234567890Z",
-		"2024-02-28T12:30:30.12345678:Z", "2024-02-28T12:30:30,5Z", "2024-02-28T12:30:30.5z", "2024-02-28t12:30:30Z",
-		"2024-02-28 12:30:30Z", "2024-02-28T12:30:30-00:00", "2024-02-28T1:30:30Z", "2024-02-29T12:30:30Z",
-		"2023-02-29T12:30:30Z",
-		"0000-01-01T00:00:00Z", "9999-12-28T23:59:59Z",
-	}
-	for at := range len(usual) - 1 {
-		for value := range 110 {
-			two := fmt.Sprintf("%02d", value)
-			if value >= 100 {
-				two = string("/:-+ aAZT."[value-100]) + "1"
-			}
-			texts = append(texts, usual[:at]+two[:2]+usual[at+2:])
-		}
+		"", "Z", "soon", "2024-02-28", "2024-02-28T12:30:30.123456789Z", "2024-02-28T12:30:30Z", "2024-02-28T12:30:30",
+		"2024-02-28T12:30:30+02:00", "2024-02-28T12:30:30-00:00",
+		"2024-02-28T12:30:30.Z", "2024-02-28T12:30:30.1234567890Z", "2024-02-28T12:30:30,5Z", "2024-02-28T12:30:30.5z",
+		"2024-02-28 12:30:30Z", "2024-02-28T1:30:30Z", "2024-02-28T24:00:00Z", "2024-02-29T12:30:30Z",
+		"2023-02-29T12:30:30Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z",
 	}
 	for _, text := range texts {
 		got, err := parseTime([]byte(`"` + text + `"`))
@@ -109,23 +97,6 @@ func TestParse_escapes(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, slow.Records[0]); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-	}
-}
-
-// The calendar repeats after 400 years.
-func TestDaysSince1970(t *testing.T) {
-	t.Parallel()
-	for day := time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 10_000; day = day.AddDate(0, 0, 1) {
-		if day.Year() == 402 {
-			day = day.AddDate(1400, 0, 0)
-		}
-		if day.Year() == 2203 {
-			day = day.AddDate(7700, 0, 0)
-		}
-		want := int(day.Unix() / (24 * 60 * 60))
-		if got := daysSince1970(day.Year(), int(day.Month()), day.Day()); got != want {
-			t.Fatalf("%v: got day %d, want %d", day, got, want)
 		}
 	}
 }

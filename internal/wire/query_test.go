@@ -21,8 +21,8 @@ func TestFilter(t *testing.T) {
 		},
 		{
 			name:       "several values",
-			conditions: []Condition{{Field: "name", Values: []string{"aZ09-_.@", "", "a b", `"`, `\`, "a,b)", "é", "*", "$"}}},
-			want:       `in(name,aZ09-_.@,"","a b","\"","\\","a,b)","é","*","$")`,
+			conditions: []Condition{{Field: "name", Values: []string{"azAZ09-_.@", "", "a b", `"`, `\`, "a,b)", "é", "*", "$"}}},
+			want:       `in(name,azAZ09-_.@,"","a b","\"","\\","a,b)","é","*","$")`,
 		},
 	}
 	for _, tt := range tests {

@@ -38,7 +38,6 @@ type reader struct {
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
 	last     string                // the short string that was allocated last
 	key      string                // of an entry of a map, here because reflection needs its address
-	orders   [][]int               // of each table, see order
 }
 
 var errUnusual = errors.New("must be read by the decoder")

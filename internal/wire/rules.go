@@ -201,7 +201,7 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 			if more, err := src.more('}'); !more {
 				return err
 			}
-			*l = extend(*l)
+			*l = append(*l, *new(E))
 			name, value := parts(&(*l)[len(*l)-1])
 			if err := src.name(name); err != nil {
 				return err
@@ -247,15 +247,6 @@ func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) 
 	return false
 }
 
-// extend adds a zero element to list, whose capacity was not used yet and so is zero. It does not
-// write to it: that takes time if the elements are large.
-func extend[L ~[]E, E any](list L) L {
-	if n := len(list); n < cap(list) {
-		return list[:n+1]
-	}
-	return append(list, *new(E))
-}
-
 // atMost is the rule for slices of E, which must not have more than n elements. The
 // limit is checked while the list is read, because a few bytes of JSON can become a large
 // element in memory.
@@ -278,7 +269,7 @@ func atMost[E any](n int) Rule {
 			if len(*list) == n {
 				return errTooMany
 			}
-			*list = extend(*list)
+			*list = append(*list, *new(E))
 			if err := src.decode(&(*list)[len(*list)-1], types); err != nil {
 				return err
 			}

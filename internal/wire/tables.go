@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	stdjson "encoding/json"
 	"errors"
 	"reflect"
@@ -204,14 +205,13 @@ func (c *Codec) mapReader(t reflect.Type) valueReader {
 // A table tells how to read a type of struct, whose tags name its members, and whose Extra field
 // holds the members that have no field.
 type table struct {
-	members []member // in the order of the fields
+	members []member // in the order of the fields, in which the service usually sends them
 	byName  map[string]int
 	extra   []int // index of Extra, or nil
-	number  int   // of this table
 }
 
 type member struct {
-	start string // comma, name and colon
+	start []byte // comma, name and colon
 	index []int
 	read  valueReader
 }
@@ -228,7 +228,6 @@ func (c *Codec) structReader(t reflect.Type) valueReader {
 		m := &tab.members[i]
 		m.read = c.reader(t.FieldByIndex(m.index).Type)
 	}
-	tab.number = int(c.tables.Add(1)) - 1
 	return tab.read
 }
 
@@ -245,7 +244,7 @@ func newTable(t reflect.Type) *table {
 			// VisibleFields returns its fields too.
 		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
 			tab.byName[name] = len(tab.members)
-			tab.members = append(tab.members, member{start: `,"` + name + `":`, index: f.Index})
+			tab.members = append(tab.members, member{start: []byte(`,"` + name + `":`), index: f.Index})
 		case isExtra && len(f.Index) == 1:
 			tab.extra = f.Index
 		default:
@@ -261,14 +260,6 @@ func newTable(t reflect.Type) *table {
 // HasRule reports whether a rule is registered for a type. It is exported for a test.
 func (c *Codec) HasRule(t reflect.Type) bool { return c.rules[t] != nil }
 
-// pointerTo returns a pointer to a field. It is faster than FieldByIndex.
-func pointerTo(v reflect.Value, index []int) any {
-	for _, i := range index {
-		v = v.Field(i)
-	}
-	return v.Addr().Interface()
-}
-
 func (t *table) read(r *reader, v any) error {
 	if r.peek() == 'n' {
 		return r.literal("null")
@@ -278,19 +269,16 @@ func (t *table) read(r *reader, v any) error {
 	}
 	fields := reflect.ValueOf(v).Elem()
 	var seen uint64 // bit i: there was a value for members[i]
-	for order, last := r.order(t), 0; ; {
-		i, err := t.next(r, order[last])
-		if err != nil {
+	for expected := 0; ; {
+		i, name, err := t.next(r, expected)
+		if err != nil || i == noMember {
 			return err
-		}
-		if i == noMember {
-			return nil
 		}
 		if i == noField {
 			if t.extra == nil {
 				return errUnusual
 			}
-			if err := t.readExtra(r, pointerTo(fields, t.extra)); err != nil {
+			if err := r.readExtra(name, fields.FieldByIndex(t.extra).Addr().Interface()); err != nil {
 				return err
 			}
 			continue
@@ -299,28 +287,12 @@ func (t *table) read(r *reader, v any) error {
 			return errUnusual
 		}
 		seen |= 1 << i
-		order[last] = i
-		last = i + 1
-		if err := t.members[i].read(r, pointerTo(fields, t.members[i].index)); err != nil {
+		expected = i + 1
+		m := &t.members[i]
+		if err := m.read(r, fields.FieldByIndex(m.index).Addr().Interface()); err != nil {
 			return err
 		}
 	}
-}
-
-// order returns which member is expected after each one: element 0 is the first, and element i+1
-// follows member i.
-func (r *reader) order(t *table) []int {
-	for len(r.orders) <= t.number {
-		r.orders = append(r.orders, nil)
-	}
-	if r.orders[t.number] == nil {
-		order := make([]int, len(t.members)+1)
-		for i := range order {
-			order[i] = i
-		}
-		r.orders[t.number] = order
-	}
-	return r.orders[t.number]
 }
 
 const (
@@ -328,43 +300,33 @@ const (
 	noField  = -2 // the next member has no field
 )
 
-// next moves to the value of the next member and returns the index of its field. If there is no
-// such field, it moves to the name.
-func (t *table) next(r *reader, expected int) (int, error) {
+// next moves to the value of the next member. It returns the index of its field, or, if there is no
+// such field, noField and the name.
+func (t *table) next(r *reader, expected int) (i int, name []byte, err error) {
 	if expected < len(t.members) {
 		start := t.members[expected].start
 		if r.begun {
 			start = start[1:]
 		}
-		if rest := r.input[r.pos:]; len(rest) >= len(start) && string(rest[:len(start)]) == start {
+		if bytes.HasPrefix(r.input[r.pos:], start) {
 			r.pos += len(start)
 			r.begun = false
-			return expected, nil
+			return expected, nil, nil
 		}
 	}
 	if more, err := r.more('}'); !more {
-		return noMember, err
+		return noMember, nil, err
 	}
-	r.peek()
-	before := r.pos
-	name, err := r.rawName()
-	if err != nil {
-		return 0, err
-	}
+	name, err = r.rawName()
 	if i, ok := t.byName[string(name)]; ok {
-		return i, nil
+		return i, nil, err
 	}
-	r.pos = before
-	return noField, nil
+	return noField, name, err
 }
 
-// readExtra reads a member into the field Extra.
-func (t *table) readExtra(r *reader, field any) error {
+// readExtra reads the value of the member with this name into the field Extra.
+func (r *reader) readExtra(name []byte, field any) error {
 	extra := field.(*map[string]stdjson.RawMessage)
-	name, err := r.rawName()
-	if err != nil {
-		return err
-	}
 	raw, err := r.readRaw()
 	if err != nil {
 		return err
