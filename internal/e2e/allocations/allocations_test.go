@@ -16,29 +16,28 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 const records = 1_000
 
-// replay is a transport that responds to an address as the store did the first time. So the store's
-// own allocations do not count.
-type replay struct {
-	store     *commercetest.Store
-	responses map[string]*httptest.ResponseRecorder
-}
-
-func (r *replay) RoundTrip(req *http.Request) (*http.Response, error) {
-	key := req.Method + " " + req.URL.RequestURI()
-	w := r.responses[key]
-	if w == nil {
-		w = httptest.NewRecorder()
-		r.store.ServeHTTP(w, req)
-		r.responses[key] = w
+// replay responds to an address as the store did the first time. So the store's own allocations do
+// not count.
+func replay(store *commercetest.Store) calls.Transport {
+	responses := map[string]*httptest.ResponseRecorder{}
+	return func(req *http.Request) (*http.Response, error) {
+		key := req.Method + " " + req.URL.RequestURI()
+		w := responses[key]
+		if w == nil {
+			w = httptest.NewRecorder()
+			store.ServeHTTP(w, req)
+			responses[key] = w
+		}
+		body := io.NopCloser(bytes.NewReader(w.Body.Bytes()))
+		return &http.Response{
+			StatusCode: w.Code, Header: w.Header(), ContentLength: int64(w.Body.Len()), Body: body, Request: req,
+		}, nil
 	}
-	body := io.NopCloser(bytes.NewReader(w.Body.Bytes()))
-	return &http.Response{
-		StatusCode: w.Code, Header: w.Header(), ContentLength: int64(w.Body.Len()), Body: body, Request: req,
-	}, nil
 }
 
 type allocationTest struct {
@@ -99,9 +98,8 @@ func TestAllocations(t *testing.T) {
 	newClient := func(g commercetest.Generation) (*commerce.Client, string) {
 		store := commercetest.New(t, commercetest.Config{Generation: g})
 		store.Seed(records)
-		return store.Client(commerce.WithHTTPClient(&http.Client{
-			Transport: &replay{store, map[string]*httptest.ResponseRecorder{}},
-		})), store.AddCart(commerce.CartItemRef{})
+		hc := &http.Client{Transport: replay(store)}
+		return store.Client(commerce.WithHTTPClient(hc)), store.AddCart(commerce.CartItemRef{})
 	}
 	first, _ := newClient(commercetest.FirstGeneration)
 	second, cart := newClient(commercetest.SecondGeneration)

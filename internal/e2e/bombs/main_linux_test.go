@@ -14,6 +14,9 @@ import (
 // is built without the race detector, which needs more.
 func TestBombs(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes long, and shows nothing about races")
+	}
 	program := filepath.Join(t.TempDir(), "bombs")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".") //nolint:gosec // a folder of the test
 	if out, err := build.CombinedOutput(); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
 )
 
 // exchange is a request and what became of it.
@@ -22,13 +24,15 @@ type exchange struct {
 	Body         []byte
 	Fault        fault
 	At, Ended    time.Time
-	AppliedAt    time.Time       // zero: it did not take effect
-	Status       int             // of the response, 0: none
-	Delivered    bool            // the caller got the whole response
-	Shown        []savedDiscount // by the response to a read or an add
-	Changed      []savedDiscount // that the write added, changed or deleted, if it took effect
-	Posted       []string        // keys of the discounts of an add
-	Refused      []string        // keys of those that the server refused
+	AppliedAt    time.Time                 // zero: it did not take effect
+	Status       int                       // of the response, 0: none
+	Delivered    bool                      // the caller got the whole response
+	Shown        []commerce.CustomDiscount // by the response to a read or an add
+	Changed      []commerce.CustomDiscount // that the write added, changed or deleted, if it took effect
+	Posted       []string                  // keys of the discounts of an add
+	Refused      []string                  // keys of those that the server refused
+
+	batch addBody // of an add
 }
 
 func (e *exchange) isRead() bool {
@@ -100,12 +104,11 @@ func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = req.Body.Close()
 	}
 	if e.Method == http.MethodPost {
-		var body addBody
-		if err := json.Unmarshal(e.Body, &body); err != nil {
+		if err := json.Unmarshal(e.Body, &e.batch); err != nil {
 			return nil, err
 		}
-		for _, d := range body.Data {
-			e.Posted = append(e.Posted, d.key())
+		for _, d := range e.batch.Data {
+			e.Posted = append(e.Posted, keyOf(onCart(d)))
 		}
 	}
 	if len(c.faults) > 0 {
@@ -115,7 +118,7 @@ func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		e.Fault = noFault
 	}
 	c.server.add(e)
-	defer c.server.end(e)
+	defer func() { e.Ended = time.Now() }()
 	if c.after != nil {
 		defer c.after(e)
 	}
@@ -135,7 +138,7 @@ func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e.Fault.Status != 0 {
 		r = c.server.replace(e)
 	}
-	return c.server.respond(req, e, r)
+	return e.respond(req, r)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -153,30 +156,9 @@ func (s *cartServer) add(e *exchange) {
 	s.log = append(s.log, e)
 }
 
-func (s *cartServer) end(e *exchange) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e.Ended = time.Now()
-}
-
-// reply is a response of the server. A body that is nil is empty, text is not JSON.
-type reply struct {
-	status int
-	body   any
-	text   string
-}
-
 // respond returns what the caller gets of a reply.
-func (s *cartServer) respond(req *http.Request, e *exchange, r reply) (*http.Response, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	body := []byte(r.text)
-	if r.body != nil {
-		var err error
-		if body, err = json.Marshal(r.body); err != nil {
-			return nil, err
-		}
-	}
+func (e *exchange) respond(req *http.Request, r reply) (*http.Response, error) {
+	body := []byte(r.body)
 	isCut := e.Fault.Cut && len(body) > 1
 	if e.Fault.Lost || e.Fault.Cut && !isCut {
 		return nil, errLost
@@ -196,14 +178,14 @@ func (s *cartServer) respond(req *http.Request, e *exchange, r reply) (*http.Res
 func (s *cartServer) replace(e *exchange) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	r := reply{status: e.Fault.Status}
 	switch {
 	case e.Fault.WithCart:
 		e.Refused, e.Shown = e.Posted, s.current()
-		return reply{status: e.Fault.Status, body: map[string]any{
-			"data": s.show(s.current()), "errors": []any{newProblem(e.Fault.Status, limitReached, limitDetail, uuid.Nil)},
-		}}
+		r.body = `{"errors":[{"status":422,"title":"Limit Reached"}]}`
+		return r.edit(func(body map[string]any) { body["data"] = asData(e.Shown) })
 	case e.Fault.Status == http.StatusTooManyRequests:
-		return reply{status: e.Fault.Status, text: "slow down"}
+		r.body = "slow down"
 	}
-	return reply{status: e.Fault.Status}
+	return r
 }

@@ -1,9 +1,12 @@
 package ensure_test
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
+	"errors"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -12,17 +15,18 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
-// cartServer is a service with one cart. It is written from the documentation of the service
-// and shares no code with commercetest. It logs each request, and what became of it.
+// cartServer is a store of commercetest with one cart, and the habits of other services. It logs
+// each request, and what became of it.
 type cartServer struct {
 	habits
-	items []commerce.CartItemRef
+	store  *commercetest.Store
+	cartID string
 
 	mu     sync.Mutex
 	states []cartState
-	added  int // discounts so far
 	log    []*exchange
 }
 
@@ -33,271 +37,218 @@ type habits struct {
 	LeaveOut     string        // member that the response to an add leaves out
 	EchoCart     bool          // the response to an add shows all discounts of the cart
 	Reversed     bool          // the response to an add lists the discounts in another order
-	BareAmounts  bool          // amounts are numbers, not objects
 	WithoutItems bool          // the read of a cart does not include its items
 	Lag          time.Duration // after which reads show a write
 }
 
-// cartState is the content of the cart from a time on.
+// cartState is the content of the cart from a time on, and how reads show it.
 type cartState struct {
-	since     time.Time
-	discounts []savedDiscount
+	since       time.Time
+	discounts   []commerce.CustomDiscount
+	cart, items reply
 }
 
-// savedDiscount is a discount as requests and the server have it.
-type savedDiscount struct {
-	ID            uuid.UUID `json:"-"`
-	Amount        int64     `json:"amount"`
-	Description   string    `json:"description"`
-	Code          string    `json:"discount_code"`
-	Engine        string    `json:"discount_engine"`
-	ExternalID    string    `json:"external_id"`
-	Relationships struct {
-		Item struct {
-			Data commerce.CartItemRef `json:"data"` // zero: the cart
-		} `json:"item"`
-	} `json:"relationships"`
-}
-
-func (d *savedDiscount) key() string { return keyOf(d.Engine, d.ExternalID) }
-
-func (d *savedDiscount) item() uuid.UUID { return d.Relationships.Item.Data.ID }
-
-const (
-	limitReached = "Limit Reached"
-	limitDetail  = "Custom discount limit reached for this cart"
-)
-
-func newProblem(status int, title, detail string, item uuid.UUID) map[string]any {
-	problem := map[string]any{"status": status, "title": title, "detail": detail}
-	if item != uuid.Nil {
-		problem["meta"] = map[string]any{"id": item}
+// newServer returns a server with the cart as it is at the start.
+func (sc *randomScenario) newServer() *cartServer {
+	store := commercetest.NewStore(commercetest.Config{CartDiscountLimit: sc.Limit, ItemDiscountLimit: sc.Limit})
+	s := &cartServer{habits: sc.habits, store: store, cartID: store.AddCart(sc.Items...)}
+	for _, d := range sc.Initial {
+		store.AddDiscount(s.cartID, d)
 	}
-	return problem
+	s.keepState()
+	s.states[0].since = time.Now().Add(-time.Hour)
+	return s
 }
 
-// current returns the content of the cart. The caller of this and of the methods below holds s.mu,
-// unless they take it.
-func (s *cartServer) current() []savedDiscount { return s.states[len(s.states)-1].discounts }
+// keepState adds the present state of the cart. The caller of this and of the methods below holds
+// s.mu, unless they take it.
+func (s *cartServer) keepState() {
+	path := "/v2/carts/" + s.cartID
+	state := cartState{
+		since: time.Now(), discounts: s.store.Discounts(s.cartID),
+		cart:  s.send(http.MethodGet, path+"?include=items,custom_discounts", nil),
+		items: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
+	}
+	if s.WithoutItems {
+		state.cart = state.cart.edit(removeItems)
+	}
+	s.states = append(s.states, state)
+}
 
-// readable returns the content that reads show.
-func (s *cartServer) readable() []savedDiscount {
+// send sends a request to the store.
+func (s *cartServer) send(method, path string, body []byte) reply {
+	req := httptest.NewRequest(method, path, bytes.NewReader(body)) //nolint:noctx // may be late
+	req.Header.Set("Authorization", "Bearer "+commercetest.DefaultToken)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := s.store.Transport().RoundTrip(req)
+	if err != nil {
+		panic(err)
+	}
+	text, err := io.ReadAll(resp.Body)
+	if err := errors.Join(err, resp.Body.Close()); err != nil {
+		panic(err)
+	}
+	return reply{status: resp.StatusCode, body: string(text)}
+}
+
+// current returns the content of the cart.
+func (s *cartServer) current() []commerce.CustomDiscount { return s.states[len(s.states)-1].discounts }
+
+// readable returns the state that reads show.
+func (s *cartServer) readable() cartState {
 	for _, state := range slices.Backward(s.states) {
 		if time.Since(state.since) >= s.Lag {
-			return state.discounts
+			return state
 		}
 	}
-	return s.states[0].discounts
+	return s.states[0]
 }
 
-// change changes the cart as another program would.
-func (s *cartServer) change(what string, change func([]savedDiscount) []savedDiscount) {
+// find returns the discount with an id that was ever on the cart.
+func (s *cartServer) find(id uuid.UUID) commerce.CustomDiscount {
+	for _, state := range s.states {
+		for _, d := range state.discounts {
+			if d.ID == id {
+				return d
+			}
+		}
+	}
+	return commerce.CustomDiscount{}
+}
+
+// change changes the cart as another program would: it adds d, and removes those that are old.
+func (s *cartServer) change(what string, d commerce.CustomDiscount, isOld func(commerce.CustomDiscount) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, &exchange{Method: what, At: time.Now(), AppliedAt: time.Now()})
-	s.states = append(s.states, cartState{since: time.Now(), discounts: change(slices.Clone(s.current()))})
+	for _, o := range s.current() {
+		if isOld(o) {
+			s.store.RemoveDiscount(s.cartID, o.ID)
+		}
+	}
+	s.store.AddDiscount(s.cartID, d)
+	s.log = append(s.log, &exchange{Method: what + d.ExternalID, At: time.Now(), AppliedAt: time.Now()})
+	s.keepState()
 }
 
 // apply makes a request take effect.
 func (s *cartServer) apply(e *exchange) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	path := strings.Split(e.Path, "/")[4:] // after /v2/carts/{cartID}
-	switch {
-	case e.Method == http.MethodGet && len(path) == 0:
-		e.Shown = s.readable()
-		return s.cart(e.Shown)
-	case e.Method == http.MethodGet:
-		return reply{status: http.StatusOK, body: map[string]any{"data": s.itemsOf(s.readable())}}
+	if !e.isWrite() {
+		state := s.readable()
+		e.Shown = state.discounts
+		if e.isRead() {
+			return state.cart
+		}
+		return state.items
 	}
-	list := slices.Clone(s.current())
-	var r reply
 	if e.Method == http.MethodPost {
-		r, list = s.addBatch(e, list)
-	} else {
-		r, list = s.changeOne(e, list, path)
+		s.rename(e)
 	}
-	if len(e.Changed) > 0 {
-		e.AppliedAt = time.Now()
-		s.states = append(s.states, cartState{since: e.AppliedAt, discounts: list})
+	before := s.current()
+	r := s.send(e.Method, e.Path, e.Body)
+	if r.status > 299 {
+		e.Refused = e.Posted
+		return r
 	}
-	return r
+	e.AppliedAt = time.Now()
+	s.keepState()
+	if e.Method != http.MethodPost {
+		e.Changed = []commerce.CustomDiscount{s.find(e.target())}
+		return r
+	}
+	e.Changed = s.current()[len(before):]
+	e.setRefused()
+	e.Shown = slices.Clone(e.Changed)
+	if s.EchoCart {
+		e.Shown = slices.Clone(s.current())
+	}
+	if s.Reversed {
+		slices.Reverse(e.Shown)
+	}
+	data := asData(e.Shown)
+	for _, d := range data {
+		delete(d, s.LeaveOut)
+	}
+	return r.edit(func(body map[string]any) { body["data"] = data })
 }
 
 // addBody is the body of a request that adds discounts.
 type addBody struct {
-	Data    []savedDiscount
-	Options struct {
-		AllOrNothing bool `json:"add_all_or_nothing"`
-	}
+	Data    []commerce.NewCustomDiscount `json:"data"`
+	Options json.RawMessage              `json:"options"`
 }
 
-// addBatch adds the discounts of a request to list.
-func (s *cartServer) addBatch(e *exchange, list []savedDiscount) (reply, []savedDiscount) {
-	var body addBody
-	if err := json.Unmarshal(e.Body, &body); err != nil {
-		return reply{status: http.StatusBadRequest, text: err.Error()}, list
-	}
-	before, added := slices.Clone(list), []savedDiscount{}
-	var problems []map[string]any
-	for _, d := range body.Data {
-		if problem := s.refusal(list, &d); problem != nil {
-			problems = append(problems, problem)
-			e.Refused = append(e.Refused, d.key())
-			continue
-		}
-		s.rename(&d)
-		list, added = append(list, d), append(added, d)
-	}
-	out := map[string]any{}
-	if len(problems) > 0 {
-		out["errors"] = problems
-		if body.Options.AllOrNothing || len(added) == 0 {
-			e.Refused = e.Posted
-			return reply{status: problems[0]["status"].(int), body: out}, before
+// rename changes the discounts of an add as the service does.
+func (s *cartServer) rename(e *exchange) {
+	for i := range e.batch.Data {
+		switch d := &e.batch.Data[i]; s.Rename {
+		case "trim":
+			d.ExternalID = strings.TrimSpace(d.ExternalID)
+		case "lower":
+			d.ExternalID = strings.ToLower(d.ExternalID)
+		case "cut":
+			d.ExternalID = d.ExternalID[:min(len(d.ExternalID), 7)]
+		case "lower engine":
+			d.DiscountEngine = strings.ToLower(d.DiscountEngine)
 		}
 	}
-	for i := range added {
-		s.added++
-		added[i].ID = addedID(s.added)
-	}
-	e.Changed, list = added, slices.Concat(before, added)
-	shown := slices.Clone(added)
-	if s.EchoCart {
-		shown = slices.Clone(list)
-	}
-	if s.Reversed {
-		slices.Reverse(shown)
-	}
-	e.Shown = shown
-	data := s.show(shown)
-	for _, d := range data {
-		delete(d, s.LeaveOut)
-	}
-	out["data"] = data
-	return reply{status: http.StatusCreated, body: out}, list
+	e.Body, _ = json.Marshal(e.batch) // no error: it was decoded
 }
 
-// addedID returns the id of the n-th discount that is added. It is the same as in commercetest, so
-// that of equal copies the library keeps the same one.
-func addedID(n int) uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "https://store.example/custom-discounts/%d", n))
-}
-
-// refusal returns why the cart does not accept d; nil if it does.
-func (s *cartServer) refusal(list []savedDiscount, d *savedDiscount) map[string]any {
-	hasItem := func(item commerce.CartItemRef) bool { return item.ID == d.item() }
-	if d.item() != uuid.Nil && !slices.ContainsFunc(s.items, hasItem) {
-		return newProblem(http.StatusNotFound, "Custom discount not added to cart item.",
-			"Cart Item is not present in the cart.", d.item())
-	}
-	count := 0
-	for _, other := range list {
-		if other.item() == d.item() {
-			count++
-		}
-	}
-	if count < s.Limit {
-		return nil
-	}
-	return newProblem(http.StatusUnprocessableEntity, limitReached, limitDetail, d.item())
-}
-
-func (s *cartServer) rename(d *savedDiscount) {
-	switch s.Rename {
-	case "trim":
-		d.ExternalID = strings.TrimSpace(d.ExternalID)
-	case "lower":
-		d.ExternalID = strings.ToLower(d.ExternalID)
-	case "cut":
-		d.ExternalID = d.ExternalID[:min(len(d.ExternalID), 7)]
-	case "lower engine":
-		d.Engine = strings.ToLower(d.Engine)
-	}
-}
-
-// changeOne updates or deletes the discount that the path names.
-func (s *cartServer) changeOne(e *exchange, list []savedDiscount, path []string) (reply, []savedDiscount) {
-	item := uuid.Nil
-	if path[0] == "items" {
-		item = uuid.MustParse(path[1])
-	}
-	i := slices.IndexFunc(list, func(d savedDiscount) bool { return d.ID == e.target() && d.item() == item })
-	if i < 0 {
-		problem := newProblem(http.StatusNotFound, "Not Found", "There is no such custom discount", uuid.Nil)
-		return reply{status: http.StatusNotFound, body: map[string]any{"errors": []any{problem}}}, list
-	}
-	if e.Method == http.MethodDelete {
-		e.Changed = []savedDiscount{list[i]}
-		return reply{status: http.StatusNoContent}, slices.Delete(list, i, i+1)
-	}
-	var body struct{ Data savedDiscount }
-	if err := json.Unmarshal(e.Body, &body); err != nil {
-		return reply{status: http.StatusBadRequest, text: err.Error()}, list
-	}
-	list[i].Amount, list[i].Description, list[i].Code = body.Data.Amount, body.Data.Description, body.Data.Code
-	e.Changed = []savedDiscount{list[i]}
-	return reply{status: http.StatusOK, body: map[string]any{"data": s.show(e.Changed)[0]}}, list
-}
-
-func (s *cartServer) cart(list []savedDiscount) reply {
-	discounts := s.show(list)
-	for _, d := range discounts {
-		delete(d, "relationships") // only the relationships of the cart and its items name them
-	}
-	included := map[string]any{"custom_discounts": discounts, "items": s.itemsOf(list)}
-	if s.WithoutItems {
-		delete(included, "items")
-	}
-	return reply{status: http.StatusOK, body: map[string]any{"included": included, "data": map[string]any{
-		"id": cartID, "type": "cart", "relationships": map[string]any{
-			"items": map[string]any{"data": s.items}, "custom_discounts": relationshipOf(list, uuid.Nil),
-		},
-	}}}
-}
-
-func (s *cartServer) itemsOf(list []savedDiscount) (items []any) {
-	for _, item := range s.items {
-		items = append(items, map[string]any{
-			"id": item.ID, "type": item.Type,
-			"relationships": map[string]any{"custom_discounts": relationshipOf(list, item.ID)},
+// setRefused finds the discounts of an add that are not among those that changed.
+func (e *exchange) setRefused() {
+	added := slices.Clone(e.Changed)
+	for i, d := range e.batch.Data {
+		n := slices.IndexFunc(added, func(o commerce.CustomDiscount) bool {
+			return keyOf(o) == keyOf(onCart(d)) && itemOf(o) == itemOf(onCart(d))
 		})
+		if n < 0 {
+			e.Refused = append(e.Refused, e.Posted[i])
+		} else {
+			added = slices.Delete(added, n, n+1)
+		}
 	}
-	return items
 }
 
-// relationshipOf names the discounts of an item, or those of the cart itself if the id is zero.
-func relationshipOf(list []savedDiscount, item uuid.UUID) map[string]any {
-	refs := []any{}
-	for _, d := range list {
-		if d.item() == item {
-			refs = append(refs, map[string]any{"type": "custom_discount", "id": d.ID})
-		}
+// asData returns discounts as the data of a response.
+func asData(list []commerce.CustomDiscount) (data []map[string]any) {
+	text, err := json.Marshal(list)
+	if err == nil {
+		err = json.Unmarshal(text, &data)
 	}
-	return map[string]any{"data": refs}
+	if err != nil {
+		panic(err)
+	}
+	return data
 }
 
-// show returns discounts as responses show them.
-func (s *cartServer) show(list []savedDiscount) []map[string]any {
-	shown := []map[string]any{}
-	for _, d := range list {
-		var amount any = d.Amount
-		if !s.BareAmounts {
-			amount = map[string]any{"amount": d.Amount, "currency": "USD"}
-		}
-		m := map[string]any{
-			"type": "custom_discount", "id": d.ID, "amount": amount, "description": d.Description,
-			"discount_code": d.Code, "discount_engine": d.Engine, "external_id": d.ExternalID,
-		}
-		if d.item() != uuid.Nil {
-			m["relationships"] = d.Relationships
-		}
-		shown = append(shown, m)
+// reply is a response of the server.
+type reply struct {
+	status int
+	body   string
+}
+
+// edit returns r with a body that was changed, if it is a JSON object.
+func (r reply) edit(change func(body map[string]any)) reply {
+	var body map[string]any
+	if json.Unmarshal([]byte(r.body), &body) == nil {
+		change(body)
+		text, _ := json.Marshal(body) // no error: it was decoded
+		r.body = string(text)
 	}
-	return shown
+	return r
 }
 
 // keyOf returns the key of a discount. White space at both ends does not count.
-func keyOf(engine, externalID string) string {
-	return strings.TrimSpace(engine) + "/" + strings.TrimSpace(externalID)
+func keyOf(d commerce.CustomDiscount) string {
+	return strings.TrimSpace(d.DiscountEngine) + "/" + strings.TrimSpace(d.ExternalID)
+}
+
+// itemOf returns the id of the item of a discount; zero for the cart.
+func itemOf(d commerce.CustomDiscount) uuid.UUID {
+	if d.Item == nil {
+		return uuid.Nil
+	}
+	return d.Item.ID
 }

@@ -3,8 +3,6 @@ package ensure_test
 import (
 	"math/rand/v2"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/commerce-go/commerce/commercetest"
@@ -16,62 +14,20 @@ const attemptTimeout = 50 * time.Millisecond
 // maxDelay is the longest delay of a random fault.
 const maxDelay = 6 * attemptTimeout
 
-// randomFaults gives 70 % of the requests a random fault.
-type randomFaults struct {
-	stopped atomic.Bool
-	reads   []commercetest.Fault
-	writes  []commercetest.Fault
-
-	mu      sync.Mutex
-	random  *rand.Rand
-	request string          // the last one
-	chosen  int             // fault of that request, -1: none
-	late    map[string]bool // by id of the request
-}
-
-func injectRandomFaults(s *commercetest.Store, r *rand.Rand) *randomFaults {
-	f := &randomFaults{random: r, late: map[string]bool{}}
-	for range 30 {
-		f.writes = append(f.writes, randomWriteFault(r))
-	}
-	for range 15 {
-		f.reads = append(f.reads, randomReadFault(r))
-	}
-	for i, fault := range append(f.writes, f.reads...) {
+// injectRandomFaults gives 70 % of the requests a random fault.
+func injectRandomFaults(s *commercetest.Store, r *rand.Rand) {
+	for n := range 60 {
+		forWrites := n%2 == 0
+		fault := randomReadFault(r)
+		if forWrites {
+			fault = randomWriteFault(r)
+		}
 		fault.Times = -1
-		fault.Match = func(in commercetest.Request) bool { return f.choose(in) == i }
+		fault.Match = func(in commercetest.Request) bool { // the store calls one at a time
+			return isWrite(in) == forWrites && r.IntN(25) == 0
+		}
 		s.Inject(fault)
 	}
-	return f
-}
-
-// choose returns the index of the fault of a request.
-func (f *randomFaults) choose(in commercetest.Request) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if in.ID == f.request {
-		return f.chosen
-	}
-	f.request, f.chosen = in.ID, -1
-	switch {
-	case f.stopped.Load() || f.random.IntN(100) >= 70:
-	case isWrite(in):
-		f.chosen = f.random.IntN(len(f.writes))
-		if f.writes[f.chosen].Late {
-			f.late[in.ID] = true
-		}
-	default:
-		f.chosen = len(f.writes) + f.random.IntN(len(f.reads))
-	}
-	return f.chosen
-}
-
-// ended reports whether a request that has taken effect was a late write: one that was
-// applied after its caller had gone.
-func (f *randomFaults) ended(in commercetest.Request) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.late[in.ID] && time.Since(in.Time) > attemptTimeout
 }
 
 func isWrite(in commercetest.Request) bool { return in.Method != http.MethodGet }

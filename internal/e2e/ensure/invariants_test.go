@@ -96,13 +96,12 @@ func (c *madeCall) falseNil() string {
 	shown := c.lastRead(len(c.exchanges)).Shown
 	var got, want []commerce.CustomDiscount
 	for _, d := range shown {
-		if c.isWanted(&d) || c.Options.Prune && d.Engine == c.scenario.Want[0].DiscountEngine {
-			got = append(got, d.onCart())
+		if c.isWanted(d) || c.Options.Prune && d.DiscountEngine == c.scenario.Want[0].DiscountEngine {
+			got = append(got, d)
 		}
 	}
 	for _, d := range c.scenario.Want {
-		saved := newSavedDiscount(onCart(d))
-		want = append(want, saved.onCart())
+		want = append(want, onCart(d))
 	}
 	if got, want := describe(got), describe(want); got != want {
 		return fmt.Sprintf("it returned nil, but the last read showed\n%s\nwant\n%s", got, want)
@@ -110,9 +109,9 @@ func (c *madeCall) falseNil() string {
 	return ""
 }
 
-func (c *madeCall) isWanted(d *savedDiscount) bool {
+func (c *madeCall) isWanted(d commerce.CustomDiscount) bool {
 	return slices.ContainsFunc(c.scenario.Want, func(w commerce.NewCustomDiscount) bool {
-		return keyOf(w.DiscountEngine, w.ExternalID) == d.key()
+		return keyOf(onCart(w)) == keyOf(d)
 	})
 }
 
@@ -124,29 +123,17 @@ func (c *madeCall) touched(s *cartServer) string {
 			continue
 		}
 		d := s.find(e.target())
-		isPruned := c.Options.Prune && e.Method == http.MethodDelete && d.Engine == c.scenario.Want[0].DiscountEngine
+		isPruned := c.Options.Prune && e.Method == http.MethodDelete && d.DiscountEngine == c.scenario.Want[0].DiscountEngine
 		switch {
 		case c.Options.DryRun:
 			return "a dry run sent a write: " + e.String()
 		case e.Method == http.MethodPut && !c.Options.Update:
 			return "it updated a discount without Update: " + e.String()
-		case !c.isWanted(&d) && !isPruned:
+		case !c.isWanted(d) && !isPruned:
 			return fmt.Sprintf("it wrote to %+v: %v", d, e)
 		}
 	}
 	return ""
-}
-
-// find returns the discount with an id that was ever on the cart.
-func (s *cartServer) find(id uuid.UUID) savedDiscount {
-	for _, state := range s.states {
-		for _, d := range state.discounts {
-			if d.ID == id {
-				return d
-			}
-		}
-	}
-	return savedDiscount{}
 }
 
 // earlyResend looks for a discount that was sent again, although it may have been added and the
@@ -198,7 +185,7 @@ func (e *exchange) isClear(read *exchange) bool {
 	for _, d := range slices.Concat(e.Changed, read.Shown) {
 		known[d.ID] = true
 	}
-	isUnknown := func(d savedDiscount) bool { return !known[d.ID] }
+	isUnknown := func(d commerce.CustomDiscount) bool { return !known[d.ID] }
 	isWhole := e.Delivered && (e.Fault.Status == 0 || e.Fault.WithCart)
 	return isWhole && !slices.ContainsFunc(e.Shown, isUnknown)
 }
@@ -240,11 +227,10 @@ func (c *madeCall) partOfAll() string {
 			continue
 		}
 		for _, w := range c.scenario.Want {
-			saved := newSavedDiscount(onCart(w))
-			isThere := func(d savedDiscount) bool {
-				return d.key() == saved.key() && (d.item() == saved.item() || !c.Options.Update)
+			key := keyOf(onCart(w))
+			isThere := func(d commerce.CustomDiscount) bool {
+				return keyOf(d) == key && (itemOf(d) == itemOf(onCart(w)) || !c.Options.Update)
 			}
-			key := keyOf(w.DiscountEngine, w.ExternalID)
 			isSent := sent[key] || slices.Contains(e.Posted, key)
 			if !isSent && !slices.ContainsFunc(c.lastRead(n).Shown, isThere) {
 				return fmt.Sprintf("%s is missing too: %v", key, e)
@@ -266,18 +252,17 @@ func (c *madeCall) unaccounted(s *cartServer) string {
 	list := slices.Concat(c.Result.Discounts, c.Result.Different)
 	if !c.readSincePost() {
 		for _, d := range c.Result.Added {
-			found := s.find(d.ID)
-			known[found.key()] = true // the response may have left out its key
+			known[keyOf(s.find(d.ID))] = true // the response may have left out its key
 		}
 	}
 	for _, d := range list {
-		known[keyOf(d.DiscountEngine, d.ExternalID)] = true
+		known[keyOf(d)] = true
 	}
 	for _, d := range c.Result.Missing {
-		known[keyOf(d.DiscountEngine, d.ExternalID)] = true
+		known[keyOf(onCart(d.NewCustomDiscount))] = true
 	}
 	for _, w := range c.scenario.Want {
-		if key := keyOf(w.DiscountEngine, w.ExternalID); !known[key] {
+		if key := keyOf(onCart(w)); !known[key] {
 			return key + " is neither in Discounts nor in Missing nor in Different"
 		}
 	}

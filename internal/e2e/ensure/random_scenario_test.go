@@ -4,17 +4,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
 const (
-	cartID        = "cart"
 	shortSettle   = 100 * time.Millisecond
 	longestLate   = 4 * shortSettle
 	faultsPerCall = 40
@@ -27,7 +26,6 @@ type randomScenario struct {
 	Items    []commerce.CartItemRef
 	Initial  []commerce.CustomDiscount
 	Callers  []plannedCaller
-	Shared   bool   // commercetest can do the same: the results are compared
 	Disturbs bool   // another program adds discounts of another engine
 	seed     uint64 // of what the other program does
 }
@@ -45,23 +43,18 @@ type plannedCall struct {
 	Timeout time.Duration // 0: none
 }
 
-// newRandomScenario returns a scenario. A third of them have one caller, and nothing that
-// commercetest does not do.
+// newRandomScenario returns a scenario. In a third of them the service has no habits.
 func newRandomScenario(r *rand.Rand) *randomScenario {
 	sc := &randomScenario{seed: r.Uint64()}
-	sc.Shared = r.IntN(3) == 0
 	sc.habits = habits{Limit: 1000}
 	if r.IntN(6) == 0 {
 		sc.Limit = 1 + r.IntN(3)
 	}
-	if !sc.Shared {
+	if r.IntN(3) > 0 {
 		sc.addHabits(r)
 	}
 	sc.addDiscounts(r)
-	callers := 1
-	if !sc.Shared && r.IntN(2) == 0 {
-		callers = 2 + r.IntN(2)
-	}
+	callers := []int{1, 1, 1, 2, 3}[r.IntN(5)]
 	rate := []int{60, 60, 60, 15}[r.IntN(4)]
 	for n := range callers {
 		var c plannedCaller
@@ -84,7 +77,7 @@ func (sc *randomScenario) addHabits(r *rand.Rand) {
 	sc.Rename = oneOf("", "", "", "trim", "lower", "cut", "lower engine")
 	sc.LeaveOut = oneOf("", "", "", "external_id", "discount_engine", "relationships")
 	sc.EchoCart, sc.Reversed = r.IntN(4) == 0, r.IntN(3) == 0
-	sc.BareAmounts, sc.WithoutItems = r.IntN(4) == 0, r.IntN(4) == 0
+	sc.WithoutItems = r.IntN(4) == 0
 	if sc.Disturbs = r.IntN(2) == 0; !sc.Disturbs && r.IntN(2) == 0 {
 		sc.Lag = time.Duration(r.Int64N(int64(longestLate)))
 	}
@@ -139,12 +132,7 @@ func (sc *randomScenario) newCopy(r *rand.Rand, d commerce.NewCustomDiscount) co
 }
 
 func (sc *randomScenario) hasItem(id uuid.UUID) bool {
-	for _, item := range sc.Items {
-		if item.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sc.Items, func(item commerce.CartItemRef) bool { return item.ID == id })
 }
 
 // foreign returns a discount of another engine that looks like a wanted one.
@@ -165,7 +153,7 @@ func (sc *randomScenario) newCall(r *rand.Rand) plannedCall {
 		},
 		Pause: time.Duration(r.IntN(2)) * time.Duration(r.Int64N(int64(2*longestLate))),
 	}
-	if !sc.Shared && r.IntN(5) == 0 {
+	if r.IntN(5) == 0 {
 		c.Timeout = time.Duration(1 + r.Int64N(int64(20*attemptTimeout)))
 	}
 	return c
@@ -191,58 +179,7 @@ func (sc *randomScenario) newFault(r *rand.Rand, rate int) fault {
 		{Apply: true, Cut: true},
 		{Status: http.StatusUnprocessableEntity, WithCart: true},
 	}
-	if sc.Shared {
-		faults = faults[:len(faults)-1]
-	}
 	return faults[r.IntN(len(faults))]
-}
-
-// asStoreFault returns the same fault of commercetest for the request after the first n.
-func (f fault) asStoreFault(n int) commercetest.Fault {
-	sf := commercetest.Fault{
-		After: n, Apply: f.Apply, Late: f.Late > 0, Delay: f.Late + f.Delay, Status: f.Status, Cut: f.Lost || f.Cut,
-	}
-	if f.Cut {
-		sf.CutAfter = cutAfter
-	}
-	if f.Status == http.StatusTooManyRequests {
-		sf.Body = "slow down"
-	}
-	return sf
-}
-
-// newServer returns a server with the cart as it is at the start.
-func (sc *randomScenario) newServer() *cartServer {
-	s := &cartServer{habits: sc.habits, items: sc.Items}
-	var list []savedDiscount
-	for _, d := range sc.Initial {
-		list = append(list, newSavedDiscount(d))
-	}
-	s.states = []cartState{{since: time.Now().Add(-time.Hour), discounts: list}}
-	return s
-}
-
-func newSavedDiscount(d commerce.CustomDiscount) savedDiscount {
-	saved := savedDiscount{
-		ID: d.ID, Amount: d.Amount.Amount.IntPart(), Description: d.Description, Code: d.DiscountCode,
-		Engine: d.DiscountEngine, ExternalID: d.ExternalID,
-	}
-	if d.Item != nil {
-		saved.Relationships.Item.Data = *d.Item
-	}
-	return saved
-}
-
-// onCart returns d as the library returns it, without its id and without white space.
-func (d *savedDiscount) onCart() commerce.CustomDiscount {
-	c := commerce.CustomDiscount{
-		Amount: commerce.Money{Amount: commerce.NewDecimal(d.Amount)}, Description: d.Description,
-		DiscountCode: d.Code, DiscountEngine: d.Engine, ExternalID: strings.TrimSpace(d.ExternalID),
-	}
-	if d.item() != uuid.Nil {
-		c.Item = &d.Relationships.Item.Data
-	}
-	return c
 }
 
 // isKind reports whether the service, without faults, lets a call have what it wants.

@@ -6,6 +6,7 @@ package everything_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -14,43 +15,36 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
-// The environment variables that turn the test into another process. They hold the JSON of a
-// storeConfig or of a walkConfig.
-const (
-	storeVariable = "EVERYTHING_STORE"
-	walkVariable  = "EVERYTHING_WALK"
-)
+// storeVariable is the environment variable that turns the test into the process of a store. It
+// holds the JSON of a storeConfig.
+const storeVariable = "EVERYTHING_STORE"
 
 func TestMain(m *testing.M) {
-	switch {
-	case os.Getenv(storeVariable) != "":
-		runStore(decode[storeConfig](os.Getenv(storeVariable)))
-	case os.Getenv(walkVariable) != "":
-		runWalk(decode[walkConfig](os.Getenv(walkVariable)))
-	default:
+	text := os.Getenv(storeVariable)
+	if text == "" {
 		goleak.VerifyTestMain(m)
+		return
 	}
-}
-
-func decode[T any](text string) (v T) {
-	if err := json.Unmarshal([]byte(text), &v); err != nil {
+	var cfg storeConfig
+	if err := json.Unmarshal([]byte(text), &cfg); err != nil {
 		panic(err)
 	}
-	return v
+	runStore(cfg)
 }
 
 // size returns the number of subscriptions of a store: that of the promise if EVERYTHING is set
-// (make everything), and else one that takes seconds.
-func size(short int) int {
-	if os.Getenv("EVERYTHING") != "" {
+// (make everything), otherwise one that takes seconds. The run with the race detector has -short: a
+// quarter is enough for it.
+func size(seconds int) int {
+	switch {
+	case os.Getenv("EVERYTHING") != "":
 		return 250_000
+	case testing.Short():
+		return seconds / 4
 	}
-	return short
+	return seconds
 }
 
 // seed returns a seed, which EVERYTHING_SEED can set.
@@ -67,27 +61,21 @@ func seed(t *testing.T) uint64 {
 	return n
 }
 
-// process is this test in another role. It ends when its standard input does.
-type process struct {
-	stdin  io.Writer
-	stdout *json.Decoder
-}
-
-// start starts a process that ends with the test.
-func start(t *testing.T, variable string, config any) process {
+// startStore starts the process of a store. It ends with the test, when its standard input does.
+func startStore(t *testing.T, cfg storeConfig) *remoteStore {
 	t.Helper()
-	text, err := json.Marshal(config)
+	text, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(os.Args[0]) //nolint:gosec,noctx // this test; it ends with its input
-	cmd.Env = append(os.Environ(), variable+"="+string(text))
+	cmd.Env = append(os.Environ(), storeVariable+"="+string(text))
 	var errorOutput bytes.Buffer
 	cmd.Stderr = &errorOutput
 	stdin, err1 := cmd.StdinPipe()
 	stdout, err2 := cmd.StdoutPipe()
-	if err1 != nil || err2 != nil {
-		t.Fatal(err1, err2)
+	if err := errors.Join(err1, err2); err != nil {
+		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -96,25 +84,19 @@ func start(t *testing.T, variable string, config any) process {
 		_ = stdin.Close()
 		_, _ = io.Copy(io.Discard, stdout)
 		if err := cmd.Wait(); err != nil || errorOutput.Len() > 0 {
-			t.Errorf("a process ended with %v and wrote\n%s", err, &errorOutput)
+			t.Errorf("the store ended with %v and wrote\n%s", err, &errorOutput)
 		}
 	})
-	return process{stdin: stdin, stdout: json.NewDecoder(stdout)}
+	s := &remoteStore{stdin: stdin, stdout: json.NewDecoder(stdout)}
+	s.storeStart = read[storeStart](t, s)
+	return s
 }
 
-// read reads the next value that the process writes.
-func read[T any](t *testing.T, p process) (v T) {
+// read reads the next value that a store writes.
+func read[T any](t *testing.T, s *remoteStore) (v T) {
 	t.Helper()
-	if err := p.stdout.Decode(&v); err != nil {
-		t.Fatalf("a process wrote no %T: %v", v, err)
+	if err := s.stdout.Decode(&v); err != nil {
+		t.Fatalf("the store wrote no %T: %v", v, err)
 	}
 	return v
-}
-
-func newClient(url string) *commerce.Client {
-	client, err := commerce.New(url, commerce.WithToken(commercetest.DefaultToken))
-	if err != nil {
-		panic(err)
-	}
-	return client
 }

@@ -3,6 +3,7 @@ package everything_test
 import (
 	"bufio"
 	"encoding/json"
+	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -44,7 +45,8 @@ type storeReport struct {
 
 // remoteStore is the store as a test sees it.
 type remoteStore struct {
-	process
+	stdin  io.Writer
+	stdout *json.Decoder
 	storeStart
 }
 
@@ -55,18 +57,12 @@ type storeStart struct {
 	Big                     []uuid.UUID // the accounts of storeConfig.Big
 }
 
-func startStore(t *testing.T, cfg storeConfig) *remoteStore {
-	t.Helper()
-	p := start(t, storeVariable, cfg)
-	return &remoteStore{process: p, storeStart: read[storeStart](t, p)}
-}
-
 func (s *remoteStore) report(t *testing.T) storeReport {
 	t.Helper()
 	if _, err := s.stdin.Write([]byte("report\n")); err != nil {
 		t.Fatal(err)
 	}
-	return read[storeReport](t, s.process)
+	return read[storeReport](t, s)
 }
 
 // runStore is the process of a store. It writes a report for each line of its input.

@@ -252,6 +252,9 @@ func retryablehttpCaller(_ *testing.T, s *Server, base *http.Transport) caller {
 // (CHAOS_SEED, by default a new one).
 func settings(t *testing.T) (time.Duration, uint64) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("make ci runs it for 30 s, under the race detector")
+	}
 	duration, seed := 800*time.Millisecond, rand.Uint64()
 	if s := os.Getenv("CHAOS"); s != "" {
 		var err error

@@ -2,14 +2,10 @@ package secrets_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/oauth2"
 
@@ -20,37 +16,34 @@ type limiter func() error
 
 func (l limiter) Wait(context.Context) error { return l() }
 
-func limit(err error) commerce.Option {
-	return commerce.WithLimiter(limiter(func() error { return err }))
-}
-
 // Token sources and limiters of the program fail with errors that contain secrets.
 func TestLeaks_credentials(t *testing.T) {
 	t.Parallel()
-	wrapped := fmt.Errorf("%s: %w", allSecrets, retrieveError(allSecrets))
 	token := func(text string) *oauth2.Token {
 		return &oauth2.Token{AccessToken: text, RefreshToken: secretClient}
 	}
+	wrap := func(err error) error { return fmt.Errorf("%s: %w", allSecrets, err) }
 	faults := map[string]fault{}
 	for name, opt := range map[string]commerce.Option{
-		"source: error":                 tokenSource(nil, verboseError{allSecrets}),
-		"source: RetrieveError":         tokenSource(nil, retrieveError(allSecrets)),
-		"source: wrapped RetrieveError": tokenSource(nil, wrapped),
-		"source: no token":              tokenSource(nil, nil),
-		"source: line break":            tokenSource(token(secretToken+"\r\nX: y"), nil),
-		"source: space":                 tokenSource(token(secretToken+" x"), nil),
-		"source: not ASCII":             tokenSource(token(secretToken+"ü"), nil),
-		"source: a token and an error":  tokenSource(token(secretToken), verboseError{allSecrets}),
-		"limiter: error":                limit(verboseError{allSecrets}),
-		"limiter: deadline":             limit(fmt.Errorf("%s: %w", allSecrets, context.DeadlineExceeded)),
+		"error":                 tokenSource(nil, verboseError{allSecrets}),
+		"RetrieveError":         tokenSource(nil, retrieveError(allSecrets)),
+		"wrapped RetrieveError": tokenSource(nil, wrap(retrieveError(allSecrets))),
+		"no token":              tokenSource(nil, nil),
+		"line break":            tokenSource(token(secretToken+"\r\nX: y"), nil),
+		"space":                 tokenSource(token(secretToken+" x"), nil),
+		"not ASCII":             tokenSource(token(secretToken+"ü"), nil),
+		"a token and an error":  tokenSource(token(secretToken), verboseError{allSecrets}),
 	} {
-		c, _ := newClient(t, base, over(transport(succeed)), opt)
-		if _, err := c.Subscriptions.List(t.Context(), nil); err == nil {
-			t.Errorf("%s: no error, want one", name)
-		}
-		faults[name] = fault{transport: transport(succeed), opts: []commerce.Option{opt}}
+		opts := []commerce.Option{opt}
+		faults["source: "+name] = fault{transport: transport(succeed), opts: opts, want: commerce.ErrToken}
 	}
-	searchFaults(t, faults)
+	for name, err := range map[string]error{
+		"error": verboseError{allSecrets}, "deadline": wrap(context.DeadlineExceeded),
+	} {
+		opts := []commerce.Option{commerce.WithLimiter(limiter(func() error { return err }))}
+		faults["limiter: "+name] = fault{transport: transport(succeed), opts: opts}
+	}
+	searchFaults(t, someCalls(), faults)
 }
 
 // After a 401, the client asks for another token and does not get one: the error is about both.
@@ -62,8 +55,9 @@ func TestLeaks_refresh(t *testing.T) {
 		"HTML":   echo(200, htmlBody),
 		"error":  func(req *http.Request) (*http.Response, error) { return nil, verboseError{describe(req)} },
 	} {
-		for what, call := range everyCall() {
+		for _, call := range someCalls() {
 			tokens := 0
+			f := fault{want: commerce.ErrUnauthorized}
 			c, log := newClient(t, base, commerce.WithClientCredentials("id", secretClient),
 				over(transport(func(req *http.Request) (*http.Response, error) {
 					if req.URL.Path != "/oauth/access_token" {
@@ -74,14 +68,36 @@ func TestLeaks_refresh(t *testing.T) {
 					}
 					return second(req)
 				})))
-			_, err := call(t.Context(), c)
-			if tokens < 2 || !errors.Is(err, commerce.ErrUnauthorized) {
-				t.Errorf("%s: error %v after %d token requests, want ErrUnauthorized after 2", name, err, tokens)
-			}
-			s.value(t, name+": "+what, err)
+			f.search(t, s, c, call)
 			s.text(t, name+": log", log.String())
 		}
 	}
+}
+
+// Contexts end with causes that contain secrets: the errors are those of the context, without the
+// cause.
+func TestLeaks_contexts(t *testing.T) {
+	t.Parallel()
+	end := func(req *http.Request) error {
+		end, ok := req.Context().Value(endKey{}).(context.CancelCauseFunc)
+		if ok { // the context of a call, and not of the token request that it may share
+			end(verboseError{allSecrets})
+			<-req.Context().Done()
+		}
+		return fmt.Errorf("%s: %w", describe(req), context.Cause(req.Context()))
+	}
+	searchFaults(t, someCalls(), map[string]fault{
+		"before": {transport: transport(succeed), ended: true, want: context.Canceled},
+		"attempt": {want: context.Canceled, transport: transport(func(req *http.Request) (*http.Response, error) {
+			return nil, end(req)
+		})},
+		"wait for a retry": {want: context.Canceled, transport: transport(func(req *http.Request) (*http.Response, error) {
+			resp, err := echo(429, errorsBody)(req)
+			resp.Header.Set("Retry-After", "9")
+			_ = end(req)
+			return resp, err
+		})},
+	})
 }
 
 // failingJSON can be neither encoded nor decoded.
@@ -128,118 +144,22 @@ func TestLeaks_arguments(t *testing.T) {
 	}
 }
 
-// Contexts end with causes that contain secrets: the errors are those of the context, without the
-// cause.
-func TestLeaks_contexts(t *testing.T) {
-	t.Parallel()
-	s := newSearch(t)
-	cause := verboseError{allSecrets}
-	check := func(t *testing.T, when string, auth commerce.Option, call call) {
-		t.Helper()
-		ctx, cancel := context.WithCancelCause(t.Context())
-		defer cancel(nil)
-		switch when {
-		case "before":
-			cancel(cause)
-		case "past deadline":
-			var stop context.CancelFunc
-			ctx, stop = context.WithDeadlineCause(ctx, time.Now().Add(-time.Second), cause)
-			defer stop()
-		}
-		rt := transport(func(req *http.Request) (*http.Response, error) {
-			cancel(cause)
-			if when == "wait for a retry" {
-				resp, err := echo(429, errorsBody)(req)
-				resp.Header.Set("Retry-After", "9")
-				return resp, err
-			}
-			<-req.Context().Done()
-			return nil, fmt.Errorf("%s: %w", describe(req), context.Cause(req.Context()))
-		})
-		c, log := newClient(t, base, auth, over(rt), commerce.WithRetry(commerce.RetryPolicy{}))
-		_, err := call(ctx, c)
-		if ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
-			t.Errorf("error %v, want %v", err, ctx.Err())
-		}
-		s.value(t, "error", err)
-		s.text(t, "log", log.String())
-	}
-	for _, when := range []string{"before", "past deadline", "attempt", "wait for a retry"} {
-		for how, auth := range credentials() {
-			for what, call := range everyCall() {
-				t.Run(when+"/"+how+"/"+what, func(t *testing.T) {
-					t.Parallel()
-					check(t, when, auth, call)
-				})
-			}
-		}
-	}
-}
-
-type panickingBody struct{}
-
-func (panickingBody) Read([]byte) (int, error) { panic("boom") }
-func (panickingBody) Close() error             { return nil }
-
-// A part of the program panics during a call: the panic passes through, and the log stays clean.
+// A transport panics during a call: the log stays clean.
 func TestLeaks_panics(t *testing.T) {
 	t.Parallel()
 	s := newSearch(t)
-	granted := commerce.WithClientCredentials("id", secretClient)
-	failing := commerce.WithLimiter(limiter(func() error { panic("boom") }))
-	for name, opts := range map[string][]commerce.Option{
-		"transport":         {},
-		"token request":     {granted},
-		"token source":      {commerce.WithTokenSource(sourceFunc(func() (*oauth2.Token, error) { panic("boom") }))},
-		"limiter":           {failing},
-		"limiter of tokens": {granted, failing},
-		"body": {over(transport(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Body: panickingBody{}}, nil
-		}))},
-	} {
-		rt := transport(func(req *http.Request) (*http.Response, error) { _ = describe(req); panic("boom") })
-		for what, call := range everyCall() {
-			c, log := newClient(t, base, append([]commerce.Option{over(rt)}, opts...)...)
-			func() {
-				defer func() {
-					if got := recover(); got != "boom" {
-						t.Errorf("%s: %s: recover() = %v, want boom", name, what, got)
-					}
-				}()
-				_, _ = call(t.Context(), c)
+	for how, auth := range credentials() {
+		c, log := newClient(t, base, auth, over(transport(func(req *http.Request) (*http.Response, error) {
+			panic(describe(req))
+		})))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic, want that of the transport", how)
+				}
 			}()
-			s.value(t, name+": client", c)
-			s.text(t, name+": log", log.String())
-		}
+			_, _ = everyCall()["Client.Do (write)"](t.Context(), c)
+		}()
+		s.text(t, how+": log", log.String())
 	}
-}
-
-// A program dies of a panic with an error, while it panics with a client: the runtime prints both,
-// and all stacks.
-func TestLeaks_panicOutput(t *testing.T) {
-	t.Parallel()
-	const variable = "COMMERCE_TEST_PANIC"
-	if os.Getenv(variable) != "" {
-		c, _ := newClient(t, base, over(echo(500, errorsBody)))
-		_, err := everyCall()["Carts.AddCustomDiscounts"](t.Context(), c)
-		defer func() { panic(err) }()
-		defer func() { panic(*c) }()
-		panic(c)
-	}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestLeaks_panicOutput$") //nolint:gosec // this program
-	cmd.Env = append(os.Environ(), variable+"=1", "GOTRACEBACK=all")
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Error("the program exits with 0, want a panic")
-	}
-	for _, want := range []string{"panic: ", "Carts.AddCustomDiscounts", "goroutine "} {
-		if !strings.Contains(string(out), want) {
-			t.Errorf("output without %q:\n%s", want, out)
-		}
-	}
-	newSearch(t).text(t, "the output", string(out))
 }

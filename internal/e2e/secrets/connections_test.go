@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -61,53 +63,32 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// closedPort returns an address on which nothing listens: that of the client of a connection. As
-// long as the connection is open, the kernel chooses its port for no listener.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l := listen(t)
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _, _ = conn.Close(), l.Close() })
-	return conn.LocalAddr().String()
-}
-
 // Responses that are not HTTP, or nearly not.
 func TestLeaks_wire(t *testing.T) {
 	t.Parallel()
 	faults := map[string]fault{}
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, response := range map[string]string{
-		"nothing":                  "",
-		"text":                     "$TEXT",
-		"status line":              "$TEXT\r\n\r\n",
-		"status is a text":         "HTTP/1.1 $TEXT\r\n\r\n",
-		"version is a text":        "HTTP/$TEXT 200 OK\r\n\r\n",
-		"reason":                   "HTTP/1.1 500 $TEXT\r\nContent-Length: 0\r\n\r\n",
-		"status below 100":         "HTTP/1.1 000 $TEXT\r\n\r\n",
-		"malformed header line":    ok + "$TEXT\r\n\r\n",
-		"control character in key": ok + "X-\x01$TEXT: x\r\n\r\n",
-		"NUL in a header":          ok + "X-Echo: \x00$TEXT\r\n\r\n",
-		"length is a text":         ok + "Content-Length: $TEXT\r\n\r\n",
-		"two lengths":              ok + "Content-Length: 1\r\nContent-Length: $TEXT\r\n\r\n",
-		"unknown encoding":         ok + "Transfer-Encoding: $TEXT\r\n\r\n",
-		"chunk length is a text":   ok + "Transfer-Encoding: chunked\r\n\r\n$TEXT\r\n",
-		"malformed trailer":        ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n$TEXT\r\n\r\n",
-		"not gzip":                 ok + "Content-Encoding: gzip\r\nContent-Length: 99999\r\n\r\n$TEXT",
-		"truncated body":           ok + "Content-Length: 99999\r\n\r\n\"$JSON\"",
-		"truncated error":          "HTTP/1.1 404 $TEXT\r\nContent-Length: 99999\r\n\r\n" + errorsBody,
-		"upgrade":                  "HTTP/1.1 101 $TEXT\r\nConnection: Upgrade\r\nUpgrade: $TEXT\r\n\r\n$TEXT",
-		"redirect":                 "HTTP/1.1 307 X\r\nLocation: https://$URL/\r\nContent-Length: 0\r\n\r\n",
-		"malformed redirect":       "HTTP/1.1 302 X\r\nLocation: %zz$TEXT\r\nContent-Length: 0\r\n\r\n",
-		"only early hints":         "HTTP/1.1 103 X\r\nLink: <$TEXT>\r\n\r\n",
-		"large headers":            ok + "X-Echo: " + strings.Repeat("$TEXT", 300) + "\r\n\r\n",
+		"nothing":                "",
+		"text":                   "$TEXT",
+		"status is a text":       "HTTP/1.1 $TEXT\r\n\r\n",
+		"reason":                 "HTTP/1.1 500 $TEXT\r\nContent-Length: 0\r\n\r\n",
+		"malformed header line":  ok + "$TEXT\r\n\r\n",
+		"length is a text":       ok + "Content-Length: $TEXT\r\n\r\n",
+		"unknown encoding":       ok + "Transfer-Encoding: $TEXT\r\n\r\n",
+		"chunk length is a text": ok + "Transfer-Encoding: chunked\r\n\r\n$TEXT\r\n",
+		"malformed trailer":      ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n$TEXT\r\n\r\n",
+		"not gzip":               ok + "Content-Encoding: gzip\r\nContent-Length: 99999\r\n\r\n$TEXT",
+		"truncated body":         ok + "Content-Length: 99999\r\n\r\n\"$JSON\"",
+		"truncated error":        "HTTP/1.1 404 $TEXT\r\nContent-Length: 99999\r\n\r\n" + errorsBody,
+		"upgrade":                "HTTP/1.1 101 $TEXT\r\nConnection: Upgrade\r\nUpgrade: $TEXT\r\n\r\n$TEXT",
+		"redirect":               "HTTP/1.1 307 X\r\nLocation: https://$URL/\r\nContent-Length: 0\r\n\r\n",
+		"large headers":          ok + "X-Echo: " + strings.Repeat("$TEXT", 300) + "\r\n\r\n",
 	} {
 		rt := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
 		faults[name] = fault{address: "http://" + serveTCP(t, response), transport: rt}
 	}
-	searchFaults(t, faults)
+	searchFaults(t, someCalls(), faults)
 }
 
 // connect returns a fault of a transport.
@@ -119,6 +100,11 @@ func connect(address string, change func(*http.Transport)) fault {
 	return fault{address: address, transport: rt}
 }
 
+// refused is the error of a connection that is refused.
+var refused = &net.OpError{
+	Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 65443}, Err: syscall.ECONNREFUSED,
+}
+
 func TestLeaks_dialing(t *testing.T) {
 	t.Parallel()
 	dial := func(err error) fault {
@@ -126,58 +112,37 @@ func TestLeaks_dialing(t *testing.T) {
 			rt.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, err }
 		})
 	}
-	resolver := net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("no name server")
-	}}
-	dialer := &net.Dialer{Resolver: &resolver}
-	searchFaults(t, map[string]fault{
-		"refused":  connect("http://"+closedPort(t), nil),
-		"fails":    dial(errors.New(allSecrets)),
-		"timeout":  dial(verboseError{"timeout " + allSecrets}),
-		"resolver": connect(base, func(rt *http.Transport) { rt.DialContext = dialer.DialContext }),
-		"unknown host": dial(&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{
-			Err: "no such host", Name: "store.example", Server: "127.0.0.53:53", IsNotFound: true,
-		}}),
+	lookup := func(err net.DNSError) fault { return dial(&net.OpError{Op: "dial", Net: "tcp", Err: &err}) }
+	searchFaults(t, someCalls(), map[string]fault{
+		"refused":         dial(refused),
+		"fails":           dial(errors.New(allSecrets)),
+		"timeout":         dial(verboseError{"timeout " + allSecrets}),
+		"unknown host":    lookup(net.DNSError{Err: "no such host", Name: host, Server: "127.0.0.53:53"}),
+		"no name server":  lookup(net.DNSError{Err: "read udp 127.0.0.1:5->127.0.0.53:53: refused", Name: host}),
+		"invalid address": dial(&net.AddrError{Err: "missing port in address", Addr: host}),
+		"certificate":     dial(x509.HostnameError{Certificate: &x509.Certificate{}, Host: host}),
 	})
-}
-
-// startServer starts a server that repeats each request in its response.
-func startServer(t *testing.T, start func(*httptest.Server)) *httptest.Server {
-	t.Helper()
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		http.Error(w, describe(req), http.StatusInternalServerError)
-	}))
-	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	start(server)
-	t.Cleanup(server.Close)
-	return server
 }
 
 func TestLeaks_TLS(t *testing.T) {
 	t.Parallel()
-	secure := startServer(t, (*httptest.Server).StartTLS)
-	plain := startServer(t, (*httptest.Server).Start)
-	wantsCertificate := startServer(t, func(s *httptest.Server) {
-		s.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
-		s.StartTLS()
-	})
-	// trusting returns a fault of a connection to a server whose certificate is trusted.
-	trusting := func(server *httptest.Server, change func(*tls.Config)) fault {
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	// trusting returns a fault of a connection to the server, whose certificate is trusted.
+	trusting := func(change func(*tls.Config)) fault {
 		return connect(server.URL, func(rt *http.Transport) {
 			rt.TLSClientConfig = server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
 			change(rt.TLSClientConfig)
 		})
 	}
-	searchFaults(t, map[string]fault{
-		"unknown authority":     connect(secure.URL, nil),
-		"trusted":               trusting(secure, func(*tls.Config) {}),
-		"wrong name":            trusting(secure, func(c *tls.Config) { c.ServerName = "other.example" }),
-		"no certificate":        trusting(wantsCertificate, func(*tls.Config) {}),
-		"no common version":     trusting(secure, func(c *tls.Config) { c.MinVersion, c.MaxVersion = 0, tls.VersionTLS11 }),
-		"TLS to a plain server": connect(strings.Replace(plain.URL, "http:", "https:", 1), nil),
-		"plain to a TLS server": connect(strings.Replace(secure.URL, "https:", "http:", 1), nil),
+	searchFaults(t, someCalls(), map[string]fault{
+		"unknown authority":     connect(server.URL, nil),
+		"wrong name":            trusting(func(c *tls.Config) { c.ServerName = host }),
+		"plain to a TLS server": connect(strings.Replace(server.URL, "https:", "http:", 1), nil),
 		"not TLS":               connect("https://"+serveTCP(t, "$TEXT"), nil),
-		"the program refuses": trusting(secure, func(c *tls.Config) {
+		"the program refuses": trusting(func(c *tls.Config) {
 			c.VerifyConnection = func(tls.ConnectionState) error { return errors.New(allSecrets) }
 		}),
 	})
@@ -185,25 +150,26 @@ func TestLeaks_TLS(t *testing.T) {
 
 func TestLeaks_proxies(t *testing.T) {
 	t.Parallel()
-	junk, closed := serveTCP(t, "$TEXT"), closedPort(t)
+	junk := serveTCP(t, "$TEXT")
 	refusing := serveTCP(t, "HTTP/1.1 407 $TEXT\r\nProxy-Authenticate: Basic realm=\"$TEXT\"\r\n\r\n")
 	through := func(scheme, host string) func(*http.Transport) {
 		return func(rt *http.Transport) {
 			rt.Proxy = http.ProxyURL(&url.URL{Scheme: scheme, User: url.UserPassword("user", secretProxy), Host: host})
+			if host == "" {
+				rt.DialContext = func(context.Context, string, string) (net.Conn, error) { return nil, refused }
+			}
 		}
 	}
-	const plain = "http://store.example"
-	searchFaults(t, map[string]fault{
-		"HTTP, refused":     connect(base, through("http", closed)),
+	const plain = "http://" + host
+	searchFaults(t, someCalls(), map[string]fault{
+		"HTTP, refused":     connect(base, through("http", "")),
 		"HTTP, 407":         connect(base, through("http", refusing)),
 		"HTTP, 407, no TLS": connect(plain, through("http", refusing)),
 		"HTTP, junk":        connect(base, through("http", junk)),
-		"HTTP, junk, plain": connect(plain, through("http", junk)),
-		"HTTPS, refused":    connect(base, through("https", closed)),
 		"HTTPS, junk":       connect(base, through("https", junk)),
-		"SOCKS, refused":    connect(base, through("socks5", closed)),
+		"SOCKS, refused":    connect(base, through("socks5", "")),
 		"SOCKS, junk":       connect(base, through("socks5", junk)),
-		"unknown scheme":    connect(base, through("gopher", closed)),
+		"unknown scheme":    connect(base, through("gopher", "")),
 		"unusable address": connect(base, func(rt *http.Transport) {
 			rt.Proxy = func(req *http.Request) (*url.URL, error) {
 				return nil, fmt.Errorf("%s: %w", req.URL, &url.Error{Op: "parse", URL: secretProxy, Err: url.EscapeError("%")})

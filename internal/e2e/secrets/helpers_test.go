@@ -23,7 +23,10 @@ import (
 	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
-const base = "https://store.example"
+const (
+	host = "store.example"
+	base = "https://" + host
+)
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -49,6 +52,18 @@ func everyCall() map[string]call {
 		}
 	}
 	return all
+}
+
+// someCalls returns a list, a write, a call of several requests, and one by Do. For faults that do
+// not depend on the response that a call wants, they are enough: all calls share the code.
+func someCalls() map[string]call {
+	some, all := map[string]call{}, everyCall()
+	for _, name := range []string{
+		"Subscriptions.All", "Carts.AddCustomDiscounts", "Carts.EnsureCustomDiscounts", "Client.Do (write)",
+	} {
+		some[name] = all[name]
+	}
+	return some
 }
 
 // successes are the responses with which a call succeeds, in the context of its requests.

@@ -9,16 +9,6 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// derive returns a copy of c with other options.
-func derive(t *testing.T, c *commerce.Client, opts ...commerce.Option) *commerce.Client {
-	t.Helper()
-	c, err := c.With(opts...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
 // TestGate_isShared makes a call that gets a 429, and another one right after it. The
 // gate is shared by all clients of one credential.
 func TestGate_isShared(t *testing.T) {
@@ -45,7 +35,11 @@ func TestGate_isShared(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newService(t, status(429, tt.retryAfter...))
 				s.rest = success
-				c := newClient(t, s)
+				c := newClient(t, s.send)
+				other, err := c.With(tt.opts...)
+				if err != nil {
+					t.Fatal(err)
+				}
 				var wg sync.WaitGroup
 				wg.Go(func() {
 					if _, err := tt.first.do(t.Context(), c); err != nil {
@@ -53,7 +47,7 @@ func TestGate_isShared(t *testing.T) {
 					}
 				})
 				synctest.Wait()
-				if _, err := tt.second.do(t.Context(), derive(t, c, tt.opts...)); err != nil {
+				if _, err := tt.second.do(t.Context(), other); err != nil {
 					t.Errorf("second call: %v", err)
 				}
 				returned := time.Since(s.start)

@@ -118,7 +118,7 @@ func newService(t *testing.T, replies ...reply) *service {
 	return &service{t: t, replies: replies, start: time.Now()}
 }
 
-func (s *service) RoundTrip(req *http.Request) (*http.Response, error) {
+func (s *service) send(req *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	n := len(s.sent)
 	s.sent = append(s.sent, time.Since(s.start))
@@ -133,7 +133,7 @@ func (s *service) RoundTrip(req *http.Request) (*http.Response, error) {
 	return status(http.StatusTeapot)(req)
 }
 
-func newClient(t *testing.T, transport http.RoundTripper, opts ...commerce.Option) *commerce.Client {
+func newClient(t *testing.T, transport calls.Transport, opts ...commerce.Option) *commerce.Client {
 	t.Helper()
 	c, err := commerce.New(baseURL, append([]commerce.Option{
 		commerce.WithToken("an-invented-token"), commerce.WithHTTPClient(&http.Client{Transport: transport}),
@@ -165,13 +165,12 @@ func operationOf(call calls.Call) operation {
 // scenario is what the caller asks for, what the service does, and what happens when.
 // It is checked with a read and with a write.
 type scenario struct {
-	name        string
-	retry       commerce.RetryPolicy // with a MinBackoff of 1 ns, so that the first backoff takes no time
-	httpTimeout time.Duration        // http.Client.Timeout
-	limiter     limiter
-	opts        []commerce.Option
-	ctx         endsContext // nil: the context never ends
-	service     []reply
+	name             string
+	retry            commerce.RetryPolicy // with a MinBackoff of 1 ns, so that the first backoff takes no time
+	limiter          limiter
+	opts             []commerce.Option
+	cancel, deadline time.Duration // of the context; 0: never
+	service          []reply
 
 	// want is the timeline of the call, e.g. "sent 0s 2s, done 2s" or "sent 0s 2s, failed
 	// 2s: 429, retry after 5s". It names the token if the token request failed, and the
@@ -196,18 +195,19 @@ func (sc scenario) check(t *testing.T, op operation, want string, outcome commer
 	t.Helper()
 	s := newService(t, sc.service...)
 	sc.retry.MinBackoff = max(sc.retry.MinBackoff, 1)
-	opts := append([]commerce.Option{
-		commerce.WithHTTPClient(&http.Client{Transport: s, Timeout: sc.httpTimeout}), commerce.WithRetry(sc.retry),
-	}, sc.opts...)
+	opts := append([]commerce.Option{commerce.WithRetry(sc.retry)}, sc.opts...)
 	if sc.limiter != (limiter{}) {
 		opts = append(opts, commerce.WithLimiter(&sc.limiter))
 	}
-	ctx, cancel := t.Context(), context.CancelFunc(func() {})
-	if sc.ctx != nil {
-		ctx, cancel = sc.ctx(ctx)
+	ctx, cancel := context.WithCancel(t.Context())
+	if sc.deadline > 0 {
+		ctx, cancel = context.WithTimeout(ctx, sc.deadline)
 	}
 	defer cancel()
-	resp, err := op.do(ctx, newClient(t, s, opts...))
+	if sc.cancel > 0 {
+		time.AfterFunc(sc.cancel, cancel)
+	}
+	resp, err := op.do(ctx, newClient(t, s.send, opts...))
 	returned := time.Since(s.start)
 	time.Sleep(time.Hour) // a request that is sent after the return would show
 
@@ -276,36 +276,6 @@ func errorFacts(op operation, e *commerce.Error) string {
 		facts = append(facts, e.Op)
 	}
 	return strings.Join(facts, ", ")
-}
-
-// endsContext derives a context that ends at some time.
-type endsContext func(context.Context) (context.Context, context.CancelFunc)
-
-func deadline(d time.Duration) endsContext {
-	return func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, d) }
-}
-
-// hiddenDeadline ends a context that did not say when it would end.
-func hiddenDeadline(d time.Duration) endsContext {
-	return func(ctx context.Context) (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithTimeout(ctx, d)
-		return hidden{ctx}, cancel
-	}
-}
-
-type hidden struct{ context.Context }
-
-func (hidden) Deadline() (time.Time, bool) { return time.Time{}, false }
-
-func canceled(d time.Duration) endsContext {
-	return func(ctx context.Context) (context.Context, context.CancelFunc) {
-		ctx, cancel := context.WithCancel(ctx)
-		if d == 0 {
-			cancel()
-		}
-		time.AfterFunc(d, cancel)
-		return ctx, cancel
-	}
 }
 
 // limiter lets each request wait, and returns an error instead if allows is used up.

@@ -33,24 +33,20 @@ func window(limit int) func() bool {
 	}
 }
 
-// perSecond are the limits of stores without a Retry-After.
+// perSecond are the limits of stores.
 var perSecond = []int{10, 25, 100}
 
-// TestPace_walk walks 9,000 records of a store that sends no Retry-After.
+// TestPace_walk walks 90 pages of a store that sends no Retry-After.
 func TestPace_walk(t *testing.T) {
 	t.Parallel()
 	for _, limit := range limits {
 		for _, n := range perSecond {
-			for _, concurrency := range []int{1, 4, 8, 16} {
+			for _, concurrency := range []int{1, 8, 16} {
 				t.Run(fmt.Sprintf("%s/%d/%d", limit.name, n, concurrency), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
-						s := &store{total: 9000, allow: limit.new(n), noHeader: true}
-						start := time.Now()
-						if err := s.walk(t.Context(), newClient(t, s), concurrency); err != nil {
-							t.Error(err)
-						}
-						took := time.Since(start)
+						s := &store{pages: 90, allow: limit.new(n), noHeader: true}
+						took := s.walkAlone(t, concurrency)
 						most := time.Duration(1.5*float64(s.served)/float64(n)*float64(time.Second)) + 2*time.Second
 						share := float64(s.refused) / float64(s.served+s.refused)
 						t.Logf("%.1f s, %d served, %.0f %% refused", took.Seconds(), s.served, 100*share)
@@ -64,13 +60,44 @@ func TestPace_walk(t *testing.T) {
 	}
 }
 
+// walkAlone walks the store with a new client, and returns how long that took.
+func (s *store) walkAlone(t *testing.T, concurrency int) time.Duration {
+	t.Helper()
+	start := time.Now()
+	if err := s.walk(t.Context(), newClient(t, s.send), concurrency); err != nil {
+		t.Errorf("Concurrency %d: %v", concurrency, err)
+	}
+	return time.Since(start)
+}
+
+// TestWalk_rateLimit walks 90 pages of a store that allows 25 requests a second, and sends a
+// Retry-After.
+func TestWalk_rateLimit(t *testing.T) {
+	t.Parallel()
+	const limit, burst = 25, 6
+	run := func(concurrency int) (ratio float64, refused int) {
+		synctest.Test(t, func(t *testing.T) {
+			s := &store{pages: 90, allow: rate.NewLimiter(limit, burst).Allow}
+			took := s.walkAlone(t, concurrency)
+			ratio, refused = took.Seconds()*limit/float64(s.served-burst), s.refused
+		})
+		return ratio, refused
+	}
+	one, _ := run(1)
+	eight, refused := run(8)
+	t.Logf("of the ideal time: Concurrency 1 %.3f; 8 %.3f, %d refusals", one, eight, refused)
+	if most := min(2.5, 1.01*one); eight > most || refused > 8 {
+		t.Errorf("Concurrency 8: %.3f of the ideal time, %d refusals, want at most %.3f and 8", eight, refused, most)
+	}
+}
+
 // getCarts makes each client read a cart so many times at once. It returns the number of errors.
 func getCarts(t *testing.T, s *store, clients, each int) (errs int) {
 	t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range clients {
-		c := newClient(t, s)
+		c := newClient(t, s.send)
 		for range each {
 			wg.Go(func() {
 				if _, err := c.Carts.Get(t.Context(), "cart-1"); err != nil {
@@ -113,12 +140,8 @@ func TestPace_single(t *testing.T) {
 	walk := func(concurrency, refused int) (took time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			n := 0
-			s := &store{total: 9000, noHeader: true, allow: func() bool { n++; return n != refused }}
-			start := time.Now()
-			if err := s.walk(t.Context(), newClient(t, s), concurrency); err != nil {
-				t.Error(err)
-			}
-			took = time.Since(start)
+			s := &store{pages: 90, noHeader: true, allow: func() bool { n++; return n != refused }}
+			took = s.walkAlone(t, concurrency)
 		})
 		return took
 	}
@@ -137,11 +160,16 @@ func TestPace_single(t *testing.T) {
 func TestPace_otherOperation(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const calls = 6000
+		const lists = 1000
 		carts := newService(t)
 		carts.rest = after(20*time.Millisecond, status(http.StatusTooManyRequests))
-		lists := &store{total: 1, allow: func() bool { return true }}
-		c := newClient(t, byPath{carts: carts, rest: lists})
+		rest := &store{pages: 1, allow: func() bool { return true }}
+		c := newClient(t, func(req *http.Request) (*http.Response, error) {
+			if req.URL.Path == "/v2/carts/cart-1" {
+				return carts.send(req)
+			}
+			return rest.send(req)
+		})
 		var others, wg sync.WaitGroup
 		start := time.Now()
 		for range 20 {
@@ -151,7 +179,7 @@ func TestPace_otherOperation(t *testing.T) {
 				}
 			})
 		}
-		for range calls {
+		for range lists {
 			wg.Go(func() {
 				began := time.Now()
 				_, err := c.Subscriptions.List(t.Context(), nil)
@@ -159,23 +187,13 @@ func TestPace_otherOperation(t *testing.T) {
 					t.Errorf("List: error %v after %v, want none after 20ms", err, took)
 				}
 			})
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(time.Minute / lists)
 		}
 		wg.Wait()
 		others.Wait()
 		t.Logf("%d requests for carts", len(carts.sent))
-		if n := len(carts.sent); lists.served != calls || n > 300 {
-			t.Errorf("%d lists served, %d requests for carts, want %d, and at most 300", lists.served, n, calls)
+		if n := len(carts.sent); rest.served != lists || n > 300 {
+			t.Errorf("%d lists served, %d requests for carts, want %d, and at most 300", rest.served, n, lists)
 		}
 	})
-}
-
-// byPath sends requests for carts to one service, and all others to another.
-type byPath struct{ carts, rest http.RoundTripper }
-
-func (b byPath) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Path == "/v2/carts/cart-1" {
-		return b.carts.RoundTrip(req)
-	}
-	return b.rest.RoundTrip(req)
 }
