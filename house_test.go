@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -22,77 +21,6 @@ import (
 )
 
 var update = flag.Bool("update", false, "write testdata/api again")
-
-const module = "github.com/commerce-go/commerce"
-
-// areas are the parts of the code, and what each may import besides the standard library,
-// as CONTRIBUTING.md says. A package of the standard library may be forbidden.
-var areas = []struct {
-	dir            string
-	may, forbidden []string
-}{
-	{
-		dir: ".",
-		may: []string{
-			module + "/internal/future", module + "/internal/paging", module + "/internal/transport",
-			module + "/internal/wire", "github.com/google/uuid", "github.com/shopspring/decimal",
-			"golang.org/x/oauth2",
-		},
-	},
-	{
-		dir:       "internal/transport",
-		may:       []string{"github.com/hashicorp/go-retryablehttp"},
-		forbidden: []string{"encoding/json"},
-	},
-	{dir: "internal/future", forbidden: []string{"net/http"}},
-	{
-		dir:       "internal/paging",
-		may:       []string{module + "/internal/future"},
-		forbidden: []string{"net", "net/http", "net/url", "encoding/json"},
-	},
-	{
-		dir: "internal/wire",
-		may: []string{
-			"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext", "github.com/google/uuid",
-		},
-		forbidden: []string{"net", "net/http"},
-	},
-	{dir: "internal/e2e/ledger", may: []string{module}},
-	{dir: "internal/e2e", may: []string{module, "github.com/google/uuid"}},
-	{dir: "commercetest", may: []string{module, "github.com/google/uuid"}},
-	{
-		dir: "otelcommerce",
-		may: []string{
-			module, "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/attribute", "go.opentelemetry.io/otel/codes",
-			"go.opentelemetry.io/otel/metric", "go.opentelemetry.io/otel/metric/noop",
-			"go.opentelemetry.io/otel/semconv/v1.43.0", "go.opentelemetry.io/otel/trace",
-		},
-	},
-	{
-		dir: "rediscommerce/internal/redistest", // only for tests
-		may: []string{
-			"github.com/alicebob/miniredis/v2", "github.com/alicebob/miniredis/v2/server", "github.com/redis/go-redis/v9",
-		},
-	},
-	{
-		dir: "rediscommerce",
-		may: []string{module, module + "/rediscommerce", "github.com/redis/go-redis/v9"},
-	},
-	{
-		dir: "examples",
-		may: []string{
-			module, module + "/commercetest", module + "/examples/internal/store", "github.com/google/uuid",
-		},
-	},
-	{
-		dir: "cmd/epcommerce",
-		may: []string{
-			module, module + "/commercetest", "github.com/go-json-experiment/json",
-			"github.com/go-json-experiment/json/jsontext", "github.com/google/uuid", "github.com/rivo/uniseg",
-			"github.com/schollz/progressbar/v3", "github.com/spf13/cobra", "golang.org/x/term",
-		},
-	},
-}
 
 // Each source file of the root has its test file, and each test file its source. The file
 // x_internal_test.go is the part of x_test.go that belongs to package commerce.
@@ -117,45 +45,6 @@ func TestHouse_files(t *testing.T) {
 	}
 	for file := range alone {
 		t.Errorf("%s does not exist: delete it from this test", file)
-	}
-}
-
-func TestHouse_imports(t *testing.T) {
-	t.Parallel()
-	seen, used := map[string]int{}, map[string]bool{}
-	walkSources(t, func(name string, file *ast.File) {
-		dir, i := path.Dir(name), 0
-		for i < len(areas) && dir != areas[i].dir && !strings.HasPrefix(dir, areas[i].dir+"/") {
-			i++
-		}
-		if i == len(areas) {
-			t.Errorf("%s is in none of the areas", name)
-			return
-		}
-		r := areas[i]
-		seen[r.dir]++
-		for _, spec := range file.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			used[r.dir+" "+imported] = true
-			isStandard := !strings.Contains(imported, ".")
-			if !isStandard && !slices.Contains(r.may, imported) || slices.Contains(r.forbidden, imported) ||
-				imported == "unsafe" || imported == "C" {
-				t.Errorf("%s must not import %s", name, imported)
-			}
-		}
-	})
-	for _, r := range areas {
-		if seen[r.dir] == 0 {
-			t.Errorf("no file in %s", r.dir)
-		}
-		for _, imported := range r.may {
-			if !used[r.dir+" "+imported] {
-				t.Errorf("no file of %s imports %s", r.dir, imported)
-			}
-		}
 	}
 }
 
