@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,20 +98,14 @@ func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
-	if opts == nil {
-		opts = &AddCustomDiscountsOptions{}
-	}
-	problems := checkCartID(cartID)
+	opts = cmp.Or(opts, &AddCustomDiscountsOptions{})
+	w := s.writer("Carts.AddCustomDiscounts", cartID)
 	if len(discounts) == 0 {
-		problems.add("discounts", "must hold at least one")
+		w.problems.add("discounts", "must hold at least one")
 	}
-	checkBatch(discounts, opts, problems)
-	if err := problems.err(); err != nil {
-		return nil, err
-	}
-	call := CallInfo{Op: "Carts.AddCustomDiscounts", Method: http.MethodPost}
+	checkBatch(discounts, opts, w.problems)
 	var result *AddCustomDiscountsResult
-	err := s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) (err error) {
+	err := w.write(ctx, http.MethodPost, func(ctx context.Context) (err error) {
 		result, err = w.add(ctx, discounts, opts)
 		return err
 	})
@@ -128,15 +123,11 @@ func (s *CartService) AddCustomDiscounts(
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
-	problems := checkCartID(cartID)
-	checkTarget(&d, problems)
-	d.checkUpdate(problems)
-	if err := problems.err(); err != nil {
-		return nil, err
-	}
-	call := CallInfo{Op: "Carts.UpdateCustomDiscount", Method: http.MethodPut}
+	w := s.writer("Carts.UpdateCustomDiscount", cartID)
+	checkTarget(&d, w.problems)
+	d.checkUpdate(w.problems)
 	var updated *CustomDiscount
-	err := s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) (err error) {
+	err := w.write(ctx, http.MethodPut, func(ctx context.Context) (err error) {
 		updated, err = w.update(ctx, d)
 		return err
 	})
@@ -151,15 +142,9 @@ func (s *CartService) UpdateCustomDiscount(
 // discount, or has it on another level. But if an earlier attempt of the same call may have
 // deleted the discount, a 404 is a success.
 func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d CustomDiscount) error {
-	problems := checkCartID(cartID)
-	checkTarget(&d, problems)
-	if err := problems.err(); err != nil {
-		return err
-	}
-	call := CallInfo{Op: "Carts.DeleteCustomDiscount", Method: http.MethodDelete}
-	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
-		return w.delete(ctx, d)
-	})
+	w := s.writer("Carts.DeleteCustomDiscount", cartID)
+	checkTarget(&d, w.problems)
+	return w.write(ctx, http.MethodDelete, func(ctx context.Context) error { return w.delete(ctx, d) })
 }
 
 // DeleteCustomDiscounts deletes all discounts of the cart itself, but not the discounts of its
@@ -169,12 +154,9 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 // The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would
 // delete discounts that were added since. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
-	if err := checkCartID(cartID).err(); err != nil {
-		return err
-	}
-	call := CallInfo{Op: "Carts.DeleteCustomDiscounts", Method: http.MethodDelete}
-	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
-		request := w.call(transport.Once, call.Method, "custom-discounts")
+	w := s.writer("Carts.DeleteCustomDiscounts", cartID)
+	return w.write(ctx, http.MethodDelete, func(ctx context.Context) error {
+		request := w.call(transport.Once, http.MethodDelete, "custom-discounts")
 		return w.finish(request, w.core.send(ctx, request))
 	})
 }
@@ -190,12 +172,9 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 // discounts again, if somebody disabled them meanwhile. The error is a [*ValidationError] or an
 // [*Error].
 func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
-	if err := checkCartID(cartID).err(); err != nil {
-		return err
-	}
-	call := CallInfo{Op: "Carts.EnableCustomDiscounts", Method: http.MethodPut}
-	return s.write(ctx, call, cartID, func(ctx context.Context, w *cartWriter) error {
-		request := w.call(transport.Replayable, call.Method)
+	w := s.writer("Carts.EnableCustomDiscounts", cartID)
+	return w.write(ctx, http.MethodPut, func(ctx context.Context) error {
+		request := w.call(transport.Replayable, http.MethodPut)
 		request.Body = []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`)
 		return w.finish(request, w.core.send(ctx, request))
 	})
@@ -232,44 +211,42 @@ func checkTarget(d *CustomDiscount, problems *ValidationError) {
 	}
 }
 
-// cartWriter makes writes to a cart whose turn and lock it holds.
+// cartWriter makes the writes of a call to a cart.
 type cartWriter struct {
-	core   *core
-	op     string
-	cartID string
-	lock   *cartLock
+	core     *core
+	op       string
+	cartID   string
+	problems *ValidationError // of the arguments: with any, no write begins
+	// end ends the turn and the lock of the cart. It and held are set by lock.
+	end  func()
+	held context.Context //nolint:containedctx // the state of the lock, which lives as long
+}
+
+func (s *CartService) writer(op, cartID string) *cartWriter {
+	return &cartWriter{
+		core: s.core, op: op, cartID: cartID, problems: checkCartID(cartID), held: context.Background(),
+	}
 }
 
 // write makes a call that is one write to a cart: do, with the turn and the lock of the cart.
-func (s *CartService) write(
-	ctx context.Context, call CallInfo, cartID string, do func(context.Context, *cartWriter) error,
-) error {
-	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
+func (w *cartWriter) write(ctx context.Context, method string, do func(context.Context) error) error {
+	if err := w.problems.err(); err != nil {
+		return err
+	}
+	ctx, observed := w.core.startCall(ctx, w.op, method)
 	defer observed.abandon()
-	w, err := s.lock(ctx, call.Op, cartID)
-	if err != nil {
+	if err := w.lock(ctx); err != nil {
 		return observed.end(err)
 	}
-	defer w.unlock()
-	return observed.end(do(ctx, w))
+	defer w.end()
+	return observed.end(do(ctx))
 }
-
-// lock waits for the turn and the lock of a cart.
-func (s *CartService) lock(ctx context.Context, op, cartID string) (*cartWriter, error) {
-	lock, err := s.core.lockCart(ctx, cartID)
-	if err != nil {
-		return nil, &Error{Op: op, Outcome: OutcomeNotSent, Err: err}
-	}
-	return &cartWriter{core: s.core, op: op, cartID: cartID, lock: lock}, nil
-}
-
-func (w *cartWriter) unlock() { w.lock.end() }
 
 // call returns a call to a path below the cart.
 func (w *cartWriter) call(class transport.Class, method string, path ...string) *transport.Call {
 	escaped, _ := wire.Path(append([]string{"v2", "carts", w.cartID}, path...)...) // no error: it was checked
 	return &transport.Call{
-		Op: w.op, Class: class, Method: method, URL: w.core.address(escaped, ""), BeforeAttempt: w.lock.check,
+		Op: w.op, Class: class, Method: method, URL: w.core.address(escaped, ""), BeforeAttempt: w.checkLock,
 		Applied: mayHoldDiscounts,
 	}
 }
@@ -280,13 +257,13 @@ func (w *cartWriter) finish(call *transport.Call, r *transport.Result) error {
 	if !r.OK() {
 		return callError(call, r)
 	}
-	return w.checkLock(r)
+	return w.checkWritten(r)
 }
 
-// checkLock returns an error if the lock was lost during a write that got a response: a write
+// checkWritten returns an error if the lock was lost during a write that got a response: a write
 // of another process may have overlapped it, and undone it.
-func (w *cartWriter) checkLock(r *transport.Result) error {
-	if err := w.lock.check(); err != nil {
+func (w *cartWriter) checkWritten(r *transport.Result) error {
+	if err := w.checkLock(); err != nil {
 		return &Error{
 			Op: w.op, StatusCode: r.StatusCode, Outcome: OutcomeUnknown,
 			RequestID: transport.RequestID(r.Header), Attempts: r.Attempts, Err: err,
@@ -317,7 +294,7 @@ func (w *cartWriter) add(
 	}
 	outcome := outcomeOfWrite(r, b.shown())
 	if outcome == OutcomeApplied || outcome == OutcomePartial {
-		if err := w.checkLock(r); err != nil {
+		if err := w.checkWritten(r); err != nil {
 			return nil, err
 		}
 	}
@@ -365,7 +342,7 @@ func (w *cartWriter) delete(ctx context.Context, d CustomDiscount) error {
 	call := w.call(transport.Replayable, http.MethodDelete, d.path()...)
 	r := w.core.send(ctx, call)
 	if r.StatusCode == http.StatusNotFound && r.Err == nil && r.MaybeAppliedBefore {
-		return w.checkLock(r) // an earlier attempt deleted it
+		return w.checkWritten(r) // an earlier attempt deleted it
 	}
 	return w.finish(call, r)
 }

@@ -85,13 +85,11 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {
-	o := EnsureCustomDiscountsOptions{} // a copy, as opts may change during the call
-	if opts != nil {
-		o = *opts
-		o.Engines = slices.Clone(o.Engines)
-	}
-	opts = &o
-	if err := checkEnsure(cartID, want, opts); err != nil {
+	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
+	opts.Engines = slices.Clone(opts.Engines)
+	w := s.writer(opEnsure, cartID)
+	checkEnsure(want, opts, w.problems)
+	if err := w.problems.err(); err != nil {
 		return nil, err
 	}
 	method := "" // several
@@ -100,7 +98,7 @@ func (s *CartService) EnsureCustomDiscounts(
 	}
 	ctx, observed := s.core.startCall(ctx, opEnsure, method)
 	defer observed.abandon()
-	run := &ensureRun{service: s, cartID: cartID, opts: opts, plan: &ensurePlan{}}
+	run := &ensureRun{service: s, writer: w, opts: opts, plan: &ensurePlan{}}
 	run.journal.seen = map[uuid.UUID]bool{}
 	for i, d := range want {
 		run.want = append(run.want, d.copyItem())
@@ -110,8 +108,7 @@ func (s *CartService) EnsureCustomDiscounts(
 	return result, observed.end(err)
 }
 
-func checkEnsure(cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions) error {
-	problems := checkCartID(cartID)
+func checkEnsure(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, problems *ValidationError) {
 	checkBatch(want, &AddCustomDiscountsOptions{}, problems)
 	for i, d := range want {
 		if opts.Update && !d.Amount.IsInteger() {
@@ -130,7 +127,6 @@ func checkEnsure(cartID string, want []NewCustomDiscount, opts *EnsureCustomDisc
 	if len(want) == 0 && len(opts.Engines) == 0 {
 		problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
 	}
-	return problems.err()
 }
 
 // maxCartReads is how often a call reads the cart.
@@ -139,8 +135,7 @@ const maxCartReads = 4
 // ensureRun is a call of EnsureCustomDiscounts in progress.
 type ensureRun struct {
 	service  *CartService
-	writer   *cartWriter // nil with DryRun
-	cartID   string
+	writer   *cartWriter // without turn and lock in a dry run
 	want     []NewCustomDiscount
 	opts     *EnsureCustomDiscountsOptions
 	cart     *cartRead   // as last read; nil before the first read
@@ -151,12 +146,10 @@ type ensureRun struct {
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
 	if !e.opts.DryRun {
-		w, err := e.service.lock(ctx, opEnsure, e.cartID)
-		if err != nil {
+		if err := e.writer.lock(ctx); err != nil {
 			return e.end(err)
 		}
-		defer w.unlock()
-		e.writer = w
+		defer e.writer.end()
 	}
 	for reads, last := 1, false; ; reads++ {
 		if err := e.read(ctx); err != nil {
@@ -179,7 +172,7 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 
 // read reads the cart, and compares it with the wanted discounts.
 func (e *ensureRun) read(ctx context.Context) error {
-	c, err := e.service.readComplete(ctx, opEnsure, e.cartID)
+	c, err := e.service.readComplete(ctx, opEnsure, e.writer.cartID)
 	if err != nil {
 		return err
 	}
@@ -224,10 +217,7 @@ func (e *ensureRun) write(ctx context.Context) error {
 
 // mustStop returns why no further write must be made.
 func (e *ensureRun) mustStop(ctx context.Context) error {
-	if err := ctx.Err(); err != nil || e.opts.DryRun {
-		return err
-	}
-	return e.writer.lock.check()
+	return cmp.Or(ctx.Err(), e.writer.checkLock())
 }
 
 // send makes a write, unless the call is a dry run, and returns its outcome: OutcomeUnknown

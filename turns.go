@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
@@ -72,45 +73,39 @@ func (t *turns) take(ctx context.Context, cartID string) (end func(), err error)
 	}
 }
 
-// cartLock is the right to write to a cart: the turn, and the lock if there is a Locker.
-type cartLock struct {
-	end  func()
-	held context.Context //nolint:containedctx // the state of the lock, which lives as long
-}
-
-// lockCart waits for the turn of a cart, then for its lock. The error matches the error of ctx
-// if that ended, and [ErrLock] if there was no lock when the turn had come.
-func (c *core) lockCart(ctx context.Context, cartID string) (lock *cartLock, err error) {
-	call := c.observed(ctx)
+// lock waits for the turn of the cart, then for its lock. The error matches the error of ctx if
+// that ended, and [ErrLock] if there was no lock when the turn had come.
+func (w *cartWriter) lock(ctx context.Context) error {
+	call := w.core.observed(ctx)
 	start := time.Now()
-	endTurn, err := c.cfg.turns.take(ctx, cartID)
+	endTurn, err := w.core.cfg.turns.take(ctx, w.cartID)
 	call.waited(Waits{Turn: transport.WaitSince(start)})
 	if err != nil {
-		return nil, err
+		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: err}
 	}
-	if c.cfg.locker == nil {
-		return &cartLock{end: endTurn, held: context.Background()}, nil
+	if w.core.cfg.locker == nil {
+		w.end = endTurn
+		return nil
 	}
 	defer func() {
-		if lock == nil { // also if the locker panics
+		if w.end == nil { // also if the locker panics
 			endTurn()
 		}
 	}()
 	start = time.Now()
-	held, unlock, err := c.cfg.locker.Lock(ctx, lockKey(c.base, cartID))
+	held, unlock, err := w.core.cfg.locker.Lock(ctx, lockKey(w.core.base, w.cartID))
 	call.waited(Waits{Lock: transport.WaitSince(start)})
 	if err != nil {
-		cause := transport.WaitError(ctx, "the lock of the cart")
-		if cause == nil {
-			cause = transport.Withhold("the locker failed (its text is withheld)", err)
-		}
-		return nil, fmt.Errorf("%w: %w", ErrLock, cause)
+		withheld := transport.Withhold("the locker failed (its text is withheld)", err)
+		cause := cmp.Or(transport.WaitError(ctx, "the lock of the cart"), withheld)
+		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: fmt.Errorf("%w: %w", ErrLock, cause)}
 	}
-	end := func() {
+	w.held = held
+	w.end = func() {
 		defer endTurn() // also if unlock panics; not before it, or the next call would wait for this lock
 		unlock()
 	}
-	return &cartLock{end: end, held: held}, nil
+	return nil
 }
 
 var defaultPorts = map[string]string{"https": "443", "http": "80"}
@@ -128,10 +123,10 @@ func lockKey(base *url.URL, cartID string) string {
 	return "commerce/" + host + "/carts/" + cartID
 }
 
-// check returns an error if the lock is lost. It is called before each attempt of a write: a
+// checkLock returns an error if the lock is lost. It is called before each attempt of a write: a
 // write in flight goes on.
-func (l *cartLock) check() error {
-	if l.held.Err() != nil {
+func (w *cartWriter) checkLock() error {
+	if w.held.Err() != nil {
 		return fmt.Errorf("%w: the lock was lost", ErrLock)
 	}
 	return nil
