@@ -298,16 +298,6 @@ func (c *core) get(
 	return r, nil
 }
 
-// read makes a GET that is a call of its own, whose body accept reads.
-func (c *core) read(
-	ctx context.Context, op string, u *url.URL, accept func([]byte) error,
-) (*transport.Result, error) {
-	ctx, observed := c.startCall(ctx, op, http.MethodGet)
-	defer observed.abandon()
-	r, err := c.get(ctx, op, u, accept)
-	return r, observed.end(err)
-}
-
 // exchange makes a call with the settings of the client that hold for token requests too.
 func (c *core) exchange(ctx context.Context, call *transport.Call) *transport.Result {
 	call.Header = c.header()

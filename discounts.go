@@ -249,19 +249,22 @@ func (d NewCustomDiscount) copyItem() NewCustomDiscount {
 
 // CustomDiscount is a discount that was added.
 type CustomDiscount struct {
-	ID             uuid.UUID
-	Type           string // "custom_discount"
-	Amount         Money  // less than zero
-	Description    string
-	DiscountCode   string
-	DiscountEngine string
-	ExternalID     string
+	ID             uuid.UUID `json:"id,omitzero"`
+	Type           string    `json:"type,omitzero"`   // "custom_discount"
+	Amount         Money     `json:"amount,omitzero"` // less than zero
+	Description    string    `json:"description,omitzero"`
+	DiscountCode   string    `json:"discount_code,omitzero"`
+	DiscountEngine string    `json:"discount_engine,omitzero"`
+	ExternalID     string    `json:"external_id,omitzero"`
 	// Item of the cart that the discount is for; nil if the response names none. In the
 	// response to an add, nil means the whole cart. In a cart that was read, nil may also
 	// mean an item, because the service leaves it out there.
-	Item  *CartItemRef
-	Extra Extra
+	Item  *CartItemRef `json:"-"`
+	Extra Extra        `json:",embed"`
 }
+
+// plainDiscount is a [CustomDiscount] whose relationships are in Extra.
+type plainDiscount CustomDiscount
 
 // String returns the engine, the external id and the amount, e.g. "promo-engine promo-1 -$10.00".
 func (d CustomDiscount) String() string {
@@ -291,19 +294,6 @@ const (
 )
 
 const customDiscountType = "custom_discount"
-
-// customDiscountWire is the JSON form of a [CustomDiscount]. Its relationships are in Extra.
-type customDiscountWire struct {
-	ID             uuid.UUID    `json:"id,omitzero"`
-	Type           string       `json:"type,omitzero"`
-	Amount         Money        `json:"amount,omitzero"`
-	Description    string       `json:"description,omitzero"`
-	DiscountCode   string       `json:"discount_code,omitzero"`
-	DiscountEngine string       `json:"discount_engine,omitzero"`
-	ExternalID     string       `json:"external_id,omitzero"`
-	Item           *CartItemRef `json:"-"`
-	Extra          Extra        `json:",embed"`
-}
 
 // itemRelations is the JSON form of the item of a discount. Only responses have an Extra.
 type itemRelations struct {
@@ -344,15 +334,12 @@ func (d CustomDiscount) MarshalJSON() ([]byte, error) {
 			return nil, errors.New("commerce: Item differs from the relationships in Extra: delete them there")
 		}
 	} else if d.Item != nil {
-		relationships, err := payloads.Marshal(newItemRelations(d.Item))
-		if err != nil {
-			return nil, err
-		}
+		relationships, _ := payloads.Marshal(newItemRelations(d.Item)) // no error: texts and a UUID
 		extra := Extra{"relationships": relationships}
 		maps.Copy(extra, d.Extra)
 		d.Extra = extra
 	}
-	return payloads.Marshal((*customDiscountWire)(&d))
+	return payloads.Marshal((*plainDiscount)(&d))
 }
 
 // UnmarshalJSON decodes a discount of the service. If its relationships hold more than the
@@ -361,19 +348,19 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
 		return nil
 	}
-	var w customDiscountWire
-	if err := payloads.Unmarshal(b, &w); err != nil {
+	var read plainDiscount
+	if err := payloads.Unmarshal(b, &read); err != nil {
 		return err
 	}
-	if relationships := w.Extra["relationships"]; relationships != nil {
+	if relationships := read.Extra["relationships"]; relationships != nil {
 		var more bool
-		if w.Item, more = readItem(relationships); !more {
-			delete(w.Extra, "relationships")
+		if read.Item, more = readItem(relationships); !more {
+			delete(read.Extra, "relationships")
 		}
 	}
-	if len(w.Extra) == 0 {
-		w.Extra = nil
+	if len(read.Extra) == 0 {
+		read.Extra = nil
 	}
-	*d = CustomDiscount(w)
+	*d = CustomDiscount(read)
 	return nil
 }

@@ -3,23 +3,26 @@ package commerce
 import (
 	"context"
 	"errors"
+	"net/http"
+
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Settings are the settings of a store.
 type Settings struct {
 	// CustomDiscountLimit is the maximum number of custom discounts on a cart, and on each
 	// of its items. It is 5 if the store does not report it as a JSON integer: see Extra.
-	CustomDiscountLimit int
+	CustomDiscountLimit int `json:"custom_discount_limit"`
 	// CalculationMethod of prices, "line" or "simple". With "simple", the store takes no custom
 	// discounts. It is empty if the store does not report it.
-	CalculationMethod string
+	CalculationMethod string `json:"calculation_method"`
 	// PageLength is the number of records on a page of [SubscriptionService.List] without a
 	// PageSize. It is 0 if the store does not say.
-	PageLength int
+	PageLength int `json:"page_length"`
 	// PageOffsetLimit is the highest page[offset] of the store's lists. It is 0 if the store does
 	// not say. Lists may have a limit of their own: see [MaxOffset].
-	PageOffsetLimit int
-	Extra           Extra
+	PageOffsetLimit int   `json:"page_offset_limit"`
+	Extra           Extra `json:",embed"`
 }
 
 // Settings reads the settings of the store:
@@ -28,11 +31,14 @@ type Settings struct {
 // The error is an [*Error].
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 	var settings *Settings
-	_, err := c.core.read(ctx, "Client.Settings", c.core.address("/v2/settings", ""), func(b []byte) (err error) {
+	const op = "Client.Settings"
+	ctx, observed := c.core.startCall(ctx, op, http.MethodGet)
+	defer observed.abandon()
+	_, err := c.core.get(ctx, op, c.core.address("/v2/settings", ""), func(b []byte) (err error) {
 		settings, err = readSettings(b)
 		return err
 	})
-	if err != nil {
+	if err := observed.end(err); err != nil {
 		return nil, err
 	}
 	return settings, nil
@@ -40,14 +46,8 @@ func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 
 func readSettings(b []byte) (*Settings, error) {
 	var body struct {
-		Data *struct {
-			CustomDiscountLimit *int   `json:"custom_discount_limit"`
-			CalculationMethod   string `json:"calculation_method"`
-			PageLength          int    `json:"page_length"`
-			PageOffsetLimit     int    `json:"page_offset_limit"`
-			Extra               Extra  `json:",embed"`
-		} `json:"data"`
-		Extra Extra `json:",embed"`
+		Data  *Settings `json:"data"`
+		Extra Extra     `json:",embed"`
 	}
 	if err := payloads.Unmarshal(b, &body); err != nil {
 		return nil, err
@@ -55,12 +55,9 @@ func readSettings(b []byte) (*Settings, error) {
 	if body.Data == nil {
 		return nil, errors.New("data is missing, or not an object")
 	}
-	settings := &Settings{
-		CustomDiscountLimit: 5, CalculationMethod: body.Data.CalculationMethod,
-		PageLength: body.Data.PageLength, PageOffsetLimit: body.Data.PageOffsetLimit, Extra: body.Data.Extra,
+	limit := wire.ReadObject(wire.ReadObject(b).Peek("data")).Peek("custom_discount_limit")
+	if body.Data.CustomDiscountLimit == 0 && string(limit) != "0" {
+		body.Data.CustomDiscountLimit = 5 // the store does not report it
 	}
-	if limit := body.Data.CustomDiscountLimit; limit != nil { // it may be 0
-		settings.CustomDiscountLimit = *limit
-	}
-	return settings, checkErrors(body.Extra)
+	return body.Data, checkErrors(body.Extra)
 }
