@@ -19,36 +19,32 @@ import (
 type NewCustomDiscount struct {
 	// Amount in the smallest unit of the cart's currency, less than zero: -1000 takes
 	// $10.00 off. At least -10^30, with at most 30 decimal places.
-	Amount      Decimal
-	Description string
+	Amount      Decimal `json:"amount"`
+	Description string  `json:"description,omitzero"`
 	// DiscountCode is the code that was used for the discount, e.g. the code of a coupon.
-	DiscountCode string
+	DiscountCode string `json:"discount_code,omitzero"`
 	// DiscountEngine names the system that decided on the discount.
-	DiscountEngine string
+	DiscountEngine string `json:"discount_engine,omitzero"`
 	// ExternalID identifies the discount in that system. Use a different one for each
 	// discount: only it shows afterwards which discounts were added.
-	ExternalID string
+	ExternalID string `json:"external_id,omitzero"`
 	// Item of the cart that the discount is for; nil for the whole cart.
-	Item *CartItemRef
+	Item *CartItemRef `json:"-"`
 }
 
 // discountRequest is a discount to add or to update. Empty texts are left out: an update does
 // not change them, and a discount to add has none.
 type discountRequest struct {
-	Type           string         `json:"type"`
-	Amount         Decimal        `json:"amount"`
-	Description    string         `json:"description,omitzero"`
-	DiscountCode   string         `json:"discount_code,omitzero"`
-	DiscountEngine string         `json:"discount_engine,omitzero"`
-	ExternalID     string         `json:"external_id,omitzero"`
-	Relationships  *itemRelations `json:"relationships,omitzero"`
+	Type          string           `json:"type"`
+	Discount      plainNewDiscount `json:",embed"`
+	Relationships *itemRelations   `json:"relationships,omitzero"`
 }
 
+// plainNewDiscount is a [NewCustomDiscount] without its item.
+type plainNewDiscount NewCustomDiscount
+
 func newDiscountRequest(d *NewCustomDiscount) discountRequest {
-	return discountRequest{
-		Type: customDiscountType, Amount: d.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
-		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Relationships: newItemRelations(d.Item),
-	}
+	return discountRequest{customDiscountType, plainNewDiscount(*d), newItemRelations(d.Item)}
 }
 
 // MarshalJSON encodes d as the service's requests do.
@@ -83,10 +79,7 @@ func (d *NewCustomDiscount) UnmarshalJSON(b []byte) error {
 			return fmt.Errorf("unknown object member name %q in relationships", name)
 		}
 	}
-	*d = NewCustomDiscount{
-		Amount: request.Amount, Description: request.Description, DiscountCode: request.DiscountCode,
-		DiscountEngine: request.DiscountEngine, ExternalID: request.ExternalID,
-	}
+	*d = NewCustomDiscount(request.Discount)
 	if relations.Item.Data != nil {
 		d.Item = &CartItemRef{Type: CartItemType(item.Type), ID: item.ID}
 	}
