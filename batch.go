@@ -13,31 +13,26 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// batchResponse is what a response shows of a batch of discounts.
+// batchResponse is what a response shows of a batch of discounts. Added has each id once. compare
+// completes the result.
 type batchResponse struct {
-	added        []CustomDiscount // each id once
-	errors       []ErrorObject
-	allOrNothing *bool // nil if the response does not have it
-	extra        Extra // other members
-	mayHold      bool  // the response shows discounts, or may hold some in an unknown form
-	problem      error // why the response shows no discount; nil if it shows one
-
-	sent        int                   // number of discounts in the batch
-	unconfirmed []UnconfirmedDiscount // discounts that have no match in added
+	AddCustomDiscountsResult
+	option  string // add_all_or_nothing, as it is in the response
+	mayHold bool   // the response shows discounts, or may hold some in an unknown form
+	problem error  // why the response shows no discount; nil if it shows one
 }
 
 // shown returns what the response shows of a batch, after compare. docs/promises.md describes when
 // a body shows, or may hold, a discount.
-func (b *batchResponse) shown() shown {
-	allOrNothing := b.allOrNothing != nil && *b.allOrNothing
+func (b *batchResponse) shown(sent int) shown {
 	switch {
-	case len(b.added) > b.sent, len(b.added) > 0 && len(b.errors)+len(b.unconfirmed) > 0:
+	case len(b.Added) > sent, len(b.Added) > 0 && len(b.Errors)+len(b.Unconfirmed) > 0:
 		return showsPart
-	case len(b.added) > 0:
+	case len(b.Added) > 0:
 		return showsAll
 	case b.mayHold:
 		return mayShow
-	case len(b.errors) > 0 && (allOrNothing || len(b.errors) >= b.sent):
+	case len(b.Errors) > 0 && (b.AllOrNothing || len(b.Errors) >= sent):
 		return showsRefusal
 	}
 	return showsNothing
@@ -58,13 +53,13 @@ func readBatch(r *transport.Result) *batchResponse {
 	if err == nil {
 		err = b.readMembers(members)
 	} else {
-		b.errors = readErrors(r.Body)
+		b.Errors = readErrors(r.Body)
 	}
 	switch {
 	case err != nil:
 		b.problem = err
 		b.mayHold = looksLikeJSON(r) || !isPlainText(r)
-	case len(b.added) > 0:
+	case len(b.Added) > 0:
 		b.mayHold = true
 	default:
 		b.problem = errors.New("the response does not show what was added")
@@ -80,26 +75,20 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 		switch strings.ToLower(m.Name) {
 		case "data":
 			if data != nil {
-				b.added = nil
+				b.Added = nil
 				return errors.New("the response has data twice")
 			}
 			data = m.Value
 			b.readData(data)
 		case "errors":
-			b.errors = readErrorObjects(m.Value)
+			b.Errors = readErrorObjects(m.Value)
 		case "options":
-			var options struct {
-				AllOrNothing *bool `json:"add_all_or_nothing"`
-				Extra        Extra `json:",embed"`
-			}
-			if payloads.Unmarshal(m.Value, &options) == nil {
-				b.allOrNothing = options.AllOrNothing
-			}
+			b.option = string(wire.ReadObject(m.Value).Peek("add_all_or_nothing"))
 		default:
-			if b.extra == nil {
-				b.extra = Extra{}
+			if b.Extra == nil {
+				b.Extra = Extra{}
 			}
-			b.extra[m.Name] = bytes.Clone(m.Value)
+			b.Extra[m.Name] = bytes.Clone(m.Value)
 		}
 	}
 	return nil
@@ -112,7 +101,7 @@ func (b *batchResponse) readData(data []byte) {
 	n := 0
 	for element := range wire.Elements(data) {
 		if n++; n > maxDiscounts {
-			b.added, b.mayHold = nil, true
+			b.Added, b.mayHold = nil, true
 			return
 		}
 		var d CustomDiscount
@@ -124,7 +113,7 @@ func (b *batchResponse) readData(data []byte) {
 			continue // one discount, listed twice
 		}
 		seen[d.ID] = true
-		b.added = append(b.added, d)
+		b.Added = append(b.Added, d)
 	}
 }
 
@@ -175,16 +164,13 @@ func holdsDiscount(body []byte) bool {
 }
 
 // compare compares the response with the batch that was sent.
-func (b *batchResponse) compare(sent []NewCustomDiscount, opts AddCustomDiscountsOptions) {
-	b.sent = len(sent)
-	for _, d := range unconfirmed(sent, b.added) {
-		b.unconfirmed = append(b.unconfirmed, UnconfirmedDiscount{
-			NewCustomDiscount: d.copyItem(), Reasons: reasonsFor(&d, b.errors),
+func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscountsOptions) {
+	for _, d := range unconfirmed(sent, b.Added) {
+		b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{
+			NewCustomDiscount: d.copyItem(), Reasons: reasonsFor(&d, b.Errors),
 		})
 	}
-	if b.allOrNothing == nil {
-		b.allOrNothing = &opts.AllOrNothing
-	}
+	b.AllOrNothing = b.option == "true" || b.option != "false" && opts.AllOrNothing
 }
 
 // unconfirmed returns the discounts in sent that have no match in added. It matches them by
@@ -228,16 +214,4 @@ func reasonsFor(d *NewCustomDiscount, entries []ErrorObject) []ErrorObject {
 		}
 	}
 	return found
-}
-
-// result returns what happened to the discounts of the batch.
-func (b *batchResponse) result(r *transport.Result) *AddCustomDiscountsResult {
-	return &AddCustomDiscountsResult{
-		Added:        b.added,
-		Errors:       b.errors,
-		Unconfirmed:  b.unconfirmed,
-		AllOrNothing: *b.allOrNothing,
-		Response:     newResponse(r),
-		Extra:        b.extra,
-	}
 }

@@ -288,26 +288,27 @@ func (w *cartWriter) add(
 	call.Body = body
 	r := w.core.send(ctx, call)
 	b := readBatch(r)
-	b.compare(discounts, *opts)
+	b.compare(discounts, opts)
+	b.Response = newResponse(r)
 	if r.OK() {
 		r.Err = b.problem
 	}
-	outcome := outcomeOfWrite(r, b.shown())
+	outcome := outcomeOfWrite(r, b.shown(len(discounts)))
 	if outcome == OutcomeApplied || outcome == OutcomePartial {
 		if err := w.checkWritten(r); err != nil {
 			return nil, err
 		}
 	}
 	if outcome == OutcomeApplied {
-		return b.result(r), nil
+		return &b.AddCustomDiscountsResult, nil
 	}
-	e := newError(call, r, outcome, b.errors)
+	e := newError(call, r, outcome, b.Errors)
 	if outcome == OutcomePartial {
-		e.Err = fmt.Errorf("%d of %d discounts added", len(discounts)-len(b.unconfirmed), len(discounts))
+		e.Err = fmt.Errorf("%d of %d discounts added", len(discounts)-len(b.Unconfirmed), len(discounts))
 		if r.SentTwice {
 			e.Err = fmt.Errorf("%w, and the transport sent them twice", e.Err)
 		}
-		return b.result(r), e
+		return &b.AddCustomDiscountsResult, e
 	}
 	return nil, e
 }
@@ -325,13 +326,13 @@ func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDisco
 	call.Body = body
 	r := w.core.send(ctx, call)
 	b := readBatch(r)
-	if r.OK() && (len(b.added) != 1 || b.added[0].ID != d.ID || len(b.errors) > 0) {
+	if r.OK() && (len(b.Added) != 1 || b.Added[0].ID != d.ID || len(b.Errors) > 0) {
 		r.Err = errors.New("the response does not show the discount")
 	}
 	if err := w.finish(call, r); err != nil {
 		return nil, err
 	}
-	updated := b.added[0]
+	updated := b.Added[0]
 	if updated.Item == nil {
 		updated.Item = d.Item.clone()
 	}
