@@ -281,11 +281,7 @@ func (w *cartWriter) add(
 		request.Data[i] = newDiscountRequest(&discounts[i])
 	}
 	request.Options.AllOrNothing = opts.AllOrNothing
-	body, err := payloads.Marshal(&request)
-	if err != nil {
-		return nil, invalid("discounts", "can't be encoded")
-	}
-	call.Body = body
+	call.Body, _ = payloads.Marshal(&request) // no error: the discounts were checked
 	r := w.core.send(ctx, call)
 	b := readBatch(r)
 	b.compare(discounts, opts)
@@ -315,15 +311,10 @@ func (w *cartWriter) add(
 
 func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDiscount, error) {
 	call := w.call(transport.Once, http.MethodPut, d.path()...)
-	request := newDiscountRequest(d.asNew())
-	request.Relationships = nil // the path names the item
-	body, err := payloads.Marshal(struct {
-		Data discountRequest `json:"data"`
-	}{request})
-	if err != nil {
-		return nil, invalid("discount", "can't be encoded")
-	}
-	call.Body = body
+	request := d.asNew()
+	request.Item = nil // the path names it
+	// No error: the discount was checked.
+	call.Body, _ = payloads.Marshal(map[string]any{"data": request})
 	r := w.core.send(ctx, call)
 	b := readBatch(r)
 	if r.OK() && (len(b.Added) != 1 || b.Added[0].ID != d.ID || len(b.Errors) > 0) {
