@@ -17,7 +17,7 @@ import (
 // completes the result.
 type batchResponse struct {
 	AddCustomDiscountsResult
-	option  string // add_all_or_nothing, as it is in the response
+	option  []byte // add_all_or_nothing, as it is in the response
 	mayHold bool   // the response shows discounts, or may hold some in an unknown form
 	problem error  // why the response shows no discount; nil if it shows one
 }
@@ -83,7 +83,7 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 		case "errors":
 			b.Errors = readErrorObjects(m.Value)
 		case "options":
-			b.option = string(wire.ReadObject(m.Value).Peek("add_all_or_nothing"))
+			b.option = wire.ReadObject(m.Value).Peek("add_all_or_nothing")
 		default:
 			if b.Extra == nil {
 				b.Extra = Extra{}
@@ -170,7 +170,7 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscoun
 			NewCustomDiscount: d.copyItem(), Reasons: reasonsFor(&d, b.Errors),
 		})
 	}
-	b.AllOrNothing = b.option == "true" || b.option != "false" && opts.AllOrNothing
+	b.AllOrNothing = string(b.option) == "true" || string(b.option) != "false" && opts.AllOrNothing
 }
 
 // unconfirmed returns the discounts in sent that have no match in added. It matches them by
