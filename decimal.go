@@ -1,8 +1,8 @@
 package commerce
 
 import (
+	"bytes"
 	"cmp"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -28,30 +28,18 @@ func NewDecimal(n int64) Decimal { return Decimal{decimal.NewFromInt(n)} }
 // ParseDecimal parses a number such as "-1000", "12.50" or "1e3". Its error matches
 // [ErrInvalidArgument] and does not repeat the text.
 func ParseDecimal(s string) (Decimal, error) {
-	d, ok := parseDecimal(s)
-	if !ok {
-		const problem = "must be a decimal number of at most 10,000 characters and an exponent within ±10,000"
-		return Decimal{}, invalid("decimal", problem)
+	if len(s) <= maxDigits { // the time to parse digits grows with the square of their number
+		if d, err := decimal.NewFromString(s); err == nil {
+			return Decimal{d}, nil
+		}
 	}
-	return Decimal{d}, nil
+	const problem = "must be a decimal number of at most 10,000 characters and an exponent within ±10,000"
+	return Decimal{}, invalid("decimal", problem)
 }
 
 // maxDigits is the maximum number of characters, and the highest exponent, of a number.
+// [decimal.NewFromString] has the same limit for the exponent.
 const maxDigits = 10_000
-
-// parseDecimal parses a number within limits: the time to parse digits grows with the square
-// of their number, and a number takes as much memory as its exponent requires once it is used.
-func parseDecimal(s string) (decimal.Decimal, bool) {
-	if len(s) > maxDigits {
-		return decimal.Decimal{}, false
-	}
-	d, err := decimal.NewFromString(s)
-	// The exponent counts the digits after the point too.
-	if exp := d.Exponent(); err != nil || exp > maxDigits || exp < -2*maxDigits {
-		return decimal.Decimal{}, false
-	}
-	return d, true
-}
 
 // maxAmountExponent limits the amount of a discount: its size and its decimal places.
 const maxAmountExponent = 30
@@ -63,7 +51,7 @@ func (d Decimal) isSet() bool { return d != (Decimal{}) }
 
 // isAmount reports whether d is within ±10^30 and has at most 30 decimal places, without
 // trailing zeros. It checks the exponent first, because a comparison takes as much memory as
-// the exponent states, and decimal.NewFromString accepts any exponent.
+// the exponent states, and [decimal.New] accepts any exponent.
 func (d Decimal) isAmount() bool {
 	exp := d.Exponent()
 	if exp < -maxDigits || exp > maxAmountExponent || d.Abs().GreaterThan(maxAmount) {
@@ -92,36 +80,17 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 		d.Decimal = decimal.Decimal{}
 		return nil
 	}
-	if n := parseSmall(b); n >= 0 {
-		d.Decimal = decimal.NewFromInt(n)
-		return nil
-	}
-	text := string(b)
-	if strings.HasPrefix(text, `"`) {
-		text = wire.Text(b)
-	}
-	v, ok := parseDecimal(text)
-	if !ok {
-		return errors.New("not a decimal number with an exponent within ±10,000")
-	}
-	d.Decimal = v
-	return nil
-}
-
-// parseSmall returns the number that b holds, or -1 if b is not 1 to 18 digits. It is much faster
-// than parseDecimal.
-func parseSmall(b []byte) int64 {
-	if len(b) == 0 || len(b) > 18 {
-		return -1
-	}
-	n := int64(0)
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return -1
+	if !bytes.ContainsAny(b, `".eE`) {
+		if n, err := strconv.ParseInt(string(b), 10, 64); err == nil { // much faster than ParseDecimal
+			*d = NewDecimal(n)
+			return nil
 		}
-		n = n*10 + int64(c-'0')
 	}
-	return n
+	v, err := ParseDecimal(wire.Text(b))
+	if err == nil {
+		*d = v
+	}
+	return err
 }
 
 // Money is an amount of a currency. The amounts in the service's documentation are whole

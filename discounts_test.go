@@ -123,7 +123,7 @@ func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
 		{name: "the same name twice", text: `{"amount":-1,"amount":-9}`, problem: "duplicate object member name"},
 		{name: "an unknown relationship", text: `{"relationships":{"x":{}}}`, problem: `unknown object member name "x"`},
 		{name: "another type", text: `{"type":"promotion"}`, problem: `type is "promotion"`},
-		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "not a decimal number"},
+		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "must be a decimal number"},
 		{name: "a number as code", text: `{"discount_code":5}`, problem: "discount_code"},
 		{name: "an item without an id", text: `{"relationships":{"item":{"data":{"id":"x"}}}}`, problem: "invalid UUID"},
 		{name: "an array", text: `[]`, problem: "array"},

@@ -120,10 +120,10 @@ func HasMember(b []byte, skipped string, match func(name, text string) bool) boo
 // Text returns the text of a JSON string, and any other value as raw JSON.
 func Text(raw []byte) string {
 	var s string
-	if json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) != nil {
-		return string(raw)
+	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s, jsontext.AllowInvalidUTF8(true)) == nil {
+		return s
 	}
-	return s
+	return string(raw)
 }
 
 // Object holds the members of a JSON object by their lower-case name.
