@@ -2,12 +2,14 @@ package commerce
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -111,24 +113,13 @@ type cartData struct {
 	} `json:"discount_settings"`
 	Meta struct {
 		DisplayPrice CartDisplayPrice `json:"display_price"`
-		Timestamps   Timestamps       `json:"timestamps"`
-		Extra        Extra            `json:",embed"`
+		Timestamps   struct {
+			Timestamps
+			ExpiresAt time.Time `json:"expires_at"`
+		} `json:"timestamps"`
+		Extra Extra `json:",embed"`
 	} `json:"meta"`
 	Extra Extra `json:",embed"`
-}
-
-// takeExpiresAt moves the time when the cart expires out of the Timestamps, which have no such
-// field. A value that is not a time stays in their Extra.
-func (d *cartData) takeExpiresAt() (at time.Time) {
-	const name = "expires_at"
-	extra := d.Meta.Timestamps.Extra
-	if raw, ok := extra[name]; ok && payloads.Unmarshal(raw, &at) == nil {
-		delete(extra, name)
-	}
-	if len(extra) == 0 {
-		d.Meta.Timestamps.Extra = nil
-	}
-	return at
 }
 
 // read reads a cart.
@@ -202,12 +193,7 @@ func readCartBody(b []byte) (body cartBody, err error) {
 // isSameCart reports whether two ids name the same cart. Letter case makes a difference, except
 // in a UUID.
 func isSameCart(a, b string) bool {
-	if a == b {
-		return true
-	}
-	x, errX := uuid.Parse(a)
-	y, errY := uuid.Parse(b)
-	return errX == nil && errY == nil && x == y
+	return a == b || strings.EqualFold(a, b) && uuid.Validate(a) == nil
 }
 
 // readCart decodes a response that should hold the cart with that id. Its error holds nothing
@@ -224,38 +210,24 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if !isSameCart(data.ID, cartID) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
-	expiresAt := data.takeExpiresAt()
-	extra, err := otherMembers(&data, &body)
-	if err != nil {
-		return nil, err
-	}
 	c := &cartRead{
 		Cart: &Cart{
 			ID: data.ID, Type: data.Type, Name: data.Name,
 			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
-			ExpiresAt:              expiresAt,
+			ExpiresAt:              data.Meta.Timestamps.ExpiresAt,
 			DisplayPrice:           data.Meta.DisplayPrice,
-			Timestamps:             data.Meta.Timestamps,
-			Extra:                  extra,
+			Timestamps:             data.Meta.Timestamps.Timestamps,
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
 	}
-	if err := c.addRelationships(data.Extra); err != nil {
+	err = cmp.Or(c.addRelationships(data.Extra),
+		c.addItems(body.Included["items"]), c.addDiscounts(body.Included["custom_discounts"]))
+	if err != nil {
 		return nil, err
 	}
-	if raw, ok := body.Included["items"]; ok {
-		if err := c.addItems(raw); err != nil {
-			return nil, err
-		}
-	}
-	if raw, ok := body.Included["custom_discounts"]; ok {
-		c.hasList = true
-		if err := c.addDiscounts(raw); err != nil {
-			return nil, err
-		}
-	}
 	c.setItems()
-	return c, nil
+	c.Extra, err = otherMembers(&data, &body)
+	return c, err
 }
 
 // maxSlashes limits the time that it takes to find a name in Extra which is not taken.
@@ -263,40 +235,31 @@ const maxSlashes = 8
 
 // otherMembers returns the Extra of a cart. It is nil if there are no other members.
 func otherMembers(data *cartData, body *cartBody) (Extra, error) {
-	all := data.Extra
-	add := func(name string, raw json.RawMessage) error {
-		if all == nil {
-			all = Extra{}
-		}
-		for range maxSlashes {
-			if all[name] == nil {
-				all[name] = raw
-				return nil
-			}
-			name = "/" + name
-		}
-		return errors.New("too many members of the response have the same name but for slashes")
-	}
-	included := Extra{}
-	for name, raw := range body.Included {
-		if name != "items" && name != "custom_discounts" {
-			included[name] = raw
-		}
-	}
+	delete(body.Included, "items")
+	delete(body.Included, "custom_discounts")
+	nested := Extra{}
 	for name, extra := range map[string]Extra{
-		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": included,
+		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": body.Included,
 	} {
 		if len(extra) > 0 {
-			raw, _ := json.Marshal(extra) // no error: it was decoded
-			if err := add(name, raw); err != nil {
-				return nil, err
-			}
+			nested[name], _ = json.Marshal(extra) // no error: it was decoded
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(body.Extra)) { // so that the names are the same each time
-		if err := add(name, body.Extra[name]); err != nil {
-			return nil, err
+	all := Extra{}
+	maps.Copy(all, data.Extra)
+	for _, extra := range []Extra{nested, body.Extra} {
+		for _, name := range slices.Sorted(maps.Keys(extra)) { // so that the names are the same each time
+			free := name
+			for all[free] != nil {
+				if free = "/" + free; len(free)-len(name) == maxSlashes {
+					return nil, errors.New("too many members of the response have the same name but for slashes")
+				}
+			}
+			all[free] = extra[name]
 		}
+	}
+	if len(all) == 0 {
+		return nil, nil
 	}
 	return all, nil
 }
@@ -304,17 +267,15 @@ func otherMembers(data *cartData, body *cartBody) (Extra, error) {
 // addRelationships reads the relationships of the cart.
 func (c *cartRead) addRelationships(extra Extra) error {
 	items, err := readRefs(extra, "items")
-	if err != nil {
-		return err
-	}
 	c.namesItem = len(items) > 0
-	c.owned, err = readRefs(extra, "custom_discounts")
-	return err
+	owned, errOwned := readRefs(extra, "custom_discounts")
+	c.owned = owned
+	return cmp.Or(err, errOwned)
 }
 
 // addItems reads the items of the cart, and the discounts of each.
 func (c *cartRead) addItems(raw []byte) error {
-	c.hasItems = true
+	c.hasItems = raw != nil
 	for element := range wire.Elements(raw) {
 		var item CartItem
 		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil {
@@ -340,7 +301,8 @@ func (c *cartRead) addItems(raw []byte) error {
 
 // addDiscounts reads the discounts of the cart and its items, each id once.
 func (c *cartRead) addDiscounts(raw []byte) error {
-	if kind := bytes.TrimSpace(raw); kind[0] != '[' && string(kind) != "null" {
+	c.hasList = raw != nil
+	if kind := bytes.TrimSpace(raw); c.hasList && kind[0] != '[' && string(kind) != "null" {
 		return errors.New("included.custom_discounts is not an array")
 	}
 	seen := map[uuid.UUID]bool{}
