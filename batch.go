@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -50,14 +51,10 @@ func readBatch(r *transport.Result) *batchResponse {
 		return b
 	}
 	members, err := wire.Members(r.Body)
-	if err == nil {
-		err = b.readMembers(members)
-	} else {
-		b.Errors = readErrors(r.Body)
-	}
+	err = cmp.Or(err, b.readMembers(members))
 	switch {
 	case err != nil:
-		b.problem = err
+		b.Added, b.problem = nil, err
 		b.mayHold = looksLikeJSON(r) || !isPlainText(r)
 	case len(b.Added) > 0:
 		b.mayHold = true
@@ -75,7 +72,6 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 		switch strings.ToLower(m.Name) {
 		case "data":
 			if data != nil {
-				b.Added = nil
 				return errors.New("the response has data twice")
 			}
 			data = m.Value
@@ -198,11 +194,8 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 
 // takeOne reduces the count of a key by one. It reports whether there was one.
 func takeOne[K comparable](counts map[K]int, key K) bool {
-	if counts[key] == 0 {
-		return false
-	}
 	counts[key]--
-	return true
+	return counts[key] >= 0
 }
 
 // reasonsFor returns the entries that name the item of d, or no item.

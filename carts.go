@@ -57,23 +57,18 @@ type UnconfirmedDiscount struct {
 
 // unconfirmedJSON is the JSON of an [UnconfirmedDiscount].
 type unconfirmedJSON struct {
-	Discount NewCustomDiscount `json:"discount"`
-	Reasons  []ErrorObject     `json:"reasons"`
+	Discount *NewCustomDiscount `json:"discount"`
+	Reasons  *[]ErrorObject     `json:"reasons"`
 }
 
 // MarshalJSON encodes d as {"discount": {…}, "reasons": […]}. Reasons may hold data of customers.
 func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
-	return json.Marshal(unconfirmedJSON{Discount: d.NewCustomDiscount, Reasons: d.Reasons})
+	return json.Marshal(unconfirmedJSON{&d.NewCustomDiscount, &d.Reasons})
 }
 
 // UnmarshalJSON decodes what MarshalJSON returns.
 func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
-	var decoded unconfirmedJSON
-	if err := json.Unmarshal(b, &decoded); err != nil {
-		return err
-	}
-	*d = UnconfirmedDiscount{NewCustomDiscount: decoded.Discount, Reasons: decoded.Reasons}
-	return nil
+	return json.Unmarshal(b, &unconfirmedJSON{&d.NewCustomDiscount, &d.Reasons})
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:

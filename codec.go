@@ -37,18 +37,22 @@ type billedAttributes[A any] struct {
 	Zeros      zeroing `json:",embed"`
 }
 
-// zeroing holds the members of a Billing that are sent if they are false or 0. A number is
-// left out only if it was never set. The tag is omitempty, because omitzero would leave out a
-// pointer to 0: it calls the IsZero method of Decimal.
+// zeroing holds the members of a Billing that are sent if they are false or 0.
 type zeroing struct {
-	BillingFrequency    *Decimal `json:"billing_frequency,omitempty"`
-	TrialPeriod         *Decimal `json:"trial_period,omitempty"`
-	PlanLength          *Decimal `json:"plan_length,omitempty"`
-	CanPause            bool     `json:"can_pause"`
-	CanResume           bool     `json:"can_resume"`
-	CanCancel           bool     `json:"can_cancel"`
-	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
+	BillingFrequency    setDecimal `json:"billing_frequency,omitzero"`
+	TrialPeriod         setDecimal `json:"trial_period,omitzero"`
+	PlanLength          setDecimal `json:"plan_length,omitzero"`
+	CanPause            bool       `json:"can_pause"`
+	CanResume           bool       `json:"can_resume"`
+	CanCancel           bool       `json:"can_cancel"`
+	BasePricePercentage setDecimal `json:"base_price_percentage,omitzero"`
 }
+
+// setDecimal is a number that is left out only if it was never set.
+type setDecimal struct{ Decimal }
+
+// IsZero hides that of Decimal, which is true for each 0.
+func (d setDecimal) IsZero() bool { return !d.isSet() }
 
 // withZeros returns attributes with the zeros of their Billing, or nil if that is zero: plans
 // of the second payload generation have none.
@@ -56,20 +60,14 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 	if reflect.ValueOf(*b).IsZero() {
 		return nil
 	}
-	ifSet := func(d *Decimal) *Decimal {
-		if d.isSet() {
-			return d
-		}
-		return nil
-	}
 	return &billedAttributes[A]{attributes, zeroing{
-		BillingFrequency:    ifSet(&b.BillingFrequency),
-		TrialPeriod:         ifSet(&b.TrialPeriod),
-		PlanLength:          ifSet(&b.PlanLength),
+		BillingFrequency:    setDecimal{b.BillingFrequency},
+		TrialPeriod:         setDecimal{b.TrialPeriod},
+		PlanLength:          setDecimal{b.PlanLength},
 		CanPause:            b.CanPause,
 		CanResume:           b.CanResume,
 		CanCancel:           b.CanCancel,
-		BasePricePercentage: ifSet(&b.BasePricePercentage),
+		BasePricePercentage: setDecimal{b.BasePricePercentage},
 	}}
 }
 
@@ -140,11 +138,7 @@ func writeRelationshipData(d *RelationshipData) ([]byte, error) {
 	case !d.Many && len(d.Refs) == 0:
 		return []byte("null"), nil
 	}
-	refs := d.Refs
-	if refs == nil {
-		refs = []ResourceRef{}
-	}
-	return payloads.Marshal(&refs)
+	return payloads.Marshal(&d.Refs) // nil too is []
 }
 
 // decodeRecord is the UnmarshalJSON of every record. null changes nothing, as in

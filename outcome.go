@@ -47,11 +47,6 @@ func (o Outcome) String() string {
 // MarshalText returns what String does, so that JSON and logs show a word.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// severity orders outcomes for [OutcomeOf]: the first one in the list counts.
-var severity = []Outcome{
-	OutcomeUnknown, OutcomeUnreadable, OutcomePartial, OutcomeRejected, OutcomeNotSent, OutcomeNone,
-}
-
 // OutcomeOf returns the most severe outcome of all errors of this package in the tree
 // of err: OutcomeUnknown, then OutcomeUnreadable, OutcomePartial, OutcomeRejected,
 // OutcomeNotSent and OutcomeNone. It does not look inside an [*Error]. A
@@ -63,12 +58,10 @@ func OutcomeOf(err error) Outcome {
 		return OutcomeApplied
 	}
 	found := outcomesIn(err, nil)
-	for _, o := range severity {
-		if slices.Contains(found, o) {
-			return o
-		}
+	if len(found) == 0 || slices.Contains(found, OutcomeUnknown) {
+		return OutcomeUnknown
 	}
-	return OutcomeUnknown
+	return slices.Max(found) // the others are declared in this order
 }
 
 // outcomesIn appends the outcomes of this package's errors in the tree of err to list.

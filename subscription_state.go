@@ -25,10 +25,10 @@ const (
 
 // StateChange is a change of the state of a subscription.
 type StateChange struct {
-	Action StateAction
+	Action StateAction `json:"action"`
 	// CancelImmediately is for ActionCancel: the subscription ends at once, and not with its
 	// billing period. Second payload generation only.
-	CancelImmediately bool
+	CancelImmediately bool `json:"cancel_immediately,omitzero"`
 }
 
 // ChangeState cancels, pauses or resumes a subscription:
@@ -57,12 +57,8 @@ func (s *SubscriptionService) ChangeState(ctx context.Context, id uuid.UUID, cha
 	if err := problems.err(); err != nil {
 		return err
 	}
-	attributes := map[string]any{"action": change.Action}
-	if change.CancelImmediately {
-		attributes["cancel_immediately"] = true
-	}
 	body, _ := json.Marshal(map[string]any{ // no error: a text and a flag
-		"data": map[string]any{"type": "subscription_state", "attributes": attributes},
+		"data": map[string]any{"type": "subscription_state", "attributes": change},
 	})
 	call := &transport.Call{
 		Op: "Subscriptions.ChangeState", Class: transport.Once, Method: http.MethodPost,
