@@ -199,14 +199,8 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 // limit, then updates, then the add. It returns an error if no further write must be made:
 // the lock is lost, or ctx has ended.
 func (e *ensureRun) write(ctx context.Context) error {
-	for _, d := range e.plan.delete {
-		e.delete(ctx, d)
-		if err := e.mustStop(ctx); err != nil {
-			return err
-		}
-	}
-	for _, u := range e.plan.update {
-		e.update(ctx, u)
+	for _, w := range slices.Concat(e.plan.delete, e.plan.update) {
+		e.change(ctx, w)
 		if err := e.mustStop(ctx); err != nil {
 			return err
 		}
@@ -236,21 +230,23 @@ func (e *ensureRun) send(write func() error) Outcome {
 	return OutcomeUnknown
 }
 
-func (e *ensureRun) delete(ctx context.Context, d CustomDiscount) {
-	outcome := e.send(func() error { return e.writer.delete(ctx, d) })
-	e.journal.record(&ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d, outcome: outcome})
-}
-
-func (e *ensureRun) update(ctx context.Context, u plannedUpdate) {
-	d := u.wanted(&e.want[u.index])
-	outcome := e.send(func() error {
+// change makes a planned update or deletion.
+func (e *ensureRun) change(ctx context.Context, w *ensureWrite) {
+	d := w.wanted()
+	w.outcome = e.send(func() error {
+		if w.kind == deleteWrite {
+			return e.writer.delete(ctx, w.discount)
+		}
 		updated, err := e.writer.update(ctx, d)
 		if err == nil {
 			d = *updated
 		}
 		return err
 	})
-	e.journal.record(&ensureWrite{kind: updateWrite, want: &e.want[u.index], discount: d, outcome: outcome})
+	if w.kind == updateWrite && w.isDone() {
+		w.discount = d
+	}
+	e.journal.record(w)
 }
 
 // add adds the missing discounts that may be sent now, in one request. With AllOrNothing it

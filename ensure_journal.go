@@ -20,10 +20,10 @@ const (
 type ensureWrite struct {
 	kind writeKind
 	want *NewCustomDiscount // the wanted discount that is added or updated; a copy of a deleted one
-	// discount that is updated or deleted. For an add, the one that the response or a read
-	// showed; before that the wanted one, without an ID.
+	// discount to update or delete, as it was last seen or changed. For an add, the one that the
+	// response or a read showed; before that the wanted one, without an ID.
 	discount CustomDiscount
-	outcome  Outcome       // Applied, Unknown, Rejected or NotSent; None in a dry run
+	outcome  Outcome       // Applied, Unknown, Rejected or NotSent; None in a dry run; zero in a plan
 	reasons  []ErrorObject // why it was refused
 	settled  bool          // Settle has passed since
 	shown    bool          // a read showed its effect
@@ -34,6 +34,14 @@ func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool { return w.kind == addW
 // changes reports whether the write updates or deletes d.
 func (w *ensureWrite) changes(d *CustomDiscount) bool {
 	return w.kind != addWrite && w.discount.ID == d.ID
+}
+
+// wanted returns the discount with the contents that it should have.
+func (w *ensureWrite) wanted() CustomDiscount {
+	d := w.discount
+	d.Amount = Money{Amount: w.want.Amount}
+	d.Description, d.DiscountCode = w.want.Description, w.want.DiscountCode
+	return d
 }
 
 // isSent reports whether the service may have received the write.

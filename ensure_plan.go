@@ -11,23 +11,9 @@ type ensurePlan struct {
 	matched   int              // number of wanted discounts that are as wanted
 	found     []CustomDiscount // wanted discounts that the cart has, in the order of want
 	add       []int            // indexes in want of discounts that the cart does not have
-	update    []plannedUpdate
-	delete    []CustomDiscount
+	update    []*ensureWrite   // of discounts of the cart
+	delete    []*ensureWrite
 	different []CustomDiscount // that must not be changed, or cannot be
-}
-
-// plannedUpdate is an update of a discount of the cart to the contents of want[index].
-type plannedUpdate struct {
-	current CustomDiscount
-	index   int
-}
-
-// wanted returns the discount with the contents of w.
-func (u plannedUpdate) wanted(w *NewCustomDiscount) CustomDiscount {
-	d := u.current
-	d.Amount = Money{Amount: w.Amount}
-	d.Description, d.DiscountCode = w.Description, w.DiscountCode
-	return d
 }
 
 func (p *ensurePlan) isDone() bool {
@@ -66,7 +52,8 @@ func (p *ensurePlanner) plan() *ensurePlan {
 		}
 	}
 	for _, w := range p.writes {
-		isPlanned := hasDiscount(p.delete, w.discount.ID) || hasDiscount(p.different, w.discount.ID)
+		isDeleted := slices.ContainsFunc(p.delete, func(d *ensureWrite) bool { return d.changes(&w.discount) })
+		isPlanned := isDeleted || hasDiscount(p.different, w.discount.ID)
 		if w.isRenamed() && hasDiscount(p.cart.CustomDiscounts, w.discount.ID) && !isPlanned {
 			p.different = append(p.different, w.discount)
 		}
@@ -113,7 +100,7 @@ func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
 	case p.isWritten(updateWrite, &copies[keep]): // the service changes what it is sent
 		p.different = append(p.different, copies[keep])
 	default:
-		p.update = append(p.update, plannedUpdate{current: copies[keep], index: i})
+		p.update = append(p.update, &ensureWrite{kind: updateWrite, want: w, discount: copies[keep]})
 	}
 	p.found = append(p.found, copies[keep])
 }
@@ -122,7 +109,7 @@ func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
 // unknown, or a deletion got a response: if d was not found, it is on another level.
 func (p *ensurePlanner) remove(d CustomDiscount) {
 	if p.cart.isPlaced(&d) && !p.isWritten(deleteWrite, &d) {
-		p.delete = append(p.delete, d)
+		p.delete = append(p.delete, &ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d})
 	} else {
 		p.different = append(p.different, d)
 	}

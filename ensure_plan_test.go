@@ -47,13 +47,13 @@ func drawCart(t *rapid.T) *cartRead {
 
 // apply makes the changes of a plan to the cart.
 func (c *cartRead) apply(p *ensurePlan, want []NewCustomDiscount) {
-	for _, d := range p.delete {
-		c.CustomDiscounts = slices.DeleteFunc(c.CustomDiscounts, func(o CustomDiscount) bool { return o.ID == d.ID })
+	for _, w := range p.delete {
+		c.CustomDiscounts = slices.DeleteFunc(c.CustomDiscounts, func(d CustomDiscount) bool { return w.changes(&d) })
 	}
-	for _, u := range p.update {
+	for _, w := range p.update {
 		for i := range c.CustomDiscounts {
-			if c.CustomDiscounts[i].ID == u.current.ID {
-				c.CustomDiscounts[i] = u.wanted(&want[u.index])
+			if w.changes(&c.CustomDiscounts[i]) {
+				c.CustomDiscounts[i] = w.wanted()
 			}
 		}
 	}
@@ -121,7 +121,8 @@ func (p *ensurePlan) check(t *rapid.T, c *cartRead, want []NewCustomDiscount, op
 		sameEngine := func(w NewCustomDiscount) bool { return w.DiscountEngine == d.DiscountEngine }
 		return opts.Prune && (d.DiscountEngine == "third" || slices.ContainsFunc(want, sameEngine))
 	}
-	for _, d := range p.delete {
+	for _, change := range p.delete {
+		d := change.discount
 		if !isWanted(d) && !isPruned(d) {
 			t.Fatalf("deletes %+v, which nobody asked for", d)
 		}
@@ -142,15 +143,16 @@ func (p *ensurePlan) check(t *rapid.T, c *cartRead, want []NewCustomDiscount, op
 				t.Fatalf("adds %+v, although %+v may be the same", w, d)
 			}
 		}
-		isBest := func(d CustomDiscount) bool { return best != nil && d.ID == best.ID }
-		isUpdate := func(u plannedUpdate) bool { return best != nil && u.index == i }
-		if slices.ContainsFunc(p.delete, isBest) || slices.ContainsFunc(p.update, isUpdate) {
+		isOfBest := func(change *ensureWrite) bool {
+			return best != nil && (change.discount.ID == best.ID || change.want == &want[i])
+		}
+		if slices.ContainsFunc(slices.Concat(p.delete, p.update), isOfBest) {
 			t.Fatalf("changes %+v, which is as wanted, of %+v", best, c.CustomDiscounts)
 		}
 	}
-	for _, u := range p.update {
-		if !opts.Update || !c.isPlaced(&u.current) {
-			t.Fatalf("updates %+v", u.current)
+	for _, change := range p.update {
+		if !opts.Update || !c.isPlaced(&change.discount) {
+			t.Fatalf("updates %+v", change.discount)
 		}
 	}
 }

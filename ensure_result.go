@@ -56,7 +56,8 @@ func (e *ensureRun) missing() []UnconfirmedDiscount {
 	var list []UnconfirmedDiscount
 	for _, i := range e.plan.add {
 		d := &e.want[i]
-		if e.isDone(func(w *ensureWrite) bool { return w.isAddOf(d) }) {
+		isAdded := func(w *ensureWrite) bool { return w.isAddOf(d) && w.isDone() }
+		if slices.ContainsFunc(e.journal.recent(), isAdded) {
 			continue
 		}
 		missing := UnconfirmedDiscount{NewCustomDiscount: d.copyItem()}
@@ -70,20 +71,15 @@ func (e *ensureRun) missing() []UnconfirmedDiscount {
 	return list
 }
 
-// isDone reports whether a write since the last read was applied.
-func (e *ensureRun) isDone(match func(w *ensureWrite) bool) bool {
-	return slices.ContainsFunc(e.journal.recent(), func(w *ensureWrite) bool { return w.isDone() && match(w) })
-}
-
 // unchanged returns the discounts that were not updated and not deleted, although they should.
 func (e *ensureRun) unchanged() []CustomDiscount {
-	list := slices.Clone(e.plan.delete)
-	for _, u := range e.plan.update {
-		list = append(list, u.current)
+	var list []CustomDiscount
+	for _, w := range slices.Concat(e.plan.delete, e.plan.update) {
+		if !w.isDone() {
+			list = append(list, w.discount)
+		}
 	}
-	return slices.DeleteFunc(list, func(d CustomDiscount) bool {
-		return e.isDone(func(w *ensureWrite) bool { return w.changes(&d) })
-	})
+	return list
 }
 
 // inDoubt returns the discounts of the writes that may still take effect, each once.
