@@ -296,36 +296,21 @@ func (r *reader) skipNested() error {
 	return nil
 }
 
+// skipNumber skips a number. Only the form of one that is not a plain integer is looked at.
 func (r *reader) skipNumber() error {
-	if r.input[r.pos] == '-' {
-		r.pos++
+	start, isPlain := r.pos, true
+	for ; r.pos < len(r.input); r.pos++ {
+		if c := r.input[r.pos]; c < '0' || c > '9' {
+			if bytes.IndexByte([]byte("+-.eE"), c) < 0 {
+				break
+			}
+			isPlain = false
+		}
 	}
-	if r.pos < len(r.input) && r.input[r.pos] == '0' {
-		r.pos++
-	} else if !r.skipDigits() {
+	number := r.input[start:r.pos]
+	isPlain = isPlain && (number[0] != '0' || len(number) == 1)
+	if !isPlain && !jsontext.Value(number).IsValid() {
 		return errUnusual
 	}
-	if r.pos < len(r.input) && r.input[r.pos] == '.' {
-		if r.pos++; !r.skipDigits() {
-			return errUnusual
-		}
-	}
-	if r.pos < len(r.input) && r.input[r.pos]|' ' == 'e' {
-		if r.pos++; r.pos < len(r.input) && bytes.IndexByte([]byte("+-"), r.input[r.pos]) >= 0 {
-			r.pos++
-		}
-		if !r.skipDigits() {
-			return errUnusual
-		}
-	}
 	return nil
-}
-
-// skipDigits returns false if there are none.
-func (r *reader) skipDigits() bool {
-	start := r.pos
-	for r.pos < len(r.input) && '0' <= r.input[r.pos] && r.input[r.pos] <= '9' {
-		r.pos++
-	}
-	return r.pos > start
 }
