@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,7 +40,7 @@ func status(code int, retryAfter ...string) reply { return body(code, "", retryA
 
 func body(code int, text string, retryAfter ...string) reply {
 	return func(req *http.Request) (*http.Response, error) {
-		header := http.Header{"X-Request-Id": {"req-1"}}
+		header := http.Header{}
 		for _, value := range retryAfter {
 			header.Add("Retry-After", value)
 		}
@@ -76,28 +75,6 @@ func after(d time.Duration, then reply) reply {
 
 // silence never sends a response.
 func silence(req *http.Request) (*http.Response, error) { return after(forever, nil)(req) }
-
-// stalledBody sends a header, and a body that never ends.
-func stalledBody(code int) reply {
-	return func(req *http.Request) (*http.Response, error) {
-		r, w := io.Pipe()
-		context.AfterFunc(req.Context(), func() { _ = w.CloseWithError(req.Context().Err()) })
-		resp, err := status(code)(req)
-		resp.Body = r
-		return resp, err
-	}
-}
-
-// connectionError leaves open whether the request was sent.
-func connectionError(*http.Request) (*http.Response, error) {
-	return nil, errors.New("connection error")
-}
-
-// connectionRefused proves that nothing was sent: there was never a connection.
-func connectionRefused(req *http.Request) (*http.Response, error) {
-	httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
-	return nil, errors.New("connection refused")
-}
 
 func times(n int, r reply) []reply { return slices.Repeat([]reply{r}, n) }
 
@@ -229,7 +206,7 @@ func (s *service) timeline(op operation, returned time.Duration, resp *commerce.
 	line := fmt.Sprint("done ", returned)
 	if e, ok := errors.AsType[*commerce.Error](err); ok {
 		line = fmt.Sprintf("failed %v: %s", returned, errorFacts(op, e))
-		resp = &commerce.Response{StatusCode: e.StatusCode, RequestID: e.RequestID, Attempts: e.Attempts}
+		resp = &commerce.Response{Attempts: e.Attempts}
 	} else if err != nil {
 		return fmt.Sprintf("failed %v: %T, want an *Error", returned, err)
 	}
@@ -238,9 +215,6 @@ func (s *service) timeline(op operation, returned time.Duration, resp *commerce.
 	}
 	if resp.Attempts != len(s.sent) {
 		line += fmt.Sprint(", attempts ", resp.Attempts)
-	}
-	if (resp.RequestID == "req-1") != (resp.StatusCode != 0) {
-		line += ", request id " + resp.RequestID
 	}
 	if err != nil {
 		line += ", " + commerce.OutcomeOf(err).String()
