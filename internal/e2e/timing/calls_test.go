@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 const rejected = commerce.OutcomeRejected
@@ -51,7 +52,7 @@ func TestRetry_defaultBackoff(t *testing.T) {
 		var longest time.Duration
 		for range 100 {
 			s := newService(t, status(425), success)
-			if _, err := write.do(t.Context(), newClient(t, s.send)); err != nil {
+			if _, err := write.Do(t.Context(), newClient(t, s.send), calls.NewArgs()); err != nil {
 				t.Fatal(err)
 			}
 			longest = max(longest, s.sent[1])

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 // TestGate_isShared makes a call that gets a 429, and another one right after it. The
@@ -16,9 +17,9 @@ func TestGate_isShared(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		retryAfter []string
-		first      operation
+		first      calls.Call
 		opts       []commerce.Option // of the client of the second call
-		second     operation
+		second     calls.Call
 		waits      bool
 	}{
 		{name: "a read, then a write", retryAfter: []string{"2"}, first: read, second: write, waits: true},
@@ -42,12 +43,12 @@ func TestGate_isShared(t *testing.T) {
 				}
 				var wg sync.WaitGroup
 				wg.Go(func() {
-					if _, err := tt.first.do(t.Context(), c); err != nil {
+					if _, err := tt.first.Do(t.Context(), c, calls.NewArgs()); err != nil {
 						t.Errorf("first call: %v", err)
 					}
 				})
 				synctest.Wait()
-				if _, err := tt.second.do(t.Context(), other); err != nil {
+				if _, err := tt.second.Do(t.Context(), other, calls.NewArgs()); err != nil {
 					t.Errorf("second call: %v", err)
 				}
 				returned := time.Since(s.start)
