@@ -94,6 +94,8 @@ func TestContext_ends(t *testing.T) {
 		// A token request is made for all callers: it waits beyond the deadline of one of them.
 		{name: "in a wait of a token request", opts: credentials, service: []reply{status(429, "10")},
 			want: "sent 0s, failed 3s: no response, canceled while waiting for a token, token, attempts 0"},
+		{name: "in the wait for a token source", opts: source(5 * time.Second),
+			want: "failed 3s: no response, canceled while waiting for a token, token"},
 		{name: "after the call", service: []reply{after(2*time.Second, success)}, want: "sent 0s, done 2s"},
 	}
 	for i := range scenarios {
