@@ -366,6 +366,29 @@ func TestClient_canceledCalls(t *testing.T) {
 	}
 }
 
+// No redirect is followed: neither credentials nor a write may go where a response points.
+func TestClient_redirects(t *testing.T) {
+	t.Parallel()
+	for _, location := range []string{"/canary", "https://other.example/canary", "http://store.example/canary",
+		"file:///canary", "https://%zz/canary", ""} {
+		for _, status := range []int{301, 302, 303, 307, 308} {
+			for _, call := range append(calls.All(), tokenCall) {
+				requests := 0
+				c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+					requests++
+					return respond(status, "", "Location", location)(req)
+				}))
+				_, err := call.Do(t.Context(), c, calls.NewArgs())
+				text := fmt.Sprintf("%v %+v %#v", err, err, err)
+				if requests != 1 || !errors.Is(err, commerce.ErrBadResponse) || strings.Contains(text, "canary") {
+					t.Errorf("%s, %d to %q: %d requests, error %s, want 1 and ErrBadResponse without the Location",
+						call.Name, status, location, requests, text)
+				}
+			}
+		}
+	}
+}
+
 // A response that is kept as JSON text keeps no larger buffer, also if its length was not known
 // before.
 //

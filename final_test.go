@@ -23,6 +23,15 @@ const (
 	gateway = `<html><body>Something went wrong</body></html>`
 )
 
+// tokenCall is a call that first requests a token.
+var tokenCall = calls.Call{
+	Name: "token",
+	Do: func(ctx context.Context, c *commerce.Client, _ *calls.Args) (any, error) {
+		c, err := c.With(commerce.WithClientCredentials("id", "secret"))
+		return nil, errors.Join(err, addDiscount(ctx, c))
+	},
+}
+
 // Only a refusal by the service is final: its 4xx with an error object, but not a status that
 // is about the credentials, the load, or other requests. Without a token nothing is refused.
 func TestIsFinal_statuses(t *testing.T) {
@@ -30,16 +39,12 @@ func TestIsFinal_statuses(t *testing.T) {
 	finalStatuses := []int{400, 402, 404, 405, 410, 412, 413, 415, 422, 451}
 	others := []int{302, 307, 401, 403, 407, 408, 409, 421, 423, 425, 429, 500, 502, 503, 504}
 	causes := documentedCauses(t)
-	token := calls.Call{Name: "token", Do: func(ctx context.Context, c *commerce.Client, _ *calls.Args) (any, error) {
-		c, err := c.With(commerce.WithClientCredentials("id", "secret"))
-		return nil, errors.Join(err, addDiscount(ctx, c))
-	}}
 	for _, status := range slices.Concat(finalStatuses, others) {
-		for _, call := range append(calls.All(), token) {
+		for _, call := range append(calls.All(), tokenCall) {
 			for _, body := range []string{refusal, gateway} {
 				c := newClient(t, roundTripper(respond(status, body)), attempts(1))
 				_, err := call.Do(t.Context(), c, calls.NewArgs())
-				want := slices.Contains(finalStatuses, status) && body == refusal && call.Name != token.Name
+				want := slices.Contains(finalStatuses, status) && body == refusal && call.Name != tokenCall.Name
 				if got := commerce.IsFinal(err); got != want || err == nil {
 					t.Errorf("%s, status %d, body %s: IsFinal(%v) = %t, want %t", call.Name, status, body, err, got, want)
 				}

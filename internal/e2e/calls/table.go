@@ -37,6 +37,14 @@ func Named(name string) Call {
 	return list[slices.IndexFunc(list, func(c Call) bool { return c.Name == name })]
 }
 
+// lists returns a row of a call that reads lists of subscriptions.
+func lists(name string, do func(context.Context, *commerce.Client, *Args) (any, error)) Call {
+	return Call{
+		Name: name, Op: "Subscriptions.List", Method: http.MethodGet, List: true,
+		responses: respond(http.StatusOK, subscriptions), Do: do,
+	}
+}
+
 var table = []Call{
 	{
 		Name: "Carts.AddCustomDiscounts", Method: http.MethodPost, Write: true,
@@ -121,41 +129,21 @@ var table = []Call{
 			return nil, c.Subscriptions.ChangeState(ctx, a.SubscriptionID, commerce.StateChange{Action: commerce.ActionPause})
 		},
 	},
-	{
-		Name: "Subscriptions.List", Method: http.MethodGet, List: true,
-		responses: respond(http.StatusOK, subscriptions),
-		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			return c.Subscriptions.List(ctx, a.Options)
-		},
-	},
-	{
-		Name: "Subscriptions.All", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
-		responses: respond(http.StatusOK, subscriptions),
-		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			return commerce.Collect(c.Subscriptions.All(ctx, a.Options))
-		},
-	},
-	{
-		Name: "Subscriptions.Pages", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
-		responses: respond(http.StatusOK, subscriptions),
-		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			return commerce.Collect(c.Subscriptions.Pages(ctx, a.Options))
-		},
-	},
-	{
-		Name: "Subscriptions.AllByAccount", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
-		responses: respond(http.StatusOK, subscriptions),
-		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			return commerce.Collect(c.Subscriptions.AllByAccount(ctx, a.accounts(), a.Options))
-		},
-	},
-	{
-		Name: "Subscriptions.PagesByAccount", Op: "Subscriptions.List", Method: http.MethodGet, List: true,
-		responses: respond(http.StatusOK, subscriptions),
-		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			return commerce.Collect(c.Subscriptions.PagesByAccount(ctx, a.accounts(), a.Options))
-		},
-	},
+	lists("Subscriptions.List", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+		return c.Subscriptions.List(ctx, a.Options)
+	}),
+	lists("Subscriptions.All", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+		return commerce.Collect(c.Subscriptions.All(ctx, a.Options))
+	}),
+	lists("Subscriptions.Pages", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+		return commerce.Collect(c.Subscriptions.Pages(ctx, a.Options))
+	}),
+	lists("Subscriptions.AllByAccount", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+		return commerce.Collect(c.Subscriptions.AllByAccount(ctx, a.accounts(), a.Options))
+	}),
+	lists("Subscriptions.PagesByAccount", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+		return commerce.Collect(c.Subscriptions.PagesByAccount(ctx, a.accounts(), a.Options))
+	}),
 	{
 		Name: "Accounts.IDs", Method: http.MethodGet, List: true, TakesAll: true,
 		responses: respond(http.StatusOK, accounts),

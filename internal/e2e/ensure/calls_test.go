@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
 // If the response to the read of a cart leaves out its items, and an item has discounts, the read
@@ -12,19 +11,16 @@ import (
 func TestEnsure_requests(t *testing.T) {
 	t.Parallel()
 	for there, requests := range map[int]int{2: 2, 1: 5, 0: 4} { // by the discounts that are on the cart
-		store := commercetest.New(t, commercetest.Config{})
 		item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: [16]byte{1}}
-		cartID := store.AddCart(item)
 		want := []commerce.NewCustomDiscount{newDiscount("item", &item), newDiscount("cart", nil)}
-		for _, d := range want[:there] {
-			store.AddDiscount(cartID, onCart(d))
+		sc := &randomScenario{
+			habits: habits{Limit: 2, WithoutItems: true}, Items: []commerce.CartItemRef{item}, Initial: onCarts(want[:there]),
 		}
-		client := store.Client(scenario{WithoutItems: true}.transport(store.Transport()))
-		if _, err := client.Carts.EnsureCustomDiscounts(t.Context(), cartID, want, nil); err != nil {
-			t.Fatal(err)
-		}
-		if got := len(store.Requests()); got != requests {
-			t.Errorf("%d discounts are there: the call sent %d requests, want %d", there, got, requests)
+		run := &randomRun{t: t, sc: sc, server: sc.newServer()}
+		t.Cleanup(run.server.store.Close)
+		made := run.newClient(plannedCaller{}, nil).call(want, plannedCall{})
+		if got := len(run.server.log); made.Err != nil || got != requests {
+			t.Errorf("%d discounts are there: %d requests, error %v, want %d and no error", there, got, made.Err, requests)
 		}
 	}
 }

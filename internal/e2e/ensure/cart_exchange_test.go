@@ -52,16 +52,8 @@ func (e *exchange) String() string {
 	if e.Call == 0 {
 		return e.Method
 	}
-	content := string(e.Body)
-	if len(e.Posted) > 0 {
-		content = fmt.Sprint(e.Posted)
-	}
-	applied := "not applied"
-	if !e.AppliedAt.IsZero() {
-		applied = fmt.Sprintf("applied %v later", e.AppliedAt.Sub(e.At))
-	}
-	return fmt.Sprintf("call %d: %s %s %s → %d after %v, delivered: %t, %s, fault %+v",
-		e.Call, e.Method, e.Path, content, e.Status, e.Ended.Sub(e.At), e.Delivered, applied, e.Fault)
+	return fmt.Sprintf("call %d: %s %s %s → %d after %v, delivered: %t, applied: %t, fault %+v",
+		e.Call, e.Method, e.Path, e.Body, e.Status, e.Ended.Sub(e.At), e.Delivered, !e.AppliedAt.IsZero(), e.Fault)
 }
 
 // fault is what happens to a request. The request takes effect at once with Apply, after Late

@@ -3,7 +3,6 @@ package ensure_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -58,6 +57,14 @@ func onCart(d commerce.NewCustomDiscount) commerce.CustomDiscount {
 	}
 }
 
+// onCarts is onCart for a list.
+func onCarts(list []commerce.NewCustomDiscount) (discounts []commerce.CustomDiscount) {
+	for _, d := range list {
+		discounts = append(discounts, onCart(d))
+	}
+	return discounts
+}
+
 // bystanders are the unwanted discounts that are on the cart from the start.
 func (c cart) bystanders() []commerce.CustomDiscount {
 	foreign, unwanted := onCart(newDiscount("cart-0", nil)), onCart(newDiscount("unwanted", nil))
@@ -88,9 +95,7 @@ func (c cart) mismatch(s *commercetest.Store, opts scenario) string {
 	if opts.Prune {
 		want = want[:1]
 	}
-	for _, d := range c.Want {
-		want = append(want, onCart(d))
-	}
+	want = append(want, onCarts(c.Want)...)
 	if got, want := describe(s.Discounts(c.ID)), describe(want); got != want {
 		return fmt.Sprintf("the cart has the discounts\n%s\nwant\n%s", got, want)
 	}
@@ -120,9 +125,7 @@ type scenario struct {
 }
 
 func newScenario(r *rand.Rand) scenario {
-	return scenario{
-		Update: r.IntN(2) == 0, Prune: r.IntN(2) == 0, LoseWrites: r.IntN(2) == 0, WithoutItems: r.IntN(4) == 0,
-	}
+	return scenario{Update: r.IntN(2) == 0, Prune: r.IntN(2) == 0, LoseWrites: r.IntN(2) == 0}
 }
 
 // config allows many discounts, because surplus ones come from several sides.
@@ -130,14 +133,6 @@ func (sc scenario) config() commercetest.Config {
 	return commercetest.Config{
 		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, LoseOverlappingWrites: sc.LoseWrites,
 	}
-}
-
-// transport returns a transport to the store by base.
-func (sc scenario) transport(base http.RoundTripper) commerce.Option {
-	if sc.WithoutItems {
-		base = withoutItems(base)
-	}
-	return commerce.WithHTTPClient(&http.Client{Transport: base})
 }
 
 func newID(r *rand.Rand) (id uuid.UUID) {

@@ -16,21 +16,13 @@ const maxDelay = 6 * attemptTimeout
 
 // injectRandomFaults gives 70 % of the requests a random fault.
 func injectRandomFaults(s *commercetest.Store, r *rand.Rand) {
-	for n := range 60 {
-		forWrites := n%2 == 0
-		fault := randomReadFault(r)
-		if forWrites {
-			fault = randomWriteFault(r)
-		}
+	for range 30 {
+		fault := randomFault(r)
 		fault.Times = -1
-		fault.Match = func(in commercetest.Request) bool { // the store calls one at a time
-			return isWrite(in) == forWrites && r.IntN(25) == 0
-		}
+		fault.Match = func(commercetest.Request) bool { return r.IntN(25) == 0 } // the store calls one at a time
 		s.Inject(fault)
 	}
 }
-
-func isWrite(in commercetest.Request) bool { return in.Method != http.MethodGet }
 
 // short is a delay that a caller waits for, long is one for which it does not.
 func short(r *rand.Rand) time.Duration { return time.Duration(r.Int64N(int64(attemptTimeout / 2))) }
@@ -44,19 +36,7 @@ func retryable(r *rand.Rand) int { return []int{408, 500, 502, 503, 504, 504, 50
 // tooMany has no Retry-After, because that closes the gate of the client for seconds.
 var tooMany = commercetest.Fault{Status: http.StatusTooManyRequests, Body: "slow down"}
 
-func randomReadFault(r *rand.Rand) commercetest.Fault {
-	return []commercetest.Fault{
-		{Status: retryable(r), Delay: short(r)},
-		{Cut: true, Delay: short(r)},
-		{Cut: true, CutAfter: 1 + r.IntN(500)},
-		{Delay: short(r)},
-		{Delay: long(r)},
-		{Body: "<html>"},
-		tooMany,
-	}[r.IntN(7)]
-}
-
-func randomWriteFault(r *rand.Rand) commercetest.Fault {
+func randomFault(r *rand.Rand) commercetest.Fault {
 	return []commercetest.Fault{
 		{Status: retryable(r), Delay: short(r)},
 		{Status: retryable(r), Apply: true},

@@ -4,19 +4,15 @@
 package ensure_test
 
 import (
-	"io"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestMain(m *testing.M) {
@@ -48,22 +44,6 @@ func settings(t *testing.T) (time.Duration, uint64) {
 var impatient = commerce.WithRetry(commerce.RetryPolicy{
 	MaxAttempts: 4, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, AttemptTimeout: attemptTimeout,
 })
-
-// withoutItems returns a transport like base whose responses leave out the items of the cart.
-func withoutItems(base http.RoundTripper) http.RoundTripper {
-	return calls.Transport(func(req *http.Request) (*http.Response, error) {
-		resp, err := base.RoundTrip(req)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = resp.Body.Close() }()
-		text, err := io.ReadAll(resp.Body)
-		r := reply{body: string(text)}.edit(removeItems)
-		edited := *resp
-		edited.Body, edited.ContentLength = io.NopCloser(strings.NewReader(r.body)), int64(len(r.body))
-		return &edited, err
-	})
-}
 
 func removeItems(body map[string]any) {
 	if included, ok := body["included"].(map[string]any); ok {

@@ -94,16 +94,13 @@ func (c *madeCall) falseNil() string {
 		return "it returned nil, but did not read the cart in the end"
 	}
 	shown := c.lastRead(len(c.exchanges)).Shown
-	var got, want []commerce.CustomDiscount
+	var got []commerce.CustomDiscount
 	for _, d := range shown {
 		if c.isWanted(d) || c.Options.Prune && d.DiscountEngine == c.scenario.Want[0].DiscountEngine {
 			got = append(got, d)
 		}
 	}
-	for _, d := range c.scenario.Want {
-		want = append(want, onCart(d))
-	}
-	if got, want := describe(got), describe(want); got != want {
+	if got, want := describe(got), describe(onCarts(c.scenario.Want)); got != want {
 		return fmt.Sprintf("it returned nil, but the last read showed\n%s\nwant\n%s", got, want)
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -197,14 +196,10 @@ func (sc *randomScenario) keepsIDs() bool { return sc.Rename == "" || sc.Rename 
 
 // String describes the scenario in a failure.
 func (sc *randomScenario) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "service %+v, disturbed: %t\nwanted:\n", sc.habits, sc.Disturbs)
-	for _, d := range sc.Want {
-		fmt.Fprintln(&b, "  "+describe([]commerce.CustomDiscount{onCart(d)}))
-	}
-	fmt.Fprintln(&b, "at the start:")
+	text := fmt.Sprintf("service %+v, disturbed: %t\nwanted:\n%s\nat the start:\n",
+		sc.habits, sc.Disturbs, describe(onCarts(sc.Want)))
 	for _, d := range sc.Initial {
-		fmt.Fprintln(&b, " ", d.ID, describe([]commerce.CustomDiscount{d}))
+		text += fmt.Sprintln(d.ID, describe([]commerce.CustomDiscount{d}))
 	}
-	return b.String()
+	return text
 }

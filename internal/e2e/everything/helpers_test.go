@@ -8,10 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -45,20 +43,6 @@ func size(seconds int) int {
 		return seconds / 4
 	}
 	return seconds
-}
-
-// seed returns a seed, which EVERYTHING_SEED can set.
-func seed(t *testing.T) uint64 {
-	t.Helper()
-	n := rand.Uint64()
-	if s := os.Getenv("EVERYTHING_SEED"); s != "" {
-		var err error
-		if n, err = strconv.ParseUint(s, 10, 64); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("EVERYTHING_SEED=%d", n)
-	return n
 }
 
 // startStore starts the process of a store. It ends with the test, when its standard input does.

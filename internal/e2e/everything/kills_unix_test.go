@@ -6,7 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"io"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -30,7 +30,7 @@ func TestWalkEverything(t *testing.T) {
 	if os.Getenv("EVERYTHING") != "" {
 		kills, longest = 40, 4*time.Second
 	}
-	number := seed(t)
+	number := rand.Uint64()
 	s := startStore(t, storeConfig{Seed: number, Subscriptions: size(1500), Big: []int{10_099}})
 	p := buildProgram(t, s.URL)
 	if p.isKilled(t, anyTime, time.Hour) {
@@ -46,13 +46,13 @@ func TestWalkEverything(t *testing.T) {
 			t.Fatal(err)
 		}
 		for ended := false; !ended; {
-			m, delay := p.randomMoment(r, longest)
+			suffix, delay := p.randomMoment(r, longest)
 			if left == 0 {
 				delay = time.Hour
 			}
-			if ended = !p.isKilled(t, m, delay); !ended {
+			if ended = !p.isKilled(t, suffix, delay); !ended {
 				left--
-				killed[m.name]++
+				killed[suffix]++
 			}
 		}
 		if got := sortedLines(t, p.file); !slices.Equal(want, got) {
@@ -64,17 +64,13 @@ func TestWalkEverything(t *testing.T) {
 		kills, killed, rounds, len(want))
 }
 
-// moment is when a run is killed: when the value changes.
-type moment struct {
-	name  string
-	value func(p program) any
-}
-
-var (
-	anyTime  = moment{name: "at any time", value: func(program) any { return time.Now() }}
-	written  = moment{name: "after a write", value: func(p program) any { return p.version(".partial") }}
-	created  = moment{name: "after a new state was created", value: func(p program) any { return p.version(".state.tmp") }}
-	replaced = moment{name: "after the state was replaced", value: func(p program) any { return p.version(".state") }}
+// A run is killed at any time, or when the file with a suffix changes: after a write to it, after a
+// new state was created, or after the state was replaced.
+const (
+	anyTime  = ""
+	written  = ".partial"
+	created  = ".state.tmp"
+	replaced = ".state"
 )
 
 // program is examples/walk-everything with a store to read and a file to write.
@@ -93,32 +89,29 @@ func buildProgram(t *testing.T, url string) program {
 	return p
 }
 
-// version is what changes when a file is written, created or replaced.
-type version struct {
-	size     int64
-	modified time.Time
-}
-
-// version returns the version of a file; the zero value if there is none.
-func (p program) version(suffix string) version {
+// version returns what changes when the file with a suffix is written, created or replaced.
+func (p program) version(suffix string) string {
+	if suffix == anyTime {
+		return time.Now().String()
+	}
 	info, err := os.Stat(p.file + suffix)
 	if err != nil {
-		return version{}
+		return "no file"
 	}
-	return version{size: info.Size(), modified: info.ModTime()}
+	return fmt.Sprint(info.Size(), info.ModTime())
 }
 
 // randomMoment returns when to kill the next run.
-func (p program) randomMoment(r *rand.Rand, longest time.Duration) (m moment, delay time.Duration) {
-	if p.version(".state") == (version{}) && r.IntN(2) == 0 {
+func (p program) randomMoment(r *rand.Rand, longest time.Duration) (suffix string, delay time.Duration) {
+	if p.version(replaced) == "no file" && r.IntN(2) == 0 {
 		return written, 0 // in the first part
 	}
-	return []moment{anyTime, written, created, replaced}[r.IntN(4)], time.Duration(r.Int64N(int64(longest)))
+	return []string{anyTime, written, created, replaced}[r.IntN(4)], time.Duration(r.Int64N(int64(longest)))
 }
 
-// isKilled runs the program, and kills it at the first such moment after a delay. It reports false
-// if the program ended by itself.
-func (p program) isKilled(t *testing.T, m moment, delay time.Duration) bool {
+// isKilled runs the program, and kills it when the file with a suffix first changes after a delay.
+// It reports false if the program ended by itself.
+func (p program) isKilled(t *testing.T, suffix string, delay time.Duration) bool {
 	t.Helper()
 	cmd := exec.Command(p.path, "-concurrency", "8", "-o", p.file) //nolint:gosec,noctx // built above; killed below
 	cmd.Env = append(os.Environ(), "COMMERCE_BASE_URL="+p.url, "COMMERCE_TOKEN="+commercetest.DefaultToken)
@@ -132,7 +125,7 @@ func (p program) isKilled(t *testing.T, m moment, delay time.Duration) bool {
 	armed := time.After(delay)
 	tick := time.NewTicker(50 * time.Microsecond)
 	defer tick.Stop()
-	var before any
+	var before string
 	for {
 		select {
 		case err := <-ended:
@@ -141,9 +134,9 @@ func (p program) isKilled(t *testing.T, m moment, delay time.Duration) bool {
 			}
 			return false
 		case <-armed:
-			before = m.value(p)
+			before = p.version(suffix)
 		case <-tick.C:
-			if before == nil || m.value(p) == before {
+			if before == "" || p.version(suffix) == before {
 				continue
 			}
 			_ = cmd.Process.Kill()
@@ -164,15 +157,12 @@ func sortedLines(t *testing.T, name string) (hashes [][sha256.Size]byte) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	for lines := bufio.NewReader(f); ; {
-		line, err := lines.ReadBytes('\n')
-		if err == io.EOF && len(line) == 0 {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		hashes = append(hashes, sha256.Sum256(line))
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		hashes = append(hashes, sha256.Sum256(lines.Bytes()))
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
 	}
 	slices.SortFunc(hashes, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) })
 	return hashes

@@ -113,19 +113,6 @@ func TestLeaks_dialing(t *testing.T) {
 		})
 	}
 	lookup := func(err net.DNSError) fault { return dial(&net.OpError{Op: "dial", Net: "tcp", Err: &err}) }
-	searchFaults(t, someCalls(), map[string]fault{
-		"refused":         dial(refused),
-		"fails":           dial(errors.New(allSecrets)),
-		"timeout":         dial(verboseError{"timeout " + allSecrets}),
-		"unknown host":    lookup(net.DNSError{Err: "no such host", Name: host, Server: "127.0.0.53:53"}),
-		"no name server":  lookup(net.DNSError{Err: "read udp 127.0.0.1:5->127.0.0.53:53: refused", Name: host}),
-		"invalid address": dial(&net.AddrError{Err: "missing port in address", Addr: host}),
-		"certificate":     dial(x509.HostnameError{Certificate: &x509.Certificate{}, Host: host}),
-	})
-}
-
-func TestLeaks_TLS(t *testing.T) {
-	t.Parallel()
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
 	server.StartTLS()
@@ -138,6 +125,14 @@ func TestLeaks_TLS(t *testing.T) {
 		})
 	}
 	searchFaults(t, someCalls(), map[string]fault{
+		"refused":         dial(refused),
+		"fails":           dial(errors.New(allSecrets)),
+		"timeout":         dial(verboseError{"timeout " + allSecrets}),
+		"unknown host":    lookup(net.DNSError{Err: "no such host", Name: host, Server: "127.0.0.53:53"}),
+		"no name server":  lookup(net.DNSError{Err: "read udp 127.0.0.1:5->127.0.0.53:53: refused", Name: host}),
+		"invalid address": dial(&net.AddrError{Err: "missing port in address", Addr: host}),
+		"certificate":     dial(x509.HostnameError{Certificate: &x509.Certificate{}, Host: host}),
+
 		"unknown authority":     connect(server.URL, nil),
 		"wrong name":            trusting(func(c *tls.Config) { c.ServerName = host }),
 		"plain to a TLS server": connect(strings.Replace(server.URL, "https:", "http:", 1), nil),

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptrace"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,7 +40,7 @@ func status(code int, retryAfter ...string) reply { return body(code, "", retryA
 
 func body(code int, text string, retryAfter ...string) reply {
 	return func(req *http.Request) (*http.Response, error) {
-		header := http.Header{"X-Request-Id": {"req-1"}}
+		header := http.Header{}
 		for _, value := range retryAfter {
 			header.Add("Retry-After", value)
 		}
@@ -54,7 +53,7 @@ func body(code int, text string, retryAfter ...string) reply {
 // token replies to a token request.
 func token(value string) reply { return body(200, `{"access_token":"`+value+`","expires_in":3600}`) }
 
-// success is the response that each of the operations below wants.
+// success is the response that each of the calls below wants.
 func success(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodPost {
 		return body(201, `{"data":[{"type":"custom_discount","external_id":"a"}]}`)(req)
@@ -76,28 +75,6 @@ func after(d time.Duration, then reply) reply {
 
 // silence never sends a response.
 func silence(req *http.Request) (*http.Response, error) { return after(forever, nil)(req) }
-
-// stalledBody sends a header, and a body that never ends.
-func stalledBody(code int) reply {
-	return func(req *http.Request) (*http.Response, error) {
-		r, w := io.Pipe()
-		context.AfterFunc(req.Context(), func() { _ = w.CloseWithError(req.Context().Err()) })
-		resp, err := status(code)(req)
-		resp.Body = r
-		return resp, err
-	}
-}
-
-// connectionError leaves open whether the request was sent.
-func connectionError(*http.Request) (*http.Response, error) {
-	return nil, errors.New("connection error")
-}
-
-// connectionRefused proves that nothing was sent: there was never a connection.
-func connectionRefused(req *http.Request) (*http.Response, error) {
-	httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
-	return nil, errors.New("connection refused")
-}
 
 func times(n int, r reply) []reply { return slices.Repeat([]reply{r}, n) }
 
@@ -144,23 +121,11 @@ func newClient(t *testing.T, transport calls.Transport, opts ...commerce.Option)
 	return c
 }
 
-// operation is a call to make.
-type operation struct {
-	name string // Error.Op
-	do   func(context.Context, *commerce.Client) (*commerce.Response, error)
-}
-
+// A read and a write.
 var (
-	read  = operationOf(calls.Named("Subscriptions.List"))
-	write = operationOf(calls.Named("Carts.AddCustomDiscounts"))
+	read  = calls.Named("Subscriptions.List")
+	write = calls.Named("Carts.AddCustomDiscounts")
 )
-
-func operationOf(call calls.Call) operation {
-	return operation{name: call.Op, do: func(ctx context.Context, c *commerce.Client) (*commerce.Response, error) {
-		result, err := call.Do(ctx, c, calls.NewArgs())
-		return calls.ResponseIn(result), err
-	}}
-}
 
 // scenario is what the caller asks for, what the service does, and what happens when.
 // It is checked with a read and with a write.
@@ -191,7 +156,7 @@ func check(t *testing.T, scenarios []scenario) {
 	}
 }
 
-func (sc scenario) check(t *testing.T, op operation, want string, outcome commerce.Outcome) {
+func (sc scenario) check(t *testing.T, call calls.Call, want string, outcome commerce.Outcome) {
 	t.Helper()
 	s := newService(t, sc.service...)
 	sc.retry.MinBackoff = max(sc.retry.MinBackoff, 1)
@@ -207,7 +172,7 @@ func (sc scenario) check(t *testing.T, op operation, want string, outcome commer
 	if sc.cancel > 0 {
 		time.AfterFunc(sc.cancel, cancel)
 	}
-	resp, err := op.do(ctx, newClient(t, s.send, opts...))
+	result, err := call.Do(ctx, newClient(t, s.send, opts...), calls.NewArgs())
 	returned := time.Since(s.start)
 	time.Sleep(time.Hour) // a request that is sent after the return would show
 
@@ -217,19 +182,19 @@ func (sc scenario) check(t *testing.T, op operation, want string, outcome commer
 	if err != nil {
 		want += ", " + outcome.String()
 	}
-	if got := s.timeline(op, returned, resp, err); got != want {
-		t.Errorf("%s:\n got %s\nwant %s", op.name, got, want)
+	if got := s.timeline(call, returned, calls.ResponseIn(result), err); got != want {
+		t.Errorf("%s:\n got %s\nwant %s", call.Name, got, want)
 	}
 }
 
 // timeline says when requests were sent, when the call ended, and the facts of its error.
-func (s *service) timeline(op operation, returned time.Duration, resp *commerce.Response, err error) string {
+func (s *service) timeline(call calls.Call, returned time.Duration, resp *commerce.Response, err error) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line := fmt.Sprint("done ", returned)
 	if e, ok := errors.AsType[*commerce.Error](err); ok {
-		line = fmt.Sprintf("failed %v: %s", returned, errorFacts(op, e))
-		resp = &commerce.Response{StatusCode: e.StatusCode, RequestID: e.RequestID, Attempts: e.Attempts}
+		line = fmt.Sprintf("failed %v: %s", returned, errorFacts(call, e))
+		resp = &commerce.Response{Attempts: e.Attempts}
 	} else if err != nil {
 		return fmt.Sprintf("failed %v: %T, want an *Error", returned, err)
 	}
@@ -238,9 +203,6 @@ func (s *service) timeline(op operation, returned time.Duration, resp *commerce.
 	}
 	if resp.Attempts != len(s.sent) {
 		line += fmt.Sprint(", attempts ", resp.Attempts)
-	}
-	if (resp.RequestID == "req-1") != (resp.StatusCode != 0) {
-		line += ", request id " + resp.RequestID
 	}
 	if err != nil {
 		line += ", " + commerce.OutcomeOf(err).String()
@@ -253,7 +215,7 @@ var errBudget = errors.New("no budget left") // of a limiter
 // waitText is what a call waited for when its context ended.
 var waitText = regexp.MustCompile(" while waiting for [a-z ]+[a-z]")
 
-func errorFacts(op operation, e *commerce.Error) string {
+func errorFacts(call calls.Call, e *commerce.Error) string {
 	facts := []string{"no response"}
 	if e.StatusCode != 0 {
 		facts[0] = strconv.Itoa(e.StatusCode)
@@ -272,7 +234,7 @@ func errorFacts(op operation, e *commerce.Error) string {
 	if e.RetryAfter > 0 {
 		facts = append(facts, "retry after "+e.RetryAfter.String())
 	}
-	if e.Op != op.name {
+	if e.Op != call.Op {
 		facts = append(facts, e.Op)
 	}
 	return strings.Join(facts, ", ")

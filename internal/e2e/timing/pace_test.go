@@ -2,7 +2,6 @@ package timing_test
 
 import (
 	"fmt"
-	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -91,27 +90,6 @@ func TestWalk_rateLimit(t *testing.T) {
 	}
 }
 
-// getCarts makes each client read a cart so many times at once. It returns the number of errors.
-func getCarts(t *testing.T, s *store, clients, each int) (errs int) {
-	t.Helper()
-	var mu sync.Mutex
-	var wg sync.WaitGroup
-	for range clients {
-		c := newClient(t, s.send)
-		for range each {
-			wg.Go(func() {
-				if _, err := c.Carts.Get(t.Context(), "cart-1"); err != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					errs++
-				}
-			})
-		}
-	}
-	wg.Wait()
-	return errs
-}
-
 // TestPace_carts reads 200 carts at once from a store that sends no Retry-After.
 func TestPace_carts(t *testing.T) {
 	t.Parallel()
@@ -122,11 +100,22 @@ func TestPace_carts(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := &store{allow: limits[0].new(n), noHeader: true}
 					start := time.Now()
-					errs := getCarts(t, s, clients, 200/clients)
+					var wg sync.WaitGroup
+					for range clients {
+						c := newClient(t, s.send)
+						for range 200 / clients {
+							wg.Go(func() {
+								if _, err := c.Carts.Get(t.Context(), "cart-1"); err != nil {
+									t.Error(err)
+								}
+							})
+						}
+					}
+					wg.Wait()
 					took, most := time.Since(start), 600*time.Second/time.Duration(n)+10*time.Second
 					t.Logf("%.1f s, %d refusals", took.Seconds(), s.refused)
-					if errs > 0 || took > most {
-						t.Errorf("%d errors after %v, want none, and at most %v", errs, took, most)
+					if took > most {
+						t.Errorf("took %v, want at most %v", took, most)
 					}
 				})
 			})
@@ -154,46 +143,4 @@ func TestPace_single(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An operation that always gets a 429 slows no call of another one, and sends few requests itself.
-func TestPace_otherOperation(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const lists = 1000
-		carts := newService(t)
-		carts.rest = after(20*time.Millisecond, status(http.StatusTooManyRequests))
-		rest := &store{pages: 1, allow: func() bool { return true }}
-		c := newClient(t, func(req *http.Request) (*http.Response, error) {
-			if req.URL.Path == "/v2/carts/cart-1" {
-				return carts.send(req)
-			}
-			return rest.send(req)
-		})
-		var others, wg sync.WaitGroup
-		start := time.Now()
-		for range 20 {
-			others.Go(func() {
-				for time.Since(start) < time.Minute {
-					_, _ = c.Carts.Get(t.Context(), "cart-1")
-				}
-			})
-		}
-		for range lists {
-			wg.Go(func() {
-				began := time.Now()
-				_, err := c.Subscriptions.List(t.Context(), nil)
-				if took := time.Since(began); err != nil || took != 20*time.Millisecond {
-					t.Errorf("List: error %v after %v, want none after 20ms", err, took)
-				}
-			})
-			time.Sleep(time.Minute / lists)
-		}
-		wg.Wait()
-		others.Wait()
-		t.Logf("%d requests for carts", len(carts.sent))
-		if n := len(carts.sent); rest.served != lists || n > 300 {
-			t.Errorf("%d lists served, %d requests for carts, want %d, and at most 300", rest.served, n, lists)
-		}
-	})
 }
