@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptrace"
 	"time"
@@ -62,7 +63,7 @@ var (
 
 // RoundTrip makes one attempt and records it in c.result.
 func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
-	defer c.abandonAttempt()
+	defer c.tell(AttemptResult{Error: Panicked}) // unless the attempt ended otherwise
 	c.endBackoff()
 	if err := c.waitToSend(); err != nil {
 		c.finished = true
@@ -163,7 +164,7 @@ func (c *call) passGate() (closings int, err error) {
 	case err != nil:
 		err = fmt.Errorf("%w while waiting for the gate", err)
 	case wait+c.paceWait > 0:
-		c.logWait(wait + c.paceWait)
+		c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", wait+c.paceWait))
 	}
 	return closings, err
 }
@@ -223,18 +224,18 @@ func (c *call) send(req *http.Request) (*http.Response, error) {
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
-	c.evidence.markSent() // something may have responded, even if the hooks show no connection
+	c.evidence.unprovable = true // something may have responded, even if the hooks show no connection
 	return nil, errNoResponse
 }
 
 // recordError records an attempt without a response. ctx is the context of the attempt.
 func (c *call) recordError(ctx context.Context, err error) {
-	maybeSent := !c.evidence.notSent()
-	if maybeSent {
+	notSent, sentTwice, _ := c.evidence.findings()
+	if !notSent {
 		c.result = Result{Attempts: c.result.Attempts}
 	}
 	c.gotResponse = false
-	c.result.MaybeSent, c.result.SentTwice = maybeSent, c.evidence.sentTwice()
+	c.result.MaybeSent, c.result.SentTwice = !notSent, sentTwice
 	c.result.RetryAfter = 0 // the wait that an earlier response asked for is over
 	c.result.Err = c.attemptError(ctx, err)
 }
@@ -244,7 +245,7 @@ func (c *call) recordResponse(ctx context.Context, resp *http.Response) {
 	defer func() { _ = resp.Body.Close() }()
 	r := Result{Attempts: c.result.Attempts, StatusCode: resp.StatusCode, Header: resp.Header}
 	r.Err = c.readResponse(ctx, resp, &r)
-	r.SentTwice = c.evidence.sentTwice()
+	_, r.SentTwice, _ = c.evidence.findings()
 	c.result, c.gotResponse = r, true
 }
 
@@ -298,7 +299,7 @@ func (c *call) attemptError(ctx context.Context, err error) error {
 	if e := ctxErr(c.ctx); e != nil {
 		return e
 	}
-	if reason := c.evidence.cancelReason(); reason != nil {
+	if _, _, reason := c.evidence.findings(); reason != nil {
 		return reason
 	}
 	if errors.Is(context.Cause(ctx), ErrTimeout) {

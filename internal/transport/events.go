@@ -47,31 +47,22 @@ func (c *call) startAttempt() context.Context {
 
 // endAttempt tells the logger and the observer what is known of the attempt that began at start.
 func (c *call) endAttempt(start time.Time) {
-	if c.Logger == nil && c.tellEnd == nil {
-		return
-	}
-	duration := time.Since(start)
-	c.log(slog.LevelDebug, "commerce: attempt", slog.Duration("duration", duration))
-	if c.tellEnd == nil {
-		return
-	}
-	r := AttemptResult{Duration: duration}
+	r := AttemptResult{Duration: time.Since(start)}
+	c.log(slog.LevelDebug, "commerce: attempt", slog.Duration("duration", r.Duration))
 	if c.gotResponse {
 		r.StatusCode, r.RequestID = c.result.StatusCode, RequestID(c.result.Header)
 	}
 	if c.result.Err != nil {
 		r.Error = c.describeError()
 	}
-	tell := c.tellEnd
-	c.tellEnd = nil
-	tell(r)
+	c.tell(r)
 }
 
-// abandonAttempt ends an attempt during which the transport panicked.
-func (c *call) abandonAttempt() {
+// tell tells the observer how an attempt ended, once.
+func (c *call) tell(r AttemptResult) {
 	if tell := c.tellEnd; tell != nil {
 		c.tellEnd = nil
-		tell(AttemptResult{Error: Panicked})
+		tell(r)
 	}
 }
 
@@ -86,23 +77,12 @@ func (c *call) describeError() string {
 	return Describe(c.result.Err)
 }
 
-// startBackoff is called when the call will be sent again after a wait.
-func (c *call) startBackoff() {
-	c.retryAt = time.Now()
-	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
-}
-
 // endBackoff tells the observer about the wait before a retry.
 func (c *call) endBackoff() {
 	if !c.retryAt.IsZero() {
 		c.waited(Waits{Backoff: WaitSince(c.retryAt)})
 		c.retryAt = time.Time{}
 	}
-}
-
-// logWait logs a wait at the gate.
-func (c *call) logWait(d time.Duration) {
-	c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", d))
 }
 
 // waited tells the observer about a wait.

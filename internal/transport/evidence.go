@@ -41,7 +41,7 @@ type evidence struct {
 	otherRequest  bool  // the header that is being written is for another host, and may be another request's
 	dumping       bool  // httputil.DumpRequestOut prints the request, and sends nothing
 	bodyRead      bool  // the body of a Once call was read, see guard
-	unprovable    bool  // the body cannot show whether it was sent, and the hooks may not be called, see guard
+	unprovable    bool  // the hooks and the body cannot show whether it was sent, see findings
 	canceled      error // why the attempt was canceled; nil if it was not
 }
 
@@ -141,15 +141,9 @@ func (e *evidence) cancel(reason error) {
 	e.cancelAttempt()
 }
 
-// cancelReason returns why the attempt was canceled, or nil if it was not.
-func (e *evidence) cancelReason() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.canceled
-}
-
-// notSent reports whether it is proved that nothing was sent. Any of these means that something may
-// have been sent:
+// findings returns whether it is proved that nothing was sent, whether the request was written more
+// than once, and why the attempt was canceled, or nil if it was not. Any of these means that
+// something may have been sent:
 //
 //	observed           why there is no proof
 //	no connRequested   the transport does not call the hooks, so they show nothing
@@ -157,25 +151,12 @@ func (e *evidence) cancelReason() error {
 //	wroteHeader        a header was written, perhaps only to a buffer
 //	bodyRead           perhaps only to sign it, but the transport may also have sent it without calling the hooks
 //	unprovable         there is no body to observe, and a transport of the caller's may send the request without calling
-//	                   the hooks
-func (e *evidence) notSent() bool {
+//	                   the hooks; or it returned nothing, and something may have responded
+func (e *evidence) findings() (notSent, sentTwice bool, canceled error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.connRequested && !e.hasConn && !e.wroteHeader && !e.bodyRead && !e.unprovable
-}
-
-// sentTwice reports whether the request was written more than once.
-func (e *evidence) sentTwice() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.headers > 1
-}
-
-// markSent records that something may have been sent, whatever the hooks say.
-func (e *evidence) markSent() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.wroteHeader = true
+	notSent = e.connRequested && !e.hasConn && !e.wroteHeader && !e.bodyRead && !e.unprovable
+	return notSent, e.headers > 1, e.canceled
 }
 
 // guard prepares the request of a Once call.

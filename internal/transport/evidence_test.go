@@ -161,14 +161,10 @@ func (tt evidenceTest) run(t *testing.T) {
 	for _, step := range tt.steps {
 		step(a)
 	}
-	if got := e.notSent(); got != tt.notSent {
-		t.Errorf("notSent() = %v, want %v", got, tt.notSent)
-	}
-	if got := e.sentTwice(); got != tt.sentTwice {
-		t.Errorf("sentTwice() = %v, want %v", got, tt.sentTwice)
-	}
-	if got := e.cancelReason(); got != tt.canceled || canceled != (tt.canceled != nil) {
-		t.Errorf("cancelReason() = %v, canceled %v, want %v", got, canceled, tt.canceled)
+	notSent, sentTwice, reason := e.findings()
+	if notSent != tt.notSent || sentTwice != tt.sentTwice || reason != tt.canceled || canceled != (reason != nil) {
+		t.Errorf("not sent %v, sent twice %v, canceled %v for %v; want %v, %v and %v",
+			notSent, sentTwice, canceled, reason, tt.notSent, tt.sentTwice, tt.canceled)
 	}
 	if a.closed != tt.closed {
 		t.Errorf("connection closed %v, want %v", a.closed, tt.closed)

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -17,7 +18,8 @@ func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) 
 	if c.finished = !c.shouldRetry(); c.finished {
 		return false, nil
 	}
-	c.startBackoff()
+	c.retryAt = time.Now()
+	c.log(slog.LevelWarn, "commerce: retry", slog.Duration("wait", c.wait))
 	c.maybeAppliedBefore = c.maybeAppliedBefore || c.attemptMaybeApplied()
 	return true, nil
 }
@@ -39,12 +41,6 @@ func (c *call) shouldRetry() bool {
 		return false
 	}
 	return !refresh || c.refresh()
-}
-
-// isRefusal reports whether the last response is one that slows the operation: a 429 that asks for
-// no wait.
-func (c *call) isRefusal() bool {
-	return c.Gate != nil && c.gotResponse && c.result.StatusCode == http.StatusTooManyRequests && c.result.RetryAfter == 0
 }
 
 // hasAttempts reports whether the policy allows another attempt. Refusals do not count, unless
@@ -86,14 +82,14 @@ func (c *call) attemptMaybeApplied() bool {
 	return r.MaybeSent || r.Is2xx() || r.StatusCode == http.StatusRequestTimeout || r.StatusCode >= 500
 }
 
-// setWait sets the wait before the next attempt. After a refusal there is none: the pace of the
-// operation is the wait. It reports whether the wait is at most MaxBackoff and ends before the
-// deadline. Otherwise the call ends at once, instead of after a wait that cannot help.
+// setWait sets the wait before the next attempt. After a 429 that asks for no wait there is none:
+// the pace of the operation is the wait. It reports whether the wait is at most MaxBackoff and ends
+// before the deadline. Otherwise the call ends at once, instead of after a wait that cannot help.
 func (c *call) setWait() bool {
 	switch r := &c.result; {
 	case r.RetryAfter > 0:
 		c.wait = r.RetryAfter
-	case c.isRefusal():
+	case c.Gate != nil && c.gotResponse && r.StatusCode == http.StatusTooManyRequests:
 		c.wait = 0
 	default:
 		c.wait = c.backoff(r.Attempts)
@@ -123,14 +119,8 @@ func (c *call) refresh() bool {
 // after the first attempt and doubles after each further one, up to MaxBackoff.
 func (c *call) backoff(attempts int) time.Duration {
 	bound := c.Policy.MinBackoff
-	for ; attempts > 1 && bound <= c.Policy.MaxBackoff/2; attempts-- {
-		bound *= 2
+	for range attempts - 1 {
+		bound += min(bound, c.Policy.MaxBackoff-bound)
 	}
-	if attempts > 1 {
-		bound = c.Policy.MaxBackoff
-	}
-	if bound <= 0 {
-		return 0
-	}
-	return rand.N(bound)
+	return rand.N(max(1, bound))
 }

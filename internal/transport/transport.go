@@ -14,6 +14,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"log/slog"
@@ -173,9 +174,7 @@ type Client struct {
 // neither kept nor changed. If hc or its Transport is nil, the client uses the library's own
 // transport.
 func New(hc *http.Client) *Client {
-	if hc == nil {
-		hc = &http.Client{}
-	}
+	hc = cmp.Or(hc, &http.Client{})
 	c := &Client{base: Hide(hc.Transport), timeout: hc.Timeout}
 	switch hc.Transport.(type) {
 	case nil:
