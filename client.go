@@ -60,6 +60,7 @@ type Response struct {
 func New(baseURL string, opts ...Option) (*Client, error) {
 	defaults := config{
 		retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{}), turns: newTurns(),
+		transport: transport.New(nil),
 	}
 	cfg, problems := defaults.with(opts)
 	base, problem := parseBase(baseURL, cfg)
@@ -71,9 +72,6 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 	}
 	if err := problems.err(); err != nil {
 		return nil, err
-	}
-	if cfg.transport == nil {
-		cfg.transport = transport.New(nil)
 	}
 	return newClient(base, cfg), nil
 }
@@ -186,9 +184,7 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	ctx, observed := c.core.startCall(ctx, call.Op, method)
 	defer observed.abandon()
 	r := c.core.send(ctx, call)
-	if !transport.IsRead(method) && r.StatusCode == http.StatusNoContent {
-		decode = false
-	}
+	decode = decode && (transport.IsRead(method) || r.StatusCode != http.StatusNoContent)
 	if r.OK() && decode && call.Accept == nil {
 		r.Err = acceptJSON(r.Body)
 	}

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 	"time"
@@ -32,28 +33,19 @@ func (i *Included) len() (n int) {
 
 // Plan returns the included plan with that id. The pointer is to an element of i.Plans.
 func (i *Included) Plan(id uuid.UUID) (*Plan, bool) {
-	if i == nil {
-		return nil, false
-	}
-	return find(i.Plans, id, func(p *Plan) uuid.UUID { return p.ID })
+	return find(cmp.Or(i, &Included{}).Plans, id, func(p *Plan) uuid.UUID { return p.ID })
 }
 
 // Product returns the included product with that id. The pointer is to an element of
 // i.Products.
 func (i *Included) Product(id uuid.UUID) (*Product, bool) {
-	if i == nil {
-		return nil, false
-	}
-	return find(i.Products, id, func(p *Product) uuid.UUID { return p.ID })
+	return find(cmp.Or(i, &Included{}).Products, id, func(p *Product) uuid.UUID { return p.ID })
 }
 
 // PricingOption returns the included pricing option with that id. The pointer is to an
 // element of i.PricingOptions.
 func (i *Included) PricingOption(id uuid.UUID) (*PricingOption, bool) {
-	if i == nil {
-		return nil, false
-	}
-	return find(i.PricingOptions, id, func(p *PricingOption) uuid.UUID { return p.ID })
+	return find(cmp.Or(i, &Included{}).PricingOptions, id, func(p *PricingOption) uuid.UUID { return p.ID })
 }
 
 // PlanOf returns the included plan of a subscription, in both payload generations. It is the

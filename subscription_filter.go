@@ -85,16 +85,9 @@ var errFilterIgnored = errors.New("the store ignored the filter: a subscription 
 // One whose account cannot be read may belong to any.
 func (f *SubscriptionFilter) checkAccounts(subs []Subscription) error {
 	accounts := f.accounts()
-	if len(accounts) == 0 {
-		return nil
-	}
-	selected := make(map[uuid.UUID]bool, 1+len(accounts))
-	selected[uuid.Nil] = true
-	for _, id := range accounts {
-		selected[id] = true
-	}
 	for i := range subs {
-		if !selected[subs[i].Attributes.AccountID] {
+		id := subs[i].Attributes.AccountID
+		if len(accounts) > 0 && id != uuid.Nil && !slices.Contains(accounts, id) {
 			return errFilterIgnored
 		}
 	}

@@ -181,10 +181,7 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 
 // withoutInclude returns a copy of o that includes nothing. o may be nil.
 func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
-	if o == nil {
-		return nil
-	}
-	c := *o
+	c := *cmp.Or(o, &SubscriptionListOptions{})
 	c.Include = SubscriptionInclude{}
 	return &c
 }
@@ -374,15 +371,12 @@ func (s *SubscriptionService) lineLength(o SubscriptionListOptions) int {
 
 // check returns a copy of o, which may be nil, and adds its problems.
 func (s *SubscriptionService) check(o *SubscriptionListOptions, problems *ValidationError) SubscriptionListOptions {
-	if o == nil {
-		return SubscriptionListOptions{}
-	}
-	checked := *o
-	checked.Filter = o.Filter.check(problems)
-	if o.Offset < 0 || o.Offset > MaxOffset {
+	checked := *cmp.Or(o, &SubscriptionListOptions{})
+	checked.Filter = checked.Filter.check(problems)
+	if checked.Offset < 0 || checked.Offset > MaxOffset {
 		problems.add("offset", "must be 0 to "+strconv.Itoa(MaxOffset))
 	}
-	checkPaging(problems, o.PageSize, o.Concurrency)
+	checkPaging(problems, checked.PageSize, checked.Concurrency)
 	if checked.Filter.text() != "" && s.lineLength(checked) > maxLine {
 		problems.add("filter", "must be shorter: the request line must not have more than "+strconv.Itoa(maxLine)+" bytes")
 	}

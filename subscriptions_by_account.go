@@ -73,10 +73,7 @@ type accountsPage = paging.PartsPage[uuid.UUID, Subscription, *SubscriptionPage]
 func (s *SubscriptionService) checkByAccount(
 	o *SubscriptionListOptions, problems *ValidationError,
 ) SubscriptionListOptions {
-	if o == nil {
-		return SubscriptionListOptions{}
-	}
-	c := *o
+	c := *cmp.Or(o, &SubscriptionListOptions{})
 	if c.Filter.AccountID != uuid.Nil || c.Filter.AccountIDs != nil {
 		problems.add("filter.account_id", "must not be set in a walk by account")
 	}

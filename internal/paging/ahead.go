@@ -19,12 +19,6 @@ type pendingPage[T, Info any] struct {
 // end returns the offset after the last record that is expected.
 func (p *pendingPage[T, Info]) end() int { return p.start + p.expected }
 
-// wait returns the page when it is fetched. It does not return before, because no fetch must
-// outlast the walk: Fetch itself watches ctx.
-func (p *pendingPage[T, Info]) wait(ctx context.Context) (Page[T, Info], error) {
-	return p.page.Wait(context.WithoutCancel(ctx))
-}
-
 // knownLast reports whether the page is fetched, and the list probably ends with it.
 func (p *pendingPage[T, Info]) knownLast() bool {
 	select {
@@ -86,16 +80,6 @@ func (w *walk[T, ID, Info]) fetchAhead(ctx context.Context, r request) *pendingP
 // isAhead reports whether r is the request of the first page that is fetched ahead.
 func (w *walk[T, ID, Info]) isAhead(r request) bool {
 	return len(w.ahead) > 0 && w.ahead[0].request == r
-}
-
-// popAhead removes and returns the first page that is fetched ahead, if its request is r.
-func (w *walk[T, ID, Info]) popAhead(r request) *pendingPage[T, Info] {
-	if !w.isAhead(r) {
-		return nil
-	}
-	p := w.ahead[0]
-	w.ahead = slices.Delete(w.ahead, 0, 1)
-	return p
 }
 
 // cancelAhead cancels all fetches, and waits for their end.

@@ -40,6 +40,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 )
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
@@ -188,8 +189,12 @@ func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info],
 	if err := ctx.Err(); err != nil {
 		return Page[T, Info]{}, err
 	}
-	if pending := w.popAhead(r); pending != nil {
-		return pending.wait(ctx)
+	if w.isAhead(r) {
+		pending := w.ahead[0]
+		w.ahead = slices.Delete(w.ahead, 0, 1)
+		// It does not return before the page is fetched, because no fetch must outlast the walk:
+		// Fetch itself watches ctx.
+		return pending.page.Wait(context.WithoutCancel(ctx))
 	}
 	w.cancelAhead()
 	if w.requests++; w.requests > w.budget() {

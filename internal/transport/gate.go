@@ -70,12 +70,10 @@ func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (tim
 		defer q.mu.Unlock()
 		q.waiting--
 	}()
-	giveUp := time.NewTimer(maxWait)
-	defer giveUp.Stop()
 	select {
 	case q.head <- struct{}{}:
 		defer func() { <-q.head }()
-	case <-giveUp.C:
+	case <-time.After(maxWait):
 		return errLate
 	case <-ctx.Done():
 		return ctxErr(ctx)
@@ -85,11 +83,9 @@ func (q *queue) wait(ctx context.Context, maxWait time.Duration, try func() (tim
 		if wait <= 0 || err != nil {
 			return err
 		}
-		turn := time.NewTimer(wait)
 		select {
-		case <-turn.C:
+		case <-time.After(wait):
 		case <-ctx.Done():
-			turn.Stop()
 			return ctxErr(ctx)
 		}
 	}
