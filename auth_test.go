@@ -314,8 +314,8 @@ func (l *tokenList) Token() (*oauth2.Token, error) {
 	return &oauth2.Token{AccessToken: next}, nil
 }
 
-// A source is asked for another token after a 401. TestToken of internal/e2e/timing and
-// TestPolicy_noOtherToken of internal/transport have what else may follow.
+// A source is asked for another token after a 401. TestToken of internal/e2e/timing has what else
+// may follow.
 func TestTokenSource(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, respond(401, ""), respond(201, `{"data":[{"external_id":"a"}]}`))
