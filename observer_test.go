@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -485,44 +484,31 @@ func TestObserver_waits(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		running.Go(read) // the gate is closed
 		running.Wait()
-		got := map[string][]string{}
+		got := map[string][]commerce.Waits{}
 		for _, event := range o.list {
 			switch e := event.(type) {
 			case commerce.AttemptInfo:
 				name := fmt.Sprintf("%s %d", e.Op, e.Attempt)
-				got[name] = append(got[name], describeWaits(e.Waits))
+				got[name] = append(got[name], e.Waits)
 			case commerce.CallResult:
 				name := fmt.Sprintf("%s after %s", e.Outcome, e.Duration)
-				got[name] = append(got[name], describeWaits(e.Waits))
+				got[name] = append(got[name], e.Waits)
 			}
 		}
-		diff(t, "waits", got, map[string][]string{
-			"token 1":       {"limiter 1s"},
-			"none after 4s": {"limiter 1s"},
+		const s = time.Second
+		diff(t, "waits", got, map[string][]commerce.Waits{
+			"token 1":       {{Limiter: s}},
+			"none after 4s": {{Limiter: s}},
 			// 7 s for the lock and 5 s for the refusal
-			"Carts.AddCustomDiscounts 1": {"lock 7s, limiter 1s, token 4s", "turn 23s, lock 7s, limiter 1s"},
-			"Carts.AddCustomDiscounts 2": {"limiter 1s, backoff 20s"},
-			"applied after 38s":          {"lock 7s, limiter 2s, token 4s, backoff 20s"},
-			"applied after 31s":          {"turn 23s, lock 7s, limiter 1s"},
-			"Subscriptions.List 1":       {"gate 7s, limiter 1s"},
-			"none after 8s":              {"gate 7s, limiter 1s"},
+			"Carts.AddCustomDiscounts 1": {
+				{Lock: 7 * s, Limiter: s, Token: 4 * s},
+				{Turn: 23 * s, Lock: 7 * s, Limiter: s},
+			},
+			"Carts.AddCustomDiscounts 2": {{Limiter: s, Backoff: 20 * s}},
+			"applied after 38s":          {{Lock: 7 * s, Limiter: 2 * s, Token: 4 * s, Backoff: 20 * s}},
+			"applied after 31s":          {{Turn: 23 * s, Lock: 7 * s, Limiter: s}},
+			"Subscriptions.List 1":       {{Gate: 7 * s, Limiter: s}},
+			"none after 8s":              {{Gate: 7 * s, Limiter: s}},
 		})
 	})
-}
-
-// describeWaits names the waits that are not zero.
-func describeWaits(w commerce.Waits) string {
-	var parts []string
-	for _, wait := range []struct {
-		name string
-		d    time.Duration
-	}{
-		{name: "turn", d: w.Turn}, {name: "lock", d: w.Lock}, {name: "gate", d: w.Gate}, {name: "limiter", d: w.Limiter},
-		{name: "token", d: w.Token}, {name: "backoff", d: w.Backoff},
-	} {
-		if wait.d != 0 {
-			parts = append(parts, wait.name+" "+wait.d.String())
-		}
-	}
-	return strings.Join(parts, ", ")
 }
