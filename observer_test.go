@@ -179,25 +179,46 @@ func (failingLocker) Lock(context.Context, string) (context.Context, func(), err
 	return nil, nil, errors.New("refused")
 }
 
-// Every call that begins ends, also if it fails.
+// panickingLocker panics instead of locking.
+type panickingLocker struct{}
+
+func (panickingLocker) Lock(context.Context, string) (context.Context, func(), error) {
+	panic("planned")
+}
+
+// Every call that begins ends, also if it fails, or if the caller recovers from a panic in its own
+// code.
 func TestObserver_failures(t *testing.T) {
 	t.Parallel()
+	fails := roundTripper(failTransport)
+	panics := roundTripper(func(*http.Request) (*http.Response, error) { panic("planned") })
+	credentials := commerce.WithClientCredentials("id", "secret")
 	for _, call := range calls.All() {
-		for failure, opts := range map[string][]commerce.Option{
-			"transport": {},
-			"token":     {commerce.WithClientCredentials("id", "secret")},
-			"limiter":   {commerce.WithLimiter(failingLimiter{})},
-			"lock":      {commerce.WithCartLocker(failingLocker{})},
+		for _, tt := range []struct {
+			name      string
+			transport roundTripper
+			opt       commerce.Option
+			want      any // what is recovered; nil: an error is returned
+		}{
+			{name: "transport", transport: fails, opt: attempts(1)},
+			{name: "token", transport: fails, opt: credentials},
+			{name: "limiter", transport: fails, opt: commerce.WithLimiter(failingLimiter{})},
+			{name: "lock", transport: fails, opt: commerce.WithCartLocker(failingLocker{})},
+			{name: "panic of the transport", transport: panics, opt: attempts(1), want: "planned"},
+			{name: "panic during a token request", transport: panics, opt: credentials, want: "planned"},
+			{name: "panic of the locker", transport: panics, opt: commerce.WithCartLocker(panickingLocker{}), want: "planned"},
 		} {
 			o := &observations{}
-			c := newClient(t, roundTripper(failTransport), append(opts, attempts(1), commerce.WithObserver(o))...)
-			if _, err := call.Do(t.Context(), c, calls.NewArgs()); err == nil {
-				t.Errorf("%s: no error although %s fails", call.Name, failure)
+			c := newClient(t, tt.transport, attempts(1), tt.opt, commerce.WithObserver(o))
+			var err error
+			got := recovered(func() { _, err = call.Do(t.Context(), c, calls.NewArgs()) })
+			if got != tt.want || (err == nil) != (got != nil) {
+				t.Errorf("%s, %s: recovered %v, error %v, want %v", call.Name, tt.name, got, err, tt.want)
 			}
-			o.checkEnds(t, call.Name+", "+failure+" fails")
+			o.checkEnds(t, call.Name+", "+tt.name)
 			for _, event := range o.list {
-				if result, ok := event.(commerce.CallResult); ok && result.Error == "panic" {
-					t.Errorf("%s: %s fails: got %+v, want the error", call.Name, failure, result)
+				if result, ok := event.(commerce.CallResult); ok && (result.Error == "panic") != (got != nil) {
+					t.Errorf("%s, %s: got %+v, recovered %v", call.Name, tt.name, result, got)
 				}
 			}
 		}
@@ -229,36 +250,6 @@ func (o *observations) checkEnds(t *testing.T, name string) {
 type failingLimiter struct{}
 
 func (failingLimiter) Wait(context.Context) error { return errors.New("refused") }
-
-// panickingLocker panics instead of locking.
-type panickingLocker struct{}
-
-func (panickingLocker) Lock(context.Context, string) (context.Context, func(), error) {
-	panic("planned")
-}
-
-// A program may recover from a panic in its own code: the spans of the call end nevertheless.
-func TestObserver_panics(t *testing.T) {
-	t.Parallel()
-	panics := roundTripper(func(*http.Request) (*http.Response, error) { panic("planned") })
-	for name, opts := range map[string][]commerce.Option{
-		"transport":              {},
-		"transport, for a token": {commerce.WithClientCredentials("id", "secret")},
-		"locker":                 {commerce.WithCartLocker(panickingLocker{})},
-	} {
-		o := &observations{}
-		c := newClient(t, panics, append(opts, commerce.WithObserver(o))...)
-		func() {
-			defer func() {
-				if got := recover(); got != "planned" {
-					t.Errorf("%s: recover() = %v, want planned", name, got)
-				}
-			}()
-			_ = addDiscount(t.Context(), c)
-		}()
-		o.checkEnds(t, name)
-	}
-}
 
 // What the result of a call says beyond that of its last attempt.
 func TestObserver_results(t *testing.T) {
