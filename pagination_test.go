@@ -217,6 +217,20 @@ func TestLists_badResponses(t *testing.T) {
 			},
 		},
 		{
+			op: "Subscriptions.Get",
+			call: func(ctx context.Context, c *commerce.Client) error {
+				_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
+				return err
+			},
+			others: map[string]string{
+				"array of one":     `{"data":[` + numbered(1, "") + `]}`,
+				"no id":            `{"data":{}}`,
+				"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
+				"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
+					`"products":[` + elements(5_000, `{}`) + `]}}`,
+			},
+		},
+		{
 			op: "Walk",
 			call: func(ctx context.Context, c *commerce.Client) error {
 				_, err := commerce.Collect(commerce.Walk(ctx, c, invoices()))
