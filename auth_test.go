@@ -201,10 +201,6 @@ func TestClientCredentials_failures(t *testing.T) {
 	}
 	s := &tokenServer{body: always(`{"access_token":"a\nb"}`)}
 	checkError(t, list(t.Context(), s.client(t)), commerce.Error{Op: "token", Outcome: commerce.OutcomeNotSent})
-	s = &tokenServer{status: 503} // a token request is retried as any other
-	checkError(t, list(t.Context(), s.client(t, attempts(3))), commerce.Error{
-		Op: "token", StatusCode: 503, Outcome: commerce.OutcomeNotSent, Attempts: 3,
-	})
 }
 
 // The caller's transport panics: the caller must be able to recover, and the next call
@@ -297,37 +293,22 @@ func TestClientCredentials_givenUp(t *testing.T) {
 	}
 }
 
-// tokenList is a source of tokens, the last of them again and again, or of an error.
-type tokenList struct {
-	tokens []string
-	err    error
+// sourceOf returns a source of one token, or of an error.
+func sourceOf(text string, err error) sourceFunc {
+	return func() (*oauth2.Token, error) { return &oauth2.Token{AccessToken: text}, err }
 }
 
-func (l *tokenList) Token() (*oauth2.Token, error) {
-	if l.err != nil {
-		return nil, l.err
-	}
-	next := l.tokens[0]
-	if len(l.tokens) > 1 {
-		l.tokens = l.tokens[1:]
-	}
-	return &oauth2.Token{AccessToken: next}, nil
-}
-
-// A source is asked for another token after a 401. TestToken of internal/e2e/timing and
-// TestPolicy_noOtherToken of internal/transport have what else may follow.
+// A source is asked for another token after a 401. TestToken of internal/e2e/timing has what else
+// may follow.
 func TestTokenSource(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, respond(401, ""), respond(201, `{"data":[{"external_id":"a"}]}`))
-	source := &tokenList{tokens: []string{"a", "b"}}
+	asked := 0
+	source := sourceFunc(func() (*oauth2.Token, error) { asked++; return sourceOf(fmt.Sprint("t", asked), nil)() })
 	if err := addDiscount(t.Context(), s.client(t, commerce.WithTokenSource(source), attempts(1))); err != nil {
 		t.Error(err)
 	}
-	var sent []string
-	for _, r := range s.sent() {
-		sent = append(sent, r.Header.Get("Authorization"))
-	}
-	diff(t, "tokens sent", sent, []string{"Bearer a", "Bearer b"})
+	diff(t, "second token", s.sent()[1].Header.Get("Authorization"), "Bearer t2")
 }
 
 func TestTokenSource_failures(t *testing.T) {
@@ -341,10 +322,10 @@ func TestTokenSource_failures(t *testing.T) {
 		status int
 		is     error // may be nil
 	}{
-		{name: "error", source: &tokenList{err: errOwn}, is: errOwn},
-		{name: "refusal", source: &tokenList{err: refusal}, status: 403, is: commerce.ErrForbidden},
-		{name: "empty token", source: &tokenList{tokens: []string{""}}},
-		{name: "token with a space", source: &tokenList{tokens: []string{"a b" + token}}},
+		{name: "error", source: sourceOf("", errOwn), is: errOwn},
+		{name: "refusal", source: sourceOf("", refusal), status: 403, is: commerce.ErrForbidden},
+		{name: "empty token", source: sourceOf("", nil)},
+		{name: "token with a space", source: sourceOf("a b"+token, nil)},
 		{name: "end of the goroutine", source: exits},
 	} {
 		err := addDiscount(t.Context(), newStub(t).client(t, commerce.WithTokenSource(tt.source)))

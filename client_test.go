@@ -180,20 +180,10 @@ func TestClient_With(t *testing.T) {
 	}
 }
 
-func TestResponse_headersAreAnAllowList(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, respond(200, emptyList,
-		"Set-Cookie", token, "Location", token, "X-Echo", token, "Retry-After", "1", "Date", "now"))
-	page, err := s.client(t).Subscriptions.List(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "headers", page.Response.Header, http.Header{"Retry-After": {"1"}, "Date": {"now"}})
-}
-
 func TestDo(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, respond(200, ` {"data": {"custom_discount_limit":5}} `, "X-Request-Id", "req-1"),
+	const body = ` {"data": {"custom_discount_limit":5}} `
+	s := newStub(t, respond(200, body, "X-Request-Id", "req-1", "Set-Cookie", token),
 		respond(200, ` {"a": 1.0} `), respond(204, ""), respond(201, `{"b":2}`), respond(200, ""))
 	c, ctx := s.client(t), t.Context()
 	var settings struct {
@@ -210,7 +200,7 @@ func TestDo(t *testing.T) {
 
 	var read, put json.RawMessage
 	_, err1 := c.Do(ctx, "GET", []string{"v2", "é+", "y"}, url.Values{"&=q": {"a b+c#\r\n"}}, nil, &read)
-	_, err2 := c.Do(ctx, "DELETE", []string{"v2", "x"}, nil, nil, nil)
+	_, err2 := c.Do(ctx, "DELETE", []string{"v2", "x"}, nil, nil, &settings)
 	_, err3 := c.Do(ctx, "PUT", []string{"v2", "x"}, nil, json.RawMessage(`{"a": 1}`), &put)
 	_, err4 := c.Do(ctx, "HEAD", []string{"v2"}, nil, nil, &settings)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
@@ -264,7 +254,6 @@ func TestDo_validation(t *testing.T) {
 
 func TestDo_errors(t *testing.T) {
 	t.Parallel()
-	const added = `{"data":[{"type":"custom_discount","id":"` + itemID + `"}]}`
 	for _, tt := range []struct {
 		name, method string
 		status       int
@@ -276,7 +265,6 @@ func TestDo_errors(t *testing.T) {
 	}{
 		{name: "read: empty", method: "GET", status: 200, is: commerce.ErrBadResponse, attempts: 2},
 		{name: "read: no content", method: "GET", status: 204, is: commerce.ErrBadResponse, attempts: 2},
-		{name: "read: 500", method: "GET", status: 500, is: commerce.ErrServer, attempts: 2},
 		{name: "read: does not fit", method: "GET", status: 200, body: `{"A":"x"}`, is: commerce.ErrBadResponse, attempts: 1},
 		{name: "write: empty", method: "POST", status: 200, want: commerce.OutcomeUnreadable, is: commerce.ErrBadResponse},
 		{
@@ -290,16 +278,6 @@ func TestDo_errors(t *testing.T) {
 		{
 			name: "write: not JSON", method: "PATCH", status: 200, body: "x", out: new(json.RawMessage),
 			want: commerce.OutcomeUnreadable, is: commerce.ErrBadResponse,
-		},
-		{name: "write: 500", method: "DELETE", status: 500, want: commerce.OutcomeUnknown, is: commerce.ErrOutcomeUnknown},
-		{name: "write: 409", method: "POST", status: 409, want: commerce.OutcomeRejected, is: commerce.ErrConflict},
-		{
-			name: "write: 400 with a discount", method: "POST", status: 400, body: added,
-			want: commerce.OutcomeUnknown, is: commerce.ErrBadRequest,
-		},
-		{
-			name: "write: 429 with a discount is not sent again", method: "POST", status: 429, body: added,
-			want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -319,18 +297,6 @@ func TestDo_errors(t *testing.T) {
 				t.Errorf("error %v does not match %v", err, tt.is)
 			}
 		})
-	}
-}
-
-// A 204 has no body: a write succeeded, and there is nothing to decode.
-func TestDo_noContent(t *testing.T) {
-	t.Parallel()
-	for _, method := range []string{"POST", "PUT", "PATCH", "DELETE"} {
-		out := struct{ A int }{A: 1}
-		resp, err := newStub(t, respond(204, "")).client(t).Do(t.Context(), method, []string{"v2"}, nil, nil, &out)
-		if err != nil || resp.StatusCode != 204 || out.A != 1 {
-			t.Errorf("%s: got out %+v, error %v, want out unchanged and no error", method, out, err)
-		}
 	}
 }
 

@@ -91,18 +91,27 @@ func TestSubscriptionInclude_all(t *testing.T) {
 // checkRelated compares what pages include with what their generation has.
 func checkRelated(t *testing.T, name string, pages []*commerce.SubscriptionPage, g commercetest.Generation) {
 	t.Helper()
-	n := 0
+	n, isFirst := 0, g == commercetest.FirstGeneration
 	for _, page := range pages {
 		for i := range page.Subscriptions {
 			n++
 			sub := &page.Subscriptions[i]
-			_, hasPlan := page.Included.PlanOf(sub)
+			plan, hasPlan := page.Included.PlanOf(sub)
+			option, hasOption := page.Included.PricingOptionOf(sub)
 			billing, ok := page.Included.BillingOf(sub)
-			if !hasPlan || !ok || billing.BillingIntervalType == "" {
-				t.Errorf("%s: %s has plan %t, billing %+v, want both", name, sub.ID, hasPlan, billing)
+			if !hasPlan || plan.ID != sub.Attributes.PlanID || !ok || billing.BillingIntervalType == "" {
+				t.Errorf("%s: %s has plan %+v, billing %+v, want both", name, sub.ID, plan, billing)
 			}
-			if hasProducts := len(page.Included.ProductsOf(sub)) > 0; hasProducts != (g == commercetest.FirstGeneration) {
-				t.Errorf("%s: %s has products: %t, want %t", name, sub.ID, hasProducts, !hasProducts)
+			if hasOption == isFirst || hasOption && option.ID != sub.Attributes.PricingOptionID {
+				t.Errorf("%s: %s has pricing option %+v, want one of the second generation", name, sub.ID, option)
+			}
+			var refs []string
+			for _, product := range page.Included.ProductsOf(sub) {
+				refs = append(refs, product.Attributes.ExternalRef)
+			}
+			diff(t, name+": references of products", refs, sub.Attributes.Offering.Meta.ExternalProductRefs)
+			if hasProducts := len(refs) > 0; hasProducts != isFirst {
+				t.Errorf("%s: %s has products: %t, want %t", name, sub.ID, hasProducts, isFirst)
 			}
 		}
 	}
@@ -117,30 +126,32 @@ func TestSubscriptionInclude_allRefused(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		statuses []int // in turn
+		faults   []commercetest.Fault
 		want     error
 		requests int
 		then     map[string]int // the requests of the next call
 	}{
 		{
-			name: "both refused", statuses: []int{400, 400}, want: commerce.ErrBadRequest, requests: 2,
+			name: "both refused", faults: []commercetest.Fault{{Status: 400}, {Status: 400}},
+			want: commerce.ErrBadRequest, requests: 2,
 			then: map[string]int{"plans,pricing_options 400": 1, "plans,products 200": 1},
 		},
 		{
-			name: "the second for another reason", statuses: []int{400, 429}, want: commerce.ErrRateLimited, requests: 2,
+			name: "the second for another reason", faults: []commercetest.Fault{{Status: 400}, {Status: 429}},
+			want: commerce.ErrRateLimited, requests: 2,
 			then: map[string]int{"plans,pricing_options 400": 1, "plans,products 200": 1},
 		},
-		{name: "403", statuses: []int{403}, want: commerce.ErrForbidden, requests: 1},
-		{name: "404", statuses: []int{404}, want: commerce.ErrNotFound, requests: 1},
-		{name: "422", statuses: []int{422}, want: commerce.ErrUnprocessable, requests: 1},
+		{name: "422", faults: []commercetest.Fault{{Status: 422}}, want: commerce.ErrUnprocessable, requests: 1},
+		{
+			name: "the page of a gateway", faults: []commercetest.Fault{{Status: 400, Body: gateway}},
+			want: commerce.ErrBadRequest, requests: 1,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			s := commercetest.New(t, commercetest.Config{Generation: commercetest.FirstGeneration})
 			s.Seed(1)
-			for _, status := range tt.statuses {
-				s.Inject(commercetest.Fault{Status: status})
-			}
+			s.Inject(tt.faults...)
 			opts := &commerce.SubscriptionListOptions{Include: everything}
 			c, err := s.Client().With(attempts(1))
 			if err != nil {
@@ -166,16 +177,6 @@ func TestSubscriptionInclude_allRefused(t *testing.T) {
 func attemptsOf(err error) int {
 	e, _ := errors.AsType[*commerce.Error](err)
 	return e.Attempts
-}
-
-// The page of a gateway does not show the generation of the store.
-func TestSubscriptionInclude_allBehindGateway(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, respond(400, gateway))
-	_, err := s.client(t).Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Include: everything})
-	if n := len(s.sent()); !errors.Is(err, commerce.ErrBadRequest) || n != 1 {
-		t.Errorf("got error %v after %d requests, want ErrBadRequest after 1", err, n)
-	}
 }
 
 // Each loop over an iterator is a walk of its own.

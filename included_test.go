@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
 // includedLists returns the lists of i by the names of their members. Each list can be asked for by
@@ -229,34 +228,4 @@ func relatedIDs(plan, option int, products ...int) (ids []uuid.UUID) {
 		ids = append(ids, numberedID(n))
 	}
 	return ids
-}
-
-// The fake store's subscriptions have what their generation has, and the products are those
-// that the offering names.
-func TestIncluded_ofEachGeneration(t *testing.T) {
-	t.Parallel()
-	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
-		s.Seed(12)
-		isSecond := s.Config().Generation == commercetest.SecondGeneration
-		page, err := s.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
-			Include: commerce.SubscriptionInclude{Plans: true, Products: !isSecond, PricingOptions: isSecond},
-		})
-		if err != nil || len(page.Subscriptions) != 12 {
-			t.Fatalf("got page %+v, error %v, want 12 subscriptions", page, err)
-		}
-		for i := range page.Subscriptions {
-			sub := &page.Subscriptions[i]
-			plan, ok := page.Included.PlanOf(sub)
-			option, hasOption := page.Included.PricingOptionOf(sub)
-			if !ok || plan.ID != sub.Attributes.PlanID || hasOption != isSecond ||
-				isSecond && option.ID != sub.Attributes.PricingOptionID {
-				t.Errorf("%s: got plan %v and pricing option %v", sub.ID, plan, option)
-			}
-			var refs []string
-			for _, p := range page.Included.ProductsOf(sub) {
-				refs = append(refs, p.Attributes.ExternalRef)
-			}
-			diff(t, "references of products", refs, sub.Attributes.Offering.Meta.ExternalProductRefs)
-		}
-	})
 }

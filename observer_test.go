@@ -1,13 +1,11 @@
 package commerce_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -180,25 +178,46 @@ func (failingLocker) Lock(context.Context, string) (context.Context, func(), err
 	return nil, nil, errors.New("refused")
 }
 
-// Every call that begins ends, also if it fails.
+// panickingLocker panics instead of locking.
+type panickingLocker struct{}
+
+func (panickingLocker) Lock(context.Context, string) (context.Context, func(), error) {
+	panic("planned")
+}
+
+// Every call that begins ends, also if it fails, or if the caller recovers from a panic in its own
+// code.
 func TestObserver_failures(t *testing.T) {
 	t.Parallel()
+	fails := roundTripper(failTransport)
+	panics := roundTripper(func(*http.Request) (*http.Response, error) { panic("planned") })
+	credentials := commerce.WithClientCredentials("id", "secret")
 	for _, call := range calls.All() {
-		for failure, opts := range map[string][]commerce.Option{
-			"transport": {},
-			"token":     {commerce.WithClientCredentials("id", "secret")},
-			"limiter":   {commerce.WithLimiter(failingLimiter{})},
-			"lock":      {commerce.WithCartLocker(failingLocker{})},
+		for _, tt := range []struct {
+			name      string
+			transport roundTripper
+			opt       commerce.Option
+			want      any // what is recovered; nil: an error is returned
+		}{
+			{name: "transport", transport: fails, opt: attempts(1)},
+			{name: "token", transport: fails, opt: credentials},
+			{name: "limiter", transport: fails, opt: commerce.WithLimiter(failingLimiter{})},
+			{name: "lock", transport: fails, opt: commerce.WithCartLocker(failingLocker{})},
+			{name: "panic of the transport", transport: panics, opt: attempts(1), want: "planned"},
+			{name: "panic during a token request", transport: panics, opt: credentials, want: "planned"},
+			{name: "panic of the locker", transport: panics, opt: commerce.WithCartLocker(panickingLocker{}), want: "planned"},
 		} {
 			o := &observations{}
-			c := newClient(t, roundTripper(failTransport), append(opts, attempts(1), commerce.WithObserver(o))...)
-			if _, err := call.Do(t.Context(), c, calls.NewArgs()); err == nil {
-				t.Errorf("%s: no error although %s fails", call.Name, failure)
+			c := newClient(t, tt.transport, attempts(1), tt.opt, commerce.WithObserver(o))
+			var err error
+			got := recovered(func() { _, err = call.Do(t.Context(), c, calls.NewArgs()) })
+			if got != tt.want || (err == nil) != (got != nil) {
+				t.Errorf("%s, %s: recovered %v, error %v, want %v", call.Name, tt.name, got, err, tt.want)
 			}
-			o.checkEnds(t, call.Name+", "+failure+" fails")
+			o.checkEnds(t, call.Name+", "+tt.name)
 			for _, event := range o.list {
-				if result, ok := event.(commerce.CallResult); ok && result.Error == "panic" {
-					t.Errorf("%s: %s fails: got %+v, want the error", call.Name, failure, result)
+				if result, ok := event.(commerce.CallResult); ok && (result.Error == "panic") != (got != nil) {
+					t.Errorf("%s, %s: got %+v, recovered %v", call.Name, tt.name, result, got)
 				}
 			}
 		}
@@ -230,36 +249,6 @@ func (o *observations) checkEnds(t *testing.T, name string) {
 type failingLimiter struct{}
 
 func (failingLimiter) Wait(context.Context) error { return errors.New("refused") }
-
-// panickingLocker panics instead of locking.
-type panickingLocker struct{}
-
-func (panickingLocker) Lock(context.Context, string) (context.Context, func(), error) {
-	panic("planned")
-}
-
-// A program may recover from a panic in its own code: the spans of the call end nevertheless.
-func TestObserver_panics(t *testing.T) {
-	t.Parallel()
-	panics := roundTripper(func(*http.Request) (*http.Response, error) { panic("planned") })
-	for name, opts := range map[string][]commerce.Option{
-		"transport":              {},
-		"transport, for a token": {commerce.WithClientCredentials("id", "secret")},
-		"locker":                 {commerce.WithCartLocker(panickingLocker{})},
-	} {
-		o := &observations{}
-		c := newClient(t, panics, append(opts, commerce.WithObserver(o))...)
-		func() {
-			defer func() {
-				if got := recover(); got != "planned" {
-					t.Errorf("%s: recover() = %v, want planned", name, got)
-				}
-			}()
-			_ = addDiscount(t.Context(), c)
-		}()
-		o.checkEnds(t, name)
-	}
-}
 
 // What the result of a call says beyond that of its last attempt.
 func TestObserver_results(t *testing.T) {
@@ -377,10 +366,11 @@ func TestObserver_contexts(t *testing.T) {
 		got = append(got, req.URL.Path+" "+namesIn(req.Context()))
 		return store.Transport().RoundTrip(req)
 	})
-	var log bytes.Buffer
+	var logged []string
+	logger := slog.New(logFunc(func(ctx context.Context) { logged = append(logged, namesIn(ctx)) }))
 	c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: base}),
 		commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret),
-		commerce.WithObserver(&observations{}), commerce.WithLogger(slog.New(namesHandler{&log})))
+		commerce.WithObserver(&observations{}), commerce.WithLogger(logger))
 	if _, err := c.Settings(context.WithValue(t.Context(), namesKey{}, "caller")); err != nil {
 		t.Fatal(err)
 	}
@@ -388,18 +378,7 @@ func TestObserver_contexts(t *testing.T) {
 		"/oauth/access_token caller/Client.Settings/token/POST 1",
 		"/v2/settings caller/Client.Settings/GET 1",
 	})
-	diff(t, "contexts of log events", log.String(), "caller/Client.Settings/token\ncaller/Client.Settings\n")
-}
-
-// namesHandler writes the names in the context of each event.
-type namesHandler struct{ w *bytes.Buffer }
-
-func (namesHandler) Enabled(context.Context, slog.Level) bool { return true }
-func (h namesHandler) WithAttrs([]slog.Attr) slog.Handler     { return h }
-func (h namesHandler) WithGroup(string) slog.Handler          { return h }
-func (h namesHandler) Handle(ctx context.Context, _ slog.Record) error {
-	h.w.WriteString(namesIn(ctx) + "\n")
-	return nil
+	diff(t, "contexts of log events", logged, []string{"caller/Client.Settings/token", "caller/Client.Settings"})
 }
 
 // carelessObserver returns contexts that have ended or are nil, and nil functions.
@@ -485,44 +464,31 @@ func TestObserver_waits(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		running.Go(read) // the gate is closed
 		running.Wait()
-		got := map[string][]string{}
+		got := map[string][]commerce.Waits{}
 		for _, event := range o.list {
 			switch e := event.(type) {
 			case commerce.AttemptInfo:
 				name := fmt.Sprintf("%s %d", e.Op, e.Attempt)
-				got[name] = append(got[name], describeWaits(e.Waits))
+				got[name] = append(got[name], e.Waits)
 			case commerce.CallResult:
 				name := fmt.Sprintf("%s after %s", e.Outcome, e.Duration)
-				got[name] = append(got[name], describeWaits(e.Waits))
+				got[name] = append(got[name], e.Waits)
 			}
 		}
-		diff(t, "waits", got, map[string][]string{
-			"token 1":       {"limiter 1s"},
-			"none after 4s": {"limiter 1s"},
+		const s = time.Second
+		diff(t, "waits", got, map[string][]commerce.Waits{
+			"token 1":       {{Limiter: s}},
+			"none after 4s": {{Limiter: s}},
 			// 7 s for the lock and 5 s for the refusal
-			"Carts.AddCustomDiscounts 1": {"lock 7s, limiter 1s, token 4s", "turn 23s, lock 7s, limiter 1s"},
-			"Carts.AddCustomDiscounts 2": {"limiter 1s, backoff 20s"},
-			"applied after 38s":          {"lock 7s, limiter 2s, token 4s, backoff 20s"},
-			"applied after 31s":          {"turn 23s, lock 7s, limiter 1s"},
-			"Subscriptions.List 1":       {"gate 7s, limiter 1s"},
-			"none after 8s":              {"gate 7s, limiter 1s"},
+			"Carts.AddCustomDiscounts 1": {
+				{Lock: 7 * s, Limiter: s, Token: 4 * s},
+				{Turn: 23 * s, Lock: 7 * s, Limiter: s},
+			},
+			"Carts.AddCustomDiscounts 2": {{Limiter: s, Backoff: 20 * s}},
+			"applied after 38s":          {{Lock: 7 * s, Limiter: 2 * s, Token: 4 * s, Backoff: 20 * s}},
+			"applied after 31s":          {{Turn: 23 * s, Lock: 7 * s, Limiter: s}},
+			"Subscriptions.List 1":       {{Gate: 7 * s, Limiter: s}},
+			"none after 8s":              {{Gate: 7 * s, Limiter: s}},
 		})
 	})
-}
-
-// describeWaits names the waits that are not zero.
-func describeWaits(w commerce.Waits) string {
-	var parts []string
-	for _, wait := range []struct {
-		name string
-		d    time.Duration
-	}{
-		{name: "turn", d: w.Turn}, {name: "lock", d: w.Lock}, {name: "gate", d: w.Gate}, {name: "limiter", d: w.Limiter},
-		{name: "token", d: w.Token}, {name: "backoff", d: w.Backoff},
-	} {
-		if wait.d != 0 {
-			parts = append(parts, wait.name+" "+wait.d.String())
-		}
-	}
-	return strings.Join(parts, ", ")
 }

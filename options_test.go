@@ -163,23 +163,22 @@ func TestClient_httpClientIsCopied(t *testing.T) {
 	}
 }
 
-// countingHandler is a slog.Handler that counts events.
-type countingHandler struct {
-	slog.Handler
-	events *int
-}
+// logFunc is called with the context of each event. It is a slog.Handler.
+type logFunc func(context.Context)
 
-func (h countingHandler) Enabled(context.Context, slog.Level) bool  { return true }
-func (h countingHandler) Handle(context.Context, slog.Record) error { *h.events++; return nil }
+func (logFunc) Enabled(context.Context, slog.Level) bool          { return true }
+func (f logFunc) Handle(ctx context.Context, _ slog.Record) error { f(ctx); return nil }
+func (f logFunc) WithAttrs([]slog.Attr) slog.Handler              { return f }
+func (f logFunc) WithGroup(string) slog.Handler                   { return f }
 
 //nolint:paralleltest // changes the default logger, which is where a careless library would log to
 func TestWithLogger(t *testing.T) {
 	byDefault, events := 0, 0
 	before := slog.Default()
-	slog.SetDefault(slog.New(countingHandler{slog.DiscardHandler, &byDefault})) // also that of package log
+	slog.SetDefault(slog.New(logFunc(func(context.Context) { byDefault++ }))) // also that of package log
 	t.Cleanup(func() { slog.SetDefault(before) })
 	silent := newStub(t, respond(500, ""), respond(200, emptyList)).client(t)
-	logger := slog.New(countingHandler{slog.DiscardHandler, &events})
+	logger := slog.New(logFunc(func(context.Context) { events++ }))
 	logged := newStub(t, respond(500, ""), respond(200, emptyList)).client(t, commerce.WithLogger(logger))
 	if err := errors.Join(list(t.Context(), silent), list(t.Context(), logged)); err != nil {
 		t.Fatal(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"maps"
 	"net/url"
 	"testing"
@@ -17,34 +16,14 @@ import (
 
 func TestCollect(t *testing.T) {
 	t.Parallel()
-	numbers := func(n int, end error) iter.Seq2[int, error] {
-		return func(yield func(int, error) bool) {
-			for i := range n {
-				if !yield(i, nil) {
-					return
-				}
-			}
-			if end != nil && yield(-1, end) {
-				yield(n, nil) // Collect must not go on after an error
-			}
+	got, err := commerce.Collect(func(yield func(int, error) bool) {
+		if yield(0, nil) && yield(-1, io.EOF) {
+			yield(1, nil) // Collect must not go on after an error
 		}
-	}
-	for _, tt := range []struct {
-		name string
-		n    int
-		err  error
-		want []int
-	}{
-		{name: "empty"},
-		{name: "three", n: 3, want: []int{0, 1, 2}},
-		{name: "two and an error", n: 2, err: io.EOF, want: []int{0, 1}},
-		{name: "an error", err: io.EOF},
-	} {
-		got, err := commerce.Collect(numbers(tt.n, tt.err))
-		if !errors.Is(err, tt.err) {
-			t.Errorf("%s: error = %v, want %v", tt.name, err, tt.err)
-		}
-		diff(t, tt.name, got, tt.want)
+	})
+	diff(t, "values", got, []int{0})
+	if !errors.Is(err, io.EOF) {
+		t.Errorf("error = %v, want %v", err, io.EOF)
 	}
 }
 
@@ -235,6 +214,20 @@ func TestLists_badResponses(t *testing.T) {
 				"id is no UUID":  `{"data":[{"id":"1"}]}`,
 				"id is a number": `{"data":[{"id":1}]}`,
 				"id is zero":     `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
+			},
+		},
+		{
+			op: "Subscriptions.Get",
+			call: func(ctx context.Context, c *commerce.Client) error {
+				_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
+				return err
+			},
+			others: map[string]string{
+				"array of one":     `{"data":[` + numbered(1, "") + `]}`,
+				"no id":            `{"data":{}}`,
+				"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
+				"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
+					`"products":[` + elements(5_000, `{}`) + `]}}`,
 			},
 		},
 		{

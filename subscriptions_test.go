@@ -42,44 +42,7 @@ func TestGet(t *testing.T) {
 		Included:     commerce.Included{Plans: []commerce.Plan{{ID: uuid.MustParse(itemID)}}},
 		Extra:        commerce.Extra{"links": []byte(`{}`)},
 	})
-}
-
-func TestGet_errors(t *testing.T) {
-	t.Parallel()
-	id := numberedID(1)
-	data := `"data":{"id":"` + id.String() + `"}`
-	get := func(id uuid.UUID, transport http.RoundTripper) (*commerce.SubscriptionResult, error) {
-		c := newClient(t, transport, attempts(2))
-		return c.Subscriptions.Get(t.Context(), id, commerce.SubscriptionInclude{})
-	}
-	for name, body := range map[string]string{
-		"no JSON":            `<html>`,
-		"no data":            `{}`,
-		"data null":          `{"data":null}`,
-		"data an array":      `{"data":[{"id":"` + id.String() + `"}]}`,
-		"no id":              `{"data":{}}`,
-		"another id":         `{"data":{"id":"` + itemID + `"}}`,
-		"errors beside data": `{` + data + `,"errors":[{"title":"Half of it is missing"}]}`,
-		"too many included resources": `{` + data + `,"included":{"plans":[` + elements(5_001, `{}`) + `],
-			"products":[` + elements(5_000, `{}`) + `]}}`,
-	} {
-		got, err := get(id, newStub(t, respond(200, body), respond(200, body)))
-		if got != nil || !errors.Is(err, commerce.ErrBadResponse) {
-			t.Errorf("%s: got %+v, error %v, want ErrBadResponse", name, got, err)
-		}
-		checkError(t, err, commerce.Error{
-			Op: "Subscriptions.Get", StatusCode: 200, Outcome: commerce.OutcomeNone, Attempts: 2,
-		})
-	}
-	s := newStub(t, respond(404, `{"errors":[{}]}`))
-	_, err := get(id, s)
-	checkError(t, err, commerce.Error{
-		Op: "Subscriptions.Get", StatusCode: 404, Outcome: commerce.OutcomeNone, Attempts: 1,
-	})
-	diff(t, "query", s.sent()[0].RawQuery, "")
-	r := &recorder{respond: respond(200, `{`+data+`}`)}
-	_, err = get(uuid.Nil, r)
-	r.checkRefused(t, err, "")
+	_, err = s.client(t).Subscriptions.Get(t.Context(), uuid.Nil, include)
 	diff(t, "invalid fields", invalidFields(err), []string{"subscription id"})
 }
 

@@ -44,16 +44,6 @@ func (l *keyList) fetch(ctx context.Context, after, limit int) (Page[int, struct
 	return p, ctx.Err()
 }
 
-// collect reads seq to its end.
-func collect[T any](seq func(func(T, error) bool)) (got []T, err error) {
-	for v, e := range seq {
-		if err = e; err == nil {
-			got = append(got, v)
-		}
-	}
-	return got, err
-}
-
 func TestKeys(t *testing.T) {
 	t.Parallel()
 	reversed := func(_ int, ids []int) []int { slices.Reverse(ids); return ids }
@@ -65,6 +55,7 @@ func TestKeys(t *testing.T) {
 		want         int // number of ids
 		wantRequests int
 		wantErr      error
+		cancelAt     int // number of ids after which the context is canceled; 0: never
 	}{
 		{name: "empty", wantRequests: 1},
 		{name: "one page", total: 3, want: 3, wantRequests: 1},
@@ -90,48 +81,34 @@ func TestKeys(t *testing.T) {
 				return append([]int{after}, ids...)
 			},
 		},
+		{name: "canceled within a page", total: 30, cancelAt: 13, want: 13, wantRequests: 2, wantErr: context.Canceled},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := &keyList{ids: upTo(tt.total + 1)[1:], links: tt.links, alter: tt.alter}
-			got, err := collect(Keys(t.Context(), l.config(10)))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var got []int
+			var err error
+			for id, e := range Keys(ctx, l.config(10)) {
+				if err = e; err == nil {
+					got = append(got, id)
+				}
+				if len(got) == tt.cancelAt {
+					cancel()
+				}
+			}
 			if diff := gocmp.Diff(l.ids[:tt.want:tt.want], got, cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("ids (-want +got):\n%s", diff)
 			}
 			if !errors.Is(err, tt.wantErr) || l.requests != tt.wantRequests {
 				t.Errorf("got error %v after %d requests, want %v after %d", err, l.requests, tt.wantErr, tt.wantRequests)
 			}
-			if stop, ok := errors.AsType[*Error](err); ok && stop.Seen != tt.want {
-				t.Errorf("Seen = %d, want %d", stop.Seen, tt.want)
+			if stop, ok := errors.AsType[*Error](err); ok && (stop.Seen != tt.want || stop.Finished != tt.want) {
+				t.Errorf("Seen = %d, Finished = %v, want %d", stop.Seen, stop.Finished, tt.want)
 			}
 		})
-	}
-}
-
-// After the context is canceled, no id of the page is yielded, and no page is requested.
-func TestKeys_canceled(t *testing.T) {
-	t.Parallel()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	l := &keyList{ids: upTo(31)[1:]}
-	var got []int
-	var last error
-	for id, err := range Keys(ctx, l.config(10)) {
-		if last = err; err == nil {
-			got = append(got, id)
-		}
-		if len(got) == 13 {
-			cancel()
-		}
-	}
-	if diff := gocmp.Diff(l.ids[:13], got); diff != "" {
-		t.Errorf("ids (-want +got):\n%s", diff)
-	}
-	stop, ok := errors.AsType[*Error](last)
-	if !ok || stop.Seen != 13 || stop.Finished != got[12] || !errors.Is(last, context.Canceled) || l.requests != 2 {
-		t.Errorf("got error %#v after %d requests, want %v, Seen 13, Finished %d, after 2",
-			last, l.requests, context.Canceled, got[12])
 	}
 }
 

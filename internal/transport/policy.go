@@ -108,7 +108,7 @@ func (c *call) refresh() bool {
 		c.result.Err = &AuthError{err}
 		return false
 	}
-	if next == "" || next == c.token {
+	if next == c.token {
 		return false
 	}
 	c.nextToken, c.wait = next, 0

@@ -71,28 +71,6 @@ func TestPolicy_statuses(t *testing.T) {
 	}
 }
 
-// A 401 is final if there is no other token.
-func TestPolicy_noOtherToken(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		tokens  auth
-		wantErr bool
-	}{
-		{name: "the same", tokens: auth{"t0", "t0"}},
-		{name: "none", tokens: auth{"t0", ""}},
-		{name: "an error", tokens: auth{"t0"}, wantErr: true},
-	} {
-		call := newCall(t, Once, storeURL)
-		call.Auth = &tt.tokens
-		r := (&script{statuses: []int{401}}).do(t.Context(), call)
-		_, isAuthError := errors.AsType[*AuthError](r.Err)
-		if r.Attempts != 1 || r.StatusCode != 401 || isAuthError != tt.wantErr {
-			t.Errorf("%s: %+v, want 1 attempt, status 401 and an AuthError %v", tt.name, r, tt.wantErr)
-		}
-	}
-}
-
 // An attempt that the service may have applied is remembered, whatever comes after it.
 func TestPolicy_maybeAppliedBefore(t *testing.T) {
 	t.Parallel()

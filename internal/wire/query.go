@@ -7,7 +7,7 @@ import (
 )
 
 // Condition is a condition of a filter: the field has one of the values. Without values it does not
-// filter.
+// filter. No value is "".
 type Condition struct {
 	Field  string
 	Values []string
@@ -29,7 +29,7 @@ func Filter(conditions []Condition) string {
 		default:
 			values := make([]string, len(c.Values))
 			for i, v := range c.Values {
-				if values[i] = v; v == "" || strings.ContainsFunc(v, needsQuotes) {
+				if values[i] = v; strings.ContainsFunc(v, needsQuotes) {
 					values[i] = quote(v)
 				}
 			}

@@ -5,36 +5,6 @@ import (
 	"testing"
 )
 
-func TestFilter(t *testing.T) {
-	t.Parallel()
-	one := func(field, value string) Condition { return Condition{Field: field, Values: []string{value}} }
-	tests := []struct {
-		name       string
-		conditions []Condition
-		want       string
-	}{
-		{name: "none"},
-		{name: "no values", conditions: []Condition{{Field: "name"}, one("email", "a")}, want: `eq(email,"a")`},
-		{
-			name: "quoted", conditions: []Condition{one("email", `a"b\`), one("name", ":,()'")},
-			want: `eq(email,"a\"b\\"):eq(name,":,()'")`,
-		},
-		{
-			name:       "several values",
-			conditions: []Condition{{Field: "name", Values: []string{"azAZ09-_.@", "", "a b", `"`, `\`, "a,b)", "é", "*", "$"}}},
-			want:       `in(name,azAZ09-_.@,"","a b","\"","\\","a,b)","é","*","$")`,
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			if got := Filter(tt.conditions); got != tt.want {
-				t.Errorf("Filter() = %s, want %s", got, tt.want)
-			}
-		})
-	}
-}
-
 func TestPath(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ in, want string }{
