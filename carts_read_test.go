@@ -258,39 +258,27 @@ func TestCartsGet_badResponse(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"empty":                        ``,
-		"null":                         `null`,
-		"array":                        `[]`,
 		"no data":                      `{"included":{}}`,
-		"data null":                    `{"data":null}`,
 		"data is an array":             `{"data":[{"id":"0a8d0b6c-cart"}]}`,
-		"data is a text":               `{"data":"0a8d0b6c-cart"}`,
 		"no id":                        `{"data":{"name":"My cart"}}`,
-		"id is a number":               `{"data":{"id":5}}`,
 		"truncated":                    `{"data":{"id":"0a8d0b6c-cart"`,
-		"data twice":                   `{"data":{"id":"0a8d0b6c-cart"},"data":{"id":"0a8d0b6c-cart"}}`,
 		"included is an array":         with(`[]`),
 		"discounts are an object":      with(`{"custom_discounts":{"id":"` + discountID + `"}}`),
-		"discounts are a text":         with(`{"custom_discounts":"x"}`),
 		"discount without id":          with(`{"custom_discounts":[{"external_id":"a"}]}`),
 		"discount with an odd id":      with(`{"custom_discounts":[{"id":"7"}]}`),
 		"discount with an odd key":     with(`{"custom_discounts":[{"id":"` + itemID + `","external_id":5}]}`),
 		"relationships are a text":     `{"data":{"id":"0a8d0b6c-cart","relationships":"x"}}`,
 		"discount null":                with(`{"custom_discounts":[null]}`),
-		"discount is an array":         with(`{"custom_discounts":[[]]}`),
 		"item null":                    with(`{"items":[null]}`),
-		"item is a number":             with(`{"items":[1]}`),
-		"items are a text":             with(`{"items":"x"}`),
 		"relationship without id":      `{"data":{"id":"0a8d0b6c-cart","relationships":{"custom_discounts":{"data":[{}]}}}}`,
 		"relationship with an odd id":  `{"data":{"id":"0a8d0b6c-cart","relationships":{"items":{"data":[{"id":"7"}]}}}}`,
 		"relationship of an item":      with(`{"items":[{"relationships":{"custom_discounts":{"data":[null]}}}]}`),
 		"more discounts than are read": with(`{"custom_discounts":[` + strings.Join(many, ",") + `]}`),
 		"more items than are read":     with(`{"items":[` + elements(10_001, `{}`) + `]}`),
 		"errors beside data":           `{"data":{"id":"0a8d0b6c-cart"},"errors":[{"title":"x"}]}`,
-		"errors in capitals":           `{"data":{"id":"0a8d0b6c-cart"},"Errors":{"title":"x"}}`,
 		"names that are taken":         `{"data":{"id":"0a8d0b6c-cart"` + names + `}` + names + `}`,
 		"another cart":                 `{"data":{"id":"0a8d0b6c-other"}}`,
 		"other letter case":            `{"data":{"id":"0A8D0B6C-cart"}}`,
-		"more values than are read":    with(`{"items":[` + elements(600_000, `{}`) + `]}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -300,16 +288,5 @@ func TestCartsGet_badResponse(t *testing.T) {
 				t.Errorf("error %v, want ErrBadResponse", err)
 			}
 		})
-	}
-}
-
-// A read is retried, and the last response counts.
-func TestCartsGet_retries(t *testing.T) {
-	t.Parallel()
-	broken := `{"data":{"id":"0a8d0b6c-cart"},"included":{"items":[{"id":"` + itemID + `"}],"custom_discounts":5}}`
-	s := newStub(t, respond(503, ""), failTransport, respond(200, broken), respond(200, `{"data":{"id":"0a8d0b6c-cart"}}`))
-	got, err := s.client(t).Carts.Get(t.Context(), cartID)
-	if err != nil || got.ID != cartID || len(got.Items) > 0 || got.Response.Attempts != 4 {
-		t.Errorf("Get() = %+v, error %v, want the cart of the last response, after 4 attempts", got, err)
 	}
 }

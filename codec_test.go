@@ -13,15 +13,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // All that a page or a discount consists of is registered.
 //
 //nolint:paralleltest // comes before the tests that a missing record ends, by a stack overflow
 func TestTables(t *testing.T) {
-	if problems := unregistered(payloads, reflect.TypeFor[listBody]()); len(problems) > 0 {
+	if problems := unregistered(reflect.TypeFor[listBody]()); len(problems) > 0 {
 		t.Errorf("got problems, want none:\n%s", strings.Join(problems, "\n"))
 	}
 }
@@ -62,11 +60,11 @@ func TestTables_methods(t *testing.T) {
 	}
 }
 
-// unregistered returns what a codec should know of t, and of what it consists of down to the
+// unregistered returns what payloads should know of t, and of what it consists of down to the
 // records, and does not know.
-func unregistered(codec *wire.Codec, t reflect.Type) (problems []string) {
+func unregistered(t reflect.Type) (problems []string) {
 	_, hasMethods := reflect.TypeAssert[json.Unmarshaler](reflect.New(t))
-	switch hasRule := codec.HasRule(t); {
+	switch hasRule := payloads.HasRule(t); {
 	case isStruct(t) && hasRule:
 		return nil
 	case isStruct(t) && hasMethods:
@@ -75,7 +73,7 @@ func unregistered(codec *wire.Codec, t reflect.Type) (problems []string) {
 		problems = append(problems, fmt.Sprintf("%v has no limit", t))
 	}
 	for _, part := range parts(t) {
-		problems = append(problems, unregistered(codec, part)...)
+		problems = append(problems, unregistered(part)...)
 	}
 	return problems
 }
@@ -102,41 +100,6 @@ func parts(t reflect.Type) (list []reflect.Type) {
 		}
 	}
 	return list
-}
-
-type (
-	madeUpBody struct {
-		List []madeUp `json:"list"`
-		Part madeUpPart
-	}
-	madeUp     struct{}
-	madeUpPart struct {
-		List []struct{} `json:"list"`
-	}
-)
-
-func (madeUp) MarshalJSON() ([]byte, error) { return nil, nil }
-func (*madeUp) UnmarshalJSON([]byte) error  { return nil }
-
-// Whatever is forgotten is found.
-func TestTables_problems(t *testing.T) {
-	t.Parallel()
-	const noLimit = "[]struct {} has no limit"
-	for _, tt := range []struct {
-		name  string
-		rules []wire.Rule
-		want  []string
-	}{
-		{name: "a list of another type", rules: wire.Record[madeUp](1), want: []string{noLimit}},
-		{name: "a record", want: []string{
-			"[]commerce.madeUp has no limit", "commerce.madeUp has JSON methods, but is not registered", noLimit,
-		}},
-	} {
-		got := unregistered(wire.NewCodec(tt.rules...), reflect.TypeFor[madeUpBody]())
-		if d := cmp.Diff(tt.want, got); d != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, d)
-		}
-	}
 }
 
 // ListBody, ReadFast and ReadByDecoder are for tests that compare the two ways to read the body of

@@ -155,36 +155,26 @@ func TestCustomDiscount_String(t *testing.T) {
 // Validate finds what AddCustomDiscounts refuses.
 func TestNewCustomDiscount_Validate(t *testing.T) {
 	t.Parallel()
-	ref := func(itemType commerce.CartItemType, id uuid.UUID) func(*commerce.NewCustomDiscount) {
-		return func(d *commerce.NewCustomDiscount) { d.Item = &commerce.CartItemRef{Type: itemType, ID: id} }
-	}
+	forItem, noItem := discount("a"), discount("a")
+	forItem.Item = &commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: numberedID(1)}
+	noItem.Item = &commerce.CartItemRef{}
+	odd := discount("a")
+	odd.Amount, odd.Description, odd.DiscountEngine = commerce.NewDecimal(1), "\xff", "\t"
 	for _, tt := range []struct {
-		name   string
-		change func(*commerce.NewCustomDiscount)
-		want   []string
+		name string
+		d    commerce.NewCustomDiscount
+		want []string
 	}{
-		{name: "valid", change: func(*commerce.NewCustomDiscount) {}},
-		{name: "valid, for an item", change: ref(commerce.ItemTypeCustomItem, numberedID(1))},
+		{name: "valid", d: discount("a")},
+		{name: "valid, for an item", d: forItem},
+		{name: "nothing", want: []string{"amount", "description", "discount_code", "discount_engine", "external_id"}},
 		{
-			name: "nothing", change: func(d *commerce.NewCustomDiscount) { *d = commerce.NewCustomDiscount{} },
-			want: []string{"amount", "description", "discount_code", "discount_engine", "external_id"},
+			name: "amount above zero, invalid UTF-8, white space", d: odd,
+			want: []string{"amount", "description", "discount_engine"},
 		},
-		{
-			name:   "amount above zero",
-			change: func(d *commerce.NewCustomDiscount) { d.Amount = commerce.NewDecimal(1) }, want: []string{"amount"},
-		},
-		{
-			name: "invalid UTF-8 and white space", want: []string{"description", "discount_engine"},
-			change: func(d *commerce.NewCustomDiscount) { d.Description, d.DiscountEngine = "\xff", "\t" },
-		},
-		{
-			name: "empty item", change: ref("", uuid.Nil),
-			want: []string{"relationships.item.data.type", "relationships.item.data.id"},
-		},
+		{name: "empty item", d: noItem, want: []string{"relationships.item.data.type", "relationships.item.data.id"}},
 	} {
-		d := discount("a")
-		tt.change(&d)
-		err := d.Validate()
+		err := tt.d.Validate()
 		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want)
 		if (err == nil) != (tt.want == nil) {
 			t.Errorf("%s: Validate() = %v, want fields %v", tt.name, err, tt.want)
@@ -192,7 +182,7 @@ func TestNewCustomDiscount_Validate(t *testing.T) {
 		if tt.want == nil {
 			continue
 		}
-		list := []commerce.NewCustomDiscount{d}
+		list := []commerce.NewCustomDiscount{tt.d}
 		_, err = newStub(t).client(t).Carts.AddCustomDiscounts(t.Context(), cartID, list, nil)
 		diff(t, "invalid fields of AddCustomDiscounts: "+tt.name, invalidFields(err), tt.want)
 	}

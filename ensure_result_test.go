@@ -3,7 +3,6 @@ package commerce_test
 import (
 	"context"
 	"net/http"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -132,14 +131,6 @@ var ensureFailures = []ensureScenario{
 		},
 		requests: "cart add cart", counts: "missing 2, in doubt 2",
 		outcome: commerce.OutcomeUnknown, reason: "not_found", takes: 2 * second,
-	},
-	{
-		name: "refused, and the context ends before the cart is read", timeout: second,
-		faults: []commercetest.Fault{
-			{Operation: opAdd, Status: 400, Times: -1, Body: refusal}, {Operation: opCart, After: 1, Delay: time.Hour},
-		},
-		requests: "cart add cart", counts: "missing 2",
-		outcome: commerce.OutcomeRejected, reason: "deadline_exceeded", takes: second,
 	},
 	{
 		name:     "the cart is refused",

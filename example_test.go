@@ -240,8 +240,7 @@ func ExampleCartService_DeleteCustomDiscount() {
 }
 
 func ExampleSubscriptionService_All() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
+	client, ctx := exampleStore().Client(), context.Background()
 
 	n := 0
 	for sub, err := range client.Subscriptions.All(ctx, nil) {
@@ -358,8 +357,7 @@ func ExampleSubscriptionService_PagesByAccount() {
 
 // Walk reads any other list, up to the highest offset.
 func ExampleWalk() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
+	client, ctx := exampleStore().Client(), context.Background()
 
 	type account struct{ ID, Name string }
 	list := commerce.OffsetList[account]{
@@ -379,8 +377,7 @@ func ExampleWalk() {
 }
 
 func ExampleSubscriptionService_All_options() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
+	client, ctx := exampleStore().Client(), context.Background()
 
 	opts := &commerce.SubscriptionListOptions{
 		Filter:      commerce.SubscriptionFilter{Email: "subscriber-0001@example.com"},
@@ -392,8 +389,7 @@ func ExampleSubscriptionService_All_options() {
 }
 
 func ExampleSubscriptionService_Pages() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
+	client, ctx := exampleStore().Client(), context.Background()
 
 	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	for page, err := range client.Subscriptions.Pages(ctx, opts) {
@@ -416,8 +412,7 @@ func ExampleSubscriptionService_Pages() {
 }
 
 func ExampleSubscriptionService_List() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
+	client, ctx := exampleStore().Client(), context.Background()
 
 	page, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 2})
 	if err != nil {
@@ -528,8 +523,7 @@ func ExampleParseDecimal() {
 }
 
 func ExampleError() {
-	store := exampleStore()
-	client, ctx := store.Client(), context.Background()
+	client, ctx := exampleStore().Client(), context.Background()
 
 	_, err := client.Carts.AddCustomDiscounts(ctx, "no-such-cart", []commerce.NewCustomDiscount{oneOff}, nil)
 	if failed, ok := errors.AsType[*commerce.Error](err); ok {

@@ -1,7 +1,6 @@
 package commerce_test
 
 import (
-	"errors"
 	"flag"
 	"go/ast"
 	"go/format"
@@ -183,12 +182,9 @@ func receiver(t ast.Expr) string {
 func TestHouse_comments(t *testing.T) {
 	t.Parallel()
 	wide := regexp.MustCompile(`^\t*// .*`)
-	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
-		if err != nil || path.Ext(name) != ".go" {
-			return err
-		}
+	eachFile(t, ".go", func(name, text string) {
 		length := 0
-		for n, line := range strings.Split(readFile(t, name), "\n") {
+		for n, line := range strings.Split(text, "\n") {
 			switch {
 			case strings.HasPrefix(strings.TrimSpace(line), "//"):
 				length++
@@ -203,7 +199,17 @@ func TestHouse_comments(t *testing.T) {
 				t.Errorf("%s:%d: the comment has %d columns, want at most 100", name, n+1, columns)
 			}
 		}
-		return nil
+	})
+}
+
+// eachFile visits the files of the repository whose names end in suffix.
+func eachFile(t *testing.T, suffix string, visit func(name, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(name, suffix) {
+			visit(name, readFile(t, name))
+		}
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -252,15 +258,9 @@ func TestREADME(t *testing.T) {
 // The files that pages link to exist.
 func TestDocs_links(t *testing.T) {
 	t.Parallel()
-	root, err1 := filepath.Glob("*.md")
-	below, err2 := filepath.Glob("*/*.md")
-	further, err3 := filepath.Glob("*/*/*.md")
-	if err := errors.Join(err1, err2, err3); err != nil {
-		t.Fatal(err)
-	}
 	links := 0
-	for _, page := range slices.Concat(root, below, further) {
-		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(readFile(t, page), -1) {
+	eachFile(t, ".md", func(page, text string) {
+		for _, link := range regexp.MustCompile(`\]\(([^)#]+)(#[^)]*)?\)`).FindAllStringSubmatch(text, -1) {
 			if strings.Contains(link[1], "://") {
 				continue
 			}
@@ -269,7 +269,7 @@ func TestDocs_links(t *testing.T) {
 				t.Errorf("%s: %v", page, err)
 			}
 		}
-	}
+	})
 	if links < 10 {
 		t.Errorf("got %d links, want at least 10", links)
 	}
@@ -279,15 +279,7 @@ func TestDocs_links(t *testing.T) {
 func TestDocs_proofs(t *testing.T) {
 	t.Parallel()
 	var functions strings.Builder
-	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
-		if err == nil && strings.HasSuffix(name, "_test.go") {
-			functions.WriteString(readFile(t, name))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	eachFile(t, "_test.go", func(_, text string) { functions.WriteString(text) })
 	named := regexp.MustCompile("`((?:Test|Fuzz|Example)\\w+)(\\*?)`")
 	for _, name := range named.FindAllStringSubmatch(readFile(t, "docs/evidence/proofs.md"), -1) {
 		end := map[string]string{"": "("}[name[2]]

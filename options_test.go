@@ -35,12 +35,12 @@ func TestNew_options(t *testing.T) {
 			opts: []commerce.Option{
 				commerce.WithToken(""), commerce.WithTokenSource(nil), commerce.WithClientCredentials("", ""),
 				commerce.WithHTTPClient(nil), commerce.WithLimiter(nil), commerce.WithLogger(nil), commerce.WithUserAgent(" "),
-				commerce.WithObserver(nil),
+				commerce.WithObserver(nil), commerce.WithCartLocker(nil),
 				commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: -1, MinBackoff: -1, MaxBackoff: -1, AttemptTimeout: -1}),
 			},
 			want: []string{
 				"token", "token source", "client id", "client secret", "http client", "limiter", "logger", "user agent",
-				"observer",
+				"observer", "cart locker",
 				"retry.MaxAttempts", "retry.MinBackoff", "retry.MaxBackoff", "retry.AttemptTimeout",
 			},
 		},

@@ -110,6 +110,19 @@ var outcomesOfWrites = []struct {
 		name: "a refusal that may hold a discount", responders: responders{respond(429, `{"data":{"id":1}}`)},
 		replayable: 12, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
 	},
+	{
+		name: "a refusal whose body does not arrive", responders: responders{respondTruncated(429, "")},
+		replayable: 12, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
+	},
+	{
+		name: "a truncated refusal with an empty array", responders: responders{respondTruncated(404, "[ ]")},
+		want: commerce.OutcomeUnknown, is: commerce.ErrNotFound,
+	},
+	{
+		name:       "a refusal that fails after its JSON",
+		responders: responders{respondTruncated(404, `{"errors":[{"title":"x"}]}`)},
+		want:       commerce.OutcomeUnknown, is: commerce.ErrNotFound,
+	},
 }
 
 // A write states its outcome, also if it reads before. The last response is that to all later

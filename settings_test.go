@@ -61,8 +61,4 @@ func TestSettings_errors(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrBadResponse", body, err)
 		}
 	}
-	_, err := newStub(t, respond(403, "")).client(t).Settings(t.Context())
-	checkError(t, err, commerce.Error{
-		Op: "Client.Settings", StatusCode: 403, Outcome: commerce.OutcomeNone, Attempts: 1,
-	})
 }

@@ -1,16 +1,14 @@
 package commerce_test
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
-// A change of state is what the documentation shows, and it is sent once.
+// A change of state is what the documentation shows.
 func TestChangeState_request(t *testing.T) {
 	t.Parallel()
 	id := numberedID(1)
@@ -35,11 +33,6 @@ func TestChangeState_request(t *testing.T) {
 		diff(t, tt.name+": request", sent.Method+" "+sent.Path, "POST /v2/subscriptions/subscriptions/"+id.String()+"/states")
 		diff(t, tt.name+": body", sent.Body, `{"data":{"attributes":`+tt.want+`,"type":"subscription_state"}}`)
 	}
-	s := newStub(t, respond(503, ""))
-	err := s.client(t).Subscriptions.ChangeState(t.Context(), id, commerce.StateChange{Action: commerce.ActionPause})
-	if n := len(s.sent()); commerce.OutcomeOf(err) != commerce.OutcomeUnknown || n != 1 {
-		t.Errorf("after a 503: outcome %v, %d requests, want an unknown one after 1", commerce.OutcomeOf(err), n)
-	}
 }
 
 func TestChangeState_arguments(t *testing.T) {
@@ -63,34 +56,4 @@ func TestChangeState_arguments(t *testing.T) {
 		r.checkRefused(t, err, "")
 		diff(t, tt.name, invalidFields(err), tt.want)
 	}
-}
-
-// After an unknown outcome, the subscription shows what became of the change.
-func TestChangeState_fakeStore(t *testing.T) {
-	t.Parallel()
-	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
-		s.Seed(1)
-		var id uuid.UUID
-		for sub := range s.Subscriptions() {
-			id = sub.ID
-		}
-		c := s.Client()
-		s.Inject(commercetest.Fault{Operation: commercetest.OpChangeState, Apply: true, Cut: true})
-		err := c.Subscriptions.ChangeState(t.Context(), id, commerce.StateChange{Action: commerce.ActionPause})
-		if commerce.OutcomeOf(err) != commerce.OutcomeUnknown {
-			t.Errorf("response lost: %v, want an unknown outcome", err)
-		}
-		result, err := c.Subscriptions.Get(t.Context(), id, commerce.SubscriptionInclude{})
-		if err != nil || !result.Subscription.Meta.Paused {
-			t.Errorf("Get() = %+v, error %v, want a paused subscription", result, err)
-		}
-		err = c.Subscriptions.ChangeState(t.Context(), id, commerce.StateChange{Action: commerce.ActionResume})
-		if err != nil {
-			t.Error(err)
-		}
-		err = c.Subscriptions.ChangeState(t.Context(), uuid.Max, commerce.StateChange{Action: commerce.ActionCancel})
-		if !errors.Is(err, commerce.ErrNotFound) || commerce.OutcomeOf(err) != commerce.OutcomeRejected {
-			t.Errorf("unknown subscription: %v, want ErrNotFound, rejected", err)
-		}
-	})
 }
