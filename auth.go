@@ -25,15 +25,9 @@ type credentials interface {
 	token(ctx context.Context, c *core, refused string) (string, error)
 }
 
-// authorizer gives the transport access to the credentials of a client.
-type authorizer struct{ *core }
-
-func (a authorizer) Token(ctx context.Context) (string, error) {
-	return a.cfg.credentials.token(ctx, a.core, "")
-}
-
-func (a authorizer) Refresh(ctx context.Context, refused string) (string, error) {
-	return a.cfg.credentials.token(ctx, a.core, refused)
+// Token makes c the Authorizer of its calls.
+func (c *core) Token(ctx context.Context, refused string) (string, error) {
+	return c.cfg.credentials.token(ctx, c, refused)
 }
 
 type staticToken struct{ value transport.Hidden[string] }

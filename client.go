@@ -277,7 +277,7 @@ func (c *core) address(path, query string) *url.URL {
 
 // send makes a call with credentials and an optional JSON body.
 func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Auth, call.Gate = authorizer{c}, c.cfg.gate
+	call.Auth, call.Gate = c, c.cfg.gate
 	call.ContentType = "application/json"
 	return c.exchange(ctx, call)
 }

@@ -95,12 +95,7 @@ func (w *Waits) add(other Waits) {
 // github.com/commerce-go/commerce/otelcommerce has an Observer for OpenTelemetry. By default
 // there is none.
 func WithObserver(o Observer) Option {
-	return func(c *config, problems *ValidationError) {
-		if o == nil {
-			problems.add("observer", "must not be nil")
-		}
-		c.observer = o
-	}
+	return setting("observer", o, func(c *config) *Observer { return &c.observer })
 }
 
 // observedCall is a call with an observer. A nil pointer is a call without one.

@@ -207,6 +207,16 @@ func WithRetry(p RetryPolicy) Option {
 	}
 }
 
+// setting returns an option with a value that must not be nil. field is where it goes.
+func setting[T comparable](name string, value T, field func(*config) *T) Option {
+	return func(c *config, problems *ValidationError) {
+		if value == *new(T) {
+			problems.add(name, "must not be nil")
+		}
+		*field(c) = value
+	}
+}
+
 // Limiter limits the rate of attempts. A pointer to a [golang.org/x/time/rate.Limiter] is one.
 //
 // Wait returns nil when the attempt may start. If it returns an error, the call ends;
@@ -227,12 +237,7 @@ type Limiter interface {
 // Without a limiter, a client learns the rate limit from 429s, as the comment of the package
 // describes. That takes longer. With a limiter, it obeys 429s too.
 func WithLimiter(l Limiter) Option {
-	return func(c *config, problems *ValidationError) {
-		if l == nil {
-			problems.add("limiter", "must not be nil")
-		}
-		c.limiter = l
-	}
+	return setting("limiter", l, func(c *config) *Limiter { return &c.limiter })
 }
 
 // WithCartLocker holds a lock of l during each write to a cart, and during the whole of
@@ -243,12 +248,7 @@ func WithLimiter(l Limiter) Option {
 // A lock cannot prevent what a process sends after a pause in the middle of a write;
 // EnsureCustomDiscounts repairs it.
 func WithCartLocker(l Locker) Option {
-	return func(c *config, problems *ValidationError) {
-		if l == nil {
-			problems.add("cart locker", "must not be nil")
-		}
-		c.locker = l
-	}
+	return setting("cart locker", l, func(c *config) *Locker { return &c.locker })
 }
 
 // WithLogger logs each attempt as "commerce: attempt" (level debug), each wait at the gate as
@@ -259,12 +259,7 @@ func WithCartLocker(l Locker) Option {
 // an [Observer] added when the call began. Therefore a log record shows the trace id of its call.
 // By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
-	return func(c *config, problems *ValidationError) {
-		if l == nil {
-			problems.add("logger", "must not be nil")
-		}
-		c.logger = l
-	}
+	return setting("logger", l, func(c *config) **slog.Logger { return &c.logger })
 }
 
 // WithUserAgent puts product, e.g. "shop-sync/2.1", before the library's own name in the
@@ -289,7 +284,7 @@ func WithHeader(key, value string) Option {
 	return func(c *config, problems *ValidationError) {
 		canonical := http.CanonicalHeaderKey(key)
 		switch {
-		case !validHeaderKey(key):
+		case key == "" || strings.Trim(key, transport.Alphanumeric+"-_") != "":
 			problems.add("header key", "must be a token of letters, digits, - and _")
 		case refusedHeaders[canonical],
 			strings.HasPrefix(canonical, "Content-"), strings.HasPrefix(canonical, "Proxy-"):
@@ -313,10 +308,4 @@ var refusedHeaders = map[string]bool{
 // customers' data are then sent unencrypted.
 func WithInsecureHTTP() Option {
 	return func(c *config, _ *ValidationError) { c.insecure = true }
-}
-
-func validHeaderKey(s string) bool {
-	return s != "" && strings.IndexFunc(s, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
-	}) < 0
 }

@@ -175,15 +175,18 @@ func (c *call) getToken() error {
 	case c.nextToken != "":
 		c.token, c.nextToken = c.nextToken, ""
 	default:
-		start := time.Now()
-		token, err := c.Auth.Token(c.ctx)
-		c.waited(Waits{Token: WaitSince(start)})
-		if err != nil {
-			return &AuthError{err}
-		}
-		c.token = token
+		var err error
+		c.token, err = c.requestToken("")
+		return err
 	}
 	return nil
+}
+
+func (c *call) requestToken(refused string) (string, error) {
+	start := time.Now()
+	token, err := c.Auth.Token(c.ctx, refused)
+	c.waited(Waits{Token: WaitSince(start)})
+	return token, err
 }
 
 // newRequest returns the request of an attempt. A transport that changes its address or its header

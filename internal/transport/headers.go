@@ -85,11 +85,8 @@ func RequestID(h http.Header) string {
 // IsRequestID reports whether s may be logged as a request id: at most 128 bytes, only letters,
 // digits and -_.:/=+, and not a URL.
 func IsRequestID(s string) bool {
-	if len(s) > 128 || strings.Contains(s, "://") {
-		return false
-	}
-	return strings.IndexFunc(s, func(r rune) bool {
-		isAlphanumeric := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !isAlphanumeric && !strings.ContainsRune("-_.:/=+", r)
-	}) < 0
+	return len(s) <= 128 && !strings.Contains(s, "://") && strings.Trim(s, Alphanumeric+"-_.:/=+") == ""
 }
+
+// Alphanumeric has the letters and digits of ASCII.
+const Alphanumeric = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"

@@ -85,19 +85,18 @@ type limiter func(context.Context) error
 
 func (f limiter) Wait(ctx context.Context) error { return f(ctx) }
 
-// auth is an Authorizer with the first of its tokens. It fails without one. Refresh removes it.
+// auth is an Authorizer with the first of its tokens. It fails without one. It removes one that was
+// refused.
 type auth []string
 
-func (a *auth) Token(context.Context) (string, error) {
+func (a *auth) Token(_ context.Context, refused string) (string, error) {
+	if refused != "" {
+		*a = (*a)[1:]
+	}
 	if len(*a) == 0 {
 		return "", errors.New("no token")
 	}
 	return (*a)[0], nil
-}
-
-func (a *auth) Refresh(ctx context.Context, _ string) (string, error) {
-	*a = (*a)[1:]
-	return a.Token(ctx)
 }
 
 // newClient returns a client with connections of its own.

@@ -101,18 +101,13 @@ func (c *call) setWait() bool {
 // at once, even if MaxAttempts is reached. It reports whether there is another token.
 func (c *call) refresh() bool {
 	c.refreshed = true
-	start := time.Now()
-	next, err := c.Auth.Refresh(c.ctx, c.token)
-	c.waited(Waits{Token: WaitSince(start)})
+	next, err := c.requestToken(c.token)
 	if err != nil {
-		c.result.Err = &AuthError{err}
-		return false
-	}
-	if next == c.token {
+		c.result.Err = err
 		return false
 	}
 	c.nextToken, c.wait = next, 0
-	return true
+	return next != c.token
 }
 
 // backoff returns a random wait that is less than a bound (full jitter). The bound is MinBackoff

@@ -24,13 +24,6 @@ func Hide[T any](v T) Hidden[T] { return func() T { return v } }
 // ErrLimiter is matched by the error of a limiter.
 var ErrLimiter = errors.New("the limiter refused the attempt")
 
-// AuthError is an error of the Authorizer.
-type AuthError struct{ Err error }
-
-func (e *AuthError) Error() string { return e.Err.Error() }
-
-func (e *AuthError) Unwrap() error { return e.Err }
-
 // redacted is an error that shows only a safe text. Errors of net/http and of custom transports may
 // contain query values, or bytes of the response.
 type redacted struct {

@@ -58,11 +58,10 @@ type Limiter interface {
 
 // Authorizer provides the bearer tokens of a call.
 type Authorizer interface {
-	// Token returns the token for the next attempt.
-	Token(ctx context.Context) (string, error)
-	// Refresh returns another token after the service refused this one with a 401. If there is
-	// none, it returns the same or "". It is called at most once per call.
-	Refresh(ctx context.Context, refused string) (string, error)
+	// Token returns the token for the next attempt. If the service refused one with a 401, it is
+	// passed in, at most once per call: Token then returns another one, or the same one if there is
+	// no other.
+	Token(ctx context.Context, refused string) (string, error)
 }
 
 // Call is one call to make. Client.Do does not change it.
