@@ -185,22 +185,13 @@ func describe(err error) string {
 
 // statusIn returns the status of the first refusal in the tree of err, or 0.
 func statusIn(err error) int {
-	switch e := err.(type) { //nolint:errorlint // walks the tree itself
-	case *Error:
-		if e.StatusCode >= 300 {
+	for cause := range transport.Tree(err) {
+		if failed, ok := cause.(failedCall); ok { //nolint:errorlint // part of the tree
+			cause = failed.err()
+		}
+		if e, ok := cause.(*Error); ok && e.StatusCode >= 300 { //nolint:errorlint // part of the tree
 			return e.StatusCode
 		}
-		return statusIn(e.Err)
-	case failedCall:
-		return statusIn(e.err())
-	case interface{ Unwrap() []error }:
-		for _, branch := range e.Unwrap() {
-			if status := statusIn(branch); status != 0 {
-				return status
-			}
-		}
-	case interface{ Unwrap() error }:
-		return statusIn(e.Unwrap())
 	}
 	return 0
 }

@@ -117,7 +117,7 @@ func redact(ctx context.Context, err error) error {
 		e.safe, e.full = ErrTimeout, Hide(fmt.Errorf("%w: %w", ErrTimeout, err))
 	}
 	var last error
-	for last = range tree(err) {
+	for last = range Tree(err) {
 		if inError, _ := show(last); inError {
 			e.safe = last
 			break
@@ -140,7 +140,7 @@ func Describe(err error, known ...error) string {
 		}
 	}
 	var last error
-	for last = range tree(err) {
+	for last = range Tree(err) {
 		if _, inLog := show(last); inLog != "" {
 			return inLog
 		}
@@ -148,9 +148,9 @@ func Describe(err error, known ...error) string {
 	return fmt.Sprintf("failed (%T)", last)
 }
 
-// tree yields err and all errors that it wraps, each before those that it wraps. The last one is
+// Tree yields err and all errors that it wraps, each before those that it wraps. The last one is
 // the innermost.
-func tree(err error) iter.Seq[error] {
+func Tree(err error) iter.Seq[error] {
 	return func(yield func(error) bool) { walkTree(err, yield) }
 }
 
