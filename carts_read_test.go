@@ -262,6 +262,7 @@ func TestCartsGet_badResponse(t *testing.T) {
 		"data is an array":             `{"data":[{"id":"0a8d0b6c-cart"}]}`,
 		"no id":                        `{"data":{"name":"My cart"}}`,
 		"truncated":                    `{"data":{"id":"0a8d0b6c-cart"`,
+		"data twice":                   `{"data":{"id":"0a8d0b6c-cart"},"data":{"id":"0a8d0b6c-cart"}}`,
 		"included is an array":         with(`[]`),
 		"discounts are an object":      with(`{"custom_discounts":{"id":"` + discountID + `"}}`),
 		"discount without id":          with(`{"custom_discounts":[{"external_id":"a"}]}`),
