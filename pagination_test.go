@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/url"
 	"testing"
@@ -271,32 +272,33 @@ func TestWalk_duplicates(t *testing.T) {
 	diff(t, "records", got, []*invoice{{ID: "a", Number: 1}, {ID: "b"}})
 }
 
-// An error at a page ends the walk, and another walk resumes there. After a cancel, nothing
-// is yielded or requested.
-func TestWalk_ends(t *testing.T) {
-	t.Parallel()
-	l := newListServer(250)
-	s := newStub(t, l.RoundTrip, respond(403, ""), l.RoundTrip, l.RoundTrip)
-	list := invoices()
-	first, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t), list))
-	checkStop(t, err, commerce.PagingError{Offset: 100, Seen: 100, Err: commerce.ErrForbidden})
-	list.Offset = len(first)
+// stopAt ranges over a walk, and cancels its context at a record. It returns what was yielded.
+func stopAt[T any](t *testing.T, at int, walk func(context.Context) iter.Seq2[T, error]) (got []T, last error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	n, last := 0, error(nil)
-	for record, err := range commerce.Walk(ctx, s.client(t), list) {
-		if last = err; err != nil {
-			continue
+	for record, err := range walk(ctx) {
+		if last = err; err == nil {
+			got = append(got, record)
 		}
-		if record.ID != l.ids[100+n] {
-			t.Fatalf("record %d = %s, want %s", n, record.ID, l.ids[100+n])
-		}
-		if n++; n == 120 {
+		if len(got) == at {
 			cancel()
 		}
 	}
-	checkStop(t, last, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
-	l = newListServer(250)
+	return got, last
+}
+
+// After a cancel, nothing is yielded. After a break, nothing is requested.
+func TestWalk_ends(t *testing.T) {
+	t.Parallel()
+	l := newListServer(250)
+	list := invoices()
+	list.Offset = 100
+	got, err := stopAt(t, 120, func(ctx context.Context) iter.Seq2[*invoice, error] {
+		return commerce.Walk(ctx, newClient(t, l), list)
+	})
+	diff(t, "number of records", len(got), 120)
+	checkStop(t, err, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
 	left := newStub(t, l.RoundTrip, l.RoundTrip) // the next page may be read ahead
 	for _, err := range commerce.Walk(t.Context(), left.client(t), invoices()) {
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -381,19 +382,11 @@ func TestAll_ends(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 16} {
 		for _, at := range []int{1, 99, 100, 101, 450} {
-			ctx, cancel := context.WithCancel(t.Context())
 			opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-			n, last := 0, error(nil)
-			for _, err := range newClient(t, newListServer(500)).Subscriptions.All(ctx, opts) {
-				if last = err; err == nil {
-					n++
-				}
-				if n == at {
-					cancel()
-				}
-			}
-			cancel() // if the walk ended before
-			diff(t, "number of records", n, at)
+			got, last := stopAt(t, at, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
+				return newClient(t, newListServer(500)).Subscriptions.All(ctx, opts)
+			})
+			diff(t, "number of records", len(got), at)
 			checkStop(t, last, commerce.PagingError{Seen: at, Offset: at, Err: context.Canceled})
 		}
 	}
