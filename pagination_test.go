@@ -193,62 +193,65 @@ var notLists = map[string]string{
 	"very many records":  `{"data":[` + elements(2_000_000, `{}`) + `]}`,
 }
 
+var readsOfLists = []struct {
+	op     string
+	call   func(context.Context, *commerce.Client) error
+	others map[string]string
+}{
+	{
+		op: "Subscriptions.List", call: list,
+		others: map[string]string{"a name twice": `{"data":[{"id":"` + itemID + `","id":"` + itemID + `"}]}`},
+	},
+	{
+		op: "Accounts.IDs",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
+			return err
+		},
+		others: map[string]string{
+			"record is null": `{"data":[` + record + `,null]}`,
+			"no id":          `{"data":[` + record + `,{}]}`,
+			"id is no UUID":  `{"data":[{"id":"1"}]}`,
+			"id is a number": `{"data":[{"id":1}]}`,
+			"id is zero":     `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
+		},
+	},
+	{
+		op: "Subscriptions.Get",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
+			return err
+		},
+		others: map[string]string{
+			"array of one":     `{"data":[` + numbered(1, "") + `]}`,
+			"no id":            `{"data":{}}`,
+			"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
+			"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
+				`"products":[` + elements(5_000, `{}`) + `]}}`,
+		},
+	},
+	{
+		op: "Walk",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := commerce.Collect(commerce.Walk(ctx, c, invoices()))
+			return err
+		},
+		others: map[string]string{
+			"record is null":   `{"data":[` + record + `,null]}`,
+			"no id":            `{"data":[` + record + `,{"number":1}]}`,
+			"empty id":         `{"data":[{"id":""}]}`,
+			"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
+			"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
+		},
+	},
+}
+
 func TestLists_badResponses(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		op     string
-		call   func(context.Context, *commerce.Client) error
-		others map[string]string
-	}{
-		{
-			op: "Subscriptions.List", call: list,
-			others: map[string]string{"a name twice": `{"data":[{"id":"` + itemID + `","id":"` + itemID + `"}]}`},
-		},
-		{
-			op: "Accounts.IDs",
-			call: func(ctx context.Context, c *commerce.Client) error {
-				_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
-				return err
-			},
-			others: map[string]string{
-				"record is null": `{"data":[` + record + `,null]}`,
-				"no id":          `{"data":[` + record + `,{}]}`,
-				"id is no UUID":  `{"data":[{"id":"1"}]}`,
-				"id is a number": `{"data":[{"id":1}]}`,
-				"id is zero":     `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
-			},
-		},
-		{
-			op: "Subscriptions.Get",
-			call: func(ctx context.Context, c *commerce.Client) error {
-				_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
-				return err
-			},
-			others: map[string]string{
-				"array of one":     `{"data":[` + numbered(1, "") + `]}`,
-				"no id":            `{"data":{}}`,
-				"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
-				"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
-					`"products":[` + elements(5_000, `{}`) + `]}}`,
-			},
-		},
-		{
-			op: "Walk",
-			call: func(ctx context.Context, c *commerce.Client) error {
-				_, err := commerce.Collect(commerce.Walk(ctx, c, invoices()))
-				return err
-			},
-			others: map[string]string{
-				"record is null":   `{"data":[` + record + `,null]}`,
-				"no id":            `{"data":[` + record + `,{"number":1}]}`,
-				"empty id":         `{"data":[{"id":""}]}`,
-				"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
-				"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
-			},
-		},
-	} {
-		maps.Copy(tt.others, notLists)
-		for name, body := range tt.others {
+	for _, tt := range readsOfLists {
+		bodies := maps.Clone(notLists)
+		maps.Copy(bodies, tt.others)
+		for name, body := range bodies {
 			t.Run(tt.op+" "+name, func(t *testing.T) {
 				t.Parallel()
 				err := tt.call(t.Context(), newStub(t, respond(200, body), respond(200, body)).client(t, attempts(2)))

@@ -359,7 +359,8 @@ func TestAll_options(t *testing.T) {
 		PageSize: 7, Include: commerce.SubscriptionInclude{Plans: true},
 		Filter: commerce.SubscriptionFilter{AccountIDs: ids, Names: texts, Emails: texts, ExternalRefs: texts},
 	}
-	filter := "in(account_id," + ids[0].String() + "," + ids[1].String() + "):in(name,a,b):in(email,a,b):in(external_ref,a,b)"
+	filter := "in(account_id," + ids[0].String() + "," + ids[1].String() +
+		"):in(name,a,b):in(email,a,b):in(external_ref,a,b)"
 	all, pages := c.Subscriptions.All(t.Context(), &opts), c.Subscriptions.Pages(t.Context(), &opts)
 	if !opts.Include.Plans {
 		t.Error("the options were changed")
