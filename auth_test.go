@@ -70,11 +70,9 @@ func (s *tokenServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return respond(max(s.status, 200), body, "Content-Type", "text/plain")(req) // the type must not matter
 }
 
-func (s *tokenServer) client(t *testing.T, opts ...commerce.Option) *commerce.Client {
+func (s *tokenServer) client(t *testing.T) *commerce.Client {
 	t.Helper()
-	return newClient(t, s, append([]commerce.Option{
-		commerce.WithClientCredentials("the id&x=\xff", "the+secret\r\nX: 1"), attempts(1),
-	}, opts...)...)
+	return newClient(t, s, commerce.WithClientCredentials("the id&x=\xff", "the+secret\r\nX: 1"), attempts(1))
 }
 
 // always returns one body for all token requests.

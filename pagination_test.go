@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"net/url"
 	"testing"
@@ -41,10 +42,11 @@ func invoices() commerce.OffsetList[invoice] {
 	}
 }
 
+// The ID must be different for each record: of records with the same, one is yielded.
 func TestWalk_request(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, respond(503, ""), respond(200, `{"data":[{"id":"a","number":1},{"id":"b","number":2}],
-		"links":{"next":null},"errors":[],"meta":5}`))
+	s := newStub(t, respond(503, ""), respond(200, `{"data":[{"id":"a","number":1},{"id":"b","number":2},
+		{"id":"a","number":3}],"links":{"next":null},"errors":[],"meta":5}`))
 	list := invoices()
 	list.Query = url.Values{"filter": {"eq(a,b)"}, "sort": {"id", "x y"}}
 	walk := commerce.Walk(t.Context(), s.client(t), list)
@@ -191,62 +193,65 @@ var notLists = map[string]string{
 	"very many records":  `{"data":[` + elements(2_000_000, `{}`) + `]}`,
 }
 
+var readsOfLists = []struct {
+	op     string
+	call   func(context.Context, *commerce.Client) error
+	others map[string]string
+}{
+	{
+		op: "Subscriptions.List", call: list,
+		others: map[string]string{"a name twice": `{"data":[{"id":"` + itemID + `","id":"` + itemID + `"}]}`},
+	},
+	{
+		op: "Accounts.IDs",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
+			return err
+		},
+		others: map[string]string{
+			"record is null": `{"data":[` + record + `,null]}`,
+			"no id":          `{"data":[` + record + `,{}]}`,
+			"id is no UUID":  `{"data":[{"id":"1"}]}`,
+			"id is a number": `{"data":[{"id":1}]}`,
+			"id is zero":     `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
+		},
+	},
+	{
+		op: "Subscriptions.Get",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
+			return err
+		},
+		others: map[string]string{
+			"array of one":     `{"data":[` + numbered(1, "") + `]}`,
+			"no id":            `{"data":{}}`,
+			"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
+			"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
+				`"products":[` + elements(5_000, `{}`) + `]}}`,
+		},
+	},
+	{
+		op: "Walk",
+		call: func(ctx context.Context, c *commerce.Client) error {
+			_, err := commerce.Collect(commerce.Walk(ctx, c, invoices()))
+			return err
+		},
+		others: map[string]string{
+			"record is null":   `{"data":[` + record + `,null]}`,
+			"no id":            `{"data":[` + record + `,{"number":1}]}`,
+			"empty id":         `{"data":[{"id":""}]}`,
+			"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
+			"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
+		},
+	},
+}
+
 func TestLists_badResponses(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		op     string
-		call   func(context.Context, *commerce.Client) error
-		others map[string]string
-	}{
-		{
-			op: "Subscriptions.List", call: list,
-			others: map[string]string{"a name twice": `{"data":[{"id":"` + itemID + `","id":"` + itemID + `"}]}`},
-		},
-		{
-			op: "Accounts.IDs",
-			call: func(ctx context.Context, c *commerce.Client) error {
-				_, err := commerce.Collect(c.Accounts.IDs(ctx, uuid.Nil))
-				return err
-			},
-			others: map[string]string{
-				"record is null": `{"data":[` + record + `,null]}`,
-				"no id":          `{"data":[` + record + `,{}]}`,
-				"id is no UUID":  `{"data":[{"id":"1"}]}`,
-				"id is a number": `{"data":[{"id":1}]}`,
-				"id is zero":     `{"data":[{"id":"` + uuid.Nil.String() + `"}]}`,
-			},
-		},
-		{
-			op: "Subscriptions.Get",
-			call: func(ctx context.Context, c *commerce.Client) error {
-				_, err := c.Subscriptions.Get(ctx, numberedID(1), commerce.SubscriptionInclude{})
-				return err
-			},
-			others: map[string]string{
-				"array of one":     `{"data":[` + numbered(1, "") + `]}`,
-				"no id":            `{"data":{}}`,
-				"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
-				"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
-					`"products":[` + elements(5_000, `{}`) + `]}}`,
-			},
-		},
-		{
-			op: "Walk",
-			call: func(ctx context.Context, c *commerce.Client) error {
-				_, err := commerce.Collect(commerce.Walk(ctx, c, invoices()))
-				return err
-			},
-			others: map[string]string{
-				"record is null":   `{"data":[` + record + `,null]}`,
-				"no id":            `{"data":[` + record + `,{"number":1}]}`,
-				"empty id":         `{"data":[{"id":""}]}`,
-				"a misfit":         `{"data":[{"id":"a","number":"one"}]}`,
-				"very many values": `{"data":[{"id":"a","x":[` + elements(2_000_000, `5`) + `]}]}`,
-			},
-		},
-	} {
-		maps.Copy(tt.others, notLists)
-		for name, body := range tt.others {
+	for _, tt := range readsOfLists {
+		bodies := maps.Clone(notLists)
+		maps.Copy(bodies, tt.others)
+		for name, body := range bodies {
 			t.Run(tt.op+" "+name, func(t *testing.T) {
 				t.Parallel()
 				err := tt.call(t.Context(), newStub(t, respond(200, body), respond(200, body)).client(t, attempts(2)))
@@ -259,44 +264,33 @@ func TestLists_badResponses(t *testing.T) {
 	}
 }
 
-// The ID must be different for each record: of records with the same, one is yielded.
-func TestWalk_duplicates(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, respond(200, `{"data":[{"id":"a","number":1},{"id":"b"},{"id":"a","number":2}],
-		"links":{"next":null}}`))
-	got, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t), invoices()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "records", got, []*invoice{{ID: "a", Number: 1}, {ID: "b"}})
-}
-
-// An error at a page ends the walk, and another walk resumes there. After a cancel, nothing
-// is yielded or requested.
-func TestWalk_ends(t *testing.T) {
-	t.Parallel()
-	l := newListServer(250)
-	s := newStub(t, l.RoundTrip, respond(403, ""), l.RoundTrip, l.RoundTrip)
-	list := invoices()
-	first, err := commerce.Collect(commerce.Walk(t.Context(), s.client(t), list))
-	checkStop(t, err, commerce.PagingError{Offset: 100, Seen: 100, Err: commerce.ErrForbidden})
-	list.Offset = len(first)
+// stopAt ranges over a walk, and cancels its context at a record. It returns what was yielded.
+func stopAt[T any](t *testing.T, at int, walk func(context.Context) iter.Seq2[T, error]) (got []T, last error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	n, last := 0, error(nil)
-	for record, err := range commerce.Walk(ctx, s.client(t), list) {
-		if last = err; err != nil {
-			continue
+	for record, err := range walk(ctx) {
+		if last = err; err == nil {
+			got = append(got, record)
 		}
-		if record.ID != l.ids[100+n] {
-			t.Fatalf("record %d = %s, want %s", n, record.ID, l.ids[100+n])
-		}
-		if n++; n == 120 {
+		if len(got) == at {
 			cancel()
 		}
 	}
-	checkStop(t, last, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
-	l = newListServer(250)
+	return got, last
+}
+
+// After a cancel, nothing is yielded. After a break, nothing is requested.
+func TestWalk_ends(t *testing.T) {
+	t.Parallel()
+	l := newListServer(250)
+	list := invoices()
+	list.Offset = 100
+	got, err := stopAt(t, 120, func(ctx context.Context) iter.Seq2[*invoice, error] {
+		return commerce.Walk(ctx, newClient(t, l), list)
+	})
+	diff(t, "number of records", len(got), 120)
+	checkStop(t, err, commerce.PagingError{Offset: 220, Seen: 120, Err: context.Canceled})
 	left := newStub(t, l.RoundTrip, l.RoundTrip) // the next page may be read ahead
 	for _, err := range commerce.Walk(t.Context(), left.client(t), invoices()) {
 		if err != nil {

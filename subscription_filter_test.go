@@ -138,24 +138,6 @@ func TestSubscriptionFilter_requestLine(t *testing.T) {
 	}
 }
 
-// A walk uses the lists as they were when it was made.
-func TestSubscriptionFilter_isCopied(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, respond(200, emptyList), respond(200, emptyList))
-	ids, texts := []uuid.UUID{numberedID(1), numberedID(2)}, []string{"a", "b"}
-	opts := &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{
-		AccountIDs: ids, Names: texts, Emails: texts, ExternalRefs: texts,
-	}}
-	walk := s.client(t).Subscriptions.All(t.Context(), opts)
-	for range 2 {
-		if _, err := commerce.Collect(walk); err != nil {
-			t.Fatal(err)
-		}
-		ids[0], texts[0], opts.Filter = numberedID(3), "c", commerce.SubscriptionFilter{}
-	}
-	diff(t, "filter of the second walk", s.sent()[1].RawQuery, s.sent()[0].RawQuery)
-}
-
 // ignoresFilter is a transport to a store that ignores the filter of a list of subscriptions if it
 // begins with a text.
 type ignoresFilter struct {

@@ -374,19 +374,10 @@ func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
 	s.Inject(commercetest.Fault{Status: 400, Times: -1, Match: isIn}) // each account is finished by itself
 	for at := 1; at < len(s.of(s.accounts...)); at++ {
 		for _, pageSize := range []int{4, 100} {
-			ctx, cancel := context.WithCancel(t.Context())
-			var yielded []*commerce.Subscription
-			var last error
 			opts := &commerce.SubscriptionListOptions{PageSize: pageSize}
-			for sub, err := range s.Client().Subscriptions.AllByAccount(ctx, nil, opts) {
-				if last = err; err == nil {
-					yielded = append(yielded, sub)
-				}
-				if len(yielded) == at {
-					cancel()
-				}
-			}
-			cancel()
+			yielded, last := stopAt(t, at, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
+				return s.Client().Subscriptions.AllByAccount(ctx, nil, opts)
+			})
 			stop, ok := errors.AsType[*commerce.PagingError](last)
 			if !ok || !errors.Is(last, context.Canceled) || stop.Seen != at {
 				t.Fatalf("canceled at record %d: got error %+v, want %v", at, last, context.Canceled)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"net/url"
 	"os"
@@ -194,11 +195,10 @@ func TestList_oddValues(t *testing.T) {
 
 // listServer responds to List as the service does.
 type listServer struct {
-	ids        []string
-	noLinks    bool
-	next       string                // link of every page; "": null on the last page
-	pageLimit  int                   // maximum length of a page; 0: as requested
-	pageLength func(request int) int // another maximum, by request from 1; may be nil
+	ids       []string
+	noLinks   bool
+	next      string // link of every page; "": null on the last page
+	pageLimit int    // maximum length of a page; 0: as requested
 
 	mu       sync.Mutex
 	requests []string // as "offset+limit"
@@ -233,9 +233,6 @@ func (l *listServer) page(req *http.Request) string {
 	if l.pageLimit > 0 {
 		limit = min(limit, l.pageLimit)
 	}
-	if l.pageLength != nil {
-		limit = min(limit, l.pageLength(len(l.requests)))
-	}
 	from := min(offset, len(l.ids))
 	to := min(from+limit, len(l.ids))
 	next := l.next
@@ -259,14 +256,11 @@ func (l *listServer) page(req *http.Request) string {
 // Stores return short pages before the end of the list, and no next of null.
 func TestAll_shortPages(t *testing.T) {
 	t.Parallel()
-	halfAtEnd := func(request int) int { return 100 - 50*min(1, request/3) }
-	everyFifth := func(request int) int { return 100 - request%5/4 }
 	for _, tt := range []struct {
 		name   string
 		server *listServer
 	}{
-		{name: "length drops from 100 to 50", server: &listServer{noLinks: true, pageLength: halfAtEnd}},
-		{name: "every fifth page has 99", server: &listServer{noLinks: true, pageLength: everyFifth}},
+		{name: "no links", server: &listServer{noLinks: true, pageLimit: 25}},
 		{name: "next is an empty string", server: &listServer{next: `""`, pageLimit: 25}},
 		{name: "next has an empty href", server: &listServer{next: `{"href":""}`, pageLimit: 25}},
 		{name: "next is a number", server: &listServer{next: `5`, pageLimit: 25}},
@@ -354,25 +348,33 @@ func TestAll_resumes(t *testing.T) {
 	}
 }
 
-// All yields no included resources, so it does not ask for them. Pages does both. Options
-// are copied, and not changed.
+// All yields no included resources, so it does not ask for them. Pages does both. Options and their
+// lists are copied, and not changed.
 func TestAll_options(t *testing.T) {
 	t.Parallel()
 	s := newStub(t, respond(200, emptyList), respond(200, emptyList))
 	c := s.client(t)
-	opts := commerce.SubscriptionListOptions{PageSize: 7, Include: commerce.SubscriptionInclude{Plans: true}}
+	ids, texts := []uuid.UUID{numberedID(1), numberedID(2)}, []string{"a", "b"}
+	opts := commerce.SubscriptionListOptions{
+		PageSize: 7, Include: commerce.SubscriptionInclude{Plans: true},
+		Filter: commerce.SubscriptionFilter{AccountIDs: ids, Names: texts, Emails: texts, ExternalRefs: texts},
+	}
+	filter := "in(account_id," + ids[0].String() + "," + ids[1].String() +
+		"):in(name,a,b):in(email,a,b):in(external_ref,a,b)"
 	all, pages := c.Subscriptions.All(t.Context(), &opts), c.Subscriptions.Pages(t.Context(), &opts)
 	if !opts.Include.Plans {
 		t.Error("the options were changed")
 	}
-	opts.PageSize = 9
+	ids[0], texts[0], opts = numberedID(3), "c", commerce.SubscriptionListOptions{}
 	_, allErr := commerce.Collect(all)
 	_, pagesErr := commerce.Collect(pages)
 	if err := errors.Join(allErr, pagesErr); err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "query of All", parseQuery(t, s.sent()[0].RawQuery), url.Values{"page[limit]": {"7"}})
-	diff(t, "query of Pages", parseQuery(t, s.sent()[1].RawQuery), url.Values{"page[limit]": {"7"}, "include": {"plans"}})
+	want := url.Values{"page[limit]": {"7"}, "filter": {filter}}
+	diff(t, "query of All", parseQuery(t, s.sent()[0].RawQuery), want)
+	want.Set("include", "plans")
+	diff(t, "query of Pages", parseQuery(t, s.sent()[1].RawQuery), want)
 }
 
 // A walk whose context ends yields no further record, not even one that it has read already.
@@ -381,19 +383,11 @@ func TestAll_ends(t *testing.T) {
 	t.Parallel()
 	for _, concurrency := range []int{1, 16} {
 		for _, at := range []int{1, 99, 100, 101, 450} {
-			ctx, cancel := context.WithCancel(t.Context())
 			opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-			n, last := 0, error(nil)
-			for _, err := range newClient(t, newListServer(500)).Subscriptions.All(ctx, opts) {
-				if last = err; err == nil {
-					n++
-				}
-				if n == at {
-					cancel()
-				}
-			}
-			cancel() // if the walk ended before
-			diff(t, "number of records", n, at)
+			got, last := stopAt(t, at, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
+				return newClient(t, newListServer(500)).Subscriptions.All(ctx, opts)
+			})
+			diff(t, "number of records", len(got), at)
 			checkStop(t, last, commerce.PagingError{Seen: at, Offset: at, Err: context.Canceled})
 		}
 	}

@@ -44,46 +44,49 @@ func (l *keyList) fetch(ctx context.Context, after, limit int) (Page[int, struct
 	return p, ctx.Err()
 }
 
+var keysTests = []struct {
+	name         string
+	total        int
+	links        links
+	alter        func(after int, ids []int) []int
+	want         int // number of ids
+	wantRequests int
+	wantErr      error
+	cancelAt     int // number of ids after which the context is canceled; 0: never
+}{
+	{name: "empty", wantRequests: 1},
+	{name: "one page", total: 3, want: 3, wantRequests: 1},
+	{name: "full pages", total: 20, want: 20, wantRequests: 3},
+	{name: "short page", total: 23, want: 23, wantRequests: 3},
+	{name: "short page without links", total: 23, links: noLinks, want: 23, wantRequests: 4},
+	{name: "no page is the last", total: 3, links: alwaysNext, want: 3, wantRequests: 2, wantErr: ErrNoProgress},
+	{
+		name: "ignores sort", total: 23, wantRequests: 1, wantErr: ErrListDrift,
+		alter: func(_ int, ids []int) []int { slices.Reverse(ids); return ids },
+	},
+	{
+		name: "ignores the filter", total: 23, want: 10, wantRequests: 2, wantErr: ErrListDrift,
+		alter: func(int, []int) []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10} },
+	},
+	{
+		name: "repeats an id", total: 23, wantRequests: 1, wantErr: ErrListDrift,
+		alter: func(_ int, ids []int) []int { return append(ids, ids[len(ids)-1]) },
+	},
+	{
+		name: "includes the id asked for", total: 23, want: 10, wantRequests: 2, wantErr: ErrListDrift,
+		alter: func(after int, ids []int) []int {
+			if after == 0 {
+				return ids
+			}
+			return append([]int{after}, ids...)
+		},
+	},
+	{name: "canceled within a page", total: 30, cancelAt: 13, want: 13, wantRequests: 2, wantErr: context.Canceled},
+}
+
 func TestKeys(t *testing.T) {
 	t.Parallel()
-	reversed := func(_ int, ids []int) []int { slices.Reverse(ids); return ids }
-	tests := []struct {
-		name         string
-		total        int
-		links        links
-		alter        func(after int, ids []int) []int
-		want         int // number of ids
-		wantRequests int
-		wantErr      error
-		cancelAt     int // number of ids after which the context is canceled; 0: never
-	}{
-		{name: "empty", wantRequests: 1},
-		{name: "one page", total: 3, want: 3, wantRequests: 1},
-		{name: "full pages", total: 20, want: 20, wantRequests: 3},
-		{name: "short page", total: 23, want: 23, wantRequests: 3},
-		{name: "short page without links", total: 23, links: noLinks, want: 23, wantRequests: 4},
-		{name: "no page is the last", total: 3, links: alwaysNext, want: 3, wantRequests: 2, wantErr: ErrNoProgress},
-		{name: "ignores sort", total: 23, alter: reversed, wantRequests: 1, wantErr: ErrListDrift},
-		{
-			name: "ignores the filter", total: 23, want: 10, wantRequests: 2, wantErr: ErrListDrift,
-			alter: func(int, []int) []int { return []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10} },
-		},
-		{
-			name: "repeats an id", total: 23, wantRequests: 1, wantErr: ErrListDrift,
-			alter: func(_ int, ids []int) []int { return append(ids, ids[len(ids)-1]) },
-		},
-		{
-			name: "includes the id asked for", total: 23, want: 10, wantRequests: 2, wantErr: ErrListDrift,
-			alter: func(after int, ids []int) []int {
-				if after == 0 {
-					return ids
-				}
-				return append([]int{after}, ids...)
-			},
-		},
-		{name: "canceled within a page", total: 30, cancelAt: 13, want: 13, wantRequests: 2, wantErr: context.Canceled},
-	}
-	for _, tt := range tests {
+	for _, tt := range keysTests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := &keyList{ids: upTo(tt.total + 1)[1:], links: tt.links, alter: tt.alter}
