@@ -50,6 +50,12 @@ var ensureInterrupted = []ensureScenario{
 		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden},
 	},
 	{
+		name: "deleted, and the cart cannot be read", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		faults:   []commercetest.Fault{{Operation: opCart, After: 1, Status: 403, Times: -1}},
+		requests: "cart delete-discount cart", cart: both, counts: "discounts 2, deleted 1",
+		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden},
+	},
+	{
 		name: "refused, and the cart cannot be read", want: []commerce.NewCustomDiscount{discountOf("b", numberedID(7))},
 		faults:   []commercetest.Fault{{Operation: opCart, After: 1, Status: 403, Times: -1}},
 		requests: "cart add cart", counts: "missing 1",

@@ -366,6 +366,10 @@ func (tt *ensureScenario) run(t *testing.T) {
 		t.Errorf("outcome = %v (%v), want %v", got, err, tt.outcome)
 	}
 	checkIs(t, err, tt.matches, tt.differs)
+	isUnknown, isPartial := errors.Is(err, commerce.ErrOutcomeUnknown), errors.Is(err, commerce.ErrPartialFailure)
+	if isUnknown != (tt.outcome == commerce.OutcomeUnknown) || isPartial != (tt.outcome == commerce.OutcomePartial) {
+		t.Errorf("%v matches the sentinels of unknown %t and partial %t", err, isUnknown, isPartial)
+	}
 	if got := commerce.IsFinal(err); got != tt.isFinal {
 		t.Errorf("IsFinal(%v) = %t, want %t", err, got, tt.isFinal)
 	}
@@ -374,8 +378,12 @@ func (tt *ensureScenario) run(t *testing.T) {
 		checkCause(t, documentedCauses(t), err)
 	}
 	const op = "Carts.EnsureCustomDiscounts"
-	if failed, ok := errors.AsType[*commerce.Error](err); err != nil && (!ok || failed.Op != op) {
+	failed, ok := errors.AsType[*commerce.Error](err)
+	if err != nil && (!ok || failed.Op != op) {
 		t.Errorf("error = %#v, want an *Error of the operation", err)
+	}
+	if slices.Contains(tt.matches, commerce.ErrCartItemNotFound) && len(failed.Errors) == 0 {
+		t.Errorf("error %v has none of the service's errors", err)
 	}
 	if got := operations(s); got != tt.requests {
 		t.Errorf("requests = %q, want %q", got, tt.requests)
