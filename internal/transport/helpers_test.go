@@ -99,11 +99,3 @@ func (a *auth) Refresh(ctx context.Context, _ string) (string, error) {
 	*a = (*a)[1:]
 	return a.Token(ctx)
 }
-
-// newClient returns a client with connections of its own.
-func newClient(t *testing.T) *Client {
-	t.Helper()
-	base := &http.Transport{MaxResponseHeaderBytes: maxHeader}
-	t.Cleanup(base.CloseIdleConnections)
-	return New(&http.Client{Transport: base})
-}
