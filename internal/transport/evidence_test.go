@@ -218,7 +218,7 @@ func TestEvidence_withoutBody(t *testing.T) {
 	for method, want := range map[string]string{http.MethodDelete: "[]", http.MethodPost: "[chunked]"} {
 		call := newCall(t, Once, srv.URL)
 		call.Method, call.Body = method, nil
-		if r := newClient(t).Do(t.Context(), call); !r.OK() || fmt.Sprint(got) != want {
+		if r := New(srv.Client()).Do(t.Context(), call); !r.OK() || fmt.Sprint(got) != want {
 			t.Errorf("%s: Transfer-Encoding %v, %+v, want %s and success", method, got, r, want)
 		}
 	}

@@ -98,11 +98,3 @@ func (a *auth) Token(_ context.Context, refused string) (string, error) {
 	}
 	return (*a)[0], nil
 }
-
-// newClient returns a client with connections of its own.
-func newClient(t *testing.T) *Client {
-	t.Helper()
-	base := &http.Transport{MaxResponseHeaderBytes: maxHeader}
-	t.Cleanup(base.CloseIdleConnections)
-	return New(&http.Client{Transport: base})
-}

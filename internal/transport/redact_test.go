@@ -2,6 +2,8 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +24,7 @@ func TestRedact(t *testing.T) {
 	}
 	lookup := &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "x", Name: "host", IsTimeout: true}}
 	custom := errors.New(canary)
+	untrusted := &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}
 	withURL := func(err error) error { return &url.Error{Op: "Get", URL: storeURL + "/?" + canary, Err: err} }
 	for _, tt := range []struct {
 		name string
@@ -33,6 +36,7 @@ func TestRedact(t *testing.T) {
 			want: "dial tcp 127.0.0.1:1: connection refused"},
 		{name: "unexpected EOF", err: withURL(io.ErrUnexpectedEOF), is: io.ErrUnexpectedEOF, want: "unexpected EOF"},
 		{name: "lookup", err: withURL(lookup), is: lookup, want: lookup.Error()},
+		{name: "unknown authority", err: withURL(untrusted), is: untrusted, want: untrusted.Error()},
 		{name: "of a custom transport", err: withURL(custom), is: custom,
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "of a custom dialer", err: &net.OpError{Op: "dial", Err: custom}, is: custom,

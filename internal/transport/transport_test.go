@@ -2,12 +2,7 @@ package transport
 
 import (
 	"crypto/tls"
-	"errors"
-	"log/slog"
-	"net"
 	"net/http"
-	"net/http/httptest"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -30,26 +25,5 @@ func TestNew_ownTransport(t *testing.T) {
 		if !ok {
 			t.Errorf("%s: not as wanted in %+v", name, own)
 		}
-	}
-}
-
-func TestDo_notSent(t *testing.T) {
-	t.Parallel()
-	srv := httptest.NewTLSServer(http.NotFoundHandler())
-	t.Cleanup(srv.Close)
-	srv.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
-	// Nothing listens on the local port of a connection, and the kernel chooses it for no listener.
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", srv.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	r := newClient(t).Do(t.Context(), newCall(t, Once, "http://"+conn.LocalAddr().String()))
-	if r.StatusCode != 0 || r.MaybeSent || r.Attempts != 3 || !errors.Is(r.Err, syscall.ECONNREFUSED) {
-		t.Errorf("connection refused: %+v, want ECONNREFUSED after 3 attempts", r)
-	}
-	r = newClient(t).Do(t.Context(), newCall(t, Once, srv.URL))
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](r.Err); !ok || r.MaybeSent || r.StatusCode != 0 {
-		t.Errorf("unknown authority: %+v, want a CertificateVerificationError", r)
 	}
 }

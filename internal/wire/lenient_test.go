@@ -54,15 +54,6 @@ func TestHasMember(t *testing.T) {
 	}
 }
 
-func TestText(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{`"a\"b"`: `a"b`, `5`: `5`, `[1]`: `[1]`, `tru`: `tru`} {
-		if got := Text([]byte(in)); got != want {
-			t.Errorf("Text(%s) = %s, want %s", in, got, want)
-		}
-	}
-}
-
 func TestReadObject(t *testing.T) {
 	t.Parallel()
 	o := ReadObject([]byte(`{"Title":"a","TITLE":"b","status":"40\u0034","n":7,"t":true,"x":{"y":1},"null":null,` +
