@@ -50,7 +50,8 @@ var ensureInterrupted = []ensureScenario{
 		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden},
 	},
 	{
-		name: "deleted, and the cart cannot be read", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		name:     "deleted, and the cart cannot be read",
+		before:   place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
 		faults:   []commercetest.Fault{{Operation: opCart, After: 1, Status: 403, Times: -1}},
 		requests: "cart delete-discount cart", cart: both, counts: "discounts 2, deleted 1",
 		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden},
