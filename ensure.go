@@ -178,8 +178,7 @@ func (e *ensureRun) read(ctx context.Context) error {
 	}
 	e.cart = c
 	e.compare()
-	planner := ensurePlanner{cart: c, want: e.want, opts: e.opts, writes: e.journal.writes}
-	e.plan = planner.plan()
+	e.makePlan()
 	return nil
 }
 

@@ -20,105 +20,98 @@ func (p *ensurePlan) isDone() bool {
 	return len(p.add) == 0 && len(p.update) == 0 && len(p.delete) == 0 && len(p.different) == 0
 }
 
-// ensurePlanner compares a cart with the wanted discounts.
-type ensurePlanner struct {
-	cart   *cartRead
-	want   []NewCustomDiscount
-	opts   *EnsureCustomDiscountsOptions
-	writes []*ensureWrite // of this call: it updates no discount twice
-	ensurePlan
-}
-
-func (p *ensurePlanner) plan() *ensurePlan {
+// makePlan compares the cart with the wanted discounts. No discount that this call has written is
+// updated or deleted again, see isWritten.
+func (e *ensureRun) makePlan() {
+	e.plan = &ensurePlan{}
 	byKey := map[discountKey][]CustomDiscount{}
-	for _, d := range p.cart.CustomDiscounts {
+	for _, d := range e.cart.CustomDiscounts {
 		byKey[d.key()] = append(byKey[d.key()], d)
 	}
 	engines := map[string]bool{}
-	for _, name := range p.opts.Engines {
+	for _, name := range e.opts.Engines {
 		engines[strings.TrimSpace(name)] = true
 	}
-	for i := range p.want {
-		key := p.want[i].key()
+	for i := range e.want {
+		key := e.want[i].key()
 		engines[key.engine] = true
-		p.planKey(i, byKey[key])
+		e.planKey(i, byKey[key])
 		delete(byKey, key)
 	}
-	if p.opts.Prune {
-		for _, d := range p.cart.CustomDiscounts { // in the order of the cart
+	if e.opts.Prune {
+		for _, d := range e.cart.CustomDiscounts { // in the order of the cart
 			if _, isUnwanted := byKey[d.key()]; isUnwanted && engines[d.key().engine] {
-				p.remove(d)
+				e.remove(d)
 			}
 		}
 	}
-	for _, w := range p.writes {
-		isDeleted := slices.ContainsFunc(p.delete, func(d *ensureWrite) bool { return d.changes(&w.discount) })
-		isPlanned := isDeleted || hasDiscount(p.different, w.discount.ID)
-		if w.isRenamed() && hasDiscount(p.cart.CustomDiscounts, w.discount.ID) && !isPlanned {
-			p.different = append(p.different, w.discount)
+	for _, w := range e.journal.writes {
+		isDeleted := slices.ContainsFunc(e.plan.delete, func(d *ensureWrite) bool { return d.changes(&w.discount) })
+		isPlanned := isDeleted || hasDiscount(e.plan.different, w.discount.ID)
+		if w.isRenamed() && hasDiscount(e.cart.CustomDiscounts, w.discount.ID) && !isPlanned {
+			e.plan.different = append(e.plan.different, w.discount)
 		}
 	}
-	return &p.ensurePlan
 }
 
 // planKey compares want[i] with the discounts of the cart that have its key. It keeps one of
 // them and removes the others: the one with the smallest id, so that all callers keep the
 // same, of those that match; if none matches, of those that an update can make match.
-func (p *ensurePlanner) planKey(i int, copies []CustomDiscount) {
-	w := &p.want[i]
+func (e *ensureRun) planKey(i int, copies []CustomDiscount) {
+	w := &e.want[i]
 	if len(copies) == 0 {
-		p.add = append(p.add, i)
+		e.plan.add = append(e.plan.add, i)
 		return
 	}
 	slices.SortFunc(copies, func(a, b CustomDiscount) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	keep := slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) && w.hasContents(&d) })
+	keep := slices.IndexFunc(copies, func(d CustomDiscount) bool { return e.cart.isFor(w, &d) && w.hasContents(&d) })
 	matches := keep >= 0
-	if !matches && !p.opts.Update {
-		p.found = append(p.found, copies[0])
-		p.different = append(p.different, copies...)
+	if !matches && !e.opts.Update {
+		e.plan.found = append(e.plan.found, copies[0])
+		e.plan.different = append(e.plan.different, copies...)
 		return
 	}
 	if !matches {
-		keep = slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) })
+		keep = slices.IndexFunc(copies, func(d CustomDiscount) bool { return e.cart.isFor(w, &d) })
 	}
 	allPlaced := true
 	for n, d := range copies {
-		allPlaced = allPlaced && p.cart.isPlaced(&d)
+		allPlaced = allPlaced && e.cart.isPlaced(&d)
 		if n != keep {
-			p.remove(d)
+			e.remove(d)
 		}
 	}
 	switch {
 	case keep < 0 && allPlaced: // an update cannot move a discount to another item or level
-		p.add = append(p.add, i)
+		e.plan.add = append(e.plan.add, i)
 		return
 	case keep < 0: // one of them may be the wanted one
 		return
 	case matches && len(copies) == 1:
-		p.matched++
+		e.plan.matched++
 	case matches: // the others are to be removed
-	case p.isWritten(updateWrite, &copies[keep]): // the service changes what it is sent
-		p.different = append(p.different, copies[keep])
+	case e.isWritten(updateWrite, &copies[keep]): // the service changes what it is sent
+		e.plan.different = append(e.plan.different, copies[keep])
 	default:
-		p.update = append(p.update, &ensureWrite{kind: updateWrite, want: w, discount: copies[keep]})
+		e.plan.update = append(e.plan.update, &ensureWrite{kind: updateWrite, want: w, discount: copies[keep]})
 	}
-	p.found = append(p.found, copies[keep])
+	e.plan.found = append(e.plan.found, copies[keep])
 }
 
 // remove deletes d, unless the response does not show its item or level, so that its path is
 // unknown, or a deletion got a response: if d was not found, it is on another level.
-func (p *ensurePlanner) remove(d CustomDiscount) {
-	if p.cart.isPlaced(&d) && !p.isWritten(deleteWrite, &d) {
-		p.delete = append(p.delete, &ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d})
+func (e *ensureRun) remove(d CustomDiscount) {
+	if e.cart.isPlaced(&d) && !e.isWritten(deleteWrite, &d) {
+		e.plan.delete = append(e.plan.delete, &ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d})
 	} else {
-		p.different = append(p.different, d)
+		e.plan.different = append(e.plan.different, d)
 	}
 }
 
 // isWritten reports whether this call must not update or delete d again. Only a deletion
 // without a response is repeated.
-func (p *ensurePlanner) isWritten(kind writeKind, d *CustomDiscount) bool {
-	return slices.ContainsFunc(p.writes, func(w *ensureWrite) bool {
+func (e *ensureRun) isWritten(kind writeKind, d *CustomDiscount) bool {
+	return e.journal.has(func(w *ensureWrite) bool {
 		return w.kind == kind && w.changes(d) && (kind == updateWrite || !w.isUnknown())
 	})
 }

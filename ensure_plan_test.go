@@ -81,8 +81,9 @@ func TestEnsurePlan(t *testing.T) {
 			opts.Engines = []string{"third"}
 		}
 		newPlan := func() *ensurePlan {
-			planner := ensurePlanner{cart: c, want: want, opts: opts}
-			return planner.plan()
+			run := ensureRun{cart: c, want: want, opts: opts}
+			run.makePlan()
+			return run.plan
 		}
 		plan := newPlan()
 		plan.check(t, c, want, opts)
@@ -102,11 +103,12 @@ func TestEnsurePlan(t *testing.T) {
 func TestEnsurePlan_unplaced(t *testing.T) {
 	t.Parallel()
 	w := NewCustomDiscount{Amount: NewDecimal(-1), DiscountEngine: "engine", ExternalID: "a"}
-	planner := ensurePlanner{
+	run := ensureRun{
 		cart: &cartRead{Cart: &Cart{CustomDiscounts: []CustomDiscount{w.withID(uuid.UUID{1})}}},
 		want: []NewCustomDiscount{w}, opts: &EnsureCustomDiscountsOptions{Update: true},
 	}
-	p := planner.plan()
+	run.makePlan()
+	p := run.plan
 	if len(p.add)+len(p.update)+len(p.delete) > 0 || len(p.different) != 1 {
 		t.Errorf("plan = %+v, want only a different discount", p)
 	}
