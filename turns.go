@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"sync"
@@ -113,14 +114,9 @@ var defaultPorts = map[string]string{"https": "443", "http": "80"}
 // lockKey returns the key of the lock of a cart. All spellings of a host have the same key, so
 // that processes with different ones exclude each other.
 func lockKey(base *url.URL, cartID string) string {
-	host := strings.TrimSuffix(strings.ToLower(base.Hostname()), ".")
-	if strings.Contains(host, ":") { // an IPv6 address
-		host = "[" + host + "]"
-	}
-	if port := base.Port(); port != "" && port != defaultPorts[base.Scheme] {
-		host += ":" + port
-	}
-	return "commerce/" + host + "/carts/" + cartID
+	host, port := strings.TrimSuffix(strings.ToLower(base.Hostname()), "."), defaultPorts[base.Scheme]
+	address := net.JoinHostPort(host, cmp.Or(base.Port(), port))
+	return "commerce/" + strings.TrimSuffix(address, ":"+port) + "/carts/" + cartID
 }
 
 // checkLock returns an error if the lock is lost. It is called before each attempt of a write: a
