@@ -27,7 +27,7 @@ repeat: ## Run all tests three times over, in random order under the race detect
 	go test -race -shuffle=on -count=3 ./...
 
 .PHONY: portable
-portable: ## Run vet for the other systems: Windows, macOS, 32-bit and ARM Linux, WebAssembly
+portable: ## Run vet for Windows (32 bits) and macOS (ARM), and the tests of what reads numbers on 32 bits
 	bash .ci/portable
 
 .PHONY: vulncheck
