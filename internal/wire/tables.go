@@ -237,7 +237,6 @@ func newTable(t reflect.Type) *table {
 	tab := &table{byName: map[string]int{}}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
-		isExtra := name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]()
 		switch {
 		case f.Tag.Get("json") == "-": // not a member
 		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
@@ -245,7 +244,7 @@ func newTable(t reflect.Type) *table {
 		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
 			tab.byName[name] = len(tab.members)
 			tab.members = append(tab.members, member{start: []byte(`,"` + name + `":`), index: f.Index})
-		case isExtra && len(f.Index) == 1:
+		case name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]():
 			tab.extra = f.Index
 		default:
 			return nil
