@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"slices"
 
 	"github.com/commerce-go/commerce/internal/wire"
 )
@@ -71,9 +70,14 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 	}}
 }
 
-// rules are how the types are read and written that have more than one form in JSON.
+// rules are how the types are read and written whose JSON methods call the codec, or that have more
+// than one form in JSON.
 func rules() []wire.Rule {
 	return []wire.Rule{
+		wire.Record[Subscription](maxRecords),
+		wire.Record[Plan](maxIncluded),
+		wire.Record[Product](maxIncluded),
+		wire.Record[PricingOption](maxIncluded),
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),
@@ -92,14 +96,7 @@ func rules() []wire.Rule {
 }
 
 func init() { // the rules refer to payloads, so its declaration cannot hold them
-	// Each type whose JSON methods call the codec, with the limit on a list of it.
-	payloads = wire.NewCodec(slices.Concat(
-		wire.Record[Subscription](maxRecords),
-		wire.Record[Plan](maxIncluded),
-		wire.Record[Product](maxIncluded),
-		wire.Record[PricingOption](maxIncluded),
-		rules(),
-	)...)
+	payloads = wire.NewCodec(rules()...)
 }
 
 // readPaymentAuthority keeps a value that is not an object in Extra, so that it is redacted.

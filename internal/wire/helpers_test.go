@@ -35,8 +35,9 @@ type (
 		N     int   `json:"n,omitzero"`
 		Extra extra `json:",embed"`
 	}
+	plainInner    inner
 	innerWithZero struct {
-		*inner
+		*plainInner
 		N int `json:"n"` // hides the field of inner, which leaves out 0
 	}
 
@@ -81,6 +82,7 @@ type (
 		Records []record           `json:"records,omitzero"`
 		Map     map[string]inner   `json:"map,omitzero"`
 		Shade   shade              `json:"shade,omitzero"`
+		Shades  []shade            `json:"shades,omitzero"`
 		Raw     stdjson.RawMessage `json:"raw,omitzero"`
 		Bytes   []byte             `json:"bytes,omitzero"`
 		Pointer *bool              `json:"pointer,omitzero"`
@@ -96,6 +98,9 @@ type (
 
 func (r record) MarshalJSON() ([]byte, error) { return nil, errors.New("the method was called") }
 func (r *record) UnmarshalJSON([]byte) error  { return errors.New("the method was called") }
+
+func (i inner) MarshalJSON() ([]byte, error) { return nil, errors.New("the method was called") }
+func (i *inner) UnmarshalJSON([]byte) error  { return errors.New("the method was called") }
 
 func (u *upper) UnmarshalJSON(b []byte) error {
 	if string(b) == `"bad"` {
@@ -128,18 +133,18 @@ func encodeInner(v *inner) *innerWithZero {
 	if v.Extra == nil {
 		return nil
 	}
-	return &innerWithZero{inner: v, N: v.N}
+	return &innerWithZero{plainInner: (*plainInner)(v), N: v.N}
 }
 
 func newTestCodec() *Codec {
-	return NewCodec(append(
+	return NewCodec(
 		Record[record](maxTestRecords),
-		atMost[inner](3),
-		EncodedAs(encodeInner),
+		EncodedAs(encodeInner), // comes before the Record, which encodes each inner
+		Record[inner](3),
 		Union(`"`, readShade, writeShade),
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
 		TextOr(func(t *target) *string { return &t.Href }, writeTarget),
 		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, nil),
-	)...)
+	)
 }

@@ -24,7 +24,7 @@ type misfitDecoder struct {
 func (c *Codec) decodeMisfits(b []byte, v any) error {
 	d := misfitDecoder{}
 	d.options = json.JoinOptions(c.decodeOptions, json.WithUnmarshalers(
-		json.JoinUnmarshalers(json.UnmarshalFromFunc(d.unmarshal), c.unmarshalers)))
+		json.JoinUnmarshalers(c.unmarshalers, json.UnmarshalFromFunc(d.unmarshal))))
 	return json.Unmarshal(b, v, d.options)
 }
 

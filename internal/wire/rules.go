@@ -17,6 +17,7 @@ type Rule struct {
 	typ       reflect.Type                                // nil if the rule does not change decoding
 	read      func(src source, types []part, v any) error // v points to a value of the type; nil for a Record
 	parts     []reflect.Type                              // types that read decodes
+	limit     int                                         // on the elements of a list of a Record
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }
@@ -77,26 +78,28 @@ type pointerToRecord[T any] interface {
 	stdjson.Unmarshaler
 }
 
-// Record registers a type whose MarshalJSON and UnmarshalJSON methods call the codec. It returns
-// both rules that such a type needs: how to decode and encode it without its methods, and the limit
-// on a list, see [atMost].
-func Record[T any, P pointerToRecord[T]](limit int) []Rule {
+// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the codec: it is
+// decoded and encoded without them. A list of the type must not have more elements than the limit.
+// This is checked while the list is read, because a few bytes of JSON can become a large element in
+// memory.
+func Record[T any, P pointerToRecord[T]](limit int) Rule {
 	// The methods would call the codec again for each record, without end. The twin is the same
 	// type without methods: it has the same fields, so a pointer to a T points to a twin too.
 	// Convert would compare the types again each time.
 	twin := reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields()))
 	asTwin := func(v *T) any { return reflect.NewAt(twin, reflect.ValueOf(v).UnsafePointer()).Interface() }
-	return []Rule{
-		atMost[T](limit),
-		{
-			typ: reflect.TypeFor[T](),
-			unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
-				return json.UnmarshalDecode(dec, asTwin(v))
-			}),
-			marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
-				return json.MarshalEncode(enc, asTwin(v))
-			}),
-		},
+	return Rule{
+		typ:   reflect.TypeFor[T](),
+		limit: limit,
+		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+			if kind, before := dec.StackIndex(dec.StackDepth()); kind == '[' && before >= int64(limit) {
+				return errTooMany
+			}
+			return json.UnmarshalDecode(dec, asTwin(v))
+		}),
+		marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+			return json.MarshalEncode(enc, asTwin(v))
+		}),
 	}
 }
 
@@ -245,40 +248,6 @@ func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) 
 		}
 	}
 	return false
-}
-
-// atMost is the rule for slices of E, which must not have more than n elements. The
-// limit is checked while the list is read, because a few bytes of JSON can become a large
-// element in memory.
-func atMost[E any](n int) Rule {
-	return newRule(func(src source, types []part, list *[]E) error {
-		if src.kind() != '[' {
-			return errors.ErrUnsupported
-		}
-		if err := src.begin('['); err != nil {
-			return err
-		}
-		for *list = (*list)[:0]; ; {
-			more, err := src.more(']')
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			if len(*list) == n {
-				return errTooMany
-			}
-			*list = append(*list, *new(E))
-			if err := src.decode(&(*list)[len(*list)-1], types); err != nil {
-				return err
-			}
-		}
-		if *list == nil {
-			*list = []E{}
-		}
-		return nil
-	}, nil, reflect.TypeFor[E]())
 }
 
 // scalar is the rule for a type that parse reads from raw JSON, as [readScalar] does.

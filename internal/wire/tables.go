@@ -135,7 +135,7 @@ func (c *Codec) pointerReader(t reflect.Type) valueReader {
 }
 
 func (c *Codec) sliceReader(t reflect.Type) valueReader {
-	read := c.reader(t.Elem())
+	read, rule := c.reader(t.Elem()), c.rules[t.Elem()]
 	return func(r *reader, v any) error {
 		list := reflect.ValueOf(v).Elem()
 		if r.peek() == 'n' {
@@ -152,6 +152,9 @@ func (c *Codec) sliceReader(t reflect.Type) valueReader {
 			}
 			if !more {
 				break
+			}
+			if rule != nil && rule.limit > 0 && n == rule.limit {
+				return errTooMany
 			}
 			if n == list.Cap() {
 				list.Grow(max(2, n))
