@@ -32,7 +32,8 @@ func TestTables(t *testing.T) {
 //nolint:paralleltest // as TestTables
 func TestTables_methods(t *testing.T) {
 	want := []string{ // not registered
-		"CustomDiscount", "Decimal", "Error", "NewCustomDiscount", "UnconfirmedDiscount", "subscriptionWithoutLogValue",
+		"CustomDiscount", "Decimal", "Error", "NewCustomDiscount", "UnconfirmedDiscount", "oddAuthority",
+		"subscriptionWithoutLogValue",
 	}
 	method := regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)\) (?:M|Unm)arshalJSON\(`)
 	record := regexp.MustCompile(`wire\.Record\[(\w+)\]`)

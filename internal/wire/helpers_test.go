@@ -3,6 +3,7 @@ package wire
 import (
 	stdjson "encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -110,8 +111,6 @@ func (u *upper) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-func readShade(raw []byte, s *shade) error { return stdjson.Unmarshal(raw, &s.Name) }
-
 func writeShade(s *shade) ([]byte, error) {
 	switch s.Name {
 	case "plain":
@@ -129,6 +128,14 @@ func writeTarget(t *target) ([]byte, error) {
 	return nil, nil
 }
 
+func decodeSeveral(kind byte, s *several) any {
+	if s.many = kind == '['; s.many {
+		return &s.list
+	}
+	s.list = make([]inner, 1)
+	return &s.list[0]
+}
+
 func encodeInner(v *inner) *innerWithZero {
 	if v.Extra == nil {
 		return nil
@@ -141,10 +148,10 @@ func newTestCodec() *Codec {
 		Record[record](maxTestRecords),
 		EncodedAs(encodeInner), // comes before the Record, which encodes each inner
 		Record[inner](3),
-		Union(`"`, readShade, writeShade),
+		As(`"`, func(_ byte, s *shade) any { return &s.Name }, writeShade),
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
-		TextOr(func(t *target) *string { return &t.Href }, writeTarget),
-		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, nil),
+		As(`"`, func(_ byte, t *target) any { return &t.Href }, writeTarget),
+		As(`[{`, decodeSeveral, nil, reflect.TypeFor[[]inner](), reflect.TypeFor[inner]()),
 	)
 }

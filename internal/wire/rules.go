@@ -25,7 +25,6 @@ type Rule struct {
 // A source is what a rule reads from: the decoder or the reader.
 type source interface {
 	kind() jsontext.Kind                  // of the next token
-	readRaw() ([]byte, error)             // the next value as raw JSON, valid until the next call
 	begin(kind jsontext.Kind) error       // reads the token that begins an object or array
 	more(end jsontext.Kind) (bool, error) // is there another member or element? If not, it reads the end
 	name(name *string) error              // reads the name of a member
@@ -36,8 +35,6 @@ type source interface {
 type decoder struct{ *jsontext.Decoder }
 
 func (d decoder) kind() jsontext.Kind { return d.PeekKind() }
-
-func (d decoder) readRaw() ([]byte, error) { return d.ReadValue() }
 
 func (d decoder) begin(jsontext.Kind) error {
 	_, err := d.ReadToken()
@@ -114,54 +111,21 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 	})}
 }
 
-// Union is the rule for a type that has more than one form in JSON. kinds lists the kinds of
-// values that read decodes: a kind is the first byte of the value, or '0' for any number. read
-// is called with the raw JSON. Values of other kinds are decoded by default. For write see
-// [TextOr]. read and write may call the same codec with other types.
-func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, _ []part, v *T) error {
-		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
-			return errors.ErrUnsupported
-		}
-		raw, err := src.readRaw()
-		if err != nil {
-			return err
-		}
-		return read(raw, v)
-	}, writeOrDefault(write))
-}
-
-// TextOr is the rule for a type that may be a string in JSON. text returns where to store
-// the string. Values of other kinds are decoded by default. write returns the JSON of a
-// value, or nil if the value is encoded by default. If write is nil, all values are encoded by
-// default.
-func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
+// As is the rule for a type that has more than one form in JSON. kinds lists the kinds of values
+// that are decoded to what to returns, a pointer to a string or to one of the types parts: a kind
+// is the first byte of the value, or '0' for any number. Values of other kinds are decoded by
+// default. write returns the JSON of a value, or nil if the value is encoded by default. If write
+// is nil, all values are encoded by default. write may call the same codec with other types.
+func As[T any](
+	kinds string, to func(kind byte, v *T) any, write func(v *T) ([]byte, error), parts ...reflect.Type,
+) Rule {
 	return newRule(func(src source, types []part, v *T) error {
-		if src.kind() != '"' {
+		kind := byte(src.kind())
+		if strings.IndexByte(kinds, kind) < 0 {
 			return errors.ErrUnsupported
 		}
-		*v = *new(T)
-		return src.decode(text(v), types)
-	}, writeOrDefault(write))
-}
-
-// OneOrMany is the rule for a type that is an array of E in JSON, or a single E. parts
-// returns where to store the elements, and whether they were in an array. For write see
-// [TextOr].
-func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, types []part, v *T) error {
-		kind := src.kind()
-		if kind != '[' && kind != '{' {
-			return errors.ErrUnsupported
-		}
-		*v = *new(T)
-		list, many := parts(v)
-		if *many = kind == '['; *many {
-			return src.decode(list, types)
-		}
-		*list = make([]E, 1)
-		return src.decode(&(*list)[0], types)
-	}, writeOrDefault(write), reflect.TypeFor[[]E](), reflect.TypeFor[E]())
+		return src.decode(to(kind, v), types)
+	}, writeOrDefault(write), parts...)
 }
 
 func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
@@ -190,9 +154,7 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 	return newRule(func(src source, types []part, l *L) error {
 		switch src.kind() {
 		case 'n':
-			*l = nil
-			_, err := src.readRaw()
-			return err
+			return errors.ErrUnsupported
 		case '{':
 		default:
 			return errors.New("not an object")
