@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
-	"slices"
 
 	"github.com/commerce-go/commerce/internal/wire"
 )
@@ -71,40 +70,43 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 	}}
 }
 
-// rules are how the types are read and written that have more than one form in JSON.
+// rules are how the types are read and written whose JSON methods call the codec, or that have more
+// than one form in JSON.
 func rules() []wire.Rule {
 	return []wire.Rule{
+		wire.Record[Subscription](maxRecords),
+		wire.Record[Plan](maxIncluded),
+		wire.Record[Product](maxIncluded),
+		wire.Record[PricingOption](maxIncluded),
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),
 		wire.EncodedAs(func(a *PricingOptionAttributes) *billedAttributes[plainPricingOptionAttributes] {
 			return withZeros((*plainPricingOptionAttributes)(a), &a.Billing)
 		}),
-		wire.Union(`0"`, readMoney, nil),
-		wire.Union(`"0tf[`, readPaymentAuthority, writePaymentAuthority),
-		wire.TextOr(func(l *Link) *string { return &l.Href }, writeLink),
+		wire.As(`0"`, func(_ byte, m *Money) any { return &m.Amount }, nil, reflect.TypeFor[Decimal]()),
+		wire.As(`"0tf[`, func(_ byte, p *PaymentAuthority) any { return (*oddAuthority)(p) },
+			writePaymentAuthority, reflect.TypeFor[oddAuthority]()),
+		wire.As(`"`, func(_ byte, l *Link) any { return &l.Href }, writeLink),
 		wire.Named[Links](2, func(l *NamedLink) (*string, *Link) { return &l.Name, &l.Link }, (*Link).markNotNull),
 		wire.Named[Relationships](1, func(r *NamedRelationship) (*string, *Relationship) {
 			return &r.Name, &r.Relationship
 		}, nil),
-		wire.OneOrMany(func(d *RelationshipData) (*[]ResourceRef, *bool) { return &d.Refs, &d.Many }, writeRelationshipData),
+		wire.As(`[{`, decodeRelationshipData, writeRelationshipData,
+			reflect.TypeFor[[]ResourceRef](), reflect.TypeFor[ResourceRef]()),
 	}
 }
 
 func init() { // the rules refer to payloads, so its declaration cannot hold them
-	// Each type whose JSON methods call the codec, with the limit on a list of it.
-	payloads = wire.NewCodec(slices.Concat(
-		wire.Record[Subscription](maxRecords),
-		wire.Record[Plan](maxIncluded),
-		wire.Record[Product](maxIncluded),
-		wire.Record[PricingOption](maxIncluded),
-		rules(),
-	)...)
+	payloads = wire.NewCodec(rules()...)
 }
 
-// readPaymentAuthority keeps a value that is not an object in Extra, so that it is redacted.
-func readPaymentAuthority(raw []byte, p *PaymentAuthority) error {
-	*p = PaymentAuthority{Extra: Extra{"": bytes.Clone(raw)}}
+// An oddAuthority is decoded from a value that is not an object. Extra holds it, so that it is
+// redacted.
+type oddAuthority PaymentAuthority
+
+func (p *oddAuthority) UnmarshalJSON(raw []byte) error {
+	p.Extra = Extra{"": bytes.Clone(raw)}
 	return nil
 }
 
@@ -115,12 +117,6 @@ func writePaymentAuthority(p *PaymentAuthority) ([]byte, error) {
 	return p.Extra[""], nil
 }
 
-// readMoney decodes a number alone as the amount.
-func readMoney(raw []byte, m *Money) error {
-	*m = Money{}
-	return m.Amount.UnmarshalJSON(raw)
-}
-
 func writeLink(l *Link) ([]byte, error) {
 	switch {
 	case l.isNull():
@@ -129,6 +125,14 @@ func writeLink(l *Link) ([]byte, error) {
 		return json.Marshal(l.Href)
 	}
 	return nil, nil
+}
+
+func decodeRelationshipData(kind byte, d *RelationshipData) any {
+	if d.Many = kind == '['; d.Many {
+		return &d.Refs
+	}
+	d.Refs = make([]ResourceRef, 1)
+	return &d.Refs[0]
 }
 
 func writeRelationshipData(d *RelationshipData) ([]byte, error) {

@@ -3,6 +3,7 @@ package wire
 import (
 	stdjson "encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -35,8 +36,9 @@ type (
 		N     int   `json:"n,omitzero"`
 		Extra extra `json:",embed"`
 	}
+	plainInner    inner
 	innerWithZero struct {
-		*inner
+		*plainInner
 		N int `json:"n"` // hides the field of inner, which leaves out 0
 	}
 
@@ -81,6 +83,7 @@ type (
 		Records []record           `json:"records,omitzero"`
 		Map     map[string]inner   `json:"map,omitzero"`
 		Shade   shade              `json:"shade,omitzero"`
+		Shades  []shade            `json:"shades,omitzero"`
 		Raw     stdjson.RawMessage `json:"raw,omitzero"`
 		Bytes   []byte             `json:"bytes,omitzero"`
 		Pointer *bool              `json:"pointer,omitzero"`
@@ -97,6 +100,9 @@ type (
 func (r record) MarshalJSON() ([]byte, error) { return nil, errors.New("the method was called") }
 func (r *record) UnmarshalJSON([]byte) error  { return errors.New("the method was called") }
 
+func (i inner) MarshalJSON() ([]byte, error) { return nil, errors.New("the method was called") }
+func (i *inner) UnmarshalJSON([]byte) error  { return errors.New("the method was called") }
+
 func (u *upper) UnmarshalJSON(b []byte) error {
 	if string(b) == `"bad"` {
 		return errors.New("bad")
@@ -104,8 +110,6 @@ func (u *upper) UnmarshalJSON(b []byte) error {
 	u.text = strings.ToUpper(string(b))
 	return nil
 }
-
-func readShade(raw []byte, s *shade) error { return stdjson.Unmarshal(raw, &s.Name) }
 
 func writeShade(s *shade) ([]byte, error) {
 	switch s.Name {
@@ -124,22 +128,30 @@ func writeTarget(t *target) ([]byte, error) {
 	return nil, nil
 }
 
+func decodeSeveral(kind byte, s *several) any {
+	if s.many = kind == '['; s.many {
+		return &s.list
+	}
+	s.list = make([]inner, 1)
+	return &s.list[0]
+}
+
 func encodeInner(v *inner) *innerWithZero {
 	if v.Extra == nil {
 		return nil
 	}
-	return &innerWithZero{inner: v, N: v.N}
+	return &innerWithZero{plainInner: (*plainInner)(v), N: v.N}
 }
 
 func newTestCodec() *Codec {
-	return NewCodec(append(
+	return NewCodec(
 		Record[record](maxTestRecords),
-		atMost[inner](3),
-		EncodedAs(encodeInner),
-		Union(`"`, readShade, writeShade),
+		EncodedAs(encodeInner), // comes before the Record, which encodes each inner
+		Record[inner](3),
+		As(`"`, func(_ byte, s *shade) any { return &s.Name }, writeShade),
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
-		TextOr(func(t *target) *string { return &t.Href }, writeTarget),
-		OneOrMany(func(s *several) (*[]inner, *bool) { return &s.list, &s.many }, nil),
-	)...)
+		As(`"`, func(_ byte, t *target) any { return &t.Href }, writeTarget),
+		As(`[{`, decodeSeveral, nil, reflect.TypeFor[[]inner](), reflect.TypeFor[inner]()),
+	)
 }

@@ -5,7 +5,6 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"reflect"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,7 +24,7 @@ type misfitDecoder struct {
 func (c *Codec) decodeMisfits(b []byte, v any) error {
 	d := misfitDecoder{}
 	d.options = json.JoinOptions(c.decodeOptions, json.WithUnmarshalers(
-		json.JoinUnmarshalers(json.UnmarshalFromFunc(d.unmarshal), c.unmarshalers)))
+		json.JoinUnmarshalers(c.unmarshalers, json.UnmarshalFromFunc(d.unmarshal))))
 	return json.Unmarshal(b, v, d.options)
 }
 
@@ -34,20 +33,19 @@ func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
 	if rv.Kind() != reflect.Struct || dec.PeekKind() != '{' {
 		return errors.ErrUnsupported
 	}
-	field := rv.FieldByName("Extra")
-	if !field.IsValid() {
+	tab := newTable(rv.Type())
+	if tab == nil || tab.extra == nil {
 		return errors.ErrUnsupported
 	}
-	extra := field.Addr().Interface().(*map[string]stdjson.RawMessage)
+	extra := rv.FieldByIndex(tab.extra).Addr().Interface().(*map[string]stdjson.RawMessage)
 	raw, err := dec.ReadValue()
 	if err != nil {
 		return err
 	}
 	members, _ := Members(raw) // ReadValue returns valid JSON, without duplicate names
-	fields := fieldsByName(rv.Type())
 	for _, m := range members {
-		if index, ok := fields[m.Name]; ok {
-			to := rv.FieldByIndex(index)
+		if i, ok := tab.byName[m.Name]; ok {
+			to := rv.FieldByIndex(tab.members[i].index)
 			err := json.Unmarshal(m.Value, to.Addr().Interface(), d.options)
 			if err == nil {
 				continue
@@ -63,15 +61,4 @@ func (d *misfitDecoder) unmarshal(dec *jsontext.Decoder, v any) error {
 		(*extra)[m.Name] = bytes.Clone(m.Value)
 	}
 	return nil
-}
-
-// fieldsByName returns the index of each field of a struct, by the name of its member.
-func fieldsByName(t reflect.Type) map[string][]int {
-	fields := map[string][]int{}
-	for _, f := range reflect.VisibleFields(t) {
-		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
-			fields[name] = f.Index
-		}
-	}
-	return fields
 }

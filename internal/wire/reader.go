@@ -15,7 +15,7 @@ import (
 // only what the service usually sends, in a fraction of the time, with a table for each type of
 // struct (see tables.go). At anything else it gives up with [errUnusual], and the decoder reads the
 // whole input again. Therefore the reader alone never rejects input, except for lists that are
-// too long (see [atMost]). It only must not accept input that the decoder would reject, or read
+// too long (see [Record]). It only must not accept input that the decoder would reject, or read
 // it differently. Both use the same rules, and tests and FuzzReader compare them.
 //
 // Unusual is

@@ -24,10 +24,10 @@ var readerInputs = []string{
 	`{"records":[{"id":"` + someID + `","inner":{"n":5,"new":[{"a":"]}"}]}},null,{},{"list":[{},{}]}]}`,
 	`{"records":[{"at":"2024-01-02T03:04:05.123456789+02:00"}]}`,
 	`{"map":{"a":{"n":1},"b":{"x":"}"},"":{}},"words":{"a":"b"},"pointer":true,"bytes":"AAEC","raw":[ 1 , {} ]}`,
-	`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{}]}`,
+	`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{},{}]}`,
 	`{"links":{"a":null,"b":"","c":{},"d":{"href":""},"e":{"href":null}}}`,
 	`{"links":{},"several":{"n":1},"shade":"s","new":[{"a":"\"}"},[[]]],"no_tags":{"A":1,"B":2}}`,
-	`{"shade":{"name":"s"},"several":[],"new":{}}`,
+	`{"shade":{"name":"s"},"shades":["s",null,{}],"several":[],"new":{}}`,
 	`{"no_tags":{"A":1,"C":2}}`,
 	`{"pointer":false,"sub":{"n":1,"x":2}}`,
 	`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new name":{"a":1},"Text":"no field"}`,
@@ -56,7 +56,7 @@ var decoderInputs = []string{
 	// A value without a field in a struct without Extra.
 	`{"shade":{"name":"s","new":1}}`,
 
-	// More elements than atMost allows.
+	// More elements than the rule of the element allows.
 	`{"several":[{},{},{},{}]}`,
 
 	// Duplicate names.

@@ -17,6 +17,7 @@ type Rule struct {
 	typ       reflect.Type                                // nil if the rule does not change decoding
 	read      func(src source, types []part, v any) error // v points to a value of the type; nil for a Record
 	parts     []reflect.Type                              // types that read decodes
+	limit     int                                         // on the elements of a list of a Record
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }
@@ -24,7 +25,6 @@ type Rule struct {
 // A source is what a rule reads from: the decoder or the reader.
 type source interface {
 	kind() jsontext.Kind                  // of the next token
-	readRaw() ([]byte, error)             // the next value as raw JSON, valid until the next call
 	begin(kind jsontext.Kind) error       // reads the token that begins an object or array
 	more(end jsontext.Kind) (bool, error) // is there another member or element? If not, it reads the end
 	name(name *string) error              // reads the name of a member
@@ -35,8 +35,6 @@ type source interface {
 type decoder struct{ *jsontext.Decoder }
 
 func (d decoder) kind() jsontext.Kind { return d.PeekKind() }
-
-func (d decoder) readRaw() ([]byte, error) { return d.ReadValue() }
 
 func (d decoder) begin(jsontext.Kind) error {
 	_, err := d.ReadToken()
@@ -77,26 +75,28 @@ type pointerToRecord[T any] interface {
 	stdjson.Unmarshaler
 }
 
-// Record registers a type whose MarshalJSON and UnmarshalJSON methods call the codec. It returns
-// both rules that such a type needs: how to decode and encode it without its methods, and the limit
-// on a list, see [atMost].
-func Record[T any, P pointerToRecord[T]](limit int) []Rule {
+// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the codec: it is
+// decoded and encoded without them. A list of the type must not have more elements than the limit.
+// This is checked while the list is read, because a few bytes of JSON can become a large element in
+// memory.
+func Record[T any, P pointerToRecord[T]](limit int) Rule {
 	// The methods would call the codec again for each record, without end. The twin is the same
 	// type without methods: it has the same fields, so a pointer to a T points to a twin too.
 	// Convert would compare the types again each time.
 	twin := reflect.StructOf(slices.Collect(reflect.TypeFor[T]().Fields()))
 	asTwin := func(v *T) any { return reflect.NewAt(twin, reflect.ValueOf(v).UnsafePointer()).Interface() }
-	return []Rule{
-		atMost[T](limit),
-		{
-			typ: reflect.TypeFor[T](),
-			unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
-				return json.UnmarshalDecode(dec, asTwin(v))
-			}),
-			marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
-				return json.MarshalEncode(enc, asTwin(v))
-			}),
-		},
+	return Rule{
+		typ:   reflect.TypeFor[T](),
+		limit: limit,
+		unmarshal: json.UnmarshalFromFunc(func(dec *jsontext.Decoder, v *T) error {
+			if kind, before := dec.StackIndex(dec.StackDepth()); kind == '[' && before >= int64(limit) {
+				return errTooMany
+			}
+			return json.UnmarshalDecode(dec, asTwin(v))
+		}),
+		marshal: json.MarshalToFunc(func(enc *jsontext.Encoder, v *T) error {
+			return json.MarshalEncode(enc, asTwin(v))
+		}),
 	}
 }
 
@@ -111,54 +111,21 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 	})}
 }
 
-// Union is the rule for a type that has more than one form in JSON. kinds lists the kinds of
-// values that read decodes: a kind is the first byte of the value, or '0' for any number. read
-// is called with the raw JSON. Values of other kinds are decoded by default. For write see
-// [TextOr]. read and write may call the same codec with other types.
-func Union[T any](kinds string, read func(raw []byte, v *T) error, write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, _ []part, v *T) error {
-		if strings.IndexByte(kinds, byte(src.kind())) < 0 {
-			return errors.ErrUnsupported
-		}
-		raw, err := src.readRaw()
-		if err != nil {
-			return err
-		}
-		return read(raw, v)
-	}, writeOrDefault(write))
-}
-
-// TextOr is the rule for a type that may be a string in JSON. text returns where to store
-// the string. Values of other kinds are decoded by default. write returns the JSON of a
-// value, or nil if the value is encoded by default. If write is nil, all values are encoded by
-// default.
-func TextOr[T any](text func(*T) *string, write func(v *T) ([]byte, error)) Rule {
+// As is the rule for a type that has more than one form in JSON. kinds lists the kinds of values
+// that are decoded to what to returns, a pointer to a string or to one of the types parts: a kind
+// is the first byte of the value, or '0' for any number. Values of other kinds are decoded by
+// default. write returns the JSON of a value, or nil if the value is encoded by default. If write
+// is nil, all values are encoded by default. write may call the same codec with other types.
+func As[T any](
+	kinds string, to func(kind byte, v *T) any, write func(v *T) ([]byte, error), parts ...reflect.Type,
+) Rule {
 	return newRule(func(src source, types []part, v *T) error {
-		if src.kind() != '"' {
+		kind := byte(src.kind())
+		if strings.IndexByte(kinds, kind) < 0 {
 			return errors.ErrUnsupported
 		}
-		*v = *new(T)
-		return src.decode(text(v), types)
-	}, writeOrDefault(write))
-}
-
-// OneOrMany is the rule for a type that is an array of E in JSON, or a single E. parts
-// returns where to store the elements, and whether they were in an array. For write see
-// [TextOr].
-func OneOrMany[T, E any](parts func(*T) (list *[]E, many *bool), write func(v *T) ([]byte, error)) Rule {
-	return newRule(func(src source, types []part, v *T) error {
-		kind := src.kind()
-		if kind != '[' && kind != '{' {
-			return errors.ErrUnsupported
-		}
-		*v = *new(T)
-		list, many := parts(v)
-		if *many = kind == '['; *many {
-			return src.decode(list, types)
-		}
-		*list = make([]E, 1)
-		return src.decode(&(*list)[0], types)
-	}, writeOrDefault(write), reflect.TypeFor[[]E](), reflect.TypeFor[E]())
+		return src.decode(to(kind, v), types)
+	}, writeOrDefault(write), parts...)
 }
 
 func writeOrDefault[T any](write func(v *T) ([]byte, error)) *json.Marshalers {
@@ -187,9 +154,7 @@ func Named[L ~[]E, E, V any](capacity int, parts func(*E) (name *string, value *
 	return newRule(func(src source, types []part, l *L) error {
 		switch src.kind() {
 		case 'n':
-			*l = nil
-			_, err := src.readRaw()
-			return err
+			return errors.ErrUnsupported
 		case '{':
 		default:
 			return errors.New("not an object")
@@ -245,40 +210,6 @@ func isRepeated[L ~[]E, E, V any](l L, parts func(*E) (name *string, value *V)) 
 		}
 	}
 	return false
-}
-
-// atMost is the rule for slices of E, which must not have more than n elements. The
-// limit is checked while the list is read, because a few bytes of JSON can become a large
-// element in memory.
-func atMost[E any](n int) Rule {
-	return newRule(func(src source, types []part, list *[]E) error {
-		if src.kind() != '[' {
-			return errors.ErrUnsupported
-		}
-		if err := src.begin('['); err != nil {
-			return err
-		}
-		for *list = (*list)[:0]; ; {
-			more, err := src.more(']')
-			if err != nil {
-				return err
-			}
-			if !more {
-				break
-			}
-			if len(*list) == n {
-				return errTooMany
-			}
-			*list = append(*list, *new(E))
-			if err := src.decode(&(*list)[len(*list)-1], types); err != nil {
-				return err
-			}
-		}
-		if *list == nil {
-			*list = []E{}
-		}
-		return nil
-	}, nil, reflect.TypeFor[E]())
 }
 
 // scalar is the rule for a type that parse reads from raw JSON, as [readScalar] does.

@@ -39,11 +39,11 @@ func TestRules(t *testing.T) {
 		name, in string
 		want     string // after decoding and encoding; "" for an error
 	}{
-		{name: "Union, text", in: `{"shade":"plain"}`, want: `{"shade":"plain"}`},
-		{name: "Union, object", in: `{"shade":{"name":"x"}}`, want: `{"shade":{"name":"x"}}`},
-		{name: "Union, error", in: `{"shade":"bad"}`},
+		{name: "As, text", in: `{"shade":"plain"}`, want: `{"shade":"plain"}`},
+		{name: "As, object", in: `{"shade":{"name":"x"}}`, want: `{"shade":{"name":"x"}}`},
+		{name: "As, error", in: `{"shade":"bad"}`},
 		{
-			name: "Named and TextOr",
+			name: "Named and As",
 			in:   `{"links":{"a":null,"b":"/b","c":{}}}`,
 			want: `{"links":{"a":null,"b":{"href":"/b"},"c":{"href":""}}}`,
 		},

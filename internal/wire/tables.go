@@ -135,7 +135,7 @@ func (c *Codec) pointerReader(t reflect.Type) valueReader {
 }
 
 func (c *Codec) sliceReader(t reflect.Type) valueReader {
-	read := c.reader(t.Elem())
+	read, rule := c.reader(t.Elem()), c.rules[t.Elem()]
 	return func(r *reader, v any) error {
 		list := reflect.ValueOf(v).Elem()
 		if r.peek() == 'n' {
@@ -152,6 +152,9 @@ func (c *Codec) sliceReader(t reflect.Type) valueReader {
 			}
 			if !more {
 				break
+			}
+			if rule != nil && rule.limit > 0 && n == rule.limit {
+				return errTooMany
 			}
 			if n == list.Cap() {
 				list.Grow(max(2, n))
@@ -237,7 +240,6 @@ func newTable(t reflect.Type) *table {
 	tab := &table{byName: map[string]int{}}
 	for _, f := range reflect.VisibleFields(t) {
 		name, options, tagged := strings.Cut(f.Tag.Get("json"), ",")
-		isExtra := name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]()
 		switch {
 		case f.Tag.Get("json") == "-": // not a member
 		case f.Anonymous && f.Tag == "" && f.Type.Kind() == reflect.Struct:
@@ -245,7 +247,7 @@ func newTable(t reflect.Type) *table {
 		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
 			tab.byName[name] = len(tab.members)
 			tab.members = append(tab.members, member{start: []byte(`,"` + name + `":`), index: f.Index})
-		case isExtra && len(f.Index) == 1:
+		case name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]():
 			tab.extra = f.Index
 		default:
 			return nil
