@@ -144,34 +144,18 @@ func TestAllByAccount_accounts(t *testing.T) {
 // TestAllByAccount_longFilters has a filter without space for an account.
 func TestAllByAccount_validation(t *testing.T) {
 	t.Parallel()
-	id := numberedID(1)
-	for _, tt := range []struct {
-		name string
-		opts commerce.SubscriptionListOptions
-		want []string // fields
-	}{
-		{
-			name: "account", want: []string{"filter.account_id"},
-			opts: commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{AccountID: id}},
-		},
-		{
-			name: "accounts", want: []string{"filter.account_id"},
-			opts: commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{id}}},
-		},
-		{name: "offset", opts: commerce.SubscriptionListOptions{Offset: 1}, want: []string{"offset"}},
-		{
-			name: "others", want: []string{"filter.name", "page size", "concurrency"},
-			opts: commerce.SubscriptionListOptions{
-				Filter: commerce.SubscriptionFilter{Names: []string{""}}, PageSize: 101, Concurrency: 17,
-			},
-		},
+	id, names := numberedID(1), []string{""}
+	for _, filter := range []commerce.SubscriptionFilter{
+		{AccountID: id, Names: names}, {AccountIDs: []uuid.UUID{id}, Names: names},
 	} {
+		opts := &commerce.SubscriptionListOptions{Filter: filter, Offset: 1, PageSize: 101, Concurrency: 17}
 		r := &recorder{respond: respond(200, emptyList)}
 		c := newClient(t, r)
-		_, allErr := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, &tt.opts))
-		_, pagesErr := commerce.Collect(c.Subscriptions.PagesByAccount(t.Context(), nil, &tt.opts))
+		_, allErr := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
+		_, pagesErr := commerce.Collect(c.Subscriptions.PagesByAccount(t.Context(), nil, opts))
 		for _, err := range []error{allErr, pagesErr} {
-			diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.want)
+			want := []string{"filter.account_id", "offset", "filter.name", "page size", "concurrency"}
+			diff(t, "invalid fields", invalidFields(err), want)
 			r.checkRefused(t, err, "")
 		}
 	}
