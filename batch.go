@@ -18,7 +18,7 @@ import (
 // completes the result.
 type batchResponse struct {
 	AddCustomDiscountsResult
-	option  []byte // add_all_or_nothing, as it is in the response
+	option  []byte // add_all_or_nothing, as it is in the response; nil after compare
 	mayHold bool   // the response shows discounts, or may hold some in an unknown form
 	problem error  // why the response shows no discount; nil if it shows one
 }
@@ -167,6 +167,7 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscoun
 		})
 	}
 	b.AllOrNothing = string(b.option) == "true" || string(b.option) != "false" && opts.AllOrNothing
+	b.option = nil // a part of the body, which a caller that keeps the result must not keep
 }
 
 // unconfirmed returns the discounts in sent that have no match in added. It matches them by

@@ -68,7 +68,12 @@ func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON decodes what MarshalJSON returns.
 func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
-	return json.Unmarshal(b, &unconfirmedJSON{&d.NewCustomDiscount, &d.Reasons})
+	var decoded UnconfirmedDiscount
+	err := json.Unmarshal(b, &unconfirmedJSON{&decoded.NewCustomDiscount, &decoded.Reasons})
+	if err == nil {
+		*d = decoded
+	}
+	return err
 }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
@@ -212,9 +217,10 @@ type cartWriter struct {
 	op       string
 	cartID   string
 	problems *ValidationError // of the arguments: with any, no write begins
-	// end ends the turn and the lock of the cart. It and held are set by lock.
+	// end ends the turn and the lock of the cart, and held is the state of the lock: lock sets
+	// both. Without a Locker held never ends.
 	end  func()
-	held context.Context //nolint:containedctx // the state of the lock, which lives as long
+	held context.Context //nolint:containedctx // lives as long as the lock
 }
 
 func (s *CartService) writer(op, cartID string) *cartWriter {

@@ -3,6 +3,7 @@ package commerce
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -29,7 +30,7 @@ func NewDecimal(n int64) Decimal { return Decimal{decimal.NewFromInt(n)} }
 // [ErrInvalidArgument] and does not repeat the text.
 func ParseDecimal(s string) (Decimal, error) {
 	if len(s) <= maxDigits { // the time to parse digits grows with the square of their number
-		if d, err := decimal.NewFromString(s); err == nil {
+		if d, err := decimal.NewFromString(s); err == nil && max(d.Exponent(), -d.Exponent()) <= maxDigits {
 			return Decimal{d}, nil
 		}
 	}
@@ -38,7 +39,7 @@ func ParseDecimal(s string) (Decimal, error) {
 }
 
 // maxDigits is the maximum number of characters, and the highest exponent, of a number.
-// [decimal.NewFromString] has the same limit for the exponent.
+// [decimal.NewFromString] has the same limit for the exponent, but a program can raise it.
 const maxDigits = 10_000
 
 // maxAmountExponent limits the amount of a discount: its size and its decimal places.
@@ -87,10 +88,11 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 		}
 	}
 	v, err := ParseDecimal(wire.Text(b))
-	if err == nil {
-		*d = v
+	if err != nil { // not that of an argument
+		return errors.New("not a decimal number with an exponent within ±10,000")
 	}
-	return err
+	*d = v
+	return nil
 }
 
 // Money is an amount of a currency. The amounts in the service's documentation are whole

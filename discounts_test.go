@@ -104,7 +104,11 @@ func TestNewCustomDiscount_json(t *testing.T) {
 	if err := json.Unmarshal([]byte(both), &decoded); err != nil {
 		t.Fatal(err)
 	}
-	diff(t, "unconfirmed", decoded, unconfirmed)
+	kept := decoded
+	err := json.Unmarshal([]byte(`{"discount":null,"reasons":null}`), &decoded)
+	if diff(t, "unconfirmed", kept, unconfirmed); err != nil || decoded.ExternalID != "" || decoded.Reasons != nil {
+		t.Errorf("null decoded into %+v: error %v", decoded, err)
+	}
 }
 
 func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
@@ -123,7 +127,7 @@ func TestNewCustomDiscount_jsonOfAFile(t *testing.T) {
 		{name: "the same name twice", text: `{"amount":-1,"amount":-9}`, problem: "duplicate object member name"},
 		{name: "an unknown relationship", text: `{"relationships":{"x":{}}}`, problem: `unknown object member name "x"`},
 		{name: "another type", text: `{"type":"promotion"}`, problem: `type is "promotion"`},
-		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "must be a decimal number"},
+		{name: "an object as amount", text: `{"amount":{"amount":-1}}`, problem: "not a decimal number"},
 		{name: "a number as code", text: `{"discount_code":5}`, problem: "discount_code"},
 		{name: "an item without an id", text: `{"relationships":{"item":{"data":{"id":"x"}}}}`, problem: "invalid UUID"},
 		{name: "an array", text: `[]`, problem: "array"},

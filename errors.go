@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -342,17 +343,13 @@ func (e Error) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts),
 	}
-	if e.StatusCode != 0 {
-		attrs = append(attrs, slog.Int("status", e.StatusCode))
-	}
-	if titles := e.titles(); len(titles) > 0 {
-		attrs = append(attrs, slog.Any("titles", titles))
-	}
-	if e.RequestID != "" {
-		attrs = append(attrs, slog.String("request_id", e.RequestID))
-	}
-	if e.RetryAfter > 0 {
-		attrs = append(attrs, slog.Duration("retry_after", e.RetryAfter))
+	for _, a := range []slog.Attr{
+		slog.Int("status", e.StatusCode), slog.Any("titles", e.titles()),
+		slog.String("request_id", e.RequestID), slog.Duration("retry_after", e.RetryAfter),
+	} {
+		if !reflect.ValueOf(a.Value.Any()).IsZero() {
+			attrs = append(attrs, a)
+		}
 	}
 	if e.Err != nil {
 		attrs = append(attrs, slog.String("cause", e.Err.Error()))

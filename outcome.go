@@ -58,7 +58,7 @@ func OutcomeOf(err error) Outcome {
 		return OutcomeApplied
 	}
 	found := outcomesIn(err, nil)
-	if len(found) == 0 || slices.Contains(found, OutcomeUnknown) {
+	if len(found) == 0 || slices.Contains(found, OutcomeUnknown) || slices.Max(found) > OutcomeUnreadable {
 		return OutcomeUnknown
 	}
 	return slices.Max(found) // the others are declared in this order

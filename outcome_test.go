@@ -43,6 +43,7 @@ func TestOutcomeOf(t *testing.T) {
 	}{
 		{name: "no error", want: commerce.OutcomeApplied},
 		{name: "another package", err: context.Canceled, want: commerce.OutcomeUnknown},
+		{name: "an Error that says applied", err: failed(commerce.OutcomeApplied), want: commerce.OutcomeUnknown},
 		{name: "zero Error", err: &commerce.Error{}, want: commerce.OutcomeUnknown},
 		{name: "nil *Error", err: (*commerce.Error)(nil), want: commerce.OutcomeUnknown},
 		{name: "wrapped", err: fmt.Errorf("w: %w", failed(commerce.OutcomeRejected)), want: commerce.OutcomeRejected},

@@ -192,7 +192,7 @@ func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info],
 	if w.isAhead(r) {
 		pending := w.ahead[0]
 		w.ahead = slices.Delete(w.ahead, 0, 1)
-		// It does not return before the page is fetched, because no fetch must outlast the walk:
+		// Wait does not return before the page is fetched, because no fetch must outlast the walk:
 		// Fetch itself watches ctx.
 		return pending.page.Wait(context.WithoutCancel(ctx))
 	}

@@ -227,7 +227,7 @@ func (c *call) send(req *http.Request) (*http.Response, error) {
 	if resp != nil {
 		_ = resp.Body.Close()
 	}
-	c.evidence.unprovable = true // something may have responded, even if the hooks show no connection
+	c.evidence.markSent() // something may have responded, even if the hooks show no connection
 	return nil, errNoResponse
 }
 

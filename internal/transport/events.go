@@ -52,7 +52,7 @@ func (c *call) endAttempt(start time.Time) {
 	if c.gotResponse {
 		r.StatusCode, r.RequestID = c.result.StatusCode, RequestID(c.result.Header)
 	}
-	if c.result.Err != nil {
+	if c.result.Err != nil && c.tellEnd != nil {
 		r.Error = c.describeError()
 	}
 	c.tell(r)

@@ -41,7 +41,7 @@ type evidence struct {
 	otherRequest  bool  // the header that is being written is for another host, and may be another request's
 	dumping       bool  // httputil.DumpRequestOut prints the request, and sends nothing
 	bodyRead      bool  // the body of a Once call was read, see guard
-	unprovable    bool  // the hooks and the body cannot show whether it was sent, see findings
+	unprovable    bool  // the body cannot show whether it was sent, and the hooks may not be called, see guard
 	canceled      error // why the attempt was canceled; nil if it was not
 }
 
@@ -151,12 +151,19 @@ func (e *evidence) cancel(reason error) {
 //	wroteHeader        a header was written, perhaps only to a buffer
 //	bodyRead           perhaps only to sign it, but the transport may also have sent it without calling the hooks
 //	unprovable         there is no body to observe, and a transport of the caller's may send the request without calling
-//	                   the hooks; or it returned nothing, and something may have responded
+//	                   the hooks
 func (e *evidence) findings() (notSent, sentTwice bool, canceled error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	notSent = e.connRequested && !e.hasConn && !e.wroteHeader && !e.bodyRead && !e.unprovable
 	return notSent, e.headers > 1, e.canceled
+}
+
+// markSent records that something may have been sent, whatever the hooks say.
+func (e *evidence) markSent() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wroteHeader = true
 }
 
 // guard prepares the request of a Once call.

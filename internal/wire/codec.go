@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -116,30 +115,26 @@ func (c *Codec) Marshal(v any) ([]byte, error) {
 // dropDuplicates returns the valid JSON b with only the last of the members that have
 // the same name, in each object: the members of Extra are written last.
 func dropDuplicates(b []byte) []byte {
-	var parts [][]byte
+	lenient := json.JoinOptions(json.Deterministic(true),
+		jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	switch jsontext.Value(b).Kind() {
 	case jsontext.KindBeginObject:
-		list, _ := Members(b)
-		last := map[string]int{}
-		for i, m := range list {
-			last[m.Name] = i
+		var members map[string]jsontext.Value
+		_ = json.Unmarshal(b, &members, lenient) // no error: it was encoded
+		for name, value := range members {
+			members[name] = dropDuplicates(value)
 		}
-		for i, m := range list {
-			if last[m.Name] == i {
-				m.Value = dropDuplicates(m.Value)
-				object := m.object()
-				parts = append(parts, object[1:len(object)-1])
-			}
-		}
-		return slices.Concat([]byte("{"), bytes.Join(parts, []byte(",")), []byte("}"))
+		b, _ = json.Marshal(members, lenient)
 	case jsontext.KindBeginArray:
-		for element := range Elements(b) {
-			parts = append(parts, dropDuplicates(element))
+		var elements []jsontext.Value
+		_ = json.Unmarshal(b, &elements, lenient)
+		for i, value := range elements {
+			elements[i] = dropDuplicates(value)
 		}
-		return slices.Concat([]byte("["), bytes.Join(parts, []byte(",")), []byte("]"))
-	default:
-		return b
+		b, _ = json.Marshal(elements, lenient)
+	default: // no member
 	}
+	return b
 }
 
 // Valid is json.Valid of encoding/json, in half of the time.

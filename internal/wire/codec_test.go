@@ -124,7 +124,7 @@ func TestCodec_errors(t *testing.T) {
 func TestCodec_Marshal_sameName(t *testing.T) {
 	t.Parallel()
 	v := every{Records: []record{{}}, Extra: extra{"flag": raw(`"x"`)}}
-	const want = `{"records":[{"flag":false}],"flag":"x"}`
+	const want = `{"flag":"x","records":[{"flag":false}]}`
 	if b, err := newTestCodec().Marshal(&v); err != nil || string(b) != want {
 		t.Errorf("Marshal() = %s, %v, want %s", b, err, want)
 	}

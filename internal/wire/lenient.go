@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"iter"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,12 +17,6 @@ import (
 type Member struct {
 	Name  string
 	Value []byte // raw JSON, a part of what was read
-}
-
-// object returns a JSON object with this member only.
-func (m Member) object() []byte {
-	name, _ := jsontext.AppendQuote(nil, m.Name) // the error is about invalid UTF-8, which it replaces
-	return slices.Concat([]byte("{"), name, []byte(":"), m.Value, []byte("}"))
 }
 
 func newLenientDecoder(b []byte) *jsontext.Decoder {
