@@ -71,12 +71,13 @@
 // the records moved. If a record moves from the part of the list that is still unread to the part
 // that was read, the walk misses it; no client can detect that.
 //
-// A walk ends at a page that is not full and whose next link is null. A missing next link does
-// not prove the end, because a store may return fewer records than requested. Then one more
-// request confirms the end, or two if earlier pages had different lengths. If a store sends no
-// links at all, and returns a single record right after its first short page or while records are
-// removed, the walk may end early without an error. Stubs in tests should send "links": {"next":
-// null} with the last page, and respect page[offset].
+// A walk ends at a page that is not full, whose next link is null, and that leads on from the
+// records before it. A store that returns an old page instead, or an empty page with a next link,
+// ends the walk in [ErrNoProgress] or [ErrListDrift]. A missing next link does not prove the end,
+// because a store may return fewer records than requested. Then one or two more requests confirm
+// the end. If a store sends no links at all, and shortens pages near the end to one record, or to
+// several lengths that it did not use before, the walk may end early without an error. Stubs in
+// tests should send "links": {"next": null} with the last page, and respect page[offset].
 //
 // [SubscriptionService.AllByAccount] reads a store of any size. It asks for the subscriptions of
 // many accounts at a time, in the order of accounts, and requests a page when it knows that the

@@ -165,8 +165,8 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 //
 // An error ends the walk. It is yielded last, after all records of the pages before it: a
 // [*ValidationError] if opts are invalid, otherwise a [*PagingError], whose Offset lets another
-// walk resume. A list of 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records, or
-// after 10,000 if the store sends no links: [SubscriptionService.AllByAccount] reads it. A change
+// walk resume. A list of 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records:
+// [SubscriptionService.AllByAccount] reads it. A change
 // of the order that the walk notices ends in [ErrListDrift], and a page that is too large (see
 // [SubscriptionService.List]), or a record whose id is not a UUID, in [ErrBadResponse].
 //

@@ -22,10 +22,15 @@
 // list ends, as a store may return fewer records than it has. A walk ends without an error at
 //   - an empty page, if it is the first page of the walk, or was read from offset 0: the list is
 //     now empty,
-//   - a short page which states that there is no next page,
-//   - a page of one record, if the page after it is empty,
-//   - a page with only the anchor, right after the first short page, if the store does not say
-//     whether there is a next page.
+//   - a short page which states that there is no next page, see mayBeOld,
+//   - a page of one record, the tail, if the page after it is empty,
+//   - a page that stops at the tail, if the store does not say whether there is a next page, see
+//     showsEnd.
+//
+// The tail is the record where the walk is: the last one of those that it yielded, unless it
+// stepped back. A page that neither has the tail nor leads on is not the end, because a store may
+// return a page once more. Nor is an empty page that states that there is a next one: a store whose
+// pages all do so never shows its end, and the walk ends in ErrNoProgress after the last record.
 //
 // If the store returns one record at a time, no page can overlap another. A record may then be
 // missed while the list changes.
@@ -37,6 +42,7 @@
 package paging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -140,6 +146,7 @@ type walk[T any, ID comparable, Info any] struct {
 	Config[T, ID, Info]
 	seen     map[ID]struct{}         // the records of all pages that connected, from cfg.Offset on
 	last     pageFacts[ID]           // the last page that connected
+	tail     ID                      // the record where the walk is, see update
 	resume   int                     // end of the last page with new records: another walk can resume there
 	overlap  int                     // number of records that the next page shares with the last; see setOverlap
 	requests int                     // number of requests made
@@ -147,8 +154,11 @@ type walk[T any, ID comparable, Info any] struct {
 	window   int                     // number of pages to fetch ahead, if Concurrency allows
 
 	farthest       int  // highest end of a page so far
-	shortest       int  // fewest records in a page with new records; pages of one record do not count
-	moreAfterShort bool // a short page was not the end: the next short page proves even less
+	shortest       int  // fewest records in a page after which new ones came; pages of one record do not count
+	usual          int  // number of records in such a page, see countUsual
+	usuals         int  // number of such pages
+	stops          int  // number of pages since the last new record that stop at the tail
+	doubts         int  // pages since the last new record that may be old ones, see mayBeOld
 	emptyAfterLast bool // the last page had one record, and the page after it was empty
 	steppedBack    bool // so pages that are fetched ahead may be of no use again
 }
@@ -162,8 +172,10 @@ type pageFacts[ID comparable] struct {
 	number        int // of the request in the walk, from 1 on
 	length        int // number of records
 	next          Next
-	first         ID   // the first record
+	first, last   ID   // of the records
 	hasNew        bool // it had a record that was not seen before
+	endsNew       bool // its last record was not seen before
+	hasTail       bool
 	afterStepBack bool // the walk stepped back to read it
 	repeats       int  // number of pages right before it that began with the same record, see isRepeated
 }
@@ -231,8 +243,8 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 		}
 	}
 	back := w.overlap
+	r := w.requestAfter(w.last.end(), back)
 	for steps := range maxStepsBack {
-		r := w.requestAfter(w.last.end(), back)
 		wasAhead := w.isAhead(r)
 		page, err := w.read(ctx, r)
 		if err == nil && w.looksWrong(r, page) {
@@ -241,19 +253,31 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 		if err != nil {
 			return none, err
 		}
-		if from, ok := w.connects(r, page.Items); ok {
-			return w.accept(page, pageFacts[ID]{request: r, afterStepBack: steps > 0}, from)
-		}
-		if r.start == 0 {
-			break
+		from, connects := w.connects(r, page.Items)
+		p := w.facts(r, page, from)
+		p.afterStepBack = steps > 0
+		isOld := connects && w.mayBeOld(&p)
+		switch {
+		case connects && !isOld:
+			return w.accept(page, p, from)
+		case isOld && w.doubts == maxDoubts:
+			return none, ErrNoProgress
+		case r.start == 0:
+			return none, ErrListDrift
 		}
 		w.window, w.steppedBack = 0, true
+		if isOld {
+			w.doubts++
+			r = w.requestBefore(&p)
+			continue
+		}
 		back = max(1, 2*back)
 		limit := max(1, w.last.length/2) // so that each page makes progress
 		if wasAhead {
 			limit = w.maxOverlapAhead()
 		}
 		w.overlap = min(back, limit)
+		r = w.requestAfter(w.last.end(), back)
 	}
 	return none, ErrListDrift
 }
@@ -274,14 +298,40 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	isEmpty := len(page.Items) == 0
-	// If the last page stated that there is a next one, the list may have become shorter since:
-	// look twice.
-	if isEmpty && (w.last.next != NextExists || w.emptyAfterLast) {
+	// If one of the two pages stated that there is a next one, the list may have become shorter
+	// since: look twice.
+	lookedTwice := w.emptyAfterLast
+	w.emptyAfterLast = len(page.Items) == 0 && w.last.last == w.tail
+	switch {
+	case !w.emptyAfterLast:
+		return nil
+	case page.Next == NextExists && lookedTwice:
+		return ErrNoProgress
+	case page.Next != NextExists && (w.last.next != NextExists || lookedTwice):
 		return errEnd
 	}
-	w.emptyAfterLast = isEmpty
 	return nil
+}
+
+// maxDoubts limits the pages without new records in between that may be old ones.
+const maxDoubts = 2
+
+// mayBeOld reports whether page p, which states that the list ends with it, may be a page that the
+// store returned before: it begins like the page before, or neither has the tail nor ends with a new
+// record. At the start of the list, an old page cannot be told from a new one.
+func (w *walk[T, ID, Info]) mayBeOld(p *pageFacts[ID]) bool {
+	if p.next != NextNone || p.length >= p.limit || p.start == 0 || len(w.seen) == 0 {
+		return false
+	}
+	return w.beginsLikeLast(p.first) || !p.endsNew && !p.hasTail
+}
+
+// requestBefore returns the request that checks page p, which may be an old one. It begins half a
+// page earlier, and leaves out the last record, so that it is not for the end of the list. The walk
+// goes on from that page. If the list became shorter, the page after it ends the walk.
+func (w *walk[T, ID, Info]) requestBefore(p *pageFacts[ID]) request {
+	start := max(0, p.start-max(2, w.last.length/2))
+	return request{start, min(max(2, p.end()-1-start), w.MaxLimit)}
 }
 
 // looksWrong reports whether a page may be an error of the service, so that the walk reads it
@@ -324,16 +374,26 @@ func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
 	return from, from >= 0
 }
 
+// facts returns the facts of a page, in which only the items from index from on belong to the walk.
+func (w *walk[T, ID, Info]) facts(r request, page Page[T, Info], from int) pageFacts[ID] {
+	p := pageFacts[ID]{request: r, length: len(page.Items), next: page.Next}
+	for i := range page.Items {
+		p.last = w.ID(&page.Items[i])
+		if i == 0 {
+			p.first = p.last
+		}
+		p.endsNew = i >= from && !w.isSeen(&page.Items[i])
+		p.hasNew = p.hasNew || p.endsNew
+		p.hasTail = p.hasTail || p.last == w.tail
+	}
+	return p
+}
+
 // accept reduces a page that connects to its new records, which begin at index from or later. It
 // updates the state of the walk.
 func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int) (Page[T, Info], error) {
-	p.length, p.next = len(page.Items), page.Next
-	if p.length > 0 {
-		p.first = w.ID(&page.Items[0])
-	}
 	page.Items, page.Offset = w.keepNew(page.Items, from)
 	page.Offset += p.start
-	p.hasNew = len(page.Items) > 0
 	p.number = w.requests - len(w.ahead) // the pages ahead were all requested after p
 	if w.isRepeated(&p) {
 		p.repeats = w.last.repeats + 1
@@ -363,12 +423,10 @@ func (w *walk[T, ID, Info]) keepNew(items []T, from int) (kept []T, index int) {
 // and otherwise nil.
 func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 	switch {
-	case p.length == 0 && p.next == NextExists && len(w.seen) > 0:
-		return ErrNoProgress // the page contradicts itself
-	case p.length == 0, p.length < p.limit && p.next == NextNone:
+	case p.length == 0 && p.next == NextExists:
+		return ErrNoProgress // the page contradicts itself, and was read twice
+	case p.length == 0, p.length < p.limit && p.next == NextNone, p.next == NextUnknown && w.showsEnd(p):
 		return errEnd
-	case p.length == 1 && !p.hasNew && w.last.short() && !w.moreAfterShort && p.next == NextUnknown:
-		return errEnd // the page before was the first short one, and this one has only its anchor
 	case p.start == w.MaxOffset:
 		return ErrOffsetLimit // no page after it can be requested, so nothing can show that the list ends
 	case p.repeats == maxRepeats:
@@ -377,35 +435,88 @@ func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 	return nil // without new records too: records were added before it, and moved the list on
 }
 
+// showsEnd reports whether the list probably ends with page p, which does not state whether there is
+// a next page. p proves less than the pages before it: they show how the store shortens pages.
+//   - If all of them were full, a short page at the highest offset is the end. There is no other.
+//   - If only the last of them was short, a page with only the tail is the end.
+//   - If the store has a usual length of pages, two shorter pages are the end if they stop at the
+//     same tail and differ in length: no other length shortens both.
+func (w *walk[T, ID, Info]) showsEnd(p pageFacts[ID]) bool {
+	switch {
+	case w.beginsLikeLast(p.first):
+		return false
+	case p.start == w.MaxOffset:
+		return p.length < w.Limit && w.Limit <= w.shortest && (p.last == w.tail || p.endsNew && !w.last.short())
+	case p.length == 1 && w.last.short() && w.Limit <= cmp.Or(w.shortest, w.Limit):
+		return p.last == w.tail
+	}
+	return w.stopsAtTail(&p) && w.stopsAtTail(&w.last) && p.length != w.last.length
+}
+
+// stopsAtTail reports whether page p ends with the tail, which is not new, and is shorter than usual.
+func (w *walk[T, ID, Info]) stopsAtTail(p *pageFacts[ID]) bool {
+	return w.usuals >= minUsual && p.length < w.usual && p.last == w.tail && !p.endsNew && p.repeats == 0
+}
+
+// countUsual counts a page of that length that led on. The first minUsual pages in a row with one
+// length show what is usual.
+func (w *walk[T, ID, Info]) countUsual(length int) {
+	switch {
+	case length == w.usual:
+		w.usuals++
+	case w.usuals < minUsual:
+		w.usual, w.usuals = length, 1
+	}
+}
+
+const minUsual = 5
+
 // maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because
 // so does a correct page if the list grows by as much as the offset.
 const maxRepeats = 3
 
-// isRepeated reports whether p may be the last page once more. It is not if the walk saw an empty
-// page in between.
+// isRepeated reports whether p may be the last page once more.
 func (w *walk[T, ID, Info]) isRepeated(p *pageFacts[ID]) bool {
-	return p.length > 0 && !p.hasNew && p.first == w.last.first && !p.afterStepBack && !w.emptyAfterLast
+	return p.length > 0 && !p.hasNew && !p.afterStepBack && w.beginsLikeLast(p.first)
 }
 
-// update sets the state of the walk after page p.
+// beginsLikeLast reports whether a page that begins with that record may be the last page once more.
+// It is not if the walk saw an empty page in between.
+func (w *walk[T, ID, Info]) beginsLikeLast(first ID) bool {
+	return first == w.last.first && !w.emptyAfterLast
+}
+
+// update sets the state of the walk after page p. The tail is the last record of p if p leads on from
+// the tail before it. If the walk steps back, or no page states where the list ends, the walk goes on
+// from p.
 func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 	if p.length < p.limit && p.length < w.last.length && p.next != NextExists {
 		w.window = 0 // the list may end here: fetch only the page ahead that confirms it
 	}
 	w.window++
-	if p.hasNew && p.length > 1 && (w.shortest == 0 || p.length < w.shortest) {
-		w.shortest = p.length
+	if p.endsNew && w.last.length > 1 {
+		w.shortest = min(w.last.length, cmp.Or(w.shortest, w.last.length))
+		w.countUsual(w.last.length)
 	}
-	w.moreAfterShort = w.moreAfterShort || w.last.short() && p.hasNew
 	w.emptyAfterLast = w.emptyAfterLast && p.length == 1
 	w.farthest = max(w.farthest, p.end())
+	if p.endsNew || p.hasTail || p.afterStepBack || p.next == NextUnknown && p.repeats == 0 {
+		w.tail = p.last
+	}
+	if p.last == w.tail && !p.endsNew {
+		w.stops++
+	}
+	if p.hasNew {
+		w.doubts, w.stops = 0, 0
+	}
 	w.setOverlap(p)
 	w.last = p
 }
 
 // setOverlap sets the overlap of the page after p. If p is short and has no new record, the list
-// probably ends with p. To confirm that, the next page starts at the last record: if the list ends
-// there, the page has only this record.
+// probably ends with p, and the next page confirms it. It starts at the last record, so that it has
+// only this record if the list ends there. If p stopped at the tail, that page starts before p, and
+// earlier each time: it has another length then, even if records are removed.
 //
 // If records were added before the last record since the last page, as many more are expected for
 // each request. Example: the last page was request 7 and ended at offset 150. p is request 9,
@@ -417,8 +528,13 @@ func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
 	case p.hasNew:
 		w.resume = p.end()
 		w.overlap = max(1, w.overlap)
-	case p.length < p.limit:
-		added := max(0, p.end()-w.last.end())
-		w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
+	case p.length < p.limit && p.next == NextUnknown:
+		w.overlap = 1
+		if w.stops > 0 {
+			w.overlap = p.length + w.stops
+		}
+		if added := p.end() - w.last.end(); added > 0 {
+			w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
+		}
 	}
 }

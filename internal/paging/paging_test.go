@@ -3,8 +3,11 @@ package paging
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 )
 
 // TestWalk_requests reads lists that do not change. It counts requests, which the rate limit of a
@@ -166,11 +169,11 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
 		{name: "start after the end", total: 9_000, offset: 10_000},
 		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
-		// No page after the last one within reach can be requested, so without links nothing shows
-		// the end.
+		// Without links, a short last page is the end only if all pages before it were full: then the
+		// store does not shorten pages.
 		{name: "10,001, no links", total: 10_001, links: noLinks, want: 10_001},
-		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002, wantErr: ErrOffsetLimit},
-		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099, wantErr: ErrOffsetLimit},
+		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002},
+		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099},
 		{name: "10,100, no links", total: 10_100, links: noLinks, want: 10_100, wantErr: ErrOffsetLimit},
 		{
 			name: "pages of 25, no links", total: 10_099, length: lengths(25), links: noLinks,
@@ -258,8 +261,9 @@ func TestWalk_wrongPages(t *testing.T) {
 			want:  100, wantErr: ErrNoProgress,
 		},
 		{
-			name:  "always empty, but there is a next page",
-			alter: func(request, page) page { return page{Next: NextExists} },
+			name:    "always empty, but there is a next page",
+			alter:   func(request, page) page { return page{Next: NextExists} },
+			wantErr: ErrNoProgress,
 		},
 		{
 			name: "empty after the first page, but there is a next page",
@@ -325,6 +329,105 @@ func TestWalk_requestAfter(t *testing.T) {
 		w.Limit = tt.limit
 		if got := w.requestAfter(tt.end, tt.overlap); got != tt.want {
 			t.Errorf("limit %d, end %d, overlap %d: %v, want %v", tt.limit, tt.end, tt.overlap, got, tt.want)
+		}
+	}
+}
+
+// TestWalk_oldPages reads lists of a store that returns old pages. Each walk yields all records, or
+// ends in an error.
+func TestWalk_oldPages(t *testing.T) {
+	t.Parallel()
+	firstEmpty := func(r request, p page) page {
+		if r.start == 0 {
+			p.Items, p.Next = nil, NextExists
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name  string
+		quirk quirk
+		alter func(r request, p page) page // instead of a quirk
+	}{
+		{name: "page 1 repeated", quirk: ignoresOffset},
+		{name: "page 1 cut to what is left", quirk: cutsFirst},
+		{name: "the last page is the one before", quirk: oldEnd},
+		{name: "the last page has earlier records", quirk: earlierEnd},
+		{name: "the third page is empty once", quirk: emptyPage},
+		{name: "the first page is empty", alter: firstEmpty},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			complete, stopped := 0, 0
+			for total := 1; total <= 600; total++ {
+				for _, length := range []int{100, 50, 7} {
+					for _, concurrency := range []int{1, 4} {
+						s := scenario{
+							total: total, limit: 100, concurrency: concurrency, lengths: []int{length}, quirk: tt.quirk, quirkAt: 2,
+							before: []time.Duration{latency}, after: []time.Duration{0},
+						}
+						l := s.list()
+						if tt.alter != nil {
+							l.alter = tt.alter
+						}
+						cfg := l.config()
+						cfg.Concurrency = concurrency
+						got, err := l.walk(t, cfg)
+						switch missing := total - len(got); {
+						case err != nil:
+							stopped++
+						case missing > 0:
+							t.Errorf("%d records, pages of %d, Concurrency %d: %d are missing, and no error",
+								total, length, concurrency, missing)
+						default:
+							complete++
+						}
+					}
+				}
+			}
+			t.Logf("%d walks were complete, %d ended in an error", complete, stopped)
+		})
+	}
+}
+
+// TestWalk_changesAnywhere removes and adds records at random after each request. A walk reaches the
+// end with few requests, also if the store sends no links.
+func TestWalk_changesAnywhere(t *testing.T) {
+	t.Parallel()
+	const total, walks = 950, 40
+	for _, links := range []links{trueLinks, noLinks} {
+		for _, concurrency := range []int{1, 4} {
+			for removed := range 6 {
+				t.Run(fmt.Sprintf("links %d, Concurrency %d, %d removed", links, concurrency, removed), func(t *testing.T) {
+					t.Parallel()
+					for _, added := range []int{0, 1, 5, 10, 20} {
+						most := 0
+						for seed := range uint64(walks) {
+							random := rand.New(rand.NewPCG(seed, uint64(added)))
+							l := newList(total)
+							l.links = links
+							l.change = func(l *list) {
+								for range removed {
+									remove(random.IntN(len(l.ids)), 1)(l)
+								}
+								for range added {
+									add(random.IntN(len(l.ids)+1), 1)(l)
+								}
+							}
+							cfg := l.config()
+							cfg.Concurrency = concurrency
+							got, err := l.walk(t, cfg)
+							if missing := lost(l.staying(total), got); err != nil || len(missing) > 0 {
+								t.Errorf("%d added, seed %d: error %v, %d records missing", added, seed, err, len(missing))
+							}
+							most = max(most, l.requests)
+						}
+						if most > 32 || concurrency == 1 && most > 25 {
+							t.Errorf("%d added: up to %d requests, want at most 25, or 32 with 4 in flight", added, most)
+						}
+						t.Logf("%d added: %d walks, up to %d requests", added, walks, most)
+					}
+				})
+			}
 		}
 	}
 }
