@@ -415,8 +415,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A list is accepted exactly if it is a JSON object with an array of objects as data: odd values in
-// it cannot lose a page. Whatever the reader accepts, it reads like the decoder.
+// A list is accepted exactly if it is a JSON object with an array of objects, or null, as data: odd
+// values in it cannot lose a page. Whatever the reader accepts, it reads like the decoder.
 func FuzzListBody(f *testing.F) {
 	for _, generation := range []string{"first", "second"} {
 		page, err := os.ReadFile("testdata/payload/" + generation + "_generation.json")
@@ -465,5 +465,5 @@ func isList(t *testing.T, body []byte) bool {
 			t.Skip("depends on what the errors say")
 		}
 	}
-	return data != nil
+	return true
 }
