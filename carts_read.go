@@ -150,7 +150,7 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	if err := c.checkComplete(); err != nil {
 		return nil, &Error{
 			Op: op, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
-			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: badResponse(err),
+			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: matching(ErrBadResponse, err),
 		}
 	}
 	return c, nil

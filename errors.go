@@ -20,10 +20,10 @@ import (
 )
 
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
-// ErrRateLimited matches a call that the client stopped before it was sent, and
-// ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
-// the status of the token request: check Op before you conclude from ErrNotFound that the cart does
-// not exist.
+// ErrRateLimited matches a call that the client stopped before it was sent, and a 403 with
+// Retry-After, or with a RateLimit-Remaining or X-RateLimit-Remaining of 0. ErrBadResponse matches
+// a 2xx that cannot be read. If [Error.Op] is "token", the status is the status of the token
+// request: check Op before you conclude from ErrNotFound that the cart does not exist.
 var (
 	ErrBadRequest    = errors.New("bad request")       // 400
 	ErrUnauthorized  = errors.New("unauthorized")      // 401
@@ -102,7 +102,8 @@ type Error struct {
 	RequestID string
 	// RetryAfter is the time to wait before the next call: what the service asked for, or
 	// the wait that was expected at the client's gate. It is 0 if there is neither. The
-	// service may ask for any time: limit it before you wait.
+	// service may ask for any time: limit it before you wait. It asks by Retry-After, or with a 429
+	// by RateLimit-Reset or X-RateLimit-Reset. Dates count by the clock of its Date header.
 	RetryAfter time.Duration
 	// Attempts is the number of times that the HTTP transport was called. If Op is "token",
 	// it counts token requests. Otherwise it counts the call's own requests only.
@@ -144,7 +145,9 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	case outcome == OutcomeRejected && r.Is2xx():
 		e.Err = nil // Errors has the reasons
 	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
-		e.Err = badResponse(e.Err)
+		e.Err = matching(ErrBadResponse, e.Err)
+	case r.StatusCode == http.StatusForbidden && r.IsRateLimited():
+		e.Err = matching(ErrRateLimited, e.Err)
 	}
 	return e
 }
@@ -177,12 +180,12 @@ func callError(call *transport.Call, r *transport.Result) *Error {
 	return newError(call, r, outcome, readErrors(r.Body))
 }
 
-// badResponse returns err so that it matches ErrBadResponse too.
-func badResponse(err error) error {
+// matching returns err, which may be nil, so that it matches a sentinel too.
+func matching(sentinel, err error) error {
 	if err == nil {
-		return ErrBadResponse
+		return sentinel
 	}
-	return fmt.Errorf("%w: %w", ErrBadResponse, err)
+	return fmt.Errorf("%w: %w", sentinel, err)
 }
 
 // refreshError is a failed token request after a call was refused. It matches the causes of

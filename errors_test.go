@@ -79,6 +79,61 @@ func TestError_statusSentinels(t *testing.T) {
 	}
 }
 
+// A response that asks for a wait is not final, and a 403 that does is a refusal of the rate too.
+func TestError_rateLimited(t *testing.T) {
+	t.Parallel()
+	const asks, remaining = "Retry-After", "X-RateLimit-Remaining"
+	for _, tt := range []struct {
+		name    string
+		status  int
+		header  []string
+		reason  string // of ReasonOf
+		isFinal bool
+	}{
+		{name: "422", status: 422, reason: "unprocessable", isFinal: true},
+		{name: "422 that asks for no wait", status: 422, header: []string{asks, "0"}, reason: "unprocessable", isFinal: true},
+		{name: "422 that asks for a wait", status: 422, header: []string{asks, "30"}, reason: "unprocessable"},
+		{name: "400 that asks for a wait", status: 400, header: []string{asks, "30"}, reason: "bad_request"},
+		{name: "403", status: 403, reason: "forbidden"},
+		{name: "403 that asks for no wait", status: 403, header: []string{asks, "0"}, reason: "forbidden"},
+		{name: "403 that asks for a wait", status: 403, header: []string{asks, "30"}, reason: "rate_limited"},
+		{name: "403, one remains", status: 403, header: []string{remaining, "1"}, reason: "forbidden"},
+		{name: "403, none remains", status: 403, header: []string{remaining, "0"}, reason: "rate_limited"},
+		{name: "403, none remains", status: 403, header: []string{"RateLimit-Remaining", "0"}, reason: "rate_limited"},
+		{name: "404, none remains", status: 404, header: []string{remaining, "0"}, reason: "not_found", isFinal: true},
+	} {
+		for _, call := range append(calls.All(), tokenCall) {
+			requests := 0
+			c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+				requests++
+				return respond(tt.status, refusal, tt.header...)(req)
+			}))
+			_, err := call.Do(t.Context(), c, calls.NewArgs())
+			want := tt.reason
+			if call.Name == tokenCall.Name && want != "rate_limited" {
+				want = "token"
+			}
+			isFinal := tt.isFinal && call.Name != tokenCall.Name
+			if got := commerce.ReasonOf(err); got != want || commerce.IsFinal(err) != isFinal || requests != 1 {
+				t.Errorf("%s, %s: error %v, reason %s, final %t after %d requests, want %s, %t after 1",
+					call.Name, tt.name, err, got, commerce.IsFinal(err), requests, want, isFinal)
+			}
+			if got, want := errors.Is(err, commerce.ErrForbidden), tt.status == 403; got != want {
+				t.Errorf("%s, %s: error %v matches ErrForbidden: %t, want %t", call.Name, tt.name, err, got, want)
+			}
+		}
+	}
+	truncated := func(*http.Request) (*http.Response, error) {
+		resp, err := respondTruncated(403, refusal)(nil)
+		resp.Header.Set(remaining, "0")
+		return resp, err
+	}
+	err := list(t.Context(), newStub(t, truncated).client(t))
+	if !errors.Is(err, commerce.ErrRateLimited) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v, want ErrRateLimited and io.ErrUnexpectedEOF", err)
+	}
+}
+
 func TestError_facts(t *testing.T) {
 	t.Parallel()
 	const body = `{"errors":[{"title":"a","request_id":"from-body"}]}`

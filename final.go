@@ -20,7 +20,7 @@ import (
 //   - [ErrEmptyCart] and [ErrDifferent].
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
-// with [OutcomeUnknown] or [OutcomeUnreadable]. An error of
+// with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter. An error of
 // [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
 // of its calls got no response, or the lock was lost. It is false for nil, and if no access
 // token could be obtained.
@@ -44,7 +44,7 @@ func areFinal(errs []error) bool {
 }
 
 func (e *Error) isFinal() bool {
-	if e == nil || e.Outcome == OutcomeUnknown || e.Outcome == OutcomeUnreadable {
+	if e == nil || e.Outcome == OutcomeUnknown || e.Outcome == OutcomeUnreadable || e.RetryAfter > 0 {
 		return false
 	}
 	if end, ok := errors.AsType[ensureEnd](e.Err); ok {

@@ -259,7 +259,7 @@ func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result)
 	limit := MaxBody
 	if !r.Is2xx() {
 		limit = MaxErrorBody
-		r.RetryAfter = retryAfter(resp.Header, time.Now())
+		r.RetryAfter = retryAfter(r, time.Now())
 	}
 	c.tellGate(r)
 	var err error
