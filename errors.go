@@ -44,8 +44,11 @@ var (
 	// ErrTimeout means that an attempt took longer than [RetryPolicy].AttemptTimeout, or that
 	// a connection timed out. The caller's context has not ended.
 	ErrTimeout = transport.ErrTimeout
-	// ErrConnection means that there was no connection, or that it was closed before the whole
-	// response was there. The caller's context has not ended.
+	// ErrCertificate means that the certificate of the service, or of a proxy, was not accepted. It
+	// is not tried again.
+	ErrCertificate = transport.ErrCertificate
+	// ErrConnection means that for another reason there was no connection, or that it was closed
+	// before the whole response was there. The caller's context has not ended.
 	ErrConnection = transport.ErrConnection
 	// ErrToken means that no access token could be obtained. [Error.Op] is "token", unless
 	// the token was refused during a call.

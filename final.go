@@ -95,6 +95,7 @@ var reasonNames = []struct {
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
+	{err: ErrCertificate, name: "certificate"},
 	{err: ErrToken, name: "token"},
 	{err: ErrBadResponse, name: "bad_response"},
 	{err: ErrUnauthorized, name: "unauthorized"},
@@ -122,10 +123,10 @@ var reasonNames = []struct {
 // change. If several match, the first one of this list counts:
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, token, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
-//	promotion_conflict, cart_item_not_found, discounts_disabled, item_type_mismatch, not_found,
-//	conflict, unprocessable, bad_request, different, offset_limit, list_drift, no_progress,
-//	partial, outcome_unknown, connection
+//	server_error, certificate, token, bad_response, unauthorized, forbidden, empty_cart,
+//	discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
+//	item_type_mismatch, not_found, conflict, unprocessable, bad_request, different,
+//	offset_limit, list_drift, no_progress, partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in

@@ -189,7 +189,7 @@ func documentedCauses(t *testing.T) []causeRow {
 var temporaryCauses = []error{
 	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrConflict, commerce.ErrRateLimited, commerce.ErrServer,
 	commerce.ErrTimeout, context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden,
-	commerce.ErrBadResponse, commerce.ErrConnection,
+	commerce.ErrBadResponse, commerce.ErrConnection, commerce.ErrCertificate,
 }
 
 // checkCause checks the first row that matches err: it must not advise to call again if err is
