@@ -171,7 +171,7 @@ func TestList_oddValues(t *testing.T) {
 	} {
 		for _, value := range []string{
 			`5`, `-1.5e3`, strings.Repeat("9", 20_000), `"odd"`, `""`, `"\ud800"`, `null`, `true`,
-			`[]`, `[5,"odd"]`, `{"odd":5}`,
+			`[]`, `[5,"odd"]`, `{"odd":5}`, `"2026-01-02T03:04:05.1234567891Z"`,
 		} {
 			record := `{"id":"` + itemID + `",` + fmt.Sprintf(member, value) + `}`
 			t.Run(record[:min(100, len(record))], func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestList_oddValues(t *testing.T) {
 					return
 				}
 				checkRoundTrip(t, text, page.Subscriptions[0])
-				if strings.Contains(value, "odd") && !strings.Contains(text, strings.Trim(value, `"[]{}`)) {
+				if strings.ContainsAny(value, "oT") && !strings.Contains(text, strings.Trim(value, `"[]{}`)) {
 					t.Errorf("the odd value is lost: %s", text)
 				}
 			})
