@@ -1,13 +1,13 @@
 package commerce
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/commerce-go/commerce/internal/future"
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // credentials supply bearer tokens. Their errors are *Error values with the Op "token".
@@ -170,28 +171,45 @@ func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token,
 		token, r.Err = readToken(r.Body)
 	}
 	if !r.OK() {
-		return nil, observed.end(newError(call, r, OutcomeNotSent, readErrors(r.Body)))
+		return nil, observed.end(newError(call, r, OutcomeNotSent, readTokenErrors(r.Body)))
 	}
 	return token, observed.end(nil)
 }
 
-// readToken reads the body of a token response. Its error holds nothing of b.
+// readToken reads the body of a token response. Its error holds nothing of b. A life that cannot be
+// read is not known, and the token serves until it is refused.
 func readToken(b []byte) (*oauth2.Token, error) {
 	var body struct {
-		AccessToken string      `json:"access_token"`
-		ExpiresIn   json.Number `json:"expires_in"` // seconds; absent or 0 if the token does not expire
-		Error       string      `json:"error"`
+		AccessToken string          `json:"access_token"`
+		ExpiresIn   json.RawMessage `json:"expires_in"` // seconds; absent or 0 if the token does not expire
+		Error       string          `json:"error"`
 	}
-	err := json.Unmarshal(b, &body)
-	seconds, notWhole := cmp.Or(body.ExpiresIn, "0").Int64()
-	if err != nil || notWhole != nil || body.Error != "" || body.AccessToken == "" {
+	if json.Unmarshal(b, &body) != nil || body.Error != "" || body.AccessToken == "" {
 		return nil, errors.New("the response holds no access token")
 	}
 	token := &oauth2.Token{AccessToken: body.AccessToken}
-	if seconds != 0 {
-		token.Expiry = time.Now().Add(time.Duration(min(max(seconds, -1), math.MaxInt32)) * time.Second)
+	if life, _ := ParseDecimal(wire.Text(body.ExpiresIn)); !life.IsZero() {
+		seconds := min(max(life.InexactFloat64(), -1), math.MaxInt32)
+		token.Expiry = time.Now().Add(time.Duration(seconds) * time.Second)
 	}
 	return token, nil
+}
+
+// tokenErrorCodes are the error codes of https://datatracker.ietf.org/doc/html/rfc6749.
+var tokenErrorCodes = []string{
+	"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope",
+}
+
+// readTokenErrors returns the errors of a body, of the service's form or with a code of OAuth. Of
+// the latter, only the code is kept: as a title, which errors show.
+func readTokenErrors(b []byte) []ErrorObject {
+	var body struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(b, &body) == nil && slices.Contains(tokenErrorCodes, body.Error) {
+		return []ErrorObject{{Title: body.Error}}
+	}
+	return readErrors(b)
 }
 
 // opToken is the Op of the errors of credentials.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -100,37 +101,64 @@ func TestClientCredentials_request(t *testing.T) {
 	diff(t, "tokens used", s.used, []string{"t1", "t1", "t1", "t2"})
 }
 
+// livesFor returns tokens with this expires_in.
+func livesFor(expiresIn string) func(int) string {
+	return func(n int) string { return fmt.Sprintf(`{"access_token":"t%d","expires_in":%s}`, n, expiresIn) }
+}
+
 func TestClientCredentials_refreshBeforeExpiry(t *testing.T) {
 	t.Parallel()
+	const aMinuteBefore, year = 3539 * time.Second, 365 * 24 * time.Hour
 	for _, tt := range []struct {
-		name  string
-		body  func(n int) string
-		waits []time.Duration
-		want  []string
+		name      string
+		expiresIn []string
+		waits     []time.Duration
+		want      []string
 	}{
 		{
-			name:  "a minute before the end of an hour",
-			waits: []time.Duration{0, 3539 * time.Second, time.Second, time.Hour},
-			want:  []string{"t1", "t1", "t2", "t3"},
+			name:      "a minute before the end of an hour",
+			expiresIn: []string{"3600", `"3600"`, "3600.0", "3.6e3", "3600.9", `"3600.5"`, `"36e2"`},
+			waits:     []time.Duration{0, aMinuteBefore, time.Second, time.Hour},
+			want:      []string{"t1", "t1", "t2", "t3"},
 		},
 		{
-			name:  "a quarter of a short life before its end",
-			body:  func(n int) string { return fmt.Sprintf(`{"access_token":"t%d","expires_in":"8"}`, n) },
-			waits: []time.Duration{0, 5 * time.Second, time.Second},
-			want:  []string{"t1", "t1", "t2"},
+			name:      "a quarter of a short life before its end",
+			expiresIn: []string{`"8"`, "8.0"},
+			waits:     []time.Duration{0, 5 * time.Second, time.Second},
+			want:      []string{"t1", "t1", "t2"},
+		},
+		{
+			name:      "not given, or not readable",
+			expiresIn: []string{"0", "0.0", "null", `""`, `"soon"`, "true", "[3600]", "{}", `"NaN"`, `"0x10"`, `"1h"`},
+			waits:     []time.Duration{0, year},
+			want:      []string{"t1", "t1"},
+		},
+		{
+			name:      "a very long life",
+			expiresIn: []string{"1e400", "99999999999", strings.Repeat("9", 500)},
+			waits:     []time.Duration{0, 60 * year},
+			want:      []string{"t1", "t1"},
+		},
+		{
+			name:      "less than a second, or over",
+			expiresIn: []string{"0.5", "-1", "-1e400", "1e-400"},
+			waits:     []time.Duration{0, 0},
+			want:      []string{"t1", "t2"},
 		},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			s := &tokenServer{body: tt.body}
-			c := s.client(t)
-			for _, wait := range tt.waits {
-				time.Sleep(wait)
-				if err := list(t.Context(), c); err != nil {
-					t.Fatal(err)
+		for _, expiresIn := range tt.expiresIn {
+			synctest.Test(t, func(t *testing.T) {
+				s := &tokenServer{body: livesFor(expiresIn)}
+				c := s.client(t)
+				for _, wait := range tt.waits {
+					time.Sleep(wait)
+					if err := list(t.Context(), c); err != nil {
+						t.Fatalf("%s, expires_in %s: %v", tt.name, expiresIn, err)
+					}
 				}
-			}
-			diff(t, "tokens used: "+tt.name, s.used, tt.want)
-		})
+				diff(t, tt.name+", tokens used with expires_in "+expiresIn, s.used, tt.want)
+			})
+		}
 	}
 }
 
@@ -174,7 +202,6 @@ func TestClientCredentials_failures(t *testing.T) {
 		{name: "200 that refuses", status: 200, body: `{"error":"invalid_client"}`, is: commerce.ErrBadResponse},
 		{name: "200 with HTML", status: 200, body: `<html>`, is: commerce.ErrBadResponse},
 		{name: "200 without a token", status: 200, body: `{}`, is: commerce.ErrBadResponse},
-		{name: "odd expires_in", status: 200, body: `{"access_token":"x","expires_in":1.5}`, is: commerce.ErrBadResponse},
 		{name: "unavailable", status: 503, body: token, is: commerce.ErrServer},
 		{name: "redirect", status: 302, is: commerce.ErrBadResponse},
 	} {
@@ -199,6 +226,36 @@ func TestClientCredentials_failures(t *testing.T) {
 	}
 	s := &tokenServer{body: always(`{"access_token":"a\nb"}`)}
 	checkError(t, list(t.Context(), s.client(t)), commerce.Error{Op: "token", Outcome: commerce.OutcomeNotSent})
+}
+
+// Of the response of an OAuth server, only an error code of the standard is shown.
+func TestClientCredentials_errorCodes(t *testing.T) {
+	t.Parallel()
+	known := []string{
+		"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type",
+		"invalid_scope",
+	}
+	for _, status := range []int{200, 400, 401} {
+		for _, code := range append(known, token, "INVALID_CLIENT", "invalid_client ", "") {
+			body := fmt.Sprintf(`{"error":%q,"error_description":%q,"error_uri":%[2]q}`, code, token)
+			s := &tokenServer{status: status, body: always(body)}
+			err := addDiscount(t.Context(), s.client(t))
+			e, ok := errors.AsType[*commerce.Error](err)
+			isShown := slices.Contains(known, code)
+			if !ok || len(e.Errors) > 0 != isShown || isShown && !strings.Contains(err.Error(), `"`+code+`"`) {
+				t.Errorf("status %d, error %q: got %v, want the code: %t", status, code, err, isShown)
+			}
+			if text := fmt.Sprintf("%v %+v %#v %s", err, err, e, encode(t, e)); strings.Contains(text, token) {
+				t.Errorf("status %d, error %q: %s, want nothing else of the body", status, code, text)
+			}
+		}
+	}
+	for _, body := range []string{`{"error":{"code":"invalid_client"}}`, `["invalid_client"]`, `"invalid_client"`} {
+		s := &tokenServer{status: 400, body: always(body)}
+		if err := addDiscount(t.Context(), s.client(t)); strings.Contains(err.Error(), "invalid_client") {
+			t.Errorf("%s: got %v, want nothing of it", body, err)
+		}
+	}
 }
 
 // The caller's transport panics: the caller must be able to recover, and the next call

@@ -207,6 +207,8 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "429, no identity", status: 429, body: `{"data":[{"type":"custom_discount","amount":{"amount":-1}}]}`},
 		{name: "429, another type", status: 429, body: `{"data":[{"type":"discount",$id}]}`},
 		{name: "422, array of others", status: 422, body: `[{"a":1}]`},
+		{name: "422, the start of an array", status: 422, body: ` [ `},
+		{name: "429, an array and more", status: 429, body: `[]]`},
 		{name: "400, another member", status: 400, body: `{"custom_discounts":[$a]}`},
 		{name: "422, type deep within", status: 422, body: `{"a":[{"b":{"type":"Custom_Discounts"}}]}`},
 		{name: "422, code deep within", status: 422, body: `{"a":[{"b":{"discount_code":null}}]}`},

@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -151,7 +150,7 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	if err := c.checkComplete(); err != nil {
 		return nil, &Error{
 			Op: op, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
-			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: badResponse(err),
+			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: matching(ErrBadResponse, err),
 		}
 	}
 	return c, nil
@@ -167,7 +166,7 @@ func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartR
 		if err != nil {
 			return err
 		}
-		if data := bytes.TrimSpace(body.Data); len(data) == 0 || data[0] != '[' {
+		if !isList(body.Data) {
 			return errors.New("data is missing, or not an array of items")
 		}
 		if err := c.addItems(body.Data); err != nil {
@@ -219,6 +218,11 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 			Timestamps:             data.Meta.Timestamps.Timestamps,
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
+	}
+	for _, name := range []string{"items", "custom_discounts"} {
+		if list := body.Included[name]; list != nil && !isList(list) {
+			return nil, errors.New("included." + name + " is not an array")
+		}
 	}
 	err = cmp.Or(c.addRelationships(data.Extra),
 		c.addItems(body.Included["items"]), c.addDiscounts(body.Included["custom_discounts"]))
@@ -302,9 +306,6 @@ func (c *cartRead) addItems(raw []byte) error {
 // addDiscounts reads the discounts of the cart and its items, each id once.
 func (c *cartRead) addDiscounts(raw []byte) error {
 	c.hasList = raw != nil
-	if kind := bytes.TrimSpace(raw); c.hasList && kind[0] != '[' && string(kind) != "null" {
-		return errors.New("included.custom_discounts is not an array")
-	}
 	seen := map[uuid.UUID]bool{}
 	for element := range wire.Elements(raw) {
 		var d CustomDiscount

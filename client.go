@@ -184,11 +184,7 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	ctx, observed := c.core.startCall(ctx, call.Op, method)
 	defer observed.abandon()
 	r := c.core.send(ctx, call)
-	decode = decode && (transport.IsRead(method) || r.StatusCode != http.StatusNoContent)
-	if r.OK() && decode && call.Accept == nil {
-		r.Err = acceptJSON(r.Body)
-	}
-	if r.OK() && decode {
+	if r.OK() && decode && (transport.IsRead(method) || r.StatusCode != http.StatusNoContent) {
 		r.Err = decodeAny(r.Body, out)
 	}
 	if !r.OK() {
@@ -235,7 +231,7 @@ func decodeAny(b []byte, out any) error {
 	if wire.HasTooManyValues(b) {
 		return errExcessive
 	}
-	if raw, ok := out.(*json.RawMessage); ok {
+	if raw, ok := out.(*json.RawMessage); ok && wire.Valid(b) {
 		if cap(b) > len(b)+len(b)/4 { // the length was not known before
 			b = bytes.Clone(b)
 		}

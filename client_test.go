@@ -217,6 +217,18 @@ func TestDo(t *testing.T) {
 	})
 }
 
+// A read of a 204 is no success without the value, also if a transport returns a body with it.
+func TestDo_noContent(t *testing.T) {
+	t.Parallel()
+	for method, want := range map[string]int{"GET": 5, "POST": 0} {
+		var got struct{ A int }
+		c := newStub(t, respond(204, `{"A":5}`)).client(t)
+		if _, err := c.Do(t.Context(), method, []string{"v2"}, nil, nil, &got); err != nil || got.A != want {
+			t.Errorf("%s: got %+v, error %v, want %d", method, got, err, want)
+		}
+	}
+}
+
 type byteList []byte
 
 func TestDo_validation(t *testing.T) {

@@ -133,6 +133,12 @@
 // Response bodies are limited to 32 MiB, and the bodies of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.
 //
+// A date in Retry-After counts by the Date of its response, so it does not matter whose clock is
+// wrong. A 429 without a Retry-After, but with RateLimit-Reset or X-RateLimit-Reset, counts as one
+// with it: they hold seconds or, if that would be more than a year, seconds since 1970. A 403 with
+// Retry-After, or with a RateLimit-Remaining or X-RateLimit-Remaining of 0, matches
+// [ErrRateLimited] too. It is not retried.
+//
 // # Transports
 //
 // After a connection error, a write is sent again only with proof that nothing was sent: the hooks

@@ -99,6 +99,21 @@ var ensureFailures = []ensureScenario{
 		outcome: commerce.OutcomeRejected, reason: "bad_request", isFinal: true,
 	},
 	{
+		name:     "unknown reason, and a wait",
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: refusal, Header: waitSecond}},
+		requests: "cart add cart", counts: "missing 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
+	},
+	{
+		name:   "two refusals with the same text, the first one asks for a wait",
+		before: place(placed("a", -1), placed("b", -1)), opts: commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpUpdateDiscount, Status: 422, Body: refusal, Header: waitSecond},
+			{Operation: commercetest.OpUpdateDiscount, Status: 422, Times: -1, Body: refusal},
+		},
+		requests: "cart update-discount update-discount cart", cart: []string{"a -1", "b -1"},
+		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "unprocessable",
+	},
+	{
 		name: "page of a gateway", faults: []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: gateway}},
 		requests: "cart add cart", counts: "missing 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
 	},

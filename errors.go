@@ -20,10 +20,10 @@ import (
 )
 
 // Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
-// ErrRateLimited matches a call that the client stopped before it was sent, and
-// ErrBadResponse matches a 2xx that cannot be read. If [Error.Op] is "token", the status is
-// the status of the token request: check Op before you conclude from ErrNotFound that the cart does
-// not exist.
+// ErrRateLimited matches a call that the client stopped before it was sent, and a 403 with
+// Retry-After, or with a RateLimit-Remaining or X-RateLimit-Remaining of 0. ErrBadResponse matches
+// a 2xx that cannot be read. If [Error.Op] is "token", the status is the status of the token
+// request: check Op before you conclude from ErrNotFound that the cart does not exist.
 var (
 	ErrBadRequest    = errors.New("bad request")       // 400
 	ErrUnauthorized  = errors.New("unauthorized")      // 401
@@ -44,8 +44,11 @@ var (
 	// ErrTimeout means that an attempt took longer than [RetryPolicy].AttemptTimeout, or that
 	// a connection timed out. The caller's context has not ended.
 	ErrTimeout = transport.ErrTimeout
-	// ErrConnection means that there was no connection, or that it was closed before the whole
-	// response was there. The caller's context has not ended.
+	// ErrCertificate means that the certificate of the service, or of a proxy, was not accepted. It
+	// is not tried again.
+	ErrCertificate = transport.ErrCertificate
+	// ErrConnection means that for another reason there was no connection, or that it was closed
+	// before the whole response was there. The caller's context has not ended.
 	ErrConnection = transport.ErrConnection
 	// ErrToken means that no access token could be obtained. [Error.Op] is "token", unless
 	// the token was refused during a call.
@@ -92,7 +95,8 @@ type Error struct {
 	// the last attempt was not sent, it is the status of the attempt before.
 	StatusCode int
 	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
-	// response has none that can be read.
+	// response has none that can be read. The error code of a token request, e.g.
+	// "invalid_client", is the Title of an entry.
 	Errors []ErrorObject
 	// Outcome states whether a write was applied. It is OutcomeNone for a read. If Op is
 	// "token", it is OutcomeNotSent for reads too.
@@ -102,7 +106,8 @@ type Error struct {
 	RequestID string
 	// RetryAfter is the time to wait before the next call: what the service asked for, or
 	// the wait that was expected at the client's gate. It is 0 if there is neither. The
-	// service may ask for any time: limit it before you wait.
+	// service may ask for any time: limit it before you wait. It asks by Retry-After, or with a 429
+	// by RateLimit-Reset or X-RateLimit-Reset. Dates count by the clock of its Date header.
 	RetryAfter time.Duration
 	// Attempts is the number of times that the HTTP transport was called. If Op is "token",
 	// it counts token requests. Otherwise it counts the call's own requests only.
@@ -144,7 +149,9 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	case outcome == OutcomeRejected && r.Is2xx():
 		e.Err = nil // Errors has the reasons
 	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
-		e.Err = badResponse(e.Err)
+		e.Err = matching(ErrBadResponse, e.Err)
+	case r.StatusCode == http.StatusForbidden && r.IsRateLimited():
+		e.Err = matching(ErrRateLimited, e.Err)
 	}
 	return e
 }
@@ -177,12 +184,12 @@ func callError(call *transport.Call, r *transport.Result) *Error {
 	return newError(call, r, outcome, readErrors(r.Body))
 }
 
-// badResponse returns err so that it matches ErrBadResponse too.
-func badResponse(err error) error {
+// matching returns err, which may be nil, so that it matches a sentinel too.
+func matching(sentinel, err error) error {
 	if err == nil {
-		return ErrBadResponse
+		return sentinel
 	}
-	return fmt.Errorf("%w: %w", ErrBadResponse, err)
+	return fmt.Errorf("%w: %w", sentinel, err)
 }
 
 // refreshError is a failed token request after a call was refused. It matches the causes of

@@ -2,11 +2,17 @@ package commerce_test
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +35,7 @@ var sentinels = map[string]error{
 	"ErrDiscountsDisabled": commerce.ErrDiscountsDisabled, "ErrCartItemNotFound": commerce.ErrCartItemNotFound,
 	"ErrItemTypeMismatch": commerce.ErrItemTypeMismatch, "ErrPromotionConflict": commerce.ErrPromotionConflict,
 	"ErrEmptyCart": commerce.ErrEmptyCart, "ErrConnection": commerce.ErrConnection,
+	"ErrCertificate": commerce.ErrCertificate,
 }
 
 // A write without a result must not take what a gateway sends for a success, nor a report of
@@ -75,6 +82,146 @@ func TestError_statusSentinels(t *testing.T) {
 			if got := errors.Is(err, sentinel); got != errors.Is(want, sentinel) {
 				t.Errorf("status %d: errors.Is(%v, %v) = %t, want %t", status, err, sentinel, got, !got)
 			}
+		}
+	}
+}
+
+// A response that asks for a wait is not final, and a 403 that does is a refusal of the rate too.
+func TestError_rateLimited(t *testing.T) {
+	t.Parallel()
+	const asks, remaining = "Retry-After", "X-RateLimit-Remaining"
+	for _, tt := range []struct {
+		name    string
+		status  int
+		header  []string
+		reason  string // of ReasonOf
+		isFinal bool
+	}{
+		{name: "422", status: 422, reason: "unprocessable", isFinal: true},
+		{name: "422 that asks for no wait", status: 422, header: []string{asks, "0"}, reason: "unprocessable", isFinal: true},
+		{name: "422 that asks for a wait", status: 422, header: []string{asks, "30"}, reason: "unprocessable"},
+		{name: "400 that asks for a wait", status: 400, header: []string{asks, "30"}, reason: "bad_request"},
+		{name: "403", status: 403, reason: "forbidden"},
+		{name: "403 that asks for no wait", status: 403, header: []string{asks, "0"}, reason: "forbidden"},
+		{name: "403 that asks for a wait", status: 403, header: []string{asks, "30"}, reason: "rate_limited"},
+		{name: "403, one remains", status: 403, header: []string{remaining, "1"}, reason: "forbidden"},
+		{name: "403, none remains", status: 403, header: []string{remaining, "0"}, reason: "rate_limited"},
+		{name: "403, none remains", status: 403, header: []string{"RateLimit-Remaining", "0"}, reason: "rate_limited"},
+		{name: "404, none remains", status: 404, header: []string{remaining, "0"}, reason: "not_found", isFinal: true},
+	} {
+		for _, call := range append(calls.All(), tokenCall) {
+			requests := 0
+			c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+				requests++
+				return respond(tt.status, refusal, tt.header...)(req)
+			}))
+			_, err := call.Do(t.Context(), c, calls.NewArgs())
+			want := tt.reason
+			if call.Name == tokenCall.Name && want != "rate_limited" {
+				want = "token"
+			}
+			isFinal := tt.isFinal && call.Name != tokenCall.Name
+			if got := commerce.ReasonOf(err); got != want || commerce.IsFinal(err) != isFinal || requests != 1 {
+				t.Errorf("%s, %s: error %v, reason %s, final %t after %d requests, want %s, %t after 1",
+					call.Name, tt.name, err, got, commerce.IsFinal(err), requests, want, isFinal)
+			}
+			if got, want := errors.Is(err, commerce.ErrForbidden), tt.status == 403; got != want {
+				t.Errorf("%s, %s: error %v matches ErrForbidden: %t, want %t", call.Name, tt.name, err, got, want)
+			}
+		}
+	}
+	truncated := func(*http.Request) (*http.Response, error) {
+		resp, err := respondTruncated(403, refusal)(nil)
+		resp.Header.Set(remaining, "0")
+		return resp, err
+	}
+	err := list(t.Context(), newStub(t, truncated).client(t))
+	if !errors.Is(err, commerce.ErrRateLimited) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("error %v, want ErrRateLimited and io.ErrUnexpectedEOF", err)
+	}
+}
+
+// tlsServer is a server whose certificate no authority has signed. It counts connections.
+func tlsServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
+	t.Helper()
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			connections.Add(1)
+		}
+	}
+	s.StartTLS()
+	t.Cleanup(s.Close)
+	return s
+}
+
+// A certificate that is not accepted is not tried again, and nothing is sent.
+func TestError_certificate(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		change  func(*tls.Config, *x509.CertPool) // nil: the library's own transport
+		wrapper func(http.RoundTripper) roundTripper
+	}{
+		{name: "own transport"},
+		{name: "self-signed", change: func(*tls.Config, *x509.CertPool) {}},
+		{
+			name:   "wrong name",
+			change: func(c *tls.Config, roots *x509.CertPool) { c.RootCAs, c.ServerName = roots, "store.example" },
+		},
+		{name: "expired", change: func(c *tls.Config, roots *x509.CertPool) {
+			c.RootCAs, c.Time = roots, func() time.Time { return time.Now().AddDate(200, 0, 0) }
+		}},
+		{
+			name: "wrapped", change: func(*tls.Config, *x509.CertPool) {},
+			wrapper: func(base http.RoundTripper) roundTripper {
+				return func(req *http.Request) (*http.Response, error) {
+					resp, err := base.RoundTrip(req)
+					return resp, fmt.Errorf("%s: %w", token, errors.Join(io.EOF, err))
+				}
+			},
+		},
+	} {
+		for _, name := range []string{"Carts.AddCustomDiscounts", "Carts.EnableCustomDiscounts", "Subscriptions.List", "token"} {
+			t.Run(tt.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				var connections atomic.Int32
+				s := tlsServer(t, &connections)
+				opts, call := []commerce.Option{commerce.WithToken("t"), attempts(4)}, tokenCall
+				if name != tokenCall.Name {
+					call = calls.Named(name)
+				}
+				if tt.change != nil {
+					roots := x509.NewCertPool()
+					roots.AddCert(s.Certificate())
+					own := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+					tt.change(own.TLSClientConfig, roots)
+					var base http.RoundTripper = own
+					if tt.wrapper != nil {
+						base = tt.wrapper(own)
+					}
+					opts = append(opts, commerce.WithHTTPClient(&http.Client{Transport: base}))
+				}
+				c, err := commerce.New(s.URL, opts...)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = call.Do(t.Context(), c, calls.NewArgs())
+				want := commerce.OutcomeNotSent
+				if name == "Subscriptions.List" {
+					want = commerce.OutcomeNone
+				}
+				if got := commerce.OutcomeOf(err); got != want || commerce.IsFinal(err) || errors.Is(err, commerce.ErrConnection) {
+					t.Errorf("error %v, outcome %v, want %v, and neither final nor ErrConnection", err, got, want)
+				}
+				if got := commerce.ReasonOf(err); got != "certificate" || !errors.Is(err, commerce.ErrCertificate) {
+					t.Errorf("error %v, reason %s, want certificate", err, got)
+				}
+				if n := connections.Load(); n != 1 || attemptsOf(err) != 1 || strings.Contains(fmt.Sprintf("%+v", err), token) {
+					t.Errorf("error %v, %d connections, want 1 attempt and 1 connection", err, n)
+				}
+			})
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 //   - [ErrEmptyCart] and [ErrDifferent].
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
-// with [OutcomeUnknown] or [OutcomeUnreadable]. An error of
+// with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter. An error of
 // [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
 // of its calls got no response, or the lock was lost. It is false for nil, and if no access
 // token could be obtained.
@@ -44,7 +44,7 @@ func areFinal(errs []error) bool {
 }
 
 func (e *Error) isFinal() bool {
-	if e == nil || e.Outcome == OutcomeUnknown || e.Outcome == OutcomeUnreadable {
+	if e == nil || e.Outcome == OutcomeUnknown || e.Outcome == OutcomeUnreadable || e.RetryAfter > 0 {
 		return false
 	}
 	if end, ok := errors.AsType[ensureEnd](e.Err); ok {
@@ -95,6 +95,7 @@ var reasonNames = []struct {
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
+	{err: ErrCertificate, name: "certificate"},
 	{err: ErrToken, name: "token"},
 	{err: ErrBadResponse, name: "bad_response"},
 	{err: ErrUnauthorized, name: "unauthorized"},
@@ -122,10 +123,10 @@ var reasonNames = []struct {
 // change. If several match, the first one of this list counts:
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, token, bad_response, unauthorized, forbidden, empty_cart, discount_limit,
-//	promotion_conflict, cart_item_not_found, discounts_disabled, item_type_mismatch, not_found,
-//	conflict, unprocessable, bad_request, different, offset_limit, list_drift, no_progress,
-//	partial, outcome_unknown, connection
+//	server_error, certificate, token, bad_response, unauthorized, forbidden, empty_cart,
+//	discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
+//	item_type_mismatch, not_found, conflict, unprocessable, bad_request, different,
+//	offset_limit, list_drift, no_progress, partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in

@@ -126,6 +126,7 @@ func TestIsFinal_tree(t *testing.T) {
 		{name: "with an error of another package", err: errors.Join(final, io.EOF)},
 		{name: "with the end of a context", err: fmt.Errorf("%w: %w", context.Canceled, final)},
 		{name: "another package", err: io.EOF},
+		{name: "another package, that joins nothing", err: joined{}},
 		{name: "end of a context", err: context.DeadlineExceeded},
 		{name: "walk that was refused", err: walk, want: true},
 		{name: "walk that was too fast", err: busyWalk},
@@ -141,6 +142,13 @@ func TestIsFinal_tree(t *testing.T) {
 		}
 	}
 }
+
+// joined is an error of another package that wraps a list of errors.
+type joined []error
+
+func (joined) Error() string { return "joined" }
+
+func (j joined) Unwrap() []error { return j }
 
 // causeRow is a row of the table of causes in docs/discounts.md. The last two have no
 // sentinels: the first of them is for final errors, the other for all.
@@ -181,7 +189,7 @@ func documentedCauses(t *testing.T) []causeRow {
 var temporaryCauses = []error{
 	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrConflict, commerce.ErrRateLimited, commerce.ErrServer,
 	commerce.ErrTimeout, context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden,
-	commerce.ErrBadResponse, commerce.ErrConnection,
+	commerce.ErrBadResponse, commerce.ErrConnection, commerce.ErrCertificate,
 }
 
 // checkCause checks the first row that matches err: it must not advise to call again if err is

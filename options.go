@@ -144,7 +144,7 @@ func WithHTTPClient(hc *http.Client) Option {
 //   - after a 408, 421, 425, 429, 500, 502, 503 or 504,
 //   - if the body of a 2xx is truncated or cannot be read.
 //
-// It is not retried if the body is larger than the limit.
+// It is not retried if the body is larger than the limit, or if a certificate is not accepted.
 //
 // Any other write is sent again only if it is certain that nothing was sent, or after a 421,
 // 425 or 429, which say that the service did nothing. After a 401, any call is sent again once

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -62,9 +63,9 @@ type OffsetList[T any] struct {
 }
 
 // Walk walks any list that has the parameters page[offset] and page[limit], and an array data in
-// its responses, e.g. invoices or subscribers. If the responses have links, a link next shows
-// whether there is another page. The rules for order, errors and concurrency are the same as for
-// [SubscriptionService.All].
+// its responses, e.g. invoices or subscribers. null is an empty array. If the responses have links,
+// a link next shows whether there is another page. The rules for order, errors and concurrency are
+// the same as for [SubscriptionService.All].
 //
 // The list must be sorted by a value that does not change, such as the id or the time of
 // creation. If the list has a sort parameter, set it. Do not walk carts: the service sorts them
@@ -191,10 +192,7 @@ func fetchPage[E, T any](
 		if err := payloads.Unmarshal(b, &body); err != nil {
 			return err
 		}
-		switch {
-		case body.Data == nil:
-			return errors.New("data is missing, or not an array of records")
-		case len(body.Data) > maxRecords:
+		if len(body.Data) > maxRecords {
 			return errExcessive
 		}
 		records, err := convert(body.Data)
@@ -202,11 +200,27 @@ func fetchPage[E, T any](
 			return err
 		}
 		page.Items, page.Next = records, body.Links.next()
-		return checkErrors(body.Extra)
+		return cmp.Or(checkList(b, len(records), body.Extra), checkErrors(body.Extra))
 	})
 	observed.setRecords(len(page.Items))
 	return page, observed.end(err)
 }
+
+// checkList returns an error if data, in a response with n records, is not a list. extra holds what
+// does not fit.
+func checkList(b []byte, n int, extra Extra) error {
+	var body struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if n == 0 && (payloads.Unmarshal(b, &body) != nil || !isList(body.Data) || extra["data"] != nil) {
+		return errors.New("data is missing, or not an array of records")
+	}
+	return nil
+}
+
+// isList reports whether the value of a member is an array, or null: the service sends null for
+// some empty lists. A member that is absent has no value, and is no list.
+func isList(raw []byte) bool { return string(raw) == "null" || bytes.HasPrefix(raw, []byte("[")) }
 
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
 // [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress]. In a

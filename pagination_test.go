@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,11 +9,13 @@ import (
 	"iter"
 	"maps"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 func TestCollect(t *testing.T) {
@@ -181,7 +184,6 @@ var notLists = map[string]string{
 	"null":               `null`,
 	"array":              `[]`,
 	"no data":            `{"links":{}}`,
-	"data null":          `{"data":null}`,
 	"data an object":     `{"data":` + record + `}`,
 	"data twice":         `{"data":[],"data":[` + record + `]}`,
 	"two values":         emptyList + emptyList,
@@ -224,6 +226,7 @@ var readsOfLists = []struct {
 		},
 		others: map[string]string{
 			"array of one":     `{"data":[` + numbered(1, "") + `]}`,
+			"data null":        `{"data":null}`,
 			"no id":            `{"data":{}}`,
 			"errors beside it": `{"data":` + numbered(1, "") + `,"errors":[{"title":"Half of it is missing"}]}`,
 			"too many resources": `{"data":` + numbered(1, "") + `,"included":{"plans":[` + elements(5_001, `{}`) + `],` +
@@ -260,6 +263,77 @@ func TestLists_badResponses(t *testing.T) {
 					t.Errorf("error = %v, want ErrBadResponse", err)
 				}
 			})
+		}
+	}
+}
+
+// nullableLists are the lists of responses. Each call reads one that is empty.
+var nullableLists = []struct {
+	name     string
+	member   string // of the list
+	optional bool   // the response may lack the list
+	body     string // %s is the list, or nothing
+	before   responders
+	call     func(context.Context, *commerce.Client) error
+}{
+	{name: "List", call: list},
+	{name: "Accounts.IDs", call: errorOf("Accounts.IDs")},
+	{name: "Walk", call: errorOf("Walk")},
+	{name: "All", call: errorOf("Subscriptions.All")},
+	{name: "AllByAccount", call: errorOf("Subscriptions.AllByAccount")},
+	{
+		name: "items of a cart", call: ensureOnEmpty,
+		before: responders{respond(200, `{"data":{"id":"0a8d0b6c-cart"},"included":{"custom_discounts":[]}}`)},
+	},
+	{
+		name: "included items", member: "items", optional: true,
+		body: `{"data":{"id":"0a8d0b6c-cart"},"included":{%s"x":5}}`, call: getCart,
+	},
+	{
+		name: "included discounts", member: "custom_discounts", optional: true,
+		body: `{"data":{"id":"0a8d0b6c-cart"},"included":{%s"x":5}}`, call: getCart,
+	},
+}
+
+// errorOf returns a call for its error.
+func errorOf(name string) func(context.Context, *commerce.Client) error {
+	return func(ctx context.Context, c *commerce.Client) error {
+		_, err := calls.Named(name).Do(ctx, c, calls.NewArgs())
+		return err
+	}
+}
+
+func getCart(ctx context.Context, c *commerce.Client) error {
+	_, err := c.Carts.Get(ctx, cartID)
+	return err
+}
+
+// ensureOnEmpty returns no error if the cart was read as an empty one.
+func ensureOnEmpty(ctx context.Context, c *commerce.Client) error {
+	_, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, discounts("a"), nil)
+	if errors.Is(err, commerce.ErrEmptyCart) {
+		return nil
+	}
+	return err
+}
+
+// The service sends null for empty lists. A list that is absent is another matter.
+func TestLists_null(t *testing.T) {
+	t.Parallel()
+	for _, tt := range nullableLists {
+		for value, isList := range map[string]bool{
+			"null": true, "[]": true, " [ ] ": true, "": tt.optional,
+			"{}": false, `"text"`: false, "0": false, "false": false, "[5]": false, "[[]]": false,
+		} {
+			list, body := "", cmp.Or(tt.body, `{%s"links":{"next":null}}`)
+			if value != "" {
+				list = `"` + cmp.Or(tt.member, "data") + `":` + value + `,`
+			}
+			s := newStub(t, append(slices.Clone(tt.before), respond(200, fmt.Sprintf(body, list)))...)
+			err := tt.call(t.Context(), s.client(t, attempts(1)))
+			if isList && err != nil || !isList && !errors.Is(err, commerce.ErrBadResponse) {
+				t.Errorf("%s: %q: got error %v, want none: %t, otherwise ErrBadResponse", tt.name, value, err, isList)
+			}
 		}
 	}
 }

@@ -307,15 +307,8 @@ func readPage(b []byte, size int) (*SubscriptionPage, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(body.Data) == 0 { // it was allocated, so it does not show whether the response has a list
-		var list struct {
-			Data []struct{} `json:"data"`
-		}
-		if payloads.Unmarshal(b, &list) != nil || list.Data == nil {
-			return nil, errors.New("data is missing, or not an array of objects")
-		}
-	}
-	if err := checkRelated(&body.Included, body.Extra); err != nil {
+	err = cmp.Or(checkList(b, len(body.Data), body.Extra), checkRelated(&body.Included, body.Extra))
+	if err != nil {
 		return nil, err
 	}
 	return &SubscriptionPage{

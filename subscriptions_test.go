@@ -171,7 +171,7 @@ func TestList_oddValues(t *testing.T) {
 	} {
 		for _, value := range []string{
 			`5`, `-1.5e3`, strings.Repeat("9", 20_000), `"odd"`, `""`, `"\ud800"`, `null`, `true`,
-			`[]`, `[5,"odd"]`, `{"odd":5}`,
+			`[]`, `[5,"odd"]`, `{"odd":5}`, `"2026-01-02T03:04:05.1234567891Z"`,
 		} {
 			record := `{"id":"` + itemID + `",` + fmt.Sprintf(member, value) + `}`
 			t.Run(record[:min(100, len(record))], func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestList_oddValues(t *testing.T) {
 					return
 				}
 				checkRoundTrip(t, text, page.Subscriptions[0])
-				if strings.Contains(value, "odd") && !strings.Contains(text, strings.Trim(value, `"[]{}`)) {
+				if strings.ContainsAny(value, "oT") && !strings.Contains(text, strings.Trim(value, `"[]{}`)) {
 					t.Errorf("the odd value is lost: %s", text)
 				}
 			})
@@ -415,8 +415,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A list is accepted exactly if it is a JSON object with an array of objects as data: odd values in
-// it cannot lose a page. Whatever the reader accepts, it reads like the decoder.
+// A list is accepted exactly if it is a JSON object with an array of objects, or null, as data: odd
+// values in it cannot lose a page. Whatever the reader accepts, it reads like the decoder.
 func FuzzListBody(f *testing.F) {
 	for _, generation := range []string{"first", "second"} {
 		page, err := os.ReadFile("testdata/payload/" + generation + "_generation.json")
@@ -465,5 +465,5 @@ func isList(t *testing.T, body []byte) bool {
 			t.Skip("depends on what the errors say")
 		}
 	}
-	return data != nil
+	return true
 }

@@ -189,6 +189,7 @@ var outcomes = map[commerce.Outcome]string{
 
 // todos has the advice for the names of commerce.ReasonOf.
 var todos = map[string]string{
+	"certificate":        "check COMMERCE_BASE_URL, the proxy, and the certificates and the clock of this machine",
 	"token":              "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL",
 	"unauthorized":       "the token is wrong or has expired: set COMMERCE_TOKEN to a new one",
 	"forbidden":          "the token may not do this: use client credentials, not a shopper's token",

@@ -52,7 +52,10 @@ type call struct {
 // ErrTimeout means that an attempt took too long. The caller's context has not ended.
 var ErrTimeout = errors.New("the attempt timed out")
 
-// ErrConnection is matched by an error of the HTTP transport.
+// ErrCertificate is matched by an error of the HTTP transport about a certificate of the other end.
+var ErrCertificate = errors.New("the certificate was not accepted")
+
+// ErrConnection is matched by any other error of the HTTP transport.
 var ErrConnection = errors.New("no response")
 
 var (
@@ -259,7 +262,7 @@ func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result)
 	limit := MaxBody
 	if !r.Is2xx() {
 		limit = MaxErrorBody
-		r.RetryAfter = retryAfter(resp.Header, time.Now())
+		r.RetryAfter = retryAfter(r, time.Now())
 	}
 	c.tellGate(r)
 	var err error

@@ -11,25 +11,52 @@ import (
 // maxRetryAfter is the result for each Retry-After that is too long for a time.Duration.
 const maxRetryAfter = time.Duration(math.MaxInt64)
 
-// retryAfter reads the Retry-After header: seconds, with or without a fraction, or a date in a
-// format of HTTP. It returns 0 if there is none, if it is invalid, and if it asks for no wait.
-func retryAfter(h http.Header, now time.Time) time.Duration {
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if value == "" {
+// maxReset is the longest time until a limit is reset that is believed. A larger number is a date.
+const maxReset = 365 * 24 * time.Hour
+
+// retryAfter returns the wait that a response asks for by Retry-After: seconds, or a date in a
+// format of HTTP. If a refusal of the rate has none, or one that is invalid or asks for no wait, it
+// is the time until the limit is reset: in seconds, or as seconds since 1970. It is 0 if there is
+// neither. Dates count by the clock of the service, if the response shows that.
+func retryAfter(r *Result, now time.Time) time.Duration {
+	if date, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+		now = date
+	}
+	asked := strings.TrimSpace(r.Header.Get("Retry-After"))
+	wait := parseSeconds(asked)
+	if date, err := http.ParseTime(asked); err == nil {
+		wait = date.Sub(now)
+	}
+	for _, key := range []string{"Ratelimit-Reset", "X-Ratelimit-Reset"} {
+		reset := parseSeconds(strings.TrimSpace(r.Header.Get(key)))
+		if reset > maxReset {
+			reset = time.Unix(0, 0).Add(reset).Sub(now)
+		}
+		if wait <= 0 && reset <= maxReset && r.IsRateLimited() {
+			wait = reset
+		}
+	}
+	return max(0, wait)
+}
+
+// parseSeconds parses a number of seconds, with or without a fraction. Other texts are 0.
+func parseSeconds(s string) time.Duration {
+	whole, fraction, _ := strings.Cut(s, ".")
+	if digits := whole + fraction; digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0
 	}
-	if strings.Trim(value, "0123456789.") == "" {
-		d, err := time.ParseDuration(value + "s") // exact; a float64 is not
-		if err != nil && value != "." && strings.Count(value, ".") < 2 {
-			return maxRetryAfter // a number, but out of range
-		}
+	if d, err := time.ParseDuration(whole + "." + fraction + "s"); err == nil { // exact; a float64 is not
 		return d
 	}
-	date, err := http.ParseTime(value)
-	if err != nil {
-		return 0
-	}
-	return max(0, date.Sub(now))
+	return maxRetryAfter
+}
+
+// IsRateLimited reports whether the service refused the rate of requests. Some gateways do so by a
+// 403 that asks for a wait, or that says that no requests remain.
+func (r *Result) IsRateLimited() bool {
+	isSpent := r.Header.Get("Ratelimit-Remaining") == "0" || r.Header.Get("X-Ratelimit-Remaining") == "0"
+	return r.StatusCode == http.StatusTooManyRequests ||
+		r.StatusCode == http.StatusForbidden && (r.RetryAfter > 0 || isSpent)
 }
 
 // keptHeaders are the response headers that callers see, sorted. All others are removed, because

@@ -53,11 +53,11 @@ func (c *call) hasAttempts() bool {
 // retryable reports whether sending the call again is safe and may help.
 func (c *call) retryable() bool {
 	r := &c.result
+	if errors.Is(r.Err, errTooLarge) || errors.Is(r.Err, ErrCertificate) {
+		return false // the next attempt would end in the same way
+	}
 	if !c.gotResponse {
 		return c.Class == Replayable || !r.MaybeSent
-	}
-	if errors.Is(r.Err, errTooLarge) {
-		return false // the next response would be too large again
 	}
 	switch r.StatusCode {
 	case http.StatusMisdirectedRequest, http.StatusTooEarly, http.StatusTooManyRequests: // the service did nothing

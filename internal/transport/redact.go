@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -75,12 +76,24 @@ func show(err error) (inError bool, inLog string) {
 		}
 	case *net.DNSError:
 		return true, describeLookup(e)
-	case *net.AddrError,
-		*tls.CertificateVerificationError, tls.RecordHeaderError, tls.AlertError,
-		x509.UnknownAuthorityError, x509.HostnameError, x509.CertificateInvalidError:
+	case *net.AddrError, tls.RecordHeaderError, tls.AlertError:
 		return true, ""
 	}
+	if isOfCertificate(err) {
+		return true, ErrCertificate.Error()
+	}
 	return false, ""
+}
+
+// isOfCertificate reports whether err itself is why a certificate was not accepted.
+func isOfCertificate(err error) bool {
+	switch err.(type) {
+	case *tls.CertificateVerificationError, x509.CertificateInvalidError, x509.ConstraintViolationError,
+		x509.HostnameError, x509.InsecureAlgorithmError, x509.SystemRootsError, x509.UnhandledCriticalExtension,
+		x509.UnknownAuthorityError:
+		return true
+	}
+	return false
 }
 
 func describeOp(e *net.OpError) string {
@@ -112,10 +125,14 @@ func redact(ctx context.Context, err error) error {
 			return own // without what the transport may have added: errBodySent comes from GetBody
 		}
 	}
-	e := &redacted{full: Hide(fmt.Errorf("%w: %w", ErrConnection, err))}
+	e, kind := &redacted{}, ErrConnection
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		e.safe, e.full = ErrTimeout, Hide(fmt.Errorf("%w: %w", ErrTimeout, err))
+		e.safe, kind = ErrTimeout, ErrTimeout
 	}
+	if slices.ContainsFunc(slices.Collect(Tree(err)), isOfCertificate) {
+		kind = ErrCertificate
+	}
+	e.full = Hide(fmt.Errorf("%w: %w", kind, err))
 	var last error
 	for last = range Tree(err) {
 		if inError, _ := show(last); inError {

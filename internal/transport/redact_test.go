@@ -64,6 +64,33 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// An error of a certificate has a sentinel of its own, whatever is around it.
+func TestRedact_certificate(t *testing.T) {
+	t.Parallel()
+	wrapped := func(err error) error { return fmt.Errorf("canary: %w", errors.Join(errors.New("canary"), err)) }
+	for _, err := range []error{
+		&tls.CertificateVerificationError{Err: errors.New("canary of a callback")},
+		x509.CertificateInvalidError{Cert: &x509.Certificate{}, Reason: x509.Expired}, x509.ConstraintViolationError{},
+		x509.HostnameError{Certificate: &x509.Certificate{}}, x509.InsecureAlgorithmError(x509.MD5WithRSA),
+		x509.SystemRootsError{}, x509.UnhandledCriticalExtension{}, x509.UnknownAuthorityError{},
+	} {
+		for _, err := range []error{err, wrapped(err), &net.OpError{Op: "proxyconnect", Err: err}, wrapped(io.EOF)} {
+			got, want := redact(t.Context(), err), ErrCertificate
+			if errors.Is(err, io.EOF) {
+				want = ErrConnection
+			}
+			for _, kind := range []error{ErrCertificate, ErrConnection, ErrTimeout} {
+				if errors.Is(got, kind) != (kind == want) {
+					t.Errorf("redact(%T %v) = %v: matches %v: %t", err, err, got, kind, kind != want)
+				}
+			}
+			if text := Describe(got); want == ErrCertificate && !strings.HasSuffix(text, ErrCertificate.Error()) {
+				t.Errorf("Describe(%T %v) = %q, want %q", err, err, text, ErrCertificate)
+			}
+		}
+	}
+}
+
 // lateTimer is a context whose deadline has passed, but whose timer has not fired yet.
 type lateTimer struct{ context.Context }
 

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"time"
 
@@ -28,19 +29,27 @@ func parseUUID(raw []byte) (id uuid.UUID, err error) {
 	return id, nil
 }
 
+// maxFraction is the number of digits of a second that a time.Time holds.
+const maxFraction = 9
+
 // parseTime parses a raw JSON value. null and "" are the zero time. Any other value must be a
-// string that time.Parse accepts in the format of RFC 3339.
-func parseTime(raw []byte) (time.Time, error) {
+// string that time.Parse accepts in the format of RFC 3339, and reads without a loss.
+func parseTime(raw []byte) (at time.Time, err error) {
 	if isBlank(raw) {
-		return time.Time{}, nil
-	}
-	if raw[0] != '"' {
-		return time.Time{}, errors.New("not a timestamp")
-	}
-	// UnmarshalText needs no string. But it is stricter than time.Parse, and knows no escapes.
-	var at time.Time
-	if at.UnmarshalText(raw[1:len(raw)-1]) == nil {
 		return at, nil
 	}
-	return time.Parse(time.RFC3339, Text(raw))
+	if raw[0] != '"' {
+		return at, errors.New("not a timestamp")
+	}
+	// UnmarshalText needs no string. But it is stricter than time.Parse, and knows no escapes.
+	text := raw[1 : len(raw)-1]
+	if at.UnmarshalText(text) != nil {
+		text = []byte(Text(raw))
+		at, err = time.Parse(time.RFC3339, string(text))
+	}
+	fraction := text[bytes.LastIndexAny(text, ".,")+1:]
+	if len(fraction)-len(bytes.TrimLeft(fraction, "0123456789")) > maxFraction {
+		return time.Time{}, errors.New("not a timestamp in nanoseconds")
+	}
+	return at, err
 }

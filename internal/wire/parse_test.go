@@ -10,13 +10,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Whatever package time accepts is parsed as by package time, and nothing else.
+// Whatever package time accepts is parsed as by package time, and nothing else. A fraction of which
+// package time drops digits is no time.
 func TestParseTime(t *testing.T) {
 	t.Parallel()
 	texts := []string{
 		"", "Z", "soon", "2024-02-28", "2024-02-28T12:30:30.123456789Z", "2024-02-28T12:30:30Z", "2024-02-28T12:30:30",
 		"2024-02-28T12:30:30+02:00", "2024-02-28T12:30:30-00:00",
-		"2024-02-28T12:30:30.Z", "2024-02-28T12:30:30.1234567890Z", "2024-02-28T12:30:30,5Z", "2024-02-28T12:30:30.5z",
+		"2024-02-28T12:30:30.Z", "2024-02-28T12:30:30,5Z", "2024-02-28T12:30:30.5z", "2024-02-28T1:30:30.123456789Z",
+		"2024-02-28T12:30:30.123456789+02:00", "2024-02-28T1:30:30,123456789-02:00",
 		"2024-02-28 12:30:30Z", "2024-02-28T1:30:30Z", "2024-02-28T24:00:00Z", "2024-02-29T12:30:30Z",
 		"2023-02-29T12:30:30Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59.999999999Z",
 	}
@@ -30,7 +32,11 @@ func TestParseTime(t *testing.T) {
 			t.Errorf("parseTime(%s) = %v, error %v; want %v, error %v", text, got, err, want, wantErr)
 		}
 	}
-	for _, raw := range []string{`5`, `{}`, `true`, `[""]`} {
+	const fine = `"2024-02-28T12:30:30.1234567890`
+	for _, raw := range []string{
+		`5`, `{}`, `true`, `[""]`, fine + `Z"`, fine + `+02:00"`, fine + `123Z"`, `"2024-02-28T1:30:30.0000000000Z"`,
+		`"2024-02-28T12:30:30,1234567890Z"`, `"2024-02-28T12:30:30\u002e1234567890Z"`, `"2024-02-28T12:30:30.123456789\u0030Z"`,
+	} {
 		if got, err := parseTime([]byte(raw)); err == nil {
 			t.Errorf("parseTime(%s) = %v, want an error", raw, got)
 		}
@@ -79,6 +85,7 @@ func TestParse_escapes(t *testing.T) {
 		{name: "UTC", id: someID, at: escaped("2024-01-02T03:04:05.5Z")},
 		{name: "no id and no time", id: escaped(someID + "0"), at: escaped("soon"), isMisfit: true},
 		{name: "a quotation mark", id: `\"` + someID[1:], at: at + `\"`, isMisfit: true},
+		{name: "ten digits", id: someID + "0", at: "2024-01-02T03:04:05.5000000000Z", isMisfit: true},
 		{name: "half of a surrogate pair", id: `\ud800` + someID[1:], at: at + `\ud800`, isMisfit: true},
 	} {
 		in := []byte(`{"records":[{"id":"` + tt.id + `","at":"` + tt.at + `"}]}`)

@@ -186,12 +186,6 @@ func connectFaults() []localFault {
 			env.policy.AttemptTimeout = 10 * time.Millisecond
 			failDial(func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })(t, env)
 		}},
-		{name: "unknown authority", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
-			env.base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-		}},
-		{name: "certificate of another host", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
-			env.base.TLSClientConfig.ServerName = "store.example"
-		}},
 		{name: "no common TLS version", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
 			env.base.TLSClientConfig.MinVersion, env.base.TLSClientConfig.MaxVersion = tls.VersionTLS10, tls.VersionTLS11
 		}},
@@ -212,7 +206,15 @@ func connectFaults() []localFault {
 	for i := range list {
 		list[i].write, list[i].read = want(wantNotSent()), want(wantLostRead())
 	}
-	return list
+	refused := wantCause(commerce.OutcomeNotSent, commerce.ErrCertificate, 0, 1)
+	refusedRead := wantCause(commerce.OutcomeNone, commerce.ErrCertificate, 0, 1)
+	return append(list,
+		localFault{name: "unknown authority", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
+			env.base.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+		}, write: refused, read: refusedRead},
+		localFault{name: "certificate of another host", on: tlsProtocols, set: func(_ *testing.T, env *environment) {
+			env.base.TLSClientConfig.ServerName = "store.example"
+		}, write: refused, read: refusedRead})
 }
 
 // transportErrors are faults of a proxy without TLS, of a custom transport and of a
