@@ -156,14 +156,35 @@ func tlsServer(t *testing.T, connections *atomic.Int32) *httptest.Server {
 	return s
 }
 
+// certificateTest is a transport that refuses the certificate of a server.
+type certificateTest struct {
+	name    string
+	change  func(*tls.Config, *x509.CertPool) // nil: the library's own transport
+	wrapper func(http.RoundTripper) roundTripper
+}
+
+// options returns the options of a client with that transport.
+func (tt *certificateTest) options(s *httptest.Server) []commerce.Option {
+	opts := []commerce.Option{commerce.WithToken("t"), attempts(4)}
+	if tt.change == nil {
+		return opts
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(s.Certificate())
+	own := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	tt.change(own.TLSClientConfig, roots)
+	var base http.RoundTripper = own
+	if tt.wrapper != nil {
+		base = tt.wrapper(own)
+	}
+	return append(opts, commerce.WithHTTPClient(&http.Client{Transport: base}))
+}
+
 // A certificate that is not accepted is not tried again, and nothing is sent.
 func TestError_certificate(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct {
-		name    string
-		change  func(*tls.Config, *x509.CertPool) // nil: the library's own transport
-		wrapper func(http.RoundTripper) roundTripper
-	}{
+	names := []string{"Carts.AddCustomDiscounts", "Carts.EnableCustomDiscounts", "Subscriptions.List", "token"}
+	for _, tt := range []certificateTest{
 		{name: "own transport"},
 		{name: "self-signed", change: func(*tls.Config, *x509.CertPool) {}},
 		{
@@ -183,25 +204,14 @@ func TestError_certificate(t *testing.T) {
 			},
 		},
 	} {
-		for _, name := range []string{"Carts.AddCustomDiscounts", "Carts.EnableCustomDiscounts", "Subscriptions.List", "token"} {
+		for _, name := range names {
 			t.Run(tt.name+" "+name, func(t *testing.T) {
 				t.Parallel()
 				var connections atomic.Int32
 				s := tlsServer(t, &connections)
-				opts, call := []commerce.Option{commerce.WithToken("t"), attempts(4)}, tokenCall
+				opts, call := tt.options(s), tokenCall
 				if name != tokenCall.Name {
 					call = calls.Named(name)
-				}
-				if tt.change != nil {
-					roots := x509.NewCertPool()
-					roots.AddCert(s.Certificate())
-					own := &http.Transport{TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-					tt.change(own.TLSClientConfig, roots)
-					var base http.RoundTripper = own
-					if tt.wrapper != nil {
-						base = tt.wrapper(own)
-					}
-					opts = append(opts, commerce.WithHTTPClient(&http.Client{Transport: base}))
 				}
 				c, err := commerce.New(s.URL, opts...)
 				if err != nil {

@@ -118,8 +118,11 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // not used: the client sends no cookies and follows no redirects. hc is copied.
 //
 // If hc.Transport is nil, the library uses its own transport. It differs from
-// [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 16 idle connections
-// to the store.
+// [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 100 idle connections
+// to the store, and 50 s until an idle connection is closed. http.DefaultTransport keeps it for
+// 90 s. Load balancers often close it after 60 s: a write that is sent at that moment has
+// [OutcomeUnknown]. Set IdleConnTimeout to less than the limit of the server. The library's own
+// transport does not help with a server whose limit is less than 50 s.
 //
 // A write is applied at most once if Transport is an [*http.Transport], or passes each request to
 // one once, with the context and the body of the request. If another transport sends a request

@@ -253,27 +253,31 @@ func (l *listServer) page(req *http.Request) string {
 	return body + `}`
 }
 
-// Stores return short pages before the end of the list, and no next of null.
+// Stores return short pages before the end of the list, and no next of null. If each page states
+// that there is a next one, nothing shows the end.
 func TestAll_shortPages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name   string
-		server *listServer
+		name    string
+		server  *listServer
+		wantErr error // after all records
 	}{
 		{name: "no links", server: &listServer{noLinks: true, pageLimit: 25}},
 		{name: "next is an empty string", server: &listServer{next: `""`, pageLimit: 25}},
 		{name: "next has an empty href", server: &listServer{next: `{"href":""}`, pageLimit: 25}},
 		{name: "next is a number", server: &listServer{next: `5`, pageLimit: 25}},
-		{name: "next is another host", server: &listServer{next: `{"href":"//evil.example/"}`, pageLimit: 25}},
-		{name: "next is no address", server: &listServer{next: `"%zz\r\nHost: evil.example"`, pageLimit: 25}},
+		{name: "next is another host", server: &listServer{next: `{"href":"//evil.example/"}`, pageLimit: 25},
+			wantErr: commerce.ErrNoProgress},
+		{name: "next is no address", server: &listServer{next: `"%zz\r\nHost: evil.example"`, pageLimit: 25},
+			wantErr: commerce.ErrNoProgress},
 		{name: "next is empty, another link a number", server: &listServer{next: `{},"last":5`, pageLimit: 25}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			tt.server.ids = newListServer(1000).ids
 			subs, err := commerce.Collect(newClient(t, tt.server).Subscriptions.All(t.Context(), nil))
-			if err != nil || len(subs) != 1000 {
-				t.Errorf("got %d records, error %v, want 1000", len(subs), err)
+			if !errors.Is(err, tt.wantErr) || len(subs) != 1000 {
+				t.Errorf("got %d records, error %v, want 1000, %v", len(subs), err, tt.wantErr)
 			}
 		})
 	}

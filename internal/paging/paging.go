@@ -317,8 +317,8 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 const maxDoubts = 2
 
 // mayBeOld reports whether page p, which states that the list ends with it, may be a page that the
-// store returned before: it begins like the page before, or neither has the tail nor ends with a new
-// record. At the start of the list, an old page cannot be told from a new one.
+// store returned before: it begins like the page before, or neither has the tail nor ends with a
+// new record. At the start of the list, an old page cannot be told from a new one.
 func (w *walk[T, ID, Info]) mayBeOld(p *pageFacts[ID]) bool {
 	if p.next != NextNone || p.length >= p.limit || p.start == 0 || len(w.seen) == 0 {
 		return false
@@ -435,8 +435,8 @@ func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 	return nil // without new records too: records were added before it, and moved the list on
 }
 
-// showsEnd reports whether the list probably ends with page p, which does not state whether there is
-// a next page. p proves less than the pages before it: they show how the store shortens pages.
+// showsEnd reports whether the list probably ends with page p, which does not state whether there
+// is a next page. p proves less than the pages before it: they show how the store shortens pages.
 //   - If all of them were full, a short page at the highest offset is the end. There is no other.
 //   - If only the last of them was short, a page with only the tail is the end.
 //   - If the store has a usual length of pages, two shorter pages are the end if they stop at the
@@ -453,7 +453,8 @@ func (w *walk[T, ID, Info]) showsEnd(p pageFacts[ID]) bool {
 	return w.stopsAtTail(&p) && w.stopsAtTail(&w.last) && p.length != w.last.length
 }
 
-// stopsAtTail reports whether page p ends with the tail, which is not new, and is shorter than usual.
+// stopsAtTail reports whether page p ends with the tail, which is not new, and is shorter than
+// usual.
 func (w *walk[T, ID, Info]) stopsAtTail(p *pageFacts[ID]) bool {
 	return w.usuals >= minUsual && p.length < w.usual && p.last == w.tail && !p.endsNew && p.repeats == 0
 }
@@ -480,15 +481,15 @@ func (w *walk[T, ID, Info]) isRepeated(p *pageFacts[ID]) bool {
 	return p.length > 0 && !p.hasNew && !p.afterStepBack && w.beginsLikeLast(p.first)
 }
 
-// beginsLikeLast reports whether a page that begins with that record may be the last page once more.
-// It is not if the walk saw an empty page in between.
+// beginsLikeLast reports whether a page that begins with that record may be the last page once
+// more. It is not if the walk saw an empty page in between.
 func (w *walk[T, ID, Info]) beginsLikeLast(first ID) bool {
 	return first == w.last.first && !w.emptyAfterLast
 }
 
-// update sets the state of the walk after page p. The tail is the last record of p if p leads on from
-// the tail before it. If the walk steps back, or no page states where the list ends, the walk goes on
-// from p.
+// update sets the state of the walk after page p. The tail is the last record of p if p leads on
+// from the tail before it. If the walk steps back, or no page states where the list ends, the walk
+// goes on from p.
 func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 	if p.length < p.limit && p.length < w.last.length && p.next != NextExists {
 		w.window = 0 // the list may end here: fetch only the page ahead that confirms it

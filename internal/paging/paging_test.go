@@ -169,8 +169,8 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
 		{name: "start after the end", total: 9_000, offset: 10_000},
 		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
-		// Without links, a short last page is the end only if all pages before it were full: then the
-		// store does not shorten pages.
+		// Without links, a short last page is the end only if all pages before it were full: then
+		// the store does not shorten pages.
 		{name: "10,001, no links", total: 10_001, links: noLinks, want: 10_001},
 		{name: "10,002, no links", total: 10_002, links: noLinks, want: 10_002},
 		{name: "10,099, no links", total: 10_099, links: noLinks, want: 10_099},
@@ -389,8 +389,8 @@ func TestWalk_oldPages(t *testing.T) {
 	}
 }
 
-// TestWalk_changesAnywhere removes and adds records at random after each request. A walk reaches the
-// end with few requests, also if the store sends no links.
+// TestWalk_changesAnywhere removes and adds records at random after each request. A walk reaches
+// the end with few requests, also if the store sends no links.
 func TestWalk_changesAnywhere(t *testing.T) {
 	t.Parallel()
 	const total, walks = 950, 40

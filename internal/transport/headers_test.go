@@ -72,7 +72,7 @@ func TestRetryAfter_clocks(t *testing.T) {
 		{name: "reset", header: map[string]string{"RateLimit-Reset": "2"}, want: 2},
 		{name: "X- reset", header: map[string]string{"X-RateLimit-Reset": "2"}, want: 2},
 		{name: "both resets", header: map[string]string{"RateLimit-Reset": "2", "X-RateLimit-Reset": "9"}, want: 2},
-		{name: "the first is garbage", header: map[string]string{"RateLimit-Reset": "soon", "X-RateLimit-Reset": "2"}, want: 2},
+		{name: "first is garbage", header: map[string]string{"RateLimit-Reset": "soon", "X-RateLimit-Reset": "2"}, want: 2},
 		{name: "Retry-After first", header: map[string]string{"Retry-After": "2", "RateLimit-Reset": "9"}, want: 2},
 		{name: "Retry-After unusable", header: map[string]string{"Retry-After": "soon", "RateLimit-Reset": "2"}, want: 2},
 		{name: "Retry-After over", header: map[string]string{"Retry-After": at("01:00:00"), "RateLimit-Reset": "2"}, want: 2},

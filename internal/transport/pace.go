@@ -18,7 +18,7 @@ const (
 	memory = time.Minute
 	// maxPatient is the number of calls that may wait for an operation however low its rate is. A
 	// walk never has more.
-	maxPatient = maxIdleConns
+	maxPatient = 16
 )
 
 // pace holds back the calls of one operation after a 429 without a Retry-After. They pass one by

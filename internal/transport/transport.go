@@ -136,8 +136,15 @@ const (
 	maxHeader    = 64 << 10 // only with the library's own transport
 )
 
-// maxIdleConns is the number of requests that a walk may have in flight.
-const maxIdleConns = 16
+// maxIdleConns is the number of connections that are kept for later requests. With fewer than
+// requests in flight, HTTP/1.1 opens a new one for about every second request. It is the number of
+// requests that a store accepts in a second.
+const maxIdleConns = 100
+
+// maxIdle is how long they are kept: less than the 60 s after which load balancers close them. A
+// write that meets a connection which is just closed has an unknown outcome. On HTTP/2 a GOAWAY
+// would prove that it was not processed, but net/http does not show it.
+const maxIdle = 50 * time.Second
 
 // ownTransport is shared by all clients that have no transport of the caller's, so that a program
 // that makes a client per job does not leave a connection pool behind for each. Connections carry
@@ -149,9 +156,9 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 		ForceAttemptHTTP2:      true,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConns:           100,
+		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns,
-		IdleConnTimeout:        90 * time.Second,
+		IdleConnTimeout:        maxIdle,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeader,
 		// Pings detect a connection whose other end is gone.
