@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/google/uuid"
+
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
@@ -26,8 +28,8 @@ type SubscriptionInclude struct {
 	// All asks for everything that the store has: plans, and the products or the pricing options.
 	// The other fields do not count then. The client asks for plans and pricing options. If the
 	// store refuses that with a 400, the same call asks for plans and products. If that succeeds,
-	// the client and its copies remember it. If that gets a 400 too, the first one is the error.
-	// In a walk, only the first request finds this out.
+	// the client and its copies remember it, until a record has a pricing option. If that gets a
+	// 400 too, the first one is the error. In a walk, only the first request finds this out.
 	All bool
 }
 
@@ -84,4 +86,15 @@ func (g *generation) send(
 		g.isFirst.Store(!isFirst)
 	}
 	return other
+}
+
+// learn corrects what is remembered if a record shows the second generation: a store may refuse its
+// own includes once by mistake.
+func (g *generation) learn(subs []Subscription) {
+	for i := range subs {
+		if subs[i].Attributes.PricingOptionID != uuid.Nil {
+			g.isFirst.Store(false)
+			return
+		}
+	}
 }

@@ -283,6 +283,34 @@ func TestSubscriptionInclude_allAfterMove(t *testing.T) {
 	diff(t, "includes", got, []string{"pricing_options", "products", "products", "pricing_options", "pricing_options"})
 }
 
+// A store of the second generation refuses its includes once, by mistake. The records that it then
+// sends show which generation it has.
+func TestSubscriptionInclude_allRefusedByMistake(t *testing.T) {
+	t.Parallel()
+	record := fmt.Sprintf(`{"id":"%s","attributes":{"pricing_option_id":"%s"}}`, numberedID(1), numberedID(2))
+	for name, data := range map[string]string{"List": "[" + record + "]", "Get": record} {
+		s := newStub(t, respond(400, `{"errors":[{"title":"Bad Request"}]}`),
+			respond(200, `{"data":`+data+`,"links":{"next":null}}`), respond(200, `{"data":`+data+`,"links":{"next":null}}`))
+		c := s.client(t)
+		for range 2 {
+			var err error
+			if name == "Get" {
+				_, err = c.Subscriptions.Get(t.Context(), numberedID(1), everything)
+			} else {
+				_, err = c.Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Include: everything})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		var got []string
+		for _, r := range s.sent() {
+			got = append(got, strings.TrimPrefix(parseQuery(t, r.RawQuery).Get("include"), "plans,"))
+		}
+		diff(t, name+": includes", got, []string{"pricing_options", "products", "pricing_options"})
+	}
+}
+
 // While the first request of a walk is in flight, there is no other.
 func TestSubscriptionInclude_allFirstRequest(t *testing.T) {
 	t.Parallel()

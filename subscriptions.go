@@ -102,6 +102,7 @@ func (s *SubscriptionService) Get(
 	if !r.OK() {
 		return nil, observed.end(callError(call, r))
 	}
+	s.core.cfg.generation.learn([]Subscription{result.Subscription})
 	result.Response = newResponse(r)
 	return result, observed.end(nil)
 }
@@ -276,6 +277,7 @@ func (s *SubscriptionService) list(
 	if !r.OK() {
 		return nil, observed.end(callError(call, r))
 	}
+	s.core.cfg.generation.learn(page.Subscriptions)
 	page.Offset, page.Response = o.Offset, newResponse(r)
 	observed.setRecords(len(page.Subscriptions))
 	return page, observed.end(nil)
