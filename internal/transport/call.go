@@ -58,6 +58,9 @@ var ErrCertificate = errors.New("the certificate was not accepted")
 // ErrConnection is matched by any other error of the HTTP transport.
 var ErrConnection = errors.New("no response")
 
+// byteOrderMark begins the bodies of some gateways. JSON must not have it.
+var byteOrderMark = []byte("\ufeff")
+
 var (
 	errTooLarge   = errors.New("the response is larger than the limit")
 	errNoResponse = errors.New("the transport returned neither an HTTP response nor an error")
@@ -266,7 +269,8 @@ func (c *call) readResponse(ctx context.Context, resp *http.Response, r *Result)
 	}
 	c.tellGate(r)
 	var err error
-	if r.Body, err = readBody(resp, limit, c.Buffers.get()); err != nil {
+	r.Body, err = readBody(resp, limit, c.Buffers.get())
+	if r.Body = bytes.TrimPrefix(r.Body, byteOrderMark); err != nil {
 		r.Truncated = true
 		return c.attemptError(ctx, err)
 	}
