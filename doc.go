@@ -109,26 +109,23 @@
 //
 // Reads are retried after errors (see [RetryPolicy]), up to [RetryPolicy].MaxAttempts, after a
 // random backoff or the time in Retry-After. If the wait would be longer than
-// [RetryPolicy].MaxBackoff or last beyond the deadline of the context, the call returns the
-// last response as an error instead. After a 429 with a Retry-After, all calls of the client
-// wait. After one without it, only the calls of that operation wait, at a rate that the client
-// learns from further 429s. If you know the rate limit of the store, set it by [WithLimiter]: that
-// is faster. A job that competes with many others for a store that sends Retry-After should also
-// raise MaxAttempts.
+// [RetryPolicy].MaxBackoff or last beyond the deadline of the context, the call returns the last
+// response as an error instead. If you know the rate limit of the store, set it by [WithLimiter]:
+// that is faster than learning it from 429s. A job that competes with many others for a store that
+// sends Retry-After should also raise MaxAttempts.
 //
-// A 429 with a Retry-After closes a gate for that time, at most MaxBackoff. Then calls pass one by
-// one until 5 s after the last 429. They begin at 20 per second, or at half of the rate before the
-// 429 if that is more, and become faster. Each 429 in this time halves the rate. A call that would
-// wait longer than MaxBackoff, or beyond the deadline of its context, fails with [ErrRateLimited];
-// it was not sent.
+// After a 429 with a Retry-After, all calls of the client wait for that time, at most MaxBackoff.
+// After a 429 without it, or with one that asks for no wait, the calls of its operation wait for a
+// moment (all calls of [Client.Do] are one operation, see [Error].Op). Then they pass one by one.
+// At first the rate is that of the calls accepted in the last second, but 10 to 20 per second.
+// Further 429s lower it, down to one call in 5 s, or in MaxBackoff if that is less. Calls that are
+// accepted raise it. A minute after the last 429, calls no longer wait.
 //
-// A 429 without a Retry-After, or with one that asks for no wait, slows the operation that got it
-// (its [Error].Op): its calls pass one by one, at first at 20 per second. Further 429s make them
-// slower, down to one in 5 s, or in MaxBackoff if that is less; other responses make them faster. A
-// call that has waited for MaxBackoff is sent before its turn. A call fails with ErrRateLimited at
-// once if it would wait beyond its deadline, or if it was not sent yet, would wait longer than
-// MaxBackoff, and 16 calls wait already. A minute after the last 429 the calls no longer wait. All
-// calls of [Client.Do] are one operation.
+// A call waits for its turn as long as its context allows, as with a limiter. If its turn would
+// come after its deadline, it fails with [ErrRateLimited] at once, and is not sent. Twelve refusals
+// in a row show that the service accepts nothing: calls that wait fail, and only one at a time may
+// wait, until one is accepted. Nothing else limits the number of calls that wait; each is a
+// goroutine of the caller.
 //
 // Response bodies are limited to 32 MiB, and the bodies of errors to 1 MiB, after decompression.
 // Redirects and links are never followed.

@@ -452,8 +452,12 @@ func TestObserver_waits(t *testing.T) {
 				t.Error(err)
 			}
 		}
+		slow, err := c.With(commerce.WithLimiter(sleepyLimiter(2 * time.Second)))
+		if err != nil {
+			t.Fatal(err)
+		}
 		read := func() {
-			if err := list(t.Context(), c); err != nil {
+			if err := list(t.Context(), slow); err != nil {
 				t.Error(err)
 			}
 		}
@@ -487,8 +491,8 @@ func TestObserver_waits(t *testing.T) {
 			"Carts.AddCustomDiscounts 2": {{Limiter: s, Backoff: 20 * s}},
 			"applied after 38s":          {{Lock: 7 * s, Limiter: 2 * s, Token: 4 * s, Backoff: 20 * s}},
 			"applied after 31s":          {{Turn: 23 * s, Lock: 7 * s, Limiter: s}},
-			"Subscriptions.List 1":       {{Gate: 7 * s, Limiter: s}},
-			"none after 8s":              {{Gate: 7 * s, Limiter: s}},
+			"Subscriptions.List 1":       {{Gate: 7 * s, Limiter: 2 * s}},
+			"none after 9s":              {{Gate: 7 * s, Limiter: 2 * s}},
 		})
 	})
 }

@@ -159,8 +159,8 @@ type RetryPolicy struct {
 	// Unless MaxAttempts is 1, a 429 without a Retry-After does not count, up to 12 attempts
 	// in all, see [WithLimiter]. A call without a deadline can then last 12 times
 	// AttemptTimeout plus 12 times MaxBackoff, 10 minutes with the defaults, not counting
-	// waits at the gate, for a limiter or for a token. A single call that gets nothing but
-	// quick 429s lasts about 35 s.
+	// waits for its turn, for a limiter or for a token. A single call that gets nothing but
+	// quick 429s lasts about 40 s.
 	MaxAttempts int
 	// MinBackoff is the upper bound of the first wait between two attempts. The bound
 	// doubles with each attempt, up to MaxBackoff. Waits are random and may be shorter than
@@ -168,10 +168,9 @@ type RetryPolicy struct {
 	// that is less.
 	MinBackoff time.Duration
 	// MaxBackoff limits every wait between two attempts, including a wait that the service
-	// asks for with Retry-After: a call that should wait longer returns at once. At the gate
-	// (see [WithLimiter]) a call waits at most MaxBackoff for the gate to open, and at most
-	// as long again for its turn; in an operation that is slowed, at most MaxBackoff.
-	// Default 20 s.
+	// asks for with Retry-After: a call that should wait longer returns at once. It does not
+	// limit how long a call waits for its turn after 429s (see [WithLimiter]): the deadline
+	// of its context does. Default 20 s.
 	MaxBackoff time.Duration
 	// AttemptTimeout limits each attempt, from the request for a connection to the end of
 	// the body. Default 30 s.

@@ -43,10 +43,9 @@ type call struct {
 	tellEnd     func(AttemptResult) // nil: there is no observer, or it was called
 	evidence    *evidence
 	token       string
-	readyAt     time.Time // when it had passed the gate, and had a token
+	turn        turn // at the gate
 	gotResponse bool
-	pace        *pace         // of the operation; nil: none
-	paceWait    time.Duration // how long the attempt waited for its turn
+	refusedAll  bool // the service accepts nothing
 }
 
 // ErrTimeout means that an attempt took too long. The caller's context has not ended.
@@ -103,38 +102,35 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 	return &c.response, nil
 }
 
-// waitToSend waits for the gate, asks the limiter and obtains the token. If the gate was closed
-// meanwhile, it starts again: calls that wait for the gate would otherwise leave it faster than the
-// limiter allows.
+// waitToSend asks the limiter, obtains the token, and then takes the turn of the call: calls that a
+// slow token held up do not leave together.
 func (c *call) waitToSend() error {
 	for {
-		closings, err := c.passGate()
-		if err != nil {
-			return err
-		}
 		if err := c.askLimiter(); err != nil {
-			return err
-		}
-		if err := ctxErr(c.ctx); err != nil {
 			return err
 		}
 		if err := c.getToken(); err != nil {
 			return err
 		}
-		c.readyAt = time.Now()
-		if c.Gate != nil && c.Gate.closedSince(closings) {
+		err := c.passGate((*Gate).pass)
+		if errors.Is(err, errClosed) {
 			continue
 		}
-		if c.BeforeAttempt != nil {
-			return c.BeforeAttempt()
+		if err == nil && c.BeforeAttempt != nil {
+			err = c.BeforeAttempt()
 		}
-		return nil
+		return err
 	}
 }
 
+// askLimiter asks the limiter when the gate is open.
 func (c *call) askLimiter() error {
+	c.turn = turn{closings: -1}
 	if c.Limiter == nil {
-		return nil
+		return ctxErr(c.ctx)
+	}
+	if err := c.passGate((*Gate).untilOpen); err != nil {
+		return err
 	}
 	start := time.Now()
 	err := c.Limiter.Wait(c.ctx)
@@ -148,31 +144,24 @@ func (c *call) askLimiter() error {
 	return nil
 }
 
-// passGate waits for the turn of the call in its operation, if that is slowed, and for the gate. It
-// returns how often the gate had been closed when the call passed.
-func (c *call) passGate() (closings int, err error) {
+// passGate waits at the gate.
+func (c *call) passGate(pass func(*Gate, context.Context, string, *turn) (time.Duration, error)) error {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
-		return 0, err
+		return err
 	}
 	start := time.Now()
-	c.paceWait = 0
-	if c.pace = c.Gate.pace(c.Op); c.pace != nil {
-		c.paceWait, err = c.pace.pass(c.ctx, c.Policy.MaxBackoff, c.result.Attempts)
-	}
-	wait := c.paceWait
-	if err == nil {
-		closings, wait, err = c.Gate.pass(c.ctx, c.Policy.MaxBackoff)
-	}
-	c.waited(Waits{Gate: WaitSince(start)})
+	expected, err := pass(c.Gate, c.ctx, c.Op, &c.turn)
+	waited := WaitSince(start)
+	c.waited(Waits{Gate: waited})
 	switch {
 	case errors.Is(err, ErrGate):
-		c.result.RetryAfter = wait
-	case err != nil:
+		c.result.RetryAfter = expected
+	case err != nil && !errors.Is(err, errClosed):
 		err = fmt.Errorf("%w while waiting for the gate", err)
-	case wait+c.paceWait > 0:
-		c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", wait+c.paceWait))
+	case waited > 0:
+		c.log(slog.LevelDebug, "commerce: waited", slog.Duration("wait", waited))
 	}
-	return closings, err
+	return err
 }
 
 func (c *call) getToken() error {
@@ -292,14 +281,12 @@ func (c *call) tellGate(r *Result) {
 	switch {
 	case c.Gate == nil || r.StatusCode >= http.StatusInternalServerError:
 	case r.StatusCode != http.StatusTooManyRequests:
-		if c.pace != nil {
-			c.pace.accept(c.readyAt, c.paceWait)
-		}
-	case r.RetryAfter > 0:
-		c.Gate.close(c.readyAt, min(r.RetryAfter, c.Policy.MaxBackoff))
+		c.Gate.accept(c.Op, &c.turn)
 	default:
-		c.refusals++
-		c.Gate.refuse(c.Op, c.readyAt, c.Policy.MaxBackoff)
+		if r.RetryAfter == 0 {
+			c.refusals++
+		}
+		c.refusedAll = c.Gate.refuse(c.Op, &c.turn, r.RetryAfter, c.Policy.MaxBackoff)
 	}
 }
 

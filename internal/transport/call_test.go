@@ -161,9 +161,11 @@ func TestRoundTrip_gate(t *testing.T) {
 			call := newCall(t, Once, storeURL)
 			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, 5*time.Second
 			(&script{statuses: []int{tt.status}, retryAfter: tt.retryAfter}).do(t.Context(), call)
-			call.Op, call.Policy.MaxBackoff = tt.op, 4*time.Second
+			call.Op = tt.op
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+			defer cancel()
 			s := &script{statuses: []int{200}}
-			r := s.do(t.Context(), call)
+			r := s.do(ctx, call)
 			waited := time.Since(s.start) > 0
 			if r.Err != tt.want || waited != tt.waits || (r.RetryAfter == 5*time.Second) != (tt.want != nil) ||
 				len(s.at) != r.Attempts || r.MaybeSent {
@@ -180,11 +182,10 @@ func TestRoundTrip_accepted(t *testing.T) {
 	for status, want := range map[int]bool{200: true, 404: true, 503: false, 0: false} {
 		synctest.Test(t, func(t *testing.T) {
 			call := newCall(t, Once, storeURL)
-			call.Gate, call.Policy.MaxAttempts, call.Policy.MaxBackoff = NewGate(), 1, time.Minute
-			call.Gate.refuse(call.Op, time.Now(), time.Minute)
+			call.Gate, call.Policy.MaxAttempts = refused(t, 1, call.Op, 0), 1
 			(&script{statuses: []int{status}}).do(t.Context(), call)
-			if p := call.Gate.pace(call.Op); p.accepted != want || (p.rate > firstRate) != want {
-				t.Errorf("after a %d: accepted %v, rate %v, want %v", status, p.accepted, p.rate, want)
+			if s := call.Gate.ops[call.Op]; (s.refused == 0) != want || (s.rate > minFirstRate) != want {
+				t.Errorf("after a %d: %d refusals, rate %v, want accepted %v", status, s.refused, s.rate, want)
 			}
 		})
 	}
@@ -199,7 +200,7 @@ func TestRoundTrip_gateClosedMeanwhile(t *testing.T) {
 		asked := 0
 		call.Limiter = limiter(func(context.Context) error {
 			if asked++; asked == 1 {
-				call.Gate.close(time.Now(), time.Second)
+				call.Gate.refuse(call.Op, &turn{at: time.Now()}, time.Second, time.Hour)
 			}
 			return nil
 		})
@@ -267,12 +268,13 @@ func TestRoundTrip_notBeforeAttempt(t *testing.T) {
 	t.Parallel()
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	closed := NewGate()
-	closed.close(time.Now(), time.Hour)
+	closed := refused(t, 1, "op", time.Hour)
+	soon, cancelSoon := context.WithTimeout(t.Context(), time.Minute)
+	defer cancelSoon()
 	refusing := limiter(func(context.Context) error { return errors.New("limiter") })
 	for name, prepare := range map[string]func(*Call) context.Context{
 		"context": func(*Call) context.Context { return ended },
-		"gate":    func(c *Call) context.Context { c.Gate = closed; return t.Context() },
+		"gate":    func(c *Call) context.Context { c.Gate = closed; return soon },
 		"limiter": func(c *Call) context.Context { c.Limiter = refusing; return t.Context() },
 		"token":   func(c *Call) context.Context { c.Auth = &auth{}; return t.Context() },
 	} {

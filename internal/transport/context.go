@@ -18,6 +18,12 @@ func ctxErr(ctx context.Context) error {
 	return nil
 }
 
+// beforeDeadline reports whether t is before the deadline of ctx.
+func beforeDeadline(ctx context.Context, t time.Time) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || t.Before(deadline)
+}
+
 // WaitError returns the error of a call that ended while it waited for what, or nil if ctx, its
 // context, has not ended.
 func WaitError(ctx context.Context, what string) error {

@@ -19,7 +19,7 @@ func TestWaitError(t *testing.T) {
 		what string
 		wait func(c *Call) // makes c wait for an hour
 	}{
-		{what: "the gate", wait: func(c *Call) { c.Gate = NewGate(); c.Gate.close(time.Now(), time.Hour) }},
+		{what: "the gate", wait: func(c *Call) { c.Gate = refused(t, 1, c.Op, time.Hour) }},
 		{what: "the limiter", wait: func(c *Call) { c.Limiter = waiting }},
 		{what: "the limiter", wait: func(c *Call) { c.Limiter = ignoring }},
 		{what: "the next attempt", wait: func(c *Call) { c.Policy.MinBackoff = math.MaxInt64 }},

@@ -1,41 +1,55 @@
 package transport
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"errors"
+	"math"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
 
+// pass lets a call of op pass the gate, or returns the wait that it may not make.
+func pass(ctx context.Context, g *Gate, op string) (t turn, wait time.Duration, err error) {
+	t.closings = -1
+	wait, err = g.pass(ctx, op, &t)
+	return t, wait, err
+}
+
+// refused returns a gate that was closed by the refusals of n calls of op, one after the other.
+func refused(t *testing.T, n int, op string, retryAfter time.Duration) *Gate {
+	t.Helper()
+	g := NewGate()
+	for range n {
+		call, _, err := pass(t.Context(), g, op)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.refuse(op, &call, retryAfter, time.Hour)
+	}
+	return g
+}
+
 // passed is a call that passed the gate, or was turned away.
 type passed struct {
 	n    int           // of the call
 	at   time.Duration // since passAll was called
-	wait time.Duration // as pass returned it
+	wait time.Duration // that it may not make
 	err  error
 }
 
-// passGate lets n calls pass a gate, like passAll.
-func passGate(ctx context.Context, g *Gate, n int, maxWait time.Duration) []passed {
-	return passAll(n, func() (time.Duration, error) {
-		_, wait, err := g.pass(ctx, maxWait)
-		return wait, err
-	})
-}
-
-// passAll lets n calls pass, which come one after the other. It returns them in the order in which
-// they passed.
-func passAll(n int, pass func() (time.Duration, error)) []passed {
+// passAll lets n calls of op pass, which come one after the other. It returns them in the order in
+// which they passed.
+func passAll(ctx context.Context, g *Gate, op string, n int) []passed {
 	start := time.Now()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var calls []passed
 	for i := range n {
 		wg.Go(func() {
-			wait, err := pass()
+			_, wait, err := pass(ctx, g, op)
 			mu.Lock()
 			defer mu.Unlock()
 			calls = append(calls, passed{n: i, at: time.Since(start), wait: wait, err: err})
@@ -46,219 +60,231 @@ func passAll(n int, pass func() (time.Duration, error)) []passed {
 	return calls
 }
 
-// gateStep sleeps, lets calls pass at 100 per second, closes the gate, and lets more calls pass.
-type gateStep struct {
-	sleep   time.Duration
-	before  int             // calls at 100 per second
-	closes  []time.Duration // one after the other, for calls that passed now
-	calls   int
-	maxWait time.Duration // 0: an hour
-	first   time.Duration // when the first call passes, since the gate was closed
-	gap     time.Duration // between the first two calls, in whole milliseconds
-	last    time.Duration // when the last call passes, in whole milliseconds; 0: first+gap
-}
-
-func TestGate_pace(t *testing.T) {
+// A refusal lowers the rate, and a call that was accepted after a wait raises it.
+func TestGate_rate(t *testing.T) {
 	t.Parallel()
-	const ms, second = time.Millisecond, time.Second
-	closed := []time.Duration{second}
-	for _, tt := range []struct {
-		name  string
-		steps []gateStep
-	}{
-		{name: "open", steps: []gateStep{{calls: 1000, first: 0, gap: 0}}},
-		{name: "the rate grows", steps: []gateStep{
-			{closes: []time.Duration{2 * second}, calls: 60, first: 2 * second, gap: 50 * ms, last: 4614 * ms},
-		}},
-		{name: "each refusal halves the rate, down to the minimum", steps: []gateStep{
-			{closes: closed, calls: 2, first: second, gap: 50 * ms},
-			{closes: closed, calls: 2, first: second, gap: 99 * ms},
-			{closes: closed, calls: 2, first: second, gap: 197 * ms},
-			{closes: closed, calls: 2, first: second, gap: 200 * ms},
-			{closes: closed, calls: 2, first: second, gap: 200 * ms},
-		}},
-		{name: "calls in flight together count once", steps: []gateStep{
-			{closes: slices.Repeat(closed, 8)},
-			{sleep: 500 * ms, closes: []time.Duration{second, 1}, calls: 2, first: second, gap: 50 * ms},
-		}},
-		{name: "half the rate before, 300 calls", steps: []gateStep{
-			{before: 300, closes: closed, calls: 2, first: second, gap: 20 * ms},
-		}},
-		{name: "half the rate before, 350 calls", steps: []gateStep{
-			{before: 350, closes: closed, calls: 2, first: second, gap: 20 * ms},
-		}},
-		{name: "calls of long ago do not count", steps: []gateStep{
-			{before: 300}, {sleep: 10 * second, closes: closed, calls: 2, first: second, gap: 50 * ms},
-		}},
-		{name: "calls that passed are not in the queue", steps: []gateStep{
-			{closes: closed, calls: 60, first: second, gap: 50 * ms, last: 3614 * ms},
-			{sleep: pacing, closes: closed, calls: 1, maxWait: second, first: second},
-		}},
-		{name: "pacing ends", steps: []gateStep{
-			{closes: closed}, {sleep: pacing - 1, calls: 2, first: 0, gap: 35 * ms}, {calls: 100, first: 0, gap: 0},
-		}},
-		{name: "a queue is paced for a second even after pacing has ended", steps: []gateStep{
-			{closes: []time.Duration{2 * pacing}, calls: 10, first: 2 * pacing, gap: 50 * ms, last: 10393 * ms},
-			{calls: 100, first: 0, gap: 0},
-		}},
+	const ten, twenty = "aaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaa"
+	// Each letter is a response. r: a 429; R: one with a Retry-After; a: another status; x, X, y:
+	// the same for a call that passed before the last refusal. s: a second later; m: two minutes.
+	for events, want := range map[string]float64{
+		"r":                  10,
+		ten + "aar":          12, // as many as were accepted in the last second
+		twenty + "aar":       20,
+		ten + "aasr":         10,
+		"r" + "yyyyyyyyyyyy": 12, // accepted in the second of the first refusal
+		"ra":                 20, // quickly up to the highest first rate
+		"raaa":               22, // then slowly
+		"rr":                 4,
+		"rra":                8,
+		"rraaa":              18, // quickly up to a little less than before
+		"rraaaa":             18.1,
+		"rar":                16,
+		"rara":               16.1,
+		"rrrrrrrrrr":         0.2,
+		"rxxx":               10,
+		"rry":                4,
+		"R":                  10,
+		"RR":                 8, // the store asked for the wait between them
+		"RRa":                16,
+		"RXXXR":              8,
+		"rrrrmr":             10, // as if it was the first
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := NewGate()
-			for i, step := range tt.steps {
-				time.Sleep(step.sleep)
-				for range step.before {
-					passGate(t.Context(), g, 1, time.Hour)
-					time.Sleep(10 * time.Millisecond)
+			var slowedAt time.Time
+			for _, event := range events {
+				if pause := map[rune]time.Duration{'s': time.Second, 'm': 2 * memory}[event]; pause > 0 {
+					time.Sleep(pause)
+					continue
 				}
-				for _, d := range step.closes {
-					g.close(time.Now(), d)
+				call := turn{at: slowedAt}
+				if strings.ContainsRune("rRa", event) {
+					var err error
+					if call, _, err = pass(t.Context(), g, "op"); err != nil {
+						t.Fatalf("%s: %v", events, err)
+					}
+					time.Sleep(time.Millisecond)
 				}
-				step.check(t, tt.name, i, passGate(t.Context(), g, step.calls, cmp.Or(step.maxWait, time.Hour)))
+				switch event {
+				case 'r', 'x':
+					g.refuse("op", &call, 0, time.Hour)
+				case 'R', 'X':
+					g.refuse("op", &call, time.Second, time.Hour)
+				default:
+					g.accept("op", &call)
+				}
+				if slowedAt = g.ops["op"].slowedAt; slowedAt.IsZero() {
+					slowedAt = g.client.slowedAt
+				}
+			}
+			if got := max(g.client.rate, g.ops["op"].rate); math.Abs(got/want-1) > 1e-9 {
+				t.Errorf("%s: %v per second, want %v", events, got, want)
 			}
 		})
 	}
 }
 
-func (s gateStep) check(t *testing.T, name string, i int, calls []passed) {
-	t.Helper()
-	if len(calls) == 0 {
-		return
-	}
-	first, gap, last := calls[0].at, time.Duration(0), calls[len(calls)-1].at.Truncate(time.Millisecond)
-	if len(calls) > 1 {
-		gap = (calls[1].at - first).Truncate(time.Millisecond)
-	}
-	wantLast := cmp.Or(s.last, s.first+s.gap)
-	if first != s.first || gap != s.gap || last != wantLast {
-		t.Errorf("%s, step %d: first call after %v, gap %v, last after %v, want %v, %v, %v",
-			name, i, first, gap, last, s.first, s.gap, wantLast)
-	}
-	for _, c := range calls {
-		if c.err != nil {
-			t.Errorf("%s, step %d: call %d: %v", name, i, c.n, c.err)
-		}
-	}
-}
-
-// If the gate is closed again, the calls of the queue keep their order.
-func TestGate_closedAgain(t *testing.T) {
+// A call that was accepted without a wait does not raise the rate, which is not what limits it.
+func TestGate_noWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		start := time.Now()
-		g.close(start, time.Second)
-		time.AfterFunc(1060*time.Millisecond, func() { g.close(start.Add(time.Second), 3*time.Second) })
-		calls := passGate(t.Context(), g, 20, time.Hour)
-		for i, c := range calls {
-			if c.n != i || c.err != nil {
-				t.Errorf("call %d passed as number %d, error %v", c.n, i, c.err)
-			}
+		g := refused(t, 1, "op", 0)
+		for range 5 {
+			time.Sleep(time.Second)
+			call, _, _ := pass(t.Context(), g, "op")
+			g.accept("op", &call)
 		}
-		if at1, at2, at3 := calls[1].at, calls[2].at, calls[3].at; at1 >= 1060*time.Millisecond ||
-			at2 != 4060*time.Millisecond || at3 <= at2 {
-			t.Errorf("calls 1 to 3 passed after %v, %v, %v, want before 1.06s, at 4.06s and later", at1, at2, at3)
+		if rate := g.ops["op"].rate; rate != minFirstRate {
+			t.Errorf("%v per second, want %v", rate, minFirstRate)
 		}
 	})
 }
 
-// A call that may not wait until the gate opens is turned away at once.
-func TestGate_mayNotWait(t *testing.T) {
+// After a Retry-After all calls wait, otherwise those of the operation. They pass in their order.
+func TestGate_order(t *testing.T) {
 	t.Parallel()
-	const closed = 3 * time.Second
-	for _, tt := range []struct {
-		name     string
-		deadline time.Duration // 0: none
-		maxWait  time.Duration
-		want     error
+	const ms = time.Millisecond
+	for name, tt := range map[string]struct {
+		op           string
+		retryAfter   time.Duration
+		first, pause time.Duration
+		randomFirst  time.Duration
 	}{
-		{name: "no deadline", maxWait: time.Hour},
-		{name: "deadline after the opening", deadline: closed + 1, maxWait: time.Hour},
-		{name: "deadline at the opening", deadline: closed, maxWait: time.Hour, want: ErrGate},
-		{name: "deadline before the opening", deadline: time.Second, maxWait: time.Hour, want: ErrGate},
-		{name: "maximum at the opening", maxWait: closed},
-		{name: "maximum before the opening", maxWait: closed - 1, want: ErrGate},
+		"the operation":             {op: "op", first: 75 * ms, randomFirst: 50 * ms, pause: 100 * ms},
+		"another":                   {op: "another"},
+		"Retry-After":               {op: "op", retryAfter: 2 * time.Second, first: 2 * time.Second, pause: 100 * ms},
+		"Retry-After, another":      {op: "another", retryAfter: 2 * time.Second, first: 2 * time.Second, pause: 100 * ms},
+		"Retry-After, for a minute": {op: "another", retryAfter: time.Minute, first: time.Minute, pause: 100 * ms},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(t.Context())
-			if tt.deadline > 0 {
-				ctx, cancel = context.WithTimeout(ctx, tt.deadline)
+			g := refused(t, 1, "op", tt.retryAfter)
+			g.refuse("op", &turn{}, min(tt.retryAfter, 1), time.Hour) // in flight with the first one
+			calls := passAll(t.Context(), g, tt.op, 700)
+			first := calls[0].at
+			if first < tt.first || first > tt.first+tt.randomFirst {
+				t.Errorf("%s: the first passed after %v, want %v", name, first, tt.first)
 			}
-			defer cancel()
-			g := NewGate()
-			g.close(time.Now(), closed)
-			want := passed{at: closed, wait: closed, err: tt.want}
-			if tt.want != nil {
-				want.at = 0
-			}
-			if got := passGate(ctx, g, 1, tt.maxWait)[0]; got != want {
-				t.Errorf("%s: %+v, want %+v", tt.name, got, want)
+			for i, c := range calls {
+				if want := first + time.Duration(i)*tt.pause; c.n != i || c.err != nil || c.at != want {
+					t.Errorf("%s: number %d is call %d, after %v, error %v, want %v", name, i, c.n, c.at, c.err, want)
+				}
 			}
 		})
 	}
 }
 
-// Calls that are cancelled return at once, and those that come later do not wait for their turns.
-func TestGate_cancelled(t *testing.T) {
+// A call waits behind the others of its operation, also if the gate has opened meanwhile.
+func TestGate_waiting(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		o := g.operation("op")
+		o.waiting = 1
+		<-o.head
+		time.AfterFunc(time.Second, func() { o.head <- time.Time{} })
+		if c := passAll(t.Context(), g, "op", 1)[0]; c.at != time.Second {
+			t.Errorf("passed after %v, want 1s", c.at)
+		}
+	})
+}
+
+// A minute after the wait for a refusal is over, calls pass without pauses.
+func TestGate_memory(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[time.Duration]time.Duration{
+		10*time.Second + memory - 1: 100 * time.Millisecond,
+		10*time.Second + memory:     0,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := refused(t, 1, "op", 10*time.Second)
+			time.Sleep(after)
+			if calls := passAll(t.Context(), g, "op", 2); calls[1].at != want {
+				t.Errorf("after %v the second call passed after %v, want %v", after, calls[1].at, want)
+			}
+		})
+	}
+}
+
+// A call whose turn comes at its deadline or later ends at once, or at its turn if a refusal moved
+// it.
+func TestGate_deadline(t *testing.T) {
+	t.Parallel()
+	const closed = 3 * time.Second
+	for _, tt := range []struct {
+		deadline time.Duration
+		before   int           // calls that came before
+		again    time.Duration // when the gate is closed again; 0: never
+		want     passed
+	}{
+		{deadline: closed + 1, want: passed{at: closed}},
+		{deadline: closed, want: passed{wait: closed, err: ErrGate}},
+		{deadline: 1, want: passed{wait: closed, err: ErrGate}},
+		{deadline: 4 * time.Second, before: 9, want: passed{at: 3900 * time.Millisecond}},
+		{deadline: 4 * time.Second, before: 20, want: passed{wait: 4098 * time.Millisecond, err: ErrGate}},
+		{deadline: 4 * time.Second, again: time.Second, want: passed{at: closed, wait: time.Second, err: ErrGate}},
+		{deadline: 5 * time.Second, again: time.Second, want: passed{at: 4 * time.Second}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			g := refused(t, 1, "op", closed)
+			for range tt.before {
+				go func() { _, _, _ = pass(t.Context(), g, "op") }()
+				synctest.Wait()
+			}
+			if tt.again > 0 {
+				time.AfterFunc(tt.again, func() { g.refuse("op", &turn{at: time.Now()}, closed, time.Hour) })
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), tt.deadline)
+			defer cancel()
+			got := passAll(ctx, g, "op", 1)[0]
+			if got.wait = got.wait.Truncate(time.Millisecond); got != tt.want {
+				t.Errorf("deadline %v behind %d calls: %+v, want %+v", tt.deadline, tt.before, got, tt.want)
+			}
+			time.Sleep(time.Minute)
+		})
+	}
+}
+
+// Calls that are canceled return at once, and those that come later do not wait for their turns.
+func TestGate_canceled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(200*time.Millisecond, cancel)
-		g := NewGate()
-		g.close(time.Now(), time.Second)
-		for _, c := range passGate(ctx, g, 50, time.Hour) {
+		g := refused(t, 1, "op", time.Second)
+		for _, c := range passAll(ctx, g, "op", 50) {
 			if c.at != 200*time.Millisecond || c.err != context.Canceled {
 				t.Errorf("call %d: after %v, error %v, want %v after 200ms", c.n, c.at, c.err, context.Canceled)
 			}
 		}
-		if c := passGate(t.Context(), g, 1, time.Hour)[0]; c.at != 800*time.Millisecond {
+		if c := passAll(t.Context(), g, "op", 1)[0]; c.at != 800*time.Millisecond {
 			t.Errorf("the call after them passed after %v, want 800ms", c.at)
 		}
 	})
 }
 
-// Calls whose turn would come too late are turned away at once.
-func TestGate_queueIsBounded(t *testing.T) {
+// If the service accepts nothing, one call at a time waits, until one is accepted.
+func TestGate_acceptsNothing(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := NewGate()
-		g.close(time.Now(), time.Second)
-		turnedAway := 0
-		for _, c := range passGate(t.Context(), g, 100, 2*time.Second) {
-			switch {
-			case c.err == ErrGate && c.at == 0:
-				turnedAway++
-			case c.err != nil || c.at > 3*time.Second:
-				t.Errorf("call %d: after %v, error %v, want at most 3s", c.n, c.at, c.err)
+	for _, retryAfter := range []time.Duration{0, time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			g := refused(t, maxRefused-1, "op", retryAfter)
+			if calls := passAll(t.Context(), g, "op", 2); calls[1].err != nil {
+				t.Errorf("after %d refusals: %+v, want both to pass", maxRefused-1, calls)
 			}
-		}
-		if turnedAway < 50 || turnedAway > 60 {
-			t.Errorf("%d calls turned away, want 50 to 60", turnedAway)
-		}
-	})
-}
-
-// A call waits at most maxWait for the gate to open and as long again for its turn, even if the
-// gate is closed again while the call is in the queue.
-func TestGate_closedWhileInQueue(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		const calls, maxWait = 20, time.Second
-		g := NewGate()
-		g.close(time.Now(), maxWait)
-		var wg sync.WaitGroup
-		for range calls {
-			wg.Go(func() {
-				start := time.Now()
-				_, _, err := g.pass(t.Context(), maxWait)
-				if waited := time.Since(start); waited > 2*maxWait {
-					t.Errorf("pass() = %v after %v, want at most %v", err, waited, 2*maxWait)
-				}
-			})
-		}
-		for range 5 {
-			time.Sleep(maxWait + 60*time.Millisecond) // time for two calls to pass
-			g.close(time.Now(), maxWait)
-		}
-		wg.Wait()
-	})
+			last, _, _ := pass(t.Context(), g, "op")
+			if !g.refuse("op", &last, retryAfter, time.Hour) {
+				t.Error("refuse() = false, want true")
+			}
+			calls := passAll(t.Context(), g, "op", 2)
+			if turnedAway := calls[0]; turnedAway.n != 1 || turnedAway.at != 0 || turnedAway.err != ErrGate ||
+				calls[1].err != nil {
+				t.Errorf("%+v, want one call to wait, and the other one to be turned away", calls)
+			}
+			call, _, _ := pass(t.Context(), g, "op")
+			g.accept("op", &call)
+			if calls := passAll(t.Context(), g, "op", 2); errors.Join(calls[0].err, calls[1].err) != nil {
+				t.Errorf("after one was accepted: %+v, want both to pass", calls)
+			}
+		})
+	}
 }

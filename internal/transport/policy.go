@@ -9,10 +9,6 @@ import (
 	"time"
 )
 
-// maxRefused is the maximum number of attempts of a call whose operation is slowed, unless
-// MaxAttempts is higher.
-const maxRefused = 12
-
 // checkRetry decides after each attempt whether there is another one, and sets the wait before it.
 func (c *call) checkRetry(context.Context, *http.Response, error) (bool, error) {
 	if c.finished = !c.shouldRetry(); c.finished {
@@ -47,7 +43,7 @@ func (c *call) shouldRetry() bool {
 // there are many.
 func (c *call) hasAttempts() bool {
 	most, n := c.Policy.MaxAttempts, c.result.Attempts
-	return most > 1 && n-c.refusals < most && n < max(most, maxRefused)
+	return !c.refusedAll && most > 1 && n-c.refusals < most && n < max(most, maxRefused)
 }
 
 // retryable reports whether sending the call again is safe and may help.

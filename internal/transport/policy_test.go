@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptrace"
 	"slices"
@@ -141,7 +142,8 @@ func TestPolicy_refusals(t *testing.T) {
 		{name: "a write that may be applied", class: Once, attempts: 4, statuses: []int{429}, applied: true, want: 1},
 		{name: "MaxAttempts is 1", attempts: 1, statuses: []int{429}, want: 1},
 		{name: "MaxAttempts is 2", attempts: 2, statuses: []int{429}, want: 12},
-		{name: "MaxAttempts is greater", attempts: 20, statuses: []int{429}, want: 20},
+		{name: "MaxAttempts is greater, but the service accepts nothing", attempts: 20, statuses: []int{429}, want: 12},
+		{name: "MaxAttempts is greater", attempts: 20, statuses: []int{503}, want: 20},
 		{name: "other failures count", attempts: 3, statuses: []int{429, 503, 429, 0, 429, 503}, want: 6},
 		{name: "the twelfth is another failure", attempts: 3, want: 12,
 			statuses: []int{429, 429, 429, 429, 429, 429, 429, 429, 429, 429, 429, 503}},
@@ -174,6 +176,22 @@ func TestPolicy_refusals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The pause of the gate takes the place of a backoff after a 429, and not after an attempt without
+// a response that follows it.
+func TestPolicy_notSentAfterRefusal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		call := newCall(t, Once, storeURL)
+		call.Gate, call.Policy.MinBackoff, call.Policy.MaxBackoff = NewGate(), 100*365*24*time.Hour, math.MaxInt64
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		s := &script{statuses: []int{429, notSent, 200}}
+		if r := s.do(ctx, call); r.OK() || len(s.at) != 2 {
+			t.Errorf("%d requests, %+v, want 2 requests, as the backoff would end after the deadline", len(s.at), r)
+		}
+	})
 }
 
 func seconds(n ...time.Duration) []time.Duration {

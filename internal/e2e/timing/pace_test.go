@@ -112,7 +112,7 @@ func TestPace_carts(t *testing.T) {
 						}
 					}
 					wg.Wait()
-					took, most := time.Since(start), 600*time.Second/time.Duration(n)+10*time.Second
+					took, most := time.Since(start), 250*time.Second/time.Duration(n)+10*time.Second
 					t.Logf("%.1f s, %d refusals", took.Seconds(), s.refused)
 					if took > most {
 						t.Errorf("took %v, want at most %v", took, most)
