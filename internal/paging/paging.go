@@ -24,8 +24,8 @@
 //     now empty,
 //   - a short page which states that there is no next page, see mayBeOld,
 //   - a page of one record, the tail, if the page after it is empty,
-//   - a page that stops at the tail, if the store does not say whether there is a next page, see
-//     showsEnd.
+//   - if the store does not say whether there is a next page: a page that stops at the tail, if
+//     what showsEnd or checkAfterLast find out about it shows that.
 //
 // The tail is the record where the walk is: the last one of those that it yielded, unless it
 // stepped back. A page that neither has the tail nor leads on is not the end, because a store may
@@ -155,8 +155,6 @@ type walk[T any, ID comparable, Info any] struct {
 
 	farthest       int  // highest end of a page so far
 	shortest       int  // fewest records in a page after which new ones came; pages of one record do not count
-	usual          int  // number of records in such a page, see countUsual
-	usuals         int  // number of such pages
 	stops          int  // number of pages since the last new record that stop at the tail
 	doubts         int  // pages since the last new record that may be old ones, see mayBeOld
 	emptyAfterLast bool // the last page had one record, and the page after it was empty
@@ -177,6 +175,7 @@ type pageFacts[ID comparable] struct {
 	endsNew       bool // its last record was not seen before
 	hasTail       bool
 	afterStepBack bool // the walk stepped back to read it
+	mayBeEnd      bool // so the page after it shows whether the list ends, see checkAfterLast
 	repeats       int  // number of pages right before it that began with the same record, see isRepeated
 }
 
@@ -237,7 +236,7 @@ const maxStepsBack = 16
 // errEnd or ErrOffsetLimit.
 func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 	var none Page[T, Info]
-	if w.last.length == 1 {
+	if w.last.mayBeEnd {
 		if err := w.checkAfterLast(ctx); err != nil {
 			return none, err
 		}
@@ -289,8 +288,9 @@ func (w *walk[T, ID, Info]) maxOverlapAhead() int {
 	return max(1, w.last.length/4, w.overlap)
 }
 
-// checkAfterLast reads the page after the last one, which had one record. It returns errEnd if that
-// page is empty. If it is not, the store may return one record at a time. The records do not count,
+// checkAfterLast reads the page after the last one, with which the list may end. It returns errEnd
+// if that page is empty, or is the third one that stops at the tail, because the list grows before
+// it. If neither, the store may return short pages, of one record even. The records do not count,
 // because that page does not overlap the last.
 func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 	start := min(w.last.end()+max(0, 1-w.overlap), w.MaxOffset)
@@ -302,7 +302,10 @@ func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
 	// since: look twice.
 	lookedTwice := w.emptyAfterLast
 	w.emptyAfterLast = len(page.Items) == 0 && w.last.last == w.tail
+	after := w.facts(request{start, w.Limit}, page, 0)
 	switch {
+	case w.last.length > 1 && w.stopsAtTail(&after):
+		return errEnd
 	case !w.emptyAfterLast:
 		return nil
 	case page.Next == NextExists && lookedTwice:
@@ -398,6 +401,9 @@ func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int
 	if w.isRepeated(&p) {
 		p.repeats = w.last.repeats + 1
 	}
+	// Two pages that stop at the same tail, but differ in length, were hardly shortened by the
+	// store.
+	p.mayBeEnd = p.length == 1 || w.stopsAtTail(&p) && w.stopsAtTail(&w.last) && p.length != w.last.length
 	end := w.endAt(p)
 	w.update(p)
 	return page, end
@@ -439,38 +445,21 @@ func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 // is a next page. p proves less than the pages before it: they show how the store shortens pages.
 //   - If all of them were full, a short page at the highest offset is the end. There is no other.
 //   - If only the last of them was short, a page with only the tail is the end.
-//   - If the store has a usual length of pages, two shorter pages are the end if they stop at the
-//     same tail and differ in length: no other length shortens both.
 func (w *walk[T, ID, Info]) showsEnd(p pageFacts[ID]) bool {
 	switch {
 	case w.beginsLikeLast(p.first):
 		return false
 	case p.start == w.MaxOffset:
 		return p.length < w.Limit && w.Limit <= w.shortest && (p.last == w.tail || p.endsNew && !w.last.short())
-	case p.length == 1 && w.last.short() && w.Limit <= cmp.Or(w.shortest, w.Limit):
-		return p.last == w.tail
 	}
-	return w.stopsAtTail(&p) && w.stopsAtTail(&w.last) && p.length != w.last.length
+	return p.length == 1 && p.last == w.tail && w.last.short() && w.Limit <= cmp.Or(w.shortest, w.Limit)
 }
 
-// stopsAtTail reports whether page p ends with the tail, which is not new, and is shorter than
-// usual.
+// stopsAtTail reports whether page p, which does not state whether there is a next page, is shorter
+// than requested and leads nowhere: it has no new record, and ends with the tail.
 func (w *walk[T, ID, Info]) stopsAtTail(p *pageFacts[ID]) bool {
-	return w.usuals >= minUsual && p.length < w.usual && p.last == w.tail && !p.endsNew && p.repeats == 0
+	return p.next == NextUnknown && p.length < p.limit && p.last == w.tail && !p.hasNew && p.repeats == 0
 }
-
-// countUsual counts a page of that length that led on. The first minUsual pages in a row with one
-// length show what is usual.
-func (w *walk[T, ID, Info]) countUsual(length int) {
-	switch {
-	case length == w.usual:
-		w.usuals++
-	case w.usuals < minUsual:
-		w.usual, w.usuals = length, 1
-	}
-}
-
-const minUsual = 5
 
 // maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because
 // so does a correct page if the list grows by as much as the offset.
@@ -497,7 +486,6 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 	w.window++
 	if p.endsNew && w.last.length > 1 {
 		w.shortest = min(w.last.length, cmp.Or(w.shortest, w.last.length))
-		w.countUsual(w.last.length)
 	}
 	w.emptyAfterLast = w.emptyAfterLast && p.length == 1
 	w.farthest = max(w.farthest, p.end())
