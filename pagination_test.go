@@ -69,6 +69,87 @@ func TestWalk_request(t *testing.T) {
 	})
 }
 
+// TestWalks_oldPages reads lists of a store that returns old pages. Each walk yields all records, or
+// ends in an error. TestWalk_oldPages in internal/paging has each total from 1 to 600.
+func TestWalks_oldPages(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	walks := map[string]func(*commerce.Client, int) (int, error){
+		"All": func(c *commerce.Client, concurrency int) (int, error) {
+			opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
+			got, err := commerce.Collect(c.Subscriptions.All(ctx, opts))
+			return len(got), err
+		},
+		"AllByAccount": func(c *commerce.Client, concurrency int) (int, error) {
+			opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
+			got, err := commerce.Collect(c.Subscriptions.AllByAccount(ctx, sequence(nil, numberedID(1)), opts))
+			return len(got), err
+		},
+		"Walk": func(c *commerce.Client, concurrency int) (int, error) {
+			list := invoices()
+			list.Concurrency = concurrency
+			got, err := commerce.Collect(commerce.Walk(ctx, c, list))
+			return len(got), err
+		},
+	}
+	for name, walk := range walks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			complete, stopped := 0, 0
+			for store, old := range oldPages {
+				for _, total := range []int{1, 2, 99, 100, 101, 102, 150, 199, 200, 201, 396, 397, 600} {
+					for _, pageLimit := range []int{100, 50, 7} {
+						for _, concurrency := range []int{1, 4} {
+							l := newListServer(total)
+							l.pageLimit = pageLimit
+							l.old = old
+							got, err := walk(newClient(t, l), concurrency)
+							switch {
+							case err != nil:
+								stopped++
+							case got != total:
+								t.Errorf("%s, %d records, pages of %d, Concurrency %d: got %d, and no error",
+									store, total, pageLimit, concurrency, got)
+							default:
+								complete++
+							}
+						}
+					}
+				}
+			}
+			t.Logf("%d walks were complete, %d ended in an error", complete, stopped)
+		})
+	}
+}
+
+// oldPages are stores that return old pages.
+var oldPages = map[string]func(request int, page, before listPage) listPage{
+	"page 1 again and again": func(_ int, page, _ listPage) listPage {
+		return listPage{0, min(100, page.to), page.more}
+	},
+	"page 1, cut to what is left": func(_ int, page, _ listPage) listPage {
+		return listPage{0, page.to - page.from, page.more}
+	},
+	"the last page is the one before": func(request int, page, before listPage) listPage {
+		if request > 1 && !page.more {
+			page.from, page.to = before.from, before.to
+		}
+		return page
+	},
+	"an empty page with a next link": func(request int, page, _ listPage) listPage {
+		if request == 2 {
+			return listPage{page.from, page.from, true}
+		}
+		return page
+	},
+	"a first page that is empty, with a next link": func(_ int, page, _ listPage) listPage {
+		if page.from == 0 {
+			return listPage{0, 0, true}
+		}
+		return page
+	},
+}
+
 func TestWalk_pages(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

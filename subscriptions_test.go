@@ -199,9 +199,18 @@ type listServer struct {
 	noLinks   bool
 	next      string // link of every page; "": null on the last page
 	pageLimit int    // maximum length of a page; 0: as requested
+	// old changes a page. nil: it does not.
+	old func(request int, page, before listPage) listPage
 
 	mu       sync.Mutex
 	requests []string // as "offset+limit"
+	before   listPage // of the last response
+}
+
+// listPage is a part of a list, and whether it states that there is a next page.
+type listPage struct {
+	from, to int
+	more     bool
 }
 
 func newListServer(n int) *listServer {
@@ -235,15 +244,20 @@ func (l *listServer) page(req *http.Request) string {
 	}
 	from := min(offset, len(l.ids))
 	to := min(from+limit, len(l.ids))
+	page := listPage{from, to, to < len(l.ids)}
+	if l.old != nil {
+		page = l.old(len(l.requests), page, l.before)
+	}
+	l.before = page
 	next := l.next
 	switch {
-	case next == "" && to < len(l.ids):
+	case next == "" && page.more:
 		next = `"https://elsewhere.example/next"`
 	case next == "":
 		next = `null`
 	}
 	var records []string
-	for _, id := range l.ids[from:to] {
+	for _, id := range l.ids[page.from:page.to] {
 		records = append(records, `{"id":"`+id+`"}`)
 	}
 	body := `{"data":[` + strings.Join(records, ",") + `]`

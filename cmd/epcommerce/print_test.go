@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -124,6 +128,40 @@ func TestPrinter_partOfList(t *testing.T) {
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "list", "-o", "json")
 	if got.code != exitFailed || got.stdout == "" || json.Valid([]byte(got.stdout)) {
 		t.Errorf("got exit code %d and %d bytes, want %d and a list that is not valid", got.code, len(got.stdout), exitFailed)
+	}
+}
+
+// A store that returns its first page again, as if it was the last one, gets no list or file that
+// looks complete.
+func TestList_oldPage(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	account := uuid.New()
+	s.AddAccount(account)
+	for range 150 {
+		sub := commerce.Subscription{ID: uuid.New()}
+		sub.Attributes.AccountID = account
+		s.AddSubscription(sub)
+	}
+	var records []string
+	for sub := range s.Subscriptions() {
+		records = append(records, fmt.Sprintf(`{"id":"%s","attributes":{"account_id":"%s"}}`, sub.ID, account))
+	}
+	s.Inject(commercetest.Fault{
+		Operation: commercetest.OpList, Times: -1, Status: 200,
+		Body: `{"data":[` + strings.Join(records[:51], ",") + `],"links":{"next":null}}`,
+		Match: func(in commercetest.Request) bool {
+			query, _ := url.ParseQuery(in.RawQuery)
+			return query.Has("page[offset]") && query.Get("page[offset]") != "0"
+		},
+	})
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	list, export := []string{"subscriptions", "list"}, []string{"subscriptions", "export", path}
+	if got := (caller{env: storeEnv(s)}).run(t, list...); got.code != exitFailed {
+		t.Errorf("%v: exit code %d, %s, want %d", list, got.code, got.stderr, exitFailed)
+	}
+	if got := (caller{env: storeEnv(s)}).run(t, export...); got.code != exitUnfinished {
+		t.Errorf("%v: exit code %d, %s, want %d", export, got.code, got.stderr, exitUnfinished)
 	}
 }
 
