@@ -155,6 +155,8 @@ type walk[T any, ID comparable, Info any] struct {
 
 	farthest       int  // highest end of a page so far
 	shortest       int  // fewest records in a page after which new ones came; pages of one record do not count
+	usual          int  // number of records in such a page, see countUsual
+	usuals         int  // number of such pages
 	stops          int  // number of pages since the last new record that stop at the tail
 	doubts         int  // pages since the last new record that may be old ones, see mayBeOld
 	emptyAfterLast bool // the last page had one record, and the page after it was empty
@@ -456,9 +458,23 @@ func (w *walk[T, ID, Info]) showsEnd(p pageFacts[ID]) bool {
 }
 
 // stopsAtTail reports whether page p, which does not state whether there is a next page, is shorter
-// than requested and leads nowhere: it has no new record, and ends with the tail.
+// than usual and leads nowhere: it has no new record, and ends with the tail.
 func (w *walk[T, ID, Info]) stopsAtTail(p *pageFacts[ID]) bool {
-	return p.next == NextUnknown && p.length < p.limit && p.last == w.tail && !p.hasNew && p.repeats == 0
+	isShort := w.usuals >= minUsual && p.length < min(w.usual, p.limit)
+	return isShort && p.next == NextUnknown && p.last == w.tail && !p.hasNew && p.repeats == 0
+}
+
+const minUsual = 5
+
+// countUsual counts a page of that length that led on. The first minUsual pages in a row with one
+// length show what is usual.
+func (w *walk[T, ID, Info]) countUsual(length int) {
+	switch {
+	case length == w.usual:
+		w.usuals++
+	case w.usuals < minUsual:
+		w.usual, w.usuals = length, 1
+	}
 }
 
 // maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because
@@ -486,6 +502,7 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 	w.window++
 	if p.endsNew && w.last.length > 1 {
 		w.shortest = min(w.last.length, cmp.Or(w.shortest, w.last.length))
+		w.countUsual(w.last.length)
 	}
 	w.emptyAfterLast = w.emptyAfterLast && p.length == 1
 	w.farthest = max(w.farthest, p.end())
