@@ -46,16 +46,19 @@ func (s *AccountService) idsAfter(
 	if after != uuid.Nil {
 		query.Set("filter", "gt(id,"+after.String()+")")
 	}
-	request := listRequest{op: "Accounts.IDs", path: "/v2/accounts", query: query}
-	return fetchPage(ctx, s.core, request, func(accounts []account) (ids []uuid.UUID, err error) {
-		for _, a := range accounts {
-			if a.ID == uuid.Nil {
-				return nil, errors.New("an account has no id that is a UUID")
-			}
-			ids = append(ids, a.ID)
+	o := listOperation("Accounts.IDs", "/v2/accounts", query, accountIDs)
+	page, _, err := o.do(ctx, s.core)
+	return page, err
+}
+
+func accountIDs(accounts []account) (ids []uuid.UUID, err error) {
+	for _, a := range accounts {
+		if a.ID == uuid.Nil {
+			return nil, errors.New("an account has no id that is a UUID")
 		}
-		return ids, nil
-	})
+		ids = append(ids, a.ID)
+	}
+	return ids, nil
 }
 
 // account is what a list of accounts is read for.

@@ -163,7 +163,8 @@ func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token,
 	call := &transport.Call{
 		Op: opToken, Class: transport.Replayable,
 		Method: http.MethodPost, URL: c.address("/oauth/access_token", ""), Body: []byte(form.Encode()),
-		ContentType: "application/x-www-form-urlencoded", Accept: acceptJSON,
+		ContentType: "application/x-www-form-urlencoded",
+		Accept:      func(b []byte) error { _, err := acceptJSON(b); return err },
 	}
 	r := c.exchange(ctx, call)
 	var token *oauth2.Token

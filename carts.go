@@ -156,8 +156,8 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
 	w := s.writer("Carts.DeleteCustomDiscounts", cartID)
 	return w.write(ctx, http.MethodDelete, func(ctx context.Context) error {
-		request := w.call(transport.Once, http.MethodDelete, "custom-discounts")
-		return w.finish(request, w.core.send(ctx, request))
+		_, _, err := send(ctx, w, operation[none]{method: http.MethodDelete, path: cartPath(cartID, "custom-discounts")})
+		return err
 	})
 }
 
@@ -174,10 +174,18 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
 	w := s.writer("Carts.EnableCustomDiscounts", cartID)
 	return w.write(ctx, http.MethodPut, func(ctx context.Context) error {
-		request := w.call(transport.Replayable, http.MethodPut)
-		request.Body = []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`)
-		return w.finish(request, w.core.send(ctx, request))
+		_, _, err := send(ctx, w, operation[none]{
+			method: http.MethodPut, path: cartPath(cartID), harmlessTwice: true,
+			body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
+		})
+		return err
 	})
+}
+
+// cartPath returns the path of a cart, whose id was checked, or of a resource below it.
+func cartPath(cartID string, below ...string) string {
+	path, _ := wire.Path(append([]string{"v2", "carts", cartID}, below...)...)
+	return path
 }
 
 func checkCartID(cartID string) *ValidationError {
@@ -243,22 +251,14 @@ func (w *cartWriter) write(ctx context.Context, method string, do func(context.C
 	return observed.end(do(ctx))
 }
 
-// call returns a call to a path below the cart.
-func (w *cartWriter) call(class transport.Class, method string, path ...string) *transport.Call {
-	escaped, _ := wire.Path(append([]string{"v2", "carts", w.cartID}, path...)...) // no error: it was checked
-	return &transport.Call{
-		Op: w.op, Class: class, Method: method, URL: w.core.address(escaped, ""), BeforeAttempt: w.checkLock,
-		Applied: mayHoldDiscounts,
+// send makes a write to the cart.
+func send[T any](ctx context.Context, w *cartWriter, o operation[T]) (T, *transport.Result, error) {
+	o.op, o.beforeAttempt = w.op, w.checkLock
+	result, r, err := o.send(ctx, w.core)
+	if err == nil {
+		err = w.checkWritten(r)
 	}
-}
-
-// finish returns the error of a write without a result.
-func (w *cartWriter) finish(call *transport.Call, r *transport.Result) error {
-	checkNoResult(r)
-	if !r.OK() {
-		return callError(call, r)
-	}
-	return w.checkWritten(r)
+	return result, r, err
 }
 
 // checkWritten returns an error if the lock was lost during a write that got a response: a write
@@ -276,13 +276,16 @@ func (w *cartWriter) checkWritten(r *transport.Result) error {
 func (w *cartWriter) add(
 	ctx context.Context, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
-	call := w.call(transport.Once, http.MethodPost, "custom-discounts")
 	request := batchRequest{Data: make([]discountRequest, len(discounts))}
 	for i := range discounts {
 		request.Data[i] = newDiscountRequest(&discounts[i])
 	}
 	request.Options.AllOrNothing = opts.AllOrNothing
-	call.Body, _ = payloads.Marshal(&request) // no error: the discounts were checked
+	o := operation[none]{
+		op: w.op, method: http.MethodPost, path: cartPath(w.cartID, "custom-discounts"), beforeAttempt: w.checkLock,
+	}
+	o.body, _ = payloads.Marshal(&request) // no error: the discounts were checked
+	call := o.call(w.core)
 	r := w.core.send(ctx, call)
 	b := readBatch(r)
 	b.compare(discounts, opts)
@@ -311,33 +314,37 @@ func (w *cartWriter) add(
 }
 
 func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDiscount, error) {
-	call := w.call(transport.Once, http.MethodPut, d.path()...)
 	request := d.asNew()
-	request.Item = nil // the path names it
-	// No error: the discount was checked.
-	call.Body, _ = payloads.Marshal(map[string]any{"data": request})
-	r := w.core.send(ctx, call)
-	b := readBatch(r)
-	if r.OK() && (len(b.Added) != 1 || b.Added[0].ID != d.ID || len(b.Errors) > 0) {
-		r.Err = errors.New("the response does not show the discount")
-	}
-	if err := w.finish(call, r); err != nil {
+	request.Item = nil                                           // the path names it
+	body, _ := payloads.Marshal(map[string]any{"data": request}) // no error: the discount was checked
+	updated, _, err := send(ctx, w, operation[*CustomDiscount]{
+		method: http.MethodPut, path: cartPath(w.cartID, d.path()...), body: body,
+		finish: func(updated **CustomDiscount, r *transport.Result) error {
+			b := readBatch(r)
+			if len(b.Added) != 1 || b.Added[0].ID != d.ID || len(b.Errors) > 0 {
+				return errors.New("the response does not show the discount")
+			}
+			*updated = &b.Added[0]
+			return checkConfirmation(r.Body)
+		},
+	})
+	if err != nil {
 		return nil, err
 	}
-	updated := b.Added[0]
 	if updated.Item == nil {
 		updated.Item = d.Item.clone()
 	}
-	return &updated, nil
+	return updated, nil
 }
 
 func (w *cartWriter) delete(ctx context.Context, d CustomDiscount) error {
-	call := w.call(transport.Replayable, http.MethodDelete, d.path()...)
-	r := w.core.send(ctx, call)
+	_, r, err := send(ctx, w, operation[none]{
+		method: http.MethodDelete, path: cartPath(w.cartID, d.path()...), harmlessTwice: true,
+	})
 	if r.StatusCode == http.StatusNotFound && r.Err == nil && r.MaybeAppliedBefore {
 		return w.checkWritten(r) // an earlier attempt deleted it
 	}
-	return w.finish(call, r)
+	return err
 }
 
 type batchRequest struct {

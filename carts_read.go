@@ -123,14 +123,14 @@ type cartData struct {
 
 // read reads a cart.
 func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, error) {
-	var c *cartRead
-	path, _ := wire.Path("v2", "carts", cartID) // no error: it was checked
-	// The newest specification lists only custom_discounts and promotions for include. But its
-	// text names items too, and all clients of the vendor send items.
-	r, err := s.core.get(ctx, op, s.core.address(path, "include=items,custom_discounts"), func(b []byte) (err error) {
-		c, err = readCart(b, cartID)
-		return err
-	})
+	o := operation[*cartRead]{
+		op: op, method: http.MethodGet, path: cartPath(cartID),
+		// The newest specification lists only custom_discounts and promotions for include. But its
+		// text names items too, and all clients of the vendor send items.
+		query:  "include=items,custom_discounts",
+		accept: func(b []byte) (*cartRead, error) { return readCart(b, cartID) },
+	}
+	c, r, err := o.send(ctx, s.core)
 	if err != nil {
 		return nil, err
 	}
@@ -159,23 +159,29 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 // readItems reads the items, if the cart came without them, to see which item each discount belongs
 // to.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
-	path, _ := wire.Path("v2", "carts", cartID, "items")
-	_, err := s.core.get(ctx, op, s.core.address(path, "include=custom_discounts"), func(b []byte) error {
-		c.Items, c.listed, c.itemOf = nil, nil, map[uuid.UUID]*CartItemRef{}
-		body, err := readCartBody(b)
-		if err != nil {
-			return err
-		}
-		if !isList(body.Data) {
-			return errors.New("data is missing, or not an array of items")
-		}
-		if err := c.addItems(body.Data); err != nil {
-			return err
-		}
-		c.setItems()
-		return nil
-	})
+	o := operation[none]{
+		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: "include=custom_discounts",
+		accept: func(b []byte) (none, error) { return none{}, c.replaceItems(b) },
+	}
+	_, _, err := o.send(ctx, s.core)
 	return err
+}
+
+// replaceItems decodes a response that should hold the items of the cart.
+func (c *cartRead) replaceItems(b []byte) error {
+	c.Items, c.listed, c.itemOf = nil, nil, map[uuid.UUID]*CartItemRef{}
+	body, err := readCartBody(b)
+	if err != nil {
+		return err
+	}
+	if !isList(body.Data) {
+		return errors.New("data is missing, or not an array of items")
+	}
+	if err := c.addItems(body.Data); err != nil {
+		return err
+	}
+	c.setItems()
+	return nil
 }
 
 // readCartBody decodes a response about a cart or its items.

@@ -169,28 +169,21 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	call := &transport.Call{
-		Op: "Client.Do", Class: transport.Once,
-		Method: method, URL: c.core.address(escaped, wire.Query(query)), Body: body,
-		Applied: mayHoldDiscounts, // it may add discounts
-	}
 	decode := out != nil && method != http.MethodHead
-	if transport.IsRead(method) {
-		call.Class = transport.Replayable
+	o := operation[none]{
+		op: "Client.Do", method: method, path: escaped, query: wire.Query(query), body: body,
+		finish: func(_ *none, r *transport.Result) error {
+			if !decode || !transport.IsRead(method) && r.StatusCode == http.StatusNoContent {
+				return nil
+			}
+			return decodeAny(r.Body, out)
+		},
 	}
 	if decode && transport.IsRead(method) {
-		call.Accept = acceptJSON // a response that is not JSON is retried
+		o.accept = acceptJSON // a response that is not JSON is retried
 	}
-	ctx, observed := c.core.startCall(ctx, call.Op, method)
-	defer observed.abandon()
-	r := c.core.send(ctx, call)
-	if r.OK() && decode && (transport.IsRead(method) || r.StatusCode != http.StatusNoContent) {
-		r.Err = decodeAny(r.Body, out)
-	}
-	if !r.OK() {
-		return nil, observed.end(callError(call, r))
-	}
-	return newResponse(r), observed.end(nil)
+	_, response, err := o.do(ctx, c.core)
+	return response, err
 }
 
 var methods = []string{
@@ -218,11 +211,11 @@ func encodeBody(in any) (body []byte, problem string) {
 }
 
 // acceptJSON returns an error if b is not one JSON value. The error holds nothing of b.
-func acceptJSON(b []byte) error {
+func acceptJSON(b []byte) (none, error) {
 	if !wire.Valid(b) {
-		return errors.New("the response is not JSON")
+		return none{}, errors.New("the response is not JSON")
 	}
-	return nil
+	return none{}, nil
 }
 
 // decodeAny decodes the JSON text b, which becomes the caller's, into out. The error holds nothing
@@ -271,23 +264,12 @@ func (c *core) address(path, query string) *url.URL {
 	return &u
 }
 
-// send makes a call with credentials and an optional JSON body.
+// send makes a call with credentials and an optional JSON body. Any write may add discounts:
+// [Client.Do] does not know which.
 func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Auth, call.Gate = c, c.cfg.gate
+	call.Auth, call.Gate, call.Applied = c, c.cfg.gate, mayHoldDiscounts
 	call.ContentType = "application/json"
 	return c.exchange(ctx, call)
-}
-
-// get makes a GET whose body accept reads.
-func (c *core) get(
-	ctx context.Context, op string, u *url.URL, accept func([]byte) error,
-) (*transport.Result, error) {
-	call := &transport.Call{Op: op, Class: transport.Replayable, Method: http.MethodGet, URL: u, Accept: accept}
-	r := c.send(ctx, call)
-	if !r.OK() {
-		return nil, callError(call, r)
-	}
-	return r, nil
 }
 
 // exchange makes a call with the settings of the client that hold for token requests too.

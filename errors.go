@@ -156,14 +156,6 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 	return e
 }
 
-// checkNoResult makes a 2xx to a write without a result an error if its body is neither empty nor
-// an object without errors: such a response may report a failure, or come from a gateway.
-func checkNoResult(r *transport.Result) {
-	if r.OK() && (isForeign(r.Body) || len(readErrors(r.Body)) > 0) {
-		r.Err = errors.New("the response is not a confirmation")
-	}
-}
-
 // isForeign reports whether a body is neither empty nor a JSON object: so it is not of the service,
 // but e.g. the page of a gateway.
 func isForeign(body []byte) bool {

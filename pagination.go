@@ -84,7 +84,9 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 	fetch := func(ctx context.Context, offset, limit int) (paging.Page[T, struct{}], error) {
 		query := url.Values{"page[offset]": {strconv.Itoa(offset)}, "page[limit]": {strconv.Itoa(limit)}}
 		maps.Copy(query, common)
-		return fetchPage(ctx, c.core, listRequest{op: "Walk", path: path, query: query}, list.decode)
+		o := listOperation("Walk", path, query, list.decode)
+		page, _, err := o.do(ctx, c.core)
+		return page, err
 	}
 	pages := paging.Walk(ctx, paging.Config[T, string, struct{}]{
 		Fetch: fetch, ID: list.ID,
@@ -170,40 +172,30 @@ func (l *OffsetList[T]) decode(data []json.RawMessage) ([]T, error) {
 	return records, nil
 }
 
-// listRequest is a request for a page of a list.
-type listRequest struct {
-	op, path string // the path is escaped
-	query    url.Values
-}
-
-// fetchPage reads a page of a list with elements of type E. convert turns them into records.
-func fetchPage[E, T any](
-	ctx context.Context, c *core, request listRequest, convert func([]E) ([]T, error),
-) (page paging.Page[T, struct{}], err error) {
-	ctx, observed := c.startCall(ctx, request.op, http.MethodGet)
-	defer observed.abandon()
-	u := c.address(request.path, wire.Query(request.query))
-	_, err = c.get(ctx, request.op, u, func(b []byte) error {
-		var body struct {
-			Data  []E   `json:"data"`
-			Links Links `json:"links"`
-			Extra Extra `json:",embed"`
-		}
-		if err := payloads.Unmarshal(b, &body); err != nil {
-			return err
-		}
-		if len(body.Data) > maxRecords {
-			return errExcessive
-		}
-		records, err := convert(body.Data)
-		if err != nil {
-			return err
-		}
-		page.Items, page.Next = records, body.Links.next()
-		return cmp.Or(checkList(b, len(records), body.Extra), checkErrors(body.Extra))
-	})
-	observed.setRecords(len(page.Items))
-	return page, observed.end(err)
+// listOperation reads a page of a list with elements of type E. convert turns them into records.
+func listOperation[E, T any](
+	op, path string, query url.Values, convert func([]E) ([]T, error),
+) operation[paging.Page[T, struct{}]] {
+	return operation[paging.Page[T, struct{}]]{
+		op: op, method: http.MethodGet, path: path, query: wire.Query(query),
+		accept: func(b []byte) (page paging.Page[T, struct{}], err error) {
+			var body struct {
+				Data  []E   `json:"data"`
+				Links Links `json:"links"`
+				Extra Extra `json:",embed"`
+			}
+			if err := payloads.Unmarshal(b, &body); err != nil {
+				return page, err
+			}
+			if len(body.Data) > maxRecords {
+				return page, errExcessive
+			}
+			page.Items, err = convert(body.Data)
+			page.Next = body.Links.next()
+			return page, cmp.Or(err, checkList(b, len(body.Data), body.Extra), checkErrors(body.Extra))
+		},
+		count: func(page paging.Page[T, struct{}]) int { return len(page.Items) },
+	}
 }
 
 // checkList returns an error if data, in a response with n records, is not a list. extra holds what

@@ -69,8 +69,8 @@ func TestWalk_request(t *testing.T) {
 	})
 }
 
-// TestWalks_oldPages reads lists of a store that returns old pages. Each walk yields all records, or
-// ends in an error. TestWalk_oldPages in internal/paging has each total from 1 to 600.
+// TestWalks_oldPages reads lists of a store that returns old pages. Each walk yields all records,
+// or ends in an error. TestWalk_oldPages in internal/paging has each total from 1 to 600.
 func TestWalks_oldPages(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

@@ -30,18 +30,9 @@ type Settings struct {
 //
 // The error is an [*Error].
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
-	var settings *Settings
-	const op = "Client.Settings"
-	ctx, observed := c.core.startCall(ctx, op, http.MethodGet)
-	defer observed.abandon()
-	_, err := c.core.get(ctx, op, c.core.address("/v2/settings", ""), func(b []byte) (err error) {
-		settings, err = readSettings(b)
-		return err
-	})
-	if err := observed.end(err); err != nil {
-		return nil, err
-	}
-	return settings, nil
+	o := operation[*Settings]{op: "Client.Settings", method: http.MethodGet, path: "/v2/settings", accept: readSettings}
+	settings, _, err := o.do(ctx, c.core)
+	return settings, err
 }
 
 func readSettings(b []byte) (*Settings, error) {

@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/google/uuid"
-
-	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // StateAction is what a [StateChange] does.
@@ -60,17 +58,10 @@ func (s *SubscriptionService) ChangeState(ctx context.Context, id uuid.UUID, cha
 	body, _ := json.Marshal(map[string]any{ // no error: a text and a flag
 		"data": map[string]any{"type": "subscription_state", "attributes": change},
 	})
-	call := &transport.Call{
-		Op: "Subscriptions.ChangeState", Class: transport.Once, Method: http.MethodPost,
-		URL: s.core.address(subscriptionsPath+"/"+id.String()+"/states", ""), Body: body,
-		Applied: mayHoldDiscounts, // as after every write
+	o := operation[none]{
+		op: "Subscriptions.ChangeState", method: http.MethodPost,
+		path: subscriptionsPath + "/" + id.String() + "/states", body: body,
 	}
-	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
-	defer observed.abandon()
-	r := s.core.send(ctx, call)
-	checkNoResult(r)
-	if !r.OK() {
-		return observed.end(callError(call, r))
-	}
-	return observed.end(nil)
+	_, _, err := o.do(ctx, s.core)
+	return err
 }

@@ -88,34 +88,34 @@ func (s *SubscriptionService) Get(
 	if id == uuid.Nil {
 		return nil, invalid("subscription id", "must not be the zero UUID")
 	}
-	var result *SubscriptionResult
-	call := &transport.Call{
-		Op: "Subscriptions.Get", Class: transport.Replayable, Method: http.MethodGet,
-		Accept: func(b []byte) (err error) {
-			result, err = readSubscription(b, id)
-			return err
+	o := operation[*SubscriptionResult]{
+		op: "Subscriptions.Get", method: http.MethodGet, path: subscriptionsPath + "/" + id.String(),
+		vary:   s.varied(SubscriptionListOptions{Include: include}),
+		accept: func(b []byte) (*SubscriptionResult, error) { return readSubscription(b, id) },
+		finish: func(result **SubscriptionResult, _ *transport.Result) error {
+			s.core.cfg.generation.learn([]Subscription{(*result).Subscription})
+			return nil
 		},
 	}
-	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
-	defer observed.abandon()
-	r := s.send(ctx, call, subscriptionsPath+"/"+id.String(), SubscriptionListOptions{Include: include})
-	if !r.OK() {
-		return nil, observed.end(callError(call, r))
+	result, response, err := o.do(ctx, s.core)
+	if err != nil {
+		return nil, err
 	}
-	s.core.cfg.generation.learn([]Subscription{result.Subscription})
-	result.Response = newResponse(r)
-	return result, observed.end(nil)
+	result.Response = response
+	return result, nil
 }
 
-// send makes the request of a read: call, with the query of o.
-func (s *SubscriptionService) send(
-	ctx context.Context, call *transport.Call, path string, o SubscriptionListOptions,
-) *transport.Result {
-	return s.core.cfg.generation.send(o.Include, func(include SubscriptionInclude) *transport.Result {
-		o.Include = include
-		call.URL = s.core.address(path, o.query())
-		return s.core.send(ctx, call)
-	})
+// varied returns what makes the request of a read with the query of o, and another one if the store
+// is of the other generation.
+func (s *SubscriptionService) varied(
+	o SubscriptionListOptions,
+) func(send func(query string) *transport.Result) *transport.Result {
+	return func(send func(query string) *transport.Result) *transport.Result {
+		return s.core.cfg.generation.send(o.Include, func(include SubscriptionInclude) *transport.Result {
+			o.Include = include
+			return send(o.query())
+		})
+	}
 }
 
 // readSubscription decodes a response that should hold the subscription with that id.
@@ -254,39 +254,35 @@ func subscriptionID(sub *Subscription) uuid.UUID { return sub.ID }
 func (s *SubscriptionService) list(
 	ctx context.Context, o SubscriptionListOptions, walk *walkReader,
 ) (*SubscriptionPage, error) {
-	var page *SubscriptionPage
-	call := &transport.Call{
-		Op: "Subscriptions.List", Class: transport.Replayable, Method: http.MethodGet,
-		Accept: func(b []byte) (err error) {
-			page, err = readPage(b, cmp.Or(o.PageSize, MaxPageSize))
+	request := operation[*SubscriptionPage]{
+		op: "Subscriptions.List", method: http.MethodGet, path: subscriptionsPath, vary: s.varied(o),
+		accept: func(b []byte) (*SubscriptionPage, error) { return readPage(b, cmp.Or(o.PageSize, MaxPageSize)) },
+		finish: func(page **SubscriptionPage, _ *transport.Result) error {
+			subs := (*page).Subscriptions
+			err := o.Filter.checkAccounts(subs)
+			if err == nil && walk != nil {
+				err = checkIDs(subs)
+			}
+			s.core.cfg.generation.learn(subs)
 			return err
 		},
+		count: func(page *SubscriptionPage) int { return len(page.Subscriptions) },
 	}
 	if walk != nil {
-		call.Buffers = &walk.buffers
+		request.buffers = &walk.buffers
 	}
-	ctx, observed := s.core.startCall(ctx, call.Op, call.Method)
-	defer observed.abandon()
-	r := s.send(ctx, call, subscriptionsPath, o)
-	if r.OK() {
-		r.Err = o.Filter.checkAccounts(page.Subscriptions)
+	page, response, err := request.do(ctx, s.core)
+	if err != nil {
+		return nil, err
 	}
-	if r.OK() && walk != nil {
-		r.Err = checkIDs(page)
-	}
-	if !r.OK() {
-		return nil, observed.end(callError(call, r))
-	}
-	s.core.cfg.generation.learn(page.Subscriptions)
-	page.Offset, page.Response = o.Offset, newResponse(r)
-	observed.setRecords(len(page.Subscriptions))
-	return page, observed.end(nil)
+	page.Offset, page.Response = o.Offset, response
+	return page, nil
 }
 
 // checkIDs returns an error if a record has no id. A walk needs all ids.
-func checkIDs(page *SubscriptionPage) error {
-	for i := range page.Subscriptions {
-		if page.Subscriptions[i].ID == uuid.Nil {
+func checkIDs(subs []Subscription) error {
+	for i := range subs {
+		if subs[i].ID == uuid.Nil {
 			return errors.New("a subscription has no id that is a UUID")
 		}
 	}

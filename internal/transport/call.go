@@ -39,11 +39,15 @@ type call struct {
 
 	maybeAppliedBefore bool // an attempt before the last one may have been applied
 
-	// Of the last attempt:
-	tellEnd     func(AttemptResult) // nil: there is no observer, or it was called
-	evidence    *evidence
-	token       string
+	attemptState // of the last one
+}
+
+// attemptState is the state of an attempt. Each begins with a new one.
+type attemptState struct {
 	turn        turn // at the gate
+	token       string
+	evidence    *evidence
+	tellEnd     func(AttemptResult) // nil: there is no observer, or it was called
 	gotResponse bool
 	refusedAll  bool // the service accepts nothing
 }
@@ -70,7 +74,8 @@ var (
 func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 	defer c.tell(AttemptResult{Error: Panicked}) // unless the attempt ended otherwise
 	c.endBackoff()
-	if err := c.waitToSend(); err != nil {
+	var err error
+	if c.attemptState, err = c.waitToSend(); err != nil {
 		c.finished = true
 		c.result.Err, c.result.MaybeSent = err, false
 		return nil, err
@@ -104,32 +109,32 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 
 // waitToSend asks the limiter, obtains the token, and then takes the turn of the call: calls that a
 // slow token held up do not leave together.
-func (c *call) waitToSend() error {
+func (c *call) waitToSend() (next attemptState, err error) {
 	for {
-		if err := c.askLimiter(); err != nil {
-			return err
+		next.turn = turn{closings: -1}
+		if err := c.askLimiter(&next.turn); err != nil {
+			return next, err
 		}
-		if err := c.getToken(); err != nil {
-			return err
+		if next.token, err = c.getToken(); err != nil {
+			return next, err
 		}
-		err := c.passGate((*Gate).pass)
+		err := c.passGate(&next.turn, (*Gate).pass)
 		if errors.Is(err, errClosed) {
 			continue
 		}
 		if err == nil && c.BeforeAttempt != nil {
 			err = c.BeforeAttempt()
 		}
-		return err
+		return next, err
 	}
 }
 
 // askLimiter asks the limiter when the gate is open.
-func (c *call) askLimiter() error {
-	c.turn = turn{closings: -1}
+func (c *call) askLimiter(t *turn) error {
 	if c.Limiter == nil {
 		return ctxErr(c.ctx)
 	}
-	if err := c.passGate((*Gate).untilOpen); err != nil {
+	if err := c.passGate(t, (*Gate).untilOpen); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -145,12 +150,14 @@ func (c *call) askLimiter() error {
 }
 
 // passGate waits at the gate.
-func (c *call) passGate(pass func(*Gate, context.Context, string, *turn) (time.Duration, error)) error {
+func (c *call) passGate(
+	t *turn, pass func(*Gate, context.Context, string, *turn) (time.Duration, error),
+) error {
 	if err := ctxErr(c.ctx); err != nil || c.Gate == nil {
 		return err
 	}
 	start := time.Now()
-	expected, err := pass(c.Gate, c.ctx, c.Op, &c.turn)
+	expected, err := pass(c.Gate, c.ctx, c.Op, t)
 	waited := WaitSince(start)
 	c.waited(Waits{Gate: waited})
 	switch {
@@ -164,17 +171,15 @@ func (c *call) passGate(pass func(*Gate, context.Context, string, *turn) (time.D
 	return err
 }
 
-func (c *call) getToken() error {
-	switch {
-	case c.Auth == nil:
-	case c.nextToken != "":
-		c.token, c.nextToken = c.nextToken, ""
-	default:
-		var err error
-		c.token, err = c.requestToken("")
-		return err
+func (c *call) getToken() (string, error) {
+	if c.Auth == nil {
+		return "", nil
 	}
-	return nil
+	if token := c.nextToken; token != "" {
+		c.nextToken = ""
+		return token, nil
+	}
+	return c.requestToken("")
 }
 
 func (c *call) requestToken(refused string) (string, error) {
@@ -232,7 +237,6 @@ func (c *call) recordError(ctx context.Context, err error) {
 	if !notSent {
 		c.result = Result{Attempts: c.result.Attempts}
 	}
-	c.gotResponse = false
 	c.result.MaybeSent, c.result.SentTwice = !notSent, sentTwice
 	c.result.RetryAfter = 0 // the wait that an earlier response asked for is over
 	c.result.Err = c.attemptError(ctx, err)

@@ -227,14 +227,18 @@ func TestRoundTrip_beforeAttempt(t *testing.T) {
 		wantCalls   int
 		wantAttempt int
 	}{
-		{name: "no error", class: Once, statuses: []int{429, notSent, 200}, wantStatus: 200, wantCalls: 3, wantAttempt: 3},
+		{name: "no error", class: Once, statuses: []int{429, notSent, 200}, wantStatus: 200, wantCalls: 3,
+			wantAttempt: 3},
 		{name: "first attempt", class: Once, failAt: 1, wantCalls: 1},
-		{name: "after a 429", class: Once, statuses: []int{429}, failAt: 2, wantStatus: 429, wantCalls: 2, wantAttempt: 1},
+		{name: "after a 429", class: Once, statuses: []int{429}, failAt: 2, wantStatus: 429, wantCalls: 2,
+			wantAttempt: 1},
 		{name: "after a refresh", class: Once, statuses: []int{401}, failAt: 2, wantStatus: 401, wantCalls: 2,
 			wantAttempt: 1},
-		{name: "after a 503", statuses: []int{503}, failAt: 2, wantStatus: 503, wantBefore: true, wantCalls: 2,
+		{name: "after a 503", class: Replayable, statuses: []int{503}, failAt: 2, wantStatus: 503,
+			wantBefore: true, wantCalls: 2,
 			wantAttempt: 1},
-		{name: "after an attempt without a response", statuses: []int{0}, failAt: 2, wantBefore: true, wantCalls: 2,
+		{name: "after an attempt without a response", class: Replayable, statuses: []int{0}, failAt: 2,
+			wantBefore: true, wantCalls: 2,
 			wantAttempt: 1},
 	} {
 		call := newCall(t, tt.class, storeURL)

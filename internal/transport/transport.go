@@ -32,12 +32,12 @@ import (
 type Class uint8
 
 const (
-	// Replayable calls do no harm if they are applied twice: reads and token requests. They are
-	// sent again after any error that a retry may fix.
-	Replayable Class = iota
 	// Once calls must not be applied twice. They are sent again only with proof that nothing was
 	// sent, or if the status means that the service did nothing.
-	Once
+	Once Class = iota
+	// Replayable calls do no harm if they are applied twice: reads and token requests. They are
+	// sent again after any error that a retry may fix.
+	Replayable
 )
 
 // IsRead reports whether requests with this method change nothing.
