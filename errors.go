@@ -308,16 +308,6 @@ func (e *Error) Is(target error) bool {
 	return target != nil && target == statusSentinel(e.StatusCode)
 }
 
-var statusErrors = map[int]error{
-	http.StatusBadRequest:          ErrBadRequest,
-	http.StatusUnauthorized:        ErrUnauthorized,
-	http.StatusForbidden:           ErrForbidden,
-	http.StatusNotFound:            ErrNotFound,
-	http.StatusConflict:            ErrConflict,
-	http.StatusUnprocessableEntity: ErrUnprocessable,
-	http.StatusTooManyRequests:     ErrRateLimited,
-}
-
 func statusSentinel(status int) error {
 	switch {
 	case status >= 500:
@@ -325,7 +315,8 @@ func statusSentinel(status int) error {
 	case status >= 300 && status <= 399, status >= 100 && status <= 199:
 		return ErrBadResponse
 	}
-	return statusErrors[status] // nil for other 4xx; a 2xx has ErrBadResponse as its cause, see newError
+	// nil for other 4xx; a 2xx has ErrBadResponse as its cause, see newError
+	return sentinelOf(func(s sentinel) bool { return s.status != 0 && s.status == status }).err
 }
 
 // Format prints the text of Error for every verb, so that no verb shows the fields.

@@ -1,7 +1,7 @@
 package commerce
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -35,7 +35,7 @@ func IsFinal(err error) bool {
 	case interface{ Unwrap() error }:
 		return IsFinal(e.Unwrap())
 	}
-	return err == ErrEmptyCart || err == ErrDifferent //nolint:errorlint // the tree ends here
+	return sentinelOf(func(s sentinel) bool { return s.err == err }).isFinal //nolint:errorlint // the tree ends here
 }
 
 func areFinal(errs []error) bool {
@@ -81,52 +81,14 @@ func isTemporary(status int) bool {
 	return status >= 500
 }
 
-// reasonNames are the names of [ReasonOf]. The first row that matches counts: what tells most
-// about the cause comes first.
-var reasonNames = []struct {
-	err  error
-	name string
-}{
-	{err: ErrInvalidArgument, name: "invalid_argument"},
-	{err: ErrLock, name: "lock"},
-	{err: ErrRateLimited, name: "rate_limited"},
-	{err: transport.ErrLimiter, name: "limiter"},
-	{err: ErrTimeout, name: "timeout"},
-	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
-	{err: context.Canceled, name: "canceled"},
-	{err: ErrServer, name: "server_error"},
-	{err: ErrCertificate, name: "certificate"},
-	{err: ErrToken, name: "token"},
-	{err: ErrBadResponse, name: "bad_response"},
-	{err: ErrUnauthorized, name: "unauthorized"},
-	{err: ErrForbidden, name: "forbidden"},
-	{err: ErrEmptyCart, name: "empty_cart"},
-	{err: ErrDiscountLimit, name: "discount_limit"},
-	{err: ErrPromotionConflict, name: "promotion_conflict"},
-	{err: ErrCartItemNotFound, name: "cart_item_not_found"},
-	{err: ErrDiscountsDisabled, name: "discounts_disabled"},
-	{err: ErrItemTypeMismatch, name: "item_type_mismatch"},
-	{err: ErrNotFound, name: "not_found"},
-	{err: ErrConflict, name: "conflict"},
-	{err: ErrUnprocessable, name: "unprocessable"},
-	{err: ErrBadRequest, name: "bad_request"},
-	{err: ErrDifferent, name: "different"},
-	{err: ErrOffsetLimit, name: "offset_limit"},
-	{err: ErrListDrift, name: "list_drift"},
-	{err: ErrNoProgress, name: "no_progress"},
-	{err: ErrPartialFailure, name: "partial"},
-	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
-	{err: ErrConnection, name: "connection"},
-}
-
 // ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
 // change. If several match, the first one of this list counts:
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, certificate, token, bad_response, unauthorized, forbidden, empty_cart,
-//	discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
-//	item_type_mismatch, not_found, conflict, unprocessable, bad_request, different,
-//	offset_limit, list_drift, no_progress, partial, outcome_unknown, connection
+//	server_error, certificate, token, bad_response, unauthorized, forbidden, discount_limit,
+//	discounts_disabled, cart_item_not_found, item_type_mismatch, promotion_conflict,
+//	empty_cart, not_found, conflict, unprocessable, bad_request, different, offset_limit,
+//	list_drift, no_progress, partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in
@@ -135,12 +97,7 @@ func ReasonOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	for _, row := range reasonNames {
-		if errors.Is(err, row.err) {
-			return row.name
-		}
-	}
-	return "other"
+	return cmp.Or(sentinelOf(func(s sentinel) bool { return errors.Is(err, s.err) }).name, "other")
 }
 
 // ensureEnd is the first part of the error of EnsureCustomDiscounts. It keeps all causes, for

@@ -176,11 +176,17 @@ func describe(err error) string {
 	if status := statusIn(err); status != 0 {
 		return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
 	}
-	known := []error{ErrToken, ErrLock, ErrEmptyCart, ErrDifferent, ErrPartialFailure, ErrBadResponse}
-	if e, ok := errors.AsType[*Error](err); ok && e.Op == opToken {
-		known = known[1:] // the call is the token request itself: why did it fail?
+	e, ok := errors.AsType[*Error](err)
+	known := sentinelOf(func(s sentinel) bool {
+		if s.name == "token" && ok && e.Op == opToken {
+			return false // the call is the token request itself: why did it fail?
+		}
+		return s.isShown && errors.Is(err, s.err)
+	})
+	if known.err != nil {
+		return known.err.Error()
 	}
-	return transport.Describe(err, known...)
+	return transport.Describe(err)
 }
 
 // statusIn returns the status of the first refusal in the tree of err, or 0.

@@ -1,10 +1,14 @@
 package commerce
 
 import (
+	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // Reasons for which the service refuses a discount. [errors.Is] reports true for an [*Error]
@@ -27,21 +31,62 @@ var (
 	ErrEmptyCart = errors.New("empty cart")
 )
 
-// reasons maps the words of a title and detail to a reason. The first row counts of which all
-// texts occur. Letter case, numbers and punctuation do not matter.
-var reasons = []reasonRow{
-	{texts: []string{"discount limit"}, reason: ErrDiscountLimit},
-	{texts: []string{"discounts", "not enabled"}, reason: ErrDiscountsDisabled},
-	{texts: []string{"cart item", "not present"}, reason: ErrCartItemNotFound},
-	{texts: []string{"mismatch", "type"}, reason: ErrItemTypeMismatch},
-	{texts: []string{"discounts", "promotions"}, reason: ErrPromotionConflict},
-	{texts: []string{"empty cart"}, reason: ErrEmptyCart},
-	{texts: []string{"cart is empty"}, reason: ErrEmptyCart},
+// sentinel is what the library knows of an error for [errors.Is].
+type sentinel struct {
+	err     error
+	name    string // of ReasonOf
+	status  int    // of responses that match; 0: there is more to it, see statusSentinel
+	isFinal bool   // by itself, without a refusal by the service: see IsFinal
+	isShown bool   // its text says more to an observer than what it wraps
+	// words are in the title and detail of a refusal for this reason, all of one list. Letter case,
+	// numbers and punctuation do not matter.
+	words [][]string
 }
 
-type reasonRow struct {
-	texts  []string
-	reason error
+// sentinels has all of them. If several match, the first one counts: what tells most about the
+// cause comes first.
+var sentinels = []sentinel{
+	{err: ErrInvalidArgument, name: "invalid_argument"},
+	{err: ErrLock, name: "lock", isShown: true},
+	{err: ErrRateLimited, name: "rate_limited", status: http.StatusTooManyRequests},
+	{err: transport.ErrLimiter, name: "limiter"},
+	{err: ErrTimeout, name: "timeout"},
+	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
+	{err: context.Canceled, name: "canceled"},
+	{err: ErrServer, name: "server_error"},
+	{err: ErrCertificate, name: "certificate"},
+	{err: ErrToken, name: "token", isShown: true},
+	{err: ErrBadResponse, name: "bad_response", isShown: true},
+	{err: ErrUnauthorized, name: "unauthorized", status: http.StatusUnauthorized},
+	{err: ErrForbidden, name: "forbidden", status: http.StatusForbidden},
+	{err: ErrDiscountLimit, name: "discount_limit", words: [][]string{{"discount limit"}}},
+	{err: ErrDiscountsDisabled, name: "discounts_disabled", words: [][]string{{"discounts", "not enabled"}}},
+	{err: ErrCartItemNotFound, name: "cart_item_not_found", words: [][]string{{"cart item", "not present"}}},
+	{err: ErrItemTypeMismatch, name: "item_type_mismatch", words: [][]string{{"mismatch", "type"}}},
+	{err: ErrPromotionConflict, name: "promotion_conflict", words: [][]string{{"discounts", "promotions"}}},
+	{
+		err: ErrEmptyCart, name: "empty_cart", isFinal: true, isShown: true,
+		words: [][]string{{"empty cart"}, {"cart is empty"}},
+	},
+	{err: ErrNotFound, name: "not_found", status: http.StatusNotFound},
+	{err: ErrConflict, name: "conflict", status: http.StatusConflict},
+	{err: ErrUnprocessable, name: "unprocessable", status: http.StatusUnprocessableEntity},
+	{err: ErrBadRequest, name: "bad_request", status: http.StatusBadRequest},
+	{err: ErrDifferent, name: "different", isFinal: true, isShown: true},
+	{err: ErrOffsetLimit, name: "offset_limit"},
+	{err: ErrListDrift, name: "list_drift"},
+	{err: ErrNoProgress, name: "no_progress"},
+	{err: ErrPartialFailure, name: "partial", isShown: true},
+	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
+	{err: ErrConnection, name: "connection"},
+}
+
+// sentinelOf returns the first row that fits, or one without an error.
+func sentinelOf(fits func(sentinel) bool) sentinel {
+	if i := slices.IndexFunc(sentinels, fits); i >= 0 {
+		return sentinels[i]
+	}
+	return sentinel{}
 }
 
 // Reason returns why the service refused a discount: one of [ErrDiscountLimit],
@@ -53,18 +98,14 @@ func (o ErrorObject) Reason() error {
 	words := strings.FieldsFunc(strings.ToLower(o.Title+" "+o.Detail), isSeparator)
 	text := strings.Join(words, " ")
 	isAbsent := func(t string) bool { return !strings.Contains(text, t) }
-	for _, row := range reasons {
-		if !slices.ContainsFunc(row.texts, isAbsent) {
-			return row.reason
-		}
-	}
-	return nil
+	areThere := func(words []string) bool { return !slices.ContainsFunc(words, isAbsent) }
+	return sentinelOf(func(s sentinel) bool { return slices.ContainsFunc(s.words, areThere) }).err
 }
 
 // hasReason reports whether one of the entries has this reason. If target is not a reason, as
 // in most calls of errors.Is, it does not look at the texts.
 func hasReason(entries []ErrorObject, target error) bool {
 	isTarget := func(reason error) bool { return reason == target } //nolint:errorlint // a reason is a sentinel
-	return slices.ContainsFunc(reasons, func(row reasonRow) bool { return isTarget(row.reason) }) &&
+	return slices.ContainsFunc(sentinels, func(s sentinel) bool { return s.words != nil && isTarget(s.err) }) &&
 		slices.ContainsFunc(entries, func(o ErrorObject) bool { return isTarget(o.Reason()) })
 }

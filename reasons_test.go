@@ -2,6 +2,9 @@ package commerce_test
 
 import (
 	"errors"
+	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -54,6 +57,28 @@ var reasonRows = []struct {
 	{name: "only a title", title: "CART ITEM IS NOT PRESENT", want: commerce.ErrCartItemNotFound},
 	{name: "unknown text", title: "Bad Request", detail: "The amount is not a number"},
 	{name: "no text"},
+}
+
+// Each exported sentinel is in the list of the tests, and in the table of causes in
+// docs/discounts.md, unless it is about something else.
+func TestSentinels(t *testing.T) {
+	t.Parallel()
+	elsewhere := []string{
+		"ErrBadRequest", "ErrNotFound", "ErrUnprocessable", // the reason of the service counts
+		"ErrPartialFailure",                               // the result and the reasons count
+		"ErrOffsetLimit", "ErrListDrift", "ErrNoProgress", // of walks
+	}
+	page := readFile(t, "docs/discounts.md")
+	exported := regexp.MustCompile(`(?m)^\tErr[A-Z]\w+$`)
+	for _, name := range exported.FindAllString(readFile(t, "testdata/api/commerce.txt"), -1) {
+		name = strings.TrimSpace(name)
+		if sentinels[name] == nil {
+			t.Errorf("%s is not in the sentinels of errors_test.go", name)
+		}
+		if isThere := strings.Contains(page, "`"+name+"`"); isThere == slices.Contains(elsewhere, name) {
+			t.Errorf("%s: in docs/discounts.md is %t, want %t", name, isThere, !isThere)
+		}
+	}
 }
 
 func TestErrorObject_Reason(t *testing.T) {

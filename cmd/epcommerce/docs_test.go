@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,4 +80,32 @@ func sameTimes(text string) string {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)
 	}
 	return text
+}
+
+// Each name of commerce.ReasonOf has an advice, unless the message itself says what to do.
+func TestTodos(t *testing.T) {
+	t.Parallel()
+	clear := []string{
+		"invalid_argument", "canceled", "deadline_exceeded", // by the caller
+		"limiter", "lock", "partial", "outcome_unknown", // the command prints the outcome
+		"timeout", "connection", "server_error", "conflict", "list_drift", "no_progress", // run it again
+		"cart_item_not_found", "item_type_mismatch", "promotion_conflict", "unprocessable", "bad_request", // of the service
+	}
+	source, err := os.ReadFile("../../final.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, list, _ := strings.Cut(string(source), "the first one of this list counts:")
+	list, _, _ = strings.Cut(list, "// Each is the name")
+	names := regexp.MustCompile(`\w+`).FindAllString(list, -1)
+	for _, name := range names {
+		if _, ok := todos[name]; ok == slices.Contains(clear, name) {
+			t.Errorf("%s: has an advice: %t, want %t", name, ok, !ok)
+		}
+	}
+	for name := range todos {
+		if !slices.Contains(names, name) {
+			t.Errorf("the advice for %s is for no name of ReasonOf", name)
+		}
+	}
 }

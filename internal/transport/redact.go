@@ -148,10 +148,9 @@ func redact(ctx context.Context, err error) error {
 	return e
 }
 
-// Describe returns the text of an error for log events and observers. It is the text of the first
-// of the known errors that err matches, if there is one.
-func Describe(err error, known ...error) string {
-	for _, e := range append(known, context.Canceled, context.DeadlineExceeded) {
+// Describe returns the text of an error for log events and observers.
+func Describe(err error) string {
+	for _, e := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, e) {
 			return e.Error()
 		}
