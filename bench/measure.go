@@ -88,7 +88,7 @@ func measureAll(rounds int) (*results, error) {
 
 // measureApart runs this program again to measure a run.
 func measureApart(r run, base string) (f figures, err error) {
-	cmd := exec.Command(os.Args[0], "-run", r.name, "-base", base)
+	cmd := exec.CommandContext(context.Background(), os.Args[0], "-run", r.name, "-base", base)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
@@ -179,7 +179,7 @@ func sizeDifference() (float64, error) {
 	defer func() { _ = os.RemoveAll(dir) }()
 	build := func(name string) (size int64, err error) {
 		path := filepath.Join(dir, name)
-		cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./"+name)
+		cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", path, "./"+name)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return 0, fmt.Errorf("build %s: %w\n%s", name, err, out)
 		}

@@ -303,7 +303,8 @@ func TestRights(t *testing.T) {
 	lock := acquire(t, newLocker(t, client))
 	time.Sleep(expiry / 2) // it is extended
 	lock.unlock()
-	limiter, err := rediscommerce.NewLimiter(client, rediscommerce.LimiterConfig{PerSecond: 10, Burst: 100_000, Timeout: maxWait})
+	config := rediscommerce.LimiterConfig{PerSecond: 10, Burst: 100_000, Timeout: maxWait}
+	limiter, err := rediscommerce.NewLimiter(client, config)
 	if err != nil {
 		t.Fatal(err)
 	}

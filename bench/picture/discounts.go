@@ -72,7 +72,8 @@ func write(ctx context.Context, name string, add adder) (row, error) {
 		}
 		counts[squares[i]]++
 	}
-	facts := fmt.Sprintf("%d adds sent: %d once, %d twice, %d unknown", sent, counts[right], counts[wrong], counts[unknown])
+	facts := fmt.Sprintf("%d adds sent: %d once, %d twice, %d unknown",
+		sent, counts[right], counts[wrong], counts[unknown])
 	return row{name: name, facts: facts, squares: squares}, nil
 }
 

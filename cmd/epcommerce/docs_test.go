@@ -85,7 +85,7 @@ func sameTimes(text string) string {
 // Each name of commerce.ReasonOf has an advice, unless the message itself says what to do.
 func TestTodos(t *testing.T) {
 	t.Parallel()
-	clear := []string{
+	plain := []string{
 		"invalid_argument", "canceled", "deadline_exceeded", // by the caller
 		"limiter", "lock", "partial", "outcome_unknown", // the command prints the outcome
 		"timeout", "connection", "server_error", "conflict", "list_drift", "no_progress", // run it again
@@ -99,7 +99,7 @@ func TestTodos(t *testing.T) {
 	list, _, _ = strings.Cut(list, "// Each is the name")
 	names := regexp.MustCompile(`\w+`).FindAllString(list, -1)
 	for _, name := range names {
-		if _, ok := todos[name]; ok == slices.Contains(clear, name) {
+		if _, ok := todos[name]; ok == slices.Contains(plain, name) {
 			t.Errorf("%s: has an advice: %t, want %t", name, ok, !ok)
 		}
 	}

@@ -130,7 +130,6 @@ type chaos struct {
 
 	mu                                    sync.Mutex
 	random                                *rand.Rand
-	calm                                  bool           // no more faults
 	kind                                  map[string]int // the fault of a request, by its id
 	faults, kills, ready, onItsWay, wrong int
 	writes                                map[string]int // on their way, by cart
