@@ -142,6 +142,7 @@ type ensureRun struct {
 	plan     *ensurePlan // how the cart differs from want
 	journal  journal
 	failures []error // of the writes
+	mustEnd  bool    // the next read is the last, as there is no time to wait for late writes
 }
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
@@ -151,35 +152,31 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		}
 		defer e.writer.end()
 	}
-	for reads, last := 1, false; ; reads++ {
+	for reads := 1; ; reads++ {
 		if err := e.read(ctx); err != nil {
 			return e.unreadable(err)
 		}
-		if e.plan.isDone() || last || reads == maxCartReads {
+		e.makePlan()
+		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
 			return e.end(nil)
 		}
-		hasUnsettled := e.hasUnsettled()
-		err := e.write(ctx)
-		if err == nil && (hasUnsettled || slices.ContainsFunc(e.journal.recent(), (*ensureWrite).isUnknown)) {
-			last = !e.settle(ctx)
+		if err := e.write(ctx); err != nil {
+			return e.end(err)
 		}
-		hasSent := slices.ContainsFunc(e.journal.recent(), (*ensureWrite).isSent)
-		if err != nil || !hasSent && (last || !hasUnsettled) {
-			return e.end(err) // another read would show the same
+		if !e.wait(ctx) {
+			return e.end(nil)
 		}
 	}
 }
 
-// read reads the cart, and compares it with the wanted discounts.
+// read reads the cart, and compares it with the writes.
 func (e *ensureRun) read(ctx context.Context) error {
 	c, err := e.service.readComplete(ctx, opEnsure, e.writer.cartID)
-	if err != nil {
-		return err
+	if err == nil {
+		e.cart = c
+		e.compare()
 	}
-	e.cart = c
-	e.compare()
-	e.makePlan()
-	return nil
+	return err
 }
 
 // unreadable returns the result if the cart could not be read.
@@ -287,11 +284,22 @@ func (e *ensureRun) mayAdd(d *NewCustomDiscount) bool {
 		!e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && (!w.settled || w.isFinal()) })
 }
 
-// hasUnsettled reports whether the cart does not show a discount that was sent before it was
-// last read.
-func (e *ensureRun) hasUnsettled() bool {
-	return slices.ContainsFunc(e.plan.add, func(i int) bool {
-		return e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(&e.want[i]) && !w.settled && !w.isFinal() })
+// wait waits for late writes, if there may be any. It reports whether another read may show
+// something else: something was sent since the last one, or an earlier add may have appeared.
+func (e *ensureRun) wait(ctx context.Context) (mayDiffer bool) {
+	recent, mayAppear := e.journal.recent(), e.mayAppear()
+	if mayAppear || slices.ContainsFunc(recent, (*ensureWrite).isUnknown) {
+		e.mustEnd = !e.settle(ctx)
+	}
+	return slices.ContainsFunc(recent, (*ensureWrite).isSent) || mayAppear && !e.mustEnd
+}
+
+// mayAppear reports whether the cart did not show a discount that was sent before it was last read,
+// and Settle has not passed since.
+func (e *ensureRun) mayAppear() bool {
+	return slices.ContainsFunc(e.journal.writes[:e.journal.read], func(w *ensureWrite) bool {
+		isMissing := slices.ContainsFunc(e.plan.add, func(i int) bool { return w.isAddOf(&e.want[i]) })
+		return isMissing && !w.settled && !w.isFinal()
 	})
 }
 

@@ -107,28 +107,22 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 			w.outcome = OutcomeRejected
 		}
 	}
-	isOpen := func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil }
 	attribution{
-		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
-		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.isLike(d) },
-		func(w *ensureWrite, d *CustomDiscount) bool {
-			return isOpen(w) && !w.isFinal() && w.want.mayHaveEngine(d)
+		isOpen: func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil },
+		signs:  []sign{hasKey, isLike, mayBeAccepted, mayHaveEngine},
+		found: func(w *ensureWrite) {
+			if w.outcome = OutcomeApplied; len(w.reasons) > 0 {
+				w.outcome = OutcomeUnknown
+			}
 		},
-		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.mayHaveEngine(d) },
-	}.apply(added, adds, func(w *ensureWrite) {
-		if w.outcome = OutcomeApplied; len(w.reasons) > 0 {
-			w.outcome = OutcomeUnknown
-		}
-	})
+	}.apply(added, adds)
 }
 
 // compare compares the cart, which was read, with the writes: it attributes discounts that
 // appeared to adds, and finds out about updates and deletions.
 func (e *ensureRun) compare() {
 	j, cart := &e.journal, e.cart.CustomDiscounts
-	if len(j.writes) > 0 {
-		e.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
-	}
+	e.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
 	for i := range cart {
 		j.seen[cart[i].ID] = true
 	}
@@ -148,33 +142,58 @@ func (e *ensureRun) compare() {
 // their key if it is wanted; otherwise by the id that a response named; otherwise to one that
 // wanted an equal discount of the same engine. The service then changed the external id.
 func (e *ensureRun) credit(appeared []CustomDiscount) {
-	isUnwanted := func(d *CustomDiscount) bool {
-		return !slices.ContainsFunc(e.want, func(w NewCustomDiscount) bool { return w.key() == d.key() })
-	}
-	isOpen := func(w *ensureWrite) bool { return w.kind == addWrite && w.isInDoubt() }
 	attribution{
-		func(w *ensureWrite, d *CustomDiscount) bool { return isOpen(w) && w.want.key() == d.key() },
-		func(w *ensureWrite, d *CustomDiscount) bool {
-			return isOpen(w) && w.discount.ID == d.ID && (w.outcome == OutcomeApplied || isUnwanted(d))
-		},
-		func(w *ensureWrite, d *CustomDiscount) bool {
-			return isOpen(w) && w.discount.ID == uuid.Nil && isUnwanted(d) && d.DiscountEngine != "" && w.want.isLike(d)
-		},
-	}.apply(appeared, e.journal.writes, func(w *ensureWrite) { w.shown = true })
+		isOpen: func(w *ensureWrite) bool { return w.kind == addWrite && w.isInDoubt() },
+		signs:  []sign{hasKey, e.isNamed, e.isRenamed},
+		found:  func(w *ensureWrite) { w.shown = true },
+	}.apply(appeared, e.journal.writes)
 }
 
-// attribution is a list of tests for which discount belongs to which write, the surest first.
-type attribution []func(w *ensureWrite, d *CustomDiscount) bool
+// sign reports whether a discount may be the one that a write added.
+type sign func(w *ensureWrite, d *CustomDiscount) bool
 
-// apply sets the discounts of writes, each discount once: it tries a test with all discounts
-// before the next one. found must make the write fail all tests. It changes discounts.
-func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite, found func(w *ensureWrite)) {
-	for _, belongs := range a {
+func hasKey(w *ensureWrite, d *CustomDiscount) bool { return w.want.key() == d.key() }
+
+func isLike(w *ensureWrite, d *CustomDiscount) bool { return w.want.isLike(d) }
+
+func mayHaveEngine(w *ensureWrite, d *CustomDiscount) bool { return w.want.mayHaveEngine(d) }
+
+// mayBeAccepted reports whether only the engine is known, and the service did not refuse the write.
+func mayBeAccepted(w *ensureWrite, d *CustomDiscount) bool {
+	return !w.isFinal() && mayHaveEngine(w, d)
+}
+
+// isNamed reports whether a response named the id of d. If d has the key of another wanted
+// discount, the response must have confirmed the write.
+func (e *ensureRun) isNamed(w *ensureWrite, d *CustomDiscount) bool {
+	return w.discount.ID == d.ID && (w.outcome == OutcomeApplied || e.isUnwanted(d))
+}
+
+// isRenamed reports whether the service may have changed the external id of the write.
+func (e *ensureRun) isRenamed(w *ensureWrite, d *CustomDiscount) bool {
+	return w.discount.ID == uuid.Nil && e.isUnwanted(d) && d.DiscountEngine != "" && isLike(w, d)
+}
+
+func (e *ensureRun) isUnwanted(d *CustomDiscount) bool {
+	return !slices.ContainsFunc(e.want, func(w NewCustomDiscount) bool { return w.key() == d.key() })
+}
+
+// attribution finds out which discount belongs to which write.
+type attribution struct {
+	isOpen func(w *ensureWrite) bool // w has no discount yet
+	signs  []sign                    // the surest first
+	found  func(w *ensureWrite)      // w has one now: it must not be open any more
+}
+
+// apply sets the discounts of writes, each discount once: it looks for a sign in all discounts
+// before the next one. It changes discounts.
+func (a attribution) apply(discounts []CustomDiscount, writes []*ensureWrite) {
+	for _, fits := range a.signs {
 		discounts = slices.DeleteFunc(discounts, func(d CustomDiscount) bool {
-			n := slices.IndexFunc(writes, func(w *ensureWrite) bool { return belongs(w, &d) })
+			n := slices.IndexFunc(writes, func(w *ensureWrite) bool { return a.isOpen(w) && fits(w, &d) })
 			if n >= 0 {
 				writes[n].discount = d
-				found(writes[n])
+				a.found(writes[n])
 			}
 			return n >= 0
 		})

@@ -142,16 +142,14 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		name(fmt.Errorf("%d may still change the cart", n))
 	}
 	for _, cause := range causes {
-		f, ok := errors.AsType[*Error](cause)
-		if !ok {
-			name(cause)
-			continue
+		if f, ok := errors.AsType[*Error](cause); ok {
+			if f.Attempts > 0 {
+				failed.RequestID, failed.RetryAfter, failed.Attempts = f.RequestID, f.RetryAfter, f.Attempts
+			}
+			failed.Errors = append(failed.Errors, f.Errors...)
+			cause = failedCall{transport.Hide(f)}
 		}
-		if f.Attempts > 0 {
-			failed.RequestID, failed.RetryAfter, failed.Attempts = f.RequestID, f.RetryAfter, f.Attempts
-		}
-		failed.Errors = append(failed.Errors, f.Errors...)
-		name(failedCall{transport.Hide(f)})
+		name(cause)
 	}
 	return failed
 }
