@@ -221,6 +221,14 @@ var ensureRefusals = []ensureScenario{
 		outcome: commerce.OutcomeApplied,
 	},
 	{
+		name:     "a delete has no response, must not wait",
+		before:   place(placed("a", -1000), placed("b", -1000), placed("c", -1)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true, Settle: -1},
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 504, Times: -1}},
+		requests: "cart delete-discount delete-discount cart", cart: []string{"a -1000", "b -1000", "c -1"},
+		counts: "discounts 2, different 1, in doubt 1", outcome: commerce.OutcomeUnknown,
+	},
+	{
 		name: "a delete is refused", before: place(forItem(placed("a", -1000))),
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
 		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 403, Times: -1}},
