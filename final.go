@@ -69,8 +69,8 @@ func (e *Error) isRefusal() bool {
 // isObject reports whether an entry was an object of the service, and not a text of a gateway.
 func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
 
-// isTemporary reports whether the same request may succeed later: the status concerns the
-// credentials, the load or the state of the service, or about other requests.
+// isTemporary reports whether the same request may succeed later. Such a status is about the
+// credentials, about the load or the state of the service, or about other requests.
 func isTemporary(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,

@@ -98,8 +98,8 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 		func(stop *PagingError, p page, n int) { stop.Offset = p.Offset + n })
 }
 
-// records yields the records of pages, which items returns, until ctx ends. reached notes in the
-// error of a walk that it yielded n records of a page.
+// records yields the records of each page, which items returns, until ctx ends. reached writes into
+// the error where the walk then is: after n records of the page.
 func records[P, T any](
 	ctx context.Context, pages iter.Seq2[P, error], items func(P) []T, reached func(stop *PagingError, page P, n int),
 ) iter.Seq2[*T, error] {

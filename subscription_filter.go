@@ -16,9 +16,9 @@ import (
 // accounts fit in a line. [SubscriptionService.AllByAccount] takes any number of them.
 //
 // If the store ignores the filter on accounts, a subscription of another account ends the call or
-// the walk in [ErrBadResponse]. One without a readable account_id counts as asked for. With a
-// shopper's token, the store may list the shopper's own account whatever is asked for. Filters
-// on the name, the e-mail address and external_ref cannot be checked.
+// the walk in [ErrBadResponse]. A subscription without a readable account_id is taken for one that
+// was asked for. With a shopper's token, the store may list the shopper's own account whatever is
+// asked for. Filters on the name, the e-mail address and external_ref cannot be checked.
 type SubscriptionFilter struct {
 	// AccountID of the account that owns the subscription. The zero UUID does not filter: check
 	// that an id is not zero before you set it, or you list the whole store.

@@ -111,11 +111,14 @@ func EncodedAs[T, Other any](other func(*T) *Other) Rule {
 	})}
 }
 
-// As is the rule for a type that has more than one form in JSON. kinds lists the kinds of values
-// that are decoded to what to returns, a pointer to a string or to one of the types parts: a kind
-// is the first byte of the value, or '0' for any number. Values of other kinds are decoded by
-// default. write returns the JSON of a value, or nil if the value is encoded by default. If write
-// is nil, all values are encoded by default. write may call the same codec with other types.
+// As is the rule for a type that has more than one form in JSON.
+//
+// kinds lists the kinds of values with another form. A kind is the first byte of a value, or '0'
+// for any number. Such a value is decoded to what to returns: a pointer to a string, or to one of
+// the types parts. All others are decoded by default.
+//
+// write returns the JSON of a value, or nil if the value is encoded by default. It may call the
+// same codec with other types. If write is nil, all values are encoded by default.
 func As[T any](
 	kinds string, to func(kind byte, v *T) any, write func(v *T) ([]byte, error), parts ...reflect.Type,
 ) Rule {
