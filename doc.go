@@ -35,9 +35,7 @@
 //
 // If nothing was added, fix the cause and call again; after [ErrRateLimited], wait for
 // [Error.RetryAfter] first, or for some time if that is 0. After OutcomePartial, do not send the
-// whole batch again. The outcome is unknown after a timeout, a connection error, a 5xx, a 408, a
-// redirect other than 307 and 308, or a refusal whose body may hold discounts. It is unreadable
-// after a 2xx that does not show what was added.
+// whole batch again. docs/promises.md lists which responses have which outcome.
 //
 // [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart exactly
 // once. Call it with the same discounts after an unknown outcome or a crash, and before checkout.
@@ -107,9 +105,8 @@
 //
 // # Retries and limits
 //
-// Reads are retried after errors (see [RetryPolicy]), up to [RetryPolicy].MaxAttempts, after a
-// random backoff or the time in Retry-After. If the wait would be longer than
-// [RetryPolicy].MaxBackoff or last beyond the deadline of the context, the call returns the last
+// [RetryPolicy] states when a call is sent again, and after what wait. If the wait would be longer
+// than its MaxBackoff, or last beyond the deadline of the context, the call returns the last
 // response as an error instead. If you know the rate limit of the store, set it by [WithLimiter]:
 // that is faster than learning it from 429s. A job that competes with many others for a store that
 // sends Retry-After should also raise MaxAttempts.
