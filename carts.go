@@ -104,12 +104,9 @@ func (s *CartService) AddCustomDiscounts(
 		w.problems.add("discounts", "must hold at least one")
 	}
 	checkBatch(discounts, opts, w.problems)
-	var result *AddCustomDiscountsResult
-	err := w.write(ctx, http.MethodPost, func(ctx context.Context) (err error) {
-		result, err = w.add(ctx, discounts, opts)
-		return err
+	return write(ctx, w, http.MethodPost, func(ctx context.Context) (*AddCustomDiscountsResult, error) {
+		return w.add(ctx, discounts, opts)
 	})
-	return result, err
 }
 
 // UpdateCustomDiscount changes the amount and the texts of a discount, which it finds by d.ID
@@ -126,12 +123,9 @@ func (s *CartService) UpdateCustomDiscount(
 	w := s.writer("Carts.UpdateCustomDiscount", cartID)
 	checkTarget(&d, w.problems)
 	d.checkUpdate(w.problems)
-	var updated *CustomDiscount
-	err := w.write(ctx, http.MethodPut, func(ctx context.Context) (err error) {
-		updated, err = w.update(ctx, d)
-		return err
+	return write(ctx, w, http.MethodPut, func(ctx context.Context) (*CustomDiscount, error) {
+		return w.update(ctx, d)
 	})
-	return updated, err
 }
 
 // DeleteCustomDiscount deletes a discount, which it finds by d.ID and d.Item:
@@ -144,7 +138,10 @@ func (s *CartService) UpdateCustomDiscount(
 func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d CustomDiscount) error {
 	w := s.writer("Carts.DeleteCustomDiscount", cartID)
 	checkTarget(&d, w.problems)
-	return w.write(ctx, http.MethodDelete, func(ctx context.Context) error { return w.delete(ctx, d) })
+	_, err := write(ctx, w, http.MethodDelete, func(ctx context.Context) (none, error) {
+		return none{}, w.delete(ctx, d)
+	})
+	return err
 }
 
 // DeleteCustomDiscounts deletes all discounts of the cart itself, but not the discounts of its
@@ -155,10 +152,7 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 // delete discounts that were added since. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
 	w := s.writer("Carts.DeleteCustomDiscounts", cartID)
-	return w.write(ctx, http.MethodDelete, func(ctx context.Context) error {
-		_, _, err := send(ctx, w, operation[none]{method: http.MethodDelete, path: cartPath(cartID, "custom-discounts")})
-		return err
-	})
+	return w.writeNone(ctx, operation[none]{method: http.MethodDelete, path: cartPath(cartID, "custom-discounts")})
 }
 
 // EnableCustomDiscounts lets a cart take custom discounts, which it does not by default:
@@ -173,12 +167,9 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 // [*Error].
 func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
 	w := s.writer("Carts.EnableCustomDiscounts", cartID)
-	return w.write(ctx, http.MethodPut, func(ctx context.Context) error {
-		_, _, err := send(ctx, w, operation[none]{
-			method: http.MethodPut, path: cartPath(cartID), harmlessTwice: true,
-			body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
-		})
-		return err
+	return w.writeNone(ctx, operation[none]{
+		method: http.MethodPut, path: cartPath(cartID), harmlessTwice: true,
+		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
 	})
 }
 
@@ -238,17 +229,29 @@ func (s *CartService) writer(op, cartID string) *cartWriter {
 }
 
 // write makes a call that is one write to a cart: do, with the turn and the lock of the cart.
-func (w *cartWriter) write(ctx context.Context, method string, do func(context.Context) error) error {
+func write[T any](
+	ctx context.Context, w *cartWriter, method string, do func(context.Context) (T, error),
+) (result T, err error) {
 	if err := w.problems.err(); err != nil {
-		return err
+		return result, err
 	}
 	ctx, observed := w.core.startCall(ctx, w.op, method)
 	defer observed.abandon()
 	if err := w.lock(ctx); err != nil {
-		return observed.end(err)
+		return result, observed.end(err)
 	}
 	defer w.end()
-	return observed.end(do(ctx))
+	result, err = do(ctx)
+	return result, observed.end(err)
+}
+
+// writeNone makes a call that is one write without a result.
+func (w *cartWriter) writeNone(ctx context.Context, o operation[none]) error {
+	_, err := write(ctx, w, o.method, func(ctx context.Context) (none, error) {
+		result, _, err := send(ctx, w, o)
+		return result, err
+	})
+	return err
 }
 
 // send makes a write to the cart.

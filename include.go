@@ -65,18 +65,20 @@ func (g *generation) includes() SubscriptionInclude { return allIncludes(g.isFir
 
 // send makes the request of a read of subscriptions. With All, it makes a second one if the store
 // refuses the includes of the generation that it remembers.
-func (g *generation) send(
-	include SubscriptionInclude, send func(SubscriptionInclude) *transport.Result,
-) *transport.Result {
-	if !include.All {
-		return send(include)
+func (g *generation) send(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
+	ask := func(include SubscriptionInclude) *transport.Result {
+		o.Include = include
+		return send(o.query())
+	}
+	if !o.Include.All {
+		return ask(o.Include)
 	}
 	isFirst := g.isFirst.Load()
-	r := send(allIncludes(isFirst))
+	r := ask(allIncludes(isFirst))
 	if r.StatusCode != http.StatusBadRequest || isForeign(r.Body) {
 		return r
 	}
-	other := send(allIncludes(!isFirst))
+	other := ask(allIncludes(!isFirst))
 	other.Attempts += r.Attempts
 	if other.StatusCode == http.StatusBadRequest {
 		r.Attempts = other.Attempts

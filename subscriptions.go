@@ -90,7 +90,9 @@ func (s *SubscriptionService) Get(
 	}
 	o := operation[*SubscriptionResult]{
 		op: "Subscriptions.Get", method: http.MethodGet, path: subscriptionsPath + "/" + id.String(),
-		vary:   s.varied(SubscriptionListOptions{Include: include}),
+		vary: func(send func(string) *transport.Result) *transport.Result {
+			return s.core.cfg.generation.send(SubscriptionListOptions{Include: include}, send)
+		},
 		accept: func(b []byte) (*SubscriptionResult, error) { return readSubscription(b, id) },
 		finish: func(result **SubscriptionResult, _ *transport.Result) error {
 			s.core.cfg.generation.learn([]Subscription{(*result).Subscription})
@@ -103,19 +105,6 @@ func (s *SubscriptionService) Get(
 	}
 	result.Response = response
 	return result, nil
-}
-
-// varied returns what makes the request of a read with the query of o, and another one if the store
-// is of the other generation.
-func (s *SubscriptionService) varied(
-	o SubscriptionListOptions,
-) func(send func(query string) *transport.Result) *transport.Result {
-	return func(send func(query string) *transport.Result) *transport.Result {
-		return s.core.cfg.generation.send(o.Include, func(include SubscriptionInclude) *transport.Result {
-			o.Include = include
-			return send(o.query())
-		})
-	}
 }
 
 // readSubscription decodes a response that should hold the subscription with that id.
@@ -255,7 +244,10 @@ func (s *SubscriptionService) list(
 	ctx context.Context, o SubscriptionListOptions, walk *walkReader,
 ) (*SubscriptionPage, error) {
 	request := operation[*SubscriptionPage]{
-		op: "Subscriptions.List", method: http.MethodGet, path: subscriptionsPath, vary: s.varied(o),
+		op: "Subscriptions.List", method: http.MethodGet, path: subscriptionsPath,
+		vary: func(send func(string) *transport.Result) *transport.Result {
+			return s.core.cfg.generation.send(o, send)
+		},
 		accept: func(b []byte) (*SubscriptionPage, error) { return readPage(b, cmp.Or(o.PageSize, MaxPageSize)) },
 		finish: func(page **SubscriptionPage, _ *transport.Result) error {
 			subs := (*page).Subscriptions
