@@ -85,10 +85,10 @@ func isTemporary(status int) bool {
 // change. If several match, the first one of this list counts:
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, certificate, token, bad_response, unauthorized, forbidden, discount_limit,
-//	discounts_disabled, cart_item_not_found, item_type_mismatch, promotion_conflict,
-//	empty_cart, not_found, conflict, unprocessable, bad_request, different, offset_limit,
-//	list_drift, no_progress, partial, outcome_unknown, connection
+//	server_error, certificate, token, bad_response, unauthorized, forbidden, empty_cart,
+//	discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
+//	item_type_mismatch, not_found, conflict, unprocessable, bad_request, different,
+//	offset_limit, list_drift, no_progress, partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in

@@ -217,7 +217,8 @@ func checkCause(t *testing.T, causes []causeRow, err error) {
 	}
 }
 
-// Each sentinel has a name of its own, which the documentation of ReasonOf lists.
+// Each sentinel has a name of its own. The documentation of ReasonOf lists them, in the order in
+// which they count. Only two are final by themselves.
 func TestReasonOf_names(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("final.go")
@@ -227,15 +228,28 @@ func TestReasonOf_names(t *testing.T) {
 	_, doc, _ := strings.Cut(string(source), "If several match, the first one of this list counts:")
 	doc, _, _ = strings.Cut(doc, "// Each is the name")
 	listed := regexp.MustCompile(`\w+`).FindAllString(doc, -1)
-	slices.Sort(listed)
 
-	names := []string{"limiter"} // its sentinel is not exported
+	named := map[string]error{"limiter": nil} // its sentinel is not exported
 	for _, sentinel := range slices.AppendSeq([]error{context.Canceled}, maps.Values(sentinels)) {
-		names = append(names, commerce.ReasonOf(fmt.Errorf("w: %w", sentinel)))
+		name := commerce.ReasonOf(fmt.Errorf("w: %w", sentinel))
+		if named[name] != nil {
+			t.Errorf("%v and %v are both %q", named[name], sentinel, name)
+		}
+		named[name] = sentinel
+		isFinal := slices.Contains([]error{commerce.ErrEmptyCart, commerce.ErrDifferent}, sentinel)
+		if commerce.IsFinal(sentinel) != isFinal {
+			t.Errorf("IsFinal(%v) = %t, want %t", sentinel, !isFinal, isFinal)
+		}
 	}
-	slices.Sort(names)
-	diff(t, "names", names, listed)
-	diff(t, "names, each once", slices.Compact(slices.Clone(names)), names)
+	diff(t, "names", slices.Sorted(maps.Keys(named)), slices.Sorted(slices.Values(listed)))
+	for i, first := range listed {
+		for _, second := range listed[i+1:] {
+			both := errors.Join(named[second], named[first])
+			if got := commerce.ReasonOf(both); got != first && first != "limiter" {
+				t.Errorf("%s and %s: ReasonOf() = %q, want the first", first, second, got)
+			}
+		}
+	}
 }
 
 func TestReasonOf(t *testing.T) {
