@@ -35,20 +35,23 @@ func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uui
 		After:   after,
 		Limit:   MaxPageSize,
 	})
-	return converted(ids, func(id uuid.UUID) uuid.UUID { return id })
+	return withPagingError(ids)
 }
 
 // idsAfter reads a page of ids that are greater than after.
 func (s *AccountService) idsAfter(
 	ctx context.Context, after uuid.UUID, limit int,
-) (paging.Page[uuid.UUID, struct{}], error) {
+) ([]uuid.UUID, paging.Next, error) {
 	query := url.Values{"page[limit]": {strconv.Itoa(limit)}, "sort": {"id"}}
 	if after != uuid.Nil {
 		query.Set("filter", "gt(id,"+after.String()+")")
 	}
 	o := listOperation("Accounts.IDs", "/v2/accounts", query, accountIDs)
 	page, _, err := o.do(ctx, s.core)
-	return page, err
+	if err != nil {
+		return nil, 0, err
+	}
+	return page.items, page.next, nil
 }
 
 func accountIDs(accounts []account) (ids []uuid.UUID, err error) {

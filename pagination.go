@@ -81,21 +81,44 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 		return func(yield func(*T, error) bool) { yield(nil, err) }
 	}
 	common, _ := url.ParseQuery(list.Query.Encode()) // a copy; no error: it was encoded
-	fetch := func(ctx context.Context, offset, limit int) (paging.Page[T, struct{}], error) {
+	fetch := func(ctx context.Context, offset, limit int) (*listPage[T], error) {
 		query := url.Values{"page[offset]": {strconv.Itoa(offset)}, "page[limit]": {strconv.Itoa(limit)}}
 		maps.Copy(query, common)
 		o := listOperation("Walk", path, query, list.decode)
 		page, _, err := o.do(ctx, c.core)
 		return page, err
 	}
-	pages := paging.Walk(ctx, paging.Config[T, string, struct{}]{
-		Fetch: fetch, ID: list.ID,
+	pages := paging.Walk(ctx, paging.Config[*listPage[T], string]{
+		Fetch: fetch,
+		Pages: paging.Pages[*listPage[T], string]{
+			Look: func(p *listPage[T]) ([]string, paging.Next) { return idsOf(p.items, list.ID), p.next },
+			Keep: (*listPage[T]).keep,
+		},
 		Offset: list.Offset, Limit: list.PageSize, MaxOffset: list.MaxOffset, MaxLimit: MaxPageSize,
 		Concurrency: list.Concurrency,
 	})
-	type page = paging.Page[T, struct{}]
-	return records(ctx, converted(pages, func(p page) page { return p }), func(p page) []T { return p.Items },
-		func(stop *PagingError, p page, n int) { stop.Offset = p.Offset + n })
+	return records(ctx, withPagingError(pages), func(p *listPage[T]) []T { return p.items },
+		func(stop *PagingError, p *listPage[T], n int) { stop.Offset = p.offset + n })
+}
+
+// listPage is a page of a list.
+type listPage[T any] struct {
+	items  []T
+	offset int // of the first item
+	next   paging.Next
+}
+
+func (p *listPage[T]) keep(indexes []int, offset int) {
+	p.items, p.offset = paging.Kept(p.items, indexes), offset
+}
+
+// idsOf returns the ids of records.
+func idsOf[T, ID any](records []T, id func(*T) ID) []ID {
+	ids := make([]ID, len(records))
+	for i := range records {
+		ids[i] = id(&records[i])
+	}
+	return ids
 }
 
 // records yields the records of each page, which items returns, until ctx ends. reached writes into
@@ -175,26 +198,26 @@ func (l *OffsetList[T]) decode(data []json.RawMessage) ([]T, error) {
 // listOperation reads a page of a list with elements of type E. convert turns them into records.
 func listOperation[E, T any](
 	op, path string, query url.Values, convert func([]E) ([]T, error),
-) operation[paging.Page[T, struct{}]] {
-	return operation[paging.Page[T, struct{}]]{
+) operation[*listPage[T]] {
+	return operation[*listPage[T]]{
 		op: op, method: http.MethodGet, path: path, query: wire.Query(query),
-		accept: func(b []byte) (page paging.Page[T, struct{}], err error) {
+		accept: func(b []byte) (*listPage[T], error) {
 			var body struct {
 				Data  []E   `json:"data"`
 				Links Links `json:"links"`
 				Extra Extra `json:",embed"`
 			}
 			if err := payloads.Unmarshal(b, &body); err != nil {
-				return page, err
+				return nil, err
 			}
 			if len(body.Data) > maxRecords {
-				return page, errExcessive
+				return nil, errExcessive
 			}
-			page.Items, err = convert(body.Data)
-			page.Next = body.Links.next()
+			items, err := convert(body.Data)
+			page := &listPage[T]{items: items, next: body.Links.next()}
 			return page, cmp.Or(err, checkList(b, len(body.Data), body.Extra), checkErrors(body.Extra))
 		},
-		count: func(page paging.Page[T, struct{}]) int { return len(page.Items) },
+		count: func(page *listPage[T]) int { return len(page.items) },
 	}
 }
 
@@ -245,15 +268,14 @@ type PagingError struct {
 	Err error
 }
 
-// converted converts what a walk yields, and its error to a [PagingError].
-func converted[From, To any](walk iter.Seq2[From, error], convert func(From) To) iter.Seq2[To, error] {
-	return func(yield func(To, error) bool) {
+// withPagingError converts the error of a walk to a [PagingError].
+func withPagingError[T any](walk iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
 		for item, err := range walk {
 			if err != nil {
-				yield(*new(To), newPagingError(err))
-				return
+				err = newPagingError(err)
 			}
-			if !yield(convert(item), nil) {
+			if !yield(item, err) {
 				return
 			}
 		}

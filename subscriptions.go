@@ -190,26 +190,32 @@ func (s *SubscriptionService) Pages(
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
 	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
-	walk := func(yield func(paging.Page[Subscription, *SubscriptionPage], error) bool) {
+	return withPagingError(func(yield func(*SubscriptionPage, error) bool) {
 		reader := &walkReader{SubscriptionService: s} // of this loop
-		paging.Walk(ctx, paging.Config[Subscription, uuid.UUID, *SubscriptionPage]{
-			Fetch: func(ctx context.Context, offset, limit int) (paging.Page[Subscription, *SubscriptionPage], error) {
+		paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
+			Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
 				part := o
 				part.Offset, part.PageSize = offset, limit
 				return reader.fetch(ctx, part)
 			},
-			ID:          subscriptionID,
+			Pages:       subscriptionPages,
 			Offset:      o.Offset,
 			Limit:       o.PageSize,
 			MaxOffset:   MaxOffset,
 			MaxLimit:    MaxPageSize,
 			Concurrency: max(1, o.Concurrency),
 		})(yield)
-	}
-	return converted(walk, func(page paging.Page[Subscription, *SubscriptionPage]) *SubscriptionPage {
-		page.Info.Subscriptions, page.Info.Offset = page.Items, page.Offset
-		return page.Info
 	})
+}
+
+// subscriptionPages says how a walk uses pages of subscriptions.
+var subscriptionPages = paging.Pages[*SubscriptionPage, uuid.UUID]{
+	Look: func(p *SubscriptionPage) ([]uuid.UUID, paging.Next) {
+		return idsOf(p.Subscriptions, func(sub *Subscription) uuid.UUID { return sub.ID }), p.Links.next()
+	},
+	Keep: func(p *SubscriptionPage, indexes []int, offset int) {
+		p.Subscriptions, p.Offset = paging.Kept(p.Subscriptions, indexes), offset
+	},
 }
 
 // walkReader reads the pages of a walk.
@@ -222,22 +228,12 @@ type walkReader struct {
 // fetch reads a page. With All, the first request finds out what to include. No other is in flight
 // then, and in a walk by account it is for a single account, so that a store does not refuse it for
 // having several.
-func (w *walkReader) fetch(
-	ctx context.Context, o SubscriptionListOptions,
-) (paging.Page[Subscription, *SubscriptionPage], error) {
+func (w *walkReader) fetch(ctx context.Context, o SubscriptionListOptions) (*SubscriptionPage, error) {
 	if w.begun.Swap(true) && o.Include.All {
 		o.Include = w.core.cfg.generation.includes()
 	}
-	page, err := w.list(ctx, o, w)
-	if err != nil {
-		return paging.Page[Subscription, *SubscriptionPage]{}, err
-	}
-	return paging.Page[Subscription, *SubscriptionPage]{
-		Items: page.Subscriptions, Next: page.Links.next(), Info: page,
-	}, nil
+	return w.list(ctx, o, w)
 }
-
-func subscriptionID(sub *Subscription) uuid.UUID { return sub.ID }
 
 // list reads a page. The options were checked. walk is nil if the page belongs to no walk.
 func (s *SubscriptionService) list(

@@ -61,13 +61,8 @@ func (s *SubscriptionService) PagesByAccount(
 	if err := problems.err(); err != nil {
 		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
 	}
-	return converted(s.parts(ctx, accounts, o), func(page accountsPage) *SubscriptionPage {
-		page.Info.Subscriptions, page.Info.Offset, page.Info.Finished = page.Items, 0, page.Finished
-		return page.Info
-	})
+	return withPagingError(s.parts(ctx, accounts, o))
 }
-
-type accountsPage = paging.PartsPage[uuid.UUID, Subscription, *SubscriptionPage]
 
 // checkByAccount is check for a walk by account.
 func (s *SubscriptionService) checkByAccount(
@@ -89,9 +84,9 @@ func (s *SubscriptionService) checkByAccount(
 // parts walks the subscriptions of accounts.
 func (s *SubscriptionService) parts(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], o SubscriptionListOptions,
-) iter.Seq2[accountsPage, error] {
+) iter.Seq2[*SubscriptionPage, error] {
 	reader := &walkReader{SubscriptionService: s}
-	return paging.Parts(ctx, paging.PartsConfig[uuid.UUID, uuid.UUID, Subscription, *SubscriptionPage]{
+	return paging.Parts(ctx, paging.PartsConfig[*SubscriptionPage, uuid.UUID, uuid.UUID]{
 		Keys: func(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 			if accounts == nil {
 				return (&AccountService{s.core}).IDs(ctx, uuid.Nil)
@@ -99,9 +94,7 @@ func (s *SubscriptionService) parts(
 			return withoutZero(accounts)
 		},
 		MaxKeys: s.accountsPerRequest(o),
-		Fetch: func(
-			ctx context.Context, accounts []uuid.UUID, offset, limit int,
-		) (paging.Page[Subscription, *SubscriptionPage], error) {
+		Fetch: func(ctx context.Context, accounts []uuid.UUID, offset, limit int) (*SubscriptionPage, error) {
 			part := o
 			part.Filter.AccountIDs, part.Offset, part.PageSize = accounts, offset, limit
 			return reader.fetch(ctx, part)
@@ -111,7 +104,8 @@ func (s *SubscriptionService) parts(
 			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
 		},
 		OfOneKey:    isOfOneAccount,
-		ID:          subscriptionID,
+		Finish:      func(page *SubscriptionPage, account uuid.UUID) { page.Finished = account },
+		Pages:       subscriptionPages,
 		Limit:       cmp.Or(o.PageSize, MaxPageSize),
 		MaxOffset:   MaxOffset,
 		MaxLimit:    MaxPageSize,

@@ -8,19 +8,19 @@ import (
 )
 
 // pendingPage is a page that is fetched ahead.
-type pendingPage[T, Info any] struct {
+type pendingPage[P any, ID comparable] struct {
 	request
 	expected int // number of records, if the list does not end here
 	cancel   context.CancelFunc
-	page     *future.Future[Page[T, Info]]
+	page     *future.Future[fetched[P, ID]]
 	isLast   bool // the list probably ends here; valid when page is done
 }
 
 // end returns the offset after the last record that is expected.
-func (p *pendingPage[T, Info]) end() int { return p.start + p.expected }
+func (p *pendingPage[P, ID]) end() int { return p.start + p.expected }
 
 // knownLast reports whether the page is fetched, and the list probably ends with it.
-func (p *pendingPage[T, Info]) knownLast() bool {
+func (p *pendingPage[P, ID]) knownLast() bool {
 	select {
 	case <-p.page.Done():
 		return p.isLast
@@ -33,7 +33,7 @@ func (p *pendingPage[T, Info]) knownLast() bool {
 // by one with each full page, and half as fast once the walk has stepped back. Therefore a short
 // list costs no unneeded request, and a longer one at most Concurrency-1, if it does not change
 // and its pages have the same length.
-func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
+func (w *walk[P, ID]) readAhead(ctx context.Context) {
 	if w.last.length == 1 { // step first checks the page after it
 		return
 	}
@@ -41,7 +41,7 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 		w.cancelAhead() // the last page did not have the expected length
 		w.window = 1
 	}
-	if slices.ContainsFunc(w.ahead, (*pendingPage[T, Info]).knownLast) {
+	if slices.ContainsFunc(w.ahead, (*pendingPage[P, ID]).knownLast) {
 		return
 	}
 	previous, end := -1, w.last.end()
@@ -63,14 +63,14 @@ func (w *walk[T, ID, Info]) readAhead(ctx context.Context) {
 }
 
 // fetchAhead starts to fetch the page after those that are fetched ahead already.
-func (w *walk[T, ID, Info]) fetchAhead(ctx context.Context, r request) *pendingPage[T, Info] {
+func (w *walk[P, ID]) fetchAhead(ctx context.Context, r request) *pendingPage[P, ID] {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pendingPage[T, Info]{request: r, expected: min(r.limit, w.last.length), cancel: cancel}
-	p.page = future.Go(func() (Page[T, Info], error) {
+	p := &pendingPage[P, ID]{request: r, expected: min(r.limit, w.last.length), cancel: cancel}
+	p.page = future.Go(func() (fetched[P, ID], error) {
 		defer cancel()
-		page, err := w.Fetch(ctx, r.start, r.limit)
-		p.isLast = len(page.Items) < p.expected // also after an error, without items
-		return page, err
+		f, err := w.fetch(ctx, r)
+		p.isLast = len(f.ids) < p.expected // also after an error, without ids
+		return f, err
 	})
 	w.requests++
 	w.ahead = append(w.ahead, p)
@@ -78,12 +78,12 @@ func (w *walk[T, ID, Info]) fetchAhead(ctx context.Context, r request) *pendingP
 }
 
 // isAhead reports whether r is the request of the first page that is fetched ahead.
-func (w *walk[T, ID, Info]) isAhead(r request) bool {
+func (w *walk[P, ID]) isAhead(r request) bool {
 	return len(w.ahead) > 0 && w.ahead[0].request == r
 }
 
 // cancelAhead cancels all fetches, and waits for their end.
-func (w *walk[T, ID, Info]) cancelAhead() {
+func (w *walk[P, ID]) cancelAhead() {
 	for _, p := range w.ahead {
 		p.cancel()
 	}

@@ -141,9 +141,9 @@ func TestReadAhead_errors(t *testing.T) {
 				l := newList(99 * 12)
 				cfg := l.config()
 				cfg.Concurrency = concurrency
-				cfg.Fetch = func(ctx context.Context, offset, limit int) (page, error) {
+				cfg.Fetch = func(ctx context.Context, offset, limit int) (*page, error) {
 					if offset == 99*failing {
-						return page{}, errTest
+						return nil, errTest
 					}
 					return l.fetch(ctx, offset, limit)
 				}
@@ -169,7 +169,7 @@ func TestReadAhead_panic(t *testing.T) {
 			l := newList(2000)
 			cfg := l.config()
 			cfg.Concurrency = concurrency
-			cfg.Fetch = func(ctx context.Context, offset, limit int) (page, error) {
+			cfg.Fetch = func(ctx context.Context, offset, limit int) (*page, error) {
 				if offset > 900 {
 					panic("test")
 				}

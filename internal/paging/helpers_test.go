@@ -1,6 +1,7 @@
 package paging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -34,9 +35,32 @@ func TestMain(m *testing.M) {
 }
 
 type (
-	config = Config[int, int, int]
-	page   = Page[int, int]
+	config = Config[*page, int]
+	page   = testPage[int]
 )
+
+// testPage is a page of a list.
+type testPage[T any] struct {
+	Items             []T
+	Offset, Requested int // Offset is set by the walk
+	Next              Next
+	Finished          int // set by Parts
+}
+
+// testPages are the pages of a list whose records have these ids.
+func testPages[T any](id func(T) int) Pages[*testPage[T], int] {
+	return Pages[*testPage[T], int]{
+		Look: func(p *testPage[T]) (ids []int, next Next) {
+			for _, record := range p.Items {
+				ids = append(ids, id(record))
+			}
+			return ids, p.Next
+		},
+		Keep: func(p *testPage[T], records []int, offset int) {
+			p.Items, p.Offset = Kept(p.Items, records), offset
+		},
+	}
+}
 
 // links are what the pages of a list say about the next page.
 type links int
@@ -126,20 +150,20 @@ func upTo(n int) []int {
 // config returns the config of a walk over l with the limits of the service.
 func (l *list) config() config {
 	return config{
-		Fetch: l.fetch, ID: func(id *int) int { return *id },
+		Fetch: l.fetch, Pages: testPages(func(id int) int { return id }),
 		Limit: 100, MaxOffset: 10_000, MaxLimit: 100,
 	}
 }
 
-func (l *list) fetch(ctx context.Context, offset, limit int) (page, error) {
+func (l *list) fetch(ctx context.Context, offset, limit int) (*page, error) {
 	l.begin()
 	defer l.end()
 	before, after := l.delay(offset)
 	if err := wait(ctx, before); err != nil {
-		return page{}, err
+		return nil, err
 	}
 	p := l.read(request{offset, limit})
-	return p, wait(ctx, after)
+	return &p, wait(ctx, after)
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -167,7 +191,7 @@ func (l *list) read(r request) page {
 	return p
 }
 
-// page returns a page of the list as it is. Its Info is the offset that was requested.
+// page returns a page of the list as it is. Requested is the offset that was requested.
 func (l *list) page(r request) page {
 	from, length := min(r.start, len(l.ids)), r.limit
 	if l.length != nil {
@@ -175,7 +199,7 @@ func (l *list) page(r request) page {
 	}
 	to := min(from+length, len(l.ids))
 	next := l.links.next(to == len(l.ids), to-from == r.limit)
-	return page{Items: slices.Clone(l.ids[from:to]), Info: r.start, Next: next}
+	return page{Items: slices.Clone(l.ids[from:to]), Requested: r.start, Next: next}
 }
 
 // run walks the list. problem is the promise that the walk broke, of those that hold for every
@@ -186,6 +210,7 @@ func (l *list) run(t *testing.T, cfg config) (got []int, problem string, err err
 	synctest.Test(t, func(t *testing.T) {
 		for p, e := range Walk(t.Context(), cfg) {
 			_, inFlight := l.counts()
+			p = cmp.Or(p, &page{})
 			switch {
 			case err != nil:
 				problem = fmt.Sprintf("the walk goes on after the error %v", err)
@@ -193,8 +218,8 @@ func (l *list) run(t *testing.T, cfg config) (got []int, problem string, err err
 				problem = "the walk yielded a page without records"
 			case e != nil && inFlight > 0:
 				problem = "requests in flight when the walk yields an error"
-			case e == nil && (p.Offset < p.Info || p.Offset >= p.Info+cfg.MaxLimit):
-				problem = fmt.Sprintf("Offset = %d of a page that was requested from %d on", p.Offset, p.Info)
+			case e == nil && (p.Offset < p.Requested || p.Offset >= p.Requested+cfg.MaxLimit):
+				problem = fmt.Sprintf("Offset = %d of a page that was requested from %d on", p.Offset, p.Requested)
 			case e == nil && l.change == nil && l.alter == nil && p.Offset != p.Items[0]:
 				problem = fmt.Sprintf("Offset = %d of a page that begins with record %d", p.Offset, p.Items[0])
 			}

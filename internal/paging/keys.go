@@ -7,9 +7,8 @@ import (
 
 // KeysConfig describes a walk by key.
 type KeysConfig[ID any] struct {
-	// Fetch returns the smallest ids that are greater than after, at most limit. Of the page, only
-	// Items and Next count.
-	Fetch   func(ctx context.Context, after ID, limit int) (Page[ID, struct{}], error)
+	// Fetch returns the smallest ids that are greater than after, at most limit.
+	Fetch   func(ctx context.Context, after ID, limit int) ([]ID, Next, error)
 	Compare func(a, b ID) int
 	After   ID // the walk begins with the first id that is greater
 	Limit   int
@@ -26,15 +25,15 @@ func Keys[ID any](ctx context.Context, cfg KeysConfig[ID]) iter.Seq2[ID, error] 
 	return func(yield func(ID, error) bool) {
 		var none ID
 		for after, seen := cfg.After, 0; ; {
-			page, err := cfg.Fetch(ctx, after, cfg.Limit)
+			ids, next, err := cfg.Fetch(ctx, after, cfg.Limit)
 			if err == nil {
-				err = cfg.check(page, after)
+				err = cfg.check(ids, next, after)
 			}
-			for i := 0; err == nil && i < len(page.Items); i++ {
+			for i := 0; err == nil && i < len(ids); i++ {
 				if err = ctx.Err(); err != nil {
 					break
 				}
-				after = page.Items[i]
+				after = ids[i]
 				seen++
 				if !yield(after, nil) {
 					return
@@ -44,7 +43,7 @@ func Keys[ID any](ctx context.Context, cfg KeysConfig[ID]) iter.Seq2[ID, error] 
 				yield(none, &Error{Seen: seen, Finished: after, Err: err})
 				return
 			}
-			if len(page.Items) == 0 || len(page.Items) < cfg.Limit && page.Next == NextNone {
+			if len(ids) == 0 || len(ids) < cfg.Limit && next == NextNone {
 				return
 			}
 		}
@@ -52,14 +51,14 @@ func Keys[ID any](ctx context.Context, cfg KeysConfig[ID]) iter.Seq2[ID, error] 
 }
 
 // check returns an error if a page is not a sorted part of the list that begins after that id.
-func (cfg *KeysConfig[ID]) check(page Page[ID, struct{}], after ID) error {
-	for _, id := range page.Items {
+func (cfg *KeysConfig[ID]) check(ids []ID, next Next, after ID) error {
+	for _, id := range ids {
 		if cfg.Compare(id, after) <= 0 {
 			return ErrListDrift
 		}
 		after = id
 	}
-	if len(page.Items) == 0 && page.Next == NextExists {
+	if len(ids) == 0 && next == NextExists {
 		return ErrNoProgress
 	}
 	return nil

@@ -25,23 +25,22 @@ func (l *keyList) config(limit int) KeysConfig[int] {
 	return KeysConfig[int]{Fetch: l.fetch, Compare: cmp.Compare[int], Limit: limit}
 }
 
-func (l *keyList) fetch(ctx context.Context, after, limit int) (Page[int, struct{}], error) {
+func (l *keyList) fetch(ctx context.Context, after, limit int) (ids []int, next Next, err error) {
 	l.requests++
-	var p Page[int, struct{}]
 	for _, id := range l.ids {
-		if id > after && len(p.Items) < limit {
-			p.Items = append(p.Items, id)
+		if id > after && len(ids) < limit {
+			ids = append(ids, id)
 		}
 	}
-	n := len(p.Items)
-	p.Next = l.links.next(n == 0 || p.Items[n-1] == l.ids[len(l.ids)-1], n == limit)
+	n := len(ids)
+	next = l.links.next(n == 0 || ids[n-1] == l.ids[len(l.ids)-1], n == limit)
 	if l.alter != nil {
-		p.Items = l.alter(after, p.Items)
+		ids = l.alter(after, ids)
 	}
 	if l.change != nil {
 		l.change(l)
 	}
-	return p, ctx.Err()
+	return ids, next, ctx.Err()
 }
 
 var keysTests = []struct {

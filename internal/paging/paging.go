@@ -71,22 +71,31 @@ const (
 	NextExists
 )
 
-// Page is a page of the list. Fetch sets Items, Next and Info, and must not use Items afterwards.
-// Walk yields the same page with only those Items that it has not yielded before. There is at least
-// one.
-type Page[T, Info any] struct {
-	Items  []T
-	Offset int // of the first item when the page was read; set by Walk
-	Next   Next
-	Info   Info // what the caller wants to know about the page; Walk does not use it
+// Pages says how to use pages of type P, with records that have an ID.
+type Pages[P any, ID comparable] struct {
+	// Look returns the ids of the records of a page, and what the page states about the next one.
+	Look func(P) ([]ID, Next)
+	// Keep removes all records from a page but those with these indexes, which increase. There is
+	// at least one. The first of them was at offset when the page was read.
+	Keep func(page P, records []int, offset int)
+}
+
+// Kept returns those items that have these indexes, which increase. It uses the memory of items,
+// because records may be large.
+func Kept[T any](items []T, records []int) []T {
+	kept := items[records[0]:records[0]]
+	for _, i := range records {
+		kept = append(kept, items[i])
+	}
+	return kept
 }
 
 // Config describes a walk. Limit is 1 to MaxLimit, Offset 0 to MaxOffset.
-type Config[T any, ID comparable, Info any] struct {
+type Config[P any, ID comparable] struct {
 	// Fetch reads a page. It may run in any goroutine; calls overlap only if Concurrency is more
 	// than 1. It must return when ctx ends.
-	Fetch     func(ctx context.Context, offset, limit int) (Page[T, Info], error)
-	ID        func(*T) ID
+	Fetch func(ctx context.Context, offset, limit int) (P, error)
+	Pages[P, ID]
 	Offset    int // of the first record of the walk
 	Limit     int // page size
 	MaxOffset int // highest offset that can be requested
@@ -113,45 +122,51 @@ type Error struct {
 func (e *Error) Error() string { return e.Err.Error() }
 func (e *Error) Unwrap() error { return e.Err }
 
-// Walk yields all records from cfg.Offset on, page by page, each record once. If the walk cannot
+// Walk yields all records from cfg.Offset on, page by page, each record once: the pages that Fetch
+// returns, with only those records that were not yielded before, at least one. If the walk cannot
 // reach the end of the list, the last value is an [*Error]. Each range over the result is a new
 // walk. When the range ends, for whatever reason, no fetch is running.
-func Walk[T any, ID comparable, Info any](
-	ctx context.Context, cfg Config[T, ID, Info],
-) iter.Seq2[Page[T, Info], error] {
-	return func(yield func(Page[T, Info], error) bool) {
-		w := &walk[T, ID, Info]{Config: cfg, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
+func Walk[P any, ID comparable](ctx context.Context, cfg Config[P, ID]) iter.Seq2[P, error] {
+	return func(yield func(P, error) bool) {
+		w := &walk[P, ID]{Config: cfg, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
 		w.last.start = cfg.Offset
 		defer w.cancelAhead()
 		for {
-			page, err := w.step(ctx)
+			page, hasNew, err := w.step(ctx)
 			if err == nil {
 				w.readAhead(ctx)
 			} else {
 				w.cancelAhead()
 			}
-			if len(page.Items) > 0 && !yield(page, nil) || errors.Is(err, errEnd) {
+			if hasNew && !yield(page, nil) || errors.Is(err, errEnd) {
 				return
 			}
 			if err != nil {
-				yield(Page[T, Info]{}, &Error{Offset: w.resume, Seen: len(w.seen), Err: err})
+				yield(*new(P), &Error{Offset: w.resume, Seen: len(w.seen), Err: err})
 				return
 			}
 		}
 	}
 }
 
+// fetched is a page, and what the walk looks at.
+type fetched[P any, ID comparable] struct {
+	page P
+	ids  []ID // of its records
+	next Next
+}
+
 // walk is the state of a walk. Only the goroutine that ranges over the walk uses it.
-type walk[T any, ID comparable, Info any] struct {
-	Config[T, ID, Info]
-	seen     map[ID]struct{}         // the records of all pages that connected, from cfg.Offset on
-	last     pageFacts[ID]           // the last page that connected
-	tail     ID                      // the record where the walk is, see update
-	resume   int                     // end of the last page with new records: another walk can resume there
-	overlap  int                     // number of records that the next page shares with the last; see setOverlap
-	requests int                     // number of requests made
-	ahead    []*pendingPage[T, Info] // pages fetched ahead, in the order of the list
-	window   int                     // number of pages to fetch ahead, if Concurrency allows
+type walk[P any, ID comparable] struct {
+	Config[P, ID]
+	seen     map[ID]struct{}       // the records of all pages that connected, from cfg.Offset on
+	last     pageFacts[ID]         // the last page that connected
+	tail     ID                    // the record where the walk is, see update
+	resume   int                   // end of the last page with new records: another walk can resume there
+	overlap  int                   // number of records that the next page shares with the last; see setOverlap
+	requests int                   // number of requests made
+	ahead    []*pendingPage[P, ID] // pages fetched ahead, in the order of the list
+	window   int                   // number of pages to fetch ahead, if Concurrency allows
 
 	farthest       int  // highest end of a page so far
 	shortest       int  // fewest records in a page after which new ones came; pages of one record do not count
@@ -192,15 +207,15 @@ func (p *pageFacts[ID]) short() bool { return p.length > 1 && p.length < p.limit
 // changes faster than it can be read. Suppose that all pages are as short as the shortest so far,
 // and that each overlaps the one before by half. Then n records need 2*n/shortest requests. The
 // budget is three times that, and some more for steps back.
-func (w *walk[T, ID, Info]) budget() int {
+func (w *walk[P, ID]) budget() int {
 	const stepsBack = 50 // enough for steps back in a short list
 	return stepsBack + 6*(w.farthest+w.Limit)/max(2, w.shortest)
 }
 
 // read returns a page: the one that was fetched ahead, if it is the requested one.
-func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info], error) {
+func (w *walk[P, ID]) read(ctx context.Context, r request) (fetched[P, ID], error) {
 	if err := ctx.Err(); err != nil {
-		return Page[T, Info]{}, err
+		return fetched[P, ID]{}, err
 	}
 	if w.isAhead(r) {
 		pending := w.ahead[0]
@@ -211,14 +226,23 @@ func (w *walk[T, ID, Info]) read(ctx context.Context, r request) (Page[T, Info],
 	}
 	w.cancelAhead()
 	if w.requests++; w.requests > w.budget() {
-		return Page[T, Info]{}, ErrListDrift
+		return fetched[P, ID]{}, ErrListDrift
 	}
-	return w.Fetch(ctx, r.start, r.limit)
+	return w.fetch(ctx, r)
+}
+
+// fetch fetches a page.
+func (w *walk[P, ID]) fetch(ctx context.Context, r request) (f fetched[P, ID], err error) {
+	f.page, err = w.Fetch(ctx, r.start, r.limit)
+	if err == nil {
+		f.ids, f.next = w.Look(f.page)
+	}
+	return f, err
 }
 
 // requestAfter returns the request for the page after the one that ends at end. The limit is at
 // least 2, because a page of one record is how the walk sees the end of a list.
-func (w *walk[T, ID, Info]) requestAfter(end, overlap int) request {
+func (w *walk[P, ID]) requestAfter(end, overlap int) request {
 	start := min(max(0, end-overlap), w.MaxOffset)
 	if len(w.seen) == 0 {
 		start = w.Offset
@@ -234,37 +258,41 @@ func (w *walk[T, ID, Info]) requestAfter(end, overlap int) request {
 const maxStepsBack = 16
 
 // step reads the next page, and steps back until it connects. It returns the page with its new
-// records, which may be none. The error is errEnd at the end of the list. A page may come with
-// errEnd or ErrOffsetLimit.
-func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
-	var none Page[T, Info]
+// records, if it has any. The error is errEnd at the end of the list. A page may come with errEnd
+// or ErrOffsetLimit.
+func (w *walk[P, ID]) step(ctx context.Context) (page P, hasNew bool, err error) {
+	var none P
 	if w.last.mayBeEnd {
 		if err := w.checkAfterLast(ctx); err != nil {
-			return none, err
+			return none, false, err
 		}
 	}
 	back := w.overlap
 	r := w.requestAfter(w.last.end(), back)
 	for steps := range maxStepsBack {
 		wasAhead := w.isAhead(r)
-		page, err := w.read(ctx, r)
-		if err == nil && w.looksWrong(r, page) {
-			page, err = w.read(ctx, r)
+		f, err := w.read(ctx, r)
+		if err == nil && w.looksWrong(r, f) {
+			f, err = w.read(ctx, r)
 		}
 		if err != nil {
-			return none, err
+			return none, false, err
 		}
-		from, connects := w.connects(r, page.Items)
-		p := w.facts(r, page, from)
+		from, connects := w.connects(r, f.ids)
+		p := w.facts(r, f, from)
 		p.afterStepBack = steps > 0
 		isOld := connects && w.mayBeOld(&p)
 		switch {
 		case connects && !isOld:
-			return w.accept(page, p, from)
+			added := addNew(w.seen, f.ids, from)
+			if len(added) > 0 {
+				w.Keep(f.page, added, p.start+added[0])
+			}
+			return f.page, len(added) > 0, w.accept(p)
 		case isOld && w.doubts == maxDoubts:
-			return none, ErrNoProgress
+			return none, false, ErrNoProgress
 		case r.start == 0:
-			return none, ErrListDrift
+			return none, false, ErrListDrift
 		}
 		w.window, w.steppedBack = 0, true
 		if isOld {
@@ -280,13 +308,13 @@ func (w *walk[T, ID, Info]) step(ctx context.Context) (Page[T, Info], error) {
 		w.overlap = min(back, limit)
 		r = w.requestAfter(w.last.end(), back)
 	}
-	return none, ErrListDrift
+	return none, false, ErrListDrift
 }
 
 // maxOverlapAhead returns the maximum overlap after a page that was fetched ahead and did not
 // connect. It is only a quarter of a page, because the reason may be that the store read the list
 // for that page before it did so for the last one, and records were added in between.
-func (w *walk[T, ID, Info]) maxOverlapAhead() int {
+func (w *walk[P, ID]) maxOverlapAhead() int {
 	return max(1, w.last.length/4, w.overlap)
 }
 
@@ -294,25 +322,25 @@ func (w *walk[T, ID, Info]) maxOverlapAhead() int {
 // if that page is empty, or is the third one that stops at the tail, because the list grows before
 // it. If neither, the store may return short pages, of one record even. The records do not count,
 // because that page does not overlap the last.
-func (w *walk[T, ID, Info]) checkAfterLast(ctx context.Context) error {
+func (w *walk[P, ID]) checkAfterLast(ctx context.Context) error {
 	start := min(w.last.end()+max(0, 1-w.overlap), w.MaxOffset)
-	page, err := w.read(ctx, request{start, w.Limit})
+	f, err := w.read(ctx, request{start, w.Limit})
 	if err != nil {
 		return err
 	}
 	// If one of the two pages stated that there is a next one, the list may have become shorter
 	// since: look twice.
 	lookedTwice := w.emptyAfterLast
-	w.emptyAfterLast = len(page.Items) == 0 && w.last.last == w.tail
-	after := w.facts(request{start, w.Limit}, page, 0)
+	w.emptyAfterLast = len(f.ids) == 0 && w.last.last == w.tail
+	after := w.facts(request{start, w.Limit}, f, 0)
 	switch {
 	case w.last.length > 1 && w.stopsAtTail(&after):
 		return errEnd
 	case !w.emptyAfterLast:
 		return nil
-	case page.Next == NextExists && lookedTwice:
+	case f.next == NextExists && lookedTwice:
 		return ErrNoProgress
-	case page.Next != NextExists && (w.last.next != NextExists || lookedTwice):
+	case f.next != NextExists && (w.last.next != NextExists || lookedTwice):
 		return errEnd
 	}
 	return nil
@@ -324,7 +352,7 @@ const maxDoubts = 2
 // mayBeOld reports whether page p, which states that the list ends with it, may be a page that the
 // store returned before: it begins like the page before, or neither has the tail nor ends with a
 // new record. At the start of the list, an old page cannot be told from a new one.
-func (w *walk[T, ID, Info]) mayBeOld(p *pageFacts[ID]) bool {
+func (w *walk[P, ID]) mayBeOld(p *pageFacts[ID]) bool {
 	if p.next != NextNone || p.length >= p.limit || p.start == 0 || len(w.seen) == 0 {
 		return false
 	}
@@ -334,7 +362,7 @@ func (w *walk[T, ID, Info]) mayBeOld(p *pageFacts[ID]) bool {
 // requestBefore returns the request that checks page p, which may be an old one. It begins half a
 // page earlier, and leaves out the last record, so that it is not for the end of the list. The walk
 // goes on from that page. If the list became shorter, the page after it ends the walk.
-func (w *walk[T, ID, Info]) requestBefore(p *pageFacts[ID]) request {
+func (w *walk[P, ID]) requestBefore(p *pageFacts[ID]) request {
 	start := max(0, p.start-max(2, w.last.length/2))
 	return request{start, min(max(2, p.end()-1-start), w.MaxLimit)}
 }
@@ -342,63 +370,51 @@ func (w *walk[T, ID, Info]) requestBefore(p *pageFacts[ID]) request {
 // looksWrong reports whether a page may be an error of the service, so that the walk reads it
 // again. The page is empty but states that there is a next one. Or it is the start of the list, and
 // nothing that was seen is in it.
-func (w *walk[T, ID, Info]) looksWrong(r request, page Page[T, Info]) bool {
+func (w *walk[P, ID]) looksWrong(r request, f fetched[P, ID]) bool {
 	if len(w.seen) == 0 {
-		return len(page.Items) == 0 && page.Next == NextExists
+		return len(f.ids) == 0 && f.next == NextExists
 	}
-	return r.start == 0 && w.Offset == 0 && w.firstSeen(page.Items) < 0
+	return r.start == 0 && w.Offset == 0 && !slices.ContainsFunc(f.ids, w.isSeen)
 }
 
-func (w *walk[T, ID, Info]) isSeen(item *T) bool {
-	_, ok := w.seen[w.ID(item)]
+func (w *walk[P, ID]) isSeen(id ID) bool {
+	_, ok := w.seen[id]
 	return ok
 }
 
-// firstSeen returns the index of the first item that was seen before, or -1.
-func (w *walk[T, ID, Info]) firstSeen(items []T) int {
-	for i := range items {
-		if w.isSeen(&items[i]) {
-			return i
-		}
-	}
-	return -1
-}
-
-// connects reports whether a page connects. If it does, from is the index of the first item that
-// belongs to the walk. Items before the first one that was seen were added meanwhile, so they
+// connects reports whether a page connects. If it does, from is the index of the first record that
+// belongs to the walk. Records before the first one that was seen were added meanwhile, so they
 // belong to the walk. But if the walk did not begin at the start of the list, they may be from
 // before the start of the walk, so they do not belong to it.
-func (w *walk[T, ID, Info]) connects(r request, items []T) (from int, ok bool) {
-	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(items) == 0) {
+func (w *walk[P, ID]) connects(r request, ids []ID) (from int, ok bool) {
+	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(ids) == 0) {
 		return 0, true
 	}
-	from = w.firstSeen(items)
+	from = slices.IndexFunc(ids, w.isSeen)
 	if from > 0 && w.Offset == 0 {
 		return 0, true
 	}
 	return from, from >= 0
 }
 
-// facts returns the facts of a page, in which only the items from index from on belong to the walk.
-func (w *walk[T, ID, Info]) facts(r request, page Page[T, Info], from int) pageFacts[ID] {
-	p := pageFacts[ID]{request: r, length: len(page.Items), next: page.Next}
-	for i := range page.Items {
-		p.last = w.ID(&page.Items[i])
+// facts returns the facts of a page, in which only the records from index from on belong to the
+// walk.
+func (w *walk[P, ID]) facts(r request, f fetched[P, ID], from int) pageFacts[ID] {
+	p := pageFacts[ID]{request: r, length: len(f.ids), next: f.next}
+	for i, id := range f.ids {
+		p.last = id
 		if i == 0 {
-			p.first = p.last
+			p.first = id
 		}
-		p.endsNew = i >= from && !w.isSeen(&page.Items[i])
+		p.endsNew = i >= from && !w.isSeen(id)
 		p.hasNew = p.hasNew || p.endsNew
-		p.hasTail = p.hasTail || p.last == w.tail
+		p.hasTail = p.hasTail || id == w.tail
 	}
 	return p
 }
 
-// accept reduces a page that connects to its new records, which begin at index from or later. It
-// updates the state of the walk.
-func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int) (Page[T, Info], error) {
-	page.Items, page.Offset = w.keepNew(page.Items, from)
-	page.Offset += p.start
+// accept updates the state of the walk after page p, which connects.
+func (w *walk[P, ID]) accept(p pageFacts[ID]) error {
 	p.number = w.requests - len(w.ahead) // the pages ahead were all requested after p
 	if w.isRepeated(&p) {
 		p.repeats = w.last.repeats + 1
@@ -408,28 +424,25 @@ func (w *walk[T, ID, Info]) accept(page Page[T, Info], p pageFacts[ID], from int
 	p.mayBeEnd = p.length == 1 || w.stopsAtTail(&p) && w.stopsAtTail(&w.last) && p.length != w.last.length
 	end := w.endAt(p)
 	w.update(p)
-	return page, end
+	return end
 }
 
-// keepNew returns the items from index from on that were not seen before, and the index of the
-// first of them. It uses the memory of items, because records may be large.
-func (w *walk[T, ID, Info]) keepNew(items []T, from int) (kept []T, index int) {
-	for i := from; i < len(items); i++ {
-		if w.isSeen(&items[i]) {
-			continue
+// addNew adds the ids from index from on to those that were seen. It returns the indexes of the new
+// ones.
+func addNew[ID comparable](seen map[ID]struct{}, ids []ID, from int) []int {
+	added := make([]int, 0, len(ids))
+	for i := from; i < len(ids); i++ {
+		if _, ok := seen[ids[i]]; !ok {
+			seen[ids[i]] = struct{}{}
+			added = append(added, i)
 		}
-		w.seen[w.ID(&items[i])] = struct{}{}
-		if kept == nil {
-			kept, index = items[i:i], i
-		}
-		kept = append(kept, items[i])
 	}
-	return kept, index
+	return added
 }
 
 // endAt returns errEnd if the list ends with page p, an error if the walk cannot go on after it,
 // and otherwise nil.
-func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
+func (w *walk[P, ID]) endAt(p pageFacts[ID]) error {
 	switch {
 	case p.length == 0 && p.next == NextExists:
 		return ErrNoProgress // the page contradicts itself, and was read twice
@@ -447,7 +460,7 @@ func (w *walk[T, ID, Info]) endAt(p pageFacts[ID]) error {
 // is a next page. p proves less than the pages before it: they show how the store shortens pages.
 //   - If all of them were full, a short page at the highest offset is the end. There is no other.
 //   - If only the last of them was short, a page with only the tail is the end.
-func (w *walk[T, ID, Info]) showsEnd(p pageFacts[ID]) bool {
+func (w *walk[P, ID]) showsEnd(p pageFacts[ID]) bool {
 	switch {
 	case w.beginsLikeLast(p.first):
 		return false
@@ -459,7 +472,7 @@ func (w *walk[T, ID, Info]) showsEnd(p pageFacts[ID]) bool {
 
 // stopsAtTail reports whether page p, which does not state whether there is a next page, is shorter
 // than usual and leads nowhere: it has no new record, and ends with the tail.
-func (w *walk[T, ID, Info]) stopsAtTail(p *pageFacts[ID]) bool {
+func (w *walk[P, ID]) stopsAtTail(p *pageFacts[ID]) bool {
 	isShort := w.usuals >= minUsual && p.length < min(w.usual, p.limit)
 	return isShort && p.next == NextUnknown && p.last == w.tail && !p.hasNew && p.repeats == 0
 }
@@ -468,7 +481,7 @@ const minUsual = 5
 
 // countUsual counts a page of that length that led on. The first minUsual pages in a row with one
 // length show what is usual.
-func (w *walk[T, ID, Info]) countUsual(length int) {
+func (w *walk[P, ID]) countUsual(length int) {
 	switch {
 	case length == w.usual:
 		w.usuals++
@@ -482,20 +495,20 @@ func (w *walk[T, ID, Info]) countUsual(length int) {
 const maxRepeats = 3
 
 // isRepeated reports whether p may be the last page once more.
-func (w *walk[T, ID, Info]) isRepeated(p *pageFacts[ID]) bool {
+func (w *walk[P, ID]) isRepeated(p *pageFacts[ID]) bool {
 	return p.length > 0 && !p.hasNew && !p.afterStepBack && w.beginsLikeLast(p.first)
 }
 
 // beginsLikeLast reports whether a page that begins with that record may be the last page once
 // more. It is not if the walk saw an empty page in between.
-func (w *walk[T, ID, Info]) beginsLikeLast(first ID) bool {
+func (w *walk[P, ID]) beginsLikeLast(first ID) bool {
 	return first == w.last.first && !w.emptyAfterLast
 }
 
 // update sets the state of the walk after page p. The tail is the last record of p if p leads on
 // from the tail before it. If the walk steps back, or no page states where the list ends, the walk
 // goes on from p.
-func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
+func (w *walk[P, ID]) update(p pageFacts[ID]) {
 	if p.length < p.limit && p.length < w.last.length && p.next != NextExists {
 		w.window = 0 // the list may end here: fetch only the page ahead that confirms it
 	}
@@ -529,7 +542,7 @@ func (w *walk[T, ID, Info]) update(p pageFacts[ID]) {
 // starts at 149 and has five records, none of them new: four records were added, two for each
 // request. p ends at 154, but when request 10 is made, its last record is expected at 155. The next
 // page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
-func (w *walk[T, ID, Info]) setOverlap(p pageFacts[ID]) {
+func (w *walk[P, ID]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:
 		w.resume = p.end()

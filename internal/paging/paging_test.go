@@ -305,7 +305,7 @@ func TestWalk_emptyPageInBetween(t *testing.T) {
 // two records.
 func TestWalk_requestAfter(t *testing.T) {
 	t.Parallel()
-	w := &walk[int, int, int]{Config: config{Offset: 7, Limit: 5, MaxLimit: 100, MaxOffset: 1000}}
+	w := &walk[*page, int]{Config: config{Offset: 7, Limit: 5, MaxLimit: 100, MaxOffset: 1000}}
 	if got, want := w.requestAfter(0, 1), (request{7, 5}); got != want {
 		t.Errorf("the first request is %v, want %v", got, want)
 	}

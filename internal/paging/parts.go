@@ -11,7 +11,7 @@ import (
 
 // PartsConfig describes a walk over the records that belong to some keys. The keys are read in
 // parts: a part is the list of the records of several keys, and [Walk] reads it.
-type PartsConfig[K, ID comparable, T, Info any] struct {
+type PartsConfig[P any, K, ID comparable] struct {
 	// Keys are read by one goroutine, with a context that ends with the walk. No key is the zero
 	// value. Equal keys that follow each other count once.
 	Keys func(context.Context) iter.Seq2[K, error]
@@ -19,29 +19,25 @@ type PartsConfig[K, ID comparable, T, Info any] struct {
 	MaxKeys int
 	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return
 	// when ctx ends.
-	Fetch func(ctx context.Context, keys []K, offset, limit int) (Page[T, Info], error)
+	Fetch func(ctx context.Context, keys []K, offset, limit int) (P, error)
 	// TooManyKeys reports whether an error of Fetch may mean that the part has too many keys.
 	TooManyKeys func(error) bool
 	// OfOneKey reports whether an error may be about the records of a single key. The part is then
 	// split, so that the error names the key.
 	OfOneKey func(error) bool
 
-	// These are like the fields of Config.
-	ID                         func(*T) ID
+	// Finish is called with a page after which all records of this key and of the keys before it
+	// are yielded, and none of later keys.
+	Finish func(page P, key K)
+
+	// These are like the fields of Config. Parts calls Keep with offset 0.
+	Pages[P, ID]
 	Limit, MaxOffset, MaxLimit int
 
 	// Concurrency is the maximum number of pages that are in flight or wait for the consumer, at
 	// least 1. If pages do not say whether there is a next one, one page of each part may wait in
 	// addition, until it is known whether it is the last.
 	Concurrency int
-}
-
-// PartsPage is a page of a walk over parts.
-type PartsPage[K comparable, T, Info any] struct {
-	Page[T, Info]
-	// Finished is set on a page after which all records of this key and of the keys before it are
-	// yielded, and none of later keys.
-	Finished K
 }
 
 // Parts yields each record of the keys exactly once, under the conditions of [Walk], in the order
@@ -60,20 +56,18 @@ type PartsPage[K comparable, T, Info any] struct {
 //
 // If there is an error, it is a [*Error] and the last value. When the range ends, no fetch is
 // running.
-func Parts[K, ID comparable, T, Info any](
-	ctx context.Context, cfg PartsConfig[K, ID, T, Info],
-) iter.Seq2[PartsPage[K, T, Info], error] {
-	return func(yield func(PartsPage[K, T, Info], error) bool) {
+func Parts[P any, K, ID comparable](ctx context.Context, cfg PartsConfig[P, K, ID]) iter.Seq2[P, error] {
+	return func(yield func(P, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		packing, stopPacking := context.WithCancel(ctx)
 		defer stopPacking()
-		w := &partsWalk[K, ID, T, Info]{
+		w := &partsWalk[P, K, ID]{
 			PartsConfig: cfg,
 			stopPacking: stopPacking,
 			slots:       slots{free: cfg.Concurrency},
 			size:        newPartSize(cfg.MaxKeys, cfg.Limit, cfg.Concurrency),
 			keys:        make(chan K, cfg.MaxKeys),
-			parts:       make(chan *part[K, ID, T, Info], cfg.Concurrency),
+			parts:       make(chan *part[P, K, ID], cfg.Concurrency),
 		}
 		puller := background(func() error { return w.pull(ctx) })
 		packer := background(func() error { return w.pack(ctx, packing) })
@@ -87,8 +81,8 @@ func Parts[K, ID comparable, T, Info any](
 		for p := range w.parts {
 			for page := range p.pages {
 				w.slots.release()
-				end.Seen += len(page.Items)
-				if !yield(page, nil) {
+				end.Seen += page.records
+				if !yield(page.page, nil) {
 					return
 				}
 			}
@@ -106,7 +100,7 @@ func Parts[K, ID comparable, T, Info any](
 			}
 		}
 		if stop(); end.Err != nil {
-			yield(PartsPage[K, T, Info]{}, &end)
+			yield(*new(P), &end)
 		}
 	}
 }
@@ -117,17 +111,17 @@ func background(f func() error) *future.Future[struct{}] {
 }
 
 // partsWalk is the state of a walk over parts.
-type partsWalk[K, ID comparable, T, Info any] struct {
-	PartsConfig[K, ID, T, Info]
+type partsWalk[P any, K, ID comparable] struct {
+	PartsConfig[P, K, ID]
 	stopPacking func() // called when a part fails, before its slot lets the next part begin
 	slots       slots
 	size        *partSize
-	keys        chan K                     // from pull to pack
-	parts       chan *part[K, ID, T, Info] // from pack to the consumer
+	keys        chan K               // from pull to pack
+	parts       chan *part[P, K, ID] // from pack to the consumer
 }
 
 // pull passes the keys to pack.
-func (w *partsWalk[K, ID, T, Info]) pull(ctx context.Context) error {
+func (w *partsWalk[P, K, ID]) pull(ctx context.Context) error {
 	defer close(w.keys)
 	var last K
 	for key, err := range w.Keys(ctx) {
@@ -149,7 +143,7 @@ func (w *partsWalk[K, ID, T, Info]) pull(ctx context.Context) error {
 
 // pack packs the keys into parts, and starts to read each as soon as it has a slot, until packing
 // ends. It returns when all parts are read.
-func (w *partsWalk[K, ID, T, Info]) pack(ctx, packing context.Context) error {
+func (w *partsWalk[P, K, ID]) pack(ctx, packing context.Context) error {
 	defer close(w.parts)
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -170,9 +164,9 @@ func (w *partsWalk[K, ID, T, Info]) pack(ctx, packing context.Context) error {
 			continue
 		}
 		n := min(len(keys), size)
-		p := &part[K, ID, T, Info]{
+		p := &part[P, K, ID]{
 			partsWalk: w, keys: keys[:n:n], slot: c, accepted: make(chan struct{}),
-			pages: make(chan PartsPage[K, T, Info], w.Concurrency), yielded: map[ID]struct{}{},
+			pages: make(chan partsPage[P], w.Concurrency), yielded: map[ID]struct{}{},
 		}
 		keys = keys[n:]
 		running.Add(1)
@@ -193,7 +187,7 @@ func (w *partsWalk[K, ID, T, Info]) pack(ctx, packing context.Context) error {
 
 // fill adds keys until there are enough for a part, or no more. When ctx ends, pull closes the
 // channel.
-func (w *partsWalk[K, ID, T, Info]) fill(keys []K) (filled []K, more bool) {
+func (w *partsWalk[P, K, ID]) fill(keys []K) (filled []K, more bool) {
 	for len(keys) < w.size.next() {
 		key, ok := <-w.keys
 		if !ok {
@@ -204,27 +198,33 @@ func (w *partsWalk[K, ID, T, Info]) fill(keys []K) (filled []K, more bool) {
 	return keys, true
 }
 
+// partsPage is a page for the consumer, with the number of its records.
+type partsPage[P any] struct {
+	page    P
+	records int
+}
+
 // part is a part of the list. Its fields belong to the goroutine that reads it, and to the consumer
 // after done is closed.
-type part[K, ID comparable, T, Info any] struct {
-	*partsWalk[K, ID, T, Info]
+type part[P any, K, ID comparable] struct {
+	*partsWalk[P, K, ID]
 	keys  []K
 	slot  *claim
-	pages chan PartsPage[K, T, Info] // never full: each page has a slot
+	pages chan partsPage[P] // never full: each page has a slot
 	done  *future.Future[struct{}]
 	// accepted is closed when the store has accepted a list of the part, or the part has ended.
 	accepted chan struct{}
 	begun    bool // accepted is closed
 
-	finished, failed any                    // Finished and Key of Error
-	held             *PartsPage[K, T, Info] // not passed to the consumer yet, because it may be the last
+	finished, failed any           // Finished and Key of Error
+	held             *partsPage[P] // not passed to the consumer yet, because it may be the last
 	yielded          map[ID]struct{}
 	split            bool // a list of several keys was left early, so records of later keys may be yielded already
 	tooLong          bool // a list was too long: check the length of the next ones first
 }
 
 // run reads the part.
-func (p *part[K, ID, T, Info]) run(ctx context.Context) error {
+func (p *part[P, K, ID]) run(ctx context.Context) error {
 	defer close(p.pages)
 	defer p.slots.remove(p.slot)
 	defer p.accept(0)
@@ -239,7 +239,7 @@ func (p *part[K, ID, T, Info]) run(ctx context.Context) error {
 }
 
 // read reads the records of keys, in as many lists as necessary.
-func (p *part[K, ID, T, Info]) read(ctx context.Context, keys []K) error {
+func (p *part[P, K, ID]) read(ctx context.Context, keys []K) error {
 	for len(keys) > 0 {
 		n := min(len(keys), p.size.maximum())
 		err := p.readList(ctx, keys[:n])
@@ -275,10 +275,10 @@ func (p *part[K, ID, T, Info]) read(ctx context.Context, keys []K) error {
 }
 
 // readList reads the list of the records of keys.
-func (p *part[K, ID, T, Info]) readList(ctx context.Context, keys []K) error {
-	fetch := func(ctx context.Context, offset, limit int) (Page[T, Info], error) {
+func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
+	fetch := func(ctx context.Context, offset, limit int) (P, error) {
 		if err := p.slots.acquire(ctx, p.slot); err != nil {
-			return Page[T, Info]{}, err
+			return *new(P), err
 		}
 		return p.Fetch(ctx, keys, offset, limit)
 	}
@@ -286,10 +286,13 @@ func (p *part[K, ID, T, Info]) readList(ctx context.Context, keys []K) error {
 	// to read it.
 	checkLength := func() error {
 		page, err := fetch(ctx, p.MaxOffset, 1)
-		if err == nil && len(page.Items) > 0 {
-			err = ErrOffsetLimit
+		if err != nil {
+			return err
 		}
-		return err
+		if ids, _ := p.Look(page); len(ids) > 0 {
+			return ErrOffsetLimit
+		}
+		return nil
 	}
 	isPart := len(keys) > 1
 	if isPart && p.tooLong {
@@ -298,8 +301,8 @@ func (p *part[K, ID, T, Info]) readList(ctx context.Context, keys []K) error {
 		}
 	}
 	pages := 0
-	for page, err := range Walk(ctx, Config[T, ID, Info]{
-		Fetch: fetch, ID: p.ID, Limit: p.Limit, MaxOffset: p.MaxOffset, MaxLimit: p.MaxLimit,
+	for page, err := range Walk(ctx, Config[P, ID]{
+		Fetch: fetch, Pages: p.Pages, Limit: p.Limit, MaxOffset: p.MaxOffset, MaxLimit: p.MaxLimit,
 	}) {
 		if stop, ok := errors.AsType[*Error](err); ok {
 			return stop.Err
@@ -319,7 +322,7 @@ func (p *part[K, ID, T, Info]) readList(ctx context.Context, keys []K) error {
 }
 
 // accept is called if the store accepted a list of so many keys, and at the end of the part.
-func (p *part[K, ID, T, Info]) accept(keys int) {
+func (p *part[P, K, ID]) accept(keys int) {
 	p.size.accept(keys)
 	if !p.begun {
 		p.begun = true
@@ -328,36 +331,31 @@ func (p *part[K, ID, T, Info]) accept(keys int) {
 }
 
 // add passes the new records of a page to the consumer, unless the list may end with them.
-func (p *part[K, ID, T, Info]) add(ctx context.Context, page Page[T, Info]) error {
-	kept := page.Items[:0]
-	for i := range page.Items {
-		id := p.ID(&page.Items[i])
-		if _, ok := p.yielded[id]; !ok {
-			p.yielded[id] = struct{}{}
-			kept = append(kept, page.Items[i])
-		}
-	}
-	if page.Items = kept; len(kept) == 0 {
+func (p *part[P, K, ID]) add(ctx context.Context, page P) error {
+	ids, next := p.Look(page)
+	added := addNew(p.yielded, ids, 0)
+	if len(added) == 0 {
 		return nil
 	}
+	p.Keep(page, added, 0)
 	if err := p.passHeld(ctx); err != nil {
 		return err
 	}
-	p.held = &PartsPage[K, T, Info]{Page: page}
-	if page.Next == NextExists {
+	p.held = &partsPage[P]{page, len(added)}
+	if next == NextExists {
 		return p.passHeld(ctx)
 	}
 	return nil
 }
 
 // finish is called when all records up to this key were added.
-func (p *part[K, ID, T, Info]) finish(ctx context.Context, key K) error {
+func (p *part[P, K, ID]) finish(ctx context.Context, key K) error {
 	isLast := key == p.keys[len(p.keys)-1]
 	if isLast { // before the page, whose slot lets the next part begin
 		p.size.learn(len(p.keys), len(p.yielded))
 	}
 	if p.held != nil && (!p.split || isLast) {
-		p.held.Finished = key
+		p.Finish(p.held.page, key)
 	}
 	err := p.passHeld(ctx)
 	if err == nil {
@@ -367,7 +365,7 @@ func (p *part[K, ID, T, Info]) finish(ctx context.Context, key K) error {
 }
 
 // passHeld passes the held page to the consumer, with a slot.
-func (p *part[K, ID, T, Info]) passHeld(ctx context.Context) error {
+func (p *part[P, K, ID]) passHeld(ctx context.Context) error {
 	if p.held == nil {
 		return nil
 	}

@@ -41,7 +41,7 @@ type keyedList struct {
 	added   int
 }
 
-type partsConfig = PartsConfig[int, int, record, int]
+type partsConfig = PartsConfig[*testPage[record], int, int]
 
 // newKeyedList returns a list in which key k has counts(k) records.
 func newKeyedList(keys int, counts func(key int) int) *keyedList {
@@ -61,7 +61,8 @@ func each(n int) func(int) int { return func(int) int { return n } }
 
 func (l *keyedList) config(concurrency int) partsConfig {
 	return partsConfig{
-		Keys: l.allKeys, MaxKeys: 145, Fetch: l.fetch, ID: func(r *record) int { return r.id },
+		Keys: l.allKeys, MaxKeys: 145, Fetch: l.fetch, Pages: testPages(func(r record) int { return r.id }),
+		Finish:      func(p *testPage[record], key int) { p.Finished = key },
 		TooManyKeys: func(err error) bool { return errors.Is(err, errTooManyKeys) },
 		OfOneKey:    func(err error) bool { return errors.Is(err, errBroken) },
 		Limit:       l.pageSize, MaxOffset: l.most, MaxLimit: l.pageSize, Concurrency: concurrency,
@@ -81,20 +82,20 @@ func (l *keyedList) allKeys(context.Context) iter.Seq2[int, error] {
 	}
 }
 
-func (l *keyedList) fetch(ctx context.Context, keys []int, offset, limit int) (Page[record, int], error) {
+func (l *keyedList) fetch(ctx context.Context, keys []int, offset, limit int) (*testPage[record], error) {
 	n := l.begin()
 	defer l.end()
 	if err := wait(ctx, l.delays[n%len(l.delays)]+time.Duration(n)); err != nil {
-		return Page[record, int]{}, err
+		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(keys) > l.accepts {
 		l.refused++
-		return Page[record, int]{}, errTooManyKeys
+		return nil, errTooManyKeys
 	}
 	if slices.Contains(keys, l.broken) {
-		return Page[record, int]{}, errBroken
+		return nil, errBroken
 	}
 	p := l.page(keys, offset, limit)
 	if l.change != nil {
@@ -103,7 +104,7 @@ func (l *keyedList) fetch(ctx context.Context, keys []int, offset, limit int) (P
 	return p, nil
 }
 
-func (l *keyedList) page(keys []int, offset, limit int) Page[record, int] {
+func (l *keyedList) page(keys []int, offset, limit int) *testPage[record] {
 	isWanted := map[int]bool{}
 	for _, key := range keys {
 		isWanted[key] = true
@@ -115,7 +116,7 @@ func (l *keyedList) page(keys []int, offset, limit int) Page[record, int] {
 		}
 	}
 	end := min(offset+limit, len(list))
-	p := Page[record, int]{Items: slices.Clone(list[min(offset, len(list)):end])}
+	p := &testPage[record]{Items: slices.Clone(list[min(offset, len(list)):end])}
 	p.Next = l.links.next(end == len(list), len(p.Items) == limit)
 	if offset == l.most && len(p.Items) > 0 {
 		l.beyond++
@@ -174,7 +175,7 @@ func (l *keyedList) run(t *testing.T, cfg partsConfig) *result {
 	return r
 }
 
-func (r *result) add(p PartsPage[int, record, int]) {
+func (r *result) add(p *testPage[record]) {
 	if len(p.Items) == 0 {
 		r.problem = "a page without records"
 	}
