@@ -33,18 +33,10 @@
 //	default: // unknown or unreadable: call EnsureCustomDiscounts
 //	}
 //
-// If nothing was added, fix the cause and call again; after [ErrRateLimited], wait for
-// [Error.RetryAfter] first, or for some time if that is 0. After OutcomePartial, do not send the
-// whole batch again. docs/promises.md lists which responses have which outcome.
+// [Outcome] says what to do after each; docs/promises.md lists which responses have which.
 //
 // [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart exactly
 // once. Call it with the same discounts after an unknown outcome or a crash, and before checkout.
-// A cart whose discounts are as wanted costs one request, and adding costs three; the cart is
-// read at most four times. If it cannot be read in full, the error is an [ErrBadResponse], and
-// nothing is written. With Update and Prune, the cart has exactly the wanted discounts of their
-// engines afterwards. The error has the StatusCode 0, and the RequestID, RetryAfter and Attempts
-// of the last call that failed. If a service changes external ids, each call adds a copy, and
-// ends in [ErrDifferent].
 //
 // # Subscriptions
 //
@@ -60,10 +52,10 @@
 //		// …
 //	}
 //
-// The highest offset is 10,000 and a page has at most 100 records, so a walk reads at most
-// 10,100 records. [SubscriptionListOptions].Concurrency makes walks faster: the next pages are read
-// while the caller works on the current one. Requests that are no longer needed are canceled.
-// [Walk] walks any other list.
+// A walk by offset reads at most 10,100 records. [SubscriptionService.AllByAccount] reads a store
+// of any size, with about one request per 100 accounts and one per 90 subscriptions, and at least
+// one per 150 accounts. [Walk] walks any other list. With [SubscriptionListOptions].Concurrency, a
+// walk reads several pages at a time.
 //
 // Each page overlaps the one before by a record, or by more if the list changes. That shows how far
 // the records moved. If a record moves from the part of the list that is still unread to the part
@@ -77,15 +69,6 @@
 // several lengths that it did not use before, the walk may end early without an error. Stubs in
 // tests should send "links": {"next": null} with the last page, and respect page[offset].
 //
-// [SubscriptionService.AllByAccount] reads a store of any size. It asks for the subscriptions of
-// many accounts at a time, in the order of accounts, and requests a page when it knows that the
-// page exists, so Concurrency wastes no request. It needs about one request per 100 accounts and
-// one per 90 subscriptions, and at least one per 150 accounts. If the store accepts fewer
-// accounts in a filter, the walk uses fewer; an older store accepts one. Subscriptions of an
-// account that is too large can be read in parts, with other filters. The walk waits until it has
-// enough accounts for a request, and at its end until the sequence of accounts yields an id or
-// returns, also if the context has ended.
-//
 // The service has two generations of payloads. In the first, subscriptions have products, and
 // plans define how they are billed. In the second, plans have the fields of the products, and
 // pricing options define how subscriptions are billed. A store uses one of them. Both decode
@@ -95,10 +78,8 @@
 // # Errors
 //
 // Arguments are checked before anything is sent; a [*ValidationError] lists all problems. Any
-// other error of a call is an [*Error]. It holds the entries of the service's errors array,
-// the HTTP status, the request id and the number of attempts. A walk wraps its error in a
-// [*PagingError], which states where it stopped. Compare errors with the sentinels, such as
-// [ErrNotFound], by [errors.Is].
+// other error of a call is an [*Error]; a walk wraps it in a [*PagingError]. Compare errors with
+// the sentinels, such as [ErrNotFound], by [errors.Is].
 //
 // An error matches [context.Canceled] or [context.DeadlineExceeded] if and only if the
 // caller's context ended the call. A timeout of an attempt does not match.
@@ -136,8 +117,9 @@
 // # Transports
 //
 // After a connection error, a write is sent again only with proof that nothing was sent: the hooks
-// of net/http/httptrace show it. Transports other than the library's own (see [WithHTTPClient]) may
-// give no proof, and some do more harm:
+// of net/http/httptrace show it. Without proof, its outcome is OutcomeUnknown instead of
+// OutcomeNotSent. Transports other than the library's own (see [WithHTTPClient]) may give no proof,
+// and some do more harm:
 //
 //   - A write without a body, such as [CartService.DeleteCustomDiscounts], has no proof, also with
 //     an [*http.Transport], because another transport may be registered in it.
@@ -156,20 +138,16 @@
 //
 // Errors and log events show no token, query value, body or error detail. Nor does a
 // [Client], an [Option] or a [Response] when it is printed. Payloads are the caller's data and
-// print as they are. The exception is [PaymentAuthority]: it prints as REDACTED, and only its
-// JSON has the values.
+// print as they are, except [PaymentAuthority].
 //
 // # Observation
 //
-// [WithObserver] tells an [Observer] about each call, each attempt and the waits between them.
-// The module github.com/commerce-go/commerce/otelcommerce has one for OpenTelemetry.
-// [WithLogger] logs attempts and retries.
+// [WithObserver] is for traces and metrics, [WithLogger] for logs.
 //
 // # Testing
 //
 // Package commercetest has a fake store that runs in memory, also inside [testing/synctest].
-// It fails on demand: a test can lose the response of a write, refuse calls at a rate, or
-// change the list between two pages. [WithHTTPClient] takes any other transport.
+// It fails on demand. [WithHTTPClient] takes any other transport.
 //
 // Runnable examples are in example_test.go and in the folder examples.
 package commerce

@@ -64,17 +64,17 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 
 // EnsureCustomDiscounts makes sure that each wanted discount is on the cart exactly once. It
 // reads the cart, deletes surplus copies, adds what is missing, and reads the cart again. It is
-// safe to call at any time: after an unknown outcome, after a crash, from another process, and
-// right before checkout. The key of a discount is its engine and external id, which must not
+// safe to call at any time. The key of a discount is its engine and external id, which must not
 // contain control characters or U+FEFF. All callers must want the same discounts.
 //
 // If the error is nil, the last read showed each wanted discount exactly once, with the wanted
 // contents and, with Prune, no other of these engines. A write that is still on its way may
 // change the cart later.
 //
-// What the service refused is not sent again by the same call; other discounts that are missing
-// are sent again after Settle. The call holds the turn of the cart, and the lock of
-// [WithCartLocker], from start to end, unless DryRun is set.
+// What the service refused is not sent again by the same call; other discounts that are missing are
+// sent again after Settle. The call holds the turn of the cart, and the lock of [WithCartLocker],
+// from start to end, unless DryRun is set. If the cart cannot be read in full, the error is an
+// [ErrBadResponse], and nothing is written.
 //
 // The error is a [*ValidationError] or an [*Error], which matches [ErrEmptyCart], [ErrDifferent],
 // [ErrLock], the reasons of Missing, and the errors of the calls that it made. Its Outcome

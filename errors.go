@@ -91,7 +91,8 @@ type Error struct {
 	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List", "Client.Do",
 	// or "token" if no access token could be obtained.
 	Op string
-	// StatusCode of the response to the last attempt. It is 0 if there was no response. If
+	// StatusCode of the response to the last attempt. It is 0 if there was no response, and in an
+	// error of EnsureCustomDiscounts, whose other facts are those of its last failed call. If
 	// the last attempt was not sent, it is the status of the attempt before.
 	StatusCode int
 	// Errors are the first 1,000 entries of the response's errors array. It is empty if the

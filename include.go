@@ -15,10 +15,8 @@ import (
 // of a subscription with [Included.PlanOf], [Included.BillingOf], [Included.PricingOptionOf] and
 // [Included.ProductsOf].
 //
-// There are two generations of payloads, and a store uses one of them. If you ask for an
-// include of the other generation, the call may fail with [ErrBadRequest], or the store may
-// ignore the include. With All, nobody has to know the generation
-// of a store that refuses the includes of the other one.
+// If you ask for an include of the other generation, the call may fail with [ErrBadRequest], or the
+// store may ignore the include.
 type SubscriptionInclude struct {
 	Plans bool
 	// Products exist in the first payload generation only.

@@ -125,12 +125,10 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // transport does not help with a server whose limit is less than 50 s.
 //
 // A write is applied at most once if Transport is an [*http.Transport], or passes each request to
-// one once, with the context and the body of the request. If another transport sends a request
-// twice, for example to retry, to try a second route or to log in, the library cancels the write
-// before the second time, and its outcome is [OutcomeUnknown]: turn such retries off. If a
-// transport gives no proof that nothing was sent, failed writes have OutcomeUnknown instead of
-// [OutcomeNotSent], and are not sent again. The comment of the package lists what counts as
-// proof, and what the library cannot detect.
+// one once, with the context and the body of the request. If another transport is about to send a
+// request twice, for example to retry, to try a second route or to log in, the library cancels the
+// write, and its outcome is [OutcomeUnknown]: turn such retries off. The section Transports of the
+// comment of the package lists what other transports do.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {
@@ -185,10 +183,7 @@ func (p RetryPolicy) withDefaults() RetryPolicy {
 	return p
 }
 
-// WithRetry sets the whole retry policy: zero fields mean the defaults, also in
-// [Client.With]. Whatever the policy, a write that may have been applied is never sent again,
-// except [CartService.DeleteCustomDiscount] and [CartService.EnableCustomDiscounts], which do no
-// harm twice.
+// WithRetry sets the whole retry policy: zero fields mean the defaults, also in [Client.With].
 func WithRetry(p RetryPolicy) Option {
 	return func(c *config, problems *ValidationError) {
 		if p.MaxAttempts < 0 {
