@@ -288,3 +288,40 @@ func TestGate_acceptsNothing(t *testing.T) {
 		})
 	}
 }
+
+// A queue is paced to its end, and the wait of its last call counts all calls before it.
+func TestGate_limits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, now := NewGate(), time.Now()
+		for _, tt := range []struct {
+			scope scope
+			paced bool
+			wait  time.Duration
+		}{
+			{scope: scope{waiting: 2}},
+			{scope: scope{rate: 10, growth: 1, waiting: 1, pacedUntil: now}},
+			{scope: scope{rate: 10, growth: 1, waiting: 1, pacedUntil: now.Add(1)}, paced: true},
+			{scope: scope{rate: 10, growth: 1, waiting: 1, opensAt: now.Add(3)}, wait: 3},
+			{
+				scope: scope{rate: 10, growth: 1, waiting: 11, opensAt: now.Add(-3)}, paced: true,
+				wait: 693_147_180, // ln 2 s: at first 10 calls per second, at the end 20
+			},
+		} {
+			if got, wait := tt.scope.isPaced(now), g.expectedWait(&tt.scope, now); got != tt.paced || wait != tt.wait {
+				t.Errorf("%+v: paced %t, the last call waits for %v, want %t, %v", tt.scope, got, wait, tt.paced, tt.wait)
+			}
+		}
+		for range maxFirstRate {
+			g.accept("op", &turn{})
+		}
+		g.operation("op").slowedAt = now.Add(time.Second - 1)
+		if rate := g.firstRate(g.operation("op")); rate != maxFirstRate {
+			t.Errorf("rate = %v within a second, want %v", rate, maxFirstRate)
+		}
+		g.operation("op").slowedAt = now.Add(time.Second)
+		if rate := g.firstRate(g.operation("op")); rate != minFirstRate {
+			t.Errorf("rate = %v after a second, want %v", rate, minFirstRate)
+		}
+	})
+}
