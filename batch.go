@@ -52,6 +52,9 @@ func readBatch(r *transport.Result) *batchResponse {
 	}
 	members, err := wire.Members(r.Body)
 	err = cmp.Or(err, b.readMembers(members))
+	if b.Errors == nil && !r.Is2xx() {
+		b.Errors = readErrors(r.Body)
+	}
 	switch {
 	case err != nil:
 		b.Added, b.problem = nil, err

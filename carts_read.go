@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
@@ -29,8 +30,10 @@ type Cart struct {
 	// items say which Item a discount is for; if the response has none of them, Item is nil.
 	CustomDiscounts []CustomDiscount
 	DisplayPrice    CartDisplayPrice
-	Timestamps      Timestamps
-	Response        *Response
+	// Errors that the service reports beside the cart or its items, with a status of success.
+	Errors     []ErrorObject
+	Timestamps Timestamps
+	Response   *Response
 	// Extra holds the other members of the cart, e.g. links and relationships. "included" holds
 	// the other included resources. Other members of the response are in Extra too, with a "/"
 	// before their name if the name is taken.
@@ -69,7 +72,7 @@ type CartDisplayPrice struct {
 // A cart that does not exist, e.g. because it expired, reads as an empty one: there is no
 // error, and len(Items) is 0. The service may create an empty cart with that id.
 //
-// A response with errors, with another cart, or with more than 10,000 items or discounts is an
+// A response with another cart, or with more than 10,000 items or discounts, is an
 // [ErrBadResponse]. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 	if err := checkCartID(cartID).err(); err != nil {
@@ -78,7 +81,7 @@ func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 	const op = "Carts.Get"
 	ctx, observed := s.core.startCall(ctx, op, http.MethodGet)
 	defer observed.abandon()
-	c, err := s.read(ctx, op, cartID)
+	c, err := s.read(ctx, op, cartID, (*cartRead).lacksItems)
 	if err := observed.end(err); err != nil {
 		return nil, err
 	}
@@ -94,6 +97,7 @@ type cartRead struct {
 	hasList   bool                       // the response lists discounts, perhaps none
 	hasItems  bool                       // the response lists items, perhaps none
 	namesItem bool                       // a relationship of the cart names an item
+	promoted  bool                       // all discounts are promotions of the store, see checkUnlisted
 }
 
 type cartBody struct {
@@ -121,16 +125,26 @@ type cartData struct {
 	Extra Extra `json:",embed"`
 }
 
-// read reads a cart.
-func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, error) {
+// cartQueries ask for what a read of a cart includes. The newest specification lists only
+// custom_discounts and promotions, but its text names items too, and all clients of the vendor send
+// items. The second query is for a store that refuses or ignores the first.
+var cartQueries = [2]string{"include=items,custom_discounts", "include=custom_discounts"}
+
+// read reads a cart, and apart from it the items, if it needs them.
+func (s *CartService) read(
+	ctx context.Context, op, cartID string, needsItems func(*cartRead) bool,
+) (*cartRead, error) {
 	o := operation[*cartRead]{
 		op: op, method: http.MethodGet, path: cartPath(cartID),
-		// The newest specification lists only custom_discounts and promotions for include. But its
-		// text names items too, and all clients of the vendor send items.
-		query:  "include=items,custom_discounts",
+		vary: func(send func(string) *transport.Result) *transport.Result {
+			return s.core.cfg.cartInclude.send(cartQueries, isAboutInclude, send)
+		},
 		accept: func(b []byte) (*cartRead, error) { return readCart(b, cartID) },
 	}
 	c, r, err := o.send(ctx, s.core)
+	if err == nil && needsItems(c) {
+		err = s.readItems(ctx, op, cartID, c)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -138,16 +152,34 @@ func (s *CartService) read(ctx context.Context, op, cartID string) (*cartRead, e
 	return c, nil
 }
 
-// readComplete reads a cart, and returns an error if the response may leave out a discount.
+// isAboutInclude reports whether a refusal is about the parameter include.
+func isAboutInclude(body []byte) bool {
+	return slices.ContainsFunc(readErrors(body), func(o ErrorObject) bool {
+		return strings.Contains(strings.ToLower(o.Title+o.Detail+o.Source), "include")
+	})
+}
+
+// readComplete reads a cart with its items, and returns an error if it may have a discount that the
+// response leaves out.
 func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*cartRead, error) {
-	c, err := s.read(ctx, op, cartID)
-	if err == nil && c.needsItems() {
-		err = s.readItems(ctx, op, cartID, c)
-	}
+	needsItems := func(c *cartRead) bool { return !c.hasItems }
+	c, err := s.read(ctx, op, cartID, needsItems)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkComplete(); err != nil {
+	if err = c.checkComplete(); err != nil && !c.hasList && s.core.cfg.cartInclude.swap(0) {
+		// The store may ignore an include that it does not know as a whole.
+		again, errAgain := s.read(ctx, op, cartID, needsItems)
+		if errAgain != nil {
+			return nil, errAgain
+		}
+		if again.hasList {
+			c, err = again, again.checkComplete()
+		} else {
+			s.core.cfg.cartInclude.swap(1)
+		}
+	}
+	if err != nil {
 		return nil, &Error{
 			Op: op, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
 			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: matching(ErrBadResponse, err),
@@ -156,43 +188,44 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	return c, nil
 }
 
-// readItems reads the items, if the cart came without them, to see which item each discount belongs
-// to.
+// readItems reads the items of a cart that came without them.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
-	o := operation[none]{
-		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: "include=custom_discounts",
-		accept: func(b []byte) (none, error) { return none{}, c.replaceItems(b) },
+	o := operation[*cartRead]{
+		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: cartQueries[1],
+		accept: readItems,
 	}
-	_, _, err := o.send(ctx, s.core)
-	return err
-}
-
-// replaceItems decodes a response that should hold the items of the cart.
-func (c *cartRead) replaceItems(b []byte) error {
-	c.Items, c.listed, c.itemOf = nil, nil, map[uuid.UUID]*CartItemRef{}
-	body, err := readCartBody(b)
+	items, _, err := o.send(ctx, s.core)
 	if err != nil {
 		return err
 	}
-	if !isList(body.Data) {
-		return errors.New("data is missing, or not an array of items")
-	}
-	if err := c.addItems(body.Data); err != nil {
-		return err
-	}
+	c.Items, c.itemOf, c.listed, c.hasItems = items.Items, items.itemOf, items.listed, true
+	c.Errors = append(c.Errors, items.Errors...)
 	c.setItems()
 	return nil
 }
 
-// readCartBody decodes a response about a cart or its items.
-func readCartBody(b []byte) (body cartBody, err error) {
+// readItems decodes a response that should hold the items of a cart.
+func readItems(b []byte) (*cartRead, error) {
+	body, errs, err := readCartBody(b)
+	if err != nil {
+		return nil, err
+	}
+	if !isList(body.Data) {
+		return nil, errors.New("data is missing, or not an array of items")
+	}
+	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}}
+	return c, c.addItems(body.Data)
+}
+
+// readCartBody decodes a response about a cart or its items, which may report errors too.
+func readCartBody(b []byte) (body cartBody, errs []ErrorObject, err error) {
 	if err := payloads.Unmarshal(b, &body); err != nil {
-		return body, err
+		return body, nil, err
 	}
 	if _, ok := body.Extra["included"]; ok { // a value that does not fit
-		return body, errors.New("included is not an object")
+		return body, nil, errors.New("included is not an object")
 	}
-	return body, checkErrors(body.Extra)
+	return body, takeErrors(body.Extra), nil
 }
 
 // isSameCart reports whether two ids name the same cart. Letter case makes a difference, except
@@ -204,7 +237,7 @@ func isSameCart(a, b string) bool {
 // readCart decodes a response that should hold the cart with that id. Its error holds nothing
 // of b.
 func readCart(b []byte, cartID string) (*cartRead, error) {
-	body, err := readCartBody(b)
+	body, errs, err := readCartBody(b)
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +254,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
 			ExpiresAt:              data.Meta.Timestamps.ExpiresAt,
 			DisplayPrice:           data.Meta.DisplayPrice,
+			Errors:                 errs,
 			Timestamps:             data.Meta.Timestamps.Timestamps,
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
@@ -351,25 +385,28 @@ func (c *cartRead) isPlaced(d *CustomDiscount) bool {
 // isEmpty reports whether the cart has no items.
 func (c *cartRead) isEmpty() bool { return len(c.Items) == 0 && !c.namesItem }
 
-// needsItems reports whether the response leaves out the items, although they are needed to
-// place a discount, or to see whether the cart is empty.
-func (c *cartRead) needsItems() bool {
-	if c.hasItems {
-		return false
+// takesNone returns why the cart takes no discounts at all, as far as the response shows.
+func (c *cartRead) takesNone() error {
+	switch {
+	case c.isEmpty():
+		return ErrEmptyCart
+	case c.promoted:
+		return ErrPromotionConflict
 	}
+	return nil
+}
+
+// lacksItems reports whether the response leaves out items that the cart has, or an item that a
+// discount may be for.
+func (c *cartRead) lacksItems() bool {
 	isUnplaced := func(d CustomDiscount) bool { return !c.isPlaced(&d) }
-	return !c.namesItem || slices.ContainsFunc(c.CustomDiscounts, isUnplaced)
+	return !c.hasItems && (c.namesItem || slices.ContainsFunc(c.CustomDiscounts, isUnplaced))
 }
 
 // checkComplete returns an error if the response may leave out a discount.
 func (c *cartRead) checkComplete() error {
 	if !c.hasList {
-		noDiscounts := c.owned != nil && len(c.owned) == 0 ||
-			c.owned == nil && c.DisplayPrice.Discount.Amount.isSet() && c.DisplayPrice.Discount.Amount.IsZero()
-		if noDiscounts && len(c.listed) == 0 {
-			return nil
-		}
-		return errors.New("the cart was read without its custom discounts")
+		return c.checkUnlisted()
 	}
 	has := map[uuid.UUID]bool{}
 	for _, d := range c.CustomDiscounts {
@@ -381,6 +418,47 @@ func (c *cartRead) checkComplete() error {
 		}
 	}
 	return nil
+}
+
+// checkUnlisted returns an error unless a response without a list of custom discounts shows that
+// there are none: no relationship names one, and the total discount is 0 and no item shows a
+// discount, or the items show promotions of the store that make up the total.
+func (c *cartRead) checkUnlisted() error {
+	total, sum, shown, isPromotion := c.DisplayPrice.Discount.Amount, Decimal{}, 0, true
+	for i := range c.Items {
+		discounts, err := c.Items[i].shownDiscounts()
+		if err != nil {
+			return err
+		}
+		for _, d := range discounts {
+			sum.Decimal = sum.Add(d.Amount.Amount.Decimal)
+			isPromotion = isPromotion && d.PromotionSource != ""
+		}
+		if shown += len(discounts); c.Items[i].Type == "promotion_item" {
+			shown++
+		}
+	}
+	isNone := total.IsZero() && shown == 0 && (total.isSet() || c.isEmpty())
+	c.promoted = shown > 0 && isPromotion && total.isSet() && total.Equal(sum)
+	if len(c.owned)+len(c.listed) > 0 || !isNone && !c.promoted {
+		return errors.New("the cart was read without its custom discounts")
+	}
+	return nil
+}
+
+// shownDiscount is an entry of the discounts of an item.
+type shownDiscount struct {
+	Amount          Money  `json:"amount"`
+	PromotionSource string `json:"promotion_source"`
+	Extra           Extra  `json:",embed"`
+}
+
+// shownDiscounts returns the discounts that an item shows.
+func (i *CartItem) shownDiscounts() (list []shownDiscount, err error) {
+	if raw := i.Extra["discounts"]; raw != nil && payloads.Unmarshal(raw, &list) != nil {
+		err = errors.New("the discounts of an item are not an array")
+	}
+	return list, err
 }
 
 // readRefs returns the ids of the resources that a relationship names; nil if there is no such

@@ -3,6 +3,8 @@ package commerce_test
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -204,12 +206,10 @@ func TestCartsGet_ensureWritesNothing(t *testing.T) {
 	t.Parallel()
 	const cart = `{"data":{"id":"0a8d0b6c-cart"},"included":{"custom_discounts":[]`
 	for _, tt := range []struct{ name, cart, items string }{
-		{name: "errors beside a cart", cart: cart + `,"items":[{` + item + `}]},"errors":[{"title":"x"}]}`},
 		{
 			name: "another cart",
 			cart: `{"data":{"id":"0a8d0b6c-other"},"included":{"custom_discounts":[],"items":[{` + item + `}]}}`,
 		},
-		{name: "errors beside the items", cart: cart + `}}`, items: `{"data":[{` + item + `}],"errors":[{"title":"x"}]}`},
 		{
 			name: "an item names a discount that is not included",
 			cart: cart + `,"items":[{` + item + `,` + refs + `}]}}`,
@@ -225,6 +225,252 @@ func TestCartsGet_ensureWritesNothing(t *testing.T) {
 		if !errors.Is(err, commerce.ErrBadResponse) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent || result != nil {
 			t.Errorf("%s: result %+v, error %v, want ErrBadResponse, not sent", tt.name, result, err)
 		}
+	}
+}
+
+// cartOf returns a cart as the service prints it, with these members of data, and of the response.
+func cartOf(data, included string) string {
+	return `{"data":{"id":"0a8d0b6c-cart","type":"cart"` + data + `}` + included + `}`
+}
+
+const (
+	hasItem = `,"relationships":{"items":{"data":[{` + item + `}]}}`
+	noSum   = `,"meta":{"display_price":{"discount":{"amount":0,"currency":"USD","formatted":"$0.00"}}}`
+	saleSum = `,"meta":{"display_price":{"discount":{"amount":-4000,"currency":"USD","formatted":"-$40.00"}}}`
+	rebate  = `{"amount":{"amount":-2000,"currency":"USD"},"code":"SALE","promotion_source":"rule"}`
+	oneItem = `{"data":[{` + item + `}]}`
+	another = `e6a1ff20-ce5c-4e32-a4d9-6a1d1d3d5f10` // id of an item
+)
+
+// formOfCart is how the service, or its specification, shows a cart, and what Ensure does with it.
+type formOfCart struct {
+	name     string
+	data     string // other members of the cart
+	rest     string // of the response
+	items    string // response to a request for the items
+	want     error  // of a call that wants a discount
+	requests string // of that call
+	wantNone error  // of a call that wants none
+}
+
+var formsOfCarts = []formOfCart{
+	{
+		name: "lists", data: hasItem + noSum, requests: "GET POST GET",
+		rest: `,"included":{"items":[{` + item + `}],"custom_discounts":[]}`,
+	},
+	{
+		name: "errors beside the cart", data: hasItem + noSum, requests: "GET POST GET",
+		rest: `,"included":{"items":[{` + item + `}],"custom_discounts":[]},"errors":[{"title":"x"}]`,
+	},
+	{
+		name: "errors beside the items", data: hasItem + noSum, requests: "GET GET POST GET",
+		items: `{"data":[{` + item + `}],"errors":[{"title":"x"}]}`,
+	},
+	{name: "no included", data: hasItem + noSum, items: oneItem, requests: "GET GET POST GET"},
+	{
+		name: "included empty", data: hasItem + noSum, rest: `,"included":{}`,
+		items: `{"data":[{` + item + `,"discounts":[]}]}`, requests: "GET GET POST GET",
+	},
+	{
+		name: "relationship empty", requests: "GET GET POST GET",
+		data: `,"relationships":{"custom_discounts":{}}` + noSum, items: oneItem,
+	},
+	{
+		name: "relationships null", requests: "GET GET POST GET",
+		data:  `,"relationships":{"custom_discounts":{"data":null}}` + noSum,
+		items: `{"data":[{` + item + `,"relationships":{"custom_discounts":{"data":null}}}]}`,
+	},
+	{name: "empty", data: noSum, items: `{"data":null}`, want: commerce.ErrEmptyCart, requests: "GET GET"},
+	{
+		name: "empty without a sum", data: `,"relationships":{"items":{"data":null}}`,
+		items: `{"data":[]}`, want: commerce.ErrEmptyCart, requests: "GET GET",
+	},
+	{
+		name: "empty with lists of null", rest: `,"included":{"items":null,"custom_discounts":null}`,
+		want: commerce.ErrEmptyCart, requests: "GET",
+	},
+	{
+		name: "promotions of the store", data: hasItem + saleSum,
+		items: `{"data":[{` + item + `,"discounts":[` + rebate + `]},{"id":"` + another + `","discounts":[` + rebate + `]}]}`,
+		want:  commerce.ErrPromotionConflict, requests: "GET GET",
+	},
+	{
+		name: "a promotion and its item", data: hasItem + saleSum,
+		items: `{"data":[{` + item + `,"discounts":[` + rebate + `,` + rebate + `]},{"type":"promotion_item"}]}`,
+		want:  commerce.ErrPromotionConflict, requests: "GET GET",
+	},
+	{
+		name: "a promotion that takes nothing off", data: hasItem + noSum,
+		items: `{"data":[{` + item + `},{"type":"promotion_item"}]}`,
+		want:  commerce.ErrPromotionConflict, requests: "GET GET",
+	},
+	{
+		name: "a discount that is no promotion", data: hasItem + saleSum,
+		items: `{"data":[{` + item + `,"discounts":[` + rebate + `,{"amount":{"amount":-2000},"promotion_source":""}]}]}`,
+	},
+	{
+		name: "promotions do not explain the sum", data: hasItem + saleSum,
+		items: `{"data":[{` + item + `,"discounts":[` + rebate + `]}]}`,
+	},
+	{name: "a sum that nothing shows", data: hasItem + saleSum, items: oneItem},
+	{name: "no sum", data: hasItem, items: oneItem},
+	{name: "a sum of null", data: hasItem + strings.Replace(noSum, "0", "null", 1), items: oneItem},
+	{name: "promotions without a sum", data: hasItem, items: `{"data":[{` + item + `,"discounts":[` + rebate + `]}]}`},
+	{name: "a promotion item without a sum", data: hasItem, items: `{"data":[{"type":"promotion_item"}]}`},
+	{
+		name: "discounts that cancel out", data: hasItem + noSum,
+		items: `{"data":[{` + item + `,"discounts":[{"amount":{"amount":-5}},{"amount":{"amount":5}}]}]}`,
+	},
+	{name: "discounts that are no array", data: hasItem + noSum, items: `{"data":[{` + item + `,"discounts":7}]}`},
+	{name: "an item names a discount", data: hasItem + noSum, items: `{"data":[{` + item + `,` + refs + `}]}`},
+	{name: "the cart names a discount", data: "," + refs + noSum, items: oneItem},
+	{name: "empty with a sum", data: saleSum, items: `{"data":[]}`},
+}
+
+// The store takes any add, and then shows it in a list.
+func TestEnsureCustomDiscounts_formsOfCarts(t *testing.T) {
+	t.Parallel()
+	const added = `{"id":"` + discountID + `","type":"custom_discount","external_id":"a","amount":-1000,` +
+		`"description":"ten off","discount_code":"TEN","discount_engine":"engine"}`
+	for _, tt := range formsOfCarts {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if tt.requests == "" { // the cart and its items, with both queries
+				tt.requests, tt.want, tt.wantNone = "GET GET GET GET", commerce.ErrBadResponse, commerce.ErrBadResponse
+			}
+			var methods []string
+			cart := cartOf(tt.data, tt.rest)
+			c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+				methods = append(methods, req.Method)
+				switch {
+				case req.Method == http.MethodPost:
+					cart = cartOf(","+refs, `,"included":{"items":[{`+item+`}],"custom_discounts":[`+added+`]}`)
+					return respond(201, `{"data":[`+added+`]}`)(req)
+				case strings.HasSuffix(req.URL.Path, "/items"):
+					return respond(200, tt.items)(req)
+				}
+				return respond(200, cart)(req)
+			}), attempts(1))
+			_, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
+			isFinal := err != nil && !errors.Is(err, commerce.ErrBadResponse)
+			if !errors.Is(err, tt.want) || commerce.IsFinal(err) != isFinal || strings.Join(methods, " ") != tt.requests {
+				t.Errorf("error %v, final %t, requests %v, want %v, %t, %s",
+					err, commerce.IsFinal(err), methods, tt.want, isFinal, tt.requests)
+			}
+			_, err = c.Carts.EnsureCustomDiscounts(t.Context(), cartID, nil,
+				&commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"another"}})
+			if !errors.Is(err, tt.wantNone) {
+				t.Errorf("without a discount: error %v, want %v", err, tt.wantNone)
+			}
+		})
+	}
+}
+
+// The errors beside a cart and its items are kept.
+func TestCartsGet_errors(t *testing.T) {
+	t.Parallel()
+	s := newStub(t,
+		respond(200, cartOf(hasItem, `,"errors":[{"title":"x"}]`)),
+		respond(200, `{"data":[{`+item+`}],"errors":{"title":"y","status":"404"}}`))
+	got, err := s.client(t).Carts.Get(t.Context(), cartID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "errors", got.Errors, []commerce.ErrorObject{{Title: "x"}, {Title: "y", Status: 404}})
+	if len(got.Items) != 1 || got.Extra["errors"] != nil {
+		t.Errorf("cart %+v, want an item and no errors in Extra", got)
+	}
+}
+
+const (
+	withItems, withoutItems = "include=items,custom_discounts", "include=custom_discounts"
+	badInclude              = `{"errors":[{"status":"400","title":"Bad Request","detail":"Invalid Include"}]}`
+	unplaced                = `,"included":{"custom_discounts":[{"id":"` + discountID +
+		`","discount_engine":"e","external_id":"a"}]}`
+)
+
+// cartQueries are what a store responds to requests for a cart, and to which it gets them.
+var cartQueries = []struct {
+	name     string
+	isEnsure bool // the calls are dry runs of EnsureCustomDiscounts; otherwise Get
+	respond  func(query string) (status int, body string)
+	queries  []string // of two calls
+	fails    bool
+}{
+	{name: "ignored", respond: anyQuery(200, cartOf("", unplaced)), queries: []string{withItems, withItems}},
+	{
+		name: "refused", respond: onlyWithoutItems(400, badInclude),
+		queries: []string{withItems, withoutItems, withoutItems},
+	},
+	{
+		name: "refused for another reason", respond: onlyWithoutItems(400, `{"errors":[{"title":"Bad Request"}]}`),
+		queries: []string{withItems, withItems}, fails: true,
+	},
+	{
+		name: "refused in both forms", respond: anyQuery(400, badInclude),
+		queries: []string{withItems, withoutItems, withItems, withoutItems}, fails: true,
+	},
+	{
+		name: "ignored as a whole", isEnsure: true, respond: onlyWithoutItems(200, cartOf(saleSum, "")),
+		queries: []string{withItems, withoutItems, withoutItems},
+	},
+	{
+		name: "no list in any form", isEnsure: true, respond: anyQuery(200, cartOf(saleSum, "")),
+		queries: []string{withItems, withoutItems, withItems, withoutItems}, fails: true,
+	},
+}
+
+func anyQuery(status int, body string) func(string) (int, string) {
+	return func(string) (int, string) { return status, body }
+}
+
+func onlyWithoutItems(status int, body string) func(string) (int, string) {
+	return func(query string) (int, string) {
+		if query == withoutItems {
+			return 200, cartOf("", unplaced)
+		}
+		return status, body
+	}
+}
+
+// A store that ignores or refuses the include of items: they are read apart, so that the item of
+// each discount is right. What it refused is not asked for again.
+func TestCarts_includeOfItems(t *testing.T) {
+	t.Parallel()
+	for _, tt := range cartQueries {
+		var queries []string
+		c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+			if strings.HasSuffix(req.URL.Path, "/items") {
+				return respond(200, `{"data":[{`+item+`,`+refs+`}]}`)(req)
+			}
+			query, err := url.QueryUnescape(req.URL.RawQuery)
+			if err != nil {
+				return nil, err
+			}
+			queries = append(queries, query)
+			status, body := tt.respond(query)
+			return respond(status, body)(req)
+		}), attempts(1))
+		for range 2 {
+			var found []commerce.CustomDiscount
+			var err error
+			if tt.isEnsure {
+				var result *commerce.EnsureCustomDiscountsResult
+				if result, err = c.Carts.EnsureCustomDiscounts(t.Context(), cartID, nil,
+					&commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"e"}, DryRun: true}); err == nil {
+					found = result.Deleted
+				}
+			} else {
+				var cart *commerce.Cart
+				if cart, err = c.Carts.Get(t.Context(), cartID); err == nil {
+					found = cart.CustomDiscounts
+				}
+			}
+			if isRight := len(found) == 1 && found[0].Item != nil; isRight == tt.fails || (err != nil) != tt.fails {
+				t.Errorf("%s: discounts %+v, error %v, want one of an item: %t", tt.name, found, err, !tt.fails)
+			}
+		}
+		diff(t, tt.name, queries, tt.queries)
 	}
 }
 
@@ -276,7 +522,6 @@ func TestCartsGet_badResponse(t *testing.T) {
 		"relationship of an item":      with(`{"items":[{"relationships":{"custom_discounts":{"data":[null]}}}]}`),
 		"more discounts than are read": with(`{"custom_discounts":[` + strings.Join(many, ",") + `]}`),
 		"more items than are read":     with(`{"items":[` + elements(10_001, `{}`) + `]}`),
-		"errors beside data":           `{"data":{"id":"0a8d0b6c-cart"},"errors":[{"title":"x"}]}`,
 		"names that are taken":         `{"data":{"id":"0a8d0b6c-cart"` + names + `}` + names + `}`,
 		"another cart":                 `{"data":{"id":"0a8d0b6c-other"}}`,
 		"other letter case":            `{"data":{"id":"0A8D0B6C-cart"}}`,

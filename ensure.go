@@ -259,8 +259,8 @@ func (e *ensureRun) add(ctx context.Context) {
 	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < len(e.want)-len(e.plan.found) {
 		return
 	}
-	if e.cart.isEmpty() {
-		e.failures = append(e.failures, ErrEmptyCart)
+	if err := e.cart.takesNone(); err != nil {
+		e.failures = append(e.failures, err)
 		e.journal.record(adds...)
 		return
 	}

@@ -210,9 +210,9 @@ var ensureRefusals = []ensureScenario{
 	{
 		name: "the cart is read in part",
 		faults: []commercetest.Fault{{
-			Operation: opCart, Status: 200, Body: `{"data":{"id":"599c9a5a-e949-5fbb-b06a-814d93202b11"}}`,
+			Operation: opCart, Status: 200, Body: `{"data":{"id":"599c9a5a-e949-5fbb-b06a-814d93202b11"}}`, Times: 2,
 		}},
-		requests: "cart items", counts: "nil", outcome: commerce.OutcomeNotSent, reason: "bad_response",
+		requests: "cart items cart items", counts: "nil", outcome: commerce.OutcomeNotSent, reason: "bad_response",
 	},
 	{
 		name: "a delete is lost", before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),

@@ -36,12 +36,20 @@ type ErrorMeta struct {
 	Extra Extra
 }
 
-// readErrors returns the errors of a body; nil if it has none that can be read.
+// readErrors returns the errors of a body; nil if it has none that can be read. They are in a
+// member errors, or the body is one of them.
 func readErrors(body []byte) []ErrorObject {
 	if wire.HasTooManyValues(body) {
 		return nil
 	}
-	return readErrorObjects(wire.ReadObject(body).Take("errors"))
+	object := wire.ReadObject(body)
+	if object.Peek("errors") != nil || object.Peek("data") != nil {
+		return readErrorObjects(object.Take("errors"))
+	}
+	if bare := newErrorObject(object); bare.Title != "" {
+		return []ErrorObject{bare}
+	}
+	return nil
 }
 
 // readErrorObjects reads an errors member: an array of objects, or one object. A value that

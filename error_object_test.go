@@ -69,6 +69,13 @@ var errorBodies = []struct {
 	{name: "other members", body: `{"errors":[{"title":"a"}],"data":[],"errors2":1}`, want: titledA},
 	{name: "errors is a string", body: `{"errors":"bad"}`, want: []errorEntry{{Detail: "bad"}}},
 	{name: "empty object", body: `{"errors":{}}`},
+	{
+		name: "a bare error", body: `{"title":"a","status":422,"request_id":"r-9","code":"E1"}`,
+		want: []errorEntry{{Title: "a", Status: 422, RequestID: "r-9", Extra: extra("code", `"E1"`)}},
+	},
+	{name: "a bare error beside data", body: `{"title":"a","data":{}}`},
+	{name: "a bare error beside no errors", body: `{"title":"a","errors":[]}`},
+	{name: "without a title", body: `{"status":"422","detail":"a"}`},
 	{name: "plain text", body: `Too Many Requests`},
 	{name: "empty"},
 }

@@ -17,7 +17,7 @@ import (
 //   - a refusal by the service: a response with an error object that has a title or a status,
 //     and a 4xx status other than 401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that
 //     was refused with a 2xx, in full or in part, counts too,
-//   - [ErrEmptyCart] and [ErrDifferent].
+//   - [ErrEmptyCart], [ErrPromotionConflict] and [ErrDifferent].
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
 // with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter. An error of

@@ -20,7 +20,8 @@ import (
 )
 
 const (
-	refusal = `{"errors":[{"title":"Refused","status":"422","detail":"for a reason of its own"}]}`
+	refusal = `{"errors":[` + bare + `]}`
+	bare    = `{"title":"Refused","status":"422","detail":"for a reason of its own"}`
 	gateway = `<html><body>Something went wrong</body></html>`
 )
 
@@ -42,10 +43,10 @@ func TestIsFinal_statuses(t *testing.T) {
 	causes := documentedCauses(t)
 	for _, status := range slices.Concat(finalStatuses, others) {
 		for _, call := range append(calls.All(), tokenCall) {
-			for _, body := range []string{refusal, gateway} {
+			for _, body := range []string{refusal, bare, gateway} {
 				c := newClient(t, roundTripper(respond(status, body)), attempts(1))
 				_, err := call.Do(t.Context(), c, calls.NewArgs())
-				want := slices.Contains(finalStatuses, status) && body == refusal && call.Name != tokenCall.Name
+				want := slices.Contains(finalStatuses, status) && body != gateway && call.Name != tokenCall.Name
 				if got := commerce.IsFinal(err); got != want || err == nil {
 					t.Errorf("%s, status %d, body %s: IsFinal(%v) = %t, want %t", call.Name, status, body, err, got, want)
 				}
@@ -236,7 +237,9 @@ func TestReasonOf_names(t *testing.T) {
 			t.Errorf("%v and %v are both %q", named[name], sentinel, name)
 		}
 		named[name] = sentinel
-		isFinal := slices.Contains([]error{commerce.ErrEmptyCart, commerce.ErrDifferent}, sentinel)
+		isFinal := slices.Contains([]error{
+			commerce.ErrEmptyCart, commerce.ErrPromotionConflict, commerce.ErrDifferent,
+		}, sentinel)
 		if commerce.IsFinal(sentinel) != isFinal {
 			t.Errorf("IsFinal(%v) = %t, want %t", sentinel, !isFinal, isFinal)
 		}

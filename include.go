@@ -54,38 +54,54 @@ func allIncludes(isFirst bool) SubscriptionInclude {
 	return SubscriptionInclude{Plans: true, Products: isFirst, PricingOptions: !isFirst}
 }
 
-// generation remembers whether a store uses the first payload generation: it refused the includes
-// of the second and accepted the includes of the first.
-type generation struct{ isFirst atomic.Bool }
+// accepted remembers which of two queries a store accepts.
+type accepted struct{ query atomic.Int32 } // its index
 
-// includes returns what All stands for, as far as the client knows.
-func (g *generation) includes() SubscriptionInclude { return allIncludes(g.isFirst.Load()) }
+// swap remembers the other query, if n is the one that is remembered.
+func (a *accepted) swap(n int32) bool { return a.query.CompareAndSwap(n, 1-n) }
 
-// send makes the request of a read of subscriptions. With All, it makes a second one if the store
-// refuses the includes of the generation that it remembers.
-func (g *generation) send(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
-	ask := func(include SubscriptionInclude) *transport.Result {
-		o.Include = include
-		return send(o.query())
-	}
-	if !o.Include.All {
-		return ask(o.Include)
-	}
-	isFirst := g.isFirst.Load()
-	r := ask(allIncludes(isFirst))
-	if r.StatusCode != http.StatusBadRequest || isForeign(r.Body) {
+// send makes a request with the query that is remembered, and with the other one if the store
+// refuses that, as isRefusal says of a body with a 400. If both are refused, it returns the first
+// result.
+func (a *accepted) send(
+	queries [2]string, isRefusal func(body []byte) bool, send func(query string) *transport.Result,
+) *transport.Result {
+	n := a.query.Load()
+	r := send(queries[n])
+	if r.StatusCode != http.StatusBadRequest || !isRefusal(r.Body) {
 		return r
 	}
-	other := ask(allIncludes(!isFirst))
+	other := send(queries[1-n])
 	other.Attempts += r.Attempts
 	if other.StatusCode == http.StatusBadRequest {
 		r.Attempts = other.Attempts
 		return r
 	}
 	if other.OK() {
-		g.isFirst.Store(!isFirst)
+		a.swap(n)
 	}
 	return other
+}
+
+// generation remembers which payload generation a store uses: the second, or, with index 1, the
+// first, if it refused the includes of the second and accepted the includes of the first.
+type generation struct{ accepted }
+
+// includes returns what All stands for, as far as the client knows.
+func (g *generation) includes() SubscriptionInclude { return allIncludes(g.query.Load() == 1) }
+
+// send makes the request of a read of subscriptions. With All, it makes a second one if the store
+// refuses the includes of the generation that it remembers.
+func (g *generation) send(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
+	if !o.Include.All {
+		return send(o.query())
+	}
+	var queries [2]string
+	for n := range queries {
+		o.Include = allIncludes(n == 1)
+		queries[n] = o.query()
+	}
+	return g.accepted.send(queries, func(body []byte) bool { return !isForeign(body) }, send)
 }
 
 // learn corrects what is remembered if a record shows the second generation: a store may refuse its
@@ -93,7 +109,7 @@ func (g *generation) send(o SubscriptionListOptions, send func(query string) *tr
 func (g *generation) learn(subs []Subscription) {
 	for i := range subs {
 		if subs[i].Attributes.PricingOptionID != uuid.Nil {
-			g.isFirst.Store(false)
+			g.swap(1)
 			return
 		}
 	}

@@ -22,8 +22,9 @@ type Option func(*config, *ValidationError)
 // config holds the settings of a client. It does not change: options are applied to a copy.
 type config struct {
 	credentials credentials
-	gate        *transport.Gate // belongs to the credentials, as does generation
+	gate        *transport.Gate // belongs to the credentials, as do the next two
 	generation  *generation
+	cartInclude *accepted
 	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
@@ -59,7 +60,8 @@ func (c config) requestHeader() http.Header {
 
 // authorize sets the credentials, and what belongs to the store that they are for.
 func (c *config) authorize(by credentials) {
-	c.credentials, c.gate, c.generation = by, transport.NewGate(), &generation{}
+	c.credentials, c.gate = by, transport.NewGate()
+	c.generation, c.cartInclude = &generation{}, &accepted{}
 }
 
 // WithToken authorizes calls with a bearer token that does not change. It must be printable

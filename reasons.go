@@ -64,7 +64,10 @@ var sentinels = []sentinel{
 		words: [][]string{{"empty cart"}, {"cart is empty"}},
 	},
 	{err: ErrDiscountLimit, name: "discount_limit", words: [][]string{{"discount limit"}}},
-	{err: ErrPromotionConflict, name: "promotion_conflict", words: [][]string{{"discounts", "promotions"}}},
+	{
+		err: ErrPromotionConflict, name: "promotion_conflict", isFinal: true, isShown: true,
+		words: [][]string{{"discounts", "promotions"}},
+	},
 	{err: ErrCartItemNotFound, name: "cart_item_not_found", words: [][]string{{"cart item", "not present"}}},
 	{err: ErrDiscountsDisabled, name: "discounts_disabled", words: [][]string{{"discounts", "not enabled"}}},
 	{err: ErrItemTypeMismatch, name: "item_type_mismatch", words: [][]string{{"mismatch", "type"}}},

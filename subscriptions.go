@@ -311,19 +311,24 @@ func checkRelated(included *Included, extra Extra) error {
 	return checkErrors(extra)
 }
 
-// checkErrors returns an error if a response with a status of success holds errors. It
-// removes an empty list of errors from extra.
+// checkErrors returns an error if a response with a status of success holds errors. It removes
+// them from extra.
 func checkErrors(extra Extra) error {
-	for name, raw := range extra {
-		if !strings.EqualFold(name, "errors") {
-			continue
-		}
-		if len(readErrorObjects(raw)) > 0 {
-			return errors.New("the response has a status of success, but also holds errors")
-		}
-		delete(extra, name)
+	if len(takeErrors(extra)) > 0 {
+		return errors.New("the response has a status of success, but also holds errors")
 	}
 	return nil
+}
+
+// takeErrors removes the errors from the members of a response.
+func takeErrors(extra Extra) (list []ErrorObject) {
+	for name, raw := range extra {
+		if strings.EqualFold(name, "errors") {
+			list = append(list, readErrorObjects(raw)...)
+			delete(extra, name)
+		}
+	}
+	return list
 }
 
 // next returns what the links of a page say about the next page.
