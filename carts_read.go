@@ -72,8 +72,10 @@ type CartDisplayPrice struct {
 // A cart that does not exist, e.g. because it expired, reads as an empty one: there is no
 // error, and len(Items) is 0. The service may create an empty cart with that id.
 //
-// A response with another cart, or with more than 10,000 items or discounts, is an
-// [ErrBadResponse]. The error is a [*ValidationError] or an [*Error].
+// The items are read apart if the response leaves them out; if that shows none either, Items is
+// empty, and the Item of a discount may be nil. A response with another cart, or with more than
+// 10,000 items or discounts, is an [ErrBadResponse]. The error is a [*ValidationError] or an
+// [*Error].
 func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 	if err := checkCartID(cartID).err(); err != nil {
 		return nil, err
@@ -192,10 +194,10 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
 	o := operation[*cartRead]{
 		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: cartQueries[1],
-		accept: readItems,
+		accept: func(b []byte) (*cartRead, error) { return readItems(b, cartID) },
 	}
 	items, _, err := o.send(ctx, s.core)
-	if err != nil {
+	if err != nil || !items.hasItems {
 		return err
 	}
 	c.Items, c.itemOf, c.listed, c.hasItems = items.Items, items.itemOf, items.listed, true
@@ -204,14 +206,18 @@ func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartR
 	return nil
 }
 
-// readItems decodes a response that should hold the items of a cart.
-func readItems(b []byte) (*cartRead, error) {
+// readItems decodes a response that should hold the items of a cart. If it holds the cart itself,
+// as the response of a stub that knows no items, they stay unknown.
+func readItems(b []byte, cartID string) (*cartRead, error) {
 	body, errs, err := readCartBody(b)
 	if err != nil {
 		return nil, err
 	}
 	if !isList(body.Data) {
-		return nil, errors.New("data is missing, or not an array of items")
+		if _, err := readCart(b, cartID); err != nil {
+			return nil, errors.New("data is missing, or not an array of items")
+		}
+		return &cartRead{}, nil
 	}
 	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}}
 	return c, c.addItems(body.Data)
@@ -405,6 +411,9 @@ func (c *cartRead) lacksItems() bool {
 
 // checkComplete returns an error if the response may leave out a discount.
 func (c *cartRead) checkComplete() error {
+	if !c.hasItems {
+		return errors.New("the cart was read without its items")
+	}
 	if !c.hasList {
 		return c.checkUnlisted()
 	}

@@ -325,6 +325,7 @@ var formsOfCarts = []formOfCart{
 	{name: "an item names a discount", data: hasItem + noSum, items: `{"data":[{` + item + `,` + refs + `}]}`},
 	{name: "the cart names a discount", data: "," + refs + noSum, items: oneItem},
 	{name: "empty with a sum", data: saleSum, items: `{"data":[]}`},
+	{name: "no items anywhere", data: hasItem + noSum, items: cartOf(hasItem+noSum, "")},
 }
 
 // The store takes any add, and then shows it in a list.
