@@ -167,10 +167,8 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 // [*Error].
 func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
 	w := s.writer("Carts.EnableCustomDiscounts", cartID)
-	return w.writeNone(ctx, operation[none]{
-		method: http.MethodPut, path: cartPath(cartID), harmlessTwice: true,
-		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
-	})
+	_, err := write(ctx, w, http.MethodPut, func(ctx context.Context) (none, error) { return none{}, w.enable(ctx) })
+	return err
 }
 
 // cartPath returns the path of a cart, whose id was checked, or of a resource below it.
@@ -274,6 +272,14 @@ func (w *cartWriter) checkWritten(r *transport.Result) error {
 		}
 	}
 	return nil
+}
+
+func (w *cartWriter) enable(ctx context.Context) error {
+	_, _, err := send(ctx, w, operation[none]{
+		method: http.MethodPut, path: cartPath(w.cartID), harmlessTwice: true,
+		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
+	})
+	return err
 }
 
 func (w *cartWriter) add(

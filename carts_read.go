@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -99,6 +100,7 @@ type cartRead struct {
 	hasList   bool                       // the response lists discounts, perhaps none
 	hasItems  bool                       // the response lists items, perhaps none
 	namesItem bool                       // a relationship of the cart names an item
+	bodies    [][]byte                   // of the responses: the cart and, if they were read apart, its items
 	promoted  bool                       // all discounts are promotions of the store, see checkUnlisted
 }
 
@@ -200,10 +202,28 @@ func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartR
 	if err != nil || !items.hasItems {
 		return err
 	}
+	c.setItemsOf(items)
+	return nil
+}
+
+// setItemsOf sets the items that were read apart.
+func (c *cartRead) setItemsOf(items *cartRead) {
 	c.Items, c.itemOf, c.listed, c.hasItems = items.Items, items.itemOf, items.listed, true
 	c.Errors = append(c.Errors, items.Errors...)
+	c.bodies = append(c.bodies, items.bodies...)
 	c.setItems()
-	return nil
+}
+
+// copy returns the cart as it was read, sharing no memory.
+func (c *cartRead) copy() *Cart {
+	fresh, _ := readCart(bytes.Clone(c.bodies[0]), c.ID) // no error: it was read before
+	for _, b := range c.bodies[1:] {
+		items, _ := readItems(bytes.Clone(b), c.ID)
+		fresh.setItemsOf(items)
+	}
+	fresh.Response = new(*c.Response)
+	fresh.Response.Header = c.Response.Header.Clone()
+	return fresh.Cart
 }
 
 // readItems decodes a response that should hold the items of a cart. If it holds the cart itself,
@@ -219,7 +239,7 @@ func readItems(b []byte, cartID string) (*cartRead, error) {
 		}
 		return &cartRead{}, nil
 	}
-	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}}
+	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}, bodies: [][]byte{b}}
 	return c, c.addItems(body.Data)
 }
 
@@ -264,6 +284,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 			Timestamps:             data.Meta.Timestamps.Timestamps,
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
+		bodies: [][]byte{b},
 	}
 	for _, name := range []string{"items", "custom_discounts"} {
 		if list := body.Included[name]; list != nil && !isList(list) {
@@ -390,6 +411,11 @@ func (c *cartRead) isPlaced(d *CustomDiscount) bool {
 
 // isEmpty reports whether the cart has no items.
 func (c *cartRead) isEmpty() bool { return len(c.Items) == 0 && !c.namesItem }
+
+// hasKey reports whether the cart has a discount with that key.
+func (c *cartRead) hasKey(key discountKey) bool {
+	return slices.ContainsFunc(c.CustomDiscounts, func(d CustomDiscount) bool { return d.key() == key })
+}
 
 // takesNone returns why the cart takes no discounts at all, as far as the response shows.
 func (c *cartRead) takesNone() error {

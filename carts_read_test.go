@@ -97,7 +97,7 @@ func TestCartsGet(t *testing.T) {
 // Members of a cart and of its items that have a field are in no Extra.
 func TestCartsGet_fields(t *testing.T) {
 	t.Parallel()
-	store := commercetest.New(t, commercetest.Config{})
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	cart, err := store.Client().Carts.Get(t.Context(), store.AddCart(commerce.CartItemRef{}))
 	if err != nil {
 		t.Fatal(err)

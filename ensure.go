@@ -31,6 +31,9 @@ type EnsureCustomDiscountsOptions struct {
 	// DryRun reads the cart and changes nothing. The result lists what would be added, updated
 	// and deleted. The service may create a cart that does not exist, as in Get.
 	DryRun bool
+	// Enable enables custom discounts for the cart before the first add, if they are not. That
+	// turns the store's promotions off for this cart, and is not undone, also if the call fails.
+	Enable bool
 	// Settle is the time to wait before the cart is read again, after a write without a
 	// response, or an add that the cart does not show: the service may still apply it. 0 means
 	// 2 s. If it is negative, or would last beyond the deadline of the context, the cart is
@@ -58,6 +61,11 @@ type EnsureCustomDiscountsResult struct {
 	// appear a second time. If another caller adds the same discount meanwhile, the call takes
 	// it for its own, and no longer lists it here.
 	InDoubt []NewCustomDiscount
+	// Cart as last read; nil if it was not read.
+	Cart *Cart
+	// Enabled reports whether this call enabled custom discounts for the cart: they were not, it
+	// sent the request, and then they were. With DryRun: whether it would.
+	Enabled bool
 }
 
 const opEnsure = "Carts.EnsureCustomDiscounts"
@@ -85,30 +93,70 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {
+	run := s.newEnsureRun(cartID, opts)
+	checkWanted(want, run.opts, run.writer.problems)
+	if len(want) == 0 && len(run.opts.Engines) == 0 {
+		run.writer.problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
+	}
+	run.setWant(want)
+	for i := range want {
+		run.plan.add = append(run.plan.add, i) // as far as is known
+	}
+	return run.call(ctx)
+}
+
+// EnsureCustomDiscountsFunc is like [CartService.EnsureCustomDiscounts], for discounts that depend
+// on the cart. It calls want with the cart after each read, in the turn and under the lock of the
+// cart. A nil error means that the last read showed what want returned for that cart.
+//
+// want gets a copy of the cart. It should compute and not wait, and must return the same for the
+// same cart. What it returns is checked each time. Its error ends the call before a write, and
+// [errors.Is] finds it. A key that it did not return before is not added after another discount
+// was: the call ends in an error that is not final. With other amounts and Update, discounts are
+// updated again. Prune needs Engines. If want returns no discounts, and Prune is not set, the
+// cart is as wanted.
+func (s *CartService) EnsureCustomDiscountsFunc(
+	ctx context.Context, cartID string, want func(*Cart) ([]NewCustomDiscount, error),
+	opts *EnsureCustomDiscountsOptions,
+) (*EnsureCustomDiscountsResult, error) {
+	run := s.newEnsureRun(cartID, opts)
+	if run.choose = want; want == nil {
+		run.writer.problems.add("want", "must not be nil")
+	}
+	if run.opts.Prune && len(run.opts.Engines) == 0 {
+		run.writer.problems.add("engines", "must be set with Prune, as the wanted discounts may change")
+	}
+	return run.call(ctx)
+}
+
+func (s *CartService) newEnsureRun(cartID string, opts *EnsureCustomDiscountsOptions) *ensureRun {
 	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
 	opts.Engines = slices.Clone(opts.Engines)
-	w := s.writer(opEnsure, cartID)
-	checkEnsure(want, opts, w.problems)
-	if err := w.problems.err(); err != nil {
+	run := &ensureRun{
+		service: s, writer: s.writer(opEnsure, cartID), opts: opts, plan: &ensurePlan{}, keys: map[discountKey]bool{},
+	}
+	run.journal.seen = map[uuid.UUID]bool{}
+	opts.check(run.writer.problems)
+	return run
+}
+
+// call makes the call, if the arguments are valid.
+func (e *ensureRun) call(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
+	if err := e.writer.problems.err(); err != nil {
 		return nil, err
 	}
 	method := "" // several
-	if opts.DryRun {
+	if e.opts.DryRun {
 		method = http.MethodGet
 	}
-	ctx, observed := s.core.startCall(ctx, opEnsure, method)
+	ctx, observed := e.service.core.startCall(ctx, opEnsure, method)
 	defer observed.abandon()
-	run := &ensureRun{service: s, writer: w, opts: opts, plan: &ensurePlan{}}
-	run.journal.seen = map[uuid.UUID]bool{}
-	for i, d := range want {
-		run.want = append(run.want, d.copyItem())
-		run.plan.add = append(run.plan.add, i) // as far as is known
-	}
-	result, err := run.run(ctx)
+	result, err := e.run(ctx)
 	return result, observed.end(err)
 }
 
-func checkEnsure(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, problems *ValidationError) {
+// checkWanted adds the problems of the wanted discounts.
+func checkWanted(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, problems *ValidationError) {
 	checkBatch(want, &AddCustomDiscountsOptions{}, problems)
 	for i, d := range want {
 		if opts.Update && !d.Amount.IsInteger() {
@@ -116,6 +164,9 @@ func checkEnsure(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, p
 		}
 		d.checkKey(i, problems)
 	}
+}
+
+func (opts *EnsureCustomDiscountsOptions) check(problems *ValidationError) {
 	for _, engine := range opts.Engines {
 		if strings.TrimSpace(engine) == "" || hasHidden(engine) {
 			problems.add("engines", "must not be empty, or contain control characters or U+FEFF")
@@ -123,9 +174,6 @@ func checkEnsure(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, p
 	}
 	if len(opts.Engines) > 0 && !opts.Prune {
 		problems.add("engines", "must not be set without Prune")
-	}
-	if len(want) == 0 && len(opts.Engines) == 0 {
-		problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
 	}
 }
 
@@ -135,14 +183,17 @@ const maxCartReads = 4
 // ensureRun is a call of EnsureCustomDiscounts in progress.
 type ensureRun struct {
 	service  *CartService
-	writer   *cartWriter // without turn and lock in a dry run
+	writer   *cartWriter                              // without turn and lock in a dry run
+	choose   func(*Cart) ([]NewCustomDiscount, error) // returns want; nil: want does not change
 	want     []NewCustomDiscount
+	keys     map[discountKey]bool // that were wanted at a time when they could be added
 	opts     *EnsureCustomDiscountsOptions
 	cart     *cartRead   // as last read; nil before the first read
 	plan     *ensurePlan // how the cart differs from want
 	journal  journal
-	failures []error // of the writes
-	mustEnd  bool    // the next read is the last, as there is no time to wait for late writes
+	enable   *ensureWrite // of the setting of the cart; nil: not sent, or not needed
+	failures []error      // of the writes
+	mustEnd  bool         // the next read is the last, as there is no time to wait for late writes
 }
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
@@ -156,7 +207,22 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		if err := e.read(ctx); err != nil {
 			return e.unreadable(err)
 		}
+		if err := e.decide(ctx); err != nil {
+			return e.undecided(err)
+		}
 		e.makePlan()
+		if e.mustEnable() {
+			if err := e.makeEnable(ctx); err != nil {
+				return e.end(err)
+			}
+			if e.enable.isFinal() {
+				return e.end(nil)
+			}
+			if !e.opts.DryRun {
+				reads--
+				continue
+			}
+		}
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
 			return e.end(nil)
 		}

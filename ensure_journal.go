@@ -29,7 +29,9 @@ type ensureWrite struct {
 	shown    bool          // a read showed its effect
 }
 
-func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool { return w.kind == addWrite && w.want == d }
+func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool {
+	return w.kind == addWrite && w.want.key() == d.key()
+}
 
 // changes reports whether the write updates or deletes d.
 func (w *ensureWrite) changes(d *CustomDiscount) bool {
@@ -126,6 +128,9 @@ func (e *ensureRun) compare() {
 	for i := range cart {
 		j.seen[cart[i].ID] = true
 	}
+	if e.enable != nil {
+		e.enable.shown = e.cart.CustomDiscountsEnabled
+	}
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
 		switch {
@@ -174,9 +179,8 @@ func (e *ensureRun) isRenamed(w *ensureWrite, d *CustomDiscount) bool {
 	return w.discount.ID == uuid.Nil && e.isUnwanted(d) && d.DiscountEngine != "" && isLike(w, d)
 }
 
-func (e *ensureRun) isUnwanted(d *CustomDiscount) bool {
-	return !slices.ContainsFunc(e.want, func(w NewCustomDiscount) bool { return w.key() == d.key() })
-}
+// isUnwanted reports whether the key of d was never wanted.
+func (e *ensureRun) isUnwanted(d *CustomDiscount) bool { return !e.keys[d.key()] }
 
 // attribution finds out which discount belongs to which write.
 type attribution struct {

@@ -20,8 +20,8 @@ func (p *ensurePlan) isDone() bool {
 	return len(p.add) == 0 && len(p.update) == 0 && len(p.delete) == 0 && len(p.different) == 0
 }
 
-// makePlan compares the cart with the wanted discounts. No discount that this call has written is
-// updated or deleted again, see isWritten.
+// makePlan compares the cart with the wanted discounts. What this call has written is not written
+// again, see isUpdated and isDeleted.
 func (e *ensureRun) makePlan() {
 	e.plan = &ensurePlan{}
 	byKey := map[discountKey][]CustomDiscount{}
@@ -90,7 +90,7 @@ func (e *ensureRun) planKey(i int, copies []CustomDiscount) {
 	case matches && len(copies) == 1:
 		e.plan.matched++
 	case matches: // the others are to be removed
-	case e.isWritten(updateWrite, &copies[keep]): // the service changes what it is sent
+	case e.isUpdated(w, &copies[keep]): // the service changes what it is sent
 		e.plan.different = append(e.plan.different, copies[keep])
 	default:
 		e.plan.update = append(e.plan.update, &ensureWrite{kind: updateWrite, want: w, discount: copies[keep]})
@@ -101,18 +101,25 @@ func (e *ensureRun) planKey(i int, copies []CustomDiscount) {
 // remove deletes d, unless the response does not show its item or level, so that its path is
 // unknown, or a deletion got a response: if d was not found, it is on another level.
 func (e *ensureRun) remove(d CustomDiscount) {
-	if e.cart.isPlaced(&d) && !e.isWritten(deleteWrite, &d) {
+	if e.cart.isPlaced(&d) && !e.isDeleted(&d) {
 		e.plan.delete = append(e.plan.delete, &ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d})
 	} else {
 		e.plan.different = append(e.plan.different, d)
 	}
 }
 
-// isWritten reports whether this call must not update or delete d again. Only a deletion
-// without a response is repeated.
-func (e *ensureRun) isWritten(kind writeKind, d *CustomDiscount) bool {
+// isUpdated reports whether this call updated d to the contents that are wanted.
+func (e *ensureRun) isUpdated(want *NewCustomDiscount, d *CustomDiscount) bool {
 	return e.journal.has(func(w *ensureWrite) bool {
-		return w.kind == kind && w.changes(d) && (kind == updateWrite || !w.isUnknown())
+		return w.kind == updateWrite && w.changes(d) && want.hasContents(new(w.wanted()))
+	})
+}
+
+// isDeleted reports whether this call must not delete d again. Only a deletion without a response
+// is repeated.
+func (e *ensureRun) isDeleted(d *CustomDiscount) bool {
+	return e.journal.has(func(w *ensureWrite) bool {
+		return w.kind == deleteWrite && w.changes(d) && !w.isUnknown()
 	})
 }
 

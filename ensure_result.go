@@ -24,6 +24,10 @@ func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
 		Missing:   e.missing(),
 		Different: cloneAll(append(slices.Clone(e.plan.different), e.unchanged()...)),
 		InDoubt:   e.inDoubt(),
+		Enabled:   e.enable != nil && e.enable.shown,
+	}
+	if e.cart != nil {
+		r.Cart = e.cart.Cart
 	}
 	if stopped == nil && len(r.Missing)+len(r.Different) == 0 {
 		return r, nil
@@ -87,7 +91,7 @@ func (e *ensureRun) inDoubt() []NewCustomDiscount {
 	var list []NewCustomDiscount
 	for n, w := range e.journal.writes {
 		isListed := slices.ContainsFunc(e.journal.writes[:n], func(o *ensureWrite) bool {
-			return o.isInDoubt() && (o.want == w.want || o.changes(&w.discount))
+			return o.isInDoubt() && (w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount))
 		})
 		if w.isInDoubt() && !isListed {
 			list = append(list, w.want.copyItem())
@@ -102,11 +106,11 @@ func (e *ensureRun) outcome(r *EnsureCustomDiscountsResult, stopped error) Outco
 	isAccepted := func(w *ensureWrite) bool { return w.isSent() && w.outcome != OutcomeRejected }
 	isUnread := e.journal.failed || slices.ContainsFunc(e.journal.recent(), isSent)
 	switch {
-	case !e.journal.has(isSent):
+	case !e.hasWrite(isSent):
 		return OutcomeNotSent
-	case !e.journal.has(isAccepted):
+	case !e.hasWrite(isAccepted):
 		return OutcomeRejected
-	case len(r.InDoubt) > 0, stopped != nil && isUnread:
+	case len(r.InDoubt) > 0, stopped != nil && isUnread, e.enable != nil && e.enable.isUnknown() && !e.enable.shown:
 		return OutcomeUnknown
 	}
 	return OutcomePartial
@@ -137,6 +141,9 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 			named[text] = true
 			failed.Err = fmt.Errorf("%w; %w", failed.Err, cause)
 		}
+	}
+	if r.Enabled && !e.opts.DryRun {
+		name(errNoSale)
 	}
 	if n := len(r.InDoubt); n > 0 {
 		name(fmt.Errorf("%d may still change the cart", n))

@@ -90,7 +90,7 @@ var ensureFailures = []ensureScenario{
 	{
 		name: "dry run on an empty cart", opts: commerce.EnsureCustomDiscountsOptions{DryRun: true},
 		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
-		requests: "cart", counts: "missing 2",
+		requests: "cart items", counts: "missing 2",
 		outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,
 	},
 	{

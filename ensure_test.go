@@ -22,13 +22,17 @@ import (
 
 // ensureScenario is a call of EnsureCustomDiscounts.
 type ensureScenario struct {
-	name    string
-	want    []commerce.NewCustomDiscount // nil: a and b
-	opts    commerce.EnsureCustomDiscountsOptions
-	before  func(s *commercetest.Store, cartID string) // nil: the cart has an item and no discounts
-	faults  []commercetest.Fault
-	timeout time.Duration // of the caller; 0: none
-	locker  commerce.Locker
+	name string
+	want []commerce.NewCustomDiscount // nil: a and b
+	// choose is what EnsureCustomDiscountsFunc calls, instead of want, for the n-th time, from 1
+	// on.
+	choose   func(cart *commerce.Cart, n int) ([]commerce.NewCustomDiscount, error)
+	opts     commerce.EnsureCustomDiscountsOptions
+	disabled bool                                       // the cart takes no custom discounts yet
+	before   func(s *commercetest.Store, cartID string) // nil: the cart has an item and no discounts
+	faults   []commercetest.Fault
+	timeout  time.Duration // of the caller; 0: none
+	locker   commerce.Locker
 	// cancel is a method: the context ends when the first response to it was read, and cancelAfter
 	// has passed.
 	cancel      string
@@ -67,6 +71,9 @@ func counts(r *commerce.EnsureCustomDiscountsResult) string {
 		if n.count > 0 {
 			texts = append(texts, fmt.Sprint(n.name, " ", n.count))
 		}
+	}
+	if r.Enabled {
+		texts = append(texts, "enabled")
 	}
 	return strings.Join(texts, ", ")
 }
@@ -128,7 +135,8 @@ const (
 )
 
 func ensureScenarios() []ensureScenario {
-	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges, ensureCredits, ensureInterrupted, ensureFailures)
+	return slices.Concat(ensureAdds, ensureRefusals, ensureChanges, ensureCredits, ensureInterrupted, ensureFailures,
+		ensureWants, ensureEnables)
 }
 
 func roundAmounts(body string) string { return strings.ReplaceAll(body, "-1000", "-990") }
@@ -205,7 +213,7 @@ var ensureRefusals = []ensureScenario{
 	{
 		name:     "empty cart",
 		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
-		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,
+		requests: "cart items", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,
 	},
 	{
 		name: "the cart is read in part",
@@ -340,11 +348,12 @@ func (tt *ensureScenario) run(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), cmp.Or(tt.timeout, time.Hour))
 	defer cancel()
 	cartID := ""
-	s := commercetest.New(t, commercetest.Config{AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
+	after := func(s *commercetest.Store, in commercetest.Request) {
 		if tt.after != nil {
 			tt.after(s, cartID, in)
 		}
-	}})
+	}
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: !tt.disabled, AfterRequest: after})
 	cartID = s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
 	if tt.before != nil {
 		tt.before(s, cartID)
@@ -368,7 +377,18 @@ func (tt *ensureScenario) run(t *testing.T) {
 		opts = append(opts, commerce.WithCartLocker(tt.locker))
 	}
 	start := time.Now()
-	result, err := s.Client(opts...).Carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
+	carts := s.Client(opts...).Carts
+	var result *commerce.EnsureCustomDiscountsResult
+	var err error
+	if n := 0; tt.choose == nil {
+		result, err = carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
+	} else {
+		choose := func(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			n++
+			return tt.choose(c, n)
+		}
+		result, err = carts.EnsureCustomDiscountsFunc(ctx, cartID, choose, &tt.opts)
+	}
 	took := time.Since(start).Truncate(time.Second)
 	tt.checkError(t, err)
 	if got := operations(s); got != tt.requests {
@@ -521,7 +541,7 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 // The caller may change what it passed while the call runs, and what it got afterwards.
 func TestEnsureCustomDiscounts_copies(t *testing.T) {
 	t.Parallel()
-	s := commercetest.New(t, commercetest.Config{})
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
 	s.AddDiscount(cartID, placed("unwanted", -1))
 	want := []commerce.NewCustomDiscount{discountOf("a", uuid.MustParse(itemID))}

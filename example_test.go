@@ -53,6 +53,9 @@ func ExampleCartService_AddCustomDiscounts() {
 		DiscountEngine: "promo-engine",
 		ExternalID:     "promo-1",
 	}}
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		log.Fatal(err)
+	}
 	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -70,6 +73,9 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	discounts[1].ExternalID = "promo-2"
 	discounts[1].Item = &commerce.CartItemRef{
 		Type: commerce.ItemTypeCartItem, ID: uuid.MustParse("3b4de20a-ccd0-44e6-894f-628e7afb3db0"),
+	}
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		log.Fatal(err)
 	}
 	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 	switch commerce.OutcomeOf(err) {
@@ -104,10 +110,14 @@ func ExampleCartService_EnsureCustomDiscounts() {
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Status: 504})
 
 	discounts := []commerce.NewCustomDiscount{oneOff}
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		log.Fatal(err)
+	}
 	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil)
 	fmt.Println("outcome", commerce.OutcomeOf(err))
 
-	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, nil)
+	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
+	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, opts)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -124,7 +134,8 @@ func ExampleCartService_EnsureCustomDiscounts_missing() {
 
 	discounts := []commerce.NewCustomDiscount{oneOff, oneOff}
 	discounts[1].ExternalID = "promo-2"
-	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, nil)
+	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
+	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, opts)
 	if errors.Is(err, commerce.ErrDiscountLimit) {
 		fmt.Println("your cart cannot take more discounts")
 	}
@@ -146,6 +157,9 @@ func ExampleCartService_EnsureCustomDiscounts_exactly() {
 	before := []commerce.NewCustomDiscount{oneOff, oneOff, oneOff}
 	before[1].ExternalID = "promo-2"
 	before[2].DiscountEngine = "loyalty-engine"
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		log.Fatal(err)
+	}
 	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, before, nil); err != nil {
 		log.Fatal(err)
 	}
@@ -164,6 +178,52 @@ func ExampleCartService_EnsureCustomDiscounts_exactly() {
 	// updated: promo-1 -200
 	// deleted: promo-2
 	// on the cart: 2
+}
+
+// Ten percent off the cart, whatever is in it. If the customer changes the cart meanwhile, the
+// discount changes with it.
+func ExampleCartService_EnsureCustomDiscountsFunc() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+
+	tenPercent := func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		price := cart.DisplayPrice.WithoutDiscount.Amount // in the smallest unit, e.g. cents
+		amount := commerce.Decimal{Decimal: price.Shift(-1).Round(0).Neg()}
+		if amount.IsZero() {
+			return nil, nil // a discount takes something off
+		}
+		return []commerce.NewCustomDiscount{{
+			Amount: amount, Description: "Ten percent off", DiscountCode: "TEN-PERCENT",
+			DiscountEngine: "promo-engine", ExternalID: "ten-percent",
+		}}, nil
+	}
+	opts := &commerce.EnsureCustomDiscountsOptions{
+		Update: true, Enable: true, Prune: true, Engines: []string{"promo-engine"},
+	}
+	ensured, err := client.Carts.EnsureCustomDiscountsFunc(ctx, cartID, tenPercent, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ensured.Discounts[0], "of", ensured.Cart.DisplayPrice.WithoutDiscount)
+	// Output: promo-engine ten-percent -$10.00 of $100.00
+}
+
+// To take a discount off again, want the others. Here there are none.
+func ExampleCartService_EnsureCustomDiscounts_takeOff() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
+	if _, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, opts); err != nil {
+		log.Fatal(err)
+	}
+
+	none := &commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"promo-engine"}}
+	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, nil, none)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(ensured.Deleted), "taken off,", len(ensured.Cart.CustomDiscounts), "on the cart")
+	// Output: 1 taken off, 0 on the cart
 }
 
 // A dry run changes nothing, and says what the call would do. An empty cart or a discount that
@@ -196,14 +256,15 @@ func ExampleCartService_Get() {
 		log.Fatal("the cart is empty, or does not exist")
 	}
 	fmt.Println(cart.CustomDiscountsEnabled, len(cart.CustomDiscounts))
-	// Output: true 0
+	// Output: false 0
 }
 
 // UpdateCustomDiscount and DeleteCustomDiscount find a discount by its ID and Item.
 func ExampleCartService_UpdateCustomDiscount() {
 	store := exampleStore()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
-	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
+	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
+	result, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, opts)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -222,7 +283,8 @@ func ExampleCartService_UpdateCustomDiscount() {
 func ExampleCartService_DeleteCustomDiscount() {
 	store := exampleStore()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
-	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
+	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
+	result, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, opts)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -484,8 +546,8 @@ func ExampleWithLimiter() {
 
 	ctx, cartID := context.Background(), store.AddCart(commerce.CartItemRef{})
 	_, listErr := reader.Subscriptions.List(ctx, nil)
-	_, addErr := writer.Carts.AddCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, nil)
-	fmt.Println(listErr, addErr)
+	enableErr := writer.Carts.EnableCustomDiscounts(ctx, cartID)
+	fmt.Println(listErr, enableErr)
 	// Output: <nil> <nil>
 }
 
@@ -551,7 +613,7 @@ func ExampleValidationError() {
 
 // A test of one's own code: the response to a write is lost.
 func Example_commercetest() {
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true}) // for all carts
 	defer store.Close()
 	store.Seed(3) // subscriptions
 	client, cartID := store.Client(), store.AddCart(commerce.CartItemRef{})

@@ -151,7 +151,7 @@ func TestObserver_calls(t *testing.T) {
 // The result of a list has the number of records of its page.
 func TestObserver_records(t *testing.T) {
 	t.Parallel()
-	s := commercetest.New(t, commercetest.Config{})
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	s.Seed(3)
 	o := &observations{}
 	c := s.Client(commerce.WithObserver(o))
@@ -302,7 +302,7 @@ func TestObserver_results(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			store := commercetest.New(t, commercetest.Config{})
+			store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 			store.Handle("/v2/other", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			store.Inject(tt.faults...)
 			o := &observations{}
@@ -324,7 +324,7 @@ func TestObserver_lastWaits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := commercetest.New(t, commercetest.Config{})
+				store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 				opts := []commerce.Option{}
 				if name == "token" {
 					store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 401},
@@ -360,7 +360,7 @@ func TestObserver_unusablePage(t *testing.T) {
 // A token request is a call within the call that needs the token.
 func TestObserver_contexts(t *testing.T) {
 	t.Parallel()
-	store := commercetest.New(t, commercetest.Config{})
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	var got []string
 	base := roundTripper(func(req *http.Request) (*http.Response, error) {
 		got = append(got, req.URL.Path+" "+namesIn(req.Context()))
@@ -403,7 +403,7 @@ func TestObserver_careless(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := commercetest.New(t, commercetest.Config{})
+				store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 				c := store.Client(commerce.WithObserver(carelessObserver{given}))
 				if err := list(t.Context(), c); err != nil { //nolint:contextcheck // a context of the test
 					t.Errorf("error = %v, want none", err)
@@ -436,7 +436,7 @@ func (l sleepyLocker) Lock(ctx context.Context, _ string) (context.Context, func
 func TestObserver_waits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := commercetest.New(t, commercetest.Config{})
+		store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 		cart := store.AddCart(commerce.CartItemRef{})
 		store.Inject(
 			commercetest.Fault{Operation: commercetest.OpToken, Delay: 3 * time.Second},

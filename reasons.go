@@ -66,7 +66,7 @@ var sentinels = []sentinel{
 	{err: ErrDiscountLimit, name: "discount_limit", words: [][]string{{"discount limit"}}},
 	{
 		err: ErrPromotionConflict, name: "promotion_conflict", isFinal: true, isShown: true,
-		words: [][]string{{"discounts", "promotions"}},
+		words: [][]string{{"discounts", "promotions"}, {"both discounts", "together"}},
 	},
 	{err: ErrCartItemNotFound, name: "cart_item_not_found", words: [][]string{{"cart item", "not present"}}},
 	{err: ErrDiscountsDisabled, name: "discounts_disabled", words: [][]string{{"discounts", "not enabled"}}},

@@ -39,7 +39,7 @@ type carts struct {
 
 // recordCarts lets the fake store make the responses. It is too slow to respond itself.
 func recordCarts() (*carts, error) {
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	c := &carts{}
 	first := store.AddCart(commerce.CartItemRef{})
 	second := store.AddCart(commerce.CartItemRef{})

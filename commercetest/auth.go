@@ -86,7 +86,11 @@ func (s *Store) issueToken(in *call) response {
 func (s *Store) authorize(in *call) *response {
 	kind, ok := s.grantOf(in.Header.Get("Authorization"))
 	if !ok {
-		return new(errorResponse(http.StatusUnauthorized, "Unable to validate access token", ""))
+		const title = "Unable to validate access token"
+		if in.Operation == OpSettings {
+			return new(errorsResponse(http.StatusUnauthorized, errorObject{Status: http.StatusUnauthorized, Title: title}))
+		}
+		return new(errorResponse(http.StatusUnauthorized, title, ""))
 	}
 	if kind == grantClient || in.Operation.access() == forShoppers {
 		return nil

@@ -38,7 +38,7 @@ func TestIssueToken_refusals(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			resp := send(t, commercetest.NewStore(commercetest.Config{}), tt.raw)
+			resp := send(t, commercetest.NewStore(commercetest.Config{DiscountsEnabled: true}), tt.raw)
 			wantJSON(t, resp, tt.status, `{"errors":[{`+tt.want+`}]}`)
 		})
 	}
@@ -62,7 +62,7 @@ func TestIssueToken_configuredCredentials(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			eachSender(t, func(t *testing.T, send sendFunc) {
-				cfg := commercetest.Config{ClientID: "i d", ClientSecret: "s&=", Token: "mine"}
+				cfg := commercetest.Config{DiscountsEnabled: true, ClientID: "i d", ClientSecret: "s&=", Token: "mine"}
 				wantEqual(t, "status", send(commercetest.NewStore(cfg), tt.raw).Status, tt.status)
 			})
 		})
@@ -84,7 +84,7 @@ func TestIssueToken_expiry(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				store := commercetest.NewStore(commercetest.Config{TokenLife: tt.life})
+				store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true, TokenLife: tt.life})
 				wantJSON(t, send(t, store, postForm(validForm)), 200, fmt.Sprintf(
 					`{"access_token":"commercetest-issued-000001","token_type":"Bearer","expires_in":%d,"expires":%d,`+
 						`"identifier":"client_credentials"}`, tt.expiresIn, time.Now().Add(tt.want).Unix()))
@@ -94,7 +94,7 @@ func TestIssueToken_expiry(t *testing.T) {
 				time.Sleep(tt.want - time.Nanosecond)
 				wantEqual(t, "status before the expiry", send(t, store, issued).Status, 200)
 				time.Sleep(time.Nanosecond)
-				wantJSON(t, send(t, store, issued), 401, `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`)
+				wantJSON(t, send(t, store, issued), 401, `{"errors":[{"status":401,"title":"Unable to validate access token"}]}`)
 				wantEqual(t, "status of the configured token", send(t, store, get(settingsPath)).Status, 200)
 			})
 		})
@@ -119,7 +119,7 @@ func shopper(raw, accountToken string) string {
 func TestIssueToken_implicit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := commercetest.NewStore(commercetest.Config{})
+		store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 		wantJSON(t, send(t, store, postForm(implicitForm)), 200, fmt.Sprintf(
 			`{"access_token":"commercetest-issued-000001","token_type":"Bearer","expires_in":3600,"expires":%d,`+
 				`"identifier":"implicit"}`, time.Now().Add(time.Hour).Unix()))

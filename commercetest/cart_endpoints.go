@@ -32,54 +32,65 @@ func (s *Store) writeCart(in *call, change func(*cart) response) (resp response)
 type cartBody struct {
 	Data     any            `json:"data"`
 	Included map[string]any `json:"included,omitempty"`
+	Errors   []errorObject  `json:"errors,omitempty"`
 }
 
 // getCart handles GET /v2/carts/{cartID}. It can include items and custom_discounts. It creates
 // the cart if there is none.
 func (s *Store) getCart(in *call) response {
-	return s.readCart(in, func(c *cart, include []string) cartBody {
+	return s.readCart(in, func(c *cart, names []string) cartBody {
 		s.carts[c.id] = c
 		included := map[string]any{}
-		if slices.Contains(include, "items") {
-			included["items"] = c.itemsData()
+		if slices.Contains(names, "items") {
+			includeList(s.cfg.EmptyLists, included, "items", c.itemsData(s.cfg.EmptyLists))
 		}
-		if slices.Contains(include, "custom_discounts") {
-			included["custom_discounts"] = includedDiscounts(c.discounts)
+		if slices.Contains(names, "custom_discounts") {
+			includeList(s.cfg.EmptyLists, included, "custom_discounts", includedDiscounts(c.discounts))
 		}
-		return cartBody{Data: c.data(), Included: included}
+		return cartBody{Data: c.data(s.cfg.EmptyLists), Included: included}
 	})
 }
 
 // getItems handles GET /v2/carts/{cartID}/items. It can include custom_discounts:
 // the discounts of the items, not of the cart itself.
 func (s *Store) getItems(in *call) response {
-	return s.readCart(in, func(c *cart, include []string) cartBody {
+	return s.readCart(in, func(c *cart, names []string) cartBody {
 		included := map[string]any{}
-		if slices.Contains(include, "custom_discounts") {
+		if slices.Contains(names, "custom_discounts") {
 			isOfCart := func(d commerce.CustomDiscount) bool { return d.Item == nil }
-			included["custom_discounts"] = includedDiscounts(slices.DeleteFunc(slices.Clone(c.discounts), isOfCart))
+			ofItems := slices.DeleteFunc(slices.Clone(c.discounts), isOfCart)
+			includeList(s.cfg.EmptyLists, included, "custom_discounts", includedDiscounts(ofItems))
 		}
-		return cartBody{Data: c.itemsData(), Included: included}
+		items := c.itemsData(s.cfg.EmptyLists)
+		if len(items) == 0 && s.cfg.EmptyLists == EmptyListsNull {
+			items = nil
+		}
+		return cartBody{Data: items, Included: included}
 	})
 }
 
-// readCart responds with what body returns for the cart of a request. include has the names in
-// all include parameters. body is called while s.mu is held.
-func (s *Store) readCart(in *call, body func(c *cart, include []string) cartBody) response {
+// readCart responds with what body returns for the cart of a request. names are those in all
+// include parameters. body is called while s.mu is held.
+func (s *Store) readCart(in *call, body func(c *cart, names []string) cartBody) response {
 	query, err := url.ParseQuery(in.RawQuery)
 	if err != nil {
 		return errorResponse(http.StatusBadRequest, "Bad Request", "Could not parse the query")
 	}
-	include := strings.Split(strings.Join(query["include"], ","), ",")
+	names := strings.Split(strings.Join(query["include"], ","), ",")
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return jsonResponse(http.StatusOK, body(s.cart(in.ids["cart"]), include))
+	b := body(s.cart(in.ids["cart"]), names)
+	if s.cfg.ErrorsBesideCarts {
+		b.Errors = []errorObject{{Status: 404, Title: "Not Found", Detail: "A price was not found"}}
+	}
+	return jsonResponse(http.StatusOK, b)
 }
 
 // cartChange holds those members of a cart that a request sets. nil: not set.
 type cartChange struct {
-	name            *string
-	enableDiscounts *bool
+	name              *string
+	enableDiscounts   *bool
+	useRulePromotions *bool
 }
 
 func (change *cartChange) read(v *validator, root members) {
@@ -90,16 +101,27 @@ func (change *cartChange) read(v *validator, root members) {
 	if raw, ok := o["name"]; ok {
 		change.name = new(v.text("data.name", raw))
 	}
-	change.enableDiscounts = v.enabled("data.discount_settings", o["discount_settings"])
+	change.enableDiscounts, change.useRulePromotions = v.discountSettings("data.discount_settings", o["discount_settings"])
 }
 
-func (change *cartChange) apply(c *cart) {
+// apply changes c, or returns why it must not.
+func (change *cartChange) apply(c *cart) *errorObject {
 	if change.name != nil {
 		c.name = *change.name
 	}
 	if change.enableDiscounts != nil {
 		c.discountsEnabled = *change.enableDiscounts
 	}
+	if change.useRulePromotions != nil {
+		c.usesRulePromotions = *change.useRulePromotions
+	}
+	if c.discountsEnabled && c.usesRulePromotions {
+		return &errorObject{
+			Status: 422, Title: "Cannot use both discounts together",
+			Detail: "Only one discount setting can be set to true at a time.",
+		}
+	}
+	return nil
 }
 
 // createCart handles POST /v2/carts.
@@ -111,20 +133,24 @@ func (s *Store) createCart(in *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.newCart()
-	change.apply(c)
+	if refusal := change.apply(c); refusal != nil {
+		return errorsResponse(http.StatusUnprocessableEntity, *refusal)
+	}
 	s.carts[c.id] = c
-	return jsonResponse(http.StatusCreated, cartBody{Data: c.data()})
+	return jsonResponse(http.StatusCreated, cartBody{Data: c.data(s.cfg.EmptyLists)})
 }
 
-// updateCart handles PUT /v2/carts/{cartID}.
+// updateCart handles PUT /v2/carts/{cartID}. A refusal is an error object, not a list of them.
 func (s *Store) updateCart(in *call) response {
 	var change cartChange
 	if refusal := readBody(in, change.read); refusal != nil {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {
-		change.apply(c)
-		return jsonResponse(http.StatusOK, cartBody{Data: c.data()})
+		if refusal := change.apply(c); refusal != nil {
+			return jsonResponse(http.StatusUnprocessableEntity, refusal)
+		}
+		return jsonResponse(http.StatusOK, cartBody{Data: c.data(s.cfg.EmptyLists)})
 	})
 }
 
@@ -148,7 +174,7 @@ func (s *Store) addCartItem(in *call) response {
 	}
 	return s.writeCart(in, func(c *cart) response {
 		s.addItem(c, item)
-		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData()})
+		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(s.cfg.EmptyLists)})
 	})
 }
 
@@ -170,7 +196,7 @@ func (s *Store) updateCartItem(in *call) response {
 			return itemNotFound()
 		}
 		c.items[i].quantity = quantity
-		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData()})
+		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(s.cfg.EmptyLists)})
 	})
 }
 
@@ -215,7 +241,7 @@ func (s *Store) deleteItem(in *call) response {
 		if !c.removeItem(in.uuid("item")) {
 			return itemNotFound()
 		}
-		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData()})
+		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(s.cfg.EmptyLists)})
 	})
 }
 
@@ -225,7 +251,7 @@ func (s *Store) updateCartSettings(in *call) response {
 	refusal := readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
 			v.resourceType("data.type", o["type"], "settings")
-			enabled = v.enabled("data.discounts", o["discounts"])
+			enabled, _ = v.discountSettings("data.discounts", o["discounts"])
 		}
 	})
 	if refusal != nil {

@@ -45,15 +45,15 @@ func readCart(t *testing.T, store *commercetest.Store, id string) cartBody {
 const (
 	timestamps    = `"created_at":"2000-01-01T00:00:00.000Z","updated_at":"2000-01-01T00:00:00.000Z"`
 	emptyCartData = `{"id":"new","type":"cart","name":"Cart","links":{"self":"https://store-links.example/v2/carts/new"},
-		"discount_settings":{"custom_discounts_enabled":false},
+		"discount_settings":{"custom_discounts_enabled":true},
 		"meta":{"display_price":{
-			"with_tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
-			"without_tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
-			"tax":{"amount":0,"currency":"USD","formatted":"$0.00"},
-			"discount":{"amount":0,"currency":"USD","formatted":"$0.00"},
-			"without_discount":{"amount":0,"currency":"USD","formatted":"$0.00"}},
+			"with_tax":{"amount":0,"currency":"","formatted":"0"},
+			"without_tax":{"amount":0,"currency":"","formatted":"0"},
+			"tax":{"amount":0,"currency":"","formatted":"0"},
+			"discount":{"amount":0,"currency":"","formatted":"0"},
+			"without_discount":{"amount":0,"currency":"","formatted":"0"}},
 		"timestamps":{` + timestamps + `,"expires_at":"2000-01-08T00:00:00.000Z"}},
-		"relationships":{"items":{"data":[]}}}`
+		"relationships":{"items":{"data":null}}}`
 	fullCartData = `{"id":"` + cartID + `","type":"cart","name":"Cart",
 		"links":{"self":"https://store-links.example/v2/carts/` + cartID + `"},
 		"discount_settings":{"custom_discounts_enabled":true},
@@ -114,7 +114,7 @@ func TestGetCart(t *testing.T) {
 		{name: "unknown cart", target: "/v2/carts/new", want: `{"data":` + emptyCartData + `}`},
 		{
 			name: "unknown cart with includes", target: "/v2/carts/new?include=items,custom_discounts",
-			want: `{"data":` + emptyCartData + `,"included":{"items":[],"custom_discounts":[]}}`,
+			want: `{"data":` + emptyCartData + `}`,
 		},
 		{name: "items of an unknown cart", target: "/v2/carts/new/items", want: `{"data":[]}`},
 		{name: "bad query", target: cartPath + "?include=%zz", status: 400, want: badQuery},
@@ -195,6 +195,141 @@ func TestUpdateCart(t *testing.T) {
 	wantEqual(t, "name of a cart that was not there", readCart(t, store, "new").Data.Name, "New")
 }
 
+// Only one of the two kinds of discounts can be enabled. The refusal of an update is an error
+// object without a list around it.
+func TestUpdateCart_bothSettings(t *testing.T) {
+	t.Parallel()
+	const (
+		refusal = `{"status":422,"title":"Cannot use both discounts together",` +
+			`"detail":"Only one discount setting can be set to true at a time."}`
+		promotions = `{"data":{"discount_settings":{"custom_discounts_enabled":%t,"use_rule_promotions":true}}}`
+		enable     = `{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`
+	)
+	store := newCart(t, commercetest.Config{})
+	wantJSON(t, send(t, store, put(cartPath, fmt.Sprintf(promotions, true))), 422, refusal)
+	wantEqual(t, "enabled after a refusal", readCart(t, store, cartID).Data.DiscountSettings.Enabled, true)
+	wantJSON(t, send(t, store, post("/v2/carts", fmt.Sprintf(promotions, true))), 422, `{"errors":[`+refusal+`]}`)
+	if resp := send(t, store, put(cartPath, fmt.Sprintf(promotions, false))); resp.Status != 200 ||
+		!strings.Contains(resp.Body, `"custom_discounts_enabled":false,"use_rule_promotions":true`) {
+		t.Errorf("response %d %s, want the settings", resp.Status, resp.Body)
+	}
+	wantJSON(t, send(t, store, put(cartPath, enable)), 422, refusal)
+}
+
+// Lists that are empty have several forms.
+func TestEmptyLists(t *testing.T) {
+	t.Parallel()
+	const target = "?include=items,custom_discounts"
+	for _, tt := range []struct {
+		lists commercetest.EmptyLists
+		// The relationships of an empty cart, of a cart with an item, and of the item.
+		empty, full, item string
+		included          string // in a cart without items
+		discounts         string // in a cart with an item
+		items             string // of an empty cart
+	}{
+		{
+			lists: commercetest.EmptyListsAsPrinted, empty: `{"items":{"data":null}}`, full: `{"items":%s}`,
+			item: `{"custom_discounts":{"data":null}}`, items: `[]`,
+		},
+		{lists: commercetest.EmptyListsLeftOut, empty: `{}`, full: `{"items":%s}`, item: `{}`, items: `[]`},
+		{
+			lists: commercetest.EmptyListsNull, empty: `{"items":{"data":null},"custom_discounts":{"data":null}}`,
+			full: `{"items":%s,"custom_discounts":{"data":null}}`, item: `{"custom_discounts":{"data":null}}`,
+			included: `{"custom_discounts":null,"items":null}`, discounts: `null`, items: `null`,
+		},
+		{
+			lists: commercetest.EmptyListsAsArrays, empty: `{"items":{"data":[]},"custom_discounts":{"data":[]}}`,
+			full: `{"items":%s,"custom_discounts":{"data":[]}}`, item: `{"custom_discounts":{"data":[]}}`,
+			included: `{"custom_discounts":[],"items":[]}`, discounts: `[]`, items: `[]`,
+		},
+	} {
+		store := commercetest.NewStore(commercetest.Config{EmptyLists: tt.lists})
+		id := store.AddCart(commerce.CartItemRef{ID: uuid.MustParse(cartItem)})
+		name := fmt.Sprint("EmptyLists ", tt.lists)
+		full := rawCart(t, send(t, store, get("/v2/carts/"+id+target)))
+		wantEqual(t, name+": relationships of a cart", string(full.Data.Relationships),
+			fmt.Sprintf(tt.full, `{"data":[{"type":"cart_item","id":"`+cartItem+`"}]}`))
+		var items []struct{ Relationships json.RawMessage }
+		if err := json.Unmarshal(full.Included["items"], &items); err != nil || len(items) != 1 {
+			t.Fatalf("%s: items %s, error %v, want one", name, full.Included["items"], err)
+		}
+		wantEqual(t, name+": relationships of an item", string(items[0].Relationships), tt.item)
+		wantEqual(t, name+": discounts", string(full.Included["custom_discounts"]), tt.discounts)
+		empty := send(t, store, get("/v2/carts/new"+target))
+		wantEqual(t, name+": relationships of an empty cart", string(rawCart(t, empty).Data.Relationships), tt.empty)
+		_, included, _ := strings.Cut(empty.Body, `,"included":`)
+		wantEqual(t, name+": included in an empty cart", strings.TrimSuffix(included, "}"), tt.included)
+		wantJSON(t, send(t, store, get("/v2/carts/new/items")), 200, `{"data":`+tt.items+`}`)
+	}
+}
+
+// rawCartBody is a cart whose parts are not decoded.
+type rawCartBody struct {
+	Data struct {
+		Relationships json.RawMessage
+		Meta          struct {
+			DisplayPrice struct{ Discount struct{ Amount int } } `json:"display_price"`
+		}
+	}
+	Included map[string]json.RawMessage
+	Errors   []json.RawMessage
+}
+
+func rawCart(t *testing.T, resp wireResponse) (c rawCartBody) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(resp.Body), &c); err != nil {
+		t.Fatalf("body %s: %v", resp.Body, err)
+	}
+	return c
+}
+
+func TestErrorsBesideCarts(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{ErrorsBesideCarts: true})
+	for target, want := range map[string]int{cartPath: 1, "/v2/carts/new": 1} {
+		wantEqual(t, target+": errors", len(rawCart(t, send(t, store, get(target))).Errors), want)
+	}
+	if resp := send(t, store, get(cartPath+"/items")); resp.Status != 200 || !strings.Contains(resp.Body, `"errors":[`) {
+		t.Errorf("items: %d %s, want errors beside them", resp.Status, resp.Body)
+	}
+	if resp := send(t, store, put(cartPath, `{"data":{}}`)); strings.Contains(resp.Body, "errors") {
+		t.Errorf("a write: %s, want no errors", resp.Body)
+	}
+}
+
+// A promotion of the store is in the total discount, which the discounts of the items make up, and
+// it is an item.
+func TestAddPromotion_shown(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{})
+	store.AddPromotion(cartID)
+	c := rawCart(t, send(t, store, get(cartPath+"?include=items")))
+	var items []struct {
+		Type      string
+		Value     struct{ Amount int }
+		Discounts []struct {
+			Amount struct{ Amount int }
+			Source string `json:"promotion_source"`
+		}
+	}
+	if err := json.Unmarshal(c.Included["items"], &items); err != nil || len(items) != 3 {
+		t.Fatalf("items %s, error %v, want 3", c.Included["items"], err)
+	}
+	total := 0
+	for _, item := range items[:2] {
+		wantEqual(t, "discounts of an item", len(item.Discounts), 1)
+		wantEqual(t, "source", item.Discounts[0].Source, "rule-promotion")
+		wantEqual(t, "value", item.Value.Amount, 9000)
+		total += item.Discounts[0].Amount.Amount
+	}
+	wantEqual(t, "total", c.Data.Meta.DisplayPrice.Discount.Amount, total)
+	wantEqual(t, "total", total, -2000)
+	wantEqual(t, "last item", items[2].Type, "promotion_item")
+	wantEqual(t, "value of the last item", items[2].Value.Amount, total)
+	wantEqual(t, "items that the relationships name", strings.Count(string(c.Data.Relationships), `"id"`), 3)
+}
+
 // A change sets updated_at and moves expires_at, also in its own response.
 func TestUpdateCart_timestamps(t *testing.T) {
 	t.Parallel()
@@ -254,7 +389,7 @@ func decodeItems(t *testing.T, resp wireResponse, status int) (items itemsBody) 
 func TestItems(t *testing.T) {
 	t.Parallel()
 	eachSender(t, func(t *testing.T, send sendFunc) {
-		store := commercetest.NewStore(commercetest.Config{})
+		store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 		const items = "/v2/carts/new/items" // of a cart that is not there yet
 		send(store, post(items, `{"data":{"type":"cart_item","id":"product-1","quantity":2}}`))
 		added := decodeItems(t, send(store, post(items,

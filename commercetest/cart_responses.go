@@ -21,6 +21,7 @@ type cartData struct {
 
 type discountSettings struct {
 	CustomDiscountsEnabled bool `json:"custom_discounts_enabled"`
+	UseRulePromotions      bool `json:"use_rule_promotions,omitempty"`
 }
 
 type cartMeta struct {
@@ -74,8 +75,19 @@ type itemData struct {
 	Quantity      int64                 `json:"quantity"`
 	UnitPrice     itemPrice             `json:"unit_price"`
 	Value         itemPrice             `json:"value"` // of all pieces
+	Discounts     []itemDiscount        `json:"discounts,omitempty"`
 	Meta          cartMeta              `json:"meta"`
 	Relationships relationships         `json:"relationships"`
+	// PromotionSource of an item of the type promotion_item.
+	PromotionSource string `json:"promotion_source,omitempty"`
+}
+
+// itemDiscount is what a promotion of the store takes off an item.
+type itemDiscount struct {
+	ID              uuid.UUID `json:"id"`
+	Amount          itemPrice `json:"amount"`
+	Code            string    `json:"code"`
+	PromotionSource string    `json:"promotion_source"`
 }
 
 type itemPrice struct {
@@ -84,23 +96,49 @@ type itemPrice struct {
 	IncludesTax bool             `json:"includes_tax"`
 }
 
-// data returns c as responses show it. Like the service, it leaves out the
-// relationship to discounts if the cart has none of its own.
-func (c *cart) data() cartData {
-	items := []resourceRef{}
-	for _, item := range c.items {
-		items = append(items, resourceRef{Type: string(item.ref.Type), ID: item.ref.ID})
+// relationship names resources. asPrinted is how the service prints one that names none.
+func (l EmptyLists) relationship(refs []resourceRef, asPrinted *relationship) *relationship {
+	switch {
+	case len(refs) > 0:
+		return &relationship{Data: refs}
+	case l == EmptyListsNull:
+		return &relationship{}
+	case l == EmptyListsAsArrays:
+		return &relationship{Data: []resourceRef{}}
+	case l == EmptyListsAsPrinted:
+		return asPrinted
 	}
-	related := relationships{Items: &relationship{Data: items}}
-	if own := c.discountRefs(uuid.Nil); own != nil {
-		related.CustomDiscounts = &relationship{Data: own}
+	return nil
+}
+
+// includeList adds a list to the included resources.
+func includeList[T any](l EmptyLists, included map[string]any, name string, list []T) {
+	switch {
+	case len(list) > 0, l == EmptyListsAsArrays:
+		included[name] = list
+	case l == EmptyListsNull:
+		included[name] = nil
+	}
+}
+
+// data returns c as responses show it.
+func (c *cart) data(lists EmptyLists) cartData {
+	var items []resourceRef
+	for _, item := range c.itemsData(lists) {
+		items = append(items, resourceRef{Type: string(item.Type), ID: item.ID})
+	}
+	related := relationships{
+		Items:           lists.relationship(items, &relationship{}),
+		CustomDiscounts: lists.relationship(c.discountRefs(uuid.Nil), nil),
 	}
 	return cartData{
-		ID:               c.id,
-		Type:             "cart",
-		Name:             c.name,
-		Links:            map[string]string{"self": "https://" + linkHost + "/v2/carts/" + c.id},
-		DiscountSettings: discountSettings{CustomDiscountsEnabled: c.discountsEnabled},
+		ID:    c.id,
+		Type:  "cart",
+		Name:  c.name,
+		Links: map[string]string{"self": "https://" + linkHost + "/v2/carts/" + c.id},
+		DiscountSettings: discountSettings{
+			CustomDiscountsEnabled: c.discountsEnabled, UseRulePromotions: c.usesRulePromotions,
+		},
 		Meta: cartMeta{
 			DisplayPrice: c.displayPrice(),
 			Timestamps: cartTimestamps{
@@ -113,16 +151,21 @@ func (c *cart) data() cartData {
 	}
 }
 
-// displayPrice returns the sums of the prices and of all discounts. There is no tax.
+// displayPrice returns the sums of the prices and of all discounts. There is no tax. An empty cart
+// has no currency.
 func (c *cart) displayPrice() *displayPrice {
 	var prices, discounts commerce.Decimal
 	for _, item := range c.items {
 		prices = sum(prices, item.value())
+		discounts = sum(discounts, c.promotion(item))
 	}
 	for _, d := range c.discounts {
 		discounts = sum(discounts, d.Amount.Amount)
 	}
 	display := func(amount commerce.Decimal) money {
+		if len(c.items) == 0 {
+			return money{Amount: amount, Formatted: amount.String()}
+		}
 		m := usd(amount)
 		return money{Amount: m.Amount, Currency: m.Currency, Formatted: m.Formatted}
 	}
@@ -139,6 +182,14 @@ func (c *cart) displayPrice() *displayPrice {
 // value is the price of all pieces.
 func (i cartItem) value() commerce.Decimal {
 	return commerce.Decimal{Decimal: i.price.Mul(commerce.NewDecimal(i.quantity).Decimal)}
+}
+
+// promotion returns what the promotion of a cart takes off an item: a tenth.
+func (c *cart) promotion(item cartItem) commerce.Decimal {
+	if !c.hasPromotion {
+		return commerce.Decimal{}
+	}
+	return commerce.Decimal{Decimal: item.value().Shift(-1).Truncate(0).Neg()}
 }
 
 func sum(a, b commerce.Decimal) commerce.Decimal {
@@ -160,12 +211,33 @@ func usd(amount commerce.Decimal) commerce.Money {
 
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
+// The promotion of the store, as responses show it.
+const (
+	promotionCode   = "TEN-PERCENT"
+	promotionSource = "rule-promotion"
+)
+
 // itemsData returns the items as responses show them. It is never nil.
-func (c *cart) itemsData() []itemData {
+func (c *cart) itemsData(lists EmptyLists) []itemData {
 	list := []itemData{}
+	price := func(amount commerce.Decimal) itemPrice { return itemPrice{Amount: amount, Currency: "USD"} }
+	promotion := itemData{
+		ID: newID("promotions", c.number), Type: "promotion_item", Name: "Ten percent off", SKU: promotionCode,
+		Quantity: 1, PromotionSource: promotionSource,
+		Relationships: relationships{CustomDiscounts: lists.relationship(nil, &relationship{})},
+	}
 	for _, item := range c.items {
-		price := func(amount commerce.Decimal) itemPrice { return itemPrice{Amount: amount, Currency: "USD"} }
+		var discounts []itemDiscount
+		off := c.promotion(item)
+		if c.hasPromotion {
+			discounts = append(discounts, itemDiscount{
+				ID: promotion.ID, Amount: price(off), Code: promotionCode, PromotionSource: promotionSource,
+			})
+			promotion.UnitPrice = price(sum(promotion.UnitPrice.Amount, off))
+			promotion.Value = promotion.UnitPrice
+		}
 		created := timestamp(item.createdAt)
+		promotion.Meta = cartMeta{Timestamps: cartTimestamps{CreatedAt: created, UpdatedAt: created}}
 		list = append(list, itemData{
 			ID:            item.ref.ID,
 			Type:          item.ref.Type,
@@ -174,10 +246,14 @@ func (c *cart) itemsData() []itemData {
 			SKU:           item.sku,
 			Quantity:      item.quantity,
 			UnitPrice:     price(item.price),
-			Value:         price(item.value()),
-			Meta:          cartMeta{Timestamps: cartTimestamps{CreatedAt: created, UpdatedAt: created}},
-			Relationships: relationships{CustomDiscounts: &relationship{Data: c.discountRefs(item.ref.ID)}},
+			Value:         price(sum(item.value(), off)),
+			Discounts:     discounts,
+			Meta:          promotion.Meta,
+			Relationships: relationships{CustomDiscounts: lists.relationship(c.discountRefs(item.ref.ID), &relationship{})},
 		})
+	}
+	if c.hasPromotion && len(list) > 0 {
+		list = append(list, promotion)
 	}
 	return list
 }

@@ -22,6 +22,7 @@ const (
 type cart struct {
 	id, name             string
 	discountsEnabled     bool
+	usesRulePromotions   bool
 	hasPromotion         bool
 	items                []cartItem
 	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
@@ -39,14 +40,14 @@ type cartItem struct {
 	createdAt            time.Time
 }
 
-// AddCart adds a cart and returns its id. Custom discounts are enabled for it. The
-// default type of an item is cart_item, the default id a new one. Without items the
-// cart is empty, and an empty cart accepts no discounts.
+// AddCart adds a cart and returns its id. It takes custom discounts if
+// [Config.DiscountsEnabled] is set, or as soon as they are enabled for it. The default type of
+// an item is cart_item, the default id a new one. Without items the cart is empty, and an empty
+// cart accepts no discounts.
 func (s *Store) AddCart(items ...commerce.CartItemRef) (cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.newCart()
-	c.discountsEnabled = s.cfg.CartDiscountLimit >= 0
 	for _, ref := range items {
 		item := cartItem{ref: ref, name: "Product", quantity: 1, price: commerce.NewDecimal(defaultItemPrice)}
 		if ref.Type == commerce.ItemTypeCustomItem {
@@ -204,8 +205,9 @@ func (s *Store) AddDiscount(cartID string, d commerce.CustomDiscount) {
 }
 
 // AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts as
-// long as it exists. Responses do not show the promotion. If there is no such cart, AddPromotion
-// adds one.
+// long as it exists. It takes a tenth off each item. Responses show it as discounts of the items,
+// as an item of the type promotion_item, and in the total discount. If there is no such cart,
+// AddPromotion adds one.
 func (s *Store) AddPromotion(cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -50,6 +50,22 @@ const (
 	NoLinks
 )
 
+// EmptyLists is how a store sends those lists of a cart that are empty: the items and the
+// discounts that are included, and those that relationships name.
+type EmptyLists uint8
+
+const (
+	// EmptyListsAsPrinted sends them as the documentation of the service prints them: the items of
+	// a cart and the discounts of an item are null, all others are left out.
+	EmptyListsAsPrinted EmptyLists = iota
+	// EmptyListsLeftOut leaves them out.
+	EmptyListsLeftOut
+	// EmptyListsNull sends null.
+	EmptyListsNull
+	// EmptyListsAsArrays sends [].
+	EmptyListsAsArrays
+)
+
 // Config sets up a [Store]. Zero fields mean the defaults.
 type Config struct {
 	// Generation of the payload. Default: SecondGeneration, which the live service sends.
@@ -77,6 +93,13 @@ type Config struct {
 	// AddStatus is the status of a response that confirms added discounts, all or
 	// some of them: 201 or 200. Default: 201.
 	AddStatus int
+	// DiscountsEnabled enables custom discounts for new carts. Otherwise a cart takes none before
+	// a request enables them, as in the service. PUT /v2/settings/cart changes it.
+	DiscountsEnabled bool
+	// EmptyLists of a cart. Default: EmptyListsAsPrinted.
+	EmptyLists EmptyLists
+	// ErrorsBesideCarts sends an error beside the data of each read of a cart or of its items.
+	ErrorsBesideCarts bool
 	// CartDiscountLimit is the maximum number of discounts on a cart, not counting
 	// those on its items. Negative: custom discounts are not enabled, and the store
 	// refuses all requests to add them. Default: 5.
@@ -125,6 +148,8 @@ func (c Config) check() {
 		problem = fmt.Sprintf("PageLength must be 1 to %d, or 0 for the default", maxPageLimit)
 	case c.Links > NoLinks:
 		problem = "Links must be LinksAsStrings, LinksAsObjects, LinksWithoutNext or NoLinks"
+	case c.EmptyLists > EmptyListsAsArrays:
+		problem = "EmptyLists must be EmptyListsAsPrinted, EmptyListsLeftOut, EmptyListsNull or EmptyListsAsArrays"
 	case c.MaxPage < 0 || c.MaxPage > maxPageLimit:
 		problem = fmt.Sprintf("MaxPage must be 1 to %d, or 0 for the default", maxPageLimit)
 	case c.AddStatus != 0 && c.AddStatus != http.StatusOK && c.AddStatus != http.StatusCreated:

@@ -24,7 +24,10 @@ func readBody(in *call, read func(v *validator, root members)) *response {
 		detail := "The body must be application/json"
 		return new(errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", detail))
 	}
-	v := &validator{}
+	v := &validator{status: http.StatusBadRequest}
+	if in.Operation == OpChangeState { // its errors have the status as a text
+		v.status = "400"
+	}
 	if root, ok := v.object("body", in.Body); ok {
 		read(v, root)
 	}
@@ -76,10 +79,13 @@ func (b *batch) readObject(v *validator, root members) {
 
 // validator reads JSON values and collects their problems. The path of a value
 // names it in the problems, for example "data[0].amount".
-type validator struct{ problems []errorObject }
+type validator struct {
+	problems []errorObject
+	status   any // of a problem, a text or a number
+}
 
 func (v *validator) addProblem(path, what string) {
-	v.problems = append(v.problems, errorObject{Status: 400, Title: "Validation Error", Detail: path + " " + what})
+	v.problems = append(v.problems, errorObject{Status: v.status, Title: "Validation Error", Detail: path + " " + what})
 }
 
 // object reads a JSON object.
@@ -113,13 +119,14 @@ func (v *validator) boolean(path string, raw []byte) *bool {
 	return b
 }
 
-// enabled reads custom_discounts_enabled of an object. It returns nil if either is absent.
-func (v *validator) enabled(path string, raw []byte) *bool {
+// discountSettings reads the settings in an object. What is absent is nil.
+func (v *validator) discountSettings(path string, raw []byte) (enabled, rulePromotions *bool) {
 	if raw == nil {
-		return nil
+		return nil, nil
 	}
 	o, _ := v.object(path, raw)
-	return v.boolean(path+".custom_discounts_enabled", o["custom_discounts_enabled"])
+	return v.boolean(path+".custom_discounts_enabled", o["custom_discounts_enabled"]),
+		v.boolean(path+".use_rule_promotions", o["use_rule_promotions"])
 }
 
 // resourceType reads the type of a resource, which is required and must be want.

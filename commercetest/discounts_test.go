@@ -44,7 +44,7 @@ var (
 var (
 	limitOne  = commercetest.Config{CartDiscountLimit: 1, ItemDiscountLimit: 1}
 	status200 = commercetest.Config{AddStatus: 200}
-	disabled  = commercetest.Config{CartDiscountLimit: -1}
+	disabled  = commercetest.Config{CartDiscountLimit: -1} // counts more than DiscountsEnabled
 )
 
 var addDiscountsTests = []struct {

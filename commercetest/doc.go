@@ -4,7 +4,7 @@
 //
 //	func TestCheckout(t *testing.T) {
 //		// Of two writes to a cart that overlap, the service may lose one. So does this store.
-//		store := commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true})
+//		store := commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true, DiscountsEnabled: true})
 //		cartID := store.AddCart(commerce.CartItemRef{}) // a cart with one item
 //
 //		// What if the response is lost after the discounts were added?
@@ -68,9 +68,10 @@
 //
 //   - No cart is unknown. An id that no cart has reads as an empty cart, and reading it creates
 //     the cart, so that [Store.Carts] lists it.
-//   - An empty cart accepts no discounts. A cart that a request created accepts them only if they
-//     were enabled, for the cart or by PUT /v2/settings/cart before. Carts of [Store.AddCart]
-//     accept them.
+//   - An empty cart accepts no discounts. Any other accepts them only if they were enabled: by
+//     [commerce.CartService.EnableCustomDiscounts] for the cart, by PUT /v2/settings/cart before it
+//     was created, or by [Config.DiscountsEnabled].
+//   - Lists of a cart that are empty are missing, or null: see [EmptyLists].
 //   - A token of the implicit grant is a shopper's. It allows requests about carts and items, and
 //     reads of settings. With the token of an account ([Store.AccountToken]) in the header
 //     EP-Account-Management-Authentication-Token, it also allows requests about the subscriptions

@@ -2,6 +2,7 @@ package commercetest_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -52,9 +53,13 @@ func TestEndpoints_refusals(t *testing.T) {
 				tt.host = "store.test"
 			}
 			eachSender(t, func(t *testing.T, send sendFunc) {
-				resp := send(commercetest.NewStore(commercetest.Config{}),
+				resp := send(commercetest.NewStore(commercetest.Config{DiscountsEnabled: true}),
 					fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", tt.line, tt.host, tt.header))
-				wantJSON(t, resp, tt.status, bodies[tt.status])
+				want := bodies[tt.status]
+				if strings.HasSuffix(tt.line, "/v2/settings") { // whose errors have a number
+					want = strings.Replace(want, `"401"`, "401", 1)
+				}
+				wantJSON(t, resp, tt.status, want)
 				wantEqual(t, "X-Request-Id", resp.Header.Get("X-Request-Id"), "commercetest-000001")
 				wantEqual(t, "Allow", resp.Header.Get("Allow"), "")
 			})
@@ -86,7 +91,7 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			eachSender(t, func(t *testing.T, send sendFunc) {
-				resp := send(commercetest.NewStore(commercetest.Config{}),
+				resp := send(commercetest.NewStore(commercetest.Config{DiscountsEnabled: true}),
 					fmt.Sprintf("%s HTTP/1.1\r\nHost: store.test\r\n%s\r\n", tt.line, bearer))
 				wantJSON(t, resp, 405, `{"errors":[{"status":"405","title":"Method Not Allowed"}]}`)
 				wantEqual(t, "Allow", resp.Header.Get("Allow"), tt.allow)
@@ -105,7 +110,8 @@ func TestAfterRequest(t *testing.T) {
 			var mu sync.Mutex
 			var calls []string
 			store := newCart(t, commercetest.Config{
-				RateLimit: 1, RateBurst: 5,
+				DiscountsEnabled: true,
+				RateLimit:        1, RateBurst: 5,
 				AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
 					mu.Lock()
 					defer mu.Unlock()

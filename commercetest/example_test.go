@@ -17,7 +17,7 @@ import (
 // The response to a write is lost after the write took effect.
 func ExampleStore_Inject() {
 	ctx := context.Background()
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	cartID := store.AddCart(commerce.CartItemRef{})
 	store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Apply: true, Cut: true})
 
@@ -42,7 +42,7 @@ func ExampleStore_Inject() {
 // The store refuses the second page once, and the client tries again.
 func ExampleStore_Seed() {
 	ctx := context.Background()
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	store.Seed(250)
 	store.Inject(commercetest.Fault{
 		Operation: commercetest.OpList,
@@ -67,6 +67,7 @@ func ExampleStore_Seed() {
 // up. The walk does not miss the first record of the second page.
 func ExampleConfig_afterRequest() {
 	store := commercetest.NewStore(commercetest.Config{
+		DiscountsEnabled: true,
 		AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
 			if in.ID == "commercetest-000001" {
 				newest := uuid.MustParse("c71b455a-3bba-573c-8931-fb92f325910b")
@@ -89,7 +90,7 @@ func ExampleConfig_afterRequest() {
 // A store with the payload of the live service.
 func ExampleNewStore() {
 	ctx := context.Background()
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	store.Seed(1)
 	page, err := store.Client().Subscriptions.List(ctx, &commerce.SubscriptionListOptions{
 		Include: commerce.SubscriptionInclude{Plans: true, PricingOptions: true},

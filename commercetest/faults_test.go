@@ -103,7 +103,7 @@ func TestFault_response(t *testing.T) {
 func TestFault_header(t *testing.T) {
 	t.Parallel()
 	eachSender(t, func(t *testing.T, send sendFunc) {
-		store := commercetest.NewStore(commercetest.Config{})
+		store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 		header := http.Header{"retry-after": {"7"}, "X-Request-Id": {"mine"}}
 		store.Inject(fault{Status: 429, Header: header}, fault{Header: header})
 		header.Set("X-Request-Id", "changed")
@@ -277,7 +277,7 @@ func TestInject_match(t *testing.T) {
 func TestInject_refusesStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{-1, 1, 100, 103, 199, 600} {
-		store := commercetest.NewStore(commercetest.Config{})
+		store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 		if panicText(func() { store.Inject(fault{Status: status}) }) == "" {
 			t.Errorf("Inject(Fault{Status: %d}) does not panic, want a panic", status)
 		}
@@ -445,7 +445,7 @@ func TestFault_late(t *testing.T) {
 // A late write is applied although its connection was closed.
 func TestFault_lateOverLoopback(t *testing.T) {
 	t.Parallel()
-	store := commercetest.New(t, commercetest.Config{})
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	client, err := commerce.New(store.URL(), commerce.WithToken(store.Config().Token))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ func TestHandle(t *testing.T) {
 		_, _ = io.WriteString(w, "teapot")
 	})
 	eachSender(t, func(t *testing.T, send sendFunc) {
-		store := commercetest.NewStore(commercetest.Config{})
+		store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 		store.Handle("POST /v2/carts/{id}/checkout", echo)
 		store.Handle("PATCH /v2/carts/{id}", echo)
 		store.Handle("/v2/settings", echo) // only for the methods that the store does not handle
@@ -51,7 +51,7 @@ func TestHandle(t *testing.T) {
 			{name: "other method of it", raw: del(settingsPath), status: 418, seen: `DELETE store.test  /v2/settings "" 0`},
 			{
 				name: "no token", raw: unauthorized, status: 401,
-				body: `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`,
+				body: `{"errors":[{"status":401,"title":"Unable to validate access token"}]}`,
 			},
 			{name: "fault", raw: get("/open"), status: 503},
 			{name: "outside of /v2", raw: get("/open"), status: 418, seen: `GET store.test  /open "" 0`},

@@ -192,6 +192,7 @@ const (
 // newCart returns a store with a cart that has two items.
 func newCart(t *testing.T, cfg commercetest.Config) *commercetest.Store {
 	t.Helper()
+	cfg.DiscountsEnabled = true
 	store := commercetest.NewStore(cfg)
 	wantEqual(t, "AddCart", store.AddCart(
 		commerce.CartItemRef{ID: uuid.MustParse(cartItem)},
@@ -256,7 +257,7 @@ func newDiscounts(externalIDs ...string) (list []commerce.NewCustomDiscount) {
 
 // seeded returns a store with n subscriptions.
 func seeded(g commercetest.Generation, n int) *commercetest.Store {
-	store := commercetest.NewStore(commercetest.Config{Generation: g})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true, Generation: g})
 	store.Seed(n)
 	return store
 }

@@ -113,7 +113,9 @@ func TestLocker_Lose(t *testing.T) {
 func TestLocker_clients(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		store := commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true, CartDiscountLimit: 20})
+		store := commercetest.New(t, commercetest.Config{
+			DiscountsEnabled: true, LoseOverlappingWrites: true, CartDiscountLimit: 20,
+		})
 		id, l := store.AddCart(commerce.CartItemRef{}), commercetest.NewLocker()
 		store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Delay: time.Second, Times: -1})
 		add := func(n int) error {

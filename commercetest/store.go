@@ -60,22 +60,19 @@ func New(t testing.TB, cfg Config) *Store {
 	return s
 }
 
-// EachGeneration runs test once for each generation of the payload, in subtests with
-// a new store of that generation.
+// EachGeneration runs test for each generation of the payload and each form of [EmptyLists], with
+// and without [Config.ErrorsBesideCarts], in subtests with a new store.
 func EachGeneration(t *testing.T, cfg Config, test func(t *testing.T, s *Store)) {
 	t.Helper()
-	for _, g := range []struct {
-		name       string
-		generation Generation
-	}{
-		{name: "first generation", generation: FirstGeneration},
-		{name: "second generation", generation: SecondGeneration},
-	} {
-		cfg.Generation = g.generation
-		t.Run(g.name, func(t *testing.T) {
-			t.Helper()
-			test(t, New(t, cfg))
-		})
+	for _, cfg.Generation = range []Generation{FirstGeneration, SecondGeneration} {
+		for lists, name := range []string{"as printed", "left out", "null", "as arrays"} {
+			cfg.EmptyLists = EmptyLists(lists)
+			cfg.ErrorsBesideCarts = lists%2 == 1
+			t.Run(fmt.Sprintf("%v generation, empty lists %s", cfg.Generation, name), func(t *testing.T) {
+				t.Helper()
+				test(t, New(t, cfg))
+			})
+		}
 	}
 }
 
@@ -94,6 +91,8 @@ func NewStore(cfg Config) *Store {
 		carts:         map[string]*cart{},
 		subscriptions: newSubscriptionSet(0),
 		subscribers:   map[uuid.UUID]Subscriber{},
+
+		newCartsAllowDiscounts: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,
 	}
 }
 

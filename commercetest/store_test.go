@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 
 func TestClient_panicsIfOptionIsInvalid(t *testing.T) {
 	t.Parallel()
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	if panicText(func() { store.Client(commerce.WithToken("")) }) == "" {
 		t.Error("Client with an empty token does not panic, want a panic")
 	}
@@ -56,7 +57,7 @@ func TestNew_closes(t *testing.T) {
 	t.Parallel()
 	var address string
 	t.Run("uses a store", func(t *testing.T) {
-		address = commercetest.New(t, commercetest.Config{}).URL()
+		address = commercetest.New(t, commercetest.Config{DiscountsEnabled: true}).URL()
 	})
 	client, err := commerce.New(address,
 		commerce.WithToken(commercetest.DefaultToken), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
@@ -70,20 +71,18 @@ func TestNew_closes(t *testing.T) {
 
 func TestEachGeneration(t *testing.T) {
 	t.Parallel()
-	var generations []commercetest.Generation
-	var names []string
+	var stores []string
 	t.Run("each", func(t *testing.T) {
 		commercetest.EachGeneration(t, commercetest.Config{PageLength: 7}, func(t *testing.T, s *commercetest.Store) {
 			t.Helper()
 			wantEqual(t, "page length", s.Config().PageLength, 7)
-			generations = append(generations, s.Config().Generation)
-			names = append(names, t.Name())
+			cfg := s.Config()
+			form := fmt.Sprint(": ", cfg.Generation, " ", uint8(cfg.EmptyLists), " ", cfg.ErrorsBesideCarts)
+			stores = append(stores, t.Name()+form)
 		})
 	})
-	wantEqual(t, "generations", generations, []commercetest.Generation{
-		commercetest.FirstGeneration, commercetest.SecondGeneration,
-	})
-	wantEqual(t, "names", names, []string{
-		"TestEachGeneration/each/first_generation", "TestEachGeneration/each/second_generation",
-	})
+	wantEqual(t, "number of stores", len(stores), 8)
+	const each = "TestEachGeneration/each/"
+	wantEqual(t, "first", stores[0], each+"first_generation,_empty_lists_as_printed: first 0 false")
+	wantEqual(t, "last", stores[7], each+"second_generation,_empty_lists_as_arrays: second 3 true")
 }

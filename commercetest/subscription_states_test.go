@@ -158,7 +158,7 @@ func TestStates_refusals(t *testing.T) {
 	states := subscriptionPath(t, store, "?filter=eq(external_ref,order-000007)") + "/states"
 	before := send(t, store, get(states)).Body
 	problem := func(detail string) string {
-		return fmt.Sprintf(`"status":400,"title":"Validation Error","detail":%q`, detail)
+		return fmt.Sprintf(`"status":"400","title":"Validation Error","detail":%q`, detail)
 	}
 	for _, tt := range []struct {
 		name, raw string

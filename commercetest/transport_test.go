@@ -25,7 +25,7 @@ func (b *trackedBody) Close() error {
 
 func TestTransport_errors(t *testing.T) {
 	t.Parallel()
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	errBroken := errors.New("broken")
@@ -61,7 +61,7 @@ func TestTransport_errors(t *testing.T) {
 
 func TestTransport_responseBody(t *testing.T) {
 	t.Parallel()
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	open := func(ctx context.Context) *http.Response {
 		t.Helper()
 		req, err := http.NewRequestWithContext(ctx, "", "https://store.test"+settingsPath, nil)
@@ -80,7 +80,7 @@ func TestTransport_responseBody(t *testing.T) {
 	wantEqual(t, "protocol", resp.Proto, "HTTP/1.1")
 	wantEqual(t, "has its request", resp.Request != nil, true)
 	wantEqual(t, "method", store.Requests()[0].Method, http.MethodGet)
-	want := `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`
+	want := `{"errors":[{"status":401,"title":"Unable to validate access token"}]}`
 	if err := iotest.TestReader(resp.Body, []byte(want)); err != nil {
 		t.Error(err)
 	}

@@ -29,7 +29,7 @@ import (
 func TestEnsure(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, store := newExported(), commercetest.New(t, commercetest.Config{})
+		e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 		item := commerce.CartItemRef{ID: uuid.New(), Type: commerce.ItemTypeCartItem}
 		cart := store.AddCart(item)
 		store.Inject(
@@ -128,7 +128,7 @@ func discounts(externalIDs ...string) (list []commerce.NewCustomDiscount) {
 func TestWalk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		e, store := newExported(), commercetest.New(t, commercetest.Config{})
+		e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 		store.Seed(250)
 		secrets := []string{"ron@canary.example", "Ron Swanson"}
 		ctx, job := e.tracers.Tracer("test").Start(t.Context(), "job")
@@ -255,7 +255,7 @@ func TestErrors(t *testing.T) {
 }
 
 func (tt failingCall) check(t *testing.T) {
-	e, store := newExported(), commercetest.New(t, commercetest.Config{})
+	e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	store.Inject(tt.fault)
 	client := store.Client(append(tt.opts, e.observe(),
 		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))...)
@@ -332,7 +332,7 @@ func TestWithServerAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e, store := newExported(), commercetest.New(t, commercetest.Config{})
+			e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 			client := store.Client(e.observe(otelcommerce.WithServerAddress(tt.host, tt.port)))
 			if err := callList(t.Context(), client); err != nil {
 				t.Fatal(err)
@@ -357,7 +357,7 @@ func TestWithServerAddress(t *testing.T) {
 // No provider means the global one.
 func TestNew_global(t *testing.T) {
 	t.Parallel()
-	e, store := newExported(), commercetest.New(t, commercetest.Config{})
+	e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	otel.SetTracerProvider(e.tracers)
 	otel.SetMeterProvider(e.meters)
 	if err := callList(t.Context(), store.Client(commerce.WithObserver(otelcommerce.New(nil, nil)))); err != nil {
@@ -397,7 +397,7 @@ func TestNew_broken(t *testing.T) {
 			handled.Add(1)
 		}
 	}))
-	e, store := newExported(), commercetest.New(t, commercetest.Config{})
+	e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	store.Inject(commercetest.Fault{Status: 503})
 	client := store.Client(commerce.WithObserver(otelcommerce.New(e.tracers, brokenProvider{})),
 		commerce.WithRetry(commerce.RetryPolicy{MinBackoff: time.Nanosecond, MaxBackoff: time.Nanosecond}))

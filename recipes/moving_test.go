@@ -47,6 +47,9 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 	if _, err := commerce.Collect(client.Subscriptions.AllByAccount(ctx, nil, nil)); err != nil {
 		return err
 	}
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		return err
+	}
 	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, discounts, nil); err != nil {
 		return err
 	}
@@ -79,9 +82,6 @@ func movedCart(
 		return err
 	}
 	if _, err := client.Settings(ctx); err != nil {
-		return err
-	}
-	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
 		return err
 	}
 	var created json.RawMessage

@@ -57,7 +57,7 @@ func TestLocker_killed(t *testing.T) {
 func TestLocker_stopped(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	store := commercetest.New(t, commercetest.Config{})
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	id := store.AddCart(commerce.CartItemRef{})
 	store.AddDiscount(id, commerce.CustomDiscount{DiscountEngine: "engine", ExternalID: "unwanted"})
 	child := start(t, childConfig{
@@ -199,7 +199,7 @@ func TestLimiter_processes(t *testing.T) {
 	t.Parallel()
 	const processes, measured, stall = 8, 15 * time.Second, 200 * time.Millisecond
 	server, seen := redistest.Start(t), &requests{byProcess: map[string]int{}}
-	store := commercetest.New(t, commercetest.Config{RateLimit: storeRate, AfterRequest: seen.add})
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true, RateLimit: storeRate, AfterRequest: seen.add})
 	for i := range processes {
 		start(t, childConfig{Mode: "rate", Redis: server.Addr, Store: store.URL(), Name: string(rune('a' + i))})
 	}

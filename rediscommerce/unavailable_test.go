@@ -106,7 +106,7 @@ func timeoutOf(c redis.UniversalClient) time.Duration {
 // call adds a discount to a cart, in memory.
 func call(t *testing.T, opt commerce.Option) error {
 	t.Helper()
-	store := commercetest.New(t, commercetest.Config{})
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	ctx, cancel := context.WithTimeout(t.Context(), callDeadline)
 	defer cancel()
 	_, err := store.Client(opt).Carts.AddCustomDiscounts(ctx, store.AddCart(commerce.CartItemRef{}), wanted(1), nil)

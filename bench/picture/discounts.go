@@ -47,7 +47,7 @@ func drawDiscounts(ctx context.Context) (string, error) {
 
 // write adds each discount to a cart of its own, and looks at the carts of the store afterwards.
 func write(ctx context.Context, name string, add adder) (row, error) {
-	store := commercetest.NewStore(commercetest.Config{})
+	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
 	sent := 0
 	store.Inject(commercetest.Fault{
 		Operation: commercetest.OpAdd, Apply: true, Cut: true, Times: -1,

@@ -66,7 +66,7 @@ func TestApply(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := commercetest.New(t, commercetest.Config{})
+			s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 			cart := s.AddCart(commerce.CartItemRef{})
 			add(s, cart, "e", "1")
 			add(s, cart, "x", "1")
@@ -132,7 +132,7 @@ func TestRemove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := commercetest.New(t, commercetest.Config{})
+			s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 			cart := s.AddCart(commerce.CartItemRef{})
 			add(s, cart, "e", "1")
 			add(s, cart, "x", "1")
@@ -152,9 +152,8 @@ func TestRemove(t *testing.T) {
 func TestConfirm_interrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := commercetest.New(t, commercetest.Config{AfterRequest: func(_ *commercetest.Store, in commercetest.Request) {
-		cancel()
-	}})
+	after := func(*commercetest.Store, commercetest.Request) { cancel() }
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true, AfterRequest: after})
 	cart := s.AddCart(commerce.CartItemRef{})
 	add(s, cart, "e", "1")
 	c := caller{ctx: ctx, env: storeEnv(s), terminal: true}

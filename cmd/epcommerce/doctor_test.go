@@ -13,7 +13,7 @@ import (
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
+	commercetest.EachGeneration(t, commercetest.Config{DiscountsEnabled: true}, func(t *testing.T, s *commercetest.Store) {
 		s.Seed(5)
 		cart := s.AddCart(commerce.CartItemRef{})
 		got := caller{env: storeEnv(s)}.run(t, "doctor", "--cart", cart)

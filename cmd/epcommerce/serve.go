@@ -28,7 +28,7 @@ type fakeStore struct {
 }
 
 func newServeCommand(e *environment) *cobra.Command {
-	var f fakeStore
+	f := fakeStore{config: commercetest.Config{DiscountsEnabled: true}}
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the fake store, for programs in any language",

@@ -36,6 +36,7 @@ var sampleItem = commerce.CartItemRef{ID: uuid.MustParse("3b4de20a-ccd0-44e6-894
 
 // report shows texts of the service quoted, so that they don't control the terminal.
 var report = template.Must(template.New("report").Parse(`{{with .}}` +
+	`{{if .Enabled}}enabled    custom discounts of the cart{{"\n"}}{{end}}` +
 	`{{range .Added}}{{printf "added      %q\n" .ExternalID}}{{end}}` +
 	`{{range .Updated}}{{printf "updated    %q\n" .ExternalID}}{{end}}` +
 	`{{range .Deleted}}{{printf "deleted    %q\n" .ExternalID}}{{end}}` +
@@ -54,6 +55,7 @@ func run(getenv func(string) string, args []string, stdout, stderr io.Writer) (e
 	file := set.String("file", "", "`path` of a JSON file with the discounts; required on a live store")
 	set.BoolVar(&opts.Update, "update", false, "change discounts of the cart that differ from the file")
 	set.BoolVar(&opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
+	set.BoolVar(&opts.Enable, "enable", true, "let the cart take discounts; turns the store's promotions off for it")
 	set.BoolVar(&opts.DryRun, "dry-run", false, "change nothing; print what would be changed")
 	set.DurationVar(&opts.Settle, "settle", 0, "`time` to wait for a write without a response; 0: 2s; negative: none")
 	_ = set.Parse(args) // no error: it exits

@@ -14,7 +14,10 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-const allAdded = "added      \"summer-10\"\nadded      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n"
+const (
+	enabled  = "enabled    custom discounts of the cart\n"
+	allAdded = enabled + "added      \"summer-10\"\nadded      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n"
+)
 
 // ended is what a run returned and printed.
 type ended struct {
@@ -108,25 +111,25 @@ func outcomeTests() []outcomeTest {
 		{
 			name:  "response lost, discounts not added",
 			fault: commercetest.Fault{Operation: commercetest.OpAdd, Cut: true},
-			want:  ended{Code: 4, Stdout: missing + inDoubt, Stderr: failed},
+			want:  ended{Code: 4, Stdout: enabled + missing + inDoubt, Stderr: failed},
 		},
 		{
 			name: "limit reached",
 			cfg:  commercetest.Config{ItemDiscountLimit: -1},
-			want: ended{Code: 3, Stdout: "added      \"summer-10\"\nadded      \"loyalty-0042\"\n" +
+			want: ended{Code: 3, Stdout: enabled + "added      \"summer-10\"\nadded      \"loyalty-0042\"\n" +
 				"missing    \"gift-wrap-1\"\n" +
 				"  reason   \"Limit Reached\" \"Custom discount limit reached for this cart item\"\n", Stderr: failed},
 			inCart: 2,
 		},
 		{
 			name: "different", before: []commerce.CustomDiscount{different},
-			want: ended{Code: 3, Stdout: "added      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n" +
+			want: ended{Code: 3, Stdout: enabled + "added      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n" +
 				"different  \"summer-10\"\n", Stderr: failed},
 			inCart: 3,
 		},
 		{
 			name: "update and prune", before: []commerce.CustomDiscount{different, other}, args: []string{"-update", "-prune"},
-			want: ended{Stdout: "added      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n" +
+			want: ended{Stdout: enabled + "added      \"loyalty-0042\"\nadded      \"gift-wrap-1\"\n" +
 				"updated    \"summer-10\"\ndeleted    \"\\x1b[31mother\"\n"},
 			inCart: 3,
 		},

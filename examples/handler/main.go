@@ -85,7 +85,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The customer is waiting, so it does not wait for late writes either.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 	defer cancel()
-	opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1}
+	opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1, Enable: true}
 	result, err := h.client.Carts.EnsureCustomDiscounts(ctx, cart.Value, want, opts)
 	inDoubt := 0
 	if result != nil {

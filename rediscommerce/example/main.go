@@ -56,7 +56,8 @@ func run(ctx context.Context, env func(string) string) error {
 		Amount: commerce.NewDecimal(-1000), Description: "Ten dollars off",
 		DiscountCode: "TEN-OFF", DiscountEngine: "promo-engine", ExternalID: "promo-1",
 	}}
-	result, err := client.Carts.EnsureCustomDiscounts(ctx, env("CART_ID"), discounts, nil)
+	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
+	result, err := client.Carts.EnsureCustomDiscounts(ctx, env("CART_ID"), discounts, opts)
 	if err != nil {
 		return err
 	}

@@ -95,6 +95,21 @@ var table = []Call{
 		},
 	},
 	{
+		Name: "Carts.EnsureCustomDiscountsFunc", Op: "Carts.EnsureCustomDiscounts", Write: true,
+		responses: []Response{
+			{Status: http.StatusOK, Body: emptyCart},
+			{Status: http.StatusCreated, Body: `{"data":[$added]}`},
+			{Status: http.StatusOK, Body: filledCart},
+		},
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			want := func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+				return []commerce.NewCustomDiscount{a.NewDiscount}, nil
+			}
+			opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1}
+			return c.Carts.EnsureCustomDiscountsFunc(ctx, a.CartID, want, opts)
+		},
+	},
+	{
 		Name: "Carts.Get", Method: http.MethodGet, responses: respond(http.StatusOK, filledCart),
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) { return c.Carts.Get(ctx, a.CartID) },
 	},

@@ -50,7 +50,9 @@ type cartState struct {
 
 // newServer returns a server with the cart as it is at the start.
 func (sc *randomScenario) newServer() *cartServer {
-	store := commercetest.NewStore(commercetest.Config{CartDiscountLimit: sc.Limit, ItemDiscountLimit: sc.Limit})
+	store := commercetest.NewStore(commercetest.Config{
+		DiscountsEnabled: true, CartDiscountLimit: sc.Limit, ItemDiscountLimit: sc.Limit,
+	})
 	s := &cartServer{habits: sc.habits, store: store, cartID: store.AddCart(sc.Items...)}
 	for _, d := range sc.Initial {
 		store.AddDiscount(s.cartID, d)

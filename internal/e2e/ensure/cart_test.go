@@ -131,6 +131,7 @@ func newScenario(r *rand.Rand) scenario {
 // config allows many discounts, because surplus ones come from several sides.
 func (sc scenario) config() commercetest.Config {
 	return commercetest.Config{
+		DiscountsEnabled:  true,
 		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, LoseOverlappingWrites: sc.LoseWrites,
 	}
 }

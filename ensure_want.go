@@ -1,0 +1,84 @@
+package commerce
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	errNewKey = errors.New("a discount with another key is wanted after discounts were added")
+	errNoSale = errors.New("custom discounts are now enabled for the cart, so the store's promotions are off for it")
+)
+
+// setWant sets the wanted discounts, whose keys can be added.
+func (e *ensureRun) setWant(want []NewCustomDiscount) {
+	e.want = make([]NewCustomDiscount, len(want))
+	for i := range want {
+		e.want[i] = want[i].copyItem()
+		e.keys[want[i].key()] = true
+	}
+}
+
+// decide finds out which discounts are wanted for the cart, which was read. The error is a
+// [*ValidationError] if they are not valid.
+func (e *ensureRun) decide(ctx context.Context) error {
+	if e.choose == nil {
+		return nil
+	}
+	want, err := e.choose(e.cart.copy())
+	if err != nil {
+		return err
+	}
+	problems := &ValidationError{}
+	checkWanted(want, e.opts, problems)
+	if err := problems.err(); err != nil {
+		return err
+	}
+	if e.journal.has((*ensureWrite).isSent) {
+		for i := range want {
+			if !e.keys[want[i].key()] && !e.cart.hasKey(want[i].key()) {
+				return errNewKey
+			}
+		}
+	}
+	e.setWant(want)
+	return e.mustStop(ctx) // want may have taken long
+}
+
+// undecided returns the result if it is not known which discounts are wanted now.
+func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
+	if problems, ok := err.(*ValidationError); ok && !e.hasWrite((*ensureWrite).isSent) { //nolint:errorlint // of decide
+		return nil, problems
+	}
+	if e.want != nil { // for the result
+		e.makePlan()
+	}
+	return e.end(err)
+}
+
+// mustEnable reports whether custom discounts must be enabled for the cart, which this call did not
+// try yet, before a discount can be added.
+func (e *ensureRun) mustEnable() bool {
+	if !e.opts.Enable || e.enable != nil || e.cart.CustomDiscountsEnabled || e.cart.takesNone() != nil {
+		return false
+	}
+	for _, i := range e.plan.add {
+		if e.mayAdd(&e.want[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// makeEnable enables custom discounts for the cart. It returns an error if the call must end.
+func (e *ensureRun) makeEnable(ctx context.Context) error {
+	e.enable = &ensureWrite{kind: updateWrite}
+	e.enable.outcome = e.send(func() error { return e.writer.enable(ctx) })
+	e.enable.shown = e.opts.DryRun
+	return e.mustStop(ctx)
+}
+
+// hasWrite reports whether one of the writes matches, that of the setting too.
+func (e *ensureRun) hasWrite(match func(w *ensureWrite) bool) bool {
+	return e.journal.has(match) || e.enable != nil && match(e.enable)
+}
