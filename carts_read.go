@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -18,7 +17,8 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// Cart is a cart with its items and custom discounts.
+// Cart is a cart with its items and custom discounts. Its JSON is like the response of the service
+// to a read of it, without Response.
 type Cart struct {
 	ID, Type, Name         string
 	CustomDiscountsEnabled bool
@@ -67,6 +67,18 @@ type CartDisplayPrice struct {
 	Extra           Extra `json:",embed"`
 }
 
+// MarshalJSON encodes i like the service.
+func (i CartItem) MarshalJSON() ([]byte, error) { return payloads.Marshal(&i) }
+
+// UnmarshalJSON decodes an item of the service.
+func (i *CartItem) UnmarshalJSON(b []byte) error { return decodeRecord(b, i) }
+
+// MarshalJSON encodes p like the service.
+func (p CartDisplayPrice) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
+
+// UnmarshalJSON decodes the display price of a cart.
+func (p *CartDisplayPrice) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
+
 // Get reads a cart with its items and custom discounts:
 // https://developer.elasticpath.com/docs/api/carts/get-a-cart
 //
@@ -100,30 +112,29 @@ type cartRead struct {
 	hasList   bool                       // the response lists discounts, perhaps none
 	hasItems  bool                       // the response lists items, perhaps none
 	namesItem bool                       // a relationship of the cart names an item
-	bodies    [][]byte                   // of the responses: the cart and, if they were read apart, its items
 	promoted  bool                       // all discounts are promotions of the store, see checkUnlisted
 }
 
 type cartBody struct {
-	Data     json.RawMessage            `json:"data"`
-	Included map[string]json.RawMessage `json:"included"`
-	Extra    Extra                      `json:",embed"`
+	Data     json.RawMessage `json:"data"`
+	Included Extra           `json:"included"`
+	Extra    Extra           `json:",embed"`
 }
 
 type cartData struct {
 	ID               string `json:"id"`
-	Type             string `json:"type"`
-	Name             string `json:"name"`
+	Type             string `json:"type,omitzero"`
+	Name             string `json:"name,omitzero"`
 	DiscountSettings struct {
 		CustomDiscountsEnabled bool  `json:"custom_discounts_enabled"`
 		Extra                  Extra `json:",embed"`
 	} `json:"discount_settings"`
 	Meta struct {
-		DisplayPrice CartDisplayPrice `json:"display_price"`
+		DisplayPrice CartDisplayPrice `json:"display_price,omitzero"`
 		Timestamps   struct {
 			Timestamps
-			ExpiresAt time.Time `json:"expires_at"`
-		} `json:"timestamps"`
+			ExpiresAt time.Time `json:"expires_at,omitzero"`
+		} `json:"timestamps,omitzero"`
 		Extra Extra `json:",embed"`
 	} `json:"meta"`
 	Extra Extra `json:",embed"`
@@ -202,28 +213,24 @@ func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartR
 	if err != nil || !items.hasItems {
 		return err
 	}
-	c.setItemsOf(items)
+	c.Items, c.itemOf, c.listed, c.hasItems = items.Items, items.itemOf, items.listed, true
+	c.Errors = append(c.Errors, items.Errors...)
+	c.setItems()
 	return nil
 }
 
-// setItemsOf sets the items that were read apart.
-func (c *cartRead) setItemsOf(items *cartRead) {
-	c.Items, c.itemOf, c.listed, c.hasItems = items.Items, items.itemOf, items.listed, true
-	c.Errors = append(c.Errors, items.Errors...)
-	c.bodies = append(c.bodies, items.bodies...)
-	c.setItems()
-}
-
-// copy returns the cart as it was read, sharing no memory.
-func (c *cartRead) copy() *Cart {
-	fresh, _ := readCart(bytes.Clone(c.bodies[0]), c.ID) // no error: it was read before
-	for _, b := range c.bodies[1:] {
-		items, _ := readItems(bytes.Clone(b), c.ID)
-		fresh.setItemsOf(items)
+// copy returns a copy of a cart that shares no memory with it.
+func (c *Cart) copy() (*Cart, error) {
+	fresh := &Cart{}
+	b, err := json.Marshal(c)
+	if err == nil {
+		err = json.Unmarshal(b, fresh)
 	}
-	fresh.Response = new(*c.Response)
-	fresh.Response.Header = c.Response.Header.Clone()
-	return fresh.Cart
+	if fresh.Response = c.Response; fresh.Response != nil {
+		fresh.Response = new(*c.Response)
+		fresh.Response.Header = c.Response.Header.Clone()
+	}
+	return fresh, err
 }
 
 // readItems decodes a response that should hold the items of a cart. If it holds the cart itself,
@@ -239,7 +246,7 @@ func readItems(b []byte, cartID string) (*cartRead, error) {
 		}
 		return &cartRead{}, nil
 	}
-	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}, bodies: [][]byte{b}}
+	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}}
 	return c, c.addItems(body.Data)
 }
 
@@ -260,8 +267,8 @@ func isSameCart(a, b string) bool {
 	return a == b || strings.EqualFold(a, b) && uuid.Validate(a) == nil
 }
 
-// readCart decodes a response that should hold the cart with that id. Its error holds nothing
-// of b.
+// readCart decodes a response that should hold the cart with that id, if it is not empty. Its error
+// holds nothing of b.
 func readCart(b []byte, cartID string) (*cartRead, error) {
 	body, errs, err := readCartBody(b)
 	if err != nil {
@@ -271,7 +278,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
 		return nil, errors.New("data is missing, or not a cart with an id")
 	}
-	if !isSameCart(data.ID, cartID) {
+	if cartID != "" && !isSameCart(data.ID, cartID) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
 	c := &cartRead{
@@ -284,7 +291,6 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 			Timestamps:             data.Meta.Timestamps.Timestamps,
 		},
 		itemOf: map[uuid.UUID]*CartItemRef{},
-		bodies: [][]byte{b},
 	}
 	for _, name := range []string{"items", "custom_discounts"} {
 		if list := body.Included[name]; list != nil && !isList(list) {
@@ -299,6 +305,63 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	c.setItems()
 	c.Extra, err = otherMembers(&data, &body)
 	return c, err
+}
+
+// UnmarshalJSON decodes the service's response to a read of a cart. null changes nothing.
+func (c *Cart) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
+	read, err := readCart(b, "")
+	if err == nil {
+		*c = *read.Cart
+	}
+	return err
+}
+
+// MarshalJSON encodes c like the service, with its items and custom discounts in included.
+func (c Cart) MarshalJSON() (b []byte, err error) {
+	data, body := cartData{ID: c.ID, Type: c.Type, Name: c.Name, Extra: Extra{}}, cartBody{Extra: Extra{}}
+	data.DiscountSettings.CustomDiscountsEnabled = c.CustomDiscountsEnabled
+	data.Meta.DisplayPrice, data.Meta.Timestamps.Timestamps = c.DisplayPrice, c.Timestamps
+	data.Meta.Timestamps.ExpiresAt = c.ExpiresAt
+	nested := map[string]*Extra{
+		"discount_settings": &data.DiscountSettings.Extra, "meta": &data.Meta.Extra, "included": &body.Included,
+	}
+	for name, raw := range c.Extra { // as otherMembers made it
+		bare := strings.TrimPrefix(name, "/")
+		switch extra, ok := otherThanKnown(raw); {
+		case nested[name] != nil && ok:
+			*nested[name] = extra
+		case nested[bare] != nil, bare != name && !strings.HasPrefix(bare, "/") && c.Extra[bare] != nil:
+			body.Extra[bare] = raw
+		default:
+			data.Extra[name] = raw
+		}
+	}
+	encode := func(v any) []byte {
+		raw, errOne := payloads.Marshal(v)
+		err = cmp.Or(err, errOne)
+		return raw
+	}
+	included := Extra{"items": encode(&c.Items), "custom_discounts": encode(&c.CustomDiscounts)}
+	maps.Copy(included, body.Included)
+	if body.Included, body.Data = included, encode(&data); len(c.Errors) > 0 {
+		body.Extra["errors"] = encode(&c.Errors)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return payloads.Marshal(&body)
+}
+
+// otherThanKnown returns the members of an object, if they may stand beside those of a cart.
+func otherThanKnown(raw []byte) (extra Extra, ok bool) {
+	ok = json.Unmarshal(raw, &extra) == nil
+	for _, name := range []string{"custom_discounts_enabled", "display_price", "timestamps", "items", "custom_discounts"} {
+		ok = ok && extra[name] == nil
+	}
+	return extra, ok
 }
 
 // maxSlashes limits the time that it takes to find a name in Extra which is not taken.

@@ -78,13 +78,16 @@ func rules() []wire.Rule {
 		wire.Record[Plan](maxIncluded),
 		wire.Record[Product](maxIncluded),
 		wire.Record[PricingOption](maxIncluded),
+		wire.Record[CartItem](maxItems),
+		wire.Record[CartDisplayPrice](1),
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),
 		wire.EncodedAs(func(a *PricingOptionAttributes) *billedAttributes[plainPricingOptionAttributes] {
 			return withZeros((*plainPricingOptionAttributes)(a), &a.Billing)
 		}),
-		wire.As(`0"`, func(_ byte, m *Money) any { return &m.Amount }, nil, reflect.TypeFor[Decimal]()),
+		wire.As(`0"tf[{`, decodeMoney, nil, reflect.TypeFor[Decimal](), reflect.TypeFor[plainMoney]()),
+		wire.EncodedAs(func(m *Money) *plainMoney { return (*plainMoney)(m) }),
 		wire.As(`"0tf[`, func(_ byte, p *PaymentAuthority) any { return (*oddAuthority)(p) },
 			writePaymentAuthority, reflect.TypeFor[oddAuthority]()),
 		wire.As(`"`, func(_ byte, l *Link) any { return &l.Href }, writeLink),
@@ -99,6 +102,16 @@ func rules() []wire.Rule {
 
 func init() { // the rules refer to payloads, so its declaration cannot hold them
 	payloads = wire.NewCodec(rules()...)
+}
+
+// plainMoney is a [Money] without its methods.
+type plainMoney Money
+
+func decodeMoney(kind byte, m *Money) any {
+	if kind == '0' || kind == '"' {
+		return &m.Amount
+	}
+	return (*plainMoney)(m)
 }
 
 // An oddAuthority is decoded from a value that is not an object. Extra holds it, so that it is

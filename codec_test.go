@@ -30,7 +30,7 @@ func TestTables(t *testing.T) {
 //nolint:paralleltest // as TestTables
 func TestTables_methods(t *testing.T) {
 	want := []string{ // not registered
-		"CustomDiscount", "Decimal", "Error", "NewCustomDiscount", "UnconfirmedDiscount", "oddAuthority",
+		"Cart", "CustomDiscount", "Decimal", "Error", "Money", "NewCustomDiscount", "UnconfirmedDiscount", "oddAuthority",
 		"subscriptionWithoutLogValue",
 	}
 	method := regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)\) (?:M|Unm)arshalJSON\(`)

@@ -107,6 +107,12 @@ type Money struct {
 	Extra     Extra  `json:",embed"`
 }
 
+// MarshalJSON encodes m like the service.
+func (m Money) MarshalJSON() ([]byte, error) { return payloads.Marshal(&m) }
+
+// UnmarshalJSON decodes an amount of the service, which may be only a number.
+func (m *Money) UnmarshalJSON(b []byte) error { return decodeRecord(b, m) }
+
 // String returns m as the store shows it, e.g. "-$10.00", otherwise the amount and the currency,
 // e.g. "-1000 USD".
 func (m Money) String() string {

@@ -322,15 +322,18 @@ func readItem(relationships []byte) (item *CartItemRef, more bool) {
 // MarshalJSON encodes d like the service, without fields that are zero. It returns an error
 // if Item was changed while Extra holds the relationships.
 func (d CustomDiscount) MarshalJSON() ([]byte, error) {
-	if kept, ok := d.Extra["relationships"]; ok {
-		if was, _ := readItem(kept); (was == nil) != (d.Item == nil) || was != nil && *was != *d.Item {
-			return nil, errors.New("commerce: Item differs from the relationships in Extra: delete them there")
-		}
-	} else if d.Item != nil {
-		relationships, _ := payloads.Marshal(newItemRelations(d.Item)) // no error: texts and a UUID
-		extra := Extra{"relationships": relationships}
+	kept := d.Extra["relationships"]
+	var rel itemRelations
+	was, _ := readItem(kept)
+	switch {
+	case was == nil && d.Item != nil && (kept == nil || payloads.Unmarshal(kept, &rel) == nil):
+		rel.Item = newItemRelations(d.Item).Item
+		relationships, _ := payloads.Marshal(&rel) // no error: it was decoded
+		extra := Extra{}
 		maps.Copy(extra, d.Extra)
-		d.Extra = extra
+		extra["relationships"], d.Extra = relationships, extra
+	case (was == nil) != (d.Item == nil), was != nil && *was != *d.Item:
+		return nil, errors.New("commerce: Item differs from the relationships in Extra: delete them there")
 	}
 	return payloads.Marshal((*plainDiscount)(&d))
 }

@@ -3,7 +3,6 @@ package commerce
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -251,10 +250,7 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 		e.journal.failed = true
 		return e.end(err)
 	}
-	failed, _ := errors.AsType[*Error](err) // reads return no other error
-	unshared := *failed                     // calls that wait for one token share its error
-	unshared.Outcome = OutcomeNotSent
-	return nil, &unshared
+	return nil, withOutcome(err, OutcomeNotSent)
 }
 
 // write makes the writes of a round: first deletes, because surplus discounts use up the

@@ -25,7 +25,11 @@ func (e *ensureRun) decide(ctx context.Context) error {
 	if e.choose == nil {
 		return nil
 	}
-	want, err := e.choose(e.cart.copy())
+	cart, err := e.cart.copy()
+	if err != nil {
+		return err
+	}
+	want, err := e.choose(cart)
 	if err != nil {
 		return err
 	}

@@ -13,27 +13,27 @@ import (
 type ErrorObject struct {
 	// Status in the entry, whether it is a number or a string there; 0 if absent. If it differs
 	// from the HTTP status, trust the HTTP status.
-	Status int
+	Status int `json:"status,omitzero"`
 	// Title is the same for all errors of a kind. Errors show it when they are printed.
-	Title string
+	Title string `json:"title,omitzero"`
 	// Detail describes this error. It may hold customers' data, so nothing prints it.
-	Detail string
+	Detail string `json:"detail,omitzero"`
 	// Source names the bad part of the request, e.g. as a JSON path.
-	Source string
+	Source string `json:"source,omitzero"`
 	// RequestID identifies the request to the service's support. Few responses have it.
-	RequestID string
-	Meta      ErrorMeta
-	Extra     Extra
+	RequestID string    `json:"request_id,omitzero"`
+	Meta      ErrorMeta `json:"meta,omitzero"`
+	Extra     Extra     `json:",embed"`
 }
 
 // ErrorMeta is the meta member of an [ErrorObject].
 type ErrorMeta struct {
 	// MissingIDs are the ids of records that do not exist.
-	MissingIDs []uuid.UUID
+	MissingIDs []uuid.UUID `json:"missing_ids,omitzero"`
 	// ID of the record that the error concerns. For a discount that was not added, it is the
 	// id of the cart item.
-	ID    string
-	Extra Extra
+	ID    string `json:"id,omitzero"`
+	Extra Extra  `json:",embed"`
 }
 
 // readErrors returns the errors of a body; nil if it has none that can be read. They are in a

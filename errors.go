@@ -177,6 +177,14 @@ func callError(call *transport.Call, r *transport.Result) *Error {
 	return newError(call, r, outcome, readErrors(r.Body))
 }
 
+// withOutcome returns the error of a call with another outcome.
+func withOutcome(err error, outcome Outcome) error {
+	failed, _ := errors.AsType[*Error](err) // calls return no other error
+	unshared := *failed                     // calls that wait for one token share its error
+	unshared.Outcome = outcome
+	return &unshared
+}
+
 // matching returns err, which may be nil, so that it matches a sentinel too.
 func matching(sentinel, err error) error {
 	if err == nil {

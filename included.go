@@ -83,6 +83,42 @@ func (i *Included) BillingOf(sub *Subscription) (*Billing, bool) {
 	return nil, false
 }
 
+// PriceOf returns what a subscription costs per billing interval, in its own currency, as its
+// included pricing option or plan state it: the price of the plan with the option, else the fixed
+// price of the option; without an option, the price of the plan, else its fixed price. It returns
+// false if neither states one in that currency, or if the two differ. The Extra of the price is
+// that of the resource.
+//
+// That the price is per billing interval is a conclusion: the documentation does not say so.
+// Quantities and a PendingPriceChange do not count, and nothing is computed from a
+// BasePricePercentage, whose meaning is not clear.
+func (i *Included) PriceOf(sub *Subscription) (Price, bool) {
+	if sub == nil || sub.Attributes.Currency == "" {
+		return Price{}, false
+	}
+	foundPlan, _ := i.PlanOf(sub)
+	plan, currency := cmp.Or(foundPlan, &Plan{}), sub.Attributes.Currency
+	stated, ok := plan.Meta.Price[currency]
+	fixed := plan.Attributes.FixedPrice
+	if optionID := sub.Attributes.PricingOptionID; optionID != uuid.Nil {
+		foundOption, _ := i.PricingOption(optionID)
+		option := cmp.Or(foundOption, &PricingOption{})
+		fromPlan, okPlan := plan.Meta.Prices[optionID.String()].Price[currency]
+		stated, ok = option.Meta.Prices[sub.Attributes.PlanID.String()].Price[currency]
+		switch {
+		case ok && okPlan && (!stated.Amount.Equal(fromPlan.Amount) || stated.IncludesTax != fromPlan.IncludesTax):
+			return Price{}, false
+		case okPlan && !ok:
+			stated, ok = fromPlan, true
+		}
+		fixed = option.Attributes.FixedPrice
+	}
+	if !ok {
+		stated, ok = fixed[currency]
+	}
+	return stated, ok
+}
+
 // ProductsOf returns the included products of a subscription, as pointers to elements of
 // i.Products, in their order. They are those whose ExternalRef is among the
 // ExternalProductRefs of the offering. Products of different offerings may have the same

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 // includedLists returns the lists of i by the names of their members. Each list can be asked for by
@@ -228,4 +229,162 @@ func relatedIDs(plan, option int, products ...int) (ids []uuid.UUID) {
 		ids = append(ids, numberedID(n))
 	}
 	return ids
+}
+
+var planID, optionID = numberedID(1), numberedID(2)
+
+func price(amount int64) commerce.Price { return commerce.Price{Amount: commerce.NewDecimal(amount)} }
+
+func usd(amount int64) commerce.Prices { return commerce.Prices{"USD": price(amount)} }
+
+func withTax(amount int64) commerce.Prices {
+	return commerce.Prices{"USD": {Amount: commerce.NewDecimal(amount), IncludesTax: true}}
+}
+
+func ofOption(p commerce.Prices) map[string]commerce.OptionPrice {
+	return map[string]commerce.OptionPrice{optionID.String(): {Price: p}}
+}
+
+func ofPlan(p commerce.Prices) map[string]commerce.OptionPrice {
+	return map[string]commerce.OptionPrice{planID.String(): {Price: p}}
+}
+
+var pricesOf = []struct {
+	name     string
+	currency string // "": USD; "-": none
+	option   bool   // the subscription has a pricing option
+	change   func(plan *commerce.Plan, option *commerce.PricingOption)
+	want     int64 // 0: none
+}{
+	{name: "plan", change: func(p *commerce.Plan, _ *commerce.PricingOption) { p.Meta.Price = usd(5) }, want: 5},
+	{
+		name: "plan before its fixed price", want: 5, change: func(p *commerce.Plan, _ *commerce.PricingOption) {
+			p.Meta.Price, p.Attributes.FixedPrice = usd(5), usd(6)
+		},
+	},
+	{
+		name: "fixed price of the plan", want: 6, change: func(p *commerce.Plan, _ *commerce.PricingOption) {
+			p.Meta.Price, p.Attributes.FixedPrice = commerce.Prices{"GBP": price(5)}, usd(6)
+		},
+	},
+	{
+		name: "another currency", currency: "usd", change: func(p *commerce.Plan, _ *commerce.PricingOption) {
+			p.Meta.Price, p.Attributes.FixedPrice = usd(5), usd(6)
+		},
+	},
+	{
+		name: "no currency", currency: "-", change: func(p *commerce.Plan, _ *commerce.PricingOption) {
+			p.Meta.Price = commerce.Prices{"": price(5)}
+		},
+	},
+	{
+		name: "option, without its own branch", option: true,
+		change: func(p *commerce.Plan, _ *commerce.PricingOption) {
+			p.Meta.Price, p.Attributes.FixedPrice = usd(5), usd(6)
+		},
+	},
+	{
+		name: "plan, without its own branch", change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			p.Meta.Prices, o.Meta.Prices, o.Attributes.FixedPrice = ofOption(usd(5)), ofPlan(usd(5)), usd(6)
+		},
+	},
+	{
+		name: "option", option: true, want: 5, change: func(_ *commerce.Plan, o *commerce.PricingOption) {
+			o.Meta.Prices, o.Meta.Price, o.Attributes.FixedPrice = ofPlan(usd(5)), usd(7), usd(6)
+		},
+	},
+	{
+		name: "plan with the option", option: true, want: 5, change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			p.Meta.Prices, o.Attributes.FixedPrice = ofOption(usd(5)), usd(6)
+		},
+	},
+	{
+		name: "both, equal", option: true, want: 5, change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			p.Meta.Prices, o.Meta.Prices = ofOption(usd(5)), ofPlan(usd(5))
+		},
+	},
+	{
+		name: "both, different", option: true, change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			p.Meta.Prices, o.Meta.Prices, o.Attributes.FixedPrice = ofOption(usd(5)), ofPlan(usd(6)), usd(6)
+		},
+	},
+	{
+		name: "both, with and without tax", option: true, change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			p.Meta.Prices, o.Meta.Prices = ofOption(usd(5)), ofPlan(withTax(5))
+		},
+	},
+	{
+		name: "both, of different currencies", option: true, want: 5,
+		change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			p.Meta.Prices, o.Meta.Prices = ofOption(usd(5)), ofPlan(commerce.Prices{"GBP": price(6)})
+		},
+	},
+	{
+		name: "fixed price of the option", option: true, want: 6, change: func(_ *commerce.Plan, o *commerce.PricingOption) {
+			o.Attributes.FixedPrice = usd(6)
+		},
+	},
+	{
+		name: "only a percentage, and what is shown", option: true,
+		change: func(p *commerce.Plan, o *commerce.PricingOption) {
+			o.Attributes.BasePricePercentage = commerce.NewDecimal(90)
+			p.Meta.DisplayPrice.WithTax = commerce.Money{Amount: commerce.NewDecimal(5), Currency: "USD"}
+		},
+	},
+}
+
+// The price that a subscription costs, from what the store states in its currency.
+func TestIncluded_PriceOf(t *testing.T) {
+	t.Parallel()
+	for _, tt := range pricesOf {
+		sub := &commerce.Subscription{Attributes: commerce.SubscriptionAttributes{PlanID: planID, Currency: "USD"}}
+		switch tt.currency {
+		case "":
+		case "-":
+			sub.Attributes.Currency = ""
+		default:
+			sub.Attributes.Currency = tt.currency
+		}
+		if tt.option {
+			sub.Attributes.PricingOptionID = optionID
+		}
+		plan, option := commerce.Plan{ID: planID}, commerce.PricingOption{ID: optionID}
+		tt.change(&plan, &option)
+		included := &commerce.Included{
+			Plans: []commerce.Plan{plan}, PricingOptions: []commerce.PricingOption{option},
+		}
+		if got, ok := included.PriceOf(sub); ok != (tt.want != 0) || !got.Amount.Equal(commerce.NewDecimal(tt.want)) {
+			t.Errorf("%s: PriceOf() = %v, %t, want %d", tt.name, got, ok, tt.want)
+		}
+	}
+	var none *commerce.Included
+	if _, ok := none.PriceOf(&commerce.Subscription{}); ok {
+		t.Error("PriceOf found a price in nothing")
+	}
+	if _, ok := none.PriceOf(nil); ok {
+		t.Error("PriceOf found a price of nothing")
+	}
+}
+
+// Each seeded subscription has a price in its currency.
+func TestIncluded_PriceOf_eachGeneration(t *testing.T) {
+	t.Parallel()
+	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
+		s.Seed(20)
+		opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
+		n := 0
+		for page, err := range s.Client().Subscriptions.Pages(t.Context(), opts) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range page.Subscriptions {
+				sub := &page.Subscriptions[i]
+				if p, ok := page.Included.PriceOf(sub); !ok || p.Amount.Sign() <= 0 {
+					t.Errorf("subscription %s in %s: price %v, %t", sub.ID, sub.Attributes.Currency, p, ok)
+				}
+				n++
+			}
+		}
+		diff(t, "subscriptions", n, 20)
+	})
 }

@@ -88,8 +88,21 @@ func (s *SubscriptionService) Get(
 	if id == uuid.Nil {
 		return nil, invalid("subscription id", "must not be the zero UUID")
 	}
-	o := operation[*SubscriptionResult]{
-		op: "Subscriptions.Get", method: http.MethodGet, path: subscriptionsPath + "/" + id.String(),
+	o := s.get("Subscriptions.Get", id, include)
+	result, response, err := o.do(ctx, s.core)
+	if err != nil {
+		return nil, err
+	}
+	result.Response = response
+	return result, nil
+}
+
+// get returns the request for a subscription.
+func (s *SubscriptionService) get(
+	op string, id uuid.UUID, include SubscriptionInclude,
+) operation[*SubscriptionResult] {
+	return operation[*SubscriptionResult]{
+		op: op, method: http.MethodGet, path: subscriptionsPath + "/" + id.String(),
 		vary: func(send func(string) *transport.Result) *transport.Result {
 			return s.core.cfg.generation.send(SubscriptionListOptions{Include: include}, send)
 		},
@@ -99,12 +112,6 @@ func (s *SubscriptionService) Get(
 			return nil
 		},
 	}
-	result, response, err := o.do(ctx, s.core)
-	if err != nil {
-		return nil, err
-	}
-	result.Response = response
-	return result, nil
 }
 
 // readSubscription decodes a response that should hold the subscription with that id.

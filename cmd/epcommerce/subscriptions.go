@@ -81,6 +81,22 @@ const subscriptionHead = `ID                                    STATE       NEXT
 
 var noSubscription = newRecord(&commerce.Subscription{}, nil)
 
+// formatted returns a price of a subscription as the store shows it, if it does so in its currency,
+// otherwise the amount and the currency.
+func formatted(p commerce.Price, sub *commerce.Subscription, plan *commerce.Plan) string {
+	shown := []commerce.DisplayPrice{
+		plan.Meta.Prices[sub.Attributes.PricingOptionID.String()].DisplayPrice, plan.Meta.DisplayPrice,
+	}
+	for _, s := range shown {
+		for _, m := range []commerce.Money{s.WithTax, s.WithoutTax} {
+			if m.Currency == sub.Attributes.Currency && m.Amount.Equal(p.Amount) && m.Formatted != "" {
+				return m.Formatted
+			}
+		}
+	}
+	return p.Amount.String() + " " + sub.Attributes.Currency
+}
+
 // newRecord returns how a subscription is printed. included is what the response includes.
 func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
@@ -88,12 +104,9 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	option, _ := included.PricingOptionOf(sub)
 	object := map[string]any{"subscription": sub, "plan": plan, "pricing_option": option}
 	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
-	price, cents := plan.Meta.DisplayPrice.WithTax, ""
-	if option.ID != uuid.Nil { // the second payload generation: a price for each option
-		price = plan.Meta.Prices[option.ID.String()].DisplayPrice.WithTax
-	}
-	if price.Currency != "" {
-		price.Formatted, cents = price.String(), price.Amount.String()
+	price, cents := "", ""
+	if p, ok := included.PriceOf(sub); ok {
+		price, cents = formatted(p, sub, plan), p.Amount.String()
 	}
 	interval, frequency := "", ""
 	if b, ok := included.BillingOf(sub); ok {
@@ -101,7 +114,7 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	}
 	lines := line(subscriptionWidths, id(sub.ID), state(m),
 		plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))) +
-		line(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price.Formatted),
+		line(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price),
 			plain(frequency+" "+interval), plain(a.ExternalRef))
 	return record{lines: lines, object: object, cells: []cell{
 		{"id", id(sub.ID)},
@@ -119,7 +132,7 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 		{"pricing_option_external_ref", option.Attributes.ExternalRef},
 		{"billing_interval_type", interval},
 		{"billing_frequency", frequency},
-		{"price", price.Formatted},
+		{"price", price},
 		{"price_amount", cents},
 		{"currency", a.Currency},
 		{"created_at", at(times.CreatedAt, time.RFC3339Nano)},

@@ -85,14 +85,19 @@ func billing(sub *commerce.Subscription, included *commerce.Included) (name, int
 	if !ok {
 		return "", "", ""
 	}
-	shown := plan.Meta.DisplayPrice
-	if option, ok := included.PricingOptionOf(sub); ok { // second payload generation: a price for each option
-		shown = plan.Meta.Prices[option.ID.String()].DisplayPrice
-	}
 	if b, ok := included.BillingOf(sub); ok {
 		interval = b.BillingFrequency.String() + " " + b.BillingIntervalType
 	}
-	return plan.Attributes.Name, interval, shown.WithTax.Formatted
+	if p, ok := included.PriceOf(sub); ok {
+		price = p.Amount.String() + " " + sub.Attributes.Currency // in the smallest unit, e.g. cents
+		ofOption := plan.Meta.Prices[sub.Attributes.PricingOptionID.String()]
+		for _, shown := range []commerce.Money{plan.Meta.DisplayPrice.WithoutTax, ofOption.DisplayPrice.WithoutTax} {
+			if shown.Currency == sub.Attributes.Currency && shown.Amount.Equal(p.Amount) {
+				price = shown.String() // as the store shows it
+			}
+		}
+	}
+	return plan.Attributes.Name, interval, price
 }
 
 // plain returns "-" for an empty text, and a space in place of each character that a terminal may

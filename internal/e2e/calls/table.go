@@ -3,6 +3,7 @@ package calls
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -19,6 +20,11 @@ const (
 	filledCart    = `{"data":{"id":"$cart","relationships":{"custom_discounts":{"data":[{"id":"$added-id"}]}}},` +
 		`"included":{"items":[{"id":"$account"}],"custom_discounts":[$added]}}`
 )
+
+// subscriptionIn returns a subscription that is paused, or not.
+func subscriptionIn(paused bool) string {
+	return fmt.Sprintf(`{"data":{"id":"$subscription","type":"subscription","meta":{"paused":%t}}}`, paused)
+}
 
 // All returns the table.
 func All() []Call {
@@ -142,6 +148,17 @@ var table = []Call{
 		responses: respond(http.StatusNoContent, ""),
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
 			return nil, c.Subscriptions.ChangeState(ctx, a.SubscriptionID, commerce.StateChange{Action: commerce.ActionPause})
+		},
+	},
+	{
+		Name: "Subscriptions.EnsureState", Write: true,
+		responses: []Response{
+			{Status: http.StatusOK, Body: subscriptionIn(false)},
+			{Status: http.StatusNoContent},
+			{Status: http.StatusOK, Body: subscriptionIn(true)},
+		},
+		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
+			return c.Subscriptions.EnsureState(ctx, a.SubscriptionID, commerce.StateChange{Action: commerce.ActionPause})
 		},
 	},
 	lists("Subscriptions.List", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
