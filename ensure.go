@@ -338,12 +338,11 @@ func (e *ensureRun) add(ctx context.Context) {
 	e.journal.recordBatch(adds, result, err)
 }
 
-// mayAdd reports whether a missing discount may be sent now: it was not refused, no copy that
-// was sent before may still appear, and none that should be deleted is still there.
+// mayAdd reports whether a missing discount may be sent now: no copy that was sent before may still
+// appear, it was not refused, and none that should be deleted is still there.
 func (e *ensureRun) mayAdd(d *NewCustomDiscount) bool {
 	isSurplus := func(o CustomDiscount) bool { return o.key() == d.key() }
-	return !slices.ContainsFunc(append(e.unchanged(), e.plan.different...), isSurplus) &&
-		!e.journal.has(func(w *ensureWrite) bool { return w.isAddOf(d) && (!w.settled || w.isFinal()) })
+	return e.journal.mayAdd(d) && !slices.ContainsFunc(append(e.unchanged(), e.plan.different...), isSurplus)
 }
 
 // wait waits for late writes, if there may be any. It reports whether another read may show

@@ -87,6 +87,12 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 	return slices.ContainsFunc(j.writes, match)
 }
 
+// mayAdd reports whether no write forbids to add d: none that was refused, and none that may still
+// take effect.
+func (j *journal) mayAdd(d *NewCustomDiscount) bool {
+	return !j.has(func(w *ensureWrite) bool { return w.isAddOf(d) && (!w.settled || w.isFinal()) })
+}
+
 // recordBatch records adds that were sent in one request, which ended with result and err. A
 // discount of the response that no read has shown confirms one of the adds: the one with its
 // key, or else, as the service may change the key or leave it out, one that is like it, or any of

@@ -3,6 +3,7 @@ package commerce
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
 var (
@@ -66,12 +67,7 @@ func (e *ensureRun) mustEnable() bool {
 	if !e.opts.Enable || e.enable != nil || e.cart.CustomDiscountsEnabled || e.cart.takesNone() != nil {
 		return false
 	}
-	for _, i := range e.plan.add {
-		if e.mayAdd(&e.want[i]) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(e.plan.add, func(i int) bool { return e.journal.mayAdd(&e.want[i]) })
 }
 
 // makeEnable enables custom discounts for the cart. It returns an error if the call must end.

@@ -200,6 +200,13 @@ var ensureEnables = []ensureScenario{
 		counts: "discounts 2, added 1, deleted 1, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
+		name: "enable, as a copy on another level must be replaced", disabled: true,
+		opts:   commerce.EnsureCustomDiscountsOptions{Enable: true, Update: true},
+		before: place(forItem(placed("a", -1000)), placed("b", -1000)), cart: both,
+		requests: "cart update-cart cart delete-discount add cart",
+		counts:   "discounts 2, added 1, deleted 1, enabled", outcome: commerce.OutcomeApplied,
+	},
+	{
 		name: "enable for an empty cart", disabled: true, opts: withEnable,
 		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
 		requests: "cart items", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,

@@ -28,6 +28,7 @@ type exchange struct {
 	Status       int                       // of the response, 0: none
 	Delivered    bool                      // the caller got the whole response
 	Shown        []commerce.CustomDiscount // by the response to a read or an add
+	Price        int64                     // of the items, by the response to a read
 	Changed      []commerce.CustomDiscount // that the write added, changed or deleted, if it took effect
 	Posted       []string                  // keys of the discounts of an add
 	Refused      []string                  // keys of those that the server refused
@@ -37,6 +38,11 @@ type exchange struct {
 
 func (e *exchange) isRead() bool {
 	return e.Method == http.MethodGet && !strings.HasSuffix(e.Path, "/items")
+}
+
+// isEnable reports whether the request enables custom discounts.
+func (e *exchange) isEnable() bool {
+	return e.Method == http.MethodPut && !strings.Contains(e.Path, "custom-discounts")
 }
 
 func (e *exchange) isWrite() bool { return e.Call > 0 && e.Method != http.MethodGet }

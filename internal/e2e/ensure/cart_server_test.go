@@ -32,12 +32,15 @@ type cartServer struct {
 
 // habits are how services differ that follow the documentation.
 type habits struct {
-	Limit        int           // of discounts of the cart, and of each item
-	Rename       string        // what it does to ids: "", "trim", "lower", "cut" or "lower engine"
-	LeaveOut     string        // member that the response to an add leaves out
-	EchoCart     bool          // the response to an add shows all discounts of the cart
-	Reversed     bool          // the response to an add lists the discounts in another order
-	WithoutItems bool          // the read of a cart does not include its items
+	Limit        int    // of discounts of the cart, and of each item
+	Rename       string // what it does to ids: "", "trim", "lower", "cut" or "lower engine"
+	LeaveOut     string // member that the response to an add leaves out
+	EchoCart     bool   // the response to an add shows all discounts of the cart
+	Reversed     bool   // the response to an add lists the discounts in another order
+	WithoutItems bool   // the read of a cart does not include its items
+	Lists        commercetest.EmptyLists
+	Errors       bool          // reads report an error beside the cart
+	Disabled     bool          // the cart takes no custom discounts before they are enabled
 	Lag          time.Duration // after which reads show a write
 }
 
@@ -45,13 +48,15 @@ type habits struct {
 type cartState struct {
 	since       time.Time
 	discounts   []commerce.CustomDiscount
+	price       int64 // of the items
 	cart, items reply
 }
 
 // newServer returns a server with the cart as it is at the start.
 func (sc *randomScenario) newServer() *cartServer {
 	store := commercetest.NewStore(commercetest.Config{
-		DiscountsEnabled: true, CartDiscountLimit: sc.Limit, ItemDiscountLimit: sc.Limit,
+		DiscountsEnabled: !sc.Disabled, CartDiscountLimit: sc.Limit, ItemDiscountLimit: sc.Limit,
+		EmptyLists: sc.Lists, ErrorsBesideCarts: sc.Errors,
 	})
 	s := &cartServer{habits: sc.habits, store: store, cartID: store.AddCart(sc.Items...)}
 	for _, d := range sc.Initial {
@@ -68,6 +73,7 @@ func (s *cartServer) keepState() {
 	path := "/v2/carts/" + s.cartID
 	state := cartState{
 		since: time.Now(), discounts: s.store.Discounts(s.cartID),
+		price: 10_000 * int64(len(s.store.CartItems(s.cartID))),
 		cart:  s.send(http.MethodGet, path+"?include=items,custom_discounts", nil),
 		items: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
 	}
@@ -132,13 +138,23 @@ func (s *cartServer) change(what string, d commerce.CustomDiscount, isOld func(c
 	s.keepState()
 }
 
+// addItem adds an item to the cart, as the customer does.
+func (s *cartServer) addItem() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	item := []byte(`{"data":{"type":"cart_item","id":"product","quantity":1}}`)
+	s.send(http.MethodPost, "/v2/carts/"+s.cartID+"/items", item)
+	s.log = append(s.log, &exchange{Method: "the customer adds an item", At: time.Now(), AppliedAt: time.Now()})
+	s.keepState()
+}
+
 // apply makes a request take effect.
 func (s *cartServer) apply(e *exchange) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !e.isWrite() {
 		state := s.readable()
-		e.Shown = state.discounts
+		e.Shown, e.Price = state.discounts, state.price
 		if e.isRead() {
 			return state.cart
 		}
@@ -155,6 +171,9 @@ func (s *cartServer) apply(e *exchange) reply {
 	}
 	e.AppliedAt = time.Now()
 	s.keepState()
+	if e.isEnable() {
+		return r
+	}
 	if e.Method != http.MethodPost {
 		e.Changed = []commerce.CustomDiscount{s.find(e.target())}
 		return r

@@ -121,17 +121,21 @@ func (c cart) contradiction(result *commerce.EnsureCustomDiscountsResult) string
 type scenario struct {
 	Update, Prune bool
 	LoseWrites    bool // see commercetest.Config.LoseOverlappingWrites
-	WithoutItems  bool // the read of a cart does not include its items
+	Lists         commercetest.EmptyLists
+	Errors        bool // reads report an error beside the cart
 }
 
 func newScenario(r *rand.Rand) scenario {
-	return scenario{Update: r.IntN(2) == 0, Prune: r.IntN(2) == 0, LoseWrites: r.IntN(2) == 0}
+	return scenario{
+		Update: r.IntN(2) == 0, Prune: r.IntN(2) == 0, LoseWrites: r.IntN(2) == 0,
+		Lists: commercetest.EmptyLists(r.IntN(4)), Errors: r.IntN(2) == 0,
+	}
 }
 
 // config allows many discounts, because surplus ones come from several sides.
 func (sc scenario) config() commercetest.Config {
 	return commercetest.Config{
-		DiscountsEnabled:  true,
+		EmptyLists: sc.Lists, ErrorsBesideCarts: sc.Errors, Generation: commercetest.Generation(sc.Lists % 2),
 		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, LoseOverlappingWrites: sc.LoseWrites,
 	}
 }

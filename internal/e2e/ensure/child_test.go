@@ -72,6 +72,7 @@ func (cfg *childConfig) call(ctx context.Context, client *commerce.Client, r *ra
 func (sc scenario) options(r *rand.Rand) *commerce.EnsureCustomDiscountsOptions {
 	return &commerce.EnsureCustomDiscountsOptions{
 		Update: sc.Update && r.IntN(2) == 0, Prune: sc.Prune && r.IntN(2) == 0, AllOrNothing: r.IntN(4) == 0,
+		Enable: true,
 		Settle: time.Duration(1 + r.Int64N(int64(maxDelay))),
 	}
 }

@@ -129,7 +129,7 @@ func (rd *round) settle() {
 
 // check makes a call without faults, after which the cart must be as wanted.
 func (rd *round) check(c cart) {
-	opts := &commerce.EnsureCustomDiscountsOptions{Update: rd.Update, Prune: rd.Prune}
+	opts := &commerce.EnsureCustomDiscountsOptions{Update: rd.Update, Prune: rd.Prune, Enable: true}
 	before := describe(rd.store.Discounts(c.ID))
 	result, err := rd.store.Client().Carts.EnsureCustomDiscounts(rd.t.Context(), c.ID, c.Want, opts)
 	if err != nil {

@@ -52,19 +52,23 @@ func TestChaos_randomCalls(t *testing.T) {
 		numbers := n.wrong[rule]
 		t.Errorf("rule %q: broken %d times, in the scenarios %v", rule, len(numbers), numbers[:min(len(numbers), 20)])
 	}
-	t.Logf("CHAOS_SEED=%d: %d calls in %d scenarios with the outcomes %v; %d rules broken",
-		seed, n.calls, scenarios, n.outcomes, len(n.wrong))
-	if calls > 1 && len(n.outcomes) < 5 {
-		t.Error("got fewer than 5 outcomes: the test proves nothing")
+	t.Logf("CHAOS_SEED=%d: %d calls in %d scenarios with the outcomes %v; %d enabled, %d with a percentage, "+
+		"%d changes of carts by customers; %d rules broken",
+		seed, n.calls, scenarios, n.outcomes, n.enabled, n.percent, n.cartChanges, len(n.wrong))
+	if calls > 1 && (len(n.outcomes) < 5 || n.enabled == 0 || n.cartChanges == 0) {
+		t.Error("got fewer than 5 outcomes, or no change of a cart: the test proves nothing")
 	}
 }
 
 // findings counts what a test found.
 type findings struct {
-	calls    int
-	outcomes map[string]int
-	wrong    map[string][]int // numbers of the scenarios that broke a rule
-	reports  []string         // the first of each rule; a failed synctest.Test would end the test
+	calls int
+	// The calls that enabled custom discounts, those with a percentage, and how often the
+	// customer changed the cart in between.
+	enabled, percent, cartChanges int
+	outcomes                      map[string]int
+	wrong                         map[string][]int // numbers of the scenarios that broke a rule
+	reports                       []string         // the first of each rule; a failed synctest.Test would end the test
 }
 
 // randomRun is a scenario in progress.
@@ -107,11 +111,17 @@ func (run *randomRun) run() {
 	running.Wait()
 	time.Sleep(2 * longestLate) // until no write is in flight
 	last := run.newClient(plannedCaller{}, nil).call(run.sc.Want, plannedCall{
-		Options: commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true},
+		Options: commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true, Enable: true},
 	})
 	time.Sleep(longestLate)
 	for _, c := range run.made {
 		run.calls++
+		if c.Result != nil && c.Result.Enabled {
+			run.enabled++
+		}
+		if run.sc.Percent {
+			run.percent++
+		}
 		run.outcomes[commerce.OutcomeOf(c.Err).String()]++
 		for rule, text := range c.broken(run.server) {
 			run.fail(rule, fmt.Sprintf("call %d: %s", c.Number, text))
@@ -178,7 +188,17 @@ func (c *runClient) call(want []commerce.NewCustomDiscount, p plannedCall) *made
 	}
 	made := c.run.begin(p)
 	c.transport.call = made.Number
-	made.Result, made.Err = c.client.Carts.EnsureCustomDiscounts(ctx, c.run.server.cartID, want, &p.Options)
+	if sc := c.run.sc; sc.Percent {
+		if p.Options.Prune {
+			p.Options.Engines = []string{sc.Want[0].DiscountEngine}
+		}
+		choose := func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			return sc.wantedFor(cart.DisplayPrice.WithoutDiscount.Amount.IntPart()), nil
+		}
+		made.Result, made.Err = c.client.Carts.EnsureCustomDiscountsFunc(ctx, c.run.server.cartID, choose, &p.Options)
+	} else {
+		made.Result, made.Err = c.client.Carts.EnsureCustomDiscounts(ctx, c.run.server.cartID, want, &p.Options)
+	}
 	made.Ended = time.Now()
 	return made
 }
@@ -194,6 +214,10 @@ func (run *randomRun) begin(p plannedCall) *madeCall {
 // disturb changes the cart as another program would, after a quarter of the adds. If there is one
 // caller, only discounts of another engine change.
 func (run *randomRun) disturb(e *exchange, r *rand.Rand) {
+	if run.sc.Percent && r.IntN(4) == 0 {
+		run.server.addItem()
+		run.cartChanges++
+	}
 	isAdd := e.Method == http.MethodPost && e.Status != http.StatusTooManyRequests
 	if !run.sc.Disturbs || !isAdd || r.IntN(4) > 0 {
 		return

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 const (
@@ -26,6 +27,7 @@ type randomScenario struct {
 	Initial  []commerce.CustomDiscount
 	Callers  []plannedCaller
 	Disturbs bool   // another program adds discounts of another engine
+	Percent  bool   // the first wanted discount is a percentage of the cart, which the customer changes
 	seed     uint64 // of what the other program does
 }
 
@@ -52,6 +54,8 @@ func newRandomScenario(r *rand.Rand) *randomScenario {
 	if r.IntN(3) > 0 {
 		sc.addHabits(r)
 	}
+	sc.Lists, sc.Errors = commercetest.EmptyLists(r.IntN(4)), r.IntN(4) == 0
+	sc.Disabled, sc.Percent = r.IntN(3) == 0, r.IntN(3) == 0
 	sc.addDiscounts(r)
 	callers := []int{1, 1, 1, 2, 3}[r.IntN(5)]
 	rate := []int{60, 60, 60, 15}[r.IntN(4)]
@@ -149,6 +153,7 @@ func (sc *randomScenario) newCall(r *rand.Rand) plannedCall {
 		Options: commerce.EnsureCustomDiscountsOptions{
 			Update: r.IntN(2) == 0, Prune: r.IntN(2) == 0, AllOrNothing: r.IntN(4) == 0, DryRun: r.IntN(20) == 0,
 			Settle: []time.Duration{shortSettle, shortSettle, shortSettle, 0, -1}[r.IntN(5)],
+			Enable: sc.Disabled,
 		},
 		Pause: time.Duration(r.IntN(2)) * time.Duration(r.Int64N(int64(2*longestLate))),
 	}
@@ -156,6 +161,15 @@ func (sc *randomScenario) newCall(r *rand.Rand) plannedCall {
 		c.Timeout = time.Duration(1 + r.Int64N(int64(20*attemptTimeout)))
 	}
 	return c
+}
+
+// wantedFor returns the discounts that are wanted for a cart with items of this price.
+func (sc *randomScenario) wantedFor(price int64) []commerce.NewCustomDiscount {
+	want := slices.Clone(sc.Want)
+	if sc.Percent {
+		want[0].Amount = commerce.NewDecimal(-price / 100)
+	}
+	return want
 }
 
 // newFault returns a random fault with a probability of rate in a hundred.
