@@ -211,10 +211,7 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		}
 		e.makePlan()
 		if e.mustEnable() {
-			if err := e.makeEnable(ctx); err != nil {
-				return e.end(err)
-			}
-			if e.enable.isFinal() {
+			if e.makeEnable(ctx); e.enable.isFinal() {
 				return e.end(nil)
 			}
 			if !e.opts.DryRun {

@@ -70,12 +70,10 @@ func (e *ensureRun) mustEnable() bool {
 	return slices.ContainsFunc(e.plan.add, func(i int) bool { return e.journal.mayAdd(&e.want[i]) })
 }
 
-// makeEnable enables custom discounts for the cart. It returns an error if the call must end.
-func (e *ensureRun) makeEnable(ctx context.Context) error {
-	e.enable = &ensureWrite{kind: updateWrite}
+// makeEnable enables custom discounts for the cart.
+func (e *ensureRun) makeEnable(ctx context.Context) {
+	e.enable = &ensureWrite{kind: updateWrite, shown: e.opts.DryRun}
 	e.enable.outcome = e.send(func() error { return e.writer.enable(ctx) })
-	e.enable.shown = e.opts.DryRun
-	return e.mustStop(ctx)
 }
 
 // hasWrite reports whether one of the writes matches, that of the setting too.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,6 +70,16 @@ func removeAfter(op commercetest.Operation) func(*commercetest.Store, string, co
 	}
 }
 
+// removeOnce removes what the first add added.
+func removeOnce() func(*commercetest.Store, string, commercetest.Request) {
+	var once sync.Once
+	return func(s *commercetest.Store, cartID string, in commercetest.Request) {
+		if in.Operation == opAdd {
+			once.Do(func() { s.RemoveDiscount(cartID, s.Discounts(cartID)[0].ID) })
+		}
+	}
+}
+
 func addTwin(s *commercetest.Store, cartID string) {
 	send(s, http.MethodPost, `{"data":{"type":"cart_item","id":"p","quantity":1}}`, "carts", cartID, "items")
 }
@@ -99,6 +110,18 @@ var ensureWants = []ensureScenario{
 		requests: "cart add cart update-discount cart update-discount cart", cart: []string{"a -3"},
 		counts: "discounts 1, added 1, updated 1, different 1", outcome: commerce.OutcomePartial,
 		differs: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "the cart changes with each read, after it was enabled", choose: amounts(-9, -1, -2, -3, -4),
+		disabled: true,
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true, Enable: true},
+		requests: "cart update-cart cart add cart update-discount cart update-discount cart", cart: []string{"a -3"},
+		counts: "discounts 1, added 1, updated 1, different 1, enabled", outcome: commerce.OutcomePartial,
+	},
+	{
+		name: "the add is confirmed, but the cart does not show it", choose: ids("a"), after: removeOnce(),
+		requests: "cart add cart cart add cart", cart: []string{"a -1000"}, takes: 2 * second,
+		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "the service changes what it is sent", choose: amounts(-1000), opts: withUpdate, request: roundAmounts,
@@ -278,6 +301,12 @@ func TestEnsureCustomDiscounts_enabledText(t *testing.T) {
 	s.Inject(commercetest.Fault{Operation: opAdd, Status: 422, Body: refusal})
 	result, err := s.Client().Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), &withEnable)
 	isEnabled := result.Enabled && result.Cart.CustomDiscountsEnabled
+	dry, opts := s.AddCart(commerce.CartItemRef{}), commerce.EnsureCustomDiscountsOptions{Enable: true, DryRun: true}
+	s.AddDiscount(dry, placed("b", -1))
+	_, dryErr := s.Client().Carts.EnsureCustomDiscounts(t.Context(), dry, discounts("a", "b"), &opts)
+	if dryErr == nil || strings.Contains(dryErr.Error(), "promotions are off") {
+		t.Errorf("dry run: error %v, want one that says nothing of promotions", dryErr)
+	}
 	if err == nil || !strings.Contains(err.Error(), "promotions are off") || !isEnabled {
 		t.Errorf("result %+v, error %v, want one that says that promotions are off", result, err)
 	}
@@ -355,7 +384,16 @@ func TestEnsureCustomDiscountsFunc_lockLost(t *testing.T) {
 			t.Errorf("result %+v, error %v, want %v, not sent", result, err, tt.want)
 		}
 	}
-	if got := operations(s); got != "cart cart" {
+	s.AddDiscount(cartID, placed("a", -1000))
+	result, err := c.Carts.EnsureCustomDiscountsFunc(t.Context(), cartID,
+		func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			locker.Lose("commerce/store.example/carts/" + cartID)
+			return discounts("a"), nil
+		}, nil)
+	if !errors.Is(err, commerce.ErrLock) || len(result.Discounts) != 1 {
+		t.Errorf("as wanted: result %+v, error %v, want ErrLock", result, err)
+	}
+	if got := operations(s); got != "cart cart cart" {
 		t.Errorf("requests = %q, want no write", got)
 	}
 }
