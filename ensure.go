@@ -51,8 +51,8 @@ type EnsureCustomDiscountsResult struct {
 	// Missing are the wanted discounts that the cart does not have, with the reasons if the
 	// service returned any.
 	Missing []UnconfirmedDiscount
-	// Different are discounts of the cart whose contents are not the wanted ones, and those
-	// that should have been updated or deleted, but were not.
+	// Different are discounts of the cart whose contents are not the wanted ones, those that should
+	// have been updated or deleted, but were not, and those whose external id the service changed.
 	Different []CustomDiscount
 	// InDoubt are the discounts of writes that may still take effect: adds, updates and
 	// deletions without a response, and adds that were confirmed, if the cart did not show

@@ -3,6 +3,7 @@ package commerce_test
 import (
 	"encoding/json"
 	"net/http"
+	"path"
 	"slices"
 	"strings"
 
@@ -59,6 +60,11 @@ func afterAdd(d commerce.CustomDiscount) func(*commercetest.Store, string, comme
 	}
 }
 
+func withoutEngine(d commerce.CustomDiscount) commerce.CustomDiscount {
+	d.DiscountEngine = ""
+	return d
+}
+
 // Discounts that appear, and the adds that they are credited to.
 var ensureCredits = []ensureScenario{
 	{
@@ -77,7 +83,7 @@ var ensureCredits = []ensureScenario{
 	{
 		name: "the service changes an external id, prune", want: discounts("Code-A"), request: lowerCase,
 		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true},
-		requests: "cart add cart delete-discount cart", counts: "deleted 1, missing 1",
+		requests: "cart add cart delete-discount cart", counts: "deleted 1, missing 1, different 1",
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},
 	},
 	{
@@ -110,6 +116,39 @@ var ensureCredits = []ensureScenario{
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
 		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1000"},
 		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "an equal discount without an engine appears", want: discounts("a"),
+		after:    afterAdd(withoutEngine(placed("x", -1000))),
+		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
+		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1000"},
+		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "the response shows the discount, and a reason why it was refused", want: discounts("a"),
+		faults: []commercetest.Fault{{Operation: opAdd, Status: 201, Body: `{"data":[{"type":"custom_discount",` +
+			`"id":"` + discountID + `","amount":-1000,"description":"ten off","discount_code":"TEN",` +
+			`"discount_engine":"engine"}],"errors":[{"status":422,"title":"Limit Reached"}]}`}},
+		requests: "cart add cart", counts: "missing 1, in doubt 1", outcome: commerce.OutcomeUnknown, takes: 2 * second,
+	},
+	{
+		name:   "a deletion is refused, and the discount is gone",
+		before: place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		faults: []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 422}},
+		after: func(s *commercetest.Store, cartID string, in commercetest.Request) {
+			if in.Operation == commercetest.OpDeleteDiscount {
+				s.RemoveDiscount(cartID, uuid.MustParse(path.Base(in.Path)))
+			}
+		},
+		requests: "cart delete-discount cart", cart: both, counts: "discounts 2", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name:     "two deletions of a discount have no response",
+		before:   place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Cut: true, Times: -1}},
+		requests: "cart" + strings.Repeat(" delete-discount delete-discount cart", 3),
+		cart:     []string{"a -1000", "a -1000", "b -1000"}, counts: "discounts 2, different 1, in doubt 1",
+		outcome: commerce.OutcomeUnknown, takes: 6 * second,
 	},
 	{
 		name: "the response shows only a discount of another engine that appeared", want: discounts("a"),

@@ -48,7 +48,7 @@ func (e *ensureRun) makePlan() {
 	for _, w := range e.journal.writes {
 		isDeleted := slices.ContainsFunc(e.plan.delete, func(d *ensureWrite) bool { return d.changes(&w.discount) })
 		isPlanned := isDeleted || hasDiscount(e.plan.different, w.discount.ID)
-		if w.isRenamed() && hasDiscount(e.cart.CustomDiscounts, w.discount.ID) && !isPlanned {
+		if w.isRenamed() && !isPlanned {
 			e.plan.different = append(e.plan.different, w.discount)
 		}
 	}

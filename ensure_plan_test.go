@@ -36,7 +36,10 @@ func drawCart(t *rapid.T) *cartRead {
 	c := &cartRead{Cart: &Cart{}}
 	for range rapid.IntRange(0, 6).Draw(t, "discounts") {
 		drawn := drawDiscount(t)
-		d := drawn.withID(uuid.Must(uuid.FromBytes(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "id"))))
+		d := drawn.withID(uuid.UUID{byte(rapid.IntRange(1, 255).Draw(t, "id"))})
+		if hasDiscount(c.CustomDiscounts, d.ID) {
+			continue // each discount of a cart has an id of its own
+		}
 		if isPlaced := rapid.IntRange(0, 9).Draw(t, "placed") > 0; isPlaced && d.Item == nil {
 			c.owned = append(c.owned, d.ID)
 		}

@@ -312,6 +312,20 @@ func TestEnsureCustomDiscounts_enabledText(t *testing.T) {
 	}
 }
 
+// With AllOrNothing, nothing is added as long as one of the wanted discounts may be on the cart in
+// another form: its level is unknown.
+func TestEnsureCustomDiscounts_allOrNothingUnplaced(t *testing.T) {
+	t.Parallel()
+	unplaced := cartOf("", `,"included":{"items":[{`+item+`}],"custom_discounts":[{"id":"`+discountID+
+		`","discount_engine":"engine","external_id":"a","amount":-1}]}`)
+	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, AllOrNothing: true}
+	s := newStub(t, respond(200, unplaced)) // a write fails the test
+	result, err := s.client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a", "b"), opts)
+	if err == nil || counts(result) != "missing 1, different 1" {
+		t.Errorf("result %s, error %v, want one missing and one different", counts(result), err)
+	}
+}
+
 func TestEnsureCustomDiscountsFunc_invalid(t *testing.T) {
 	t.Parallel()
 	want := func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { return discounts("a", "b\n", "a"), nil }

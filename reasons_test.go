@@ -54,6 +54,11 @@ var reasonRows = []struct {
 		title: "custom DISCOUNT not added", detail: "cannot exceed  Custom Discount LIMIT of 12",
 		want: commerce.ErrDiscountLimit,
 	},
+	{name: "empty cart, only a title", title: "Cart is empty", want: commerce.ErrEmptyCart},
+	{
+		name: "both settings", title: "Cannot use both discounts together",
+		detail: "Only one discount setting can be set to true at a time.", want: commerce.ErrPromotionConflict,
+	},
 	{name: "only a title", title: "CART ITEM IS NOT PRESENT", want: commerce.ErrCartItemNotFound},
 	{name: "unknown text", title: "Bad Request", detail: "The amount is not a number"},
 	{name: "no text"},
