@@ -116,7 +116,8 @@ func (c *madeCall) isWanted(d commerce.CustomDiscount) bool {
 // effect.
 func (c *madeCall) touched(s *cartServer) string {
 	for _, e := range c.exchanges {
-		if e.isEnable() && c.Options.Enable && !c.Options.DryRun || e.Method != http.MethodPut && e.Method != http.MethodDelete {
+		isAllowed := e.isEnable() && c.Options.Enable && !c.Options.DryRun
+		if isAllowed || e.Method != http.MethodPut && e.Method != http.MethodDelete {
 			continue
 		}
 		d := s.find(e.target())
