@@ -329,14 +329,13 @@ func (c Cart) MarshalJSON() (b []byte, err error) {
 		"discount_settings": &data.DiscountSettings.Extra, "meta": &data.Meta.Extra, "included": &body.Included,
 	}
 	for name, raw := range c.Extra { // as otherMembers made it
-		bare := strings.TrimPrefix(name, "/")
 		switch extra, ok := otherThanKnown(raw); {
-		case nested[name] != nil && ok:
-			*nested[name] = extra
-		case nested[bare] != nil, bare != name && !strings.HasPrefix(bare, "/") && c.Extra[bare] != nil:
-			body.Extra[bare] = raw
-		default:
+		case nested[name] == nil:
 			data.Extra[name] = raw
+		case ok:
+			*nested[name] = extra
+		default:
+			body.Extra[name] = raw
 		}
 	}
 	encode := func(v any) []byte {

@@ -59,3 +59,14 @@ func TestPartSize_littleMore(t *testing.T) {
 		}
 	}
 }
+
+// What the store accepted once is proven. A part with more pages than it aims at is suspicious.
+func TestPartSize_limits(t *testing.T) {
+	t.Parallel()
+	s := newPartSize(1000, 100, 1) // aims at 20 pages
+	s.accept(5)
+	if !s.isProven(5) || s.isProven(6) || s.suspicious != 25 {
+		t.Errorf("5 keys are proven: %t, 6: %t; pages of a suspicious part: %d, want true, false, 25",
+			s.isProven(5), s.isProven(6), s.suspicious)
+	}
+}
