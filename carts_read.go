@@ -474,11 +474,6 @@ func (c *cartRead) isPlaced(d *CustomDiscount) bool {
 // isEmpty reports whether the cart has no items.
 func (c *cartRead) isEmpty() bool { return len(c.Items) == 0 && !c.namesItem }
 
-// hasKey reports whether the cart has a discount with that key.
-func (c *cartRead) hasKey(key discountKey) bool {
-	return slices.ContainsFunc(c.CustomDiscounts, func(d CustomDiscount) bool { return d.key() == key })
-}
-
 // takesNone returns why the cart takes no discounts at all, as far as the response shows.
 func (c *cartRead) takesNone() error {
 	switch {

@@ -185,7 +185,7 @@ type ensureRun struct {
 	writer   *cartWriter                              // without turn and lock in a dry run
 	choose   func(*Cart) ([]NewCustomDiscount, error) // returns want; nil: want does not change
 	want     []NewCustomDiscount
-	keys     map[discountKey]bool // that were wanted at a time when they could be added
+	keys     map[discountKey]bool // that were ever wanted, and whether they may be added
 	opts     *EnsureCustomDiscountsOptions
 	cart     *cartRead   // as last read; nil before the first read
 	plan     *ensurePlan // how the cart differs from want
@@ -210,6 +210,9 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 			return e.undecided(err)
 		}
 		e.makePlan()
+		if err := e.checkKeys(); err != nil {
+			return e.end(err)
+		}
 		if e.mustEnable() {
 			if e.makeEnable(ctx); e.enable.isFinal() {
 				return e.end(nil)

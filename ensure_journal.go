@@ -135,7 +135,7 @@ func (e *ensureRun) compare() {
 		j.seen[cart[i].ID] = true
 	}
 	if e.enable != nil {
-		e.enable.shown = e.cart.CustomDiscountsEnabled
+		e.enable.shown = e.enable.shown || e.cart.CustomDiscountsEnabled
 	}
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
@@ -186,7 +186,10 @@ func (e *ensureRun) isRenamed(w *ensureWrite, d *CustomDiscount) bool {
 }
 
 // isUnwanted reports whether the key of d was never wanted.
-func (e *ensureRun) isUnwanted(d *CustomDiscount) bool { return !e.keys[d.key()] }
+func (e *ensureRun) isUnwanted(d *CustomDiscount) bool {
+	_, isKnown := e.keys[d.key()]
+	return !isKnown
+}
 
 // attribution finds out which discount belongs to which write.
 type attribution struct {

@@ -11,12 +11,16 @@ var (
 	errNoSale = errors.New("custom discounts are now enabled for the cart, so the store's promotions are off for it")
 )
 
-// setWant sets the wanted discounts, whose keys can be added.
+// setWant sets the wanted discounts. A key that is new after a discount was sent must not be added:
+// if each call of choose made one up, there would be a copy for each.
 func (e *ensureRun) setWant(want []NewCustomDiscount) {
+	isLate := e.journal.has((*ensureWrite).isSent)
 	e.want = make([]NewCustomDiscount, len(want))
 	for i := range want {
 		e.want[i] = want[i].copyItem()
-		e.keys[want[i].key()] = true
+		if _, isKnown := e.keys[want[i].key()]; !isKnown {
+			e.keys[want[i].key()] = !isLate
+		}
 	}
 }
 
@@ -39,15 +43,16 @@ func (e *ensureRun) decide(ctx context.Context) error {
 	if err := problems.err(); err != nil {
 		return err
 	}
-	if e.journal.has((*ensureWrite).isSent) {
-		for i := range want {
-			if !e.keys[want[i].key()] && !e.cart.hasKey(want[i].key()) {
-				return errNewKey
-			}
-		}
-	}
 	e.setWant(want)
 	return e.mustStop(ctx) // want may have taken long
+}
+
+// checkKeys returns an error if the plan adds a key that it must not add.
+func (e *ensureRun) checkKeys() error {
+	if slices.ContainsFunc(e.plan.add, func(i int) bool { return !e.keys[e.want[i].key()] }) {
+		return errNewKey
+	}
+	return nil
 }
 
 // undecided returns the result if it is not known which discounts are wanted now.

@@ -163,17 +163,23 @@ var ensureWants = []ensureScenario{
 	},
 	{
 		name: "another key after an add", choose: ids("a", "b"), requests: "cart add cart", cart: []string{"a -1000"},
-		counts: "discounts 1, added 1", outcome: commerce.OutcomePartial,
+		counts: "added 1, missing 1", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "another key after an add, which is there", choose: ids("a", "a,b"), before: place(placed("b", -1000)),
 		requests: "cart add cart", cart: both, counts: "discounts 2, added 1", outcome: commerce.OutcomeApplied,
 	},
 	{
+		name: "another key after an add, which is there on another level", choose: ids("a", "a,b"), opts: withUpdate,
+		before: place(forItem(placed("b", -1000))), requests: "cart add cart",
+		cart: []string{"a -1000", "b -1000 item"}, counts: "discounts 1, added 1, missing 1, different 1",
+		outcome: commerce.OutcomePartial,
+	},
+	{
 		name: "a random key, the response is lost", choose: ids("1", "2", "3"),
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Cut: true}},
 		requests: "cart add cart", cart: []string{"1 -1000"}, takes: 2 * second,
-		counts: "discounts 1, added 1", outcome: commerce.OutcomePartial,
+		counts: "added 1, missing 1", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "the response is lost", choose: ids("a"), faults: []commercetest.Fault{{Operation: opAdd, Cut: true}},
