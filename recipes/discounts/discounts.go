@@ -78,7 +78,9 @@ func (w *Worker) ensure(ctx context.Context, r *row) error {
 	if err := json.Unmarshal([]byte(r.wish), &want); err != nil {
 		return err
 	}
-	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true, Engines: w.Engines, Settle: w.Grace, Enable: true}
+	opts := &commerce.EnsureCustomDiscountsOptions{
+		Update: true, Prune: true, Engines: w.Engines, Settle: w.Grace, Enable: true,
+	}
 	result, err := w.Client.Carts.EnsureCustomDiscounts(ctx, r.cart, want, opts)
 	if err == nil && len(result.InDoubt) > 0 {
 		return errInDoubt

@@ -62,7 +62,9 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 	if err != nil {
 		return err
 	}
-	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true, Engines: c.Engines, Settle: c.Grace, Enable: true}
+	opts := &commerce.EnsureCustomDiscountsOptions{
+		Update: true, Prune: true, Engines: c.Engines, Settle: c.Grace, Enable: true,
+	}
 	result, err := c.Client.Carts.EnsureCustomDiscounts(ctx, cart, wish.Discounts, opts)
 	switch {
 	case err == nil && len(result.InDoubt) > 0:
