@@ -17,9 +17,9 @@ func TestTemporalWorker_workflow(t *testing.T) {
 		name  string
 		fault commercetest.Fault
 		isErr bool
-		reads int // of the cart
+		reads int // of the cart, one after it was enabled
 	}{
-		{name: "service down", fault: commercetest.Fault{Status: 503, Times: 3}, reads: 3 + 3}, // one after the cart was enabled
+		{name: "service down", fault: commercetest.Fault{Status: 503, Times: 3}, reads: 3 + 3},
 		{
 			name: "refused", fault: commercetest.Fault{Operation: commercetest.OpAdd, Status: 422, Body: moon, Times: -1},
 			isErr: true, reads: 3,
