@@ -141,7 +141,9 @@ func TestChaos(t *testing.T) {
 	server := redistest.Start(t)
 	open(t, server.Client(t))
 	proxy := redistest.NewProxy(t, server.Addr)
-	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true, CartDiscountLimit: 100, LoseOverlappingWrites: true})
+	store := commercetest.New(t, commercetest.Config{
+		DiscountsEnabled: true, CartDiscountLimit: 100, LoseOverlappingWrites: true,
+	})
 	injectFaults(store)
 	l := &ledger{store: store, inFlight: map[string][]*write{}, killed: map[string]time.Time{}}
 	front := httptest.NewServer(l)
