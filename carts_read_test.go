@@ -354,6 +354,7 @@ func TestEnsureCustomDiscounts_formsOfCarts(t *testing.T) {
 				return respond(200, cart)(req)
 			}), attempts(1))
 			_, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
+			t.Logf("%v: %v", methods, err)
 			isFinal := err != nil && !errors.Is(err, commerce.ErrBadResponse)
 			if !errors.Is(err, tt.want) || commerce.IsFinal(err) != isFinal || strings.Join(methods, " ") != tt.requests {
 				t.Errorf("error %v, final %t, requests %v, want %v, %t, %s",

@@ -3,6 +3,7 @@ package recipes_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -89,6 +90,24 @@ func TestShop(t *testing.T) {
 			t.Errorf("%s: %v, error %v, %d discounts, want %s, %d",
 				tt.name, price, err, len(store.Discounts(cartID)), tt.price, tt.count)
 		}
+	}
+	// Two processes, at a service that may lose one of two writes that overlap.
+	shared := commercetest.New(t, commercetest.Config{LoseOverlappingWrites: true})
+	cartID, locker := shared.AddCart(commerce.CartItemRef{}), commercetest.NewLocker()
+	var running sync.WaitGroup
+	for range 2 {
+		process := shop{shared.Client(commerce.WithCartLocker(locker))}
+		running.Go(func() {
+			for range 20 {
+				if _, err := process.apply(t.Context(), cartID, ten, five); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	running.Wait()
+	if n := len(shared.Discounts(cartID)); n != 2 {
+		t.Errorf("two processes: %d discounts, want each once", n)
 	}
 	if _, err := s.apply(t.Context(), "no-such-cart", ten); !errors.Is(err, commerce.ErrEmptyCart) && err != nil {
 		t.Errorf("no cart: error %v, want ErrEmptyCart, or none for a percentage of nothing", err)
