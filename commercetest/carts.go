@@ -184,6 +184,17 @@ func cloneItemRef(ref *commerce.CartItemRef) *commerce.CartItemRef {
 	return new(*ref)
 }
 
+// EnableDiscounts enables custom discounts for a cart without a request. If there is no such cart,
+// EnableDiscounts adds one.
+func (s *Store) EnableDiscounts(cartID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changeCart(s.cart(cartID), func(c *cart) bool {
+		c.discountsEnabled = true
+		return true
+	})
+}
+
 // AddDiscount adds a discount to a cart without a request, as another program would,
 // and without any check: not of the limits, and not of the item. If d has no ID, it
 // gets a new one. If there is no such cart, AddDiscount adds one.

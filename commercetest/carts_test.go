@@ -83,6 +83,19 @@ func TestAddDiscount(t *testing.T) {
 }
 
 // A cart with a promotion of the store takes no custom discounts. Those that it has stay.
+func TestEnableDiscounts(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	for _, id := range []string{store.AddCart(commerce.CartItemRef{}), "new"} {
+		store.EnableDiscounts(id)
+		cart, err := store.Client().Carts.Get(t.Context(), id)
+		if err != nil || !cart.CustomDiscountsEnabled {
+			t.Errorf("cart %+v, error %v, want an enabled one", cart, err)
+		}
+	}
+	wantEqual(t, "carts", len(store.Carts()), 2)
+}
+
 func TestAddPromotion(t *testing.T) {
 	t.Parallel()
 	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})

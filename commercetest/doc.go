@@ -70,7 +70,7 @@
 //     the cart, so that [Store.Carts] lists it.
 //   - An empty cart accepts no discounts. Any other accepts them only if they were enabled: by
 //     [commerce.CartService.EnableCustomDiscounts] for the cart, by PUT /v2/settings/cart before it
-//     was created, or by [Config.DiscountsEnabled].
+//     was created, by [Config.DiscountsEnabled], or by [Store.EnableDiscounts].
 //   - Lists of a cart that are empty are missing, or null: see [EmptyLists].
 //   - A token of the implicit grant is a shopper's. It allows requests about carts and items, and
 //     reads of settings. With the token of an account ([Store.AccountToken]) in the header

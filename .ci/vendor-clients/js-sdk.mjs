@@ -214,7 +214,7 @@ async function addItems(calls, call, cart) {
   calls.name(noItem, 'no item')
   calls.check('the product of the item', all.data?.[1]?.product_id, product)
   const read = await call("With('custom_discounts').Items()", {
-    status: 200, returns: `items ${bothItems}; discounts none`,
+    status: 200, returns: `items ${bothItems}`,
   }, () => cart().With('custom_discounts').Items())
   calls.check('the items of the cart are those added', read.data, all.data)
   return items

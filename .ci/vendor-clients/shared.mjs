@@ -42,7 +42,7 @@ export const lastItem = 'sku-000003 3 x 10000'
 export const bothItems = `custom-1 2 x 5000, ${lastItem}`
 export const cartText = (total, items, own, ofItems) => `cart test, discounts enabled, total ${total}; items ${items}; `
   + `discounts of the cart ${own}; of items ${ofItems}`
-export const emptyCart = 'cart Cart, discounts disabled, total 0; items none; discounts of the cart none; of items none'
+export const emptyCart = 'cart Cart, discounts disabled, total 0' // without lists
 
 // Errors of the store.
 const includes = {

@@ -101,6 +101,7 @@ func (c *control) addFault(w http.ResponseWriter, r *http.Request) {
 func (c *control) addCart(w http.ResponseWriter, _ *http.Request) {
 	store := c.store.Load()
 	id := store.AddCart(commerce.CartItemRef{}, commerce.CartItemRef{Type: commerce.ItemTypeCustomItem})
+	store.EnableDiscounts(id)
 	writeJSON(w, http.StatusCreated, map[string]any{"id": id, "items": store.CartItems(id)})
 }
 

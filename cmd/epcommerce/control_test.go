@@ -22,9 +22,7 @@ type testStore struct {
 
 func newTestStore(t *testing.T, latency time.Duration, faults ...commercetest.Fault) *testStore {
 	t.Helper()
-	s := &testStore{control: control{newStore: fakeStore{
-		subscriptions: 3, faults: faults, config: commercetest.Config{DiscountsEnabled: true},
-	}.newStore}}
+	s := &testStore{control: control{newStore: fakeStore{subscriptions: 3, faults: faults}.newStore}}
 	s.store.Store(s.newStore())
 	t.Cleanup(func() { s.store.Load().Close() })
 	s.all = s.handler(latency)

@@ -28,7 +28,7 @@ type fakeStore struct {
 }
 
 func newServeCommand(e *environment) *cobra.Command {
-	f := fakeStore{config: commercetest.Config{DiscountsEnabled: true}}
+	var f fakeStore
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the fake store, for programs in any language",
@@ -123,7 +123,7 @@ func serveUntil(ctx context.Context, listener net.Listener, server *http.Server,
 func (f fakeStore) newStore() *commercetest.Store {
 	store := commercetest.NewStore(f.config)
 	store.Seed(f.subscriptions)
-	store.AddCart(commerce.CartItemRef{})
+	store.EnableDiscounts(store.AddCart(commerce.CartItemRef{}))
 	store.Inject(f.faults...)
 	return store
 }

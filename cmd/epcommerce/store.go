@@ -64,7 +64,7 @@ var demo []byte
 
 // openDemo returns a fake store that is the same each time, with the cart "demo".
 func openDemo(ctx context.Context, opts []commerce.Option) (*shop, error) {
-	fake := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
+	fake := commercetest.NewStore(commercetest.Config{})
 	fake.Seed(2500)
 	s := &shop{
 		Client: fake.Client(), address: "https://store.example", credentials: "the token of the fake store",
