@@ -37,6 +37,8 @@
 //
 // [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart exactly
 // once. Call it with the same discounts after an unknown outcome or a crash, and before checkout.
+// [CartService.EnsureCustomDiscountsFunc] is for discounts that depend on the cart. A cart takes
+// custom discounts only after they were enabled for it: see the option Enable.
 //
 // # Subscriptions
 //

@@ -32,8 +32,8 @@ type Observer interface {
 // address, a header, a body, a token or an id of a record.
 type CallInfo struct {
 	Op string // like [Error].Op, e.g. "Carts.AddCustomDiscounts"
-	// Method of HTTP. EnsureCustomDiscounts has none, as it sends several requests; with DryRun
-	// it has GET.
+	// Method of HTTP. EnsureCustomDiscounts and EnsureState have none, as they send several
+	// requests; with DryRun it has GET.
 	Method string
 }
 
