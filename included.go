@@ -96,27 +96,30 @@ func (i *Included) PriceOf(sub *Subscription) (Price, bool) {
 	if sub == nil || sub.Attributes.Currency == "" {
 		return Price{}, false
 	}
+	a := &sub.Attributes
 	foundPlan, _ := i.PlanOf(sub)
-	plan, currency := cmp.Or(foundPlan, &Plan{}), sub.Attributes.Currency
-	stated, ok := plan.Meta.Price[currency]
-	fixed := plan.Attributes.FixedPrice
-	if optionID := sub.Attributes.PricingOptionID; optionID != uuid.Nil {
-		foundOption, _ := i.PricingOption(optionID)
-		option := cmp.Or(foundOption, &PricingOption{})
-		fromPlan, okPlan := plan.Meta.Prices[optionID.String()].Price[currency]
-		stated, ok = option.Meta.Prices[sub.Attributes.PlanID.String()].Price[currency]
-		switch {
-		case ok && okPlan && (!stated.Amount.Equal(fromPlan.Amount) || stated.IncludesTax != fromPlan.IncludesTax):
-			return Price{}, false
-		case okPlan && !ok:
-			stated, ok = fromPlan, true
+	foundOption, _ := i.PricingOption(a.PricingOptionID)
+	plan, option := cmp.Or(foundPlan, &Plan{}), cmp.Or(foundOption, &PricingOption{})
+	if a.PricingOptionID == uuid.Nil {
+		return firstPrice(a.Currency, plan.Meta.Price, plan.Attributes.FixedPrice)
+	}
+	ofOption, ofPlan := option.Meta.Prices[a.PlanID.String()].Price, plan.Meta.Prices[a.PricingOptionID.String()].Price
+	p, ok := ofOption[a.Currency]
+	other, both := ofPlan[a.Currency]
+	if ok && both && (!p.Amount.Equal(other.Amount) || p.IncludesTax != other.IncludesTax) {
+		return Price{}, false
+	}
+	return firstPrice(a.Currency, ofOption, ofPlan, option.Attributes.FixedPrice)
+}
+
+// firstPrice returns the price in a currency of the first list that has one.
+func firstPrice(currency string, lists ...Prices) (p Price, ok bool) {
+	for _, prices := range lists {
+		if p, ok = prices[currency]; ok {
+			break
 		}
-		fixed = option.Attributes.FixedPrice
 	}
-	if !ok {
-		stated, ok = fixed[currency]
-	}
-	return stated, ok
+	return p, ok
 }
 
 // ProductsOf returns the included products of a subscription, as pointers to elements of
