@@ -216,7 +216,9 @@ func (run *randomRun) begin(p plannedCall) *madeCall {
 func (run *randomRun) disturb(e *exchange, r *rand.Rand) {
 	if run.sc.Percent && r.IntN(4) == 0 {
 		run.server.addItem()
+		run.mu.Lock()
 		run.cartChanges++
+		run.mu.Unlock()
 	}
 	isAdd := e.Method == http.MethodPost && e.Status != http.StatusTooManyRequests
 	if !run.sc.Disturbs || !isAdd || r.IntN(4) > 0 {
