@@ -3,8 +3,10 @@ package commerce
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"iter"
+	"math/bits"
 	"net/url"
 	"strconv"
 
@@ -29,19 +31,45 @@ type AccountService struct{ core *core }
 // An error ends the walk and is yielded last. It is a [*PagingError]: walk again after its
 // Finished to resume. Nothing is sent before the loop starts, and each loop is a new walk.
 func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uuid.UUID, error] {
-	ids := paging.Keys(ctx, paging.KeysConfig[uuid.UUID]{
-		Fetch:   s.idsAfter,
-		Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
-		After:   after,
-		Limit:   MaxPageSize,
-	})
-	return withPagingError(ids)
+	return withPagingError(paging.Keys(ctx, s.list(after)))
+}
+
+// list describes a walk over the accounts whose ids are greater than after.
+func (s *AccountService) list(after uuid.UUID) paging.KeysConfig[uuid.UUID] {
+	return paging.KeysConfig[uuid.UUID]{
+		Fetch:    s.idsAfter,
+		Compare:  func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
+		After:    after,
+		Limit:    MaxPageSize,
+		Segments: 1,
+		Predict:  predictID,
+	}
+}
+
+// predictID returns the id that is so many times as far behind last as last is behind first. Its
+// version and variant are those of last.
+func predictID(first, last uuid.UUID, times int) (id uuid.UUID, ok bool) {
+	half := binary.BigEndian.Uint64
+	high, low := half(last[:8]), half(last[8:])
+	distance, borrow := bits.Sub64(low, half(first[8:]), 0)
+	distanceHigh, _ := bits.Sub64(high, half(first[:8]), borrow)
+	for range times {
+		var carry uint64
+		low, carry = bits.Add64(low, distance, 0)
+		if high, carry = bits.Add64(high, distanceHigh, carry); carry != 0 {
+			return uuid.Nil, false
+		}
+	}
+	binary.BigEndian.PutUint64(id[:8], high)
+	binary.BigEndian.PutUint64(id[8:], low)
+	id[6], id[8] = id[6]&0x0f|last[6]&0xf0, id[8]&0x3f|last[8]&0xc0
+	return id, true
 }
 
 // idsAfter reads a page of ids that are greater than after.
 func (s *AccountService) idsAfter(
 	ctx context.Context, after uuid.UUID, limit int,
-) ([]uuid.UUID, paging.Next, error) {
+) (paging.KeyPage[uuid.UUID], error) {
 	query := url.Values{"page[limit]": {strconv.Itoa(limit)}, "sort": {"id"}}
 	if after != uuid.Nil {
 		query.Set("filter", "gt(id,"+after.String()+")")
@@ -49,9 +77,9 @@ func (s *AccountService) idsAfter(
 	o := listOperation("Accounts.IDs", "/v2/accounts", query, accountIDs)
 	page, _, err := o.do(ctx, s.core)
 	if err != nil {
-		return nil, 0, err
+		return paging.KeyPage[uuid.UUID]{}, err
 	}
-	return page.items, page.next, nil
+	return paging.KeyPage[uuid.UUID]{IDs: page.items, Next: page.next}, nil
 }
 
 func accountIDs(accounts []account) (ids []uuid.UUID, err error) {

@@ -86,13 +86,13 @@ func (s *SubscriptionService) parts(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], o SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
 	reader := &walkReader{SubscriptionService: s}
+	var keys func(context.Context) iter.Seq2[uuid.UUID, error]
+	if accounts != nil {
+		keys = func(context.Context) iter.Seq2[uuid.UUID, error] { return withoutZero(accounts) }
+	}
 	return paging.Parts(ctx, paging.PartsConfig[*SubscriptionPage, uuid.UUID, uuid.UUID]{
-		Keys: func(ctx context.Context) iter.Seq2[uuid.UUID, error] {
-			if accounts == nil {
-				return (&AccountService{s.core}).IDs(ctx, uuid.Nil)
-			}
-			return withoutZero(accounts)
-		},
+		Keys:    keys,
+		KeyList: (&AccountService{s.core}).list(uuid.Nil),
 		MaxKeys: s.accountsPerRequest(o),
 		Fetch: func(ctx context.Context, accounts []uuid.UUID, offset, limit int) (*SubscriptionPage, error) {
 			part := o

@@ -43,7 +43,7 @@ func (s *partSize) next() int {
 			n = max(1, int(float64(s.records)/median))
 		}
 	}
-	if n > s.proven && n < s.proven*3/2 && n < s.limit {
+	if n > s.proven && n < s.proven*9/8 && n < s.limit {
 		return s.proven
 	}
 	return min(n, 8*max(1, s.proven))

@@ -17,7 +17,7 @@ func TestPartSize(t *testing.T) {
 		{perKey: 7, want: 17, because: "the median is 10"},
 		{perKey: 7, want: 17, because: "the median is 10"},
 		{perKey: 7, want: 17, because: "the median is 10"},
-		{perKey: 7, want: 25, because: "the median is 7, and 25 is half as many more"},
+		{perKey: 7, want: 25, because: "the median is 7"},
 		{perKey: 6, want: 25, because: "the median is 7"},
 		{perKey: 0, want: 12, because: "half of what was refused"},
 		{perKey: 6, want: 12, because: "the limit is lowered for good"},
@@ -46,8 +46,8 @@ func TestPartSize_littleMore(t *testing.T) {
 	for _, tt := range []struct {
 		limit, accepted, records, want int
 	}{
-		{limit: 1000, accepted: 16, records: 16 * 178 / 23, want: 16},
-		{limit: 1000, accepted: 16, records: 16 * 178 / 24, want: 24},
+		{limit: 1000, accepted: 16, records: 16 * 178 / 17, want: 16},
+		{limit: 1000, accepted: 16, records: 16 * 178 / 18, want: 18},
 		{limit: 20, accepted: 16, records: 16, want: 20},
 		{limit: 21, accepted: 20, records: 20 * 178 / 20, want: 20},
 	} {

@@ -13,8 +13,11 @@ import (
 // parts: a part is the list of the records of several keys, and [Walk] reads it.
 type PartsConfig[P any, K, ID comparable] struct {
 	// Keys are read by one goroutine, with a context that ends with the walk. No key is the zero
-	// value. Equal keys that follow each other count once.
-	Keys func(context.Context) iter.Seq2[K, error]
+	// value. Equal keys that follow each other count once. If Keys is nil, the keys are those of
+	// KeyList, whose requests count as requests in flight if Concurrency is more than 1. Then
+	// several segments of it are read at a time.
+	Keys    func(context.Context) iter.Seq2[K, error]
+	KeyList KeysConfig[K]
 	// MaxKeys is the maximum number of keys in a part, at least 1.
 	MaxKeys int
 	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return
@@ -34,9 +37,10 @@ type PartsConfig[P any, K, ID comparable] struct {
 	Pages[P, ID]
 	Limit, MaxOffset, MaxLimit int
 
-	// Concurrency is the maximum number of pages that are in flight or wait for the consumer, at
-	// least 1. If pages do not say whether there is a next one, one page of each part may wait in
-	// addition, until it is known whether it is the last.
+	// Concurrency is the maximum number of requests in flight, at least 1. If it is more than 1,
+	// twice as many pages may be in flight or wait for the consumer. If pages do not say whether
+	// there is a next one, one page of each part may wait in addition, until it is known whether
+	// it is the last.
 	Concurrency int
 }
 
@@ -64,10 +68,10 @@ func Parts[P any, K, ID comparable](ctx context.Context, cfg PartsConfig[P, K, I
 		w := &partsWalk[P, K, ID]{
 			PartsConfig: cfg,
 			stopPacking: stopPacking,
-			slots:       slots{free: cfg.Concurrency},
+			slots:       newSlots(cfg.Concurrency),
 			size:        newPartSize(cfg.MaxKeys, cfg.Limit, cfg.Concurrency),
 			keys:        make(chan K, cfg.MaxKeys),
-			parts:       make(chan *part[P, K, ID], cfg.Concurrency),
+			parts:       make(chan *part[P, K, ID], 2*cfg.Concurrency),
 		}
 		puller := background(func() error { return w.pull(ctx) })
 		packer := background(func() error { return w.pack(ctx, packing) })
@@ -114,7 +118,7 @@ func background(f func() error) *future.Future[struct{}] {
 type partsWalk[P any, K, ID comparable] struct {
 	PartsConfig[P, K, ID]
 	stopPacking func() // called when a part fails, before its slot lets the next part begin
-	slots       slots
+	slots       *slots
 	size        *partSize
 	keys        chan K               // from pull to pack
 	parts       chan *part[P, K, ID] // from pack to the consumer
@@ -123,8 +127,12 @@ type partsWalk[P any, K, ID comparable] struct {
 // pull passes the keys to pack.
 func (w *partsWalk[P, K, ID]) pull(ctx context.Context) error {
 	defer close(w.keys)
+	keys := w.Keys
+	if keys == nil {
+		keys = w.keyList
+	}
 	var last K
-	for key, err := range w.Keys(ctx) {
+	for key, err := range keys(ctx) {
 		if err != nil {
 			return err
 		}
@@ -141,6 +149,25 @@ func (w *partsWalk[P, K, ID]) pull(ctx context.Context) error {
 	return nil
 }
 
+// keyList yields the keys of KeyList.
+func (w *partsWalk[P, K, ID]) keyList(ctx context.Context) iter.Seq2[K, error] {
+	cfg := w.KeyList
+	if w.Concurrency == 1 {
+		return Keys(ctx, cfg)
+	}
+	const maxSegments = 4 // more than two requests of parts follow one for keys
+	cfg.Segments = min(w.Concurrency/2, maxSegments)
+	cfg.Fetch = func(ctx context.Context, after K, limit int) (KeyPage[K], error) {
+		c := w.slots.addFirst()
+		defer w.slots.remove(c)
+		if err := w.slots.acquire(ctx, c, true); err != nil {
+			return KeyPage[K]{}, err
+		}
+		return w.KeyList.Fetch(ctx, after, limit)
+	}
+	return Keys(ctx, cfg)
+}
+
 // pack packs the keys into parts, and starts to read each as soon as it has a slot, until packing
 // ends. It returns when all parts are read.
 func (w *partsWalk[P, K, ID]) pack(ctx, packing context.Context) error {
@@ -154,7 +181,7 @@ func (w *partsWalk[P, K, ID]) pack(ctx, packing context.Context) error {
 			return ctx.Err()
 		}
 		c := w.slots.add()
-		if err := w.slots.acquire(packing, c); err != nil {
+		if err := w.slots.acquire(packing, c, true); err != nil {
 			w.slots.remove(c)
 			return err
 		}
@@ -166,7 +193,7 @@ func (w *partsWalk[P, K, ID]) pack(ctx, packing context.Context) error {
 		n := min(len(keys), size)
 		p := &part[P, K, ID]{
 			partsWalk: w, keys: keys[:n:n], slot: c, accepted: make(chan struct{}),
-			pages: make(chan partsPage[P], w.Concurrency), yielded: map[ID]struct{}{},
+			pages: make(chan partsPage[P], 2*w.Concurrency), yielded: map[ID]struct{}{},
 		}
 		keys = keys[n:]
 		running.Add(1)
@@ -277,9 +304,10 @@ func (p *part[P, K, ID]) read(ctx context.Context, keys []K) error {
 // readList reads the list of the records of keys.
 func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
 	fetch := func(ctx context.Context, offset, limit int) (P, error) {
-		if err := p.slots.acquire(ctx, p.slot); err != nil {
+		if err := p.slots.acquire(ctx, p.slot, true); err != nil {
 			return *new(P), err
 		}
+		defer p.slots.land(p.slot)
 		return p.Fetch(ctx, keys, offset, limit)
 	}
 	// A list with records at the highest offset is too long, or nearly so. To ask is cheaper than
@@ -369,7 +397,7 @@ func (p *part[P, K, ID]) passHeld(ctx context.Context) error {
 	if p.held == nil {
 		return nil
 	}
-	if err := p.slots.acquire(ctx, p.slot); err != nil {
+	if err := p.slots.acquire(ctx, p.slot, false); err != nil {
 		return err
 	}
 	p.slots.pass(p.slot)

@@ -6,22 +6,37 @@ import (
 	"sync"
 )
 
-// slots limit the number of pages that are in flight or wait for the consumer. A part claims a slot
-// for each page, and passes it on with the page; the consumer releases it.
+// slots limit the requests in flight, and the pages that are in flight or wait for the consumer.
+// A part claims both for each request. When its request has landed, it passes the page on to the
+// consumer, who releases it.
 //
-// A slot goes to the earliest part that can use one. A part without a slot that asks for none is
-// between two pages and will ask soon, so a slot is reserved for it. Otherwise later parts could
-// take all slots, and the consumer would wait forever for the page of an earlier one.
+// Requests and pages go to the earliest part that can use them. A part without a page that asks for
+// none is between two pages and will ask soon, so a page is reserved for it. Otherwise later parts
+// could take all pages, and the consumer would wait forever for the page of an earlier one.
 type slots struct {
-	mu     sync.Mutex
-	free   int
-	claims []*claim // of the parts that are not read to their end, in order
+	mu       sync.Mutex
+	requests int      // that may begin
+	pages    int      // that may be claimed; requests for keys may make it negative
+	claims   []*claim // of the parts that are not read to their end, in order
 }
 
-// claim is the state of a part. At most one of its fields is set.
+// claim is the state of a part.
 type claim struct {
-	asks chan struct{} // closed when it gets a slot
-	has  bool
+	asks chan struct{} // closed when it gets what it asks for
+	has  bool          // it has a page
+	// flies is whether it has a request, or asks for one in addition to a page. If it does not, only
+	// a page is missing.
+	flies bool
+}
+
+// newSlots allows so many requests in flight. If they are several, as many pages may wait, so
+// that a consumer that waits for an earlier page does not stop the requests.
+func newSlots(concurrency int) *slots {
+	pages := 2 * concurrency
+	if concurrency == 1 {
+		pages = 1
+	}
+	return &slots{requests: concurrency, pages: pages}
 }
 
 // add adds a part after all others.
@@ -33,15 +48,27 @@ func (s *slots) add() *claim {
 	return c
 }
 
-// acquire waits until c has a slot. It returns an error if ctx ends before that.
-func (s *slots) acquire(ctx context.Context, c *claim) error {
+// addFirst adds a request for keys before all parts, which need them. It has a page at once, and
+// needs no other.
+func (s *slots) addFirst() *claim {
 	s.mu.Lock()
-	if c.has {
+	defer s.mu.Unlock()
+	c := &claim{has: true}
+	s.pages--
+	s.claims = slices.Insert(s.claims, 0, c)
+	return c
+}
+
+// acquire waits until c has a page and, if it flies, a request. It returns an error if ctx ends
+// before that.
+func (s *slots) acquire(ctx context.Context, c *claim, flies bool) error {
+	s.mu.Lock()
+	if c.has && (c.flies || !flies) {
 		s.mu.Unlock()
 		return nil
 	}
 	granted := make(chan struct{})
-	c.asks = granted
+	c.asks, c.flies = granted, flies
 	s.grant()
 	s.mu.Unlock()
 	select {
@@ -51,45 +78,63 @@ func (s *slots) acquire(ctx context.Context, c *claim) error {
 	return ctx.Err()
 }
 
-// grant gives the free slots to the parts that ask, earlier ones first. The caller holds s.mu.
+// grant gives what is free to the parts that ask, earlier ones first. The caller holds s.mu.
 func (s *slots) grant() {
-	free := s.free
+	unreserved := s.pages
 	for _, c := range s.claims {
-		switch {
-		case free == 0:
-			return
-		case c.has:
-			continue
-		case c.asks != nil:
-			close(c.asks)
-			c.asks, c.has = nil, true
-			s.free--
+		if !c.has {
+			if unreserved <= 0 {
+				continue
+			}
+			unreserved--
 		}
-		free--
+		if c.asks == nil || c.flies && s.requests == 0 {
+			continue
+		}
+		if !c.has {
+			s.pages--
+		}
+		if c.flies {
+			s.requests--
+		}
+		close(c.asks)
+		c.asks, c.has = nil, true
 	}
 }
 
-// pass gives the slot of c to the consumer.
+// land gives back the request of c. Its page is not in flight any more.
+func (s *slots) land(c *claim) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.flies = false
+	s.requests++
+	s.grant()
+}
+
+// pass gives the page of c to the consumer.
 func (s *slots) pass(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.has = false
 }
 
-// release frees a slot of the consumer.
+// release frees a page of the consumer.
 func (s *slots) release() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.free++
+	s.pages++
 	s.grant()
 }
 
-// remove removes a part that needs no more slots.
+// remove removes a part that needs nothing any more.
 func (s *slots) remove(c *claim) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if c.has {
-		s.free++
+		s.pages++
+	}
+	if c.flies && c.asks == nil {
+		s.requests++
 	}
 	s.claims = slices.DeleteFunc(s.claims, func(other *claim) bool { return other == c })
 	s.grant()

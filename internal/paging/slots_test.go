@@ -5,31 +5,32 @@ import (
 	"testing/synctest"
 )
 
-// A slot is reserved for an earlier part that may ask next. If later parts took it, the walk could
+// A page is reserved for an earlier part that may ask next. If later parts took it, the walk could
 // not go on.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := &slots{free: 2}
+		s := &slots{requests: 3, pages: 2}
 		first, second, third := s.add(), s.add(), s.add()
 		ask := func(c *claim) {
-			go func() { _ = s.acquire(t.Context(), c) }()
+			go func() { _ = s.acquire(t.Context(), c, true) }()
 			synctest.Wait()
 		}
 		check := func(when string, want ...bool) {
 			t.Helper()
 			for i, c := range []*claim{first, second, third} {
 				if c.has != want[i] {
-					t.Errorf("%s: part %d has a slot: %t, want %t", when, i+1, c.has, want[i])
+					t.Errorf("%s: part %d has a page: %t, want %t", when, i+1, c.has, want[i])
 				}
 			}
 		}
 		ask(third)
-		check("two slots, and two parts before it", false, false, false)
+		check("two pages, and two parts before it", false, false, false)
 		ask(second)
-		check("one slot more than the parts before it", false, true, false)
+		check("one page more than the parts before it", false, true, false)
 		ask(first)
 		check("the first part asks", true, true, false)
+		s.land(first)
 		s.pass(first)
 		s.release()
 		check("the first part may ask again", false, true, false)
@@ -37,8 +38,8 @@ func TestSlots(t *testing.T) {
 		check("the first part is read", false, true, true)
 		s.remove(second)
 		s.remove(third)
-		if s.free != 2 {
-			t.Errorf("%d slots are free at the end, want 2", s.free)
+		if s.pages != 2 || s.requests != 3 {
+			t.Errorf("%d pages and %d requests are free at the end, want 2 and 3", s.pages, s.requests)
 		}
 	})
 }
