@@ -37,12 +37,11 @@ func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uui
 // list describes a walk over the accounts whose ids are greater than after.
 func (s *AccountService) list(after uuid.UUID) paging.KeysConfig[uuid.UUID] {
 	return paging.KeysConfig[uuid.UUID]{
-		Fetch:    s.idsAfter,
-		Compare:  func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
-		After:    after,
-		Limit:    MaxPageSize,
-		Segments: 1,
-		Predict:  predictID,
+		Fetch:   s.idsAfter,
+		Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
+		After:   after,
+		Limit:   MaxPageSize,
+		Predict: predictID,
 	}
 }
 

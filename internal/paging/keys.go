@@ -15,8 +15,8 @@ type KeysConfig[ID any] struct {
 	After   ID // the walk begins with the first id that is greater
 	Limit   int
 
-	// Segments is the maximum number of segments that are read at a time, at least 1. If it is more
-	// than 1, pages are fetched ahead.
+	// Segments is the maximum number of segments that are read at a time. If it is more than 1,
+	// pages are fetched ahead.
 	Segments int
 	// Predict returns the id that is so many times as far behind last as last is behind first. It
 	// need not exist. ok is false if no id is so far behind. It is not used if Segments is 1.

@@ -76,7 +76,7 @@ func (w *keysWalk[ID]) next(ctx context.Context) (ids []ID) {
 func (w *keysWalk[ID]) fetch(ctx context.Context) {
 	const waiting = 8
 	for _, s := range w.segments {
-		if s.page != nil || s.done || len(s.ids) > waiting*w.Limit || w.flying == w.Segments {
+		if s.page != nil || s.done || len(s.ids) > waiting*w.Limit {
 			continue
 		}
 		after := s.after
@@ -143,12 +143,11 @@ func (w *keysWalk[ID]) split(i int, first ID) {
 	if !w.waits || len(w.segments) >= w.Segments || w.dropped > w.Limit+w.kept/maxDropped {
 		return
 	}
-	if limit := cmp.Or(s.end, w.noneAfter); limit != nil {
-		if far, ok := w.Predict(first, s.after, 2*pages); !ok || w.Compare(far, *limit) > 0 {
-			return
-		}
+	end, ok := w.Predict(first, s.after, pages)
+	if !ok || w.Compare(end, s.after) <= 0 {
+		return
 	}
-	if end, ok := w.Predict(first, s.after, pages); ok && w.Compare(end, s.after) > 0 {
+	if limit := cmp.Or(s.end, w.noneAfter); limit == nil || w.Compare(end, *limit) < 0 {
 		w.segments = slices.Insert(w.segments, i+1, &segment[ID]{after: end, end: s.end})
 		s.end, w.waits = &end, false
 	}
@@ -156,14 +155,16 @@ func (w *keysWalk[ID]) split(i int, first ID) {
 
 // connect is called when the first segment is done, and the second has a page.
 func (w *keysWalk[ID]) connect(head, second *segment[ID]) {
-	switch end := head.end; {
+	k := slices.IndexFunc(w.segments[1:], func(s *segment[ID]) bool { return s.first != nil })
+	switch {
 	case head.beyond != nil && second.first != nil && w.Compare(*head.beyond, *second.first) == 0:
 		w.segments = w.segments[1:]
 	case head.beyond == nil && head.again:
 		head.err = cmp.Or(second.err, ErrNoProgress)
-	case head.beyond != nil || second.first == nil:
+	case head.beyond != nil || k < 0:
 		w.readOn(0)
 	default:
+		end := w.segments[k].end // the next segment has ids
 		w.readOn(0)
 		w.segments = append(w.segments, &segment[ID]{after: *end})
 		head.end, head.done, head.again = end, false, true

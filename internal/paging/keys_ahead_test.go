@@ -55,6 +55,10 @@ var aheadTests = []struct {
 		predict: func(_, last, times int) (int, bool) { return last + times*100_000, true },
 	},
 	{
+		name: "predictions lead nowhere", gap: each(10), maxRequests: 101, maxTime: 102 * latency,
+		predict: func(_, last, _ int) (int, bool) { return last, true },
+	},
+	{
 		name: "no predictions", gap: each(10), maxRequests: 101, maxTime: 102 * latency,
 		predict: func(int, int, int) (int, bool) { return 0, false },
 	},
@@ -64,6 +68,17 @@ var aheadTests = []struct {
 			l.alter = func(after int, ids []int) []int {
 				if after > 0 && !slices.Contains(l.ids, after) {
 					return nil
+				}
+				return ids
+			}
+		},
+	},
+	{
+		name: "an id is missing behind an unknown id", gap: func(i int) int { return 9 + 2*(i%2) }, maxRequests: 121, maxTime: 107 * latency,
+		setUp: func(l *keyList) {
+			l.alter = func(after int, ids []int) []int {
+				if after > 0 && !slices.Contains(l.ids, after) && len(ids) > 0 {
+					return ids[1:]
 				}
 				return ids
 			}
@@ -105,6 +120,48 @@ var aheadTests = []struct {
 			}
 		},
 		want: 270, wantErr: ErrNoProgress,
+	},
+	{
+		// The first segment ends in the middle of nowhere, the second is empty, the third is not.
+		name: "the list seems to end before an empty segment", gap: each(10), maxRequests: 60, maxTime: 30 * latency,
+		predict: func(_, last, times int) (int, bool) {
+			if last == 100 {
+				return 5005, true
+			}
+			return last + times*90 + 5, true
+		},
+		setUp: func(l *keyList) {
+			l.alter = func(after int, ids []int) []int {
+				if after < 5000 && (after > 250 || after%10 > 0) {
+					return nil
+				}
+				return ids
+			}
+		},
+		want: 30, wantErr: ErrNoProgress,
+	},
+	{
+		name: "the list seems to end, and then a request fails", gap: each(10), maxRequests: 60, maxTime: 30 * latency,
+		setUp: func(l *keyList) {
+			ended := 0
+			l.alter = func(after int, ids []int) []int {
+				n := len(ids)
+				for n > 0 && ids[n-1] > 2700 && after <= 2700 {
+					n--
+				}
+				if after == 2700 {
+					ended++
+				}
+				return ids[:n]
+			}
+			l.refuse = func(after int) error {
+				if after > 2700 && ended > 0 {
+					return errUnknownID
+				}
+				return nil
+			}
+		},
+		want: 270, wantErr: errUnknownID,
 	},
 	{
 		name: "the list becomes shorter", gap: each(10), maxRequests: 60, maxTime: 30 * latency, want: 400,
@@ -166,17 +223,19 @@ func TestKeys_slowConsumer(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		l := &keyList{ids: spaced(1000, each(10)), delays: []time.Duration{latency}}
-		ids := 0
-		for range Keys(t.Context(), l.config(10, 4)) {
-			if ids++; ids == 30 {
-				time.Sleep(time.Hour)
+		cfg, predict := l.config(10, 4), l.config(10, 4).Predict
+		cfg.Predict = func(first, last, times int) (int, bool) {
+			if last == 100 {
+				return 5000, true
 			}
-			if ids == 60 {
-				break
-			}
+			return predict(first, last, times)
 		}
-		if l.requests > 4*10 {
-			t.Errorf("%d requests for 60 ids, want at most 40", l.requests)
+		ids := 0
+		for range Keys(t.Context(), cfg) {
+			ids++
+			if waiting := 10*l.requests - ids; waiting > 4*10*10 {
+				t.Fatalf("%d ids wait after id %d, want at most 400", waiting, ids)
+			}
 		}
 	})
 }

@@ -63,7 +63,7 @@ func (s *slots) addFirst() *claim {
 // before that.
 func (s *slots) acquire(ctx context.Context, c *claim, flies bool) error {
 	s.mu.Lock()
-	if c.has && (c.flies || !flies) {
+	if c.has && c.flies {
 		s.mu.Unlock()
 		return nil
 	}
