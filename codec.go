@@ -80,6 +80,7 @@ func rules() []wire.Rule {
 		wire.Record[PricingOption](maxIncluded),
 		wire.Record[CartItem](maxItems),
 		wire.Record[CartDisplayPrice](1),
+		wire.Repeated[Offering](), // few offerings have many subscribers
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),

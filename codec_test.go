@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 )
 
 // All that a page or a discount consists of is registered.
@@ -115,4 +116,27 @@ func ReadFast(b []byte) (body ListBody, err error) {
 func ReadByDecoder(b []byte) (body ListBody, err error) {
 	err = payloads.Decode(b, &body)
 	return body, err
+}
+
+// Subscriptions with the same offering share no memory that can change.
+func TestSubscription_offering(t *testing.T) {
+	t.Parallel()
+	record := `{"id":"%d0000000-0000-4000-8000-000000000000","attributes":{"offering":{"id":"` + uuid.Max.String() + `",` +
+		`"relationships":{"plans":{"links":{"self":"/a"},"data":[{"type":"plan","id":"` + uuid.Max.String() + `"}]}},` +
+		`"meta":{"external_product_refs":["a"],"external_plan_refs":["b"]}}}}`
+	body := []byte(fmt.Sprintf(`{"data":[`+record+`,`+record+`]}`, 1, 2))
+	page, err := readPage(body, 2)
+	other, errOther := readPage(body, 2)
+	if err != nil || errOther != nil {
+		t.Fatal(err, errOther)
+	}
+	first := &page.Subscriptions[0].Attributes.Offering
+	_ = append(first.Meta.ExternalProductRefs[:0], "changed")
+	_ = append(first.Meta.ExternalPlanRefs[:0], "changed")
+	_ = append(first.Relationships[0].Data.Refs[:0], ResourceRef{})
+	_ = append(first.Relationships[0].Links[:0], NamedLink{})
+	_ = append(first.Relationships[:0], NamedRelationship{})
+	if d := cmp.Diff(other.Subscriptions[1], page.Subscriptions[1]); d != "" {
+		t.Errorf("the second subscription changed with the first (-want +got):\n%s", d)
+	}
 }

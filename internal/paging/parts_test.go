@@ -384,6 +384,35 @@ func TestParts_slowConsumer(t *testing.T) {
 	}
 }
 
+// Requests for keys are among those in flight, but for Concurrency 1, and at most four or half of
+// them.
+func TestParts_keyList(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ concurrency, keys, all int }{
+		{concurrency: 1, keys: 1, all: 2}, {concurrency: 3, keys: 1, all: 3}, {concurrency: 4, keys: 2, all: 4},
+		{concurrency: 8, keys: 4, all: 8}, {concurrency: 16, keys: 4, all: 16},
+	} {
+		t.Run(strconv.Itoa(tt.concurrency), func(t *testing.T) {
+			t.Parallel()
+			l := newKeyedList(2000, each(3))
+			cfg := l.config(tt.concurrency)
+			l.listKeys(&cfg)
+			cfg.KeyList.Limit = 100
+			fetch, keys := cfg.KeyList.Fetch, traffic{}
+			cfg.KeyList.Fetch = func(ctx context.Context, after, limit int) (KeyPage[int], error) {
+				keys.begin()
+				defer keys.end()
+				return fetch(ctx, after, limit)
+			}
+			r := l.run(t, cfg)
+			if r.problem != "" || r.err != nil || keys.maxInFlight != tt.keys || l.maxInFlight != tt.all {
+				t.Errorf("up to %d requests in flight, %d of them for keys, want %d and %d; error %v, %s",
+					l.maxInFlight, keys.maxInFlight, tt.all, tt.keys, r.err, r.problem)
+			}
+		})
+	}
+}
+
 // When the loop ends, or its context, no request is in flight, and the sequence of keys has ended.
 func TestParts_break(t *testing.T) {
 	t.Parallel()

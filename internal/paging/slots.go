@@ -24,8 +24,8 @@ type slots struct {
 type claim struct {
 	asks chan struct{} // closed when it gets what it asks for
 	has  bool          // it has a page
-	// flies is whether it has a request, or asks for one in addition to a page. If it does not, only
-	// a page is missing.
+	// flies is whether it has a request, or asks for one in addition to a page. Otherwise it asks
+	// for a page only.
 	flies bool
 }
 

@@ -63,6 +63,19 @@ type (
 		list []inner
 		many bool
 	}
+	// A thing repeats.
+	thing struct {
+		Name  string    `json:"name"`
+		At    time.Time `json:"at"`
+		Texts []string  `json:"texts,omitzero"`
+		Links links     `json:"links,omitzero"`
+		Inner inner     `json:"inner,omitzero"`
+		List  []plain   `json:"list,omitzero"`
+		Extra extra     `json:",embed"`
+	}
+	plain struct {
+		Texts []string `json:"texts"`
+	}
 	word string
 	// upper has a method of its own.
 	upper    struct{ text string }
@@ -92,6 +105,7 @@ type (
 		NoTags  struct{ A, B int } `json:"no_tags,omitzero"`
 		Links   links              `json:"links,omitzero"`
 		Several several            `json:"several,omitzero"`
+		Things  []thing            `json:"things,omitzero"`
 		Promoted
 		Extra extra `json:",embed"`
 	}
@@ -152,6 +166,7 @@ func newTestCodec() *Codec {
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
 		As(`"`, func(_ byte, t *target) any { return &t.Href }, writeTarget),
+		Repeated[thing](),
 		As(`[{`, decodeSeveral, nil, reflect.TypeFor[[]inner](), reflect.TypeFor[inner]()),
 	)
 }

@@ -47,9 +47,11 @@ func parseTime(raw []byte) (at time.Time, err error) {
 		text = []byte(Text(raw))
 		at, err = time.Parse(time.RFC3339, string(text))
 	}
-	fraction := text[bytes.LastIndexAny(text, ".,")+1:]
-	if len(fraction)-len(bytes.TrimLeft(fraction, "0123456789")) > maxFraction {
-		return time.Time{}, errors.New("not a timestamp in nanoseconds")
+	if len(text) > len("2006-01-02T3:04:05.999999999Z") { // time.Parse accepts an hour of one digit
+		fraction := text[bytes.LastIndexAny(text, ".,")+1:]
+		if len(fraction)-len(bytes.TrimLeft(fraction, "0123456789")) > maxFraction {
+			return time.Time{}, errors.New("not a timestamp in nanoseconds")
+		}
 	}
 	return at, err
 }

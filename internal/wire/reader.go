@@ -6,9 +6,11 @@ import (
 	"errors"
 	"math/bits"
 	"reflect"
+	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/uuid"
 )
 
 // There are two ways to decode. The decoder, of package json, reads any input. The reader reads
@@ -37,7 +39,22 @@ type reader struct {
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
 	last     string                // the short string that was allocated last
-	key      string                // of an entry of a map, here because reflection needs its address
+
+	repetitions [32]repetitions // by the hash of their start
+	extras      int             // number of members without a field so far
+
+	// Values that reflection copies: it needs their addresses.
+	id                         uuid.UUID
+	at                         time.Time
+	key                        string // of an entry of a map
+	idValue, atValue, keyValue reflect.Value
+}
+
+func newReader() *reader {
+	r := &reader{}
+	r.idValue, r.atValue = reflect.ValueOf(&r.id).Elem(), reflect.ValueOf(&r.at).Elem()
+	r.keyValue = reflect.ValueOf(&r.key).Elem()
+	return r
 }
 
 var errUnusual = errors.New("must be read by the decoder")
@@ -49,15 +66,18 @@ const maxDepth = 64
 func (c *Codec) DecodeFast(b []byte, v any) error {
 	r, _ := c.readers.Get().(*reader)
 	if r == nil {
-		r = &reader{}
+		r = newReader()
 	}
 	r.input, r.pos = b, 0
-	err := c.reader(reflect.TypeOf(v).Elem())(r, v)
+	value := reflect.ValueOf(v).Elem()
+	err := c.reader(value.Type())(r, value)
 	if err == nil && (r.peek() != 0 || r.pos < len(b)) {
 		err = errUnusual
 	}
 	r.input, r.key, r.last = nil, "", ""
 	clear(r.interned[:]) // the pool must not keep a part of a payload
+	clear(r.repetitions[:])
+	r.id, r.at = uuid.Nil, time.Time{}
 	c.readers.Put(r)
 	return err
 }
@@ -126,31 +146,31 @@ func (r *reader) rawName() ([]byte, error) {
 
 func (r *reader) decode(v any, types []part) error {
 	if text, ok := v.(*string); ok {
-		return r.text(text)
+		read, err := r.text()
+		*text = read
+		return err
 	}
-	if pointer := reflect.TypeOf(v); pointer == types[0].pointer {
-		return types[0].read(r, v)
+	value := reflect.ValueOf(v).Elem()
+	if value.Type() == types[0].typ {
+		return types[0].read(r, value)
 	}
-	return types[1].read(r, v)
+	return types[1].read(r, value)
 }
 
 // text reads a string, or null as "".
-func (r *reader) text(v *string) error {
+func (r *reader) text() (string, error) {
 	if r.peek() == 'n' {
-		*v = ""
-		return r.literal("null")
+		return "", r.literal("null")
 	}
 	raw, escaped, err := r.scanString()
 	if err != nil {
-		return err
+		return "", err
 	}
 	if escaped {
 		text, err := jsontext.AppendUnquote(nil, raw)
-		*v = string(text)
-		return err
+		return string(text), err
 	}
-	*v = r.intern(raw[1 : len(raw)-1])
-	return nil
+	return r.intern(raw[1 : len(raw)-1]), nil
 }
 
 // intern returns text as a string.

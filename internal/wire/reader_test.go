@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -38,7 +39,14 @@ var readerInputs = []string{
 	`{"texts":["1234567","12345678","1234567é","123456789abcdef","é","12345678\u0031"],"flag":true}`,
 	`{"sub":{"n":1,"":2,"N":3},"map":{"n":{"n":1}},"text":"after"}`,
 	`{"a":1,"b":9,"c":0.5,"text":"a b"}`,
+	`{"things":[` + someThing + `,` + someThing + `,null, ` + someThing + ` ,{},{},null]}`,
+	`{"things":[{"name":"a"},{"name":"a","texts":["b"]},{"name":"a"},{"name":"a","texts":["b","c"]},{ "name":"a"}]}`,
+	`{"things":[{"name":"a","new":1},{"name":"a","new":1},{"inner":{"new":[2]}},{"inner":{"new":[2]}}]}`,
+	`{"things":[{"texts":null,"links":{},"list":[]},{"texts":null,"links":{},"list":[]}]}`,
 }
+
+const someThing = `{"name":"a","at":"2024-01-02T03:04:05Z","texts":["b","c","d"],"links":{"e":"f"},"inner":{"n":1},` +
+	`"list":[{"texts":["g"]},{"texts":[]}]}`
 
 // The reader must leave these inputs to the decoder.
 var decoderInputs = []string{
@@ -120,6 +128,65 @@ func compareWays(t *testing.T, c *Codec, in []byte) {
 	}
 }
 
+// Equal values of a type that repeats are equal copies, and share nothing that can change. The pool
+// keeps none of them.
+func TestCodec_repeated(t *testing.T) {
+	t.Parallel()
+	c := newTestCodec()
+	in := []byte(`{"things":[` + strings.Repeat(someThing+",", 9) + someThing + `]}`)
+	var got, want every
+	if err := errors.Join(c.DecodeFast(in, &got), c.DecodeFast(in, &want)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Things {
+		scramble(reflect.ValueOf(&got.Things[i]).Elem())
+		if reflect.DeepEqual(got.Things[i], want.Things[i]) {
+			t.Errorf("thing %d is not changed: %+v", i, got.Things[i])
+		}
+		if rest := got.Things[i+1:]; !reflect.DeepEqual(rest, want.Things[i+1:]) {
+			t.Errorf("things after thing %d changed with it: %+v", i, rest)
+		}
+	}
+}
+
+// scramble changes all that v refers to, within the capacity of its slices.
+func scramble(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(v.String() + " changed")
+	case reflect.Slice:
+		all := v.Slice(0, v.Cap())
+		for i := range all.Len() {
+			scramble(all.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				scramble(v.Field(i))
+			}
+		}
+	default:
+	}
+}
+
+// Each type is either copied whole, or not at all.
+func TestRepeated_types(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[struct{ P *int }](), reflect.TypeFor[[]struct{ M map[string]int }](),
+		reflect.TypeFor[struct{ s []string }](), reflect.TypeFor[struct{ A any }](),
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("separator(%v) does not panic", typ)
+				}
+			}()
+			separator(typ)
+		}()
+	}
+}
+
 // Equal short strings of an input share memory, but the pool keeps nothing of an input.
 func TestCodec_readerInterns(t *testing.T) {
 	t.Parallel()
@@ -139,7 +206,7 @@ func TestCodec_readerInterns(t *testing.T) {
 	}
 	var r *reader
 	for range 1000 { // under the race detector a pool drops some of what is put in
-		if err := c.Unmarshal([]byte(`{"texts":["canary"],"links":{"a":"b"}}`), &got); err != nil {
+		if err := c.Unmarshal([]byte(`{"texts":["canary"],"links":{"a":"b"},"things":[{"name":"canary"}]}`), &got); err != nil {
 			t.Fatal(err)
 		}
 		if r, _ = c.readers.Get().(*reader); r != nil {
@@ -149,7 +216,7 @@ func TestCodec_readerInterns(t *testing.T) {
 	if r == nil {
 		t.Fatalf("got reader %v, want one that was used", r)
 	}
-	if strings.Contains(fmt.Sprint(string(r.input), r.interned, r.last, r.key), "canary") {
+	if strings.Contains(fmt.Sprint(string(r.input), r.interned, r.last, r.key, r.repetitions), "canary") {
 		t.Error("got a reader with a part of the input, want one without")
 	}
 }

@@ -13,14 +13,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// A valueReader reads the next value into v, a pointer to a value that is zero, except that a slice
-// may have capacity.
-type valueReader func(r *reader, v any) error
+// A valueReader reads the next value into v, which is zero, except that a slice may have capacity.
+type valueReader func(r *reader, v reflect.Value) error
 
 // A part is a type that values of another type have in them.
 type part struct {
-	pointer reflect.Type // to the type
-	read    valueReader
+	typ  reflect.Type
+	read valueReader
 }
 
 var textUnmarshaler = reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()
@@ -35,10 +34,10 @@ func (c *Codec) reader(t reflect.Type) valueReader {
 		byDefault := read
 		var types []part
 		for _, typ := range rule.parts {
-			types = append(types, part{pointer: reflect.PointerTo(typ), read: c.reader(typ)})
+			types = append(types, part{typ: typ, read: c.reader(typ)})
 		}
-		read = func(r *reader, v any) error {
-			err := rule.read(r, types, v)
+		read = func(r *reader, v reflect.Value) error {
+			err := rule.read(r, types, v.Addr().Interface())
 			if err != nil && errors.Is(err, errors.ErrUnsupported) {
 				return byDefault(r, v)
 			}
@@ -55,9 +54,11 @@ func (c *Codec) defaultReader(t reflect.Type) valueReader {
 	pointer := reflect.PointerTo(t)
 	switch rule := c.rules[t]; {
 	case t == reflect.TypeFor[uuid.UUID]():
-		return readScalar(parseUUID)
+		return readUUID
 	case t == reflect.TypeFor[time.Time]():
-		return readScalar(parseTime)
+		return readTime
+	case rule != nil && rule.repeats:
+		return repeatedReader(t, c.structReader(t))
 	case rule != nil && rule.read == nil: // a record
 		return c.structReader(t)
 	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
@@ -82,38 +83,51 @@ func (c *Codec) defaultReader(t reflect.Type) valueReader {
 	return c.readByDecoder
 }
 
-func readByMethod(r *reader, v any) error {
+func readByMethod(r *reader, v reflect.Value) error {
 	raw, err := r.readRaw()
 	if err != nil {
 		return err
 	}
-	return v.(stdjson.Unmarshaler).UnmarshalJSON(raw)
+	return v.Addr().Interface().(stdjson.Unmarshaler).UnmarshalJSON(raw)
 }
 
-func (c *Codec) readByDecoder(r *reader, v any) error {
+func (c *Codec) readByDecoder(r *reader, v reflect.Value) error {
 	raw, err := r.readRaw()
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(raw, v, c.decodeOptions)
+	return json.Unmarshal(raw, v.Addr().Interface(), c.decodeOptions)
 }
 
-func readScalar[T any](parse func(raw []byte) (T, error)) valueReader {
-	return func(r *reader, v any) error {
-		raw, err := r.readRaw()
-		if err != nil {
-			return err
-		}
-		*v.(*T), err = parse(raw)
+func readUUID(r *reader, v reflect.Value) error {
+	raw, err := r.readRaw()
+	if err != nil {
 		return err
 	}
+	r.id, err = parseUUID(raw)
+	v.Set(r.idValue)
+	return err
 }
 
-func readText(r *reader, v any) error { return r.text(v.(*string)) }
+func readTime(r *reader, v reflect.Value) error {
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	r.at, err = parseTime(raw)
+	v.Set(r.atValue)
+	return err
+}
 
-func readBool(r *reader, v any) error {
+func readText(r *reader, v reflect.Value) error {
+	text, err := r.text()
+	v.SetString(text)
+	return err
+}
+
+func readBool(r *reader, v reflect.Value) error {
 	if r.peek() == 't' {
-		*v.(*bool) = true
+		v.SetBool(true)
 		return r.literal("true")
 	}
 	if r.peek() == 'f' {
@@ -124,20 +138,18 @@ func readBool(r *reader, v any) error {
 
 func (c *Codec) pointerReader(t reflect.Type) valueReader {
 	read := c.reader(t.Elem())
-	return func(r *reader, v any) error {
+	return func(r *reader, v reflect.Value) error {
 		if r.peek() == 'n' {
 			return r.literal("null")
 		}
-		to := reflect.New(t.Elem())
-		reflect.ValueOf(v).Elem().Set(to)
-		return read(r, to.Interface())
+		v.Set(reflect.New(t.Elem()))
+		return read(r, v.Elem())
 	}
 }
 
 func (c *Codec) sliceReader(t reflect.Type) valueReader {
 	read, rule := c.reader(t.Elem()), c.rules[t.Elem()]
-	return func(r *reader, v any) error {
-		list := reflect.ValueOf(v).Elem()
+	return func(r *reader, list reflect.Value) error {
 		if r.peek() == 'n' {
 			list.SetZero()
 			return r.literal("null")
@@ -160,7 +172,7 @@ func (c *Codec) sliceReader(t reflect.Type) valueReader {
 				list.Grow(max(2, n))
 			}
 			list.SetLen(n + 1)
-			if err := read(r, list.Index(n).Addr().Interface()); err != nil {
+			if err := read(r, list.Index(n)); err != nil {
 				return err
 			}
 		}
@@ -173,7 +185,7 @@ func (c *Codec) sliceReader(t reflect.Type) valueReader {
 
 func (c *Codec) mapReader(t reflect.Type) valueReader {
 	read := c.reader(t.Elem())
-	return func(r *reader, v any) error {
+	return func(r *reader, v reflect.Value) error {
 		if r.peek() == 'n' {
 			return r.literal("null")
 		}
@@ -181,29 +193,31 @@ func (c *Codec) mapReader(t reflect.Type) valueReader {
 			return err
 		}
 		values := reflect.MakeMap(t)
-		reflect.ValueOf(v).Elem().Set(values)
-		value := reflect.New(t.Elem())
+		v.Set(values)
+		value := reflect.New(t.Elem()).Elem()
 		for n := 1; ; n++ {
 			more, err := r.more('}')
 			if !more {
 				return err
 			}
-			value.Elem().SetZero()
+			value.SetZero()
 			var name string
 			if err := r.name(&name); err != nil {
 				return err
 			}
-			if err := read(r, value.Interface()); err != nil {
+			if err := read(r, value); err != nil {
 				return err
 			}
 			r.key = name
-			values.SetMapIndex(reflect.ValueOf(&r.key).Elem(), value.Elem())
+			values.SetMapIndex(r.keyValue, value)
 			if values.Len() != n { // two members have the same name
 				return errUnusual
 			}
 		}
 	}
 }
+
+var extraType = reflect.TypeFor[map[string]stdjson.RawMessage]()
 
 // A table tells how to read a type of struct, whose tags name its members, and whose Extra field
 // holds the members that have no field.
@@ -247,7 +261,7 @@ func newTable(t reflect.Type) *table {
 		case name != "" && f.IsExported() && (!tagged || options == "omitzero" || options == "omitempty"):
 			tab.byName[name] = len(tab.members)
 			tab.members = append(tab.members, member{start: []byte(`,"` + name + `":`), index: f.Index})
-		case name == "" && options == "embed" && f.Type == reflect.TypeFor[map[string]stdjson.RawMessage]():
+		case name == "" && options == "embed" && f.Type == extraType:
 			tab.extra = f.Index
 		default:
 			return nil
@@ -262,14 +276,13 @@ func newTable(t reflect.Type) *table {
 // HasRule reports whether a rule is registered for a type. It is exported for a test.
 func (c *Codec) HasRule(t reflect.Type) bool { return c.rules[t] != nil }
 
-func (t *table) read(r *reader, v any) error {
+func (t *table) read(r *reader, fields reflect.Value) error {
 	if r.peek() == 'n' {
 		return r.literal("null")
 	}
 	if err := r.begin('{'); err != nil {
 		return err
 	}
-	fields := reflect.ValueOf(v).Elem()
 	var seen uint64 // bit i: there was a value for members[i]
 	for expected := 0; ; {
 		i, name, err := t.next(r, expected)
@@ -291,7 +304,7 @@ func (t *table) read(r *reader, v any) error {
 		seen |= 1 << i
 		expected = i + 1
 		m := &t.members[i]
-		if err := m.read(r, fields.FieldByIndex(m.index).Addr().Interface()); err != nil {
+		if err := m.read(r, fields.FieldByIndex(m.index)); err != nil {
 			return err
 		}
 	}
@@ -329,6 +342,7 @@ func (t *table) next(r *reader, expected int) (i int, name []byte, err error) {
 // readExtra reads the value of the member with this name into the field Extra.
 func (r *reader) readExtra(name []byte, field any) error {
 	extra := field.(*map[string]stdjson.RawMessage)
+	r.extras++
 	raw, err := r.readRaw()
 	if err != nil {
 		return err

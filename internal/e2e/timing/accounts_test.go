@@ -7,6 +7,7 @@ import (
 	"iter"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -43,11 +44,12 @@ var sizes = []struct {
 	{"0 to 6", func(r *rand.Rand) int { return r.IntN(7) }},
 }
 
-// kinds are the kinds of account ids.
+// kinds are the kinds of account ids. The first is for accounts that the caller gives.
 var kinds = []struct {
 	name string
 	id   func(r *rand.Rand, n int) uuid.UUID
 }{
+	{"given", func(r *rand.Rand, _ int) uuid.UUID { return newID(r, r.Uint64()>>16, 4) }},
 	{"v4", func(r *rand.Rand, _ int) uuid.UUID { return newID(r, r.Uint64()>>16, 4) }},
 	{"v7", func(r *rand.Rand, _ int) uuid.UUID { return newID(r, 1_600_000_000_000+r.Uint64N(1e11), 7) }},
 	{"imported", func(r *rand.Rand, n int) uuid.UUID { // many in a minute, the others later
@@ -189,24 +191,75 @@ func (s *accountStore) walk(t *testing.T, given bool, concurrency int) (took tim
 	return took, float64(took) / float64(ideal)
 }
 
+// full reports whether the tests of this file are to make all their walks, in a minute.
+func full() bool { return os.Getenv("IDEAL") != "" }
+
+// TestAllByAccount_ideal walks 25,000 subscriptions with Concurrency 8, and compares the time with
+// the ideal one: that of all requests that were made, if always 8 are in flight, or as many as the
+// limit allows.
 func TestAllByAccount_ideal(t *testing.T) {
-	for _, latency := range []time.Duration{20 * time.Millisecond, 200 * time.Millisecond} {
+	t.Parallel()
+	latencies, limits := []time.Duration{20 * time.Millisecond}, []int{0, 50}
+	if full() {
+		latencies, limits = append(latencies, 200*time.Millisecond), []int{0, 25, 50, 100}
+	} else if testing.Short() {
+		limits = limits[:1]
+	}
+	for _, latency := range latencies {
 		for _, size := range sizes {
-			for k := -1; k < len(kinds); k++ {
-				for _, limit := range []int{0, 25, 50, 100} {
-					given, kind := k < 0, kinds[max(0, k)]
-					if given {
-						kind.name = "given"
-					}
-					s := newAccountStore(25_000, size.of, kind.id, 1)
-					s.latency = latency
-					if limit > 0 {
-						s.limiter = rate.NewLimiter(rate.Limit(limit), limit)
-					}
-					took, ratio := s.walk(t, given, 8)
-					t.Logf("%-6v %-6s %-12s limit %3d: %3d + %3d requests, %d refused, %6.2f s, ratio %.2f, %d in flight", latency, size.name, kind.name, limit, s.lists, s.parts, s.refused, took.Seconds(), ratio, s.maxInFlight)
+			for _, kind := range kinds {
+				for _, limit := range limits {
+					t.Run(fmt.Sprintf("%v/%s/%s/%d", latency, size.name, kind.name, limit), func(t *testing.T) {
+						t.Parallel()
+						given, most := kind.name == "given", 1.2
+						if given || limit > 0 {
+							most = 1.3
+						}
+						s := newAccountStore(25_000, size.of, kind.id, 1)
+						s.latency = latency
+						if limit > 0 {
+							s.limiter = rate.NewLimiter(rate.Limit(limit), limit)
+						}
+						took, ratio := s.walk(t, given, 8)
+						t.Logf("%d + %d requests, %.2f s, %.2f of the ideal time", s.lists, s.parts, took.Seconds(), ratio)
+						if ratio > most || s.maxInFlight > 8 {
+							t.Errorf("%.2f of the ideal time, %d in flight, want at most %.2f and 8", ratio, s.maxInFlight, most)
+						}
+					})
 				}
 			}
 		}
+	}
+}
+
+// TestAllByAccount_requests counts the requests for 25,000 subscriptions of accounts with 0 to 6.
+func TestAllByAccount_requests(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes a second")
+	}
+	seeds := 10
+	if full() {
+		seeds = 300
+	}
+	var mu sync.Mutex
+	var all []int
+	t.Run("seeds", func(t *testing.T) {
+		for seed := range seeds {
+			t.Run(strconv.Itoa(seed), func(t *testing.T) {
+				t.Parallel()
+				s := newAccountStore(25_000, sizes[1].of, kinds[1].id, uint64(seed))
+				s.latency = 20 * time.Millisecond
+				s.walk(t, false, 8)
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, s.lists+s.parts)
+			})
+		}
+	})
+	slices.Sort(all)
+	t.Logf("%d stores: median %d requests, p90 %d, maximum %d", seeds, all[seeds/2], all[seeds*9/10], all[seeds-1])
+	if all[seeds-1] > 410 {
+		t.Errorf("%d requests, want at most 410", all[seeds-1])
 	}
 }
