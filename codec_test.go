@@ -125,6 +125,9 @@ func TestSubscription_offering(t *testing.T) {
 		`"relationships":{"plans":{"links":{"self":"/a"},"data":[{"type":"plan","id":"` + uuid.Max.String() + `"}]}},` +
 		`"meta":{"external_product_refs":["a"],"external_plan_refs":["b"]}}}}`
 	body := []byte(fmt.Sprintf(`{"data":[`+record+`,`+record+`]}`, 1, 2))
+	if !payloads.HasRule(reflect.TypeFor[Offering]()) {
+		t.Error("an offering that repeats is read each time")
+	}
 	page, err := readPage(body, 2)
 	other, errOther := readPage(body, 2)
 	if err != nil || errOther != nil {

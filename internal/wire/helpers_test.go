@@ -76,6 +76,11 @@ type (
 	plain struct {
 		Texts []string `json:"texts"`
 	}
+	// Another type that repeats.
+	other struct {
+		Name  string `json:"name"`
+		Extra extra  `json:",embed"`
+	}
 	word string
 	// upper has a method of its own.
 	upper    struct{ text string }
@@ -106,6 +111,7 @@ type (
 		Links   links              `json:"links,omitzero"`
 		Several several            `json:"several,omitzero"`
 		Things  []thing            `json:"things,omitzero"`
+		Other   other              `json:"other,omitzero"`
 		Promoted
 		Extra extra `json:",embed"`
 	}
@@ -166,7 +172,7 @@ func newTestCodec() *Codec {
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
 		As(`"`, func(_ byte, t *target) any { return &t.Href }, writeTarget),
-		Repeated[thing](),
+		Repeated[thing](), Repeated[other](),
 		As(`[{`, decodeSeveral, nil, reflect.TypeFor[[]inner](), reflect.TypeFor[inner]()),
 	)
 }

@@ -44,7 +44,7 @@ func repeatedReader(t reflect.Type, read valueReader) valueReader {
 		}
 		pos, extras := r.pos, r.extras
 		err := read(r, v)
-		if err == nil && r.extras == extras && rest[0] == '{' {
+		if err == nil && r.extras == extras {
 			set.known[set.next] = repetition{raw: r.input[pos:r.pos], value: v}
 			set.next = (set.next + 1) % len(set.known)
 		}
