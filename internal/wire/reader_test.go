@@ -42,7 +42,7 @@ var readerInputs = []string{
 	`{"things":[` + someThing + `,` + someThing + `,null, ` + someThing + ` ,{},{},null]}`,
 	`{"things":[{"name":"a"},{"name":"a","texts":["b"]},{"name":"a"},{"name":"a","texts":["b","c"]},{ "name":"a"}]}`,
 	`{"things":[{"name":"a","new":1},{"name":"a","new":1},{"inner":{"new":[2]}},{"inner":{"new":[2]}}]}`,
-	`{"things":[{"name":"a"}],"other":{"name":"a"}}`,
+	`{"things":[{"name":"` + strings.Repeat("a", 96) + `"}],"other":{"name":"` + strings.Repeat("a", 96) + `"}}`,
 	`{"things":[{"texts":null,"links":{},"list":[]},{"texts":null,"links":{},"list":[]}]}`,
 }
 
