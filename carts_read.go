@@ -321,7 +321,7 @@ func (c *cartRead) addDiscounts(raw []byte) error {
 	seen := map[uuid.UUID]bool{}
 	for element := range wire.Elements(raw) {
 		var d CustomDiscount
-		switch err := payloads.Unmarshal(element, &d); {
+		switch err := d.UnmarshalJSON(element); {
 		case err != nil || element[0] != '{' || d.ID == uuid.Nil:
 			return errors.New("a custom discount is not an object with an id")
 		case d.Extra["external_id"] != nil || d.Extra["discount_engine"] != nil:

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -242,6 +243,9 @@ func (w *walkReader) fetch(ctx context.Context, o SubscriptionListOptions) (*Sub
 	return w.list(ctx, o, w)
 }
 
+// listBuffers keeps the buffers of calls that belong to no walk.
+var listBuffers = sync.Pool{New: func() any { return &transport.Buffers{} }}
+
 // list reads a page. The options were checked. walk is nil if the page belongs to no walk.
 func (s *SubscriptionService) list(
 	ctx context.Context, o SubscriptionListOptions, walk *walkReader,
@@ -265,6 +269,9 @@ func (s *SubscriptionService) list(
 	}
 	if walk != nil {
 		request.buffers = &walk.buffers
+	} else {
+		request.buffers = listBuffers.Get().(*transport.Buffers)
+		defer listBuffers.Put(request.buffers)
 	}
 	page, response, err := request.do(ctx, s.core)
 	if err != nil {

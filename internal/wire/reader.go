@@ -38,9 +38,11 @@ type reader struct {
 	begun bool // the token before pos begins an object or array
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
+	stored   []uint64              // the hashes of those that were stored
 	last     string                // the short string that was allocated last
 
 	repetitions [32]repetitions // by the hash of their start
+	repeats     bool            // there are repetitions
 	extras      int             // number of members without a field so far
 
 	// Values that reflection copies: it needs their addresses.
@@ -75,11 +77,25 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 		err = errUnusual
 	}
 	r.input, r.key, r.last = nil, "", ""
-	clear(r.interned[:]) // the pool must not keep a part of a payload
-	clear(r.repetitions[:])
 	r.id, r.at = uuid.Nil, time.Time{}
+	r.forget()
 	c.readers.Put(r)
 	return err
+}
+
+// forget removes what was read from the tables, which the pool must not keep. It clears no more
+// than necessary: most inputs are small.
+func (r *reader) forget() {
+	if len(r.stored) > len(r.interned)/4 {
+		clear(r.interned[:])
+	}
+	for _, h := range r.stored {
+		r.interned[h] = ""
+	}
+	if r.stored = r.stored[:0]; r.repeats {
+		clear(r.repetitions[:])
+		r.repeats = false
+	}
 }
 
 // peek skips white space and returns the next byte, or 0 at the end.
@@ -179,13 +195,15 @@ func (r *reader) intern(text []byte) string {
 	if len(text) > maxInterned {
 		return string(text)
 	}
-	interned := &r.interned[hash(text)]
+	h := hash(text)
+	interned := &r.interned[h]
 	if *interned != string(text) {
 		// Most links "related" of a record begin with its link "self", which comes after them.
 		if len(text) > len(r.last) || r.last[:len(text)] != string(text) {
 			r.last = string(text)
 		}
 		*interned = r.last[:len(text)]
+		r.stored = append(r.stored, h)
 	}
 	return *interned
 }

@@ -47,6 +47,7 @@ func repeatedReader(t reflect.Type, read valueReader) valueReader {
 		if err == nil && r.extras == extras {
 			set.known[set.next] = repetition{raw: r.input[pos:r.pos], value: v}
 			set.next = (set.next + 1) % len(set.known)
+			r.repeats = true
 		}
 		return err
 	}
