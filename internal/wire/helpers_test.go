@@ -111,7 +111,7 @@ type (
 		Links   links              `json:"links,omitzero"`
 		Several several            `json:"several,omitzero"`
 		Things  []thing            `json:"things,omitzero"`
-		Other   other              `json:"other,omitzero"`
+		Others  []other            `json:"others,omitzero"`
 		Promoted
 		Extra extra `json:",embed"`
 	}

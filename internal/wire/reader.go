@@ -41,8 +41,9 @@ type reader struct {
 	stored   []uint64              // the hashes of those that were stored
 	last     string                // the short string that was allocated last
 
-	repetitions [32]repetitions // by the hash of their start
+	repetitions [256]repetition // by the hash of their start
 	repeats     bool            // there are repetitions
+	misses      int             // values that could be repetitions, and were none, since the last one
 	extras      int             // number of members without a field so far
 
 	// Values that reflection copies: it needs their addresses.
@@ -94,8 +95,8 @@ func (r *reader) forget() {
 	}
 	if r.stored = r.stored[:0]; r.repeats {
 		clear(r.repetitions[:])
-		r.repeats = false
 	}
+	r.repeats, r.misses, r.extras = false, 0, 0
 }
 
 // peek skips white space and returns the next byte, or 0 at the end.

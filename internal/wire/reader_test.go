@@ -42,7 +42,8 @@ var readerInputs = []string{
 	`{"things":[` + someThing + `,` + someThing + `,null, ` + someThing + ` ,{},{},null]}`,
 	`{"things":[{"name":"a"},{"name":"a","texts":["b"]},{"name":"a"},{"name":"a","texts":["b","c"]},{ "name":"a"}]}`,
 	`{"things":[{"name":"a","new":1},{"name":"a","new":1},{"inner":{"new":[2]}},{"inner":{"new":[2]}}]}`,
-	`{"things":[{"name":"` + strings.Repeat("a", 96) + `"}],"other":{"name":"` + strings.Repeat("a", 96) + `"}}`,
+	`{"things":[{"name":"` + strings.Repeat("a", 600) + `"}],"others":[{"name":"` + strings.Repeat("a", 600) + `"},` +
+		`{"name":"` + strings.Repeat("a", 600) + `"}]}`,
 	`{"things":[{"texts":null,"links":{},"list":[]},{"texts":null,"links":{},"list":[]}]}`,
 }
 
@@ -174,6 +175,18 @@ func scramble(v reflect.Value) {
 		}
 	default:
 	}
+}
+
+// Values that repeat are read again after many that do not: the reader gives up for this input.
+func TestCodec_repeatedLate(t *testing.T) {
+	t.Parallel()
+	var in strings.Builder
+	in.WriteString(`{"things":[`)
+	for i := range 300 {
+		fmt.Fprintf(&in, `{"name":"%0700d","texts":["a"]},`, i%200)
+	}
+	in.WriteString(`{}]}`)
+	compareWays(t, newTestCodec(), []byte(in.String()))
 }
 
 // Each type is either copied whole, or not at all.

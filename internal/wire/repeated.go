@@ -2,15 +2,16 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"reflect"
 	"time"
 )
 
-// Repeated is the rule for a type of struct whose values often repeat in an input, and begin with
-// something that tells them apart, such as an id. The reader reads such a value once, and copies it
-// for its repetitions, if all its members have fields. Copies share nothing that can change. The
-// type must not be in a map.
+// Repeated is the rule for a type of struct whose values are long and often repeat in an input. The
+// reader reads such a value once, and copies it for its repetitions, if all its members have
+// fields. Copies share nothing that can change. The type must not be in a map.
 func Repeated[T any]() Rule { return Rule{typ: reflect.TypeFor[T](), repeats: true} }
 
 // repetition is a value that was read, and may be repeated.
@@ -19,38 +20,45 @@ type repetition struct {
 	value reflect.Value
 }
 
-// repetitions are the last values whose starts have the same hash.
-type repetitions struct {
-	known [8]repetition
-	next  int // index of the oldest
-}
-
 // repeatedReader returns how to read a type that has the rule Repeated. read is how to read it
 // without that.
 func repeatedReader(t reflect.Type, read valueReader) valueReader {
-	const start = 64 // bytes, which have the id
+	const maxMisses = 64 // in a row; then the values of this input differ
 	separate := separator(t)
 	return func(r *reader, v reflect.Value) error {
+		if r.misses == maxMisses {
+			return read(r, v)
+		}
 		r.peek()
 		rest := r.input[r.pos:]
-		set := &r.repetitions[hash(rest[:min(start, len(rest))])%uint64(len(r.repetitions))]
-		for _, known := range set.known {
-			if known.raw != nil && bytes.HasPrefix(rest, known.raw) && known.value.Type() == t {
-				r.pos += len(known.raw)
-				v.Set(known.value)
+		known := &r.repetitions[sampleHash(rest)%uint64(len(r.repetitions))]
+		if known.raw != nil && bytes.HasPrefix(rest, known.raw) && known.value.Type() == t {
+			r.pos += len(known.raw)
+			r.misses = 0
+			if v.Set(known.value); separate != nil {
 				separate(v, known.value)
-				return nil
 			}
+			return nil
 		}
 		pos, extras := r.pos, r.extras
 		err := read(r, v)
 		if err == nil && r.extras == extras {
-			set.known[set.next] = repetition{raw: r.input[pos:r.pos], value: v}
-			set.next = (set.next + 1) % len(set.known)
-			r.repeats = true
+			*known, r.repeats = repetition{raw: r.input[pos:r.pos], value: v}, true
+			r.misses++
 		}
 		return err
 	}
+}
+
+// sampleHash returns a hash of the start of a value, which is not read yet. It looks at 8 of 32
+// bytes, so that an id always counts.
+func sampleHash(rest []byte) uint64 {
+	const start, step, odd = 640, 32, 0x9e3779b97f4a7c15
+	h := uint64(0)
+	for i := 0; i+8 <= min(start, len(rest)); i += step {
+		h = bits.RotateLeft64(h, 5) ^ binary.LittleEndian.Uint64(rest[i:])
+	}
+	return h * odd >> (64 - hashBits)
 }
 
 // separator returns a function that gives to, an exact copy of from, slices of its own. It is nil
