@@ -73,13 +73,16 @@ tool: ## Export stores of 250,000 subscriptions with epcommerce, killed 5 times 
 picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple clients
 	cd bench && go run ./picture ../docs
 
-# On an idle machine: the figures are ratios of times. The files in .cache hold the medians of each release.
+# On an idle machine: the figures are ratios of times.
 .PHONY: bench
-bench: ## Compare with net/http by hand and a generated client, under two Go releases (5 min, Linux)
-	mkdir -p .cache
-	cd bench && go run . -rounds $(or $(ROUNDS),8) -json ../.cache/bench.json
-	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),8) -json ../.cache/bench-next.json
-	cd bench && go run . -report ../.cache/bench.json ../.cache/bench-next.json
+bench: ## Compare with net/http by hand and a generated client, under two Go releases (6 min, Linux)
+	cd bench && go run . -rounds $(or $(ROUNDS),9) -json results/now.json
+	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -rounds $(or $(ROUNDS),9) -json results/next.json
+	cd bench && go run . -report results/now.json results/next.json
+
+.PHONY: ideal
+ideal: ## Compare the time of walks by account with the least that their requests could take (1 min)
+	IDEAL=1 go test -count=1 -v -run '^TestIdeal' ./internal/e2e/timing
 
 .PHONY: mutation
 mutation: ## Change the code, and count the changes that no test notices (an hour and a half)

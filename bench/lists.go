@@ -9,6 +9,9 @@ import (
 	"iter"
 	"net/http"
 
+	"github.com/bytedance/sonic"
+	goccy "github.com/goccy/go-json"
+
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/bench/openapi"
 )
@@ -104,8 +107,15 @@ func get(ctx context.Context, base, query string) (*http.Response, error) {
 	return resp, nil
 }
 
+// decode reads a body into v.
+type decode func(body io.Reader, v any) error
+
+func byStandard(body io.Reader, v any) error { return json.NewDecoder(body).Decode(v) }
+func byGoccy(body io.Reader, v any) error    { return goccy.NewDecoder(body).Decode(v) }
+func bySonic(body io.Reader, v any) error    { return sonic.ConfigStd.NewDecoder(body).Decode(v) }
+
 // loop is what a user would write without a library.
-func loop(include string) client {
+func loop(include string, into decode) client {
 	return func(ctx context.Context, base string) (n int, err error) {
 		for offset := 0; ; offset += pageSize {
 			resp, err := get(ctx, base, pageAt(include, offset))
@@ -113,7 +123,7 @@ func loop(include string) client {
 				return n, err
 			}
 			var page loopPage
-			err = json.NewDecoder(resp.Body).Decode(&page)
+			err = into(resp.Body, &page)
 			_ = resp.Body.Close()
 			if err != nil {
 				return n, err

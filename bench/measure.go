@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// figures are what a run measured, or medians of that.
+// figures are what a run measured, or the least of each in all rounds.
 type figures [5]float64
 
 // The indices of figures.
@@ -33,8 +33,8 @@ type results struct {
 	Go            string // e.g. go1.26.8
 	Date          string
 	Cores, Rounds int
-	Medians       map[string]figures
-	Size          float64 // what a program grows by if it uses the library, in MB
+	Least         map[string]figures // by name of the run: what disturbs a run makes its figures larger
+	Size          float64            // what a program grows by if it uses the library, in MB
 }
 
 // slowRounds is the number of rounds that count for a run that waits for its responses: its time
@@ -78,10 +78,10 @@ func measureAll(rounds int) (*results, error) {
 	}
 	res := &results{
 		Go: runtime.Version(), Date: time.Now().Format(time.DateOnly), Cores: runtime.NumCPU(), Rounds: rounds,
-		Medians: map[string]figures{}, Size: size,
+		Least: map[string]figures{}, Size: size,
 	}
 	for name, list := range all {
-		res.Medians[name] = medians(list)
+		res.Least[name] = least(list)
 	}
 	return res, nil
 }
@@ -157,15 +157,13 @@ func peakMemory() float64 {
 	return kib / 1024
 }
 
-// medians returns the median of each figure.
-func medians(all []figures) (m figures) {
-	for i := range m {
-		values := make([]float64, len(all))
-		for j, f := range all {
-			values[j] = f[i]
+// least returns the minimum of each figure.
+func least(all []figures) figures {
+	m := all[0]
+	for _, f := range all {
+		for i := range m {
+			m[i] = min(m[i], f[i])
 		}
-		slices.Sort(values)
-		m[i] = (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 	}
 	return m
 }

@@ -194,10 +194,10 @@ func (s *accountStore) walk(t *testing.T, given bool, concurrency int) (took tim
 // full reports whether the tests of this file are to make all their walks, in a minute.
 func full() bool { return os.Getenv("IDEAL") != "" }
 
-// TestAllByAccount_ideal walks 25,000 subscriptions with Concurrency 8, and compares the time with
+// TestIdeal walks 25,000 subscriptions with Concurrency 8, and compares the time with
 // the ideal one: that of all requests that were made, if always 8 are in flight, or as many as the
 // limit allows.
-func TestAllByAccount_ideal(t *testing.T) {
+func TestIdeal(t *testing.T) {
 	t.Parallel()
 	latencies, limits := []time.Duration{20 * time.Millisecond}, []int{0, 50}
 	if full() {
@@ -232,8 +232,8 @@ func TestAllByAccount_ideal(t *testing.T) {
 	}
 }
 
-// TestAllByAccount_requests counts the requests for 25,000 subscriptions of accounts with 0 to 6.
-func TestAllByAccount_requests(t *testing.T) {
+// TestIdeal_requests counts the requests for 25,000 subscriptions of accounts with 0 to 6.
+func TestIdeal_requests(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("takes a second")

@@ -1,0 +1,64 @@
+package main
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+//go:embed performance.tmpl
+var performanceText string
+
+// row is a row of the first table of docs/performance.md.
+type row struct {
+	Job, With string
+	ratio     string // its name
+	Values    [2]float64
+}
+
+// performance returns the text of docs/performance.md.
+func performance(both *[2]results) (string, error) {
+	rows := []row{
+		{Job: "`All`, 10,000 subscriptions", With: "encoding/json", ratio: "CPU, All / loop"},
+		{Job: "… ", With: "goccy/go-json", ratio: "CPU, All / loop, goccy"},
+		{Job: "… ", With: "sonic", ratio: "CPU, All / loop, sonic"},
+		{Job: "`Pages`, with plans and products", With: "encoding/json", ratio: "CPU, Pages / loop, included"},
+		{Job: "… ", With: "oapi-codegen", ratio: "CPU, Pages / oapi-codegen"},
+		{Job: "a small GET by `Client.Do`", With: "net/http", ratio: "CPU, GET: library / net/http"},
+		{Job: "`AddCustomDiscounts` on 1 goroutine", With: "net/http", ratio: "CPU, POST x1: library / net/http"},
+		{Job: "`AddCustomDiscounts` on 16 goroutines", With: "net/http", ratio: "CPU, POST x16: library / net/http"},
+	}
+	for i := range rows {
+		for _, r := range ratios {
+			if r.name == rows[i].ratio {
+				rows[i].Values = [2]float64{r.value(&both[0]), r.value(&both[1])}
+			}
+		}
+		rows[i].Job = strings.TrimSpace(rows[i].Job)
+	}
+	figure := func(i int, per float64) func(run string) (float64, error) {
+		return func(run string) (float64, error) {
+			f, ok := both[0].Least[run]
+			if !ok {
+				return 0, fmt.Errorf("there is no run %q", run)
+			}
+			return f[i] / per, nil
+		}
+	}
+	seconds := figure(wall, 1000)
+	t, err := template.New("performance").Funcs(template.FuncMap{
+		"rows": func() []row { return rows },
+		"seconds": func(run string) (string, error) {
+			s, err := seconds(run)
+			return fmt.Sprintf("%.1f", s), err
+		},
+		"kB": figure(memory, 1), "allocations": figure(allocs, 1),
+	}).Parse(performanceText)
+	if err != nil {
+		return "", err
+	}
+	var text strings.Builder
+	err = t.Execute(&text, []*results{&both[0], &both[1]})
+	return strings.ReplaceAll(text.String(), " \n", "\n"), err
+}
