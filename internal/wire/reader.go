@@ -49,6 +49,7 @@ type reader struct {
 	// Values that reflection copies: it needs their addresses.
 	id                         uuid.UUID
 	at                         time.Time
+	idRaw, atRaw               []byte // what they were read from
 	key                        string // of an entry of a map
 	idValue, atValue, keyValue reflect.Value
 }
@@ -78,7 +79,7 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 		err = errUnusual
 	}
 	r.input, r.key, r.last = nil, "", ""
-	r.id, r.at = uuid.Nil, time.Time{}
+	r.id, r.at, r.idRaw, r.atRaw = uuid.Nil, time.Time{}, nil, nil
 	r.forget()
 	c.readers.Put(r)
 	return err

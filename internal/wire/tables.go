@@ -104,7 +104,10 @@ func readUUID(r *reader, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	r.id, err = parseUUID(raw)
+	if string(raw) != string(r.idRaw) { // a record names its plan several times
+		r.id, err = parseUUID(raw)
+		r.idRaw = raw
+	}
 	v.Set(r.idValue)
 	return err
 }
@@ -114,7 +117,10 @@ func readTime(r *reader, v reflect.Value) error {
 	if err != nil {
 		return err
 	}
-	r.at, err = parseTime(raw)
+	if string(raw) != string(r.atRaw) { // most records have times that are equal
+		r.at, err = parseTime(raw)
+		r.atRaw = raw
+	}
 	v.Set(r.atValue)
 	return err
 }
@@ -304,7 +310,11 @@ func (t *table) read(r *reader, fields reflect.Value) error {
 		seen |= 1 << i
 		expected = i + 1
 		m := &t.members[i]
-		if err := m.read(r, fields.FieldByIndex(m.index)); err != nil {
+		field := fields.Field(m.index[0])
+		if len(m.index) > 1 {
+			field = fields.FieldByIndex(m.index)
+		}
+		if err := m.read(r, field); err != nil {
 			return err
 		}
 	}
