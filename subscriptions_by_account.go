@@ -22,9 +22,8 @@ import (
 // accounts that the service does not list.
 //
 // opts.Filter may select by other fields than the account. A filter on accounts and an Offset are
-// a [*ValidationError]. At most opts.Concurrency requests are in flight, those for the accounts of
-// the store among them, and at most twice as many pages are in flight or wait for the caller. With
-// Concurrency 1 it is one page, and one request for accounts.
+// a [*ValidationError]. At most opts.Concurrency requests are in flight, and twice as many pages
+// are in flight or wait for the caller. With Concurrency 1 it is a page and a request for accounts.
 //
 // All other errors are a [*PagingError]. To resume, pass the accounts after its Finished:
 // Accounts.IDs(ctx, Finished), unless accounts is a sequence of your own. Subscriptions of later
