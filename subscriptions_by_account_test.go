@@ -417,7 +417,10 @@ func (s *accountStore) checkResumes(t *testing.T, opts *commerce.SubscriptionLis
 	yielded := map[uuid.UUID]bool{}
 	var finished uuid.UUID
 	for stops := 0; ; stops++ {
-		accounts := c.Accounts.IDs(t.Context(), finished)
+		var accounts iter.Seq2[uuid.UUID, error] // all
+		if finished != uuid.Nil {
+			accounts = c.Accounts.IDs(t.Context(), finished)
+		}
 		subs, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), accounts, opts))
 		for _, sub := range subs {
 			if compareIDs(sub.Attributes.AccountID, finished) <= 0 {

@@ -52,7 +52,7 @@ func (w *keysWalk[ID]) next(ctx context.Context) (ids []ID) {
 		}
 		select {
 		case s := <-w.landed:
-			w.land(s)
+			w.land(ctx, s)
 			continue
 		default:
 		}
@@ -66,7 +66,7 @@ func (w *keysWalk[ID]) next(ctx context.Context) (ids []ID) {
 			w.connect(head, w.segments[1])
 		default:
 			w.waits = true
-			w.land(<-w.landed)
+			w.land(ctx, <-w.landed)
 		}
 	}
 	return nil
@@ -96,9 +96,9 @@ func (w *keysWalk[ID]) wait() {
 }
 
 // land adds a page to its segment.
-func (w *keysWalk[ID]) land(s *segment[ID]) {
+func (w *keysWalk[ID]) land(ctx context.Context, s *segment[ID]) {
 	w.flying--
-	page, err := s.page.Wait(context.Background()) // it is about to end
+	page, err := s.page.Wait(context.WithoutCancel(ctx)) // it is about to end
 	s.page = nil
 	i := slices.Index(w.segments, s)
 	if i < 0 {

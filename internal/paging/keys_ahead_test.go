@@ -19,8 +19,9 @@ func spaced(n int, gap func(i int) int) []int {
 	return ids
 }
 
-// An id that a prediction could be is in no list but that of the test with even gaps.
 var errUnknownID = errors.New("no record has the id in the filter")
+
+func nineOrEleven(i int) int { return 9 + 2*(i%2) }
 
 var aheadTests = []struct {
 	name    string
@@ -36,7 +37,10 @@ var aheadTests = []struct {
 	{name: "even", gap: each(10), maxRequests: 109, maxTime: 36 * latency},
 	{name: "uneven", gap: func(i int) int { return 1 + i*7919%997 }, maxRequests: 116, maxTime: 44 * latency},
 	{name: "dense, then sparse", gap: func(i int) int { return 1 + i/500*1000 }, maxRequests: 111, maxTime: 38 * latency},
-	{name: "sparse, then dense", gap: func(i int) int { return 1001 - i/500*1000 }, maxRequests: 111, maxTime: 38 * latency},
+	{
+		name: "sparse, then dense", maxRequests: 111, maxTime: 38 * latency,
+		gap: func(i int) int { return 1001 - i/500*1000 },
+	},
 	{
 		name: "two clusters", maxRequests: 111, maxTime: 38 * latency,
 		gap: func(i int) int {
@@ -63,7 +67,7 @@ var aheadTests = []struct {
 		predict: func(int, int, int) (int, bool) { return 0, false },
 	},
 	{
-		name: "nothing is behind an unknown id", gap: func(i int) int { return 9 + 2*(i%2) }, maxRequests: 120, maxTime: 107 * latency,
+		name: "nothing is behind an unknown id", gap: nineOrEleven, maxRequests: 120, maxTime: 107 * latency,
 		setUp: func(l *keyList) {
 			l.alter = func(after int, ids []int) []int {
 				if after > 0 && !slices.Contains(l.ids, after) {
@@ -74,7 +78,7 @@ var aheadTests = []struct {
 		},
 	},
 	{
-		name: "an id is missing behind an unknown id", gap: func(i int) int { return 9 + 2*(i%2) }, maxRequests: 121, maxTime: 107 * latency,
+		name: "an id is missing behind an unknown id", gap: nineOrEleven, maxRequests: 121, maxTime: 107 * latency,
 		setUp: func(l *keyList) {
 			l.alter = func(after int, ids []int) []int {
 				if after > 0 && !slices.Contains(l.ids, after) && len(ids) > 0 {
@@ -85,7 +89,7 @@ var aheadTests = []struct {
 		},
 	},
 	{
-		name: "an unknown id is refused", gap: func(i int) int { return 9 + 2*(i%2) }, maxRequests: 120, maxTime: 107 * latency,
+		name: "an unknown id is refused", gap: nineOrEleven, maxRequests: 120, maxTime: 107 * latency,
 		setUp: func(l *keyList) {
 			l.refuse = func(after int) error {
 				if after > 0 && !slices.Contains(l.ids, after) {
@@ -243,7 +247,10 @@ func TestKeys_slowConsumer(t *testing.T) {
 			return predict(first, last, times)
 		}
 		ids := 0
-		for range Keys(t.Context(), cfg) {
+		for _, err := range Keys(t.Context(), cfg) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			ids++
 			requests, _ := l.counts()
 			if waiting := 10*requests - ids; waiting > 4*10*10 {

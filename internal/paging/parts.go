@@ -160,7 +160,7 @@ func (w *partsWalk[P, K, ID]) keyList(ctx context.Context) iter.Seq2[K, error] {
 	cfg.Fetch = func(ctx context.Context, after K, limit int) (KeyPage[K], error) {
 		c := w.slots.addFirst()
 		defer w.slots.remove(c)
-		if err := w.slots.acquire(ctx, c, true); err != nil {
+		if err := w.slots.acquire(ctx, c); err != nil {
 			return KeyPage[K]{}, err
 		}
 		return w.KeyList.Fetch(ctx, after, limit)
@@ -181,7 +181,7 @@ func (w *partsWalk[P, K, ID]) pack(ctx, packing context.Context) error {
 			return ctx.Err()
 		}
 		c := w.slots.add()
-		if err := w.slots.acquire(packing, c, true); err != nil {
+		if err := w.slots.acquire(packing, c); err != nil {
 			w.slots.remove(c)
 			return err
 		}
@@ -304,7 +304,7 @@ func (p *part[P, K, ID]) read(ctx context.Context, keys []K) error {
 // readList reads the list of the records of keys.
 func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
 	fetch := func(ctx context.Context, offset, limit int) (P, error) {
-		if err := p.slots.acquire(ctx, p.slot, true); err != nil {
+		if err := p.slots.acquire(ctx, p.slot); err != nil {
 			return *new(P), err
 		}
 		defer p.slots.land(p.slot)
@@ -397,7 +397,7 @@ func (p *part[P, K, ID]) passHeld(ctx context.Context) error {
 	if p.held == nil {
 		return nil
 	}
-	if err := p.slots.acquire(ctx, p.slot, false); err != nil {
+	if err := p.slots.acquirePage(ctx, p.slot); err != nil {
 		return err
 	}
 	p.slots.pass(p.slot)

@@ -22,11 +22,9 @@ type slots struct {
 
 // claim is the state of a part.
 type claim struct {
-	asks chan struct{} // closed when it gets what it asks for
-	has  bool          // it has a page
-	// flies is whether it has a request, or asks for one in addition to a page. Otherwise it asks
-	// for a page only.
-	flies bool
+	asks  chan struct{} // closed when it has a page and a request
+	has   bool          // it has a page
+	flies bool          // it has a request too
 }
 
 // newSlots allows so many requests in flight. If they are several, as many pages may wait, so
@@ -59,16 +57,15 @@ func (s *slots) addFirst() *claim {
 	return c
 }
 
-// acquire waits until c has a page and, if it flies, a request. It returns an error if ctx ends
-// before that.
-func (s *slots) acquire(ctx context.Context, c *claim, flies bool) error {
+// acquire waits until c has a page and a request. It returns an error if ctx ends before that.
+func (s *slots) acquire(ctx context.Context, c *claim) error {
 	s.mu.Lock()
-	if c.has && c.flies {
+	if c.flies {
 		s.mu.Unlock()
 		return nil
 	}
 	granted := make(chan struct{})
-	c.asks, c.flies = granted, flies
+	c.asks = granted
 	s.grant()
 	s.mu.Unlock()
 	select {
@@ -76,6 +73,21 @@ func (s *slots) acquire(ctx context.Context, c *claim, flies bool) error {
 	case <-ctx.Done():
 	}
 	return ctx.Err()
+}
+
+// acquirePage waits until c has a page.
+func (s *slots) acquirePage(ctx context.Context, c *claim) error {
+	s.mu.Lock()
+	has := c.has
+	s.mu.Unlock()
+	if has {
+		return nil
+	}
+	err := s.acquire(ctx, c)
+	if err == nil {
+		s.land(c)
+	}
+	return err
 }
 
 // grant gives what is free to the parts that ask, earlier ones first. The caller holds s.mu.
@@ -88,17 +100,15 @@ func (s *slots) grant() {
 			}
 			unreserved--
 		}
-		if c.asks == nil || c.flies && s.requests == 0 {
+		if c.asks == nil || s.requests == 0 {
 			continue
 		}
 		if !c.has {
 			s.pages--
 		}
-		if c.flies {
-			s.requests--
-		}
+		s.requests--
 		close(c.asks)
-		c.asks, c.has = nil, true
+		c.asks, c.has, c.flies = nil, true, true
 	}
 }
 
@@ -133,7 +143,7 @@ func (s *slots) remove(c *claim) {
 	if c.has {
 		s.pages++
 	}
-	if c.flies && c.asks == nil {
+	if c.flies {
 		s.requests++
 	}
 	s.claims = slices.DeleteFunc(s.claims, func(other *claim) bool { return other == c })

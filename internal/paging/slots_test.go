@@ -14,7 +14,7 @@ func TestSlots(t *testing.T) {
 		s := &slots{requests: 3, pages: 2}
 		first, second, third := s.add(), s.add(), s.add()
 		ask := func(c *claim) {
-			go func() { _ = s.acquire(t.Context(), c, true) }()
+			go func() { _ = s.acquire(t.Context(), c) }()
 			synctest.Wait()
 		}
 		check := func(when string, want ...bool) {
@@ -55,7 +55,7 @@ func TestSlots_requests(t *testing.T) {
 		order := []string{}
 		ask := func(c *claim, name string) {
 			go func() {
-				if s.acquire(t.Context(), c, true) == nil {
+				if s.acquire(t.Context(), c) == nil {
 					order = append(order, name)
 				}
 			}()

@@ -226,7 +226,8 @@ func TestCodec_readerInterns(t *testing.T) {
 	}
 	var r *reader
 	for range 1000 { // under the race detector a pool drops some of what is put in
-		if err := c.Unmarshal([]byte(`{"texts":["canary"],"links":{"a":"b"},"things":[{"name":"canary"}]}`), &got); err != nil {
+		in := `{"texts":["canary"],"links":{"a":"b"},"things":[{"name":"canary"}]}`
+		if err := c.Unmarshal([]byte(in), &got); err != nil {
 			t.Fatal(err)
 		}
 		if r, _ = c.readers.Get().(*reader); r != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/bits"
 	"reflect"
+	"slices"
 	"time"
 )
 
@@ -85,10 +86,15 @@ func separator(t reflect.Type) (separate func(to, from reflect.Value)) {
 			}
 		}
 		return separate
-	case kind == reflect.Pointer, kind == reflect.Map, kind == reflect.Interface, kind == reflect.Func, kind == reflect.Chan:
+	case slices.Contains(referring, kind):
 		panic(cannotCopy(t))
 	}
 	return nil
+}
+
+// referring are the kinds of values that refer to others, besides slices.
+var referring = []reflect.Kind{
+	reflect.Pointer, reflect.Map, reflect.Interface, reflect.Func, reflect.Chan, reflect.UnsafePointer,
 }
 
 func cannotCopy(t reflect.Type) string { return fmt.Sprintf("values of %v cannot be copied", t) }
