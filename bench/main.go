@@ -17,7 +17,7 @@ func main() {
 	log.SetFlags(0)
 	rounds := flag.Int("rounds", 9, "number of rounds")
 	out := flag.String("json", "", "file to write the figures to")
-	report := flag.Bool("report", false, "write RESULTS.md, docs/performance.md and the chart from the files of two Go releases")
+	report := flag.Bool("report", false, "write the pages and the chart from the files of two Go releases")
 	name := flag.String("run", "", "measure one run in this process")
 	base := flag.String("base", "", "address of the server for -run")
 	flag.Parse()
