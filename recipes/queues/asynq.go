@@ -19,10 +19,10 @@ const asynqType = "cart:discounts"
 // newAsynqTask returns a task that is tried until it is done or final. Asynq has no transactions
 // with the database of the wishes: enqueue the task after the commit, and have a job that enqueues
 // those of all carts that changed in the last hour, in case the process dies between the two.
-func newAsynqTask(job Job, deadline time.Duration) (*asynq.Task, error) {
+func newAsynqTask(job Job, timeout time.Duration) (*asynq.Task, error) {
 	payload, err := json.Marshal(job)
 	return asynq.NewTask(asynqType, payload, asynq.TaskID(fmt.Sprintf("%s/%d", job.Cart, job.Version)),
-		asynq.MaxRetry(math.MaxInt32), asynq.Timeout(deadline+time.Minute)), err
+		asynq.MaxRetry(math.MaxInt32), asynq.Timeout(timeout)), err
 }
 
 // AsynqHandler is the worker for github.com/hibiken/asynq.

@@ -11,4 +11,13 @@ import "context"
 // that arrives only then, another program that writes to the cart, or a customer who changes the
 // items in another window. It adds no job: if it fails, and the customer does not come back, nobody
 // looks at the cart again. Compare the total of the order with what the customer saw.
-func (c *Carts) readyToPay(ctx context.Context, cart string) error { return c.ensure(ctx, cart) }
+func (c *Carts) readyToPay(ctx context.Context, cart string) error {
+	done := make(chan error, 1)
+	go func() { done <- c.ensure(ctx, cart) }() // goes on if the customer does not wait
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

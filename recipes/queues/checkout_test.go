@@ -77,3 +77,23 @@ func TestReadyToPay(t *testing.T) {
 }
 
 func (s *shop) removeDiscount() { s.store.RemoveDiscount(s.cart, s.store.Discounts(s.cart)[0].ID) }
+
+// A customer waits no longer than the deadline, and what has begun goes on.
+func TestReadyToPay_deadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newShop(t, commerce.CartItemRef{})
+		s.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: 8 * time.Second})
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		defer cancel()
+		start := time.Now()
+		err := s.carts.readyToPay(ctx, s.cart)
+		if took := time.Since(start); !errors.Is(err, context.DeadlineExceeded) || took != 2*time.Second {
+			t.Errorf("got %v after %v, want the end of the context after 2 s", err, took)
+		}
+		<-time.After(time.Minute)
+		if got := s.amounts(); got != "-1" {
+			t.Errorf("the cart has %q, want -1", got)
+		}
+	})
+}

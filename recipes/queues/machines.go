@@ -7,7 +7,7 @@ import (
 	"github.com/commerce-go/commerce/rediscommerce"
 )
 
-// Share sets the Client and the Locker of a machine. All machines whose Redis server is the same
+// Share sets the Client and the Locker of a machine, whose Grace is set. All machines whose Redis server is the same
 // share the store's rate limit, and no two of them work on one cart. docs/many-pods.md has the
 // details.
 func (c *Carts) Share(server redis.UniversalClient, baseURL string, opts ...commerce.Option) error {
@@ -17,7 +17,7 @@ func (c *Carts) Share(server redis.UniversalClient, baseURL string, opts ...comm
 	if err != nil {
 		return err
 	}
-	locker, err := rediscommerce.NewLocker(server, rediscommerce.LockerConfig{})
+	locker, err := rediscommerce.NewLocker(server, rediscommerce.LockerConfig{Expiry: 2 * c.Grace})
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,12 @@ type Carts struct {
 	Locker   commerce.Locker // of all machines
 	Wish     func(ctx context.Context, cart string) (Wish, error)
 	Engines  []string      // all discount engines of the application
-	Deadline time.Duration // of a job, e.g. a minute
+	Deadline time.Duration // of a run, e.g. a minute
 	Grace    time.Duration // how late the service may apply a write without a response, e.g. 10 s
 }
+
+// longest returns how long ensure may take: it may wait for the lock as long as for the service.
+func (c *Carts) longest() time.Duration { return 2*c.Deadline + 2*c.Grace + time.Minute }
 
 // Job is what a queue stores: the cart whose wish is to be carried out. The version makes jobs
 // different. Without it, a queue that accepts a job only once would drop the one for a wish that
@@ -48,16 +51,24 @@ type Job struct {
 // the last read showed the wish, nothing is in doubt, and the wish is still the same. If the error
 // is final, by commerce.IsFinal, the job is of no use until the wish changes; else it must run
 // again.
+//
+// No two runs of a cart overlap, and none begins while a write of an earlier one may still be
+// applied: it would not see that write, and add the discount a second time, or leave one that
+// nobody wants. Therefore a run that has begun goes on after ctx has ended, e.g. because the worker
+// is shut down, and keeps the lock until nothing is in doubt. If the process is killed, the lock
+// does: its Expiry must be at least twice the Grace.
 func (c *Carts) ensure(ctx context.Context, cart string) error {
-	ctx, cancel := context.WithTimeout(ctx, c.Deadline)
+	waiting, cancel := context.WithTimeout(ctx, c.Deadline)
 	defer cancel()
 	// Not the key of the client, which takes that one itself. Without this lock, a worker that has
 	// read an old wish could carry it out after another one has carried out the new one.
-	held, unlock, err := c.Locker.Lock(ctx, "jobs/"+cart)
+	held, unlock, err := c.Locker.Lock(waiting, "jobs/"+cart)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), c.Deadline)
+	defer cancel()
 	wish, err := c.Wish(ctx, cart)
 	if err != nil {
 		return err
@@ -67,12 +78,16 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 	}
 	result, err := c.Client.Carts.EnsureCustomDiscounts(ctx, cart, wish.Discounts, opts)
 	switch {
-	case err == nil && len(result.InDoubt) > 0:
-		err = errInDoubt
+	case result != nil && len(result.InDoubt) > 0, commerce.OutcomeOf(err) == commerce.OutcomeUnknown:
+		err = errors.Join(err, errInDoubt)
+		select {
+		case <-time.After(2 * c.Grace):
+		case <-held.Done():
+		}
 	case errors.Is(err, commerce.ErrEmptyCart) && time.Since(wish.Changed) < time.Hour:
 		err = errors.Join(err, errYoung)
 	}
-	now, wishErr := c.Wish(ctx, cart)
+	now, wishErr := c.Wish(context.WithoutCancel(ctx), cart)
 	if wishErr == nil && now.Version != wish.Version {
 		wishErr = errChanged
 	}

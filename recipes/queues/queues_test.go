@@ -15,6 +15,7 @@ import (
 	"github.com/riverqueue/river/rivertype"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.uber.org/goleak"
 
 	"github.com/commerce-go/commerce"
@@ -27,18 +28,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // "later", and "at once" if that is how late.
 var queues = []struct {
 	name string
-	run  func(t *testing.T, carts *Carts, job Job) (verdict string, err error)
+	run  func(ctx context.Context, t *testing.T, carts *Carts, job Job) (verdict string, err error)
 }{
 	{name: "river", run: runRiver},
 	{name: "asynq", run: runAsynq},
 	{name: "temporal", run: runTemporal},
 }
 
-func runRiver(t *testing.T, carts *Carts, job Job) (string, error) {
+func runRiver(ctx context.Context, t *testing.T, carts *Carts, job Job) (string, error) {
 	t.Helper()
 	w := &RiverWorker{Carts: carts}
 	row := &river.Job[Job]{JobRow: &rivertype.JobRow{Attempt: 1}, Args: job}
-	err := w.Work(t.Context(), row)
+	err := w.Work(ctx, row)
 	if err == nil {
 		return "done", nil
 	}
@@ -51,13 +52,13 @@ func runRiver(t *testing.T, carts *Carts, job Job) (string, error) {
 	return later(t, time.Until(w.NextRetry(row))), err
 }
 
-func runAsynq(t *testing.T, carts *Carts, job Job) (string, error) {
+func runAsynq(ctx context.Context, t *testing.T, carts *Carts, job Job) (string, error) {
 	t.Helper()
-	task, err := newAsynqTask(job, carts.Deadline)
+	task, err := newAsynqTask(job, carts.longest())
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = (&AsynqHandler{Carts: carts}).ProcessTask(t.Context(), task)
+	err = (&AsynqHandler{Carts: carts}).ProcessTask(ctx, task)
 	switch {
 	case err == nil:
 		return "done", nil
@@ -67,10 +68,11 @@ func runAsynq(t *testing.T, carts *Carts, job Job) (string, error) {
 	return later(t, asynqRetryDelay(0, err, task)), err
 }
 
-func runTemporal(t *testing.T, carts *Carts, job Job) (string, error) {
+func runTemporal(ctx context.Context, t *testing.T, carts *Carts, job Job) (string, error) {
 	t.Helper()
 	w := &TemporalWorker{Carts: carts}
 	env := new(testsuite.WorkflowTestSuite).NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
 	env.RegisterActivity(w.Ensure)
 	_, err := env.ExecuteActivity(w.Ensure, job)
 	if err == nil {
@@ -237,10 +239,10 @@ func TestWorkers(t *testing.T) {
 }
 
 func (s *shop) checkRun(
-	t *testing.T, run func(*testing.T, *Carts, Job) (string, error), want, text string,
+	t *testing.T, run func(context.Context, *testing.T, *Carts, Job) (string, error), want, text string,
 ) {
 	t.Helper()
-	got, err := run(t, s.carts, Job{Cart: s.cart, Version: 1})
+	got, err := run(t.Context(), t, s.carts, Job{Cart: s.cart, Version: 1})
 	if got != want || text != "" && (err == nil || !strings.Contains(err.Error(), text)) {
 		t.Errorf("got %q, %v; want %q and an error with %q", got, err, want, text)
 	}

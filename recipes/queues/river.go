@@ -44,5 +44,6 @@ func (w *RiverWorker) NextRetry(job *river.Job[Job]) time.Time {
 	return time.Now().Add(pause(job.Attempt))
 }
 
-// Timeout is longer than that of ensure, which looks at the wish at its end.
-func (w *RiverWorker) Timeout(*river.Job[Job]) time.Duration { return w.Carts.Deadline + time.Minute }
+// Timeout is longer than a run may take. A client that is stopped waits as long for a job that is
+// at work, if its context allows.
+func (w *RiverWorker) Timeout(*river.Job[Job]) time.Duration { return w.Carts.longest() }

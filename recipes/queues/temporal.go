@@ -19,7 +19,7 @@ type TemporalWorker struct{ Carts *Carts }
 // Workflow carries out the wish for the cart of a job. It ends when that is done, or final.
 func (w *TemporalWorker) Workflow(ctx workflow.Context, job Job) error {
 	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: w.Carts.Deadline + time.Minute, // then the worker was killed
+		StartToCloseTimeout: w.Carts.longest(), // then the worker was killed
 		RetryPolicy:         &temporal.RetryPolicy{MaximumInterval: 10 * time.Minute},
 	})
 	return workflow.ExecuteActivity(ctx, w.Ensure, job).Get(ctx, nil)
