@@ -78,7 +78,7 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 	}
 	result, err := c.Client.Carts.EnsureCustomDiscounts(ctx, cart, wish.Discounts, opts)
 	switch {
-	case result != nil && len(result.InDoubt) > 0, commerce.OutcomeOf(err) == commerce.OutcomeUnknown:
+	case result != nil && len(result.InDoubt) > 0:
 		err = errors.Join(err, errInDoubt)
 		select {
 		case <-time.After(2 * c.Grace):
@@ -87,7 +87,7 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 	case errors.Is(err, commerce.ErrEmptyCart) && time.Since(wish.Changed) < time.Hour:
 		err = errors.Join(err, errYoung)
 	}
-	now, wishErr := c.Wish(context.WithoutCancel(ctx), cart)
+	now, wishErr := c.Wish(ctx, cart)
 	if wishErr == nil && now.Version != wish.Version {
 		wishErr = errChanged
 	}

@@ -2,6 +2,7 @@ package queues
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"testing"
@@ -51,6 +52,58 @@ func TestEnsure_shutdown(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// A run whose Deadline ends while an add is applied late keeps the cart.
+func TestEnsure_deadline(t *testing.T) {
+	t.Parallel()
+	for _, late := range []time.Duration{3, 8, 10, 15, 20} {
+		t.Run((late * time.Second).String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newShop(t, commerce.CartItemRef{})
+				s.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: late * time.Second})
+				s.carts.Deadline = 2 * time.Second
+				if err := s.carts.ensure(t.Context(), s.cart); !errors.Is(err, errInDoubt) {
+					t.Errorf("the first run returned %v, want errInDoubt", err)
+				}
+				s.set()
+				s.carts.Deadline = time.Minute
+				if err := s.carts.ensure(t.Context(), s.cart); err != nil {
+					t.Error(err)
+				}
+				s.checkSettled(t, "the second run")
+			})
+		})
+	}
+}
+
+// A worker that is shut down ends what it has begun, and begins nothing.
+func TestEnsure_ends(t *testing.T) {
+	t.Parallel()
+	for name, isBusy := range map[string]bool{"begun": false, "waits for the lock": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newShop(t, commerce.CartItemRef{})
+				s.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Delay: 2 * time.Second})
+				want, wantErr := 2*time.Second, error(nil)
+				if isBusy {
+					if _, _, err := s.carts.Locker.Lock(t.Context(), "jobs/"+s.cart); err != nil {
+						t.Fatal(err)
+					}
+					want, wantErr = time.Second, context.Canceled
+				}
+				ctx, shutDown := context.WithCancel(t.Context())
+				time.AfterFunc(time.Second, shutDown)
+				start := time.Now()
+				err := s.carts.ensure(ctx, s.cart)
+				if took := time.Since(start); took != want || !errors.Is(err, wantErr) {
+					t.Errorf("got %v after %v, want %v after %v", err, took, wantErr, want)
+				}
+			})
+		})
 	}
 }
 
