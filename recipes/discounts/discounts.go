@@ -40,7 +40,10 @@ func (w *Worker) Run(ctx context.Context) {
 	for range w.Rows {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				err := w.try(context.WithoutCancel(ctx), "")
+				r, err := w.claim(ctx, "")
+				if err == nil {
+					err = w.carryOut(context.WithoutCancel(ctx), r)
+				}
 				if err == nil {
 					continue
 				}
@@ -57,14 +60,19 @@ func (w *Worker) Run(ctx context.Context) {
 	running.Wait()
 }
 
-// try works once on an open row: that of cart, or any if cart is "". nil means that the last read
-// showed the wish, that nothing is in doubt, and that the row has not changed since.
+// try carries out an open row: that of cart, or any if cart is "".
 func (w *Worker) try(ctx context.Context, cart string) error {
 	r, err := w.claim(ctx, cart)
 	if err != nil {
 		return err
 	}
-	err = w.ensure(ctx, r)
+	return w.carryOut(ctx, r)
+}
+
+// carryOut works once on a row. nil means that the last read showed the wish, that nothing is in
+// doubt, and that the row has not changed since.
+func (w *Worker) carryOut(ctx context.Context, r *row) error {
+	err := w.ensure(ctx, r)
 	if err = w.end(context.WithoutCancel(ctx), r, err); err != nil {
 		return fmt.Errorf("cart %s: %w", r.cart, err)
 	}

@@ -1,6 +1,9 @@
 package discounts
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"net/http"
 	"strings"
@@ -252,4 +255,45 @@ func TestWorker_hangs(t *testing.T) {
 			t.Errorf("the cart that hangs: got %+v, want an open row with a problem", s)
 		}
 	})
+}
+
+// hangingDB is a database that does not respond.
+type hangingDB struct{}
+
+func (hangingDB) Connect(ctx context.Context) (driver.Conn, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (hangingDB) Driver() driver.Driver { return nil }
+
+// Run ends although the database hangs: at once if no row is claimed, otherwise within the deadline.
+func TestWorker_databaseHangs(t *testing.T) {
+	t.Parallel()
+	for name, claimed := range map[string]bool{"before a claim": false, "after a claim": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tb := newTable(t, commercetest.Config{})
+				db := sql.OpenDB(hangingDB{})
+				defer func() { _ = db.Close() }()
+				most := time.Second
+				if claimed {
+					most += tb.Deadline
+					tb.addCart(-1)
+					tb.store.Inject(commercetest.Fault{Match: func(commercetest.Request) bool {
+						tb.DB = db
+						return true
+					}})
+				} else {
+					tb.DB = db
+				}
+				start := time.Now()
+				tb.work(time.Second)
+				if took := time.Since(start); took < time.Second || took > most {
+					t.Errorf("Run ended after %v, want %v", took, most)
+				}
+			})
+		})
+	}
 }

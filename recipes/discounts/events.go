@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 
@@ -16,14 +17,24 @@ import (
 // event comes at least once, up to 30 minutes late, and in any order. So its payload may be old: it
 // is a hint to look at the cart or the subscription again. After a 500 the platform sends it again.
 type Events struct {
-	Worker *Worker
-	Secret string // the secret_key of the integration
-	// Subscription stores a subscription as it is now. It may get the same one several times.
-	Subscription func(ctx context.Context, sub *commerce.Subscription) error
+	worker       *Worker
+	secret       string
+	subscription func(ctx context.Context, sub *commerce.Subscription) error
+}
+
+// NewEvents returns the handler for an integration with this secret_key. store stores a subscription
+// as it is now. It may get the same one several times.
+func NewEvents(
+	w *Worker, secret string, store func(ctx context.Context, sub *commerce.Subscription) error,
+) (*Events, error) {
+	if secret == "" { // everybody could send it
+		return nil, errors.New("the integration needs a secret_key")
+	}
+	return &Events{worker: w, secret: secret, subscription: store}, nil
 }
 
 func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Moltin-Secret-Key")), []byte(e.Secret)) == 0 {
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get("X-Moltin-Secret-Key")), []byte(e.secret)) == 0 {
 		http.Error(w, "not the secret key of the integration", http.StatusUnauthorized)
 		return
 	}
@@ -36,7 +47,7 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch about := event.Payload.Data; {
 	case err != nil:
 	case about.Type == "cart": // a worker calls Ensure; if the cart is as wanted, that causes no event
-		err = e.Worker.LookAgain(r.Context(), about.ID)
+		err = e.worker.LookAgain(r.Context(), about.ID)
 	case about.Type == "subscription":
 		err = e.read(r.Context(), about.ID)
 	}
@@ -51,9 +62,9 @@ func (e *Events) read(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	result, err := e.Worker.Client.Subscriptions.Get(ctx, parsed, commerce.SubscriptionInclude{})
+	result, err := e.worker.Client.Subscriptions.Get(ctx, parsed, commerce.SubscriptionInclude{})
 	if err != nil {
 		return err
 	}
-	return e.Subscription(ctx, &result.Subscription)
+	return e.subscription(ctx, &result.Subscription)
 }

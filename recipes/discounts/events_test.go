@@ -29,13 +29,32 @@ func send(t *testing.T, h http.Handler, name, kind, id string) int {
 	return w.Code
 }
 
+func newEvents(
+	t *testing.T, w *Worker, store func(context.Context, *commerce.Subscription) error,
+) *Events {
+	t.Helper()
+	h, err := NewEvents(w, secret, store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// Without a secret key everybody could send events.
+func TestNewEvents(t *testing.T) {
+	t.Parallel()
+	if _, err := NewEvents(nil, "", nil); err == nil {
+		t.Error("got no error for an empty secret key")
+	}
+}
+
 // Another program takes a discount away. An event brings it back, however often it comes; a worker
 // reads the cart and finds that nothing more is to be done.
 func TestEvents_cart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(t, commercetest.Config{})
-		h := &Events{Worker: tb.Worker, Secret: secret}
+		h := newEvents(t, tb.Worker, nil)
 		cart := tb.addCart(-1)
 		tb.work(5 * time.Second)
 		tb.store.RemoveDiscount(cart, tb.store.Discounts(cart)[0].ID)
@@ -62,7 +81,7 @@ func TestEvents_pause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		tb := newTable(t, commercetest.Config{})
-		h := &Events{Worker: tb.Worker, Secret: secret}
+		h := newEvents(t, tb.Worker, nil)
 		tb.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Status: 422, Body: moon, Times: -1})
 		cart := tb.addCart(-1)
 		for range 100 {
@@ -87,11 +106,10 @@ func TestEvents_subscription(t *testing.T) {
 	}
 	id, stored := subs[0].ID, []bool(nil)
 	fail := errors.New("database down")
-	h := &Events{Worker: &Worker{Client: client}, Secret: secret}
-	h.Subscription = func(_ context.Context, sub *commerce.Subscription) error {
+	h := newEvents(t, &Worker{Client: client}, func(_ context.Context, sub *commerce.Subscription) error {
 		stored = append(stored, sub.Meta.Paused)
 		return fail
-	}
+	})
 	if code := send(t, h, "subscription.created", "subscription", id.String()); code != http.StatusInternalServerError {
 		t.Errorf("status %d if the application fails, want 500, so that the event comes again", code)
 	}
@@ -131,7 +149,7 @@ func TestEvents_refused(t *testing.T) {
 			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/events", strings.NewReader(tt.body))
 			r.Header.Set("X-Moltin-Secret-Key", tt.secret)
 			w := httptest.NewRecorder()
-			(&Events{Secret: secret}).ServeHTTP(w, r)
+			newEvents(t, nil, nil).ServeHTTP(w, r)
 			if w.Code != tt.want {
 				t.Errorf("status %d, want %d", w.Code, tt.want)
 			}

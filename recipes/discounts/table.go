@@ -35,8 +35,12 @@ func (w *Worker) LookAgain(ctx context.Context, cart string) error {
 	return err
 }
 
-// claim returns an open row that no worker has: that of cart, or any if cart is "".
+// claim returns an open row that no worker has: that of cart, or any if cart is "". The outer
+// busy_until is for databases that let another claim wait for the row, such as PostgreSQL: they look
+// at it again after that, and not at the inner one.
 func (w *Worker) claim(ctx context.Context, cart string) (*row, error) {
+	ctx, cancel := context.WithTimeout(ctx, w.Deadline) // also if the database hangs
+	defer cancel()
 	r := &row{busyUntil: millis(w.Deadline + w.Grace)}
 	err := w.DB.QueryRowContext(ctx, `UPDATE cart_discounts SET busy_until = $1
 		WHERE busy_until <= $2 AND cart = (SELECT cart FROM cart_discounts
@@ -52,6 +56,8 @@ func (w *Worker) claim(ctx context.Context, cart string) (*row, error) {
 
 // release gives a row back. A wish that came meanwhile is tried at once: it keeps its next_try.
 func (w *Worker) release(ctx context.Context, r *row, busyUntil, nextTry int64, problem string) error {
+	ctx, cancel := context.WithTimeout(ctx, w.Deadline)
+	defer cancel()
 	var version int64
 	err := w.DB.QueryRowContext(ctx, `UPDATE cart_discounts SET done_version = $1, busy_until = $2, problem = $3,
 		tries = CASE WHEN changed_at = $4 THEN $5 ELSE tries END,
