@@ -5,8 +5,10 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -287,6 +289,10 @@ func TestWorker_databaseHangs(t *testing.T) {
 					}})
 				} else {
 					tb.DB = db
+					start := time.Now()
+					if _, err := tb.claim(t.Context(), ""); err == nil || time.Since(start) != tb.Deadline {
+						t.Errorf("a claim returned %v after %v, want an error after %v", err, time.Since(start), tb.Deadline)
+					}
 				}
 				start := time.Now()
 				tb.work(time.Second)
@@ -296,4 +302,55 @@ func TestWorker_databaseHangs(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each row is claimed by one worker, however many look for a row at a time.
+func TestWorker_claims(t *testing.T) {
+	t.Parallel()
+	const rows, workers = 100, 16
+	tb := newTable(t, commercetest.Config{})
+	for i := range rows {
+		if err := tb.wish(t.Context(), fmt.Sprint("cart-", i), -1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	claims := make(chan string, rows*workers)
+	var running sync.WaitGroup
+	for range workers {
+		running.Go(func() {
+			for {
+				r, err := tb.claim(t.Context(), "")
+				if errors.Is(err, errNone) {
+					if open := tb.unclaimed(); open == 0 {
+						return
+					}
+					continue // another worker got the row
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				claims <- r.cart
+			}
+		})
+	}
+	running.Wait()
+	close(claims)
+	times := map[string]int{}
+	for cart := range claims {
+		if times[cart]++; times[cart] > 1 {
+			t.Errorf("%s is claimed %d times", cart, times[cart])
+		}
+	}
+	if len(times) != rows {
+		t.Errorf("%d rows are claimed, want %d", len(times), rows)
+	}
+}
+
+func (tb *table) unclaimed() (n int) {
+	err := tb.DB.QueryRowContext(tb.t.Context(), `SELECT count(*) FROM cart_discounts WHERE busy_until = 0`).Scan(&n)
+	if err != nil {
+		tb.t.Error(err)
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package discounts
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	_ "embed"
 	"errors"
@@ -9,9 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	_ "github.com/jackc/pgx/v5/stdlib"
 	"go.uber.org/goleak"
 	_ "modernc.org/sqlite"
 
@@ -30,13 +33,42 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openDB opens a file with the table. Several processes may have it open.
-func openDB(file string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", "file:"+file+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
+// openDB opens the database that newDB made. Several processes may have it open.
+func openDB(address string) (*sql.DB, error) {
+	if strings.HasPrefix(address, "host=") {
+		return sql.Open("pgx", address)
+	}
+	db, err := sql.Open("sqlite", "file:"+address+"?_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)")
 	if err == nil {
 		db.SetMaxOpenConns(1)
 	}
 	return db, err
+}
+
+// newDB returns the address of a new database with the table: on the PostgreSQL server that POSTGRES
+// names, see .ci/postgres, or in a file of SQLite.
+func newDB(t *testing.T) (address string) {
+	t.Helper()
+	address = filepath.Join(t.TempDir(), "carts.db")
+	if server := os.Getenv("POSTGRES"); server != "" {
+		name := "test_" + strings.ToLower(rand.Text())
+		execute(t, server, "CREATE SCHEMA "+name)
+		address = server + " search_path=" + name
+	}
+	execute(t, address, schema)
+	return address
+}
+
+func execute(t *testing.T, address, statements string) {
+	t.Helper()
+	db, err := openDB(address)
+	if err == nil {
+		_, err = db.ExecContext(t.Context(), statements)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // table is the table of a test, and what its worker does.
@@ -48,14 +80,11 @@ type table struct {
 
 func newTable(t *testing.T, cfg commercetest.Config, opts ...commerce.Option) *table {
 	t.Helper()
-	db, err := openDB(filepath.Join(t.TempDir(), "carts.db"))
+	db, err := openDB(newDB(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if _, err := db.ExecContext(t.Context(), schema); err != nil {
-		t.Fatal(err)
-	}
 	store := commercetest.New(t, cfg)
 	return &table{t: t, store: store, Worker: &Worker{
 		DB: db, Client: store.Client(opts...), Engines: []string{"promo-engine"},

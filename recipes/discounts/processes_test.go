@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +29,7 @@ const (
 // childVariable turns the test into a child process. It holds a childConfig.
 const childVariable = "DISCOUNTS_CHILD"
 
-type childConfig struct{ URL, File string }
+type childConfig struct{ URL, DB string }
 
 // runChild works on rows until it is killed, or the parent has died.
 func runChild(config string) (code int) {
@@ -66,7 +65,7 @@ const processHeader = "X-Process"
 
 // worker returns a worker with short times: the claims of a process that was killed end soon.
 func (cfg childConfig) worker(process string) (*Worker, error) {
-	db, err := openDB(cfg.File)
+	db, err := openDB(cfg.DB)
 	if err != nil {
 		return nil, err
 	}
@@ -169,15 +168,12 @@ func newChaos(t *testing.T, seed uint64, carts int) *chaos {
 		fault.Match = func(in commercetest.Request) bool { return c.faultOf(in) == i }
 		c.store.Inject(fault)
 	}
-	c.config = childConfig{URL: c.store.URL(), File: filepath.Join(t.TempDir(), "carts.db")}
+	c.config = childConfig{URL: c.store.URL(), DB: newDB(t)}
 	var err error
 	if c.checkout, err = c.config.worker("checkout"); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.checkout.DB.Close() })
-	if _, err := c.checkout.DB.ExecContext(t.Context(), schema); err != nil {
-		t.Fatal(err)
-	}
 	for range carts {
 		cart := &shopping{id: c.store.AddCart(commerce.CartItemRef{})}
 		c.carts = append(c.carts, cart)
