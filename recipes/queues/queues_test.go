@@ -118,13 +118,17 @@ func (w *wishes) read(ctx context.Context, cart string) (Wish, error) {
 func (w *wishes) set(amounts ...int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wish = Wish{Version: w.wish.Version + 1, Changed: time.Now()}
+	w.wish = Wish{Version: w.wish.Version + 1, Changed: time.Now(), Discounts: promotion(amounts...)}
+}
+
+func promotion(amounts ...int64) (list []commerce.NewCustomDiscount) {
 	for i, amount := range amounts {
-		w.wish.Discounts = append(w.wish.Discounts, commerce.NewCustomDiscount{
+		list = append(list, commerce.NewCustomDiscount{
 			Amount: commerce.NewDecimal(amount), Description: "A promotion", DiscountCode: "PROMO",
 			DiscountEngine: "promo-engine", ExternalID: fmt.Sprintf("promo-%d", i+1),
 		})
 	}
+	return list
 }
 
 // shop is a store with a cart that should have a discount.
