@@ -36,8 +36,8 @@ func (w *Worker) LookAgain(ctx context.Context, cart string) error {
 }
 
 // claim returns an open row that no worker has: that of cart, or any if cart is "". The outer
-// busy_until is for databases that let another claim wait for the row, such as PostgreSQL: they look
-// at it again after that, and not at the inner one.
+// busy_until is for databases that let another claim wait for the row, such as PostgreSQL: after
+// that they look at it again, and not at the inner one.
 func (w *Worker) claim(ctx context.Context, cart string) (*row, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.Deadline) // also if the database hangs
 	defer cancel()

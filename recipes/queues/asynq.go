@@ -28,11 +28,12 @@ func newAsynqTask(job Job, timeout time.Duration) (*asynq.Task, error) {
 
 func (j Job) asynqID() string { return fmt.Sprintf("%s/%d", j.Cart, j.Version) }
 
-// enqueueAsynq enqueues the task of a job, unless it is in the queue. Asynq has no transactions with
-// the database of the wishes: call it after the commit, and have a job that calls it for all carts
-// that changed in the last hour, in case the process dies between the two. Call it again for a job
-// that ended in a final error, when the cart or the settings of the store have changed since: Asynq
-// keeps the ids of such tasks for 90 days, and would refuse it.
+// enqueueAsynq enqueues the task of a job, unless it is in the queue. Asynq has no transactions
+// with the database of the wishes: call it after the commit, and have a job that calls it for all
+// carts that changed in the last hour, in case the process dies between the two.
+//
+// Call it again for a job that ended in a final error, when the cart or the settings of the store
+// have changed since: Asynq keeps the id of such a task for 90 days, and would refuse it.
 func (c *Carts) enqueueAsynq(ctx context.Context, client *asynq.Client, inspector *asynq.Inspector, job Job) error {
 	task, err := newAsynqTask(job, c.longest())
 	if err != nil {
