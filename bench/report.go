@@ -100,8 +100,8 @@ func report(both *[2]results) string {
 	a, b := &both[0], &both[1]
 	var text strings.Builder
 	fmt.Fprintf(&text, "# Results\n\n`make bench` wrote this page on %s: %s and %s on %d cores, the least of each "+
-		"figure in %d rounds. Times are for 10,000 records or 1,000 calls. They depend on the machine, ratios much less. The releases "+
-		"were measured one after the other, so compare a time with times of the same release.\n\n",
+		"figure in %d rounds. Times are for 10,000 records or 1,000 calls. They depend on the machine, ratios much "+
+		"less. The releases were measured one after the other, so compare a time with times of the same release.\n\n",
 		a.Date, a.Go, b.Go, a.Cores, a.Rounds)
 	writeTable(&text, both)
 	text.WriteString("\n## Ratios\n\n")

@@ -22,8 +22,8 @@ type Events struct {
 	subscription func(ctx context.Context, sub *commerce.Subscription) error
 }
 
-// NewEvents returns the handler for an integration with this secret_key. store stores a subscription
-// as it is now. It may get the same one several times.
+// NewEvents returns the handler for an integration with this secret_key. store stores a
+// subscription as it is now. It may get the same one several times.
 func NewEvents(
 	w *Worker, secret string, store func(ctx context.Context, sub *commerce.Subscription) error,
 ) (*Events, error) {

@@ -45,8 +45,8 @@ func openDB(address string) (*sql.DB, error) {
 	return db, err
 }
 
-// newDB returns the address of a new database with the table: on the PostgreSQL server that POSTGRES
-// names, see .ci/postgres, or in a file of SQLite.
+// newDB returns the address of a new database with the table: on the PostgreSQL server that
+// POSTGRES names, see .ci/postgres, or in a file of SQLite.
 func newDB(t *testing.T) (address string) {
 	t.Helper()
 	address = filepath.Join(t.TempDir(), "carts.db")
