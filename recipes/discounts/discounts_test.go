@@ -269,7 +269,7 @@ func (hangingDB) Connect(ctx context.Context) (driver.Conn, error) {
 
 func (hangingDB) Driver() driver.Driver { return nil }
 
-// Run ends although the database hangs: at once if no row is claimed, otherwise within the deadline.
+// Run ends although the database hangs: at once if no row is claimed, else within the deadline.
 func TestWorker_databaseHangs(t *testing.T) {
 	t.Parallel()
 	for name, claimed := range map[string]bool{"before a claim": false, "after a claim": true} {
