@@ -3,9 +3,7 @@ package rediscommerce
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	mathrand "math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -17,14 +15,14 @@ type line struct {
 	*Locker
 	field string
 
-	calls  []*call // that wait, in the order of arrival
-	asking bool    // the server has not responded yet
+	calls  []*call   // that wait, in the order of arrival
+	silent time.Time // since then the server has not responded; zero: it has, and the lock is taken
 }
 
 // call is a call of Lock that waits.
 type call struct {
-	result    chan result // of capacity 1
-	responded bool        // the server has, while the call waited or just before: the lock is taken
+	result chan result // of capacity 1
+	joined time.Time
 }
 
 // result is a lock, or an error.
@@ -52,11 +50,11 @@ func (l *Locker) join(field string) (*line, *call) {
 	defer l.mu.Unlock()
 	q := l.lines[field]
 	if q == nil {
-		q = &line{Locker: l, field: field, asking: true}
+		q = &line{Locker: l, field: field, silent: time.Now()}
 		l.lines[field] = q
 		go q.serve(context.Background()) // for all calls: it has the values of none
 	}
-	c := &call{result: make(chan result, 1), responded: !q.asking}
+	c := &call{result: make(chan result, 1), joined: time.Now()}
 	q.calls = append(q.calls, c)
 	return q, c
 }
@@ -72,13 +70,22 @@ func (q *line) leave(c *call) bool {
 	return i >= 0
 }
 
-// leaveIfSilent reports false if the call has a result already, or must wait for the lock, which is
-// taken.
-func (q *line) leaveIfSilent(c *call) bool {
+// leaveIfSilent leaves if the server has not responded for the timeout. It returns how long to wait
+// before that can be so, 0 if it is. If the call has a result already, it does not matter.
+func (q *line) leaveIfSilent(c *call, timeout time.Duration) (wait time.Duration) {
 	q.mu.Lock()
-	responded := c.responded
+	since := q.silent
 	q.mu.Unlock()
-	return !responded && q.leave(c)
+	switch {
+	case since.IsZero():
+		return timeout
+	case since.Before(c.joined):
+		since = c.joined
+	}
+	if wait = timeout - time.Since(since); wait > 0 || !q.leave(c) {
+		return max(wait, time.Millisecond)
+	}
+	return 0
 }
 
 // serve asks for the lock until no call waits for it.
@@ -87,7 +94,7 @@ func (q *line) serve(ctx context.Context) {
 	for waiting := q.ask(); len(waiting) > 0; waiting = q.ask() {
 		lock, late, err := r.ask(ctx)
 		if err != nil {
-			q.fail(waiting, err)
+			q.fail(waiting[0], err)
 			go r.releaseLate(ctx, late)
 			r = q.newRequest()
 			continue
@@ -113,7 +120,9 @@ func (q *line) ask() []*call {
 	if len(q.calls) == 0 {
 		delete(q.lines, q.field)
 	}
-	q.asking = true
+	if q.silent.IsZero() {
+		q.silent = time.Now()
+	}
 	return slices.Clone(q.calls)
 }
 
@@ -121,22 +130,14 @@ func (q *line) ask() []*call {
 func (q *line) respond() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.asking = false
-	for _, c := range q.calls {
-		c.responded = true
-	}
+	q.silent = time.Time{}
 }
 
-// fail ends the call for which a request failed, the first of those that waited. If the server did
-// not respond in time, it ends all of them: they waited as long.
-func (q *line) fail(waiting []*call, err error) {
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
-		waiting = waiting[:1]
-	}
-	for _, c := range waiting {
-		if q.leave(c) {
-			c.result <- result{err: err}
-		}
+// fail ends the call for which a request failed, the first of those that waited. The others end
+// when the server has been silent for too long.
+func (q *line) fail(c *call, err error) {
+	if q.leave(c) {
+		c.result <- result{err: err}
 	}
 }
 
@@ -154,12 +155,11 @@ func (q *line) use(ctx context.Context, r *request, lock *held) {
 	case <-granted.unlocked:
 		defer close(granted.released)
 		q.mu.Lock()
-		q.asking = true
-		waiting := slices.Clone(q.calls)
+		q.silent = time.Now()
 		q.mu.Unlock()
-		if err := r.release(ctx); errors.Is(err, os.ErrDeadlineExceeded) {
-			q.fail(waiting, err)
-		} // otherwise the others ask: they may succeed
+		if r.release(ctx) == nil { // otherwise the others ask: they may succeed
+			q.respond()
+		}
 	default: // it was lost, but its call may be in the middle of a write
 		go func() {
 			<-granted.unlocked

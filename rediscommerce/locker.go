@@ -47,9 +47,9 @@ type LockerConfig struct {
 //
 // Processes that wait for a lock get it in the order in which they asked, and so do the calls of a
 // process among themselves: the first one asks for all, again and again. If a request fails, the
-// first one ends, and the process asks for the others from the end of the queue. If the server does
-// not respond in time, to a request or a release, all calls end that waited for this response. A
-// process that was killed while it waited keeps its place for at most 2 s.
+// first one ends, and the process asks for the others from the end of the queue. All calls end
+// together when the server has not responded for Timeout. A process that was killed while it
+// waited keeps its place for at most 2 s.
 type Locker struct {
 	server *server
 	expiry time.Duration
@@ -120,7 +120,8 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 		return nil, nil, err
 	}
 	q, c := l.join("lock/" + key)
-	silent := time.NewTimer(l.server.timeoutOf(ctx))
+	timeout := l.server.timeoutOf(ctx)
+	silent := time.NewTimer(timeout)
 	defer silent.Stop()
 	for {
 		select {
@@ -135,7 +136,8 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 			}
 			err = ctx.Err()
 		case <-silent.C:
-			if !q.leaveIfSilent(c) {
+			if wait := q.leaveIfSilent(c, timeout); wait > 0 {
+				silent.Reset(wait)
 				continue
 			}
 			err = &unavailableError{err: os.ErrDeadlineExceeded}
