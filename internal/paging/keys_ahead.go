@@ -159,7 +159,7 @@ func (w *keysWalk[ID]) connect(head, second *segment[ID]) {
 	switch {
 	case head.beyond != nil && second.first != nil && w.Compare(*head.beyond, *second.first) == 0:
 		w.segments = w.segments[1:]
-	case head.beyond == nil && head.again:
+	case head.beyond == nil && head.again && (k >= 0 || second.err != nil):
 		head.err = cmp.Or(second.err, ErrNoProgress)
 	case head.beyond != nil || k < 0:
 		w.readOn(0)
