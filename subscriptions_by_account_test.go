@@ -440,6 +440,9 @@ func (s *accountStore) checkResumes(t *testing.T, opts *commerce.SubscriptionLis
 			t.Fatalf("error = %v, want a *PagingError", err)
 		}
 		checkStop(t, err, commerce.PagingError{Seen: len(subs), Finished: stop.Finished, Err: commerce.ErrForbidden})
+		if _, ok := stop.Err.(*commerce.Error); !ok { //nolint:errorlint // itself, not what it wraps
+			t.Errorf("the cause is a %T, want an *Error", stop.Err)
+		}
 		if stop.Finished != uuid.Nil {
 			finished = stop.Finished
 		}

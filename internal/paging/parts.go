@@ -133,6 +133,9 @@ func (w *partsWalk[P, K, ID]) pull(ctx context.Context) error {
 	}
 	var last K
 	for key, err := range keys(ctx) {
+		if stop, ok := errors.AsType[*Error](err); ok { // of KeyList
+			return stop.Err
+		}
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ type reader struct {
 	begun bool // the token before pos begins an object or array
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
-	stored   []uint64              // the hashes of those that were stored
+	stored   []uint64              // the hashes of those that were stored, up to maxStored
 	last     string                // the short string that was allocated last
 
 	repetitions [256]repetition // by the hash of their start
@@ -63,7 +63,10 @@ func newReader() *reader {
 
 var errUnusual = errors.New("must be read by the decoder")
 
-const maxDepth = 64
+const (
+	maxDepth  = 64
+	maxStored = 1 << hashBits / 4
+)
 
 // DecodeFast decodes b into v, a pointer, by a reader. If it returns an error, v may have been
 // changed. It is exported for tests that compare it with Decode.
@@ -88,7 +91,7 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 // forget removes what was read from the tables, which the pool must not keep. It clears no more
 // than necessary: most inputs are small.
 func (r *reader) forget() {
-	if len(r.stored) > len(r.interned)/4 {
+	if len(r.stored) == maxStored {
 		clear(r.interned[:])
 	}
 	for _, h := range r.stored {
@@ -205,7 +208,9 @@ func (r *reader) intern(text []byte) string {
 			r.last = string(text)
 		}
 		*interned = r.last[:len(text)]
-		r.stored = append(r.stored, h)
+		if len(r.stored) < maxStored {
+			r.stored = append(r.stored, h)
+		}
 	}
 	return *interned
 }
