@@ -120,17 +120,21 @@ func (s *server) goOn(ctx context.Context, err error) error {
 	return s.ifUnavailable(ctx, err)
 }
 
+// ErrUnavailable is matched by the error of a call that ended because the server of a [Limiter] or
+// a [Locker] cannot be used. The store was not asked. That of a Locker matches [commerce.ErrLock]
+// too.
+var ErrUnavailable = errors.New("rediscommerce: the server cannot be used")
+
 // unavailableError means that the server cannot be used. Its text has no address. errors.Is and
 // errors.As find the error of go-redis, which may have one.
 type unavailableError struct{ err error }
 
-func (e *unavailableError) Error() string {
-	return "rediscommerce: the server cannot be used: " + e.reason()
-}
+func (e *unavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.reason() }
 
 // Is never matches the errors of a context: they mean that the caller's context has ended.
 func (e *unavailableError) Is(target error) bool {
-	return target != context.Canceled && target != context.DeadlineExceeded && errors.Is(e.err, target)
+	isOfContext := target == context.Canceled || target == context.DeadlineExceeded
+	return target == ErrUnavailable || !isOfContext && errors.Is(e.err, target)
 }
 
 func (e *unavailableError) As(target any) bool { return errors.As(e.err, target) }

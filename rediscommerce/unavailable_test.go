@@ -58,8 +58,12 @@ func TestUnavailable(t *testing.T) {
 					t.Errorf("%s: IfUnavailable got %v, want %q, no address and no error of a context", mode, got, tt.want)
 				}
 			}
-			if err := call(t, tt.option(t, client, nil)); commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
-				t.Errorf("without IfUnavailable: got %v, want an error with the outcome not sent", err)
+			err := call(t, tt.option(t, client, nil))
+			if commerce.OutcomeOf(err) != commerce.OutcomeNotSent || !errors.Is(err, rediscommerce.ErrUnavailable) {
+				t.Errorf("without IfUnavailable: got %v, want ErrUnavailable with the outcome not sent", err)
+			}
+			if errors.Is(err, commerce.ErrConnection) || errors.Is(err, commerce.ErrTimeout) {
+				t.Errorf("%v looks like an error of the service", err)
 			}
 		})
 	}

@@ -132,6 +132,9 @@ func redact(ctx context.Context, err error) error {
 	if slices.ContainsFunc(slices.Collect(Tree(err)), isOfCertificate) {
 		kind = ErrCertificate
 	}
+	if errors.Is(err, ErrLimiter) { // not of the service
+		kind = ErrLimiter
+	}
 	e.full = Hide(fmt.Errorf("%w: %w", kind, err))
 	var last error
 	for last = range Tree(err) {

@@ -125,7 +125,8 @@ func TestEnsure_killed(t *testing.T) {
 						killed, kill := context.WithCancel(t.Context())
 						locker, dead := commercetest.NewLocker(), *s.carts
 						s.carts.Locker, dead.Locker = locker, locker
-						dead.Client = s.store.Client(commerce.WithHTTPClient(&http.Client{Transport: mortal{killed, s.store.Transport()}}))
+						mortal := &http.Client{Transport: mortal{killed, s.store.Transport()}}
+						dead.Client = s.store.Client(commerce.WithHTTPClient(mortal))
 						done := make(chan struct{})
 						go func() {
 							defer close(done)
