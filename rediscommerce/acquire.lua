@@ -2,7 +2,7 @@
 -- ('' if the lock is free), and the queue.
 -- ARGV: field, token, counter, expiry; the value of the lock, and that of "server", which the caller
 -- has seen for long enough (or ''); a nonce; the maximum number of fields; the queue that the caller has seen so
--- long ago that processes with the same tickets are dead.
+-- long ago that processes with the same tickets are dead; 1 if a server that is new grants locks at once.
 local field, token, counter, expiry = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local id = server()
 if not id then
@@ -15,13 +15,14 @@ local function close()
 end
 local state = redis.call('HGET', KEYS[1], 'server')
 if state ~= id then
-  if not state or string.sub(state, 1, #id + 1) ~= id .. '?' then
+  if state and string.sub(state, 1, #id + 1) == id .. '?' then
+    if state ~= ARGV[6] then
+      return {'closed', state}
+    end
+    redis.call('DEL', KEYS[1]) -- all leases have ended
+  elseif ARGV[10] ~= '1' then
     return close()
   end
-  if state ~= ARGV[6] then
-    return {'closed', state}
-  end
-  redis.call('DEL', KEYS[1]) -- all leases have ended
   redis.call('HSET', KEYS[1], 'server', id)
 end
 local value = redis.call('HGET', KEYS[1], field)

@@ -203,7 +203,8 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 		queue = ""
 	}
 	response, late, err := r.server.run(ctx, acquireScript, locksKey, r.field, r.token, r.counter,
-		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), rand.Text(), maxLocks, queue)
+		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), rand.Text(), maxLocks, queue,
+		r.withoutGrace)
 	if err != nil {
 		return nil, late, err
 	}

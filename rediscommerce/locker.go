@@ -23,6 +23,10 @@ type LockerConfig struct {
 	// Timeout is how long a call waits for a response of the server, at most half of the time to
 	// its deadline. Default 2 s.
 	Timeout time.Duration
+	// WithoutGrace lets a server that is new, has restarted, was promoted or has lost its data
+	// grant locks at once. The price: for up to Expiry after that, a process that had a lock before
+	// may write to a cart at the same time as the one that has it now.
+	WithoutGrace bool
 	// IfUnavailable is called if a lock cannot be requested because the server cannot be used. If
 	// it returns nil, the call goes on without the lock, otherwise it ends with that error. Without
 	// IfUnavailable, the call ends. A call that ends for this reason was not sent. A call that
@@ -42,8 +46,8 @@ type LockerConfig struct {
 // writes.
 //
 // A server that has restarted, was promoted or has lost its data grants no lock until a process
-// has waited for 0.9 of Expiry. By then all earlier leases have ended. The first lock ever takes
-// that long too.
+// has waited for 0.9 of Expiry, unless WithoutGrace is set. By then all earlier leases have ended.
+// The first lock ever takes that long too.
 //
 // Processes that wait for a lock get it in the order in which they asked, and so do the calls of a
 // process among themselves: the first one asks for all, again and again. If a request fails, the
@@ -51,8 +55,9 @@ type LockerConfig struct {
 // together when the server has not responded for Timeout. A process that was killed while it
 // waited keeps its place for at most 2 s.
 type Locker struct {
-	server *server
-	expiry time.Duration
+	server       *server
+	expiry       time.Duration
+	withoutGrace bool
 
 	mu    sync.Mutex
 	lines map[string]*line    // by field: the calls that wait
@@ -102,7 +107,7 @@ func NewLocker(c redis.UniversalClient, cfg LockerConfig) (*Locker, error) {
 		return nil, invalid("Expiry", "must be from 1 s to 10 min, or 0 for 10 s")
 	}
 	return &Locker{
-		server: server, expiry: cfg.Expiry, lines: map[string]*line{}, seen: map[string]sighting{},
+		server: server, expiry: cfg.Expiry, withoutGrace: cfg.WithoutGrace, lines: map[string]*line{}, seen: map[string]sighting{},
 	}, nil
 }
 

@@ -168,30 +168,76 @@ func TestLocker_newServer(t *testing.T) {
 	}
 }
 
-// Locks of processes that died do not fill the server.
-func TestLocker_deadLocks(t *testing.T) {
+// WithoutGrace, the first lock is granted at once, and a lock that the server still knows after a
+// restart stays with its holder.
+func TestLocker_withoutGrace(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	client := server.Client(t)
-	first := acquire(t, newLocker(t, client))
-	defer first.unlock()
-	for i := range 10_000 {
-		must(t, client.HSet(t.Context(), locksKey, fmt.Sprint("lock/", i), "dead:1:1000"))
+	late := lateness(t, redistest.Start(t).Client(t))
+	newLocker := func() *rediscommerce.Locker {
+		l, err := rediscommerce.NewLocker(server.Client(t), rediscommerce.LockerConfig{
+			Expiry: long, Timeout: maxWait, WithoutGrace: true,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
 	}
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	first := acquire(t, newLocker())
+	if d, most := first.at.Sub(start), time.Second+late(); d > most {
+		t.Errorf("the first lock took %v, want at most %v", d, most)
+	}
+	must(t, client.Save(t.Context()))
+	server.Restart(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, unlock, err := newLocker(t, client).Lock(ctx, cart+"2")
-	if err != nil {
-		t.Fatal(err)
+	if _, _, err := newLocker().Lock(ctx, cart); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a lock that is held: got error %v, want the end of the context", err)
 	}
-	defer unlock()
-	if d := time.Since(start); d < patience || first.held.Err() == nil {
-		t.Errorf("the lock took %v, want at least %v; the other one is lost: %t, want true",
-			d, patience, first.held.Err() != nil)
+	if first.held.Err() != nil {
+		t.Error("the lock is lost, want it held")
 	}
-	if n := client.HLen(t.Context(), locksKey).Val(); n != 2 {
-		t.Errorf("the server has %d fields, want 2", n)
+	first.unlock()
+	acquire(t, newLocker()).unlock()
+}
+
+// Locks of processes that died do not fill the server.
+func TestLocker_deadLocks(t *testing.T) {
+	t.Parallel()
+	for _, withoutGrace := range []bool{false, true} {
+		t.Run(fmt.Sprintf("WithoutGrace %t", withoutGrace), func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			client := server.Client(t)
+			first := acquire(t, newLocker(t, client))
+			defer first.unlock()
+			for i := range 10_000 {
+				must(t, client.HSet(t.Context(), locksKey, fmt.Sprint("lock/", i), "dead:1:1000"))
+			}
+			second, err := rediscommerce.NewLocker(client, rediscommerce.LockerConfig{
+				Expiry: expiry, Timeout: maxWait, WithoutGrace: withoutGrace,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+			defer cancel()
+			_, unlock, err := second.Lock(ctx, cart+"2")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unlock()
+			if d := time.Since(start); d < patience || first.held.Err() == nil {
+				t.Errorf("the lock took %v, want at least %v; the other one is lost: %t, want true",
+					d, patience, first.held.Err() != nil)
+			}
+			if n := client.HLen(t.Context(), locksKey).Val(); n != 2 {
+				t.Errorf("the server has %d fields, want 2", n)
+			}
+		})
 	}
 }
 
