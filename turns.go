@@ -97,8 +97,13 @@ func (w *cartWriter) lock(ctx context.Context) error {
 	held, unlock, err := w.core.cfg.locker.Lock(ctx, lockKey(w.core.base, w.cartID))
 	call.waited(Waits{Lock: transport.WaitSince(start)})
 	if err != nil {
-		withheld := transport.Withhold("the locker failed (its text is withheld)", err)
-		cause := cmp.Or(transport.WaitError(ctx, "the lock of the cart"), withheld)
+		cause := transport.WaitError(ctx, "the lock of the cart")
+		switch {
+		case cause == nil:
+			cause = transport.Withhold("the locker failed (its text is withheld)", err)
+		case err != ctx.Err(): //nolint:errorlint // it says more
+			cause = fmt.Errorf("%w (%w)", cause, transport.Withhold("errors.Is finds why", err))
+		}
 		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: fmt.Errorf("%w: %w", ErrLock, cause)}
 	}
 	w.held = held

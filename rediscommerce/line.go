@@ -208,6 +208,9 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 	if err != nil {
 		return nil, late, err
 	}
+	if response[0] != "closed" {
+		r.forget(serverField)
+	}
 	switch response[0] {
 	case "granted":
 		r.forget(r.field)

@@ -3,6 +3,8 @@ package rediscommerce
 import (
 	"context"
 	_ "embed"
+	"errors"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
@@ -107,7 +109,8 @@ func NewLocker(c redis.UniversalClient, cfg LockerConfig) (*Locker, error) {
 		return nil, invalid("Expiry", "must be from 1 s to 10 min, or 0 for 10 s")
 	}
 	return &Locker{
-		server: server, expiry: cfg.Expiry, withoutGrace: cfg.WithoutGrace, lines: map[string]*line{}, seen: map[string]sighting{},
+		server: server, expiry: cfg.Expiry, withoutGrace: cfg.WithoutGrace,
+		lines: map[string]*line{}, seen: map[string]sighting{},
 	}, nil
 }
 
@@ -139,7 +142,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 			if !q.leave(c) {
 				continue // there is a result
 			}
-			err = ctx.Err()
+			err = l.endOfWait(ctx)
 		case <-silent.C:
 			if wait := q.leaveIfSilent(c, timeout); wait > 0 {
 				silent.Reset(wait)
@@ -152,6 +155,38 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 		}
 		return context.Background(), func() {}, nil
 	}
+}
+
+// ErrNewServer is matched by the error of a call that waited for a lock until its context ended,
+// because the server is new, has restarted, was promoted or has lost its data, see [Locker].
+var ErrNewServer = errors.New("rediscommerce: the server is new")
+
+// NewServerError is the error of [Locker.Lock] that matches [ErrNewServer]. It unwraps to the error
+// of the context. The errors of the library's calls only match ErrNewServer.
+type NewServerError struct {
+	From time.Time // when locks are granted, if a call waits for one then
+	Err  error
+}
+
+func (e *NewServerError) Error() string {
+	return fmt.Sprintf("%v, and grants locks from %s on: %v", ErrNewServer, e.From.Format(time.RFC3339), e.Err)
+}
+
+// Is reports whether target is [ErrNewServer].
+func (e *NewServerError) Is(target error) bool { return target == ErrNewServer }
+
+// Unwrap returns the error of the context.
+func (e *NewServerError) Unwrap() error { return e.Err }
+
+// endOfWait returns the error of a call that waited for a lock until ctx ended.
+func (l *Locker) endOfWait(ctx context.Context) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	closed, ok := l.seen[serverField]
+	if !ok {
+		return ctx.Err()
+	}
+	return &NewServerError{From: closed.first.Add(patience(l.expiry)), Err: ctx.Err()}
 }
 
 // sighting is a value that the server sent, and when it was first seen. Calls share what they saw:

@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 	"github.com/commerce-go/commerce/rediscommerce"
 	"github.com/commerce-go/commerce/rediscommerce/internal/redistest"
 )
@@ -201,6 +202,33 @@ func TestLocker_withoutGrace(t *testing.T) {
 	}
 	first.unlock()
 	acquire(t, newLocker()).unlock()
+}
+
+// A call that ends while a new server grants no locks says so, and when it does.
+func TestNewServerError(t *testing.T) {
+	t.Parallel()
+	l := newLockerOf(t, redistest.Start(t).Client(t), long)
+	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	before := time.Now()
+	_, _, err := l.Lock(ctx, cart)
+	isNew, ok := errors.AsType[*rediscommerce.NewServerError](err)
+	if !ok || !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Lock() = %v, want a NewServerError, and the end of the context", err)
+	}
+	least, most := before.Add(long*9/10), time.Now().Add(long*9/10)
+	if isNew.From.Before(least) || isNew.From.After(most) {
+		t.Errorf("From is %v, want %v to %v", isNew.From, least, most)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err = store.Client(commerce.WithCartLocker(l)).Carts.AddCustomDiscounts(
+		ctx, store.AddCart(commerce.CartItemRef{}), wanted(1), nil)
+	if !errors.Is(err, rediscommerce.ErrNewServer) || !errors.Is(err, commerce.ErrLock) ||
+		!errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want ErrNewServer, ErrLock, and the end of the context", err)
+	}
 }
 
 // Locks of processes that died do not fill the server.

@@ -111,10 +111,10 @@ func (s *server) run(
 
 // goOn returns nil if the call goes on although the server cannot be used.
 func (s *server) goOn(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil && !errors.Is(err, ctx.Err()):
 		return ctx.Err()
-	}
-	if s.ifUnavailable == nil {
+	case ctx.Err() != nil, s.ifUnavailable == nil:
 		return err
 	}
 	return s.ifUnavailable(ctx, err)
