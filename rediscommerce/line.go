@@ -22,7 +22,6 @@ type line struct {
 // call is a call of Lock that waits.
 type call struct {
 	result chan result // of capacity 1
-	joined time.Time
 }
 
 // result is a lock, or an error.
@@ -54,7 +53,7 @@ func (l *Locker) join(field string) (*line, *call) {
 		l.lines[field] = q
 		go q.serve(context.Background()) // for all calls: it has the values of none
 	}
-	c := &call{result: make(chan result, 1), joined: time.Now()}
+	c := &call{result: make(chan result, 1)}
 	q.calls = append(q.calls, c)
 	return q, c
 }
@@ -70,17 +69,15 @@ func (q *line) leave(c *call) bool {
 	return i >= 0
 }
 
-// leaveIfSilent leaves if the server has not responded for the timeout. It returns how long to wait
-// before that can be so, 0 if it is. If the call has a result already, it does not matter.
+// leaveIfSilent leaves if the server has not responded for the timeout, for which the call has
+// waited at least. It returns how long to wait before that can be so, 0 if it is. If the call has a
+// result already, it does not matter.
 func (q *line) leaveIfSilent(c *call, timeout time.Duration) (wait time.Duration) {
 	q.mu.Lock()
 	since := q.silent
 	q.mu.Unlock()
-	switch {
-	case since.IsZero():
+	if since.IsZero() {
 		return timeout
-	case since.Before(c.joined):
-		since = c.joined
 	}
 	if wait = timeout - time.Since(since); wait > 0 || !q.leave(c) {
 		return max(wait, time.Millisecond)

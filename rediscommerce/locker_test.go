@@ -207,7 +207,8 @@ func TestLocker_withoutGrace(t *testing.T) {
 // A call that ends while a new server grants no locks says so, and when it does.
 func TestNewServerError(t *testing.T) {
 	t.Parallel()
-	l := newLockerOf(t, redistest.Start(t).Client(t), long)
+	client := redistest.Start(t).Client(t)
+	l := newLockerOf(t, client, long)
 	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -228,6 +229,14 @@ func TestNewServerError(t *testing.T) {
 	if !errors.Is(err, rediscommerce.ErrNewServer) || !errors.Is(err, commerce.ErrLock) ||
 		!errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want ErrNewServer, ErrLock, and the end of the context", err)
+	}
+	open(t, client)
+	defer acquire(t, newLockerOf(t, client, long)).unlock()
+	ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, _, err = l.Lock(ctx, cart)
+	if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, rediscommerce.ErrNewServer) {
+		t.Errorf("the server is open: Lock() = %v, want the end of the context only", err)
 	}
 }
 

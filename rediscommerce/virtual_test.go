@@ -146,6 +146,94 @@ func TestLocker_late(t *testing.T) {
 	})
 }
 
+// A request that got no response in time must not keep the lock that it gets afterwards, although
+// the server responds quickly again meanwhile.
+func TestLocker_lateRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		acquire(t, newLocker(t, server.Client(t))).unlock()
+		l, err := rediscommerce.NewLocker(server.Client(t), rediscommerce.LockerConfig{
+			Expiry: long, Timeout: 200 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Delay(time.Second)
+		time.AfterFunc(100*time.Millisecond, func() { server.Delay(0) })
+		if _, _, err := l.Lock(t.Context(), cart); !errors.Is(err, rediscommerce.ErrUnavailable) {
+			t.Errorf("Lock() = %v, want ErrUnavailable", err)
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if value := server.HGet(locksKey, "lock/"+cart); value != "" {
+			t.Errorf("the lock is %q, want none: the late one was not released", value)
+		}
+	})
+}
+
+// A call that joins others while the server is silent waits for Timeout, as they did.
+func TestLocker_joins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l, err := rediscommerce.NewLocker(server.Client(t), rediscommerce.LockerConfig{Timeout: time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.Delay(time.Hour)
+		const later = 900 * time.Millisecond
+		for _, begin := range []time.Duration{0, later, later} {
+			time.AfterFunc(begin, func() {
+				start := time.Now()
+				_, _, err := l.Lock(t.Context(), cart)
+				if took := time.Since(start); !errors.Is(err, rediscommerce.ErrUnavailable) || took != time.Second {
+					t.Errorf("begun at %v: Lock() = %v after %v, want ErrUnavailable after 1s", begin, err, took)
+				}
+			})
+		}
+		time.Sleep(time.Minute)
+	})
+}
+
+// A call that asked for an earlier slot, and got no response, may have given up its own. It must
+// not do so again when it ends: another call may have that slot.
+func TestLimiter_failedExchange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l, err := rediscommerce.NewLimiter(server.Client(t), rediscommerce.LimiterConfig{
+			PerSecond: 1, Timeout: 100 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		at := func(d time.Duration, f func()) { time.AfterFunc(d*time.Millisecond-time.Since(start), f) }
+		wait := func(ctx context.Context, passes *time.Duration) {
+			if l.Wait(ctx) == nil {
+				*passes = time.Since(start).Round(100 * time.Millisecond)
+			}
+		}
+		var first, third, last time.Duration
+		gone, goAway := context.WithCancel(t.Context())
+		late, giveUp := context.WithCancel(t.Context())
+		at(1, func() { wait(t.Context(), &first) })
+		at(2, func() { wait(gone, new(time.Duration)) }) // has the second slot, at 1 s
+		at(3, func() { wait(late, new(time.Duration)) }) // has the third, at 2 s
+		at(100, goAway)
+		at(450, func() { server.Delay(200 * time.Millisecond) }) // when the third looks for an earlier slot
+		at(600, func() { server.Delay(0) })
+		at(1000, func() { wait(t.Context(), &third) }) // gets the third slot
+		at(1900, giveUp)
+		at(1950, func() { wait(t.Context(), &last) })
+		time.Sleep(10 * time.Second)
+		if first != 0 || third != 2*time.Second || last != 3*time.Second {
+			t.Errorf("the calls passed at %v, %v and %v, want 0s, 2s and 3s", first, third, last)
+		}
+	})
+}
+
 // A lock that is granted after the end of its lease is released, and requested again.
 func TestLocker_lateGrant(t *testing.T) {
 	t.Parallel()
