@@ -228,6 +228,7 @@ func TestLimiter_failedExchange(t *testing.T) {
 		at(1900, giveUp)
 		at(1950, func() { wait(t.Context(), &last) })
 		time.Sleep(10 * time.Second)
+		synctest.Wait()
 		if first != 0 || third != 2*time.Second || last != 3*time.Second {
 			t.Errorf("the calls passed at %v, %v and %v, want 0s, 2s and 3s", first, third, last)
 		}
