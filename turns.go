@@ -3,6 +3,7 @@ package commerce
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
@@ -101,7 +102,7 @@ func (w *cartWriter) lock(ctx context.Context) error {
 		switch {
 		case cause == nil:
 			cause = transport.Withhold("the locker failed (its text is withheld)", err)
-		case err != ctx.Err(): //nolint:errorlint // it says more
+		case errors.Is(err, ctx.Err()) && err != ctx.Err(): //nolint:errorlint // it says more
 			cause = fmt.Errorf("%w (%w)", cause, transport.Withhold("errors.Is finds why", err))
 		}
 		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: fmt.Errorf("%w: %w", ErrLock, cause)}
