@@ -183,7 +183,7 @@ var aheadTests = []struct {
 		name: "the list becomes shorter", gap: each(10), maxRequests: 60, maxTime: 30 * latency, want: 400,
 		setUp: func(l *keyList) {
 			l.change = func(l *keyList) {
-				if l.requests == 40 {
+				if l.requests >= 40 && len(l.ids) > 400 {
 					l.ids = l.ids[:400]
 				}
 			}
@@ -208,6 +208,9 @@ func TestKeys_ahead(t *testing.T) {
 			got, err := l.run(t, cfg, 0, 0)
 			if tt.want > 0 {
 				want = want[:tt.want]
+			}
+			if l.change != nil {
+				got = got[:min(len(got), len(want))] // the others were removed after they were read
 			}
 			if !slices.Equal(got, want) || !errors.Is(err, tt.wantErr) {
 				t.Errorf("%d ids and error %v, want %d and %v", len(got), err, len(want), tt.wantErr)

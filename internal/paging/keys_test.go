@@ -38,7 +38,8 @@ func (l *keyList) config(limit, segments int) KeysConfig[int] {
 func (l *keyList) fetch(ctx context.Context, after, limit int) (p KeyPage[int], err error) {
 	n := l.begin()
 	defer l.end()
-	if err := wait(ctx, l.delays[n%len(l.delays)]+time.Duration(n)); err != nil {
+	unique := time.Duration(after % 997) // so that the order of events is the same each time
+	if err := wait(ctx, l.delays[n%len(l.delays)]+unique); err != nil {
 		return p, err
 	}
 	l.mu.Lock()
