@@ -46,18 +46,42 @@ type reader struct {
 	misses      int             // values that could be repetitions, and were none, since the last one
 	extras      int             // number of members without a field so far
 
-	// Values that reflection copies: it needs their addresses.
-	id                         uuid.UUID
-	at                         time.Time
-	idRaw, atRaw               []byte // what they were read from
-	key                        string // of an entry of a map
-	idValue, atValue, keyValue reflect.Value
+	id  scratch[uuid.UUID]
+	at  scratch[time.Time]
+	key scratch[string] // of an entry of a map
+}
+
+// scratch is a value that reflection copies. It needs the address of the value.
+type scratch[T any] struct {
+	last  T
+	raw   []byte // what last was read from
+	value reflect.Value
+}
+
+func (s *scratch[T]) init() { s.value = reflect.ValueOf(&s.last).Elem() }
+
+func (s *scratch[T]) forget() { s.last, s.raw = *new(T), nil }
+
+// read reads a value into v. It parses equal values that follow each other once: the times of most
+// records are equal, and a record names its plan several times.
+func (s *scratch[T]) read(r *reader, v reflect.Value, parse func(raw []byte) (T, error)) error {
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	if string(raw) != string(s.raw) {
+		s.last, err = parse(raw)
+		s.raw = raw
+	}
+	v.Set(s.value)
+	return err
 }
 
 func newReader() *reader {
 	r := &reader{}
-	r.idValue, r.atValue = reflect.ValueOf(&r.id).Elem(), reflect.ValueOf(&r.at).Elem()
-	r.keyValue = reflect.ValueOf(&r.key).Elem()
+	r.id.init()
+	r.at.init()
+	r.key.init()
 	return r
 }
 
@@ -81,15 +105,13 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 	if err == nil && (r.peek() != 0 || r.pos < len(b)) {
 		err = errUnusual
 	}
-	r.input, r.key, r.last = nil, "", ""
-	r.id, r.at, r.idRaw, r.atRaw = uuid.Nil, time.Time{}, nil, nil
 	r.forget()
 	c.readers.Put(r)
 	return err
 }
 
-// forget removes what was read from the tables, which the pool must not keep. It clears no more
-// than necessary: most inputs are small.
+// forget removes what was read, which the pool must not keep. It clears no more than necessary: most
+// inputs are small.
 func (r *reader) forget() {
 	if len(r.stored) == maxStored {
 		clear(r.interned[:])
@@ -100,7 +122,10 @@ func (r *reader) forget() {
 	if r.stored = r.stored[:0]; r.repeats {
 		clear(r.repetitions[:])
 	}
-	r.repeats, r.misses, r.extras = false, 0, 0
+	r.input, r.last, r.repeats, r.misses, r.extras = nil, "", false, 0, 0
+	r.id.forget()
+	r.at.forget()
+	r.key.forget()
 }
 
 // peek skips white space and returns the next byte, or 0 at the end.

@@ -99,31 +99,9 @@ func (c *Codec) readByDecoder(r *reader, v reflect.Value) error {
 	return json.Unmarshal(raw, v.Addr().Interface(), c.decodeOptions)
 }
 
-func readUUID(r *reader, v reflect.Value) error {
-	raw, err := r.readRaw()
-	if err != nil {
-		return err
-	}
-	if string(raw) != string(r.idRaw) { // a record names its plan several times
-		r.id, err = parseUUID(raw)
-		r.idRaw = raw
-	}
-	v.Set(r.idValue)
-	return err
-}
+func readUUID(r *reader, v reflect.Value) error { return r.id.read(r, v, parseUUID) }
 
-func readTime(r *reader, v reflect.Value) error {
-	raw, err := r.readRaw()
-	if err != nil {
-		return err
-	}
-	if string(raw) != string(r.atRaw) { // most records have times that are equal
-		r.at, err = parseTime(raw)
-		r.atRaw = raw
-	}
-	v.Set(r.atValue)
-	return err
-}
+func readTime(r *reader, v reflect.Value) error { return r.at.read(r, v, parseTime) }
 
 func readText(r *reader, v reflect.Value) error {
 	text, err := r.text()
@@ -214,8 +192,8 @@ func (c *Codec) mapReader(t reflect.Type) valueReader {
 			if err := read(r, value); err != nil {
 				return err
 			}
-			r.key = name
-			values.SetMapIndex(r.keyValue, value)
+			r.key.last = name
+			values.SetMapIndex(r.key.value, value)
 			if values.Len() != n { // two members have the same name
 				return errUnusual
 			}
@@ -310,11 +288,7 @@ func (t *table) read(r *reader, fields reflect.Value) error {
 		seen |= 1 << i
 		expected = i + 1
 		m := &t.members[i]
-		field := fields.Field(m.index[0])
-		if len(m.index) > 1 {
-			field = fields.FieldByIndex(m.index)
-		}
-		if err := m.read(r, field); err != nil {
+		if err := m.read(r, fields.FieldByIndex(m.index)); err != nil {
 			return err
 		}
 	}
