@@ -21,10 +21,10 @@ type row struct {
 func performance(both *[2]results) (string, error) {
 	rows := []row{
 		{Job: "`All`, 10,000 subscriptions", With: "encoding/json", ratio: "CPU, All / loop"},
-		{Job: "… ", With: "goccy/go-json", ratio: "CPU, All / loop, goccy"},
-		{Job: "… ", With: "sonic", ratio: "CPU, All / loop, sonic"},
+		{Job: "…", With: "goccy/go-json", ratio: "CPU, All / loop, goccy"},
+		{Job: "…", With: "sonic", ratio: "CPU, All / loop, sonic"},
 		{Job: "`Pages`, with plans and products", With: "encoding/json", ratio: "CPU, Pages / loop, included"},
-		{Job: "… ", With: "oapi-codegen", ratio: "CPU, Pages / oapi-codegen"},
+		{Job: "…", With: "oapi-codegen", ratio: "CPU, Pages / oapi-codegen"},
 		{Job: "a small GET by `Client.Do`", With: "net/http", ratio: "CPU, GET: library / net/http"},
 		{Job: "`AddCustomDiscounts` on 1 goroutine", With: "net/http", ratio: "CPU, POST x1: library / net/http"},
 		{Job: "`AddCustomDiscounts` on 16 goroutines", With: "net/http", ratio: "CPU, POST x16: library / net/http"},
@@ -35,7 +35,6 @@ func performance(both *[2]results) (string, error) {
 				rows[i].Values = [2]float64{r.value(&both[0]), r.value(&both[1])}
 			}
 		}
-		rows[i].Job = strings.TrimSpace(rows[i].Job)
 	}
 	figure := func(i int, per float64) func(run string) (float64, error) {
 		return func(run string) (float64, error) {
@@ -60,5 +59,5 @@ func performance(both *[2]results) (string, error) {
 	}
 	var text strings.Builder
 	err = t.Execute(&text, []*results{&both[0], &both[1]})
-	return strings.ReplaceAll(text.String(), " \n", "\n"), err
+	return text.String(), err
 }
