@@ -15,14 +15,12 @@ type line struct {
 	*Locker
 	field string
 
-	calls  []*call   // that wait, in the order of arrival
+	calls  []call    // that wait, in the order of arrival
 	silent time.Time // since then the server has not responded; zero: it has, and the lock is taken
 }
 
-// call is a call of Lock that waits.
-type call struct {
-	result chan result // of capacity 1
-}
+// call is a call of Lock that waits: where its result goes.
+type call chan result
 
 // result is a lock, or an error.
 type result struct {
@@ -44,7 +42,7 @@ func (r result) unlock(ctx context.Context) {
 }
 
 // join lets a call wait at the end of a line.
-func (l *Locker) join(field string) (*line, *call) {
+func (l *Locker) join(field string) (*line, call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.lines[field]
@@ -53,13 +51,13 @@ func (l *Locker) join(field string) (*line, *call) {
 		l.lines[field] = q
 		go q.serve(context.Background()) // for all calls: it has the values of none
 	}
-	c := &call{result: make(chan result, 1)}
+	c := make(call, 1)
 	q.calls = append(q.calls, c)
 	return q, c
 }
 
 // leave reports false if the call has a result already.
-func (q *line) leave(c *call) bool {
+func (q *line) leave(c call) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	i := slices.Index(q.calls, c)
@@ -72,7 +70,7 @@ func (q *line) leave(c *call) bool {
 // leaveIfSilent leaves if the server has not responded for the timeout, for which the call has
 // waited at least. It returns how long to wait before that can be so, 0 if it is. If the call has a
 // result already, it does not matter.
-func (q *line) leaveIfSilent(c *call, timeout time.Duration) (wait time.Duration) {
+func (q *line) leaveIfSilent(c call, timeout time.Duration) (wait time.Duration) {
 	q.mu.Lock()
 	since := q.silent
 	q.mu.Unlock()
@@ -111,7 +109,7 @@ func (q *line) serve(ctx context.Context) {
 
 // ask is called before a request for the lock. It returns the calls that wait. If there are none,
 // the line ends.
-func (q *line) ask() []*call {
+func (q *line) ask() []call {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.calls) == 0 {
@@ -132,9 +130,9 @@ func (q *line) respond() {
 
 // fail ends the call for which a request failed, the first of those that waited. The others end
 // when the server has been silent for too long.
-func (q *line) fail(c *call, err error) {
+func (q *line) fail(c call, err error) {
 	if q.leave(c) {
-		c.result <- result{err: err}
+		c <- result{err: err}
 	}
 }
 
@@ -173,7 +171,7 @@ func (q *line) pass(granted result) bool {
 	if len(q.calls) == 0 {
 		return false
 	}
-	q.calls[0].result <- granted
+	q.calls[0] <- granted
 	q.calls = q.calls[1:]
 	return true
 }

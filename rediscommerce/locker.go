@@ -133,7 +133,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 	defer silent.Stop()
 	for {
 		select {
-		case r := <-c.result:
+		case r := <-c:
 			if r.err == nil {
 				return r.held, sync.OnceFunc(func() { r.unlock(ctx) }), nil
 			}

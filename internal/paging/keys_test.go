@@ -175,13 +175,9 @@ func drawKeys(t *rapid.T) (l *keyList, cfg KeysConfig[int], stays map[int]bool) 
 			l.ids, stays[last] = append(l.ids, last), true
 		}
 	}
-	ms := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
-	l.delays = rapid.SliceOfN(ms, 1, 8).Draw(t, "delays")
+	l.delays = delays().Draw(t, "delays")
 	if rapid.Bool().Draw(t, "changes") {
-		draw := rapid.Custom(func(t *rapid.T) keyedChange {
-			return keyedChange{add: rapid.Bool().Draw(t, "add"), at: rapid.Float64Range(0, 1).Draw(t, "at")}
-		})
-		changes := rapid.SliceOfN(rapid.SliceOfN(draw, 0, 5), 1, 8).Draw(t, "changes after each request")
+		changes := drawKeyedChanges(t, 5)
 		l.change = func(l *keyList) {
 			for _, c := range changes[l.requests%len(changes)] {
 				l.apply(c, stays)

@@ -99,6 +99,12 @@ func drawNear(t *rapid.T, name string, boundaries ...int) int {
 	return rapid.IntRange(0, boundaries[len(boundaries)-1]).Draw(t, name)
 }
 
+// delays generates the times that requests take, which come in turn.
+func delays() *rapid.Generator[[]time.Duration] {
+	ms := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
+	return rapid.SliceOfN(ms, 1, 8)
+}
+
 func drawScenario(t *rapid.T) *scenario {
 	s := &scenario{
 		limit:       rapid.IntRange(1, 100).Draw(t, "limit"),
@@ -130,9 +136,7 @@ func drawScenario(t *rapid.T) *scenario {
 	if !s.grows {
 		s.drawLengths(t)
 	}
-	delay := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
-	delays := rapid.SliceOfN(delay, 1, 8)
-	s.before, s.after = delays.Draw(t, "before"), delays.Draw(t, "after")
+	s.before, s.after = delays().Draw(t, "before"), delays().Draw(t, "after")
 	return s
 }
 

@@ -481,6 +481,14 @@ type keyedChange struct {
 	at  float64
 }
 
+// drawKeyedChanges draws the changes after each request, at most so many after one.
+func drawKeyedChanges(t *rapid.T, most int) [][]keyedChange {
+	draw := rapid.Custom(func(t *rapid.T) keyedChange {
+		return keyedChange{add: rapid.Bool().Draw(t, "add"), at: rapid.Float64Range(0, 1).Draw(t, "at")}
+	})
+	return rapid.SliceOfN(rapid.SliceOfN(draw, 0, most), 1, 8).Draw(t, "changes after each request")
+}
+
 // drawParts draws a store and a walk over parts of it.
 func drawParts(t *rapid.T) (*keyedList, partsConfig) {
 	pageSize := rapid.IntRange(3, 10).Draw(t, "page size")
@@ -498,13 +506,9 @@ func drawParts(t *rapid.T) (*keyedList, partsConfig) {
 	if rapid.IntRange(0, 9).Draw(t, "has a broken key") == 0 {
 		l.broken = rapid.IntRange(0, keys).Draw(t, "broken")
 	}
-	ms := rapid.Map(rapid.IntRange(0, 40), func(n int) time.Duration { return time.Duration(n) * time.Millisecond })
-	l.delays = rapid.SliceOfN(ms, 1, 8).Draw(t, "delays")
+	l.delays = delays().Draw(t, "delays")
 	if rapid.Bool().Draw(t, "changes") {
-		draw := rapid.Custom(func(t *rapid.T) keyedChange {
-			return keyedChange{add: rapid.Bool().Draw(t, "add"), at: rapid.Float64Range(0, 1).Draw(t, "at")}
-		})
-		changes := rapid.SliceOfN(rapid.SliceOfN(draw, 0, 3), 1, 8).Draw(t, "changes after each request")
+		changes := drawKeyedChanges(t, 3)
 		l.change = func(l *keyedList) {
 			for _, c := range changes[l.requests%len(changes)] {
 				l.apply(c)

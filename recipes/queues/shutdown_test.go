@@ -13,8 +13,17 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+// newSlowShop returns a shop whose first add is applied late. All other requests take a second.
+func newSlowShop(t *testing.T, late time.Duration) *shop {
+	t.Helper()
+	s := newShop(t, commerce.CartItemRef{})
+	s.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: late})
+	s.store.Inject(commercetest.Fault{Delay: time.Second, Times: -1})
+	return s
+}
+
 // A worker is shut down at any time of a run in which an add is applied late, and another run
-// follows. Each request takes a second.
+// follows.
 func TestEnsure_shutdown(t *testing.T) {
 	t.Parallel()
 	for _, late := range []time.Duration{0, 3, 8, 10, 15, 20} {
@@ -24,9 +33,7 @@ func TestEnsure_shutdown(t *testing.T) {
 				t.Run(fmt.Sprintf("late %v, shut down after %v, changed %t", late, at, isChanged), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
-						s := newShop(t, commerce.CartItemRef{})
-						s.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: late})
-						s.store.Inject(commercetest.Fault{Delay: time.Second, Times: -1})
+						s := newSlowShop(t, late)
 						ctx, shutDown := context.WithCancel(t.Context())
 						defer time.AfterFunc(at, func() {
 							shutDown()
@@ -119,9 +126,7 @@ func TestEnsure_killed(t *testing.T) {
 				t.Run(fmt.Sprintf("late %v, killed after %v, changed %t", late, at, isChanged), func(t *testing.T) {
 					t.Parallel()
 					synctest.Test(t, func(t *testing.T) {
-						s := newShop(t, commerce.CartItemRef{})
-						s.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: late})
-						s.store.Inject(commercetest.Fault{Delay: time.Second, Times: -1})
+						s := newSlowShop(t, late)
 						killed, kill := context.WithCancel(t.Context())
 						locker, dead := commercetest.NewLocker(), *s.carts
 						s.carts.Locker, dead.Locker = locker, locker
