@@ -110,8 +110,8 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 	return err
 }
 
-// forget removes what was read, which the pool must not keep. It clears no more than necessary: most
-// inputs are small.
+// forget removes what was read, which the pool must not keep. It clears no more than necessary:
+// most inputs are small.
 func (r *reader) forget() {
 	if len(r.stored) == maxStored {
 		clear(r.interned[:])
