@@ -24,7 +24,8 @@ var readerInputs = []string{
 	`{"shade":null,"raw":null,"no_tags":null,"links":null,"several":null,"id":null,"pointer":null,"sub":null}`,
 	`{"records":[{"id":"` + someID + `","inner":{"n":5,"new":[{"a":"]}"}]}},null,{},{"list":[{},{}]}]}`,
 	`{"records":[{"at":"2024-01-02T03:04:05.123456789+02:00"}]}`,
-	`{"records":[{"id":"` + someID + `","at":"2024-01-02T03:04:05Z"},{"id":"` + someID + `","at":"2024-01-02T03:04:05Z"},` +
+	`{"records":[{"id":"` + someID + `","at":"2024-01-02T03:04:05Z"},` +
+		`{"id":"` + someID + `","at":"2024-01-02T03:04:05Z"},` +
 		`{"id":"","at":""},{"id":"00000000-0000-4000-8000-000000000001","at":"2024-01-02T03:04:06Z"}]}`,
 	`{"map":{"a":{"n":1},"b":{"x":"}"},"":{}},"words":{"a":"b"},"pointer":true,"bytes":"AAEC","raw":[ 1 , {} ]}`,
 	`{"links":{"self":"/a","next":null,"odd":{"href":"\\","title":"t"}},"several":[{"n":1},{},{}]}`,
