@@ -180,8 +180,9 @@ func (q *line) pass(granted result) bool {
 type request struct {
 	*Locker
 	field, token string
-	counter      int // of the last command
-	ahead        int // the number of processes that get the lock before this one
+	counter      int       // of the last command
+	ahead        int       // the number of processes that get the lock before this one
+	moved        time.Time // when ahead was seen to change
 }
 
 func (q *line) newRequest() *request {
@@ -198,8 +199,8 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 		queue = ""
 	}
 	response, late, err := r.server.run(ctx, acquireScript, locksKey, r.field, r.token, r.counter,
-		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), rand.Text(), maxLocks, queue,
-		r.withoutGrace)
+		r.expiry.Milliseconds(), r.unchanged(r.field), r.unchanged(serverField), r.unchanged(sweepField),
+		rand.Text(), maxLocks, queue, r.withoutGrace)
 	if err != nil {
 		return nil, late, err
 	}
@@ -209,10 +210,11 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 	switch response[0] {
 	case "granted":
 		r.forget(r.field)
+		r.see(sweepField, response[1])
 		return newHeld(lease(r.expiry), start, now), nil, nil
 	case "closed":
 		r.see(serverField, response[1])
-		r.ahead = maxLocks
+		r.move(maxLocks)
 	default:
 		value, queue, _ := strings.Cut(response[1], " ")
 		r.see(r.field, value)
@@ -220,15 +222,27 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 			r.see(queueOf+r.field, queue)
 		}
 		before, _, _ := strings.Cut(queue, r.token)
-		r.ahead = strings.Count(before, " ")
+		r.move(strings.Count(before, " "))
 	}
 	return nil, nil, nil
 }
 
-// pause returns the time between two requests for a lock. It is short for the process that is next,
-// so that the lock is not free for long. It is random, so that processes do not ask in step.
+// move notes how many processes get the lock before this one.
+func (r *request) move(ahead int) {
+	if r.ahead != ahead || r.moved.IsZero() {
+		r.ahead, r.moved = ahead, time.Now()
+	}
+}
+
+// pause returns the time between two requests for a lock. It is short for the processes that are
+// next, the more so the shorter the holder has the lock, so that the lock is free for a small part
+// of the time. It is random, so that processes do not ask in step.
 func (r *request) pause() time.Duration {
-	pause := min(time.Duration(1+r.ahead)*10*time.Millisecond, r.expiry/100, 100*time.Millisecond)
+	pause := 10 * time.Millisecond
+	if r.ahead <= 1 {
+		pause = min(max(time.Since(r.moved)/8, 2*time.Millisecond), pause)
+	}
+	pause = min(time.Duration(1+r.ahead)*pause, r.expiry/100, 100*time.Millisecond)
 	return pause/2 + mathrand.N(pause) //nolint:gosec // no secret
 }
 

@@ -22,7 +22,7 @@ import (
 // Twelve processes hold a lock for 20 ms and ask for it again at once. Each gets it in its turn.
 func TestLocker_fair(t *testing.T) {
 	t.Parallel()
-	const processes, hold, duration, limit = 12, 20 * time.Millisecond, 10 * time.Second, time.Second
+	const processes, hold, duration, limit = 12, 20 * time.Millisecond, 10 * time.Second, 260 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		server := redistest.StartVirtual(t)
 		acquire(t, newLocker(t, server.Client(t))).unlock() // the first lock takes longer

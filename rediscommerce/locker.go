@@ -69,12 +69,11 @@ type Locker struct {
 var _ commerce.Locker = (*Locker)(nil)
 
 // locksKey is the key of the hash that holds all locks. serverField is its field that shows whether
-// locks are granted.
-const locksKey, serverField = "commerce/locks", "server"
+// locks are granted, and sweepField the one that shows when the locks of dead processes are removed.
+const locksKey, serverField, sweepField = "commerce/locks", "server", "sweep"
 
-// maxLocks is the number of locks after which the locks of dead processes are removed, and of
-// values after which a process forgets those that it saw. It is far beyond the number of locks
-// that are held at once.
+// maxLocks is the number of fields after which the locks of dead processes are removed, and of
+// values after which a process forgets those that it saw.
 const maxLocks = 10_000
 
 //go:embed server.lua
@@ -248,9 +247,10 @@ func (l *Locker) forget(field string) {
 // expiryOf returns the expiry in the value of a lock: its holder's expiry, which may differ from
 // ours while a new version is deployed.
 func expiryOf(value string, ours time.Duration) time.Duration {
-	ms, err := strconv.Atoi(value[strings.LastIndexByte(value, ':')+1:])
-	if err != nil || ms < 1000 || ms > 600_000 {
-		return ours
+	if parts := strings.Split(value, ":"); len(parts) > 2 {
+		if ms, err := strconv.Atoi(parts[2]); err == nil && ms >= 1000 && ms <= 600_000 {
+			return time.Duration(ms) * time.Millisecond
+		}
 	}
-	return time.Duration(ms) * time.Millisecond
+	return ours
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -110,7 +111,6 @@ const locksKey = "commerce/locks"
 // A server that has just started, or lost its data, may have granted locks before that are held.
 func TestLocker_newServer(t *testing.T) {
 	t.Parallel()
-	const expiry, patience = 4 * time.Second, 3600 * time.Millisecond
 	for _, tt := range []struct {
 		name string
 		lose func(t *testing.T, s *redistest.Server, c *redis.Client)
@@ -142,30 +142,71 @@ func TestLocker_newServer(t *testing.T) {
 			if strings.Contains(tt.name, "snapshot") {
 				must(t, client.Save(t.Context()))
 			}
-			first := acquire(t, newLockerOf(t, client, expiry))
-			var s section
-			lost := make(chan struct{})
-			go func() {
-				defer close(lost)
-				for s.write(first.held) {
-				}
-			}()
-			tt.lose(t, server, client)
-			start := time.Now()
-			second := acquire(t, newLockerOf(t, server.Client(t), expiry))
-			for range 20 {
-				s.write(second.held)
-			}
-			second.unlock()
-			<-lost
-			first.unlock()
-			if n := s.overlaps.Load(); n > 0 {
-				t.Errorf("%d of %d writes overlapped, want none", n, s.writes.Load())
-			}
-			if d := second.at.Sub(start); d < patience || d > 5*expiry {
-				t.Errorf("the second lock took %v, want %v to %v", d, patience, 5*expiry)
-			}
+			takeOver(t, client, func() redis.UniversalClient {
+				tt.lose(t, server, client)
+				return server.Client(t)
+			})
 		})
+	}
+}
+
+// A promoted replica may not have the locks that were granted last.
+func TestLocker_sentinel(t *testing.T) {
+	t.Parallel()
+	for _, synced := range []bool{true, false} {
+		t.Run(fmt.Sprintf("the replica has data: %t", synced), func(t *testing.T) {
+			t.Parallel()
+			group := redistest.StartGroup(t, synced)
+			open(t, group.Master.Client(t))
+			takeOver(t, group.Client(t), func() redis.UniversalClient {
+				eventually(t, func() string {
+					if group.Replica.Client(t).HExists(t.Context(), locksKey, "lock/"+cart).Val() != synced {
+						return "the replica has the lock, or has it not"
+					}
+					return ""
+				})
+				group.Master.Kill()
+				return group.Client(t)
+			})
+		})
+	}
+}
+
+// takeOver lets a process hold a lock and write, until it loses it because the server loses its
+// data. Another process gets it later, and not too early.
+func takeOver(t *testing.T, c redis.UniversalClient, lose func() redis.UniversalClient) {
+	t.Helper()
+	const expiry, patience = 4 * time.Second, 3600 * time.Millisecond
+	first := acquire(t, newLockerOf(t, c, expiry))
+	var s section
+	lost := make(chan struct{})
+	go func() {
+		defer close(lost)
+		for s.write(first.held) {
+		}
+	}()
+	start := time.Now()
+	other := newLockerOf(t, lose(), expiry)
+	eventually(t, func() string { // until there is a server
+		_, unlock, err := other.Lock(t.Context(), "another key")
+		if err != nil {
+			return err.Error()
+		}
+		unlock()
+		return ""
+	})
+	second := acquire(t, other)
+	for range 20 {
+		s.write(second.held)
+	}
+	second.unlock()
+	<-lost
+	first.unlock()
+	if n := s.overlaps.Load(); n > 0 {
+		t.Errorf("%d of %d writes overlapped, want none", n, s.writes.Load())
+	}
+	if d := second.at.Sub(start); d < patience || d > 5*expiry {
+		t.Errorf("the second lock took %v, want %v to %v", d, patience, 5*expiry)
 	}
 }
 
@@ -240,42 +281,42 @@ func TestNewServerError(t *testing.T) {
 	}
 }
 
-// Locks of processes that died do not fill the server.
+// Locks and tickets of processes that died do not fill the server, and cost the holder of another
+// lock nothing.
 func TestLocker_deadLocks(t *testing.T) {
 	t.Parallel()
-	for _, withoutGrace := range []bool{false, true} {
-		t.Run(fmt.Sprintf("WithoutGrace %t", withoutGrace), func(t *testing.T) {
-			t.Parallel()
-			server := redistest.Start(t)
-			client := server.Client(t)
-			first := acquire(t, newLocker(t, client))
-			defer first.unlock()
-			for i := range 10_000 {
-				must(t, client.HSet(t.Context(), locksKey, fmt.Sprint("lock/", i), "dead:1:1000"))
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l := newLocker(t, server.Client(t))
+		holder := acquire(t, l)
+		for i := range 10_000 {
+			server.HSet(locksKey, fmt.Sprint("lock/", i), "dead:1:1000:")
+		}
+		server.HSet(locksKey, "queue/dead", "dead:1")
+		other := newLocker(t, server.Client(t))
+		for start := time.Now(); time.Since(start) < 3*expiry; time.Sleep(expiry / 10) {
+			ctx, cancel := context.WithTimeout(t.Context(), expiry/10)
+			_, unlock, err := other.Lock(ctx, cart+"2")
+			if err != nil {
+				t.Fatalf("after %v: Lock() = %v, want the lock at once", time.Since(start), err)
 			}
-			second, err := rediscommerce.NewLocker(client, rediscommerce.LockerConfig{
-				Expiry: expiry, Timeout: maxWait, WithoutGrace: withoutGrace,
-			})
+			unlock()
+			cancel()
+			fields, err := server.HKeys(locksKey)
 			if err != nil {
 				t.Fatal(err)
 			}
-			start := time.Now()
-			ctx, cancel := context.WithTimeout(t.Context(), maxWait)
-			defer cancel()
-			_, unlock, err := second.Lock(ctx, cart+"2")
-			if err != nil {
-				t.Fatal(err)
+			want := []string{"lock/" + cart, "server", "sweep"}
+			if early := time.Since(start) < patience; early != (len(fields) > 10_000) || !early && !slices.Equal(fields, want) {
+				t.Errorf("after %v there are %d fields, want those of dead processes until %v, and then %q",
+					time.Since(start), len(fields), patience, want)
 			}
-			defer unlock()
-			if d := time.Since(start); d < patience || first.held.Err() == nil {
-				t.Errorf("the lock took %v, want at least %v; the other one is lost: %t, want true",
-					d, patience, first.held.Err() != nil)
-			}
-			if n := client.HLen(t.Context(), locksKey).Val(); n != 2 {
-				t.Errorf("the server has %d fields, want 2", n)
-			}
-		})
-	}
+		}
+		if holder.held.Err() != nil {
+			t.Error("another lock was lost, want it held")
+		}
+		holder.unlock()
+	})
 }
 
 // A lock that was held when the snapshot was made comes back with it. Its holder must not extend
@@ -316,7 +357,7 @@ func TestLocker_counter(t *testing.T) {
 	late := []any{"lock/" + cart, token, "1", "1000"}
 	must(t, client.Eval(t.Context(), script(t, "extend.lua"), []string{locksKey}, late...))
 	must(t, client.Eval(t.Context(), script(t, "acquire.lua"), []string{locksKey},
-		append(late, "", "", "", "100")...))
+		append(late, "", "", "", "nonce", "100", "", "0")...))
 	if got := client.HGet(t.Context(), locksKey, "lock/"+cart).Val(); counterOf(t, got) < counterOf(t, after) {
 		t.Errorf("after late commands the value is %q, want at least %q", got, after)
 	}
@@ -383,9 +424,21 @@ func TestRights(t *testing.T) {
 	must(t, server.Client(t).Do(t.Context(), args...))
 	client := redis.NewClient(&redis.Options{Addr: server.Addr, Username: "pod", Password: "password"})
 	t.Cleanup(func() { _ = client.Close() })
-	lock := acquire(t, newLocker(t, client))
-	time.Sleep(expiry / 2) // it is extended
+	locker := newLocker(t, client)
+	acquire(t, locker).unlock()
+	dead := map[string]any{}
+	for i := range 10_000 {
+		dead[fmt.Sprint("lock/", i)] = "dead:1:1000:"
+	}
+	must(t, server.Client(t).HSet(t.Context(), locksKey, dead))
+	acquire(t, locker).unlock()
+	lock := acquire(t, locker)
+	time.Sleep(expiry) // it is extended
 	lock.unlock()
+	acquire(t, locker).unlock()
+	if n := server.Client(t).HLen(t.Context(), locksKey).Val(); n != 2 {
+		t.Errorf("the server has %d fields, want 2: those of dead processes are removed", n)
+	}
 	config := rediscommerce.LimiterConfig{PerSecond: 10, Burst: 100_000, Timeout: maxWait}
 	limiter, err := rediscommerce.NewLimiter(client, config)
 	if err != nil {

@@ -5,8 +5,9 @@
 --   SERVER?NONCE  not yet: leases of before may not have ended. A caller may write SERVER when it has
 --                 seen this value for as long as a lease lasts. The nonce makes each such value unique.
 --
--- A field "lock/…" holds "TOKEN:COUNTER:EXPIRY". The holder raises the counter, so that no value ever
--- comes twice: whoever sees the same value again knows that the holder has not extended its lease.
+-- A field "lock/…" holds "TOKEN:COUNTER:EXPIRY:SWEEP". The holder raises the counter, so that no value ever
+-- comes twice: whoever sees the same value again knows that the holder has not extended its lease. SWEEP is what
+-- the field "sweep" held when the value was written.
 --
 -- A field "queue/…" holds the tickets of the processes that wait for this lock, "TOKEN:COUNTER TOKEN:COUNTER…".
 -- Each request raises the counter. It decides only who gets a free lock, not whether a lock is free.
@@ -55,8 +56,27 @@ end
 -- not lower the counter: a value would come back.
 local function write(field, token, counter, expiry)
   local value = redis.call('HGET', KEYS[1], field)
-  local before = owns(value, token) and string.match(value, ':(%d+):%d+$', #token + 1)
+  local before = owns(value, token) and string.match(value, '^:(%d+):', #token + 1)
   if not before or tonumber(before) < tonumber(counter) then
-    redis.call('HSET', KEYS[1], field, token .. ':' .. counter .. ':' .. expiry)
+    local swept = redis.call('HGET', KEYS[1], 'sweep') or ''
+    redis.call('HSET', KEYS[1], field, table.concat({token, counter, expiry, swept}, ':'))
   end
+end
+
+-- sweep removes what processes that were killed left behind: all queues, and the locks that were not written since
+-- the sweep before. seen is that sweep if the caller has seen it for long enough. It returns the last sweep.
+local function sweep(seen, nonce)
+  local last = redis.call('HGET', KEYS[1], 'sweep')
+  if last and last ~= seen then
+    return last
+  end
+  local fields = last and redis.call('HGETALL', KEYS[1]) or {}
+  for i = 1, #fields, 2 do
+    local kind = string.match(fields[i], '^%a+/')
+    if kind == 'queue/' or kind == 'lock/' and not string.find(fields[i + 1], ':' .. last, 1, true) then
+      redis.call('HDEL', KEYS[1], fields[i])
+    end
+  end
+  redis.call('HSET', KEYS[1], 'sweep', nonce)
+  return nonce
 end

@@ -27,8 +27,9 @@ func (silent) Printf(context.Context, string, ...any) {}
 
 // Server is a server that is killed when its test ends, or the process of the test dies.
 type Server struct {
-	Addr string // the path of its socket
+	Addr string // the path of its socket, or its host and port
 
+	args  []string
 	stdin io.Closer // kills the server
 	shell *exec.Cmd
 	pid   int
@@ -37,15 +38,22 @@ type Server struct {
 // Start starts a server without persistence. It fails the test if there is no redis-server.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Fatal("these tests need redis-server: run `bash .ci/redis`, or `apt-get install redis-server`")
-	}
 	dir, err := os.MkdirTemp("", "redis") // that of t has a long name, and that of a socket must be short
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s := &Server{Addr: filepath.Join(dir, "socket")}
+	socket := filepath.Join(dir, "socket")
+	return start(t, socket, "--port", "0", "--unixsocket", socket, "--dir", dir)
+}
+
+// start starts a server that responds at addr.
+func start(t testing.TB, addr string, args ...string) *Server {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Fatal("these tests need redis-server: run `bash .ci/redis`, or `apt-get install redis-server`")
+	}
+	s := &Server{Addr: addr, args: append(args, "--save", "")}
 	t.Cleanup(s.Kill)
 	s.run(t)
 	return s
@@ -56,10 +64,7 @@ func (s *Server) run(t testing.TB) {
 	t.Helper()
 	// The shell kills the server when its input ends, as it also does when the test dies.
 	script := `redis-server "$@" >/dev/null & echo $!; read _; kill -9 $!; wait`
-	args := []string{
-		"-c", script, "sh", "--port", "0", "--unixsocket", s.Addr, "--dir", filepath.Dir(s.Addr), "--save", "",
-	}
-	s.shell = exec.Command("sh", args...) //nolint:gosec,noctx // constants; killed by Kill
+	s.shell = exec.Command("sh", append([]string{"-c", script, "sh"}, s.args...)...) //nolint:gosec,noctx // constants; killed by Kill
 	stdin, err1 := s.shell.StdinPipe()
 	stdout, err2 := s.shell.StdoutPipe()
 	if err := errors.Join(err1, err2, s.shell.Start()); err != nil {
