@@ -84,6 +84,10 @@ bench: ## Compare with net/http by hand and a generated client, under two Go rel
 ideal: ## Compare the time of walks by account with the least that their requests could take (1 min)
 	IDEAL=1 go test -count=1 -v -run '^TestIdeal' ./internal/e2e/timing
 
+.PHONY: locks
+locks: ## Compare the locks of rediscommerce with those of redislock, 10 s each
+	cd rediscommerce && COMPARE=10s go test -count=1 -v -run '^TestLocker_compared' .
+
 .PHONY: mutation
 mutation: ## Change the code, and count the changes that no test notices (an hour and a half)
 	bash .ci/mutation

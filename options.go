@@ -220,7 +220,8 @@ func setting[T comparable](name string, value T, field func(*config) *T) Option 
 //
 // Wait returns nil when the attempt may start. If it returns an error, the call ends;
 // [errors.Is] finds that error in the error of the call. [errors.As] does not, and its text
-// is not shown. Wait must return when ctx ends, and be safe for concurrent use.
+// is not shown unless it has a method SafeMessage() string. Wait must return when ctx ends, and
+// be safe for concurrent use.
 type Limiter interface {
 	Wait(ctx context.Context) error
 }

@@ -25,6 +25,9 @@ import (
 // in lower case, without a final dot, and has its port if that is not the default port of its
 // scheme, e.g. "commerce/store.example:8443/carts/ID". A Locker must be safe for concurrent use.
 // It need not be reentrant.
+//
+// [errors.Is] finds the error of Lock in that of the call, [errors.As] does not. Its text is not
+// shown, as it may hold addresses or secrets, unless it has a method SafeMessage() string.
 type Locker interface {
 	Lock(ctx context.Context, key string) (held context.Context, unlock func(), err error)
 }
@@ -101,7 +104,7 @@ func (w *cartWriter) lock(ctx context.Context) error {
 		cause := transport.WaitError(ctx, "the lock of the cart")
 		switch {
 		case cause == nil:
-			cause = transport.Withhold("the locker failed (its text is withheld)", err)
+			cause = transport.Withhold("the locker failed, errors.Is finds why", err)
 		case errors.Is(err, ctx.Err()) && err != ctx.Err(): //nolint:errorlint // it says more
 			cause = fmt.Errorf("%w (%w)", cause, transport.Withhold("errors.Is finds why", err))
 		}

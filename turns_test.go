@@ -261,8 +261,16 @@ func TestLocker_key(t *testing.T) {
 	}
 }
 
+// safeError is an error whose text has a secret, but a safe message.
+type safeError string
+
+func (e safeError) Error() string { return string(e) + token }
+
+func (e safeError) SafeMessage() string { return string(e) }
+
 func TestLocker_refuses(t *testing.T) {
 	t.Parallel()
+	const errSafe = safeError("the server moved")
 	errOwn := errors.New("no lock with " + token)
 	for _, tt := range []struct {
 		name    string
@@ -283,6 +291,15 @@ func TestLocker_refuses(t *testing.T) {
 			name: "the caller's context ends", timeout: time.Second,
 			is: context.DeadlineExceeded, not: errOwn, text: "context deadline exceeded while waiting for the lock of the cart",
 			hook: func(ctx context.Context) error { <-ctx.Done(); return errOwn },
+		},
+		{
+			name: "a safe message", is: errSafe, not: context.Canceled, text: "not locked: the server moved",
+			hook: func(context.Context) error { return errSafe },
+		},
+		{
+			name: "a safe message at the end of the context", timeout: time.Second, is: errSafe, not: errOwn,
+			text: "while waiting for the lock of the cart (the server moved)",
+			hook: func(ctx context.Context) error { <-ctx.Done(); return fmt.Errorf("%w: %w", errSafe, ctx.Err()) },
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {

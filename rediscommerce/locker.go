@@ -68,8 +68,8 @@ type Locker struct {
 
 var _ commerce.Locker = (*Locker)(nil)
 
-// locksKey is the key of the hash that holds all locks. serverField is its field that shows whether
-// locks are granted, and sweepField the one that shows when the locks of dead processes are removed.
+// locksKey is the key of the hash that holds all locks. Its field serverField shows whether locks
+// are granted, and sweepField when the locks of dead processes are removed.
 const locksKey, serverField, sweepField = "commerce/locks", "server", "sweep"
 
 // maxLocks is the number of fields after which the locks of dead processes are removed, and of
@@ -157,25 +157,24 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 }
 
 // ErrNewServer is matched by the error of a call that waited for a lock until its context ended,
-// because the server is new, has restarted, was promoted or has lost its data, see [Locker].
+// because the server is new, has restarted, was promoted or has lost its data, see [Locker]. Its
+// text says when locks are granted, if a call waits for one then.
 var ErrNewServer = errors.New("rediscommerce: the server is new")
 
-// NewServerError is the error of [Locker.Lock] that matches [ErrNewServer]. It unwraps to the error
-// of the context. The errors of the library's calls only match ErrNewServer.
-type NewServerError struct {
-	From time.Time // when locks are granted, if a call waits for one then
-	Err  error
+// newServerError says when a new server grants locks.
+type newServerError struct {
+	from time.Time
+	err  error // of the context
 }
 
-func (e *NewServerError) Error() string {
-	return fmt.Sprintf("%v, and grants locks from %s on: %v", ErrNewServer, e.From.Format(time.RFC3339), e.Err)
+func (e *newServerError) Error() string { return e.SafeMessage() + ": " + e.err.Error() }
+
+// SafeMessage lets the library show the reason.
+func (e *newServerError) SafeMessage() string {
+	return fmt.Sprintf("%v, and grants locks from %s on", ErrNewServer, e.from.Format(time.RFC3339))
 }
 
-// Is reports whether target is [ErrNewServer].
-func (e *NewServerError) Is(target error) bool { return target == ErrNewServer }
-
-// Unwrap returns the error of the context.
-func (e *NewServerError) Unwrap() error { return e.Err }
+func (e *newServerError) Unwrap() []error { return []error{ErrNewServer, e.err} }
 
 // endOfWait returns the error of a call that waited for a lock until ctx ended.
 func (l *Locker) endOfWait(ctx context.Context) error {
@@ -185,7 +184,7 @@ func (l *Locker) endOfWait(ctx context.Context) error {
 	if !ok {
 		return ctx.Err()
 	}
-	return &NewServerError{From: closed.first.Add(patience(l.expiry)), Err: ctx.Err()}
+	return &newServerError{from: closed.first.Add(patience(l.expiry)), err: ctx.Err()}
 }
 
 // sighting is a value that the server sent, and when it was first seen. Calls share what they saw:

@@ -131,6 +131,9 @@ type unavailableError struct{ err error }
 
 func (e *unavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.reason() }
 
+// SafeMessage lets the library show the reason.
+func (e *unavailableError) SafeMessage() string { return e.Error() }
+
 // Is never matches the errors of a context: they mean that the caller's context has ended.
 func (e *unavailableError) Is(target error) bool {
 	isOfContext := target == context.Canceled || target == context.DeadlineExceeded

@@ -62,6 +62,9 @@ func TestUnavailable(t *testing.T) {
 			if commerce.OutcomeOf(err) != commerce.OutcomeNotSent || !errors.Is(err, rediscommerce.ErrUnavailable) {
 				t.Errorf("without IfUnavailable: got %v, want ErrUnavailable with the outcome not sent", err)
 			}
+			if !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "/socket") {
+				t.Errorf("the text is %v, want %q and no address", err, tt.want)
+			}
 			if errors.Is(err, commerce.ErrConnection) || errors.Is(err, commerce.ErrTimeout) {
 				t.Errorf("%v looks like an error of the service", err)
 			}

@@ -44,6 +44,21 @@ func TestLocker_shortCalls(t *testing.T) {
 	})
 }
 
+// When a new server opens, no lock of before is left: nobody waits for its expiry once more.
+func TestLocker_oldLock(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		server.HSet(locksKey, "server", "before the restart", "lock/"+cart, "dead:1:1000:")
+		start := time.Now()
+		lock := acquire(t, newLocker(t, server.Client(t)))
+		if d := lock.at.Sub(start); d < patience || d > patience+50*time.Millisecond {
+			t.Errorf("got the lock after %v, want %v", d, patience)
+		}
+		lock.unlock()
+	})
+}
+
 // A call that waits for a lock until its deadline has no time to ask once more. That must not look
 // as if the server could not be used, and let the call go on without the lock.
 func TestLocker_deadline(t *testing.T) {

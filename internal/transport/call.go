@@ -144,7 +144,7 @@ func (c *call) askLimiter(t *turn) error {
 		return ended
 	}
 	if err != nil {
-		return redact(c.ctx, fmt.Errorf("%w: %w", ErrLimiter, err))
+		return fmt.Errorf("%w: %w", ErrLimiter, Withhold("errors.Is finds why", err))
 	}
 	return nil
 }

@@ -47,8 +47,15 @@ func (e *redacted) Is(target error) bool {
 // Format keeps %+v and %#v from printing the fields.
 func (e *redacted) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, e.text) }
 
-// Withhold returns an error that shows only text. errors.Is matches err.
+// Withhold returns an error that shows the safe message of err, or text if it has none. errors.Is
+// matches err.
 func Withhold(text string, err error) error {
+	if safe, ok := errors.AsType[interface {
+		error
+		SafeMessage() string
+	}](err); ok {
+		text = safe.SafeMessage()
+	}
 	return &redacted{text: text, full: Hide(err)}
 }
 
@@ -131,9 +138,6 @@ func redact(ctx context.Context, err error) error {
 	}
 	if slices.ContainsFunc(slices.Collect(Tree(err)), isOfCertificate) {
 		kind = ErrCertificate
-	}
-	if errors.Is(err, ErrLimiter) { // not of the service
-		kind = ErrLimiter
 	}
 	e.full = Hide(fmt.Errorf("%w: %w", kind, err))
 	var last error

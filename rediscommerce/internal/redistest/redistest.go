@@ -64,7 +64,8 @@ func (s *Server) run(t testing.TB) {
 	t.Helper()
 	// The shell kills the server when its input ends, as it also does when the test dies.
 	script := `redis-server "$@" >/dev/null & echo $!; read _; kill -9 $!; wait`
-	s.shell = exec.Command("sh", append([]string{"-c", script, "sh"}, s.args...)...) //nolint:gosec,noctx // constants; killed by Kill
+	args := append([]string{"-c", script, "sh"}, s.args...)
+	s.shell = exec.Command("sh", args...) //nolint:gosec,noctx // constants; killed by Kill
 	stdin, err1 := s.shell.StdinPipe()
 	stdout, err2 := s.shell.StdoutPipe()
 	if err := errors.Join(err1, err2, s.shell.Start()); err != nil {
