@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,10 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-go/commerce"
@@ -98,7 +101,7 @@ func newApplyCommand(e *environment) *cobra.Command {
 		if dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
 			return planErr
 		}
-		if err := e.confirm(ctx, yes); err != nil {
+		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {
 			return err
 		}
 		result, err := s.Carts.EnsureCustomDiscounts(ctx, args[0], want, &opts)
@@ -163,7 +166,8 @@ func (e *environment) report(r *commerce.EnsureCustomDiscountsResult, err error)
 }
 
 func newRemoveCommand(e *environment) *cobra.Command {
-	var engines, ids []string
+	var engines []string
+	var ids []uuid.UUID
 	yes := false
 	short := "Remove the discounts of an engine, or some by their ids"
 	cmd := e.command("remove CART", short, func(ctx context.Context, s *shop, args []string) error {
@@ -175,15 +179,31 @@ func newRemoveCommand(e *environment) *cobra.Command {
 			return err
 		}
 		plan := &commerce.EnsureCustomDiscountsResult{}
+		var onCart []string // its engines
+		found := map[any]bool{}
 		for _, d := range cart.CustomDiscounts {
-			if slices.Contains(engines, d.DiscountEngine) || slices.Contains(ids, d.ID.String()) {
+			onCart = append(onCart, strconv.Quote(plain(d.DiscountEngine)))
+			found[d.DiscountEngine], found[d.ID] = true, true
+			if slices.Contains(engines, d.DiscountEngine) || slices.Contains(ids, d.ID) {
 				plan.Deleted = append(plan.Deleted, d)
+			}
+		}
+		slices.Sort(onCart)
+		others := cmp.Or(strings.Join(slices.Compact(onCart), ", "), "no other")
+		for _, engine := range engines {
+			if !found[engine] {
+				say(e.stderr, "the cart has no discount of %q, but of %s", engine, others)
+			}
+		}
+		for _, id := range ids {
+			if !found[id] {
+				say(e.stderr, "the cart has no discount with the id %s", id)
 			}
 		}
 		if err := e.printPlan(plan); err != nil || len(plan.Deleted) == 0 {
 			return err
 		}
-		if err := e.confirm(ctx, yes); err != nil {
+		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {
 			return err
 		}
 		for n, d := range plan.Deleted {
@@ -195,21 +215,33 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		return nil
 	})
 	flags := cmd.Flags()
-	flags.StringArrayVar(&engines, "engine", nil, "remove the discounts of this `engine`; may be repeated")
-	flags.StringArrayVar(&ids, "id", nil, "remove the discount with this `id`; may be repeated")
+	flags.Func("engine", "remove the discounts of this `engine`; may be repeated", func(text string) error {
+		if engines = append(engines, text); text == "" || strings.TrimSpace(text) != text {
+			return errors.New("must not be empty, or begin or end with a space")
+		}
+		return nil
+	})
+	flags.Func("id", "remove the discount with this `id`; may be repeated", func(text string) error {
+		id, err := uuid.Parse(text)
+		ids = append(ids, id)
+		return err
+	})
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
-// confirm asks whether changes may be made. It refuses if nobody can see the question.
-func (e *environment) confirm(ctx context.Context, yes bool) error {
+const makeChanges = "Make these changes?"
+
+// confirm asks a question, unless yes. It refuses if nobody can see the question. flag is the one
+// that sets yes.
+func (e *environment) confirm(ctx context.Context, yes bool, question, flag string) error {
 	if yes {
 		return nil
 	}
 	if !e.stdinTerminal || !e.stderrTerminal {
-		return usagef("nothing was changed: without a terminal to ask on, this needs --yes")
+		return usagef("nothing was changed: without a terminal to ask on, this needs %s", flag)
 	}
-	fmt.Fprint(e.stderr, "Make these changes? [y/N] ")
+	fmt.Fprint(e.stderr, question, " [y/N] ")
 	reply := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(e.stdin).ReadString('\n') // the end of the input is a no

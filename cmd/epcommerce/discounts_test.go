@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -115,6 +117,20 @@ func TestApply_file(t *testing.T) {
 	}
 }
 
+// A write in doubt is no success, also if the call had no error.
+func TestReport_inDoubt(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	inDoubt := []commerce.NewCustomDiscount{{DiscountEngine: "e", ExternalID: "1"}}
+	err := (&environment{stderr: &stderr}).report(&commerce.EnsureCustomDiscountsResult{InDoubt: inDoubt}, nil)
+	exit, ok := errors.AsType[*exitError](err)
+	if !ok || exit.code != exitUnfinished || !strings.Contains(stderr.String(), "in doubt: e 1") {
+		t.Errorf("got %v and %q, want exit code %d and the discount", err, stderr.String(), exitUnfinished)
+	}
+}
+
+const unknownID = "11111111-1111-4111-8111-111111111111"
+
 func TestRemove(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -122,11 +138,17 @@ func TestRemove(t *testing.T) {
 		reply string
 		code  int
 		cart  string
+		says  string // on standard error
 	}{
 		"engine, yes":   {flags: []string{"--engine", "e"}, reply: "y\n", cart: "x/1-1"},
 		"engine, no":    {flags: []string{"--engine", "e"}, reply: "n\n", code: exitFailed, cart: "e/1-1 x/1-1"},
 		"no reply":      {flags: []string{"--engine", "e"}, code: exitFailed, cart: "e/1-1 x/1-1"},
-		"unknown":       {flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1"},
+		"unknown":       {flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1", says: `no discount of "z", but of "e", "x"`},
+		"unknown id":    {flags: []string{"--id", unknownID}, cart: "e/1-1 x/1-1", says: unknownID},
+		"no id":         {flags: []string{"--id", "nonsense"}, code: exitUsage, cart: "e/1-1 x/1-1", says: "--id"},
+		"no engine":     {flags: []string{"--engine", ""}, code: exitUsage, cart: "e/1-1 x/1-1", says: "--engine"},
+		"spaces":        {flags: []string{"--engine", "e "}, code: exitUsage, cart: "e/1-1 x/1-1", says: "--engine"},
+		"upper case":    {flags: []string{"--id", "UPPER"}, reply: "y\n", cart: "e/1-1"},
 		"id":            {flags: []string{"--id", "ID"}, reply: "YES\n", cart: "e/1-1"},
 		"engine and id": {flags: []string{"--id", "ID", "--engine", "e", "--yes"}, cart: ""},
 	} {
@@ -138,11 +160,13 @@ func TestRemove(t *testing.T) {
 			add(s, cart, "x", "1")
 			args := append([]string{"discounts", "remove", cart}, row.flags...)
 			for i := range args {
-				args[i] = strings.ReplaceAll(args[i], "ID", s.Discounts(cart)[1].ID.String())
+				id := s.Discounts(cart)[1].ID.String()
+				args[i] = strings.NewReplacer("ID", id, "UPPER", strings.ToUpper(id)).Replace(args[i])
 			}
 			got := caller{env: storeEnv(s), stdin: row.reply, terminal: true}.run(t, args...)
-			if got.code != row.code || onCart(s, cart) != row.cart {
-				t.Errorf("got %+v and the cart %q, want exit code %d and %q", got, onCart(s, cart), row.code, row.cart)
+			if got.code != row.code || onCart(s, cart) != row.cart || !strings.Contains(got.stderr, row.says) {
+				t.Errorf("got %+v and the cart %q, want exit code %d, %q and %q",
+					got, onCart(s, cart), row.code, row.cart, row.says)
 			}
 		})
 	}

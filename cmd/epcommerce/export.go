@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/google/uuid"
 	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
@@ -31,6 +32,7 @@ const maxSkipped = 100
 type export struct {
 	exportState
 	client      *commerce.Client
+	lock        *flock.Flock
 	part        *os.File
 	path        string // of FILE
 	format      string
@@ -50,7 +52,7 @@ type exportState struct {
 
 func newExportCommand(e *environment) *cobra.Command {
 	x := &export{concurrency: 4, show: func(int) {}}
-	restart := false
+	restart, resume := false, false
 	short := "Write all subscriptions of a store to a .jsonl or .csv file"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
 		x.client, x.path, x.format = s.Client, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
@@ -61,7 +63,18 @@ func newExportCommand(e *environment) *cobra.Command {
 		if err := x.open(restart); err != nil {
 			return err
 		}
-		if x.Count > 0 {
+		defer x.unlock()
+		again := "the same command goes on"
+		if !s.identified {
+			again = "the same command with --resume goes on"
+		}
+		if x.Length > 0 {
+			if !s.identified {
+				question := "A token does not say which store it is for. Is this the same store?"
+				if err := e.confirm(ctx, resume, question, "--resume, or --restart"); err != nil {
+					return err
+				}
+			}
 			say(e.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
 		}
 		if e.stderrTerminal {
@@ -79,8 +92,8 @@ func newExportCommand(e *environment) *cobra.Command {
 			if ctx.Err() != nil {
 				code, err = exitInterrupted, errors.New("interrupted")
 			}
-			return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; the same command goes on",
-				err, x.Count, x.part.Name())}
+			return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; %s",
+				err, x.Count, x.part.Name(), again)}
 		}
 		say(e.stderr, "%d subscriptions are in %s", x.total, x.path)
 		if len(x.Skipped) > 0 {
@@ -92,25 +105,58 @@ func newExportCommand(e *environment) *cobra.Command {
 		"After an error, Ctrl-C or a crash, the same command\ngoes on. Only one run at a time may write a file."
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
 	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
+	cmd.Flags().BoolVar(&resume, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
 	return cmd
 }
 
-// open opens the part, and reads the state of an earlier run, if there is one.
+// open opens the part, and reads the state of an earlier run, if there is one. unlock must be called
+// if there is no error.
 func (x *export) open(restart bool) (err error) {
+	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
+	if locked, err := x.lock.TryLock(); err != nil {
+		return err
+	} else if !locked {
+		return usagef("another export writes %s", x.path)
+	}
+	if err = x.openPart(restart); err != nil {
+		x.unlock()
+	}
+	return err
+}
+
+// unlock lets another run write. The file goes first: nobody may lock a file that is removed then.
+func (x *export) unlock() {
+	_ = os.Remove(x.lock.Path()) // Windows refuses: the file stays, and is no obstacle
+	_ = x.lock.Unlock()
+}
+
+func (x *export) openPart(restart bool) (err error) {
+	if restart { // before anything is written to the part
+		if err := os.Remove(x.path + ".state"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
 	// Only the owner can read it, as it holds data of customers.
 	if x.part, err = os.OpenFile(x.path+".part", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
+	link, err1 := os.Lstat(x.part.Name())
+	opened, err2 := x.part.Stat()
+	if err := errors.Join(err1, err2, x.part.Chmod(0o600)); err != nil {
+		return err
+	}
+	if !os.SameFile(link, opened) {
+		return usagef("%s must not be a symbolic link", x.part.Name())
+	}
 	text, err := os.ReadFile(x.path + ".state")
-	if restart || errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	store := x.Store
 	if err == nil {
 		err = json.Unmarshal(text, &x.exportState)
 	}
-	info, statErr := x.part.Stat()
-	if err = errors.Join(err, statErr); err == nil && (x.Store != store || info.Size() < x.Length) {
+	if err == nil && (x.Store != store || opened.Size() < x.Length) {
 		err = errors.New("it belongs to another store, or another part")
 	}
 	if err != nil {
@@ -201,9 +247,11 @@ func (x *export) save(next exportState) error {
 	if err = errors.Join(err, x.part.Sync()); err != nil {
 		return err
 	}
-	if err := os.WriteFile(x.path+".state.tmp", text, 0o600); err != nil {
+	temporary := x.path + ".state.tmp"
+	_ = os.Remove(temporary) // of a crash, or a link to another file
+	if err := os.WriteFile(temporary, text, 0o600); err != nil {
 		return err
 	}
 	x.exportState = next
-	return os.Rename(x.path+".state.tmp", x.path+".state") // atomic: a crash leaves one of the two
+	return os.Rename(temporary, x.path+".state") // atomic: a crash leaves one of the two
 }

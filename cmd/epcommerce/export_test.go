@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -18,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -82,6 +84,8 @@ type killer struct {
 	countdown int
 	path      string
 	state     []byte // at the start
+	always    bool   // counts also if it has not got on
+	seen      int
 	process   *os.Process
 	memory    int64 // the peak of the largest run, in KiB
 }
@@ -93,13 +97,16 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	// The Maxrss of the rusage begins with the memory of the parent, which has the store.
+	if k.process == nil {
+		return
+	}
 	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", k.process.Pid))
 	if match := peak.FindSubmatch(status); match != nil {
 		kib, _ := strconv.ParseInt(string(match[1]), 10, 64)
 		k.memory = max(k.memory, kib)
 	}
 	state, _ := os.ReadFile(k.path + ".state")
-	if bytes.Equal(state, k.state) {
+	if bytes.Equal(state, k.state) && !k.always {
 		return // to be killed, it must have got on, and have written more after that
 	}
 	if k.countdown--; k.countdown == 0 {
@@ -108,10 +115,10 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 }
 
 // start starts an export. The store responds to it after it is known here.
-func (k *killer) start(t *testing.T, s *commercetest.Store, path string) *exec.Cmd {
+func (k *killer) start(t *testing.T, s *commercetest.Store, path string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, "subscriptions", "export", path)
-	for name, value := range storeEnv(s) {
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"subscriptions", "export", path}, args...)...)
+	for name, value := range pairEnv(s) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
 	cmd.Stderr = &bytes.Buffer{}
@@ -242,7 +249,7 @@ func TestExport_interrupted(t *testing.T) {
 	if cmd.ProcessState.ExitCode() != exitInterrupted || !strings.Contains(message, "the same command goes on") {
 		t.Errorf("got %v and %s, want exit code %d and how to go on", cmd.ProcessState, message, exitInterrupted)
 	}
-	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path)
+	got := caller{env: pairEnv(s)}.run(t, "subscriptions", "export", path)
 	if !strings.Contains(got.stderr, "going on after ") {
 		t.Errorf("got %+v, want an export that goes on", got)
 	}
@@ -262,6 +269,7 @@ func TestExport_states(t *testing.T) {
 		"shorter part":      {state: `{"Store": "demo", "Length": 5}`, part: "1234", code: exitUsage, want: "--restart"},
 		"start over":        {state: `{"Store": "x"}`, part: "1234", args: []string{"--restart"}, want: "2500 subscriptions"},
 		"part, no state":    {part: "1234", want: "2500 subscriptions"},
+		"longer part":       {part: strings.Repeat("x", 1<<23), want: "2500 subscriptions"},
 		"nothing to resume": {want: "2500 subscriptions"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -283,6 +291,137 @@ func TestExport_states(t *testing.T) {
 				t.Errorf("got %d lines, want 2500", bytes.Count(text, []byte("\n")))
 			}
 		})
+	}
+}
+
+// With a token it cannot be known whether the part is of the same store: a person must say so.
+func TestExport_token(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		c    caller
+		args []string
+		pair bool // client credentials
+		code int
+		want string
+	}{
+		"program":            {code: exitUsage, want: "--resume"},
+		"program, resume":    {args: []string{"--resume"}, want: "going on after "},
+		"program, restart":   {args: []string{"--restart"}, want: "1000 subscriptions are in"},
+		"terminal, yes":      {c: caller{terminal: true, stdin: "y\n"}, want: "going on after "},
+		"terminal, no":       {c: caller{terminal: true, stdin: "n\n"}, code: exitFailed, want: "same store"},
+		"client credentials": {pair: true, want: "going on after "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			var lists atomic.Int32
+			s := commercetest.New(t, commercetest.Config{AfterRequest: func(_ *commercetest.Store, in commercetest.Request) {
+				if in.Operation == commercetest.OpList && lists.Add(1) == 3 {
+					cancel()
+				}
+			}})
+			s.Seed(1000)
+			row.c.env = storeEnv(s)
+			if row.pair {
+				row.c.env = pairEnv(s)
+			}
+			path := filepath.Join(t.TempDir(), "subs.jsonl")
+			first := caller{ctx: ctx, env: row.c.env}.run(t, "subscriptions", "export", path)
+			if first.code != exitInterrupted {
+				t.Fatalf("got %+v, want exit code %d", first, exitInterrupted)
+			}
+			got := row.c.run(t, append([]string{"subscriptions", "export", path}, row.args...)...)
+			if got.code != row.code || !strings.Contains(got.stderr, row.want) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.want)
+			}
+			if row.code == 0 {
+				checkFile(t, s, path)
+			}
+		})
+	}
+}
+
+// A run that starts over leaves nothing of the state before, also if it is killed before it has a
+// state of its own.
+func TestExport_restartKilled(t *testing.T) {
+	t.Parallel()
+	k := &killer{countdown: 8}
+	s := commercetest.New(t, commercetest.Config{AfterRequest: k.afterRequest})
+	s.Seed(3000)
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	var third uuid.UUID
+	for id := range s.Client().Accounts.IDs(t.Context(), uuid.Nil) {
+		third = id
+		if k.seen++; k.seen == 3 {
+			break
+		}
+	}
+	env := pairEnv(s)
+	shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := json.Marshal(exportState{Store: shop.identity, Finished: third, Length: 4, Count: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for suffix, text := range map[string]string{".state": string(state), ".part": "{}\n\n"} {
+		if err := os.WriteFile(path+suffix, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.always = true
+	cmd := k.start(t, s, path, "--restart")
+	_ = cmd.Wait()
+	if got := (caller{env: pairEnv(s)}).run(t, "subscriptions", "export", path); got.code != 0 {
+		t.Fatalf("got %+v, want exit code 0", got)
+	}
+	checkFile(t, s, path)
+}
+
+// A second export to the same file is refused while the first one runs.
+func TestExport_twice(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	var s *commercetest.Store
+	var second result
+	var once sync.Once
+	s = commercetest.New(t, commercetest.Config{AfterRequest: func(_ *commercetest.Store, in commercetest.Request) {
+		if in.Operation == commercetest.OpList {
+			once.Do(func() { second = caller{env: storeEnv(s)}.run(t, "subscriptions", "export", path, "--restart") })
+		}
+	}})
+	s.Seed(300)
+	if first := (caller{env: storeEnv(s)}).run(t, "subscriptions", "export", path); first.code != 0 {
+		t.Errorf("got %+v, want exit code 0", first)
+	}
+	if second.code != exitUsage || !strings.Contains(second.stderr, "another export") {
+		t.Errorf("the second one: got %+v, want exit code %d", second, exitUsage)
+	}
+	checkFile(t, s, path)
+}
+
+// Nobody who can write to the folder gets the data, or has another file overwritten.
+func TestExport_files(t *testing.T) {
+	t.Parallel()
+	for _, suffix := range []string{".part", ".state", ".state.tmp", ".lock"} {
+		dir := t.TempDir()
+		path, victim := filepath.Join(dir, "subs.jsonl"), filepath.Join(dir, "victim")
+		if err := errors.Join(os.WriteFile(victim, []byte("keep"), 0o600), os.Symlink(victim, path+suffix)); err != nil {
+			t.Fatal(err)
+		}
+		got := caller{}.run(t, "--demo", "subscriptions", "export", path)
+		if text, _ := os.ReadFile(victim); string(text) != "keep" || got.code == 0 && suffix == ".part" {
+			t.Errorf("%s is a symbolic link: got %+v and %q, want the other file as it was", suffix, got, text)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	if err := os.WriteFile(path+".part", nil, 0o644); err != nil { //nolint:gosec // of somebody else's run
+		t.Fatal(err)
+	}
+	got := caller{}.run(t, "--demo", "subscriptions", "export", path)
+	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || got.code != 0 {
+		t.Errorf("got %+v and %v (%v), want a file that only its owner can read", got, info.Mode(), err)
 	}
 }
 

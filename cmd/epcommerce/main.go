@@ -13,9 +13,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	"golang.org/x/text/runes"
+	"golang.org/x/text/transform"
 
 	"github.com/commerce-go/commerce"
 )
@@ -82,6 +85,14 @@ func newRootCommand(e *environment) *cobra.Command {
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if !slices.Contains(formats, e.output) {
 				return fmt.Errorf("--output must be one of %s", strings.Join(formats, ", "))
+			}
+			if e.stdoutTerminal && e.output != "table" { // in a table, texts are plain
+				e.stdout = transform.NewWriter(e.stdout, runes.Map(func(r rune) rune {
+					if unicode.IsPrint(r) || r == '\n' {
+						return r
+					}
+					return unicode.ReplacementChar
+				}))
 			}
 			e.started = true
 			return nil

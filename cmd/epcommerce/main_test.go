@@ -68,6 +68,14 @@ func storeEnv(s *commercetest.Store) map[string]string {
 	return map[string]string{"COMMERCE_BASE_URL": s.URL(), "COMMERCE_TOKEN": commercetest.DefaultToken}
 }
 
+// pairEnv is storeEnv with client credentials.
+func pairEnv(s *commercetest.Store) map[string]string {
+	c := s.Config()
+	return map[string]string{
+		"COMMERCE_BASE_URL": s.URL(), "COMMERCE_CLIENT_ID": c.ClientID, "COMMERCE_CLIENT_SECRET": c.ClientSecret,
+	}
+}
+
 func TestRun_usage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.csv")

@@ -6,10 +6,10 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
@@ -135,16 +135,19 @@ func plain(s string) string {
 	return cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "-")
 }
 
-// safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe in
-// front, unless it is a number. Spreadsheets skip invisible characters at the start of a cell, and
-// some accept the full-width forms of the operators.
+// formula matches the start of a cell that a spreadsheet may run. It may split a text into cells at
+// a semicolon, a tab or a line break, whatever quotes there are. It skips invisible characters at
+// the start of a cell, and some accept the full-width forms of the operators.
+var formula = regexp.MustCompile(`(^|[;\t\r\n])([^\pL\pM\pN\pP\pS;\t\r\n]*['=+\-@＝＋－＠])`)
+
+// safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe in front
+// of each, unless s is a number.
 func safe(s string) string {
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(s, func(r rune) bool {
-		return !unicode.IsGraphic(r) || unicode.IsSpace(r)
-	}))
-	isFormula := strings.ContainsRune("'=+-@＝＋－＠", first) || s != "" && strings.Contains("\t\r", s[:1])
-	isNumber := strings.HasPrefix(s, "-") && json.Valid([]byte(s))
-	if isFormula && !isNumber {
+	if strings.HasPrefix(s, "-") && json.Valid([]byte(s)) {
+		return s
+	}
+	s = formula.ReplaceAllString(s, "$1'$2")
+	if strings.HasPrefix(s, "\t") || strings.HasPrefix(s, "\r") {
 		return "'" + s
 	}
 	return s

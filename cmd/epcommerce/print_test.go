@@ -32,6 +32,9 @@ func TestSafe(t *testing.T) {
 		"full-width equals":  {text: "＝1", want: "'＝1"},
 		"apostrophe":         {text: "'x", want: "''x"},
 		"number":             {text: "-1000", want: "-1000"},
+		"after a semicolon":  {text: "x;=cmd; y;", want: "x;'=cmd; y;"},
+		"after a tab":        {text: "x\t @cmd", want: "x\t' @cmd"},
+		"after a line break": {text: "x\r\n+1\n-1", want: "x\r\n'+1\n'-1"},
 		"number with places": {text: "-0.5", want: "-0.5"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,6 +73,27 @@ func TestPlain(t *testing.T) {
 	for text, want := range map[string]string{"a\x1b[31mb\n": "a [31mb", "": "-", " \t": "-", "Zoë": "Zoë"} {
 		if got := plain(text); got != want {
 			t.Errorf("plain(%q): got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// What a store sends cannot control a terminal, in any format. A program gets it as it is.
+func TestPrinter_terminal(t *testing.T) {
+	t.Parallel()
+	const evil = "a\x1b]0;b\u009b31mc\u202ed"
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", evil)
+	for _, format := range formats {
+		args := []string{"discounts", "show", cart, "-o", format}
+		shown := caller{env: storeEnv(s), terminal: true}.run(t, args...)
+		text := strings.ReplaceAll(strings.ReplaceAll(shown.stdout, "\x1b[1m", ""), "\x1b[0m", "") // of the head
+		if strings.ContainsAny(text, "\x1b\u009b\u202e") || !strings.Contains(text, "31mc") {
+			t.Errorf("%s: got %q, want no character that is not printable", format, text)
+		}
+		piped := caller{env: storeEnv(s)}.run(t, args...)
+		if format != "table" && !strings.Contains(strings.ReplaceAll(piped.stdout, `\u001b`, "\x1b"), evil) {
+			t.Errorf("%s: got %q in a pipe, want %q", format, piped.stdout, evil)
 		}
 	}
 }

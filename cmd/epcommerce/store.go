@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -19,7 +20,8 @@ type shop struct {
 	*commerce.Client
 	address     string
 	credentials string            // in words
-	identity    string            // differs between stores, and has no secret
+	identity    string            // has no secret
+	identified  bool              // whether stores with the same identity are the same
 	transport   http.RoundTripper // of requests without a token
 }
 
@@ -39,7 +41,7 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 	if e.demo {
 		return openDemo(ctx, opts)
 	}
-	s := &shop{address: e.getenv("COMMERCE_BASE_URL"), transport: http.DefaultTransport}
+	s := &shop{address: strings.TrimSpace(e.getenv("COMMERCE_BASE_URL")), transport: http.DefaultTransport}
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
 	switch {
 	case token != "" && (id != "" || secret != ""):
@@ -50,6 +52,7 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 		opts, s.credentials = append(opts, commerce.WithToken(token)), "the token of COMMERCE_TOKEN"
 	default:
 		opts, s.credentials = append(opts, commerce.WithClientCredentials(id, secret)), "client credentials"
+		s.identified = true
 	}
 	client, err := commerce.New(s.address, opts...)
 	if err != nil {
@@ -68,7 +71,7 @@ func openDemo(ctx context.Context, opts []commerce.Option) (*shop, error) {
 	fake.Seed(2500)
 	s := &shop{
 		Client: fake.Client(), address: "https://store.example", credentials: "the token of the fake store",
-		identity: "demo", transport: fake.Transport(),
+		identity: "demo", identified: true, transport: fake.Transport(),
 	}
 	var cart struct {
 		Item      json.RawMessage // its id is the same each time

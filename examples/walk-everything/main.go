@@ -6,7 +6,8 @@
 // It runs on a fake store, unless COMMERCE_BASE_URL names a live one, with COMMERCE_CLIENT_ID and
 // COMMERCE_CLIENT_SECRET, or with COMMERCE_TOKEN. A shopper's token cannot list accounts.
 // FILE.partial becomes FILE when it is complete. Until then FILE.state shows where to go on; delete
-// it to start over. Only one run at a time may write a file. A subscription is in FILE once if it
+// it to start over. A token does not say which store it is for: with one, going on needs -resume.
+// Only one run at a time may write a file. A subscription is in FILE once if it
 // exists, and its account is listed, from the start of the first run to the end of the last. The
 // service does not list deleted accounts.
 //
@@ -33,7 +34,7 @@ import (
 
 // job is a walk that goes on after a crash. The state file has its exported fields.
 type job struct {
-	Store    string      // base address
+	Store    string      // address and client id
 	Finished uuid.UUID   // the output has all subscriptions up to this account
 	Length   int64       // of that output, in bytes
 	Skipped  []uuid.UUID // accounts that cannot be read
@@ -45,21 +46,26 @@ func main() {
 	path := flag.String("o", "subs.jsonl", "`file` to write")
 	n := flag.Int("n", 2500, "`number` of subscriptions in the fake store")
 	concurrency := flag.Int("concurrency", 4, "`number` of requests in flight, 1 to 16")
+	resume := flag.Bool("resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
 	flag.Parse()
 	client, err := store.Open(os.Getenv, os.Stderr, func(fake *commercetest.Store) { fake.Seed(*n) })
 	check(err)
 	if info, err := os.Lstat(*path); err == nil && !info.Mode().IsRegular() {
 		log.Fatal(*path, " is not a plain file")
 	}
-	j := &job{Store: os.Getenv("COMMERCE_BASE_URL"), path: *path + ".state"}
+	name := os.Getenv("COMMERCE_BASE_URL") + " " + os.Getenv("COMMERCE_CLIENT_ID") // all stores of a region share the address
+	j := &job{Store: name, path: *path + ".state"}
 	if state, err := os.ReadFile(j.path); !errors.Is(err, os.ErrNotExist) {
 		check(err, json.Unmarshal(state, j))
 	}
 	j.output, err = os.OpenFile(*path+".partial", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	check(err)
 	info, err := j.output.Stat()
-	if check(err); info.Size() < j.Length || j.Store != os.Getenv("COMMERCE_BASE_URL") {
+	if check(err); info.Size() < j.Length || j.Store != name {
 		log.Fatalf("%s belongs to another store or output: delete it to start over", j.path)
+	}
+	if j.Length > 0 && os.Getenv("COMMERCE_TOKEN") != "" && !*resume {
+		log.Fatalf("a token does not say which store it is for: set -resume if it is the same, or delete %s", j.path)
 	}
 	var failed uuid.UUID // the account that failed in the walk before
 	for err := j.walk(client, *concurrency); err != nil; err = j.walk(client, *concurrency) {

@@ -35,7 +35,8 @@ func TestMain(m *testing.M) {
 // program is the program with a store to read and a file to write.
 type program struct {
 	*commercetest.Store
-	file string
+	file  string
+	token bool // its credentials are a token
 }
 
 func newProgram(t *testing.T, subscriptions int) program {
@@ -52,8 +53,13 @@ func (p program) run(t *testing.T, args ...string) (code int, stderr string) {
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...) //nolint:gosec // this test
 	var output bytes.Buffer
 	cmd.Stderr = &output
-	cmd.Env = append(os.Environ(), programVariable+"=1",
-		"COMMERCE_BASE_URL="+p.URL(), "COMMERCE_TOKEN="+p.Config().Token)
+	c := p.Config()
+	cmd.Env = append(os.Environ(), programVariable+"=1", "COMMERCE_BASE_URL="+p.URL())
+	if p.token {
+		cmd.Env = append(cmd.Env, "COMMERCE_TOKEN="+c.Token)
+	} else {
+		cmd.Env = append(cmd.Env, "COMMERCE_CLIENT_ID="+c.ClientID, "COMMERCE_CLIENT_SECRET="+c.ClientSecret)
+	}
 	err := cmd.Run()
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		t.Fatal(err)
@@ -182,6 +188,25 @@ func TestMain_leftovers(t *testing.T) {
 				p.check(t)
 			}
 		})
+	}
+}
+
+// All stores of a region share the address. A client id tells them apart, a token does not.
+func TestMain_otherStore(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 300)
+	p.token = true
+	state, err := json.Marshal(job{Store: p.URL() + " ", Length: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.write(t, ".partial", "\n")
+	p.write(t, ".state", string(state))
+	p.mustRun(t, 1, "set -resume if it is the same")
+	other := program{Store: p.Store, file: p.file}
+	other.mustRun(t, 1, "belongs to another store")
+	if code, stderr := p.run(t, "-resume"); code != 0 {
+		t.Errorf("with -resume: exit code %d and %q, want 0", code, stderr)
 	}
 }
 
