@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/commerce-go/commerce"
 )
@@ -55,65 +56,177 @@ const discountHead = `ENGINE                            EXTERNAL ID             
 
 func newShowCommand(e *environment) *cobra.Command {
 	short := "Show the custom discounts of a cart and its items, and the totals"
-	return e.command("show CART", short, func(ctx context.Context, s *shop, args []string) error {
+	cmd := e.command("show CART", short, func(ctx context.Context, s *shop, args []string) error {
 		cart, err := s.Carts.Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		total := &cart.DisplayPrice
-		if e.output == "json" {
-			return json.NewEncoder(e.stdout).Encode(map[string]any{
-				"cart": cart.ID, "custom_discounts_enabled": cart.CustomDiscountsEnabled,
-				"display_price": total, "custom_discounts": append([]commerce.CustomDiscount{}, cart.CustomDiscounts...),
-			})
-		}
 		p := e.newPrinter(discountHead, discountRecord(commerce.CustomDiscount{}, ""))
 		for _, d := range cart.CustomDiscounts {
-			p.print(discountRecord(d, ""))
+			r := discountRecord(d, "")
+			if e.output == "json" { // what apply reads
+				r.object = commerce.NewCustomDiscount{
+					Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
+					DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
+				}
+			}
+			p.print(r)
 		}
 		if p.format == "table" {
+			total := &cart.DisplayPrice
 			totals := fmt.Sprintf("%d discounts: %s of %s, the customer pays %s",
 				p.n, total.Discount, total.WithoutDiscount, total.WithTax)
 			_, _ = p.out.WriteString(plain(totals) + "\n")
 		}
-		return p.end()
+		if err := p.end(); err != nil {
+			return err
+		}
+		e.warn(s.checkCart(ctx, cart, cart.CustomDiscounts))
+		return nil
 	})
+	cmd.Long = short + ".\n-o json prints what apply reads, -o jsonl all that the service sends."
+	return cmd
+}
+
+// warn writes what checks found to standard error.
+func (e *environment) warn(checks []check) {
+	for _, c := range checks {
+		if c.failed() {
+			say(e.stderr, "%s: %s\n  to do: %s", c.name, plain(c.found), c.todo)
+		}
+	}
+}
+
+// application is a call of apply or add.
+type application struct {
+	want        []commerce.NewCustomDiscount
+	opts        commerce.EnsureCustomDiscountsOptions
+	yes, dryRun bool
+}
+
+func (a *application) addFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&a.opts.Update, "update", false, "change discounts of the cart that differ from the wanted ones")
+	flags.BoolVar(&a.dryRun, "dry-run", false, "change nothing, only show the plan")
+	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
 }
 
 func newApplyCommand(e *environment) *cobra.Command {
-	opts := commerce.EnsureCustomDiscountsOptions{}
-	yes, dryRun := false, false
+	a := &application{}
 	short := "Make sure that each discount of FILE, a JSON array or - for standard input, is on a cart exactly once"
-	cmd := e.command("apply CART FILE", short, func(ctx context.Context, s *shop, args []string) error {
-		want, err := e.readDiscounts(args[1])
+	cmd := e.command("apply CART FILE", short, func(ctx context.Context, s *shop, args []string) (err error) {
+		if a.want, err = e.readDiscounts(args[1]); err != nil {
+			return err
+		}
+		return a.run(ctx, e, s, args[0])
+	})
+	a.addFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&a.opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
+	cmd.Flags().StringArrayVar(&a.opts.Engines, "engine", nil, "with --prune: delete those of this `engine` too")
+	cmd.Flags().BoolVar(&a.opts.AllOrNothing, "all-or-nothing", false, "add all that is missing, or nothing")
+	cmd.Example = "  epcommerce discounts show CART -o json > discounts.json\n" +
+		"  epcommerce discounts apply OTHER-CART discounts.json --dry-run"
+	return cmd
+}
+
+func newAddCommand(e *environment) *cobra.Command {
+	a, d := &application{}, commerce.NewCustomDiscount{}
+	short := "Make sure that a discount is on a cart exactly once"
+	cmd := e.command("add CART", short, func(ctx context.Context, s *shop, args []string) error {
+		if d.Item != nil {
+			cart, err := s.Carts.Get(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			isIt := func(item commerce.CartItem) bool { return item.ID == d.Item.ID }
+			i := slices.IndexFunc(cart.Items, isIt)
+			if i < 0 {
+				return usagef("the cart has no item with the id %s", d.Item.ID)
+			}
+			d.Item.Type = cart.Items[i].Type
+		}
+		a.want = []commerce.NewCustomDiscount{d}
+		return a.run(ctx, e, s, args[0])
+	})
+	a.addFlags(cmd.Flags())
+	flags := cmd.Flags()
+	flags.Func("amount", "`amount` in the smallest unit, such as -500 for $5.00 off", func(text string) (err error) {
+		d.Amount, err = commerce.ParseDecimal(text)
+		return err
+	})
+	flags.StringVar(&d.DiscountEngine, "engine", "", "`name` of the system that decided on the discount")
+	flags.StringVar(&d.ExternalID, "external-id", "", "`id` of the discount in that system")
+	flags.StringVar(&d.DiscountCode, "code", "", "`code` of the discount, such as that of a coupon")
+	flags.StringVar(&d.Description, "description", "", "`text` for people")
+	flags.Func("item", "`id` of an item of the cart that the discount is for, instead of the whole cart", func(text string) error {
+		item, err := uuid.Parse(text)
+		d.Item = &commerce.CartItemRef{ID: item}
+		return err
+	})
+	for _, name := range []string{"amount", "engine", "external-id", "code", "description"} {
+		_ = cmd.MarkFlagRequired(name) // it exists
+	}
+	cmd.Example = "  epcommerce discounts add CART --amount -500 --engine support --external-id ticket-42 \\\n" +
+		"    --code SORRY --description \"Five dollars off\""
+	return cmd
+}
+
+// run shows what it would do, asks, and does it.
+func (a *application) run(ctx context.Context, e *environment, s *shop, cart string) error {
+	dry := a.opts
+	dry.DryRun = true
+	plan, planErr := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &dry)
+	if plan == nil {
+		return planErr
+	}
+	var checks []check
+	if plan.Cart != nil && planErr == nil {
+		isDeleted := func(d commerce.CustomDiscount) bool {
+			return slices.ContainsFunc(plan.Deleted, func(other commerce.CustomDiscount) bool { return other.ID == d.ID })
+		}
+		left := slices.DeleteFunc(slices.Clone(plan.Cart.CustomDiscounts), isDeleted)
+		checks = s.checkCart(ctx, plan.Cart, append(left, plan.Added...))
+		e.warn(checks)
+	}
+	if err := e.printPlan(plan, planErr); err != nil {
+		return err
+	}
+	switch n := len(plan.Added) + len(plan.Updated) + len(plan.Deleted); {
+	case a.dryRun:
+		return cmp.Or(planErr, failures(checks))
+	case n == 0:
+		return planErr
+	}
+	if err := e.confirm(ctx, a.yes, makeChanges, "--yes"); err != nil {
+		return err
+	}
+	result, err := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &a.opts)
+	return e.report(result, err)
+}
+
+func newEnableCommand(e *environment) *cobra.Command {
+	yes := false
+	short := "Let a cart take custom discounts, instead of the promotions of the store"
+	cmd := e.command("enable CART", short, func(ctx context.Context, s *shop, args []string) error {
+		cart, err := s.Carts.Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		dry := opts
-		dry.DryRun = true
-		plan, planErr := s.Carts.EnsureCustomDiscounts(ctx, args[0], want, &dry)
-		if plan == nil {
-			return planErr
+		if cart.CustomDiscountsEnabled {
+			say(e.stderr, "the cart takes custom discounts already")
+			return nil
 		}
-		if err := e.printPlan(plan); err != nil {
+		question := "The store's promotions will be off for this cart, for good. Enable custom discounts?"
+		if err := e.confirm(ctx, yes, question, "--yes"); err != nil {
 			return err
 		}
-		if dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
-			return planErr
-		}
-		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {
+		if err := s.Carts.EnableCustomDiscounts(ctx, args[0]); err != nil {
 			return err
 		}
-		result, err := s.Carts.EnsureCustomDiscounts(ctx, args[0], want, &opts)
-		return e.report(result, err)
+		say(e.stderr, "the cart takes custom discounts now")
+		return nil
 	})
-	flags := cmd.Flags()
-	flags.BoolVar(&opts.Update, "update", false, "change discounts of the cart that differ from those of the file")
-	flags.BoolVar(&opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
-	flags.StringArrayVar(&opts.Engines, "engine", nil, "with --prune: delete those of this `engine` too")
-	flags.BoolVar(&opts.AllOrNothing, "all-or-nothing", false, "add all that is missing, or nothing")
-	flags.BoolVar(&dryRun, "dry-run", false, "change nothing, only show the plan")
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Example = "  epcommerce discounts enable CART"
 	return cmd
 }
 
@@ -134,14 +247,14 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 }
 
 // printPlan prints the changes, and the differences that remain.
-func (e *environment) printPlan(plan *commerce.EnsureCustomDiscountsResult) error {
+func (e *environment) printPlan(plan *commerce.EnsureCustomDiscountsResult, planErr error) error {
 	p := e.newPrinter("", discountRecord(commerce.CustomDiscount{}, "+"))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
 			p.print(discountRecord(d, []string{"-", "~", "+", "!"}[i]))
 		}
 	}
-	if p.n == 0 {
+	if p.n == 0 && planErr == nil {
 		say(e.stderr, "nothing to do")
 	}
 	return p.end()
@@ -200,7 +313,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 				say(e.stderr, "the cart has no discount with the id %s", id)
 			}
 		}
-		if err := e.printPlan(plan); err != nil || len(plan.Deleted) == 0 {
+		if err := e.printPlan(plan, nil); err != nil || len(plan.Deleted) == 0 {
 			return err
 		}
 		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -114,6 +115,84 @@ func TestApply_file(t *testing.T) {
 				t.Errorf("got %+v, want exit code %d", got, row.code)
 			}
 		})
+	}
+}
+
+// add is apply with one discount, and reads its flags.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	item := s.CartItems(cart)[0].ID.String()
+	args := []string{
+		"discounts", "add", cart, "--amount=-500", "--engine=e", "--external-id=1", "--code=c", "--description=d",
+	}
+	c := caller{env: storeEnv(s)}
+	for name, row := range map[string]struct {
+		flags []string
+		code  int
+		cart  string
+	}{
+		"dry run":   {flags: []string{"--dry-run"}},
+		"no flags":  {code: exitUsage},
+		"no amount": {flags: []string{"--yes", "--amount=0"}, code: exitUsage},
+		"bad item":  {flags: []string{"--yes", "--item=x"}, code: exitUsage},
+		"no item":   {flags: []string{"--yes", "--item=" + unknownID}, code: exitUsage},
+	} {
+		if got := c.run(t, append(slices.Clone(args), row.flags...)...); got.code != row.code || onCart(s, cart) != "" {
+			t.Errorf("%s: got %+v, want exit code %d and no discount", name, got, row.code)
+		}
+	}
+	for range 2 {
+		for _, flags := range [][]string{{"--yes"}, {"--yes", "--item", item, "--external-id", "2"}} {
+			if got := c.run(t, append(slices.Clone(args), flags...)...); got.code != 0 {
+				t.Errorf("got %+v, want exit code 0", got)
+			}
+		}
+	}
+	if got := onCart(s, cart); got != "e/1-500 e/2-500" || s.Discounts(cart)[1].Item == nil {
+		t.Errorf("the cart has %q, want one for the cart and one for its item", got)
+	}
+}
+
+// What show prints as JSON, apply puts on another cart.
+func TestShow_appliesAgain(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	first, second := s.AddCart(commerce.CartItemRef{}), s.AddCart(commerce.CartItemRef{})
+	add(s, first, "e", "1")
+	add(s, first, "x", "2")
+	shown := caller{env: storeEnv(s)}.run(t, "discounts", "show", first, "-o", "json")
+	got := caller{env: storeEnv(s), stdin: shown.stdout}.run(t, "discounts", "apply", second, "-", "--yes")
+	if got.code != 0 || onCart(s, second) != onCart(s, first) {
+		t.Errorf("%s: got %+v and %q, want %q", shown.stdout, got, onCart(s, second), onCart(s, first))
+	}
+}
+
+func TestEnable(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	cart := s.AddCart(commerce.CartItemRef{})
+	for _, row := range []struct {
+		c    caller
+		args []string
+		code int
+		want string
+	}{
+		{code: exitUsage, want: "needs --yes"},
+		{c: caller{terminal: true, stdin: "n\n"}, code: exitFailed, want: "promotions will be off"},
+		{c: caller{terminal: true, stdin: "y\n"}, want: "takes custom discounts now"},
+		{args: []string{"--yes"}, want: "already"},
+	} {
+		row.c.env = storeEnv(s)
+		got := row.c.run(t, append([]string{"discounts", "enable", cart}, row.args...)...)
+		if got.code != row.code || !strings.Contains(got.stderr, row.want) {
+			t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.want)
+		}
+	}
+	add := []string{"discounts", "apply", cart, "-", "--yes"}
+	if got := (caller{env: storeEnv(s), stdin: twoDiscounts}).run(t, add...); got.code != 0 {
+		t.Errorf("after enable: got %+v, want the discounts on the cart", got)
 	}
 }
 

@@ -75,6 +75,7 @@ func runSample(t *testing.T, dir, command string) string {
 func sameTimes(text string) string {
 	for pattern, same := range map[string]string{
 		`\b\d+ ms +`:                       "N ms ",
+		`expires on [\d-]+`:                "expires on DATE",
 		`go1\.[\d.a-z-]+ [a-z]+/[a-z0-9]+`: "GO",
 	} {
 		text = regexp.MustCompile(pattern).ReplaceAllString(text, same)

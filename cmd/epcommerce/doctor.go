@@ -3,11 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
-	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,138 +25,226 @@ type doctor struct {
 	cartID   string
 	date     string // of the first response
 	settings *commerce.Settings
+	refused  error // of the settings
 }
 
 func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
 	cmd := e.command("doctor", "Find out if the setup is right", func(ctx context.Context, s *shop, _ []string) error {
 		d.shop = s
-		p := e.newPrinter("", checkRecord("", "", "", ""))
-		failed := 0
-		for _, check := range []struct {
-			name string
-			run  func(context.Context) (found string, err error)
-		}{
-			{name: "address", run: d.checkAddress},
-			{name: "clock", run: d.checkClock},
-			{name: "token", run: d.checkToken},
-			{name: "settings", run: d.checkSettings},
-			{name: "payload", run: d.checkPayload},
-			{name: "accounts", run: d.checkAccounts},
-			{name: "cart", run: d.checkCart},
-		} {
-			if check.name == "cart" && d.cartID == "" {
-				break
-			}
-			begin := time.Now()
-			found, err := check.run(ctx)
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			result := "ok"
-			if err != nil {
-				result, found = "FAIL", explain(err)
-				failed++
-			}
-			p.print(checkRecord(check.name, result, strconv.FormatInt(time.Since(begin).Milliseconds(), 10), found))
-			if err := p.flush(); err != nil {
-				return err
-			}
-		}
-		if err := p.end(); err != nil || failed == 0 {
-			return err
-		}
-		return fmt.Errorf("%d checks failed", failed)
+		return d.run(ctx, e)
 	})
-	cmd.Flags().StringVar(&d.cartID, "cart", "", "check the cart with this `id` too")
+	cmd.Flags().StringVar(&d.cartID, "cart", "", "check the cart with this `id` too, as carts check does")
 	return cmd
 }
 
-func checkRecord(name, result, ms, found string) record {
-	text, more, _ := strings.Cut(found+"\n", "\n")
-	if len(text) > 54 {
-		more = "  " + plain(text) + "\n" + more
+// run makes the checks. One that needs what has failed is skipped: a cause is one FAIL.
+func (d *doctor) run(ctx context.Context, e *environment) error {
+	p := e.newPrinter("", check{}.record())
+	var all []check
+	missing := "" // what the checks after it need
+	for _, step := range []struct {
+		name  string
+		needs string
+		run   func(context.Context) []check
+	}{
+		{name: "address", run: d.checkAddress},
+		{name: "clock", run: d.checkClock},
+		{name: "token", run: d.checkToken},
+		{name: "settings", run: d.checkSettings},
+		{name: "payload", run: d.checkPayload},
+		{name: "accounts", run: d.checkAccounts},
+		{name: "cart", run: d.checkCartID},
+	} {
+		if step.name == "cart" && d.cartID == "" {
+			break
+		}
+		begin, checks := time.Now(), []check{{name: step.name, found: "needs the " + missing, skipped: true}}
+		if missing == "" {
+			checks = step.run(ctx)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		checks[0].took = time.Since(begin)
+		for i := range checks {
+			checks[i].name = cmp.Or(checks[i].name, step.name)
+			p.print(checks[i].record())
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+		if checks[0].failed() && (step.name == "address" || step.name == "token") {
+			missing = step.name
+		}
+		all = append(all, checks...)
 	}
-	return record{
-		lines:  line([]int{4, 8, 8, 54}, result, name, ms+" ms", plain(text)) + more,
-		cells:  []cell{{"check", name}, {"result", result}, {"ms", ms}, {"found", found}},
-		object: map[string]string{"check": name, "result": result, "ms": ms, "found": found},
-	}
+	return cmp.Or(p.end(), failures(all))
 }
 
-// checkAddress sends a request without a token: any response shows that there is a server.
-func (d *doctor) checkAddress(ctx context.Context) (string, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, d.address, nil)
+// checked returns the checks of a call.
+func checked(found string, err error) []check {
 	if err != nil {
-		return "", err
+		todo := todos[commerce.ReasonOf(err)]
+		return []check{{found: describe(err), todo: cmp.Or(todo, "try again later, then ask the people of the service")}}
 	}
-	resp, err := (&http.Client{Transport: d.transport, Timeout: 10 * time.Second}).Do(req)
+	return []check{{found: found}}
+}
+
+// checkAddress sends a request without a token, which the service refuses with a 401.
+func (d *doctor) checkAddress(ctx context.Context) []check {
+	base := strings.TrimSuffix(strings.TrimRight(d.address, "/"), "/v2")
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v2/settings", nil)
 	if err != nil {
-		return "", fmt.Errorf("%w\n  to do: check COMMERCE_BASE_URL, the network, the proxy and the certificates", err)
+		return checked("", err)
 	}
+	client := &http.Client{Transport: d.transport, Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
+	resp, err := client.Do(req)
+	if err != nil {
+		found, todo := d.unreachable(err)
+		return []check{{found: found, todo: todo}}
+	}
+	_ = resp.Body.Close()
 	d.date = resp.Header.Get("Date")
-	return d.address + " responds", resp.Body.Close()
+	isJSON := strings.Contains(resp.Header.Get("Content-Type"), "json")
+	c := check{found: "something responds with HTTP " + resp.Status}
+	switch status := resp.StatusCode; {
+	case status/100 == 3:
+		location, _ := resp.Location()
+		if location != nil {
+			c.found += ", to " + location.Scheme + "://" + location.Host
+		}
+		c.todo = "set COMMERCE_BASE_URL to the address of the service itself, such as https://euwest.api.elasticpath.com"
+	case status == http.StatusNotFound:
+		c.todo = "COMMERCE_BASE_URL has another path or is of another host: it is like https://euwest.api.elasticpath.com"
+	case status == http.StatusBadRequest && !isJSON:
+		c.todo = "COMMERCE_BASE_URL probably needs https://"
+	case status >= http.StatusInternalServerError, !isJSON && status != http.StatusUnauthorized:
+		c.todo = "a proxy or a gateway responds, or the service has a problem: try later, then ask who runs the network"
+	default:
+		c.found = d.address + " responds"
+	}
+	return []check{c}
 }
 
-func (d *doctor) checkClock(context.Context) (string, error) {
+// unreachable says why there was no response, and what to do.
+func (d *doctor) unreachable(err error) (found, todo string) {
+	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
+	lookup, isLookup := errors.AsType[*net.DNSError](err)
+	op, isOp := errors.AsType[*net.OpError](err)
+	timeout, isTimeout := errors.AsType[net.Error](err)
+	switch {
+	case isOp && op.Op == "proxyconnect":
+		return "the proxy cannot be reached", "check HTTPS_PROXY: no proxy responds there"
+	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
+		return "the proxy wants a name and a password", "put them into HTTPS_PROXY: http://NAME:PASSWORD@HOST:PORT"
+	case isInvalid && invalid.Reason == x509.Expired:
+		return "the certificate has expired, or is not valid yet", "check the clock of this machine; else tell who runs the server"
+	case is[x509.HostnameError](err):
+		return "the certificate is for another name", "check the host in COMMERCE_BASE_URL"
+	case is[x509.UnknownAuthorityError](err), isInvalid:
+		return "the certificate is from nobody whom this machine trusts",
+			"a proxy of your network may have made it: install its root certificate, or set SSL_CERT_FILE"
+	case is[tls.RecordHeaderError](err), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
+		return "the server does not speak TLS", "check the port in COMMERCE_BASE_URL, or use http:// for a store on this machine"
+	case isLookup && lookup.IsNotFound:
+		return "there is no host of this name", "check the host in COMMERCE_BASE_URL, and the network"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "nothing listens at the address", "check COMMERCE_BASE_URL; a fake store must run before it is used"
+	case isTimeout && timeout.Timeout():
+		return "no response within 10 s", "check the network and the firewall"
+	}
+	return "no connection: " + err.Error(), "check COMMERCE_BASE_URL, the network and the proxy"
+}
+
+func is[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+func (d *doctor) checkClock(context.Context) []check {
 	date, err := http.ParseTime(d.date)
 	if err != nil {
-		return "unknown: there is no date to compare with", nil
+		return []check{{found: "unknown: there is no date to compare with"}}
 	}
 	if ahead := time.Since(date).Round(time.Second); ahead.Abs() > time.Minute { // tokens would seem to expire
-		return "", fmt.Errorf("%v ahead of the server\n  to do: set the clock of this machine", ahead)
+		return []check{{found: fmt.Sprintf("%v ahead of the server", ahead), todo: "set the clock of this machine"}}
 	}
-	return "as the server's", nil
+	return []check{{found: "as the server's"}}
 }
 
-func (d *doctor) checkToken(ctx context.Context) (found string, err error) {
-	d.settings, err = d.Settings(ctx)
-	return d.credentials + ": accepted", err
+func (d *doctor) checkToken(ctx context.Context) []check {
+	d.settings, d.refused = d.Settings(ctx)
+	if errors.Is(d.refused, commerce.ErrForbidden) { // of the settings
+		return []check{{found: d.credentials + ": accepted"}}
+	}
+	return checked(d.credentials+": accepted", d.refused)
 }
 
-func (d *doctor) checkSettings(context.Context) (string, error) {
-	if d.settings == nil {
-		return "", errors.New("could not be read")
+func (d *doctor) checkSettings(ctx context.Context) []check {
+	if d.refused != nil {
+		return []check{{
+			found: "the credentials may not read the settings of the store",
+			todo:  "use client credentials that may; without them the limit of discounts counts as 5",
+		}}
 	}
 	method := cmp.Or(d.settings.CalculationMethod, "unknown")
 	if method == "simple" {
-		return "", errors.New("calculation method simple\n  to do: change it to line, which custom discounts need")
+		return []check{{found: "calculation method simple", todo: "change it to line, which custom discounts need"}}
 	}
-	return fmt.Sprintf("method %s, %d discounts, %d a page, offset %d",
-		method, d.settings.CustomDiscountLimit, d.settings.PageLength, d.settings.PageOffsetLimit), nil
+	var carts struct {
+		Data struct {
+			Discounts struct {
+				Enabled *bool `json:"custom_discounts_enabled"`
+			}
+		}
+	}
+	_, err := d.Do(ctx, http.MethodGet, []string{"v2", "settings", "cart"}, nil, nil, &carts)
+	enabled := "unknown"
+	if on := carts.Data.Discounts.Enabled; err == nil && on != nil {
+		enabled = map[bool]string{true: "on", false: "off"}[*on]
+	}
+	return []check{
+		{found: fmt.Sprintf("method %s, %d discounts, %d a page, offset %d",
+			method, d.settings.CustomDiscountLimit, d.settings.PageLength, d.settings.PageOffsetLimit)},
+		{name: "new carts", found: "custom discounts are " + enabled + " when a cart begins"},
+	}
 }
 
-func (d *doctor) checkPayload(ctx context.Context) (string, error) {
+func (d *doctor) checkPayload(ctx context.Context) []check {
 	opts := &commerce.SubscriptionListOptions{PageSize: 1}
 	opts.Include.All = true
 	page, err := d.Subscriptions.List(ctx, opts)
 	switch {
 	case err != nil:
-		return "", err
+		return checked("", err)
 	case len(page.Subscriptions) == 0:
-		return "unknown: there are no subscriptions", nil
+		return checked("unknown: there are no subscriptions", nil)
 	case page.Subscriptions[0].Attributes.PricingOptionID != uuid.Nil:
-		return "second generation: plans and pricing options", nil
+		return checked("second generation: plans and pricing options", nil)
 	}
-	return "first generation: plans and products", nil
+	return checked("first generation: plans and products", nil)
 }
 
-func (d *doctor) checkAccounts(ctx context.Context) (string, error) {
+func (d *doctor) checkAccounts(ctx context.Context) []check {
 	for _, err := range d.Accounts.IDs(ctx, uuid.Nil) {
-		return "can be listed", err
+		if errors.Is(err, commerce.ErrForbidden) {
+			return []check{{
+				found: "the credentials may not list accounts",
+				todo:  "use client credentials: a shopper's token cannot export",
+			}}
+		}
+		return checked("can be listed", err)
 	}
-	return "none: export finds no subscription", nil
+	return checked("none: export finds no subscription", nil)
 }
 
-func (d *doctor) checkCart(ctx context.Context) (string, error) {
+func (d *doctor) checkCartID(ctx context.Context) []check {
 	cart, err := d.Carts.Get(ctx, d.cartID)
-	switch {
-	case err != nil:
-		return "", err
-	case len(cart.Items) == 0:
-		return "", errors.New("no items\n  to do: " + todos["empty_cart"])
-	case !cart.CustomDiscountsEnabled:
-		return "", errors.New("custom discounts are not enabled\n  to do: " + todos["discounts_disabled"])
+	if err != nil {
+		return checked("", err)
 	}
-	return fmt.Sprintf("%d items, %d custom discounts, enabled", len(cart.Items), len(cart.CustomDiscounts)), nil
+	return d.checkCart(ctx, cart, cart.CustomDiscounts)
 }

@@ -180,7 +180,7 @@ func checkFile(t *testing.T, s *commercetest.Store, path string) {
 	if len(missing) > 0 {
 		t.Errorf("%d subscriptions are missing", len(missing))
 	}
-	for _, left := range []string{".part", ".state", ".state.tmp"} {
+	for _, left := range []string{".part", ".state", ".state.tmp", ".lock"} {
 		if _, err := os.Stat(path + left); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("got %s%s after the export, want none", path, left)
 		}
@@ -238,10 +238,10 @@ func csvRows(t *testing.T, r io.Reader) func() (uuid.UUID, string, error) {
 // Ctrl-C ends an export cleanly, and the same command goes on. The second Ctrl-C is not needed.
 func TestExport_interrupted(t *testing.T) {
 	t.Parallel()
-	k := &killer{signal: os.Interrupt, countdown: 3}
+	k := &killer{signal: os.Interrupt, countdown: 2}
 	s := commercetest.New(t, commercetest.Config{AfterRequest: k.afterRequest})
-	s.Seed(2000)
-	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: 20 * time.Millisecond, Times: -1})
+	s.Seed(4500)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: 100 * time.Millisecond, Times: -1})
 	path := filepath.Join(t.TempDir(), "subs.csv")
 	cmd := k.start(t, s, path)
 	_ = cmd.Wait()

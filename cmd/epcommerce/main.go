@@ -109,9 +109,10 @@ func newRootCommand(e *environment) *cobra.Command {
 	}
 	root.AddCommand(
 		newDoctorCommand(e),
+		group("carts", "Check carts", newCheckCommand(e)),
 		group("subscriptions", "List and export subscriptions", newListCommand(e), newGetCommand(e), newExportCommand(e)),
 		group("discounts", "Show and change the custom discounts of a cart",
-			newShowCommand(e), newApplyCommand(e), newRemoveCommand(e)),
+			newShowCommand(e), newAddCommand(e), newApplyCommand(e), newRemoveCommand(e), newEnableCommand(e)),
 		newServeCommand(e), version)
 	return root
 }
@@ -170,23 +171,40 @@ func say(w io.Writer, format string, args ...any) {
 
 // explain returns what happened, what is known, and what to do, a line each.
 func explain(err error) string {
-	text, reason := err.Error(), commerce.ReasonOf(err)
-	failed, ok := errors.AsType[*commerce.Error](err)
-	if !ok {
-		return text
-	}
-	for _, detail := range failed.Details() {
-		text += "\n  the service: " + plain(detail)
-	}
-	if known := outcomes[commerce.OutcomeOf(err)]; known != "" {
+	text, todo := describe(err), advice(err)
+	if known := outcomes[commerce.OutcomeOf(err)]; known != "" && is[*commerce.Error](err) {
 		text += "\n  known: " + known
 	}
-	if todo := todos[reason]; todo != "" {
+	if todo != "" {
 		text += "\n  to do: " + todo
-	} else if reason != "canceled" && !commerce.IsFinal(err) {
-		text += "\n  to do: run the same command again; epcommerce doctor shows what is wrong with the setup"
 	}
 	return text
+}
+
+// describe returns what happened, with what the service says about it.
+func describe(err error) string {
+	text := err.Error()
+	if failed, ok := errors.AsType[*commerce.Error](err); ok {
+		for _, detail := range failed.Details() {
+			text += "\n  the service: " + plain(detail)
+		}
+	}
+	return text
+}
+
+// advice returns what to do, or "".
+func advice(err error) string {
+	failed, ok := errors.AsType[*commerce.Error](err)
+	reason := commerce.ReasonOf(err)
+	switch todo := todos[reason]; {
+	case !ok:
+		return ""
+	case todo != "":
+		return todo
+	case reason != "canceled" && !commerce.IsFinal(failed):
+		return "run the same command again; epcommerce doctor shows what is wrong with the setup"
+	}
+	return ""
 }
 
 // outcomes say what is known about the changes of a command.

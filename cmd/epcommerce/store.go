@@ -56,7 +56,8 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 	}
 	client, err := commerce.New(s.address, opts...)
 	if err != nil {
-		return nil, usagef("the COMMERCE_ variables can't be used: %w", err)
+		text := strings.ReplaceAll(err.Error(), " (plain http to another machine needs WithInsecureHTTP)", "")
+		return nil, usagef("the COMMERCE_ variables can't be used: %s", text)
 	}
 	s.Client, s.identity = client, fmt.Sprintf("%x", sha256.Sum256([]byte(s.address+"\n"+id)))
 	return s, nil

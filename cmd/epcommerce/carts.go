@@ -1,0 +1,207 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-go/commerce"
+)
+
+// check is something that a command looked at. It failed if todo, how to repair it, is not empty.
+type check struct {
+	name, found, todo string
+	skipped           bool
+	took              time.Duration
+}
+
+var checkWidths = []int{4, 10, 8, 52}
+
+func (c check) failed() bool { return c.todo != "" }
+
+func (c check) record() record {
+	result, found := "ok", c.found
+	switch {
+	case c.failed():
+		result, found = "FAIL", found+"\n  to do: "+c.todo
+	case c.skipped:
+		result = "skip"
+	}
+	ms := fmt.Sprint(c.took.Milliseconds())
+	text, more, _ := strings.Cut(found+"\n", "\n")
+	text = plain(text)
+	if len(text) > checkWidths[3] {
+		text, more = "", "  "+text+"\n"+more
+	}
+	return record{
+		lines:  line(checkWidths, result, c.name, ms+" ms", text) + more,
+		cells:  []cell{{"check", c.name}, {"result", result}, {"ms", ms}, {"found", found}},
+		object: map[string]string{"check": c.name, "result": result, "ms": ms, "found": found},
+	}
+}
+
+// failures returns an error if some checks failed.
+func failures(checks []check) error {
+	n := 0
+	for _, c := range checks {
+		if c.failed() {
+			n++
+		}
+	}
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 check failed")
+	}
+	return fmt.Errorf("%d checks failed", n)
+}
+
+func newCheckCommand(e *environment) *cobra.Command {
+	short := "Find out what keeps a cart from taking discounts, or counts one twice"
+	return e.command("check CART", short, func(ctx context.Context, s *shop, args []string) error {
+		begin := time.Now()
+		cart, err := s.Carts.Get(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		checks := s.checkCart(ctx, cart, cart.CustomDiscounts)
+		checks[0].took = time.Since(begin)
+		p := e.newPrinter("", check{}.record())
+		for _, c := range checks {
+			p.print(c.record())
+		}
+		if err := p.end(); err != nil {
+			return err
+		}
+		return failures(checks)
+	})
+}
+
+// checkCart looks at a cart. planned are its discounts after a change, or those that it has.
+func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) []check {
+	items := itemsOf(cart)
+	if items.failed() {
+		return []check{items} // the rest may be right for the cart that is meant
+	}
+	doubles, limit := doublesOf(cart), s.checkLimit(ctx, cart, planned)
+	if doubles.failed() {
+		limit.todo = "" // it may be full because of these
+	}
+	return []check{items, enabledFor(cart), promotionsOf(cart), doubles, limit, enginesOf(cart)}
+}
+
+func itemsOf(cart *commerce.Cart) check {
+	c := check{name: "cart", found: fmt.Sprintf("%d items", len(cart.Items))}
+	if len(cart.Items) > 0 {
+		if !cart.ExpiresAt.IsZero() {
+			c.found += ", expires on " + at(cart.ExpiresAt, time.DateOnly)
+		}
+		return c
+	}
+	c.found = "it has no items, and takes no discounts"
+	if age := time.Since(cart.Timestamps.CreatedAt); !cart.Timestamps.CreatedAt.IsZero() && age < time.Minute {
+		c.found = "it did not exist a minute ago: reading an unknown cart creates it"
+	}
+	c.todo = "check the id of the cart, or put something into it"
+	return c
+}
+
+func enabledFor(cart *commerce.Cart) check {
+	c := check{name: "enabled", found: "it takes custom discounts"}
+	if !cart.CustomDiscountsEnabled {
+		c.found = "it takes no custom discounts"
+		c.todo = "epcommerce discounts enable " + cart.ID + ", which turns promotions of the store off for it"
+	}
+	return c
+}
+
+// promotionsOf looks for promotions of the store, as items of their own or in other items.
+func promotionsOf(cart *commerce.Cart) check {
+	n := 0
+	for _, item := range cart.Items {
+		var discounts []struct {
+			Source string `json:"promotion_source"`
+		}
+		_ = json.Unmarshal(item.Extra["discounts"], &discounts) // absent, or not for us
+		if item.Type == "promotion_item" || len(discounts) > 0 && discounts[0].Source != "" {
+			n++
+		}
+	}
+	c := check{name: "promotions", found: "none of the store"}
+	if n > 0 {
+		c.found = fmt.Sprintf("%d items with promotions of the store", n)
+	}
+	if n > 0 && cart.CustomDiscountsEnabled { // otherwise they end when it is
+		c.found += ", which exclude discounts"
+		c.todo = "remove the promotion from the cart in the shop, or take another cart"
+	}
+	return c
+}
+
+func (s *shop) checkLimit(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) check {
+	c := check{name: "limit"}
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		c.found = fmt.Sprintf("%d discounts; the limit cannot be read", len(planned))
+		return c
+	}
+	counts, fullest := map[uuid.UUID]int{}, 0 // by item
+	for _, d := range planned {
+		item := uuid.Nil
+		if d.Item != nil {
+			item = d.Item.ID
+		}
+		if counts[item]++; item != uuid.Nil {
+			fullest = max(fullest, counts[item])
+		}
+	}
+	limit := settings.CustomDiscountLimit
+	c.found = fmt.Sprintf("%d of %d on the cart", counts[uuid.Nil], limit)
+	if fullest > 0 {
+		c.found += fmt.Sprintf(", at most %d of %d on an item", fullest, limit)
+	}
+	if counts[uuid.Nil] > limit || fullest > limit ||
+		limit > 0 && len(planned) == len(cart.CustomDiscounts) && max(counts[uuid.Nil], fullest) == limit {
+		c.todo = "epcommerce discounts remove " + cart.ID + ", or raise custom_discount_limit of the store"
+	}
+	return c
+}
+
+func doublesOf(cart *commerce.Cart) check {
+	seen, ids := map[[2]string]bool{}, ""
+	for _, d := range cart.CustomDiscounts {
+		k := [2]string{d.DiscountEngine, d.ExternalID}
+		if seen[k] {
+			ids += " --id " + id(d.ID)
+		}
+		seen[k] = true
+	}
+	c := check{name: "doubled", found: "no discount twice"}
+	if ids != "" {
+		c.found = fmt.Sprintf("%d too many of the same engine and external id", strings.Count(ids, "--id"))
+		c.todo = "epcommerce discounts remove " + cart.ID + ids
+	}
+	return c
+}
+
+func enginesOf(cart *commerce.Cart) check {
+	counts := map[string]int{}
+	for _, d := range cart.CustomDiscounts {
+		counts[plain(d.DiscountEngine)]++
+	}
+	var found []string
+	for _, engine := range slices.Sorted(maps.Keys(counts)) {
+		found = append(found, fmt.Sprintf("%s: %d", engine, counts[engine]))
+	}
+	return check{name: "engines", found: cmp.Or(strings.Join(found, ", "), "none")}
+}
