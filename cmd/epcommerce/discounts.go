@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,12 +229,7 @@ func newEnableCommand(e *environment) *cobra.Command {
 }
 
 func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDiscount, err error) {
-	var text []byte
-	if path == "-" {
-		text, err = io.ReadAll(e.stdin)
-	} else {
-		text, err = os.ReadFile(path)
-	}
+	text, err := e.readFile(path)
 	if err == nil {
 		err = json.Unmarshal(text, &want)
 	}

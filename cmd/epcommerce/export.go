@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +33,8 @@ const maxSkipped = 100
 // export is an export in progress. FILE.part becomes FILE when it is complete.
 type export struct {
 	exportState
-	client      *commerce.Client
+	selection
+	shop        *shop
 	lock        *flock.Flock
 	part        *os.File
 	path        string // of FILE
@@ -44,6 +47,7 @@ type export struct {
 // exportState says where an export goes on. It is the content of FILE.state.
 type exportState struct {
 	Store    string      // as in shop
+	Content  string      // the selection
 	Finished uuid.UUID   // the part has all subscriptions up to this account
 	Length   int64       // of the part, in bytes
 	Count    int         // of subscriptions
@@ -53,13 +57,19 @@ type exportState struct {
 func newExportCommand(e *environment) *cobra.Command {
 	x := &export{concurrency: 4, show: func(int) {}}
 	restart, resume := false, false
-	short := "Write all subscriptions of a store to a .jsonl or .csv file"
+	short := "Write all subscriptions of a store to a .jsonl or .csv file, or to - for pipes"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
-		x.client, x.path, x.format = s.Client, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
-		if x.format != "jsonl" && x.format != "csv" {
-			return usagef("FILE must end in .jsonl or .csv")
+		x.shop, x.path, x.format = s, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
+		if x.path == "-" {
+			return x.stream(ctx, e)
 		}
-		x.exportState = exportState{Store: s.identity}
+		if x.format != "jsonl" && x.format != "csv" {
+			return usagef("FILE must end in .jsonl or .csv, or be - for standard output")
+		}
+		if err := x.check(x.format); err != nil {
+			return err
+		}
+		x.exportState = exportState{Store: s.identity, Content: fmt.Sprint(x.selection)}
 		if err := x.open(restart); err != nil {
 			return err
 		}
@@ -106,7 +116,50 @@ func newExportCommand(e *environment) *cobra.Command {
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
 	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
 	cmd.Flags().BoolVar(&resume, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
+	x.addFlags(cmd)
+	cmd.Example = "  epcommerce subscriptions export subs.csv --subscribers\n" +
+		"  epcommerce subscriptions export - --state active | wc -l"
 	return cmd
+}
+
+// stream writes to standard output. There is nothing to go on from.
+func (x *export) stream(ctx context.Context, e *environment) error {
+	if e.output == "table" {
+		e.output = "jsonl"
+	}
+	if err := x.check(e.output); err != nil {
+		return err
+	}
+	p := newPrinter(e.printable(), e.output)
+	p.columns, p.noHeader = x.columns, x.noHeader
+	p.begin("", x.first())
+	for page, err := range x.pages(ctx, x.shop.Accounts.IDs(ctx, uuid.Nil)) {
+		if err == nil {
+			err = x.print(ctx, p, page)
+		}
+		if err = cmp.Or(err, p.flush()); err != nil {
+			return &exitError{exitUnfinished, fmt.Errorf("after %d subscriptions: %w", p.n, err)}
+		}
+	}
+	return p.end()
+}
+
+// pages returns the pages of the subscriptions of accounts.
+func (x *export) pages(
+	ctx context.Context, accounts iter.Seq2[uuid.UUID, error],
+) iter.Seq2[*commerce.SubscriptionPage, error] {
+	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
+	opts.Include.All = true
+	return x.shop.Subscriptions.PagesByAccount(ctx, accounts, opts)
+}
+
+// print prints what is selected of a page.
+func (x *export) print(ctx context.Context, p *printer, page *commerce.SubscriptionPage) error {
+	records, err := x.records(ctx, x.shop, page)
+	for _, r := range records {
+		p.print(r)
+	}
+	return err
 }
 
 // open opens the part, and reads the state of an earlier run, if there is one. unlock must be called
@@ -152,12 +205,12 @@ func (x *export) openPart(restart bool) (err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	store := x.Store
+	store, content := x.Store, x.Content
 	if err == nil {
 		err = json.Unmarshal(text, &x.exportState)
 	}
-	if err == nil && (x.Store != store || opened.Size() < x.Length) {
-		err = errors.New("it belongs to another store, or another part")
+	if err == nil && (x.Store != store || x.Content != content || opened.Size() < x.Length) {
+		err = errors.New("it belongs to another store, another part, or other flags")
 	}
 	if err != nil {
 		return usagef("%s.state can't be used: %w\n  to do: use another FILE, or --restart", x.path, err)
@@ -197,28 +250,27 @@ func (x *export) walk(ctx context.Context) (err error) {
 		return err
 	}
 	p := newPrinter(x.part, x.format)
-	if p.n = x.Count; p.n == 0 {
-		p.begin("", noSubscription)
+	p.columns, p.noHeader = x.columns, x.noHeader
+	if p.n = x.Count; x.Length == 0 {
+		p.begin("", x.first())
 	}
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
 	}()
 	from, skipped := x.Finished, x.Skipped // the walk reads accounts ahead, while save changes x
 	accounts := func(yield func(uuid.UUID, error) bool) {
-		for id, err := range x.client.Accounts.IDs(ctx, from) {
+		for id, err := range x.shop.Accounts.IDs(ctx, from) {
 			if !slices.Contains(skipped, id) && !yield(id, err) {
 				return
 			}
 		}
 	}
-	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
-	opts.Include.All = true
-	for page, err := range x.client.Subscriptions.PagesByAccount(ctx, accounts, opts) {
+	for page, err := range x.pages(ctx, accounts) {
 		if err != nil {
 			return err
 		}
-		for i := range page.Subscriptions {
-			p.print(newRecord(&page.Subscriptions[i], &page.Included))
+		if err := x.print(ctx, p, page); err != nil {
+			return err
 		}
 		x.show(p.n - had)
 		if page.Finished == uuid.Nil {

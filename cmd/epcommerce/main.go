@@ -86,13 +86,8 @@ func newRootCommand(e *environment) *cobra.Command {
 			if !slices.Contains(formats, e.output) {
 				return fmt.Errorf("--output must be one of %s", strings.Join(formats, ", "))
 			}
-			if e.stdoutTerminal && e.output != "table" { // in a table, texts are plain
-				e.stdout = transform.NewWriter(e.stdout, runes.Map(func(r rune) rune {
-					if unicode.IsPrint(r) || r == '\n' {
-						return r
-					}
-					return unicode.ReplacementChar
-				}))
+			if e.output != "table" { // in a table, texts are plain
+				e.stdout = e.printable()
 			}
 			e.started = true
 			return nil
@@ -110,11 +105,26 @@ func newRootCommand(e *environment) *cobra.Command {
 	root.AddCommand(
 		newDoctorCommand(e),
 		group("carts", "Check carts", newCheckCommand(e)),
-		group("subscriptions", "List and export subscriptions", newListCommand(e), newGetCommand(e), newExportCommand(e)),
+		group("subscriptions", "List, export and change subscriptions",
+			append(newStateCommands(e), newListCommand(e), newGetCommand(e), newExportCommand(e))...),
 		group("discounts", "Show and change the custom discounts of a cart",
 			newShowCommand(e), newAddCommand(e), newApplyCommand(e), newRemoveCommand(e), newEnableCommand(e)),
-		newServeCommand(e), version)
+		newAPICommand(e), newServeCommand(e), version)
+	complete(root, "output", formats...)
 	return root
+}
+
+// printable returns standard output without what would control a terminal, if it is one.
+func (e *environment) printable() io.Writer {
+	if !e.stdoutTerminal {
+		return e.stdout
+	}
+	return transform.NewWriter(e.stdout, runes.Map(func(r rune) rune {
+		if unicode.IsPrint(r) || r == '\n' {
+			return r
+		}
+		return unicode.ReplacementChar
+	}))
 }
 
 // command returns a command that uses a store. The words after the first one of use are the names

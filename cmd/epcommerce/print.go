@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -30,12 +31,14 @@ var formats = []string{"table", "json", "jsonl", "csv"}
 
 // printer writes records in one of the formats.
 type printer struct {
-	format string
-	out    *bufio.Writer
-	csv    *csv.Writer
-	json   *json.Encoder
-	n      int   // records written
-	err    error // the first one; the buffers keep theirs
+	format   string
+	columns  []string // of CSV; nil: all
+	noHeader bool     // of CSV
+	out      *bufio.Writer
+	csv      *csv.Writer
+	json     *json.Encoder
+	n        int   // records written
+	err      error // the first one; the buffers keep theirs
 }
 
 func newPrinter(w io.Writer, format string) *printer {
@@ -48,7 +51,10 @@ func newPrinter(w io.Writer, format string) *printer {
 // newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
 // a table is bold. first has the columns.
 func (e *environment) newPrinter(head string, first record) *printer {
-	p := newPrinter(e.stdout, e.output)
+	return e.begin(newPrinter(e.stdout, e.output), head, first)
+}
+
+func (e *environment) begin(p *printer, head string, first record) *printer {
 	if e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && head != "" {
 		head = "\x1b[1m" + head + "\x1b[0m"
 	}
@@ -62,7 +68,9 @@ func (p *printer) begin(head string, first record) {
 	case "json":
 		_, _ = p.out.WriteString("[\n")
 	case "csv":
-		_ = p.csv.Write(texts(first.cells, func(c cell) string { return c.column }))
+		if !p.noHeader {
+			_ = p.csv.Write(texts(p.chosen(first.cells), func(c cell) string { return c.column }))
+		}
 	case "table":
 		_, _ = p.out.WriteString(head)
 	}
@@ -78,10 +86,23 @@ func (p *printer) print(r record) {
 		}
 		p.err = cmp.Or(p.err, p.json.Encode(r.object))
 	case "csv":
-		_ = p.csv.Write(texts(r.cells, func(c cell) string { return safe(c.text) }))
+		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string { return safe(c.text) }))
 	default:
 		_, _ = p.out.WriteString(r.lines)
 	}
+}
+
+// chosen returns the cells of the columns, in their order.
+func (p *printer) chosen(cells []cell) []cell {
+	if p.columns == nil {
+		return cells
+	}
+	var chosen []cell
+	for _, name := range p.columns {
+		i := slices.IndexFunc(cells, func(c cell) bool { return c.column == name })
+		chosen = append(chosen, cells[i])
+	}
+	return chosen
 }
 
 // flush writes what is in the buffers, and returns the first error.

@@ -15,16 +15,28 @@ import (
 func newListCommand(e *environment) *cobra.Command {
 	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	var limit uint
+	x := &selection{}
 	short := "List subscriptions, newest first, at most 10,100"
 	cmd := e.command("list", short, func(ctx context.Context, s *shop, _ []string) error {
-		opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
-		p := e.newPrinter(subscriptionHead, noSubscription)
+		if err := x.check(e.output); err != nil {
+			return err
+		}
+		if x.state == "" {
+			opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
+		}
+		p := newPrinter(e.stdout, e.output)
+		p.columns, p.noHeader = x.columns, x.noHeader
+		e.begin(p, subscriptionHead, x.first())
 		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
 			if err != nil {
 				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
 			}
-			for i := range page.Subscriptions {
-				p.print(newRecord(&page.Subscriptions[i], &page.Included))
+			records, err := x.records(ctx, s, page)
+			if err != nil {
+				return err
+			}
+			for _, r := range records {
+				p.print(r)
 				if p.n == int(limit) {
 					return p.end()
 				}
@@ -45,6 +57,9 @@ func newListCommand(e *environment) *cobra.Command {
 	})
 	flags.StringArrayVar(&opts.Filter.ExternalRefs, "external-ref", nil, "only with this `reference`; may be repeated")
 	flags.UintVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
+	x.addFlags(cmd)
+	cmd.Example = "  epcommerce subscriptions list --email EMAIL\n" +
+		"  epcommerce subscriptions list --state paused --columns id,account_id,price -o csv"
 	return cmd
 }
 

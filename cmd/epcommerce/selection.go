@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-go/commerce"
+)
+
+// states are what the column state may hold, besides a status that is new.
+var states = []string{"active", "inactive", "pending", "suspended", "paused", "canceled", "closed"}
+
+// selection says which subscriptions and columns are printed.
+type selection struct {
+	state       string
+	columns     []string
+	noHeader    bool
+	subscribers bool
+}
+
+func (x *selection) addFlags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&x.state, "state", "", "only those in this `state`, such as active or canceled")
+	flags.StringSliceVar(&x.columns, "columns", nil, "`names` of the columns of CSV, in this order, separated by commas")
+	flags.BoolVar(&x.noHeader, "no-header", false, "leave the names of the columns out of CSV")
+	flags.BoolVar(&x.subscribers, "subscribers", false, "add subscriber_email; one more request for each 100 accounts")
+	complete(cmd, "state", states...)
+	complete(cmd, "columns", texts(noSubscription.cells, func(c cell) string { return c.column })...)
+}
+
+// complete lets the shell complete the values of a flag.
+func complete(cmd *cobra.Command, flag string, values ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// check refuses what does not fit the format, and columns that do not exist.
+func (x *selection) check(format string) error {
+	if format != "csv" && (len(x.columns) > 0 || x.noHeader) {
+		return usagef("--columns and --no-header are for CSV")
+	}
+	known := texts(x.first().cells, func(c cell) string { return c.column })
+	for _, name := range x.columns {
+		if !slices.Contains(known, name) {
+			return usagef("there is no column %q; the columns are %s", name, strings.Join(known, ","))
+		}
+	}
+	return nil
+}
+
+// first returns a record with the columns.
+func (x *selection) first() record {
+	r := noSubscription
+	if x.subscribers {
+		r.cells = append(slices.Clone(r.cells), cell{"subscriber_email", ""})
+	}
+	return r
+}
+
+// records returns what is printed of a page.
+func (x *selection) records(ctx context.Context, s *shop, page *commerce.SubscriptionPage) ([]record, error) {
+	var emails map[uuid.UUID]string
+	if x.subscribers {
+		var err error
+		if emails, err = s.emailsOf(ctx, page.Subscriptions); err != nil {
+			return nil, err
+		}
+	}
+	var list []record
+	for i := range page.Subscriptions {
+		sub := &page.Subscriptions[i]
+		if x.state != "" && state(&sub.Meta) != x.state {
+			continue
+		}
+		r := newRecord(sub, &page.Included)
+		if email := emails[sub.Attributes.AccountID]; x.subscribers {
+			r.cells = append(r.cells, cell{"subscriber_email", email})
+			r.object.(map[string]any)["subscriber_email"] = email
+		}
+		list = append(list, r)
+	}
+	return list, nil
+}
+
+// emailsOf returns the e-mail addresses of the subscribers, by account.
+func (s *shop) emailsOf(ctx context.Context, subs []commerce.Subscription) (map[uuid.UUID]string, error) {
+	var accounts []string
+	for _, sub := range subs {
+		accounts = append(accounts, sub.Attributes.AccountID.String())
+	}
+	slices.Sort(accounts)
+	emails := map[uuid.UUID]string{}
+	for part := range slices.Chunk(slices.Compact(accounts), commerce.MaxPageSize) {
+		var page struct {
+			Data []struct {
+				Attributes struct {
+					AccountID uuid.UUID `json:"account_id"`
+					Email     string    `json:"email"`
+				} `json:"attributes"`
+			} `json:"data"`
+		}
+		query := url.Values{
+			"filter":      {"in(account_id," + strings.Join(part, ",") + ")"},
+			"page[limit]": {fmt.Sprint(commerce.MaxPageSize)},
+		}
+		if _, err := s.Do(ctx, http.MethodGet, []string{"v2", "subscriptions", "subscribers"}, query, nil, &page); err != nil {
+			return nil, fmt.Errorf("the subscribers: %w", err)
+		}
+		for _, who := range page.Data {
+			emails[who.Attributes.AccountID] = who.Attributes.Email
+		}
+	}
+	return emails, nil
+}

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"github.com/commerce-go/commerce"
+)
+
+// stateCommand changes the state of subscriptions.
+type stateCommand struct {
+	change      commerce.StateChange
+	verb        string
+	account     uuid.UUID
+	yes, dryRun bool
+}
+
+func newStateCommands(e *environment) []*cobra.Command {
+	var commands []*cobra.Command
+	for _, c := range []*stateCommand{
+		{verb: "cancel", change: commerce.StateChange{Action: commerce.ActionCancel}},
+		{verb: "pause", change: commerce.StateChange{Action: commerce.ActionPause}},
+		{verb: "resume", change: commerce.StateChange{Action: commerce.ActionResume}},
+	} {
+		short := "Make sure that subscriptions are " + map[string]string{
+			"cancel": "canceled", "pause": "paused", "resume": "neither canceled nor paused",
+		}[c.verb]
+		cmd := e.command(c.verb, short, c.run(e))
+		cmd.Use, cmd.Args = c.verb+" [ID...]", cobra.ArbitraryArgs
+		cmd.Example = "  epcommerce subscriptions " + c.verb + " ID\n" +
+			"  epcommerce subscriptions " + c.verb + " --account ID --dry-run"
+		flags := cmd.Flags()
+		flags.Func("account", "all of the account with this `id`", func(text string) (err error) {
+			c.account, err = uuid.Parse(text)
+			return err
+		})
+		flags.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only list what would be changed")
+		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+		if c.verb == "cancel" {
+			flags.BoolVar(&c.change.CancelImmediately, "immediately", false, "end them now, not with their billing period")
+		}
+		commands = append(commands, cmd)
+	}
+	return commands
+}
+
+// run changes those that need it, after a question. It goes on after an error: the others may
+// succeed.
+func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string) error {
+	return func(ctx context.Context, s *shop, args []string) error {
+		p := e.newPrinter(subscriptionHead, noSubscription)
+		var left []uuid.UUID
+		err := c.each(ctx, s, args, func(sub *commerce.Subscription, included *commerce.Included) {
+			if !c.isDone(sub) {
+				left = append(left, sub.ID)
+				p.print(newRecord(sub, included))
+			}
+		})
+		if err = errors.Join(err, p.end()); err != nil || len(left) == 0 {
+			if err == nil {
+				say(e.stderr, "nothing to do")
+			}
+			return err
+		}
+		question := fmt.Sprintf("%d subscriptions: %s them?", len(left), c.verb)
+		if c.dryRun {
+			return nil
+		} else if err := e.confirm(ctx, c.yes, question, "--yes"); err != nil {
+			return err
+		}
+		done, failed := 0, error(nil)
+		for _, id := range left {
+			if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err != nil {
+				failed = err
+				say(e.stderr, "%s: %s", id, describe(err))
+			} else if done++; ctx.Err() != nil {
+				break
+			}
+		}
+		say(e.stderr, "%d of %d done", done, len(left))
+		if failed != nil && done > 0 {
+			return &exitError{exitUnfinished, fmt.Errorf("not all are done: %w", failed)}
+		}
+		return failed
+	}
+}
+
+// each calls f with the subscriptions that the command names.
+func (c *stateCommand) each(
+	ctx context.Context, s *shop, args []string, f func(*commerce.Subscription, *commerce.Included),
+) error {
+	if (len(args) > 0) == (c.account != uuid.Nil) {
+		return usagef("name subscriptions by their ids, or an account by --account")
+	}
+	for _, arg := range args {
+		id, err := uuid.Parse(arg)
+		if err != nil {
+			return usagef("the ID of a subscription must be a UUID, not %q", arg)
+		}
+		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
+		if err != nil {
+			return err
+		}
+		f(&result.Subscription, &result.Included)
+	}
+	if c.account == uuid.Nil {
+		return nil
+	}
+	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
+	opts.Filter.AccountID = c.account
+	for page, err := range s.Subscriptions.Pages(ctx, opts) {
+		if err != nil {
+			return err
+		}
+		for i := range page.Subscriptions {
+			f(&page.Subscriptions[i], &page.Included)
+		}
+	}
+	return nil
+}
+
+// isDone reports whether a subscription has the state, as [commerce.SubscriptionService.EnsureState]
+// sees it.
+func (c *stateCommand) isDone(sub *commerce.Subscription) bool {
+	switch m := &sub.Meta; c.change.Action {
+	case commerce.ActionCancel:
+		return m.Canceled && (m.Closed || !c.change.CancelImmediately)
+	case commerce.ActionPause:
+		return m.Paused
+	default:
+		return !m.Canceled && !m.Paused
+	}
+}

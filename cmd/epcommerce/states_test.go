@@ -1,0 +1,205 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// stateOf returns the states of the subscriptions of an account.
+func stateOf(s *commercetest.Store, account uuid.UUID) string {
+	return statesOf(s, func(other uuid.UUID) bool { return other == account })
+}
+
+func statesOf(s *commercetest.Store, isMeant func(account uuid.UUID) bool) string {
+	var list []string
+	for sub := range s.Subscriptions() {
+		if isMeant(sub.Attributes.AccountID) {
+			list = append(list, state(&sub.Meta))
+		}
+	}
+	return strings.Join(list, " ")
+}
+
+// newShop returns a store with an account that has six active subscriptions, and others.
+func newShop(t *testing.T) (s *commercetest.Store, account uuid.UUID, ids []string) {
+	t.Helper()
+	s = commercetest.New(t, commercetest.Config{})
+	s.Seed(30)
+	account = uuid.New()
+	for range 6 {
+		sub := commerce.Subscription{ID: uuid.New(), Type: "subscription"}
+		sub.Attributes.AccountID = account
+		sub.Meta.Status = "active"
+		s.AddSubscription(sub)
+		ids = append(ids, sub.ID.String())
+	}
+	return s, account, ids
+}
+
+// All subscriptions of an account are canceled, also if half of the responses are lost. Nothing of
+// another account changes, and a second run finds nothing to do.
+func TestStates(t *testing.T) {
+	t.Parallel()
+	s, account, ids := newShop(t)
+	isOther := func(other uuid.UUID) bool { return other != account }
+	others := statesOf(s, isOther)
+	c := caller{env: storeEnv(s)}
+	of := func(verb string, flags ...string) []string {
+		return append([]string{"subscriptions", verb, "--account", account.String()}, flags...)
+	}
+	got := c.run(t, of("cancel", "--dry-run")...)
+	if got.code != 0 || strings.Count(got.stdout, "\n") != 2+2*6 || strings.Contains(stateOf(s, account), "canceled") {
+		t.Errorf("dry run: got %+v, want six subscriptions and no change", got)
+	}
+	if got := c.run(t, of("cancel")...); got.code != exitUsage || strings.Contains(stateOf(s, account), "canceled") {
+		t.Errorf("without a terminal: got %+v, want exit code %d and no change", got, exitUsage)
+	}
+	lost := commercetest.Fault{Operation: commercetest.OpChangeState, Cut: true, Apply: true}
+	s.Inject(lost, lost, lost)
+	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "6 of 6 done") {
+		t.Errorf("got %+v, want six done", got)
+	}
+	if got, want := stateOf(s, account), strings.TrimSpace(strings.Repeat("canceled ", 6)); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "nothing to do") {
+		t.Errorf("once more: got %+v, want nothing to do", got)
+	}
+	if got := c.run(t, "subscriptions", "resume", ids[0], "--yes"); got.code != 0 || strings.Count(stateOf(s, account), "canceled") != 5 {
+		t.Errorf("resume: got %+v and %q, want one resumed", got, stateOf(s, account))
+	}
+	if got := c.run(t, "subscriptions", "pause", ids[0], "--yes"); got.code != 0 || !strings.Contains(stateOf(s, account), "paused") {
+		t.Errorf("pause: got %+v and %q, want one paused", got, stateOf(s, account))
+	}
+	if got := statesOf(s, isOther); got != others || others == "" {
+		t.Errorf("the subscriptions of others are %q, want %q", got, others)
+	}
+}
+
+// One that fails does not keep the others, and the exit code says so.
+func TestStates_oneFails(t *testing.T) {
+	t.Parallel()
+	s, account, _ := newShop(t)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpChangeState, Status: http.StatusUnprocessableEntity, After: 2})
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--account", account.String(), "--yes")
+	if got.code != exitUnfinished || !strings.Contains(got.stderr, "5 of 6 done") || strings.Count(stateOf(s, account), "paused") != 5 {
+		t.Errorf("got %+v and %q, want exit code %d and five paused", got, stateOf(s, account), exitUnfinished)
+	}
+}
+
+func TestStates_usage(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"nothing named":  {},
+		"both":           {unknownID, "--account", unknownID},
+		"no id":          {"x"},
+		"no account":     {"--account", "x"},
+		"not for pauses": {unknownID, "--immediately"},
+	} {
+		got := caller{}.run(t, append([]string{"--demo", "subscriptions", "pause"}, args...)...)
+		if got.code != exitUsage {
+			t.Errorf("%s: got %+v, want exit code %d", name, got, exitUsage)
+		}
+	}
+}
+
+// api sends the token to the store only, and a write once.
+func TestAPI(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(3)
+	c := caller{env: storeEnv(s)}
+	var list struct{ Data []any }
+	got := c.run(t, "api", "get", "v2/subscriptions/subscriptions?page[limit]=2")
+	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || len(list.Data) != 2 || got.code != 0 {
+		t.Errorf("got %+v and %v, want two subscriptions", got, err)
+	}
+	for _, path := range []string{"https://evil.example/v2", "//evil.example/v2", "../admin", "/v2/%zz", "v2?x=%zz"} {
+		before := len(s.Requests())
+		if got := c.run(t, "api", "GET", path); got.code != exitUsage || len(s.Requests()) != before {
+			t.Errorf("%s: got %+v, want exit code %d and no request", path, got, exitUsage)
+		}
+	}
+	body := `{"data":{"type":"settings","discounts":{"custom_discounts_enabled":true}}}`
+	write := []string{"api", "PUT", "/v2/settings/cart", "--data", "-"}
+	if got := (caller{env: c.env, stdin: body}).run(t, write...); got.code != exitUsage {
+		t.Errorf("a write without a question: got %+v, want exit code %d", got, exitUsage)
+	}
+	before := len(s.Requests())
+	s.Inject(commercetest.Fault{Status: http.StatusServiceUnavailable})
+	if got := (caller{env: c.env, stdin: body}).run(t, append(write, "--yes")...); got.code == 0 || len(s.Requests()) != before+1 {
+		t.Errorf("a write that fails: got %+v and %d requests, want an error and one", got, len(s.Requests())-before)
+	}
+	if got := (caller{env: c.env, stdin: body}).run(t, append(write, "--yes")...); got.code != 0 {
+		t.Errorf("got %+v, want exit code 0", got)
+	}
+	if got := c.run(t, "api", "GET", "/v2/settings/cart"); !strings.Contains(got.stdout, `"custom_discounts_enabled": true`) {
+		t.Errorf("got %+v, want the change", got)
+	}
+}
+
+// list and export select by state, and print some columns, with an address if it is asked for.
+func TestSelection(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(300)
+	c := caller{env: storeEnv(s)}
+	paused := 0
+	for sub := range s.Subscriptions() {
+		if state(&sub.Meta) == "paused" {
+			paused++
+		}
+	}
+	file := filepath.Join(t.TempDir(), "subs.csv")
+	for _, args := range [][]string{{"list", "-o", "csv"}, {"export", "-", "-o", "csv"}} {
+		args = append([]string{"subscriptions"}, args...)
+		got := c.run(t, append(args, "--state", "paused", "--columns", "subscriber_email,id", "--subscribers")...)
+		rows, err := csv.NewReader(strings.NewReader(got.stdout)).ReadAll()
+		if err != nil || len(rows) != paused+1 || paused == 0 || strings.Join(rows[0], " ") != "subscriber_email id" {
+			t.Fatalf("%v: got %d rows and %v, want %d and a head", args, len(rows), err, paused)
+		}
+		for _, row := range rows[1:] {
+			if !strings.Contains(row[0], "@example.com") {
+				t.Errorf("%v: got %q, want an e-mail address", args, row)
+			}
+		}
+	}
+	if got := c.run(t, "subscriptions", "export", "-"); got.code != 0 || strings.Count(got.stdout, "\n") != 300 {
+		t.Errorf("got %d lines and %q, want 300", strings.Count(got.stdout, "\n"), got.stderr)
+	}
+	if got := c.run(t, "subscriptions", "export", file, "--no-header", "--columns", "id"); got.code != 0 {
+		t.Errorf("got %+v, want exit code 0", got)
+	}
+	for name, args := range map[string][]string{
+		"unknown column": {"list", "-o", "csv", "--columns", "price,x"},
+		"table":          {"list", "--columns", "id"},
+		"JSON Lines":     {"export", "subs.jsonl", "--no-header"},
+		"not asked for":  {"list", "-o", "csv", "--columns", "subscriber_email"},
+	} {
+		if got := c.run(t, append([]string{"subscriptions"}, args...)...); got.code != exitUsage {
+			t.Errorf("%s: got %+v, want exit code %d", name, got, exitUsage)
+		}
+	}
+}
+
+// A part of a stream is not taken for the whole.
+func TestExport_streamFails(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(300)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 4, Status: 403, Times: -1})
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", "-", "-o", "json")
+	if got.code != exitUnfinished || json.Valid([]byte(got.stdout)) || !bytes.HasPrefix([]byte(got.stdout), []byte("[")) {
+		t.Errorf("got %d and %.80q, want exit code %d and no valid JSON", got.code, got.stdout, exitUnfinished)
+	}
+}
