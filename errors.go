@@ -240,14 +240,18 @@ func (e *Error) Error() string {
 // partial success is left out, as it is mostly one of success.
 func (e *Error) problem() string {
 	var parts, titles []string
+	status := ""
 	if e.StatusCode != 0 && e.Outcome != OutcomePartial {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", e.StatusCode, http.StatusText(e.StatusCode))))
+		status = http.StatusText(e.StatusCode)
+		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", e.StatusCode, status)))
 	}
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
 	for _, title := range e.titles() {
-		titles = append(titles, strconv.Quote(title))
+		if title != status {
+			titles = append(titles, strconv.Quote(title))
+		}
 	}
 	if titles != nil {
 		parts = append(parts, strings.Join(titles, ", "))

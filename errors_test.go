@@ -287,6 +287,12 @@ func TestError_text(t *testing.T) {
 			}
 		}
 	}
+	for _, title := range []string{"Not Found", "Gone"} {
+		e := commerce.Error{Op: "op", StatusCode: 404, Errors: []commerce.ErrorObject{{Title: title}}}
+		if n := strings.Count(e.Error(), title); n != 1 {
+			t.Errorf("text %v, want %q once", &e, title)
+		}
+	}
 	forged := commerce.Error{Op: "op", Errors: []commerce.ErrorObject{{Title: "t\nforged line"}}}
 	if text := forged.Error(); strings.Contains(text, "\n") || !strings.Contains(text, `"t\nforged line"`) {
 		t.Errorf("text %s, want the title quoted", text)

@@ -17,7 +17,7 @@ import (
 
 func newAPICommand(e *environment) *cobra.Command {
 	file, yes := "", false
-	short := "Send a request to any other endpoint, and print the JSON of the response"
+	short := "Send a request to any other endpoint, and print the response"
 	cmd := e.command("api METHOD PATH", short, func(ctx context.Context, s *shop, args []string) error {
 		method := strings.ToUpper(args[0])
 		path, query, err := parsePath(args[1])

@@ -37,13 +37,17 @@ func (c check) record() record {
 		result = "skip"
 	}
 	ms := fmt.Sprint(c.took.Milliseconds())
-	text, more, _ := strings.Cut(found+"\n", "\n")
-	text = plain(text)
-	if len(text) > checkWidths[3] {
-		text, more = "", "  "+text+"\n"+more
+	parts := strings.Split(found, "\n")
+	first := plain(parts[0])
+	lines := []row{columns(checkWidths, result, c.name, ms+" ms", first)}
+	if len(first) > checkWidths[3] {
+		lines = []row{columns(checkWidths, result, c.name, ms+" ms", ""), text("  " + first)}
+	}
+	for _, part := range parts[1:] {
+		lines = append(lines, text(part))
 	}
 	return record{
-		lines:  line(checkWidths, result, c.name, ms+" ms", text) + more,
+		lines:  lines,
 		cells:  []cell{{"check", c.name}, {"result", result}, {"ms", ms}, {"found", found}},
 		object: map[string]string{"check": c.name, "result": result, "ms": ms, "found": found},
 	}
@@ -67,8 +71,8 @@ func failures(checks []check) error {
 }
 
 func newCheckCommand(e *environment) *cobra.Command {
-	short := "Find out what keeps a cart from taking discounts, or counts one twice"
-	return e.command("check CART", short, func(ctx context.Context, s *shop, args []string) error {
+	short := "Find out why a cart takes no discounts, or one twice"
+	cmd := e.command("check CART", short, func(ctx context.Context, s *shop, args []string) error {
 		begin := time.Now()
 		cart, err := s.Carts.Get(ctx, args[0])
 		if err != nil {
@@ -76,7 +80,7 @@ func newCheckCommand(e *environment) *cobra.Command {
 		}
 		checks := s.checkCart(ctx, cart, cart.CustomDiscounts)
 		checks[0].took = time.Since(begin)
-		p := e.newPrinter("", check{}.record())
+		p := e.newPrinter(nil, check{}.record())
 		for _, c := range checks {
 			p.print(c.record())
 		}
@@ -85,6 +89,8 @@ func newCheckCommand(e *environment) *cobra.Command {
 		}
 		return failures(checks)
 	})
+	cmd.Example = "  epcommerce carts check CART"
+	return cmd
 }
 
 // checkCart looks at a cart. planned are its discounts after a change, or those that it has.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -36,21 +37,21 @@ func discountRecord(d commerce.CustomDiscount, change string) record {
 		{"item", item},
 	}}
 	if change == "" {
-		r.lines = line([]int{32, 32, 12}, engine, external, amount) + line([]int{38, 38}, "  "+id(d.ID), item)
+		r.lines = []row{columns([]int{32, 32, 12}, engine, external, amount), columns([]int{38, 38}, "  "+id(d.ID), item)}
 		return r
 	}
 	r.cells = append([]cell{{"change", change}}, r.cells...)
 	r.object = map[string]any{"change": change, "discount": d}
-	r.lines = line([]int{1, 30, 31, 12}, change, engine, external, amount)
+	r.lines = []row{columns([]int{1, 30, 31, 12}, change, engine, external, amount)}
 	if d.Item != nil {
-		r.lines += "   on item " + item + "\n"
+		r.lines = append(r.lines, text("   on item "+item))
 	}
 	return r
 }
 
-const discountHead = `ENGINE                            EXTERNAL ID                       AMOUNT
-  ID                                    ITEM
-`
+var discountHead = []row{
+	columns([]int{32, 32, 12}, "ENGINE", "EXTERNAL ID", "AMOUNT"), columns([]int{38, 38}, "  ID", "ITEM"),
+}
 
 func newShowCommand(e *environment) *cobra.Command {
 	short := "Show the custom discounts of a cart and its items, and the totals"
@@ -82,6 +83,7 @@ func newShowCommand(e *environment) *cobra.Command {
 		e.warn(s.checkCart(ctx, cart, cart.CustomDiscounts))
 		return nil
 	})
+	cmd.Example = "  epcommerce discounts show CART -o json > discounts.json"
 	cmd.Long = short + ".\n-o json prints what apply reads, -o jsonl all that the service sends."
 	return cmd
 }
@@ -110,13 +112,20 @@ func (a *application) addFlags(flags *pflag.FlagSet) {
 
 func newApplyCommand(e *environment) *cobra.Command {
 	a := &application{}
-	short := "Make sure that each discount of FILE, a JSON array or - for standard input, is on a cart exactly once"
+	short := "Make sure that each discount of FILE is on a cart exactly once"
 	cmd := e.command("apply CART FILE", short, func(ctx context.Context, s *shop, args []string) (err error) {
 		if a.want, err = e.readDiscounts(args[1]); err != nil {
 			return err
 		}
+		switch engines := a.opts.Engines; {
+		case len(engines) > 0 && !a.opts.Prune:
+			return usagef("--engine needs --prune")
+		case len(a.want) == 0 && len(engines) == 0:
+			return usagef("FILE has no discounts: to delete all of an engine, set --prune and --engine")
+		}
 		return a.run(ctx, e, s, args[0])
 	})
+	cmd.Long = short + ".\nFILE has a JSON array, as discounts show -o json prints it; - is standard input."
 	a.addFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&a.opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
 	cmd.Flags().StringArrayVar(&a.opts.Engines, "engine", nil, "with --prune: delete those of this `engine` too")
@@ -163,8 +172,8 @@ func newAddCommand(e *environment) *cobra.Command {
 	for _, name := range []string{"amount", "engine", "external-id", "code", "description"} {
 		_ = cmd.MarkFlagRequired(name) // it exists
 	}
-	cmd.Example = "  epcommerce discounts add CART --amount -500 --engine support --external-id ticket-42 \\\n" +
-		"    --code SORRY --description \"Five dollars off\""
+	cmd.Example = "  epcommerce discounts add CART --amount -500 --engine support \\\n" +
+		"    --external-id ticket-42 --code SORRY --description \"Five dollars off\""
 	return cmd
 }
 
@@ -203,7 +212,7 @@ func (a *application) run(ctx context.Context, e *environment, s *shop, cart str
 
 func newEnableCommand(e *environment) *cobra.Command {
 	yes := false
-	short := "Let a cart take custom discounts, instead of the promotions of the store"
+	short := "Let a cart take custom discounts instead of promotions"
 	cmd := e.command("enable CART", short, func(ctx context.Context, s *shop, args []string) error {
 		cart, err := s.Carts.Get(ctx, args[0])
 		if err != nil {
@@ -230,18 +239,38 @@ func newEnableCommand(e *environment) *cobra.Command {
 
 func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDiscount, err error) {
 	text, err := e.readFile(path)
-	if err == nil {
-		err = json.Unmarshal(text, &want)
+	var list []json.RawMessage
+	if err == nil && json.Unmarshal(text, &list) != nil {
+		err = errors.New("it is no JSON array")
 	}
 	if err != nil {
 		return nil, usagef("FILE must hold a JSON array of discounts, as the service's requests do: %w", err)
 	}
+	for i, text := range list {
+		var d commerce.NewCustomDiscount
+		if err := json.Unmarshal(text, &d); err != nil {
+			return nil, usagef("discount %d of FILE: %s", i, inJSON(err))
+		}
+		want = append(want, d)
+	}
 	return want, nil
+}
+
+// goType is how an error of JSON begins.
+var goType = regexp.MustCompile(`^json: cannot unmarshal .* into Go \S+?(?: within "/([^"]*)")?(?:: (.*))?$`)
+
+// inJSON returns an error of JSON in words of JSON.
+func inJSON(err error) string {
+	parts := goType.FindStringSubmatch(err.Error())
+	if parts == nil {
+		return err.Error()
+	}
+	return strings.TrimPrefix(parts[1]+": "+cmp.Or(parts[2], "this is not what it may hold"), ": ")
 }
 
 // printPlan prints the changes, and the differences that remain.
 func (e *environment) printPlan(plan *commerce.EnsureCustomDiscountsResult, planErr error) error {
-	p := e.newPrinter("", discountRecord(commerce.CustomDiscount{}, "+"))
+	p := e.newPrinter(nil, discountRecord(commerce.CustomDiscount{}, "+"))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
 			p.print(discountRecord(d, []string{"-", "~", "+", "!"}[i]))
@@ -333,6 +362,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		return err
 	})
 	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Example = "  epcommerce discounts remove CART --engine promo-engine"
 	return cmd
 }
 

@@ -34,13 +34,14 @@ func newDoctorCommand(e *environment) *cobra.Command {
 		d.shop = s
 		return d.run(ctx, e)
 	})
+	cmd.Example = "  epcommerce doctor --cart CART"
 	cmd.Flags().StringVar(&d.cartID, "cart", "", "check the cart with this `id` too, as carts check does")
 	return cmd
 }
 
 // run makes the checks. One that needs what has failed is skipped: a cause is one FAIL.
 func (d *doctor) run(ctx context.Context, e *environment) error {
-	p := e.newPrinter("", check{}.record())
+	p := e.newPrinter(nil, check{}.record())
 	var all []check
 	missing := "" // what the checks after it need
 	for _, step := range []struct {
@@ -85,8 +86,11 @@ func (d *doctor) run(ctx context.Context, e *environment) error {
 // checked returns the checks of a call.
 func checked(found string, err error) []check {
 	if err != nil {
-		todo := todos[commerce.ReasonOf(err)]
-		return []check{{found: describe(err), todo: cmp.Or(todo, "try again later, then ask the people of the service")}}
+		todo := advice(err)
+		if todo == again || todo == "" {
+			todo = "try again later, then ask the people of the service"
+		}
+		return []check{{found: describe(err), todo: todo}}
 	}
 	return []check{{found: found}}
 }

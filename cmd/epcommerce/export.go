@@ -40,7 +40,7 @@ type export struct {
 	path        string // of FILE
 	format      string
 	concurrency int
-	show        func(n int) // shows the number of subscriptions of this run
+	show        func(n int) // shows the number of subscriptions in the part
 	total       int         // subscriptions in the part
 }
 
@@ -55,13 +55,16 @@ type exportState struct {
 }
 
 func newExportCommand(e *environment) *cobra.Command {
-	x := &export{concurrency: 4, show: func(int) {}}
+	x := &export{concurrency: 4}
 	restart, resume := false, false
-	short := "Write all subscriptions of a store to a .jsonl or .csv file, or to - for pipes"
+	short := "Write all subscriptions to a .jsonl or .csv file, or to -"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
 		x.shop, x.path, x.format = s, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
 		if x.path == "-" {
 			return x.stream(ctx, e)
+		}
+		if x.concurrency < 1 || x.concurrency > 16 {
+			return usagef("--concurrency must be 1 to 16")
 		}
 		if x.format != "jsonl" && x.format != "csv" {
 			return usagef("FILE must end in .jsonl or .csv, or be - for standard output")
@@ -87,6 +90,13 @@ func newExportCommand(e *environment) *cobra.Command {
 			}
 			say(e.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
 		}
+		shown := time.Now()
+		x.show = func(n int) { // for a log
+			if time.Since(shown) >= 10*time.Second {
+				shown = time.Now()
+				say(e.stderr, "%d subscriptions so far", n)
+			}
+		}
 		if e.stderrTerminal {
 			bar := progressbar.NewOptions(-1, // the service returns no total
 				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
@@ -111,8 +121,8 @@ func newExportCommand(e *environment) *cobra.Command {
 		}
 		return nil
 	})
-	cmd.Long = short + ", whatever its size.\nFILE.part becomes FILE when it is complete. " +
-		"After an error, Ctrl-C or a crash, the same command\ngoes on. Only one run at a time may write a file."
+	cmd.Long = short + ", the standard output.\nFILE.part becomes FILE when it is complete. " +
+		"After an error, Ctrl-C or a crash,\nthe same command goes on."
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
 	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
 	cmd.Flags().BoolVar(&resume, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
@@ -132,7 +142,7 @@ func (x *export) stream(ctx context.Context, e *environment) error {
 	}
 	p := newPrinter(e.printable(), e.output)
 	p.columns, p.noHeader = x.columns, x.noHeader
-	p.begin("", x.first())
+	p.begin(nil, x.first())
 	for page, err := range x.pages(ctx, x.shop.Accounts.IDs(ctx, uuid.Nil)) {
 		if err == nil {
 			err = x.print(ctx, p, page)
@@ -244,7 +254,7 @@ func (x *export) run(ctx context.Context) error {
 // walk writes what is missing, and saves what is finished, also if it ends early. It removes what
 // was written after the state, because that comes again.
 func (x *export) walk(ctx context.Context) (err error) {
-	next, saved, had := x.exportState, time.Now(), x.Count
+	next, saved := x.exportState, time.Now()
 	_, err = x.part.Seek(x.Length, io.SeekStart)
 	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
 		return err
@@ -252,7 +262,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 	p := newPrinter(x.part, x.format)
 	p.columns, p.noHeader = x.columns, x.noHeader
 	if p.n = x.Count; x.Length == 0 {
-		p.begin("", x.first())
+		p.begin(nil, x.first())
 	}
 	defer func() {
 		x.total, err = p.n, errors.Join(err, x.save(next))
@@ -272,7 +282,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 		if err := x.print(ctx, p, page); err != nil {
 			return err
 		}
-		x.show(p.n - had)
+		x.show(p.n)
 		if page.Finished == uuid.Nil {
 			continue // an account is written in part: no place to go on from
 		}

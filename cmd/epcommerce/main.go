@@ -31,6 +31,8 @@ type environment struct {
 	// Whether they are terminals.
 	stdinTerminal, stdoutTerminal, stderrTerminal bool
 
+	width int // of the terminal in columns; 0: not known
+
 	demo, verbose bool
 	output        string // one of formats
 	started       bool   // whether the command has begun: its arguments are right
@@ -43,7 +45,12 @@ func main() {
 		stop()
 		fmt.Fprintln(os.Stderr, "\nepcommerce: stopping; Ctrl-C again ends it at once")
 	})
+	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	if err == nil {
+		width = min(max(width, 60), 200)
+	}
 	os.Exit(run(ctx, os.Args[1:], &environment{
+		width:  width,
 		getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr,
 		stdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
@@ -96,7 +103,7 @@ func newRootCommand(e *environment) *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
-	flags.StringVarP(&e.output, "output", "o", "table", "`format` of what is listed: table, json, jsonl or csv")
+	flags.StringVarP(&e.output, "output", "o", "table", "`format` of lists: table, json, jsonl or csv")
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
 	version.RunE = func(*cobra.Command, []string) error {
 		_, err := fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
@@ -111,6 +118,11 @@ func newRootCommand(e *environment) *cobra.Command {
 			newShowCommand(e), newAddCommand(e), newApplyCommand(e), newRemoveCommand(e), newEnableCommand(e)),
 		newAPICommand(e), newServeCommand(e), version)
 	complete(root, "output", formats...)
+	root.SetUsageTemplate(strings.NewReplacer(
+		".FlagUsages", ".FlagUsagesWrapped 80",
+		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
+		"{{.CommandPath}} COMMAND --help says more.",
+	).Replace(root.UsageTemplate()))
 	return root
 }
 
@@ -193,7 +205,7 @@ func explain(err error) string {
 
 // describe returns what happened, with what the service says about it.
 func describe(err error) string {
-	text := err.Error()
+	text := strings.NewReplacer("commerce: invalid argument: ", "", "commerce: ", "").Replace(err.Error())
 	if failed, ok := errors.AsType[*commerce.Error](err); ok {
 		for _, detail := range failed.Details() {
 			text += "\n  the service: " + plain(detail)
@@ -204,17 +216,13 @@ func describe(err error) string {
 
 // advice returns what to do, or "".
 func advice(err error) string {
-	failed, ok := errors.AsType[*commerce.Error](err)
-	reason := commerce.ReasonOf(err)
-	switch todo := todos[reason]; {
-	case !ok:
+	if !is[*commerce.Error](err) {
 		return ""
-	case todo != "":
-		return todo
-	case reason != "canceled" && !commerce.IsFinal(failed):
-		return "run the same command again; epcommerce doctor shows what is wrong with the setup"
 	}
-	return ""
+	if todo, ok := todos[commerce.ReasonOf(err)]; ok {
+		return todo
+	}
+	return again
 }
 
 // outcomes say what is known about the changes of a command.
@@ -226,18 +234,39 @@ var outcomes = map[commerce.Outcome]string{
 	commerce.OutcomeUnreadable: "the change was probably made, but the response can't be read",
 }
 
-// todos has the advice for the names of commerce.ReasonOf.
+// again is the advice if an error may pass.
+const again = "run the same command again; if that does not help, epcommerce doctor says why"
+
+// todos has the advice for the names of commerce.ReasonOf. CART is the id of the cart.
 var todos = map[string]string{
-	"certificate":        "check COMMERCE_BASE_URL, the proxy, and the certificates and the clock of this machine",
-	"token":              "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL",
-	"unauthorized":       "the token is wrong or has expired: set COMMERCE_TOKEN to a new one",
-	"forbidden":          "the token may not do this: use client credentials, not a shopper's token",
-	"rate_limited":       "wait a minute and try again",
-	"bad_response":       "check COMMERCE_BASE_URL: this is not what the service sends",
-	"empty_cart":         "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
-	"discount_limit":     "remove discounts, or raise custom_discount_limit in the settings of the store",
-	"discounts_disabled": "enable them: PUT /v2/carts/ID with data.discount_settings.custom_discounts_enabled true",
-	"not_found":          "check the id",
-	"different":          "use --update to change what differs",
-	"offset_limit":       "use epcommerce subscriptions export, which has no limit",
+	"invalid_argument":    "", // the message says it
+	"canceled":            "",
+	"timeout":             again,
+	"deadline_exceeded":   again,
+	"connection":          again,
+	"server_error":        again,
+	"no_progress":         again,
+	"list_drift":          "the store changed meanwhile: run the same command again",
+	"conflict":            "somebody changed it meanwhile: run the same command again",
+	"partial":             "run the same command again: it does what is missing",
+	"outcome_unknown":     "run the same command again: it first finds out what was done",
+	"lock":                "another program works on this cart: try again soon",
+	"limiter":             "the rate limit that programs share refused it: try again soon, and check COMMERCE_REDIS_URL",
+	"rate_limited":        "wait a minute and try again",
+	"certificate":         "epcommerce doctor says what is wrong with the certificate",
+	"token":               "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL",
+	"unauthorized":        "the token is wrong or has expired: set COMMERCE_TOKEN to a new one",
+	"forbidden":           "the credentials may not do this: use client credentials that may",
+	"bad_response":        "check COMMERCE_BASE_URL: this is not what the service sends",
+	"bad_request":         "the service says what is wrong: change that",
+	"unprocessable":       "the service says what is wrong: change that",
+	"empty_cart":          "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
+	"discount_limit":      "remove discounts, or raise custom_discount_limit in the settings of the store",
+	"discounts_disabled":  "epcommerce discounts enable CART",
+	"promotion_conflict":  "remove the store's promotions from the cart; epcommerce carts check CART shows them",
+	"cart_item_not_found": "epcommerce api GET /v2/carts/CART/items shows the items: a discount names another one",
+	"item_type_mismatch":  "epcommerce api GET /v2/carts/CART/items shows the types: a discount has another one",
+	"not_found":           "check the id",
+	"different":           "use --update to change what differs",
+	"offset_limit":        "use epcommerce subscriptions export, which has no limit",
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -45,6 +46,7 @@ type caller struct {
 	ctx      context.Context // default: that of the test
 	stdin    string
 	terminal bool
+	width    int // of the terminal
 	env      map[string]string
 }
 
@@ -56,12 +58,19 @@ func (c caller) run(t *testing.T, args ...string) result {
 	}
 	var stdout, stderr bytes.Buffer
 	code := run(c.ctx, args, &environment{
+		width:  c.width,
 		getenv: func(name string) string { return c.env[name] },
 		stdin:  strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
 		stdinTerminal: c.terminal, stdoutTerminal: c.terminal, stderrTerminal: c.terminal,
 	})
+	if word := goWords.FindString(stderr.String()); word != "" {
+		t.Errorf("%v: got %q, want no words of Go such as %q", args, stderr.String(), word)
+	}
 	return result{code, stdout.String(), stderr.String()}
 }
+
+// goWords are words that tell a Go programmer something, and nobody else.
+var goWords = regexp.MustCompile(`\bGo [a-z]+ of type|into Go|commerce\.[A-Z]\w*|\bWith[A-Z]\w*|Prune|\bnil\b|\bstruct\b`)
 
 // storeEnv returns the variables that name a fake store.
 func storeEnv(s *commercetest.Store) map[string]string {

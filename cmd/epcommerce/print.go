@@ -21,10 +21,24 @@ type cell struct{ column, text string }
 
 // record is what a list has for one thing, in all formats.
 type record struct {
-	lines  string // of a table, at most 80 columns wide
+	lines  []row  // of a table
 	cells  []cell // of CSV
 	object any    // of JSON
 }
+
+// row is a line of a table: texts in columns of these widths, which are for 80 columns in all.
+// Without widths it is a text that is not cut.
+type row struct {
+	widths []int
+	texts  []string
+}
+
+func columns(widths []int, texts ...string) row { return row{widths, texts} }
+
+func text(s string) row { return row{texts: []string{s}} }
+
+// defaultWidth is the width of a table in columns, if standard output is no terminal.
+const defaultWidth = 80
 
 // formats are the values of -o.
 var formats = []string{"table", "json", "jsonl", "csv"}
@@ -35,35 +49,36 @@ type printer struct {
 	columns  []string // of CSV; nil: all
 	noHeader bool     // of CSV
 	out      *bufio.Writer
+	width    int // of a table
 	csv      *csv.Writer
 	json     *json.Encoder
+	bold     bool  // the head of a table is
 	n        int   // records written
 	err      error // the first one; the buffers keep theirs
 }
 
 func newPrinter(w io.Writer, format string) *printer {
 	out := bufio.NewWriter(w)
-	p := &printer{format: format, out: out, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
+	p := &printer{format: format, out: out, width: defaultWidth, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
 	p.json.SetEscapeHTML(false)
 	return p
 }
 
 // newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
 // a table is bold. first has the columns.
-func (e *environment) newPrinter(head string, first record) *printer {
+func (e *environment) newPrinter(head []row, first record) *printer {
 	return e.begin(newPrinter(e.stdout, e.output), head, first)
 }
 
-func (e *environment) begin(p *printer, head string, first record) *printer {
-	if e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb" && head != "" {
-		head = "\x1b[1m" + head + "\x1b[0m"
-	}
+func (e *environment) begin(p *printer, head []row, first record) *printer {
+	p.width = cmp.Or(e.width, defaultWidth)
+	p.bold = e.stdoutTerminal && e.getenv("NO_COLOR") == "" && e.getenv("TERM") != "dumb"
 	p.begin(head, first)
 	return p
 }
 
 // begin writes what comes before the first record. It may stay in the buffer until flush.
-func (p *printer) begin(head string, first record) {
+func (p *printer) begin(head []row, first record) {
 	switch p.format {
 	case "json":
 		_, _ = p.out.WriteString("[\n")
@@ -72,7 +87,20 @@ func (p *printer) begin(head string, first record) {
 			_ = p.csv.Write(texts(p.chosen(first.cells), func(c cell) string { return c.column }))
 		}
 	case "table":
-		_, _ = p.out.WriteString(head)
+		start, end := "", ""
+		if p.bold && len(head) > 0 {
+			start, end = "\x1b[1m", "\x1b[0m"
+		}
+		_, _ = p.out.WriteString(start)
+		p.write(head)
+		_, _ = p.out.WriteString(end)
+	}
+}
+
+// write writes rows of a table.
+func (p *printer) write(rows []row) {
+	for _, r := range rows {
+		_, _ = p.out.WriteString(r.line(p.width))
 	}
 }
 
@@ -88,7 +116,7 @@ func (p *printer) print(r record) {
 	case "csv":
 		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string { return safe(c.text) }))
 	default:
-		_, _ = p.out.WriteString(r.lines)
+		p.write(r.lines)
 	}
 }
 
@@ -127,14 +155,19 @@ func texts(cells []cell, text func(cell) string) (list []string) {
 	return list
 }
 
-// line returns a line of a table. Longer texts are cut to the widths.
-func line(widths []int, texts ...string) string {
-	line := ""
-	for i, s := range texts {
-		s = fit(s, widths[i])
-		line += s + strings.Repeat(" ", widths[i]-uniseg.StringWidth(s)+2)
+// line returns a row as a line that is at most width columns wide. On a wide terminal its columns
+// are wider. Longer texts are cut.
+func (r row) line(width int) string {
+	if r.widths == nil {
+		return r.texts[0] + "\n"
 	}
-	return strings.TrimRight(line, " ") + "\n"
+	line := ""
+	for i, s := range r.texts {
+		column := r.widths[i] * max(width, defaultWidth) / defaultWidth
+		s = fit(s, column)
+		line += s + strings.Repeat(" ", column-uniseg.StringWidth(s)+2)
+	}
+	return fit(strings.TrimRight(line, " "), width) + "\n"
 }
 
 // fit returns s, at most width columns wide.

@@ -61,10 +61,31 @@ func TestLine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := line([]int{4, 4, 4}, row.texts...); got != row.want {
-				t.Errorf("line(%q): got %q, want %q", row.texts, got, row.want)
+			if got := columns([]int{4, 4, 4}, row.texts...).line(80); got != row.want {
+				t.Errorf("columns(%q): got %q, want %q", row.texts, got, row.want)
 			}
 		})
+	}
+}
+
+// Tables fit the terminal: on a narrow one lines are cut, on a wide one columns are wider. What to
+// do is never cut, as it may be a command.
+func TestPrinter_width(t *testing.T) {
+	t.Parallel()
+	for _, width := range []int{60, 80, 200} {
+		for _, args := range [][]string{
+			{"subscriptions", "list", "--limit", "50"}, {"discounts", "show", "demo"}, {"doctor", "--cart", "demo"},
+			{"subscriptions", "get", "36fabae3-23f7-533a-97f3-017ba2665c58"},
+		} {
+			got := caller{width: width}.run(t, append(args, "--demo")...)
+			longest := 0
+			for line := range strings.Lines(got.stdout) {
+				longest = max(longest, len([]rune(strings.TrimSuffix(line, "\n"))))
+			}
+			if longest > width || width == 200 && args[1] == "list" && longest <= 80 {
+				t.Errorf("%v: the longest line has %d columns of %d", args, longest, width)
+			}
+		}
 	}
 }
 

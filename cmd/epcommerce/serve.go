@@ -32,8 +32,8 @@ func newServeCommand(e *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the fake store, for programs in any language",
-		Long: "Serves a fake store on the loopback interface, until Ctrl-C. Prints its address, credentials,\n" +
-			"a cart and commands for curl. Programs can drive it by requests to /_store/.",
+		Long: "Serves a fake store on the loopback interface, until Ctrl-C. Prints its address,\n" +
+			"credentials, a cart and commands for curl. Programs can drive it by requests to\n/_store/.",
 		Example: `  epcommerce serve --fault '{"operation":"add","status":504,"apply":true}'`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), e) },

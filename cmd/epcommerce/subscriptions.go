@@ -59,13 +59,13 @@ func newListCommand(e *environment) *cobra.Command {
 	flags.UintVar(&limit, "limit", 0, "list at most `n` subscriptions; 0: all")
 	x.addFlags(cmd)
 	cmd.Example = "  epcommerce subscriptions list --email EMAIL\n" +
-		"  epcommerce subscriptions list --state paused --columns id,account_id,price -o csv"
+		"  epcommerce subscriptions list -o csv --state paused --columns id,price"
 	return cmd
 }
 
 func newGetCommand(e *environment) *cobra.Command {
 	short := "Show a subscription with its plan"
-	return e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
+	cmd := e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
 		id, err := uuid.Parse(args[0])
 		if err != nil {
 			return usagef("the ID of a subscription must be a UUID")
@@ -75,24 +75,27 @@ func newGetCommand(e *environment) *cobra.Command {
 			return err
 		}
 		r := newRecord(&result.Subscription, &result.Included)
-		r.lines = ""
+		r.lines = nil
 		for _, c := range r.cells {
-			r.lines += line([]int{28, 50}, c.column, plain(c.text))
+			r.lines = append(r.lines, columns([]int{28, 50}, c.column, plain(c.text)))
 		}
 		if e.output == "json" {
 			e.output = "jsonl" // an object, not a list of one
 		}
-		p := e.newPrinter("", r)
+		p := e.newPrinter(nil, r)
 		p.print(r)
 		return p.end()
 	})
+	cmd.Example = "  epcommerce subscriptions get ID -o json"
+	return cmd
 }
 
 var subscriptionWidths = []int{36, 10, 14, 14}
 
-const subscriptionHead = `ID                                    STATE       NEXT INVOICE    ENDS
-  PLAN                                PRICE       BILLED EVERY    EXTERNAL REF
-`
+var subscriptionHead = []row{
+	columns(subscriptionWidths, "ID", "STATE", "NEXT INVOICE", "ENDS"),
+	columns(subscriptionWidths, "  PLAN", "PRICE", "BILLED EVERY", "EXTERNAL REF"),
+}
 
 var noSubscription = newRecord(&commerce.Subscription{}, nil)
 
@@ -127,10 +130,12 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	if b, ok := included.BillingOf(sub); ok {
 		interval, frequency = b.BillingIntervalType, b.BillingFrequency.String()
 	}
-	lines := line(subscriptionWidths, id(sub.ID), state(m),
-		plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))) +
-		line(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price),
-			plain(frequency+" "+interval), plain(a.ExternalRef))
+	lines := []row{
+		columns(subscriptionWidths, id(sub.ID), state(m),
+			plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))),
+		columns(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price),
+			plain(frequency+" "+interval), plain(a.ExternalRef)),
+	}
 	return record{lines: lines, object: object, cells: []cell{
 		{"id", id(sub.ID)},
 		{"external_ref", a.ExternalRef},
