@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -129,6 +130,9 @@ func (d *doctor) checkAddress(ctx context.Context) []check {
 		c.todo = "a proxy or a gateway responds, or the service has a problem: try later, then ask who runs the network"
 	default:
 		c.found = d.address + " responds"
+		if d.from != "" {
+			c.found = filepath.Base(d.from) + ": " + c.found
+		}
 	}
 	return []check{c}
 }

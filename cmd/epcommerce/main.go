@@ -35,6 +35,9 @@ type environment struct {
 
 	demo, verbose bool
 	output        string // one of formats
+	envFile       string // that names a store
+	store         string // the name of such a file
+	from          string // the file that was read, or ""
 	started       bool   // whether the command has begun: its arguments are right
 }
 
@@ -102,6 +105,8 @@ func newRootCommand(e *environment) *cobra.Command {
 	}
 	flags := root.PersistentFlags()
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
+	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE` names, not the environment")
+	flags.StringVar(&e.store, "store", "", "use the store of `NAME`.env in the folder epcommerce of your configuration")
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
 	flags.StringVarP(&e.output, "output", "o", "table", "`format` of lists: table, json, jsonl or csv")
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed"
@@ -9,16 +10,21 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/rediscommerce"
 )
 
 // shop is the store that a command works on.
 type shop struct {
 	*commerce.Client
 	address     string
+	from        string            // the file that names the store, or ""
 	credentials string            // in words
 	identity    string            // has no secret
 	identified  bool              // whether stores with the same identity are the same
@@ -41,6 +47,9 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 	if e.demo {
 		return openDemo(ctx, opts)
 	}
+	if err := e.readVariables(); err != nil {
+		return nil, err
+	}
 	s := &shop{address: strings.TrimSpace(e.getenv("COMMERCE_BASE_URL")), transport: http.DefaultTransport}
 	token, id, secret := e.getenv("COMMERCE_TOKEN"), e.getenv("COMMERCE_CLIENT_ID"), e.getenv("COMMERCE_CLIENT_SECRET")
 	switch {
@@ -54,13 +63,43 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 		opts, s.credentials = append(opts, commerce.WithClientCredentials(id, secret)), "client credentials"
 		s.identified = true
 	}
-	client, err := commerce.New(s.address, opts...)
+	shared, err := e.sharing(ctx)
+	if err != nil {
+		return nil, err
+	}
+	client, err := commerce.New(s.address, append(opts, shared...)...)
 	if err != nil {
 		text := strings.ReplaceAll(err.Error(), " (plain http to another machine needs WithInsecureHTTP)", "")
 		return nil, usagef("the COMMERCE_ variables can't be used: %s", text)
 	}
+	s.from = e.from
 	s.Client, s.identity = client, fmt.Sprintf("%x", sha256.Sum256([]byte(s.address+"\n"+id)))
 	return s, nil
+}
+
+// sharing returns the lock of carts and the rate limit that the services of the store use, if
+// COMMERCE_REDIS_URL is set.
+func (e *environment) sharing(ctx context.Context) ([]commerce.Option, error) {
+	address := e.getenv("COMMERCE_REDIS_URL")
+	if address == "" {
+		return nil, nil
+	}
+	options, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, usagef("COMMERCE_REDIS_URL must be like redis://localhost:6379")
+	}
+	rate, err := strconv.ParseFloat(cmp.Or(e.getenv("COMMERCE_RATE"), "22.5"), 64)
+	if err != nil {
+		return nil, usagef("COMMERCE_RATE must be a number of requests a second")
+	}
+	server := redis.NewClient(options)
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	limiter, err1 := rediscommerce.NewLimiter(server, rediscommerce.LimiterConfig{PerSecond: rate})
+	locker, err2 := rediscommerce.NewLocker(server, rediscommerce.LockerConfig{})
+	if err := errors.Join(err1, err2); err != nil {
+		return nil, usagef("COMMERCE_RATE can't be used: %w", err)
+	}
+	return []commerce.Option{commerce.WithLimiter(limiter), commerce.WithCartLocker(locker)}, nil
 }
 
 //go:embed demo.json
