@@ -88,6 +88,10 @@ ideal: ## Compare the time of walks by account with the least that their request
 locks: ## Compare the locks of rediscommerce with those of redislock, 10 s each
 	cd rediscommerce && COMPARE=10s go test -count=1 -v -run '^TestLocker_compared' .
 
+.PHONY: dist
+dist: ## Build archives of epcommerce for Linux, macOS and Windows in dist (5 min)
+	bash .ci/dist
+
 .PHONY: mutation
 mutation: ## Change the code, and count the changes that no test notices (an hour and a half)
 	bash .ci/mutation

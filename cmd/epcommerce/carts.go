@@ -61,13 +61,18 @@ func failures(checks []check) error {
 			n++
 		}
 	}
-	switch n {
-	case 0:
+	if n == 0 {
 		return nil
-	case 1:
-		return errors.New("1 check failed")
 	}
-	return fmt.Errorf("%d checks failed", n)
+	return errors.New(counted(n, "check") + " failed")
+}
+
+// counted returns a number of things, which word is one of.
+func counted(n int, word string) string {
+	if n == 1 {
+		return "1 " + word
+	}
+	return fmt.Sprintf("%d %ss", n, word)
 }
 
 func newCheckCommand(e *environment) *cobra.Command {
@@ -107,7 +112,7 @@ func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []com
 }
 
 func itemsOf(cart *commerce.Cart) check {
-	c := check{name: "cart", found: fmt.Sprintf("%d items", len(cart.Items))}
+	c := check{name: "cart", found: counted(len(cart.Items), "item")}
 	if len(cart.Items) > 0 {
 		if !cart.ExpiresAt.IsZero() {
 			c.found += ", expires on " + at(cart.ExpiresAt, time.DateOnly)
@@ -145,7 +150,7 @@ func promotionsOf(cart *commerce.Cart) check {
 	}
 	c := check{name: "promotions", found: "none of the store"}
 	if n > 0 {
-		c.found = fmt.Sprintf("%d items with promotions of the store", n)
+		c.found = counted(n, "item") + " with promotions of the store"
 	}
 	if n > 0 && cart.CustomDiscountsEnabled { // otherwise they end when it is
 		c.found += ", which exclude discounts"
@@ -158,7 +163,7 @@ func (s *shop) checkLimit(ctx context.Context, cart *commerce.Cart, planned []co
 	c := check{name: "limit"}
 	settings, err := s.Settings(ctx)
 	if err != nil {
-		c.found = fmt.Sprintf("%d discounts; the limit cannot be read", len(planned))
+		c.found = counted(len(planned), "discount") + "; the limit cannot be read"
 		return c
 	}
 	counts, fullest := map[uuid.UUID]int{}, 0 // by item

@@ -27,13 +27,16 @@ var defects = []defect{
 			s.RemoveItem(cart, item.ID)
 		}
 	}},
-	{name: "disabled", cart: "disabled", fails: "enabled", want: "epcommerce discounts enable ", repair: "discounts enable CART --yes"},
+	{name: "disabled", cart: "disabled", fails: "enabled", want: "epcommerce discounts enable ",
+		repair: "discounts enable CART --yes"},
 	{name: "disabled, with a promotion", cart: "disabled", fails: "enabled", want: "turns promotions of the store off",
 		spoil: (*commercetest.Store).AddPromotion},
 	{name: "promotion", fails: "promotions", want: "remove the promotion", spoil: (*commercetest.Store).AddPromotion},
-	{name: "full", fails: "limit", want: "epcommerce discounts remove ", repair: "discounts remove CART --engine x --yes",
-		spoil: func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "2") }},
-	{name: "full item", fails: "limit", want: "raise custom_discount_limit", repair: "discounts remove CART --engine x --yes", clean: true,
+	{name: "full", fails: "limit", want: "epcommerce discounts remove ",
+		repair: "discounts remove CART --engine x --yes",
+		spoil:  func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "2") }},
+	{name: "full item", fails: "limit", want: "raise custom_discount_limit",
+		repair: "discounts remove CART --engine x --yes", clean: true,
 		spoil: func(s *commercetest.Store, cart string) {
 			for _, id := range []string{"1", "2"} {
 				s.AddDiscount(cart, commerce.CustomDiscount{
@@ -42,8 +45,9 @@ var defects = []defect{
 				})
 			}
 		}},
-	{name: "doubled", fails: "doubled", want: "epcommerce discounts remove ", repair: "discounts remove CART --id SECOND --yes",
-		spoil: func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "1") }},
+	{name: "doubled", fails: "doubled", want: "epcommerce discounts remove ",
+		repair: "discounts remove CART --id SECOND --yes",
+		spoil:  func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "1") }},
 }
 
 // Each defect is found by carts check, doctor, discounts show and apply --dry-run, is the only

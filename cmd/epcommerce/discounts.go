@@ -73,8 +73,8 @@ func newShowCommand(e *environment) *cobra.Command {
 		}
 		if p.format == "table" {
 			total := &cart.DisplayPrice
-			totals := fmt.Sprintf("%d discounts: %s of %s, the customer pays %s",
-				p.n, total.Discount, total.WithoutDiscount, total.WithTax)
+			totals := fmt.Sprintf("%s: %s of %s, the customer pays %s",
+				counted(p.n, "discount"), total.Discount, total.WithoutDiscount, total.WithTax)
 			_, _ = p.out.WriteString(plain(totals) + "\n")
 		}
 		if err := p.end(); err != nil {
@@ -164,7 +164,7 @@ func newAddCommand(e *environment) *cobra.Command {
 	flags.StringVar(&d.ExternalID, "external-id", "", "`id` of the discount in that system")
 	flags.StringVar(&d.DiscountCode, "code", "", "`code` of the discount, such as that of a coupon")
 	flags.StringVar(&d.Description, "description", "", "`text` for people")
-	flags.Func("item", "`id` of an item of the cart that the discount is for, instead of the whole cart", func(text string) error {
+	flags.Func("item", "`id` of the item that the discount is for, not the whole cart", func(text string) error {
 		item, err := uuid.Parse(text)
 		d.Item = &commerce.CartItemRef{ID: item}
 		return err

@@ -103,9 +103,10 @@ func (d *doctor) checkAddress(ctx context.Context) []check {
 	if err != nil {
 		return checked("", err)
 	}
-	client := &http.Client{Transport: d.transport, Timeout: 10 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse
-	}}
+	client := &http.Client{
+		Transport: d.transport, Timeout: 10 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	resp, err := client.Do(req)
 	if err != nil {
 		found, todo := d.unreachable(err)
@@ -149,14 +150,16 @@ func (d *doctor) unreachable(err error) (found, todo string) {
 	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
 		return "the proxy wants a name and a password", "put them into HTTPS_PROXY: http://NAME:PASSWORD@HOST:PORT"
 	case isInvalid && invalid.Reason == x509.Expired:
-		return "the certificate has expired, or is not valid yet", "check the clock of this machine; else tell who runs the server"
+		return "the certificate has expired, or is not valid yet",
+			"check the clock of this machine; else tell who runs the server"
 	case is[x509.HostnameError](err):
 		return "the certificate is for another name", "check the host in COMMERCE_BASE_URL"
 	case is[x509.UnknownAuthorityError](err), isInvalid:
 		return "the certificate is from nobody whom this machine trusts",
 			"a proxy of your network may have made it: install its root certificate, or set SSL_CERT_FILE"
 	case is[tls.RecordHeaderError](err), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return "the server does not speak TLS", "check the port in COMMERCE_BASE_URL, or use http:// for a store on this machine"
+		return "the server does not speak TLS",
+			"check the port in COMMERCE_BASE_URL, or use http:// for a store on this machine"
 	case isLookup && lookup.IsNotFound:
 		return "there is no host of this name", "check the host in COMMERCE_BASE_URL, and the network"
 	case errors.Is(err, syscall.ECONNREFUSED):

@@ -44,7 +44,8 @@ func TestDoctor(t *testing.T) {
 	})
 }
 
-// situation is something that is wrong with a setup, and what doctor says: one FAIL, and what to do.
+// situation is something that is wrong with a setup, and what doctor says: one FAIL, with what to
+// do.
 type situation struct {
 	name string
 	// setUp returns the variables, besides those of the store.
@@ -62,7 +63,7 @@ var situations = []situation{
 		setUp: func(*testing.T, *commercetest.Store) map[string]string {
 			return map[string]string{"COMMERCE_TOKEN": "", "COMMERCE_CLIENT_ID": "x", "COMMERCE_CLIENT_SECRET": "x"}
 		}},
-	{name: "wrong path", want: "address     something responds with HTTP 404", todo: "has another path or is of another host",
+	{name: "wrong path", want: "address     something responds with HTTP 404", todo: "has another path",
 		setUp: func(_ *testing.T, s *commercetest.Store) map[string]string {
 			return map[string]string{"COMMERCE_BASE_URL": s.URL() + "/api"}
 		}},
@@ -120,7 +121,7 @@ var situations = []situation{
 			t.Helper()
 			return late(t, s, time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
 		}},
-	{name: "no permission for settings", want: "the credentials may not read the settings", todo: "client credentials that may",
+	{name: "no permission for settings", want: "may not read the settings", todo: "client credentials that may",
 		setUp: refusing(commercetest.OpSettings)},
 	{name: "no permission for accounts", want: "the credentials may not list accounts", todo: "cannot export",
 		setUp: refusing(commercetest.OpAccounts)},
@@ -189,7 +190,8 @@ func TestDoctor_noDate(t *testing.T) {
 	s := commercetest.New(t, commercetest.Config{})
 	env := storeEnv(s)
 	env["COMMERCE_BASE_URL"] = late(t, s, "")["COMMERCE_BASE_URL"]
-	if got := (caller{env: env}).run(t, "doctor"); got.code != 0 || !strings.Contains(got.stdout, "unknown: there is no date") {
+	got := caller{env: env}.run(t, "doctor")
+	if got.code != 0 || !strings.Contains(got.stdout, "unknown: there is no date") {
 		t.Errorf("got %+v, want a clock that is unknown, and no failure", got)
 	}
 }

@@ -172,8 +172,8 @@ func (x *export) print(ctx context.Context, p *printer, page *commerce.Subscript
 	return err
 }
 
-// open opens the part, and reads the state of an earlier run, if there is one. unlock must be called
-// if there is no error.
+// open opens the part, and reads the state of an earlier run, if there is one. If it returns no
+// error, unlock must be called.
 func (x *export) open(restart bool) (err error) {
 	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
 	if locked, err := x.lock.TryLock(); err != nil {

@@ -194,8 +194,8 @@ func plain(s string) string {
 // the start of a cell, and some accept the full-width forms of the operators.
 var formula = regexp.MustCompile(`(^|[;\t\r\n])([^\pL\pM\pN\pP\pS;\t\r\n]*['=+\-@＝＋－＠])`)
 
-// safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe in front
-// of each, unless s is a number.
+// safe returns s as a cell of CSV that no spreadsheet runs as a formula: with an apostrophe before
+// each, unless s is a number.
 func safe(s string) string {
 	if strings.HasPrefix(s, "-") && json.Valid([]byte(s)) {
 		return s

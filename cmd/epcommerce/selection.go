@@ -109,7 +109,8 @@ func (s *shop) emailsOf(ctx context.Context, subs []commerce.Subscription) (map[
 			"filter":      {"in(account_id," + strings.Join(part, ",") + ")"},
 			"page[limit]": {fmt.Sprint(commerce.MaxPageSize)},
 		}
-		if _, err := s.Do(ctx, http.MethodGet, []string{"v2", "subscriptions", "subscribers"}, query, nil, &page); err != nil {
+		path := []string{"v2", "subscriptions", "subscribers"}
+		if _, err := s.Do(ctx, http.MethodGet, path, query, nil, &page); err != nil {
 			return nil, fmt.Errorf("the subscribers: %w", err)
 		}
 		for _, who := range page.Data {

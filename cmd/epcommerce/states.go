@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -66,7 +67,7 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 			}
 			return err
 		}
-		question := fmt.Sprintf("%d subscriptions: %s them?", len(left), c.verb)
+		question := fmt.Sprintf("%s %s?", strings.ToUpper(c.verb[:1])+c.verb[1:], counted(len(left), "subscription"))
 		if c.dryRun {
 			return nil
 		} else if err := e.confirm(ctx, c.yes, question, "--yes"); err != nil {
@@ -123,8 +124,7 @@ func (c *stateCommand) each(
 	return nil
 }
 
-// isDone reports whether a subscription has the state, as [commerce.SubscriptionService.EnsureState]
-// sees it.
+// isDone reports whether a subscription has the state already, by the rules of EnsureState.
 func (c *stateCommand) isDone(sub *commerce.Subscription) bool {
 	switch m := &sub.Meta; c.change.Action {
 	case commerce.ActionCancel:

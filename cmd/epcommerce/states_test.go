@@ -75,10 +75,12 @@ func TestStates(t *testing.T) {
 	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "nothing to do") {
 		t.Errorf("once more: got %+v, want nothing to do", got)
 	}
-	if got := c.run(t, "subscriptions", "resume", ids[0], "--yes"); got.code != 0 || strings.Count(stateOf(s, account), "canceled") != 5 {
+	got = c.run(t, "subscriptions", "resume", ids[0], "--yes")
+	if got.code != 0 || strings.Count(stateOf(s, account), "canceled") != 5 {
 		t.Errorf("resume: got %+v and %q, want one resumed", got, stateOf(s, account))
 	}
-	if got := c.run(t, "subscriptions", "pause", ids[0], "--yes"); got.code != 0 || !strings.Contains(stateOf(s, account), "paused") {
+	got = c.run(t, "subscriptions", "pause", ids[0], "--yes")
+	if got.code != 0 || !strings.Contains(stateOf(s, account), "paused") {
 		t.Errorf("pause: got %+v and %q, want one paused", got, stateOf(s, account))
 	}
 	if got := statesOf(s, isOther); got != others || others == "" {
@@ -92,7 +94,8 @@ func TestStates_oneFails(t *testing.T) {
 	s, account, _ := newShop(t)
 	s.Inject(commercetest.Fault{Operation: commercetest.OpChangeState, Status: http.StatusUnprocessableEntity, After: 2})
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--account", account.String(), "--yes")
-	if got.code != exitUnfinished || !strings.Contains(got.stderr, "5 of 6 done") || strings.Count(stateOf(s, account), "paused") != 5 {
+	paused := strings.Count(stateOf(s, account), "paused")
+	if got.code != exitUnfinished || !strings.Contains(got.stderr, "5 of 6 done") || paused != 5 {
 		t.Errorf("got %+v and %q, want exit code %d and five paused", got, stateOf(s, account), exitUnfinished)
 	}
 }
@@ -137,13 +140,15 @@ func TestAPI(t *testing.T) {
 	}
 	before := len(s.Requests())
 	s.Inject(commercetest.Fault{Status: http.StatusServiceUnavailable})
-	if got := (caller{env: c.env, stdin: body}).run(t, append(write, "--yes")...); got.code == 0 || len(s.Requests()) != before+1 {
+	got = caller{env: c.env, stdin: body}.run(t, append(write, "--yes")...)
+	if got.code == 0 || len(s.Requests()) != before+1 {
 		t.Errorf("a write that fails: got %+v and %d requests, want an error and one", got, len(s.Requests())-before)
 	}
 	if got := (caller{env: c.env, stdin: body}).run(t, append(write, "--yes")...); got.code != 0 {
 		t.Errorf("got %+v, want exit code 0", got)
 	}
-	if got := c.run(t, "api", "GET", "/v2/settings/cart"); !strings.Contains(got.stdout, `"custom_discounts_enabled": true`) {
+	got = c.run(t, "api", "GET", "/v2/settings/cart")
+	if !strings.Contains(got.stdout, `"custom_discounts_enabled": true`) {
 		t.Errorf("got %+v, want the change", got)
 	}
 }

@@ -22,7 +22,8 @@ func TestVariables_file(t *testing.T) {
 	t.Parallel()
 	const secret = "do-not-print-this"
 	s := commercetest.New(t, commercetest.Config{})
-	good := "# the shop\n\nCOMMERCE_BASE_URL = " + s.URL() + "\nexport COMMERCE_TOKEN='" + commercetest.DefaultToken + "'\n"
+	good := "# the shop\n\nCOMMERCE_BASE_URL = " + s.URL() +
+		"\nexport COMMERCE_TOKEN='" + commercetest.DefaultToken + "'\n"
 	for name, row := range map[string]struct {
 		content string
 		mode    os.FileMode
@@ -39,11 +40,13 @@ func TestVariables_file(t *testing.T) {
 		"others can read it": {content: good, mode: 0o640, code: exitUsage, want: "chmod 600"},
 		"unknown variable":   {content: good + "COMMERCE_TOKN=" + secret, code: exitUsage, want: "line 5 of "},
 		"no variable":        {content: secret, code: exitUsage, want: "line 1 of "},
-		"wrong address":      {content: "COMMERCE_BASE_URL=ftp://" + secret + "\nCOMMERCE_TOKEN=" + secret, code: exitUsage, want: "base URL"},
-		"no such file":       {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
-		"no such name":       {args: []string{"--store", "none"}, code: exitUsage, want: "no such file"},
-		"not a name":         {args: []string{"--store", "../shop"}, code: exitUsage, want: "a NAME has letters"},
-		"both":               {content: good, args: []string{"--store", "shop", "--env-file", "x"}, code: exitUsage, want: "set one of"},
+		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + secret + "\nCOMMERCE_TOKEN=" + secret,
+			code: exitUsage, want: "base URL"},
+		"no such file": {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
+		"no such name": {args: []string{"--store", "none"}, code: exitUsage, want: "no such file"},
+		"not a name":   {args: []string{"--store", "../shop"}, code: exitUsage, want: "a NAME has letters"},
+		"both": {content: good, args: []string{"--store", "shop", "--env-file", "x"},
+			code: exitUsage, want: "set one of"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -53,7 +53,8 @@ func main() {
 	if info, err := os.Lstat(*path); err == nil && !info.Mode().IsRegular() {
 		log.Fatal(*path, " is not a plain file")
 	}
-	name := os.Getenv("COMMERCE_BASE_URL") + " " + os.Getenv("COMMERCE_CLIENT_ID") // all stores of a region share the address
+	// All stores of a region share the address.
+	name := os.Getenv("COMMERCE_BASE_URL") + " " + os.Getenv("COMMERCE_CLIENT_ID")
 	j := &job{Store: name, path: *path + ".state"}
 	if state, err := os.ReadFile(j.path); !errors.Is(err, os.ErrNotExist) {
 		check(err, json.Unmarshal(state, j))

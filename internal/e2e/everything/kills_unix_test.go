@@ -113,7 +113,7 @@ func (p program) randomMoment(r *rand.Rand, longest time.Duration) (suffix strin
 // It reports false if the program ended by itself.
 func (p program) isKilled(t *testing.T, suffix string, delay time.Duration) bool {
 	t.Helper()
-	cmd := exec.Command(p.path, "-concurrency", "8", "-resume", "-o", p.file) //nolint:gosec,noctx // built above; killed below
+	cmd := exec.Command(p.path, "-concurrency", "8", "-resume", "-o", p.file) //nolint:gosec,noctx // killed below
 	cmd.Env = append(os.Environ(), "COMMERCE_BASE_URL="+p.url, "COMMERCE_TOKEN="+commercetest.DefaultToken)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
