@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,17 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
+// methods are those of the service.
+var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
+
 func newAPICommand(e *environment) *cobra.Command {
 	file, yes := "", false
 	short := "Send a request to any other endpoint, and print the response"
 	cmd := e.command("api METHOD PATH", short, func(ctx context.Context, s *shop, args []string) error {
 		method := strings.ToUpper(args[0])
+		if !slices.Contains(methods, method) {
+			return usagef("METHOD must be one of %s", strings.Join(methods, ", "))
+		}
 		path, query, err := parsePath(args[1])
 		if err != nil {
 			return err
@@ -32,7 +39,7 @@ func newAPICommand(e *environment) *cobra.Command {
 			}
 			in = json.RawMessage(text)
 		}
-		if method != http.MethodGet && method != http.MethodHead {
+		if method != http.MethodGet {
 			if err := e.confirm(ctx, yes, "Send "+method+" "+plain(args[1])+"?", "--yes"); err != nil {
 				return err
 			}
@@ -65,7 +72,7 @@ func newAPICommand(e *environment) *cobra.Command {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return []string{"GET", "POST", "PUT", "PATCH", "DELETE"}, cobra.ShellCompDirectiveNoFileComp
+		return methods, cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
 }

@@ -104,7 +104,7 @@ func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []com
 	if items.failed() {
 		return []check{items} // the rest may be right for the cart that is meant
 	}
-	doubles, limit := doublesOf(cart), s.checkLimit(ctx, cart, planned)
+	doubles, limit := doublesOf(cart.ID, planned), s.checkLimit(ctx, cart, planned)
 	if doubles.failed() {
 		limit.todo = "" // it may be full because of these
 	}
@@ -188,9 +188,9 @@ func (s *shop) checkLimit(ctx context.Context, cart *commerce.Cart, planned []co
 	return c
 }
 
-func doublesOf(cart *commerce.Cart) check {
+func doublesOf(cartID string, planned []commerce.CustomDiscount) check {
 	seen, ids := map[[2]string]bool{}, ""
-	for _, d := range cart.CustomDiscounts {
+	for _, d := range planned {
 		k := [2]string{d.DiscountEngine, d.ExternalID}
 		if seen[k] {
 			ids += " --id " + id(d.ID)
@@ -200,7 +200,7 @@ func doublesOf(cart *commerce.Cart) check {
 	c := check{name: "doubled", found: "no discount twice"}
 	if ids != "" {
 		c.found = fmt.Sprintf("%d too many of the same engine and external id", strings.Count(ids, "--id"))
-		c.todo = "epcommerce discounts remove " + cart.ID + ids
+		c.todo = "epcommerce discounts remove " + cartID + ids
 	}
 	return c
 }

@@ -256,8 +256,8 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	return want, nil
 }
 
-// goType is how an error of JSON begins.
-var goType = regexp.MustCompile(`^json: cannot unmarshal .* into Go \S+?(?: within "/([^"]*)")?(?:: (.*))?$`)
+// goType is how an error of JSON begins. Its words vary.
+var goType = regexp.MustCompile(`^json: .* into Go \S+?(?: within "/([^"]*)")?(?:: (.*))?$`)
 
 // inJSON returns an error of JSON in words of JSON.
 func inJSON(err error) string {

@@ -169,6 +169,27 @@ func TestShow_appliesAgain(t *testing.T) {
 	}
 }
 
+// A discount that is there twice is found before a change, unless the change repairs it.
+func TestApply_doubled(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	for range 2 {
+		s.AddDiscount(cart, commerce.CustomDiscount{
+			Amount: commerce.Money{Amount: commerce.NewDecimal(-100)}, DiscountEngine: "e", ExternalID: "1",
+			Description: "d", DiscountCode: "c",
+		})
+	}
+	c := caller{env: storeEnv(s), stdin: twoDiscounts}
+	got := c.run(t, "discounts", "apply", cart, "-", "--dry-run")
+	if got.code != 0 || strings.Contains(got.stderr, "doubled") || !strings.Contains(got.stdout, "-  e ") {
+		t.Errorf("got %+v, want a plan that deletes one, and exit code 0", got)
+	}
+	if got := c.run(t, "discounts", "apply", cart, "-", "--yes"); got.code != 0 || onCart(s, cart) != "e/1-100 e/2-200" {
+		t.Errorf("got %+v and %q, want each once", got, onCart(s, cart))
+	}
+}
+
 func TestEnable(t *testing.T) {
 	t.Parallel()
 	s := commercetest.New(t, commercetest.Config{})

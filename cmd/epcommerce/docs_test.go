@@ -74,7 +74,7 @@ func runSample(t *testing.T, dir, command string) string {
 // sameTimes replaces what differs between runs and machines.
 func sameTimes(text string) string {
 	for pattern, same := range map[string]string{
-		`\b\d+ ms +`:                       "N ms ",
+		`\b\d+ ms *`:                       "N ms ",
 		`expires on [\d-]+`:                "expires on DATE",
 		`go1\.[\d.a-z-]+ [a-z]+/[a-z0-9]+`: "GO",
 	} {

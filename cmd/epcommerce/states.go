@@ -75,15 +75,16 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		}
 		done, failed := 0, error(nil)
 		for _, id := range left {
-			if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err != nil {
-				failed = err
-				say(e.stderr, "%s: %s", id, describe(err))
-			} else if done++; ctx.Err() != nil {
+			if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err == nil {
+				done++
+				continue
+			} else if failed = err; ctx.Err() != nil {
 				break
 			}
+			say(e.stderr, "%s: %s", id, describe(failed))
 		}
 		say(e.stderr, "%d of %d done", done, len(left))
-		if failed != nil && done > 0 {
+		if failed != nil && done > 0 && ctx.Err() == nil {
 			return &exitError{exitUnfinished, fmt.Errorf("not all are done: %w", failed)}
 		}
 		return failed

@@ -127,6 +127,9 @@ func TestAPI(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || len(list.Data) != 2 || got.code != 0 {
 		t.Errorf("got %+v and %v, want two subscriptions", got, err)
 	}
+	if got := c.run(t, "api", "HEAD", "/v2/settings"); got.code != exitUsage {
+		t.Errorf("HEAD: got %+v, want exit code %d", got, exitUsage)
+	}
 	for _, path := range []string{"https://evil.example/v2", "//evil.example/v2", "../admin", "/v2/%zz", "v2?x=%zz"} {
 		before := len(s.Requests())
 		if got := c.run(t, "api", "GET", path); got.code != exitUsage || len(s.Requests()) != before {

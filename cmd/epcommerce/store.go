@@ -45,6 +45,9 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 		opts = append(opts, commerce.WithLogger(slog.New(slog.NewTextHandler(e.stderr, level))))
 	}
 	if e.demo {
+		if e.envFile != "" || e.store != "" {
+			return nil, usagef("--demo uses no other store")
+		}
 		return openDemo(ctx, opts)
 	}
 	if err := e.readVariables(); err != nil {

@@ -42,6 +42,7 @@ func TestVariables_file(t *testing.T) {
 		"no variable":        {content: secret, code: exitUsage, want: "line 1 of "},
 		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + secret + "\nCOMMERCE_TOKEN=" + secret,
 			code: exitUsage, want: "base URL"},
+		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "no other store"},
 		"no such file": {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
 		"no such name": {args: []string{"--store", "none"}, code: exitUsage, want: "no such file"},
 		"not a name":   {args: []string{"--store", "../shop"}, code: exitUsage, want: "a NAME has letters"},
