@@ -81,7 +81,7 @@ func newAPICommand(e *environment) *cobra.Command {
 // else.
 func parsePath(text string) (path []string, query url.Values, err error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "" || u.Host != "" || u.Opaque != "" || strings.HasPrefix(text, "//") {
+	if err != nil || u.Scheme != "" || strings.HasPrefix(text, "//") {
 		return nil, nil, usagef("PATH must be relative, such as /v2/settings: the token goes to COMMERCE_BASE_URL only")
 	}
 	for _, element := range strings.Split(strings.Trim(u.EscapedPath(), "/"), "/") {

@@ -142,7 +142,7 @@ func TestAPI(t *testing.T) {
 		t.Errorf("a write without a question: got %+v, want exit code %d", got, exitUsage)
 	}
 	before := len(s.Requests())
-	s.Inject(commercetest.Fault{Status: http.StatusServiceUnavailable})
+	s.Inject(commercetest.Fault{Status: http.StatusTooManyRequests}) // calls of the library send it again
 	got = caller{env: c.env, stdin: body}.run(t, append(write, "--yes")...)
 	if got.code == 0 || len(s.Requests()) != before+1 {
 		t.Errorf("a write that fails: got %+v and %d requests, want an error and one", got, len(s.Requests())-before)
