@@ -82,8 +82,9 @@ func TestCheck(t *testing.T) {
 				t.Errorf("show: got %+v, want %q", got, tt.want)
 			}
 			dry := caller{env: storeEnv(s), stdin: twoDiscounts}
-			if got := dry.run(t, "discounts", "apply", cart, "-", "--dry-run"); (got.code == 0) != tt.clean {
-				t.Errorf("dry run: got %+v, want a failure: %t", got, !tt.clean)
+			got = dry.run(t, "discounts", "apply", cart, "-", "--dry-run")
+			if (got.code == 0) != tt.clean || !tt.clean && !strings.Contains(got.stderr, "\n  to do: ") {
+				t.Errorf("dry run: got %+v, want a failure and what to do: %t", got, !tt.clean)
 			}
 			if tt.repair == "" {
 				return

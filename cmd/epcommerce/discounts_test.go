@@ -122,7 +122,7 @@ func TestApply_file(t *testing.T) {
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-	cart := s.AddCart(commerce.CartItemRef{})
+	cart := s.AddCart(commerce.CartItemRef{Type: commerce.ItemTypeCustomItem})
 	item := s.CartItems(cart)[0].ID.String()
 	args := []string{
 		"discounts", "add", cart, "--amount=-500", "--engine=e", "--external-id=1", "--code=c", "--description=d",

@@ -264,9 +264,16 @@ func TestExport_states(t *testing.T) {
 		code        int
 		want        string // on standard error
 	}{
-		"another store":     {state: `{"Store": "x"}`, code: exitUsage, want: "--restart"},
-		"not a state":       {state: `{`, code: exitUsage, want: "--restart"},
-		"shorter part":      {state: `{"Store": "demo", "Length": 5}`, part: "1234", code: exitUsage, want: "--restart"},
+		"another store": {state: `{"Store": "x"}`, code: exitUsage, want: "--restart"},
+		"not a state":   {state: `{`, code: exitUsage, want: "--restart"},
+		"other flags":   {state: `{"Store": "demo", "Content": "x"}`, code: exitUsage, want: "--restart"},
+		"shorter part": {
+			state: `{"Store": "demo", "Content": "{ [] false false}", "Length": 5}`, part: "1234",
+			code: exitUsage, want: "--restart",
+		},
+		"the same": {
+			state: `{"Store": "demo", "Content": "{ [] false false}"}`, part: "1234", want: "2500 subscriptions",
+		},
 		"start over":        {state: `{"Store": "x"}`, part: "1234", args: []string{"--restart"}, want: "2500 subscriptions"},
 		"part, no state":    {part: "1234", want: "2500 subscriptions"},
 		"longer part":       {part: strings.Repeat("x", 1<<23), want: "2500 subscriptions"},

@@ -70,7 +70,7 @@ func (c caller) run(t *testing.T, args ...string) result {
 }
 
 // goWords are words that tell a Go programmer something, and nobody else.
-var goWords = regexp.MustCompile(`into Go|commerce\.[A-Z]\w*|\bWith[A-Z]\w*|Prune|\bnil\b|\bstruct\b`)
+var goWords = regexp.MustCompile(`into Go|\bcommerce: [^a]|commerce\.[A-Z]\w*|\bWith[A-Z]\w*|Prune|\bnil\b|\bstruct\b`)
 
 // storeEnv returns the variables that name a fake store.
 func storeEnv(s *commercetest.Store) map[string]string {
