@@ -108,6 +108,10 @@ type Config struct {
 	// Negative: items accept none. Default: 5.
 	ItemDiscountLimit int
 
+	// MaxRequests is the number of requests that [Store.Requests] returns, the last ones, with the
+	// bodies of the responses, and at most 32 MiB of them: for a store that runs for long. 0: all,
+	// without the bodies of the responses.
+	MaxRequests int
 	// RateLimit is the number of requests that the store accepts per second, at most
 	// a million. All requests count, except those to the token endpoint. A request
 	// beyond the limit gets a 429 with a line of plain text and has no other effect;
@@ -154,6 +158,8 @@ func (c Config) check() {
 		problem = fmt.Sprintf("MaxPage must be 1 to %d, or 0 for the default", maxPageLimit)
 	case c.AddStatus != 0 && c.AddStatus != http.StatusOK && c.AddStatus != http.StatusCreated:
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
+	case c.MaxRequests < 0:
+		problem = "MaxRequests must not be negative"
 	case c.RateLimit < 0 || c.RateLimit > maxRate:
 		problem = fmt.Sprintf("RateLimit must be 1 to %d, or 0 for none", maxRate)
 	case c.RateBurst < 0 || c.RateBurst > maxRate:

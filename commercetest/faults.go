@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -109,7 +110,35 @@ type Fault struct {
 // activeFault is a fault with its counters, for which Store.arrivalMu is held.
 type activeFault struct {
 	Fault
-	seen, met int // requests for its operation, and those that met it
+	number int // from 1
+	seen   int // requests for its operation
+	met    atomic.Int64
+}
+
+// FaultCount is a fault of a store, and how often it was met.
+type FaultCount struct {
+	Fault
+	Number int // from 1, in the order of Inject
+	Met    int // the number of requests that met it
+	Left   int // the number of requests that will; -1: all
+}
+
+// Faults returns the faults that were injected since the last [Store.ClearFaults]. One of which
+// some are left at the end of a test was not what the test was about.
+func (s *Store) Faults() []FaultCount {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []FaultCount
+	for _, f := range s.faults {
+		met, left := int(f.met.Load()), -1
+		if f.Times >= 0 {
+			left = max(f.Times, 1) - met
+		}
+		fault := f.Fault
+		fault.Header = fault.Header.Clone()
+		list = append(list, FaultCount{Fault: fault, Number: f.number, Met: met, Left: left})
+	}
+	return list
 }
 
 // Inject adds faults. A request meets at most one: the first, in the order they
@@ -124,7 +153,8 @@ func (s *Store) Inject(faults ...Fault) {
 			panic(fmt.Sprintf("commercetest: Fault.Status is %d, must be 101 or 200 to 599", f.Status))
 		}
 		f.Header = canonicalHeader(f.Header)
-		s.faults = append(s.faults, &activeFault{Fault: f})
+		s.faultCount++
+		s.faults = append(s.faults, &activeFault{Fault: f, number: s.faultCount})
 	}
 }
 
@@ -148,7 +178,7 @@ func canonicalHeader(h http.Header) http.Header {
 
 // nextFault returns the fault that a request meets, or nil. The caller holds
 // s.arrivalMu, but not s.mu, because Match may use the store.
-func (s *Store) nextFault(in Request) *Fault {
+func (s *Store) nextFault(in Request) *activeFault {
 	s.mu.Lock()
 	faults := slices.Clone(s.faults)
 	s.mu.Unlock()
@@ -158,7 +188,7 @@ func (s *Store) nextFault(in Request) *Fault {
 			continue
 		}
 		f.seen++
-		remaining := f.Times < 0 || f.met < max(f.Times, 1)
+		remaining := f.Times < 0 || int(f.met.Load()) < max(f.Times, 1)
 		if next == nil && f.seen > f.After && remaining {
 			next = f
 		}
@@ -166,8 +196,8 @@ func (s *Store) nextFault(in Request) *Fault {
 	if next == nil {
 		return nil
 	}
-	next.met++
-	return &next.Fault
+	next.met.Add(1)
+	return next
 }
 
 // respondLate runs finish in a goroutine. It returns the response of the fault, if that does

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -16,6 +15,9 @@ const (
 	maxRequestLine = 8 << 10 // percent-encoded, as it was sent
 	maxRequestBody = 1 << 20 // what the store reads of a body
 )
+
+// maxJournal is what the requests that a store keeps may take with [Config.MaxRequests], in bytes.
+const maxJournal = 32 << 20
 
 // Request is a request that a [Store] received.
 type Request struct {
@@ -38,6 +40,21 @@ type Request struct {
 	Operation Operation
 	// Status of the response. 0: none was sent yet, or the connection was cut before it.
 	Status int
+	// Response is the body that was sent. The list of [Store.Requests] has it if
+	// [Config.MaxRequests] is set.
+	Response []byte
+	// Duration is the time from the arrival to the response. 0: there was none yet.
+	Duration time.Duration
+	// Fault is the number of the [Fault] that the request met, as in [FaultCount]. 0: none.
+	Fault int
+}
+
+// journalEntry is a request in the list of a store, and how much memory it takes.
+type journalEntry struct {
+	Request
+
+	size    int
+	dropped bool
 }
 
 // call is a request on its way through the store.
@@ -45,7 +62,7 @@ type call struct {
 	*Request
 
 	http         *http.Request // its body was read
-	index        int           // in Store.requests
+	entry        *journalEntry
 	bodyTooLarge bool
 	account      uuid.UUID         // of a shopper, if the request may see only its subscriptions
 	ids          map[string]string // path elements, by their name in the path of the endpoint
@@ -54,17 +71,55 @@ type call struct {
 }
 
 // Requests returns the requests that the store received, in order of arrival,
-// including those that it refused and those that met a [Fault]. The result is a
-// copy.
+// including those that it refused and those that met a [Fault]. With
+// [Config.MaxRequests], it returns the last ones. The result is a copy.
 func (s *Store) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Clone(s.requests)
-	for i := range list {
-		list[i] = list[i].clone()
+	list := make([]Request, len(s.requests))
+	for i, entry := range s.requests {
+		list[i] = entry.clone()
 	}
 	return list
 }
+
+// ClearRequests forgets the requests. The ids of the next ones go on.
+func (s *Store) ClearRequests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, entry := range s.requests {
+		entry.dropped = true
+	}
+	s.requests, s.journalSize, s.droppedRequests = nil, 0, 0
+}
+
+// Dropped returns the number of requests that [Config.MaxRequests] dropped from the list.
+func (s *Store) Dropped() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.droppedRequests
+}
+
+// grow notes that an entry takes more memory, and drops the oldest ones if that is too much. s.mu
+// is held.
+func (s *Store) grow(entry *journalEntry, size int) {
+	if s.cfg.MaxRequests == 0 || entry.dropped {
+		return
+	}
+	entry.size += size
+	s.journalSize += size
+	for len(s.requests) > s.cfg.MaxRequests || s.journalSize > maxJournal {
+		oldest := s.requests[0]
+		oldest.dropped = true
+		s.requests[0] = nil // for the garbage collector
+		s.requests = s.requests[1:]
+		s.journalSize -= oldest.size
+		s.droppedRequests++
+	}
+}
+
+// entrySize is about what an entry takes without its texts, in bytes.
+const entrySize = 1 << 10
 
 // lineTooLong reports whether the first line of the request is longer than the limit.
 func (in *call) lineTooLong() bool {
@@ -72,7 +127,7 @@ func (in *call) lineTooLong() bool {
 }
 
 func (r Request) clone() Request {
-	r.Header, r.Body = r.Header.Clone(), bytes.Clone(r.Body)
+	r.Header, r.Body, r.Response = r.Header.Clone(), bytes.Clone(r.Body), bytes.Clone(r.Response)
 	return r
 }
 
@@ -107,7 +162,14 @@ func (s *Store) receive(in *call) (fault *Fault, allowed bool) {
 	if !s.record(in) {
 		return nil, false
 	}
-	return s.nextFault(*in.Request), true
+	next := s.nextFault(*in.Request)
+	if next == nil {
+		return nil, true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	in.Fault, in.entry.Fault = next.number, next.number
+	return &next.Fault, true
 }
 
 // record adds a request to the list. It reports whether the rate limit allows the
@@ -115,10 +177,12 @@ func (s *Store) receive(in *call) (fault *Fault, allowed bool) {
 func (s *Store) record(in *call) (allowed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in.index = len(s.requests)
-	in.ID = fmt.Sprintf("commercetest-%06d", in.index+1)
+	s.received++
+	in.ID = fmt.Sprintf("commercetest-%06d", s.received)
 	in.Time = time.Now()
-	s.requests = append(s.requests, *in.Request)
+	in.entry = &journalEntry{Request: *in.Request}
+	s.requests = append(s.requests, in.entry)
+	s.grow(in.entry, entrySize+len(in.Path)+len(in.RawQuery)+len(in.Body))
 	s.pending++
 	if id, ok := in.ids["cart"]; ok && s.cfg.LoseOverlappingWrites {
 		in.cartOnArrival = s.cart(id)
@@ -131,15 +195,30 @@ func (s *Store) record(in *call) (allowed bool) {
 func (s *Store) recordResponse(in *call, resp response) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in.Status, s.requests[in.index].Status = resp.status, resp.status
+	in.Status, in.entry.Status = resp.status, resp.status
+	in.ended()
+	if sent := resp.sent(); s.cfg.MaxRequests > 0 && in.entry.Response == nil {
+		in.entry.Response = sent
+		s.grow(in.entry, len(sent))
+	}
 	return resp.withDefaultHeader(in.ID)
 }
 
 // recordEnd ends a request that record began.
-func (s *Store) recordEnd() {
+func (s *Store) recordEnd(in *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	in.ended()
 	s.pending--
+}
+
+// ended notes the end of a request, which is that of its response if there is one. Store.mu is
+// held.
+func (in *call) ended() {
+	if in.entry.Duration == 0 {
+		in.entry.Duration = max(time.Since(in.Time), 1) // in a bubble of synctest it may take no time
+		in.Duration = in.entry.Duration
+	}
 }
 
 // Pending returns the number of requests that have arrived and are still in

@@ -20,6 +20,14 @@ type response struct {
 	cutAfter int
 }
 
+// sent returns what is sent of the body.
+func (r response) sent() []byte {
+	if r.cutAfter > 0 {
+		return r.body[:r.cutAfter]
+	}
+	return r.body
+}
+
 // errCut means that the connection is cut before a response.
 var errCut = fmt.Errorf("commercetest: connection cut: %w", io.ErrUnexpectedEOF)
 

@@ -80,11 +80,10 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	maps.Copy(w.Header(), resp.header)
 	w.WriteHeader(resp.status)
+	_, _ = w.Write(resp.sent())
 	if resp.cutAfter == 0 {
-		_, _ = w.Write(resp.body)
 		return
 	}
-	_, _ = w.Write(resp.body[:resp.cutAfter])
 	_ = http.NewResponseController(w).Flush()
 	panic(http.ErrAbortHandler)
 }

@@ -22,10 +22,13 @@ type Store struct {
 	arrivalMu sync.Mutex
 
 	mu       sync.Mutex
-	requests []Request
-	pending  int // requests in progress
-	limiter  tokenBucket
-	faults   []*activeFault
+	requests []*journalEntry
+	// The number of requests that arrived, and of those that were dropped from the list; what the
+	// list takes in bytes; the number of faults that were injected.
+	received, droppedRequests, journalSize, faultCount int
+	pending                                            int // requests in progress
+	limiter                                            tokenBucket
+	faults                                             []*activeFault
 	// lateWrites holds a function to cancel each late write, by a channel that is
 	// closed when its goroutine ends.
 	lateWrites map[chan struct{}]context.CancelFunc

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,12 +23,19 @@ import (
 type control struct {
 	newStore func() *commercetest.Store
 	store    atomic.Pointer[commercetest.Store]
+	arrivals arrivals
 }
 
 // handler serves the store, each request after a delay, and the endpoints of control.
 func (c *control) handler(delay time.Duration) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /_store/requests", c.listRequests)
+	mux.HandleFunc("DELETE /_store/requests", func(w http.ResponseWriter, _ *http.Request) {
+		c.store.Load().ClearRequests()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /_store/wait", c.wait)
+	mux.HandleFunc("GET /_store/faults", c.listFaults)
 	mux.HandleFunc("POST /_store/faults", c.addFault)
 	mux.HandleFunc("DELETE /_store/faults", func(w http.ResponseWriter, _ *http.Request) {
 		c.store.Load().ClearFaults()
@@ -105,22 +114,134 @@ func (c *control) addCart(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, http.StatusCreated, map[string]any{"id": id, "items": store.CartItems(id)})
 }
 
+// listFaults sends how often each fault was met. The first one of which some are left has a number.
+func (c *control) listFaults(w http.ResponseWriter, _ *http.Request) {
+	list := []map[string]any{}
+	for _, f := range c.store.Load().Faults() {
+		list = append(list, map[string]any{
+			"number": f.Number, "operation": f.Operation, "status": f.Status, "apply": f.Apply, "late": f.Late, "cut": f.Cut,
+			"after": f.After, "met": f.Met, "left": f.Left,
+		})
+	}
+	writeJSON(w, http.StatusOK, map[string]any{"faults": list})
+}
+
+// filter is the query of the list of requests.
+type filter struct{ operation, cart, since string }
+
+// parseFilter refuses unknown parameters: a misspelled one would select all.
+func parseFilter(r *http.Request, others ...string) (f filter, err error) {
+	query := r.URL.Query()
+	for name := range query {
+		if !slices.Contains(append(others, "operation", "cart", "since"), name) {
+			return filter{}, fmt.Errorf("unknown parameter %q", name)
+		}
+	}
+	f = filter{query.Get("operation"), query.Get("cart"), query.Get("since")}
+	if f.operation != "" && !slices.Contains(commercetest.Operations(), commercetest.Operation(f.operation)) {
+		return filter{}, fmt.Errorf("operation must be one of %q", commercetest.Operations())
+	}
+	return f, nil
+}
+
+// apply returns the requests that a filter selects. Their ids have six digits at least.
+func (f filter) apply(requests []commercetest.Request) []commercetest.Request {
+	return slices.DeleteFunc(requests, func(in commercetest.Request) bool {
+		isLater := len(in.ID) > len(f.since) || len(in.ID) == len(f.since) && in.ID > f.since
+		return f.operation != "" && string(in.Operation) != f.operation || !isOfCart(in, f.cart) || !isLater
+	})
+}
+
 // listRequests sends the requests that the store received, without credentials.
-func (c *control) listRequests(w http.ResponseWriter, _ *http.Request) {
-	store := c.store.Load()
-	var list []map[string]any
-	for _, in := range store.Requests() {
+func (c *control) listRequests(w http.ResponseWriter, r *http.Request) {
+	f, err := parseFilter(r)
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	c.sendRequests(w, f.apply(c.store.Load().Requests()))
+}
+
+// maxWait is how long wait waits at most.
+const maxWait = time.Minute
+
+// wait sends the requests that a filter selects when there are some, or none after a time. A
+// request counts when the store has responded.
+func (c *control) wait(w http.ResponseWriter, r *http.Request) {
+	f, err := parseFilter(r, "timeout")
+	timeout := 10 * time.Second
+	if text := r.URL.Query().Get("timeout"); err == nil && text != "" {
+		if timeout, err = time.ParseDuration(text); err == nil && (timeout < 0 || timeout > maxWait) {
+			err = fmt.Errorf("timeout must be at most %v", maxWait)
+		}
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	for {
+		next := c.arrivals.next()
+		list := f.apply(c.store.Load().Requests())
+		list = slices.DeleteFunc(list, func(in commercetest.Request) bool { return in.Duration == 0 })
+		if len(list) > 0 {
+			c.sendRequests(w, list)
+			return
+		}
+		select {
+		case <-next:
+			continue
+		case <-timer.C:
+		case <-r.Context().Done():
+		}
+		c.sendRequests(w, nil)
+		return
+	}
+}
+
+// arrivals lets others wait for the next request.
+type arrivals struct {
+	mu      sync.Mutex
+	waiting chan struct{}
+}
+
+// next returns a channel that is closed when the next request has ended.
+func (a *arrivals) next() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting == nil {
+		a.waiting = make(chan struct{})
+	}
+	return a.waiting
+}
+
+func (a *arrivals) add() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting != nil {
+		close(a.waiting)
+		a.waiting = nil
+	}
+}
+
+func (c *control) sendRequests(w http.ResponseWriter, requests []commercetest.Request) {
+	store, list := c.store.Load(), []map[string]any{}
+	for _, in := range requests {
 		query, err := url.ParseQuery(in.RawQuery)
 		if err != nil {
 			query.Add("not readable", in.RawQuery)
 		}
 		list = append(list, map[string]any{
-			"method": in.Method, "path": in.Path, "query": show(query, shownParameters),
-			"header": show(in.Header, shownHeaders), "body": showBody(in),
-			"operation": in.Operation, "status": in.Status, "time": in.Time,
+			"id": in.ID, "method": in.Method, "path": in.Path, "query": show(query, shownParameters),
+			"header": show(in.Header, shownHeaders), "body": showBody(in, in.Body), "response": showBody(in, in.Response),
+			"operation": in.Operation, "status": in.Status, "fault": in.Fault,
+			"time": in.Time, "duration_ms": in.Duration.Milliseconds(),
 		})
 	}
-	writeJSON(w, http.StatusOK, map[string]any{"requests": list, "pending": store.Pending()})
+	writeJSON(w, http.StatusOK, map[string]any{
+		"requests": list, "pending": store.Pending(), "dropped": store.Dropped(),
+	})
 }
 
 // Values of others are not shown: a program may send real credentials by mistake, anywhere.
@@ -141,9 +262,9 @@ func show(values map[string][]string, names []string) map[string][]string {
 	return shown
 }
 
-// showBody returns the JSON that was sent to an endpoint of the store, except that of tokens.
-func showBody(in commercetest.Request) jsontext.Value {
-	body := jsontext.Value(in.Body)
+// showBody returns the JSON that was sent to or by an endpoint of the store, except that of tokens.
+func showBody(in commercetest.Request, text []byte) jsontext.Value {
+	body := jsontext.Value(text)
 	if in.Operation == commercetest.OpAny || in.Operation == commercetest.OpToken || !body.IsValid() {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -22,7 +23,10 @@ type testStore struct {
 
 func newTestStore(t *testing.T, latency time.Duration, faults ...commercetest.Fault) *testStore {
 	t.Helper()
-	s := &testStore{control: control{newStore: fakeStore{subscriptions: 3, faults: faults}.newStore}}
+	s := &testStore{}
+	s.newStore = fakeStore{subscriptions: 3, faults: faults, config: commercetest.Config{
+		MaxRequests: maxRequests, AfterRequest: func(*commercetest.Store, commercetest.Request) { s.arrivals.add() },
+	}}.newStore
 	s.store.Store(s.newStore())
 	t.Cleanup(func() { s.store.Load().Close() })
 	s.all = s.handler(latency)
@@ -104,6 +108,107 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// A fault is met by the requests that fit it, and the list says how often.
+func TestFaults_match(t *testing.T) {
+	t.Parallel()
+	store := newTestStore(t, 0).store.Load() // each has the same ids
+	cart, other := store.Carts()[0], store.AddCart(commerce.CartItemRef{})
+	discount := `{"data":[{"type":"custom_discount","amount":-1,"description":"d","discount_code":"c",` +
+		`"discount_engine":"e","external_id":"promo-1"}]}`
+	add := func(cart string) string { return "POST /v2/carts/" + cart + "/custom-discounts" }
+	const settings = "GET " + settingsPath
+	this, otherCart := "GET /v2/carts/"+cart, "GET /v2/carts/"+other
+	for name, row := range map[string]struct {
+		match        string
+		met          string // a request that fits
+		header, body string // of it
+		passes       string // one that does not
+	}{
+		"path":       {match: `{"path":"/v2/carts/*"}`, met: this, passes: settings},
+		"cart":       {match: `{"cart":"` + cart + `"}`, met: this, passes: otherCart},
+		"item":       {match: `{"cart":"` + cart + `"}`, met: this + "/items", passes: otherCart},
+		"account":    {match: `{"account":"ab-1"}`, met: settings + "?filter=ab-1", passes: settings},
+		"header":     {match: `{"header":{"X-Worker":"7"}}`, met: settings, header: "X-Worker: 7", passes: settings},
+		"body":       {match: `{"body":"promo-1"}`, met: add(cart), body: discount, passes: add(other)},
+		"both":       {match: `{"path":"/v2/carts/*","cart":"` + cart + `"}`, met: this, passes: otherCart},
+		"everything": {match: `{}`, met: settings},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newTestStore(t, 0)
+			s.store.Load().AddCart(commerce.CartItemRef{})
+			s.wantSent(t, "POST /_store/faults", `{"status":418,"times":2,"match":`+row.match+`}`, http.StatusNoContent)
+			if row.passes != "" {
+				if status, _ := s.send(t, row.passes, ""); status == http.StatusTeapot {
+					t.Errorf("%s met the fault, want it not to", row.passes)
+				}
+			}
+			header := []string{row.header}
+			if row.header == "" {
+				header = nil
+			}
+			if status, _ := s.send(t, row.met, row.body, header...); status != http.StatusTeapot {
+				t.Errorf("%s: status %d, want %d", row.met, status, http.StatusTeapot)
+			}
+			if got := s.wantSent(t, "GET /_store/faults", "", http.StatusOK); !strings.Contains(got, `"met": 1`) ||
+				!strings.Contains(got, `"left": 1`) {
+				t.Errorf("got %s, want a fault that was met once, and is met once more", got)
+			}
+		})
+	}
+}
+
+// The list of requests is filtered, has what was sent, and can be waited for.
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestStore(t, 0)
+		cart := s.store.Load().Carts()[0]
+		busy := `{"operation":"settings","status":503,"body":"{\"busy\":true}"}`
+		s.wantSent(t, "POST /_store/faults", busy, http.StatusNoContent)
+		s.wantSent(t, "GET "+settingsPath, "", http.StatusServiceUnavailable)
+		s.wantSent(t, "GET /v2/carts/"+cart, "", http.StatusOK)
+		for query, want := range map[string]string{
+			"":                           `commercetest-000001 commercetest-000002`,
+			"?operation=settings":        `commercetest-000001`,
+			"?cart=" + cart:              `commercetest-000002`,
+			"?since=commercetest-000001": `commercetest-000002`,
+			"?since=commercetest-000002": ``,
+		} {
+			got := s.wantSent(t, "GET /_store/requests"+query, "", http.StatusOK)
+			if ids := strings.Join(regexp.MustCompile(`commercetest-\d{6}`).FindAllString(got, -1), " "); ids != want {
+				t.Errorf("%s: got the requests %q, want %q", query, ids, want)
+			}
+		}
+		got := s.wantSent(t, "GET /_store/requests?operation=settings", "", http.StatusOK)
+		for _, want := range []string{`"fault": 1`, `"status": 503`, `"busy": true`, `"dropped": 0`} {
+			if !strings.Contains(got, want) {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		}
+		for _, query := range []string{"?operatoin=add", "?operation=ad"} {
+			s.wantSent(t, "GET /_store/requests"+query, "", http.StatusBadRequest)
+		}
+		s.wantSent(t, "GET /_store/wait?timeout=2h", "", http.StatusBadRequest)
+		start := time.Now()
+		time.AfterFunc(3*time.Second, func() { s.send(t, "GET "+settingsPath, "") })
+		time.AfterFunc(5*time.Second, func() { s.send(t, "GET /v2/carts/"+cart, "") })
+		got = s.wantSent(t, "GET /_store/wait?operation=cart&since=commercetest-000002", "", http.StatusOK)
+		if waited := time.Since(start); waited != 5*time.Second || !strings.Contains(got, "commercetest-000004") {
+			t.Errorf("after %v got %s, want the fourth request after 5s", waited, got)
+		}
+		start = time.Now()
+		got = s.wantSent(t, "GET /_store/wait?operation=add&timeout=7s", "", http.StatusOK)
+		if waited := time.Since(start); waited != 7*time.Second || !strings.Contains(got, `"requests": []`) {
+			t.Errorf("after %v got %s, want no request after 7s", waited, got)
+		}
+		s.wantSent(t, "DELETE /_store/requests", "", http.StatusNoContent)
+		if got := s.wantSent(t, "GET /_store/requests", "", http.StatusOK); !strings.Contains(got, `"requests": []`) {
+			t.Errorf("got %s, want none after DELETE", got)
+		}
+	})
+}
+
 func TestParseFault(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]commercetest.Fault{
@@ -132,6 +237,8 @@ func TestParseFault_problems(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"stauts":503}`:                       `unknown member "stauts"`,
 		`{"status":503,"status":504}`:          `"status"`,
+		`{"status":503,"match":{"carts":"x"}}`: `unknown member "carts"`,
+		`{"status":503,"match":{"path":"["}}`:  `match.path`,
 		`{"status":"503"}`:                     `"/status"`,
 		`{"delay":"2"}`:                        `"/delay"`,
 		``:                                     "EOF",

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -28,6 +31,35 @@ type fault struct {
 	Body      string                 `json:"body"`
 	Cut       bool                   `json:"cut"`
 	CutAfter  int                    `json:"cut_after"`
+	Match     match                  `json:"match"`
+}
+
+// match selects requests, those that fit all of its members.
+type match struct {
+	Path    string            `json:"path"`    // with * for a part between slashes
+	Cart    string            `json:"cart"`    // id
+	Account string            `json:"account"` // id, in the path, the query or the body
+	Header  map[string]string `json:"header"`
+	Body    string            `json:"body"` // a part of it
+}
+
+// fits reports whether a request fits. The path was checked.
+func (m *match) fits(in commercetest.Request) bool {
+	if ok, _ := path.Match(m.Path, in.Path); m.Path != "" && !ok {
+		return false
+	}
+	for name, value := range m.Header {
+		if in.Header.Get(name) != value {
+			return false
+		}
+	}
+	return isOfCart(in, m.Cart) && strings.Contains(string(in.Body), m.Body) &&
+		strings.Contains(in.Path+in.RawQuery+string(in.Body), m.Account)
+}
+
+// isOfCart reports whether a request is about a cart; "" is any.
+func isOfCart(in commercetest.Request, id string) bool {
+	return id == "" || strings.Contains(in.Path+"/", "/carts/"+url.PathEscape(id)+"/")
 }
 
 // delay is a JSON string such as "2s".
@@ -55,15 +87,22 @@ func parseFault(r io.Reader) (commercetest.Fault, error) {
 	if f.Late {
 		f.Delay = cmp.Or(f.Delay, delay(2*time.Second))
 	}
-	return commercetest.Fault{
+	fault := commercetest.Fault{
 		Operation: f.Operation, After: f.After, Times: f.Times,
 		Apply: f.Apply, Late: f.Late, Delay: time.Duration(f.Delay),
 		Status: f.Status, Header: f.Header, Body: f.Body, Cut: f.Cut, CutAfter: f.CutAfter,
-	}, nil
+	}
+	if m := &f.Match; m.Path+m.Cart+m.Account+m.Body != "" || len(m.Header) > 0 {
+		fault.Match = m.fits
+	}
+	return fault, nil
 }
 
 func (f *fault) check() error {
+	_, badPath := path.Match(f.Match.Path, "")
 	switch {
+	case badPath != nil:
+		return errors.New("match.path must be a path, with * for a part between slashes")
 	case f.Operation != commercetest.OpAny && !slices.Contains(commercetest.Operations(), f.Operation):
 		return fmt.Errorf("operation must be one of %q, or absent for all", commercetest.Operations())
 	case f.Status != 0 && f.Status != http.StatusSwitchingProtocols && (f.Status < 200 || f.Status > 599):

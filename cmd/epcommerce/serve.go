@@ -52,6 +52,9 @@ func newServeCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
+// maxRequests is how many requests serve keeps.
+const maxRequests = 10_000
+
 // serve serves a store until ctx ends.
 func (f fakeStore) serve(ctx context.Context, e *environment) error {
 	switch {
@@ -67,17 +70,19 @@ func (f fakeStore) serve(ctx context.Context, e *environment) error {
 	if f.generation == "first" {
 		f.config.Generation = commercetest.FirstGeneration
 	}
-	logger := log.New(e.stderr, "", 0)
-	if e.verbose {
-		f.config.AfterRequest = func(_ *commercetest.Store, in commercetest.Request) {
+	logger, c := log.New(e.stderr, "", 0), &control{}
+	f.config.MaxRequests = maxRequests
+	f.config.AfterRequest = func(_ *commercetest.Store, in commercetest.Request) {
+		if e.verbose {
 			logger.Print(in.Method, " ", in.Path, " ", in.Status)
 		}
+		c.arrivals.add()
 	}
 	listener, err := listen(f.addr)
 	if err != nil {
 		return err
 	}
-	c := &control{newStore: f.newStore}
+	c.newStore = f.newStore
 	c.store.Store(f.newStore())
 	if _, err := fmt.Fprint(e.stdout, f.welcome("http://"+listener.Addr().String())); err != nil {
 		return err
