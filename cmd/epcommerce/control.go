@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -104,14 +103,6 @@ func (c *control) addFault(w http.ResponseWriter, r *http.Request) {
 	}
 	c.store.Load().Inject(fault)
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// addCart adds a cart that accepts custom discounts, with an item of each kind.
-func (c *control) addCart(w http.ResponseWriter, _ *http.Request) {
-	store := c.store.Load()
-	id := store.AddCart(commerce.CartItemRef{}, commerce.CartItemRef{Type: commerce.ItemTypeCustomItem})
-	store.EnableDiscounts(id)
-	writeJSON(w, http.StatusCreated, map[string]any{"id": id, "items": store.CartItems(id)})
 }
 
 // listFaults sends how often each fault was met. The first one of which some are left has a number.

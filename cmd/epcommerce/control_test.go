@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -310,6 +311,54 @@ func TestControl_carts(t *testing.T) {
 		`"discount_engine":"e","external_id":"x"}}`
 	for _, item := range ids[1:] {
 		s.wantSent(t, "POST /v2/carts/"+ids[0]+"/items/"+item+"/custom-discounts", discount, 201)
+	}
+}
+
+// A cart is as its body says.
+func TestControl_cartFixtures(t *testing.T) {
+	t.Parallel()
+	const discount = `{"amount":-100,"description":"d","discount_code":"c","discount_engine":"e","external_id":"1"}`
+	for body, want := range map[string]string{
+		``:                            "enabled true, cart_item custom_item; promoted false",
+		`{}`:                          "enabled true, cart_item custom_item; promoted false",
+		`{"items":[]}`:                "enabled true,; promoted false",
+		`{"discounts_enabled":false}`: "enabled false, cart_item custom_item; promoted false",
+		`{"items":[{"type":"custom_item"}],"promotion":true}`: "enabled true, custom_item promotion_item; promoted true",
+		`{"discounts":[` + discount + `,` + discount + `]}`:   "enabled true, cart_item custom_item; e/1 e/1 promoted false",
+	} {
+		s := newTestStore(t, 0)
+		id := regexp.MustCompile(`[0-9a-f-]{36}`).FindString(s.wantSent(t, "POST /_store/carts", body, http.StatusCreated))
+		cart, err := s.store.Load().Client().Carts.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := fmt.Sprintf("enabled %t,", cart.CustomDiscountsEnabled)
+		for _, item := range cart.Items {
+			got += " " + string(item.Type)
+		}
+		got += ";"
+		for _, d := range cart.CustomDiscounts {
+			got += " " + d.DiscountEngine + "/" + d.ExternalID
+		}
+		got += fmt.Sprintf(" promoted %t", promotionsOf(cart).failed())
+		if got != want {
+			t.Errorf("%s: got %s, want %s", body, got, want)
+		}
+	}
+	s := newTestStore(t, 0)
+	for body, want := range map[string]string{
+		`{"itmes":[]}`:                   `unknown member \"itmes\"`,
+		`{"items":[{"type":"product"}]}`: "must be cart_item or custom_item",
+		`{"discounts":[{"amount":1}]}`:   "amount must be less than zero",
+		`[]`:                             "not a cart",
+		`{} {}`:                          "not a cart",
+	} {
+		if got := s.wantSent(t, "POST /_store/carts", body, http.StatusBadRequest); !strings.Contains(got, want) {
+			t.Errorf("%s: got %s, want %s", body, got, want)
+		}
+	}
+	if n := len(s.store.Load().Carts()); n != 1 {
+		t.Errorf("the store has %d carts, want the one of the start", n)
 	}
 }
 

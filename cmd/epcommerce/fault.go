@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -74,11 +72,7 @@ func (d *delay) UnmarshalText(text []byte) error {
 // parseFault reads a fault. An error of a member names it.
 func parseFault(r io.Reader) (commercetest.Fault, error) {
 	var f fault
-	err := json.UnmarshalRead(r, &f, json.RejectUnknownMembers(true))
-	if at, ok := errors.AsType[*json.SemanticError](err); ok && errors.Is(err, json.ErrUnknownName) {
-		err = fmt.Errorf("unknown member %q", at.JSONPointer.LastToken())
-	}
-	if err = cmp.Or(err, f.check()); err != nil {
+	if err := cmp.Or(readStrict(r, &f), f.check()); err != nil {
 		return commercetest.Fault{}, fmt.Errorf("not a fault: %w", err)
 	}
 	if f.Always {

@@ -30,6 +30,7 @@ func StartVirtual(t testing.TB) *Virtual {
 	t.Helper()
 	v := &Virtual{Miniredis: miniredis.NewMiniRedis()}
 	t.Cleanup(func() {
+		v.Refuse() // a dial of a command that nobody waits for must not look for the server
 		v.Close()
 		time.Sleep(time.Hour) // until commands that nobody waits for have given up
 	})
