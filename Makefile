@@ -66,7 +66,7 @@ everything: ## Walk stores of 250,000 subscriptions that change, and kill exampl
 	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
 
 .PHONY: tool
-tool: ## Export stores of 250,000 subscriptions with epcommerce, killed 5 times each (30 min, Linux)
+tool: ## Export stores of 250,000 subscriptions with epcommerce, killed 5 times each (2 min, Linux)
 	cd cmd/epcommerce && TOOL=1 go test -count=1 -v -run '^TestExport_killed$$' -timeout 2h .
 
 .PHONY: picture
