@@ -107,12 +107,20 @@ type Fault struct {
 	CutAfter int
 }
 
-// activeFault is a fault with its counters, for which Store.arrivalMu is held.
+// activeFault is a fault with its counters.
 type activeFault struct {
 	Fault
 	number int // from 1
-	seen   int // requests for its operation
+	seen   int // requests for its operation; Store.arrivalMu is held
 	met    atomic.Int64
+}
+
+// left returns the number of requests that will meet the fault; -1: all.
+func (f *activeFault) left() int {
+	if f.Times < 0 {
+		return -1
+	}
+	return max(f.Times, 1) - int(f.met.Load())
 }
 
 // FaultCount is a fault of a store, and how often it was met.
@@ -130,13 +138,9 @@ func (s *Store) Faults() []FaultCount {
 	defer s.mu.Unlock()
 	var list []FaultCount
 	for _, f := range s.faults {
-		met, left := int(f.met.Load()), -1
-		if f.Times >= 0 {
-			left = max(f.Times, 1) - met
-		}
 		fault := f.Fault
 		fault.Header = fault.Header.Clone()
-		list = append(list, FaultCount{Fault: fault, Number: f.number, Met: met, Left: left})
+		list = append(list, FaultCount{Fault: fault, Number: f.number, Met: int(f.met.Load()), Left: f.left()})
 	}
 	return list
 }
@@ -188,8 +192,7 @@ func (s *Store) nextFault(in Request) *activeFault {
 			continue
 		}
 		f.seen++
-		remaining := f.Times < 0 || int(f.met.Load()) < max(f.Times, 1)
-		if next == nil && f.seen > f.After && remaining {
+		if next == nil && f.seen > f.After && f.left() != 0 {
 			next = f
 		}
 	}

@@ -59,7 +59,7 @@ type journalEntry struct {
 
 // call is a request on its way through the store.
 type call struct {
-	*Request
+	*Request // that of the entry when it has arrived
 
 	http         *http.Request // its body was read
 	entry        *journalEntry
@@ -168,7 +168,7 @@ func (s *Store) receive(in *call) (fault *Fault, allowed bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in.Fault, in.entry.Fault = next.number, next.number
+	in.Fault = next.number
 	return &next.Fault, true
 }
 
@@ -181,6 +181,7 @@ func (s *Store) record(in *call) (allowed bool) {
 	in.ID = fmt.Sprintf("commercetest-%06d", s.received)
 	in.Time = time.Now()
 	in.entry = &journalEntry{Request: *in.Request}
+	in.Request = &in.entry.Request
 	s.requests = append(s.requests, in.entry)
 	s.grow(in.entry, entrySize+len(in.Path)+len(in.RawQuery)+len(in.Body))
 	s.pending++
@@ -195,10 +196,10 @@ func (s *Store) record(in *call) (allowed bool) {
 func (s *Store) recordResponse(in *call, resp response) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in.Status, in.entry.Status = resp.status, resp.status
+	in.Status = resp.status
 	in.ended()
-	if sent := resp.sent(); s.cfg.MaxRequests > 0 && in.entry.Response == nil {
-		in.entry.Response = sent
+	if sent := resp.sent(); s.cfg.MaxRequests > 0 && in.Response == nil {
+		in.Response = sent
 		s.grow(in.entry, len(sent))
 	}
 	return resp.withDefaultHeader(in.ID)
@@ -215,9 +216,8 @@ func (s *Store) recordEnd(in *call) {
 // ended notes the end of a request, which is that of its response if there is one. Store.mu is
 // held.
 func (in *call) ended() {
-	if in.entry.Duration == 0 {
-		in.entry.Duration = max(time.Since(in.Time), 1) // in a bubble of synctest it may take no time
-		in.Duration = in.entry.Duration
+	if in.Duration == 0 {
+		in.Duration = max(time.Since(in.Time), 1) // in a bubble of synctest it may take no time
 	}
 }
 
