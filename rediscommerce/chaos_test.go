@@ -130,13 +130,7 @@ func injectFaults(s *commercetest.Store) {
 // connections to the server are cut. No two writes to a cart are in flight at a time.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	duration := 8 * time.Second
-	if s := os.Getenv("CHAOS"); s != "" {
-		var err error
-		if duration, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	duration := durationOf(t, "CHAOS", 8*time.Second)
 	const expiry = 2 * time.Second // so that a delay of a busy machine is no overlap
 	server := redistest.Start(t)
 	open(t, server.Client(t))

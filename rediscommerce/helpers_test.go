@@ -142,6 +142,20 @@ func (s *section) write(held context.Context) bool {
 	return true
 }
 
+// durationOf returns the duration in an environment variable, or the default one.
+func durationOf(t *testing.T, variable string, byDefault time.Duration) time.Duration {
+	t.Helper()
+	text := os.Getenv(variable)
+	if text == "" {
+		return byDefault
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // eventually polls until missing returns "".
 func eventually(t *testing.T, missing func() string) {
 	t.Helper()

@@ -4,7 +4,6 @@ package rediscommerce_test
 
 import (
 	"context"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -52,13 +51,7 @@ func contend(
 ) (longest time.Duration) {
 	t.Helper()
 	const processes, hold = 12, 20 * time.Millisecond
-	duration := time.Second
-	if s := os.Getenv("COMPARE"); s != "" {
-		var err error
-		if duration, err = time.ParseDuration(s); err != nil {
-			t.Fatal(err)
-		}
-	}
+	duration := durationOf(t, "COMPARE", time.Second)
 	server := redistest.Start(t)
 	start := time.Now()
 	newLock(server.Client(t))()()

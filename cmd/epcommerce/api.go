@@ -67,7 +67,7 @@ func newAPICommand(e *environment) *cobra.Command {
 	cmd.Example = "  epcommerce api GET '/v2/subscriptions/invoices?page[limit]=5'\n" +
 		"  epcommerce api PUT /v2/settings/cart --data settings.json"
 	cmd.Flags().StringVar(&file, "data", "", "`file` with the JSON to send, - for standard input")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	addYes(cmd.Flags(), &yes)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

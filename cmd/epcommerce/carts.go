@@ -100,11 +100,18 @@ func newCheckCommand(e *environment) *cobra.Command {
 
 // checkCart looks at a cart. planned are its discounts after a change, or those that it has.
 func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) []check {
+	return checkCart(cart, planned, func() (*commerce.Settings, error) { return s.Settings(ctx) })
+}
+
+// checkCart is [shop.checkCart] with settings that it asks for if it needs them.
+func checkCart(
+	cart *commerce.Cart, planned []commerce.CustomDiscount, settings func() (*commerce.Settings, error),
+) []check {
 	items := itemsOf(cart)
 	if items.failed() {
 		return []check{items} // the rest may be right for the cart that is meant
 	}
-	doubles, limit := doublesOf(cart.ID, planned), s.checkLimit(ctx, cart, planned)
+	doubles, limit := doublesOf(cart.ID, planned), limitOf(cart, planned, settings)
 	if doubles.failed() {
 		limit.todo = "" // it may be full because of these
 	}
@@ -159,9 +166,11 @@ func promotionsOf(cart *commerce.Cart) check {
 	return c
 }
 
-func (s *shop) checkLimit(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) check {
+func limitOf(
+	cart *commerce.Cart, planned []commerce.CustomDiscount, settings func() (*commerce.Settings, error),
+) check {
 	c := check{name: "limit"}
-	settings, err := s.Settings(ctx)
+	known, err := settings()
 	if err != nil {
 		c.found = counted(len(planned), "discount") + "; the limit cannot be read"
 		return c
@@ -176,7 +185,7 @@ func (s *shop) checkLimit(ctx context.Context, cart *commerce.Cart, planned []co
 			fullest = max(fullest, counts[item])
 		}
 	}
-	limit := settings.CustomDiscountLimit
+	limit := known.CustomDiscountLimit
 	c.found = fmt.Sprintf("%d of %d on the cart", counts[uuid.Nil], limit)
 	if fullest > 0 {
 		c.found += fmt.Sprintf(", at most %d of %d on an item", fullest, limit)

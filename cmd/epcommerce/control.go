@@ -105,7 +105,7 @@ func (c *control) addFault(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// listFaults sends how often each fault was met. The first one of which some are left has a number.
+// listFaults sends how often each fault was met.
 func (c *control) listFaults(w http.ResponseWriter, _ *http.Request) {
 	list := []map[string]any{}
 	for _, f := range c.store.Load().Faults() {

@@ -107,7 +107,7 @@ type application struct {
 func (a *application) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&a.opts.Update, "update", false, "change discounts of the cart that differ from the wanted ones")
 	flags.BoolVar(&a.dryRun, "dry-run", false, "change nothing, only show the plan")
-	flags.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	addYes(flags, &a.yes)
 }
 
 func newApplyCommand(e *environment) *cobra.Command {
@@ -232,7 +232,7 @@ func newEnableCommand(e *environment) *cobra.Command {
 		say(e.stderr, "the cart takes custom discounts now")
 		return nil
 	})
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	addYes(cmd.Flags(), &yes)
 	cmd.Example = "  epcommerce discounts enable CART"
 	return cmd
 }
@@ -361,10 +361,13 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		ids = append(ids, id)
 		return err
 	})
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	addYes(flags, &yes)
 	cmd.Example = "  epcommerce discounts remove CART --engine promo-engine"
 	return cmd
 }
+
+// addYes adds the flag that answers the question of confirm.
+func addYes(flags *pflag.FlagSet, yes *bool) { flags.BoolVarP(yes, "yes", "y", false, "do not ask") }
 
 const makeChanges = "Make these changes?"
 

@@ -46,9 +46,8 @@ func (d *doctor) run(ctx context.Context, e *environment) error {
 	var all []check
 	missing := "" // what the checks after it need
 	for _, step := range []struct {
-		name  string
-		needs string
-		run   func(context.Context) []check
+		name string
+		run  func(context.Context) []check
 	}{
 		{name: "address", run: d.checkAddress},
 		{name: "clock", run: d.checkClock},
@@ -109,7 +108,7 @@ func (d *doctor) checkAddress(ctx context.Context) []check {
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		found, todo := d.unreachable(err)
+		found, todo := unreachable(err)
 		return []check{{found: found, todo: todo}}
 	}
 	_ = resp.Body.Close()
@@ -139,7 +138,7 @@ func (d *doctor) checkAddress(ctx context.Context) []check {
 }
 
 // unreachable says why there was no response, and what to do.
-func (d *doctor) unreachable(err error) (found, todo string) {
+func unreachable(err error) (found, todo string) {
 	invalid, isInvalid := errors.AsType[x509.CertificateInvalidError](err)
 	lookup, isLookup := errors.AsType[*net.DNSError](err)
 	op, isOp := errors.AsType[*net.OpError](err)
@@ -178,20 +177,21 @@ func is[E error](err error) bool {
 func (d *doctor) checkClock(context.Context) []check {
 	date, err := http.ParseTime(d.date)
 	if err != nil {
-		return []check{{found: "unknown: there is no date to compare with"}}
+		return checked("unknown: there is no date to compare with", nil)
 	}
 	if ahead := time.Since(date).Round(time.Second); ahead.Abs() > time.Minute { // tokens would seem to expire
 		return []check{{found: fmt.Sprintf("%v ahead of the server", ahead), todo: "set the clock of this machine"}}
 	}
-	return []check{{found: "as the server's"}}
+	return checked("as the server's", nil)
 }
 
 func (d *doctor) checkToken(ctx context.Context) []check {
 	d.settings, d.refused = d.Settings(ctx)
-	if errors.Is(d.refused, commerce.ErrForbidden) { // of the settings
-		return []check{{found: d.credentials + ": accepted"}}
+	err := d.refused
+	if errors.Is(err, commerce.ErrForbidden) {
+		err = nil // the token was accepted, see checkSettings
 	}
-	return checked(d.credentials+": accepted", d.refused)
+	return checked(d.credentials+": accepted", err)
 }
 
 func (d *doctor) checkSettings(ctx context.Context) []check {
@@ -257,5 +257,5 @@ func (d *doctor) checkCartID(ctx context.Context) []check {
 	if err != nil {
 		return checked("", err)
 	}
-	return d.checkCart(ctx, cart, cart.CustomDiscounts)
+	return checkCart(cart, cart.CustomDiscounts, func() (*commerce.Settings, error) { return d.settings, d.refused })
 }

@@ -177,7 +177,7 @@ func TestDoctor_unreachable(t *testing.T) {
 		"no response within 10 s":       &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded},
 		"no connection: other":          errors.New("other"),
 	} {
-		found, todo := (&doctor{}).unreachable(fmt.Errorf("wrapped: %w", err))
+		found, todo := unreachable(fmt.Errorf("wrapped: %w", err))
 		if start, _, _ := strings.Cut(want, ":"); !strings.HasPrefix(found, start) || todo == "" {
 			t.Errorf("%v: got %q and %q, want %q and what to do", err, found, todo, want)
 		}

@@ -140,8 +140,7 @@ func (x *export) stream(ctx context.Context, e *environment) error {
 	if err := x.check(e.output); err != nil {
 		return err
 	}
-	p := newPrinter(e.printable(), e.output)
-	p.columns, p.noHeader = x.columns, x.noHeader
+	p := x.newPrinter(e.printable(), e.output)
 	p.begin(nil, x.first())
 	for page, err := range x.pages(ctx, x.shop.Accounts.IDs(ctx, uuid.Nil)) {
 		if err == nil {
@@ -259,8 +258,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
 		return err
 	}
-	p := newPrinter(x.part, x.format)
-	p.columns, p.noHeader = x.columns, x.noHeader
+	p := x.newPrinter(x.part, x.format)
 	if p.n = x.Count; x.Length == 0 {
 		p.begin(nil, x.first())
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -52,6 +53,13 @@ func (x *selection) check(format string) error {
 		}
 	}
 	return nil
+}
+
+// newPrinter returns a printer of what is selected.
+func (x *selection) newPrinter(w io.Writer, format string) *printer {
+	p := newPrinter(w, format)
+	p.columns, p.noHeader = x.columns, x.noHeader
+	return p
 }
 
 // first returns a record with the columns.

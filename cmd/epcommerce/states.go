@@ -40,7 +40,7 @@ func newStateCommands(e *environment) []*cobra.Command {
 			return err
 		})
 		flags.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only list what would be changed")
-		flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+		addYes(flags, &c.yes)
 		if c.verb == "cancel" {
 			flags.BoolVar(&c.change.CancelImmediately, "immediately", false, "end them now, not with their billing period")
 		}
@@ -99,9 +99,9 @@ func (c *stateCommand) each(
 		return usagef("name subscriptions by their ids, or an account by --account")
 	}
 	for _, arg := range args {
-		id, err := uuid.Parse(arg)
+		id, err := parseID(arg)
 		if err != nil {
-			return usagef("the ID of a subscription must be a UUID, not %q", arg)
+			return err
 		}
 		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
 		if err != nil {

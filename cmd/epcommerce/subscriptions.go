@@ -24,9 +24,7 @@ func newListCommand(e *environment) *cobra.Command {
 		if x.state == "" {
 			opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
 		}
-		p := newPrinter(e.stdout, e.output)
-		p.columns, p.noHeader = x.columns, x.noHeader
-		e.begin(p, subscriptionHead, x.first())
+		p := e.begin(x.newPrinter(e.stdout, e.output), subscriptionHead, x.first())
 		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
 			if err != nil {
 				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
@@ -66,9 +64,9 @@ func newListCommand(e *environment) *cobra.Command {
 func newGetCommand(e *environment) *cobra.Command {
 	short := "Show a subscription with its plan"
 	cmd := e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
-		id, err := uuid.Parse(args[0])
+		id, err := parseID(args[0])
 		if err != nil {
-			return usagef("the ID of a subscription must be a UUID")
+			return err
 		}
 		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
 		if err != nil {
@@ -88,6 +86,15 @@ func newGetCommand(e *environment) *cobra.Command {
 	})
 	cmd.Example = "  epcommerce subscriptions get ID -o json"
 	return cmd
+}
+
+// parseID reads the id of a subscription.
+func parseID(text string) (uuid.UUID, error) {
+	id, err := uuid.Parse(text)
+	if err != nil {
+		err = usagef("the ID of a subscription must be a UUID, not %q", text)
+	}
+	return id, err
 }
 
 var subscriptionWidths = []int{36, 10, 14, 14}
