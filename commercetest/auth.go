@@ -63,7 +63,7 @@ func (s *Store) issueToken(in *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokenCount++
-	token := fmt.Sprintf("commercetest-issued-%06d", s.tokenCount)
+	token := fmt.Sprintf("%s-issued-%06d", strings.TrimSuffix(s.cfg.ClientID, "-id"), s.tokenCount)
 	expiry := time.Now().Add(s.cfg.TokenLife)
 	s.tokens[token] = issuedToken{grant: kind, expiry: expiry}
 	return jsonResponse(http.StatusOK, struct {

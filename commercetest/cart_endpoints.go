@@ -21,12 +21,18 @@ func (s *Store) writeCart(in *call, change func(*cart) response) (resp response)
 	if s.cfg.LoseOverlappingWrites {
 		c = in.cartOnArrival
 	}
-	s.changeCart(c, func(c *cart) bool {
+	if s.changeCart(c, func(c *cart) bool {
 		resp = change(c)
 		return resp.status < 300
-	})
+	}) {
+		in.Before, in.After = c.state(), s.carts[c.id].state()
+		s.grow(in.entry, discountSize*(len(in.Before.Discounts)+len(in.After.Discounts)))
+	}
 	return resp
 }
+
+// discountSize is about what a discount takes in the list of requests, in bytes.
+const discountSize = 400
 
 // cartBody is the body of a response about a cart or its items.
 type cartBody struct {

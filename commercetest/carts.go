@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -47,16 +48,28 @@ type cartItem struct {
 func (s *Store) AddCart(items ...commerce.CartItemRef) (cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.newCart()
+	var f CartFixture
 	for _, ref := range items {
-		item := cartItem{ref: ref, name: "Product", quantity: 1, price: commerce.NewDecimal(defaultItemPrice)}
-		if ref.Type == commerce.ItemTypeCustomItem {
+		f.Items = append(f.Items, ItemFixture{CartItemRef: ref})
+	}
+	return s.addCart(f).id
+}
+
+// addCart adds a cart with the items of f. The caller holds s.mu.
+func (s *Store) addCart(f CartFixture) *cart {
+	c := s.newCart()
+	for _, in := range f.Items {
+		item := cartItem{
+			ref: in.CartItemRef, name: "Product", quantity: cmp.Or(in.Quantity, 1),
+			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)),
+		}
+		if in.Type == commerce.ItemTypeCustomItem {
 			item.name = "Custom item"
 		}
 		s.addItem(c, item)
 	}
 	s.carts[c.id] = c
-	return c.id
+	return c
 }
 
 // newCart returns an empty cart with a new id, which is not in the store yet. The
@@ -97,11 +110,31 @@ func (s *Store) Carts() []string {
 func (s *Store) CartItems(cartID string) []commerce.CartItemRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var refs []commerce.CartItemRef
-	for _, item := range s.cart(cartID).items {
-		refs = append(refs, item.ref)
+	return s.cart(cartID).state().Items
+}
+
+// state returns what c holds. The discounts are those of c, not copies.
+func (c *cart) state() *CartState {
+	state := &CartState{Discounts: c.discounts}
+	for _, item := range c.items {
+		state.Items = append(state.Items, item.ref)
 	}
-	return refs
+	return state
+}
+
+func (state *CartState) clone() *CartState {
+	if state == nil {
+		return nil
+	}
+	return &CartState{slices.Clone(state.Items), cloneDiscounts(state.Discounts)}
+}
+
+func cloneDiscounts(list []commerce.CustomDiscount) []commerce.CustomDiscount {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Item = cloneItemRef(list[i].Item)
+	}
+	return list
 }
 
 // addItem adds an item to c and fills in what is missing. The caller holds s.mu.
@@ -170,11 +203,7 @@ func (c *cart) removeItem(id uuid.UUID) bool {
 func (s *Store) Discounts(cartID string) []commerce.CustomDiscount {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	list := slices.Clone(s.cart(cartID).discounts)
-	for i := range list {
-		list[i].Item = cloneItemRef(list[i].Item)
-	}
-	return list
+	return cloneDiscounts(s.cart(cartID).discounts)
 }
 
 func cloneItemRef(ref *commerce.CartItemRef) *commerce.CartItemRef {

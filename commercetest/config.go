@@ -2,8 +2,10 @@ package commercetest
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -27,6 +29,8 @@ const (
 	FirstGeneration
 )
 
+var generationNames = []string{"second", "first"}
+
 // String returns "first" or "second".
 func (g Generation) String() string {
 	if g == FirstGeneration {
@@ -34,6 +38,9 @@ func (g Generation) String() string {
 	}
 	return "second"
 }
+
+// UnmarshalText reads what [Generation.String] returns.
+func (g *Generation) UnmarshalText(text []byte) error { return readName(g, text, generationNames) }
 
 // Links is how a store sends the links of a list.
 type Links uint8
@@ -49,6 +56,11 @@ const (
 	// NoLinks leaves out the member links.
 	NoLinks
 )
+
+var linksNames = []string{"strings", "objects", "without_next", "none"}
+
+// UnmarshalText reads "strings", "objects", "without_next" or "none".
+func (l *Links) UnmarshalText(text []byte) error { return readName(l, text, linksNames) }
 
 // EmptyLists is how a store sends those lists of a cart that are empty: the items and the
 // discounts that are included, and those that relationships name.
@@ -66,69 +78,86 @@ const (
 	EmptyListsAsArrays
 )
 
-// Config sets up a [Store]. Zero fields mean the defaults.
+var emptyListsNames = []string{"as_printed", "left_out", "null", "arrays"}
+
+// UnmarshalText reads "as_printed", "left_out", "null" or "arrays".
+func (e *EmptyLists) UnmarshalText(text []byte) error { return readName(e, text, emptyListsNames) }
+
+// readName sets v to the number of a name.
+func readName[T ~uint8](v *T, text []byte, names []string) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("must be one of %q", names)
+	}
+	*v = T(i)
+	return nil
+}
+
+// Config sets up a [Store]. Zero fields mean the defaults. The members of its JSON are those that
+// epcommerce serve reads; a duration is a text such as "2s".
 type Config struct {
 	// Generation of the payload. Default: SecondGeneration, which the live service sends.
-	Generation Generation
+	Generation Generation `json:"generation"`
 
 	// ClientID and ClientSecret that the token endpoint accepts. Defaults:
 	// DefaultClientID and DefaultClientSecret.
-	ClientID, ClientSecret string
+	ClientID     string `json:"-"`
+	ClientSecret string `json:"-"`
 	// Token is a bearer token that the store accepts in addition to those it issues.
 	// It does not expire. Default: DefaultToken.
-	Token string
+	Token string `json:"-"`
 	// TokenLife is how long the store accepts a token after it was issued. The
 	// token response states it in whole seconds, rounded down. Default: one hour.
-	TokenLife time.Duration
+	TokenLife time.Duration `json:"token_life"`
 
 	// PageLength is the number of subscriptions on a page if the request has no
 	// page[limit], 1 to 100. Default: 25.
-	PageLength int
+	PageLength int `json:"page_length"`
 	// Links of all lists. Default: LinksAsStrings.
-	Links Links
+	Links Links `json:"links"`
 	// MaxPage is the number of records that a page of any list has at most, however many
 	// page[limit] asks for, 1 to 100. The links lead to pages of that length. Default: 100.
-	MaxPage int
+	MaxPage int `json:"max_page"`
 
 	// AddStatus is the status of a response that confirms added discounts, all or
 	// some of them: 201 or 200. Default: 201.
-	AddStatus int
+	AddStatus int `json:"add_status"`
 	// DiscountsEnabled enables custom discounts for new carts. Otherwise a cart takes none before
 	// a request enables them, as in the service. PUT /v2/settings/cart changes it.
-	DiscountsEnabled bool
+	DiscountsEnabled bool `json:"discounts_enabled"`
 	// EmptyLists of a cart. Default: EmptyListsAsPrinted.
-	EmptyLists EmptyLists
+	EmptyLists EmptyLists `json:"empty_lists"`
 	// ErrorsBesideCarts sends an error beside the data of each read of a cart or of its items.
-	ErrorsBesideCarts bool
+	ErrorsBesideCarts bool `json:"errors_beside_carts"`
 	// CartDiscountLimit is the maximum number of discounts on a cart, not counting
 	// those on its items. Negative: custom discounts are not enabled, and the store
 	// refuses all requests to add them. Default: 5.
-	CartDiscountLimit int
+	CartDiscountLimit int `json:"cart_discount_limit"`
 	// ItemDiscountLimit is the maximum number of discounts on one item of a cart.
 	// Negative: items accept none. Default: 5.
-	ItemDiscountLimit int
+	ItemDiscountLimit int `json:"item_discount_limit"`
 
 	// MaxRequests is the number of requests that [Store.Requests] returns, the last ones, with the
 	// bodies of the responses, and at most 32 MiB of them: for a store that runs for long. 0: all,
 	// without the bodies of the responses.
-	MaxRequests int
+	MaxRequests int `json:"-"`
 	// RateLimit is the number of requests that the store accepts per second, at most
 	// a million. All requests count, except those to the token endpoint. A request
 	// beyond the limit gets a 429 with a line of plain text and has no other effect;
 	// it is not counted against the limit. 0: no limit.
-	RateLimit int
+	RateLimit int `json:"rate_limit"`
 	// RateBurst is the number of requests that the store accepts at once after it was
 	// idle, at most a million. Default: RateLimit.
-	RateBurst int
+	RateBurst int `json:"rate_burst"`
 	// RetryAfter is the Retry-After header of a 429, in whole seconds, rounded up.
 	// 0: no header, since the service does not document one.
-	RetryAfter time.Duration
+	RetryAfter time.Duration `json:"retry_after"`
 
 	// LoseOverlappingWrites makes concurrent writes to one cart undo each other, as the
 	// service may do: each write changes the cart as it was when the request arrived, and
 	// so undoes every change that other writes made since. All get the response of a
 	// success. A [Fault] with Delay makes writes overlap.
-	LoseOverlappingWrites bool
+	LoseOverlappingWrites bool `json:"lose_overlapping_writes"`
 
 	// AfterRequest is called once for each request, whether it succeeded, was refused
 	// or met a [Fault]: after the request took effect, and before its response is
@@ -136,11 +165,11 @@ type Config struct {
 	// example to change the list between two pages. It must not call [Store.Close], which
 	// waits for the response. Concurrent requests call it concurrently. It may change in,
 	// which is a copy.
-	AfterRequest func(s *Store, in Request)
+	AfterRequest func(s *Store, in Request) `json:"-"`
 }
 
-// check panics if a field is out of its range.
-func (c Config) check() {
+// Validate returns an error if a field is out of its range. The error names it.
+func (c Config) Validate() error {
 	const maxRate = 1_000_000
 	problem := ""
 	switch {
@@ -168,8 +197,9 @@ func (c Config) check() {
 		problem = "RetryAfter must not be negative"
 	}
 	if problem != "" {
-		panic("commercetest: Config." + problem)
+		return errors.New("commercetest: Config." + problem)
 	}
+	return nil
 }
 
 func (c Config) withDefaults() Config {

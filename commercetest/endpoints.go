@@ -95,9 +95,7 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func() response) (response, error) {
 	defer s.recordEnd(in)
 	resp, err := fault.respond(ctx, handle)
-	if err == nil {
-		resp = s.recordResponse(in, resp)
-	}
+	resp = s.recordResponse(in, resp, err)
 	if s.cfg.AfterRequest != nil {
 		s.cfg.AfterRequest(s, in.clone())
 	}

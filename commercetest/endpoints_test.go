@@ -115,6 +115,9 @@ func TestAfterRequest(t *testing.T) {
 				AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
 					mu.Lock()
 					defer mu.Unlock()
+					if in.Duration == 0 {
+						t.Errorf("%s has no duration yet", in.ID)
+					}
 					// Discounts would block if the store were locked.
 					calls = append(calls, fmt.Sprintf("%s %s %s %d", in.ID, in.Method, in.Path, len(s.Discounts(cartID))))
 					in.Header.Set("Accept", "changed")

@@ -2,6 +2,7 @@ package commercetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -65,46 +66,68 @@ const (
 // and a Cut does not come before the first byte. The fault comes before the check
 // of the token. Requests that [Config.RateLimit] refuses meet no faults, and do not
 // count for After.
+//
+// The members of its JSON are those that epcommerce serve reads; a duration is a text such as "2s".
 type Fault struct {
 	// Operation selects the requests. Zero: all.
-	Operation Operation
+	Operation Operation `json:"operation"`
 	// Match limits the fault to requests for which it returns true. nil: no limit. It
 	// may use the store, but must not send requests to it: they wait until it returns.
-	Match func(Request) bool
+	Match func(Request) bool `json:"-"`
 	// After is the number of requests for Operation and Match that the fault leaves
 	// alone first. Counting starts with Inject; requests that meet another fault count too.
-	After int
+	After int `json:"after"`
 	// Times is the number of requests that meet the fault. 0: one. Negative: all.
-	Times int
+	Times int `json:"times"`
 
 	// Apply makes the request take effect before Delay. Without it, a request that
 	// takes effect does so after Delay, and only if its context has not ended by then.
-	Apply bool
+	Apply bool `json:"apply"`
 	// Late makes the request take effect after Delay, even if its context has ended by
 	// then, or its connection was closed: the caller gets an error, and the write is
 	// applied nevertheless. A response that does not depend on the store is sent at once,
 	// before Delay: one with Status, or a Cut before the first byte. A gateway that gives up
 	// does the same. [Store.Close] cancels late writes that are still in their Delay, and
 	// [Store.Pending] counts them. Late has no effect if Apply is set.
-	Late bool
+	Late bool `json:"late"`
 	// Delay before the response, or before a late write. Without Late it ends early if
 	// the context of the request ends.
-	Delay time.Duration
+	Delay time.Duration `json:"delay"`
 	// Status of the response: 101, or 200 to 599. 0: the status of the store.
-	Status int
+	Status int `json:"status"`
 	// Header is added to the header of the response. It replaces values with the
 	// same key.
-	Header http.Header
+	Header http.Header `json:"header"`
 	// Body of the response. If it is empty, the response has the body of the store,
 	// or no body if Status is set.
-	Body string
+	Body string `json:"body"`
 	// Cut closes the connection instead of sending a response. On a connection that
 	// was used before, the HTTP client of the standard library sends a GET again, so
 	// such a fault over [Store.URL] may need a higher Times to have an effect.
-	Cut bool
+	Cut bool `json:"cut"`
 	// CutAfter is the number of bytes of the body that are sent before the Cut, with
 	// the status and the headers; at most all bytes but one. 0: nothing is sent.
-	CutAfter int
+	CutAfter int `json:"cut_after"`
+}
+
+// Validate returns an error if the fault cannot be, or changes nothing. The error names a field.
+func (f *Fault) Validate() error {
+	problem := ""
+	switch {
+	case f.Operation != OpAny && !slices.Contains(Operations(), f.Operation):
+		problem = fmt.Sprintf("Operation must be one of %q, or empty for all", Operations())
+	case !isStatus(f.Status) && f.Status != 0:
+		problem = "Status must be 101, or 200 to 599"
+	case f.After < 0, f.Delay < 0, f.CutAfter < 0:
+		problem = "After, Delay and CutAfter must not be negative"
+	case f.Apply && f.Late:
+		problem = "Apply must not be set with Late"
+	case f.Status == 0 && !f.Cut && !f.Late && f.Delay == 0 && f.Body == "" && len(f.Header) == 0:
+		problem = "Status, Cut, Late, Delay, Body and Header must not all be unset"
+	default:
+		return nil
+	}
+	return errors.New("commercetest: Fault." + problem)
 }
 
 // activeFault is a fault with its counters.
@@ -126,9 +149,9 @@ func (f *activeFault) left() int {
 // FaultCount is a fault of a store, and how often it was met.
 type FaultCount struct {
 	Fault
-	Number int // from 1, in the order of Inject
-	Met    int // the number of requests that met it
-	Left   int // the number of requests that will; -1: all
+	Number int `json:"number"` // from 1, in the order of Inject
+	Met    int `json:"met"`    // the number of requests that met it
+	Left   int `json:"left"`   // the number of requests that will; -1: all
 }
 
 // Faults returns the faults that were injected since the last [Store.ClearFaults]. One of which
@@ -153,7 +176,7 @@ func (s *Store) Inject(faults ...Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range faults {
-		if f.Status != 0 && f.Status != http.StatusSwitchingProtocols && (f.Status < 200 || f.Status > 599) {
+		if f.Status != 0 && !isStatus(f.Status) {
 			panic(fmt.Sprintf("commercetest: Fault.Status is %d, must be 101 or 200 to 599", f.Status))
 		}
 		f.Header = canonicalHeader(f.Header)
@@ -161,6 +184,9 @@ func (s *Store) Inject(faults ...Fault) {
 		s.faults = append(s.faults, &activeFault{Fault: f, number: s.faultCount})
 	}
 }
+
+// isStatus reports whether a server can send a status.
+func isStatus(n int) bool { return n == http.StatusSwitchingProtocols || n >= 200 && n <= 599 }
 
 // ClearFaults removes all faults. Late writes whose requests met one before still take effect.
 func (s *Store) ClearFaults() {
@@ -210,9 +236,7 @@ func (s *Store) respondLate(
 ) (response, error) {
 	if !fault.needsStore() {
 		resp, err := fault.change(response{})
-		if err == nil {
-			resp = s.recordResponse(in, resp)
-		}
+		resp = s.recordResponse(in, resp, err)
 		s.startLate(ctx, in, finish)
 		return resp, err
 	}

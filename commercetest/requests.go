@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
 )
 
 // The limits on a request, in bytes.
@@ -47,6 +49,14 @@ type Request struct {
 	Duration time.Duration
 	// Fault is the number of the [Fault] that the request met, as in [FaultCount]. 0: none.
 	Fault int
+	// Before and After are the cart before and after the request changed it. nil: it changed none.
+	Before, After *CartState
+}
+
+// CartState is what a cart held at some time.
+type CartState struct {
+	Items     []commerce.CartItemRef    `json:"items"`
+	Discounts []commerce.CustomDiscount `json:"discounts"` // of the cart and its items
 }
 
 // journalEntry is a request in the list of a store, and how much memory it takes.
@@ -128,6 +138,7 @@ func (in *call) lineTooLong() bool {
 
 func (r Request) clone() Request {
 	r.Header, r.Body, r.Response = r.Header.Clone(), bytes.Clone(r.Body), bytes.Clone(r.Response)
+	r.Before, r.After = r.Before.clone(), r.After.clone()
 	return r
 }
 
@@ -191,13 +202,18 @@ func (s *Store) record(in *call) (allowed bool) {
 	return s.cfg.RateLimit == 0 || in.Operation == OpToken || s.limiter.take(in.Time)
 }
 
-// recordResponse records the status of the response to a request. It returns the response
-// with the headers that all have.
-func (s *Store) recordResponse(in *call, resp response) response {
+// recordResponse records the status of the response to a request, or that there is none because of
+// err. It returns the response with the headers that all have.
+func (s *Store) recordResponse(in *call, resp response, err error) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if in.Duration == 0 { // there was no earlier response, before a late write
+		in.Duration = max(time.Since(in.Time), 1) // in a bubble of synctest it may take no time
+	}
+	if err != nil {
+		return resp
+	}
 	in.Status = resp.status
-	in.ended()
 	if sent := resp.sent(); s.cfg.MaxRequests > 0 && in.Response == nil {
 		in.Response = sent
 		s.grow(in.entry, len(sent))
@@ -209,16 +225,7 @@ func (s *Store) recordResponse(in *call, resp response) response {
 func (s *Store) recordEnd(in *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	in.ended()
 	s.pending--
-}
-
-// ended notes the end of a request, which is that of its response if there is one. Store.mu is
-// held.
-func (in *call) ended() {
-	if in.Duration == 0 {
-		in.Duration = max(time.Since(in.Time), 1) // in a bubble of synctest it may take no time
-	}
 }
 
 // Pending returns the number of requests that have arrived and are still in

@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -47,10 +48,7 @@ func (s *Store) Seed(n int) {
 		stored.seed = seed
 		if account := seedAccount(i); account > len(accounts) { // its first subscription
 			accounts = append(accounts, stored.accountID)
-			subscribers[stored.accountID] = Subscriber{
-				Name:  seedNames[(account-1)%len(seedNames)],
-				Email: fmt.Sprintf("subscriber-%04d@example.com", account),
-			}
+			subscribers[stored.accountID] = seedSubscriber(account)
 		}
 		subscriptions.add(stored)
 	}
@@ -61,8 +59,18 @@ func (s *Store) Seed(n int) {
 	s.includable = includable
 }
 
-// seed computes the subscriptions of [Store.Seed].
-type seed struct{ offerings []commerce.Offering }
+// seed computes the subscriptions of [Store.Seed] and of [Store.AddSubscriptionFixture].
+type seed struct {
+	offerings []commerce.Offering
+	fixture   SubscriptionFixture // zero: that of Seed
+}
+
+func seedSubscriber(account int) Subscriber {
+	return Subscriber{
+		Name:  seedNames[(account-1)%len(seedNames)],
+		Email: fmt.Sprintf("subscriber-%04d@example.com", account),
+	}
+}
 
 // seedAccount returns the number of the account of the i-th oldest subscription. Six
 // subscriptions alternate between two accounts.
@@ -70,12 +78,18 @@ func seedAccount(i int) int { return 1 + (i-1)/6*2 + (i-1)%2 }
 
 // start returns what the store keeps of the i-th oldest subscription. The offering is shared.
 func (s *seed) start(i int) commerce.Subscription {
+	offering := s.offerings[i%len(s.offerings)]
+	for _, o := range s.offerings {
+		if slices.ContainsFunc(o.Relationships.Get("plans").Data.Refs, s.isPlan) {
+			offering = o
+		}
+	}
 	return commerce.Subscription{
 		ID: newID("subscriptions", i),
 		Attributes: commerce.SubscriptionAttributes{
 			ExternalRef: fmt.Sprintf("order-%06d", i),
-			AccountID:   newID("accounts", seedAccount(i)),
-			Offering:    s.offerings[i%len(s.offerings)],
+			AccountID:   cmp.Or(s.fixture.AccountID, newID("accounts", seedAccount(i))),
+			Offering:    offering,
 		},
 	}
 }
@@ -90,8 +104,10 @@ func (s *seed) subscription(i int) commerce.Subscription {
 	a.Offering = copyOffering(a.Offering)
 	sub.Relationships = ownRelationships(i, sub.ID, a.Offering)
 	a.AddressID = newID("addresses", account)
-	a.PlanID = sub.Relationships.Get("plans").Data.Refs[0].ID
-	a.Currency = "USD"
+	plan := &sub.Relationships.Get("plans").Data.Refs[0]
+	plan.ID = cmp.Or(s.fixture.PlanID, plan.ID)
+	a.PlanID = plan.ID
+	a.Currency = cmp.Or(s.fixture.Currency, "USD")
 	a.PaymentAuthority = seedPaymentAuthority(account)
 	sub.Meta = commerce.SubscriptionMeta{
 		Owner:  "store",
@@ -104,7 +120,11 @@ func (s *seed) subscription(i int) commerce.Subscription {
 		},
 		InvoiceAfter: created.AddDate(0, 1, 0),
 	}
-	setState(i, &sub)
+	state := cmp.Or(s.fixture.State, seedState(i))
+	enterState(i, &sub, state)
+	if state == stateActive && i%6 == 0 {
+		sub.Meta.ManualPayments, a.PaymentAuthority = true, commerce.PaymentAuthority{}
+	}
 	if hasPricingOptions(a.Offering) {
 		a.PricingOptionID = sub.Relationships.Get("pricing_options").Data.Refs[0].ID
 		setSecondGenerationMeta(i, &sub)
@@ -123,6 +143,9 @@ func copyOffering(offering commerce.Offering) commerce.Offering {
 	}
 	return offering
 }
+
+// isPlan reports whether ref is the plan of the fixture.
+func (s *seed) isPlan(ref commerce.ResourceRef) bool { return ref.ID == s.fixture.PlanID }
 
 func hasPricingOptions(offering commerce.Offering) bool {
 	return len(offering.Relationships.Get("pricing_options").Data.Refs) > 0
@@ -199,33 +222,60 @@ func setSecondGenerationMeta(i int, sub *commerce.Subscription) {
 	}
 }
 
-// setState changes the state of some subscriptions. The others remain active.
-func setState(i int, sub *commerce.Subscription) {
+// The states of the subscriptions of Seed.
+const (
+	stateActive    = "active"
+	stateCanceled  = "canceled" // and active until the next billing run
+	stateClosed    = "closed"
+	statePaused    = "paused"
+	statePending   = "pending"
+	stateResumed   = "resumed"
+	stateSuspended = "suspended"
+)
+
+// seedState returns the state of the i-th oldest subscription.
+func seedState(i int) string {
+	switch {
+	case i%11 == 0:
+		return stateClosed
+	case i%7 == 0:
+		return statePaused
+	case i%5 == 0:
+		return stateCanceled
+	case i%13 == 0:
+		return stateResumed
+	case i%9 == 0:
+		return statePending
+	case i%8 == 0:
+		return stateSuspended
+	}
+	return stateActive
+}
+
+// enterState changes an active subscription, which is the i-th oldest.
+func enterState(i int, sub *commerce.Subscription, state string) {
 	m := &sub.Meta
 	var action string
 	at := m.Timestamps.CreatedAt.AddDate(0, 2, 3)
-	switch {
-	case i%11 == 0:
+	switch state {
+	case stateClosed:
 		action = "cancel"
 		m.Canceled, m.Closed, m.Status = true, true, "inactive"
 		m.Timestamps.CanceledAt = at
-	case i%7 == 0:
+	case statePaused:
 		action, m.Paused, m.Timestamps.PausedAt = "pause", true, at
-	case i%5 == 0:
+	case stateCanceled:
 		action, m.Canceled, m.Timestamps.CanceledAt = "cancel", true, at
-	case i%13 == 0:
+	case stateResumed:
 		action, m.Timestamps.PausedAt, m.Timestamps.ResumedAt = "resume", at, at.AddDate(0, 1, 0)
 		at = m.Timestamps.ResumedAt
-	case i%9 == 0: // goes live later
+	case statePending: // goes live later
 		action, m.Pending, m.Timestamps.GoLiveAfter = "pending", true, at
 		m.Timestamps.GoLive, at = time.Time{}, m.Timestamps.UpdatedAt
-	case i%8 == 0: // payments failed; nobody asked for a change of state
+	case stateSuspended: // payments failed; nobody asked for a change of state
 		m.Suspended, m.Timestamps.UpdatedAt = true, at
 		return
 	default:
-		if i%6 == 0 {
-			m.ManualPayments, sub.Attributes.PaymentAuthority = true, commerce.PaymentAuthority{}
-		}
 		return
 	}
 	m.Timestamps.UpdatedAt = at

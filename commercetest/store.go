@@ -83,7 +83,9 @@ func EachGeneration(t *testing.T, cfg Config, test func(t *testing.T, s *Store))
 // meets a [Fault] with Late, needs [Store.Close]. NewStore panics if a field of cfg
 // is out of its range. Tests should use [New].
 func NewStore(cfg Config) *Store {
-	cfg.check()
+	if err := cfg.Validate(); err != nil {
+		panic(err.Error())
+	}
 	cfg = cfg.withDefaults()
 	return &Store{
 		cfg:           cfg,

@@ -1,0 +1,182 @@
+package commercetest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// A cart is as the fixture says, and a request that changes it shows it before and after.
+func TestStore_AddCartFixture(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	discount := commerce.NewCustomDiscount{
+		Amount: commerce.NewDecimal(-100), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "1",
+	}
+	id, err := store.AddCartFixture(commercetest.CartFixture{
+		Items:     []commercetest.ItemFixture{{Price: 250, Quantity: 4}, {Price: 1}},
+		Discounts: []commerce.NewCustomDiscount{discount, discount},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := store.Client()
+	cart, err := client.Carts.Get(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	total := cart.DisplayPrice.WithTax.Amount.String()
+	wantEqual(t, "total, of 4 x 250 + 1 - 2 x 100", total, "801")
+	if len(cart.CustomDiscounts) != 2 || !cart.CustomDiscountsEnabled {
+		t.Errorf("cart %+v, want two discounts, and more accepted", cart)
+	}
+	discount.ExternalID = "2"
+	if _, err := client.Carts.AddCustomDiscounts(t.Context(), id, []commerce.NewCustomDiscount{discount}, nil); err != nil {
+		t.Fatal(err)
+	}
+	requests := store.Requests()
+	if in := requests[0]; in.Before != nil || in.After != nil {
+		t.Errorf("a read changed the cart from %v to %v", in.Before, in.After)
+	}
+	in := requests[1]
+	got := fmt.Sprintf("%d items %v, %d items %v",
+		len(in.Before.Items), in.Before.Discounts, len(in.After.Items), in.After.Discounts)
+	wantEqual(t, "before and after", got,
+		"2 items [e 1 -$1.00 e 1 -$1.00], 2 items [e 1 -$1.00 e 1 -$1.00 e 2 -$1.00]")
+
+	for want, f := range map[string]commercetest.CartFixture{
+		"items: the type of item 0":        {Items: []commercetest.ItemFixture{{CartItemRef: commerce.CartItemRef{Type: "x"}}}},
+		"items: the price and the quanti":  {Items: []commercetest.ItemFixture{{Price: -1}}},
+		"items: the price and the quantit": {Items: []commercetest.ItemFixture{{Quantity: -1}}},
+		"discounts: number 0":              {Discounts: []commerce.NewCustomDiscount{{}}},
+	} {
+		if _, err := store.AddCartFixture(f); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("error = %v, want %s", err, want)
+		}
+	}
+	wantEqual(t, "carts", len(store.Carts()), 1)
+}
+
+// Subscriptions are as the fixture says, in each generation, and their plans can be included.
+func TestStore_AddSubscriptionFixture(t *testing.T) {
+	t.Parallel()
+	for _, generation := range []commercetest.Generation{commercetest.FirstGeneration, commercetest.SecondGeneration} {
+		plans := commercetest.New(t, commercetest.Config{Generation: generation})
+		plans.Seed(20)
+		var plan uuid.UUID
+		for sub := range plans.Subscriptions() {
+			plan = sub.Attributes.PlanID
+		}
+		store := commercetest.New(t, commercetest.Config{Generation: generation})
+		account := uuid.New()
+		for _, state := range []string{"", "active", "canceled", "closed", "paused", "pending", "resumed", "suspended"} {
+			f := commercetest.SubscriptionFixture{
+				Number: 2, State: state, Currency: "GBP", PlanID: plan, AccountID: account,
+			}
+			ids, err := store.AddSubscriptionFixture(f)
+			if err != nil || len(ids) != 2 {
+				t.Fatalf("%+v: got %v, %v, want two ids", f, ids, err)
+			}
+			sub, err := store.Client().Subscriptions.Get(t.Context(), ids[1], commerce.SubscriptionInclude{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, a := sub.Subscription.Meta, sub.Subscription.Attributes
+			got := fmt.Sprint(m.Canceled && !m.Closed, m.Closed, m.Paused, m.Pending, !m.Timestamps.ResumedAt.IsZero(), m.Suspended)
+			wantEqual(t, "state "+state, got, fmt.Sprint(
+				state == "canceled", state == "closed", state == "paused", state == "pending", state == "resumed",
+				state == "suspended"))
+			wantEqual(t, "owner, plan and currency", fmt.Sprint(a.AccountID, a.PlanID, a.Currency), fmt.Sprint(account, plan, "GBP"))
+		}
+		page, err := store.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
+			Include: commerce.SubscriptionInclude{Plans: true},
+		})
+		if err != nil || len(page.Subscriptions) != 16 {
+			t.Fatalf("%v generation: got %v, %v, want 16 subscriptions", generation, page, err)
+		}
+		if _, ok := page.Included.PlanOf(&page.Subscriptions[0]); !ok {
+			t.Errorf("%v generation: the plan is not included", generation)
+		}
+		for want, f := range map[string]commercetest.SubscriptionFixture{
+			"number must":      {Number: -1},
+			"number must be":   {Number: 250_001},
+			"state must":       {State: "gone"},
+			"currency must":    {Currency: "usd"},
+			"currency must be": {Currency: "USDT"},
+			"plan_id must":     {PlanID: account},
+		} {
+			if _, err := store.AddSubscriptionFixture(f); err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("error = %v, want %s", err, want)
+			}
+		}
+	}
+	// Without an account, they go on where those of Seed end.
+	store := commercetest.New(t, commercetest.Config{})
+	store.Seed(4)
+	if _, err := store.AddSubscriptionFixture(commercetest.SubscriptionFixture{}); err != nil {
+		t.Fatal(err)
+	}
+	for sub := range store.Subscriptions() {
+		who, _ := store.SubscriberOf(sub.Attributes.AccountID)
+		wantEqual(t, "the newest", sub.Attributes.ExternalRef+" "+who.Email, "order-000005 subscriber-0001@example.com")
+		break
+	}
+}
+
+// The names of a store's choices are those of its JSON.
+func TestConfig_UnmarshalText(t *testing.T) {
+	t.Parallel()
+	var cfg commercetest.Config
+	for _, row := range []struct {
+		name   string
+		into   interface{ UnmarshalText([]byte) error }
+		reason string
+	}{
+		{"first", &cfg.Generation, ""},
+		{"third", &cfg.Generation, `must be one of ["second" "first"]`},
+		{"without_next", &cfg.Links, ""},
+		{"arrays", &cfg.EmptyLists, ""},
+		{"", &cfg.EmptyLists, "must be one of"},
+	} {
+		err := row.into.UnmarshalText([]byte(row.name))
+		if fmt.Sprint(err) == "<nil>" != (row.reason == "") || err != nil && !strings.HasPrefix(err.Error(), row.reason) {
+			t.Errorf("%q: error = %v, want %q", row.name, err, row.reason)
+		}
+	}
+	want := commercetest.Config{
+		Generation: commercetest.FirstGeneration, Links: commercetest.LinksWithoutNext,
+		EmptyLists: commercetest.EmptyListsAsArrays,
+	}
+	wantEqual(t, "config", fmt.Sprintf("%+v", cfg), fmt.Sprintf("%+v", want))
+}
+
+// A fault that cannot be, or changes nothing, is refused with the name of a field.
+func TestFault_Validate(t *testing.T) {
+	t.Parallel()
+	for want, f := range map[string]commercetest.Fault{
+		"Operation": {Operation: "ad", Status: 503},
+		"Status":    {Status: 199},
+		"Status, ":  {Apply: true},
+		"Status m":  {Status: 600},
+		"After, ":   {After: -1, Status: 503},
+		"After, D":  {Delay: -1},
+		"After, De": {Cut: true, CutAfter: -1},
+		"Apply":     {Apply: true, Late: true},
+	} {
+		if err := f.Validate(); err == nil || !strings.HasPrefix(err.Error(), "commercetest: Fault."+want) {
+			t.Errorf("%+v: error = %v, want %s", f, err, want)
+		}
+	}
+	for _, f := range []commercetest.Fault{
+		{Status: 101}, {Cut: true}, {Late: true}, {Delay: 1}, {Body: "x"}, {Header: map[string][]string{"A": {"b"}}, Times: -1},
+	} {
+		if err := f.Validate(); err != nil {
+			t.Errorf("%+v: error = %v, want nil", f, err)
+		}
+	}
+}
