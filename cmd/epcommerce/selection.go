@@ -13,10 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/cmd/epcommerce/internal/subscriptionstate"
 )
-
-// states are what the column state may hold, besides a status that is new.
-var states = []string{"active", "inactive", "pending", "suspended", "paused", "canceled", "closed"}
 
 // selection says which subscriptions and columns are printed.
 type selection struct {
@@ -32,7 +30,7 @@ func (x *selection) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&x.columns, "columns", nil, "`names` of the columns of CSV, in this order, separated by commas")
 	flags.BoolVar(&x.noHeader, "no-header", false, "leave the names of the columns out of CSV")
 	flags.BoolVar(&x.subscribers, "subscribers", false, "add subscriber_email; one more request for each 100 accounts")
-	complete(cmd, "state", states...)
+	complete(cmd, "state", subscriptionstate.Names...)
 	complete(cmd, "columns", texts(noSubscription.cells, func(c cell) string { return c.column })...)
 }
 

@@ -1,112 +1,190 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	_ "embed"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"log"
+	"math/big"
 	"net"
 	"net/http"
+	"net/url"
+	"os"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/cmd/epcommerce/internal/fakestore"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// fakeStore is what serve serves.
-type fakeStore struct {
-	addr, generation string
-	subscriptions    int
-	latency          time.Duration
-	config           commercetest.Config
-	faults           []commercetest.Fault
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	config       fakestore.Config
+	addr         string
+	generation   string
+	tls          bool
+	page, noPage bool
+	openAPI      bool
 }
 
 func newServeCommand(e *environment) *cobra.Command {
-	var f fakeStore
+	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Run the fake store, for programs in any language",
 		Long: "Serves a fake store on the loopback interface, until Ctrl-C. Prints its address,\n" +
-			"credentials, a cart and commands for curl. Programs can drive it by requests to\n/_store/.",
-		Example: `  epcommerce serve --fault '{"operation":"add","status":504,"apply":true}'`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), e) },
+			"credentials, a cart and commands for curl. Programs can drive it by requests to\n" +
+			"/_store/, and a page at / shows what they do.",
+		Example: `  epcommerce serve --fault '{"operation":"add","status":504,"apply":true}'
+  epcommerce serve --allow-origin http://localhost:3000 --token a --token b`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.serve(cmd.Context(), e) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.addr, "addr", "127.0.0.1:0", "loopback `address` to listen on; port 0 for a free one")
+	flags.StringVar(&f.addr, "addr", "127.0.0.1:0", "`address` to listen on; port 0 for a free one")
+	flags.StringSliceVar(&f.config.Hosts, "allow-host", nil, "`name` of this machine for others; may be repeated")
+	flags.StringSliceVar(&f.config.Origins, "allow-origin", nil, "web site that may use the store, as a `URL`; may be repeated")
+	flags.BoolVar(&f.tls, "tls", false, "serve HTTPS, with a certificate made at the start")
+	flags.StringSliceVar(&f.config.Tokens, "token", nil, "`token` of a store of its own; may be repeated")
+	flags.BoolVar(&f.page, "page", false, "serve the page also if --addr is not of the loopback interface")
+	flags.BoolVar(&f.noPage, "no-page", false, "serve no page")
 	flags.StringVar(&f.generation, "generation", "second", "`generation` of the subscriptions: first or second")
-	flags.IntVar(&f.subscriptions, "subscriptions", 100, "`number` of subscriptions, 0 to 250000")
-	flags.DurationVar(&f.latency, "latency", 0, "`delay` before each response, such as 200ms")
-	flags.IntVar(&f.config.RateLimit, "rate", 0, "`number` of requests a second; more get a 429; 0: no limit")
+	flags.IntVar(&f.config.Subscriptions, "subscriptions", 100, "`number` of subscriptions, 0 to 250000")
+	flags.DurationVar(&f.config.Latency, "latency", 0, "`delay` before each response, such as 200ms")
+	flags.IntVar(&f.config.Store.RateLimit, "rate", 0, "`number` of requests a second; more get a 429; 0: no limit")
 	flags.Func("fault", "`JSON` of requests that fail, as for POST /_store/faults; may be repeated", func(s string) error {
-		fault, err := parseFault(strings.NewReader(s))
-		f.faults = append(f.faults, fault)
+		fault, err := fakestore.ParseFault(strings.NewReader(s))
+		f.config.Faults = append(f.config.Faults, fault)
 		return err
 	})
+	flags.BoolVar(&f.openAPI, "openapi", false, "print what /_store/ offers as OpenAPI 3.1, and end")
+	cmd.MarkFlagsMutuallyExclusive("page", "no-page")
 	return cmd
 }
 
 // maxRequests is how many requests serve keeps.
 const maxRequests = 10_000
 
-// serve serves a store until ctx ends.
-func (f fakeStore) serve(ctx context.Context, e *environment) error {
+// validate returns what is wrong with the flags.
+func (f *serveFlags) validate() error {
+	c := &f.config
 	switch {
-	case f.generation != "first" && f.generation != "second":
+	case c.Store.Generation.UnmarshalText([]byte(f.generation)) != nil:
 		return usagef("--generation must be first or second")
-	case f.subscriptions < 0 || f.subscriptions > 250_000:
+	case c.Subscriptions < 0 || c.Subscriptions > 250_000:
 		return usagef("--subscriptions must be 0 to 250000")
-	case f.latency < 0:
+	case c.Latency < 0:
 		return usagef("--latency must not be negative")
-	case f.config.RateLimit < 0 || f.config.RateLimit > 1_000_000:
+	case c.Store.RateLimit < 0 || c.Store.RateLimit > 1_000_000:
 		return usagef("--rate must be 0 to 1000000")
 	}
-	if f.generation == "first" {
-		f.config.Generation = commercetest.FirstGeneration
+	for i, origin := range c.Origins {
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
+			strings.Contains(u.Host, "*") {
+			return usagef("--allow-origin must be an address without a path, such as http://localhost:3000, not %q", origin)
+		}
+		c.Origins[i] = strings.ToLower(origin)
 	}
-	logger, c := log.New(e.stderr, "", 0), &control{}
-	f.config.MaxRequests = maxRequests
-	f.config.AfterRequest = func(_ *commercetest.Store, in commercetest.Request) {
-		if e.verbose {
+	for i, host := range c.Hosts {
+		if net.ParseIP(host) == nil && !hostName.MatchString(host) {
+			return usagef("--allow-host must be a name or an IP address without a port, not %q", host)
+		}
+		c.Hosts[i] = strings.ToLower(host)
+	}
+	return nil
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
+
+// serve serves stores until ctx ends.
+func (f *serveFlags) serve(ctx context.Context, e *environment) error {
+	if f.openAPI {
+		_, err := fmt.Fprintf(e.stdout, "%s\n", fakestore.OpenAPI())
+		return err
+	}
+	if err := f.validate(); err != nil {
+		return err
+	}
+	logger := log.New(e.stderr, "", 0)
+	f.config.Store.MaxRequests = maxRequests
+	if e.verbose {
+		f.config.AfterRequest = func(_ string, in commercetest.Request) {
 			logger.Print(in.Method, " ", in.Path, " ", in.Status)
 		}
-		c.arrivals.add()
 	}
-	listener, err := listen(f.addr)
+	listener, isPublic, err := listen(f.addr, len(f.config.Hosts)+len(f.config.Origins) > 0)
 	if err != nil {
 		return err
 	}
-	c.newStore = f.newStore
-	c.store.Store(f.newStore())
-	if _, err := fmt.Fprint(e.stdout, f.welcome("http://"+listener.Addr().String())); err != nil {
+	f.config.Public, f.config.Page = isPublic, !f.noPage && (f.page || !isPublic)
+	stores, err := fakestore.New(f.config)
+	if err != nil {
+		return usagef("--token: %v", err)
+	}
+	defer stores.Close()
+	server := &http.Server{Handler: stores, ReadHeaderTimeout: 10 * time.Second, ErrorLog: logger}
+	server.RegisterOnShutdown(stores.EndWaits)
+	certificate := ""
+	if f.tls {
+		if server.TLSConfig, certificate, err = newCertificate(f.config.Hosts); err != nil {
+			return err
+		}
+		defer func() { _ = os.Remove(certificate) }()
+	}
+	if _, err := fmt.Fprint(e.stdout, f.welcome(listener.Addr(), certificate, stores.Namespaces())); err != nil {
 		return err
 	}
-	logger.Printf("serving %d subscriptions; Ctrl-C stops the store", f.subscriptions)
-	err = serveUntil(ctx, listener, &http.Server{
-		Handler: c.handler(f.latency), ReadHeaderTimeout: 10 * time.Second, ErrorLog: logger,
-	}, 5*time.Second)
-	logger.Printf("stopped with %d carts and %d subscriptions", len(c.store.Load().Carts()), f.subscriptions)
+	logger.Printf("serving %d subscriptions; Ctrl-C stops the store", f.config.Subscriptions)
+	err = serveUntil(ctx, listener, server, 5*time.Second)
+	logger.Printf("stopped with %d carts and %d subscriptions", stores.Carts(), f.config.Subscriptions)
 	return err
 }
 
-// listen opens a loopback address: the store speaks plain HTTP, and its credentials are public.
-func listen(addr string) (net.Listener, error) {
+// listen opens an address. One that is not of the loopback interface must be asked for twice.
+func listen(addr string, allowsOthers bool) (_ net.Listener, isPublic bool, _ error) {
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
-	if err != nil || !tcp.IP.IsLoopback() {
-		return nil, usagef("--addr must be a loopback address with a port, such as 127.0.0.1:8080, not %q", addr)
+	isPublic = err == nil && !tcp.IP.IsLoopback()
+	switch {
+	case err != nil:
+		return nil, false, usagef("--addr must be an address with a port, such as 127.0.0.1:8080, not %q", addr)
+	case isPublic && !allowsOthers:
+		return nil, false, usagef("--addr must be a loopback address with a port, such as 127.0.0.1:8080, not %q, "+
+			"unless --allow-host or --allow-origin is set", addr)
 	}
-	return net.ListenTCP("tcp", tcp)
+	listener, err := net.ListenTCP("tcp", tcp)
+	return listener, isPublic, err
 }
 
 // serveUntil serves requests until ctx ends. Then it waits for requests under way, for at most
 // grace.
 func serveUntil(ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration) error {
+	var unused sync.Map // connections that sent nothing yet: browsers open them ahead
+	server.ConnState = func(c net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			unused.Store(c, nil)
+			return
+		}
+		unused.Delete(c)
+	}
+	server.RegisterOnShutdown(func() {
+		for c := range unused.Range {
+			_ = c.(net.Conn).Close()
+		}
+	})
 	ended := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
 		graceful, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
@@ -114,7 +192,11 @@ func serveUntil(ctx context.Context, listener net.Listener, server *http.Server,
 		ended <- server.Shutdown(graceful)
 	})
 	defer stop()
-	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := func() error { return server.Serve(listener) }
+	if server.TLSConfig != nil {
+		serve = func() error { return server.ServeTLS(listener, "", "") }
+	}
+	if err := serve(); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("can't serve: %w", err)
 	}
 	if err := <-ended; err != nil {
@@ -124,30 +206,75 @@ func serveUntil(ctx context.Context, listener net.Listener, server *http.Server,
 	return nil
 }
 
-// newStore returns a store as it is at the start. Each has the same subscriptions and cart.
-func (f fakeStore) newStore() *commercetest.Store {
-	store := commercetest.NewStore(f.config)
-	store.Seed(f.subscriptions)
-	store.EnableDiscounts(store.AddCart(commerce.CartItemRef{}))
-	store.Inject(f.faults...)
-	return store
-}
-
 // welcome returns the text for standard output.
-func (f fakeStore) welcome(address string) string {
-	f.subscriptions = 1
-	store := f.newStore()
-	var shopper uuid.UUID // the owner of the oldest subscription
-	for sub := range store.Subscriptions() {
-		shopper = sub.Attributes.AccountID
+func (f *serveFlags) welcome(addr net.Addr, certificate string, namespaces []fakestore.Namespace) string {
+	host, port, _ := net.SplitHostPort(addr.String()) // it has both
+	if net.ParseIP(host).IsUnspecified() {
+		host = cmp.Or(append(f.config.Hosts, "localhost")...)
 	}
-	c, cart := store.Config(), store.Carts()[0]
-	return fmt.Sprintf(welcome, address, c.ClientID, c.ClientSecret, c.Token,
-		cart, store.CartItems(cart)[0].ID, store.AccountToken(shopper))
+	address, curl := "http://"+net.JoinHostPort(host, port), "curl -sSg"
+	if f.tls {
+		address, curl = "https://"+net.JoinHostPort(host, port), "curl -sSg --cacert "+certificate
+	}
+	text := fmt.Sprintf("address: %s\n", address)
+	if f.tls {
+		text += fmt.Sprintf("certificate: %s\n", certificate)
+	}
+	if f.config.Page {
+		text += fmt.Sprintf("page: %s/\n", address)
+	}
+	first := namespaces[0]
+	text += fmt.Sprintf("client id: %s\nclient secret: %s\ntoken: %s\ncart: %s\ncart item: %s\naccount token: %s\n",
+		first.ClientID, first.ClientSecret, first.Token, first.Cart, first.CartItem, first.AccountToken)
+	for _, n := range namespaces[1:] {
+		text += fmt.Sprintf("namespace %s: client id %s, client secret %s, token %s\n", n.Name, n.ClientID, n.ClientSecret, n.Token)
+	}
+	return text + fmt.Sprintf(welcome, address, first.ClientID, first.ClientSecret, first.Token, first.Cart, curl)
 }
 
-// welcome has names and values, and then commands that use them. Without -g, curl would expand
-// the brackets of page[limit] and of [::1].
+// welcome has commands that use the names and values. Without -g, curl would expand the brackets of
+// page[limit] and of [::1].
 //
 //go:embed serve_welcome.txt
 var welcome string
+
+// newCertificate returns a certificate for this machine and other names of it, and the path of a
+// file for clients that must trust it.
+func newCertificate(hosts []string) (config *tls.Config, path string, err error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, "", err
+	}
+	now := time.Now()
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(now.UnixNano()),
+		Subject:      pkix.Name{CommonName: "epcommerce serve"},
+		NotBefore:    now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
+		IsCA: true, BasicConstraintsValid: true, // clients take it as its own authority
+		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
+	}
+	for _, host := range hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, host)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, "", err
+	}
+	file, err := os.CreateTemp("", "epcommerce-*.pem")
+	if err != nil {
+		return nil, "", err
+	}
+	if err := errors.Join(pem.Encode(file, &pem.Block{Type: "CERTIFICATE", Bytes: der}), file.Close()); err != nil {
+		return nil, "", err
+	}
+	return &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
+	}, file.Name(), nil
+}

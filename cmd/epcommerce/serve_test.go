@@ -5,15 +5,23 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce/cmd/epcommerce/internal/fakestore"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -83,7 +91,7 @@ func TestServe_curl(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0"} {
 		t.Run(addr, func(t *testing.T) {
 			t.Parallel()
-			l, err := listen(addr)
+			l, _, err := listen(addr, false)
 			if err != nil {
 				t.Skip("this machine has no such address")
 			}
@@ -143,7 +151,7 @@ func TestServe_flags(t *testing.T) {
 func TestListen_refuses(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":8080", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
-		if _, err := listen(addr); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
+		if _, _, err := listen(addr, false); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
 			t.Errorf("listen(%q) = %v, want a refusal", addr, err)
 		}
 	}
@@ -152,14 +160,22 @@ func TestListen_refuses(t *testing.T) {
 func TestServe_usage(t *testing.T) {
 	t.Parallel()
 	for arg, want := range map[string]string{
-		"--addr=127.0.0.1":       "must be a loopback address with a port",
-		"--generation=third":     "must be first or second",
-		"--rate=-1":              "must be 0 to 1000000",
-		"--rate=1000001":         "must be 0 to 1000000",
-		"--subscriptions=-1":     "must be 0 to 250000",
-		"--subscriptions=250001": "must be 0 to 250000",
-		"--latency=-1s":          "must not be negative",
-		`--fault={"stauts":504}`: `unknown member "stauts"`,
+		"--addr=127.0.0.1":           "must be an address with a port",
+		"--allow-origin=*":           "must be an address without a path",
+		"--allow-origin=a.b":         "must be an address without a path",
+		"--allow-origin=http://a.b/": "must be an address without a path",
+		"--allow-origin=https://*.b": "must be an address without a path",
+		"--allow-origin=null":        "must be an address without a path",
+		"--allow-host=*":             "must be a name or an IP address",
+		"--allow-host=a.b:80":        "must be a name or an IP address",
+		"--token=a b":                "must be 1 to 64 letters",
+		"--generation=third":         "must be first or second",
+		"--rate=-1":                  "must be 0 to 1000000",
+		"--rate=1000001":             "must be 0 to 1000000",
+		"--subscriptions=-1":         "must be 0 to 250000",
+		"--subscriptions=250001":     "must be 0 to 250000",
+		"--latency=-1s":              "must not be negative",
+		`--fault={"stauts":504}`:     `unknown member "stauts"`,
 	} {
 		t.Run(arg, func(t *testing.T) {
 			t.Parallel()
@@ -195,7 +211,7 @@ func TestServeUntil(t *testing.T) {
 			t.Parallel()
 			ctx, signal := context.WithCancel(t.Context())
 			defer signal()
-			listener, err := listen("127.0.0.1:0")
+			listener, _, err := listen("127.0.0.1:0", false)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -216,36 +232,133 @@ func TestServeUntil(t *testing.T) {
 	}
 }
 
-// Each sample of the page prints what the page shows, and no operation is missing.
+// Each sample of the page prints what the page shows, its tables are those of the OpenAPI document,
+// and no operation is missing. go test -run TestServe_page -update writes samples and tables.
 func TestServe_page(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile("../../docs/tool-serve.md")
+	const path = "../../docs/tool-serve.md"
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A command goes on in lines that begin with four spaces.
-	sample := regexp.MustCompile(`(?m)^\$ (.*(?:\n    .*)*)\n((?:(?:[^$` + "`" + `\n].*)?\n)*)`)
-	moment := regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*Z"`)
-	duration := regexp.MustCompile(`"duration_ms": \d+`)
+	page := string(text)
 	for _, op := range commercetest.Operations() {
-		if !strings.Contains(string(page), "`"+string(op)+"`") {
+		if !strings.Contains(page, "`"+string(op)+"`") {
 			t.Errorf("the page does not list the operation %s", op)
 		}
 	}
-	s := start(t)
-	samples := sample.FindAllStringSubmatch(strings.ReplaceAll(string(page), "http://127.0.0.1:8080", s.address), -1)
-	if len(samples) < 9 {
-		t.Errorf("the page has %d commands, want at least 9", len(samples))
-	}
-	for _, sample := range samples {
-		command, want, got := sample[1], sample[2], s.text
+	// A command goes on in lines that begin with four spaces.
+	sample := regexp.MustCompile(`(?m)^\$ (.*(?:\n    .*)*)\n((?:(?:[^$` + "`" + `\n].*)?\n)*)`)
+	s, n := start(t), 0
+	got := sample.ReplaceAllStringFunc(page, func(shown string) string {
+		n++
+		command, output := sample.FindStringSubmatch(shown)[1], s.text
 		if !strings.HasPrefix(command, "epcommerce serve ") {
-			got = shell(t, command)
+			output = shell(t, strings.ReplaceAll(command, "http://127.0.0.1:8080", s.address))
 		}
-		got = moment.ReplaceAllString(got, `"2026-11-23T15:04:05Z"`)
-		got = duration.ReplaceAllString(got, `"duration_ms": 0`)
-		if got != want {
-			t.Errorf("%s\n got %s\nwant %s", command, got, want)
+		return "$ " + command + "\n" + strings.ReplaceAll(output, s.address, "http://127.0.0.1:8080")
+	})
+	if n < 10 {
+		t.Errorf("the page has %d commands, want at least 10", n)
+	}
+	moment := regexp.MustCompile(`"\d{4}-\d\d-\d\dT[^"]*Z"`)
+	got = moment.ReplaceAllString(got, `"2026-11-23T15:04:05Z"`)
+	got = regexp.MustCompile(`"duration_ms": \d+`).ReplaceAllString(got, `"duration_ms": 0`)
+	table := regexp.MustCompile(`(?m)^<!-- (.+) -->\n(\|.*\n\|[-|]+\n)(?:\|.*\n)*`)
+	got = table.ReplaceAllStringFunc(got, func(shown string) string {
+		parts := table.FindStringSubmatch(shown)
+		return "<!-- " + parts[1] + " -->\n" + parts[2] + documented(t, parts[1])
+	})
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
 		}
+		return
+	}
+	if diff := cmp.Diff(page, got); diff != "" {
+		t.Errorf("the page differs (-page +tool): go test -run TestServe_page -update writes it\n%s", diff)
+	}
+}
+
+// documented returns the rows of a table: the operations, or the members of a schema.
+func documented(t *testing.T, name string) (rows string) {
+	t.Helper()
+	type schema struct {
+		Description string
+		Properties  jsontext.Value
+		Items       *schema
+	}
+	var document struct {
+		Paths map[string]map[string]struct {
+			Summary   string
+			Responses map[string]any
+		}
+		Components struct{ Schemas map[string]schema }
+	}
+	if err := json.Unmarshal(fakestore.OpenAPI(), &document, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	if name == "operations" {
+		for path, methods := range document.Paths {
+			for method, o := range methods {
+				statuses := slices.Sorted(maps.Keys(o.Responses))
+				rows += fmt.Sprintf("| `%s %s` | %s | %s |\n", strings.ToUpper(method), path, o.Summary, statuses[0])
+			}
+		}
+		lines := strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
+		slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[strings.Index(a, " /"):], b[strings.Index(b, " /"):]) })
+		return strings.Join(lines, "\n") + "\n"
+	}
+	var list func(prefix string, s schema)
+	list = func(prefix string, s schema) {
+		members := jsontext.NewDecoder(bytes.NewReader(s.Properties))
+		for s.Properties != nil {
+			token, err := members.ReadToken()
+			if err != nil {
+				return
+			}
+			if token.Kind() != '"' {
+				continue
+			}
+			var property schema
+			member := token.String()
+			if err := json.UnmarshalDecode(members, &property, json.MatchCaseInsensitiveNames(true)); err != nil {
+				t.Fatal(err)
+			}
+			rows += fmt.Sprintf("| `%s%s` | %s |\n", prefix, member, property.Description)
+			if !strings.HasPrefix(name, "RequestList") {
+				list(prefix+member+".", property)
+				if property.Items != nil {
+					list(prefix+member+".", *property.Items)
+				}
+			}
+		}
+	}
+	root, member, isNested := strings.Cut(name, ".")
+	s := document.Components.Schemas[root]
+	if isNested {
+		var properties map[string]schema
+		if err := json.Unmarshal(s.Properties, &properties, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatal(err)
+		}
+		s = *properties[member].Items
+	}
+	list("", s)
+	return rows
+}
+
+// A connection that a browser opened ahead does not delay the end.
+func TestServeUntil_unusedConnection(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.address, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	get(t, s.address+settingsPath) // the server has accepted both
+	begin := time.Now()
+	if end := s.stop(); end.code != 0 || time.Since(begin) > 4*time.Second {
+		t.Errorf("end = %+v after %v, want code 0 at once", end, time.Since(begin))
 	}
 }

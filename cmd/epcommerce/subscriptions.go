@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/cmd/epcommerce/internal/subscriptionstate"
 )
 
 func newListCommand(e *environment) *cobra.Command {
@@ -174,12 +175,4 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 }
 
 // state returns what matters: a subscription can be active and canceled.
-func state(m *commerce.SubscriptionMeta) string {
-	names := []string{"closed", "canceled", "paused", "suspended", "pending"}
-	for i, is := range []bool{m.Closed, m.Canceled, m.Paused, m.Suspended, m.Pending} {
-		if is {
-			return names[i]
-		}
-	}
-	return plain(m.Status)
-}
+func state(m *commerce.SubscriptionMeta) string { return plain(subscriptionstate.Of(m)) }

@@ -1,0 +1,23 @@
+// The document that epcommerce serve --openapi prints is one of OpenAPI 3.1, by a public validator.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+
+import { Validator } from '@seriousme/openapi-schema-validator'
+
+const document = JSON.parse(execFileSync(process.env.EPCOMMERCE, ['serve', '--openapi']))
+
+test('the document is valid', async () => {
+  const validator = new Validator()
+  assert.deepEqual(await validator.validate(document), { valid: true })
+  assert.equal(validator.version, '3.1')
+  assert.ok(validator.resolveRefs().paths['/_store/faults'].post.requestBody.content['application/json'].schema.properties.cut)
+})
+
+test('the validator finds a mistake', async () => {
+  const spoiled = structuredClone(document)
+  delete spoiled.paths['/_store/faults'].post.responses
+  spoiled.paths['/_store/faults'].post.parameters = [{ name: 'a' }]
+  assert.equal((await new Validator().validate(spoiled)).valid, false)
+})

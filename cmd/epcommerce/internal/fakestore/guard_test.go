@@ -1,0 +1,147 @@
+package fakestore
+
+import (
+	"bufio"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// A site of Origins may use the stores, with a preflight, and never drives one. A host of Hosts is the
+// server's.
+func TestGuard_allowed(t *testing.T) {
+	t.Parallel()
+	const site, cross = "Origin: https://shop.example", "Sec-Fetch-Site: cross-site"
+	for _, row := range []struct {
+		name, line string
+		header     []string
+		want       int
+		allowed    string // Access-Control-Allow-Origin
+	}{
+		{name: "a shop", line: "GET " + settingsPath, header: []string{site, cross}, want: 200, allowed: "https://shop.example"},
+		{
+			name: "a shop that asks first", line: "OPTIONS " + settingsPath, want: 204, allowed: "https://shop.example",
+			header: []string{
+				site, cross, "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: authorization,content-type",
+				"Access-Control-Request-Private-Network: true",
+			},
+		},
+		{name: "a token for a shop", line: "POST /oauth/access_token", header: []string{site, cross}, want: 400, allowed: "https://shop.example"},
+		{name: "a shop that drives the store", line: "GET /_store/requests", header: []string{site, cross}, want: 403},
+		{
+			name: "a shop that asks to drive it", line: "OPTIONS /_store/faults", want: 403,
+			header: []string{site, cross, "Access-Control-Request-Method: POST"},
+		},
+		{name: "a shop that opens the page", line: "GET /", header: []string{site, cross}, want: 403},
+		{name: "a page that frames ours", line: "GET /", header: []string{cross, "Sec-Fetch-Dest: iframe"}, want: 403},
+		{name: "an image of the shop", line: "GET " + settingsPath, header: []string{cross}, want: 403},
+		{name: "the form of another site", line: "POST /_store/reset", header: []string{"Origin: https://evil.example", cross}, want: 403},
+		{name: "another site", line: "GET " + settingsPath, header: []string{"Origin: https://evil.example"}, want: 403},
+		{name: "another port", line: "GET " + settingsPath, header: []string{"Origin: https://shop.example:8443"}, want: 403},
+		{name: "another scheme", line: "GET " + settingsPath, header: []string{"Origin: http://shop.example"}, want: 403},
+		{name: "a site below it", line: "GET " + settingsPath, header: []string{"Origin: https://a.shop.example"}, want: 403},
+		{name: "no site", line: "GET " + settingsPath, header: []string{"Origin: null"}, want: 403},
+		{name: "a container", line: "GET " + settingsPath, header: []string{"Host: store:8080"}, want: 200},
+		{name: "a container in capitals", line: "GET " + settingsPath, header: []string{"Host: STORE:8080"}, want: 200},
+		{name: "its page", line: "GET " + settingsPath, header: []string{"Host: store:8080", "Origin: http://store:8080"}, want: 200},
+		{name: "another container", line: "GET " + settingsPath, header: []string{"Host: store2:8080"}, want: 403},
+		{name: "a rebound name", line: "GET /", header: []string{"Host: evil.example:8080"}, want: 403},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			s := newTestServer(t, Config{Origins: []string{"https://shop.example"}, Hosts: []string{"store"}, Page: true})
+			w := s.record(t, row.line, "", row.header...)
+			h := w.Header()
+			if got := h.Get("Access-Control-Allow-Origin"); w.Code != row.want || got != row.allowed {
+				t.Errorf("status %d, allowed origin %q, %s, want %d and %q", w.Code, got, w.Body, row.want, row.allowed)
+			}
+			if got := h.Get("Access-Control-Allow-Credentials"); got != "" {
+				t.Errorf("Access-Control-Allow-Credentials = %q, want none", got)
+			}
+			if row.allowed != "" && !strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
+				t.Errorf("Vary = %q, want Origin", h.Values("Vary"))
+			}
+			if reached := len(s.store().Requests()) > 0; reached != (w.Code == 200 || w.Code == 400) {
+				t.Errorf("the request reached the store: %t", reached)
+			}
+		})
+	}
+}
+
+// The page is there if it is wanted, with headers that let it load nothing from elsewhere, and in
+// public only for who has the token.
+func TestPage(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{Page: true})
+	for path, media := range map[string]string{
+		"/": "text/html", "/_store/page.css": "text/css", "/_store/page.js": "text/javascript",
+	} {
+		w := s.record(t, "GET "+path, "")
+		h := w.Header()
+		if w.Code != 200 || !strings.HasPrefix(h.Get("Content-Type"), media) || h.Get("X-Frame-Options") != "DENY" ||
+			!strings.Contains(h.Get("Content-Security-Policy"), "frame-ancestors 'none'") ||
+			strings.Contains(h.Get("Content-Security-Policy"), "unsafe") {
+			t.Errorf("%s: status %d, %v, want the page", path, w.Code, h)
+		}
+		if status, _ := newTestServer(t, Config{}).send(t, "GET "+path, ""); status != http.StatusNotFound {
+			t.Errorf("%s: status %d without a page, want 404", path, status)
+		}
+	}
+	public := newTestServer(t, Config{Page: true, Public: true})
+	if h := public.record(t, "GET /", "", "Authorization: "); h.Code != 401 || h.Header().Get("WWW-Authenticate") == "" {
+		t.Errorf("status %d without a token, want 401, and to be asked for one", h.Code)
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/", nil)
+	r.SetBasicAuth("", public.Namespaces()[0].Token)
+	w := httptest.NewRecorder()
+	public.ServeHTTP(w, r)
+	if w.Code != http.StatusOK {
+		t.Errorf("status %d with the token as a password, want 200", w.Code)
+	}
+}
+
+// Events are sent as they come, until the server ends.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/_store/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := server.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	lines := bufio.NewScanner(resp.Body)
+	next := func() string {
+		for lines.Scan() {
+			if lines.Text() != "" {
+				return lines.Text()
+			}
+		}
+		return "the end"
+	}
+	wantLine := func(want string) {
+		t.Helper()
+		if got := next(); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %s", got, want)
+		}
+	}
+	wantLine(": events follow")
+	s.send(t, "GET "+settingsPath, "")
+	wantLine("event: request")
+	wantLine(`data: {"id":"commercetest-000001","namespace":"commercetest","method":"GET","path":"/v2/settings"`)
+	s.send(t, "POST /_store/faults", `{"status":503}`)
+	wantLine("event: changed")
+	wantLine("data: {}")
+	s.send(t, "GET /_store/faults", "")
+	s.EndWaits()
+	wantLine("the end")
+	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
+		t.Errorf("Content-Type = %q", got)
+	}
+}

@@ -1,0 +1,206 @@
+package fakestore
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// entry is a request that a store received, without credentials.
+type entry struct {
+	ID         string                  `json:"id"`
+	Namespace  string                  `json:"namespace"`
+	Method     string                  `json:"method"`
+	Path       string                  `json:"path"`
+	Query      map[string][]string     `json:"query"`
+	Header     map[string][]string     `json:"header"`
+	Body       jsontext.Value          `json:"body"`
+	Operation  commercetest.Operation  `json:"operation"`
+	Status     int                     `json:"status"`
+	Response   jsontext.Value          `json:"response"`
+	Fault      int                     `json:"fault"`
+	Before     *commercetest.CartState `json:"before,omitzero"`
+	After      *commercetest.CartState `json:"after,omitzero"`
+	Time       time.Time               `json:"time"`
+	DurationMS int64                   `json:"duration_ms"`
+}
+
+// requestList is what lists of requests send.
+type requestList struct {
+	Requests []entry `json:"requests"`
+	Pending  int     `json:"pending"`
+	Dropped  int     `json:"dropped"`
+}
+
+// filter selects requests.
+type filter struct {
+	Operation commercetest.Operation `json:"operation"`
+	Cart      string                 `json:"cart"`
+	Since     string                 `json:"since"`
+}
+
+// waitFilter is a filter, and how long to wait.
+type waitFilter struct {
+	filter
+
+	Timeout time.Duration `json:"timeout"`
+}
+
+func (f *filter) validate() error {
+	if f.Operation != "" && !slices.Contains(commercetest.Operations(), f.Operation) {
+		return fmt.Errorf("operation must be one of %q", commercetest.Operations())
+	}
+	return nil
+}
+
+// selects reports whether a request is meant. Its id has six digits at least.
+func (f *filter) selects(in *commercetest.Request) bool {
+	isLater := len(in.ID) > len(f.Since) || len(in.ID) == len(f.Since) && in.ID > f.Since
+	return (f.Operation == "" || in.Operation == f.Operation) && isOfCart(*in, f.Cart) && isLater
+}
+
+// listRequests returns the requests that the store received.
+func listRequests(c *call, f filter) (requestList, error) {
+	return c.requests(f.selects), f.validate()
+}
+
+func (c *call) requests(selects func(*commercetest.Request) bool) requestList {
+	store := c.store()
+	list := requestList{Requests: []entry{}, Pending: store.Pending(), Dropped: store.Dropped()}
+	for _, in := range store.Requests() {
+		if selects(&in) {
+			list.Requests = append(list.Requests, c.namespace.entry(&in))
+		}
+	}
+	return list
+}
+
+func clearRequests(c *call, _ none) (none, error) {
+	c.store().ClearRequests()
+	c.namespace.feed.add(update{name: "cleared"})
+	return none{}, nil
+}
+
+// maxWait is how long wait waits at most.
+const maxWait = time.Minute
+
+// wait returns the requests that a filter selects when there are some, or none after a time. A
+// request counts when the store has responded.
+func wait(c *call, f waitFilter) (requestList, error) {
+	if f.Timeout == 0 {
+		f.Timeout = 10 * time.Second
+	}
+	if f.Timeout < 0 || f.Timeout > maxWait {
+		return requestList{}, fmt.Errorf("timeout must be at most %v", maxWait)
+	}
+	if err := f.validate(); err != nil {
+		return requestList{}, err
+	}
+	hasEnded := func(in *commercetest.Request) bool { return in.Duration > 0 && f.selects(in) }
+	ctx, cancel := context.WithTimeout(c.request.Context(), f.Timeout)
+	defer cancel()
+	for {
+		updates, stop := c.namespace.feed.listen()
+		list := c.requests(hasEnded)
+		if len(list.Requests) > 0 || !c.waitFor(ctx, updates, hasEnded) {
+			stop()
+			return list, nil
+		}
+		stop()
+	}
+}
+
+// waitFor waits until an update may bring a request that is meant, or reports that none comes.
+func (c *call) waitFor(ctx context.Context, updates <-chan update, isMeant func(*commercetest.Request) bool) bool {
+	for {
+		select {
+		case u, ok := <-updates:
+			if !ok {
+				return !c.namespace.feed.ended()
+			}
+			if u.request != nil && isMeant(u.request) {
+				return true
+			}
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// entry shows a request.
+func (ns *namespace) entry(in *commercetest.Request) entry {
+	query, err := url.ParseQuery(in.RawQuery)
+	if err != nil {
+		query.Add("not readable", in.RawQuery)
+	}
+	return entry{
+		ID: in.ID, Namespace: ns.Name, Method: in.Method, Path: in.Path,
+		Query: show(query, shownParameters), Header: show(in.Header, shownHeaders),
+		Body: showBody(in, in.Body), Operation: in.Operation,
+		Status: in.Status, Response: showBody(in, in.Response), Fault: in.Fault, Before: in.Before, After: in.After,
+		Time: in.Time, DurationMS: in.Duration.Milliseconds(),
+	}
+}
+
+// Values of others are not shown: a program may send real credentials by mistake, anywhere.
+var (
+	shownHeaders    = []string{"Accept", "Content-Length", "Content-Type", "Ep-Channel", "Ep-Context-Tag", "User-Agent"}
+	shownParameters = []string{"filter", "include", "sort", "page[limit]", "page[offset]"}
+)
+
+// show returns the values that have one of these names, and the names of all.
+func show(values map[string][]string, names []string) map[string][]string {
+	shown := map[string][]string{}
+	for name, list := range values {
+		if !slices.Contains(names, name) {
+			list = []string{"redacted"}
+		}
+		shown[name] = list
+	}
+	return shown
+}
+
+// showBody returns the JSON that was sent to or by an endpoint of the store, except that of tokens.
+func showBody(in *commercetest.Request, text []byte) jsontext.Value {
+	body := jsontext.Value(text)
+	if in.Operation == commercetest.OpAny || in.Operation == commercetest.OpToken || !body.IsValid() {
+		return nil
+	}
+	return body
+}
+
+// sendEvents sends what happens in a namespace as server-sent events, until the client goes.
+func sendEvents(c *call, w http.ResponseWriter) {
+	updates, stop := c.namespace.feed.listen()
+	defer stop()
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	stream := http.NewResponseController(w)
+	if _, err := fmt.Fprint(w, ": events follow\n\n"); err != nil || stream.Flush() != nil {
+		return
+	}
+	for {
+		select {
+		case u, ok := <-updates:
+			if !ok {
+				return
+			}
+			data := []byte("{}")
+			if u.request != nil {
+				data = encode(c.namespace.entry(u.request))
+			}
+			if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", u.name, data); err != nil || stream.Flush() != nil {
+				return
+			}
+		case <-c.request.Context().Done():
+			return
+		}
+	}
+}

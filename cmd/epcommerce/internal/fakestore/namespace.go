@@ -1,0 +1,262 @@
+package fakestore
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// Namespace has what a program needs to use a store of its own.
+type Namespace struct {
+	Name         string    `json:"name"`
+	Token        string    `json:"token"`
+	ClientID     string    `json:"client_id"`
+	ClientSecret string    `json:"client_secret"`
+	Cart         string    `json:"cart"`
+	CartItem     uuid.UUID `json:"cart_item"`
+	AccountToken string    `json:"account_token"`
+}
+
+// namespace is a store of its own, and what drives it.
+type namespace struct {
+	Namespace
+
+	server  *Server
+	start   settings
+	current atomic.Pointer[generation]
+	feed    feed
+}
+
+// generation is a store between two resets.
+type generation struct {
+	store *commercetest.Store
+	stubs stubs
+}
+
+// settings are those of a store at its start.
+type settings struct {
+	commercetest.Config
+
+	Subscriptions int `json:"subscriptions"`
+}
+
+// namespaceFixture is a namespace as a test wants it.
+type namespaceFixture struct {
+	settings
+
+	Name string `json:"name"`
+}
+
+// maxSubscriptions is the number of subscriptions that a store may have at its start.
+const maxSubscriptions = 250_000
+
+func (st *settings) validate() error {
+	if st.Subscriptions < 0 || st.Subscriptions > maxSubscriptions {
+		return fmt.Errorf("subscriptions must be 0 to %d", maxSubscriptions)
+	}
+	return inMembers(st.Validate())
+}
+
+// start returns the settings of a store that a request does not change.
+func (s *Server) start() settings {
+	return settings{Config: s.cfg.Store, Subscriptions: s.cfg.Subscriptions}
+}
+
+// Namespaces returns those that exist. The first serves requests without a known token.
+func (s *Server) Namespaces() []Namespace {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var list []Namespace
+	for _, ns := range s.namespaces {
+		list = append(list, ns.Namespace)
+	}
+	return list
+}
+
+// Carts returns the number of carts of all namespaces.
+func (s *Server) Carts() (n int) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, ns := range s.namespaces {
+		n += len(ns.current.Load().store.Carts())
+	}
+	return n
+}
+
+var namespaceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
+
+// add adds a namespace. Its credentials follow from the name, or are made at random.
+func (s *Server) add(name, token string, start settings) (*namespace, error) {
+	if !namespaceName.MatchString(name) || token != "" && !namespaceName.MatchString(token) {
+		return nil, errors.New("a name or a token of a namespace must be 1 to 64 letters, digits, dots, dashes and underscores")
+	}
+	ns := &namespace{server: s, start: start, Namespace: Namespace{Name: name, Token: token}}
+	ns.Token = cmp.Or(ns.Token, s.credential(name, "token"))
+	ns.ClientID, ns.ClientSecret = s.credential(name, "id"), s.credential(name, "secret")
+	if err := ns.reset(start); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	prefix := strings.TrimSuffix(ns.ClientID, "-id")
+	if s.byToken[ns.Token] != nil || s.byPrefix[prefix] != nil ||
+		slices.ContainsFunc(s.namespaces, func(other *namespace) bool { return other.Name == name }) {
+		return nil, errTaken
+	}
+	s.namespaces, s.byToken[ns.Token], s.byPrefix[prefix] = append(s.namespaces, ns), ns, ns
+	return ns, nil
+}
+
+// credential returns one that follows from the name of a namespace, or a random one.
+func (s *Server) credential(name, kind string) string {
+	if s.cfg.Public {
+		return rand.Text()
+	}
+	return name + "-" + kind
+}
+
+// remove removes a namespace, but not the first.
+func (s *Server) remove(ns *namespace) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.Index(s.namespaces, ns)
+	if i == 0 {
+		return errors.New("the first namespace cannot be removed")
+	}
+	if i > 0 { // no other request removed it meanwhile
+		s.namespaces = slices.Delete(s.namespaces, i, i+1)
+		delete(s.byToken, ns.Token)
+		delete(s.byPrefix, strings.TrimSuffix(ns.ClientID, "-id"))
+	}
+	ns.feed.close()
+	ns.current.Load().store.Close()
+	return nil
+}
+
+// reset replaces the store by a new one. Each has the same subscriptions and cart.
+func (ns *namespace) reset(st settings) error {
+	if err := st.validate(); err != nil {
+		return err
+	}
+	st.ClientID, st.ClientSecret, st.Token = ns.ClientID, ns.ClientSecret, ns.Token
+	st.AfterRequest = ns.afterRequest
+	store := commercetest.NewStore(st.Config)
+	store.Seed(st.Subscriptions)
+	cart := store.AddCart(commerce.CartItemRef{})
+	store.EnableDiscounts(cart)
+	store.Inject(ns.server.cfg.Faults...)
+	before := ns.current.Swap(&generation{store: store})
+	if before == nil {
+		ns.Cart, ns.CartItem = cart, store.CartItems(cart)[0].ID // they are the same after each reset
+		ns.AccountToken = store.AccountToken(oldestAccount)
+		return nil
+	}
+	before.store.Close() // requests under way end in it
+	return nil
+}
+
+// oldestAccount owns the oldest subscription of each store.
+var oldestAccount = func() (account uuid.UUID) {
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(1)
+	for sub := range store.Subscriptions() {
+		account = sub.Attributes.AccountID
+	}
+	return account
+}()
+
+func (ns *namespace) afterRequest(_ *commercetest.Store, in commercetest.Request) {
+	if after := ns.server.cfg.AfterRequest; after != nil {
+		after(ns.Name, in)
+	}
+	ns.feed.add(update{name: "request", request: &in})
+}
+
+// bearer returns the bearer token of a request, or "".
+func bearer(r *http.Request) string {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return token
+}
+
+// namespaceOf returns the namespace of a request to a store: that of its token, or of its client id
+// if it asks for a token. A request of none goes to the first, which refuses it.
+func (s *Server) namespaceOf(r *http.Request) *namespace {
+	token, prefix := bearer(r), ""
+	if i := strings.LastIndex(token, "-issued-"); i >= 0 {
+		prefix = token[:i]
+	}
+	if strings.HasPrefix(r.URL.Path, "/oauth/") && r.Body != nil {
+		const enough = 64 << 10
+		start, _ := io.ReadAll(io.LimitReader(r.Body, enough)) // an error comes again for the store
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(start), r.Body), r.Body}
+		form, _ := url.ParseQuery(string(start)) // what it could read; the store refuses the rest
+		prefix = strings.TrimSuffix(form.Get("client_id"), "-id")
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return cmp.Or(s.byToken[token], s.byPrefix[prefix], s.namespaces[0])
+}
+
+// addNamespace adds a namespace as the body says.
+func addNamespace(c *call, f namespaceFixture) (Namespace, error) {
+	f = namespaceFixture{settings: c.server.start()}
+	if err := c.read(&f); err != nil {
+		return Namespace{}, err
+	}
+	c.server.mu.Lock()
+	c.server.made++
+	name := cmp.Or(f.Name, fmt.Sprintf("namespace-%d", len(c.server.cfg.Tokens)+c.server.made))
+	c.server.mu.Unlock()
+	ns, err := c.server.add(name, "", f.settings)
+	if err != nil {
+		return Namespace{}, err
+	}
+	return ns.Namespace, nil
+}
+
+// reset brings the store back to its start, with other settings if the body has some.
+func reset(c *call, st settings) (none, error) {
+	st = c.namespace.start
+	if err := c.read(&st); err != nil {
+		return none{}, err
+	}
+	if err := c.namespace.reset(st); err != nil {
+		return none{}, err
+	}
+	c.namespace.feed.add(update{name: "cleared"})
+	return none{}, nil
+}
+
+// namespaceList is what a list of namespaces sends.
+type namespaceList struct {
+	Namespaces []Namespace `json:"namespaces"`
+}
+
+// listNamespaces returns all namespaces, or in public the own one: the credentials of the others are
+// secret.
+func listNamespaces(c *call, _ none) (namespaceList, error) {
+	if c.server.cfg.Public {
+		return namespaceList{[]Namespace{c.namespace.Namespace}}, nil
+	}
+	return namespaceList{c.server.Namespaces()}, nil
+}

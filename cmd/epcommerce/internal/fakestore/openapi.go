@@ -1,0 +1,159 @@
+package fakestore
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/google/jsonschema-go/jsonschema"
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// OpenAPI returns the description of the operations, as a document of OpenAPI 3.1.
+func OpenAPI() []byte {
+	schemas := map[string]any{}
+	paths := map[string]map[string]any{}
+	for _, o := range operations() {
+		if paths[o.path] == nil {
+			paths[o.path] = map[string]any{}
+		}
+		paths[o.path][strings.ToLower(o.method)] = o.describe(schemas)
+	}
+	text := jsontext.Value(encode(map[string]any{
+		"openapi": "3.1.0",
+		"info": map[string]any{
+			"title": "epcommerce serve", "version": "1", "license": map[string]any{"name": "MIT", "identifier": "MIT"},
+			"description": "Drives the fake store. The token of a request selects its namespace; without one it is the " +
+				"first. The store itself is described by the service's own documentation.",
+		},
+		"servers":  []any{map[string]any{"url": "/"}},
+		"security": []any{map[string]any{}, map[string]any{"token": []any{}}},
+		"paths":    paths,
+		"components": map[string]any{
+			"schemas":         schemas,
+			"securitySchemes": map[string]any{"token": map[string]any{"type": "http", "scheme": "bearer"}},
+		},
+	}))
+	if err := text.Indent(jsontext.WithIndent("  ")); err != nil {
+		panic("fakestore: " + err.Error())
+	}
+	return text
+}
+
+// describe returns the operation of a document, and adds the schemas that it names.
+func (o *operation) describe(schemas map[string]any) map[string]any {
+	content := func(t reflect.Type, isRequest bool) map[string]any {
+		schemas[title(t)] = schemaOf(t, isRequest)
+		ref := map[string]any{"$ref": "#/components/schemas/" + title(t)}
+		return map[string]any{"application/json": map[string]any{"schema": ref}}
+	}
+	success := map[string]any{"description": "Success"}
+	switch {
+	case o.out == nil:
+		text := map[string]any{"schema": map[string]any{"type": "string"}}
+		success["content"] = map[string]any{"text/event-stream": text}
+		o.out = reflect.TypeFor[string]()
+	case o.out == reflect.TypeFor[jsontext.Value]():
+		anything := map[string]any{"schema": map[string]any{"type": "object"}}
+		success["content"] = map[string]any{"application/json": anything}
+	case o.out != reflect.TypeFor[none]():
+		success["content"] = content(o.out, false)
+	}
+	described := map[string]any{
+		"operationId": o.id, "summary": o.summary,
+		"responses": map[string]any{
+			strconv.Itoa(o.status()): success,
+			"4XX":                    map[string]any{"description": "Refused", "content": content(reflect.TypeFor[errorList](), false)},
+		},
+	}
+	switch {
+	case o.in == reflect.TypeFor[none]():
+	case o.method == "GET":
+		described["parameters"] = parameters(schemaOf(o.in, true))
+	default:
+		described["requestBody"] = map[string]any{"content": content(o.in, true)}
+	}
+	return described
+}
+
+// parameters returns the members of a schema as parameters of a query.
+func parameters(schema *jsonschema.Schema) (list []any) {
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		list = append(list, map[string]any{"name": name, "in": "query", "schema": schema.Properties[name]})
+	}
+	return list
+}
+
+// title returns the name of the schema of a type.
+func title(t reflect.Type) string { return strings.ToUpper(t.Name()[:1]) + t.Name()[1:] }
+
+// typeSchemas are those of types that are not encoded field by field.
+func typeSchemas() map[reflect.Type]*jsonschema.Schema {
+	text := func(format string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: format} }
+	enum := func(names ...string) *jsonschema.Schema {
+		s := text("")
+		for _, name := range names {
+			s.Enum = append(s.Enum, name)
+		}
+		return s
+	}
+	operationNames := []string{""}
+	for _, op := range commercetest.Operations() {
+		operationNames = append(operationNames, string(op))
+	}
+	return map[reflect.Type]*jsonschema.Schema{
+		reflect.TypeFor[time.Duration]():              {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`},
+		reflect.TypeFor[time.Time]():                  text("date-time"),
+		reflect.TypeFor[uuid.UUID]():                  text("uuid"),
+		reflect.TypeFor[jsontext.Value]():             {},
+		reflect.TypeFor[commerce.NewCustomDiscount](): {Type: "object"},
+		reflect.TypeFor[commerce.CustomDiscount]():    {Type: "object"},
+		reflect.TypeFor[commerce.CartItemType]():      enum("cart_item", "custom_item"),
+		reflect.TypeFor[commercetest.Operation]():     enum(operationNames...),
+		reflect.TypeFor[commercetest.Generation]():    enum("first", "second"),
+		reflect.TypeFor[commercetest.Links]():         enum("strings", "objects", "without_next", "none"),
+		reflect.TypeFor[commercetest.EmptyLists]():    enum("as_printed", "left_out", "null", "arrays"),
+	}
+}
+
+// schemaOf returns the schema of a type. All members of a request may be absent.
+func schemaOf(t reflect.Type, isRequest bool) *jsonschema.Schema {
+	schema, err := jsonschema.ForType(t, &jsonschema.ForOptions{TypeSchemas: typeSchemas(), IgnoreInvalidTypes: true})
+	if err != nil {
+		panic("fakestore: " + err.Error())
+	}
+	complete(schema, title(t), isRequest)
+	return schema
+}
+
+// complete adds the meanings of the members of a schema.
+func complete(schema *jsonschema.Schema, path string, isRequest bool) {
+	if isRequest {
+		schema.Required = nil
+	}
+	for name, property := range schema.Properties {
+		property.Description = meaning(path + "." + name)
+		complete(property, path+"."+name, isRequest)
+	}
+	if schema.Items != nil {
+		complete(schema.Items, path, isRequest)
+	}
+}
+
+// meaning returns what a member is about: what meanings says of its whole path, or of the end of it.
+func meaning(path string) string {
+	for rest, ok := path, true; ok; _, rest, ok = strings.Cut(rest, ".") {
+		if text := meanings[rest]; text != "" {
+			return text
+		}
+	}
+	panic(fmt.Sprintf("fakestore: nobody says what %s means", path))
+}

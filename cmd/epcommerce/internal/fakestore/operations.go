@@ -1,0 +1,227 @@
+package fakestore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// operation is something that drives a store. The table of them has the handlers, and is described as
+// OpenAPI.
+type operation struct {
+	id, method, path, summary string
+	in, out                   reflect.Type // of the body, or of the query of a GET, and of the response
+	handle                    func(*call, http.ResponseWriter)
+}
+
+// none is no body.
+type none struct{}
+
+// call is a request that drives a namespace.
+type call struct {
+	server    *Server
+	namespace *namespace
+	request   *http.Request
+	body      []byte // JSON; empty: there was none
+}
+
+func (c *call) store() *commercetest.Store { return c.namespace.current.Load().store }
+
+// read reads the body into v, which may have values already. An error of a member names it.
+func (c *call) read(v any) error {
+	if len(c.body) == 0 {
+		return nil
+	}
+	return readStrict(bytes.NewReader(c.body), v)
+}
+
+// operations returns the table of all operations.
+func operations() []operation {
+	return []operation{
+		operate("describe GET /_store", "Describe these operations as OpenAPI 3.1", func(*call, none) (jsontext.Value, error) {
+			return OpenAPI(), nil
+		}),
+		operate("listRequests GET /_store/requests", "List the requests that the store received", listRequests),
+		operate("clearRequests DELETE /_store/requests", "Forget the requests", clearRequests),
+		operate("waitForRequests GET /_store/wait", "Wait for requests that have ended, and list them", wait),
+		{
+			id: "sendEvents", method: "GET", path: "/_store/events", handle: sendEvents, in: reflect.TypeFor[none](),
+			summary: "Send server-sent events: request (one has ended), cleared (the list is empty), changed",
+		},
+		operate("listFaults GET /_store/faults", "List the faults, and how often each was met", listFaults),
+		operate("addFault POST /_store/faults", "Inject a fault", addFault),
+		operate("clearFaults DELETE /_store/faults", "Remove all faults", clearFaults),
+		operate("listCarts GET /_store/carts", "List the carts", listCarts),
+		operate("addCart POST /_store/carts", "Add a cart", addCart),
+		operate("listSubscriptions GET /_store/subscriptions", "List the 100 newest subscriptions", listSubscriptions),
+		operate("addSubscriptions POST /_store/subscriptions", "Add subscriptions", addSubscriptions),
+		operate("addStub POST /_store/stubs", "Add a response to requests for another path, or replace it", addStub),
+		operate("listNamespaces GET /_store/namespaces", "List the namespaces and their credentials; in public, only the own one", listNamespaces),
+		operate("addNamespace POST /_store/namespaces", "Add a namespace, and return its credentials", addNamespace),
+		operate("removeNamespace DELETE /_store/namespaces", "Remove the namespace", removeNamespace),
+		operate("reset POST /_store/reset", "Bring the store back to its start, with other settings if there are some", reset),
+	}
+}
+
+func removeNamespace(c *call, _ none) (none, error) { return none{}, c.server.remove(c.namespace) }
+
+// operate returns an operation that decodes its body or its query, and encodes what do returns.
+// name is its id, method and path.
+func operate[In, Out any](name, summary string, do func(*call, In) (Out, error)) operation {
+	id, route, _ := strings.Cut(name, " ")
+	method, path, _ := strings.Cut(route, " ")
+	o := operation{
+		id: id, method: method, path: path, summary: summary, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
+	}
+	o.handle = func(c *call, w http.ResponseWriter) {
+		var (
+			in  In
+			out Out
+		)
+		err := c.receive(w)
+		if err == nil && o.in != reflect.TypeFor[none]() {
+			err = c.read(&in)
+		}
+		if err == nil {
+			out, err = do(c, in)
+		}
+		if err != nil {
+			refuse(w, http.StatusBadRequest, route+": "+err.Error())
+			return
+		}
+		if method != http.MethodGet {
+			c.namespace.feed.add(update{name: "changed"})
+		}
+		if o.status() == http.StatusNoContent {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
+		writeJSON(w, o.status(), out)
+	}
+	return o
+}
+
+// status is that of a success.
+func (o *operation) status() int {
+	switch {
+	case o.out == reflect.TypeFor[none]():
+		return http.StatusNoContent
+	case o.method == http.MethodPost:
+		return http.StatusCreated
+	}
+	return http.StatusOK
+}
+
+// receive reads the body, or the query of a GET, whose parameters become members.
+func (c *call) receive(w http.ResponseWriter) (err error) {
+	if c.request.Method != http.MethodGet {
+		c.body, err = io.ReadAll(http.MaxBytesReader(w, c.request.Body, 1<<20))
+		return err
+	}
+	members := map[string]string{}
+	for name, values := range c.request.URL.Query() {
+		if len(values) > 1 {
+			return fmt.Errorf("the parameter %q is there more than once", name)
+		}
+		members[name] = values[0]
+	}
+	c.body = encode(members)
+	return nil
+}
+
+// refuse sends an error in the form of the service.
+func refuse(w http.ResponseWriter, status int, detail string) {
+	writeJSON(w, status, errorList{[]errorObject{{strconv.Itoa(status), http.StatusText(status), detail}}})
+}
+
+// errorList is what a request gets that is refused.
+type errorList struct {
+	Errors []errorObject `json:"errors"`
+}
+
+type errorObject struct {
+	Status string `json:"status"`
+	Title  string `json:"title"`
+	Detail string `json:"detail"`
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	text := jsontext.Value(encode(v))
+	if err := text.Indent(jsontext.WithIndent("  ")); err != nil {
+		status, text = http.StatusInternalServerError, []byte(err.Error())
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(text, '\n')) // an error means that the client has gone
+}
+
+// durations are JSON texts such as "2s".
+var durations = json.JoinOptions(
+	json.WithUnmarshalers(json.UnmarshalFunc(func(text []byte, d *time.Duration) (err error) {
+		*d, err = time.ParseDuration(strings.Trim(string(text), `"`))
+		if err != nil || text[0] != '"' {
+			return errors.New(`must be a text such as "2s"`)
+		}
+		return nil
+	})),
+	json.WithMarshalers(json.MarshalFunc(func(d time.Duration) ([]byte, error) { return jsontext.AppendQuote(nil, d.String()) })),
+)
+
+// encode returns v as JSON.
+func encode(v any) []byte {
+	text, err := json.Marshal(v, durations, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
+		panic("fakestore: " + err.Error()) // a mistake in the type of v
+	}
+	return text
+}
+
+// readStrict reads JSON. An error of a member names it.
+func readStrict(r io.Reader, v any) error {
+	err := json.UnmarshalRead(r, v, durations, json.RejectUnknownMembers(true))
+	at, ok := errors.AsType[*json.SemanticError](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return fmt.Errorf("not JSON that can be read: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	case errors.Is(err, json.ErrUnknownName):
+		return fmt.Errorf("unknown member %q", at.JSONPointer.LastToken())
+	case at.Err != nil:
+		return fmt.Errorf("member %q: %w", at.JSONPointer, at.Err)
+	}
+	return fmt.Errorf("member %q must not be %s", at.JSONPointer, kinds[at.JSONKind])
+}
+
+// kinds are those of JSON values.
+var kinds = map[jsontext.Kind]string{
+	jsontext.KindNull: "null", jsontext.KindTrue: "true", jsontext.KindFalse: "false", jsontext.KindString: "a text",
+	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
+}
+
+var fieldName = regexp.MustCompile(`\b[A-Z][a-z]+(?:[A-Z][a-z]+)*\b`)
+
+// inMembers turns an error about fields of a type into one about members of its JSON.
+func inMembers(err error) error {
+	if err == nil {
+		return nil
+	}
+	_, text, _ := strings.Cut(err.Error(), ".")
+	return errors.New(fieldName.ReplaceAllStringFunc(text, func(field string) string {
+		words := regexp.MustCompile(`[A-Z][a-z]*`).FindAllString(field, -1)
+		return strings.ToLower(strings.Join(words, "_"))
+	}))
+}

@@ -1,0 +1,184 @@
+// Package fakestore serves the fake store of package commercetest to programs in any language, with
+// endpoints below /_store that drive it. docs/tool-serve.md describes them.
+package fakestore
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/cors"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// Config sets up a [Server].
+type Config struct {
+	// Store is the configuration of each store at its start. Its credentials are not used.
+	Store commercetest.Config
+	// Subscriptions is their number in each store at its start.
+	Subscriptions int
+	// Faults of each store at its start.
+	Faults []commercetest.Fault
+	// Latency is a delay before each response of a store, but not of what drives it.
+	Latency time.Duration
+	// Tokens of the namespaces at the start. None: one namespace, with the usual credentials.
+	Tokens []string
+
+	// Origins are web sites whose pages may send requests to the stores, such as
+	// "https://shop.example".
+	Origins []string
+	// Hosts are names of the server beside localhost and the addresses of the loopback interface.
+	Hosts []string
+	// Public says that other machines reach the server. Credentials are made at random, and all that
+	// drives a store needs a token.
+	Public bool
+	// Page serves the page at /.
+	Page bool
+
+	// AfterRequest is called for each request to a store. It may be nil.
+	AfterRequest func(namespace string, in commercetest.Request)
+}
+
+// Server is a server of fake stores, one for each namespace. It is an [http.Handler], safe for
+// concurrent use.
+type Server struct {
+	cfg  Config
+	mux  *http.ServeMux // of what drives a store, and of the page
+	cors *cors.Cors     // nil: there are no Origins
+
+	mu         sync.RWMutex
+	namespaces []*namespace          // the first serves requests without a known token
+	byToken    map[string]*namespace // by Token
+	byPrefix   map[string]*namespace // by what the tokens begin with that its store issues
+	made       int                   // the number of namespaces that were made
+}
+
+// New returns a server with the namespaces of the start. The error names what is not valid.
+func New(cfg Config) (*Server, error) {
+	s := &Server{cfg: cfg, byToken: map[string]*namespace{}, byPrefix: map[string]*namespace{}}
+	for i, token := range cfg.Tokens {
+		name := strings.TrimSuffix(token, "-token")
+		if cfg.Public { // the token is a secret
+			name = fmt.Sprintf("namespace-%d", i+1)
+		}
+		if _, err := s.add(name, token, s.start()); err != nil {
+			return nil, err
+		}
+	}
+	if len(cfg.Tokens) == 0 {
+		name := strings.TrimSuffix(commercetest.DefaultToken, "-token")
+		if _, err := s.add(name, "", s.start()); err != nil {
+			return nil, err
+		}
+	}
+	if len(cfg.Origins) > 0 {
+		s.cors = cors.New(cors.Options{
+			AllowedOrigins: cfg.Origins,
+			AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
+			AllowedHeaders: []string{"*"}, // those that a preflight names
+			ExposedHeaders: []string{"Retry-After", "X-Request-Id"},
+			// A page of a public address may ask for a private one.
+			AllowPrivateNetwork: true,
+		})
+	}
+	s.mux = s.newMux()
+	return s, nil
+}
+
+// EndWaits ends the requests that wait for others. New ones do not wait.
+func (s *Server) EndWaits() {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, ns := range s.namespaces {
+		ns.feed.close()
+	}
+}
+
+// Close ends late writes, and the requests that wait for others.
+func (s *Server) Close() {
+	s.EndWaits()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, ns := range s.namespaces {
+		ns.current.Load().store.Close()
+	}
+}
+
+// ServeHTTP passes a request to a store, or to what drives one.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	drives := r.URL.Path == "/_store" || strings.HasPrefix(r.URL.Path, "/_store/") || s.cfg.Page && r.URL.Path == "/"
+	if problem := s.foreign(r, drives); problem != "" {
+		refuse(w, http.StatusForbidden, problem)
+		return
+	}
+	if drives {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	handler := http.Handler(http.HandlerFunc(s.serveStore))
+	if s.cors != nil {
+		handler = s.cors.Handler(handler)
+	}
+	handler.ServeHTTP(w, r)
+}
+
+// serveStore passes a request to the store of its token. What a store sends may be a page that a
+// test made up, at the same origin as the page of the server: it must not act for it.
+func (s *Server) serveStore(w http.ResponseWriter, r *http.Request) {
+	time.Sleep(s.cfg.Latency)
+	w.Header().Set("Content-Security-Policy", "sandbox")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	s.namespaceOf(r).current.Load().store.ServeHTTP(w, r)
+}
+
+// newMux returns the handler of all that drives a store, and of the page.
+func (s *Server) newMux() *http.ServeMux {
+	mux := http.NewServeMux()
+	for _, o := range operations() {
+		mux.HandleFunc(o.method+" "+o.path, func(w http.ResponseWriter, r *http.Request) {
+			if ns := s.driven(w, r); ns != nil {
+				o.handle(&call{server: s, namespace: ns, request: r}, w)
+			}
+		})
+	}
+	if s.cfg.Page {
+		for path, file := range pageFiles {
+			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+				if s.driven(w, r) != nil {
+					servePage(w, file)
+				}
+			})
+		}
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		refuse(w, http.StatusNotFound, "There is no endpoint "+r.Method+" "+r.URL.Path)
+	})
+	return mux
+}
+
+// driven returns the namespace that a request drives: that of its token, or the first without one. If
+// the token is unknown, or there must be one, it refuses the request and returns nil.
+func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
+	token := bearer(r)
+	if _, password, ok := r.BasicAuth(); ok { // a browser asks for it
+		token = password
+	}
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if ns := s.byToken[token]; ns != nil {
+		return ns
+	}
+	if token == "" && !s.cfg.Public {
+		return s.namespaces[0]
+	}
+	w.Header().Set("WWW-Authenticate", `Basic realm="epcommerce serve: the password is the token"`)
+	refuse(w, http.StatusUnauthorized, "The request must have the token of a namespace")
+	return nil
+}
+
+// errTaken means that a name or a token of a namespace is there already.
+var errTaken = errors.New("there is a namespace with that name or token already")
