@@ -81,7 +81,7 @@ const (
 var emptyListsNames = []string{"as_printed", "left_out", "null", "arrays"}
 
 // UnmarshalText reads "as_printed", "left_out", "null" or "arrays".
-func (e *EmptyLists) UnmarshalText(text []byte) error { return readName(e, text, emptyListsNames) }
+func (l *EmptyLists) UnmarshalText(text []byte) error { return readName(l, text, emptyListsNames) }
 
 // readName sets v to the number of a name.
 func readName[T ~uint8](v *T, text []byte, names []string) error {

@@ -93,7 +93,7 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 
 // finish returns the response to a request. fault is nil if it meets none.
 func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func() response) (response, error) {
-	defer s.recordEnd(in)
+	defer s.recordEnd()
 	resp, err := fault.respond(ctx, handle)
 	resp = s.recordResponse(in, resp, err)
 	if s.cfg.AfterRequest != nil {

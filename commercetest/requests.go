@@ -222,7 +222,7 @@ func (s *Store) recordResponse(in *call, resp response, err error) response {
 }
 
 // recordEnd ends a request that record began.
-func (s *Store) recordEnd(in *call) {
+func (s *Store) recordEnd() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pending--

@@ -13,7 +13,7 @@ export async function drive(calls, values, fetch) {
   console.info = () => {} // the SDK reports each token that it gets
   const config = {
     host: new URL(values.address).host,
-    protocol: 'http',
+    protocol: new URL(values.address).protocol.replace(':', ''),
     client_id: values['client id'],
     custom_fetch: fetch,
     retryDelay: 1, // in milliseconds

@@ -1,4 +1,4 @@
-// Starts epcommerce serve, and stops it.
+// Starts epcommerce serve, and stops it, or uses one that runs.
 
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
@@ -33,6 +33,35 @@ export async function startStore(program, ...args) {
       const code = await ended
       if (code !== 0) throw new Error(`epcommerce serve ended with code ${code}: ${stderr}`)
       return stderr.match(/^stopped with .*$/m)?.[0]
+    },
+  }
+}
+
+/**
+ * Brings a namespace of a running store, named by STORE and STORE_TOKEN, to a generation. stop returns
+ * what it holds, in the same words.
+ */
+export async function resetStore(generation) {
+  const { STORE: address, STORE_TOKEN: token } = process.env
+  async function control(method, path, body) {
+    const response = await fetch(`${address}/_store/${path}`, {
+      method, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body),
+    })
+    const text = await response.text()
+    if (!response.ok) throw new Error(text)
+    return text && JSON.parse(text)
+  }
+  await control('POST', 'reset', { generation })
+  const { namespaces } = await control('GET', 'namespaces')
+  const mine = namespaces.find((namespace) => namespace.token === token)
+  const values = { address }
+  for (const [name, value] of Object.entries(mine)) values[name.replaceAll('_', ' ')] = value
+  return {
+    values,
+    async stop() {
+      const { carts } = await control('GET', 'carts')
+      const { subscriptions } = await control('GET', 'subscriptions')
+      return `stopped with ${carts.length} carts and ${subscriptions.length} subscriptions`
     },
   }
 }

@@ -3,18 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	_ "embed"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/url"
@@ -56,7 +48,7 @@ func newServeCommand(e *environment) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "addr", "127.0.0.1:0", "`address` to listen on; port 0 for a free one")
 	flags.StringSliceVar(&f.config.Hosts, "allow-host", nil, "`name` of this machine for others; may be repeated")
-	flags.StringSliceVar(&f.config.Origins, "allow-origin", nil, "web site that may use the store, as a `URL`; may be repeated")
+	flags.StringSliceVar(&f.config.Origins, "allow-origin", nil, "`URL` of a web site that may use the store; may be repeated")
 	flags.BoolVar(&f.tls, "tls", false, "serve HTTPS, with a certificate made at the start")
 	flags.StringSliceVar(&f.config.Tokens, "token", nil, "`token` of a store of its own; may be repeated")
 	flags.BoolVar(&f.page, "page", false, "serve the page also if --addr is not of the loopback interface")
@@ -227,7 +219,8 @@ func (f *serveFlags) welcome(addr net.Addr, certificate string, namespaces []fak
 	text += fmt.Sprintf("client id: %s\nclient secret: %s\ntoken: %s\ncart: %s\ncart item: %s\naccount token: %s\n",
 		first.ClientID, first.ClientSecret, first.Token, first.Cart, first.CartItem, first.AccountToken)
 	for _, n := range namespaces[1:] {
-		text += fmt.Sprintf("namespace %s: client id %s, client secret %s, token %s\n", n.Name, n.ClientID, n.ClientSecret, n.Token)
+		text += fmt.Sprintf("namespace %s: client id %s, client secret %s, token %s\n",
+			n.Name, n.ClientID, n.ClientSecret, n.Token)
 	}
 	return text + fmt.Sprintf(welcome, address, first.ClientID, first.ClientSecret, first.Token, first.Cart, curl)
 }
@@ -237,44 +230,3 @@ func (f *serveFlags) welcome(addr net.Addr, certificate string, namespaces []fak
 //
 //go:embed serve_welcome.txt
 var welcome string
-
-// newCertificate returns a certificate for this machine and other names of it, and the path of a
-// file for clients that must trust it.
-func newCertificate(hosts []string) (config *tls.Config, path string, err error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, "", err
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()),
-		Subject:      pkix.Name{CommonName: "epcommerce serve"},
-		NotBefore:    now.Add(-time.Hour), NotAfter: now.AddDate(1, 0, 0),
-		IsCA: true, BasicConstraintsValid: true, // clients take it as its own authority
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		DNSNames:    []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	for _, host := range hosts {
-		if ip := net.ParseIP(host); ip != nil {
-			template.IPAddresses = append(template.IPAddresses, ip)
-		} else {
-			template.DNSNames = append(template.DNSNames, host)
-		}
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, "", err
-	}
-	file, err := os.CreateTemp("", "epcommerce-*.pem")
-	if err != nil {
-		return nil, "", err
-	}
-	if err := errors.Join(pem.Encode(file, &pem.Block{Type: "CERTIFICATE", Bytes: der}), file.Close()); err != nil {
-		return nil, "", err
-	}
-	return &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-	}, file.Name(), nil
-}

@@ -50,7 +50,7 @@ func start(t *testing.T, args ...string) *served {
 	buffer := make([]byte, 8<<10)
 	n, _ := stdout.Read(buffer) // the text is one write
 	s.text = string(buffer[:n])
-	if s.address = regexp.MustCompile(`http://\S+`).FindString(s.text); s.address == "" {
+	if s.address = regexp.MustCompile(`https?://\S+`).FindString(s.text); s.address == "" {
 		t.Fatalf("it printed no address, but %q; %+v", s.text, s.stop())
 	}
 	return s
@@ -148,12 +148,98 @@ func TestServe_flags(t *testing.T) {
 	}
 }
 
-func TestListen_refuses(t *testing.T) {
+// An address that others reach must be asked for twice.
+func TestListen_others(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":8080", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		if _, _, err := listen(addr, false); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
 			t.Errorf("listen(%q) = %v, want a refusal", addr, err)
 		}
+	}
+	for addr, want := range map[string]bool{"0.0.0.0:0": true, "127.0.0.1:0": false} {
+		l, isPublic, err := listen(addr, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = l.Close()
+		if isPublic != want {
+			t.Errorf("listen(%q): others reach it: %t", addr, isPublic)
+		}
+	}
+}
+
+// Where others reach the store, the credentials are random, what drives it needs the token, and
+// there is no page.
+func TestServe_public(t *testing.T) {
+	t.Parallel()
+	for _, page := range []bool{false, true} {
+		args := []string{"--addr", "0.0.0.0:0", "--allow-host", "Store.Test"}
+		if page {
+			args = append(args, "--page")
+		}
+		s := start(t, args...)
+		if strings.Contains(s.text, "commercetest-token") || !regexp.MustCompile(`(?m)^token: [A-Z2-7]{26}$`).MatchString(s.text) ||
+			!strings.HasPrefix(s.address, "http://store.test:") || strings.Contains(s.text, "page: ") != page {
+			t.Errorf("it prints %s", s.text)
+		}
+		address := strings.Replace(s.address, "store.test", "127.0.0.1", 1)
+		token := regexp.MustCompile(`(?m)^token: (.*)$`).FindStringSubmatch(s.text)[1]
+		for command, want := range map[string]string{
+			"/_store/requests -H 'Host: store.test'":                                  "401",
+			"/_store/requests -H 'Host: store.test' -H 'Authorization: Bearer TOKEN'": "200",
+			"/v2/settings -H 'Host: store.test' -H 'Authorization: Bearer TOKEN'":     "200",
+			"/v2/settings -H 'Host: other.test' -H 'Authorization: Bearer TOKEN'":     "403",
+			"/ -u :TOKEN": map[bool]string{false: "404", true: "200"}[page],
+		} {
+			command = "curl -sS --noproxy '*' -o /dev/null -w '%{http_code}' " + address + strings.ReplaceAll(command, "TOKEN", token)
+			if got := shell(t, command); got != want {
+				t.Errorf("%s: got %s, want %s", command, got, want)
+			}
+		}
+	}
+}
+
+// With --tls, clients that trust the file can use the store, and others cannot. It is removed.
+func TestServe_tls(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--tls", "--allow-host", "store.test", "--allow-host", "192.0.2.1", "--token", "a", "--token", "b")
+	file := regexp.MustCompile(`(?m)^certificate: (.*)$`).FindStringSubmatch(s.text)
+	if file == nil || !strings.HasPrefix(s.address, "https://") {
+		t.Fatalf("it prints %s", s.text)
+	}
+	for _, command := range regexp.MustCompile(`(?m)^curl .*$`).FindAllString(s.text, -1) {
+		if got := shell(t, command); !strings.Contains(got, `"data":`) && !strings.Contains(got, `"access_token":`) {
+			t.Errorf("%s: got %s", command, got)
+		}
+	}
+	port := s.address[strings.LastIndex(s.address, ":")+1:]
+	for command, want := range map[string]string{
+		"https://store.test:" + port + " --resolve store.test:" + port + ":127.0.0.1 --cacert " + file[1]: "200",
+		"https://localhost:" + port + " --cacert " + file[1]:                                              "200",
+		s.address: "000",
+	} {
+		url, options, _ := strings.Cut(command, " ")
+		command = "curl -s --noproxy '*' -o /dev/null -w '%{http_code}' -H 'Authorization: Bearer b' " + url + settingsPath + " " + options
+		if got := shell(t, command); got != want {
+			t.Errorf("%s: got %s, want %s", command, got, want)
+		}
+	}
+	if !strings.Contains(s.text, "namespace b: client id b-id, client secret b-secret, token b\n") {
+		t.Errorf("it prints %s, want the second namespace", s.text)
+	}
+	if end := s.stop(); end.code != 0 {
+		t.Errorf("end = %+v, want code 0", end)
+	}
+	if _, err := os.Stat(file[1]); err == nil {
+		t.Error("the file of the certificate is still there")
+	}
+}
+
+func TestServe_openAPI(t *testing.T) {
+	t.Parallel()
+	got := caller{}.run(t, "serve", "--openapi")
+	if got.code != 0 || got.stderr != "" || got.stdout != string(fakestore.OpenAPI())+"\n" {
+		t.Errorf("got %+v, want the document", got)
 	}
 }
 
@@ -306,7 +392,8 @@ func documented(t *testing.T, name string) (rows string) {
 			}
 		}
 		lines := strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
-		slices.SortFunc(lines, func(a, b string) int { return strings.Compare(a[strings.Index(a, " /"):], b[strings.Index(b, " /"):]) })
+		path := func(line string) string { return line[strings.Index(line, " /"):] }
+		slices.SortFunc(lines, func(a, b string) int { return strings.Compare(path(a), path(b)) })
 		return strings.Join(lines, "\n") + "\n"
 	}
 	var list func(prefix string, s schema)

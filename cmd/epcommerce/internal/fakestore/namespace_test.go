@@ -136,7 +136,8 @@ func TestSettings(t *testing.T) {
 	s.wantSent(t, "GET "+settingsPath, "", http.StatusOK)
 	s.wantSent(t, "GET "+settingsPath, "", http.StatusTooManyRequests)
 	cfg := s.store().Config()
-	if cfg.TokenLife.String() != "5s" || cfg.RetryAfter.String() != "3s" || cfg.MaxRequests != 10_000 || cfg.Token != ns.Token {
+	if cfg.TokenLife.String() != "5s" || cfg.RetryAfter.String() != "3s" || cfg.MaxRequests != 10_000 ||
+		cfg.Token != ns.Token {
 		t.Errorf("settings after the reset: %+v", cfg)
 	}
 	s.wantSent(t, "POST /_store/reset", "", 204)

@@ -1,6 +1,7 @@
 package fakestore
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"reflect"
@@ -67,11 +68,12 @@ func (o *operation) describe(schemas map[string]any) map[string]any {
 	case o.out != reflect.TypeFor[none]():
 		success["content"] = content(o.out, false)
 	}
+	refusal := content(reflect.TypeFor[errorList](), false)
 	described := map[string]any{
 		"operationId": o.id, "summary": o.summary,
 		"responses": map[string]any{
 			strconv.Itoa(o.status()): success,
-			"4XX":                    map[string]any{"description": "Refused", "content": content(reflect.TypeFor[errorList](), false)},
+			"4XX":                    map[string]any{"description": "Refused", "content": refusal},
 		},
 	}
 	switch {
@@ -110,7 +112,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		operationNames = append(operationNames, string(op))
 	}
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[time.Duration]():              {Type: "string", Pattern: `^([0-9]+(\.[0-9]*)?(ns|us|µs|ms|s|m|h))+$|^0$`},
+		reflect.TypeFor[time.Duration]():              {Type: "string", Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`},
 		reflect.TypeFor[time.Time]():                  text("date-time"),
 		reflect.TypeFor[uuid.UUID]():                  text("uuid"),
 		reflect.TypeFor[jsontext.Value]():             {},
@@ -148,11 +150,18 @@ func complete(schema *jsonschema.Schema, path string, isRequest bool) {
 	}
 }
 
+// meanings has a line for each member of requests and responses: its name, with the schema or the
+// member that it belongs to if the name has several meanings, and what it is about.
+//
+//go:embed meanings.txt
+var meanings string
+
 // meaning returns what a member is about: what meanings says of its whole path, or of the end of it.
 func meaning(path string) string {
 	for rest, ok := path, true; ok; _, rest, ok = strings.Cut(rest, ".") {
-		if text := meanings[rest]; text != "" {
-			return text
+		if _, text, found := strings.Cut("\n"+meanings, "\n"+rest+": "); found {
+			line, _, _ := strings.Cut(text, "\n")
+			return line
 		}
 	}
 	panic(fmt.Sprintf("fakestore: nobody says what %s means", path))

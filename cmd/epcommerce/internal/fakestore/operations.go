@@ -50,9 +50,7 @@ func (c *call) read(v any) error {
 // operations returns the table of all operations.
 func operations() []operation {
 	return []operation{
-		operate("describe GET /_store", "Describe these operations as OpenAPI 3.1", func(*call, none) (jsontext.Value, error) {
-			return OpenAPI(), nil
-		}),
+		operate("describe GET /_store", "Describe these operations as OpenAPI 3.1", describe),
 		operate("listRequests GET /_store/requests", "List the requests that the store received", listRequests),
 		operate("clearRequests DELETE /_store/requests", "Forget the requests", clearRequests),
 		operate("waitForRequests GET /_store/wait", "Wait for requests that have ended, and list them", wait),
@@ -68,12 +66,14 @@ func operations() []operation {
 		operate("listSubscriptions GET /_store/subscriptions", "List the 100 newest subscriptions", listSubscriptions),
 		operate("addSubscriptions POST /_store/subscriptions", "Add subscriptions", addSubscriptions),
 		operate("addStub POST /_store/stubs", "Add a response to requests for another path, or replace it", addStub),
-		operate("listNamespaces GET /_store/namespaces", "List the namespaces and their credentials; in public, only the own one", listNamespaces),
+		operate("listNamespaces GET /_store/namespaces", "List the namespaces and their credentials", listNamespaces),
 		operate("addNamespace POST /_store/namespaces", "Add a namespace, and return its credentials", addNamespace),
 		operate("removeNamespace DELETE /_store/namespaces", "Remove the namespace", removeNamespace),
-		operate("reset POST /_store/reset", "Bring the store back to its start, with other settings if there are some", reset),
+		operate("reset POST /_store/reset", "Bring the store back to its start, or to other settings", reset),
 	}
 }
+
+func describe(*call, none) (jsontext.Value, error) { return OpenAPI(), nil }
 
 func removeNamespace(c *call, _ none) (none, error) { return none{}, c.server.remove(c.namespace) }
 
@@ -177,7 +177,9 @@ var durations = json.JoinOptions(
 		}
 		return nil
 	})),
-	json.WithMarshalers(json.MarshalFunc(func(d time.Duration) ([]byte, error) { return jsontext.AppendQuote(nil, d.String()) })),
+	json.WithMarshalers(json.MarshalFunc(func(d time.Duration) ([]byte, error) {
+		return jsontext.AppendQuote(nil, d.String())
+	})),
 )
 
 // encode returns v as JSON.

@@ -24,23 +24,25 @@ var sampleCalls = map[string]string{
 	"GET /_store/wait":        "?operation=cart&cart=x&since=y&timeout=1ms",
 	"GET /_store/events":      "",
 	"GET /_store/faults":      "",
-	"POST /_store/faults": `{"operation":"add","after":1,"times":2,"always":false,"apply":true,"late":false,"delay":"1ms","status":504,
-		"header":{"Retry-After":["2"]},"body":"busy","cut":true,"cut_after":1,
+	"POST /_store/faults": `{"operation":"add","after":1,"times":2,"always":false,"apply":true,"late":false,
+		"delay":"1ms","status":504,"header":{"Retry-After":["2"]},"body":"busy","cut":true,"cut_after":1,
 		"match":{"path":"/v2/*","cart":"x","account":"y","header":{"A":"b"},"body":"z"}}`,
 	"DELETE /_store/faults": "",
 	"GET /_store/carts":     "",
-	"POST /_store/carts": `{"items":[{"type":"cart_item","id":"11111111-2222-4333-8444-555555555555","price":250,"quantity":2}],
-		"discounts_enabled":true,"promotion":true,"discounts":[{"type":"custom_discount","amount":-100,"description":"d",
-		"discount_code":"c","discount_engine":"e","external_id":"1"}]}`,
+	"POST /_store/carts": `{"items":[{"type":"cart_item","id":"11111111-2222-4333-8444-555555555555","price":250,
+		"quantity":2}],"discounts_enabled":true,"promotion":true,
+		"discounts":[{"type":"custom_discount","amount":-100,"description":"d","discount_code":"c",
+		"discount_engine":"e","external_id":"1"}]}`,
 	"GET /_store/subscriptions": "",
 	"POST /_store/subscriptions": `{"number":2,"state":"paused","currency":"GBP",
 		"account_id":"11111111-2222-4333-8444-555555555555","plan_id":"00000000-0000-0000-0000-000000000000"}`,
-	"POST /_store/stubs":     `{"method":"GET","path":"/v2/orders/{id}","status":203,"headers":{"X-A":"b"},"body":{"data":[]}}`,
+	"POST /_store/stubs": `{"method":"GET","path":"/v2/orders/{id}","status":203,"headers":{"X-A":"b"},
+		"body":{"data":[]}}`,
 	"GET /_store/namespaces": "",
-	"POST /_store/namespaces": `{"name":"n","subscriptions":1,"generation":"first","token_life":"1m","page_length":3,"links":"objects",
-		"max_page":9,"add_status":200,"discounts_enabled":true,"empty_lists":"null","errors_beside_carts":true,
-		"cart_discount_limit":1,"item_discount_limit":1,"rate_limit":7,"rate_burst":9,"retry_after":"2s",
-		"lose_overlapping_writes":true}`,
+	"POST /_store/namespaces": `{"name":"n","subscriptions":1,"generation":"first","token_life":"1m","page_length":3,
+		"links":"objects","max_page":9,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
+		"errors_beside_carts":true,"cart_discount_limit":1,"item_discount_limit":1,"rate_limit":7,"rate_burst":9,
+		"retry_after":"2s",		"lose_overlapping_writes":true}`,
 	"DELETE /_store/namespaces": "",
 	"POST /_store/reset":        `{"subscriptions":2}`,
 }
@@ -118,9 +120,9 @@ func TestOperations_asInGo(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[commercetest.Config](), reflect.TypeFor[commercetest.Fault]()} {
 		for i := range typ.NumField() {
 			field := typ.Field(i)
-			name := typ.Name() + "." + field.Name
-			if isLeftOut := field.Tag.Get("json") == "-"; isLeftOut != slices.Contains(notJSON, name) || field.Tag.Get("json") == "" {
-				t.Errorf("%s has the JSON name %q", name, field.Tag.Get("json"))
+			name, member := typ.Name()+"."+field.Name, field.Tag.Get("json")
+			if member == "" || member == "-" != slices.Contains(notJSON, name) {
+				t.Errorf("%s has the JSON name %q", name, member)
 			}
 		}
 	}
@@ -157,39 +159,35 @@ func TestOpenAPI(t *testing.T) {
 	if got := s.wantSent(t, "GET /_store", "", http.StatusOK); strings.TrimSpace(got) != string(OpenAPI()) {
 		t.Error("GET /_store sends another document")
 	}
-	for name := range meanings {
-		if strings.TrimSpace(meanings[name]) == "" {
-			t.Errorf("%s means nothing", name)
-		}
-	}
 }
 
 // An operation refuses what it does not know.
 func TestOperations_refuse(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
-	for call, want := range map[string]string{
-		"GET /_store/requests?operatoin=add ":                                                      `unknown member \"operatoin\"`,
-		"GET /_store/requests?operation=ad ":                                                       `operation must be one of [\"accounts\"`,
-		"GET /_store/requests?cart=a&cart=b ":                                                      "more than once",
-		"GET /_store/wait?timeout=2h ":                                                             "timeout must be at most 1m0s",
-		"GET /_store/wait?timeout=-1s ":                                                            "timeout must be at most 1m0s",
-		"GET /_store/wait?timeout=2 ":                                                              "must be a text such as",
-		`POST /_store/subscriptions {"state":"gone"}`:                                              "state must be one of",
-		`POST /_store/subscriptions {"account_id":"x"}`:                                            `member \"/account_id\"`,
-		`POST /_store/stubs {"method":"get","path":"/a"}`:                                          "method must be",
-		`POST /_store/stubs {"method":"GET","path":"/"}`:                                           "path must be",
-		`POST /_store/stubs {"method":"GET","path":"/_store/faults"}`:                              "path must be",
-		`POST /_store/stubs {"method":"GET","path":"/_store"}`:                                     "path must be",
-		`POST /_store/stubs {"method":"GET","path":"/oauth/x"}`:                                    "path must be",
-		`POST /_store/stubs {"method":"GET","path":"/{x...}"}`:                                     "path must be",
-		`POST /_store/stubs {"method":"GET","path":"/a/{"}`:                                        "braces but for names",
-		`POST /_store/stubs {"method":"GET","path":"/a?b"}`:                                        "path must be",
-		`POST /_store/stubs {"method":"GET","path":"/a","status":101}`:                             "status must be",
-		`POST /_store/stubs {"method":"GET","path":"/a","headers":{"a b":"c"}}`:                    "headers must be",
-		`POST /_store/stubs {"method":"GET","path":"/a","headers":{"content-security-policy":""}}`: "headers must be",
-		`POST /_store/stubs {"method":"GET","path":"/a","headers":{"A":"b\r\nc"}}`:                 "headers must be",
+	for _, row := range [][2]string{
+		{"GET /_store/requests?operatoin=add", `unknown member \"operatoin\"`},
+		{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
+		{"GET /_store/requests?cart=a&cart=b", "more than once"},
+		{"GET /_store/wait?timeout=2h", "timeout must be at most 1m0s"},
+		{"GET /_store/wait?timeout=-1s", "timeout must be at most 1m0s"},
+		{"GET /_store/wait?timeout=2", "must be a text such as"},
+		{`POST /_store/subscriptions {"state":"gone"}`, "state must be one of"},
+		{`POST /_store/subscriptions {"account_id":"x"}`, `member \"/account_id\"`},
+		{`POST /_store/stubs {"method":"get","path":"/a"}`, "method must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/_store/faults"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/_store"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/oauth/x"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/{x...}"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a/{"}`, "braces but for names"},
+		{`POST /_store/stubs {"method":"GET","path":"/a?b"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","status":101}`, "status must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"a b":"c"}}`, "headers must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"content-security-policy":""}}`, "headers must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"A":"b\r\nc"}}`, "headers must be"},
 	} {
+		call, want := row[0], row[1]
 		method, rest, _ := strings.Cut(call, " ")
 		path, body, _ := strings.Cut(rest, " ")
 		if text := s.wantSent(t, method+" "+path, body, http.StatusBadRequest); !strings.Contains(text, want) {
@@ -215,7 +213,8 @@ func TestStubs(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", row.stub, got, row.want)
 		}
 	}
-	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/html","body":"<script>","headers":{"Content-Type":"text/html"}}`, 204)
+	const page = `{"method":"GET","path":"/html","body":"<script>","headers":{"Content-Type":"text/html"}}`
+	s.wantSent(t, "POST /_store/stubs", page, http.StatusNoContent)
 	header := s.header(t, "GET /html")
 	for name, want := range map[string]string{
 		"Content-Type": "text/html", "Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff",
@@ -264,8 +263,8 @@ func TestWait_cut(t *testing.T) {
 		s.wantSent(t, "POST /_store/faults", `{"operation":"add","apply":true,"cut":true}`, http.StatusNoContent)
 		time.AfterFunc(3*time.Second, func() {
 			defer func() { _ = recover() }() // the connection was cut
-			s.send(t, "POST /v2/carts/"+cart+"/custom-discounts", `{"data":[{"type":"custom_discount","amount":-1,"description":"d",
-				"discount_code":"c","discount_engine":"e","external_id":"1"}]}`)
+			s.send(t, "POST /v2/carts/"+cart+"/custom-discounts", `{"data":[{"type":"custom_discount","amount":-1,
+				"description":"d","discount_code":"c","discount_engine":"e","external_id":"1"}]}`)
 		})
 		start := time.Now()
 		var list struct {
@@ -282,7 +281,8 @@ func TestWait_cut(t *testing.T) {
 			t.Fatalf("after %v got %s, want the request after 3s", waited, text)
 		}
 		in := list.Requests[0]
-		if in.Status != 0 || in.Before == nil || len(in.Before.Discounts) != 0 || in.After == nil || len(in.After.Discounts) != 1 {
+		if in.Status != 0 || in.Before == nil || in.After == nil ||
+			len(in.Before.Discounts) != 0 || len(in.After.Discounts) != 1 {
 			t.Errorf("got %s, want no discount before, and one after", text)
 		}
 	})

@@ -17,8 +17,7 @@ after(() => browser.close())
 /** Starts a store, and opens its page. Fails if the browser reports an error in the end. */
 async function open(t, args = [], options = {}) {
   const store = await startStore(process.env.EPCOMMERCE, ...args)
-  t.after(() => store.stop())
-  const page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, ...options })
+  const page = await browser.newPage({ viewport: { width: 1280, height: 820 }, ...options })
   const problems = []
   page.on('pageerror', (error) => problems.push(error.message))
   page.on('console', (message) => {
@@ -29,6 +28,7 @@ async function open(t, args = [], options = {}) {
   })
   t.after(async () => {
     await page.close()
+    await store.stop()
     assert.deepEqual(problems, [], 'errors, and requests to other hosts')
   })
   await page.goto(store.values.page)
