@@ -90,7 +90,7 @@
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests: limits on
 // discounts, a rate limit, the lifetime of tokens, the links and the length of pages, and whether
 // concurrent writes to one cart undo each other. Other methods change carts and subscriptions
-// without a request, for example [Store.RemoveDiscount]. With [Config.AfterRequest] a test can
+// without a request, for example [Store.AddCartFixture] and [Store.RemoveDiscount]. With [Config.AfterRequest] a test can
 // change the list between the pages of a walk, that is, while a program reads the whole list page
 // by page. [NewLocker] makes a lock for tests of several clients.
 //

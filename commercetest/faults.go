@@ -65,9 +65,7 @@ const (
 // effect if the response keeps the status that the store gave it, that is, if Status is 0
 // and a Cut does not come before the first byte. The fault comes before the check
 // of the token. Requests that [Config.RateLimit] refuses meet no faults, and do not
-// count for After.
-//
-// The members of its JSON are those that epcommerce serve reads; a duration is a text such as "2s".
+// count for After. epcommerce serve reads faults as JSON; there a duration is a text such as "2s".
 type Fault struct {
 	// Operation selects the requests. Zero: all.
 	Operation Operation `json:"operation"`

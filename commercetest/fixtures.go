@@ -12,8 +12,8 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// CartFixture is a cart as a test wants it. The zero value accepts custom discounts, and has an item
-// of each kind. Its JSON is the body of POST /_store/carts of epcommerce serve.
+// CartFixture is a cart as a test wants it. The zero value accepts custom discounts, and has an
+// item of each kind. Its JSON is the body of POST /_store/carts of epcommerce serve.
 type CartFixture struct {
 	// Items of the cart. nil: one of each kind. Empty, but not nil: none.
 	Items []ItemFixture `json:"items"`

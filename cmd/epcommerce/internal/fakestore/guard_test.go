@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A site of Origins may use the stores, with a preflight, and never drives one. A host of Hosts is the
-// server's.
+// A site of Origins may use the stores, with a preflight, and never drives one. A host of Hosts is
+// the server's.
 func TestGuard_allowed(t *testing.T) {
 	t.Parallel()
 	const (

@@ -252,8 +252,8 @@ type namespaceList struct {
 	Namespaces []Namespace `json:"namespaces"`
 }
 
-// listNamespaces returns all namespaces, or in public the own one: the credentials of the others are
-// secret.
+// listNamespaces returns all namespaces, or in public the own one: the credentials of the others
+// are secret.
 func listNamespaces(c *call, _ none) (namespaceList, error) {
 	if c.server.cfg.Public {
 		return namespaceList{[]Namespace{c.namespace.Namespace}}, nil

@@ -156,7 +156,7 @@ func complete(schema *jsonschema.Schema, path string, isRequest bool) {
 //go:embed meanings.txt
 var meanings string
 
-// meaning returns what a member is about: what meanings says of its whole path, or of the end of it.
+// meaning returns what a member is about: what meanings says of its whole path, or of its end.
 func meaning(path string) string {
 	for rest, ok := path, true; ok; _, rest, ok = strings.Cut(rest, ".") {
 		if _, text, found := strings.Cut("\n"+meanings, "\n"+rest+": "); found {

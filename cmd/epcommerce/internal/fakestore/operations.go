@@ -18,8 +18,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// operation is something that drives a store. The table of them has the handlers, and is described as
-// OpenAPI.
+// operation is something that drives a store. The table of them has the handlers, and is described
+// as OpenAPI.
 type operation struct {
 	id, method, path, summary string
 	in, out                   reflect.Type // of the body, or of the query of a GET, and of the response

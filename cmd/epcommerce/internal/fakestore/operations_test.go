@@ -47,8 +47,8 @@ var sampleCalls = map[string]string{
 	"POST /_store/reset":        `{"subscriptions":2}`,
 }
 
-// Each operation does what the document says: its responses fit their schemas, and each member of its
-// requests is one of the schema.
+// Each operation does what the document says: its responses fit their schemas, and each member of
+// its requests is one of the schema.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for _, o := range operations() {

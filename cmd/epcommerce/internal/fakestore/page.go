@@ -17,7 +17,7 @@ var pageFiles = map[string]string{
 	"/_store/page.js":  "page/page.js",
 }
 
-// servePage sends a file of the page. It may load only what the server has, and no site may frame it.
+// servePage sends a file of the page. It loads only what the server has, and no site can frame it.
 func servePage(w http.ResponseWriter, file string) {
 	text, err := pageFS.ReadFile(file)
 	if err != nil {

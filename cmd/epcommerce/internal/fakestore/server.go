@@ -33,8 +33,8 @@ type Config struct {
 	Origins []string
 	// Hosts are names of the server beside localhost and the addresses of the loopback interface.
 	Hosts []string
-	// Public says that other machines reach the server. Credentials are made at random, and all that
-	// drives a store needs a token.
+	// Public says that other machines reach the server. Credentials are made at random, and all
+	// that drives a store needs a token.
 	Public bool
 	// Page serves the page at /.
 	Page bool
@@ -160,8 +160,8 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
-// driven returns the namespace that a request drives: that of its token, or the first without one. If
-// the token is unknown, or there must be one, it refuses the request and returns nil.
+// driven returns the namespace that a request drives: that of its token, or the first without one.
+// If the token is unknown, or there must be one, it refuses the request and returns nil.
 func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
 	token := bearer(r)
 	if _, password, ok := r.BasicAuth(); ok { // a browser asks for it
