@@ -90,9 +90,10 @@
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests: limits on
 // discounts, a rate limit, the lifetime of tokens, the links and the length of pages, and whether
 // concurrent writes to one cart undo each other. Other methods change carts and subscriptions
-// without a request, for example [Store.AddCartFixture] and [Store.RemoveDiscount]. With [Config.AfterRequest] a test can
-// change the list between the pages of a walk, that is, while a program reads the whole list page
-// by page. [NewLocker] makes a lock for tests of several clients.
+// without a request, for example [Store.AddCartFixture] and [Store.RemoveDiscount]. With
+// [Config.AfterRequest] a test can change the list between the pages of a walk, that is, while a
+// program reads the whole list page by page. [NewLocker] makes a lock for tests of several
+// clients.
 //
 // The store has its own code for filters and validation and shares none with
 // package commerce, so that each checks the other. It is deterministic: ids,

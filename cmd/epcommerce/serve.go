@@ -48,7 +48,7 @@ func newServeCommand(e *environment) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.addr, "addr", "127.0.0.1:0", "`address` to listen on; port 0 for a free one")
 	flags.StringSliceVar(&f.config.Hosts, "allow-host", nil, "`name` of this machine for others; may be repeated")
-	flags.StringSliceVar(&f.config.Origins, "allow-origin", nil, "`URL` of a web site that may use the store; may be repeated")
+	flags.StringSliceVar(&f.config.Origins, "allow-origin", nil, "`URL` of a web site that may use it; may be repeated")
 	flags.BoolVar(&f.tls, "tls", false, "serve HTTPS, with a certificate made at the start")
 	flags.StringSliceVar(&f.config.Tokens, "token", nil, "`token` of a store of its own; may be repeated")
 	flags.BoolVar(&f.page, "page", false, "serve the page also if --addr is not of the loopback interface")
