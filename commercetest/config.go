@@ -39,6 +39,9 @@ func (g Generation) String() string {
 	return "second"
 }
 
+// MarshalText returns what [Generation.String] does.
+func (g Generation) MarshalText() ([]byte, error) { return textOf(g, generationNames) }
+
 // UnmarshalText reads what [Generation.String] returns.
 func (g *Generation) UnmarshalText(text []byte) error { return readName(g, text, generationNames) }
 
@@ -59,7 +62,10 @@ const (
 
 var linksNames = []string{"strings", "objects", "without_next", "none"}
 
-// UnmarshalText reads "strings", "objects", "without_next" or "none".
+// MarshalText returns "strings", "objects", "without_next" or "none".
+func (l Links) MarshalText() ([]byte, error) { return textOf(l, linksNames) }
+
+// UnmarshalText reads what [Links.MarshalText] returns.
 func (l *Links) UnmarshalText(text []byte) error { return readName(l, text, linksNames) }
 
 // EmptyLists is how a store sends those lists of a cart that are empty: the items and the
@@ -80,8 +86,19 @@ const (
 
 var emptyListsNames = []string{"as_printed", "left_out", "null", "arrays"}
 
-// UnmarshalText reads "as_printed", "left_out", "null" or "arrays".
+// MarshalText returns "as_printed", "left_out", "null" or "arrays".
+func (l EmptyLists) MarshalText() ([]byte, error) { return textOf(l, emptyListsNames) }
+
+// UnmarshalText reads what [EmptyLists.MarshalText] returns.
 func (l *EmptyLists) UnmarshalText(text []byte) error { return readName(l, text, emptyListsNames) }
+
+// textOf returns the name of a number.
+func textOf[T ~uint8](v T, names []string) ([]byte, error) {
+	if int(v) >= len(names) {
+		return nil, fmt.Errorf("commercetest: %d has no name", v)
+	}
+	return []byte(names[v]), nil
+}
 
 // readName sets v to the number of a name.
 func readName[T ~uint8](v *T, text []byte, names []string) error {

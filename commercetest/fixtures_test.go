@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -139,6 +140,31 @@ func TestStore_AddSubscriptionFixture_numbers(t *testing.T) {
 		who, _ := store.SubscriberOf(sub.Attributes.AccountID)
 		wantEqual(t, "the newest", sub.Attributes.ExternalRef+" "+who.Email, "order-000005 subscriber-0001@example.com")
 		break
+	}
+}
+
+// A configuration is the same after it was encoded, and a choice that does not exist is not encoded.
+func TestConfig_MarshalText(t *testing.T) {
+	t.Parallel()
+	for n := range uint8(5) {
+		want := commercetest.Config{
+			Generation: commercetest.Generation(n % 2), Links: commercetest.Links(n), EmptyLists: commercetest.EmptyLists(n),
+		}
+		text, err := json.Marshal(want)
+		if n == 4 {
+			if err == nil {
+				t.Errorf("%+v is encoded as %s", want, text)
+			}
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got commercetest.Config
+		if err := json.Unmarshal(text, &got); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, string(text), fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 	}
 }
 

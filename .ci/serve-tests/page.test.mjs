@@ -108,6 +108,15 @@ test('each namespace has its own requests and faults', async (t) => {
   assert.equal(await page.locator('#requests li').count(), 2)
 })
 
+test('where others reach it, the browser asks for the token', async (t) => {
+  const args = ['--addr', '0.0.0.0:0', '--allow-host', '127.0.0.1', '--page', '--token', 'secret']
+  const { page, send } = await open(t, args, { httpCredentials: { username: '', password: 'secret' } })
+  await send('GET', '/v2/settings')
+  await page.locator('#requests li', { hasText: '/v2/settings' }).nth(1).waitFor()
+  await page.getByRole('button', { name: 'Add a discount, and retry' }).click()
+  await page.getByText('has the discount once').waitFor()
+})
+
 test('what programs send is text', async (t) => {
   const { store, page, send } = await open(t)
   const bad = '<img src=x onerror="document.title=1"><script>document.title=2</script>'

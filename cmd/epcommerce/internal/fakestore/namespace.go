@@ -97,6 +97,9 @@ func (s *Server) Carts() (n int) {
 	return n
 }
 
+// errTaken means that a name or a token of a namespace is there already.
+var errTaken = errors.New("there is a namespace with that name or token already")
+
 var namespaceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // add adds a namespace. Its credentials follow from the name, or are made at random.
@@ -223,15 +226,23 @@ func addNamespace(c *call, f namespaceFixture) (Namespace, error) {
 	if err := c.read(&f); err != nil {
 		return Namespace{}, err
 	}
-	c.server.mu.Lock()
-	c.server.made++
-	name := cmp.Or(f.Name, fmt.Sprintf("namespace-%d", len(c.server.cfg.Tokens)+c.server.made))
-	c.server.mu.Unlock()
-	ns, err := c.server.add(name, "", f.settings)
-	if err != nil {
-		return Namespace{}, err
+	for {
+		ns, err := c.server.add(cmp.Or(f.Name, c.server.newName()), "", f.settings)
+		if err == nil {
+			return ns.Namespace, nil
+		}
+		if f.Name != "" || !errors.Is(err, errTaken) {
+			return Namespace{}, err
+		}
 	}
-	return ns.Namespace, nil
+}
+
+// newName returns a name that the server did not make before.
+func (s *Server) newName() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made++
+	return fmt.Sprintf("namespace-%d", s.made)
 }
 
 // reset brings the store back to its start, with other settings if the body has some.

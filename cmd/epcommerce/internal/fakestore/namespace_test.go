@@ -172,6 +172,7 @@ func TestNamespaces_names(t *testing.T) {
 	if made.Token != "worker-1-token" || made.ClientID != "worker-1-id" || made.ClientSecret != "worker-1-secret" {
 		t.Errorf("namespace %+v, want credentials of its name", made)
 	}
+	s.addNamespace(t, `{"name":"namespace-1"}`)
 	unnamed := s.addNamespace(t, "")
 	if s.addNamespace(t, "").Name == unnamed.Name {
 		t.Error("two namespaces have the same name")

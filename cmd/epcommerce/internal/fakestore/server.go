@@ -3,8 +3,6 @@
 package fakestore
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -54,16 +52,16 @@ type Server struct {
 	namespaces []*namespace          // the first serves requests without a known token
 	byToken    map[string]*namespace // by Token
 	byPrefix   map[string]*namespace // by what the tokens begin with that its store issues
-	made       int                   // the number of namespaces that were made
+	made       int                   // the number of names that were made
 }
 
 // New returns a server with the namespaces of the start. The error names what is not valid.
 func New(cfg Config) (*Server, error) {
 	s := &Server{cfg: cfg, byToken: map[string]*namespace{}, byPrefix: map[string]*namespace{}}
-	for i, token := range cfg.Tokens {
+	for _, token := range cfg.Tokens {
 		name := strings.TrimSuffix(token, "-token")
 		if cfg.Public { // the token is a secret
-			name = fmt.Sprintf("namespace-%d", i+1)
+			name = s.newName()
 		}
 		if _, err := s.add(name, token, s.start()); err != nil {
 			return nil, err
@@ -146,8 +144,8 @@ func (s *Server) newMux() *http.ServeMux {
 		})
 	}
 	if s.cfg.Page {
-		for path, file := range pageFiles {
-			mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+		for _, file := range pageFiles {
+			mux.HandleFunc("GET "+file.path, func(w http.ResponseWriter, r *http.Request) {
 				if s.driven(w, r) != nil {
 					servePage(w, file)
 				}
@@ -179,6 +177,3 @@ func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
 	refuse(w, http.StatusUnauthorized, "The request must have the token of a namespace")
 	return nil
 }
-
-// errTaken means that a name or a token of a namespace is there already.
-var errTaken = errors.New("there is a namespace with that name or token already")
