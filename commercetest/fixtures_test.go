@@ -143,7 +143,7 @@ func TestStore_AddSubscriptionFixture_numbers(t *testing.T) {
 	}
 }
 
-// A configuration is the same after it was encoded, and a choice that does not exist is not encoded.
+// A configuration is the same after it was encoded. A choice that does not exist is not encoded.
 func TestConfig_MarshalText(t *testing.T) {
 	t.Parallel()
 	for n := range uint8(5) {
