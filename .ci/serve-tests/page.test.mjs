@@ -106,6 +106,9 @@ test('each namespace has its own requests and faults', async (t) => {
   await page.getByRole('button', { name: 'Add a discount, and retry' }).click()
   await page.getByText('has the discount once').waitFor()
   assert.equal(await page.locator('#requests li').count(), 2)
+  await send('POST', '/_store/namespaces', 'two')
+  await page.locator('#namespace option', { hasText: 'namespace-1' }).waitFor({ state: 'attached' })
+  assert.equal(await page.getByLabel('Namespace').inputValue(), 'two')
 })
 
 test('where others reach it, the browser asks for the token', async (t) => {

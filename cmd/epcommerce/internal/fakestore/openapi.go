@@ -2,6 +2,7 @@ package fakestore
 
 import (
 	_ "embed"
+	"encoding"
 	"fmt"
 	"maps"
 	"reflect"
@@ -58,10 +59,9 @@ func (o *operation) describe(schemas map[string]any) map[string]any {
 	}
 	success := map[string]any{"description": "Success"}
 	switch {
-	case o.out == nil:
+	case o.out == reflect.TypeFor[string]():
 		text := map[string]any{"schema": map[string]any{"type": "string"}}
 		success["content"] = map[string]any{"text/event-stream": text}
-		o.out = reflect.TypeFor[string]()
 	case o.out == reflect.TypeFor[jsontext.Value]():
 		anything := map[string]any{"schema": map[string]any{"type": "object"}}
 		success["content"] = map[string]any{"application/json": anything}
@@ -120,9 +120,23 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[commerce.CustomDiscount]():    {Type: "object"},
 		reflect.TypeFor[commerce.CartItemType]():      enum("cart_item", "custom_item"),
 		reflect.TypeFor[commercetest.Operation]():     enum(operationNames...),
-		reflect.TypeFor[commercetest.Generation]():    enum("first", "second"),
-		reflect.TypeFor[commercetest.Links]():         enum("strings", "objects", "without_next", "none"),
-		reflect.TypeFor[commercetest.EmptyLists]():    enum("as_printed", "left_out", "null", "arrays"),
+		reflect.TypeFor[commercetest.Generation]():    enum(namesOf[commercetest.Generation]()...),
+		reflect.TypeFor[commercetest.Links]():         enum(namesOf[commercetest.Links]()...),
+		reflect.TypeFor[commercetest.EmptyLists]():    enum(namesOf[commercetest.EmptyLists]()...),
+	}
+}
+
+// namesOf returns the names of the values of a type, which count from 0.
+func namesOf[T interface {
+	~uint8
+	encoding.TextMarshaler
+}]() (names []string) {
+	for v := T(0); ; v++ {
+		name, err := v.MarshalText()
+		if err != nil {
+			return names
+		}
+		names = append(names, string(name))
 	}
 }
 

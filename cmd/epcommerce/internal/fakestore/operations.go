@@ -55,7 +55,8 @@ func operations() []operation {
 		operate("clearRequests DELETE /_store/requests", "Forget the requests", clearRequests),
 		operate("waitForRequests GET /_store/wait", "Wait for requests that have ended, and list them", wait),
 		{
-			id: "sendEvents", method: "GET", path: "/_store/events", handle: sendEvents, in: reflect.TypeFor[none](),
+			id: "sendEvents", method: "GET", path: "/_store/events", handle: sendEvents,
+			in: reflect.TypeFor[none](), out: reflect.TypeFor[string](),
 			summary: "Send server-sent events: request (one has ended), cleared (the list is empty), changed",
 		},
 		operate("listFaults GET /_store/faults", "List the faults, and how often each was met", listFaults),

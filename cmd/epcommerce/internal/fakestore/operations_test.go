@@ -67,8 +67,8 @@ func TestOperations(t *testing.T) {
 			if route == "DELETE /_store/namespaces" {
 				token = s.addNamespace(t, "").Token
 			}
-			if o.out == nil {
-				return // TestEvents reads it
+			if o.out.Kind() == reflect.String {
+				return // it goes on: TestEvents reads it
 			}
 			query := ""
 			if o.method == http.MethodGet {

@@ -3,6 +3,7 @@
 const shown = 200 // requests in the list
 const $ = (id) => document.getElementById(id)
 const requests = new Map() // by id, the oldest first
+let all = [] // namespaces
 let namespace // of what the page shows
 let stream // aborts the events of it
 let selected = ''
@@ -98,13 +99,23 @@ function discounts(cart) {
   })
 }
 
+function showNamespaces(namespaces) {
+  const isSame = String(namespaces.map(({ name }) => name)) === String(all.map(({ name }) => name))
+  all = namespaces
+  if (isSame) return
+  const { value } = $('namespace')
+  $('namespace').replaceChildren(...all.map(({ name }) => make('option', { selected: name === value }, name)))
+}
+
 function table(id, list) {
   $(id).replaceChildren(...list.map((cells) => make('tr', {}, ...cells.map((cell) => make('td', {}, cell)))))
 }
 
 /** Reads again what a request may have changed. */
 async function refresh() {
-  const [f, c, s] = await Promise.all(['/faults', '/carts', '/subscriptions'].map((path) => control('GET', path)))
+  const paths = ['/faults', '/carts', '/subscriptions', '/namespaces']
+  const [f, c, s, { namespaces }] = await Promise.all(paths.map((path) => control('GET', path)))
+  showNamespaces(namespaces)
   faults = f.faults
   table('faults', faults.map((fault) => [
     String(fault.number), fault.operation || 'all',
@@ -212,8 +223,7 @@ $('namespace').addEventListener('change', () => {
   follow()
 })
 
-const { namespaces: all } = await control('GET', '/namespaces')
-$('namespace').append(...all.map(({ name }) => make('option', {}, name)))
+showNamespaces((await control('GET', '/namespaces')).namespaces)
 namespace = all[0]
 const { components } = await control('GET', '')
 const { operation } = components.schemas.Fault.properties
