@@ -266,3 +266,13 @@ func seededAccount(t *testing.T, i int) uuid.UUID {
 	t.Fatalf("Seed(%d) adds nothing", i)
 	return uuid.Nil
 }
+
+// The tokens that a store issues begin like its client id, so that those of several stores differ.
+func TestToken_ofStore(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{ClientID: "worker-id", ClientSecret: "s"})
+	form := "grant_type=client_credentials&client_id=worker-id&client_secret=s"
+	if body := send(t, store, postForm(form)).Body; !strings.Contains(body, `"worker-issued-000001"`) {
+		t.Errorf("got %s, want a token of the worker", body)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -51,6 +52,55 @@ func TestStore_AddCartFixture(t *testing.T) {
 		len(in.Before.Items), in.Before.Discounts, len(in.After.Items), in.After.Discounts)
 	wantEqual(t, "before and after", got,
 		"2 items [e 1 -$1.00 e 1 -$1.00], 2 items [e 1 -$1.00 e 1 -$1.00 e 2 -$1.00]")
+	in.After.Discounts[0].ExternalID, in.Before.Items[0] = "changed", commerce.CartItemRef{}
+	again := store.Requests()[1]
+	wantEqual(t, "after the result was changed", again.After.Discounts[0].ExternalID, "1")
+	if again.Before.Items[0].ID == uuid.Nil {
+		t.Error("the items changed with the result")
+	}
+}
+
+// A cart may take no discounts, have a promotion, or have discounts of its items.
+func TestStore_AddCartFixture_others(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	item := commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.New()}
+	for want, f := range map[string]commercetest.CartFixture{
+		"true []: cart_item custom_item":                {},
+		"false []: cart_item custom_item":               {DiscountsEnabled: new(false)},
+		"true []: cart_item custom_item promotion_item": {Promotion: true},
+		"true []:": {Items: []commercetest.ItemFixture{}},
+		fmt.Sprintf("true [%s]: custom_item", item.ID): {
+			Items: []commercetest.ItemFixture{{CartItemRef: item}},
+			Discounts: []commerce.NewCustomDiscount{{
+				Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "1",
+				Item: &item,
+			}},
+		},
+	} {
+		id, err := store.AddCartFixture(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cart, err := store.Client().Carts.Get(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var items []uuid.UUID
+		for _, d := range cart.CustomDiscounts {
+			items = append(items, d.Item.ID)
+		}
+		got := fmt.Sprintf("%t %v:", cart.CustomDiscountsEnabled, items)
+		for _, item := range cart.Items {
+			got += " " + string(item.Type)
+		}
+		wantEqual(t, "cart", got, want)
+	}
+}
+
+func TestStore_AddCartFixture_refuses(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
 
 	unknown := commercetest.ItemFixture{CartItemRef: commerce.CartItemRef{Type: "x"}}
 	for want, f := range map[string]commercetest.CartFixture{
@@ -63,7 +113,7 @@ func TestStore_AddCartFixture(t *testing.T) {
 			t.Errorf("error = %v, want %s", err, want)
 		}
 	}
-	wantEqual(t, "carts", len(store.Carts()), 1)
+	wantEqual(t, "carts", len(store.Carts()), 0)
 }
 
 // Subscriptions are as the fixture says, in each generation, and their plans can be included.
@@ -105,8 +155,20 @@ func TestStore_AddSubscriptionFixture(t *testing.T) {
 		if err != nil || len(page.Subscriptions) != 16 {
 			t.Fatalf("%v generation: got %v, %v, want 16 subscriptions", generation, page, err)
 		}
-		if _, ok := page.Included.PlanOf(&page.Subscriptions[0]); !ok {
+		sub := &page.Subscriptions[0]
+		if _, ok := page.Included.PlanOf(sub); !ok {
 			t.Errorf("%v generation: the plan is not included", generation)
+		}
+		if refs := sub.Attributes.Offering.Relationships.Get("plans").Data.Refs; !slices.ContainsFunc(refs, isID(plan)) {
+			t.Errorf("%v generation: the offering has the plans %v, want %v", generation, refs, plan)
+		}
+		for id, err := range store.Client().Accounts.IDs(t.Context(), uuid.Nil) {
+			if err != nil || id != account {
+				t.Errorf("%v generation: got the account %v, %v, want %v", generation, id, err, account)
+			}
+		}
+		if n := len(store.Requests()); n != 10 {
+			t.Errorf("%d requests, want 8 for subscriptions, one for the list and one for the account", n)
 		}
 	}
 }
@@ -128,17 +190,24 @@ func TestStore_AddSubscriptionFixture_refuses(t *testing.T) {
 	}
 }
 
+func isID(id uuid.UUID) func(commerce.ResourceRef) bool {
+	return func(ref commerce.ResourceRef) bool { return ref.ID == id }
+}
+
 // Without an account, they go on where those of Seed end.
 func TestStore_AddSubscriptionFixture_numbers(t *testing.T) {
 	t.Parallel()
 	store := commercetest.New(t, commercetest.Config{})
 	store.Seed(4)
+	for sub := range store.Subscriptions() {
+		store.SetSubscriber(sub.Attributes.AccountID, commercetest.Subscriber{Email: sub.Attributes.ExternalRef})
+	}
 	if _, err := store.AddSubscriptionFixture(commercetest.SubscriptionFixture{}); err != nil {
 		t.Fatal(err)
 	}
 	for sub := range store.Subscriptions() {
 		who, _ := store.SubscriberOf(sub.Attributes.AccountID)
-		wantEqual(t, "the newest", sub.Attributes.ExternalRef+" "+who.Email, "order-000005 subscriber-0001@example.com")
+		wantEqual(t, "the newest", sub.Attributes.ExternalRef+" "+who.Email, "order-000005 order-000001")
 		break
 	}
 }

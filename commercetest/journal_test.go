@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -42,6 +43,17 @@ func TestStore_MaxRequests(t *testing.T) {
 	}
 	if n := len(large.Requests()); n < 20 || n > 31 || large.Dropped() != 40-n {
 		t.Errorf("%d requests of 1 MiB are kept, and %d dropped, want 20 to 31 and the others", n, large.Dropped())
+	}
+	full := commercetest.New(t, commercetest.Config{MaxRequests: 1000})
+	cart := full.AddCart(commerce.CartItemRef{})
+	for range 2000 { // before and after a change of the cart they take 1.6 MB
+		full.AddDiscount(cart, commerce.CustomDiscount{})
+	}
+	for range 30 {
+		send(t, full, put("/v2/carts/"+cart, `{"data":{"name":"a"}}`))
+	}
+	if n := len(full.Requests()); n > 20 {
+		t.Errorf("%d requests that changed a large cart are kept, want 20 at most", n)
 	}
 	all := commercetest.New(t, commercetest.Config{})
 	send(t, all, get("/v2/settings"))

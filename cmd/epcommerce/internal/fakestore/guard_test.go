@@ -70,6 +70,9 @@ func TestGuard_allowed(t *testing.T) {
 			if row.allowed != "" && !strings.Contains(strings.Join(h.Values("Vary"), ","), "Origin") {
 				t.Errorf("Vary = %q, want Origin", h.Values("Vary"))
 			}
+			if row.want == 204 && h.Get("Access-Control-Allow-Private-Network") != "true" {
+				t.Error("a page of a public address may not ask for a private one")
+			}
 			if reached := len(s.store().Requests()) > 0; reached != (w.Code == 200 || w.Code == 400) {
 				t.Errorf("the request reached the store: %t", reached)
 			}
@@ -147,6 +150,13 @@ func TestEvents(t *testing.T) {
 	wantLine("event: changed")
 	wantLine("data: {}")
 	s.send(t, "GET /_store/faults", "")
+	for _, line := range []string{"DELETE /_store/requests", "POST /_store/reset"} {
+		s.send(t, line, "")
+		wantLine("event: cleared")
+		wantLine("data: {}")
+		wantLine("event: changed")
+		wantLine("data: {}")
+	}
 	s.EndWaits()
 	wantLine("the end")
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {

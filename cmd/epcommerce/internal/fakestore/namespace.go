@@ -226,8 +226,12 @@ func addNamespace(c *call, f namespaceFixture) (Namespace, error) {
 	if err := c.read(&f); err != nil {
 		return Namespace{}, err
 	}
+	name := f.Name
 	for {
-		ns, err := c.server.add(cmp.Or(f.Name, c.server.newName()), "", f.settings)
+		if f.Name == "" {
+			name = c.server.newName()
+		}
+		ns, err := c.server.add(name, "", f.settings)
 		if err == nil {
 			return ns.Namespace, nil
 		}

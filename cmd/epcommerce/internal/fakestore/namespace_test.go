@@ -41,7 +41,7 @@ func (s *testServer) issued(t *testing.T, ns Namespace) string {
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	for _, public := range []bool{false, true} {
-		s := newTestServer(t, Config{Tokens: []string{"a", "b"}, Public: public})
+		s := newTestServer(t, Config{Tokens: []string{"a", "b-issued-c"}, Public: public})
 		first := s.Namespaces()[0]
 		status, text := s.send(t, "POST /_store/namespaces", `{"name":"made","subscriptions":1}`, auth(first.Token))
 		if status != http.StatusCreated {
@@ -115,6 +115,11 @@ func TestNamespaces_public(t *testing.T) {
 				t.Errorf("%s: status %d, want %d", header, status, want)
 			}
 		}
+		s.send(t, "POST /_store/namespaces", "", auth(ns.Token))
+		_, text = s.send(t, "GET /_store/namespaces", "", auth(ns.Token))
+		if strings.Count(text, `"token"`) != 1 || !strings.Contains(text, ns.ClientSecret) {
+			t.Errorf("namespaces %s, want only the own one", text)
+		}
 	}
 }
 
@@ -176,6 +181,9 @@ func TestNamespaces_names(t *testing.T) {
 	unnamed := s.addNamespace(t, "")
 	if s.addNamespace(t, "").Name == unnamed.Name {
 		t.Error("two namespaces have the same name")
+	}
+	if n := strings.Count(s.wantSent(t, "GET /_store/namespaces", "", http.StatusOK), `"token"`); n != 5 {
+		t.Errorf("%d namespaces are listed, want 5", n)
 	}
 	for _, name := range []string{"worker-1", "commercetest", "a b", "a/b", strings.Repeat("a", 65)} {
 		s.wantSent(t, "POST /_store/namespaces", `{"name":"`+name+`"}`, http.StatusBadRequest)

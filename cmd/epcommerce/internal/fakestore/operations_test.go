@@ -83,6 +83,7 @@ func TestOperations(t *testing.T) {
 			}
 			if body != "" && route != "POST /_store/reset" {
 				mustFit(t, schemaOf(o.in, true), body)
+				mustFit(t, schemaOf(o.in, true), "{}")
 				for name := range schemaOf(o.in, true).Properties {
 					if !strings.Contains(body, `"`+name+`":`) {
 						t.Errorf("the call does not have the member %s", name)
@@ -284,6 +285,22 @@ func TestWait_cut(t *testing.T) {
 		if in.Status != 0 || in.Before == nil || in.After == nil ||
 			len(in.Before.Discounts) != 0 || len(in.After.Discounts) != 1 {
 			t.Errorf("got %s, want no discount before, and one after", text)
+		}
+	})
+}
+
+// A wait is for requests that have ended.
+func TestWait_underWay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "POST /_store/faults", `{"operation":"settings","delay":"5s"}`, http.StatusNoContent)
+		start := time.Now()
+		go s.send(t, "GET "+settingsPath, "")
+		time.Sleep(time.Second)
+		text := s.wantSent(t, "GET /_store/wait", "", http.StatusOK)
+		if waited := time.Since(start); waited != 5*time.Second || !strings.Contains(text, `"duration_ms": 5000`) {
+			t.Errorf("after %v got %s, want the request after 5s", waited, text)
 		}
 	})
 }
