@@ -215,6 +215,7 @@ func TestServe_tls(t *testing.T) {
 	port := s.address[strings.LastIndex(s.address, ":")+1:]
 	for command, want := range map[string]string{
 		"https://store.test:" + port + " --resolve store.test:" + port + ":127.0.0.1 --cacert " + file[1]: "200",
+		s.address + " -H 'Origin: " + s.address + "' --cacert " + file[1]:                                 "200",
 		"https://localhost:" + port + " --cacert " + file[1]:                                              "200",
 		s.address: "000",
 	} {
