@@ -117,7 +117,7 @@ func (s *Store) AddSubscriptionFixture(f SubscriptionFixture) ([]uuid.UUID, erro
 		return nil, err
 	}
 	f.Number, f.State = max(f.Number, 1), cmp.Or(f.State, stateActive)
-	offerings, includable := newSeedOfferings(s.cfg.Generation)
+	offerings, includable := sharedOfferings(s.cfg.Generation)
 	seed := &seed{offerings: offerings, fixture: f}
 	if f.PlanID != uuid.Nil && !slices.ContainsFunc(includable, func(r *resource) bool {
 		return r.include == plansInclude && r.id == f.PlanID

@@ -38,7 +38,7 @@ var seedNames = []string{
 // in less than two seconds.
 func (s *Store) Seed(n int) {
 	n = max(n, 0)
-	offerings, includable := newSeedOfferings(s.cfg.Generation)
+	offerings, includable := sharedOfferings(s.cfg.Generation)
 	seed := &seed{offerings: offerings}
 	var accounts []uuid.UUID
 	subscribers := map[uuid.UUID]Subscriber{}

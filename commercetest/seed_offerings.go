@@ -2,6 +2,7 @@ package commercetest
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -33,6 +34,24 @@ var seedOfferings = []struct {
 		products: []string{"Razor Handle", "Blades, pack of 8"}, monthlyCents: 675, months: []int{1, 12},
 	},
 }
+
+// sharedOfferings returns what newSeedOfferings does, the same for all stores: a test may make
+// thousands of stores. Nobody must change it.
+func sharedOfferings(g Generation) (offerings []commerce.Offering, includable []*resource) {
+	if g == FirstGeneration {
+		return firstOfferings()
+	}
+	return secondOfferings()
+}
+
+var (
+	firstOfferings = sync.OnceValues(func() ([]commerce.Offering, []*resource) {
+		return newSeedOfferings(FirstGeneration)
+	})
+	secondOfferings = sync.OnceValues(func() ([]commerce.Offering, []*resource) {
+		return newSeedOfferings(SecondGeneration)
+	})
+)
 
 // newSeedOfferings returns the offerings and the resources that a list can include
 // for them.
