@@ -39,10 +39,10 @@ const find = (word) => programs.find(({ text }) => text.includes(word)).text
 
 test('the first test in JavaScript', async () => {
   const text = find('node:test')
-  assert.match(await runProgram('discounts.test.mjs', text, 'node', '--test'), /# pass 1\n# fail 0/)
+  assert.match(await runProgram('discounts.test.mjs', text, 'node', '--test'), /# pass 2\n# fail 0/)
   // A client that does not look first, and a fault that nobody meets, make it fail.
-  const careless = text.replace('if (added.ok) return', 'if (added.ok) return\n  return addDiscount(cart, discount)')
-  await assert.rejects(runProgram('careless.test.mjs', careless, 'node', '--test'), ({ stdout }) => stdout.includes('# fail 1'))
+  const careless = text.replace('(d) => d.external_id', '(d) => cart + d.external_id').replace('throw new', 'return new')
+  await assert.rejects(runProgram('careless.test.mjs', careless, 'node', '--test'), ({ stdout }) => stdout.includes('# fail 2'))
   const unmet = text.replace("operation: 'add'", "operation: 'items'")
   await assert.rejects(runProgram('unmet.test.mjs', unmet, 'node', '--test'), ({ stdout }) => stdout.includes("operation: 'items'"))
 })
@@ -50,6 +50,8 @@ test('the first test in JavaScript', async () => {
 test('the first test in Python', async () => {
   const text = find('unittest')
   assert.match(await runProgram('test_discounts.py', text, 'python3', '-m', 'unittest'), /Ran 1 test.*\n\nOK/)
+  const careless = text.replace('d["external_id"] == ', 'cart == ').replace('raise RuntimeError', 'RuntimeError')
+  await assert.rejects(runProgram('test_careless.py', careless, 'python3', '-m', 'unittest'), /AssertionError: 3 != 1/)
   const unmet = text.replace('"operation": "add"', '"operation": "items"')
   await assert.rejects(runProgram('test_unmet.py', unmet, 'python3', '-m', 'unittest'), /AssertionError/)
 })
