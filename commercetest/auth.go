@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"crypto/rand"
 	"fmt"
 	"mime"
 	"net/http"
@@ -63,7 +64,11 @@ func (s *Store) issueToken(in *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokenCount++
-	token := fmt.Sprintf("%s-issued-%06d", strings.TrimSuffix(s.cfg.ClientID, "-id"), s.tokenCount)
+	number := fmt.Sprintf("%06d", s.tokenCount)
+	if s.cfg.RandomTokens {
+		number = rand.Text()
+	}
+	token := strings.TrimSuffix(s.cfg.ClientID, "-id") + "-issued-" + number
 	expiry := time.Now().Add(s.cfg.TokenLife)
 	s.tokens[token] = issuedToken{grant: kind, expiry: expiry}
 	return jsonResponse(http.StatusOK, struct {

@@ -123,6 +123,9 @@ type Config struct {
 	// Token is a bearer token that the store accepts in addition to those it issues.
 	// It does not expire. Default: DefaultToken.
 	Token string `json:"-"`
+	// RandomTokens makes the tokens that the store issues random, for a store that others can
+	// reach. Without it, they are numbered.
+	RandomTokens bool `json:"-"`
 	// TokenLife is how long the store accepts a token after it was issued. The
 	// token response states it in whole seconds, rounded down. Default: one hour.
 	TokenLife time.Duration `json:"token_life"`

@@ -74,6 +74,17 @@ func Operations() []Operation {
 	return slices.Compact(list)
 }
 
+// OperationOf returns the operation of requests with a method and a path, percent-encoded, or OpAny
+// if a [Store] has no such endpoint.
+func OperationOf(method, path string) Operation {
+	for _, e := range endpoints {
+		if _, ok := matchPath(e.path, path); ok && e.method == method {
+			return e.op
+		}
+	}
+	return OpAny
+}
+
 // respond handles a request from its arrival to its response. The error is errCut,
 // or that of ctx.
 func (s *Store) respond(ctx context.Context, in *call) (response, error) {
@@ -105,7 +116,7 @@ func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func(
 // handle returns the response of an endpoint, if the request is not too large and the
 // token allows it.
 func (s *Store) handle(e *endpoint, in *call) response {
-	needsToken := in.Path == "/v2" || strings.HasPrefix(in.Path, "/v2/")
+	needsToken := isVersioned(in.Path)
 	if in.lineTooLong() {
 		return errorResponse(http.StatusRequestURITooLong, "URI Too Long", "")
 	}
@@ -119,6 +130,9 @@ func (s *Store) handle(e *endpoint, in *call) response {
 	}
 	return e.handle(s, in)
 }
+
+// isVersioned reports whether a path is one that needs a token.
+func isVersioned(path string) bool { return path == "/v2" || strings.HasPrefix(path, "/v2/") }
 
 // findEndpoint returns the endpoint of a request, and sets the ids of in. If there
 // is none, not even one of Handle, it returns one that responds with 404 or 405.
@@ -142,7 +156,9 @@ func (s *Store) findEndpoint(in *call) *endpoint {
 			allowed = append(allowed, e.method)
 		}
 	}
-	if _, pattern := s.handlers.Handler(in.http); pattern != "" {
+	// The handlers see a decoded path, which must not need a token that the encoded one does not.
+	_, pattern := s.handlers.Handler(in.http)
+	if pattern != "" && isVersioned(in.http.URL.Path) == isVersioned(in.Path) {
 		return &endpoint{handle: (*Store).callHandler}
 	}
 	if allowed == nil {

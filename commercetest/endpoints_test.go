@@ -100,6 +100,18 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 	}
 }
 
+// The operation of a request is that of its endpoint.
+func TestOperationOf(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]commercetest.Operation{
+		"GET /v2/carts/a": commercetest.OpCart, "GET /v2/settings": commercetest.OpSettings,
+		"POST /v2/settings": commercetest.OpAny, "GET /v2/carts/a/b": commercetest.OpAny,
+	} {
+		method, path, _ := strings.Cut(request, " ")
+		wantEqual(t, request, commercetest.OperationOf(method, path), want)
+	}
+}
+
 // AfterRequest is called once for each request, after it took effect and before its
 // response is sent.
 func TestAfterRequest(t *testing.T) {

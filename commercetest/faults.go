@@ -118,6 +118,8 @@ func (f *Fault) Validate() error {
 		problem = "Status must be 101, or 200 to 599"
 	case f.After < 0, f.Delay < 0, f.CutAfter < 0:
 		problem = "After, Delay and CutAfter must not be negative"
+	case f.CutAfter > 0 && !f.Cut:
+		problem = "CutAfter must be set only with Cut"
 	case f.Apply && f.Late:
 		problem = "Apply must not be set with Late"
 	case f.Status == 0 && !f.Cut && !f.Late && f.Delay == 0 && f.Body == "" && len(f.Header) == 0:

@@ -44,9 +44,19 @@ func (f *CartFixture) validate() error {
 			return fmt.Errorf("items: the price and the quantity of item %d must not be negative", i)
 		}
 	}
+	ids := map[uuid.UUID]bool{}
+	for i, item := range f.Items {
+		if item.ID != uuid.Nil && ids[item.ID] {
+			return fmt.Errorf("items: the id of item %d is that of another one", i)
+		}
+		ids[item.ID] = true
+	}
 	for i, d := range f.Discounts {
 		if err := d.Validate(); err != nil {
 			return fmt.Errorf("discounts: number %d: %w", i, err)
+		}
+		if d.Item != nil && !ids[d.Item.ID] {
+			return fmt.Errorf("discounts: number %d is for an item that the cart does not have", i)
 		}
 	}
 	return nil

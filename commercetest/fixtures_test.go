@@ -100,6 +100,11 @@ func TestStore_AddCartFixture_others(t *testing.T) {
 
 func TestStore_AddCartFixture_refuses(t *testing.T) {
 	t.Parallel()
+	item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.New()}
+	discount := commerce.NewCustomDiscount{
+		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "1",
+		Item: &item,
+	}
 	store := commercetest.New(t, commercetest.Config{})
 
 	unknown := commercetest.ItemFixture{CartItemRef: commerce.CartItemRef{Type: "x"}}
@@ -107,7 +112,9 @@ func TestStore_AddCartFixture_refuses(t *testing.T) {
 		"items: the type of item 0":        {Items: []commercetest.ItemFixture{unknown}},
 		"items: the price and the quanti":  {Items: []commercetest.ItemFixture{{Price: -1}}},
 		"items: the price and the quantit": {Items: []commercetest.ItemFixture{{Quantity: -1}}},
-		"discounts: number 0":              {Discounts: []commerce.NewCustomDiscount{{}}},
+		"items: the id of item 1":          {Items: []commercetest.ItemFixture{{CartItemRef: item}, {CartItemRef: item}}},
+		"discounts: number 0: ":            {Discounts: []commerce.NewCustomDiscount{{}}},
+		"discounts: number 0 is for an":    {Discounts: []commerce.NewCustomDiscount{discount}},
 	} {
 		if _, err := store.AddCartFixture(f); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("error = %v, want %s", err, want)
@@ -275,6 +282,7 @@ func TestFault_Validate(t *testing.T) {
 		"After, ":   {After: -1, Status: 503},
 		"After, D":  {Delay: -1},
 		"After, De": {Cut: true, CutAfter: -1},
+		"CutAfter":  {Status: 503, CutAfter: 1},
 		"Apply":     {Apply: true, Late: true},
 	} {
 		if err := f.Validate(); err == nil || !strings.HasPrefix(err.Error(), "commercetest: Fault."+want) {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/commerce-go/commerce/commercetest"
@@ -70,4 +71,18 @@ func TestHandle(t *testing.T) {
 		wantEqual(t, "recorded operation", requests[0].Operation, commercetest.OpAny)
 		wantEqual(t, "recorded body", string(requests[0].Body), "hello")
 	})
+}
+
+// A path that is encoded in another way needs a token as well.
+func TestHandle_encodedPath(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	store.Handle("GET /v2/orders", http.NotFoundHandler())
+	for path, want := range map[string]int{"/v2/orders": 401, "/%762/orders": 404} {
+		raw := strings.Replace(get(path), "commercetest-token", "unknown", 1)
+		wantEqual(t, path, send(t, store, raw).Status, want)
+	}
+	store.Handle("GET /v2/refunds", http.RedirectHandler("/", http.StatusTeapot))
+	wantEqual(t, "status with a token", send(t, store, get("/v2/refunds")).Status, http.StatusTeapot)
+	wantEqual(t, "status of an encoded path", send(t, store, get("/%762/refunds")).Status, http.StatusNotFound)
 }

@@ -44,6 +44,13 @@ func TestStore_MaxRequests(t *testing.T) {
 	if n := len(large.Requests()); n < 20 || n > 31 || large.Dropped() != 40-n {
 		t.Errorf("%d requests of 1 MiB are kept, and %d dropped, want 20 to 31 and the others", n, large.Dropped())
 	}
+	headers := commercetest.New(t, commercetest.Config{MaxRequests: 1000})
+	for range 40 {
+		send(t, headers, strings.Replace(get("/v2/settings"), "\n", "\nX-Large: "+strings.Repeat("x", size)+"\n", 1))
+	}
+	if n := len(headers.Requests()); n > 31 {
+		t.Errorf("%d requests with 1 MiB of headers are kept, want 31 at most", n)
+	}
 	full := commercetest.New(t, commercetest.Config{MaxRequests: 1000})
 	cart := full.AddCart(commerce.CartItemRef{})
 	for range 2000 { // before and after a change of the cart they take 1.6 MB

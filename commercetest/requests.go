@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -131,6 +132,13 @@ func (s *Store) grow(entry *journalEntry, size int) {
 // entrySize is about what an entry takes without its texts, in bytes.
 const entrySize = 1 << 10
 
+func headerSize(h http.Header) (size int) {
+	for name, values := range h {
+		size += len(name) + len(strings.Join(values, ""))
+	}
+	return size
+}
+
 // lineTooLong reports whether the first line of the request is longer than the limit.
 func (in *call) lineTooLong() bool {
 	return len(in.Method)+len(in.http.URL.RequestURI())+len("  HTTP/1.1\r\n") > maxRequestLine
@@ -194,7 +202,7 @@ func (s *Store) record(in *call) (allowed bool) {
 	in.entry = &journalEntry{Request: *in.Request}
 	in.Request = &in.entry.Request
 	s.requests = append(s.requests, in.entry)
-	s.grow(in.entry, entrySize+len(in.Path)+len(in.RawQuery)+len(in.Body))
+	s.grow(in.entry, entrySize+len(in.Path)+len(in.RawQuery)+len(in.Body)+headerSize(in.Header))
 	s.pending++
 	if id, ok := in.ids["cart"]; ok && s.cfg.LoseOverlappingWrites {
 		in.cartOnArrival = s.cart(id)

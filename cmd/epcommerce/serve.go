@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -70,6 +71,9 @@ func newServeCommand(e *environment) *cobra.Command {
 // maxRequests is how many requests serve keeps.
 const maxRequests = 10_000
 
+// maxHeader is the size of the header that a request may have, in bytes.
+const maxHeader = 64 << 10
+
 // validate returns what is wrong with the flags.
 func (f *serveFlags) validate() error {
 	c := &f.config
@@ -86,7 +90,7 @@ func (f *serveFlags) validate() error {
 	for i, origin := range c.Origins {
 		u, err := url.Parse(origin)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
-			strings.Contains(u.Host, "*") {
+			strings.Contains(u.Host, "*") || !isBrowserHost(u) {
 			return usagef("--allow-origin must be an address without a path, such as http://localhost:3000, not %q", origin)
 		}
 		c.Origins[i] = strings.ToLower(origin)
@@ -98,6 +102,12 @@ func (f *serveFlags) validate() error {
 		c.Hosts[i] = strings.ToLower(host)
 	}
 	return nil
+}
+
+// isBrowserHost reports whether a browser sends the host of a web site so: without a usual port.
+func isBrowserHost(u *url.URL) bool {
+	usual := map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	return u.Hostname() != "" && u.Port() != usual && !strings.HasSuffix(u.Host, ":")
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
@@ -122,13 +132,18 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	if err != nil {
 		return err
 	}
+	if ip := listener.Addr().(*net.TCPAddr).IP; isPublic && !ip.IsUnspecified() &&
+		!slices.Contains(f.config.Hosts, ip.String()) {
+		_ = listener.Close()
+		return usagef("--addr %s needs --allow-host %s", f.addr, ip)
+	}
 	f.config.Public, f.config.Page = isPublic, !f.noPage && (f.page || !isPublic)
 	stores, err := fakestore.New(f.config)
 	if err != nil {
 		return usagef("--token: %v", err)
 	}
 	defer stores.Close()
-	server := &http.Server{Handler: stores, ReadHeaderTimeout: 10 * time.Second, ErrorLog: logger}
+	server := &http.Server{Handler: stores, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: logger}
 	server.RegisterOnShutdown(stores.EndWaits)
 	certificate := ""
 	if f.tls {

@@ -254,6 +254,8 @@ func TestServe_usage(t *testing.T) {
 		"--allow-origin=http://a.b/": "must be an address without a path",
 		"--allow-origin=https://*.b": "must be an address without a path",
 		"--allow-origin=null":        "must be an address without a path",
+		"--allow-origin=http://a:80": "must be an address without a path",
+		"--allow-origin=http://:3":   "must be an address without a path",
 		"--allow-host=*":             "must be a name or an IP address",
 		"--allow-host=a.b:80":        "must be a name or an IP address",
 		"--token=a b":                "must be 1 to 64 letters",

@@ -61,8 +61,8 @@ func (f *fault) fault() (commercetest.Fault, error) {
 	m := &f.Match
 	_, badPath := path.Match(m.Path, "")
 	switch {
-	case badPath != nil:
-		return commercetest.Fault{}, errors.New("match.path must be a path, with * for a part between slashes")
+	case badPath != nil, m.Path != "" && !strings.HasPrefix(m.Path, "/"):
+		return commercetest.Fault{}, errors.New("match.path must begin with /, with * for a part between slashes")
 	case f.Times < 0:
 		return commercetest.Fault{}, errors.New("times must not be negative")
 	case f.Always && f.Times > 0:

@@ -20,7 +20,7 @@ type feed struct {
 }
 
 // waiting is the number of updates that wait for a listener. One that is slower loses its channel.
-const waiting = 1024
+const waiting = 256
 
 // listen returns a channel that is closed when the feed ends or the listener is too slow, and a
 // function to call in the end.

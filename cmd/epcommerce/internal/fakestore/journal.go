@@ -2,10 +2,13 @@ package fakestore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -53,9 +56,14 @@ type waitFilter struct {
 	Timeout time.Duration `json:"timeout"`
 }
 
+var requestID = regexp.MustCompile(`^commercetest-\d{6,}$`)
+
 func (f *filter) validate() error {
-	if f.Operation != "" && !slices.Contains(commercetest.Operations(), f.Operation) {
+	switch {
+	case f.Operation != "" && !slices.Contains(commercetest.Operations(), f.Operation):
 		return fmt.Errorf("operation must be one of %q", commercetest.Operations())
+	case f.Since != "" && !requestID.MatchString(f.Since):
+		return errors.New("since must be the id of a request, such as commercetest-000001")
 	}
 	return nil
 }
@@ -109,11 +117,14 @@ func wait(c *call, f waitFilter) (requestList, error) {
 	for {
 		updates, stop := c.namespace.feed.listen()
 		list := c.requests(hasEnded)
-		if len(list.Requests) > 0 || !c.waitFor(ctx, updates, hasEnded) {
-			stop()
+		goesOn := len(list.Requests) == 0 && c.waitFor(ctx, updates, hasEnded)
+		stop()
+		if len(list.Requests) > 0 {
 			return list, nil
 		}
-		stop()
+		if !goesOn { // a late write may have ended without an update: its response came before
+			return c.requests(hasEnded), nil
+		}
 	}
 }
 
@@ -159,6 +170,7 @@ var (
 func show(values map[string][]string, names []string) map[string][]string {
 	shown := map[string][]string{}
 	for name, list := range values {
+		name = strings.ToValidUTF8(name, "\uFFFD") // JSON has no other text
 		if !slices.Contains(names, name) {
 			list = []string{"redacted"}
 		}
@@ -175,6 +187,9 @@ func showBody(in *commercetest.Request, text []byte) jsontext.Value {
 	}
 	return body
 }
+
+// maxDelay is how long an event may take to be sent.
+const maxDelay = 5 * time.Second
 
 // sendEvents sends what happens in a namespace as server-sent events, until the client goes.
 func sendEvents(c *call, w http.ResponseWriter) {
@@ -196,6 +211,7 @@ func sendEvents(c *call, w http.ResponseWriter) {
 			if u.request != nil {
 				data = encode(c.namespace.entry(u.request))
 			}
+			_ = stream.SetWriteDeadline(time.Now().Add(maxDelay)) // an error means that w has none
 			if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", u.name, data); err != nil || stream.Flush() != nil {
 				return
 			}

@@ -104,8 +104,10 @@ var namespaceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
 // add adds a namespace. Its credentials follow from the name, or are made at random.
 func (s *Server) add(name, token string, start settings) (*namespace, error) {
-	if !namespaceName.MatchString(name) || token != "" && !namespaceName.MatchString(token) {
-		return nil, errors.New("a name or a token must be 1 to 64 letters, digits, dots, dashes and underscores")
+	if !namespaceName.MatchString(name) || token != "" && !namespaceName.MatchString(token) ||
+		strings.Contains(name+token, "-issued-") {
+		return nil, errors.New(`a name or a token must be 1 to 64 letters, digits, dots, dashes and underscores, ` +
+			`without "-issued-"`)
 	}
 	ns := &namespace{server: s, start: start, Namespace: Namespace{Name: name, Token: token}}
 	ns.Token = cmp.Or(ns.Token, s.credential(name, "token"))
@@ -156,7 +158,7 @@ func (ns *namespace) reset(st settings) error {
 		return err
 	}
 	st.ClientID, st.ClientSecret, st.Token = ns.ClientID, ns.ClientSecret, ns.Token
-	st.AfterRequest = ns.afterRequest
+	st.RandomTokens, st.AfterRequest = ns.server.cfg.Public, ns.afterRequest
 	store := commercetest.NewStore(st.Config)
 	store.Seed(st.Subscriptions)
 	cart := store.AddCart(commerce.CartItemRef{})
@@ -182,11 +184,13 @@ var oldestAccount = func() (account uuid.UUID) {
 	return account
 }()
 
-func (ns *namespace) afterRequest(_ *commercetest.Store, in commercetest.Request) {
+func (ns *namespace) afterRequest(store *commercetest.Store, in commercetest.Request) {
 	if after := ns.server.cfg.AfterRequest; after != nil {
 		after(ns.Name, in)
 	}
-	ns.feed.add(update{name: "request", request: &in})
+	if store == ns.current.Load().store { // not one before a reset
+		ns.feed.add(update{name: "request", request: &in})
+	}
 }
 
 // bearer returns the bearer token of a request, or "".
@@ -201,10 +205,8 @@ func bearer(r *http.Request) string {
 // namespaceOf returns the namespace of a request to a store: that of its token, or of its client id
 // if it asks for a token. A request of none goes to the first, which refuses it.
 func (s *Server) namespaceOf(r *http.Request) *namespace {
-	token, prefix := bearer(r), ""
-	if i := strings.LastIndex(token, "-issued-"); i >= 0 {
-		prefix = token[:i]
-	}
+	token := bearer(r)
+	prefix, _, _ := strings.Cut(token, "-issued-")
 	if strings.HasPrefix(r.URL.Path, "/oauth/") && r.Body != nil {
 		const enough = 64 << 10
 		start, _ := io.ReadAll(io.LimitReader(r.Body, enough)) // an error comes again for the store

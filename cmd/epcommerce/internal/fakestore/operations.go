@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"reflect"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -92,7 +94,7 @@ func operate[In, Out any](name, summary string, do func(*call, In) (Out, error))
 			out Out
 		)
 		err := c.receive(w)
-		if err == nil && o.in != reflect.TypeFor[none]() {
+		if err == nil {
 			err = c.read(&in)
 		}
 		if err == nil {
@@ -127,12 +129,19 @@ func (o *operation) status() int {
 
 // receive reads the body, or the query of a GET, whose parameters become members.
 func (c *call) receive(w http.ResponseWriter) (err error) {
-	if c.request.Method != http.MethodGet {
+	query, err := url.ParseQuery(c.request.URL.RawQuery)
+	if err != nil || !utf8.ValidString(fmt.Sprint(query)) {
+		return errors.New("the query cannot be read")
+	}
+	if c.request.Method != http.MethodGet && c.request.Method != http.MethodHead {
+		if len(query) > 0 {
+			return errors.New("there must be no query")
+		}
 		c.body, err = io.ReadAll(http.MaxBytesReader(w, c.request.Body, 1<<20))
 		return err
 	}
 	members := map[string]string{}
-	for name, values := range c.request.URL.Query() {
+	for name, values := range query {
 		if len(values) > 1 {
 			return fmt.Errorf("the parameter %q is there more than once", name)
 		}
@@ -194,7 +203,14 @@ func encode(v any) []byte {
 
 // readStrict reads JSON. An error of a member names it.
 func readStrict(r io.Reader, v any) error {
-	err := json.UnmarshalRead(r, v, durations, json.RejectUnknownMembers(true))
+	var text jsontext.Value
+	err := json.UnmarshalRead(r, &text)
+	if err == nil && text.Kind() != '{' {
+		return errors.New("the body must be an object")
+	}
+	if err == nil {
+		err = json.Unmarshal(text, v, durations, json.RejectUnknownMembers(true))
+	}
 	at, ok := errors.AsType[*json.SemanticError](err)
 	switch {
 	case err == nil:

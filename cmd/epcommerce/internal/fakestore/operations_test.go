@@ -21,7 +21,7 @@ var sampleCalls = map[string]string{
 	"GET /_store":             "",
 	"GET /_store/requests":    "?operation=add&cart=x&since=commercetest-000000",
 	"DELETE /_store/requests": "",
-	"GET /_store/wait":        "?operation=cart&cart=x&since=y&timeout=1ms",
+	"GET /_store/wait":        "?operation=cart&cart=x&since=commercetest-000001&timeout=1ms",
 	"GET /_store/events":      "",
 	"GET /_store/faults":      "",
 	"POST /_store/faults": `{"operation":"add","after":1,"times":2,"always":false,"apply":true,"late":false,
@@ -116,7 +116,8 @@ func mustFit(t *testing.T, schema *jsonschema.Schema, text string) {
 func TestOperations_asInGo(t *testing.T) {
 	t.Parallel()
 	notJSON := []string{
-		"Config.ClientID", "Config.ClientSecret", "Config.Token", "Config.MaxRequests", "Config.AfterRequest", "Fault.Match",
+		"Config.ClientID", "Config.ClientSecret", "Config.Token", "Config.RandomTokens", "Config.MaxRequests",
+		"Config.AfterRequest", "Fault.Match",
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[commercetest.Config](), reflect.TypeFor[commercetest.Fault]()} {
 		for i := range typ.NumField() {
@@ -169,6 +170,20 @@ func TestOperations_refuse(t *testing.T) {
 	for _, row := range [][2]string{
 		{"GET /_store/requests?operatoin=add", `unknown member \"operatoin\"`},
 		{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
+		{"GET /_store/requests?since=zzz", "since must be the id of a request"},
+		{"GET /_store/requests?operation=ad;x=1", "the query cannot be read"},
+		{"GET /_store/requests?%ff=1", "the query cannot be read"},
+		{"GET /_store/carts?cart=x", `unknown member \"cart\"`},
+		{"POST /_store/reset?rate_limit=2", "there must be no query"},
+		{`POST /_store/reset null`, "the body must be an object"},
+		{`DELETE /_store/requests {"cart":"x"}`, `unknown member \"cart\"`},
+		{`DELETE /_store/faults garbage{`, "not JSON that can be read"},
+		{`POST /_store/faults {"status":503,"cut_after":3}`, "cut_after must be set only with cut"},
+		{`POST /_store/faults {"status":503,"match":{"path":"v2"}}`, "match.path must begin with /"},
+		{`POST /_store/namespaces {"name":"a-issued-b"}`, "issued"},
+		{`POST /_store/stubs {"method":"GET","path":"/v2/settings"}`, "the store has this endpoint itself"},
+		{`POST /_store/stubs {"method":"GET","path":"/%6fauth/access_token"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"Content-Length":"3"}}`, "headers must be"},
 		{"GET /_store/requests?cart=a&cart=b", "more than once"},
 		{"GET /_store/wait?timeout=2h", "timeout must be at most 1m0s"},
 		{"GET /_store/wait?timeout=-1s", "timeout must be at most 1m0s"},
@@ -206,7 +221,6 @@ func TestStubs(t *testing.T) {
 		{`{"method":"POST","path":"/pay","status":402,"body":"no \"money\""}`, "POST /pay", `402 no "money"`},
 		{`{"method":"POST","path":"/pay","body":"yes"}`, "POST /pay", "200 yes"}, // replaced
 		{`{"method":"GET","path":"/empty","status":204}`, "GET /empty", "204 "},
-		{`{"method":"GET","path":"/v2/settings","body":"hidden"}`, "GET /v2/settings", `200 {"data":{"type":"settings"`},
 	} {
 		s.wantSent(t, "POST /_store/stubs", row.stub, http.StatusNoContent)
 		status, text := s.send(t, row.line, "")
@@ -226,6 +240,50 @@ func TestStubs(t *testing.T) {
 	}
 	s.wantSent(t, "POST /_store/reset", "", http.StatusNoContent)
 	s.wantSent(t, "GET /html", "", http.StatusNotFound)
+}
+
+// A fault cannot make a response act for the page either.
+func TestFaults_sandbox(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{Origins: []string{"https://shop.example"}})
+	s.wantSent(t, "POST /_store/faults", `{"status":200,"body":"<script>","header":{"Content-Type":["text/html"],
+		"Content-Security-Policy":["default-src *"],"X-Content-Type-Options":["x"],
+		"Access-Control-Allow-Credentials":["true"]}}`, http.StatusNoContent)
+	header := s.header(t, "GET "+settingsPath, "Origin: https://shop.example")
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Credentials": "",
+	} {
+		if got := header.Get(name); got != want {
+			t.Errorf("%s = %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Whatever a program sends, the list can be sent.
+func TestRequests_notUTF8(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{})
+	s.send(t, "GET /x?%ff&%fe", "\xff\xfe", "X-\xff: \xfe")
+	var list requestList
+	unmarshal(t, s.wantSent(t, "GET /_store/requests", "", http.StatusOK), &list)
+	if len(list.Requests) != 1 {
+		t.Errorf("%d requests, want 1", len(list.Requests))
+	}
+}
+
+// A late write whose response came before it ends a wait at its timeout.
+func TestWait_late(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "POST /_store/faults", `{"late":true,"delay":"8s","status":504}`, http.StatusNoContent)
+		time.AfterFunc(time.Second, func() { s.send(t, "GET "+settingsPath, "") })
+		text := s.wantSent(t, "GET /_store/wait?timeout=3s", "", http.StatusOK)
+		if !strings.Contains(text, `"status": 504`) {
+			t.Errorf("got %s, want the request whose response was sent", text)
+		}
+		time.Sleep(time.Minute) // the write
+	})
 }
 
 // What was added without a request is listed.

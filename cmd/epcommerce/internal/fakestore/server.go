@@ -127,11 +127,29 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // serveStore passes a request to the store of its token. What a store sends may be a page that a
 // test made up, at the same origin as the page of the server: it must not act for it.
 func (s *Server) serveStore(w http.ResponseWriter, r *http.Request) {
-	time.Sleep(s.cfg.Latency)
-	w.Header().Set("Content-Security-Policy", "sandbox")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	s.namespaceOf(r).current.Load().store.ServeHTTP(w, r)
+	if s.cfg.Latency > 0 {
+		select {
+		case <-time.After(s.cfg.Latency):
+		case <-r.Context().Done():
+			panic(http.ErrAbortHandler)
+		}
+	}
+	s.namespaceOf(r).current.Load().store.ServeHTTP(sandbox{w}, r)
 }
+
+// sandbox has the headers that keep a response from acting for the page, whatever a test wants.
+type sandbox struct{ http.ResponseWriter }
+
+func (s sandbox) WriteHeader(status int) {
+	header := s.Header()
+	header.Set("Content-Security-Policy", "sandbox")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Del("Access-Control-Allow-Credentials")
+	s.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for [http.ResponseController].
+func (s sandbox) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // newMux returns the handler of all that drives a store, and of the page.
 func (s *Server) newMux() *http.ServeMux {
@@ -165,12 +183,13 @@ func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
 	if _, password, ok := r.BasicAuth(); ok { // a browser asks for it
 		token = password
 	}
+	isGuest := r.Header.Get("Authorization") == "" && !s.cfg.Public
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if ns := s.byToken[token]; ns != nil {
 		return ns
 	}
-	if token == "" && !s.cfg.Public {
+	if isGuest {
 		return s.namespaces[0]
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="epcommerce serve: the password is the token"`)

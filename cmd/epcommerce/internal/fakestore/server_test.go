@@ -357,7 +357,8 @@ func TestControl_cartFixtures(t *testing.T) {
 		`{"itmes":[]}`:                   `unknown member \"itmes\"`,
 		`{"items":[{"type":"product"}]}`: "must be cart_item or custom_item",
 		`{"discounts":[{"amount":1}]}`:   "amount must be less than zero",
-		`[]`:                             `member \"\" must not be an array`,
+		`[]`:                             "the body must be an object",
+		`null`:                           "the body must be an object",
 		`{"items":[{"price":"1"}]}`:      `member \"/items/0/price\" must not be a text`,
 		`{} {}`:                          "not JSON that can be read: invalid character",
 	} {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 // stub is a response to requests for a path that the store does not have.
@@ -31,11 +33,11 @@ type stubs struct {
 
 var (
 	stubMethod = regexp.MustCompile(`^[A-Z]+$`)
-	stubPath   = regexp.MustCompile(`^/[^\s?#]+$`)
+	stubPath   = regexp.MustCompile(`^/[^\s?#%]+$`)
 	reserved   = regexp.MustCompile(`^/(\{|_store(/|$)|oauth(/|$))`)
 	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
-	// safe are the headers that keep a stub from acting for the page.
-	safe = []string{"Content-Security-Policy", "X-Content-Type-Options"}
+	// safe are the headers that a stub must leave to the server.
+	safe = []string{"Content-Security-Policy", "X-Content-Type-Options", "Content-Length"}
 )
 
 func (s *stub) validate() error {
@@ -44,13 +46,15 @@ func (s *stub) validate() error {
 		return errors.New("method must be that of a request, such as GET")
 	case !stubPath.MatchString(s.Path), reserved.MatchString(s.Path):
 		return errors.New("path must be that of a request, and not /, /_store or /oauth")
+	case commercetest.OperationOf(s.Method, s.Path) != commercetest.OpAny:
+		return errors.New("the store has this endpoint itself: a fault can change its responses")
 	case s.Status != 0 && (s.Status < 200 || s.Status > 599):
 		return errors.New("status must be 200 to 599, or 0 for 200")
 	}
 	for name, value := range s.Headers {
 		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") ||
 			slices.Contains(safe, http.CanonicalHeaderKey(name)) {
-			return fmt.Errorf("headers must be those of a response, without %s", strings.Join(safe, " and "))
+			return fmt.Errorf("headers must be those of a response, without %s", strings.Join(safe, ", "))
 		}
 	}
 	return nil

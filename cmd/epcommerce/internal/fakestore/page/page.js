@@ -149,7 +149,7 @@ async function follow() {
       const response = await fetch('/_store/events', {
         signal: mine.signal, headers: { Authorization: `Bearer ${namespace.token}` },
       })
-      if (!response.ok) throw new Error(`the events end with status ${response.status}`)
+      if (!response.ok) throw new Error(`The namespace is refused with status ${response.status}`)
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
       clear()
       const { requests: list } = await control('GET', '/requests') // events wait meanwhile
@@ -163,10 +163,11 @@ async function follow() {
         rest = events.pop()
         events.forEach(handle)
       }
+      report({ message: 'The store has ended. Trying again.' })
     } catch (error) {
       if (mine.signal.aborted) return
+      report({ message: `${error.message}. Trying again.` })
     }
-    report({ message: 'The store does not respond. Trying again.' })
     await new Promise((resolve) => { setTimeout(resolve, 1000) })
   }
 }
