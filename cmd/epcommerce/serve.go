@@ -143,7 +143,9 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 		return usagef("--token: %v", err)
 	}
 	defer stores.Close()
-	server := &http.Server{Handler: stores, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: logger}
+	server := &http.Server{
+		Handler: stores, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: logger,
+	}
 	server.RegisterOnShutdown(stores.EndWaits)
 	certificate := ""
 	if f.tls {
