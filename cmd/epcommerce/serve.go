@@ -128,14 +128,9 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 			logger.Print(in.Method, " ", in.Path, " ", in.Status)
 		}
 	}
-	listener, isPublic, err := listen(f.addr, len(f.config.Hosts)+len(f.config.Origins) > 0)
+	listener, isPublic, err := f.listen()
 	if err != nil {
 		return err
-	}
-	if ip := listener.Addr().(*net.TCPAddr).IP; isPublic && !ip.IsUnspecified() &&
-		!slices.Contains(f.config.Hosts, ip.String()) {
-		_ = listener.Close()
-		return usagef("--addr %s needs --allow-host %s", f.addr, ip)
 	}
 	f.config.Public, f.config.Page = isPublic, !f.noPage && (f.page || !isPublic)
 	stores, err := fakestore.New(f.config)
@@ -163,16 +158,18 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	return err
 }
 
-// listen opens an address. One that is not of the loopback interface must be asked for twice.
-func listen(addr string, allowsOthers bool) (_ net.Listener, isPublic bool, _ error) {
-	tcp, err := net.ResolveTCPAddr("tcp", addr)
+// listen opens the address. One that is not of the loopback interface must be asked for twice.
+func (f *serveFlags) listen() (_ net.Listener, isPublic bool, _ error) {
+	tcp, err := net.ResolveTCPAddr("tcp", f.addr)
 	isPublic = err == nil && !tcp.IP.IsLoopback()
 	switch {
 	case err != nil:
-		return nil, false, usagef("--addr must be an address with a port, such as 127.0.0.1:8080, not %q", addr)
-	case isPublic && !allowsOthers:
+		return nil, false, usagef("--addr must be an address with a port, such as 127.0.0.1:8080, not %q", f.addr)
+	case isPublic && len(f.config.Hosts)+len(f.config.Origins) == 0:
 		return nil, false, usagef("--addr must be a loopback address with a port, such as 127.0.0.1:8080, not %q, "+
-			"unless --allow-host or --allow-origin is set", addr)
+			"unless --allow-host or --allow-origin is set", f.addr)
+	case isPublic && len(tcp.IP) > 0 && !tcp.IP.IsUnspecified() && !slices.Contains(f.config.Hosts, tcp.IP.String()):
+		return nil, false, usagef("--addr %s needs --allow-host %s", f.addr, tcp.IP)
 	}
 	listener, err := net.ListenTCP("tcp", tcp)
 	return listener, isPublic, err

@@ -91,7 +91,7 @@ func TestServe_curl(t *testing.T) {
 	for _, addr := range []string{"127.0.0.1:0", "localhost:0", "[::1]:0"} {
 		t.Run(addr, func(t *testing.T) {
 			t.Parallel()
-			l, _, err := listen(addr, false)
+			l, _, err := listen(addr)
 			if err != nil {
 				t.Skip("this machine has no such address")
 			}
@@ -148,16 +148,24 @@ func TestServe_flags(t *testing.T) {
 	}
 }
 
+func listen(addr string, hosts ...string) (net.Listener, bool, error) {
+	f := serveFlags{addr: addr, config: fakestore.Config{Hosts: hosts}}
+	return f.listen()
+}
+
 // An address that others reach must be asked for twice.
 func TestListen_others(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{":8080", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
-		if _, _, err := listen(addr, false); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
+		if _, _, err := listen(addr); err == nil || !strings.Contains(err.Error(), "must be a loopback address") {
 			t.Errorf("listen(%q) = %v, want a refusal", addr, err)
 		}
 	}
-	for addr, want := range map[string]bool{"0.0.0.0:0": true, "127.0.0.1:0": false} {
-		l, isPublic, err := listen(addr, true)
+	if _, _, err := listen("192.0.2.1:0", "store.test"); err == nil || !strings.Contains(err.Error(), "--allow-host 192.0.2.1") {
+		t.Errorf("error = %v, want the flag that is missing", err)
+	}
+	for addr, want := range map[string]bool{"0.0.0.0:0": true, ":0": true, "127.0.0.1:0": false} {
+		l, isPublic, err := listen(addr, "store.test")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -237,6 +245,32 @@ func TestServe_tls(t *testing.T) {
 	}
 }
 
+// A program that follows the events does not delay the end.
+func TestServe_events(t *testing.T) {
+	t.Parallel()
+	s := start(t, "--no-page")
+	if strings.Contains(s.text, "page: ") || get(t, s.address+"/") != http.StatusNotFound {
+		t.Error("there is a page")
+	}
+	large := "curl -sS -o /dev/null -w '%{http_code}' -H \"X: $(head -c 100000 /dev/zero | tr '\\0' x)\" "
+	if got := shell(t, large+s.address+settingsPath); got != "431" {
+		t.Errorf("status %s for a large header, want 431", got)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.address+"/_store/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	begin := time.Now()
+	if end := s.stop(); end.code != 0 || time.Since(begin) > 4*time.Second {
+		t.Errorf("end = %+v after %v, want code 0 at once", end, time.Since(begin))
+	}
+}
+
 func TestServe_openAPI(t *testing.T) {
 	t.Parallel()
 	got := caller{}.run(t, "serve", "--openapi")
@@ -301,7 +335,7 @@ func TestServeUntil(t *testing.T) {
 			t.Parallel()
 			ctx, signal := context.WithCancel(t.Context())
 			defer signal()
-			listener, _, err := listen("127.0.0.1:0", false)
+			listener, _, err := listen("127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A site of Origins may use the stores, with a preflight, and never drives one. A host of Hosts is
@@ -162,4 +164,26 @@ func TestEvents(t *testing.T) {
 	if got := resp.Header.Get("Content-Type"); got != "text/event-stream" {
 		t.Errorf("Content-Type = %q", got)
 	}
+}
+
+// A request that began before a reset is not one of the new list.
+func TestEvents_reset(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "POST /_store/faults", `{"operation":"settings","delay":"5s"}`, http.StatusNoContent)
+		updates, stop := s.namespaces[0].feed.listen()
+		defer stop()
+		go s.send(t, "GET "+settingsPath, "")
+		time.Sleep(time.Second)
+		s.wantSent(t, "POST /_store/reset", "", http.StatusNoContent)
+		time.Sleep(time.Minute)
+		got := ""
+		for len(updates) > 0 {
+			got += (<-updates).name + " "
+		}
+		if got != "cleared changed " {
+			t.Errorf("events %q, want none of the request", got)
+		}
+	})
 }
