@@ -161,7 +161,8 @@ func TestListen_others(t *testing.T) {
 			t.Errorf("listen(%q) = %v, want a refusal", addr, err)
 		}
 	}
-	if _, _, err := listen("192.0.2.1:0", "store.test"); err == nil || !strings.Contains(err.Error(), "--allow-host 192.0.2.1") {
+	_, _, err := listen("192.0.2.1:0", "store.test")
+	if err == nil || !strings.Contains(err.Error(), "--allow-host 192.0.2.1") {
 		t.Errorf("error = %v, want the flag that is missing", err)
 	}
 	for addr, want := range map[string]bool{"0.0.0.0:0": true, ":0": true, "127.0.0.1:0": false} {
