@@ -101,7 +101,7 @@ func FuzzErrorBody(f *testing.F) {
 		`{"errors":[{"status":400,"detail":"the canary sings","source":{"pointer":"/data/0"},"meta":{"missing_ids":["` +
 			itemID + `"],"id":"x"},"new":1}, "text", 5, null, {}]}`,
 		`{"ERRORS":{"Title":"T"}}`, `{"errors":[{"title":["x"],"status":1e99,"request_id":"\r\n"}]}`,
-		"{\"\x7f\xffhe canary sings\"",
+		"{\"\x7f\xffhe canary sings\"", `{"errorsrsstatus":"400","title":"Bad Request","detail":"the canary sings"}`,
 	} {
 		f.Add(uint16(400), []byte(body))
 		f.Add(uint16(503), []byte(body))
@@ -127,8 +127,12 @@ func FuzzErrorBody(f *testing.F) {
 		}
 		// The same array, as encoding/json reads it.
 		var v struct{ Errors []json.RawMessage }
-		if json.Unmarshal(body, &v) != nil || strings.Count(strings.ToLower(string(body)), "errors") != 1 {
+		text := strings.ToLower(string(body))
+		if json.Unmarshal(body, &v) != nil || strings.Count(text, "errors") != 1 {
 			return
+		}
+		if v.Errors == nil && strings.Contains(text, "title") {
+			return // an object with a title is an entry itself: TestError_mapping
 		}
 		want := slices.DeleteFunc(v.Errors, func(raw json.RawMessage) bool {
 			var b bytes.Buffer
