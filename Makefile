@@ -115,7 +115,8 @@ live-rehearsal: ## Run the same tests against the fake store, both generations (
 vendor-clients: ## Drive the fake store with the vendor's own clients, and write docs/evidence/vendor-clients.md (needs Node.js)
 	bash .ci/vendors update
 
-# It needs Node.js, Python 3 and Chromium (CHROMIUM, which it installs on Debian). SCREENSHOTS=docs draws the page again.
+# It needs Node.js, Python 3 and Chromium (CHROMIUM, which it installs on Debian). SCREENSHOTS=docs
+# draws the page again.
 .PHONY: serve
 serve: ## Use epcommerce serve as programs in other languages do, and its page in a browser (20 s)
 	SCREENSHOTS=$(SCREENSHOTS) bash .ci/serve

@@ -230,6 +230,14 @@ func (s *Store) EnableDiscounts(cartID string) {
 func (s *Store) AddDiscount(cartID string, d commerce.CustomDiscount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.changeCart(s.cart(cartID), func(c *cart) bool {
+		s.addDiscount(c, d)
+		return true
+	})
+}
+
+// addDiscount adds a discount to c, and fills in what is missing. The caller holds s.mu.
+func (s *Store) addDiscount(c *cart, d commerce.CustomDiscount) {
 	d.Type = "custom_discount"
 	d.Item = cloneItemRef(d.Item)
 	if d.Amount.Currency == "" {
@@ -238,10 +246,7 @@ func (s *Store) AddDiscount(cartID string, d commerce.CustomDiscount) {
 	if d.ID == uuid.Nil {
 		d.ID = s.newDiscountID()
 	}
-	s.changeCart(s.cart(cartID), func(c *cart) bool {
-		c.discounts = append(c.discounts, d)
-		return true
-	})
+	c.discounts = append(c.discounts, d)
 }
 
 // AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts as

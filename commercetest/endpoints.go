@@ -77,12 +77,26 @@ func Operations() []Operation {
 // OperationOf returns the operation of requests with a method and a path, percent-encoded, or OpAny
 // if a [Store] has no such endpoint.
 func OperationOf(method, path string) Operation {
-	for _, e := range endpoints {
-		if _, ok := matchPath(e.path, path); ok && e.method == method {
-			return e.op
-		}
+	if e, _, _ := lookUp(method, path); e != nil {
+		return e.op
 	}
 	return OpAny
+}
+
+// lookUp returns the endpoint with a method and a path, and the ids of the path. If there is none,
+// it returns the methods that the path has.
+func lookUp(method, path string) (found *endpoint, ids map[string]string, allowed []string) {
+	for _, e := range endpoints {
+		ids, ok := matchPath(e.path, path)
+		switch {
+		case !ok:
+		case e.method == method:
+			return e, ids, nil
+		default:
+			allowed = append(allowed, e.method)
+		}
+	}
+	return nil, nil, allowed
 }
 
 // respond handles a request from its arrival to its response. The error is errCut,
@@ -116,14 +130,13 @@ func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func(
 // handle returns the response of an endpoint, if the request is not too large and the
 // token allows it.
 func (s *Store) handle(e *endpoint, in *call) response {
-	needsToken := isVersioned(in.Path)
 	if in.lineTooLong() {
 		return errorResponse(http.StatusRequestURITooLong, "URI Too Long", "")
 	}
 	if in.bodyTooLarge {
 		return errorResponse(http.StatusRequestEntityTooLarge, "Request Entity Too Large", "")
 	}
-	if needsToken {
+	if isVersioned(in.Path) {
 		if refusal := s.authorize(in); refusal != nil {
 			return *refusal
 		}
@@ -144,17 +157,10 @@ func (s *Store) findEndpoint(in *call) *endpoint {
 	if in.Host == linkHost {
 		return refuse(notFound)
 	}
-	var allowed []string
-	for _, e := range endpoints {
-		ids, ok := matchPath(e.path, in.Path)
-		switch {
-		case !ok:
-		case e.method == in.Method:
-			in.ids = ids
-			return e
-		default:
-			allowed = append(allowed, e.method)
-		}
+	found, ids, allowed := lookUp(in.Method, in.Path)
+	if found != nil {
+		in.ids = ids
+		return found
 	}
 	// The handlers see a decoded path, which must not need a token that the encoded one does not.
 	_, pattern := s.handlers.Handler(in.http)

@@ -36,17 +36,14 @@ type ItemFixture struct {
 }
 
 func (f *CartFixture) validate() error {
+	ids := map[uuid.UUID]bool{}
 	for i, item := range f.Items {
 		switch {
 		case item.Type != "" && item.Type != commerce.ItemTypeCartItem && item.Type != commerce.ItemTypeCustomItem:
 			return fmt.Errorf("items: the type of item %d must be cart_item or custom_item", i)
 		case item.Price < 0, item.Quantity < 0:
 			return fmt.Errorf("items: the price and the quantity of item %d must not be negative", i)
-		}
-	}
-	ids := map[uuid.UUID]bool{}
-	for i, item := range f.Items {
-		if item.ID != uuid.Nil && ids[item.ID] {
+		case item.ID != uuid.Nil && ids[item.ID]:
 			return fmt.Errorf("items: the id of item %d is that of another one", i)
 		}
 		ids[item.ID] = true
@@ -77,10 +74,9 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 	c.discountsEnabled = f.DiscountsEnabled == nil || *f.DiscountsEnabled
 	c.hasPromotion = f.Promotion
 	for _, d := range f.Discounts {
-		c.discounts = append(c.discounts, commerce.CustomDiscount{
-			ID: s.newDiscountID(), Type: "custom_discount", Amount: usd(d.Amount), Description: d.Description,
-			DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID,
-			Item: cloneItemRef(d.Item),
+		s.addDiscount(c, commerce.CustomDiscount{
+			Amount: commerce.Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,
+			DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
 		})
 	}
 	return c.id, nil
@@ -128,12 +124,12 @@ func (s *Store) AddSubscriptionFixture(f SubscriptionFixture) ([]uuid.UUID, erro
 	}
 	f.Number, f.State = max(f.Number, 1), cmp.Or(f.State, stateActive)
 	offerings, includable := sharedOfferings(s.cfg.Generation)
-	seed := &seed{offerings: offerings, fixture: f}
-	if f.PlanID != uuid.Nil && !slices.ContainsFunc(includable, func(r *resource) bool {
-		return r.include == plansInclude && r.id == f.PlanID
-	}) {
-		return nil, errors.New("plan_id must be the id of a plan of the store")
+	if f.PlanID != uuid.Nil {
+		if offerings = withPlan(offerings, f.PlanID); offerings == nil {
+			return nil, errors.New("plan_id must be the id of a plan of the store")
+		}
 	}
+	seed := &seed{offerings: offerings, fixture: f}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.includable == nil { // Seed was not called
@@ -152,4 +148,15 @@ func (s *Store) AddSubscriptionFixture(f SubscriptionFixture) ([]uuid.UUID, erro
 		ids = append(ids, stored.id)
 	}
 	return ids, nil
+}
+
+// withPlan returns the offerings that have a plan.
+func withPlan(offerings []commerce.Offering, plan uuid.UUID) (list []commerce.Offering) {
+	isPlan := func(ref commerce.ResourceRef) bool { return ref.ID == plan }
+	for _, o := range offerings {
+		if slices.ContainsFunc(o.Relationships.Get("plans").Data.Refs, isPlan) {
+			list = append(list, o)
+		}
+	}
+	return list
 }

@@ -78,18 +78,12 @@ func seedAccount(i int) int { return 1 + (i-1)/6*2 + (i-1)%2 }
 
 // start returns what the store keeps of the i-th oldest subscription. The offering is shared.
 func (s *seed) start(i int) commerce.Subscription {
-	offering := s.offerings[i%len(s.offerings)]
-	for _, o := range s.offerings {
-		if slices.ContainsFunc(o.Relationships.Get("plans").Data.Refs, s.isPlan) {
-			offering = o
-		}
-	}
 	return commerce.Subscription{
 		ID: newID("subscriptions", i),
 		Attributes: commerce.SubscriptionAttributes{
 			ExternalRef: fmt.Sprintf("order-%06d", i),
 			AccountID:   cmp.Or(s.fixture.AccountID, newID("accounts", seedAccount(i))),
-			Offering:    offering,
+			Offering:    s.offerings[i%len(s.offerings)],
 		},
 	}
 }
@@ -143,9 +137,6 @@ func copyOffering(offering commerce.Offering) commerce.Offering {
 	}
 	return offering
 }
-
-// isPlan reports whether ref is the plan of the fixture.
-func (s *seed) isPlan(ref commerce.ResourceRef) bool { return ref.ID == s.fixture.PlanID }
 
 func hasPricingOptions(offering commerce.Offering) bool {
 	return len(offering.Relationships.Get("pricing_options").Data.Refs) > 0

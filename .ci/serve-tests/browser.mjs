@@ -11,7 +11,8 @@ export function startBrowser() {
     executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
     args: [
       '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync', '--no-proxy-server', '--host-resolver-rules=MAP *.example 127.0.0.1',
+      '--disable-component-update', '--disable-sync', '--no-proxy-server',
+      '--host-resolver-rules=MAP *.example 127.0.0.1',
     ],
   })
 }

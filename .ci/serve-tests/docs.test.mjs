@@ -20,7 +20,8 @@ let folder
 before(async () => {
   store = await startStore(process.env.EPCOMMERCE)
   folder = await mkdtemp(path.join(tmpdir(), 'commerce-docs-'))
-  await symlink(fileURLToPath(new URL('../vendor-clients/node_modules', import.meta.url)), path.join(folder, 'node_modules'))
+  const packages = fileURLToPath(new URL('../vendor-clients/node_modules', import.meta.url))
+  await symlink(packages, path.join(folder, 'node_modules'))
 })
 after(async () => {
   await store.stop()
@@ -41,10 +42,13 @@ test('the first test in JavaScript', async () => {
   const text = find('node:test')
   assert.match(await runProgram('discounts.test.mjs', text, 'node', '--test'), /# pass 2\n# fail 0/)
   // A client that does not look first, and a fault that nobody meets, make it fail.
-  const careless = text.replace('(d) => d.external_id', '(d) => cart + d.external_id').replace('throw new', 'return new')
-  await assert.rejects(runProgram('careless.test.mjs', careless, 'node', '--test'), ({ stdout }) => stdout.includes('# fail 2'))
+  const blind = text.replace('(d) => d.external_id', '(d) => cart + d.external_id')
+  const careless = blind.replace('throw new', 'return new')
+  await assert.rejects(runProgram('careless.test.mjs', careless, 'node', '--test'),
+    ({ stdout }) => stdout.includes('# fail 2'))
   const unmet = text.replace("operation: 'add'", "operation: 'items'")
-  await assert.rejects(runProgram('unmet.test.mjs', unmet, 'node', '--test'), ({ stdout }) => stdout.includes("operation: 'items'"))
+  await assert.rejects(runProgram('unmet.test.mjs', unmet, 'node', '--test'),
+    ({ stdout }) => stdout.includes("operation: 'items'"))
 })
 
 test('the first test in Python', async () => {

@@ -12,7 +12,8 @@ test('the document is valid', async () => {
   const validator = new Validator()
   assert.deepEqual(await validator.validate(document), { valid: true })
   assert.equal(validator.version, '3.1')
-  assert.ok(validator.resolveRefs().paths['/_store/faults'].post.requestBody.content['application/json'].schema.properties.cut)
+  const { content } = validator.resolveRefs().paths['/_store/faults'].post.requestBody
+  assert.ok(content['application/json'].schema.properties.cut)
 })
 
 test('the validator finds a mistake', async () => {

@@ -24,7 +24,8 @@ async function open(t, args = [], options = {}) {
     if (message.type() === 'error' && !message.location().url.includes('/v2/')) problems.push(message.text())
   })
   page.on('request', (request) => {
-    if (!request.url().startsWith(store.values.address) && !request.url().startsWith('data:')) problems.push(request.url())
+    const url = request.url()
+    if (!url.startsWith(store.values.address) && !url.startsWith('data:')) problems.push(url)
   })
   t.after(async () => {
     await page.close()
@@ -33,7 +34,8 @@ async function open(t, args = [], options = {}) {
   })
   await page.goto(store.values.page)
   const send = (method, path, token = store.values.token, body = undefined) => fetch(store.values.address + path, {
-    method, headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body),
+    method, body: body && JSON.stringify(body),
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
   })
   await send('GET', '/v2/settings/cart')
   await page.locator('#requests li').first().waitFor() // it follows the events
@@ -139,11 +141,13 @@ test('what programs send is text', async (t) => {
 /** What a page of the shop does with the vendor's SDK. */
 async function shopWithSDK({ host, clientID, clientSecret, cart }) {
   const client = globalThis.index.gateway({
-    host, protocol: 'http', client_id: clientID, client_secret: clientSecret, storage: new globalThis.index.MemoryStorageFactory(),
+    host, protocol: 'http', client_id: clientID, client_secret: clientSecret,
+    storage: new globalThis.index.MemoryStorageFactory(),
   })
   const { data } = await client.Subscriptions.Limit(2).All()
   const discount = {
-    type: 'custom_discount', amount: -1000, description: 'd', discount_code: 'c', discount_engine: 'shop', external_id: 'ten-off',
+    type: 'custom_discount', amount: -1000, description: 'd', discount_code: 'c',
+    discount_engine: 'shop', external_id: 'ten-off',
   }
   const added = await client.Cart(cart).BulkAddCartCustomDiscount([discount], { add_all_or_nothing: true })
   return [data.length, added.data[0].external_id]
@@ -160,13 +164,16 @@ for (const allowed of [true, false]) {
     await page.goto(shop.origin)
     const { address, cart } = store.values
     const used = page.evaluate(shopWithSDK, {
-      host: new URL(address).host, clientID: store.values['client id'], clientSecret: store.values['client secret'], cart,
+      host: new URL(address).host, cart,
+      clientID: store.values['client id'], clientSecret: store.values['client secret'],
     })
     if (allowed) assert.deepEqual(await used, [2, 'ten-off'])
     else await assert.rejects(used, /Failed to fetch/)
 
     // It never drives the store, however it asks.
-    const drive = (path, options) => page.evaluate(([url, o]) => fetch(url, o).then((r) => r.status, () => 'refused'), [address + path, options])
+    const drive = (path, options) => page.evaluate(
+      ([url, o]) => fetch(url, o).then((r) => r.status, () => 'refused'), [address + path, options],
+    )
     assert.equal(await drive('/_store/requests'), 'refused')
     assert.equal(await drive('/_store/reset', { method: 'POST', mode: 'no-cors' }), 0) // it cannot see the status
     const requests = async () => { // but not of the browser's own, for an icon
@@ -182,7 +189,9 @@ for (const allowed of [true, false]) {
     await page.goto(shop.origin)
     const [framed] = await Promise.all([
       page.waitForResponse(`${address}/`),
-      page.evaluate((url) => { document.body.append(Object.assign(document.createElement('iframe'), { src: url })) }, `${address}/`),
+      page.evaluate((src) => {
+        document.body.append(Object.assign(document.createElement('iframe'), { src }))
+      }, `${address}/`),
     ])
     assert.equal(framed.status(), 403)
 

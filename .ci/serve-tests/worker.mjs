@@ -10,7 +10,8 @@ const mine = 520 + Number(WORKER) // the status of the faults of this worker
 
 let credentials
 async function send(method, path, body) {
-  const headers = { 'Content-Type': 'application/json', ...(credentials && { Authorization: `Bearer ${credentials.token}` }) }
+  const headers = { 'Content-Type': 'application/json' }
+  if (credentials) headers.Authorization = `Bearer ${credentials.token}`
   const response = await fetch(STORE + path, { method, headers, body: body && JSON.stringify(body) })
   const text = await response.text()
   return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text }
@@ -21,7 +22,8 @@ beforeEach(async () => {
   credentials = (await send('POST', '/_store/namespaces')).body
 })
 afterEach(async () => {
-  assert.deepEqual((await send('GET', '/_store/faults')).body.faults.filter((f) => f.left > 0), [], 'faults that were not met')
+  const { faults } = (await send('GET', '/_store/faults')).body
+  assert.deepEqual(faults.filter((f) => f.left > 0), [], 'faults that were not met')
   await send('DELETE', '/_store/namespaces')
 })
 
@@ -34,7 +36,8 @@ for (let round = 1; round <= 20; round++) {
     assert.deepEqual(statuses, [...Array(10).fill(mine), 200, 200])
     const { cart } = credentials
     const discount = {
-      type: 'custom_discount', amount: -1, description: 'd', discount_code: 'c', discount_engine: 'w', external_id: WORKER,
+      type: 'custom_discount', amount: -1, description: 'd', discount_code: 'c',
+      discount_engine: 'w', external_id: WORKER,
     }
     assert.equal((await send('POST', `/v2/carts/${cart}/custom-discounts`, { data: [discount] })).status, mine)
     const { carts } = (await send('GET', '/_store/carts')).body

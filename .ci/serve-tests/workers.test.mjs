@@ -11,7 +11,9 @@ const worker = fileURLToPath(new URL('worker.mjs', import.meta.url))
 
 function runWorker(store, number) {
   const { NODE_TEST_CONTEXT, ...env } = process.env // it is not a test of this one
-  const child = spawn(process.execPath, ['--test', worker], { env: { ...env, STORE: store.values.address, WORKER: String(number) } })
+  const child = spawn(process.execPath, ['--test', worker], {
+    env: { ...env, STORE: store.values.address, WORKER: String(number) },
+  })
   let output = ''
   child.stdout.on('data', (text) => { output += text })
   return new Promise((resolve) => { child.on('close', () => resolve(output)) })

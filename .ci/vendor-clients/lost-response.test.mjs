@@ -9,20 +9,16 @@ import { after, before, beforeEach, test } from 'node:test'
 import { gateway, MemoryStorageFactory } from '@elasticpath/js-sdk'
 
 import { discount } from './shared.mjs'
-import { startStore } from './store.mjs'
+import { newControl, startStore } from './store.mjs'
 
 let store
-before(async () => { store = await startStore(process.env.EPCOMMERCE) })
+let control
+before(async () => {
+  store = await startStore(process.env.EPCOMMERCE)
+  control = newControl(store.values.address, store.values.token)
+})
 after(() => store.stop())
 beforeEach(() => control('POST', 'reset'))
-
-/** Sends a request to the control of the store, and returns the JSON of the response. */
-async function control(method, path, body) {
-  const response = await fetch(`${store.values.address}/_store/${path}`, { method, body: JSON.stringify(body) })
-  const text = await response.text()
-  assert.ok(response.ok, text)
-  return text && JSON.parse(text)
-}
 
 function newSDK() {
   console.info = () => {} // the SDK reports each token that it gets

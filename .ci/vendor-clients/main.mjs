@@ -31,7 +31,8 @@ if (failures.length > 0) {
 
 /** Runs the calls of a client against a store of its own, and returns their rows. */
 async function run(client, generation) {
-  const store = mode === 'running' ? await resetStore(generation) : await startStore(program, '--generation', generation)
+  const isRunning = mode === 'running'
+  const store = await (isRunning ? resetStore(generation) : startStore(program, '--generation', generation))
   const { requests, fetch } = newRecorder()
   const calls = new Calls(client.name, generation, requests)
   try {

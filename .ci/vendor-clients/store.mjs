@@ -38,12 +38,11 @@ export async function startStore(program, ...args) {
 }
 
 /**
- * Brings a namespace of a running store, named by STORE and STORE_TOKEN, to a generation. stop returns
- * what it holds, in the same words.
+ * Returns a function that sends a request to what drives the namespace of a token, and returns the
+ * JSON of the response.
  */
-export async function resetStore(generation) {
-  const { STORE: address, STORE_TOKEN: token } = process.env
-  async function control(method, path, body) {
+export function newControl(address, token) {
+  return async (method, path, body) => {
     const response = await fetch(`${address}/_store/${path}`, {
       method, headers: { Authorization: `Bearer ${token}` }, body: body && JSON.stringify(body),
     })
@@ -51,6 +50,15 @@ export async function resetStore(generation) {
     if (!response.ok) throw new Error(text)
     return text && JSON.parse(text)
   }
+}
+
+/**
+ * Brings a namespace of a running store, named by STORE and STORE_TOKEN, to a generation. stop returns
+ * what it holds, in the same words.
+ */
+export async function resetStore(generation) {
+  const { STORE: address, STORE_TOKEN: token } = process.env
+  const control = newControl(address, token)
   await control('POST', 'reset', { generation })
   const { namespaces } = await control('GET', 'namespaces')
   const mine = namespaces.find((namespace) => namespace.token === token)

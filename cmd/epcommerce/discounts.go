@@ -366,7 +366,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
-// addYes adds the flag that answers the question of confirm.
+// addYes adds the flag that says yes to the question of confirm.
 func addYes(flags *pflag.FlagSet, yes *bool) { flags.BoolVarP(yes, "yes", "y", false, "do not ask") }
 
 const makeChanges = "Make these changes?"

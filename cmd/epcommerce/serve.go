@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -80,8 +79,8 @@ func (f *serveFlags) validate() error {
 	switch {
 	case c.Store.Generation.UnmarshalText([]byte(f.generation)) != nil:
 		return usagef("--generation must be first or second")
-	case c.Subscriptions < 0 || c.Subscriptions > 250_000:
-		return usagef("--subscriptions must be 0 to 250000")
+	case c.Subscriptions < 0 || c.Subscriptions > fakestore.MaxSubscriptions:
+		return usagef("--subscriptions must be 0 to %d", fakestore.MaxSubscriptions)
 	case c.Latency < 0:
 		return usagef("--latency must not be negative")
 	case c.Store.RateLimit < 0 || c.Store.RateLimit > 1_000_000:
@@ -89,7 +88,7 @@ func (f *serveFlags) validate() error {
 	}
 	for i, origin := range c.Origins {
 		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Scheme+"://"+u.Host != origin ||
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Scheme+"://"+u.Host != origin ||
 			strings.Contains(u.Host, "*") || !isBrowserHost(u) {
 			return usagef("--allow-origin must be an address without a path, such as http://localhost:3000, not %q", origin)
 		}
@@ -124,7 +123,7 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	logger := log.New(e.stderr, "", 0)
 	f.config.Store.MaxRequests = maxRequests
 	if e.verbose {
-		f.config.AfterRequest = func(_ string, in commercetest.Request) {
+		f.config.AfterRequest = func(in commercetest.Request) {
 			logger.Print(in.Method, " ", in.Path, " ", in.Status)
 		}
 	}
@@ -216,7 +215,10 @@ func serveUntil(ctx context.Context, listener net.Listener, server *http.Server,
 func (f *serveFlags) welcome(addr net.Addr, certificate string, namespaces []fakestore.Namespace) string {
 	host, port, _ := net.SplitHostPort(addr.String()) // it has both
 	if net.ParseIP(host).IsUnspecified() {
-		host = cmp.Or(append(f.config.Hosts, "localhost")...)
+		host = "localhost"
+		if len(f.config.Hosts) > 0 {
+			host = f.config.Hosts[0]
+		}
 	}
 	address, curl := "http://"+net.JoinHostPort(host, port), "curl -sSg"
 	if f.tls {

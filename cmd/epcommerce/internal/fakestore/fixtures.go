@@ -3,7 +3,6 @@ package fakestore
 import (
 	"github.com/google/uuid"
 
-	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/cmd/epcommerce/internal/subscriptionstate"
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -20,10 +19,7 @@ type cartList struct {
 }
 
 func newCartEntry(store *commercetest.Store, id string) cartEntry {
-	return cartEntry{ID: id, CartState: commercetest.CartState{
-		Items:     append([]commerce.CartItemRef{}, store.CartItems(id)...), // not nil
-		Discounts: append([]commerce.CustomDiscount{}, store.Discounts(id)...),
-	}}
+	return cartEntry{id, commercetest.CartState{Items: store.CartItems(id), Discounts: store.Discounts(id)}}
 }
 
 // addCart adds a cart as the body says. Without a body it is the default one.
@@ -37,7 +33,7 @@ func addCart(c *call, f commercetest.CartFixture) (cartEntry, error) {
 }
 
 func listCarts(c *call, _ none) (cartList, error) {
-	store, list := c.store(), cartList{[]cartEntry{}}
+	store, list := c.store(), cartList{}
 	for _, id := range store.Carts() {
 		list.Carts = append(list.Carts, newCartEntry(store, id))
 	}
@@ -74,7 +70,7 @@ type subscriptionEntry struct {
 const maxListed = 100
 
 func listSubscriptions(c *call, _ none) (subscriptionList, error) {
-	store, list := c.store(), subscriptionList{[]subscriptionEntry{}}
+	store, list := c.store(), subscriptionList{}
 	for sub := range store.Subscriptions() {
 		a := sub.Attributes
 		who, _ := store.SubscriberOf(a.AccountID)

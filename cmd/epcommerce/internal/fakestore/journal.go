@@ -76,12 +76,15 @@ func (f *filter) selects(in *commercetest.Request) bool {
 
 // listRequests returns the requests that the store received.
 func listRequests(c *call, f filter) (requestList, error) {
-	return c.requests(f.selects), f.validate()
+	if err := f.validate(); err != nil {
+		return requestList{}, err
+	}
+	return c.requests(f.selects), nil
 }
 
 func (c *call) requests(selects func(*commercetest.Request) bool) requestList {
 	store := c.store()
-	list := requestList{Requests: []entry{}, Pending: store.Pending(), Dropped: store.Dropped()}
+	list := requestList{Pending: store.Pending(), Dropped: store.Dropped()}
 	for _, in := range store.Requests() {
 		if selects(&in) {
 			list.Requests = append(list.Requests, c.namespace.entry(&in))

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -61,12 +62,12 @@ type namespaceFixture struct {
 	Name string `json:"name"`
 }
 
-// maxSubscriptions is the number of subscriptions that a store may have at its start.
-const maxSubscriptions = 250_000
+// MaxSubscriptions is the number of subscriptions that a store may have at its start.
+const MaxSubscriptions = 250_000
 
 func (st *settings) validate() error {
-	if st.Subscriptions < 0 || st.Subscriptions > maxSubscriptions {
-		return fmt.Errorf("subscriptions must be 0 to %d", maxSubscriptions)
+	if st.Subscriptions < 0 || st.Subscriptions > MaxSubscriptions {
+		return fmt.Errorf("subscriptions must be 0 to %d", MaxSubscriptions)
 	}
 	return inMembers(st.Validate())
 }
@@ -115,9 +116,13 @@ func (s *Server) add(name, token string, start settings) (*namespace, error) {
 	if err := ns.reset(start); err != nil {
 		return nil, err
 	}
+	store := ns.current.Load().store
+	ns.Cart = store.Carts()[0] // the same after each reset, with its item
+	ns.CartItem = store.CartItems(ns.Cart)[0].ID
+	ns.AccountToken = store.AccountToken(oldestAccount())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	prefix := strings.TrimSuffix(ns.ClientID, "-id")
+	prefix := tokenPrefix(ns.ClientID)
 	if s.byToken[ns.Token] != nil || s.byPrefix[prefix] != nil ||
 		slices.ContainsFunc(s.namespaces, func(other *namespace) bool { return other.Name == name }) {
 		return nil, errTaken
@@ -125,6 +130,9 @@ func (s *Server) add(name, token string, start settings) (*namespace, error) {
 	s.namespaces, s.byToken[ns.Token], s.byPrefix[prefix] = append(s.namespaces, ns), ns, ns
 	return ns, nil
 }
+
+// tokenPrefix returns what the tokens begin with that the store of a client id issues.
+func tokenPrefix(clientID string) string { return strings.TrimSuffix(clientID, "-id") }
 
 // credential returns one that follows from the name of a namespace, or a random one.
 func (s *Server) credential(name, kind string) string {
@@ -145,7 +153,7 @@ func (s *Server) remove(ns *namespace) error {
 	if i > 0 { // no other request removed it meanwhile
 		s.namespaces = slices.Delete(s.namespaces, i, i+1)
 		delete(s.byToken, ns.Token)
-		delete(s.byPrefix, strings.TrimSuffix(ns.ClientID, "-id"))
+		delete(s.byPrefix, tokenPrefix(ns.ClientID))
 	}
 	ns.feed.close()
 	ns.current.Load().store.Close()
@@ -164,29 +172,25 @@ func (ns *namespace) reset(st settings) error {
 	cart := store.AddCart(commerce.CartItemRef{})
 	store.EnableDiscounts(cart)
 	store.Inject(ns.server.cfg.Faults...)
-	before := ns.current.Swap(&generation{store: store})
-	if before == nil {
-		ns.Cart, ns.CartItem = cart, store.CartItems(cart)[0].ID // they are the same after each reset
-		ns.AccountToken = store.AccountToken(oldestAccount)
-		return nil
+	if before := ns.current.Swap(&generation{store: store}); before != nil {
+		before.store.Close() // requests under way end in it
 	}
-	before.store.Close() // requests under way end in it
 	return nil
 }
 
-// oldestAccount owns the oldest subscription of each store.
-var oldestAccount = func() (account uuid.UUID) {
+// oldestAccount returns the owner of the oldest subscription of each store.
+var oldestAccount = sync.OnceValue(func() (account uuid.UUID) {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(1)
 	for sub := range store.Subscriptions() {
 		account = sub.Attributes.AccountID
 	}
 	return account
-}()
+})
 
 func (ns *namespace) afterRequest(store *commercetest.Store, in commercetest.Request) {
 	if after := ns.server.cfg.AfterRequest; after != nil {
-		after(ns.Name, in)
+		after(in)
 	}
 	if store == ns.current.Load().store { // not one before a reset
 		ns.feed.add(update{name: "request", request: &in})
@@ -215,19 +219,20 @@ func (s *Server) namespaceOf(r *http.Request) *namespace {
 			io.Closer
 		}{io.MultiReader(bytes.NewReader(start), r.Body), r.Body}
 		form, _ := url.ParseQuery(string(start)) // what it could read; the store refuses the rest
-		prefix = strings.TrimSuffix(form.Get("client_id"), "-id")
+		prefix = tokenPrefix(form.Get("client_id"))
 	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return cmp.Or(s.byToken[token], s.byPrefix[prefix], s.namespaces[0])
 }
 
+// newNamespaceFixture returns a namespace without a name that is as the first ones.
+func newNamespaceFixture(c *call) namespaceFixture {
+	return namespaceFixture{settings: c.server.start()}
+}
+
 // addNamespace adds a namespace as the body says.
 func addNamespace(c *call, f namespaceFixture) (Namespace, error) {
-	f = namespaceFixture{settings: c.server.start()}
-	if err := c.read(&f); err != nil {
-		return Namespace{}, err
-	}
 	name := f.Name
 	for {
 		if f.Name == "" {
@@ -251,12 +256,11 @@ func (s *Server) newName() string {
 	return fmt.Sprintf("namespace-%d", s.made)
 }
 
+// startOf returns the settings of a store at its start.
+func startOf(c *call) settings { return c.namespace.start }
+
 // reset brings the store back to its start, with other settings if the body has some.
 func reset(c *call, st settings) (none, error) {
-	st = c.namespace.start
-	if err := c.read(&st); err != nil {
-		return none{}, err
-	}
 	if err := c.namespace.reset(st); err != nil {
 		return none{}, err
 	}

@@ -36,18 +36,9 @@ type call struct {
 	server    *Server
 	namespace *namespace
 	request   *http.Request
-	body      []byte // JSON; empty: there was none
 }
 
 func (c *call) store() *commercetest.Store { return c.namespace.current.Load().store }
-
-// read reads the body into v, which may have values already. An error of a member names it.
-func (c *call) read(v any) error {
-	if len(c.body) == 0 {
-		return nil
-	}
-	return readStrict(bytes.NewReader(c.body), v)
-}
 
 // operations returns the table of all operations.
 func operations() []operation {
@@ -70,9 +61,11 @@ func operations() []operation {
 		operate("addSubscriptions POST /_store/subscriptions", "Add subscriptions", addSubscriptions),
 		operate("addStub POST /_store/stubs", "Add a response to requests for another path, or replace it", addStub),
 		operate("listNamespaces GET /_store/namespaces", "List the namespaces and their credentials", listNamespaces),
-		operate("addNamespace POST /_store/namespaces", "Add a namespace, and return its credentials", addNamespace),
+		operateFrom("addNamespace POST /_store/namespaces", "Add a namespace, and return its credentials",
+			newNamespaceFixture, addNamespace),
 		operate("removeNamespace DELETE /_store/namespaces", "Remove the namespace", removeNamespace),
-		operate("reset POST /_store/reset", "Bring the store back to its start, or to other settings", reset),
+		operateFrom("reset POST /_store/reset", "Bring the store back to its start, or to other settings",
+			startOf, reset),
 	}
 }
 
@@ -83,20 +76,22 @@ func removeNamespace(c *call, _ none) (none, error) { return none{}, c.server.re
 // operate returns an operation that decodes its body or its query, and encodes what do returns.
 // name is its id, method and path.
 func operate[In, Out any](name, summary string, do func(*call, In) (Out, error)) operation {
+	return operateFrom(name, summary, func(*call) (in In) { return in }, do)
+}
+
+// operateFrom is operate with what an input is without members.
+func operateFrom[In, Out any](
+	name, summary string, start func(*call) In, do func(*call, In) (Out, error),
+) operation {
 	id, route, _ := strings.Cut(name, " ")
 	method, path, _ := strings.Cut(route, " ")
 	o := operation{
 		id: id, method: method, path: path, summary: summary, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
 	}
 	o.handle = func(c *call, w http.ResponseWriter) {
-		var (
-			in  In
-			out Out
-		)
-		err := c.receive(w)
-		if err == nil {
-			err = c.read(&in)
-		}
+		var out Out
+		in := start(c)
+		err := c.receive(w, &in)
 		if err == nil {
 			out, err = do(c, in)
 		}
@@ -127,8 +122,9 @@ func (o *operation) status() int {
 	return http.StatusOK
 }
 
-// receive reads the body, or the query of a GET, whose parameters become members.
-func (c *call) receive(w http.ResponseWriter) (err error) {
+// receive reads the body into v, or the query of a GET, whose parameters are members. Without any,
+// v stays as it is.
+func (c *call) receive(w http.ResponseWriter, v any) error {
 	query, err := url.ParseQuery(c.request.URL.RawQuery)
 	if err != nil || !utf8.ValidString(fmt.Sprint(query)) {
 		return errors.New("the query cannot be read")
@@ -137,8 +133,11 @@ func (c *call) receive(w http.ResponseWriter) (err error) {
 		if len(query) > 0 {
 			return errors.New("there must be no query")
 		}
-		c.body, err = io.ReadAll(http.MaxBytesReader(w, c.request.Body, 1<<20))
-		return err
+		body, err := io.ReadAll(http.MaxBytesReader(w, c.request.Body, 1<<20))
+		if err != nil || len(body) == 0 {
+			return err
+		}
+		return readStrict(bytes.NewReader(body), v)
 	}
 	members := map[string]string{}
 	for name, values := range query {
@@ -147,8 +146,7 @@ func (c *call) receive(w http.ResponseWriter) (err error) {
 		}
 		members[name] = values[0]
 	}
-	c.body = encode(members)
-	return nil
+	return readStrict(bytes.NewReader(encode(members)), v)
 }
 
 // refuse sends an error in the form of the service.
@@ -192,7 +190,7 @@ var durations = json.JoinOptions(
 	})),
 )
 
-// encode returns v as JSON.
+// encode returns v as JSON. A nil slice is [].
 func encode(v any) []byte {
 	text, err := json.Marshal(v, durations, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 	if err != nil {
@@ -231,7 +229,10 @@ var kinds = map[jsontext.Kind]string{
 	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
 }
 
-var fieldName = regexp.MustCompile(`\b[A-Z][a-z]+(?:[A-Z][a-z]+)*\b`)
+var (
+	fieldName = regexp.MustCompile(`\b[A-Z][a-z]+(?:[A-Z][a-z]+)*\b`)
+	fieldWord = regexp.MustCompile(`[A-Z][a-z]*`)
+)
 
 // inMembers turns an error about fields of a type into one about members of its JSON.
 func inMembers(err error) error {
@@ -240,7 +241,6 @@ func inMembers(err error) error {
 	}
 	_, text, _ := strings.Cut(err.Error(), ".")
 	return errors.New(fieldName.ReplaceAllStringFunc(text, func(field string) string {
-		words := regexp.MustCompile(`[A-Z][a-z]*`).FindAllString(field, -1)
-		return strings.ToLower(strings.Join(words, "_"))
+		return strings.ToLower(strings.Join(fieldWord.FindAllString(field, -1), "_"))
 	}))
 }

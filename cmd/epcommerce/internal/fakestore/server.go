@@ -38,15 +38,15 @@ type Config struct {
 	Page bool
 
 	// AfterRequest is called for each request to a store. It may be nil.
-	AfterRequest func(namespace string, in commercetest.Request)
+	AfterRequest func(in commercetest.Request)
 }
 
 // Server is a server of fake stores, one for each namespace. It is an [http.Handler], safe for
 // concurrent use.
 type Server struct {
-	cfg  Config
-	mux  *http.ServeMux // of what drives a store, and of the page
-	cors *cors.Cors     // nil: there are no Origins
+	cfg    Config
+	mux    *http.ServeMux // of what drives a store, and of the page
+	stores http.Handler   // with CORS if there are Origins
 
 	mu         sync.RWMutex
 	namespaces []*namespace          // the first serves requests without a known token
@@ -73,15 +73,16 @@ func New(cfg Config) (*Server, error) {
 			return nil, err
 		}
 	}
+	s.stores = http.HandlerFunc(s.serveStore)
 	if len(cfg.Origins) > 0 {
-		s.cors = cors.New(cors.Options{
+		s.stores = cors.New(cors.Options{
 			AllowedOrigins: cfg.Origins,
 			AllowedMethods: []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"},
 			AllowedHeaders: []string{"*"}, // those that a preflight names
 			ExposedHeaders: []string{"Retry-After", "X-Request-Id"},
 			// A page of a public address may ask for a private one.
 			AllowPrivateNetwork: true,
-		})
+		}).Handler(s.stores)
 	}
 	s.mux = s.newMux()
 	return s, nil
@@ -117,11 +118,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 		return
 	}
-	handler := http.Handler(http.HandlerFunc(s.serveStore))
-	if s.cors != nil {
-		handler = s.cors.Handler(handler)
-	}
-	handler.ServeHTTP(w, r)
+	s.stores.ServeHTTP(w, r)
 }
 
 // serveStore passes a request to the store of its token. What a store sends may be a page that a
@@ -183,13 +180,12 @@ func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
 	if _, password, ok := r.BasicAuth(); ok { // a browser asks for it
 		token = password
 	}
-	isGuest := r.Header.Get("Authorization") == "" && !s.cfg.Public
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if ns := s.byToken[token]; ns != nil {
 		return ns
 	}
-	if isGuest {
+	if r.Header.Get("Authorization") == "" && !s.cfg.Public {
 		return s.namespaces[0]
 	}
 	w.Header().Set("WWW-Authenticate", `Basic realm="epcommerce serve: the password is the token"`)

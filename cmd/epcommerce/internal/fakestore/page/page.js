@@ -19,7 +19,8 @@ function make(tag, properties = {}, ...children) {
 /** Sends a request to the control of the store. Returns what it responds with. */
 async function control(method, path, body) {
   const response = await fetch(`/_store${path}`, {
-    method, headers: namespace ? { Authorization: `Bearer ${namespace.token}` } : {}, body: body && JSON.stringify(body),
+    method, body: body && JSON.stringify(body),
+    headers: namespace ? { Authorization: `Bearer ${namespace.token}` } : {},
   })
   const text = await response.text()
   if (!response.ok) throw new Error(JSON.parse(text).errors[0].detail)
@@ -79,9 +80,10 @@ function select(id) {
   $(id).firstChild.setAttribute('aria-current', 'true')
   const [text] = outcome(request)
   const json = (value) => JSON.stringify(value, null, 1)
+  const show = (body) => (body ? json(body) : 'no JSON')
   const lines = (values) => Object.entries(values).map(([name, list]) => `${name}: ${list.join(', ')}\n`).join('')
-  $('request').textContent = `${lines(request.query)}${request.body ? json(request.body) : 'no JSON'}\n\n${lines(request.header)}`
-  $('response').textContent = `${text} after ${request.duration_ms} ms\n${request.response ? json(request.response) : 'no JSON'}`
+  $('request').textContent = `${lines(request.query)}${show(request.body)}\n\n${lines(request.header)}`
+  $('response').textContent = `${text} after ${request.duration_ms} ms\n${show(request.response)}`
   const fault = faults.find(({ number }) => number === request.fault)
   $('fault').textContent = request.fault ? `number ${request.fault}\n${fault ? json(fault) : 'removed'}` : 'none'
   if (!request.after) return
@@ -206,8 +208,10 @@ $('requests').addEventListener('keydown', (event) => {
   next.firstChild.focus()
   select(next.id)
 })
-$('lose').addEventListener('click', () => run(() => control('POST', '/faults', { operation: 'add', apply: true, cut: true }),
-  'The next request that adds discounts takes effect, and its response is lost.'))
+$('lose').addEventListener('click', () => run(
+  () => control('POST', '/faults', { operation: 'add', apply: true, cut: true }),
+  'The next request that adds discounts takes effect, and its response is lost.',
+))
 $('retry').addEventListener('click', () => run(addAndRetry))
 $('reset').addEventListener('click', () => run(() => control('POST', '/reset'), 'The store is as it was at the start.'))
 $('clear').addEventListener('click', () => run(() => control('DELETE', '/faults'), 'There are no faults.'))
