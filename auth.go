@@ -213,9 +213,6 @@ func readTokenErrors(b []byte) []ErrorObject {
 	return readErrors(b)
 }
 
-// opToken is the Op of the errors of credentials.
-const opToken = "token"
-
 func tokenError(err error) *Error {
 	return &Error{Op: opToken, Outcome: OutcomeNotSent, Err: err}
 }

@@ -3,6 +3,7 @@ package commerce
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -13,6 +14,61 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
 )
+
+// AddCustomDiscountsOptions are the options of [CartService.AddCustomDiscounts].
+type AddCustomDiscountsOptions struct {
+	// AllOrNothing adds no discount if one of them cannot be added. Otherwise the service
+	// adds those that can be added, and reports the others.
+	AllOrNothing bool
+	// AllowRepeated allows two discounts of a batch with the same engine and external id.
+	AllowRepeated bool
+}
+
+// AddCustomDiscountsResult lists which discounts of a batch were added.
+type AddCustomDiscountsResult struct {
+	// Added are the discounts that the service reports as added.
+	Added []CustomDiscount
+	// Errors of the discounts that were not added. If the discount is for an item of the
+	// cart, Meta.ID names that item, not the discount.
+	Errors []ErrorObject
+	// Unconfirmed are the discounts that the response does not prove were added. Read the
+	// cart before you send them again.
+	Unconfirmed []UnconfirmedDiscount
+	// AllOrNothing as the service understood it, or the option if the response does not say.
+	AllOrNothing bool
+	Response     *Response
+	// Extra holds other members of the response, e.g. meta.
+	Extra Extra
+}
+
+// UnconfirmedDiscount is a discount that may not have been added.
+type UnconfirmedDiscount struct {
+	NewCustomDiscount
+	// Reasons are the error entries that may be about the discount: they name its item, or
+	// no item. See [ErrorObject.Reason].
+	Reasons []ErrorObject
+}
+
+// unconfirmedJSON is the JSON of an [UnconfirmedDiscount].
+type unconfirmedJSON struct {
+	Discount *NewCustomDiscount `json:"discount"`
+	Reasons  *[]ErrorObject     `json:"reasons"`
+}
+
+// MarshalJSON encodes d as {"discount": {…}, "reasons": […]}. Reasons may hold data of customers.
+func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
+	return json.Marshal(unconfirmedJSON{&d.NewCustomDiscount, &d.Reasons})
+}
+
+// UnmarshalJSON decodes what MarshalJSON returns.
+func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
+	var decoded UnconfirmedDiscount
+	err := json.Unmarshal(b, &unconfirmedJSON{&decoded.NewCustomDiscount, &decoded.Reasons})
+	if err == nil {
+		*d = decoded
+	}
+	return err
+}
 
 // batchResponse is what a response shows of a batch of discounts. Added has each id once. compare
 // completes the result.
@@ -211,4 +267,11 @@ func reasonsFor(d *NewCustomDiscount, entries []ErrorObject) []ErrorObject {
 		}
 	}
 	return found
+}
+
+type batchRequest struct {
+	Data    []discountRequest `json:"data"`
+	Options struct {
+		AllOrNothing bool `json:"add_all_or_nothing"`
+	} `json:"options"`
 }

@@ -3,7 +3,6 @@ package commerce
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,61 +19,6 @@ import (
 // both. Therefore the writes of a client to a cart take turns; see [WithCartLocker] for writes of
 // several processes.
 type CartService struct{ core *core }
-
-// AddCustomDiscountsOptions are the options of [CartService.AddCustomDiscounts].
-type AddCustomDiscountsOptions struct {
-	// AllOrNothing adds no discount if one of them cannot be added. Otherwise the service
-	// adds those that can be added, and reports the others.
-	AllOrNothing bool
-	// AllowRepeated allows two discounts of a batch with the same engine and external id.
-	AllowRepeated bool
-}
-
-// AddCustomDiscountsResult lists which discounts of a batch were added.
-type AddCustomDiscountsResult struct {
-	// Added are the discounts that the service reports as added.
-	Added []CustomDiscount
-	// Errors of the discounts that were not added. If the discount is for an item of the
-	// cart, Meta.ID names that item, not the discount.
-	Errors []ErrorObject
-	// Unconfirmed are the discounts that the response does not prove were added. Read the
-	// cart before you send them again.
-	Unconfirmed []UnconfirmedDiscount
-	// AllOrNothing as the service understood it, or the option if the response does not say.
-	AllOrNothing bool
-	Response     *Response
-	// Extra holds other members of the response, e.g. meta.
-	Extra Extra
-}
-
-// UnconfirmedDiscount is a discount that may not have been added.
-type UnconfirmedDiscount struct {
-	NewCustomDiscount
-	// Reasons are the error entries that may be about the discount: they name its item, or
-	// no item. See [ErrorObject.Reason].
-	Reasons []ErrorObject
-}
-
-// unconfirmedJSON is the JSON of an [UnconfirmedDiscount].
-type unconfirmedJSON struct {
-	Discount *NewCustomDiscount `json:"discount"`
-	Reasons  *[]ErrorObject     `json:"reasons"`
-}
-
-// MarshalJSON encodes d as {"discount": {…}, "reasons": […]}. Reasons may hold data of customers.
-func (d UnconfirmedDiscount) MarshalJSON() ([]byte, error) {
-	return json.Marshal(unconfirmedJSON{&d.NewCustomDiscount, &d.Reasons})
-}
-
-// UnmarshalJSON decodes what MarshalJSON returns.
-func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
-	var decoded UnconfirmedDiscount
-	err := json.Unmarshal(b, &unconfirmedJSON{&decoded.NewCustomDiscount, &decoded.Reasons})
-	if err == nil {
-		*d = decoded
-	}
-	return err
-}
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
 // https://developer.elasticpath.com/docs/api/carts/bulk-add-custom-discounts-to-cart
@@ -208,18 +152,6 @@ func checkTarget(d *CustomDiscount, problems *ValidationError) {
 	}
 }
 
-// cartWriter makes the writes of a call to a cart.
-type cartWriter struct {
-	core     *core
-	op       string
-	cartID   string
-	problems *ValidationError // of the arguments: with any, no write begins
-	// end ends the turn and the lock of the cart, and held is the state of the lock: lock sets
-	// both. Without a Locker held never ends.
-	end  func()
-	held context.Context //nolint:containedctx // lives as long as the lock
-}
-
 func (s *CartService) writer(op, cartID string) *cartWriter {
 	return &cartWriter{
 		core: s.core, op: op, cartID: cartID, problems: checkCartID(cartID), held: context.Background(),
@@ -260,18 +192,6 @@ func send[T any](ctx context.Context, w *cartWriter, o operation[T]) (T, *transp
 		err = w.checkWritten(r)
 	}
 	return result, r, err
-}
-
-// checkWritten returns an error if the lock was lost during a write that got a response: a write
-// of another process may have overlapped it, and undone it.
-func (w *cartWriter) checkWritten(r *transport.Result) error {
-	if err := w.checkLock(); err != nil {
-		return &Error{
-			Op: w.op, StatusCode: r.StatusCode, Outcome: OutcomeUnknown,
-			RequestID: transport.RequestID(r.Header), Attempts: r.Attempts, Err: err,
-		}
-	}
-	return nil
 }
 
 func (w *cartWriter) enable(ctx context.Context) error {
@@ -354,11 +274,4 @@ func (w *cartWriter) delete(ctx context.Context, d CustomDiscount) error {
 		return w.checkWritten(r) // an earlier attempt deleted it
 	}
 	return err
-}
-
-type batchRequest struct {
-	Data    []discountRequest `json:"data"`
-	Options struct {
-		AllOrNothing bool `json:"add_all_or_nothing"`
-	} `json:"options"`
 }

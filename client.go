@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -31,21 +32,6 @@ type Client struct {
 	Accounts *AccountService
 
 	core *core
-}
-
-// Response is what the client keeps of an HTTP response, without its body.
-type Response struct {
-	// StatusCode is a 2xx if there is no error.
-	StatusCode int
-	// Header holds only these header fields of the response: Cache-Control,
-	// Content-Language, Content-Length, Content-Type, Date, Etag, Last-Modified,
-	// Ratelimit-*, Retry-After, Server, X-Moltin-Request-Id, X-Ratelimit-* and
-	// X-Request-Id. Others may hold secrets.
-	Header http.Header
-	// RequestID identifies the request to the service's support. It may be empty.
-	RequestID string
-	// Attempts is the number of times that the HTTP transport was called.
-	Attempts int
 }
 
 // New returns a client for the store at baseURL, e.g.
@@ -79,6 +65,14 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 func newClient(base *url.URL, cfg config) *Client {
 	c := &core{base: base, cfg: cfg, header: transport.Hide(cfg.requestHeader())}
 	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, Accounts: &AccountService{c}, core: c}
+}
+
+// requestHeader returns the header that all requests have in common.
+func (c config) requestHeader() http.Header {
+	h := c.header().Clone()
+	h.Set("Accept", "application/json")
+	h.Set("User-Agent", c.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
+	return h
 }
 
 // With returns a copy of the client with other options, e.g. for a single call. Each option
@@ -235,49 +229,4 @@ func decodeAny(b []byte, out any) error {
 		return errors.New("the response does not fit the value to decode into")
 	}
 	return nil
-}
-
-var errExcessive = errors.New("the response has too many JSON values")
-
-func newResponse(r *transport.Result) *Response {
-	return &Response{
-		StatusCode: r.StatusCode,
-		Header:     transport.KeptHeader(r.Header),
-		RequestID:  transport.RequestID(r.Header),
-		Attempts:   r.Attempts,
-	}
-}
-
-// core is what the services of a client share.
-type core struct {
-	base   *url.URL // its path has no trailing slash and no /v2
-	cfg    config
-	header transport.Hidden[http.Header] // what all requests have in common
-}
-
-// address returns the base address with an escaped path and a query appended.
-func (c *core) address(path, query string) *url.URL {
-	u := *c.base
-	u.RawPath = u.Path + path
-	u.Path, _ = url.PathUnescape(u.RawPath) // no error: the path is escaped
-	u.RawQuery = query
-	return &u
-}
-
-// send makes a call with credentials and an optional JSON body. Any write may add discounts:
-// [Client.Do] does not know which.
-func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Auth, call.Gate, call.Applied = c, c.cfg.gate, mayHoldDiscounts
-	call.ContentType = "application/json"
-	return c.exchange(ctx, call)
-}
-
-// exchange makes a call with the settings of the client that hold for token requests too.
-func (c *core) exchange(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Header = c.header()
-	if o := c.observed(ctx); o != nil {
-		call.Observer = o
-	}
-	call.Policy, call.Limiter, call.Logger = transport.Policy(c.cfg.retry), c.cfg.limiter, c.cfg.logger
-	return c.cfg.transport.Do(ctx, call)
 }

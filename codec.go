@@ -3,6 +3,7 @@ package commerce
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"reflect"
 
 	"github.com/commerce-go/commerce/internal/wire"
@@ -172,3 +173,5 @@ func decodeRecord[T any](b []byte, v *T) error {
 	*v = fresh
 	return nil
 }
+
+var errExcessive = errors.New("the response has too many JSON values")

@@ -2,10 +2,8 @@ package commerce
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"strconv"
-	"strings"
 
 	"github.com/shopspring/decimal"
 
@@ -94,39 +92,3 @@ func (d *Decimal) UnmarshalJSON(b []byte) error {
 	*d = v
 	return nil
 }
-
-// Money is an amount of a currency. The amounts in the service's documentation are whole
-// numbers of the currency's smallest unit: -1000 with currency USD is -$10.00.
-type Money struct {
-	Amount Decimal `json:"amount"`
-	// Currency code, e.g. "USD". It is empty if the service sends only a number.
-	Currency string `json:"currency,omitzero"`
-	// Formatted is the amount as the store shows it, e.g. "-$10.00". The service may leave
-	// it out.
-	Formatted string `json:"formatted,omitzero"`
-	Extra     Extra  `json:",embed"`
-}
-
-// MarshalJSON encodes m like the service.
-func (m Money) MarshalJSON() ([]byte, error) { return payloads.Marshal(&m) }
-
-// UnmarshalJSON decodes an amount of the service, which may be only a number.
-func (m *Money) UnmarshalJSON(b []byte) error { return decodeRecord(b, m) }
-
-// String returns m as the store shows it, e.g. "-$10.00", otherwise the amount and the currency,
-// e.g. "-1000 USD".
-func (m Money) String() string {
-	return cmp.Or(m.Formatted, strings.TrimSpace(m.Amount.String()+" "+m.Currency))
-}
-
-// Price is the price of a product or plan in one currency.
-type Price struct {
-	// Amount in the currency's smallest unit.
-	Amount Decimal `json:"amount"`
-	// IncludesTax reports whether tax is part of Amount.
-	IncludesTax bool  `json:"includes_tax"`
-	Extra       Extra `json:",embed"`
-}
-
-// Prices maps a currency code to the price in that currency.
-type Prices map[string]Price

@@ -162,6 +162,14 @@ func (d *NewCustomDiscount) isLike(o *CustomDiscount) bool {
 	return sameItem && d.mayHaveEngine(o) && d.hasContents(o)
 }
 
+// hasContents reports whether o has the amount and the texts of d. White space at both ends
+// does not count, as the service may remove it.
+func (d *NewCustomDiscount) hasContents(o *CustomDiscount) bool {
+	return d.Amount.Equal(o.Amount.Amount) &&
+		strings.TrimSpace(d.Description) == strings.TrimSpace(o.Description) &&
+		strings.TrimSpace(d.DiscountCode) == strings.TrimSpace(o.DiscountCode)
+}
+
 // checkKey adds the problems of a key by which a discount must be found again: a service may
 // remove what cannot be seen.
 func (d *NewCustomDiscount) checkKey(index int, problems *ValidationError) {

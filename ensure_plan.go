@@ -131,11 +131,3 @@ func (c *cartRead) isFor(w *NewCustomDiscount, d *CustomDiscount) bool {
 	}
 	return w.Item.ID == d.Item.ID
 }
-
-// hasContents reports whether o has the amount and the texts of d. White space at both ends
-// does not count, as the service may remove it.
-func (d *NewCustomDiscount) hasContents(o *CustomDiscount) bool {
-	return d.Amount.Equal(o.Amount.Amount) &&
-		strings.TrimSpace(d.Description) == strings.TrimSpace(o.Description) &&
-		strings.TrimSpace(d.DiscountCode) == strings.TrimSpace(o.DiscountCode)
-}

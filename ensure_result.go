@@ -160,15 +160,3 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 	}
 	return failed
 }
-
-// failedCall is the error of one of the calls of EnsureCustomDiscounts. It matches what that
-// error matches, except the outcome: only the outcome of the whole call counts.
-type failedCall struct{ err transport.Hidden[*Error] }
-
-func (f failedCall) Error() string { return f.err().problem() }
-
-func (f failedCall) Unwrap() error { return f.err().Err }
-
-func (f failedCall) Is(target error) bool {
-	return target != ErrOutcomeUnknown && target != ErrPartialFailure && f.err().Is(target)
-}

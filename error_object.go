@@ -2,7 +2,9 @@ package commerce
 
 import (
 	"cmp"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -118,4 +120,24 @@ func newErrorMeta(object wire.Object) ErrorMeta {
 	}
 	m.Extra = object.Rest()
 	return m
+}
+
+// takeErrors removes the errors from the members of a response.
+func takeErrors(extra Extra) (list []ErrorObject) {
+	for name, raw := range extra {
+		if strings.EqualFold(name, "errors") {
+			list = append(list, readErrorObjects(raw)...)
+			delete(extra, name)
+		}
+	}
+	return list
+}
+
+// checkErrors returns an error if a response with a status of success holds errors. It removes
+// them from extra.
+func checkErrors(extra Extra) error {
+	if len(takeErrors(extra)) > 0 {
+		return errors.New("the response has a status of success, but also holds errors")
+	}
+	return nil
 }

@@ -90,20 +90,6 @@ type generation struct{ accepted }
 // includes returns what All stands for, as far as the client knows.
 func (g *generation) includes() SubscriptionInclude { return allIncludes(g.query.Load() == 1) }
 
-// send makes the request of a read of subscriptions. With All, it makes a second one if the store
-// refuses the includes of the generation that it remembers.
-func (g *generation) send(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
-	if !o.Include.All {
-		return send(o.query())
-	}
-	var queries [2]string
-	for n := range queries {
-		o.Include = allIncludes(n == 1)
-		queries[n] = o.query()
-	}
-	return g.accepted.send(queries, func(body []byte) bool { return !isForeign(body) }, send)
-}
-
 // learn corrects what is remembered if a record shows the second generation: a store may refuse its
 // own includes once by mistake.
 func (g *generation) learn(subs []Subscription) {

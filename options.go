@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"strings"
 	"time"
 
@@ -48,14 +47,6 @@ func (c config) with(opts []Option) (config, *ValidationError) {
 		opt(&c, problems)
 	}
 	return c, problems
-}
-
-// requestHeader returns the header that all requests have in common.
-func (c config) requestHeader() http.Header {
-	h := c.header().Clone()
-	h.Set("Accept", "application/json")
-	h.Set("User-Agent", c.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
-	return h
 }
 
 // authorize sets the credentials, and what belongs to the store that they are for.
@@ -260,6 +251,13 @@ func WithCartLocker(l Locker) Option {
 // By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return setting("logger", l, func(c *config) **slog.Logger { return &c.logger })
+}
+
+// WithObserver tells o about each call and each attempt, e.g. for tracing and metrics. Package
+// github.com/commerce-go/commerce/otelcommerce has an Observer for OpenTelemetry. By default
+// there is none.
+func WithObserver(o Observer) Option {
+	return setting("observer", o, func(c *config) *Observer { return &c.observer })
 }
 
 // WithUserAgent puts product, e.g. "shop-sync/2.1", before the library's own name in the

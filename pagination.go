@@ -233,6 +233,18 @@ func checkList(b []byte, n int, extra Extra) error {
 	return nil
 }
 
+// next returns what the links of a page say about the next page.
+func (l Links) next() paging.Next {
+	link, ok := l.Get("next")
+	switch {
+	case ok && link.isNull():
+		return paging.NextNone
+	case link.Href != "":
+		return paging.NextExists
+	}
+	return paging.NextUnknown
+}
+
 // isList reports whether the value of a member is an array, or null: the service sends null for
 // some empty lists. A member that is absent has no value, and is no list.
 func isList(raw []byte) bool { return string(raw) == "null" || bytes.HasPrefix(raw, []byte("[")) }
@@ -309,3 +321,9 @@ func (e *PagingError) Error() string {
 
 // Unwrap returns the cause.
 func (e *PagingError) Unwrap() error { return e.Err }
+
+// isOfOneAccount reports whether an error may be caused by a record of a single account.
+func isOfOneAccount(err error) bool {
+	isBad := errors.Is(err, ErrBadResponse) && !errors.Is(err, errFilterIgnored)
+	return isBad || errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress)
+}

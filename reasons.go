@@ -8,7 +8,65 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/commerce-go/commerce/internal/paging"
 	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// Sentinels for [errors.Is]. The first group follows [Error.StatusCode]. In addition,
+// ErrRateLimited matches a call that the client stopped before it was sent, and a 403 with
+// Retry-After, or with a RateLimit-Remaining or X-RateLimit-Remaining of 0. ErrBadResponse matches
+// a 2xx that cannot be read. If [Error.Op] is "token", the status is the status of the token
+// request: check Op before you conclude from ErrNotFound that the cart does not exist.
+var (
+	ErrBadRequest    = errors.New("bad request")       // 400
+	ErrUnauthorized  = errors.New("unauthorized")      // 401
+	ErrForbidden     = errors.New("forbidden")         // 403
+	ErrNotFound      = errors.New("not found")         // 404
+	ErrConflict      = errors.New("conflict")          // 409
+	ErrUnprocessable = errors.New("unprocessable")     // 422
+	ErrRateLimited   = errors.New("rate limited")      // 429
+	ErrServer        = errors.New("server error")      // 5xx
+	ErrBadResponse   = errors.New("unusable response") // 1xx, 3xx, and a 2xx that cannot be read
+
+	// ErrOutcomeUnknown matches an [*Error] with [OutcomeUnknown]: the write may or may not
+	// have been applied.
+	ErrOutcomeUnknown = errors.New("outcome unknown")
+	// ErrPartialFailure matches an [*Error] with [OutcomePartial]: the call also returned a
+	// result.
+	ErrPartialFailure = errors.New("partial failure")
+	// ErrTimeout means that an attempt took longer than [RetryPolicy].AttemptTimeout, or that
+	// a connection timed out. The caller's context has not ended.
+	ErrTimeout = transport.ErrTimeout
+	// ErrCertificate means that the certificate of the service, or of a proxy, was not accepted. It
+	// is not tried again.
+	ErrCertificate = transport.ErrCertificate
+	// ErrConnection means that for another reason there was no connection, or that it was closed
+	// before the whole response was there. The caller's context has not ended.
+	ErrConnection = transport.ErrConnection
+	// ErrToken means that no access token could be obtained. [Error.Op] is "token", unless
+	// the token was refused during a call.
+	ErrToken = errors.New("no access token")
+	// ErrDifferent means that a discount on the cart differs from the wanted one, and that the
+	// options of the call do not let it change the discount, or the service changes what it is
+	// sent: see [CartService.EnsureCustomDiscounts].
+	ErrDifferent = errors.New("a discount on the cart differs")
+	// ErrLock means that the [Locker] refused the lock, that the lock was lost, or that the
+	// context ended while the call waited for the lock. Then the error matches the error of
+	// the context too.
+	ErrLock = errors.New("the cart is not locked")
+	// ErrInvalidArgument matches a [*ValidationError].
+	ErrInvalidArgument = errors.New("invalid argument")
+
+	// ErrOffsetLimit ends a walk that read up to the highest offset of the service. There
+	// may be more records.
+	ErrOffsetLimit = paging.ErrOffsetLimit
+	// ErrListDrift ends a walk if the order of the list changed so much that the walk found
+	// none of the records that it had read. It also ends a walk if the list changes faster
+	// than the walk can read it.
+	ErrListDrift = paging.ErrListDrift
+	// ErrNoProgress ends a walk if the service returned a page without new records that was
+	// not the end of the list.
+	ErrNoProgress = paging.ErrNoProgress
 )
 
 // Reasons for which the service refuses a discount. [errors.Is] reports true for an [*Error]

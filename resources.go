@@ -1,15 +1,43 @@
 package commerce
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"reflect"
+	"strings"
 	"time"
 
+	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/google/uuid"
 )
+
+// Response is what the client keeps of an HTTP response, without its body.
+type Response struct {
+	// StatusCode is a 2xx if there is no error.
+	StatusCode int
+	// Header holds only these header fields of the response: Cache-Control,
+	// Content-Language, Content-Length, Content-Type, Date, Etag, Last-Modified,
+	// Ratelimit-*, Retry-After, Server, X-Moltin-Request-Id, X-Ratelimit-* and
+	// X-Request-Id. Others may hold secrets.
+	Header http.Header
+	// RequestID identifies the request to the service's support. It may be empty.
+	RequestID string
+	// Attempts is the number of times that the HTTP transport was called.
+	Attempts int
+}
+
+func newResponse(r *transport.Result) *Response {
+	return &Response{
+		StatusCode: r.StatusCode,
+		Header:     transport.KeptHeader(r.Header),
+		RequestID:  transport.RequestID(r.Header),
+		Attempts:   r.Attempts,
+	}
+}
 
 // Extra holds the members of a JSON object for which its Go type has no field, so that they
 // survive decoding and encoding. The service may add members at any time. If a value does
@@ -148,6 +176,42 @@ type PriceUnits struct {
 	Amount Decimal `json:"amount"`
 	Extra  Extra   `json:",embed"`
 }
+
+// Money is an amount of a currency. The amounts in the service's documentation are whole
+// numbers of the currency's smallest unit: -1000 with currency USD is -$10.00.
+type Money struct {
+	Amount Decimal `json:"amount"`
+	// Currency code, e.g. "USD". It is empty if the service sends only a number.
+	Currency string `json:"currency,omitzero"`
+	// Formatted is the amount as the store shows it, e.g. "-$10.00". The service may leave
+	// it out.
+	Formatted string `json:"formatted,omitzero"`
+	Extra     Extra  `json:",embed"`
+}
+
+// MarshalJSON encodes m like the service.
+func (m Money) MarshalJSON() ([]byte, error) { return payloads.Marshal(&m) }
+
+// UnmarshalJSON decodes an amount of the service, which may be only a number.
+func (m *Money) UnmarshalJSON(b []byte) error { return decodeRecord(b, m) }
+
+// String returns m as the store shows it, e.g. "-$10.00", otherwise the amount and the currency,
+// e.g. "-1000 USD".
+func (m Money) String() string {
+	return cmp.Or(m.Formatted, strings.TrimSpace(m.Amount.String()+" "+m.Currency))
+}
+
+// Price is the price of a product or plan in one currency.
+type Price struct {
+	// Amount in the currency's smallest unit.
+	Amount Decimal `json:"amount"`
+	// IncludesTax reports whether tax is part of Amount.
+	IncludesTax bool  `json:"includes_tax"`
+	Extra       Extra `json:",embed"`
+}
+
+// Prices maps a currency code to the price in that currency.
+type Prices map[string]Price
 
 // DisplayPrice is a price as the store shows it.
 type DisplayPrice struct {

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -325,38 +324,6 @@ func checkRelated(included *Included, extra Extra) error {
 	return checkErrors(extra)
 }
 
-// checkErrors returns an error if a response with a status of success holds errors. It removes
-// them from extra.
-func checkErrors(extra Extra) error {
-	if len(takeErrors(extra)) > 0 {
-		return errors.New("the response has a status of success, but also holds errors")
-	}
-	return nil
-}
-
-// takeErrors removes the errors from the members of a response.
-func takeErrors(extra Extra) (list []ErrorObject) {
-	for name, raw := range extra {
-		if strings.EqualFold(name, "errors") {
-			list = append(list, readErrorObjects(raw)...)
-			delete(extra, name)
-		}
-	}
-	return list
-}
-
-// next returns what the links of a page say about the next page.
-func (l Links) next() paging.Next {
-	link, ok := l.Get("next")
-	switch {
-	case ok && link.isNull():
-		return paging.NextNone
-	case link.Href != "":
-		return paging.NextExists
-	}
-	return paging.NextUnknown
-}
-
 // maxLine is the maximum length of the first line of a request, in bytes. Gateways refuse longer
 // ones, often from 8 KB on.
 const maxLine = 6_000
@@ -397,4 +364,18 @@ func (o *SubscriptionListOptions) query() string {
 		q.Set("page[limit]", strconv.Itoa(o.PageSize))
 	}
 	return wire.Query(q)
+}
+
+// send makes the request of a read of subscriptions. With All, it makes a second one if the store
+// refuses the includes of the generation that it remembers.
+func (g *generation) send(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
+	if !o.Include.All {
+		return send(o.query())
+	}
+	var queries [2]string
+	for n := range queries {
+		o.Include = allIncludes(n == 1)
+		queries[n] = o.query()
+	}
+	return g.accepted.send(queries, func(body []byte) bool { return !isForeign(body) }, send)
 }

@@ -144,9 +144,3 @@ func (s *SubscriptionService) accountsPerRequest(o SubscriptionListOptions) int 
 	each := lineWith(3) - two
 	return max(1, (maxLine-(two-2*each))/each) // a line with one has another form, and is longer
 }
-
-// isOfOneAccount reports whether an error may be caused by a record of a single account.
-func isOfOneAccount(err error) bool {
-	isBad := errors.Is(err, ErrBadResponse) && !errors.Is(err, errFilterIgnored)
-	return isBad || errors.Is(err, ErrListDrift) || errors.Is(err, ErrNoProgress)
-}

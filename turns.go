@@ -78,6 +78,18 @@ func (t *turns) take(ctx context.Context, cartID string) (end func(), err error)
 	}
 }
 
+// cartWriter makes the writes of a call to a cart.
+type cartWriter struct {
+	core     *core
+	op       string
+	cartID   string
+	problems *ValidationError // of the arguments: with any, no write begins
+	// end ends the turn and the lock of the cart, and held is the state of the lock: lock sets
+	// both. Without a Locker held never ends.
+	end  func()
+	held context.Context //nolint:containedctx // lives as long as the lock
+}
+
 // lock waits for the turn of the cart, then for its lock. The error matches the error of ctx if
 // that ended, and [ErrLock] if there was no lock when the turn had come.
 func (w *cartWriter) lock(ctx context.Context) error {
@@ -133,6 +145,18 @@ func lockKey(base *url.URL, cartID string) string {
 func (w *cartWriter) checkLock() error {
 	if w.held.Err() != nil {
 		return fmt.Errorf("%w: the lock was lost", ErrLock)
+	}
+	return nil
+}
+
+// checkWritten returns an error if the lock was lost during a write that got a response: a write
+// of another process may have overlapped it, and undone it.
+func (w *cartWriter) checkWritten(r *transport.Result) error {
+	if err := w.checkLock(); err != nil {
+		return &Error{
+			Op: w.op, StatusCode: r.StatusCode, Outcome: OutcomeUnknown,
+			RequestID: transport.RequestID(r.Header), Attempts: r.Attempts, Err: err,
+		}
 	}
 	return nil
 }
