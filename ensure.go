@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // EnsureCustomDiscountsOptions are the options of [CartService.EnsureCustomDiscounts].
@@ -98,8 +96,8 @@ func (s *CartService) EnsureCustomDiscounts(
 		run.writer.problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
 	}
 	run.setWant(want)
-	for i := range want {
-		run.plan.add = append(run.plan.add, i) // as far as is known
+	for i := range run.want {
+		run.plan.add = append(run.plan.add, &run.want[i]) // as far as is known
 	}
 	return run.call(ctx)
 }
@@ -132,9 +130,8 @@ func (s *CartService) newEnsureRun(cartID string, opts *EnsureCustomDiscountsOpt
 	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
 	opts.Engines = slices.Clone(opts.Engines)
 	run := &ensureRun{
-		service: s, writer: s.writer(opEnsure, cartID), opts: opts, plan: &ensurePlan{}, keys: map[discountKey]bool{},
+		service: s, writer: s.writer(opEnsure, cartID), opts: opts, plan: &ensurePlan{}, journal: newJournal(),
 	}
-	run.journal.seen = map[uuid.UUID]bool{}
 	opts.check(run.writer.problems)
 	return run
 }
@@ -185,14 +182,12 @@ type ensureRun struct {
 	writer   *cartWriter                              // without turn and lock in a dry run
 	choose   func(*Cart) ([]NewCustomDiscount, error) // returns want; nil: want does not change
 	want     []NewCustomDiscount
-	keys     map[discountKey]bool // that were ever wanted, and whether they may be added
 	opts     *EnsureCustomDiscountsOptions
 	cart     *cartRead   // as last read; nil before the first read
 	plan     *ensurePlan // how the cart differs from want
-	journal  journal
-	enable   *ensureWrite // of the setting of the cart; nil: not sent, or not needed
-	failures []error      // of the writes
-	mustEnd  bool         // the next read is the last, as there is no time to wait for late writes
+	journal  *journal
+	failures []error // of the writes
+	mustEnd  bool    // the next read is the last, as there is no time to wait for late writes
 }
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
@@ -209,12 +204,12 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		if err := e.decide(ctx); err != nil {
 			return e.undecided(err)
 		}
-		e.makePlan()
+		e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 		if err := e.checkKeys(); err != nil {
 			return e.end(err)
 		}
 		if e.mustEnable() {
-			if e.makeEnable(ctx); e.enable.isFinal() {
+			if e.enable(ctx).isFinal() {
 				return e.end(nil)
 			}
 			if !e.opts.DryRun {
@@ -239,7 +234,7 @@ func (e *ensureRun) read(ctx context.Context) error {
 	c, err := e.service.readComplete(ctx, opEnsure, e.writer.cartID)
 	if err == nil {
 		e.cart = c
-		e.compare()
+		e.journal.compare(c.Cart)
 	}
 	return err
 }
@@ -312,8 +307,8 @@ func (e *ensureRun) change(ctx context.Context, w *ensureWrite) {
 func (e *ensureRun) add(ctx context.Context) {
 	var adds []*ensureWrite
 	var batch []NewCustomDiscount
-	for _, i := range e.plan.add {
-		if d := &e.want[i]; e.mayAdd(d) {
+	for _, d := range e.plan.add {
+		if e.mayAdd(d) {
 			batch = append(batch, *d)
 			adds = append(adds, &ensureWrite{kind: addWrite, want: d, discount: d.asAdded(), outcome: OutcomeNotSent})
 		}
@@ -342,7 +337,7 @@ func (e *ensureRun) add(ctx context.Context) {
 // appear, it was not refused, and none that should be deleted is still there.
 func (e *ensureRun) mayAdd(d *NewCustomDiscount) bool {
 	isSurplus := func(o CustomDiscount) bool { return o.key() == d.key() }
-	return e.journal.mayAdd(d) && !slices.ContainsFunc(append(e.unchanged(), e.plan.different...), isSurplus)
+	return e.journal.mayAdd(d) && !slices.ContainsFunc(append(e.plan.unchanged(), e.plan.different...), isSurplus)
 }
 
 // wait waits for late writes, if there may be any. It reports whether another read may show
@@ -359,7 +354,7 @@ func (e *ensureRun) wait(ctx context.Context) (mayDiffer bool) {
 // and Settle has not passed since.
 func (e *ensureRun) mayAppear() bool {
 	return slices.ContainsFunc(e.journal.writes[:e.journal.read], func(w *ensureWrite) bool {
-		isMissing := slices.ContainsFunc(e.plan.add, func(i int) bool { return w.isAddOf(&e.want[i]) })
+		isMissing := slices.ContainsFunc(e.plan.add, w.isAddOf)
 		return isMissing && !w.settled && !w.isFinal()
 	})
 }

@@ -14,9 +14,10 @@ const (
 	addWrite writeKind = iota
 	updateWrite
 	deleteWrite
+	enableWrite // of custom discounts for the cart; it has no discount
 )
 
-// ensureWrite is what became of one discount of a write.
+// ensureWrite is what became of one discount of a write, or of the write that enables discounts.
 type ensureWrite struct {
 	kind writeKind
 	want *NewCustomDiscount // the wanted discount that is added or updated; a copy of a deleted one
@@ -35,7 +36,7 @@ func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool {
 
 // changes reports whether the write updates or deletes d.
 func (w *ensureWrite) changes(d *CustomDiscount) bool {
-	return w.kind != addWrite && w.discount.ID == d.ID
+	return (w.kind == updateWrite || w.kind == deleteWrite) && w.discount.ID == d.ID
 }
 
 // wanted returns the discount with the contents that it should have.
@@ -65,6 +66,9 @@ func (w *ensureWrite) isInDoubt() bool {
 	return !w.shown && (w.isUnknown() || w.kind == addWrite && w.outcome == OutcomeApplied)
 }
 
+// hasEnabled reports whether the write enabled custom discounts for the cart.
+func (w *ensureWrite) hasEnabled() bool { return w.kind == enableWrite && w.shown }
+
 // isRenamed reports whether the service changed the key of the discount that was added.
 func (w *ensureWrite) isRenamed() bool {
 	return w.kind == addWrite && w.shown && w.discount.key() != w.want.key()
@@ -73,10 +77,13 @@ func (w *ensureWrite) isRenamed() bool {
 // journal lists the writes of a call, with an entry for each discount.
 type journal struct {
 	writes []*ensureWrite
-	read   int                // number of writes before the last read that succeeded
-	failed bool               // a later read failed, which ended the call
-	seen   map[uuid.UUID]bool // discounts that the reads showed
+	read   int                  // number of writes before the last read that succeeded
+	failed bool                 // a later read failed, which ended the call
+	seen   map[uuid.UUID]bool   // discounts that the reads showed
+	keys   map[discountKey]bool // that were ever wanted, and whether they may be added
 }
+
+func newJournal() *journal { return &journal{seen: map[uuid.UUID]bool{}, keys: map[discountKey]bool{}} }
 
 func (j *journal) record(writes ...*ensureWrite) { j.writes = append(j.writes, writes...) }
 
@@ -126,16 +133,13 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 	}.apply(added, adds)
 }
 
-// compare compares the cart, which was read, with the writes: it attributes discounts that
-// appeared to adds, and finds out about updates and deletions.
-func (e *ensureRun) compare() {
-	j, cart := &e.journal, e.cart.CustomDiscounts
-	e.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
+// compare compares the writes with the cart, which was read: it attributes discounts that
+// appeared to adds, and finds out about the other writes.
+func (j *journal) compare(c *Cart) {
+	cart := c.CustomDiscounts
+	j.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
 	for i := range cart {
 		j.seen[cart[i].ID] = true
-	}
-	if e.enable != nil {
-		e.enable.shown = e.enable.shown || e.cart.CustomDiscountsEnabled
 	}
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
@@ -144,6 +148,8 @@ func (e *ensureRun) compare() {
 			w.shown = true
 		case w.kind == updateWrite && w.isUnknown() && n >= 0 && w.want.hasContents(&cart[n]):
 			w.discount, w.shown = cart[n], true
+		case w.kind == enableWrite && c.CustomDiscountsEnabled:
+			w.shown = true
 		}
 	}
 	j.read = len(j.writes)
@@ -152,12 +158,26 @@ func (e *ensureRun) compare() {
 // credit attributes discounts that appeared on the cart to adds that no read has shown: by
 // their key if it is wanted; otherwise by the id that a response named; otherwise to one that
 // wanted an equal discount of the same engine. The service then changed the external id.
-func (e *ensureRun) credit(appeared []CustomDiscount) {
+func (j *journal) credit(appeared []CustomDiscount) {
 	attribution{
 		isOpen: func(w *ensureWrite) bool { return w.kind == addWrite && w.isInDoubt() },
-		signs:  []sign{hasKey, e.isNamed, e.isRenamed},
+		signs:  []sign{hasKey, j.isNamed, j.isRenamed},
 		found:  func(w *ensureWrite) { w.shown = true },
-	}.apply(appeared, e.journal.writes)
+	}.apply(appeared, j.writes)
+}
+
+// inDoubt returns the discounts of the writes that may still take effect, each once.
+func (j *journal) inDoubt() []NewCustomDiscount {
+	var list []NewCustomDiscount
+	for n, w := range j.writes {
+		isListed := slices.ContainsFunc(j.writes[:n], func(o *ensureWrite) bool {
+			return o.isInDoubt() && (w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount))
+		})
+		if w.kind != enableWrite && w.isInDoubt() && !isListed {
+			list = append(list, w.want.copyItem())
+		}
+	}
+	return list
 }
 
 // sign reports whether a discount may be the one that a write added.
@@ -176,18 +196,18 @@ func mayBeAccepted(w *ensureWrite, d *CustomDiscount) bool {
 
 // isNamed reports whether a response named the id of d. If d has the key of another wanted
 // discount, the response must have confirmed the write.
-func (e *ensureRun) isNamed(w *ensureWrite, d *CustomDiscount) bool {
-	return w.discount.ID == d.ID && (w.outcome == OutcomeApplied || e.isUnwanted(d))
+func (j *journal) isNamed(w *ensureWrite, d *CustomDiscount) bool {
+	return w.discount.ID == d.ID && (w.outcome == OutcomeApplied || j.isUnwanted(d))
 }
 
 // isRenamed reports whether the service may have changed the external id of the write.
-func (e *ensureRun) isRenamed(w *ensureWrite, d *CustomDiscount) bool {
-	return w.discount.ID == uuid.Nil && e.isUnwanted(d) && d.DiscountEngine != "" && isLike(w, d)
+func (j *journal) isRenamed(w *ensureWrite, d *CustomDiscount) bool {
+	return w.discount.ID == uuid.Nil && j.isUnwanted(d) && d.DiscountEngine != "" && isLike(w, d)
 }
 
 // isUnwanted reports whether the key of d was never wanted.
-func (e *ensureRun) isUnwanted(d *CustomDiscount) bool {
-	_, isKnown := e.keys[d.key()]
+func (j *journal) isUnwanted(d *CustomDiscount) bool {
+	_, isKnown := j.keys[d.key()]
 	return !isKnown
 }
 

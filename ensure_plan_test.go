@@ -49,7 +49,7 @@ func drawCart(t *rapid.T) *cartRead {
 }
 
 // apply makes the changes of a plan to the cart.
-func (c *cartRead) apply(p *ensurePlan, want []NewCustomDiscount) {
+func (c *cartRead) apply(p *ensurePlan) {
 	for _, w := range p.delete {
 		c.CustomDiscounts = slices.DeleteFunc(c.CustomDiscounts, func(d CustomDiscount) bool { return w.changes(&d) })
 	}
@@ -60,8 +60,8 @@ func (c *cartRead) apply(p *ensurePlan, want []NewCustomDiscount) {
 			}
 		}
 	}
-	for _, i := range p.add {
-		d := want[i].withID(uuid.New())
+	for _, w := range p.add {
+		d := w.withID(uuid.New())
 		c.CustomDiscounts = append(c.CustomDiscounts, d)
 		if d.Item == nil {
 			c.owned = append(c.owned, d.ID)
@@ -83,15 +83,10 @@ func TestEnsurePlan(t *testing.T) {
 		if opts.Prune {
 			opts.Engines = []string{"third"}
 		}
-		newPlan := func() *ensurePlan {
-			run := ensureRun{cart: c, want: want, opts: opts}
-			run.makePlan()
-			return run.plan
-		}
-		plan := newPlan()
+		plan := newPlan(c, want, opts, newJournal())
 		plan.check(t, c, want, opts)
-		c.apply(plan, want)
-		again := newPlan()
+		c.apply(plan)
+		again := newPlan(c, want, opts, newJournal())
 		if len(again.add) > 0 || len(again.update) > 0 || len(again.delete) > 0 {
 			t.Fatalf("the second plan is %+v, want no changes", again)
 		}
@@ -106,12 +101,8 @@ func TestEnsurePlan(t *testing.T) {
 func TestEnsurePlan_unplaced(t *testing.T) {
 	t.Parallel()
 	w := NewCustomDiscount{Amount: NewDecimal(-1), DiscountEngine: "engine", ExternalID: "a"}
-	run := ensureRun{
-		cart: &cartRead{Cart: &Cart{CustomDiscounts: []CustomDiscount{w.withID(uuid.UUID{1})}}},
-		want: []NewCustomDiscount{w}, opts: &EnsureCustomDiscountsOptions{Update: true},
-	}
-	run.makePlan()
-	p := run.plan
+	cart := &cartRead{Cart: &Cart{CustomDiscounts: []CustomDiscount{w.withID(uuid.UUID{1})}}}
+	p := newPlan(cart, []NewCustomDiscount{w}, &EnsureCustomDiscountsOptions{Update: true}, newJournal())
 	if len(p.add)+len(p.update)+len(p.delete) > 0 || len(p.different) != 1 {
 		t.Errorf("plan = %+v, want only a different discount", p)
 	}
@@ -144,7 +135,7 @@ func (p *ensurePlan) check(t *rapid.T, c *cartRead, want []NewCustomDiscount, op
 			if w.key() == d.key() && sameLevel && sameContents && (best == nil || d.ID.String() < best.ID.String()) {
 				best = &d
 			}
-			if w.key() == d.key() && !c.isPlaced(&d) && slices.Contains(p.add, i) {
+			if w.key() == d.key() && !c.isPlaced(&d) && slices.Contains(p.add, &want[i]) {
 				t.Fatalf("adds %+v, although %+v may be the same", w, d)
 			}
 		}

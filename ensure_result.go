@@ -22,9 +22,9 @@ func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
 		Updated:   e.effects(updateWrite),
 		Deleted:   e.effects(deleteWrite),
 		Missing:   e.missing(),
-		Different: cloneAll(append(slices.Clone(e.plan.different), e.unchanged()...)),
-		InDoubt:   e.inDoubt(),
-		Enabled:   e.enable != nil && e.enable.shown,
+		Different: cloneAll(append(slices.Clone(e.plan.different), e.plan.unchanged()...)),
+		InDoubt:   e.journal.inDoubt(),
+		Enabled:   e.journal.has((*ensureWrite).hasEnabled),
 	}
 	if e.cart != nil {
 		r.Cart = e.cart.Cart
@@ -58,8 +58,7 @@ func (e *ensureRun) hadEffect(w *ensureWrite) bool {
 // missing returns the wanted discounts that the cart does not have.
 func (e *ensureRun) missing() []UnconfirmedDiscount {
 	var list []UnconfirmedDiscount
-	for _, i := range e.plan.add {
-		d := &e.want[i]
+	for _, d := range e.plan.add {
 		isAdded := func(w *ensureWrite) bool { return w.isAddOf(d) && w.isDone() }
 		if slices.ContainsFunc(e.journal.recent(), isAdded) {
 			continue
@@ -75,42 +74,17 @@ func (e *ensureRun) missing() []UnconfirmedDiscount {
 	return list
 }
 
-// unchanged returns the discounts that were not updated and not deleted, although they should.
-func (e *ensureRun) unchanged() []CustomDiscount {
-	var list []CustomDiscount
-	for _, w := range slices.Concat(e.plan.delete, e.plan.update) {
-		if !w.isDone() {
-			list = append(list, w.discount)
-		}
-	}
-	return list
-}
-
-// inDoubt returns the discounts of the writes that may still take effect, each once.
-func (e *ensureRun) inDoubt() []NewCustomDiscount {
-	var list []NewCustomDiscount
-	for n, w := range e.journal.writes {
-		isListed := slices.ContainsFunc(e.journal.writes[:n], func(o *ensureWrite) bool {
-			return o.isInDoubt() && (w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount))
-		})
-		if w.isInDoubt() && !isListed {
-			list = append(list, w.want.copyItem())
-		}
-	}
-	return list
-}
-
 // outcome returns what is known about the writes of the call.
-func (e *ensureRun) outcome(r *EnsureCustomDiscountsResult, stopped error) Outcome {
+func (e *ensureRun) outcome(stopped error) Outcome {
 	isSent := (*ensureWrite).isSent
 	isAccepted := func(w *ensureWrite) bool { return w.isSent() && w.outcome != OutcomeRejected }
 	isUnread := e.journal.failed || slices.ContainsFunc(e.journal.recent(), isSent)
 	switch {
-	case !e.hasWrite(isSent):
+	case !e.journal.has(isSent):
 		return OutcomeNotSent
-	case !e.hasWrite(isAccepted):
+	case !e.journal.has(isAccepted):
 		return OutcomeRejected
-	case len(r.InDoubt) > 0, stopped != nil && isUnread, e.enable != nil && e.enable.isUnknown() && !e.enable.shown:
+	case e.journal.has((*ensureWrite).isInDoubt), stopped != nil && isUnread:
 		return OutcomeUnknown
 	}
 	return OutcomePartial
@@ -132,7 +106,7 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		causes = slices.Insert(causes, 0, ErrDifferent)
 	}
 	failed := &Error{
-		Op: opEnsure, Outcome: e.outcome(r, stopped),
+		Op: opEnsure, Outcome: e.outcome(stopped),
 		Err: ensureEnd{matched: e.plan.matched, wanted: len(e.want), causes: transport.Hide(causes)},
 	}
 	named := map[string]bool{}

@@ -14,12 +14,12 @@ var (
 // setWant sets the wanted discounts. A key that is new after a discount was sent must not be added:
 // if each call of choose made one up, there would be a copy for each.
 func (e *ensureRun) setWant(want []NewCustomDiscount) {
-	isLate := e.journal.has((*ensureWrite).isSent)
+	isLate := e.journal.has(func(w *ensureWrite) bool { return w.kind != enableWrite && w.isSent() })
 	e.want = make([]NewCustomDiscount, len(want))
 	for i := range want {
 		e.want[i] = want[i].copyItem()
-		if _, isKnown := e.keys[want[i].key()]; !isKnown {
-			e.keys[want[i].key()] = !isLate
+		if _, isKnown := e.journal.keys[want[i].key()]; !isKnown {
+			e.journal.keys[want[i].key()] = !isLate
 		}
 	}
 }
@@ -49,7 +49,7 @@ func (e *ensureRun) decide(ctx context.Context) error {
 
 // checkKeys returns an error if the plan adds a key that it must not add.
 func (e *ensureRun) checkKeys() error {
-	if slices.ContainsFunc(e.plan.add, func(i int) bool { return !e.keys[e.want[i].key()] }) {
+	if slices.ContainsFunc(e.plan.add, func(d *NewCustomDiscount) bool { return !e.journal.keys[d.key()] }) {
 		return errNewKey
 	}
 	return nil
@@ -57,11 +57,11 @@ func (e *ensureRun) checkKeys() error {
 
 // undecided returns the result if it is not known which discounts are wanted now.
 func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
-	if problems, ok := err.(*ValidationError); ok && !e.hasWrite((*ensureWrite).isSent) { //nolint:errorlint // of decide
+	if problems, ok := err.(*ValidationError); ok && !e.journal.has((*ensureWrite).isSent) { //nolint:errorlint // of decide
 		return nil, problems
 	}
 	if e.want != nil { // for the result
-		e.makePlan()
+		e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 	}
 	return e.end(err)
 }
@@ -69,19 +69,15 @@ func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
 // mustEnable reports whether custom discounts must be enabled for the cart, which this call did not
 // try yet, before a discount can be added.
 func (e *ensureRun) mustEnable() bool {
-	if !e.opts.Enable || e.enable != nil || e.cart.CustomDiscountsEnabled || e.cart.takesNone() != nil {
-		return false
-	}
-	return slices.ContainsFunc(e.plan.add, func(i int) bool { return e.journal.mayAdd(&e.want[i]) })
+	isEnabling := func(w *ensureWrite) bool { return w.kind == enableWrite }
+	return e.opts.Enable && !e.journal.has(isEnabling) && !e.cart.CustomDiscountsEnabled &&
+		e.cart.takesNone() == nil && slices.ContainsFunc(e.plan.add, e.journal.mayAdd)
 }
 
-// makeEnable enables custom discounts for the cart.
-func (e *ensureRun) makeEnable(ctx context.Context) {
-	e.enable = &ensureWrite{kind: updateWrite, shown: e.opts.DryRun}
-	e.enable.outcome = e.send(func() error { return e.writer.enable(ctx) })
-}
-
-// hasWrite reports whether one of the writes matches, that of the setting too.
-func (e *ensureRun) hasWrite(match func(w *ensureWrite) bool) bool {
-	return e.journal.has(match) || e.enable != nil && match(e.enable)
+// enable enables custom discounts for the cart.
+func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
+	w := &ensureWrite{kind: enableWrite, shown: e.opts.DryRun}
+	w.outcome = e.send(func() error { return e.writer.enable(ctx) })
+	e.journal.record(w)
+	return w
 }
