@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -93,6 +94,26 @@ func (b *batchResponse) shown(sent int) shown {
 		return showsRefusal
 	}
 	return showsNothing
+}
+
+// err returns the error of an add, after compare; nil if all that was sent was added. After
+// OutcomePartial there is a result too.
+func (b *batchResponse) err(call *transport.Call, r *transport.Result, sent int) error {
+	if r.OK() {
+		r.Err = b.problem
+	}
+	outcome := outcomeOfWrite(r, b.shown(sent))
+	if outcome == OutcomeApplied {
+		return nil
+	}
+	e := newError(call, r, outcome, b.Errors)
+	if outcome == OutcomePartial {
+		e.Err = fmt.Errorf("%d of %d discounts added", sent-len(b.Unconfirmed), sent)
+		if r.SentTwice {
+			e.Err = fmt.Errorf("%w, and the transport sent them twice", e.Err)
+		}
+	}
+	return e
 }
 
 // mayHoldDiscounts reports whether a response shows discounts, or may hold some. It is the

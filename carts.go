@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -43,14 +42,16 @@ func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
 	opts = cmp.Or(opts, &AddCustomDiscountsOptions{})
-	w := s.writer("Carts.AddCustomDiscounts", cartID)
+	problems := checkCartID(cartID)
 	if len(discounts) == 0 {
-		w.problems.add("discounts", "must hold at least one")
+		problems.add("discounts", "must hold at least one")
 	}
-	checkBatch(discounts, opts, w.problems)
-	return write(ctx, w, http.MethodPost, func(ctx context.Context) (*AddCustomDiscountsResult, error) {
-		return w.add(ctx, discounts, opts)
-	})
+	checkBatch(discounts, opts, problems)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	result, _, err := newCartWriter("Carts.AddCustomDiscounts", cartID).add(discounts, opts).do(ctx, s.core)
+	return result, err
 }
 
 // UpdateCustomDiscount changes the amount and the texts of a discount, which it finds by d.ID
@@ -64,12 +65,14 @@ func (s *CartService) AddCustomDiscounts(
 func (s *CartService) UpdateCustomDiscount(
 	ctx context.Context, cartID string, d CustomDiscount,
 ) (*CustomDiscount, error) {
-	w := s.writer("Carts.UpdateCustomDiscount", cartID)
-	checkTarget(&d, w.problems)
-	d.checkUpdate(w.problems)
-	return write(ctx, w, http.MethodPut, func(ctx context.Context) (*CustomDiscount, error) {
-		return w.update(ctx, d)
-	})
+	problems := checkCartID(cartID)
+	checkTarget(&d, problems)
+	d.checkUpdate(problems)
+	if err := problems.err(); err != nil {
+		return nil, err
+	}
+	updated, _, err := newCartWriter("Carts.UpdateCustomDiscount", cartID).update(d).do(ctx, s.core)
+	return updated, err
 }
 
 // DeleteCustomDiscount deletes a discount, which it finds by d.ID and d.Item:
@@ -80,11 +83,12 @@ func (s *CartService) UpdateCustomDiscount(
 // discount, or has it on another level. But if an earlier attempt of the same call may have
 // deleted the discount, a 404 is a success.
 func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d CustomDiscount) error {
-	w := s.writer("Carts.DeleteCustomDiscount", cartID)
-	checkTarget(&d, w.problems)
-	_, err := write(ctx, w, http.MethodDelete, func(ctx context.Context) (none, error) {
-		return none{}, w.delete(ctx, d)
-	})
+	problems := checkCartID(cartID)
+	checkTarget(&d, problems)
+	if err := problems.err(); err != nil {
+		return err
+	}
+	_, _, err := newCartWriter("Carts.DeleteCustomDiscount", cartID).delete(d).do(ctx, s.core)
 	return err
 }
 
@@ -95,8 +99,11 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 // The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would
 // delete discounts that were added since. The error is a [*ValidationError] or an [*Error].
 func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) error {
-	w := s.writer("Carts.DeleteCustomDiscounts", cartID)
-	return w.writeNone(ctx, operation[none]{method: http.MethodDelete, path: cartPath(cartID, "custom-discounts")})
+	if err := checkCartID(cartID).err(); err != nil {
+		return err
+	}
+	_, _, err := newCartWriter("Carts.DeleteCustomDiscounts", cartID).deleteAll().do(ctx, s.core)
+	return err
 }
 
 // EnableCustomDiscounts lets a cart take custom discounts, which it does not by default:
@@ -110,8 +117,10 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 // discounts again, if somebody disabled them meanwhile. The error is a [*ValidationError] or an
 // [*Error].
 func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
-	w := s.writer("Carts.EnableCustomDiscounts", cartID)
-	_, err := write(ctx, w, http.MethodPut, func(ctx context.Context) (none, error) { return none{}, w.enable(ctx) })
+	if err := checkCartID(cartID).err(); err != nil {
+		return err
+	}
+	_, _, err := newCartWriter("Carts.EnableCustomDiscounts", cartID).enable().do(ctx, s.core)
 	return err
 }
 
@@ -152,126 +161,63 @@ func checkTarget(d *CustomDiscount, problems *ValidationError) {
 	}
 }
 
-func (s *CartService) writer(op, cartID string) *cartWriter {
-	return &cartWriter{
-		core: s.core, op: op, cartID: cartID, problems: checkCartID(cartID), held: context.Background(),
-	}
-}
-
-// write makes a call that is one write to a cart: do, with the turn and the lock of the cart.
-func write[T any](
-	ctx context.Context, w *cartWriter, method string, do func(context.Context) (T, error),
-) (result T, err error) {
-	if err := w.problems.err(); err != nil {
-		return result, err
-	}
-	ctx, observed := w.core.startCall(ctx, w.op, method)
-	defer observed.abandon()
-	if err := w.lock(ctx); err != nil {
-		return result, observed.end(err)
-	}
-	defer w.end()
-	result, err = do(ctx)
-	return result, observed.end(err)
-}
-
-// writeNone makes a call that is one write without a result.
-func (w *cartWriter) writeNone(ctx context.Context, o operation[none]) error {
-	_, err := write(ctx, w, o.method, func(ctx context.Context) (none, error) {
-		result, _, err := send(ctx, w, o)
-		return result, err
-	})
-	return err
-}
-
-// send makes a write to the cart.
-func send[T any](ctx context.Context, w *cartWriter, o operation[T]) (T, *transport.Result, error) {
-	o.op, o.beforeAttempt = w.op, w.checkLock
-	result, r, err := o.send(ctx, w.core)
-	if err == nil {
-		err = w.checkWritten(r)
-	}
-	return result, r, err
-}
-
-func (w *cartWriter) enable(ctx context.Context) error {
-	_, _, err := send(ctx, w, operation[none]{
-		method: http.MethodPut, path: cartPath(w.cartID), harmlessTwice: true,
+func (w *cartWriter) enable() *operation[none] {
+	return &operation[none]{
+		op: w.op, method: http.MethodPut, path: cartPath(w.cartID), harmlessTwice: true, cart: w,
 		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
-	})
-	return err
+	}
 }
 
 func (w *cartWriter) add(
-	ctx context.Context, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
-) (*AddCustomDiscountsResult, error) {
+	discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
+) *operation[*AddCustomDiscountsResult] {
 	request := batchRequest{Data: make([]discountRequest, len(discounts))}
 	for i := range discounts {
 		request.Data[i] = newDiscountRequest(&discounts[i])
 	}
 	request.Options.AllOrNothing = opts.AllOrNothing
-	o := operation[none]{
-		op: w.op, method: http.MethodPost, path: cartPath(w.cartID, "custom-discounts"), beforeAttempt: w.checkLock,
+	body, _ := payloads.Marshal(&request) // no error: the discounts were checked
+	return &operation[*AddCustomDiscountsResult]{
+		op: w.op, method: http.MethodPost, path: cartPath(w.cartID, "custom-discounts"), body: body, cart: w,
+		conclude: func(result **AddCustomDiscountsResult, call *transport.Call, r *transport.Result) error {
+			b := readBatch(r)
+			b.compare(discounts, opts)
+			b.Response = newResponse(r)
+			*result = &b.AddCustomDiscountsResult
+			return b.err(call, r, len(discounts))
+		},
 	}
-	o.body, _ = payloads.Marshal(&request) // no error: the discounts were checked
-	call := o.call(w.core)
-	r := w.core.send(ctx, call)
-	b := readBatch(r)
-	b.compare(discounts, opts)
-	b.Response = newResponse(r)
-	if r.OK() {
-		r.Err = b.problem
-	}
-	outcome := outcomeOfWrite(r, b.shown(len(discounts)))
-	if outcome == OutcomeApplied || outcome == OutcomePartial {
-		if err := w.checkWritten(r); err != nil {
-			return nil, err
-		}
-	}
-	if outcome == OutcomeApplied {
-		return &b.AddCustomDiscountsResult, nil
-	}
-	e := newError(call, r, outcome, b.Errors)
-	if outcome == OutcomePartial {
-		e.Err = fmt.Errorf("%d of %d discounts added", len(discounts)-len(b.Unconfirmed), len(discounts))
-		if r.SentTwice {
-			e.Err = fmt.Errorf("%w, and the transport sent them twice", e.Err)
-		}
-		return &b.AddCustomDiscountsResult, e
-	}
-	return nil, e
 }
 
-func (w *cartWriter) update(ctx context.Context, d CustomDiscount) (*CustomDiscount, error) {
+func (w *cartWriter) update(d CustomDiscount) *operation[*CustomDiscount] {
 	request := d.asNew()
 	request.Item = nil                                           // the path names it
 	body, _ := payloads.Marshal(map[string]any{"data": request}) // no error: the discount was checked
-	updated, _, err := send(ctx, w, operation[*CustomDiscount]{
-		method: http.MethodPut, path: cartPath(w.cartID, d.path()...), body: body,
+	return &operation[*CustomDiscount]{
+		op: w.op, method: http.MethodPut, path: cartPath(w.cartID, d.path()...), body: body, cart: w,
 		finish: func(updated **CustomDiscount, r *transport.Result) error {
 			b := readBatch(r)
 			if len(b.Added) != 1 || b.Added[0].ID != d.ID || len(b.Errors) > 0 {
 				return errors.New("the response does not show the discount")
 			}
 			*updated = &b.Added[0]
+			if b.Added[0].Item == nil {
+				b.Added[0].Item = d.Item.clone()
+			}
 			return checkConfirmation(r.Body)
 		},
-	})
-	if err != nil {
-		return nil, err
 	}
-	if updated.Item == nil {
-		updated.Item = d.Item.clone()
-	}
-	return updated, nil
 }
 
-func (w *cartWriter) delete(ctx context.Context, d CustomDiscount) error {
-	_, r, err := send(ctx, w, operation[none]{
-		method: http.MethodDelete, path: cartPath(w.cartID, d.path()...), harmlessTwice: true,
-	})
-	if r.StatusCode == http.StatusNotFound && r.Err == nil && r.MaybeAppliedBefore {
-		return w.checkWritten(r) // an earlier attempt deleted it
+func (w *cartWriter) delete(d CustomDiscount) *operation[none] {
+	return &operation[none]{
+		op: w.op, method: http.MethodDelete, path: cartPath(w.cartID, d.path()...), harmlessTwice: true, deletes: true,
+		cart: w,
 	}
-	return err
+}
+
+func (w *cartWriter) deleteAll() *operation[none] {
+	return &operation[none]{
+		op: w.op, method: http.MethodDelete, path: cartPath(w.cartID, "custom-discounts"), cart: w,
+	}
 }

@@ -91,9 +91,9 @@ func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {
 	run := s.newEnsureRun(cartID, opts)
-	checkWanted(want, run.opts, run.writer.problems)
+	checkWanted(want, run.opts, run.problems)
 	if len(want) == 0 && len(run.opts.Engines) == 0 {
-		run.writer.problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
+		run.problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
 	}
 	run.setWant(want)
 	for i := range run.want {
@@ -118,10 +118,10 @@ func (s *CartService) EnsureCustomDiscountsFunc(
 ) (*EnsureCustomDiscountsResult, error) {
 	run := s.newEnsureRun(cartID, opts)
 	if run.choose = want; want == nil {
-		run.writer.problems.add("want", "must not be nil")
+		run.problems.add("want", "must not be nil")
 	}
 	if run.opts.Prune && len(run.opts.Engines) == 0 {
-		run.writer.problems.add("engines", "must be set with Prune, as the wanted discounts may change")
+		run.problems.add("engines", "must be set with Prune, as the wanted discounts may change")
 	}
 	return run.call(ctx)
 }
@@ -130,15 +130,16 @@ func (s *CartService) newEnsureRun(cartID string, opts *EnsureCustomDiscountsOpt
 	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
 	opts.Engines = slices.Clone(opts.Engines)
 	run := &ensureRun{
-		service: s, writer: s.writer(opEnsure, cartID), opts: opts, plan: &ensurePlan{}, journal: newJournal(),
+		service: s, writer: newCartWriter(opEnsure, cartID), problems: checkCartID(cartID), opts: opts,
+		plan: &ensurePlan{}, journal: newJournal(),
 	}
-	opts.check(run.writer.problems)
+	opts.check(run.problems)
 	return run
 }
 
 // call makes the call, if the arguments are valid.
 func (e *ensureRun) call(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
-	if err := e.writer.problems.err(); err != nil {
+	if err := e.problems.err(); err != nil {
 		return nil, err
 	}
 	method := "" // several
@@ -180,6 +181,7 @@ const maxCartReads = 4
 type ensureRun struct {
 	service  *CartService
 	writer   *cartWriter                              // without turn and lock in a dry run
+	problems *ValidationError                         // of the arguments
 	choose   func(*Cart) ([]NewCustomDiscount, error) // returns want; nil: want does not change
 	want     []NewCustomDiscount
 	opts     *EnsureCustomDiscountsOptions
@@ -192,7 +194,7 @@ type ensureRun struct {
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
 	if !e.opts.DryRun {
-		if err := e.writer.lock(ctx); err != nil {
+		if err := e.writer.lock(ctx, e.service.core); err != nil {
 			return e.end(err)
 		}
 		defer e.writer.end()
@@ -288,9 +290,10 @@ func (e *ensureRun) change(ctx context.Context, w *ensureWrite) {
 	d := w.wanted()
 	w.outcome = e.send(func() error {
 		if w.kind == deleteWrite {
-			return e.writer.delete(ctx, w.discount)
+			_, _, err := e.writer.delete(w.discount).send(ctx, e.service.core)
+			return err
 		}
-		updated, err := e.writer.update(ctx, d)
+		updated, _, err := e.writer.update(d).send(ctx, e.service.core)
 		if err == nil {
 			d = *updated
 		}
@@ -324,7 +327,8 @@ func (e *ensureRun) add(ctx context.Context) {
 	var result *AddCustomDiscountsResult
 	var err error
 	outcome := e.send(func() error {
-		result, err = e.writer.add(ctx, batch, &AddCustomDiscountsOptions{AllOrNothing: e.opts.AllOrNothing})
+		add := e.writer.add(batch, &AddCustomDiscountsOptions{AllOrNothing: e.opts.AllOrNothing})
+		result, _, err = add.send(ctx, e.service.core)
 		return err
 	})
 	for _, w := range adds {

@@ -9,6 +9,7 @@ import (
 // ensurePlan is how a cart differs from the wanted discounts.
 type ensurePlan struct {
 	cart      *cartRead
+	opts      *EnsureCustomDiscountsOptions
 	journal   *journal
 	matched   int                  // number of wanted discounts that are as wanted
 	found     []CustomDiscount     // wanted discounts that the cart has, in the order of want
@@ -27,7 +28,7 @@ func (p *ensurePlan) isDone() bool {
 func newPlan(
 	cart *cartRead, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, journal *journal,
 ) *ensurePlan {
-	p := &ensurePlan{cart: cart, journal: journal}
+	p := &ensurePlan{cart: cart, opts: opts, journal: journal}
 	byKey := map[discountKey][]CustomDiscount{}
 	for _, d := range cart.CustomDiscounts {
 		byKey[d.key()] = append(byKey[d.key()], d)
@@ -42,7 +43,7 @@ func newPlan(
 		if copies := byKey[key]; len(copies) == 0 {
 			p.add = append(p.add, &want[i])
 		} else {
-			p.planKey(&want[i], copies, opts.Update)
+			p.planKey(&want[i], copies)
 		}
 		delete(byKey, key)
 	}
@@ -66,11 +67,11 @@ func newPlan(
 // planKey compares w with the discounts of the cart that have its key. It keeps one of them and
 // removes the others: the one with the smallest id, so that all callers keep the same, of those
 // that match; if none matches, of those that an update can make match.
-func (p *ensurePlan) planKey(w *NewCustomDiscount, copies []CustomDiscount, mayUpdate bool) {
+func (p *ensurePlan) planKey(w *NewCustomDiscount, copies []CustomDiscount) {
 	slices.SortFunc(copies, func(a, b CustomDiscount) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	keep := slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) && w.hasContents(&d) })
 	matches := keep >= 0
-	if !matches && !mayUpdate {
+	if !matches && !p.opts.Update {
 		p.found = append(p.found, copies[0])
 		p.different = append(p.different, copies...)
 		return

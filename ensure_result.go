@@ -10,6 +10,8 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
+var errNoSale = errors.New("custom discounts are now enabled for the cart, so the store's promotions are off for it")
+
 // end returns the result of a call, from the last read and the writes, and its error. stopped
 // is why the call ended early; nil if it made all the reads and writes that it could.
 func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {

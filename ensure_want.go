@@ -6,10 +6,7 @@ import (
 	"slices"
 )
 
-var (
-	errNewKey = errors.New("a discount with another key is wanted after discounts were added")
-	errNoSale = errors.New("custom discounts are now enabled for the cart, so the store's promotions are off for it")
-)
+var errNewKey = errors.New("a discount with another key is wanted after discounts were added")
 
 // setWant sets the wanted discounts. A key that is new after a discount was sent must not be added:
 // if each call of choose made one up, there would be a copy for each.
@@ -57,7 +54,8 @@ func (e *ensureRun) checkKeys() error {
 
 // undecided returns the result if it is not known which discounts are wanted now.
 func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
-	if problems, ok := err.(*ValidationError); ok && !e.journal.has((*ensureWrite).isSent) { //nolint:errorlint // of decide
+	problems, ok := err.(*ValidationError) //nolint:errorlint // of decide
+	if ok && !e.journal.has((*ensureWrite).isSent) {
 		return nil, problems
 	}
 	if e.want != nil { // for the result
@@ -77,7 +75,10 @@ func (e *ensureRun) mustEnable() bool {
 // enable enables custom discounts for the cart.
 func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
 	w := &ensureWrite{kind: enableWrite, shown: e.opts.DryRun}
-	w.outcome = e.send(func() error { return e.writer.enable(ctx) })
+	w.outcome = e.send(func() error {
+		_, _, err := e.writer.enable().send(ctx, e.service.core)
+		return err
+	})
 	e.journal.record(w)
 	return w
 }

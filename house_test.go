@@ -4,10 +4,14 @@ import (
 	"flag"
 	"go/ast"
 	"go/format"
+	"go/importer"
 	"go/parser"
 	gotoken "go/token"
+	"go/types"
+	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -45,6 +49,72 @@ func TestHouse_files(t *testing.T) {
 	for file := range alone {
 		t.Errorf("%s does not exist: delete it from this test", file)
 	}
+}
+
+// The files of the root can be read one by one: few pairs of them use each other. An arrow leads
+// from a file to each file that declares a package-level name or a method which it uses.
+func TestHouse_arrows(t *testing.T) {
+	t.Parallel()
+	const maxPairs, maxArrows = 10, 185
+	arrows := map[[2]string]bool{}
+	files := gotoken.NewFileSet()
+	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
+	pkg := checkTypes(t, files, info)
+	for name, object := range info.Uses {
+		if f, ok := object.(*types.Func); ok {
+			object = f.Origin()
+		}
+		signature, _ := object.Type().(*types.Signature)
+		isMethod := signature != nil && signature.Recv() != nil
+		from, to := files.Position(name.Pos()).Filename, files.Position(object.Pos()).Filename
+		if object.Pkg() == pkg && from != to && (isMethod || object.Parent() == pkg.Scope()) {
+			arrows[[2]string{from, to}] = true
+		}
+	}
+	var pairs []string
+	for arrow := range arrows {
+		if from, to := arrow[0], arrow[1]; from < to && arrows[[2]string{to, from}] {
+			pairs = append(pairs, from+" "+to)
+		}
+	}
+	if slices.Sort(pairs); len(pairs) > maxPairs || len(arrows) > maxArrows || len(arrows) < 100 {
+		t.Errorf("%d arrows, want 100 to %d; %d pairs of files use each other, want at most %d:\n%s",
+			len(arrows), maxArrows, len(pairs), maxPairs, strings.Join(pairs, "\n"))
+	}
+}
+
+// checkTypes checks the types of the root package. The go command compiles what it imports.
+func checkTypes(t *testing.T, files *gotoken.FileSet, info *types.Info) *types.Package {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		name, file, _ := strings.Cut(strings.TrimSpace(line), " ")
+		compiled[name] = file
+	}
+	var sources []*ast.File
+	names, _ := filepath.Glob("*.go") // no error: the pattern is right
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		source, err := parser.ParseFile(files, name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, source)
+	}
+	open := func(name string) (io.ReadCloser, error) { return os.Open(compiled[name]) }
+	config := types.Config{Importer: importer.ForCompiler(files, "gc", open)}
+	pkg, err := config.Check("commerce", files, sources, info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkg
 }
 
 // walkSources parses the files of the module that are not tests.

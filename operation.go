@@ -21,8 +21,11 @@ type operation[T any] struct {
 	// harmlessTwice is for a write that does no harm if it is applied twice. It is sent again like
 	// a read.
 	harmlessTwice bool
-	// beforeAttempt is called before each attempt. Its error ends the call. nil: none.
-	beforeAttempt func() error
+	// deletes is for a write that deletes a record. If an earlier attempt may have been applied, a
+	// 404 is a success.
+	deletes bool
+	// cart has the turn and the lock of the cart that a write changes. nil: it changes no cart.
+	cart *cartWriter
 	// vary makes the requests, one for each query that it sends. nil: one request, with query.
 	vary func(send func(query string) *transport.Result) *transport.Result
 	// accept reads the body of a read. If it fails, the request is sent again. nil: not needed.
@@ -32,6 +35,10 @@ type operation[T any] struct {
 	// finish checks the result of a success, or reads it from the response of a write. nil: the
 	// result of accept is right; a write without a result must be confirmed.
 	finish func(*T, *transport.Result) error
+	// conclude is for a write whose response may show both a result and an error. It takes the
+	// place of finish, whatever the status. After other errors than OutcomePartial, the result does
+	// not count.
+	conclude func(*T, *transport.Call, *transport.Result) error
 	// count returns the number of records in the result, for the observer. nil: not reported.
 	count func(T) int
 }
@@ -43,6 +50,12 @@ type none = struct{}
 func (o *operation[T]) do(ctx context.Context, c *core) (result T, response *Response, err error) {
 	ctx, observed := c.startCall(ctx, o.op, o.method)
 	defer observed.abandon()
+	if o.cart != nil {
+		if err := o.cart.lock(ctx, c); err != nil {
+			return result, nil, observed.end(err)
+		}
+		defer o.cart.end()
+	}
 	result, r, err := o.send(ctx, c)
 	if err != nil {
 		return result, nil, observed.end(err)
@@ -53,7 +66,8 @@ func (o *operation[T]) do(ctx context.Context, c *core) (result T, response *Res
 	return result, newResponse(r), observed.end(nil)
 }
 
-// send makes the request, as a part of a call that has begun.
+// send makes the request, as a part of a call that has begun. A write to a cart needs its turn and
+// its lock.
 func (o *operation[T]) send(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
 	call := o.call(c)
 	if accept := o.accept; accept != nil {
@@ -70,24 +84,46 @@ func (o *operation[T]) send(ctx context.Context, c *core) (result T, r *transpor
 			return c.send(ctx, call)
 		})
 	}
+	err = o.read(&result, call, r)
+	isApplied := err == nil || OutcomeOf(err) == OutcomePartial
+	if o.cart != nil && isApplied {
+		if lost := o.cart.checkWritten(r); lost != nil {
+			err, isApplied = lost, false
+		}
+	}
+	if !isApplied {
+		return *new(T), r, err
+	}
+	return result, r, err
+}
+
+// read reads the result and the error from the response.
+func (o *operation[T]) read(result *T, call *transport.Call, r *transport.Result) error {
 	switch {
+	case o.conclude != nil:
+		return o.conclude(result, call, r)
+	case o.deletes && r.StatusCode == http.StatusNotFound && r.Err == nil && r.MaybeAppliedBefore:
+		return nil // an earlier attempt deleted it
 	case !r.OK():
 	case o.finish != nil:
-		r.Err = o.finish(&result, r)
+		r.Err = o.finish(result, r)
 	case o.accept == nil:
 		r.Err = checkConfirmation(r.Body)
 	}
 	if !r.OK() {
-		return *new(T), r, callError(call, r)
+		return callError(call, r)
 	}
-	return result, r, nil
+	return nil
 }
 
 // call returns the request.
 func (o *operation[T]) call(c *core) *transport.Call {
 	call := &transport.Call{
 		Op: o.op, Method: o.method, URL: c.address(o.path, o.query), Body: o.body,
-		BeforeAttempt: o.beforeAttempt, Buffers: o.buffers,
+		Buffers: o.buffers,
+	}
+	if o.cart != nil {
+		call.BeforeAttempt = o.cart.checkLock
 	}
 	if o.harmlessTwice || transport.IsRead(o.method) {
 		call.Class = transport.Replayable

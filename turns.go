@@ -78,29 +78,31 @@ func (t *turns) take(ctx context.Context, cartID string) (end func(), err error)
 	}
 }
 
-// cartWriter makes the writes of a call to a cart.
+// cartWriter describes the writes of a call to a cart, and has the turn and the lock for them.
 type cartWriter struct {
-	core     *core
-	op       string
-	cartID   string
-	problems *ValidationError // of the arguments: with any, no write begins
+	op     string
+	cartID string
 	// end ends the turn and the lock of the cart, and held is the state of the lock: lock sets
 	// both. Without a Locker held never ends.
 	end  func()
 	held context.Context //nolint:containedctx // lives as long as the lock
 }
 
+func newCartWriter(op, cartID string) *cartWriter {
+	return &cartWriter{op: op, cartID: cartID, held: context.Background()}
+}
+
 // lock waits for the turn of the cart, then for its lock. The error matches the error of ctx if
 // that ended, and [ErrLock] if there was no lock when the turn had come.
-func (w *cartWriter) lock(ctx context.Context) error {
-	call := w.core.observed(ctx)
+func (w *cartWriter) lock(ctx context.Context, c *core) error {
+	call := c.observed(ctx)
 	start := time.Now()
-	endTurn, err := w.core.cfg.turns.take(ctx, w.cartID)
+	endTurn, err := c.cfg.turns.take(ctx, w.cartID)
 	call.waited(Waits{Turn: transport.WaitSince(start)})
 	if err != nil {
 		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: err}
 	}
-	if w.core.cfg.locker == nil {
+	if c.cfg.locker == nil {
 		w.end = endTurn
 		return nil
 	}
@@ -110,7 +112,7 @@ func (w *cartWriter) lock(ctx context.Context) error {
 		}
 	}()
 	start = time.Now()
-	held, unlock, err := w.core.cfg.locker.Lock(ctx, lockKey(w.core.base, w.cartID))
+	held, unlock, err := c.cfg.locker.Lock(ctx, lockKey(c.base, w.cartID))
 	call.waited(Waits{Lock: transport.WaitSince(start)})
 	if err != nil {
 		cause := transport.WaitError(ctx, "the lock of the cart")
