@@ -48,12 +48,12 @@ func (s *Store) getCart(in *call) response {
 		s.carts[c.id] = c
 		included := map[string]any{}
 		if slices.Contains(names, "items") {
-			includeList(s.cfg.EmptyLists, included, "items", c.itemsData(s.cfg.EmptyLists))
+			includeList(s.cfg.EmptyLists, included, "items", c.itemsData(&s.cfg))
 		}
 		if slices.Contains(names, "custom_discounts") {
 			includeList(s.cfg.EmptyLists, included, "custom_discounts", includedDiscounts(c.discounts))
 		}
-		return cartBody{Data: c.data(s.cfg.EmptyLists), Included: included}
+		return cartBody{Data: c.data(&s.cfg), Included: included}
 	})
 }
 
@@ -67,7 +67,7 @@ func (s *Store) getItems(in *call) response {
 			ofItems := slices.DeleteFunc(slices.Clone(c.discounts), isOfCart)
 			includeList(s.cfg.EmptyLists, included, "custom_discounts", includedDiscounts(ofItems))
 		}
-		items := c.itemsData(s.cfg.EmptyLists)
+		items := c.itemsData(&s.cfg)
 		if len(items) == 0 && s.cfg.EmptyLists == EmptyListsNull {
 			items = nil
 		}
@@ -94,10 +94,13 @@ func (s *Store) readCart(in *call, body func(c *cart, names []string) cartBody) 
 
 // cartChange holds those members of a cart that a request sets. nil: not set.
 type cartChange struct {
-	name              *string
-	enableDiscounts   *bool
-	useRulePromotions *bool
+	name     *string
+	settings settingsChange
 }
+
+// settingsChange holds those discount settings, of a cart or of new carts, that a request sets.
+// nil: not set.
+type settingsChange struct{ enableDiscounts, useRulePromotions *bool }
 
 func (change *cartChange) read(v *validator, root members) {
 	o, ok := v.object("data", root["data"])
@@ -107,21 +110,29 @@ func (change *cartChange) read(v *validator, root members) {
 	if raw, ok := o["name"]; ok {
 		change.name = new(v.text("data.name", raw))
 	}
-	change.enableDiscounts, change.useRulePromotions = v.discountSettings("data.discount_settings", o["discount_settings"])
+	change.settings = v.discountSettings("data.discount_settings", o["discount_settings"])
 }
 
-// apply changes c, or returns why it must not.
-func (change *cartChange) apply(c *cart) *errorObject {
+// applyChange changes c, or returns why it must not.
+func (s *Store) applyChange(c *cart, change cartChange) *errorObject {
 	if change.name != nil {
 		c.name = *change.name
 	}
+	if enable := change.settings.enableDiscounts; enable != nil && *enable {
+		s.dropPromotion(c)
+	}
+	return change.settings.apply(&c.settings)
+}
+
+// apply changes settings, both before it checks them. It returns why the result is refused, or nil.
+func (change settingsChange) apply(settings *discountSettings) *errorObject {
 	if change.enableDiscounts != nil {
-		c.discountsEnabled = *change.enableDiscounts
+		settings.CustomDiscountsEnabled = *change.enableDiscounts
 	}
 	if change.useRulePromotions != nil {
-		c.usesRulePromotions = *change.useRulePromotions
+		settings.UseRulePromotions = *change.useRulePromotions
 	}
-	if c.discountsEnabled && c.usesRulePromotions {
+	if settings.CustomDiscountsEnabled && settings.UseRulePromotions {
 		return &errorObject{
 			Status: 422, Title: "Cannot use both discounts together",
 			Detail: "Only one discount setting can be set to true at a time.",
@@ -133,30 +144,30 @@ func (change *cartChange) apply(c *cart) *errorObject {
 // createCart handles POST /v2/carts.
 func (s *Store) createCart(in *call) response {
 	var change cartChange
-	if refusal := readBody(in, change.read); refusal != nil {
+	if refusal := s.readBody(in, change.read); refusal != nil {
 		return *refusal
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.newCart()
-	if refusal := change.apply(c); refusal != nil {
+	if refusal := s.applyChange(c, change); refusal != nil {
 		return errorsResponse(http.StatusUnprocessableEntity, *refusal)
 	}
 	s.carts[c.id] = c
-	return jsonResponse(http.StatusCreated, cartBody{Data: c.data(s.cfg.EmptyLists)})
+	return jsonResponse(http.StatusCreated, cartBody{Data: c.data(&s.cfg)})
 }
 
 // updateCart handles PUT /v2/carts/{cartID}. A refusal is an error object, not a list of them.
 func (s *Store) updateCart(in *call) response {
 	var change cartChange
-	if refusal := readBody(in, change.read); refusal != nil {
+	if refusal := s.readBody(in, change.read); refusal != nil {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {
-		if refusal := change.apply(c); refusal != nil {
+		if refusal := s.applyChange(c, change); refusal != nil {
 			return jsonResponse(http.StatusUnprocessableEntity, refusal)
 		}
-		return jsonResponse(http.StatusOK, cartBody{Data: c.data(s.cfg.EmptyLists)})
+		return jsonResponse(http.StatusOK, cartBody{Data: c.data(&s.cfg)})
 	})
 }
 
@@ -170,7 +181,7 @@ func (s *Store) deleteCart(in *call) response {
 // their own: each costs the same.
 func (s *Store) addCartItem(in *call) response {
 	var item cartItem
-	refusal := readBody(in, func(v *validator, root members) {
+	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
 			item = v.cartItem(o)
 		}
@@ -180,14 +191,14 @@ func (s *Store) addCartItem(in *call) response {
 	}
 	return s.writeCart(in, func(c *cart) response {
 		s.addItem(c, item)
-		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(s.cfg.EmptyLists)})
+		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
 
 // updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity.
 func (s *Store) updateCartItem(in *call) response {
 	var quantity int64
-	refusal := readBody(in, func(v *validator, root members) {
+	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
 			quantity = v.quantity(o["quantity"])
 		}
@@ -202,7 +213,7 @@ func (s *Store) updateCartItem(in *call) response {
 			return itemNotFound()
 		}
 		c.items[i].quantity = quantity
-		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(s.cfg.EmptyLists)})
+		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
 
@@ -247,17 +258,18 @@ func (s *Store) deleteItem(in *call) response {
 		if !c.removeItem(in.uuid("item")) {
 			return itemNotFound()
 		}
-		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(s.cfg.EmptyLists)})
+		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
 
-// updateCartSettings handles PUT /v2/settings/cart. The setting is for new carts.
+// updateCartSettings handles PUT /v2/settings/cart. The settings are for new carts. A refusal is
+// that of updateCart.
 func (s *Store) updateCartSettings(in *call) response {
-	var enabled *bool
-	refusal := readBody(in, func(v *validator, root members) {
+	var change settingsChange
+	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
 			v.resourceType("data.type", o["type"], "settings")
-			enabled, _ = v.discountSettings("data.discounts", o["discounts"])
+			change = v.discountSettings("data.discounts", o["discounts"])
 		}
 	})
 	if refusal != nil {
@@ -265,9 +277,11 @@ func (s *Store) updateCartSettings(in *call) response {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if enabled != nil {
-		s.newCartsAllowDiscounts = *enabled
+	changed := s.newCarts
+	if refusal := change.apply(&changed); refusal != nil {
+		return jsonResponse(http.StatusUnprocessableEntity, refusal)
 	}
+	s.newCarts = changed
 	return s.cartSettings()
 }
 
@@ -284,9 +298,7 @@ func (s *Store) cartSettings() response {
 		Type      string           `json:"type"`
 		Discounts discountSettings `json:"discounts"`
 	}
-	return jsonResponse(http.StatusOK, cartBody{Data: settings{
-		Type: "settings", Discounts: discountSettings{CustomDiscountsEnabled: s.newCartsAllowDiscounts},
-	}})
+	return jsonResponse(http.StatusOK, cartBody{Data: settings{Type: "settings", Discounts: s.newCarts}})
 }
 
 // uuid returns an id of the path. It is zero if the path element is not a UUID, and

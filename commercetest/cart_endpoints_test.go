@@ -203,7 +203,6 @@ func TestUpdateCart_bothSettings(t *testing.T) {
 		refusal = `{"status":422,"title":"Cannot use both discounts together",` +
 			`"detail":"Only one discount setting can be set to true at a time."}`
 		promotions = `{"data":{"discount_settings":{"custom_discounts_enabled":%t,"use_rule_promotions":true}}}`
-		enable     = `{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`
 	)
 	store := newCart(t, commercetest.Config{})
 	wantJSON(t, send(t, store, put(cartPath, fmt.Sprintf(promotions, true))), 422, refusal)
@@ -213,7 +212,123 @@ func TestUpdateCart_bothSettings(t *testing.T) {
 		!strings.Contains(resp.Body, `"custom_discounts_enabled":false,"use_rule_promotions":true`) {
 		t.Errorf("response %d %s, want the settings", resp.Status, resp.Body)
 	}
-	wantJSON(t, send(t, store, put(cartPath, enable)), 422, refusal)
+	wantJSON(t, send(t, store, put(cartPath, enableDiscounts)), 422, refusal)
+
+	// One request may exchange them.
+	exchanged := send(t, store, put(cartPath, exchangeSettings))
+	wantEqual(t, "settings afterwards", settingsOf(t, exchanged), [2]bool{true, false})
+	wantEqual(t, "settings read", settingsOf(t, send(t, store, get(cartPath))), [2]bool{true, false})
+	wantEqual(t, "status of an add", send(t, store, addRequest(onCartA)).Status, 201)
+}
+
+// Bodies of requests that change the settings of a cart.
+const (
+	enableDiscounts  = `{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`
+	usePromotions    = `{"data":{"discount_settings":{"custom_discounts_enabled":false,"use_rule_promotions":true}}}`
+	exchangeSettings = `{"data":{"discount_settings":{"custom_discounts_enabled":true,"use_rule_promotions":false}}}`
+)
+
+// settingsOf returns whether a cart takes custom discounts, and whether it uses promotions.
+func settingsOf(t *testing.T, resp wireResponse) [2]bool {
+	t.Helper()
+	var c struct {
+		Data struct {
+			Settings struct {
+				Enabled    bool `json:"custom_discounts_enabled"`
+				Promotions bool `json:"use_rule_promotions"`
+			} `json:"discount_settings"`
+		}
+	}
+	if err := json.Unmarshal([]byte(resp.Body), &c); err != nil || resp.Status >= 300 {
+		t.Fatalf("response %d %s, error %v, want a cart", resp.Status, resp.Body, err)
+	}
+	return [2]bool{c.Data.Settings.Enabled, c.Data.Settings.Promotions}
+}
+
+// A request that enables custom discounts removes the promotions of the store, which would
+// refuse them, even if they were enabled before. The cart of the test has a promotion.
+func TestUpdateCart_promotions(t *testing.T) {
+	t.Parallel()
+	stay := commercetest.Config{PromotionsStay: true}
+	for _, tt := range []struct {
+		name, body string
+		cfg        commercetest.Config
+		status     int
+		items      int // afterwards; the promotion is one
+		add        int // status of an add afterwards
+	}{
+		{name: "enable", body: enableDiscounts, status: 200, items: 2, add: 201},
+		{name: "exchange", body: exchangeSettings, status: 200, items: 2, add: 201},
+		{name: "enable, they stay", body: enableDiscounts, cfg: stay, status: 200, items: 3, add: 422},
+		{name: "only the name", body: `{"data":{"name":"Mine"}}`, status: 200, items: 3, add: 422},
+		{name: "disable", body: usePromotions, status: 200, items: 3, add: 400},
+		{
+			name: "refused", status: 422, items: 3, add: 422,
+			body: `{"data":{"discount_settings":{"custom_discounts_enabled":true,"use_rule_promotions":true}}}`,
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			eachSender(t, func(t *testing.T, send sendFunc) {
+				store := newCart(t, tt.cfg)
+				store.AddPromotion(cartID)
+				wantEqual(t, "status", send(store, put(cartPath, tt.body)).Status, tt.status)
+				wantEqual(t, "items", len(readCart(t, store, cartID).Data.Relationships.Items.Data), tt.items)
+				wantEqual(t, "status of an add", send(store, addRequest(onCartA)).Status, tt.add)
+			})
+		})
+	}
+}
+
+// The settings of the store are those of new carts. Both cannot be true.
+func TestUpdateCartSettings(t *testing.T) {
+	t.Parallel()
+	const refusal = `{"status":422,"title":"Cannot use both discounts together",` +
+		`"detail":"Only one discount setting can be set to true at a time."}`
+	none, enabled, promotions := [2]bool{}, [2]bool{true, false}, [2]bool{false, true}
+	shown := map[[2]bool]string{
+		none: `{"custom_discounts_enabled":false}`, enabled: `{"custom_discounts_enabled":true}`,
+		promotions: `{"custom_discounts_enabled":false,"use_rule_promotions":true}`,
+	}
+	const path = "/v2/settings/cart"
+	store := commercetest.NewStore(commercetest.Config{})
+	for i, tt := range []struct { // each changes what the one before left
+		name, discounts string
+		refused         bool
+		want            [2]bool // settings afterwards
+	}{
+		{name: "both", discounts: `{"custom_discounts_enabled":true,"use_rule_promotions":true}`, refused: true, want: none},
+		{name: "promotions", discounts: `{"use_rule_promotions":true}`, want: promotions},
+		{name: "enable with promotions", discounts: `{"custom_discounts_enabled":true}`, refused: true, want: promotions},
+		{name: "nothing", discounts: `{}`, want: promotions},
+		{name: "exchange", discounts: `{"custom_discounts_enabled":true,"use_rule_promotions":false}`, want: enabled},
+		{name: "promotions with discounts", discounts: `{"use_rule_promotions":true}`, refused: true, want: enabled},
+		{name: "none", discounts: `{"custom_discounts_enabled":false}`, want: none},
+	} {
+		resp := send(t, store, put(path, `{"data":{"type":"settings","discounts":`+tt.discounts+`}}`))
+		want := `{"data":{"type":"settings","discounts":` + shown[tt.want] + `}}`
+		if tt.refused {
+			wantJSON(t, resp, 422, refusal)
+		} else {
+			wantJSON(t, resp, 200, want)
+		}
+		wantJSON(t, send(t, store, get(path)), 200, want)
+		wantEqual(t, tt.name+": a new cart", settingsOf(t, send(t, store, post("/v2/carts", `{"data":{}}`))), tt.want)
+		read := send(t, store, get(fmt.Sprint("/v2/carts/new-", i)))
+		wantEqual(t, tt.name+": a cart that a read created", settingsOf(t, read), tt.want)
+		added := send(t, store, get("/v2/carts/"+store.AddCart()))
+		wantEqual(t, tt.name+": a cart of AddCart", settingsOf(t, added), tt.want)
+	}
+}
+
+// A new cart may exchange the settings that it has from the store.
+func TestCreateCart_exchangesSettings(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	send(t, store, put("/v2/settings/cart", `{"data":{"type":"settings","discounts":{"use_rule_promotions":true}}}`))
+	wantEqual(t, "status of enable", send(t, store, post("/v2/carts", enableDiscounts)).Status, 422)
+	exchanged := send(t, store, post("/v2/carts", exchangeSettings))
+	wantEqual(t, "settings", settingsOf(t, exchanged), [2]bool{true, false})
 }
 
 // Lists that are empty have several forms.
@@ -457,6 +572,10 @@ func TestCartEndpoints_problems(t *testing.T) {
 			want: "data.type must be settings",
 		},
 		{name: "settings without data", raw: put("/v2/settings/cart", `{}`), want: "data must be an object"},
+		{
+			name: "promotions are a string", want: "data.discounts.use_rule_promotions must be a boolean",
+			raw: put("/v2/settings/cart", `{"data":{"type":"settings","discounts":{"use_rule_promotions":"x"}}}`),
+		},
 	})
 }
 

@@ -30,11 +30,11 @@ type cartMeta struct {
 }
 
 type displayPrice struct {
-	WithTax         money `json:"with_tax"`
-	WithoutTax      money `json:"without_tax"`
-	Tax             money `json:"tax"`
-	Discount        money `json:"discount"`
-	WithoutDiscount money `json:"without_discount"`
+	WithTax         money  `json:"with_tax"`
+	WithoutTax      money  `json:"without_tax"`
+	Tax             money  `json:"tax"`
+	Discount        *money `json:"discount,omitempty"`
+	WithoutDiscount *money `json:"without_discount,omitempty"`
 }
 
 type money struct {
@@ -122,9 +122,10 @@ func includeList[T any](l EmptyLists, included map[string]any, name string, list
 }
 
 // data returns c as responses show it.
-func (c *cart) data(lists EmptyLists) cartData {
+func (c *cart) data(cfg *Config) cartData {
+	lists := cfg.EmptyLists
 	var items []resourceRef
-	for _, item := range c.itemsData(lists) {
+	for _, item := range c.itemsData(cfg) {
 		items = append(items, resourceRef{Type: string(item.Type), ID: item.ID})
 	}
 	related := relationships{
@@ -132,15 +133,13 @@ func (c *cart) data(lists EmptyLists) cartData {
 		CustomDiscounts: lists.relationship(c.discountRefs(uuid.Nil), nil),
 	}
 	return cartData{
-		ID:    c.id,
-		Type:  "cart",
-		Name:  c.name,
-		Links: map[string]string{"self": "https://" + linkHost + "/v2/carts/" + c.id},
-		DiscountSettings: discountSettings{
-			CustomDiscountsEnabled: c.discountsEnabled, UseRulePromotions: c.usesRulePromotions,
-		},
+		ID:               c.id,
+		Type:             "cart",
+		Name:             c.name,
+		Links:            map[string]string{"self": "https://" + linkHost + "/v2/carts/" + c.id},
+		DiscountSettings: c.settings,
 		Meta: cartMeta{
-			DisplayPrice: c.displayPrice(),
+			DisplayPrice: c.displayPrice(cfg),
 			Timestamps: cartTimestamps{
 				CreatedAt: timestamp(c.createdAt),
 				UpdatedAt: timestamp(c.updatedAt),
@@ -151,9 +150,9 @@ func (c *cart) data(lists EmptyLists) cartData {
 	}
 }
 
-// displayPrice returns the sums of the prices and of all discounts. There is no tax. An empty cart
-// has no currency.
-func (c *cart) displayPrice() *displayPrice {
+// displayPrice returns the sums of the prices and of all discounts, and the tax of what both leave.
+// An empty cart has no currency.
+func (c *cart) displayPrice(cfg *Config) *displayPrice {
 	var prices, discounts commerce.Decimal
 	for _, item := range c.items {
 		prices = sum(prices, item.value())
@@ -169,14 +168,19 @@ func (c *cart) displayPrice() *displayPrice {
 		m := usd(amount)
 		return money{Amount: m.Amount, Currency: m.Currency, Formatted: m.Formatted}
 	}
-	total := display(sum(prices, discounts))
-	return &displayPrice{
-		WithTax:         total,
-		WithoutTax:      total,
-		Tax:             display(commerce.Decimal{}),
-		Discount:        display(discounts),
-		WithoutDiscount: display(prices),
+	percent, withoutTax := int64(cfg.TaxPercent), sum(prices, discounts)
+	if cfg.PricesIncludeTax {
+		net := prices.Shift(2).DivRound(commerce.NewDecimal(100+percent).Decimal, 0)
+		withoutTax = sum(commerce.Decimal{Decimal: net}, discounts)
 	}
+	tax := commerce.Decimal{Decimal: withoutTax.Mul(commerce.NewDecimal(percent).Decimal).Shift(-2).Round(0)}
+	price := &displayPrice{
+		WithTax: display(sum(withoutTax, tax)), WithoutTax: display(withoutTax), Tax: display(tax),
+	}
+	if !cfg.BarePrices {
+		price.Discount, price.WithoutDiscount = new(display(discounts)), new(display(prices))
+	}
+	return price
 }
 
 // value is the price of all pieces.
@@ -218,9 +222,11 @@ const (
 )
 
 // itemsData returns the items as responses show them. It is never nil.
-func (c *cart) itemsData(lists EmptyLists) []itemData {
-	list := []itemData{}
-	price := func(amount commerce.Decimal) itemPrice { return itemPrice{Amount: amount, Currency: "USD"} }
+func (c *cart) itemsData(cfg *Config) []itemData {
+	list, lists := []itemData{}, cfg.EmptyLists
+	price := func(amount commerce.Decimal) itemPrice {
+		return itemPrice{Amount: amount, Currency: "USD", IncludesTax: cfg.PricesIncludeTax}
+	}
 	promotion := itemData{
 		ID: newID("promotions", c.number), Type: "promotion_item", Name: "Ten percent off", SKU: promotionCode,
 		Quantity: 1, PromotionSource: promotionSource,

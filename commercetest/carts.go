@@ -22,8 +22,7 @@ const (
 // changes: a write replaces it with a changed copy.
 type cart struct {
 	id, name             string
-	discountsEnabled     bool
-	usesRulePromotions   bool
+	settings             discountSettings
 	hasPromotion         bool
 	items                []cartItem
 	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
@@ -85,8 +84,7 @@ func (s *Store) emptyCart(id string) *cart {
 	now := time.Now()
 	s.emptyCartCount++
 	return &cart{
-		id: id, name: defaultCartName, discountsEnabled: s.newCartsAllowDiscounts, createdAt: now, updatedAt: now,
-		number: s.emptyCartCount,
+		id: id, name: defaultCartName, settings: s.newCarts, createdAt: now, updatedAt: now, number: s.emptyCartCount,
 	}
 }
 
@@ -213,16 +211,21 @@ func cloneItemRef(ref *commerce.CartItemRef) *commerce.CartItemRef {
 	return new(*ref)
 }
 
-// EnableDiscounts enables custom discounts for a cart without a request. If there is no such cart,
-// EnableDiscounts adds one.
+// EnableDiscounts enables custom discounts for a cart without a request, instead of promotions of
+// the store: those that the cart has go, unless [Config.PromotionsStay] is set. If there is no such
+// cart, EnableDiscounts adds one.
 func (s *Store) EnableDiscounts(cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changeCart(s.cart(cartID), func(c *cart) bool {
-		c.discountsEnabled = true
+		c.settings = discountSettings{CustomDiscountsEnabled: true}
+		s.dropPromotion(c)
 		return true
 	})
 }
+
+// dropPromotion removes the promotion of a cart for which custom discounts were enabled.
+func (s *Store) dropPromotion(c *cart) { c.hasPromotion = c.hasPromotion && s.cfg.PromotionsStay }
 
 // AddDiscount adds a discount to a cart without a request, as another program would,
 // and without any check: not of the limits, and not of the item. If d has no ID, it
@@ -249,10 +252,10 @@ func (s *Store) addDiscount(c *cart, d commerce.CustomDiscount) {
 	c.discounts = append(c.discounts, d)
 }
 
-// AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts as
-// long as it exists. It takes a tenth off each item. Responses show it as discounts of the items,
-// as an item of the type promotion_item, and in the total discount. If there is no such cart,
-// AddPromotion adds one.
+// AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts until
+// they are enabled for it, even if they were before: see [Config.PromotionsStay]. It takes a tenth
+// off each item. Responses show it as discounts of the items, as an item of the type
+// promotion_item, and in the total discount. If there is no such cart, AddPromotion adds one.
 func (s *Store) AddPromotion(cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,6 @@ func TestAddDiscount(t *testing.T) {
 	wantEqual(t, "discounts of a cart that was not there", len(store.Discounts("new")), 1)
 }
 
-// A cart with a promotion of the store takes no custom discounts. Those that it has stay.
 func TestEnableDiscounts(t *testing.T) {
 	t.Parallel()
 	store := commercetest.NewStore(commercetest.Config{})
@@ -96,6 +95,27 @@ func TestEnableDiscounts(t *testing.T) {
 	wantEqual(t, "carts", len(store.Carts()), 2)
 }
 
+// To enable custom discounts turns promotions of the store off, in the settings and in the cart.
+func TestEnableDiscounts_promotions(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		cfg  commercetest.Config
+		want int // status of an add
+	}{
+		{name: "they go", want: 201},
+		{name: "they stay", cfg: commercetest.Config{PromotionsStay: true}, want: 422},
+	} {
+		store := newCart(t, tt.cfg)
+		send(t, store, put(cartPath, usePromotions))
+		store.AddPromotion(cartID)
+		store.EnableDiscounts(cartID)
+		wantEqual(t, tt.name+": settings", settingsOf(t, send(t, store, get(cartPath))), [2]bool{true, false})
+		wantEqual(t, tt.name+": status of an add", send(t, store, addRequest(onCartA)).Status, tt.want)
+	}
+}
+
+// A cart with a promotion of the store takes no custom discounts. Those that it has stay.
 func TestAddPromotion(t *testing.T) {
 	t.Parallel()
 	store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})

@@ -145,10 +145,26 @@ type Config struct {
 	// DiscountsEnabled enables custom discounts for new carts. Otherwise a cart takes none before
 	// a request enables them, as in the service. PUT /v2/settings/cart changes it.
 	DiscountsEnabled bool `json:"discounts_enabled"`
+	// PromotionsStay keeps the promotions of the store on a cart for which custom discounts are
+	// enabled, so that it still refuses them. Otherwise they go. Which of the two the service does
+	// is not documented.
+	PromotionsStay bool `json:"promotions_stay"`
+	// FractionalAmounts accepts amounts of discounts that are not whole numbers.
+	FractionalAmounts bool `json:"fractional_amounts"`
 	// EmptyLists of a cart. Default: EmptyListsAsPrinted.
 	EmptyLists EmptyLists `json:"empty_lists"`
 	// ErrorsBesideCarts sends an error beside the data of each read of a cart or of its items.
 	ErrorsBesideCarts bool `json:"errors_beside_carts"`
+	// BarePrices leaves out discount and without_discount in the display_price of carts, as some
+	// examples in the documentation of the service do.
+	BarePrices bool `json:"bare_prices"`
+	// TaxPercent is the tax on what a cart costs after its discounts, rounded half away from zero
+	// to whole cents. The prices of items are without it.
+	TaxPercent int `json:"tax_percent"`
+	// PricesIncludeTax makes the prices of items include the tax. Those of a cart without tax are
+	// rounded as the tax is. Discounts are still taken off before tax, and so lower the total by
+	// more than their amount.
+	PricesIncludeTax bool `json:"prices_include_tax"`
 	// CartDiscountLimit is the maximum number of discounts on a cart, not counting
 	// those on its items. Negative: custom discounts are not enabled, and the store
 	// refuses all requests to add them. Default: 5.
@@ -207,6 +223,8 @@ func (c Config) Validate() error {
 		problem = fmt.Sprintf("MaxPage must be 1 to %d, or 0 for the default", maxPageLimit)
 	case c.AddStatus != 0 && c.AddStatus != http.StatusOK && c.AddStatus != http.StatusCreated:
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
+	case c.TaxPercent < 0:
+		problem = "TaxPercent must not be negative"
 	case c.MaxRequests < 0:
 		problem = "MaxRequests must not be negative"
 	case c.RateLimit < 0 || c.RateLimit > maxRate:

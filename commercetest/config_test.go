@@ -21,7 +21,8 @@ func TestNewStore_config(t *testing.T) {
 		Generation: commercetest.SecondGeneration,
 		ClientID:   "a", ClientSecret: "b", Token: "c", TokenLife: time.Second,
 		PageLength: 1, Links: commercetest.NoLinks, MaxPage: 2, AddStatus: 200, CartDiscountLimit: -1, ItemDiscountLimit: 3,
-		RateLimit: 7, RateBurst: 2, RetryAfter: time.Minute,
+		TaxPercent: 20,
+		RateLimit:  7, RateBurst: 2, RetryAfter: time.Minute,
 	}
 	for _, tt := range []struct {
 		name      string
@@ -49,6 +50,7 @@ func TestNewStore_refusesConfig(t *testing.T) {
 		{field: "MaxPage", cfg: commercetest.Config{MaxPage: -1}},
 		{field: "MaxPage", cfg: commercetest.Config{MaxPage: 101}},
 		{field: "AddStatus", cfg: commercetest.Config{AddStatus: 202}},
+		{field: "TaxPercent", cfg: commercetest.Config{TaxPercent: -1}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: -1}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: 1_000_001}},
 		{field: "RateBurst", cfg: commercetest.Config{RateBurst: -1}},

@@ -19,12 +19,12 @@ type members map[string]json.RawMessage
 
 // readBody calls read with the JSON object in the body of a request. It returns a
 // refusal with an error object for each problem, or nil. Unknown members are ignored.
-func readBody(in *call, read func(v *validator, root members)) *response {
+func (s *Store) readBody(in *call, read func(v *validator, root members)) *response {
 	if mediaType, _, _ := mime.ParseMediaType(in.Header.Get("Content-Type")); mediaType != "application/json" {
 		detail := "The body must be application/json"
 		return new(errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", detail))
 	}
-	v := &validator{status: http.StatusBadRequest}
+	v := &validator{status: http.StatusBadRequest, fractions: s.cfg.FractionalAmounts}
 	if in.Operation == OpChangeState { // its errors have the status as a text
 		v.status = "400"
 	}
@@ -80,8 +80,9 @@ func (b *batch) readObject(v *validator, root members) {
 // validator reads JSON values and collects their problems. The path of a value
 // names it in the problems, for example "data[0].amount".
 type validator struct {
-	problems []errorObject
-	status   any // of a problem, a text or a number
+	problems  []errorObject
+	status    any  // of a problem, a text or a number
+	fractions bool // amounts may be fractions
 }
 
 func (v *validator) addProblem(path, what string) {
@@ -120,13 +121,15 @@ func (v *validator) boolean(path string, raw []byte) *bool {
 }
 
 // discountSettings reads the settings in an object. What is absent is nil.
-func (v *validator) discountSettings(path string, raw []byte) (enabled, rulePromotions *bool) {
+func (v *validator) discountSettings(path string, raw []byte) settingsChange {
 	if raw == nil {
-		return nil, nil
+		return settingsChange{}
 	}
 	o, _ := v.object(path, raw)
-	return v.boolean(path+".custom_discounts_enabled", o["custom_discounts_enabled"]),
-		v.boolean(path+".use_rule_promotions", o["use_rule_promotions"])
+	return settingsChange{
+		enableDiscounts:   v.boolean(path+".custom_discounts_enabled", o["custom_discounts_enabled"]),
+		useRulePromotions: v.boolean(path+".use_rule_promotions", o["use_rule_promotions"]),
+	}
 }
 
 // resourceType reads the type of a resource, which is required and must be want.
@@ -145,12 +148,16 @@ func (v *validator) number(path string, raw []byte) (n commerce.Decimal) {
 	return n
 }
 
-// amount reads a JSON number less than zero.
+// amount reads a JSON number less than zero, which must be whole without v.fractions.
 func (v *validator) amount(path string, raw []byte) commerce.Money {
 	problems := len(v.problems)
 	n := v.number(path, raw)
-	if len(v.problems) == problems && n.Sign() >= 0 {
+	switch {
+	case len(v.problems) > problems:
+	case n.Sign() >= 0:
 		v.addProblem(path, "must be less than zero")
+	case !v.fractions && !n.IsInteger():
+		v.addProblem(path, "must be a whole number")
 	}
 	return usd(n)
 }

@@ -92,6 +92,9 @@ func TestAddDiscounts_discountProblems(t *testing.T) {
 		{name: "amount is zero", old: "-1", new: "0", want: positive},
 		{name: "amount is minus zero", old: "-1", new: "-0.0", want: positive},
 		{name: "amount is positive", old: "-1", new: "5", want: positive},
+		{name: "amount is a positive fraction", old: "-1", new: "0.5", want: positive},
+		{name: "amount is a fraction", old: "-1", new: "-12.50", want: "amount must be a whole number"},
+		{name: "amount is a fraction by its exponent", old: "-1", new: "-5e-1", want: "amount must be a whole number"},
 		{
 			name: "item is a string", old: lastPart, new: item + `"` + cartItem + `"}}}`,
 			want: "relationships.item.data must be an object",
@@ -136,6 +139,7 @@ func TestAddDiscounts_validBodies(t *testing.T) {
 	withoutOptions := `{"data":[` + onCart("a").request() + `]}`
 	for _, tt := range []struct {
 		name, old, new    string // changes the body
+		cfg               commercetest.Config
 		amount, formatted string // in the response
 	}{
 		{name: "without options", amount: "-1000", formatted: "-$10.00"},
@@ -144,7 +148,11 @@ func TestAddDiscounts_validBodies(t *testing.T) {
 			amount: "-1000", formatted: "-$10.00",
 		},
 		{name: "one cent", old: "-1000", new: "-1", amount: "-1", formatted: "-$0.01"},
-		{name: "fraction of a cent", old: "-1000", new: "-12.5", amount: "-12.5", formatted: "-$0.13"},
+		{
+			name: "fraction of a cent", old: "-1000", new: "-12.5", cfg: commercetest.Config{FractionalAmounts: true},
+			amount: "-12.5", formatted: "-$0.13",
+		},
+		{name: "whole, with decimals", old: "-1000", new: "-7.00", amount: "-7", formatted: "-$0.07"},
 		{name: "exponent", old: "-1000", new: "-1e5", amount: "-100000", formatted: "-$1000.00"},
 		{
 			name: "large amount", old: "-1000", new: "-123456789012345678901",
@@ -154,7 +162,7 @@ func TestAddDiscounts_validBodies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			body := strings.Replace(withoutOptions, tt.old, tt.new, 1)
-			resp := send(t, newCart(t, commercetest.Config{}), post(cartPath+"/custom-discounts", body))
+			resp := send(t, newCart(t, tt.cfg), post(cartPath+"/custom-discounts", body))
 			want := strings.NewReplacer("-1000", tt.amount, "-$10.00", tt.formatted).
 				Replace(onCart("a").response(discountIDs[0]))
 			wantJSON(t, resp, 201, `{"data":[`+want+`],"options":{"add_all_or_nothing":false}}`)

@@ -26,7 +26,7 @@ type addResponse struct {
 // cart.
 func (s *Store) addDiscounts(in *call) response {
 	var b batch
-	if refusal := readBody(in, b.read); refusal != nil {
+	if refusal := s.readBody(in, b.read); refusal != nil {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response { return s.addBatch(c, b) })
@@ -38,7 +38,7 @@ func (s *Store) addDiscounts(in *call) response {
 func (s *Store) addItemDiscount(in *call) response {
 	var b batch
 	withoutData := false
-	refusal := readBody(in, func(v *validator, root members) {
+	refusal := s.readBody(in, func(v *validator, root members) {
 		withoutData = root["data"] == nil
 		b.readObject(v, root)
 	})
@@ -62,7 +62,7 @@ func (s *Store) addBatch(c *cart, b batch) response {
 		return errorsResponse(http.StatusUnprocessableEntity, errorObject{
 			Status: 422, Title: "Cart is empty", Detail: "Custom discounts cannot be added to an empty cart.",
 		})
-	case !c.discountsEnabled || s.cfg.CartDiscountLimit < 0:
+	case !c.settings.CustomDiscountsEnabled || s.cfg.CartDiscountLimit < 0:
 		return errorsResponse(http.StatusBadRequest,
 			errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
 	}
@@ -107,14 +107,11 @@ func discountNotFound() response {
 // updateDiscount handles PUT .../custom-discounts/{id} of a cart and of an item.
 func (s *Store) updateDiscount(in *call) response {
 	var data members
-	refusal := readBody(in, func(v *validator, root members) {
+	refusal := s.readBody(in, func(v *validator, root members) {
 		data, _ = v.object("data", root["data"])
 		if data != nil {
 			var d commerce.CustomDiscount
 			v.discount(&d, "data", data)
-			if !d.Amount.Amount.IsInteger() {
-				v.addProblem("data.amount", "must be a whole number")
-			}
 		}
 	})
 	if refusal != nil {

@@ -264,6 +264,11 @@ func TestAddDiscounts_object(t *testing.T) {
 			status: 422, want: `{"errors":[` + errItemFull + `]}`,
 		},
 		{
+			name: "fraction on an item", path: itemPath + itemDiscounts,
+			data: strings.Replace(onCartA.request(), "-1000", "-0.5", 1), status: 400,
+			want: `{"errors":[{"status":400,"title":"Validation Error","detail":"data.amount must be a whole number"}]}`,
+		},
+		{
 			name: "array on an item", path: itemPath + itemDiscounts, data: `[` + onCartA.request() + `]`, status: 400,
 			want: `{"errors":[{"status":400,"title":"Validation Error","detail":"data must be an object"}]}`,
 		},
@@ -289,6 +294,26 @@ func TestAddItemDiscount_withoutData(t *testing.T) {
 	wantJSON(t, resp, 422,
 		`{"errors":[{"status":"422","title":"Unprocessable Entity","detail":"The data field is required"}]}`)
 	wantEqual(t, "discounts of the cart", len(store.Discounts(cartID)), 0)
+}
+
+// An update may set a fraction if adds may.
+func TestFractionalAmounts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		cfg  commercetest.Config
+		want int
+		cart string // after it, see summary
+	}{
+		{name: "refused", want: 400, cart: "2 items: a=-1000"},
+		{name: "allowed", cfg: commercetest.Config{FractionalAmounts: true}, want: 200, cart: "2 items: a=-0.5"},
+	} {
+		store := newCart(t, tt.cfg)
+		send(t, store, addRequest(onCartA))
+		resp := send(t, store, put(ofCart+firstID, `{"data":{"type":"custom_discount","amount":-0.5}}`))
+		wantEqual(t, tt.name+": status", resp.Status, tt.want)
+		wantEqual(t, tt.name+": cart", summary(t, store), tt.cart)
+	}
 }
 
 // Paths and bodies of requests that change discounts, and discounts that they changed.

@@ -57,8 +57,8 @@
 //	GET    /v2/subscriptions/invoices                            page[limit], page[offset]
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
-//	GET    /v2/settings/cart                                     custom_discounts_enabled of new carts
-//	PUT    /v2/settings/cart                                     custom_discounts_enabled of new carts
+//	GET    /v2/settings/cart                                     discounts of new carts
+//	PUT    /v2/settings/cart                                     discounts of new carts
 //
 // and the endpoints of [Store.Handle].
 //

@@ -71,7 +71,10 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.addCart(f) // others cannot see it before the lock is released
-	c.discountsEnabled = f.DiscountsEnabled == nil || *f.DiscountsEnabled
+	enabled := f.DiscountsEnabled == nil || *f.DiscountsEnabled
+	c.settings = discountSettings{
+		CustomDiscountsEnabled: enabled, UseRulePromotions: !enabled && c.settings.UseRulePromotions,
+	}
 	c.hasPromotion = f.Promotion
 	for _, d := range f.Discounts {
 		s.addDiscount(c, commerce.CustomDiscount{

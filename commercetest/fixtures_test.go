@@ -98,6 +98,27 @@ func TestStore_AddCartFixture_others(t *testing.T) {
 	}
 }
 
+// A cart that takes custom discounts does not use promotions, whatever the store sets.
+func TestStore_AddCartFixture_settings(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	send(t, store, put("/v2/settings/cart", `{"data":{"type":"settings","discounts":{"use_rule_promotions":true}}}`))
+	for _, tt := range []struct {
+		name    string
+		fixture commercetest.CartFixture
+		want    [2]bool
+	}{
+		{name: "enabled", want: [2]bool{true, false}},
+		{name: "not enabled", fixture: commercetest.CartFixture{DiscountsEnabled: new(false)}, want: [2]bool{false, true}},
+	} {
+		id, err := store.AddCartFixture(tt.fixture)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, tt.name+": settings", settingsOf(t, send(t, store, get("/v2/carts/"+id))), tt.want)
+	}
+}
+
 func TestStore_AddCartFixture_refuses(t *testing.T) {
 	t.Parallel()
 	item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.New()}

@@ -37,9 +37,9 @@ type Store struct {
 	tokens     map[string]issuedToken // by token
 	tokenCount int
 
-	carts                  map[string]*cart // by id
-	newCartsAllowDiscounts bool
-	emptyCartCount         int // calls of emptyCart
+	carts          map[string]*cart // by id
+	newCarts       discountSettings
+	emptyCartCount int // calls of emptyCart
 	// The numbers of carts, items and discounts that got an id.
 	cartCount, itemCount, discountCount int
 
@@ -97,7 +97,7 @@ func NewStore(cfg Config) *Store {
 		subscriptions: newSubscriptionSet(0),
 		subscribers:   map[uuid.UUID]Subscriber{},
 
-		newCartsAllowDiscounts: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,
+		newCarts: discountSettings{CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0},
 	}
 }
 

@@ -40,7 +40,7 @@ func (s *Store) getState(in *call) response {
 // changeState handles POST .../states.
 func (s *Store) changeState(in *call) response {
 	var attributes commerce.SubscriptionStateAttributes
-	refusal := readBody(in, func(v *validator, root members) {
+	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
 			v.resourceType("data.type", o["type"], "subscription_state")
 			attributes = v.stateAttributes(o["attributes"])
