@@ -203,6 +203,9 @@ func (c *call) newRequest(ctx context.Context) *http.Request {
 	if c.Body != nil {
 		req.Header["Content-Type"] = []string{c.ContentType}
 	}
+	if c.NoCache {
+		req.Header.Set("Cache-Control", "no-cache")
+	}
 	if c.Class == Once {
 		c.evidence.guard(req, c.Body)
 	} else if c.Body != nil {

@@ -11,7 +11,9 @@ import (
 	"net"
 	"os"
 	"slices"
+	"strings"
 	"syscall"
+	"unicode"
 )
 
 // Hidden is a value that cannot be printed: a function that returns it. fmt prints fields in spite
@@ -64,7 +66,7 @@ func Withhold(text string, err error) error {
 // but nothing else of the request or the response. inLog is the text for log events and observers,
 // which contains no host name and no address either; "" means that there is none.
 func show(err error) (inError bool, inLog string) {
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if isOfContext(err) {
 		return false, "" // it would match like an error of the caller's context
 	}
 	switch err {
@@ -90,6 +92,10 @@ func show(err error) (inError bool, inLog string) {
 		return true, ErrCertificate.Error()
 	}
 	return false, ""
+}
+
+func isOfContext(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
 // isOfCertificate reports whether err itself is why a certificate was not accepted.
@@ -147,12 +153,23 @@ func redact(ctx context.Context, err error) error {
 			break
 		}
 	}
-	if e.safe == nil {
-		e.text = fmt.Sprintf("the request failed (%T; its text is withheld)", last)
-	} else {
+	switch {
+	case e.safe != nil:
 		e.text = e.safe.Error()
+	case !isOfContext(last) && isPlainWords(last.Error()): // e.g. of a stub that has no response
+		e.text = "the request failed: " + last.Error()
+	default:
+		e.text = fmt.Sprintf("the request failed (%T; its text is withheld)", last)
 	}
 	return e
+}
+
+// isPlainWords reports whether a text of a custom transport may be shown: short, and so plain that
+// it holds no address, token or id.
+func isPlainWords(text string) bool {
+	isOther := func(r rune) bool { return !unicode.IsLetter(r) && !strings.ContainsRune(" ,'", r) }
+	isLong := func(word string) bool { return len(word) > 20 }
+	return len(text) <= 100 && !strings.ContainsFunc(text, isOther) && !slices.ContainsFunc(strings.Fields(text), isLong)
 }
 
 // Describe returns the text of an error for log events and observers.

@@ -18,7 +18,7 @@ import (
 
 func TestRedact(t *testing.T) {
 	t.Parallel()
-	const canary = "canary"
+	const canary = "canary-7"
 	refused := &net.OpError{
 		Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}, Err: syscall.ECONNREFUSED,
 	}
@@ -38,6 +38,10 @@ func TestRedact(t *testing.T) {
 		{name: "lookup", err: withURL(lookup), is: lookup, want: lookup.Error()},
 		{name: "unknown authority", err: withURL(untrusted), is: untrusted, want: untrusted.Error()},
 		{name: "of a custom transport", err: withURL(custom), is: custom,
+			want: "the request failed (*errors.errorString; its text is withheld)"},
+		{name: "plain words of a custom transport", err: withURL(errors.New("no responder found, isn't it")),
+			want: "the request failed: no responder found, isn't it"},
+		{name: "a long word of a custom transport", err: withURL(errors.New("token eyJhbGciOiJIUzIIsInRAcCI")),
 			want: "the request failed (*errors.errorString; its text is withheld)"},
 		{name: "of a custom dialer", err: &net.OpError{Op: "dial", Err: custom}, is: custom,
 			want: "the request failed (*errors.errorString; its text is withheld)"},

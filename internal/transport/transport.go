@@ -73,6 +73,7 @@ type Call struct {
 	Header      http.Header // without Authorization and Content-Type; not nil
 	Body        []byte      // nil: none
 	ContentType string      // of Body
+	NoCache     bool        // no cache may respond, unless it asked the service first
 
 	Policy  Policy
 	Limiter Limiter      // nil: none
