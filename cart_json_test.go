@@ -28,9 +28,12 @@ func TestCart_json(t *testing.T) {
 		"members of the response":       cartOf(`,"x":1,"links":{}`, `,"x":2,"/x":3,"links":{},"meta":{"n":1}`),
 		"members that look like others": cartOf("", `,"meta":{"display_price":5}`),
 		"members that are no objects":   cartOf("", `,"meta":5,"discount_settings":"x"`),
-		"other included resources":      cartOf("", `,"included":{"promotions":[{"id":"p"}],"tax_items":null}`),
-		"all parts":                     cartOf(`,"meta":{"timestamps":{}},"discount_settings":{"n":3}`, `,"meta":{"n":4}`),
-		"items":                         cartOf("", `,"included":{"items":[{`+item+`,"unit_price":{"amount":5,"n":1}}]}`),
+		"names of fields beside data":   cartOf("", `,"type":"x","id":5,"name":{},"included":{},"meta":{"n":1}`),
+		"amounts that are absent": cartOf(`,"meta":{"display_price":{"with_tax":{"currency":"USD"},`+
+			`"discount":{"amount":null},"tax":{"amount":"x"},"without_tax":{"amount":0}}}`, ""),
+		"other included resources": cartOf("", `,"included":{"promotions":[{"id":"p"}],"tax_items":null}`),
+		"all parts":                cartOf(`,"meta":{"timestamps":{}},"discount_settings":{"n":3}`, `,"meta":{"n":4}`),
+		"items":                    cartOf("", `,"included":{"items":[{`+item+`,"unit_price":{"amount":5,"n":1}}]}`),
 	} {
 		want, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
 		if err != nil {
@@ -72,10 +75,6 @@ func TestCart_json(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"data":{}}`), &kept); err == nil || kept.ID != "c" {
 		t.Errorf("no id: cart %+v, error %v, want an error", kept, err)
 	}
-	twice := []commerce.CartItem{{Name: "x", Extra: commerce.Extra{"name": json.RawMessage("1")}}}
-	if _, err := json.Marshal(commerce.Cart{Items: twice}); err == nil {
-		t.Error("a field and its Extra: no error")
-	}
 }
 
 // The parts of a cart have JSON like the service's too.
@@ -105,5 +104,22 @@ func TestCart_jsonOfParts(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &m); err == nil {
 			t.Errorf("%s: no error", text)
 		}
+	}
+}
+
+// An amount that is not set is left out, and 0 is not.
+func TestCart_jsonOfPrices(t *testing.T) {
+	t.Parallel()
+	price := commerce.CartDisplayPrice{
+		WithTax: commerce.Money{Currency: "USD"}, Tax: commerce.Money{Amount: commerce.NewDecimal(0)},
+	}
+	diff(t, "price", encode(t, price), `{"with_tax":{"currency":"USD"},"tax":{"amount":0}}`)
+}
+
+func TestCart_jsonOfFieldInExtra(t *testing.T) {
+	t.Parallel()
+	twice := []commerce.CartItem{{Name: "x", Extra: commerce.Extra{"name": json.RawMessage("1")}}}
+	if _, err := json.Marshal(commerce.Cart{Items: twice}); err == nil {
+		t.Error("a field and its Extra: no error")
 	}
 }

@@ -14,9 +14,12 @@ import (
 
 // CartService reads and changes carts. It is part of a [Client] and safe for concurrent use.
 //
-// The service may lose one of two writes to the same cart that overlap, although it confirms
-// both. Therefore the writes of a client to a cart take turns; see [WithCartLocker] for writes of
-// several processes.
+// The service may lose one of two writes to the same cart that overlap, although it confirms both.
+// Therefore writes to a cart take turns: those of all clients of a process that [New] made with the
+// library's own transport, and their copies. Two names of one host count as two stores. A client
+// that New made with [WithHTTPClient] shares turns with its copies only, as its transport may
+// belong to a bubble of testing/synctest, in which the library's own transport must not be used.
+// See [WithCartLocker] for writes of several processes.
 type CartService struct{ core *core }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
@@ -92,8 +95,8 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	return err
 }
 
-// DeleteCustomDiscounts deletes all discounts of the cart itself, but not the discounts of its
-// items:
+// DeleteCustomDiscounts deletes all discounts of the cart itself but not, as far as is known, those
+// of its items:
 // https://developer.elasticpath.com/docs/api/carts/bulk-delete-custom-discounts-from-cart
 //
 // The request is not sent again if it may have been applied, see [RetryPolicy]: a late one would
@@ -109,13 +112,13 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 // EnableCustomDiscounts lets a cart take custom discounts, which it does not by default:
 // https://developer.elasticpath.com/docs/api/carts/update-a-cart
 //
-// The service creates a cart that does not exist. It applies none of the store's own promotions
-// to a cart with custom discounts. A store with the calculation method "simple" takes no custom
-// discounts at all, see [Client.Settings].
+// The service creates a cart that does not exist. Enabling custom discounts may end the promotions
+// of the store on the cart: the request also sets use_rule_promotions to false. A store with the
+// calculation method "simple" takes no custom discounts at all, see [Client.Settings].
 //
 // The request may be sent again, as a second one does no harm. One that arrives late enables the
 // discounts again, if somebody disabled them meanwhile. The error is a [*ValidationError] or an
-// [*Error].
+// [*Error]; its Outcome is OutcomeUnreadable if the response does not show that they are enabled.
 func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) error {
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
@@ -164,7 +167,14 @@ func checkTarget(d *CustomDiscount, problems *ValidationError) {
 func (w *cartWriter) enable() *operation[none] {
 	return &operation[none]{
 		op: w.op, method: http.MethodPut, path: cartPath(w.cartID), harmlessTwice: true, cart: w,
-		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true}}}`),
+		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true,"use_rule_promotions":false}}}`),
+		finish: func(_ *none, r *transport.Result) error {
+			c, err := readCart(r.Body, w.cartID)
+			if err == nil && !c.CustomDiscountsEnabled {
+				err = errors.New("the response does not show that custom discounts are enabled")
+			}
+			return err
+		},
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
@@ -99,7 +101,7 @@ type cartRead struct {
 	hasList   bool                       // the response lists discounts, perhaps none
 	hasItems  bool                       // the response lists items, perhaps none
 	namesItem bool                       // a relationship of the cart names an item
-	promoted  bool                       // all discounts are promotions of the store, see checkUnlisted
+	showsNone bool                       // the response itself shows that the cart has no items
 }
 
 type cartBody struct {
@@ -137,7 +139,7 @@ func (s *CartService) read(
 	ctx context.Context, op, cartID string, needsItems func(*cartRead) bool,
 ) (*cartRead, error) {
 	o := operation[*cartRead]{
-		op: op, method: http.MethodGet, path: cartPath(cartID),
+		op: op, method: http.MethodGet, path: cartPath(cartID), decides: true,
 		vary: func(send func(string) *transport.Result) *transport.Result {
 			return s.core.cfg.cartInclude.send(cartQueries, isAboutInclude, send)
 		},
@@ -173,6 +175,7 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 		// The store may ignore an include that it does not know as a whole.
 		again, errAgain := s.read(ctx, op, cartID, needsItems)
 		if errAgain != nil {
+			s.core.cfg.cartInclude.swap(1)
 			return nil, errAgain
 		}
 		if again.hasList {
@@ -193,7 +196,7 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 // readItems reads the items of a cart that came without them.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
 	o := operation[*cartRead]{
-		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: cartQueries[1],
+		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: cartQueries[1], decides: true, part: "items",
 		accept: func(b []byte) (*cartRead, error) { return readItems(b, cartID) },
 	}
 	items, _, err := o.send(ctx, s.core)
@@ -275,6 +278,10 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if err != nil {
 		return nil, err
 	}
+	isZero := func(m Money) bool { return m.Amount.isSet() && m.Amount.IsZero() }
+	price := &c.DisplayPrice
+	c.showsNone = c.showsNone || c.hasItems && len(c.Items) == 0 ||
+		isZero(price.WithTax) || isZero(price.WithoutTax) || isZero(price.WithoutDiscount)
 	c.setItems()
 	c.Extra, err = otherMembers(&data, &body)
 	return c, err
@@ -283,7 +290,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 // addRelationships reads the relationships of the cart.
 func (c *cartRead) addRelationships(extra Extra) error {
 	items, err := readRefs(extra, "items")
-	c.namesItem = len(items) > 0
+	c.namesItem, c.showsNone = len(items) > 0, items != nil && len(items) == 0
 	owned, errOwned := readRefs(extra, "custom_discounts")
 	c.owned = owned
 	return cmp.Or(err, errOwned)
@@ -362,7 +369,7 @@ func (c *cartRead) takesNone() error {
 	switch {
 	case c.isEmpty():
 		return ErrEmptyCart
-	case c.promoted:
+	case c.showsPromotions():
 		return ErrPromotionConflict
 	}
 	return nil
@@ -413,9 +420,9 @@ func (c *cartRead) checkUnlisted() error {
 			shown++
 		}
 	}
-	isNone := total.IsZero() && shown == 0 && (total.isSet() || c.isEmpty())
-	c.promoted = shown > 0 && isPromotion && total.isSet() && total.Equal(sum)
-	if len(c.owned)+len(c.listed) > 0 || !isNone && !c.promoted {
+	isNone := total.IsZero() && shown == 0 && (total.isSet() || c.isEmpty() && c.showsNone)
+	isPromoted := shown > 0 && isPromotion && total.isSet() && total.Equal(sum)
+	if len(c.owned)+len(c.listed) > 0 || !isNone && !isPromoted {
 		return errors.New("the cart was read without its custom discounts")
 	}
 	return nil
@@ -459,4 +466,81 @@ func readRefs(extra Extra, name string) ([]uuid.UUID, error) {
 		ids = append(ids, ref.ID)
 	}
 	return ids, nil
+}
+
+// Subtotal returns the price of the cart before all discounts: what a percentage is computed from.
+// It is [CartDisplayPrice].WithoutDiscount. If the response leaves that out, or it is below 0, or 0
+// although the cart costs something, it is WithoutTax minus Discount; without Discount, minus the
+// custom discounts, unless an item shows a promotion. What is absent is not 0: if the response does
+// not show the price, the error matches [ErrBadResponse] and names the member.
+func (c *Cart) Subtotal() (Money, error) {
+	p := &c.DisplayPrice
+	sign := p.WithoutDiscount.Amount.Sign()
+	isShown := p.WithoutDiscount.Amount.isSet() && sign >= 0
+	switch {
+	case isShown && (sign > 0 || p.WithoutTax.Amount.Sign() <= 0):
+		return p.WithoutDiscount, nil
+	case !p.WithoutTax.Amount.isSet():
+		return Money{}, unreadablePrice("without_discount and without_tax")
+	}
+	discount := p.Discount.Amount
+	if !discount.isSet() {
+		if c.showsPromotions() {
+			return Money{}, unreadablePrice("without_discount and discount")
+		}
+		var err error
+		if discount, err = sumOf(c.CustomDiscounts); err != nil {
+			return Money{}, err
+		}
+	}
+	return Money{Amount: Decimal{p.WithoutTax.Amount.Sub(discount.Decimal)}, Currency: p.WithoutTax.Currency}, nil
+}
+
+// Total returns what the customer pays: [CartDisplayPrice].WithTax. If the response does not show
+// it, the error matches [ErrBadResponse] and names the member.
+func (c *Cart) Total() (Money, error) {
+	if !c.DisplayPrice.WithTax.Amount.isSet() {
+		return Money{}, unreadablePrice("with_tax")
+	}
+	return c.DisplayPrice.WithTax, nil
+}
+
+func unreadablePrice(members string) error {
+	return fmt.Errorf("%w: meta.display_price shows no number in %s", ErrBadResponse, members)
+}
+
+// sumOf returns the sum of the amounts of discounts, which must all be readable.
+func sumOf(discounts []CustomDiscount) (sum Decimal, err error) {
+	for i := range discounts {
+		amount := discounts[i].Amount.Amount
+		if !amount.isSet() {
+			return sum, fmt.Errorf("%w: a custom discount has no readable amount", ErrBadResponse)
+		}
+		sum.Decimal = sum.Add(amount.Decimal)
+	}
+	return sum, nil
+}
+
+// showsPromotions reports whether an item of the cart is, or has, a promotion of the store, or what
+// may be one.
+func (c *Cart) showsPromotions() bool {
+	return slices.ContainsFunc(c.Items, func(i CartItem) bool {
+		shown, err := i.shownDiscounts()
+		isPromotion := func(d shownDiscount) bool { return d.PromotionSource != "" || d.Extra["promotion_source"] != nil }
+		return i.Type == "promotion_item" || err != nil || slices.ContainsFunc(shown, isPromotion)
+	})
+}
+
+// promotions returns what promotions of the store take off, 0 or less: the discount that the custom
+// discounts do not explain.
+func (c *Cart) promotions() (sum Decimal, err error) {
+	all := c.DisplayPrice.Discount.Amount
+	switch {
+	case !c.showsPromotions():
+		return sum, nil
+	case !all.isSet():
+		return sum, unreadablePrice("discount")
+	}
+	custom, err := sumOf(c.CustomDiscounts)
+	return Decimal{decimal.Min(sum.Decimal, all.Sub(custom.Decimal))}, err
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 const (
@@ -106,7 +108,7 @@ func TestCartsGet_fields(t *testing.T) {
 	if life := cart.ExpiresAt.Sub(cart.Timestamps.UpdatedAt); life != 7*24*time.Hour || cart.Timestamps.Extra != nil {
 		t.Errorf("the cart expires %v after its last change, Extra %v; want 168h and no Extra", life, cart.Timestamps.Extra)
 	}
-	if item.ProductID == uuid.Nil || item.UnitPrice.String() != "10000 USD" || item.Value.String() != "10000 USD" {
+	if item.ProductID == uuid.Nil || item.UnitPrice.Amount.IntPart() != 10000 || item.Value.Currency != "USD" {
 		t.Errorf("item = %+v, want a product, and $100.00 twice", item)
 	}
 	for _, name := range []string{"product_id", "unit_price", "value"} {
@@ -236,6 +238,7 @@ func cartOf(data, included string) string {
 const (
 	hasItem = `,"relationships":{"items":{"data":[{` + item + `}]}}`
 	noSum   = `,"meta":{"display_price":{"discount":{"amount":0,"currency":"USD","formatted":"$0.00"}}}`
+	noTotal = `,"meta":{"display_price":{"with_tax":{"amount":0,"currency":"","formatted":"0"}}}`
 	saleSum = `,"meta":{"display_price":{"discount":{"amount":-4000,"currency":"USD","formatted":"-$40.00"}}}`
 	rebate  = `{"amount":{"amount":-2000,"currency":"USD"},"code":"SALE","promotion_source":"rule"}`
 	oneItem = `{"data":[{` + item + `}]}`
@@ -289,6 +292,30 @@ var formsOfCarts = []formOfCart{
 		name: "empty with lists of null", rest: `,"included":{"items":null,"custom_discounts":null}`,
 		want: commerce.ErrEmptyCart, requests: "GET",
 	},
+	{name: "only an id", items: `{"data":[]}`},
+	{name: "empty, a total of 0", data: noTotal, items: `{"data":[]}`, want: commerce.ErrEmptyCart, requests: "GET GET"},
+	{
+		name: "lists, and a promotion", data: hasItem + saleSum, want: commerce.ErrPromotionConflict, requests: "GET",
+		rest: `,"included":{"items":[{` + item + `,"discounts":[` + rebate + `]}],"custom_discounts":[]}`,
+	},
+	{
+		name: "lists, and a promotion in another form", data: hasItem + saleSum, want: commerce.ErrPromotionConflict,
+		rest:     `,"included":{"items":[{` + item + `,"discounts":[{"promotion_source":{}}]}],"custom_discounts":[]}`,
+		requests: "GET",
+	},
+	{
+		name: "lists, and discounts in another form", data: hasItem + saleSum, want: commerce.ErrPromotionConflict,
+		rest:     `,"included":{"items":[{` + item + `,"discounts":{"promotion_source":"x"}}],"custom_discounts":[]}`,
+		requests: "GET",
+	},
+	{
+		name: "lists, and a discount without a source", data: hasItem + saleSum, requests: "GET POST GET",
+		rest: `,"included":{"items":[{` + item + `,"discounts":[{"promotion_source":null}]}],"custom_discounts":[]}`,
+	},
+	{
+		name: "lists, and a promotion item", data: hasItem, want: commerce.ErrPromotionConflict, requests: "GET",
+		rest: `,"included":{"items":[{` + item + `},{"type":"promotion_item"}],"custom_discounts":null}`,
+	},
 	{
 		name: "promotions of the store", data: hasItem + saleSum,
 		items: `{"data":[{` + item + `,"discounts":[` + rebate + `]},{"id":"` + another + `","discounts":[` + rebate + `]}]}`,
@@ -328,43 +355,79 @@ var formsOfCarts = []formOfCart{
 	{name: "no items anywhere", data: hasItem + noSum, items: cartOf(hasItem+noSum, "")},
 }
 
-// The store takes any add, and then shows it in a list.
-func TestEnsureCustomDiscounts_formsOfCarts(t *testing.T) {
-	t.Parallel()
+// formStore is a store with one cart in a form. It takes any add, and then shows it in a list.
+type formStore struct {
+	formOfCart
+	promotionsStay bool // when the cart is enabled
+	methods        []string
+}
+
+func (s *formStore) RoundTrip(req *http.Request) (*http.Response, error) {
 	const added = `{"id":"` + discountID + `","type":"custom_discount","external_id":"a","amount":-1000,` +
 		`"description":"ten off","discount_code":"TEN","discount_engine":"engine"}`
+	const lists = `,"included":{"items":[{` + item + `}],"custom_discounts":[`
+	s.methods = append(s.methods, req.Method)
+	switch {
+	case req.Method == http.MethodPut:
+		const enabled = `,"discount_settings":{"custom_discounts_enabled":true}`
+		if s.data = enabled + s.data; !s.promotionsStay {
+			s.data, s.rest = enabled, lists+`]}`
+		}
+		return respond(200, cartOf(enabled, ""))(req)
+	case req.Method == http.MethodPost:
+		s.data, s.rest = ","+refs, lists+added+`]}`
+		return respond(201, `{"data":[`+added+`]}`)(req)
+	case strings.HasSuffix(req.URL.Path, "/items"):
+		return respond(200, s.items)(req)
+	}
+	return respond(200, cartOf(s.data, s.rest))(req)
+}
+
+func TestEnsureCustomDiscounts_formsOfCarts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range formsOfCarts {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			if tt.requests == "" { // the cart and its items, with both queries
 				tt.requests, tt.want, tt.wantNone = "GET GET GET GET", commerce.ErrBadResponse, commerce.ErrBadResponse
 			}
-			var methods []string
-			cart := cartOf(tt.data, tt.rest)
-			c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
-				methods = append(methods, req.Method)
-				switch {
-				case req.Method == http.MethodPost:
-					cart = cartOf(","+refs, `,"included":{"items":[{`+item+`}],"custom_discounts":[`+added+`]}`)
-					return respond(201, `{"data":[`+added+`]}`)(req)
-				case strings.HasSuffix(req.URL.Path, "/items"):
-					return respond(200, tt.items)(req)
-				}
-				return respond(200, cart)(req)
-			}), attempts(1))
-			_, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, []commerce.NewCustomDiscount{discount("a")}, nil)
-			t.Logf("%v: %v", methods, err)
-			isFinal := err != nil && !errors.Is(err, commerce.ErrBadResponse)
-			if !errors.Is(err, tt.want) || commerce.IsFinal(err) != isFinal || strings.Join(methods, " ") != tt.requests {
-				t.Errorf("error %v, final %t, requests %v, want %v, %t, %s",
-					err, commerce.IsFinal(err), methods, tt.want, isFinal, tt.requests)
-			}
-			_, err = c.Carts.EnsureCustomDiscounts(t.Context(), cartID, nil,
+			tt.ensure(t, &commerce.EnsureCustomDiscountsOptions{}, false)
+			s := &formStore{formOfCart: tt}
+			_, err := newClient(t, s, attempts(1)).Carts.EnsureCustomDiscounts(t.Context(), cartID, nil,
 				&commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"another"}})
 			if !errors.Is(err, tt.wantNone) {
 				t.Errorf("without a discount: error %v, want %v", err, tt.wantNone)
 			}
+			// The cart is enabled only if something may be added: with promotions, only if these
+			// are replaced.
+			reads, isAdded := strings.CutSuffix(tt.requests, " POST GET")
+			replaced := tt
+			if isAdded {
+				tt.requests, replaced.requests = reads+" PUT POST GET", reads+" PUT POST GET"
+			}
+			tt.ensure(t, &commerce.EnsureCustomDiscountsOptions{Enable: true}, false)
+			stay := replaced
+			if tt.want == commerce.ErrPromotionConflict { //nolint:errorlint // of the table
+				replaced.want, replaced.requests = nil, reads+" PUT GET POST GET"
+				stay.requests = reads + " PUT " + reads
+			}
+			replace := &commerce.EnsureCustomDiscountsOptions{Enable: true, ReplacePromotions: true}
+			replaced.ensure(t, replace, false)
+			stay.ensure(t, replace, true)
 		})
+	}
+}
+
+// ensure wants a discount on the cart, and checks the requests and the end.
+func (tt formOfCart) ensure(t *testing.T, opts *commerce.EnsureCustomDiscountsOptions, stay bool) {
+	t.Helper()
+	s := &formStore{formOfCart: tt, promotionsStay: stay}
+	_, err := newClient(t, s, attempts(1)).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), opts)
+	t.Logf("enable %t, replace %t, stay %t: %v: %v", opts.Enable, opts.ReplacePromotions, stay, s.methods, err)
+	isFinal := err != nil && !errors.Is(err, commerce.ErrBadResponse)
+	if !errors.Is(err, tt.want) || commerce.IsFinal(err) != isFinal || strings.Join(s.methods, " ") != tt.requests {
+		t.Errorf("%+v, promotions stay %t: error %v, final %t, requests %v, want %v, %t, %s",
+			opts, stay, err, commerce.IsFinal(err), s.methods, tt.want, isFinal, tt.requests)
 	}
 }
 
@@ -537,4 +600,121 @@ func TestCartsGet_badResponse(t *testing.T) {
 			}
 		})
 	}
+}
+
+const promoted = `"items":[{` + item + `,"discounts":[{"amount":{"amount":-100},"promotion_source":"rule"}]}]`
+
+// pricesOfCarts are display prices, and what they show.
+var pricesOfCarts = []struct {
+	name, price, included string
+	subtotal, total       string // an amount, or the members that the error names
+}{
+	{name: "all", price: `"with_tax":{"amount":108},"without_discount":{"amount":100}`, subtotal: "100", total: "108"},
+	{name: "numbers", price: `"with_tax":1080,"without_discount":1000`, subtotal: "1000", total: "1080"},
+	{name: "an empty cart", price: `"with_tax":{"amount":0},"without_discount":{"amount":0}`, subtotal: "0", total: "0"},
+	{name: "nothing", subtotal: "without_discount and without_tax", total: "with_tax"},
+	{
+		name: "null", price: `"with_tax":null,"without_discount":{"amount":null},"without_tax":{}`,
+		subtotal: "without_discount and without_tax", total: "with_tax",
+	},
+	{
+		name: "a text", price: `"with_tax":{"amount":"much"},"without_discount":"free","without_tax":[]`,
+		subtotal: "without_discount and without_tax", total: "with_tax",
+	},
+	{
+		name: "no subtotal", price: `"with_tax":{"amount":-5},"without_tax":{"amount":900},"discount":{"amount":-100}`,
+		subtotal: "1000", total: "-5",
+	},
+	{
+		name: "a subtotal of 0", subtotal: "1000", total: "with_tax",
+		price: `"without_discount":{"amount":0},"without_tax":{"amount":900},"discount":{"amount":-100}`,
+	},
+	{
+		name: "a subtotal below 0", subtotal: "1000", total: "with_tax",
+		price: `"without_discount":{"amount":-1},"without_tax":{"amount":900},"discount":{"amount":-100}`,
+	},
+	{name: "no discount", price: `"without_tax":{"amount":900}`, subtotal: "900", total: "with_tax"},
+	{
+		name: "no discount, but custom ones", price: `"without_tax":{"amount":900}`, subtotal: "1000", total: "with_tax",
+		included: `"items":[{` + item + `}],"custom_discounts":[{"id":"` + discountID + `","amount":-100}]`,
+	},
+	{
+		name: "no discount, and one without an amount", price: `"without_tax":{"amount":900}`,
+		included: `"items":[{` + item + `}],"custom_discounts":[{"id":"` + discountID + `"}]`,
+		subtotal: "a custom discount", total: "with_tax",
+	},
+	{
+		name: "no discount, but a promotion", price: `"without_tax":{"amount":900}`, included: promoted,
+		subtotal: "without_discount and discount", total: "with_tax",
+	},
+	{
+		name: "a discount, and a promotion", included: promoted, subtotal: "1000", total: "with_tax",
+		price: `"without_tax":{"amount":900},"discount":{"amount":-100}`,
+	},
+}
+
+// A price that the response does not show is an error that names the member, and never 0.
+func TestCart_prices(t *testing.T) {
+	t.Parallel()
+	for _, tt := range pricesOfCarts {
+		body := cartOf(`,"meta":{"display_price":{`+tt.price+`}}`, `,"included":{`+tt.included+`}`)
+		var c commerce.Cart
+		if err := json.Unmarshal([]byte(body), &c); err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		for _, price := range []struct {
+			name, want string
+			of         func() (commerce.Money, error)
+		}{{"Subtotal", tt.subtotal, c.Subtotal}, {"Total", tt.total, c.Total}} {
+			got, err := price.of()
+			isNamed := err != nil && errors.Is(err, commerce.ErrBadResponse) && strings.Contains(err.Error(), price.want)
+			if got.Amount.String() != price.want && !isNamed || err != nil && got.Amount.Sign() != 0 {
+				t.Errorf("%s: %s() = %v, error %v, want %s", tt.name, price.name, got, err, price.want)
+			}
+		}
+	}
+}
+
+// No cache may respond to a read that decides what is written.
+func TestReads_noCache(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"Carts.Get": "no-cache", "Carts.EnsureCustomDiscounts": "no-cache", "Client.Settings": "no-cache",
+		"Subscriptions.Get": "no-cache", "Subscriptions.EnsureState": "no-cache",
+		"Subscriptions.List": "", "Carts.AddCustomDiscounts": "",
+	} {
+		var got []string
+		c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+			got = append(got, req.Header.Get("Cache-Control"))
+			return respond(500, "")(req)
+		}), attempts(1))
+		if _, err := calls.Named(name).Do(t.Context(), c, calls.NewArgs()); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		diff(t, "Cache-Control of "+name, got, []string{want})
+	}
+}
+
+// A second read that fails does not change how carts are read later.
+func TestEnsureCustomDiscounts_secondReadFails(t *testing.T) {
+	t.Parallel()
+	var queries []string
+	c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+		queries = append(queries, req.URL.RawQuery)
+		if strings.HasSuffix(req.URL.Path, "/items") {
+			return respond(200, oneItem)(req)
+		}
+		if req.URL.RawQuery == withoutItems {
+			return respond(500, "")(req)
+		}
+		return respond(200, cartOf(hasItem, ""))(req)
+	}), attempts(1))
+	for range 2 {
+		_, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), nil)
+		if !errors.Is(err, commerce.ErrServer) {
+			t.Errorf("error %v, want ErrServer", err)
+		}
+	}
+	once := []string{withItems, withoutItems, withoutItems} // the cart, its items, and the cart again
+	diff(t, "queries", queries, slices.Concat(once, once))
 }

@@ -45,10 +45,13 @@ type Client struct {
 // options that later options replace.
 func New(baseURL string, opts ...Option) (*Client, error) {
 	defaults := config{
-		retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{}), turns: newTurns(),
+		retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{}), turns: processTurns,
 		transport: transport.New(nil),
 	}
 	cfg, problems := defaults.with(opts)
+	if cfg.transport != defaults.transport {
+		cfg.turns = newTurns()
+	}
 	base, problem := parseBase(baseURL, cfg)
 	if problem != "" {
 		problems.add("base URL", problem)
@@ -63,7 +66,7 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 }
 
 func newClient(base *url.URL, cfg config) *Client {
-	c := &core{base: base, cfg: cfg, header: transport.Hide(cfg.requestHeader())}
+	c := &core{base: base, lockPrefix: lockPrefix(base), cfg: cfg, header: transport.Hide(cfg.requestHeader())}
 	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, Accounts: &AccountService{c}, core: c}
 }
 
@@ -176,8 +179,11 @@ func (c *Client) Do( //nolint:revive // argument-limit: a request has that many 
 	if decode && transport.IsRead(method) {
 		o.accept = acceptJSON // a response that is not JSON is retried
 	}
-	_, response, err := o.do(ctx, c.core)
-	return response, err
+	_, r, err := o.do(ctx, c.core)
+	if err != nil {
+		return nil, err
+	}
+	return newResponse(r), nil
 }
 
 var methods = []string{

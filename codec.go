@@ -89,7 +89,9 @@ func rules() []wire.Rule {
 			return withZeros((*plainPricingOptionAttributes)(a), &a.Billing)
 		}),
 		wire.As(`0"tf[{`, decodeMoney, nil, reflect.TypeFor[Decimal](), reflect.TypeFor[plainMoney]()),
-		wire.EncodedAs(func(m *Money) *plainMoney { return (*plainMoney)(m) }),
+		wire.EncodedAs(func(m *Money) *encodedMoney {
+			return &encodedMoney{setDecimal{m.Amount}, m.Currency, m.Formatted, m.Extra}
+		}),
 		wire.As(`"0tf[`, func(_ byte, p *PaymentAuthority) any { return (*oddAuthority)(p) },
 			writePaymentAuthority, reflect.TypeFor[oddAuthority]()),
 		wire.As(`"`, func(_ byte, l *Link) any { return &l.Href }, writeLink),
@@ -108,6 +110,14 @@ func init() { // the rules refer to payloads, so its declaration cannot hold the
 
 // plainMoney is a [Money] without its methods.
 type plainMoney Money
+
+// encodedMoney is how a [Money] is encoded: an amount that was never set is left out, a 0 is not.
+type encodedMoney struct {
+	Amount    setDecimal `json:"amount,omitzero"`
+	Currency  string     `json:"currency,omitzero"`
+	Formatted string     `json:"formatted,omitzero"`
+	Extra     Extra      `json:",embed"`
+}
 
 func decodeMoney(kind byte, m *Money) any {
 	if kind == '0' || kind == '"' {

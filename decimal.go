@@ -62,6 +62,12 @@ func (d Decimal) isAmount() bool {
 // Equal reports whether d and o are the same number, whatever their representation.
 func (d Decimal) Equal(o Decimal) bool { return d.Decimal.Equal(o.Decimal) }
 
+// Percent returns percent hundredths of d, rounded half away from zero to a whole number:
+// price.Percent(NewDecimal(-10)) takes a tenth off.
+func (d Decimal) Percent(percent Decimal) Decimal {
+	return Decimal{d.Mul(percent.Decimal).Shift(-2).Round(0)}
+}
+
 // MarshalJSON encodes d as a JSON number.
 func (d Decimal) MarshalJSON() ([]byte, error) {
 	if exp := d.Exponent(); exp >= -maxDigits && exp <= maxDigits {

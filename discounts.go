@@ -170,6 +170,17 @@ func (d *NewCustomDiscount) hasContents(o *CustomDiscount) bool {
 		strings.TrimSpace(d.DiscountCode) == strings.TrimSpace(o.DiscountCode)
 }
 
+// contradicts reports whether o shows another amount or text than d. What is absent shows nothing.
+func (d *NewCustomDiscount) contradicts(o *CustomDiscount) bool {
+	shown := *o
+	if !o.Amount.Amount.isSet() {
+		shown.Amount.Amount = d.Amount
+	}
+	shown.Description = cmp.Or(o.Description, d.Description)
+	shown.DiscountCode = cmp.Or(o.DiscountCode, d.DiscountCode)
+	return !d.hasContents(&shown)
+}
+
 // checkKey adds the problems of a key by which a discount must be found again: a service may
 // remove what cannot be seen.
 func (d *NewCustomDiscount) checkKey(index int, problems *ValidationError) {

@@ -152,7 +152,7 @@ func TestCustomDiscount_String(t *testing.T) {
 	}
 	diff(t, "discount", d.String(), "promo-engine promo-1 -$10.00")
 	amount.Formatted = ""
-	diff(t, "without a formatted amount", amount.String(), "-1000 USD")
+	diff(t, "without a formatted amount", amount.String(), "-1000 (smallest unit of USD)")
 	diff(t, "a number alone", commerce.Money{Amount: commerce.NewDecimal(-5)}.String(), "-5")
 }
 

@@ -21,6 +21,13 @@
 //
 // # Discounts
 //
+// [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it, each
+// exactly once. Call it whenever the cart or the offers change, after an error or a crash, and
+// before the payment. [CartService.EnsureCustomDiscounts] does that for a list of discounts, with
+// options. A cart takes custom discounts only after they were enabled for it: SetCustomDiscounts
+// and the option Enable do it. Enabling custom discounts may end the promotions of the store on the
+// cart.
+//
 // [CartService.AddCustomDiscounts] adds discounts to a cart or to its items. The request is
 // not idempotent, and the service has no idempotency keys, so the library never sends it again once
 // it may have been applied (see [RetryPolicy]). Each error states what is known: [OutcomeOf].
@@ -34,11 +41,6 @@
 //	}
 //
 // [Outcome] says what to do after each; docs/promises.md lists which responses have which.
-//
-// [CartService.EnsureCustomDiscounts] makes sure that each wanted discount is on the cart exactly
-// once. Call it with the same discounts after an unknown outcome or a crash, and before checkout.
-// [CartService.EnsureCustomDiscountsFunc] is for discounts that depend on the cart. A cart takes
-// custom discounts only after they were enabled for it: see the option Enable.
 //
 // # Subscriptions
 //
@@ -149,7 +151,9 @@
 // # Testing
 //
 // Package commercetest has a fake store that runs in memory, also inside [testing/synctest].
-// It fails on demand. [WithHTTPClient] takes any other transport.
+// It fails on demand. [WithHTTPClient] takes any other transport. Do not write to carts through the
+// library's own transport in a bubble of testing/synctest: all its clients of a process share the
+// turns of a cart.
 //
 // Runnable examples are in example_test.go and in the folder examples.
 package commerce

@@ -3,18 +3,21 @@ package commerce
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // EnsureCustomDiscountsOptions are the options of [CartService.EnsureCustomDiscounts].
 type EnsureCustomDiscountsOptions struct {
 	// Update changes discounts that have a wanted engine and external id, but another amount
-	// or text, and replaces those with another item. All wanted amounts must then be whole
-	// numbers. Without Update, such discounts are in Different and the error matches
-	// ErrDifferent.
+	// or text, and replaces those with another item. Without Update, such discounts are in
+	// Different and the error matches ErrDifferent.
 	Update bool
 	// Prune deletes discounts that are not wanted, if their engine occurs in the wanted
 	// discounts or in Engines. Discounts of other engines are never touched.
@@ -28,13 +31,24 @@ type EnsureCustomDiscountsOptions struct {
 	// DryRun reads the cart and changes nothing. The result lists what would be added, updated
 	// and deleted. The service may create a cart that does not exist, as in Get.
 	DryRun bool
-	// Enable enables custom discounts for the cart before the first add, if they are not. That
-	// turns the store's promotions off for this cart, and is not undone, also if the call fails.
+	// Enable enables custom discounts for the cart before the first add, if they are not, and
+	// the cart shows no promotions of the store: see [CartService.EnableCustomDiscounts]. It is
+	// not undone, also if the call fails.
 	Enable bool
+	// ReplacePromotions needs Enable: if something is to be added, custom discounts are enabled
+	// although the cart shows promotions, which it may then lose for good. If it still shows some
+	// after that, the error matches ErrPromotionConflict.
+	ReplacePromotions bool
+	// NotBelowZero needs Update. It lowers wanted discounts in whole units, so that the cart costs
+	// no less than 0: the one with the last external id first, to nothing if needed, then the one
+	// before it. If discounts of others take more than the cart costs, the wanted ones are taken
+	// off, and the error matches ErrBelowZero. If the price of the cart cannot be read, nothing is
+	// written, and the error matches ErrBadResponse.
+	NotBelowZero bool
 	// Settle is the time to wait before the cart is read again, after a write without a
-	// response, or an add that the cart does not show: the service may still apply it. 0 means
-	// 2 s. If it is negative, or would last beyond the deadline of the context, the cart is
-	// read again at once, and nothing is sent again.
+	// response, or one that the cart does not show: the service may still apply it, and another
+	// write may have undone it. 0 means 2 s. If it is negative, or would last beyond the deadline
+	// of the context, the cart is read again at once, and nothing is sent again.
 	Settle time.Duration
 }
 
@@ -63,6 +77,8 @@ type EnsureCustomDiscountsResult struct {
 	// Enabled reports whether this call enabled custom discounts for the cart: they were not, it
 	// sent the request, and then they were. With DryRun: whether it would.
 	Enabled bool
+	// Lowered are the discounts that NotBelowZero lowered, as they were wanted.
+	Lowered []NewCustomDiscount
 }
 
 const opEnsure = "Carts.EnsureCustomDiscounts"
@@ -70,69 +86,115 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 // EnsureCustomDiscounts makes sure that each wanted discount is on the cart exactly once. It
 // reads the cart, deletes surplus copies, adds what is missing, and reads the cart again. It is
 // safe to call at any time. The key of a discount is its engine and external id, which must not
-// contain control characters or U+FEFF. All callers must want the same discounts.
+// contain control characters or U+FEFF. Amounts must be whole numbers. All callers must want the
+// same. Most programs need only [CartService.SetCustomDiscounts].
 //
 // If the error is nil, the last read showed each wanted discount exactly once, with the wanted
-// contents and, with Prune, no other of these engines. A write that is still on its way may
-// change the cart later.
-//
-// What the service refused is not sent again by the same call; other discounts that are missing are
-// sent again after Settle. The call holds the turn of the cart, and the lock of [WithCartLocker],
-// from start to end, unless DryRun is set. If the cart cannot be read in full, the error is an
-// [ErrBadResponse], and nothing is written.
+// contents and, with Prune, no other of these engines. A write that is still on its way may change
+// the cart later. What the service refused is not sent again; a write that the next read does not
+// show is sent once more after Settle. The call holds the turn of the cart, and the lock of
+// [WithCartLocker], from start to end, unless DryRun is set. If the cart cannot be read in full,
+// the error is an [ErrBadResponse], and nothing is written.
 //
 // The error is a [*ValidationError] or an [*Error], which matches [ErrEmptyCart], [ErrDifferent],
-// [ErrLock], the reasons of Missing, and the errors of the calls that it made. Its Outcome
-// describes the writes of this call: OutcomeNotSent if none began, OutcomeRejected if all were
-// refused, OutcomeUnknown if InDoubt is not empty or the cart could not be read after a write,
+// [ErrBelowZero], [ErrLock], the reasons of Missing, and the errors of the calls that it made. Its
+// Outcome describes the writes of this call: OutcomeNotSent if none began, OutcomeRejected if all
+// were refused, OutcomeUnknown if InDoubt is not empty or the cart could not be read after a write,
 // otherwise OutcomePartial. The result is nil only if the arguments are invalid or the first read
 // failed.
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {
-	run := s.newEnsureRun(cartID, opts)
-	checkWanted(want, run.opts, run.problems)
+	run := newEnsureRun(s, opEnsure, cartID, opts)
+	checkWanted(want, run.problems)
 	if len(want) == 0 && len(run.opts.Engines) == 0 {
 		run.problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
 	}
 	run.setWant(want)
+	run.given = run.want
 	for i := range run.want {
 		run.plan.add = append(run.plan.add, &run.want[i]) // as far as is known
 	}
 	return run.call(ctx)
 }
 
-// EnsureCustomDiscountsFunc is like [CartService.EnsureCustomDiscounts], for discounts that depend
-// on the cart. It calls want with the cart after each read, in the turn and under the lock of the
-// cart. A nil error means that the last read showed what want returned for that cart.
+// SetCustomDiscountsOptions are the options of [CartService.SetCustomDiscounts]. Each means the
+// same as in [EnsureCustomDiscountsOptions].
+type SetCustomDiscountsOptions struct {
+	ReplacePromotions, AllOrNothing, DryRun bool
+	Settle                                  time.Duration
+}
+
+const opSet = "Carts.SetCustomDiscounts"
+
+// SetCustomDiscounts makes the discounts of one engine on a cart those that want returns for it:
+// adds, changes, removes, each exactly once. It is [CartService.EnsureCustomDiscounts] with
+// Update, Prune, Enable and NotBelowZero. Give each program an engine of its own.
 //
-// want gets a copy of the cart. It should compute and not wait, and must return the same for the
-// same cart. What it returns is checked each time. Its error ends the call before a write, and
-// [errors.Is] finds it. A key that it did not return before is not added after another discount
-// was: the call ends in an error that is not final. With other amounts and Update, discounts are
-// updated again. Prune needs Engines. If want returns no discounts, and Prune is not set, the
-// cart is as wanted.
-func (s *CartService) EnsureCustomDiscountsFunc(
-	ctx context.Context, cartID string, want func(*Cart) ([]NewCustomDiscount, error),
-	opts *EnsureCustomDiscountsOptions,
+// want gets a copy of the cart after each read, in the turn and under the lock of the cart, so it
+// must not write to the cart. It should compute and not wait, and return the same for the same
+// cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means engine; another
+// one is an invalid argument. An amount of 0 is left out. An error of want ends the call before a
+// write. An external id that is new after a write is not added: the error is not final.
+//
+// If the error is nil, the last read showed exactly what want returned for that cart, but for what
+// was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. DryRun
+// promises nothing of the cart. With something in doubt, the error matches [ErrOutcomeUnknown]:
+// call again after its RetryAfter.
+//
+// For a cart without items, want is not called, and discounts of the engine are taken off. The
+// error is [ErrEmptyCart]: the normal end if the customer looks at an empty cart.
+func (s *CartService) SetCustomDiscounts( //nolint:revive // argument-limit: engine and want are no options
+	ctx context.Context, cartID, engine string, want func(*Cart) ([]NewCustomDiscount, error),
+	opts *SetCustomDiscountsOptions,
 ) (*EnsureCustomDiscountsResult, error) {
-	run := s.newEnsureRun(cartID, opts)
-	if run.choose = want; want == nil {
+	o := *cmp.Or(opts, &SetCustomDiscountsOptions{})
+	run := newEnsureRun(s, opSet, cartID, &EnsureCustomDiscountsOptions{
+		Update: true, Prune: true, Engines: []string{engine}, Enable: true, NotBelowZero: true,
+		ReplacePromotions: o.ReplacePromotions, AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
+	})
+	if want == nil {
 		run.problems.add("want", "must not be nil")
 	}
-	if run.opts.Prune && len(run.opts.Engines) == 0 {
-		run.problems.add("engines", "must be set with Prune, as the wanted discounts may change")
+	run.choose = func(c *Cart) ([]NewCustomDiscount, error) {
+		list, err := want(c)
+		if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() { // its methods may panic
+			return nil, fmt.Errorf("want returned a nil %T as its error", err)
+		}
+		if err != nil {
+			return nil, wantError{err}
+		}
+		return withEngine(list, engine)
 	}
 	return run.call(ctx)
 }
 
-func (s *CartService) newEnsureRun(cartID string, opts *EnsureCustomDiscountsOptions) *ensureRun {
+// withEngine returns discounts with their engine set.
+func withEngine(list []NewCustomDiscount, engine string) ([]NewCustomDiscount, error) {
+	problems, set := &ValidationError{}, make([]NewCustomDiscount, len(list))
+	for i, d := range list {
+		d.DiscountEngine = cmp.Or(d.DiscountEngine, engine)
+		if strings.TrimSpace(d.DiscountEngine) != strings.TrimSpace(engine) {
+			problems.addAt(i, "discount_engine", "must be empty, or the engine of the call")
+		}
+		set[i] = d
+	}
+	return set, problems.err()
+}
+
+// wantError is an error of the function want, which may be a [*ValidationError] or an [*Error] too.
+type wantError struct{ error }
+
+func (e wantError) Unwrap() error { return e.error }
+
+func newEnsureRun(s *CartService, op, cartID string, opts *EnsureCustomDiscountsOptions) *ensureRun {
 	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
 	opts.Engines = slices.Clone(opts.Engines)
 	run := &ensureRun{
-		service: s, writer: newCartWriter(opEnsure, cartID), problems: checkCartID(cartID), opts: opts,
+		service: s, writer: newCartWriter(op, cartID), problems: checkCartID(cartID), opts: opts,
 		plan: &ensurePlan{}, journal: newJournal(),
 	}
+	run.journal.enables = opts.Enable
 	opts.check(run.problems)
 	return run
 }
@@ -146,18 +208,18 @@ func (e *ensureRun) call(ctx context.Context) (*EnsureCustomDiscountsResult, err
 	if e.opts.DryRun {
 		method = http.MethodGet
 	}
-	ctx, observed := e.service.core.startCall(ctx, opEnsure, method)
+	ctx, observed := e.service.core.startCall(ctx, e.writer.op, method)
 	defer observed.abandon()
 	result, err := e.run(ctx)
 	return result, observed.end(err)
 }
 
 // checkWanted adds the problems of the wanted discounts.
-func checkWanted(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, problems *ValidationError) {
+func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
 	checkBatch(want, &AddCustomDiscountsOptions{}, problems)
 	for i, d := range want {
-		if opts.Update && !d.Amount.IsInteger() {
-			problems.addAt(i, "amount", "must be a whole number, as Update is set")
+		if !d.Amount.IsInteger() {
+			problems.addAt(i, "amount", "must be a whole number")
 		}
 		d.checkKey(i, problems)
 	}
@@ -172,24 +234,37 @@ func (opts *EnsureCustomDiscountsOptions) check(problems *ValidationError) {
 	if len(opts.Engines) > 0 && !opts.Prune {
 		problems.add("engines", "must not be set without Prune")
 	}
+	if opts.ReplacePromotions && !opts.Enable {
+		problems.add("replace promotions", "must not be set without Enable")
+	}
+	if opts.NotBelowZero && !opts.Update {
+		problems.add("not below zero", "must not be set without Update")
+	}
 }
 
 // maxCartReads is how often a call reads the cart.
 const maxCartReads = 4
 
-// ensureRun is a call of EnsureCustomDiscounts in progress.
+const defaultSettle = 2 * time.Second
+
+// ensureRun is a call of EnsureCustomDiscounts or SetCustomDiscounts in progress.
 type ensureRun struct {
-	service  *CartService
-	writer   *cartWriter                              // without turn and lock in a dry run
-	problems *ValidationError                         // of the arguments
-	choose   func(*Cart) ([]NewCustomDiscount, error) // returns want; nil: want does not change
-	want     []NewCustomDiscount
-	opts     *EnsureCustomDiscountsOptions
-	cart     *cartRead   // as last read; nil before the first read
-	plan     *ensurePlan // how the cart differs from want
-	journal  *journal
-	failures []error // of the writes
-	mustEnd  bool    // the next read is the last, as there is no time to wait for late writes
+	service    *CartService
+	writer     *cartWriter                              // without turn and lock in a dry run
+	problems   *ValidationError                         // of the arguments
+	choose     func(*Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts: returns given; else nil
+	given      []NewCustomDiscount
+	want       []NewCustomDiscount // given, lowered; with the amount 0, it must not be on the cart
+	wanted     int                 // number of discounts in given with another amount than 0
+	opts       *EnsureCustomDiscountsOptions
+	cart       *cartRead   // as last read; nil before the first read
+	plan       *ensurePlan // how the cart differs from want
+	price      priceLimit
+	journal    *journal
+	wasEnabled bool    // at the first read
+	before     look    // what the reads showed before anything was written
+	failures   []error // of the writes
+	mustEnd    bool    // the next read is the last, as there is no time to wait for late writes
 }
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
@@ -206,39 +281,35 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 		if err := e.decide(ctx); err != nil {
 			return e.undecided(err)
 		}
-		e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
+		e.makePlan()
 		if err := e.checkKeys(); err != nil {
 			return e.end(err)
 		}
-		if e.mustEnable() {
-			if e.enable(ctx).isFinal() {
-				return e.end(nil)
-			}
-			if !e.opts.DryRun {
-				reads--
-				continue
-			}
-		}
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
-			return e.end(nil)
+			return e.end(e.objection())
+		}
+		if e.plan.enable {
+			e.enable(ctx)
 		}
 		if err := e.write(ctx); err != nil {
 			return e.end(err)
 		}
 		if !e.wait(ctx) {
-			return e.end(nil)
+			return e.end(e.objection())
 		}
 	}
 }
 
 // read reads the cart, and compares it with the writes.
 func (e *ensureRun) read(ctx context.Context) error {
-	c, err := e.service.readComplete(ctx, opEnsure, e.writer.cartID)
-	if err == nil {
-		e.cart = c
-		e.journal.compare(c.Cart)
+	c, err := e.service.readComplete(ctx, e.writer.op, e.writer.cartID)
+	if err != nil {
+		return err
 	}
-	return err
+	e.wasEnabled = e.wasEnabled || e.cart == nil && c.CustomDiscountsEnabled
+	e.cart = c
+	e.journal.compare(c.Cart)
+	return nil
 }
 
 // unreadable returns the result if the cart could not be read.
@@ -251,14 +322,31 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 }
 
 // write makes the writes of a round: first deletes, because surplus discounts use up the
-// limit, then updates, then the add. It returns an error if no further write must be made:
-// the lock is lost, or ctx has ended.
+// limit, then updates, those that take less off first, then the add, so that no price is below 0.
+// It returns an error if no further write must be made: the lock is lost, or ctx has ended.
 func (e *ensureRun) write(ctx context.Context) error {
+	isRefused := false
+	if e.plan.enable {
+		w := e.journal.writes[len(e.journal.writes)-1]
+		isRefused = w.isFinal()
+		if !isRefused && !w.isDone() || !e.opts.DryRun && e.cart.showsPromotions() {
+			return e.mustStop(ctx) // the cart must be read before anything else
+		}
+	}
 	for _, w := range slices.Concat(e.plan.delete, e.plan.update) {
-		e.change(ctx, w)
 		if err := e.mustStop(ctx); err != nil {
 			return err
 		}
+		isReplaced := func(d *NewCustomDiscount) bool { return isRefused && d.key() == w.discount.key() }
+		if more := w.raises(); e.price.mayTake(more) && !slices.ContainsFunc(e.plan.add, isReplaced) {
+			e.change(ctx, w)
+			if more.IsNegative() || w.isDone() && !w.isChanged && !w.isGone { // less off counts only if confirmed
+				e.price.take(more)
+			}
+		}
+	}
+	if err := e.mustStop(ctx); err != nil || isRefused {
+		return err
 	}
 	e.add(ctx)
 	return e.mustStop(ctx)
@@ -269,37 +357,56 @@ func (e *ensureRun) mustStop(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), e.writer.checkLock())
 }
 
-// send makes a write, unless the call is a dry run, and returns its outcome: OutcomeUnknown
-// too if it was applied in part, or its response cannot be read.
-func (e *ensureRun) send(write func() error) Outcome {
+// send makes a write as a part of the call, unless that is a dry run. r is nil in a dry run.
+func send[T any](
+	ctx context.Context, e *ensureRun, part string, o *operation[T],
+) (result T, r *transport.Result, err error) {
 	if e.opts.DryRun {
-		return OutcomeNone
+		return result, nil, nil
 	}
-	err := write()
-	if err != nil {
+	o.part = part
+	result, r, err = o.send(ctx, e.service.core)
+	failed, _ := err.(*Error) //nolint:errorlint // of an operation
+	// The journal knows more than a partial success without errors.
+	if failed != nil && (failed.Outcome != OutcomePartial || len(failed.Errors) > 0) {
 		e.failures = append(e.failures, err)
 	}
-	if outcome := OutcomeOf(err); outcome != OutcomeUnreadable && outcome != OutcomePartial {
+	return result, r, err
+}
+
+// known returns the outcome of a write: OutcomeUnknown too if it was applied in part, or its
+// response cannot be read.
+func (e *ensureRun) known(err error) Outcome {
+	switch outcome := OutcomeOf(err); {
+	case e.opts.DryRun:
+		return OutcomeNone
+	case outcome != OutcomeUnreadable && outcome != OutcomePartial:
 		return outcome
 	}
 	return OutcomeUnknown
 }
 
+// enable enables custom discounts for the cart.
+func (e *ensureRun) enable(ctx context.Context) {
+	_, _, err := send(ctx, e, "enable", e.writer.enable())
+	e.journal.record(&ensureWrite{kind: enableWrite, outcome: e.known(err)})
+}
+
 // change makes a planned update or deletion.
 func (e *ensureRun) change(ctx context.Context, w *ensureWrite) {
+	if w.kind == deleteWrite {
+		_, r, err := send(ctx, e, "delete", e.writer.delete(w.discount))
+		w.outcome, w.isGone = e.known(err), r != nil && r.StatusCode == http.StatusNotFound
+		e.journal.record(w)
+		return
+	}
 	d := w.wanted()
-	w.outcome = e.send(func() error {
-		if w.kind == deleteWrite {
-			_, _, err := e.writer.delete(w.discount).send(ctx, e.service.core)
-			return err
-		}
-		updated, _, err := e.writer.update(d).send(ctx, e.service.core)
-		if err == nil {
-			d = *updated
-		}
-		return err
-	})
-	if w.kind == updateWrite && w.isDone() {
+	updated, _, err := send(ctx, e, "update", e.writer.update(d))
+	w.outcome = e.known(err)
+	switch {
+	case updated != nil:
+		w.discount, w.isChanged = *updated, w.want.contradicts(updated)
+	case w.isDone(): // in a dry run
 		w.discount = d
 	}
 	e.journal.record(w)
@@ -311,28 +418,24 @@ func (e *ensureRun) add(ctx context.Context) {
 	var adds []*ensureWrite
 	var batch []NewCustomDiscount
 	for _, d := range e.plan.add {
-		if e.mayAdd(d) {
+		if e.mayAdd(d) && e.price.mayTake(d.Amount) {
+			e.price.take(d.Amount)
 			batch = append(batch, *d)
 			adds = append(adds, &ensureWrite{kind: addWrite, want: d, discount: d.asAdded(), outcome: OutcomeNotSent})
 		}
 	}
-	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < len(e.want)-len(e.plan.found) {
+	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < e.plan.wanted-len(e.plan.found) {
 		return
 	}
-	if err := e.cart.takesNone(); err != nil {
+	if err := e.cart.takesNone(); err != nil && (!e.opts.DryRun || !e.plan.enable) {
 		e.failures = append(e.failures, err)
 		e.journal.record(adds...)
 		return
 	}
-	var result *AddCustomDiscountsResult
-	var err error
-	outcome := e.send(func() error {
-		add := e.writer.add(batch, &AddCustomDiscountsOptions{AllOrNothing: e.opts.AllOrNothing})
-		result, _, err = add.send(ctx, e.service.core)
-		return err
-	})
+	o := e.writer.add(batch, &AddCustomDiscountsOptions{AllOrNothing: e.opts.AllOrNothing})
+	result, _, err := send(ctx, e, "add", o)
 	for _, w := range adds {
-		w.outcome = outcome
+		w.outcome = e.known(err)
 	}
 	e.journal.recordBatch(adds, result, err)
 }
@@ -341,32 +444,26 @@ func (e *ensureRun) add(ctx context.Context) {
 // appear, it was not refused, and none that should be deleted is still there.
 func (e *ensureRun) mayAdd(d *NewCustomDiscount) bool {
 	isSurplus := func(o CustomDiscount) bool { return o.key() == d.key() }
-	return e.journal.mayAdd(d) && !slices.ContainsFunc(append(e.plan.unchanged(), e.plan.different...), isSurplus)
+	return e.journal.mayAdd(d) == now && !e.plan.holdsAdds &&
+		!slices.ContainsFunc(append(e.plan.unchanged(), e.plan.different...), isSurplus)
 }
 
 // wait waits for late writes, if there may be any. It reports whether another read may show
-// something else: something was sent since the last one, or an earlier add may have appeared.
+// something else: something was sent since the last one, or an earlier write may have appeared.
 func (e *ensureRun) wait(ctx context.Context) (mayDiffer bool) {
-	recent, mayAppear := e.journal.recent(), e.mayAppear()
-	if mayAppear || slices.ContainsFunc(recent, (*ensureWrite).isUnknown) {
+	recent := e.journal.recent()
+	mayBeLate := func(w *ensureWrite) bool { return w.isUnknown() && w.kind != enableWrite }
+	if e.plan.mustSettle || slices.ContainsFunc(recent, mayBeLate) {
 		e.mustEnd = !e.settle(ctx)
 	}
-	return slices.ContainsFunc(recent, (*ensureWrite).isSent) || mayAppear && !e.mustEnd
-}
-
-// mayAppear reports whether the cart did not show a discount that was sent before it was last read,
-// and Settle has not passed since.
-func (e *ensureRun) mayAppear() bool {
-	return slices.ContainsFunc(e.journal.writes[:e.journal.read], func(w *ensureWrite) bool {
-		isMissing := slices.ContainsFunc(e.plan.add, w.isAddOf)
-		return isMissing && !w.settled && !w.isFinal()
-	})
+	mayShow := func(w *ensureWrite) bool { return w.isSent() && (w.kind != enableWrite || !w.isFinal()) }
+	return slices.ContainsFunc(recent, mayShow) || e.plan.mustSettle && !e.mustEnd
 }
 
 // settle waits for late writes, unless that would last too long: then it returns false. If ctx ends
 // meanwhile, the next read fails.
 func (e *ensureRun) settle(ctx context.Context) bool {
-	wait := cmp.Or(e.opts.Settle, 2*time.Second)
+	wait := cmp.Or(e.opts.Settle, defaultSettle)
 	if deadline, ok := ctx.Deadline(); wait < 0 || ok && time.Until(deadline) <= wait {
 		return false
 	}

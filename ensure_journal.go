@@ -27,7 +27,12 @@ type ensureWrite struct {
 	outcome  Outcome       // Applied, Unknown, Rejected or NotSent; None in a dry run; zero in a plan
 	reasons  []ErrorObject // why it was refused
 	settled  bool          // Settle has passed since
-	shown    bool          // a read showed its effect
+	// shown: a read showed the effect. Of an update or a deletion without a response, the last
+	// read.
+	shown     bool
+	isChanged bool // an update: the response showed other contents than were sent
+	isGone    bool // a deletion: the response was a 404. An attempt before it may have had an effect
+	isUndone  bool // an add: it was refused, as enabling was undone, or has no effect yet
 }
 
 func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool {
@@ -47,6 +52,15 @@ func (w *ensureWrite) wanted() CustomDiscount {
 	return d
 }
 
+// raises returns what a planned update or deletion adds to the price of the cart.
+func (w *ensureWrite) raises() Decimal {
+	raised := w.discount.Amount.Amount.Neg()
+	if w.kind == updateWrite {
+		raised = raised.Add(w.want.Amount.Decimal)
+	}
+	return Decimal{raised}
+}
+
 // isSent reports whether the service may have received the write.
 func (w *ensureWrite) isSent() bool { return w.outcome != OutcomeNotSent && w.outcome != OutcomeNone }
 
@@ -58,16 +72,17 @@ func (w *ensureWrite) isUnknown() bool { return w.outcome == OutcomeUnknown }
 // isFinal reports whether the write must not be made again in this call: it was refused, or
 // the service changes the key that it is sent.
 func (w *ensureWrite) isFinal() bool {
-	return w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons) > 0 || w.isRenamed()
+	return !w.isUndone &&
+		(w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons) > 0 || w.isRenamed())
 }
 
 // isInDoubt reports whether the write may still take effect.
 func (w *ensureWrite) isInDoubt() bool {
-	return !w.shown && (w.isUnknown() || w.kind == addWrite && w.outcome == OutcomeApplied)
+	return !w.shown && (w.isUnknown() || w.outcome == OutcomeApplied && (w.kind == addWrite || w.isGone))
 }
 
 // hasEnabled reports whether the write enabled custom discounts for the cart.
-func (w *ensureWrite) hasEnabled() bool { return w.kind == enableWrite && w.shown }
+func (w *ensureWrite) hasEnabled() bool { return w.kind == enableWrite && (w.shown || w.isDone()) }
 
 // isRenamed reports whether the service changed the key of the discount that was added.
 func (w *ensureWrite) isRenamed() bool {
@@ -81,6 +96,8 @@ type journal struct {
 	failed bool                 // a later read failed, which ended the call
 	seen   map[uuid.UUID]bool   // discounts that the reads showed
 	keys   map[discountKey]bool // that were ever wanted, and whether they may be added
+	// enables: the call may enable custom discounts for the cart.
+	enables bool
 }
 
 func newJournal() *journal { return &journal{seen: map[uuid.UUID]bool{}, keys: map[discountKey]bool{}} }
@@ -94,10 +111,40 @@ func (j *journal) has(match func(w *ensureWrite) bool) bool {
 	return slices.ContainsFunc(j.writes, match)
 }
 
-// mayAdd reports whether no write forbids to add d: none that was refused, and none that may still
-// take effect.
-func (j *journal) mayAdd(d *NewCustomDiscount) bool {
-	return !j.has(func(w *ensureWrite) bool { return w.isAddOf(d) && (!w.settled || w.isFinal()) })
+// permission states when a write may be made.
+type permission uint8
+
+const (
+	never permission = iota // in this call
+	later                   // after Settle and a read
+	now
+)
+
+// permits states when a write may be made, by the writes of the same kind to the same discount. One
+// that the last read does not show is made again, once, after Settle: it may come late, or another
+// write may have undone it.
+func (j *journal) permits(isSame func(w *ensureWrite) bool) permission {
+	permitted, n := now, 0
+	for _, w := range j.writes {
+		if !isSame(w) {
+			continue
+		}
+		if n++; n == 2 || w.isFinal() {
+			return never
+		}
+		if !w.settled && (!w.shown || w.kind == addWrite) {
+			permitted = later
+		}
+	}
+	return permitted
+}
+
+func (j *journal) mayAdd(d *NewCustomDiscount) permission {
+	return j.permits(func(w *ensureWrite) bool { return w.isAddOf(d) })
+}
+
+func (j *journal) mayChange(kind writeKind, d *CustomDiscount) permission {
+	return j.permits(func(w *ensureWrite) bool { return w.kind == kind && w.changes(d) })
 }
 
 // recordBatch records adds that were sent in one request, which ended with result and err. A
@@ -143,13 +190,20 @@ func (j *journal) compare(c *Cart) {
 	}
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
-		switch {
-		case w.kind == deleteWrite && !w.isFinal() && n < 0:
-			w.shown = true
-		case w.kind == updateWrite && w.isUnknown() && n >= 0 && w.want.hasContents(&cart[n]):
-			w.discount, w.shown = cart[n], true
-		case w.kind == enableWrite && c.CustomDiscountsEnabled:
-			w.shown = true
+		wasShown := w.shown && w.outcome == OutcomeApplied && !w.isGone
+		switch w.kind {
+		case addWrite:
+			mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
+			w.isUndone = mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
+		case updateWrite:
+			w.shown = wasShown || n >= 0 && w.want.hasContents(&cart[n])
+		case deleteWrite:
+			w.shown = wasShown || n < 0 && !w.isFinal()
+		case enableWrite:
+			w.shown = wasShown || c.CustomDiscountsEnabled
+		}
+		if w.kind == updateWrite && w.shown && n >= 0 {
+			w.discount = cart[n]
 		}
 	}
 	j.read = len(j.writes)

@@ -8,23 +8,26 @@ import (
 
 // ensurePlan is how a cart differs from the wanted discounts.
 type ensurePlan struct {
-	cart      *cartRead
-	opts      *EnsureCustomDiscountsOptions
-	journal   *journal
-	matched   int                  // number of wanted discounts that are as wanted
-	found     []CustomDiscount     // wanted discounts that the cart has, in the order of want
-	add       []*NewCustomDiscount // wanted discounts that the cart does not have
-	update    []*ensureWrite       // of discounts of the cart
-	delete    []*ensureWrite
-	different []CustomDiscount // that must not be changed, or cannot be
+	cart       *cartRead
+	opts       *EnsureCustomDiscountsOptions
+	journal    *journal
+	wanted     int                  // number of wanted discounts
+	matched    int                  // number of wanted discounts that are as wanted
+	found      []CustomDiscount     // wanted discounts that the cart has, in the order of want
+	add        []*NewCustomDiscount // wanted discounts that the cart does not have
+	update     []*ensureWrite       // of discounts of the cart
+	delete     []*ensureWrite
+	different  []CustomDiscount // that must not be changed, or cannot be
+	enable     bool             // custom discounts must be enabled before the add
+	holdsAdds  bool             // as custom discounts are not enabled
+	mustSettle bool             // a write is needed that may be made later
 }
 
 func (p *ensurePlan) isDone() bool {
 	return len(p.add) == 0 && len(p.update) == 0 && len(p.delete) == 0 && len(p.different) == 0
 }
 
-// newPlan compares a cart with the wanted discounts. What the journal lists is not written again,
-// see isUpdated and isDeleted.
+// newPlan compares a cart with the wanted discounts. The journal permits which writes are made.
 func newPlan(
 	cart *cartRead, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions, journal *journal,
 ) *ensurePlan {
@@ -33,21 +36,12 @@ func newPlan(
 	for _, d := range cart.CustomDiscounts {
 		byKey[d.key()] = append(byKey[d.key()], d)
 	}
-	engines := map[string]bool{}
-	for _, name := range opts.Engines {
-		engines[strings.TrimSpace(name)] = true
-	}
 	for i := range want {
 		key := want[i].key()
-		engines[key.engine] = true
-		if copies := byKey[key]; len(copies) == 0 {
-			p.add = append(p.add, &want[i])
-		} else {
-			p.planKey(&want[i], copies)
-		}
+		p.planKey(&want[i], byKey[key])
 		delete(byKey, key)
 	}
-	if opts.Prune {
+	if engines := engineSet(want, opts); opts.Prune {
 		for _, d := range cart.CustomDiscounts { // in the order of the cart
 			if _, isUnwanted := byKey[d.key()]; isUnwanted && engines[d.key().engine] {
 				p.remove(d)
@@ -61,13 +55,59 @@ func newPlan(
 			p.different = append(p.different, w.discount)
 		}
 	}
+	slices.SortStableFunc(p.update, func(a, b *ensureWrite) int { return b.raises().Cmp(a.raises().Decimal) })
+	p.planAdds()
 	return p
+}
+
+// planAdds finds out whether custom discounts must be enabled before the adds, and whether an add
+// must wait.
+func (p *ensurePlan) planAdds() {
+	mayAdd := false
+	for _, d := range p.add {
+		permitted := p.journal.mayAdd(d)
+		p.mustSettle = p.mustSettle || permitted == later
+		mayAdd = mayAdd || permitted != never
+	}
+	hasTried := p.journal.has(func(w *ensureWrite) bool { return w.kind == enableWrite && w.isDone() })
+	isRefused := p.journal.has(func(w *ensureWrite) bool { return w.kind == enableWrite && w.isFinal() })
+	mustEnable := !p.cart.CustomDiscountsEnabled
+	if p.cart.showsPromotions() {
+		mustEnable = p.opts.ReplacePromotions && !hasTried
+	}
+	if mayAdd && mustEnable && p.opts.Enable && !p.cart.isEmpty() {
+		permitted := p.journal.permits(func(w *ensureWrite) bool { return w.kind == enableWrite })
+		p.enable, p.mustSettle = permitted == now, p.mustSettle || permitted == later
+		p.holdsAdds = permitted == later || isRefused
+	}
+}
+
+// engineSet returns the engines whose unwanted discounts Prune deletes.
+func engineSet(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions) map[string]bool {
+	engines := map[string]bool{}
+	for _, name := range opts.Engines {
+		engines[strings.TrimSpace(name)] = true
+	}
+	for i := range want {
+		engines[want[i].key().engine] = true
+	}
+	return engines
 }
 
 // planKey compares w with the discounts of the cart that have its key. It keeps one of them and
 // removes the others: the one with the smallest id, so that all callers keep the same, of those
 // that match; if none matches, of those that an update can make match.
 func (p *ensurePlan) planKey(w *NewCustomDiscount, copies []CustomDiscount) {
+	if w.Amount.IsZero() { // it must not be on the cart
+		for _, d := range copies {
+			p.remove(d)
+		}
+		return
+	}
+	if p.wanted++; len(copies) == 0 {
+		p.add = append(p.add, w)
+		return
+	}
 	slices.SortFunc(copies, func(a, b CustomDiscount) int { return bytes.Compare(a.ID[:], b.ID[:]) })
 	keep := slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) && w.hasContents(&d) })
 	matches := keep >= 0
@@ -95,36 +135,38 @@ func (p *ensurePlan) planKey(w *NewCustomDiscount, copies []CustomDiscount) {
 	case matches && len(copies) == 1:
 		p.matched++
 	case matches: // the others are to be removed
-	case p.isUpdated(w, &copies[keep]): // the service changes what it is sent
+	case p.isChanged(w, &copies[keep]):
 		p.different = append(p.different, copies[keep])
 	default:
-		p.update = append(p.update, &ensureWrite{kind: updateWrite, want: w, discount: copies[keep]})
+		p.write(&ensureWrite{kind: updateWrite, want: w, discount: copies[keep]}, &p.update)
 	}
 	p.found = append(p.found, copies[keep])
 }
 
 // remove deletes d, unless the response does not show its item or level, so that its path is
-// unknown, or a deletion got a response: if d was not found, it is on another level.
+// unknown.
 func (p *ensurePlan) remove(d CustomDiscount) {
-	if p.cart.isPlaced(&d) && !p.isDeleted(&d) {
-		p.delete = append(p.delete, &ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d})
+	if p.cart.isPlaced(&d) {
+		p.write(&ensureWrite{kind: deleteWrite, want: d.asNew(), discount: d}, &p.delete)
 	} else {
 		p.different = append(p.different, d)
 	}
 }
 
-// isUpdated reports whether this call updated d to the contents that are wanted.
-func (p *ensurePlan) isUpdated(want *NewCustomDiscount, d *CustomDiscount) bool {
-	return p.journal.has(func(w *ensureWrite) bool {
-		return w.kind == updateWrite && w.changes(d) && want.hasContents(new(w.wanted()))
-	})
+// write adds an update or a deletion to list, if the journal permits it.
+func (p *ensurePlan) write(w *ensureWrite, list *[]*ensureWrite) {
+	permitted := p.journal.mayChange(w.kind, &w.discount)
+	if permitted == now {
+		*list = append(*list, w)
+		return
+	}
+	p.different, p.mustSettle = append(p.different, w.discount), p.mustSettle || permitted == later
 }
 
-// isDeleted reports whether this call must not delete d again. Only a deletion without a response
-// is repeated.
-func (p *ensurePlan) isDeleted(d *CustomDiscount) bool {
+// isChanged reports whether the service changed d when it was sent these contents.
+func (p *ensurePlan) isChanged(want *NewCustomDiscount, d *CustomDiscount) bool {
 	return p.journal.has(func(w *ensureWrite) bool {
-		return w.kind == deleteWrite && w.changes(d) && !w.isUnknown()
+		return w.isChanged && w.changes(d) && want.hasContents(new(w.wanted()))
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-var errNoSale = errors.New("custom discounts are now enabled for the cart, so the store's promotions are off for it")
+var errEnabled = errors.New("custom discounts are now enabled for the cart")
 
 // end returns the result of a call, from the last read and the writes, and its error. stopped
 // is why the call ended early; nil if it made all the reads and writes that it could.
@@ -26,12 +26,14 @@ func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
 		Missing:   e.missing(),
 		Different: cloneAll(append(slices.Clone(e.plan.different), e.plan.unchanged()...)),
 		InDoubt:   e.journal.inDoubt(),
-		Enabled:   e.journal.has((*ensureWrite).hasEnabled),
+		Enabled:   !e.wasEnabled && e.journal.has((*ensureWrite).hasEnabled),
+		Lowered:   e.price.lowered,
 	}
 	if e.cart != nil {
 		r.Cart = e.cart.Cart
 	}
-	if stopped == nil && len(r.Missing)+len(r.Different) == 0 {
+	isDoubtful := e.choose != nil && e.journal.has((*ensureWrite).isInDoubt)
+	if stopped == nil && len(r.Missing)+len(r.Different) == 0 && !isDoubtful {
 		return r, nil
 	}
 	return r, e.newError(r, stopped)
@@ -96,7 +98,8 @@ func (e *ensureRun) outcome(stopped error) Outcome {
 // service changed what it was sent. It does not count that an update or a deletion failed.
 func (e *ensureRun) isDifferent() bool {
 	return e.journal.has((*ensureWrite).isRenamed) || slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool {
-		return !e.journal.has(func(w *ensureWrite) bool { return w.changes(&d) && !w.isDone() })
+		isKnown := func(w *ensureWrite) bool { return w.changes(&d) && (!w.isDone() || w.shown && !w.isChanged) }
+		return !e.journal.has(isKnown)
 	})
 }
 
@@ -108,8 +111,10 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		causes = slices.Insert(causes, 0, ErrDifferent)
 	}
 	failed := &Error{
-		Op: opEnsure, Outcome: e.outcome(stopped),
-		Err: ensureEnd{matched: e.plan.matched, wanted: len(e.want), causes: transport.Hide(causes)},
+		Op: e.writer.op, Outcome: e.outcome(stopped),
+		Err: ensureEnd{
+			matched: e.plan.matched, wanted: e.wanted, causes: transport.Hide(causes), mayPass: e.mayPass(causes),
+		},
 	}
 	named := map[string]bool{}
 	name := func(cause error) {
@@ -119,13 +124,13 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		}
 	}
 	if r.Enabled && !e.opts.DryRun {
-		name(errNoSale)
+		name(errEnabled)
 	}
 	if n := len(r.InDoubt); n > 0 {
 		name(fmt.Errorf("%d may still change the cart", n))
 	}
 	for _, cause := range causes {
-		if f, ok := errors.AsType[*Error](cause); ok {
+		if f, ok := cause.(*Error); ok { //nolint:errorlint // of a call that this call made
 			if f.Attempts > 0 {
 				failed.RequestID, failed.RetryAfter, failed.Attempts = f.RequestID, f.RetryAfter, f.Attempts
 			}
@@ -134,5 +139,33 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		}
 		name(cause)
 	}
+	if failed.Outcome == OutcomeUnknown && e.journal.has((*ensureWrite).isInDoubt) {
+		settle := e.opts.Settle
+		if settle <= 0 {
+			settle = defaultSettle
+		}
+		failed.RetryAfter = max(failed.RetryAfter, settle) // until a late write is shown
+	}
 	return failed
+}
+
+// mayPass reports whether the same call may succeed although all causes are final: a read did not
+// show what this call wrote, or showed a cause only after something was written.
+func (e *ensureRun) mayPass(causes []error) bool {
+	isExplained := func(d CustomDiscount) bool {
+		isOfService := func(w *ensureWrite) bool { return w.discount.ID == d.ID && (w.isChanged || w.isFinal()) }
+		return hasDiscount(e.before.different, d.ID) || e.journal.has(isOfService)
+	}
+	isNew := func(cause error) bool {
+		isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
+		isLate := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
+		wasSeen := slices.Contains(e.before.causes, cause)
+		return isOfCart && !wasSeen || isLate && cause == ErrBelowZero //nolint:errorlint // it is not wrapped
+	}
+	isRefusedAdd := func(w *ensureWrite) bool { return w.kind == addWrite && w.outcome == OutcomeRejected }
+	isDeletion := func(w *ensureWrite) bool { return w.kind == deleteWrite && w.isSent() && !w.isFinal() }
+	isUndone := func(w *ensureWrite) bool { return w.isUndone }
+	return e.journal.has(isUndone) || e.journal.has(isRefusedAdd) && e.journal.has(isDeletion) ||
+		slices.ContainsFunc(causes, isNew) ||
+		slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool { return !isExplained(d) })
 }

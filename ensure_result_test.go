@@ -3,6 +3,9 @@ package commerce_test
 import (
 	"context"
 	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -167,4 +170,221 @@ var ensureFailures = []ensureScenario{
 		name: "lock lost", locker: losingLocker, requests: "cart", counts: "missing 2",
 		outcome: commerce.OutcomeNotSent, reason: "lock",
 	},
+}
+
+// undoing is a write that somebody undoes, before the next read.
+type undoing struct {
+	name     string
+	kind     commercetest.Operation
+	times    int // how often it is undone
+	fault    *commercetest.Fault
+	requests string
+	outcome  commerce.Outcome
+	reason   string
+	takes    time.Duration
+}
+
+const (
+	opUpdate = commercetest.OpUpdateDiscount
+	opDelete = commercetest.OpDeleteDiscount
+	opEnable = commercetest.OpUpdateCart
+)
+
+var undoings = []undoing{
+	{
+		name: "add, undone once", kind: opAdd, times: 1,
+		requests: "cart add cart cart add cart",
+		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
+	},
+	{
+		name: "add, undone twice", kind: opAdd, times: 2,
+		requests: "cart add cart cart add cart",
+		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
+	},
+	{
+		name: "add, always undone", kind: opAdd, times: 9,
+		requests: "cart add cart cart add cart",
+		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
+	},
+	{
+		name: "add, no response, not applied", kind: opAdd, fault: &commercetest.Fault{Cut: true},
+		requests: "cart add cart add cart",
+		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
+	},
+	{
+		name: "add, no response, applied", kind: opAdd, fault: &commercetest.Fault{Apply: true, Cut: true},
+		requests: "cart add cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "add, late", kind: opAdd, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true},
+		requests: "cart add cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "update, undone once", kind: opUpdate, times: 1,
+		requests: "cart update-discount cart cart update-discount cart",
+		outcome:  commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "update, undone twice", kind: opUpdate, times: 2,
+		requests: "cart update-discount cart cart update-discount cart",
+		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
+	},
+	{
+		name: "update, always undone", kind: opUpdate, times: 9,
+		requests: "cart update-discount cart cart update-discount cart",
+		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
+	},
+	{
+		name: "update, no response, not applied", kind: opUpdate, fault: &commercetest.Fault{Cut: true},
+		requests: "cart update-discount cart update-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "update, no response, applied", kind: opUpdate, fault: &commercetest.Fault{Apply: true, Cut: true},
+		requests: "cart update-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "update, late", kind: opUpdate, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true},
+		requests: "cart update-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "deletion, undone once", kind: opDelete, times: 1,
+		requests: "cart delete-discount cart cart delete-discount cart",
+		outcome:  commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "deletion, undone twice", kind: opDelete, times: 2,
+		requests: "cart delete-discount cart cart delete-discount cart",
+		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
+	},
+	{
+		name: "deletion, always undone", kind: opDelete, times: 9,
+		requests: "cart delete-discount cart cart delete-discount cart",
+		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
+	},
+	{
+		name: "deletion, no response, not applied", kind: opDelete, fault: &commercetest.Fault{Cut: true, Times: 2},
+		requests: "cart delete-discount delete-discount cart delete-discount cart",
+		outcome:  commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "deletion, no response, applied", kind: opDelete, fault: &commercetest.Fault{Apply: true, Cut: true},
+		requests: "cart delete-discount delete-discount cart", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "deletion, late", kind: opDelete, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true, Times: 2},
+		requests: "cart delete-discount delete-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "enabling, undone once", kind: opEnable, times: 1,
+		requests: "cart update-cart update-cart add cart cart update-cart add cart",
+		outcome:  commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "enabling, undone twice", kind: opEnable, times: 2,
+		requests: "cart update-cart update-cart add cart cart update-cart update-cart add cart",
+		outcome:  commerce.OutcomePartial, reason: "discounts_disabled", takes: 2 * second,
+	},
+	{
+		name: "enabling, always undone", kind: opEnable, times: 9,
+		requests: "cart update-cart update-cart add cart cart update-cart update-cart add cart",
+		outcome:  commerce.OutcomePartial, reason: "discounts_disabled", takes: 2 * second,
+	},
+	{
+		name: "enabling, no response, not applied", kind: opEnable, fault: &commercetest.Fault{Cut: true, Times: 2},
+		requests: "cart update-cart update-cart cart cart update-cart add cart",
+		outcome:  commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "enabling, no response, applied", kind: opEnable, fault: &commercetest.Fault{Apply: true, Cut: true, Times: 2},
+		requests: "cart update-cart update-cart cart add cart", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "enabling, late", kind: opEnable, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true, Times: 2},
+		requests: "cart update-cart update-cart cart cart add cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+}
+
+// A write that the next read does not show is sent once more, after Settle. Whatever another
+// program does, the error is not final, as the same call succeeds when it does not.
+func TestEnsureCustomDiscounts_undone(t *testing.T) {
+	t.Parallel()
+	for _, tt := range undoings {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, tt.run)
+		})
+	}
+}
+
+func (tt *undoing) run(t *testing.T) {
+	cartID, undone, isUndoing := "", 0, false
+	s := commercetest.New(t, commercetest.Config{
+		DiscountsEnabled: tt.kind != opEnable,
+		AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
+			if in.Operation == tt.kind && in.Status < 300 && undone < tt.times && !isUndoing {
+				undone++
+				isUndoing = true
+				tt.undo(s, cartID)
+				isUndoing = false
+			}
+		},
+	})
+	cartID = s.AddCart(commerce.CartItemRef{})
+	if tt.kind == opUpdate || tt.kind == opDelete {
+		d := placed("a", -1)
+		if d.ID = numberedID(1); tt.kind == opDelete {
+			d.ExternalID = "unwanted"
+		}
+		s.AddDiscount(cartID, d)
+	}
+	if tt.fault != nil {
+		tt.fault.Operation = tt.kind
+		s.Inject(*tt.fault)
+	}
+	choose := ids("a")
+	if tt.kind == opDelete {
+		choose = ids("")
+	}
+	want := func(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return choose(c, 1) }
+	carts, start := s.Client(attempts(2)).Carts, time.Now()
+	set := func() error {
+		_, err := carts.SetCustomDiscounts(t.Context(), cartID, "engine", want, nil)
+		return err
+	}
+	err := set()
+	took := time.Since(start).Truncate(time.Second)
+	if got := operations(s); got != tt.requests || took != tt.takes {
+		t.Errorf("requests = %q in %v, want %q in %v", got, took, tt.requests, tt.takes)
+	}
+	if got := commerce.OutcomeOf(err); got != tt.outcome || commerce.ReasonOf(err) != tt.reason || commerce.IsFinal(err) {
+		t.Errorf("error %v, final %t, want outcome %v, reason %q, not final",
+			err, commerce.IsFinal(err), tt.outcome, tt.reason)
+	}
+	time.Sleep(time.Minute)
+	tt.times = 0
+	if err := set(); err != nil {
+		t.Errorf("the same call later: error %v, want none", err)
+	}
+	wanted := []string{"a -1000"}
+	if tt.kind == opDelete {
+		wanted = nil
+	}
+	diff(t, "cart", onCart(s, cartID), wanted)
+}
+
+// undo brings the cart back to what it was before the write.
+func (tt *undoing) undo(s *commercetest.Store, cartID string) {
+	for _, d := range s.Discounts(cartID) {
+		s.RemoveDiscount(cartID, d.ID)
+	}
+	d := placed("a", -1)
+	if d.ID = numberedID(1); tt.kind == opDelete {
+		d.ExternalID = "unwanted"
+	}
+	if tt.kind == opDelete || tt.kind == opUpdate {
+		s.AddDiscount(cartID, d)
+	}
+	if tt.kind == opEnable {
+		send(s, http.MethodPut, `{"data":{"discount_settings":{"custom_discounts_enabled":false}}}`, "carts", cartID)
+	}
 }

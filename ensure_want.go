@@ -1,9 +1,13 @@
 package commerce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
+
+	"github.com/shopspring/decimal"
 )
 
 var errNewKey = errors.New("a discount with another key is wanted after discounts were added")
@@ -12,9 +16,11 @@ var errNewKey = errors.New("a discount with another key is wanted after discount
 // if each call of choose made one up, there would be a copy for each.
 func (e *ensureRun) setWant(want []NewCustomDiscount) {
 	isLate := e.journal.has(func(w *ensureWrite) bool { return w.kind != enableWrite && w.isSent() })
-	e.want = make([]NewCustomDiscount, len(want))
+	e.want, e.wanted = make([]NewCustomDiscount, len(want)), 0
 	for i := range want {
-		e.want[i] = want[i].copyItem()
+		if e.want[i] = want[i].copyItem(); !want[i].Amount.IsZero() {
+			e.wanted++
+		}
 		if _, isKnown := e.journal.keys[want[i].key()]; !isKnown {
 			e.journal.keys[want[i].key()] = !isLate
 		}
@@ -24,24 +30,93 @@ func (e *ensureRun) setWant(want []NewCustomDiscount) {
 // decide finds out which discounts are wanted for the cart, which was read. The error is a
 // [*ValidationError] if they are not valid.
 func (e *ensureRun) decide(ctx context.Context) error {
-	if e.choose == nil {
-		return nil
-	}
-	cart, err := e.cart.copy()
+	want, err := e.chosen()
 	if err != nil {
-		return err
-	}
-	want, err := e.choose(cart)
-	if err != nil {
-		return err
-	}
-	problems := &ValidationError{}
-	checkWanted(want, e.opts, problems)
-	if err := problems.err(); err != nil {
 		return err
 	}
 	e.setWant(want)
+	if e.opts.NotBelowZero {
+		e.price.replaces = e.mayReplace()
+		if err := e.price.lower(e.cart, e.want, e.staying()); err != nil {
+			return err
+		}
+	}
 	return e.mustStop(ctx) // want may have taken long
+}
+
+// chosen returns the discounts that are wanted for the cart. It calls the function want only for a
+// cart with items whose price is readable.
+func (e *ensureRun) chosen() ([]NewCustomDiscount, error) {
+	_, errSubtotal := e.cart.Subtotal()
+	_, errTotal := e.cart.Total()
+	if err := cmp.Or(errSubtotal, errTotal); err != nil && e.opts.NotBelowZero && !e.cart.isEmpty() {
+		return nil, err
+	}
+	switch {
+	case e.choose == nil:
+		return e.given, nil
+	case e.cart.isEmpty():
+		return nil, nil
+	}
+	want, err := e.choose(e.cart.copy())
+	if err != nil {
+		return nil, err
+	}
+	problems, checked := &ValidationError{}, slices.Clone(want)
+	for i := range checked {
+		if checked[i].Amount.IsZero() { // it is left out
+			checked[i].Amount = NewDecimal(-1)
+		}
+	}
+	checkWanted(checked, problems)
+	return want, problems.err()
+}
+
+// staying returns the discounts of the cart that the call does not change.
+func (e *ensureRun) staying() []CustomDiscount {
+	engines := engineSet(e.want, e.opts)
+	return slices.DeleteFunc(slices.Clone(e.cart.CustomDiscounts), func(d CustomDiscount) bool {
+		isWanted := func(w NewCustomDiscount) bool { return w.key() == d.key() }
+		return slices.ContainsFunc(e.want, isWanted) || e.opts.Prune && engines[d.key().engine]
+	})
+}
+
+// mayReplace reports whether promotions of the store are replaced before anything else is written:
+// a discount is missing, and custom discounts were not enabled yet.
+func (e *ensureRun) mayReplace() bool {
+	isMissing := func(d NewCustomDiscount) bool {
+		has := func(o CustomDiscount) bool { return o.key() == d.key() }
+		return !d.Amount.IsZero() && !slices.ContainsFunc(e.cart.CustomDiscounts, has)
+	}
+	isEnabling := func(w *ensureWrite) bool { return w.kind == enableWrite }
+	return e.opts.ReplacePromotions && !e.journal.has(isEnabling) && slices.ContainsFunc(e.want, isMissing)
+}
+
+// makePlan plans what to write. As long as nothing was sent, it keeps what the cart shows.
+func (e *ensureRun) makePlan() {
+	e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
+	if !e.journal.has((*ensureWrite).isSent) {
+		e.before = look{different: e.plan.different, causes: []error{e.cart.takesNone(), e.objection()}}
+	}
+}
+
+// look is what a read of a cart shows.
+type look struct {
+	different []CustomDiscount
+	causes    []error // why the cart cannot become as wanted; nil elements do not count
+}
+
+// objection returns why a cart that has the wanted discounts is not as it should be.
+func (e *ensureRun) objection() error {
+	total, err := e.cart.Total()
+	isBelow := err == nil && total.Amount.Sign() < 0 && !e.opts.DryRun && !e.cart.isEmpty()
+	switch {
+	case e.choose != nil && e.cart.isEmpty():
+		return ErrEmptyCart
+	case e.opts.NotBelowZero && (e.price.isShort || isBelow):
+		return ErrBelowZero
+	}
+	return nil
 }
 
 // checkKeys returns an error if the plan adds a key that it must not add.
@@ -54,31 +129,79 @@ func (e *ensureRun) checkKeys() error {
 
 // undecided returns the result if it is not known which discounts are wanted now.
 func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
-	problems, ok := err.(*ValidationError) //nolint:errorlint // of decide
+	problems, ok := err.(*ValidationError) //nolint:errorlint // of chosen
 	if ok && !e.journal.has((*ensureWrite).isSent) {
 		return nil, problems
 	}
 	if e.want != nil { // for the result
-		e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
+		e.makePlan()
 	}
 	return e.end(err)
 }
 
-// mustEnable reports whether custom discounts must be enabled for the cart, which this call did not
-// try yet, before a discount can be added.
-func (e *ensureRun) mustEnable() bool {
-	isEnabling := func(w *ensureWrite) bool { return w.kind == enableWrite }
-	return e.opts.Enable && !e.journal.has(isEnabling) && !e.cart.CustomDiscountsEnabled &&
-		e.cart.takesNone() == nil && slices.ContainsFunc(e.plan.add, e.journal.mayAdd)
+// priceLimit keeps the price of a cart from falling below 0.
+type priceLimit struct {
+	staying Decimal             // highest sum of discounts that the call does not change, of all reads; 0 or less
+	lowered []NewCustomDiscount // as they were wanted
+	// isShort: what stays takes more than the cart costs. isShortNow: that is so by the last read
+	// alone.
+	isShort, isShortNow bool
+
+	replaces bool // promotions of the store will be replaced
+	isSet    bool
+	left     Decimal // of the price, when what was written since the last read has taken effect
 }
 
-// enable enables custom discounts for the cart.
-func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
-	w := &ensureWrite{kind: enableWrite, shown: e.opts.DryRun}
-	w.outcome = e.send(func() error {
-		_, _, err := e.writer.enable().send(ctx, e.service.core)
+// mayTake reports whether the price is not below 0 after a write that adds this amount to it.
+func (p *priceLimit) mayTake(amount Decimal) bool {
+	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount.Decimal).IsNegative()
+}
+
+// take counts a write that adds this amount to the price.
+func (p *priceLimit) take(amount Decimal) { p.left.Decimal = p.left.Add(amount.Decimal) }
+
+// lower lowers the amounts of want, so that they and what stays take no more than the cart costs. A
+// discount that was lowered to nothing has the amount 0.
+func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
+	if p.lowered, p.isShort, p.isShortNow = nil, false, false; c.isEmpty() {
+		return nil
+	}
+	subtotal, err := c.Subtotal()
+	if err != nil {
 		return err
+	}
+	room := subtotal.Amount.Decimal
+	if price := c.DisplayPrice; price.WithoutTax.Amount.isSet() && price.Discount.Amount.isSet() {
+		room = decimal.Min(room, price.WithoutTax.Amount.Sub(price.Discount.Amount.Decimal))
+	}
+	custom, errCustom := sumOf(staying)
+	all, errAll := sumOf(c.CustomDiscounts)
+	promotions, errPromotions := c.promotions()
+	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
+		return err
+	}
+	p.isSet, p.left = true, Decimal{room.Add(promotions.Decimal).Add(all.Decimal)}
+	if !p.replaces { // otherwise they go before anything is added
+		room = room.Add(promotions.Decimal)
+	}
+	p.isShortNow = room.Add(custom.Decimal).IsNegative()
+	p.staying.Decimal = decimal.Min(p.staying.Decimal, custom.Decimal)
+	room = room.Add(p.staying.Decimal).Floor()
+	p.isShort = room.IsNegative()
+	order := make([]*NewCustomDiscount, len(want))
+	for i := range want {
+		order[i] = &want[i]
+		room = room.Add(want[i].Amount.Decimal)
+	}
+	slices.SortFunc(order, func(a, b *NewCustomDiscount) int {
+		return cmp.Or(strings.Compare(b.ExternalID, a.ExternalID), strings.Compare(b.DiscountEngine, a.DiscountEngine))
 	})
-	e.journal.record(w)
-	return w
+	for _, d := range order { // room is below 0 by what is too much
+		if room.IsNegative() && d.Amount.Sign() < 0 {
+			p.lowered = append(p.lowered, d.copyItem())
+			cut := decimal.Min(room.Neg(), d.Amount.Neg())
+			d.Amount.Decimal, room = d.Amount.Add(cut), room.Add(cut)
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,7 +46,7 @@ func ids(lists ...string) func(*commerce.Cart, int) ([]commerce.NewCustomDiscoun
 // tenPercent takes a tenth off the cart.
 func tenPercent(cart *commerce.Cart, _ int) ([]commerce.NewCustomDiscount, error) {
 	d := discount("a")
-	d.Amount.Decimal = cart.DisplayPrice.WithoutDiscount.Amount.Shift(-1).Round(0).Neg()
+	d.Amount.Decimal = cart.DisplayPrice.WithoutDiscount.Amount.Percent(commerce.NewDecimal(-10)).Decimal
 	return []commerce.NewCustomDiscount{d}, nil
 }
 
@@ -82,29 +83,18 @@ func addTwin(s *commercetest.Store, cartID string) {
 	send(s, http.MethodPost, `{"data":{"type":"cart_item","id":"p","quantity":1}}`, "carts", cartID, "items")
 }
 
-var (
-	withUpdate = commerce.EnsureCustomDiscountsOptions{Update: true}
-	withEnable = commerce.EnsureCustomDiscountsOptions{Enable: true}
-)
-
-var ensureWants = []ensureScenario{
+var setScenarios = []ensureScenario{
 	{
 		name: "a percentage", choose: tenPercent, requests: "cart add cart", cart: []string{"a -1000"},
 		counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "a percentage, and the cart changes", choose: tenPercent, opts: withUpdate, before: addTwin,
+		name: "a percentage, and the cart changes", choose: tenPercent, before: addTwin,
 		after: removeAfter(opAdd), requests: "add-item cart add cart update-discount cart", cart: []string{"a -1000"},
 		counts: "discounts 1, added 1, updated 1", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "a percentage, and the cart changes, without Update", choose: tenPercent, before: addTwin,
-		after: removeAfter(opAdd), requests: "add-item cart add cart", cart: []string{"a -2000"},
-		counts: "discounts 1, added 1, different 1", outcome: commerce.OutcomePartial,
-		matches: []error{commerce.ErrDifferent}, isFinal: true,
-	},
-	{
-		name: "the cart changes with each read", choose: amounts(-1, -2, -3, -4), opts: withUpdate,
+		name: "the cart changes with each read", choose: amounts(-1, -2, -3, -4),
 		requests: "cart add cart update-discount cart update-discount cart", cart: []string{"a -3"},
 		counts: "discounts 1, added 1, updated 1, different 1", outcome: commerce.OutcomePartial,
 		differs: []error{commerce.ErrDifferent},
@@ -112,38 +102,29 @@ var ensureWants = []ensureScenario{
 	{
 		name: "the cart changes with each read, after it was enabled", choose: amounts(-9, -1, -2, -3, -4),
 		disabled: true,
-		opts:     commerce.EnsureCustomDiscountsOptions{Update: true, Enable: true},
-		requests: "cart update-cart cart add cart update-discount cart update-discount cart", cart: []string{"a -3"},
+		requests: "cart update-cart add cart update-discount cart update-discount cart", cart: []string{"a -2"},
 		counts: "discounts 1, added 1, updated 1, different 1, enabled", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "the add is confirmed, but the cart does not show it", choose: ids("a"), after: removeOnce,
 		requests: "cart add cart cart add cart", cart: []string{"a -1000"}, takes: 2 * second,
-		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied,
+		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeUnknown,
+		matches: []error{commerce.ErrOutcomeUnknown},
 	},
 	{
-		name: "the service changes what it is sent", choose: amounts(-1000), opts: withUpdate, request: roundAmounts,
+		name: "the service changes what it is sent", choose: amounts(-1000), request: roundAmounts,
 		requests: "cart add cart update-discount cart", cart: []string{"a -990"},
 		counts: "discounts 1, added 1, updated 1, different 1", outcome: commerce.OutcomePartial,
 		matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
-		name: "nothing is wanted", choose: ids(""), requests: "cart", outcome: commerce.OutcomeApplied,
-		before: place(placed("x", -1)), cart: []string{"x -1"},
-	},
-	{
-		name: "nothing is wanted, with Prune", choose: ids(""), before: place(placed("x", -1)),
-		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"engine"}},
+		name: "nothing is wanted", choose: ids(""), before: place(placed("x", -1)),
 		requests: "cart delete-discount cart", counts: "deleted 1", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "an error", choose: failAt(1, tenPercent), requests: "cart", outcome: commerce.OutcomeNotSent,
+		name: "an error", choose: failAt(1, tenPercent), before: place(placed("x", -1)), cart: []string{"x -1"},
+		requests: "cart", outcome: commerce.OutcomeNotSent,
 		matches: []error{errWant},
-	},
-	{
-		name: "an error, with Prune", choose: failAt(1, tenPercent), before: place(placed("x", -1)), cart: []string{"x -1"},
-		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"engine"}},
-		requests: "cart", outcome: commerce.OutcomeNotSent, matches: []error{errWant},
 	},
 	{
 		name: "an error after an add", choose: failAt(2, tenPercent), requests: "cart add cart", cart: []string{"a -1000"},
@@ -161,51 +142,399 @@ var ensureWants = []ensureScenario{
 	},
 	{
 		name: "another key after an add", choose: ids("a", "b"), requests: "cart add cart", cart: []string{"a -1000"},
-		counts: "added 1, missing 1", outcome: commerce.OutcomePartial,
-	},
-	{
-		name: "another key after an add, which is there", choose: ids("a", "a,b"), before: place(placed("b", -1000)),
-		requests: "cart add cart", cart: both, counts: "discounts 2, added 1", outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "another key after an add, which is there on another level", choose: ids("a", "a,b"), opts: withUpdate,
-		before: place(forItem(placed("b", -1000))), requests: "cart add cart",
-		cart: []string{"a -1000", "b -1000 item"}, counts: "discounts 1, added 1, missing 1, different 1",
-		outcome: commerce.OutcomePartial,
+		counts: "added 1, missing 1, different 1", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "a random key, the response is lost", choose: ids("1", "2", "3"),
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Cut: true}},
 		requests: "cart add cart", cart: []string{"1 -1000"}, takes: 2 * second,
-		counts: "added 1, missing 1", outcome: commerce.OutcomePartial,
+		counts: "added 1, missing 1, different 1", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "the response is lost", choose: ids("a"), faults: []commercetest.Fault{{Operation: opAdd, Cut: true}},
 		requests: "cart add cart add cart", cart: []string{"a -1000"}, takes: 2 * second,
-		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied,
+		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeUnknown,
+		matches: []error{commerce.ErrOutcomeUnknown},
 	},
 	{
-		name: "in doubt, with another amount", choose: amounts(-1, -2, -3), opts: withUpdate, takes: 2 * second,
+		name: "in doubt, with another amount", choose: amounts(-1, -2, -3), takes: 2 * second,
 		faults:   []commercetest.Fault{{Operation: opAdd, Late: true, Delay: second, Cut: true}},
 		requests: "cart add cart update-discount cart update-discount cart", cart: []string{"a -3"},
 		counts: "discounts 1, added 1, updated 1", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "in doubt, and must not wait", choose: amounts(-1, -2), takes: 0,
-		opts:     commerce.EnsureCustomDiscountsOptions{Settle: -1},
+		set:      commerce.SetCustomDiscountsOptions{Settle: -1},
 		faults:   []commercetest.Fault{{Operation: opAdd, Cut: true}},
 		requests: "cart add cart", counts: "missing 1, in doubt 1", outcome: commerce.OutcomeUnknown,
 	},
 	{
 		name: "in doubt, and no longer wanted", choose: ids("a", ""), takes: 2 * second,
 		faults:   []commercetest.Fault{{Operation: opAdd, Late: true, Delay: time.Hour, Cut: true}},
-		requests: "cart add cart", counts: "in doubt 1", outcome: commerce.OutcomeApplied,
+		requests: "cart add cart", counts: "in doubt 1", outcome: commerce.OutcomeUnknown,
 	},
 }
 
+func TestSetCustomDiscounts_invalid(t *testing.T) {
+	t.Parallel()
+	choice := func(change func(d *commerce.NewCustomDiscount)) func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		return func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			list := discounts("a", "b")
+			change(&list[1])
+			return list, nil
+		}
+	}
+	for _, tt := range []struct {
+		name, engine string
+		change       func(d *commerce.NewCustomDiscount)
+		bad          []string
+	}{
+		{name: "no engine", bad: []string{"engines"}},
+		{name: "engine with a line feed", engine: "engine\n", bad: []string{"engines"}},
+		{
+			name: "another engine", engine: "engine", bad: []string{"discount_engine"},
+			change: func(d *commerce.NewCustomDiscount) { d.DiscountEngine = "other" },
+		},
+		{
+			name: "fraction", engine: "engine", bad: []string{"amount"},
+			change: func(d *commerce.NewCustomDiscount) { d.Amount = parseDecimal(t, "-0.5") },
+		},
+		{
+			name: "a surcharge", engine: "engine", bad: []string{"amount"},
+			change: func(d *commerce.NewCustomDiscount) { d.Amount = commerce.NewDecimal(1) },
+		},
+		{
+			name: "no external id", engine: "engine", bad: []string{"external_id"},
+			change: func(d *commerce.NewCustomDiscount) { d.ExternalID = "" },
+		},
+		{
+			name: "an external id twice, once with nothing", engine: "engine", bad: []string{"external_id"},
+			change: func(d *commerce.NewCustomDiscount) { d.ExternalID, d.Amount = "a", commerce.NewDecimal(0) },
+		},
+	} {
+		s := commercetest.New(t, commercetest.Config{})
+		result, err := s.Client().Carts.SetCustomDiscounts(
+			t.Context(), s.AddCart(commerce.CartItemRef{}), tt.engine, choice(tt.change), nil)
+		if diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.bad); result != nil {
+			t.Errorf("%s: result = %+v, want nil", tt.name, result)
+		}
+	}
+	_, err := newStub(t).client(t).Carts.SetCustomDiscounts(t.Context(), cartID, "engine", nil, nil)
+	diff(t, "invalid fields", invalidFields(err), []string{"want"})
+}
+
+// want gets a copy of the cart, in the turn and under the lock. If it panics, both are released.
+func TestSetCustomDiscounts_panics(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
+		s.AddDiscount(cartID, forItem(placed("a", -1)))
+		c := s.Client(commerce.WithCartLocker(commercetest.NewLocker()))
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("want did not panic")
+				}
+			}()
+			_, _ = c.Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
+				func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { panic("test") }, nil)
+		}()
+		result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
+			func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+				cart.CustomDiscounts[0].ExternalID, cart.CustomDiscounts[0].Item.ID = "changed", uuid.Nil
+				cart.Items[0].Extra["relationships"][1] = 'x'
+				cart.Items = nil
+				clear(cart.Response.Header)
+				return []commerce.NewCustomDiscount{discountOf("a", uuid.MustParse(itemID))}, nil
+			}, nil)
+		if err != nil || result.Discounts[0].Item.ID.String() != itemID || len(result.Cart.Items) != 1 ||
+			result.Cart.Items[0].Extra["relationships"][1] == 'x' || len(result.Cart.Response.Header) == 0 {
+			t.Errorf("result %+v, error %v, want a discount of the item", result, err)
+		}
+	})
+}
+
+// want may return any error, also a pointer that is nil.
+func TestSetCustomDiscounts_wantFails(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	cartID := s.AddCart(commerce.CartItemRef{})
+	ofCall := &commerce.Error{Op: "Client.Do", StatusCode: 404, Errors: []commerce.ErrorObject{{Title: "No customer"}}}
+	for _, tt := range []struct {
+		err  error
+		want string
+	}{
+		{err: (*commerce.Error)(nil), want: "nil *commerce.Error"},
+		{err: (*commerce.ValidationError)(nil), want: "nil *commerce.ValidationError"},
+		{err: (*commerce.PagingError)(nil), want: "nil *commerce.PagingError"},
+		{err: (*net.OpError)(nil), want: "nil *net.OpError"},
+		{err: fmt.Errorf("level of the customer: %w", ofCall), want: "level of the customer: commerce: Client.Do: 404"},
+	} {
+		result, err := s.Client().Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
+			func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { return nil, tt.err }, nil)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || result == nil {
+			t.Errorf("result %v, error %v, want a result, and an error with %q", result, err, tt.want)
+		}
+		if outcome := commerce.OutcomeOf(err); outcome != commerce.OutcomeNotSent || commerce.ReasonOf(err) == "" {
+			t.Errorf("error %v, outcome %v, want not sent", err, outcome)
+		}
+		_, _ = commerce.IsFinal(err), commerce.RemedyOf(err)
+	}
+}
+
+// The lock and the context count right after want, which may take long.
+func TestSetCustomDiscounts_lockLost(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cartID := s.AddCart(commerce.CartItemRef{})
+	locker := commercetest.NewLocker()
+	c := s.Client(commerce.WithCartLocker(locker))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for _, tt := range []struct {
+		lose func()
+		want error
+	}{
+		{lose: func() { locker.Lose("commerce/store.example/carts/" + cartID) }, want: commerce.ErrLock},
+		{lose: cancel, want: context.Canceled},
+	} {
+		result, err := c.Carts.SetCustomDiscounts(ctx, cartID, "engine",
+			func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+				tt.lose()
+				return discounts("a"), nil
+			}, nil)
+		if !errors.Is(err, tt.want) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent || len(result.Missing) != 1 {
+			t.Errorf("result %+v, error %v, want %v, not sent", result, err, tt.want)
+		}
+	}
+	s.AddDiscount(cartID, placed("a", -1000))
+	result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
+		func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			locker.Lose("commerce/store.example/carts/" + cartID)
+			return discounts("a"), nil
+		}, nil)
+	if !errors.Is(err, commerce.ErrLock) || len(result.Discounts) != 1 {
+		t.Errorf("as wanted: result %+v, error %v, want ErrLock", result, err)
+	}
+	if got := operations(s); got != "cart cart cart" {
+		t.Errorf("requests = %q, want no write", got)
+	}
+}
+
+// percents takes these parts off the cart, as the discounts a, b and so on.
+func percents(list ...int64) func(*commerce.Cart, int) ([]commerce.NewCustomDiscount, error) {
+	return func(cart *commerce.Cart, _ int) (want []commerce.NewCustomDiscount, err error) {
+		price, err := cart.Subtotal()
+		for i, percent := range list {
+			d := discount(string(rune('a' + i)))
+			d.Amount, d.DiscountEngine = price.Amount.Percent(commerce.NewDecimal(-percent)), ""
+			want = append(want, d)
+		}
+		return want, err
+	}
+}
+
+// notCalled is a choice that must not be made.
+func notCalled(*commerce.Cart, int) ([]commerce.NewCustomDiscount, error) { panic("want was called") }
+
+// firstCartID is the id of the first cart of a store.
+const firstCartID = "599c9a5a-e949-5fbb-b06a-814d93202b11"
+
+// The item costs 10,000. What the customer pays is never below 0.
+var priceScenarios = []ensureScenario{
+	{
+		name: "half and half", choose: percents(50, 50), requests: "cart add cart", cart: []string{"a -5000", "b -5000"},
+		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "more than all", choose: percents(70, 60, 20), requests: "cart add cart", cart: []string{"a -7000", "b -3000"},
+		counts: "discounts 2, added 2, lowered 2", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "a fixed amount above the price", choose: amounts(-20_000), requests: "cart add cart",
+		cart: []string{"a -10000"}, counts: "discounts 1, added 1, lowered 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "an amount of 0", choose: percents(10, 0), before: place(placed("b", -1)),
+		requests: "cart delete-discount add cart", cart: []string{"a -1000"}, counts: "discounts 1, added 1, deleted 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "others take half", choose: percents(80), before: place(foreign(placed("x", -5000))),
+		requests: "cart add cart", cart: []string{"a -5000", "x -5000"}, counts: "discounts 1, added 1, lowered 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "others take all", choose: percents(80), before: place(foreign(placed("x", -10_000)), placed("a", -1)),
+		requests: "cart delete-discount cart", cart: []string{"x -10000"}, counts: "deleted 1, lowered 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "others take more than all", choose: percents(80),
+		before:   place(foreign(placed("x", -10_001)), placed("a", -1)),
+		requests: "cart delete-discount cart", cart: []string{"x -10001"}, counts: "deleted 1, lowered 1",
+		outcome: commerce.OutcomePartial, reason: "below_zero", matches: []error{commerce.ErrBelowZero}, isFinal: true,
+	},
+	{
+		name: "without tax", choose: percents(100), store: commercetest.Config{TaxPercent: 20}, requests: "cart add cart",
+		cart: []string{"a -10000"}, counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "with tax", choose: percents(100), requests: "cart add cart", cart: []string{"a -8333"},
+		store:  commercetest.Config{TaxPercent: 20, PricesIncludeTax: true},
+		counts: "discounts 1, added 1, lowered 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "prices that leave out the subtotal", choose: percents(10), store: commercetest.Config{BarePrices: true},
+		before: place(placed("a", -500)), requests: "cart update-discount cart", cart: []string{"a -1000"},
+		counts: "discounts 1, updated 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "no price", choose: notCalled, before: place(placed("a", -500)), cart: []string{"a -500"}, requests: "cart",
+		faults: []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{"data":{"id":"` + firstCartID + `"},` +
+			`"included":{"items":[{` + item + `}],"custom_discounts":[]}}`}},
+		outcome: commerce.OutcomeNotSent, reason: "bad_response", matches: []error{commerce.ErrBadResponse},
+	},
+	{
+		name: "less is taken off before more", choose: percents(10, 90),
+		requests: "cart update-discount update-discount cart", cart: []string{"a -1000", "b -9000"},
+		before: place(placed("a", -9000), placed("b", -1000)),
+		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied, after: notBelowZero,
+	},
+	{
+		name: "more only after less is confirmed", choose: percents(10, 90), after: notBelowZero,
+		before:   place(placed("a", -9000), placed("b", -1000)),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 504}},
+		requests: "cart update-discount cart update-discount update-discount cart", cart: []string{"a -1000", "b -9000"},
+		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "none after a deletion that may not have happened", choose: percents(0, 100), after: notBelowZero,
+		before: place(placed("a", -9000)),
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpDeleteDiscount, Cut: true},
+			{Operation: commercetest.OpDeleteDiscount, Status: 404, Body: refusal},
+		},
+		requests: "cart delete-discount delete-discount cart cart delete-discount add cart", cart: []string{"b -10000"},
+		counts: "discounts 1, added 1, deleted 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
+	},
+	{
+		name: "a deletion and an add are refused", choose: percents(0, 50), before: place(placed("a", -1)),
+		faults: []commercetest.Fault{
+			{Operation: commercetest.OpDeleteDiscount, Status: 422, Body: refusal, Times: -1},
+			{Operation: opAdd, Status: 422, Body: refusal, Times: -1},
+		},
+		requests: "cart delete-discount add cart", cart: []string{"a -1"}, counts: "missing 1, different 1",
+		outcome: commerce.OutcomeRejected, reason: "unprocessable", isFinal: true,
+	},
+	{
+		name: "enabling is refused, the others are changed", choose: percents(10, 20), disabled: true,
+		before:   place(placed("a", -9000), placed("x", -500)),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Status: 422, Body: refusal, Times: -1}},
+		requests: "cart update-cart delete-discount update-discount cart", cart: []string{"a -1000"},
+		counts: "discounts 1, updated 1, deleted 1, missing 1", outcome: commerce.OutcomePartial,
+		reason: "unprocessable", isFinal: true,
+	},
+	{
+		name: "enabling is refused, a copy on another level stays", choose: percents(10), disabled: true,
+		before:   place(forItem(placed("a", -1000))),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Status: 422, Body: refusal, Times: -1}},
+		requests: "cart update-cart", cart: []string{"a -1000 item"},
+		counts: "missing 1, different 1", outcome: commerce.OutcomeRejected, reason: "unprocessable", isFinal: true,
+	},
+	{
+		name: "none after a deletion was refused", choose: percents(0, 100), after: notBelowZero,
+		before:   place(placed("a", -9000)),
+		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 422, Body: refusal, Times: -1}},
+		requests: "cart delete-discount cart", cart: []string{"a -9000"}, counts: "missing 1, different 1",
+		outcome: commerce.OutcomeRejected, reason: "unprocessable", isFinal: true,
+	},
+	{
+		name: "an empty cart", choose: notCalled, requests: "cart items", outcome: commerce.OutcomeNotSent,
+		before: func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
+		reason: "empty_cart", isFinal: true,
+	},
+	{
+		name: "an empty cart with discounts", choose: notCalled, requests: "cart items delete-discount cart items",
+		before: func(s *commercetest.Store, cartID string) {
+			s.RemoveItem(cartID, uuid.MustParse(itemID))
+			place(placed("a", -1), foreign(placed("x", -1)))(s, cartID)
+		},
+		cart: []string{"x -1"}, counts: "deleted 1", outcome: commerce.OutcomePartial, reason: "empty_cart", isFinal: true,
+	},
+	{
+		name: "promotions are replaced", choose: percents(100), disabled: true,
+		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
+		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
+		requests: "cart update-cart cart add cart", cart: []string{"a -10000"}, counts: "discounts 1, added 1, enabled",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "promotions and others take all", choose: percents(5), disabled: true,
+		set: commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
+		before: func(s *commercetest.Store, cartID string) {
+			s.AddPromotion(cartID)
+			s.AddDiscount(cartID, foreign(placed("x", -9000)))
+		},
+		requests: "cart update-cart cart add cart", cart: []string{"a -500", "x -9000"},
+		counts: "discounts 1, added 1, enabled", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "promotions are replaced on a cart that is enabled, the response is lost", choose: percents(10),
+		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
+		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Cut: true, Times: 2}},
+		requests: "cart update-cart update-cart cart update-cart cart add cart", cart: []string{"a -1000"},
+		counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "promotions stay", choose: percents(10), disabled: true, store: commercetest.Config{PromotionsStay: true},
+		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
+		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
+		requests: "cart update-cart cart", counts: "missing 1, enabled",
+		outcome: commerce.OutcomePartial, reason: "promotion_conflict", isFinal: true,
+	},
+	{
+		name: "a dry run", choose: percents(70, 60), set: commerce.SetCustomDiscountsOptions{DryRun: true}, disabled: true,
+		before: place(placed("x", -1)), requests: "cart", cart: []string{"x -1"},
+		counts: "added 2, deleted 1, lowered 1, enabled", outcome: commerce.OutcomeApplied,
+	},
+}
+
+// notBelowZero panics if the discounts take more than the item costs.
+func notBelowZero(s *commercetest.Store, cartID string, _ commercetest.Request) {
+	sum := int64(10_000)
+	for _, d := range s.Discounts(cartID) {
+		sum += d.Amount.Amount.IntPart()
+	}
+	if sum < 0 {
+		panic(fmt.Sprintf("the cart costs %d", sum))
+	}
+}
+
+var withEnable = commerce.EnsureCustomDiscountsOptions{Enable: true}
+
 var ensureEnables = []ensureScenario{
 	{
-		name: "enable", disabled: true, opts: withEnable, requests: "cart update-cart cart add cart", cart: both,
+		name: "the service enables late", disabled: true, opts: withEnable, takes: 2 * second,
+		faults: []commercetest.Fault{{
+			Operation: opAdd, Status: 400, Body: `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled"}]}`,
+		}},
+		requests: "cart update-cart add cart cart add cart", cart: both,
+		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "the service takes none", disabled: true, opts: withEnable, takes: 2 * second,
+		faults: []commercetest.Fault{{
+			Operation: opAdd, Status: 400, Body: `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled"}]}`,
+			Times: -1,
+		}},
+		requests: "cart update-cart add cart cart add cart", counts: "missing 2, enabled",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDiscountsDisabled},
+	},
+	{
+		name: "enable", disabled: true, opts: withEnable, requests: "cart update-cart add cart", cart: both,
 		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
@@ -223,14 +552,14 @@ var ensureEnables = []ensureScenario{
 	{
 		name: "enable before surplus copies are deleted", disabled: true, opts: withEnable,
 		before:   place(placed("a", -1000), placed("a", -1000)),
-		requests: "cart update-cart cart delete-discount add cart", cart: both,
+		requests: "cart update-cart delete-discount add cart", cart: both,
 		counts: "discounts 2, added 1, deleted 1, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "enable, as a copy on another level must be replaced", disabled: true,
 		opts:   commerce.EnsureCustomDiscountsOptions{Enable: true, Update: true},
 		before: place(forItem(placed("a", -1000)), placed("b", -1000)), cart: both,
-		requests: "cart update-cart cart delete-discount add cart",
+		requests: "cart update-cart delete-discount add cart",
 		counts:   "discounts 2, added 1, deleted 1, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
@@ -244,9 +573,24 @@ var ensureEnables = []ensureScenario{
 		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "promotion_conflict", isFinal: true,
 	},
 	{
-		name: "enable is refused", disabled: true, opts: withEnable, before: useRulePromotions,
-		requests: "update-cart cart update-cart", counts: "missing 2", outcome: commerce.OutcomeRejected,
-		reason: "promotion_conflict", isFinal: true,
+		name: "enable for a cart that uses rule promotions", disabled: true, opts: withEnable, before: useRulePromotions,
+		requests: "update-cart cart update-cart add cart", cart: both,
+		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "enable is refused", disabled: true, opts: withEnable,
+		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Status: 422, Body: refusal}},
+		requests: "cart update-cart", counts: "missing 2", outcome: commerce.OutcomeRejected,
+		reason: "unprocessable", isFinal: true,
+	},
+	{
+		name: "the response to enable shows another cart", disabled: true, opts: withEnable,
+		faults: []commercetest.Fault{{
+			Operation: commercetest.OpUpdateCart, Status: 200,
+			Body: `{"data":{"id":"other","discount_settings":{"custom_discounts_enabled":true}}}`,
+		}},
+		requests: "cart update-cart cart cart update-cart add cart", cart: both, takes: 2 * second,
+		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "the response to enable is lost", disabled: true, opts: withEnable,
@@ -257,30 +601,25 @@ var ensureEnables = []ensureScenario{
 	{
 		name: "enable may come late", disabled: true, opts: withEnable,
 		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Cut: true, Times: 2}},
-		requests: "cart update-cart update-cart cart add cart", counts: "missing 2",
-		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrDiscountsDisabled},
+		requests: "cart update-cart update-cart cart cart update-cart add cart", cart: both, takes: 2 * second,
+		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "enabled, and the cart cannot be read", disabled: true, opts: withEnable,
 		faults:   []commercetest.Fault{{Operation: opCart, After: 1, Status: 500, Times: 2}},
-		requests: "cart update-cart cart cart", counts: "missing 2",
+		requests: "cart update-cart add cart cart", cart: both, counts: "added 2, in doubt 2, enabled",
 		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrServer},
 	},
 	{
 		name: "enabled, and the add is refused", disabled: true, opts: withEnable,
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 422, Body: refusal}},
-		requests: "cart update-cart cart add cart", counts: "missing 2, enabled",
+		requests: "cart update-cart add cart", counts: "missing 2, enabled",
 		outcome: commerce.OutcomePartial, isFinal: true,
 	},
 	{
 		name: "enable in a dry run", disabled: true, requests: "cart", counts: "added 2, enabled",
 		opts:    commerce.EnsureCustomDiscountsOptions{Enable: true, DryRun: true},
 		outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "enable, and other amounts are wanted", disabled: true, opts: withEnable, choose: ids("1", "2"),
-		requests: "cart update-cart cart add cart", cart: []string{"2 -1000"},
-		counts: "discounts 1, added 1, enabled", outcome: commerce.OutcomeApplied,
 	},
 }
 
@@ -308,11 +647,11 @@ func TestEnsureCustomDiscounts_enabledText(t *testing.T) {
 	dry, opts := s.AddCart(commerce.CartItemRef{}), commerce.EnsureCustomDiscountsOptions{Enable: true, DryRun: true}
 	s.AddDiscount(dry, placed("b", -1))
 	_, dryErr := s.Client().Carts.EnsureCustomDiscounts(t.Context(), dry, discounts("a", "b"), &opts)
-	if dryErr == nil || strings.Contains(dryErr.Error(), "promotions are off") {
-		t.Errorf("dry run: error %v, want one that says nothing of promotions", dryErr)
+	if dryErr == nil || strings.Contains(dryErr.Error(), "are now enabled") {
+		t.Errorf("dry run: error %v, want one that says nothing of it", dryErr)
 	}
-	if err == nil || !strings.Contains(err.Error(), "promotions are off") || !isEnabled {
-		t.Errorf("result %+v, error %v, want one that says that promotions are off", result, err)
+	if err == nil || !strings.Contains(err.Error(), "are now enabled") || !isEnabled {
+		t.Errorf("result %+v, error %v, want one that says that they are enabled", result, err)
 	}
 }
 
@@ -327,91 +666,5 @@ func TestEnsureCustomDiscounts_allOrNothingUnplaced(t *testing.T) {
 	result, err := s.client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a", "b"), opts)
 	if err == nil || counts(result) != "missing 1, different 1" {
 		t.Errorf("result %s, error %v, want one missing and one different", counts(result), err)
-	}
-}
-
-func TestEnsureCustomDiscountsFunc_invalid(t *testing.T) {
-	t.Parallel()
-	want := func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { return discounts("a", "b\n", "a"), nil }
-	_, err := newStub(t).client(t).Carts.EnsureCustomDiscountsFunc(t.Context(), cartID, nil, nil)
-	diff(t, "invalid fields", invalidFields(err), []string{"want"})
-	prune := &commerce.EnsureCustomDiscountsOptions{Prune: true}
-	_, err = newStub(t).client(t).Carts.EnsureCustomDiscountsFunc(t.Context(), cartID, want, prune)
-	diff(t, "invalid fields", invalidFields(err), []string{"engines"})
-	s := commercetest.New(t, commercetest.Config{})
-	result, err := s.Client().Carts.EnsureCustomDiscountsFunc(t.Context(), s.AddCart(commerce.CartItemRef{}), want, nil)
-	if fields := invalidFields(err); result != nil || fmt.Sprint(fields) != "[external_id external_id]" {
-		t.Errorf("result %+v, invalid %v, want nil and external_id twice", result, fields)
-	}
-}
-
-// want gets a copy of the cart, in the turn and under the lock. If it panics, both are released.
-func TestEnsureCustomDiscountsFunc_panics(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-		cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
-		s.AddDiscount(cartID, forItem(placed("a", -1)))
-		c := s.Client(commerce.WithCartLocker(commercetest.NewLocker()))
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Error("want did not panic")
-				}
-			}()
-			_, _ = c.Carts.EnsureCustomDiscountsFunc(t.Context(), cartID,
-				func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { panic("test") }, nil)
-		}()
-		result, err := c.Carts.EnsureCustomDiscountsFunc(t.Context(), cartID,
-			func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-				cart.CustomDiscounts[0].ExternalID, cart.CustomDiscounts[0].Item.ID = "changed", uuid.Nil
-				cart.Items[0].Extra["relationships"][1] = 'x'
-				cart.Items = nil
-				clear(cart.Response.Header)
-				return []commerce.NewCustomDiscount{discountOf("a", uuid.MustParse(itemID))}, nil
-			}, &withUpdate)
-		if err != nil || result.Discounts[0].Item.ID.String() != itemID || len(result.Cart.Items) != 1 ||
-			result.Cart.Items[0].Extra["relationships"][1] == 'x' || len(result.Cart.Response.Header) == 0 {
-			t.Errorf("result %+v, error %v, want a discount of the item", result, err)
-		}
-	})
-}
-
-// The lock and the context count right after want, which may take long.
-func TestEnsureCustomDiscountsFunc_lockLost(t *testing.T) {
-	t.Parallel()
-	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-	cartID := s.AddCart(commerce.CartItemRef{})
-	locker := commercetest.NewLocker()
-	c := s.Client(commerce.WithCartLocker(locker))
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	for _, tt := range []struct {
-		lose func()
-		want error
-	}{
-		{lose: func() { locker.Lose("commerce/store.example/carts/" + cartID) }, want: commerce.ErrLock},
-		{lose: cancel, want: context.Canceled},
-	} {
-		result, err := c.Carts.EnsureCustomDiscountsFunc(ctx, cartID,
-			func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-				tt.lose()
-				return discounts("a"), nil
-			}, nil)
-		if !errors.Is(err, tt.want) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent || len(result.Missing) != 1 {
-			t.Errorf("result %+v, error %v, want %v, not sent", result, err, tt.want)
-		}
-	}
-	s.AddDiscount(cartID, placed("a", -1000))
-	result, err := c.Carts.EnsureCustomDiscountsFunc(t.Context(), cartID,
-		func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-			locker.Lose("commerce/store.example/carts/" + cartID)
-			return discounts("a"), nil
-		}, nil)
-	if !errors.Is(err, commerce.ErrLock) || len(result.Discounts) != 1 {
-		t.Errorf("as wanted: result %+v, error %v, want ErrLock", result, err)
-	}
-	if got := operations(s); got != "cart cart cart" {
-		t.Errorf("requests = %q, want no write", got)
 	}
 }

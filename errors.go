@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +35,9 @@ type Error struct {
 	// Op is the operation: "Carts.AddCustomDiscounts", "Subscriptions.List", "Client.Do",
 	// or "token" if no access token could be obtained.
 	Op string
+	// Part names the request that failed, e.g. "items" or "add", if the call makes several. It is
+	// empty for the first read of a call.
+	Part string
 	// StatusCode of the response to the last attempt. It is 0 if there was no response, and in an
 	// error of EnsureCustomDiscounts, whose other facts are those of its last failed call. If
 	// the last attempt was not sent, it is the status of the attempt before.
@@ -151,6 +156,39 @@ func (f failedCall) Is(target error) bool {
 	return target != ErrOutcomeUnknown && target != ErrPartialFailure && f.err().Is(target)
 }
 
+// ensureEnd is the first part of the error of EnsureCustomDiscounts. It keeps all causes, for
+// [IsFinal]: two of them may have the same text, and a failedCall does not show its *Error.
+type ensureEnd struct {
+	matched, wanted int
+	causes          transport.Hidden[[]error]
+	mayPass         bool // the same call may succeed, whatever the causes are
+}
+
+func (e ensureEnd) Error() string {
+	if e.wanted == 0 {
+		return "the cart is not as wanted"
+	}
+	return fmt.Sprintf("%d of %d discounts are as wanted", e.matched, e.wanted)
+}
+
+// failuresIn yields the errors of calls in the tree of err, also of those of EnsureCustomDiscounts.
+func failuresIn(err error) iter.Seq[*Error] {
+	return func(yield func(*Error) bool) {
+		for cause := range transport.Tree(err) {
+			e, _ := cause.(*Error)      //nolint:errorlint // part of the tree
+			switch of := cause.(type) { //nolint:errorlint // part of the tree
+			case failedCall:
+				e = of.err()
+			case refreshError:
+				e = of.token()
+			}
+			if e != nil && !yield(e) {
+				return
+			}
+		}
+	}
+}
+
 // Error describes the error for people. The text may change; do not parse it.
 func (e *Error) Error() string {
 	text := "commerce: " + e.Op
@@ -181,6 +219,9 @@ func (e *Error) Error() string {
 func (e *Error) problem() string {
 	var parts, titles []string
 	status := ""
+	if e.Part != "" {
+		parts = append(parts, e.Part)
+	}
 	if e.StatusCode != 0 && e.Outcome != OutcomePartial {
 		status = http.StatusText(e.StatusCode)
 		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", e.StatusCode, status)))
@@ -188,9 +229,17 @@ func (e *Error) problem() string {
 	if e.Err != nil {
 		parts = append(parts, e.Err.Error())
 	}
+	if _, hasTitles := errors.AsType[ensureEnd](e.Err); hasTitles {
+		return e.Err.Error()
+	}
 	for _, title := range e.titles() {
 		if title != status {
 			titles = append(titles, strconv.Quote(title))
+		}
+	}
+	for _, o := range e.Errors { // the title says less than is known
+		if reason := o.Reason(); o.Title == status && reason != nil && !slices.Contains(e.titles(), reason.Error()) {
+			titles = append(titles, reason.Error())
 		}
 	}
 	if titles != nil {
@@ -222,13 +271,16 @@ func (e *Error) titles() []string {
 		if o.Title == "" {
 			continue
 		}
-		if len(titles) == maxShown {
-			return append(titles, fmt.Sprintf("and others, %d in all", len(e.Errors)))
-		}
 		if len(o.Title) > maxBytes {
 			o.Title = strings.ToValidUTF8(o.Title[:maxBytes], "") + "…"
 		}
-		titles = append(titles, o.Title)
+		switch {
+		case slices.Contains(titles, o.Title):
+		case len(titles) == maxShown:
+			return append(titles, fmt.Sprintf("and others, %d in all", len(e.Errors)))
+		default:
+			titles = append(titles, o.Title)
+		}
 	}
 	return titles
 }
@@ -287,7 +339,7 @@ func (e Error) LogValue() slog.Value {
 		slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts),
 	}
 	for _, a := range []slog.Attr{
-		slog.Int("status", e.StatusCode), slog.Any("titles", e.titles()),
+		slog.String("part", e.Part), slog.Int("status", e.StatusCode), slog.Any("titles", e.titles()),
 		slog.String("request_id", e.RequestID), slog.Duration("retry_after", e.RetryAfter),
 	} {
 		if !reflect.ValueOf(a.Value.Any()).IsZero() {

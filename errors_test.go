@@ -35,7 +35,7 @@ var sentinels = map[string]error{
 	"ErrDiscountsDisabled": commerce.ErrDiscountsDisabled, "ErrCartItemNotFound": commerce.ErrCartItemNotFound,
 	"ErrItemTypeMismatch": commerce.ErrItemTypeMismatch, "ErrPromotionConflict": commerce.ErrPromotionConflict,
 	"ErrEmptyCart": commerce.ErrEmptyCart, "ErrConnection": commerce.ErrConnection,
-	"ErrCertificate": commerce.ErrCertificate,
+	"ErrCertificate": commerce.ErrCertificate, "ErrBelowZero": commerce.ErrBelowZero,
 }
 
 // A write without a result must not take what a gateway sends for a success, nor a report of
@@ -43,8 +43,7 @@ var sentinels = map[string]error{
 func TestError_noConfirmation(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{
-		"Carts.DeleteCustomDiscount", "Carts.DeleteCustomDiscounts", "Carts.EnableCustomDiscounts",
-		"Subscriptions.ChangeState",
+		"Carts.DeleteCustomDiscount", "Carts.DeleteCustomDiscounts", "Subscriptions.ChangeState",
 	} {
 		for _, tt := range []struct {
 			body string
@@ -303,7 +302,7 @@ func TestError_text(t *testing.T) {
 	diff(t, "JSON of a pointer", encode(t, &e), facts)
 	diff(t, "details, which nothing else shows", e.Details(), []string{"canary"})
 	for i := range 7 {
-		e.Errors = append(e.Errors, commerce.ErrorObject{Title: strings.Repeat("é", 100) + fmt.Sprint(i)})
+		e.Errors = append(e.Errors, commerce.ErrorObject{Title: fmt.Sprint(i) + strings.Repeat("é", 100)})
 	}
 	if text := e.Error(); len(text) > 800 || !strings.Contains(text, "9 in all") {
 		t.Errorf("got %d bytes: %s, want the first titles and how many there are", len(text), text)
@@ -326,5 +325,56 @@ func TestError_byteOrderMark(t *testing.T) {
 	_, err := c.Carts.Get(t.Context(), "cart-1")
 	if e, ok := errors.AsType[*commerce.Error](err); !ok || len(e.Errors) != 1 || e.Errors[0].Title != "Not Found" {
 		t.Errorf("got error %v, want the entry of the response", err)
+	}
+}
+
+// An error says what is known: the reason if the title is only the status, each title once, and
+// which request of a call failed.
+func TestError_textOfReason(t *testing.T) {
+	t.Parallel()
+	const disabled = `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}]}`
+	const twice = `{"errors":[{"title":"Refused"},{"title":"Refused"},{"title":"Other"}]}`
+	filled := cartOf(hasItem+noSum, `,"included":{"items":[{`+item+`}],"custom_discounts":[]}`)
+	ensure := func(c *commerce.Client) error {
+		_, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), nil)
+		return err
+	}
+	get := func(c *commerce.Client) error {
+		_, err := c.Carts.Get(t.Context(), cartID)
+		return err
+	}
+	add := func(c *commerce.Client) error { return addDiscount(t.Context(), c) }
+	for _, tt := range []struct {
+		name      string
+		responses responders
+		call      func(*commerce.Client) error
+		want      string
+	}{
+		{
+			name: "a title that is the status", responses: responders{respond(400, disabled)}, call: add,
+			want: "Carts.AddCustomDiscounts: 400 Bad Request: custom discounts not enabled (",
+		},
+		{
+			name: "a title twice", responses: responders{respond(422, twice)}, call: add,
+			want: `Carts.AddCustomDiscounts: 422 Unprocessable Entity: "Refused", "Other" (`,
+		},
+		{
+			name: "the items of a cart", responses: responders{respond(200, cartOf(hasItem, "")), respond(500, "")},
+			call: get, want: "Carts.Get: items: 500 Internal Server Error (",
+		},
+		{
+			name: "the add of a call", responses: responders{respond(200, filled), respond(422, twice), respond(200, filled)},
+			call: ensure, want: `Carts.EnsureCustomDiscounts: 0 of 1 discounts are as wanted; ` +
+				`add: 422 Unprocessable Entity: "Refused", "Other" (`,
+		},
+		{
+			name: "the read of a call", responses: responders{respond(500, "")}, call: ensure,
+			want: "Carts.EnsureCustomDiscounts: 500 Internal Server Error (",
+		},
+	} {
+		err := tt.call(newStub(t, tt.responses...).client(t, attempts(1)))
+		if err == nil || !strings.HasPrefix(err.Error(), "commerce: "+tt.want) {
+			t.Errorf("%s: error %v, want %s…", tt.name, err, tt.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -180,32 +181,45 @@ func ExampleCartService_EnsureCustomDiscounts_exactly() {
 	// on the cart: 2
 }
 
-// Ten percent off the cart, whatever is in it. If the customer changes the cart meanwhile, the
-// discount changes with it.
-func ExampleCartService_EnsureCustomDiscountsFunc() {
+// applyOffers makes sure that the cart has the offers of these codes, each once, and no others of
+// the engine "shop". It returns what the customer pays.
+func applyOffers(ctx context.Context, client *commerce.Client, cartID string, codes []string) (commerce.Money, error) {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	want := func(cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
+		price, err := cart.Subtotal()
+		for code, off := range map[string]int64{"SUMMER-10": 10, "LOYAL": 5} { // percent
+			if slices.Contains(codes, code) {
+				list = append(list, commerce.NewCustomDiscount{
+					Amount: price.Amount.Percent(commerce.NewDecimal(-off)), Description: code, DiscountCode: code, ExternalID: code,
+				})
+			}
+		}
+		return list, err
+	}
+	result, err := client.Carts.SetCustomDiscounts(ctx, cartID, "shop", want, nil)
+	if err != nil {
+		return commerce.Money{}, err
+	}
+	return result.Cart.Total()
+}
+
+// The customer enters codes and changes the cart, and the price follows. No codes take all off.
+func ExampleCartService_SetCustomDiscounts() {
 	store := exampleStore()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 
-	tenPercent := func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-		price := cart.DisplayPrice.WithoutDiscount.Amount // in the smallest unit, e.g. cents
-		amount := commerce.Decimal{Decimal: price.Shift(-1).Round(0).Neg()}
-		if amount.IsZero() {
-			return nil, nil // a discount takes something off
+	for _, codes := range [][]string{{"SUMMER-10"}, {"SUMMER-10", "LOYAL", "UNKNOWN"}, nil} {
+		price, err := applyOffers(ctx, client, cartID, codes)
+		if err != nil {
+			log.Fatal(err)
 		}
-		return []commerce.NewCustomDiscount{{
-			Amount: amount, Description: "Ten percent off", DiscountCode: "TEN-PERCENT",
-			DiscountEngine: "promo-engine", ExternalID: "ten-percent",
-		}}, nil
+		fmt.Println(price, len(store.Discounts(cartID)))
 	}
-	opts := &commerce.EnsureCustomDiscountsOptions{
-		Update: true, Enable: true, Prune: true, Engines: []string{"promo-engine"},
-	}
-	ensured, err := client.Carts.EnsureCustomDiscountsFunc(ctx, cartID, tenPercent, opts)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(ensured.Discounts[0], "of", ensured.Cart.DisplayPrice.WithoutDiscount)
-	// Output: promo-engine ten-percent -$10.00 of $100.00
+	// Output:
+	// $90.00 1
+	// $85.00 2
+	// $100.00 0
 }
 
 // To take a discount off again, want the others. Here there are none.

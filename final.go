@@ -3,11 +3,8 @@ package commerce
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-
-	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // IsFinal reports whether the same call can only fail in the same way until the cart, the
@@ -17,13 +14,16 @@ import (
 //   - a refusal by the service: a response with an error object that has a title or a status,
 //     and a 4xx status other than 401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that
 //     was refused with a 2xx, in full or in part, counts too,
-//   - [ErrEmptyCart], [ErrPromotionConflict] and [ErrDifferent].
+//   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero] and [ErrDifferent].
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
-// with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter. An error of
-// [CartService.EnsureCustomDiscounts] is final only if each of its causes is, so not if one
-// of its calls got no response, or the lock was lost. It is false for nil, and if no access
-// token could be obtained.
+// with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; for nil; and if no access token could
+// be obtained.
+//
+// An error of [CartService.EnsureCustomDiscounts] or [CartService.SetCustomDiscounts] is final only
+// if each of its causes is, and never because a read does not show what the call wrote, or because
+// a read showed the cause only after the call wrote something. A refused add is not final if the
+// call also deleted a discount.
 func IsFinal(err error) bool {
 	switch e := err.(type) { //nolint:errorlint // walks the tree itself
 	case *Error:
@@ -48,7 +48,7 @@ func (e *Error) isFinal() bool {
 		return false
 	}
 	if end, ok := errors.AsType[ensureEnd](e.Err); ok {
-		return areFinal(end.causes())
+		return !end.mayPass && areFinal(end.causes())
 	}
 	return e.isRefusal()
 }
@@ -86,27 +86,57 @@ func isTemporary(status int) bool {
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
 //	server_error, certificate, token, bad_response, unauthorized, forbidden, empty_cart,
-//	discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
+//	below_zero, discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
 //	item_type_mismatch, not_found, conflict, unprocessable, bad_request, different,
 //	offset_limit, list_drift, no_progress, partial, outcome_unknown, connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
-// [WithLimiter] refused. Another error is "other", and nil is "". What became of a write is in
-// [OutcomeOf].
+// [WithLimiter] refused. It is "token" only if the credentials were refused, or nothing else is
+// known. Another error is "other", and nil is "". What became of a write is in [OutcomeOf].
 func ReasonOf(err error) string {
 	if err == nil {
 		return ""
 	}
-	return cmp.Or(sentinelOf(func(s sentinel) bool { return errors.Is(err, s.err) }).name, "other")
+	return cmp.Or(reasonOf(err).name, "other")
 }
 
-// ensureEnd is the first part of the error of EnsureCustomDiscounts. It keeps all causes, for
-// [IsFinal]: two of them may have the same text, and a failedCall does not show its *Error.
-type ensureEnd struct {
-	matched, wanted int
-	causes          transport.Hidden[[]error]
+// reasonOf returns the row of the sentinel that tells most about the cause of err.
+func reasonOf(err error) sentinel {
+	isRefused := false
+	for failed := range failuresIn(err) {
+		isRefused = isRefused || failed.Op == opToken &&
+			(failed.StatusCode == http.StatusUnauthorized || slices.ContainsFunc(failed.Errors, isObject))
+	}
+	row := sentinelOf(func(s sentinel) bool {
+		return errors.Is(err, s.err) && (s.err != ErrToken || isRefused) //nolint:errorlint // a row of the table
+	})
+	if row.err == nil && errors.Is(err, ErrToken) {
+		return sentinel{err: ErrToken, name: "token"}
+	}
+	return row
 }
 
-func (e ensureEnd) Error() string {
-	return fmt.Sprintf("%d of %d discounts are as wanted", e.matched, e.wanted)
+// RemedyOf returns what to do after err; 0 if it is nil. It refines [IsFinal]: after a final error
+// it is RemedyCart or RemedyStaff. After another one it is RemedyAgain, or RemedyStaff if calling
+// again helps only when somebody has fixed the credentials, the certificate or the address, or the
+// list is too long ([ErrOffsetLimit]).
+func RemedyOf(err error) Remedy {
+	if err == nil {
+		return 0
+	}
+	known := reasonOf(err).remedy
+	if IsFinal(err) && known != RemedyCart || known == RemedyStaff {
+		return RemedyStaff
+	}
+	if IsFinal(err) {
+		return RemedyCart
+	}
+	for failed := range failuresIn(err) { // refused by something before the service
+		isTemporary := isTemporary(failed.StatusCode) && failed.StatusCode != http.StatusProxyAuthRequired
+		isClient := failed.StatusCode >= 400 && failed.StatusCode <= 499 && !isTemporary
+		if isClient && !slices.ContainsFunc(failed.Errors, isObject) {
+			return RemedyStaff
+		}
+	}
+	return RemedyAgain
 }

@@ -238,7 +238,7 @@ func TestReasonOf_names(t *testing.T) {
 		}
 		named[name] = sentinel
 		isFinal := slices.Contains([]error{
-			commerce.ErrEmptyCart, commerce.ErrPromotionConflict, commerce.ErrDifferent,
+			commerce.ErrEmptyCart, commerce.ErrPromotionConflict, commerce.ErrDifferent, commerce.ErrBelowZero,
 		}, sentinel)
 		if commerce.IsFinal(sentinel) != isFinal {
 			t.Errorf("IsFinal(%v) = %t, want %t", sentinel, !isFinal, isFinal)
@@ -248,7 +248,7 @@ func TestReasonOf_names(t *testing.T) {
 	for i, first := range listed {
 		for _, second := range listed[i+1:] {
 			both := errors.Join(named[second], named[first])
-			if got := commerce.ReasonOf(both); got != first && first != "limiter" {
+			if got := commerce.ReasonOf(both); got != first && first != "limiter" && first != "token" {
 				t.Errorf("%s and %s: ReasonOf() = %q, want the first", first, second, got)
 			}
 		}
@@ -283,10 +283,12 @@ func TestReasonOf(t *testing.T) {
 		{name: "status that passes before the reason", err: fails(429, limit), want: "rate_limited"},
 		{name: "cause before the unknown outcome", err: fails(503, gateway), want: "server_error"},
 		{name: "token request", err: fails(401, refusal, credentials), want: "token"},
+		{name: "token request, a gateway", err: fails(403, gateway, credentials), want: "forbidden"},
+		{name: "token request, a page", err: fails(200, gateway, credentials), want: "bad_response"},
 		{name: "token request, too many", err: fails(429, refusal, credentials), want: "rate_limited"},
 		{name: "token request, service down", err: fails(503, gateway, credentials), want: "server_error"},
 		{name: "response lost", err: lost(), want: "outcome_unknown"},
-		{name: "token request, no connection", err: lost(credentials), want: "token"},
+		{name: "token request, no connection", err: lost(credentials), want: "connection"},
 		{name: "read, no connection", err: read, want: "connection"},
 		{name: "timeout", err: timeout, want: "timeout"},
 		{name: "limiter", err: fails(200, "", commerce.WithLimiter(failingLimiter{})), want: "limiter"},
@@ -295,5 +297,61 @@ func TestReasonOf(t *testing.T) {
 		if got := commerce.ReasonOf(tt.err); got != tt.want {
 			t.Errorf("%s: ReasonOf(%v) = %q, want %q", tt.name, tt.err, got, tt.want)
 		}
+	}
+}
+
+// RemedyOf refines IsFinal: it never advises to call again after a final error.
+func TestRemedyOf(t *testing.T) {
+	t.Parallel()
+	fails := func(status int, body string, opts ...commerce.Option) error {
+		opts = append([]commerce.Option{attempts(1)}, opts...)
+		return addDiscount(t.Context(), newStub(t, respond(status, body)).client(t, opts...))
+	}
+	titled := func(title, detail string) string {
+		return `{"errors":[{"title":"` + title + `","detail":"` + detail + `"}]}`
+	}
+	_, invalid := newStub(t).client(t).Carts.Get(t.Context(), "")
+	credentials := commerce.WithClientCredentials("id", "secret")
+	down := newStub(t, refused).client(t, credentials, attempts(1))
+	for _, tt := range []struct {
+		name string
+		err  error
+		want commerce.Remedy
+	}{
+		{name: "nil"},
+		{name: "another package", err: io.EOF, want: commerce.RemedyAgain},
+		{name: "invalid argument", err: invalid, want: commerce.RemedyStaff},
+		{name: "limit", err: fails(422, titled("Limit Reached", "Custom discount limit reached")), want: commerce.RemedyCart},
+		{name: "unprocessable", err: fails(422, refusal), want: commerce.RemedyCart},
+		{name: "not enabled", err: fails(400, titled("Bad Request", "discounts not enabled")), want: commerce.RemedyStaff},
+		{name: "another refusal", err: fails(400, titled("Bad Request", "x")), want: commerce.RemedyStaff},
+		{name: "a page of a gateway", err: fails(404, gateway), want: commerce.RemedyStaff},
+		{name: "conflict, without an object", err: fails(409, ""), want: commerce.RemedyAgain},
+		{name: "a limit of a gateway", err: fails(429, "slow down"), want: commerce.RemedyAgain},
+		{name: "a 429 with an object", err: fails(429, refusal), want: commerce.RemedyAgain},
+		{name: "busy", err: fails(503, gateway), want: commerce.RemedyAgain},
+		{name: "forbidden", err: fails(403, refusal), want: commerce.RemedyStaff},
+		{name: "unauthorized", err: fails(401, refusal), want: commerce.RemedyStaff},
+		{name: "credentials refused", err: fails(401, refusal, credentials), want: commerce.RemedyStaff},
+		{name: "no connection for a token", err: addDiscount(t.Context(), down), want: commerce.RemedyAgain},
+		{name: "response lost", err: addDiscount(t.Context(), newStub(t, failTransport).client(t, attempts(1))),
+			want: commerce.RemedyAgain},
+		{name: "redirect", err: fails(302, ""), want: commerce.RemedyStaff},
+		{name: "empty cart", err: commerce.ErrEmptyCart, want: commerce.RemedyCart},
+		{name: "below zero", err: commerce.ErrBelowZero, want: commerce.RemedyCart},
+		{name: "promotion", err: commerce.ErrPromotionConflict, want: commerce.RemedyCart},
+		{name: "different", err: commerce.ErrDifferent, want: commerce.RemedyStaff},
+		{name: "long list", err: &commerce.PagingError{Err: commerce.ErrOffsetLimit}, want: commerce.RemedyStaff},
+	} {
+		got := commerce.RemedyOf(tt.err)
+		if isAgain := got == commerce.RemedyAgain; got != tt.want || commerce.IsFinal(tt.err) && isAgain {
+			t.Errorf("%s: RemedyOf(%v) = %v, want %v; final %t", tt.name, tt.err, got, tt.want, commerce.IsFinal(tt.err))
+		}
+	}
+	text, err := commerce.RemedyCart.MarshalText()
+	diff(t, "texts", []string{string(text), commerce.RemedyAgain.String(), commerce.RemedyStaff.String(),
+		commerce.Remedy(0).String(), commerce.Remedy(9).String()}, []string{"cart", "again", "staff", "", "Remedy(9)"})
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -112,12 +112,9 @@ func describe(err error) string {
 
 // statusIn returns the status of the first refusal in the tree of err, or 0.
 func statusIn(err error) int {
-	for cause := range transport.Tree(err) {
-		if failed, ok := cause.(failedCall); ok { //nolint:errorlint // part of the tree
-			cause = failed.err()
-		}
-		if e, ok := cause.(*Error); ok && e.StatusCode >= 300 { //nolint:errorlint // part of the tree
-			return e.StatusCode
+	for failed := range failuresIn(err) {
+		if failed.StatusCode >= 300 {
+			return failed.StatusCode
 		}
 	}
 	return 0

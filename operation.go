@@ -21,9 +21,13 @@ type operation[T any] struct {
 	// harmlessTwice is for a write that does no harm if it is applied twice. It is sent again like
 	// a read.
 	harmlessTwice bool
+	// decides is for a read whose result decides what is written: no cache may respond.
+	decides bool
 	// deletes is for a write that deletes a record. If an earlier attempt may have been applied, a
 	// 404 is a success.
 	deletes bool
+	// part names the request in errors, if a call makes several.
+	part string
 	// cart has the turn and the lock of the cart that a write changes. nil: it changes no cart.
 	cart *cartWriter
 	// vary makes the requests, one for each query that it sends. nil: one request, with query.
@@ -47,7 +51,7 @@ type operation[T any] struct {
 type none = struct{}
 
 // do makes the call of a method that is this operation and nothing else.
-func (o *operation[T]) do(ctx context.Context, c *core) (result T, response *Response, err error) {
+func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
 	ctx, observed := c.startCall(ctx, o.op, o.method)
 	defer observed.abandon()
 	if o.cart != nil {
@@ -56,14 +60,11 @@ func (o *operation[T]) do(ctx context.Context, c *core) (result T, response *Res
 		}
 		defer o.cart.end()
 	}
-	result, r, err := o.send(ctx, c)
-	if err != nil {
-		return result, nil, observed.end(err)
-	}
-	if o.count != nil {
+	result, r, err = o.send(ctx, c)
+	if err == nil && o.count != nil {
 		observed.setRecords(o.count(result))
 	}
-	return result, newResponse(r), observed.end(nil)
+	return result, r, observed.end(err)
 }
 
 // send makes the request, as a part of a call that has begun. A write to a cart needs its turn and
@@ -85,6 +86,9 @@ func (o *operation[T]) send(ctx context.Context, c *core) (result T, r *transpor
 		})
 	}
 	err = o.read(&result, call, r)
+	if failed, ok := err.(*Error); ok && o.part != "" && failed.Op == o.op { //nolint:errorlint // it was just made
+		failed.Part = o.part
+	}
 	isApplied := err == nil || OutcomeOf(err) == OutcomePartial
 	if o.cart != nil && isApplied {
 		if lost := o.cart.checkWritten(r); lost != nil {
@@ -120,7 +124,7 @@ func (o *operation[T]) read(result *T, call *transport.Call, r *transport.Result
 func (o *operation[T]) call(c *core) *transport.Call {
 	call := &transport.Call{
 		Op: o.op, Method: o.method, URL: c.address(o.path, o.query), Body: o.body,
-		Buffers: o.buffers,
+		NoCache: o.decides, Buffers: o.buffers,
 	}
 	if o.cart != nil {
 		call.BeforeAttempt = o.cart.checkLock
@@ -142,9 +146,10 @@ func checkConfirmation(body []byte) error {
 
 // core is what the services of a client share.
 type core struct {
-	base   *url.URL // its path has no trailing slash and no /v2
-	cfg    config
-	header transport.Hidden[http.Header] // what all requests have in common
+	base       *url.URL // its path has no trailing slash and no /v2
+	lockPrefix string   // of the keys of carts
+	cfg        config
+	header     transport.Hidden[http.Header] // what all requests have in common
 }
 
 // address returns the base address with an escaped path and a query appended.

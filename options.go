@@ -27,7 +27,7 @@ type config struct {
 	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
-	turns       *turns // shared with the copies of the client
+	turns       *turns // New chooses them, With never changes them
 	locker      Locker // nil: none
 	logger      *slog.Logger
 	observer    Observer // nil: none
@@ -87,7 +87,7 @@ func WithTokenSource(src oauth2.TokenSource) Option {
 }
 
 // WithClientCredentials authorizes calls with tokens from POST {base}/oauth/access_token,
-// by the OAuth 2 client-credentials grant.
+// by the OAuth 2 client-credentials grant. Both are printable ASCII without a space at either end.
 //
 // Tokens are cached. A token is renewed 1 minute before it expires, or after three quarters of
 // its life if that is later. Concurrent calls share one token request. After a 401, a new
@@ -95,11 +95,10 @@ func WithTokenSource(src oauth2.TokenSource) Option {
 // stops waiting. When no call waits any more, the token request is canceled.
 func WithClientCredentials(clientID, clientSecret string) Option {
 	return func(c *config, problems *ValidationError) {
-		if clientID == "" {
-			problems.add("client id", "must not be empty")
-		}
-		if clientSecret == "" {
-			problems.add("client secret", "must not be empty")
+		for _, of := range [][2]string{{"client id", clientID}, {"client secret", clientSecret}} {
+			if text := of[1]; text == "" || !transport.IsPrintable(text) || strings.TrimSpace(text) != text {
+				problems.add(of[0], "must be printable ASCII, not empty, and without a space at either end")
+			}
 		}
 		c.authorize(&clientCredentials{id: clientID, secret: transport.Hide(clientSecret)})
 	}
@@ -232,8 +231,8 @@ func WithLimiter(l Limiter) Option {
 }
 
 // WithCartLocker holds a lock of l during each write to a cart, and during the whole of
-// [CartService.EnsureCustomDiscounts]. Without it, only the writes of one client and its
-// copies (see [Client.With]) take turns. [Client.Do] takes neither a turn nor a lock.
+// [CartService.EnsureCustomDiscounts]. Without it, only the writes of one process take turns: see
+// [CartService]. [Client.Do] takes neither a turn nor a lock.
 //
 // If the lock is lost during a write, the write goes on and the call then ends in [ErrLock].
 // A lock cannot prevent what a process sends after a pause in the middle of a write;

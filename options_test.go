@@ -97,10 +97,16 @@ func TestNew_characters(t *testing.T) {
 	}
 	for _, char := range chars {
 		const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+		isPrintable := len(char) == 1 && char >= " " && char <= "~"
+		if got := accepts(commerce.WithClientCredentials("i"+char+"d", "s")); got != isPrintable {
+			t.Errorf("client id with %q: accepted %t, want %t", char, got, isPrintable)
+		}
+		if got, want := accepts(commerce.WithClientCredentials("id", "s"+char)), isPrintable && char != " "; got != want {
+			t.Errorf("client secret that ends in %q: accepted %t, want %t", char, got, want)
+		}
 		if got, want := accepts(commerce.WithHeader("X"+char, "v")), strings.Contains(letters, char); got != want {
 			t.Errorf("header key with %q accepted: %t, want %t", char, got, want)
 		}
-		isPrintable := len(char) == 1 && char >= " " && char <= "~"
 		if got, want := accepts(commerce.WithHeader("X-A", "v"+char)), isPrintable; got != want {
 			t.Errorf("header value with %q accepted: %t, want %t", char, got, want)
 		} else if got := accepts(commerce.WithUserAgent("v" + char)); got != want {

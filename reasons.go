@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -84,6 +85,9 @@ var (
 	// ErrPromotionConflict means that the cart has promotions of the store, which cannot be
 	// combined with custom discounts.
 	ErrPromotionConflict = errors.New("promotion conflict")
+	// ErrBelowZero means that the cart costs less than 0, mostly as discounts of others take more
+	// than it costs.
+	ErrBelowZero = errors.New("the cart would cost less than 0")
 	// ErrEmptyCart means that the cart has no items. A cart that does not exist reads as an
 	// empty one.
 	ErrEmptyCart = errors.New("empty cart")
@@ -96,6 +100,7 @@ type sentinel struct {
 	status  int    // of responses that match; 0: there is more to it, see statusSentinel
 	isFinal bool   // by itself, without a refusal by the service: see IsFinal
 	isShown bool   // its text says more to an observer than what it wraps
+	remedy  Remedy // RemedyCart if it is final, RemedyStaff if it is not; otherwise 0
 	// words are in the title and detail of a refusal for this reason, all of one list. Letter case,
 	// numbers and punctuation do not matter.
 	words [][]string
@@ -112,29 +117,33 @@ var sentinels = []sentinel{
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
-	{err: ErrCertificate, name: "certificate"},
-	{err: ErrToken, name: "token", isShown: true},
-	{err: ErrBadResponse, name: "bad_response", isShown: true},
-	{err: ErrUnauthorized, name: "unauthorized", status: http.StatusUnauthorized},
-	{err: ErrForbidden, name: "forbidden", status: http.StatusForbidden},
+	{err: ErrCertificate, name: "certificate", remedy: RemedyStaff},
+	{err: ErrToken, name: "token", isShown: true, remedy: RemedyStaff},
+	{err: ErrBadResponse, name: "bad_response", isShown: true, remedy: RemedyStaff},
+	{err: ErrUnauthorized, name: "unauthorized", status: http.StatusUnauthorized, remedy: RemedyStaff},
+	{err: ErrForbidden, name: "forbidden", status: http.StatusForbidden, remedy: RemedyStaff},
 	{
-		err: ErrEmptyCart, name: "empty_cart", isFinal: true, isShown: true,
+		err: ErrEmptyCart, name: "empty_cart", isFinal: true, isShown: true, remedy: RemedyCart,
 		words: [][]string{{"empty cart"}, {"cart is empty"}},
 	},
-	{err: ErrDiscountLimit, name: "discount_limit", words: [][]string{{"discount limit"}}},
+	{err: ErrBelowZero, name: "below_zero", isFinal: true, isShown: true, remedy: RemedyCart},
+	{err: ErrDiscountLimit, name: "discount_limit", words: [][]string{{"discount limit"}}, remedy: RemedyCart},
 	{
-		err: ErrPromotionConflict, name: "promotion_conflict", isFinal: true, isShown: true,
+		err: ErrPromotionConflict, name: "promotion_conflict", isFinal: true, isShown: true, remedy: RemedyCart,
 		words: [][]string{{"discounts", "promotions"}, {"both discounts", "together"}},
 	},
-	{err: ErrCartItemNotFound, name: "cart_item_not_found", words: [][]string{{"cart item", "not present"}}},
+	{
+		err: ErrCartItemNotFound, name: "cart_item_not_found", remedy: RemedyCart,
+		words: [][]string{{"cart item", "not present"}},
+	},
 	{err: ErrDiscountsDisabled, name: "discounts_disabled", words: [][]string{{"discounts", "not enabled"}}},
 	{err: ErrItemTypeMismatch, name: "item_type_mismatch", words: [][]string{{"mismatch", "type"}}},
 	{err: ErrNotFound, name: "not_found", status: http.StatusNotFound},
 	{err: ErrConflict, name: "conflict", status: http.StatusConflict},
-	{err: ErrUnprocessable, name: "unprocessable", status: http.StatusUnprocessableEntity},
+	{err: ErrUnprocessable, name: "unprocessable", status: http.StatusUnprocessableEntity, remedy: RemedyCart},
 	{err: ErrBadRequest, name: "bad_request", status: http.StatusBadRequest},
 	{err: ErrDifferent, name: "different", isFinal: true, isShown: true},
-	{err: ErrOffsetLimit, name: "offset_limit"},
+	{err: ErrOffsetLimit, name: "offset_limit", remedy: RemedyStaff},
 	{err: ErrListDrift, name: "list_drift"},
 	{err: ErrNoProgress, name: "no_progress"},
 	{err: ErrPartialFailure, name: "partial", isShown: true},
@@ -170,3 +179,30 @@ func hasReason(entries []ErrorObject, target error) bool {
 	return slices.ContainsFunc(sentinels, func(s sentinel) bool { return s.words != nil && isTarget(s.err) }) &&
 		slices.ContainsFunc(entries, func(o ErrorObject) bool { return isTarget(o.Reason()) })
 }
+
+// Remedy is what to do after an error: see [RemedyOf].
+type Remedy uint8
+
+const (
+	// RemedyAgain means: call again, after the RetryAfter of the [*Error], or after a while.
+	RemedyAgain Remedy = iota + 1
+	// RemedyCart means that the customer, or what the customer is offered, must change: the cart
+	// is empty, an item is gone, the limit is reached, or the service refuses the discount.
+	RemedyCart
+	// RemedyStaff means that somebody must be told: the program, the credentials, the address or
+	// the settings are wrong.
+	RemedyStaff
+)
+
+var remedyNames = [...]string{"", "again", "cart", "staff"}
+
+// String returns "again", "cart" or "staff"; "" for 0.
+func (r Remedy) String() string {
+	if int(r) < len(remedyNames) {
+		return remedyNames[r]
+	}
+	return "Remedy(" + strconv.Itoa(int(r)) + ")"
+}
+
+// MarshalText returns what String does.
+func (r Remedy) MarshalText() ([]byte, error) { return []byte(r.String()), nil }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"reflect"
-	"strings"
 	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
@@ -195,10 +194,13 @@ func (m Money) MarshalJSON() ([]byte, error) { return payloads.Marshal(&m) }
 // UnmarshalJSON decodes an amount of the service, which may be only a number.
 func (m *Money) UnmarshalJSON(b []byte) error { return decodeRecord(b, m) }
 
-// String returns m as the store shows it, e.g. "-$10.00", otherwise the amount and the currency,
-// e.g. "-1000 USD".
+// String returns m as the store shows it, e.g. "-$10.00". If the store does not, it says what the
+// amount is: "-1000 (smallest unit of USD)".
 func (m Money) String() string {
-	return cmp.Or(m.Formatted, strings.TrimSpace(m.Amount.String()+" "+m.Currency))
+	if m.Formatted == "" && m.Currency != "" {
+		return m.Amount.String() + " (smallest unit of " + m.Currency + ")"
+	}
+	return cmp.Or(m.Formatted, m.Amount.String())
 }
 
 // Price is the price of a product or plan in one currency.

@@ -30,7 +30,9 @@ type Settings struct {
 //
 // The error is an [*Error].
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
-	o := operation[*Settings]{op: "Client.Settings", method: http.MethodGet, path: "/v2/settings", accept: readSettings}
+	o := operation[*Settings]{
+		op: "Client.Settings", method: http.MethodGet, path: "/v2/settings", accept: readSettings, decides: true,
+	}
 	settings, _, err := o.do(ctx, c.core)
 	return settings, err
 }

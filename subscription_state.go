@@ -88,6 +88,7 @@ func (s *SubscriptionService) ensureState(
 	ctx context.Context, op string, id uuid.UUID, change StateChange,
 ) (*Subscription, error) {
 	read, write := s.get(op, id, SubscriptionInclude{}), change.operation(op, id)
+	write.part = "change"
 	before, _, err := read.send(ctx, s.core)
 	if err != nil {
 		return nil, withOutcome(err, OutcomeNotSent)

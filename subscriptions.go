@@ -89,11 +89,11 @@ func (s *SubscriptionService) Get(
 		return nil, invalid("subscription id", "must not be the zero UUID")
 	}
 	o := s.get("Subscriptions.Get", id, include)
-	result, response, err := o.do(ctx, s.core)
+	result, r, err := o.do(ctx, s.core)
 	if err != nil {
 		return nil, err
 	}
-	result.Response = response
+	result.Response = newResponse(r)
 	return result, nil
 }
 
@@ -102,7 +102,7 @@ func (s *SubscriptionService) get(
 	op string, id uuid.UUID, include SubscriptionInclude,
 ) operation[*SubscriptionResult] {
 	return operation[*SubscriptionResult]{
-		op: op, method: http.MethodGet, path: subscriptionsPath + "/" + id.String(),
+		op: op, method: http.MethodGet, path: subscriptionsPath + "/" + id.String(), decides: true,
 		vary: func(send func(string) *transport.Result) *transport.Result {
 			return s.core.cfg.generation.send(SubscriptionListOptions{Include: include}, send)
 		},
@@ -272,11 +272,11 @@ func (s *SubscriptionService) list(
 		request.buffers = listBuffers.Get().(*transport.Buffers)
 		defer listBuffers.Put(request.buffers)
 	}
-	page, response, err := request.do(ctx, s.core)
+	page, r, err := request.do(ctx, s.core)
 	if err != nil {
 		return nil, err
 	}
-	page.Offset, page.Response = o.Offset, response
+	page.Offset, page.Response = o.Offset, newResponse(r)
 	return page, nil
 }
 

@@ -32,12 +32,17 @@ type Locker interface {
 	Lock(ctx context.Context, key string) (held context.Context, unlock func(), err error)
 }
 
-// turns lets the writes of a client to a cart take turns, in the order they came. It keeps
-// nothing about carts without a write.
+// turns lets writes to a cart take turns, in the order they came. It keeps nothing about carts
+// without a write.
 type turns struct {
 	mu    sync.Mutex
-	carts map[string]*cartTurns // by cart id
+	carts map[string]*cartTurns // by the key of the lock
 }
+
+// processTurns are those of all clients with the library's own transport: two clients of one store
+// must not overlap either. Other transports may belong to different bubbles of testing/synctest,
+// whose channels must not meet.
+var processTurns = newTurns()
 
 type cartTurns struct {
 	// current holds an element while a write has its turn. Those that wait send to the
@@ -49,12 +54,12 @@ type cartTurns struct {
 func newTurns() *turns { return &turns{carts: map[string]*cartTurns{}} }
 
 // take waits for a turn. end ends it.
-func (t *turns) take(ctx context.Context, cartID string) (end func(), err error) {
+func (t *turns) take(ctx context.Context, key string) (end func(), err error) {
 	t.mu.Lock()
-	c := t.carts[cartID]
+	c := t.carts[key]
 	if c == nil {
 		c = &cartTurns{current: make(chan struct{}, 1)}
-		t.carts[cartID] = c
+		t.carts[key] = c
 	}
 	c.writes++
 	t.mu.Unlock()
@@ -62,7 +67,7 @@ func (t *turns) take(ctx context.Context, cartID string) (end func(), err error)
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if c.writes--; c.writes == 0 {
-			delete(t.carts, cartID)
+			delete(t.carts, key)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -96,8 +101,8 @@ func newCartWriter(op, cartID string) *cartWriter {
 // that ended, and [ErrLock] if there was no lock when the turn had come.
 func (w *cartWriter) lock(ctx context.Context, c *core) error {
 	call := c.observed(ctx)
-	start := time.Now()
-	endTurn, err := c.cfg.turns.take(ctx, w.cartID)
+	start, key := time.Now(), c.lockPrefix+w.cartID
+	endTurn, err := c.cfg.turns.take(ctx, key)
 	call.waited(Waits{Turn: transport.WaitSince(start)})
 	if err != nil {
 		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: err}
@@ -112,7 +117,7 @@ func (w *cartWriter) lock(ctx context.Context, c *core) error {
 		}
 	}()
 	start = time.Now()
-	held, unlock, err := c.cfg.locker.Lock(ctx, lockKey(c.base, w.cartID))
+	held, unlock, err := c.cfg.locker.Lock(ctx, key)
 	call.waited(Waits{Lock: transport.WaitSince(start)})
 	if err != nil {
 		cause := transport.WaitError(ctx, "the lock of the cart")
@@ -134,12 +139,12 @@ func (w *cartWriter) lock(ctx context.Context, c *core) error {
 
 var defaultPorts = map[string]string{"https": "443", "http": "80"}
 
-// lockKey returns the key of the lock of a cart. All spellings of a host have the same key, so
-// that processes with different ones exclude each other.
-func lockKey(base *url.URL, cartID string) string {
+// lockPrefix returns what the keys of the locks of all carts begin with. All spellings of a host
+// have the same one, so that processes with different ones exclude each other.
+func lockPrefix(base *url.URL) string {
 	host, port := strings.TrimSuffix(strings.ToLower(base.Hostname()), "."), defaultPorts[base.Scheme]
 	address := net.JoinHostPort(host, cmp.Or(base.Port(), port))
-	return "commerce/" + strings.TrimSuffix(address, ":"+port) + "/carts/" + cartID
+	return "commerce/" + strings.TrimSuffix(address, ":"+port) + "/carts/"
 }
 
 // checkLock returns an error if the lock is lost. It is called before each attempt of a write: a

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -425,4 +427,41 @@ func TestLocker_afterTurn(t *testing.T) {
 		running.Wait()
 		diff(t, "events", events, slices.Repeat([]string{"lock", "unlock"}, 5))
 	})
+}
+
+// Two clients of one store in a process take turns too, if they use the library's own transport.
+func TestTurns_clients(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	running, most := 0, 0
+	count := func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		running += n
+		most = max(most, running)
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		count(1)
+		runtime.Gosched()
+		count(-1)
+		w.WriteHeader(http.StatusNoContent)
+	}))
+	defer server.Close()
+	var calls sync.WaitGroup
+	for range 20 {
+		c, err := commerce.New(server.URL, commerce.WithToken(token))
+		if err != nil {
+			t.Fatal(err)
+		}
+		calls.Go(func() {
+			for range 5 {
+				if err := c.Carts.DeleteCustomDiscounts(t.Context(), cartID); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if calls.Wait(); most != 1 {
+		t.Errorf("%d writes to a cart at a time, want 1", most)
+	}
 }

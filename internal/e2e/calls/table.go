@@ -17,7 +17,15 @@ const (
 	subscriptions = `{"data":[{"id":"$subscription","type":"subscription","account_id":"$account"}],"links":{"next":null}}`
 	accounts      = `{"data":[{"id":"$account"}],"links":{"next":null}}`
 	emptyCart     = `{"data":{"id":"$cart"},"included":{"items":[{"id":"$account"}],"custom_discounts":[]}}`
-	filledCart    = `{"data":{"id":"$cart","relationships":{"custom_discounts":{"data":[{"id":"$added-id"}]}}},` +
+	enabledCart   = `{"data":{"id":"$cart","discount_settings":{"custom_discounts_enabled":true}}}`
+	prices        = `"discount_settings":{"custom_discounts_enabled":true},"meta":{"display_price":{` +
+		`"with_tax":{"amount":5000},"without_discount":{"amount":5000}}}`
+	pricedCart = `{"data":{"id":"$cart",` + prices + `},` +
+		`"included":{"items":[{"id":"$account"}],"custom_discounts":[]}}`
+	pricedFilledCart = `{"data":{"id":"$cart",` + prices +
+		`,"relationships":{"custom_discounts":{"data":[{"id":"$added-id"}]}}},` +
+		`"included":{"items":[{"id":"$account"}],"custom_discounts":[$added]}}`
+	filledCart = `{"data":{"id":"$cart","relationships":{"custom_discounts":{"data":[{"id":"$added-id"}]}}},` +
 		`"included":{"items":[{"id":"$account"}],"custom_discounts":[$added]}}`
 )
 
@@ -82,7 +90,7 @@ var table = []Call{
 	},
 	{
 		Name: "Carts.EnableCustomDiscounts", Method: http.MethodPut, Write: true, Replayable: true,
-		responses: respond(http.StatusOK, `{"data":{"id":"$cart"}}`),
+		responses: respond(http.StatusOK, enabledCart),
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
 			return nil, c.Carts.EnableCustomDiscounts(ctx, a.CartID)
 		},
@@ -101,18 +109,18 @@ var table = []Call{
 		},
 	},
 	{
-		Name: "Carts.EnsureCustomDiscountsFunc", Op: "Carts.EnsureCustomDiscounts", Write: true,
+		Name: "Carts.SetCustomDiscounts", Write: true,
 		responses: []Response{
-			{Status: http.StatusOK, Body: emptyCart},
+			{Status: http.StatusOK, Body: pricedCart},
 			{Status: http.StatusCreated, Body: `{"data":[$added]}`},
-			{Status: http.StatusOK, Body: filledCart},
+			{Status: http.StatusOK, Body: pricedFilledCart},
 		},
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
 			want := func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 				return []commerce.NewCustomDiscount{a.NewDiscount}, nil
 			}
-			opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1}
-			return c.Carts.EnsureCustomDiscountsFunc(ctx, a.CartID, want, opts)
+			opts := &commerce.SetCustomDiscountsOptions{Settle: -1}
+			return c.Carts.SetCustomDiscounts(ctx, a.CartID, a.NewDiscount.DiscountEngine, want, opts)
 		},
 	},
 	{

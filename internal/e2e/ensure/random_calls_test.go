@@ -186,16 +186,21 @@ func (c *runClient) call(want []commerce.NewCustomDiscount, p plannedCall) *made
 		ctx, cancel = context.WithTimeout(ctx, p.Timeout)
 		defer cancel()
 	}
+	sc := c.run.sc
+	if sc.Percent { // what SetCustomDiscounts sets
+		p.Options.Update, p.Options.Prune, p.Options.Enable, p.Options.NotBelowZero = true, true, true, true
+	}
 	made := c.run.begin(p)
 	c.transport.call = made.Number
-	if sc := c.run.sc; sc.Percent {
-		if p.Options.Prune {
-			p.Options.Engines = []string{sc.Want[0].DiscountEngine}
-		}
+	if sc.Percent {
 		choose := func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 			return sc.wantedFor(cart.DisplayPrice.WithoutDiscount.Amount.IntPart()), nil
 		}
-		made.Result, made.Err = c.client.Carts.EnsureCustomDiscountsFunc(ctx, c.run.server.cartID, choose, &p.Options)
+		opts := &commerce.SetCustomDiscountsOptions{
+			AllOrNothing: p.Options.AllOrNothing, DryRun: p.Options.DryRun, Settle: p.Options.Settle,
+		}
+		made.Result, made.Err = c.client.Carts.SetCustomDiscounts(
+			ctx, c.run.server.cartID, sc.Want[0].DiscountEngine, choose, opts)
 	} else {
 		made.Result, made.Err = c.client.Carts.EnsureCustomDiscounts(ctx, c.run.server.cartID, want, &p.Options)
 	}

@@ -22,6 +22,8 @@ const (
 	one    = `{"type":"custom_discount","external_id":"live-cart","amount":-1,"discount_engine":"engine",` +
 		`"description":"live-test","discount_code":"LIVE"}`
 	add = `{"data":[` + one + `]}`
+
+	settings = `{"data":{"discount_settings":`
 )
 
 // questions are requests whose responses the service's documentation leaves open, or describes in
@@ -30,6 +32,15 @@ const (
 var questions = []struct{ name, ask, body string }{
 	{name: "add to an empty cart", ask: "POST carts/${empty cart}/custom-discounts", body: add},
 	{name: "add to a cart without custom discounts", ask: "POST carts/${closed cart}/custom-discounts", body: add},
+	{name: "use rule promotions", ask: "PUT carts/${closed cart}", body: settings + `{"use_rule_promotions":true}}}`},
+	{
+		name: "enable custom discounts beside rule promotions", ask: "PUT carts/${closed cart}",
+		body: settings + `{"custom_discounts_enabled":true}}}`,
+	},
+	{
+		name: "enable custom discounts instead of rule promotions", ask: "PUT carts/${closed cart}",
+		body: settings + `{"custom_discounts_enabled":true,"use_rule_promotions":false}}}`,
+	},
 	{name: "update with a fractional amount", ask: "PUT " + ofCart + "/${discount}", body: update + `-1.5}}`},
 	{
 		name: "update with the amount as an object", ask: "PUT " + ofCart + "/${discount}",
