@@ -134,11 +134,14 @@ func itemsOf(cart *commerce.Cart) check {
 	return c
 }
 
+// mayEnd is what somebody must know before a cart is changed.
+const mayEnd = "enabling custom discounts may end the promotions of the store on the cart"
+
 func enabledFor(cart *commerce.Cart) check {
 	c := check{name: "enabled", found: "it takes custom discounts"}
 	if !cart.CustomDiscountsEnabled {
 		c.found = "it takes no custom discounts"
-		c.todo = "epcommerce discounts enable " + cart.ID + ", which turns promotions of the store off for it"
+		c.todo = "epcommerce discounts enable " + cart.ID + "; " + mayEnd
 	}
 	return c
 }
@@ -159,9 +162,9 @@ func promotionsOf(cart *commerce.Cart) check {
 	if n > 0 {
 		c.found = counted(n, "item") + " with promotions of the store"
 	}
-	if n > 0 && cart.CustomDiscountsEnabled { // otherwise they end when it is
+	if n > 0 && cart.CustomDiscountsEnabled { // otherwise they may end when it is
 		c.found += ", which exclude discounts"
-		c.todo = "remove the promotion from the cart in the shop, or take another cart"
+		c.todo = todos["promotion_conflict"]
 	}
 	return c
 }
@@ -192,7 +195,7 @@ func limitOf(
 	}
 	if counts[uuid.Nil] > limit || fullest > limit ||
 		limit > 0 && len(planned) == len(cart.CustomDiscounts) && max(counts[uuid.Nil], fullest) == limit {
-		c.todo = "epcommerce discounts remove " + cart.ID + ", or raise custom_discount_limit of the store"
+		c.todo = "epcommerce discounts remove " + cart.ID + ", or ask the vendor's support to raise custom_discount_limit"
 	}
 	return c
 }

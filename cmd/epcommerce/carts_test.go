@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -29,8 +31,10 @@ var defects = []defect{
 	}},
 	{name: "disabled", cart: "disabled", fails: "enabled", want: "epcommerce discounts enable ",
 		repair: "discounts enable CART --yes"},
-	{name: "disabled, with a promotion", cart: "disabled", fails: "enabled", want: "turns promotions of the store off",
-		spoil: (*commercetest.Store).AddPromotion},
+	{name: "disabled, with a promotion", cart: "disabled", fails: "enabled", want: mayEnd,
+		repair: "discounts enable CART --yes", spoil: (*commercetest.Store).AddPromotion},
+	{name: "disabled, and promotions are asked for", cart: "disabled", fails: "enabled", want: mayEnd,
+		repair: "discounts enable CART --yes", spoil: askForPromotions},
 	{name: "promotion", fails: "promotions", want: "remove the promotion", spoil: (*commercetest.Store).AddPromotion},
 	{name: "full", fails: "limit", want: "epcommerce discounts remove ",
 		repair: "discounts remove CART --engine x --yes",
@@ -48,6 +52,15 @@ var defects = []defect{
 	{name: "doubled", fails: "doubled", want: "epcommerce discounts remove ",
 		repair: "discounts remove CART --id SECOND --yes",
 		spoil:  func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "1") }},
+}
+
+// askForPromotions lets a cart without promotions use those of the store.
+func askForPromotions(s *commercetest.Store, cart string) {
+	settings := map[string]any{"custom_discounts_enabled": false, "use_rule_promotions": true}
+	path, body := []string{"v2", "carts", cart}, map[string]any{"data": map[string]any{"discount_settings": settings}}
+	if _, err := s.Client().Do(context.Background(), http.MethodPut, path, nil, body, nil); err != nil {
+		panic(err)
+	}
 }
 
 // Each defect is found by carts check, doctor, discounts show and apply --dry-run, is the only

@@ -25,7 +25,7 @@ func discountRecord(d commerce.CustomDiscount, change string) record {
 	if d.Item != nil {
 		item = d.Item.ID.String()
 	}
-	engine, external, amount := plain(d.DiscountEngine), plain(d.ExternalID), plain(d.Amount.String())
+	engine, external, amount := plain(d.DiscountEngine), plain(d.ExternalID), amountOf(d.Amount)
 	r := record{object: d, cells: []cell{
 		{"id", id(d.ID)},
 		{"discount_engine", d.DiscountEngine},
@@ -47,6 +47,15 @@ func discountRecord(d commerce.CustomDiscount, change string) record {
 		r.lines = append(r.lines, text("   on item "+item))
 	}
 	return r
+}
+
+// amountOf returns an amount as the store shows it, or in the smallest unit of its currency; "-" if
+// it is absent.
+func amountOf(m commerce.Money) string {
+	if m.Formatted == "" && m.Currency == "" && m.Amount.IsZero() {
+		return "-"
+	}
+	return plain(cmp.Or(m.Formatted, m.Amount.String()))
 }
 
 var discountHead = []row{
@@ -74,8 +83,8 @@ func newShowCommand(e *environment) *cobra.Command {
 		if p.format == "table" {
 			total := &cart.DisplayPrice
 			totals := fmt.Sprintf("%s: %s of %s, the customer pays %s",
-				counted(p.n, "discount"), total.Discount, total.WithoutDiscount, total.WithTax)
-			_, _ = p.out.WriteString(plain(totals) + "\n")
+				counted(p.n, "discount"), amountOf(total.Discount), amountOf(total.WithoutDiscount), amountOf(total.WithTax))
+			_, _ = p.out.WriteString(totals + "\n")
 		}
 		if err := p.end(); err != nil {
 			return err
@@ -210,29 +219,32 @@ func (a *application) run(ctx context.Context, e *environment, s *shop, cart str
 	return e.report(result, err)
 }
 
+// capital returns a sentence with its first letter in upper case.
+func capital(sentence string) string { return strings.ToUpper(sentence[:1]) + sentence[1:] }
+
 func newEnableCommand(e *environment) *cobra.Command {
 	yes := false
-	short := "Let a cart take custom discounts instead of promotions"
+	short := "Enable custom discounts for a cart"
 	cmd := e.command("enable CART", short, func(ctx context.Context, s *shop, args []string) error {
 		cart, err := s.Carts.Get(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		if cart.CustomDiscountsEnabled {
-			say(e.stderr, "the cart takes custom discounts already")
+			say(e.stderr, "custom discounts are enabled for the cart already")
 			return nil
 		}
-		question := "The store's promotions will be off for this cart, for good. Enable custom discounts?"
-		if err := e.confirm(ctx, yes, question, "--yes"); err != nil {
+		if err := e.confirm(ctx, yes, capital(mayEnd)+". Enable them?", "--yes"); err != nil {
 			return err
 		}
 		if err := s.Carts.EnableCustomDiscounts(ctx, args[0]); err != nil {
 			return err
 		}
-		say(e.stderr, "the cart takes custom discounts now")
+		say(e.stderr, "custom discounts are enabled for the cart now")
 		return nil
 	})
 	addYes(cmd.Flags(), &yes)
+	cmd.Long = short + ".\n" + capital(mayEnd) + "."
 	cmd.Example = "  epcommerce discounts enable CART"
 	return cmd
 }

@@ -169,6 +169,22 @@ func TestShow_appliesAgain(t *testing.T) {
 	}
 }
 
+// An amount is as the store shows it, or in the smallest unit. What is absent is not 0.
+func TestAmountOf(t *testing.T) {
+	t.Parallel()
+	for want, money := range map[string]commerce.Money{
+		"-$2.50": {Amount: commerce.NewDecimal(-250), Currency: "USD", Formatted: "-$2.50"},
+		"-250":   {Amount: commerce.NewDecimal(-250), Currency: "USD"},
+		"-251":   {Amount: commerce.NewDecimal(-251)},
+		"0":      {Currency: "USD"},
+		"-":      {},
+	} {
+		if got := amountOf(money); got != want {
+			t.Errorf("%+v: got %q, want %q", money, got, want)
+		}
+	}
+}
+
 // A discount that is there twice is found before a change, unless the change repairs it.
 func TestApply_doubled(t *testing.T) {
 	t.Parallel()
@@ -201,8 +217,8 @@ func TestEnable(t *testing.T) {
 		want string
 	}{
 		{code: exitUsage, want: "needs --yes"},
-		{c: caller{terminal: true, stdin: "n\n"}, code: exitFailed, want: "promotions will be off"},
-		{c: caller{terminal: true, stdin: "y\n"}, want: "takes custom discounts now"},
+		{c: caller{terminal: true, stdin: "n\n"}, code: exitFailed, want: capital(mayEnd)},
+		{c: caller{terminal: true, stdin: "y\n"}, want: "are enabled for the cart now"},
 		{args: []string{"--yes"}, want: "already"},
 	} {
 		row.c.env = storeEnv(s)
@@ -214,6 +230,37 @@ func TestEnable(t *testing.T) {
 	add := []string{"discounts", "apply", cart, "-", "--yes"}
 	if got := (caller{env: storeEnv(s), stdin: twoDiscounts}).run(t, add...); got.code != 0 {
 		t.Errorf("after enable: got %+v, want the discounts on the cart", got)
+	}
+}
+
+// Promotions may stay on the cart, or the service may refuse to enable it: no advice leads back to
+// a command that was tried.
+func TestEnable_promotions(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{PromotionsStay: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	s.AddPromotion(cart)
+	s.Inject(commercetest.Fault{
+		Operation: commercetest.OpUpdateCart, Status: 422,
+		Body: `{"status":422,"title":"Cannot use both discounts together"}`,
+	})
+	const enable = "discounts enable CART --yes"
+	for _, row := range []struct {
+		name, command string
+		code          int
+		want          string
+	}{
+		{name: "refused", command: enable, code: exitFailed, want: "or take another cart"},
+		{name: "enabled", command: enable, want: "enabled for the cart now"},
+		{name: "checked", command: "carts check CART", code: exitFailed, want: "or take another cart"},
+		{name: "applied", command: "discounts apply CART - --yes", code: exitFailed, want: "or take another cart"},
+	} {
+		c := caller{env: storeEnv(s), stdin: twoDiscounts}
+		got := c.run(t, strings.Fields(strings.ReplaceAll(row.command, "CART", cart))...)
+		all := got.stdout + got.stderr
+		if got.code != row.code || !strings.Contains(all, row.want) || strings.Contains(all, "to do: epcommerce") {
+			t.Errorf("%s: got %+v, want exit code %d, %q and no command", row.name, got, row.code, row.want)
+		}
 	}
 }
 

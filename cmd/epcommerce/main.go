@@ -227,6 +227,9 @@ func advice(err error) string {
 	if todo, ok := todos[commerce.ReasonOf(err)]; ok {
 		return todo
 	}
+	if commerce.RemedyOf(err) != commerce.RemedyAgain {
+		return "the service says what is wrong: change that"
+	}
 	return again
 }
 
@@ -242,15 +245,11 @@ var outcomes = map[commerce.Outcome]string{
 // again is the advice if an error may pass.
 const again = "run the same command again; if that does not help, epcommerce doctor says why"
 
-// todos has the advice for the names of commerce.ReasonOf. CART is the id of the cart.
+// todos has the advice for names of commerce.ReasonOf. For others, advice asks commerce.RemedyOf.
+// CART is the id of the cart.
 var todos = map[string]string{
 	"invalid_argument":    "", // the message says it
 	"canceled":            "",
-	"timeout":             again,
-	"deadline_exceeded":   again,
-	"connection":          again,
-	"server_error":        again,
-	"no_progress":         again,
 	"list_drift":          "the store changed meanwhile: run the same command again",
 	"conflict":            "somebody changed it meanwhile: run the same command again",
 	"partial":             "run the same command again: it does what is missing",
@@ -263,12 +262,11 @@ var todos = map[string]string{
 	"unauthorized":        "the token is wrong or has expired: set COMMERCE_TOKEN to a new one",
 	"forbidden":           "the credentials may not do this: use client credentials that may",
 	"bad_response":        "check COMMERCE_BASE_URL: this is not what the service sends",
-	"bad_request":         "the service says what is wrong: change that",
-	"unprocessable":       "the service says what is wrong: change that",
 	"empty_cart":          "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
-	"discount_limit":      "remove discounts, or raise custom_discount_limit in the settings of the store",
+	"below_zero":          "remove discounts of other engines: epcommerce discounts show CART",
+	"discount_limit":      "remove discounts, or ask the vendor's support to raise custom_discount_limit",
 	"discounts_disabled":  "epcommerce discounts enable CART",
-	"promotion_conflict":  "remove the store's promotions from the cart; epcommerce carts check CART shows them",
+	"promotion_conflict":  "remove the promotions of the store from the cart in the shop, or take another cart",
 	"cart_item_not_found": "epcommerce api GET /v2/carts/CART/items shows the items: a discount names another one",
 	"item_type_mismatch":  "epcommerce api GET /v2/carts/CART/items shows the types: a discount has another one",
 	"not_found":           "check the id",

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -190,5 +192,30 @@ func TestRun_verbose(t *testing.T) {
 	}
 	if strings.Contains(got.stdout, "op=") {
 		t.Errorf("got %q on standard output, want data only", got.stdout)
+	}
+}
+
+// An error without an advice of its own has that of its remedy.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	const change = "the service says what is wrong: change that"
+	refused := func(status int) error {
+		errs := []commerce.ErrorObject{{Title: "No"}}
+		return &commerce.Error{StatusCode: status, Errors: errs, Outcome: commerce.OutcomeRejected}
+	}
+	for name, row := range map[string]struct {
+		err  error
+		want string
+	}{
+		"no response":      {err: &commerce.Error{Outcome: commerce.OutcomeUnknown, Err: commerce.ErrTimeout}, want: again},
+		"server error":     {err: refused(500), want: again},
+		"refused":          {err: refused(422), want: change},
+		"refused, no name": {err: refused(415), want: change},
+		"of its own":       {err: refused(404), want: "check the id"},
+		"of the tool":      {err: errors.New("x")},
+	} {
+		if got := advice(row.err); got != row.want {
+			t.Errorf("%s: got %q, want %q", name, got, row.want)
+		}
 	}
 }

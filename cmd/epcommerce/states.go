@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -67,7 +66,7 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 			}
 			return err
 		}
-		question := fmt.Sprintf("%s %s?", strings.ToUpper(c.verb[:1])+c.verb[1:], counted(len(left), "subscription"))
+		question := fmt.Sprintf("%s %s?", capital(c.verb), counted(len(left), "subscription"))
 		if c.dryRun {
 			return nil
 		} else if err := e.confirm(ctx, c.yes, question, "--yes"); err != nil {

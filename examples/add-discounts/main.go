@@ -55,7 +55,8 @@ func run(getenv func(string) string, args []string, stdout, stderr io.Writer) (e
 	file := set.String("file", "", "`path` of a JSON file with the discounts; required on a live store")
 	set.BoolVar(&opts.Update, "update", false, "change discounts of the cart that differ from the file")
 	set.BoolVar(&opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
-	set.BoolVar(&opts.Enable, "enable", true, "let the cart take discounts; turns the store's promotions off for it")
+	set.BoolVar(&opts.Enable, "enable", true,
+		"enable custom discounts; this may end the promotions of the store on the cart")
 	set.BoolVar(&opts.DryRun, "dry-run", false, "change nothing; print what would be changed")
 	set.DurationVar(&opts.Settle, "settle", 0, "`time` to wait for a write without a response; 0: 2s; negative: none")
 	_ = set.Parse(args) // no error: it exits

@@ -1,5 +1,4 @@
-// Handler is an HTTP handler that applies discounts to a cart, of a fake store or the one that the
-// environment names.
+// Handler is an HTTP handler that applies discounts to a cart, of a fake store or a live one.
 //
 //	go run ./examples/handler                        # sends one request to itself
 //	go run ./examples/handler -addr localhost:8080   # listens, and prints the id of a cart
@@ -10,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log"
 	"log/slog"
 	"net/http"
@@ -27,38 +27,24 @@ import (
 // offers are the amounts of discounts by their code. A request names codes, never amounts.
 var offers = map[string]int64{"SUMMER-10": -1000, "LOYAL": -250}
 
-// replies is the table of causes in docs/discounts.md. The first row that matches counts.
-var replies = []struct {
-	status int
-	text   string
-	causes []error
-}{
-	{http.StatusOK, "Your cart has the discounts.", []error{nil}},
-	{http.StatusServiceUnavailable, "Please look at your cart again before you pay.", []error{commerce.ErrOutcomeUnknown}},
-	{http.StatusBadRequest, "This request is not valid.", []error{commerce.ErrInvalidArgument}},
-	{http.StatusServiceUnavailable, "Please try again in a minute.", []error{commerce.ErrLock, commerce.ErrConflict,
-		commerce.ErrRateLimited, commerce.ErrServer, commerce.ErrTimeout, commerce.ErrConnection, context.DeadlineExceeded}},
-	{http.StatusServiceUnavailable, "Please try again later.", []error{commerce.ErrCertificate, commerce.ErrToken,
-		commerce.ErrUnauthorized, commerce.ErrForbidden, commerce.ErrBadResponse}},
-	{http.StatusConflict, "Your cart is empty. It may have expired.", []error{commerce.ErrEmptyCart}},
-	{http.StatusConflict, "Your cart cannot take more discounts.", []error{commerce.ErrDiscountLimit}},
-	{http.StatusConflict, "Your cart has another promotion.", []error{commerce.ErrPromotionConflict}},
-	{http.StatusConflict, "An item is no longer in your cart.", []error{commerce.ErrCartItemNotFound}},
-	{http.StatusConflict, "This cart does not take discounts.", []error{commerce.ErrDiscountsDisabled}},
-	{http.StatusConflict, "This discount does not fit the item.", []error{commerce.ErrItemTypeMismatch}},
-	{http.StatusConflict, "Your cart has another version of this discount.", []error{commerce.ErrDifferent}},
-}
-
+// replyTo returns what to tell the customer after an error.
 func replyTo(err error) (status int, text string) {
-	for _, r := range replies {
-		if slices.ContainsFunc(r.causes, func(cause error) bool { return errors.Is(err, cause) }) {
-			return r.status, r.text
-		}
+	remedy := commerce.RemedyOf(err)
+	switch {
+	case errors.Is(err, commerce.ErrOutcomeUnknown):
+		return http.StatusServiceUnavailable, "Please look at your cart again before you pay."
+	case remedy == commerce.RemedyAgain:
+		return http.StatusServiceUnavailable, "Please try again in a minute."
+	case remedy != commerce.RemedyCart: // the staff must act
+		return http.StatusServiceUnavailable, "Please try again later."
+	case errors.Is(err, commerce.ErrEmptyCart):
+		return http.StatusConflict, "Your cart is empty. It may have expired."
+	case errors.Is(err, commerce.ErrDiscountLimit):
+		return http.StatusConflict, "Your cart cannot take more discounts."
+	case errors.Is(err, commerce.ErrPromotionConflict):
+		return http.StatusConflict, "Your cart has another promotion."
 	}
-	if commerce.IsFinal(err) {
-		return http.StatusConflict, "Your cart does not take this discount."
-	}
-	return http.StatusServiceUnavailable, "Please try again later."
+	return http.StatusConflict, "Your cart does not take this discount."
 }
 
 type handler struct {
@@ -66,35 +52,48 @@ type handler struct {
 	log    *slog.Logger
 }
 
+// newHandler returns a handler for forms of this shop's pages.
+func newHandler(client *commerce.Client, log *slog.Logger) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("POST /discounts", handler{client: client, log: log}) // a GET has no codes, and would take all off
+	return http.NewCrossOriginProtection().Handler(mux)
+}
+
+// ServeHTTP gives the cart the offers whose codes the form has, and no others.
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	cart, err := r.Cookie("cart") // a shop takes the id from the customer's session
-	if err != nil {
-		http.Error(w, "Please put something into your cart first.", http.StatusBadRequest)
+	cart, err := r.Cookie("cart")                               // a shop takes the id from the customer's session
+	if errForm := r.ParseForm(); err != nil || errForm != nil { // a part of the form would take discounts off
+		http.Error(w, "This request is not valid.", http.StatusBadRequest)
 		return
 	}
-	_ = r.ParseForm() // r.PostForm has what can be parsed
-	var want []commerce.NewCustomDiscount
-	for _, code := range r.PostForm["code"] {
-		want = append(want, commerce.NewCustomDiscount{
-			Amount:      commerce.NewDecimal(offers[code]), // of an unknown code 0, which is invalid
-			Description: "Offer " + code, DiscountCode: code, DiscountEngine: "offers",
-			ExternalID: code, // the same each time: a cart has an offer once, however often the customer clicks
-		})
+	want := func(*commerce.Cart) (list []commerce.NewCustomDiscount, _ error) {
+		for code, amount := range offers {
+			if slices.Contains(r.PostForm["code"], code) {
+				list = append(list, commerce.NewCustomDiscount{
+					Amount: commerce.NewDecimal(amount), Description: "Offer " + code, DiscountCode: code,
+					ExternalID: code, // the same each time: a cart has an offer once, however often the customer clicks
+				})
+			}
+		}
+		return list, nil
 	}
 	// A closed browser tab must not decide about money: the call does not end with the request.
-	// The customer is waiting, so it does not wait for late writes either.
+	// The customer is waiting: without a deadline, a service that hangs holds a call for 2 minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 	defer cancel()
-	opts := &commerce.EnsureCustomDiscountsOptions{Settle: -1, Enable: true}
-	result, err := h.client.Carts.EnsureCustomDiscounts(ctx, cart.Value, want, opts)
-	inDoubt := 0
-	if result != nil {
-		inDoubt = len(result.InDoubt)
+	result, err := h.client.Carts.SetCustomDiscounts(ctx, cart.Value, "offers", want, nil)
+	remedy, level := commerce.RemedyOf(err), slog.LevelInfo // a customer may look at an empty cart
+	if remedy == commerce.RemedyStaff {
+		level = slog.LevelError
 	}
-	h.log.InfoContext(ctx, "discounts", "cart", cart.Value, "outcome", commerce.OutcomeOf(err),
-		"reason", commerce.ReasonOf(err), "in_doubt", inDoubt, "error", err)
-	status, text := replyTo(err)
-	http.Error(w, text, status) // as plain text
+	h.log.Log(ctx, level, "offers", "cart", cart.Value, "remedy", remedy, "reason", commerce.ReasonOf(err), "error", err)
+	if err != nil {
+		status, text := replyTo(err)
+		http.Error(w, text, status)
+		return
+	}
+	total, _ := result.Cart.Total() // no error: the call has read it
+	fmt.Fprintln(w, "Your cart costs", total)
 }
 
 func main() {
@@ -107,7 +106,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	h := http.NewCrossOriginProtection().Handler(handler{client: client, log: slog.Default()})
+	h := newHandler(client, slog.Default())
 	log.Print("demo cart: ", cartID)
 	if *addr != "" { // a shop also calls Shutdown, which waits for the calls in progress
 		log.Fatal((&http.Server{Addr: *addr, Handler: h, ReadHeaderTimeout: 5 * time.Second}).ListenAndServe())

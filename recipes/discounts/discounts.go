@@ -69,8 +69,8 @@ func (w *Worker) try(ctx context.Context, cart string) error {
 	return w.carryOut(ctx, r)
 }
 
-// carryOut works once on a row. nil means that the last read showed the wish, that nothing is in
-// doubt, and that the row has not changed since.
+// carryOut works once on a row. nil means that the last read showed the wish, lowered if the cart
+// would cost less than 0, that nothing is in doubt, and that the row has not changed since.
 func (w *Worker) carryOut(ctx context.Context, r *row) error {
 	err := w.ensure(ctx, r)
 	if err = w.end(context.WithoutCancel(ctx), r, err); err != nil {
@@ -87,7 +87,7 @@ func (w *Worker) ensure(ctx context.Context, r *row) error {
 		return err
 	}
 	opts := &commerce.EnsureCustomDiscountsOptions{
-		Update: true, Prune: true, Engines: w.Engines, Settle: w.Grace, Enable: true,
+		Update: true, Prune: true, Engines: w.Engines, Settle: w.Grace, Enable: true, NotBelowZero: true,
 	}
 	result, err := w.Client.Carts.EnsureCustomDiscounts(ctx, r.cart, want, opts)
 	if err == nil && len(result.InDoubt) > 0 {
@@ -118,10 +118,10 @@ func (w *Worker) end(ctx context.Context, r *row, err error) error {
 	return errors.Join(err, w.release(ctx, r, busyUntil, nextTry, problem))
 }
 
-// isFinal reports whether another try is of no use until the row changes. An empty cart may still
-// be filled.
+// isFinal reports whether another try is of no use until the row changes. The customer may still
+// fill a cart that is empty, or costs less than the discounts of others.
 func isFinal(err error, r *row) bool {
-	if errors.Is(err, commerce.ErrEmptyCart) && r.changed > millis(-time.Hour) {
+	if (errors.Is(err, commerce.ErrEmptyCart) || errors.Is(err, commerce.ErrBelowZero)) && r.changed > millis(-time.Hour) {
 		return false
 	}
 	return commerce.IsFinal(err)

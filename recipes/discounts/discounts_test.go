@@ -135,6 +135,57 @@ func TestWorker_emptyCart(t *testing.T) {
 	})
 }
 
+// The discounts take no more than the cart costs, also together with those of others. No wish takes
+// them off. If others take more, the customer may still fill the cart, until an hour has passed.
+func TestWorker_price(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		others  int64 // of another engine, off a cart of 10000
+		wish    []int64
+		amounts string
+		open    bool // until an hour has passed
+	}{
+		{name: "as wanted", wish: []int64{-4000, -6000}, amounts: "promo-1:-4000 promo-2:-6000 "},
+		{name: "too much", wish: []int64{-4000, -7000}, amounts: "promo-1:-4000 promo-2:-6000 "},
+		{name: "with others", others: -9000, wish: []int64{-4000}, amounts: "loyal:-9000 promo-1:-1000 "},
+		{name: "none", others: -10, amounts: "loyal:-10 "},
+		{name: "others take more", others: -10001, wish: []int64{-1}, amounts: "loyal:-10001 ", open: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tb := newTable(t, commercetest.Config{})
+				cart := tb.addCart(-9)
+				if tt.others < 0 {
+					tb.store.AddDiscount(cart, commerce.CustomDiscount{
+						Amount: commerce.Money{Amount: commerce.NewDecimal(tt.others)}, Description: "d", DiscountCode: "c",
+						DiscountEngine: "loyalty", ExternalID: "loyal",
+					})
+				}
+				tb.work(time.Second)
+				if err := tb.wish(t.Context(), cart, tt.wish...); err != nil {
+					t.Fatal(err)
+				}
+				tb.work(time.Minute)
+				if got := amounts(tb.store, cart); got != tt.amounts {
+					t.Errorf("the cart has %q, want %q", got, tt.amounts)
+				}
+				if s := tb.state(cart); s.Version != s.Done != tt.open {
+					t.Errorf("got %+v, want an open row: %t", s, tt.open)
+				}
+				<-time.After(time.Hour)
+				tb.work(time.Second)
+				s := tb.state(cart)
+				if s.Version != s.Done || tt.open != strings.Contains(s.Problem, commerce.ErrBelowZero.Error()) {
+					t.Errorf("an hour later: got %+v, want a row that is done, with a problem: %t", s, tt.open)
+				}
+			})
+		})
+	}
+}
+
 // A wish that changes during the write is carried out next, without a pause.
 func TestWorker_newWish(t *testing.T) {
 	t.Parallel()

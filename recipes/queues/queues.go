@@ -48,9 +48,9 @@ type Job struct {
 }
 
 // ensure carries out the present wish for a cart, whatever the version of the job. nil means done:
-// the last read showed the wish, nothing is in doubt, and the wish is still the same. If the error
-// is final, by commerce.IsFinal, the job is of no use until the wish changes; else it must run
-// again.
+// the last read showed the wish, lowered if the cart would cost less than 0; nothing is in doubt,
+// and the wish is still the same. If the error is final, by commerce.IsFinal, the job is of no use
+// until the wish changes; else it must run again.
 //
 // No two runs of a cart overlap, and none begins while a write of an earlier one may still be
 // applied: it would not see that write, and add the discount a second time, or leave one that
@@ -74,7 +74,7 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 		return err
 	}
 	opts := &commerce.EnsureCustomDiscountsOptions{
-		Update: true, Prune: true, Engines: c.Engines, Settle: c.Grace, Enable: true,
+		Update: true, Prune: true, Engines: c.Engines, Settle: c.Grace, Enable: true, NotBelowZero: true,
 	}
 	result, err := c.Client.Carts.EnsureCustomDiscounts(ctx, cart, wish.Discounts, opts)
 	switch {
@@ -84,7 +84,8 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 		case <-time.After(2 * c.Grace):
 		case <-held.Done():
 		}
-	case errors.Is(err, commerce.ErrEmptyCart) && time.Since(wish.Changed) < time.Hour:
+	case time.Since(wish.Changed) < time.Hour &&
+		(errors.Is(err, commerce.ErrEmptyCart) || errors.Is(err, commerce.ErrBelowZero)):
 		err = errors.Join(err, errYoung)
 	}
 	now, wishErr := c.Wish(ctx, cart)

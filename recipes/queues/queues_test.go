@@ -252,6 +252,59 @@ func (s *shop) checkRun(
 	}
 }
 
+// The discounts take no more than the cart costs, also together with those of others. No wish takes
+// them off.
+func TestEnsure_price(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		others  int64 // of another engine, off a cart of 10000
+		wish    []int64
+		age     time.Duration
+		err     error
+		isFinal bool
+		amounts string
+	}{
+		{name: "as wanted", wish: []int64{-4000, -6000}, amounts: "-4000 -6000"},
+		{name: "too much", wish: []int64{-4000, -7000}, amounts: "-4000 -6000"},
+		{name: "with others", others: -4000, wish: []int64{-4000, -4000}, amounts: "-4000 -4000 -2000"},
+		{name: "others take all", others: -10000, wish: []int64{-1}, amounts: "-10000"},
+		{name: "none", others: -10, amounts: "-10"},
+		{name: "others take more", others: -10001, wish: []int64{-1}, err: commerce.ErrBelowZero, amounts: "-10001"},
+		{
+			name: "others take more, an hour later", others: -10001, wish: []int64{-1}, age: time.Hour,
+			err: commerce.ErrBelowZero, isFinal: true, amounts: "-10001",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newShop(t, commerce.CartItemRef{})
+				if tt.others < 0 {
+					s.store.AddDiscount(s.cart, commerce.CustomDiscount{
+						Amount: commerce.Money{Amount: commerce.NewDecimal(tt.others)}, Description: "d", DiscountCode: "c",
+						DiscountEngine: "loyalty", ExternalID: "1",
+					})
+				}
+				s.set(-9) // what it was before
+				if err := s.carts.ensure(t.Context(), s.cart); err != nil && tt.err == nil {
+					t.Error(err)
+				}
+				s.set(tt.wish...)
+				<-time.After(tt.age)
+				err := s.carts.ensure(t.Context(), s.cart)
+				if !errors.Is(err, tt.err) || commerce.IsFinal(err) != tt.isFinal {
+					t.Errorf("got %v, final: %t; want %v, %t", err, commerce.IsFinal(err), tt.err, tt.isFinal)
+				}
+				if got := s.amounts(); got != tt.amounts {
+					t.Errorf("the cart has %q, want %q", got, tt.amounts)
+				}
+			})
+		})
+	}
+}
+
 // A worker that has read an old wish does not carry it out after another one has carried out the
 // new one: the other one waits.
 func TestEnsure_turns(t *testing.T) {
