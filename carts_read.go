@@ -474,20 +474,24 @@ func readRefs(extra Extra, name string) ([]uuid.UUID, error) {
 // custom discounts, unless an item shows a promotion. What is absent is not 0: if the response does
 // not show the price, the error matches [ErrBadResponse] and names the member.
 func (c *Cart) Subtotal() (Money, error) {
-	p := &c.DisplayPrice
-	sign := p.WithoutDiscount.Amount.Sign()
-	isShown := p.WithoutDiscount.Amount.isSet() && sign >= 0
+	shown := c.DisplayPrice.WithoutDiscount
+	net, err := c.net()
+	isFree := shown.Amount.isSet() && shown.Amount.IsZero() && (err != nil || net.Amount.Sign() <= 0)
+	if shown.Amount.Sign() > 0 || isFree {
+		return shown, nil
+	}
+	return net, err
+}
+
+// net returns the price of the cart without tax, before all discounts.
+func (c *Cart) net() (Money, error) {
+	p, discount := &c.DisplayPrice, c.DisplayPrice.Discount.Amount
 	switch {
-	case isShown && (sign > 0 || p.WithoutTax.Amount.Sign() <= 0):
-		return p.WithoutDiscount, nil
 	case !p.WithoutTax.Amount.isSet():
 		return Money{}, unreadablePrice("without_discount and without_tax")
-	}
-	discount := p.Discount.Amount
-	if !discount.isSet() {
-		if c.showsPromotions() {
-			return Money{}, unreadablePrice("without_discount and discount")
-		}
+	case !discount.isSet() && c.showsPromotions():
+		return Money{}, unreadablePrice("without_discount and discount")
+	case !discount.isSet():
 		var err error
 		if discount, err = sumOf(c.CustomDiscounts); err != nil {
 			return Money{}, err

@@ -265,6 +265,7 @@ type ensureRun struct {
 	before     look    // what the reads showed before anything was written
 	failures   []error // of the writes
 	mustEnd    bool    // the next read is the last, as there is no time to wait for late writes
+	isCut      bool    // more would be updated or deleted, if the call could read the cart again
 }
 
 func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
@@ -286,6 +287,7 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 			return e.end(err)
 		}
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
+			e.isCut = len(e.plan.update)+len(e.plan.delete) > 0
 			return e.end(e.objection())
 		}
 		if e.plan.enable {

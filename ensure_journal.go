@@ -194,7 +194,7 @@ func (j *journal) compare(c *Cart) {
 		switch w.kind {
 		case addWrite:
 			mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
-			w.isUndone = mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
+			w.isUndone = w.isUndone || mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
 		case updateWrite:
 			w.shown = wasShown || n >= 0 && w.want.hasContents(&cart[n])
 		case deleteWrite:

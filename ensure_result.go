@@ -165,7 +165,14 @@ func (e *ensureRun) mayPass(causes []error) bool {
 	isRefusedAdd := func(w *ensureWrite) bool { return w.kind == addWrite && w.outcome == OutcomeRejected }
 	isDeletion := func(w *ensureWrite) bool { return w.kind == deleteWrite && w.isSent() && !w.isFinal() }
 	isUndone := func(w *ensureWrite) bool { return w.isUndone }
-	return e.journal.has(isUndone) || e.journal.has(isRefusedAdd) && e.journal.has(isDeletion) ||
+	return e.isCut || e.journal.has(isUndone) || e.journal.has(e.isContradicted) ||
+		e.journal.has(isRefusedAdd) && e.journal.has(isDeletion) ||
 		slices.ContainsFunc(causes, isNew) ||
 		slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool { return !isExplained(d) })
+}
+
+// isContradicted reports whether a write was refused for a reason that the last read does not show.
+func (e *ensureRun) isContradicted(w *ensureWrite) bool {
+	return hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
+		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
 }

@@ -37,7 +37,13 @@ func (e *ensureRun) decide(ctx context.Context) error {
 	e.setWant(want)
 	if e.opts.NotBelowZero {
 		e.price.replaces = e.mayReplace()
-		if err := e.price.lower(e.cart, e.want, e.staying()); err != nil {
+		err = e.price.lower(e.cart, e.want, e.staying())
+		if e.price.replaces && !e.mayReplace() { // what is missing was lowered to nothing: promotions stay
+			e.setWant(want)
+			e.price.replaces = false
+			err = e.price.lower(e.cart, e.want, e.staying())
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -171,8 +177,8 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 		return err
 	}
 	room := subtotal.Amount.Decimal
-	if price := c.DisplayPrice; price.WithoutTax.Amount.isSet() && price.Discount.Amount.isSet() {
-		room = decimal.Min(room, price.WithoutTax.Amount.Sub(price.Discount.Amount.Decimal))
+	if net, err := c.net(); err == nil { // prices may include tax
+		room = decimal.Min(room, net.Amount.Decimal)
 	}
 	custom, errCustom := sumOf(staying)
 	all, errAll := sumOf(c.CustomDiscounts)

@@ -33,7 +33,9 @@ type exchange struct {
 	Posted       []string                  // keys of the discounts of an add
 	Refused      []string                  // keys of those that the server refused
 
-	batch addBody // of an add
+	batch  addBody  // of an add
+	state  int      // of the cart: the number of the one that the request read or made, if Lag is 0
+	hidden []string // members that are left out of the response to a read
 }
 
 func (e *exchange) isRead() bool {
@@ -44,6 +46,12 @@ func (e *exchange) isRead() bool {
 func (e *exchange) isEnable() bool {
 	return e.Method == http.MethodPut && !strings.Contains(e.Path, "custom-discounts")
 }
+
+// hasRead reports whether the cart was read, and the whole response reached the caller.
+func (e *exchange) hasRead() bool { return e.isRead() && e.Delivered && e.Status == http.StatusOK }
+
+// shows returns the cart that a read shows, in part.
+func (e *exchange) shows(s *cartServer) cartState { return s.states[e.state] }
 
 func (e *exchange) isWrite() bool { return e.Call > 0 && e.Method != http.MethodGet }
 
@@ -89,6 +97,8 @@ type serverClient struct {
 	faults  []fault         // of the next requests; those after them have none
 	latency time.Duration   // of each request
 	after   func(*exchange) // called after each request; may be nil
+	// edit changes the response to a request that was applied at once; may be nil.
+	edit func(*exchange, reply) reply
 }
 
 // RoundTrip implements [http.RoundTripper].
@@ -129,6 +139,9 @@ func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		time.AfterFunc(e.Fault.Late, func() { c.server.apply(e) })
 	case e.Fault.Apply:
 		r = c.server.apply(e)
+		if c.edit != nil {
+			r = c.edit(e, r)
+		}
 	}
 	if err := sleep(req.Context(), e.Fault.Delay); err != nil {
 		return nil, err

@@ -48,8 +48,34 @@ type habits struct {
 type cartState struct {
 	since       time.Time
 	discounts   []commerce.CustomDiscount
-	price       int64 // of the items
-	cart, items reply
+	prices      prices
+	items       int
+	isPromoted  bool // the cart has a promotion of the store
+	isEnabled   bool // the cart takes custom discounts
+	cart, lines reply
+	by          *exchange // the write that led to it; nil: a change by another program
+}
+
+// prices of a cart as the store knows them, in cents.
+type prices struct{ WithTax, WithoutTax, Discount, WithoutDiscount int64 }
+
+// pricesOf returns the prices in the response to the read of a cart.
+func pricesOf(r reply) prices {
+	var body struct {
+		Data struct {
+			Meta struct {
+				Prices map[string]struct{ Amount int64 } `json:"display_price"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(r.body), &body); err != nil {
+		panic(err)
+	}
+	p := body.Data.Meta.Prices
+	return prices{
+		WithTax: p["with_tax"].Amount, WithoutTax: p["without_tax"].Amount,
+		Discount: p["discount"].Amount, WithoutDiscount: p["without_discount"].Amount,
+	}
 }
 
 // newServer returns a server with the cart as it is at the start.
@@ -72,11 +98,13 @@ func (sc *randomScenario) newServer() *cartServer {
 func (s *cartServer) keepState() {
 	path := "/v2/carts/" + s.cartID
 	state := cartState{
-		since: time.Now(), discounts: s.store.Discounts(s.cartID),
-		price: 10_000 * int64(len(s.store.CartItems(s.cartID))),
+		since: time.Now(), discounts: s.store.Discounts(s.cartID), items: len(s.store.CartItems(s.cartID)),
 		cart:  s.send(http.MethodGet, path+"?include=items,custom_discounts", nil),
-		items: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
+		lines: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
 	}
+	state.prices = pricesOf(state.cart)
+	state.isPromoted = strings.Contains(state.cart.body, `"promotion_item"`)
+	state.isEnabled = strings.Contains(state.cart.body, `"custom_discounts_enabled":true`)
 	if s.WithoutItems {
 		state.cart = state.cart.edit(removeItems)
 	}
@@ -124,28 +152,33 @@ func (s *cartServer) find(id uuid.UUID) commerce.CustomDiscount {
 	return commerce.CustomDiscount{}
 }
 
-// change changes the cart as another program would: it adds d, and removes those that are old.
-func (s *cartServer) change(what string, d commerce.CustomDiscount, isOld func(commerce.CustomDiscount) bool) {
+// change changes the cart as another program would.
+func (s *cartServer) change(what string, change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, o := range s.current() {
-		if isOld(o) {
-			s.store.RemoveDiscount(s.cartID, o.ID)
-		}
-	}
-	s.store.AddDiscount(s.cartID, d)
-	s.log = append(s.log, &exchange{Method: what + d.ExternalID, At: time.Now(), AppliedAt: time.Now()})
+	change()
+	s.log = append(s.log, &exchange{Method: what, At: time.Now(), AppliedAt: time.Now()})
 	s.keepState()
+}
+
+// exchangeDiscounts adds d as another program would, and removes those that are old.
+func (s *cartServer) exchangeDiscounts(d commerce.CustomDiscount, isOld func(commerce.CustomDiscount) bool) {
+	s.change("another program adds "+d.ExternalID, func() {
+		for _, o := range s.current() {
+			if isOld(o) {
+				s.store.RemoveDiscount(s.cartID, o.ID)
+			}
+		}
+		s.store.AddDiscount(s.cartID, d)
+	})
 }
 
 // addItem adds an item to the cart, as the customer does.
 func (s *cartServer) addItem() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	item := []byte(`{"data":{"type":"cart_item","id":"product","quantity":1}}`)
-	s.send(http.MethodPost, "/v2/carts/"+s.cartID+"/items", item)
-	s.log = append(s.log, &exchange{Method: "the customer adds an item", At: time.Now(), AppliedAt: time.Now()})
-	s.keepState()
+	s.change("the customer adds an item", func() {
+		item := []byte(`{"data":{"type":"cart_item","id":"product","quantity":1}}`)
+		s.send(http.MethodPost, "/v2/carts/"+s.cartID+"/items", item)
+	})
 }
 
 // apply makes a request take effect.
@@ -154,11 +187,11 @@ func (s *cartServer) apply(e *exchange) reply {
 	defer s.mu.Unlock()
 	if !e.isWrite() {
 		state := s.readable()
-		e.Shown, e.Price = state.discounts, state.price
+		e.Shown, e.Price, e.state = state.discounts, state.prices.WithoutDiscount, len(s.states)-1
 		if e.isRead() {
 			return state.cart
 		}
-		return state.items
+		return state.lines
 	}
 	if e.Method == http.MethodPost {
 		s.rename(e)
@@ -171,6 +204,8 @@ func (s *cartServer) apply(e *exchange) reply {
 	}
 	e.AppliedAt = time.Now()
 	s.keepState()
+	e.state = len(s.states) - 1
+	s.states[e.state].by = e
 	if e.isEnable() {
 		return r
 	}

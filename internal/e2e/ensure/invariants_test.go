@@ -194,7 +194,7 @@ func (e *exchange) isClear(read *exchange) bool {
 func (c *madeCall) excessReads() string {
 	reads := 0
 	for _, e := range c.exchanges {
-		if e.isRead() && e.Delivered && e.Status == http.StatusOK {
+		if e.hasRead() {
 			reads++
 		}
 	}

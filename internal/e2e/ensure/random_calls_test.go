@@ -23,41 +23,43 @@ import (
 // of CHAOS_SEED to run.
 func TestChaos_randomCalls(t *testing.T) {
 	t.Parallel()
-	duration, seed := settings(t)
 	n := &findings{wrong: map[string][]int{}, outcomes: map[string]int{}}
-	calls, first := 500, 0
-	if s := os.Getenv("CHAOS_SCENARIO"); s != "" {
-		var err error
-		if first, err = strconv.Atoi(s); err != nil {
-			t.Fatal(err)
-		}
-		calls, duration = 1, 0
-	}
-	start, scenarios := time.Now(), 0
-	for ; n.calls < calls || time.Since(start) < duration; scenarios++ {
-		number := first + scenarios
-		synctest.Test(t, func(t *testing.T) {
-			sc := newRandomScenario(rand.New(rand.NewPCG(seed, uint64(number))))
-			run := &randomRun{
-				t: t, number: number, sc: sc, server: sc.newServer(), findings: n,
-				replay: fmt.Sprintf("CHAOS_SEED=%d CHAOS_SCENARIO=%d", seed, number),
-			}
-			run.run()
-		})
-	}
-	for _, report := range n.reports {
-		t.Error(report)
-	}
-	for _, rule := range slices.Sorted(maps.Keys(n.wrong)) {
-		numbers := n.wrong[rule]
-		t.Errorf("rule %q: broken %d times, in the scenarios %v", rule, len(numbers), numbers[:min(len(numbers), 20)])
-	}
-	t.Logf("CHAOS_SEED=%d: %d calls in %d scenarios with the outcomes %v; %d enabled, %d with a percentage, "+
+	isEnough := func(int) bool { return n.calls >= 500 }
+	scenarios := forScenarios(t, isEnough, func(t *testing.T, number int, r *rand.Rand) {
+		sc := newRandomScenario(r)
+		run := &randomRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n}
+		run.run()
+	})
+	n.report(t)
+	t.Logf("%d calls in %d scenarios with the outcomes %v; %d enabled, %d with a percentage, "+
 		"%d changes of carts by customers; %d rules broken",
-		seed, n.calls, scenarios, n.outcomes, n.enabled, n.percent, n.cartChanges, len(n.wrong))
-	if calls > 1 && (len(n.outcomes) < 5 || n.enabled == 0 || n.cartChanges == 0) {
+		n.calls, scenarios, n.outcomes, n.enabled, n.percent, n.cartChanges, len(n.wrong))
+	if scenarios > 1 && (len(n.outcomes) < 5 || n.enabled == 0 || n.cartChanges == 0) {
 		t.Error("got fewer than 5 outcomes, or no change of a cart: the test proves nothing")
 	}
+}
+
+// forScenarios runs scenarios for CHAOS, and until there are enough. With CHAOS_SCENARIO it runs
+// only that one of CHAOS_SEED. It returns how many it ran.
+func forScenarios(
+	t *testing.T, isEnough func(scenarios int) bool, run func(t *testing.T, number int, r *rand.Rand),
+) (scenarios int) {
+	t.Helper()
+	duration, seed := settings(t)
+	first, only := 0, os.Getenv("CHAOS_SCENARIO")
+	if only != "" {
+		var err error
+		if first, err = strconv.Atoi(only); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("CHAOS_SEED=%d", seed)
+	for start := time.Now(); scenarios == 0 || only == "" && (!isEnough(scenarios) || time.Since(start) < duration); {
+		number := first + scenarios
+		synctest.Test(t, func(t *testing.T) { run(t, number, rand.New(rand.NewPCG(seed, uint64(number)))) })
+		scenarios++
+	}
+	return scenarios
 }
 
 // findings counts what a test found.
@@ -71,13 +73,31 @@ type findings struct {
 	reports                       []string         // the first of each rule; a failed synctest.Test would end the test
 }
 
+// fail counts a broken rule. The first time it keeps the report.
+func (n *findings) fail(rule string, number int, report func() string) {
+	if n.wrong[rule] = append(n.wrong[rule], number); len(n.wrong[rule]) == 1 {
+		n.reports = append(n.reports, fmt.Sprintf("rule %q: scenario %d: %s", rule, number, report()))
+	}
+}
+
+// report fails the test if a rule was broken.
+func (n *findings) report(t *testing.T) {
+	t.Helper()
+	for _, report := range n.reports {
+		t.Error(report)
+	}
+	for _, rule := range slices.Sorted(maps.Keys(n.wrong)) {
+		numbers := n.wrong[rule]
+		t.Errorf("rule %q: broken %d times, in the scenarios %v", rule, len(numbers), numbers[:min(len(numbers), 20)])
+	}
+}
+
 // randomRun is a scenario in progress.
 type randomRun struct {
 	t      *testing.T
 	number int
 	sc     *randomScenario
 	server *cartServer
-	replay string
 	*findings
 
 	mu   sync.Mutex
@@ -124,19 +144,18 @@ func (run *randomRun) run() {
 		}
 		run.outcomes[commerce.OutcomeOf(c.Err).String()]++
 		for rule, text := range c.broken(run.server) {
-			run.fail(rule, fmt.Sprintf("call %d: %s", c.Number, text))
+			run.fail(rule, run.number, func() string { return fmt.Sprintf("call %d: %s\n%v", c.Number, text, run) })
 		}
 	}
 	if run.sc.isKind() && last.Err != nil {
-		run.fail("converges", fmt.Sprintf("the last call, without faults, returned %v, want no error", last.Err))
+		run.fail("converges", run.number, func() string {
+			return fmt.Sprintf("the last call, without faults, returned %v, want no error\n%v", last.Err, run)
+		})
 	}
 }
 
-// fail counts a broken rule. The first time it prints the scenario.
-func (run *randomRun) fail(rule, text string) {
-	if run.wrong[rule] = append(run.wrong[rule], run.number); len(run.wrong[rule]) > 1 {
-		return
-	}
+// String describes what happened.
+func (run *randomRun) String() string {
 	var lines []string
 	for _, e := range run.server.log {
 		lines = append(lines, fmt.Sprintf("%10v %v", e.At.Sub(run.made[0].Started), e))
@@ -144,8 +163,7 @@ func (run *randomRun) fail(rule, text string) {
 	for _, c := range run.made {
 		lines = append(lines, c.String())
 	}
-	run.reports = append(run.reports, fmt.Sprintf("rule %q: %s\nrun it again by %s\n%v%s",
-		rule, text, run.replay, run.sc, strings.Join(lines, "\n")))
+	return run.sc.String() + strings.Join(lines, "\n")
 }
 
 // String describes what a call returned.
@@ -235,5 +253,5 @@ func (run *randomRun) disturb(e *exchange, r *rand.Rand) {
 		d.ID = newID(r)
 		isOld = func(o commerce.CustomDiscount) bool { return keyOf(o) == keyOf(d) }
 	}
-	run.server.change("another program adds ", d, isOld)
+	run.server.exchangeDiscounts(d, isOld)
 }

@@ -1,0 +1,358 @@
+package ensure_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/commerce-go/commerce"
+)
+
+// shopEvents must each happen in a run, or it proves little.
+var shopEvents = []string{
+	"not sent", "rejected", "unknown", "partial", "applied",
+	"below_zero", "empty_cart", "promotion_conflict", "bad_response", "discounts_disabled", "outcome_unknown",
+	"lowered", "enabled", "promotions replaced", "without Subtotal", "dry run", "price not the one of the first read",
+	"the customer changes the cart", "the store promotes the cart", "another program disables discounts",
+	"another program changes its discounts", "a write undone", "enabling ignored",
+	"final, called again", "quiet call", "quiet call without a write", "two shops", "two callers of a shop",
+}
+
+// TestChaos_shop lets shops set their offers on a cart, for CHAOS, in at least 300 scenarios: the
+// customer, the store, other programs and faults come in between. It compares what the calls did
+// and returned with the log of the server. CHAOS_SCENARIO is the number of the only scenario of
+// CHAOS_SEED to run.
+func TestChaos_shop(t *testing.T) {
+	t.Parallel()
+	n, events := &findings{wrong: map[string][]int{}}, map[string]int{}
+	isEnough := func(scenarios int) bool { return scenarios >= 300 }
+	scenarios := forScenarios(t, isEnough, func(t *testing.T, number int, r *rand.Rand) {
+		sc := newShopScenario(r)
+		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events}
+		run.run()
+	})
+	n.report(t)
+	t.Logf("%d calls in %d scenarios: %v; %d rules broken", n.calls, scenarios, events, len(n.wrong))
+	for _, name := range shopEvents {
+		if scenarios >= 300 && events[name] == 0 {
+			t.Errorf("%q never happened: the test proves little", name)
+		}
+	}
+}
+
+// shopRun is a scenario in progress.
+type shopRun struct {
+	t      *testing.T
+	number int
+	sc     *shopScenario
+	server *cartServer
+	*findings
+
+	mu     sync.Mutex
+	events map[string]int
+	calls  []*shopCall
+	carts  int // changes by the customer
+}
+
+// shopCall is a call of SetCustomDiscounts.
+type shopCall struct {
+	madeCall
+	sc      *shopScenario
+	offers  offers
+	codes   []string
+	timeout time.Duration
+	wants   []wanting
+	ending  *ending // how it must end, as nothing happens meanwhile; else nil
+}
+
+// wanting is a call of want.
+type wanting struct {
+	read  *exchange
+	price commerce.Money
+	err   error
+	list  []commerce.NewCustomDiscount
+}
+
+func (run *shopRun) count(name string) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.events[name]++
+}
+
+func (run *shopRun) run() {
+	defer run.server.store.Close()
+	var running sync.WaitGroup
+	for n, c := range run.sc.Callers {
+		running.Go(func() { run.callAll(n, c) })
+	}
+	running.Wait()
+	run.server.settle()
+	time.Sleep(time.Minute)
+	run.callQuietly()
+	for _, c := range run.calls {
+		c.readLog(run.server)
+		run.note(c)
+		for rule, text := range c.broken(run.server) {
+			run.fail(rule, run.number, func() string { return fmt.Sprintf("call %d: %s\n%v", c.Number, text, run) })
+		}
+	}
+}
+
+// String describes what happened.
+func (run *shopRun) String() string {
+	sc, text := run.sc, ""
+	start := run.calls[0].Started
+	for _, e := range run.server.log {
+		text += fmt.Sprintf("%10v %v", e.At.Sub(start), e)
+		if e.state > 0 || e.isRead() {
+			text += fmt.Sprintf(" cart %d %+v", e.state, run.server.states[e.state].prices)
+		}
+		text += fmt.Sprintf(" %v\n", e.hidden)
+	}
+	for _, c := range run.calls {
+		text += fmt.Sprintf("%v, codes %v of %+v\n", c.String(), c.codes, c.offers)
+	}
+	c := sc.Config
+	return fmt.Sprintf("promotions stay %t, are replaced %t; tax %d, included %t; empty lists %d; hidden %v, any %t; "+
+		"%d callers; rates %+v\nat the start %v:\n%s\n%s", c.PromotionsStay, sc.Replaces, c.TaxPercent, c.PricesIncludeTax,
+		c.EmptyLists, sc.Hidden, sc.HidesAny, len(sc.Callers), sc.Rates, sc.Start, describe(sc.Initial), text)
+}
+
+// shopClient is the client of a shop.
+type shopClient struct {
+	run       *shopRun
+	shop      offers
+	client    *commerce.Client
+	transport *serverClient
+	hidden    func() []string // by the next read
+	read      *exchange       // the last one
+	r         *rand.Rand
+}
+
+// newClient returns a client. It disturbs the cart after its requests only if c has calls.
+func (run *shopRun) newClient(c shopCaller, r *rand.Rand) *shopClient {
+	shop := &shopClient{run: run, shop: run.sc.Shops[c.Shop], r: r}
+	shop.transport = &serverClient{server: run.server, faults: c.Faults, latency: c.Latency, edit: shop.edit}
+	if len(c.Calls) > 0 {
+		shop.transport.after = func(e *exchange) { run.disturb(e, r) }
+	}
+	shop.hidden = func() []string {
+		if run.sc.HidesAny && len(c.Calls) > 0 {
+			return run.sc.newHidden(r)
+		}
+		return run.sc.Hidden
+	}
+	var err error
+	if shop.client, err = commerce.New("https://store.example", commerce.WithToken("token"), patient,
+		commerce.WithHTTPClient(&http.Client{Transport: shop.transport})); err != nil {
+		run.t.Error(err)
+	}
+	return shop
+}
+
+// edit changes a response. The service may ignore that custom discounts are to be enabled.
+func (c *shopClient) edit(e *exchange, r reply) reply {
+	switch s := c.run.server; {
+	case e.isRead():
+		c.read, e.hidden = e, c.hidden()
+		return e.hide(r)
+	case e.isEnable() && c.transport.after != nil && c.r.IntN(100) < c.run.sc.Rates.Ignore && s.undo(e):
+		c.run.count("enabling ignored")
+		if !s.last().isEnabled { // by another caller
+			e.hidden = []string{"enabled"}
+		}
+		return s.last().cart
+	}
+	return r
+}
+
+func (run *shopRun) callAll(n int, c shopCaller) {
+	client := run.newClient(c, rand.New(rand.NewPCG(run.sc.seed, uint64(n))))
+	for n, p := range c.Calls {
+		time.Sleep(p.Pause)
+		made := client.call(c.Codes[n], p)
+		if len(run.sc.Callers) == 1 && commerce.IsFinal(made.Err) {
+			run.confirm(made, c, p)
+		}
+	}
+}
+
+// confirm makes a call again that failed with a final error, unless the cart has changed: then it
+// must fail in the same way.
+func (run *shopRun) confirm(made *shopCall, c shopCaller, p plannedCall) {
+	run.server.settle()
+	made.readLog(run.server)
+	read := made.lastRead(len(made.exchanges))
+	// A cart that got a promotion again looks like one on which promotions stay.
+	mayLook := errors.Is(made.Err, commerce.ErrPromotionConflict) && run.sc.Replaces && !run.sc.Config.PromotionsStay
+	isFalse := func(e *exchange) bool { return e.Fault.WithCart } // a refusal that the service would not repeat
+	mayLook = mayLook || slices.ContainsFunc(made.exchanges, isFalse)
+	hasChanged := run.server.isChangedByOthers(made.Number, read.state, len(run.server.states)-1)
+	if made.exchanges = nil; read.At.IsZero() || mayLook || hasChanged {
+		return
+	}
+	client := run.newClient(shopCaller{Shop: c.Shop}, nil)
+	client.hidden = func() []string { return read.hidden }
+	p.Timeout = 0
+	again := client.call(made.codes, p)
+	run.count("final, called again")
+	if want := commerce.ReasonOf(made.Err); commerce.ReasonOf(again.Err) != want {
+		run.fail("what is final stays so", run.number, func() string {
+			return fmt.Sprintf("call %d: %s, but the same call again returned %v\n%v", made.Number, want, again.Err, run)
+		})
+	}
+}
+
+// isChangedByOthers reports whether something other than a call, or a late write of it, changed the
+// cart between two states.
+func (s *cartServer) isChangedByOthers(call, from, to int) bool {
+	return slices.ContainsFunc(s.states[from+1:max(to, from)+1], func(state cartState) bool {
+		return state.by == nil || state.by.Call != call || state.by.Fault.Late > 0
+	})
+}
+
+func (c *shopClient) call(codes []string, p plannedCall) *shopCall {
+	run := c.run
+	call := &shopCall{sc: run.sc, offers: c.shop, codes: codes, madeCall: madeCall{Options: p.Options}}
+	call.scenario = &randomScenario{Callers: make([]plannedCaller, len(run.sc.Callers))}
+	run.mu.Lock()
+	run.calls = append(run.calls, call)
+	call.Number, call.Started = len(run.calls), time.Now()
+	c.transport.call = call.Number
+	run.mu.Unlock()
+	call.timeout = cmp.Or(p.Timeout, 10*time.Second) // as in README
+	ctx, cancel := context.WithTimeout(run.t.Context(), call.timeout)
+	defer cancel()
+	call.Result, call.Err = c.applyOffers(ctx, call)
+	call.Ended = time.Now()
+	return call
+}
+
+// applyOffers is that of README, for the offers of a shop.
+func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce.EnsureCustomDiscountsResult, error) {
+	opts := &commerce.SetCustomDiscountsOptions{
+		ReplacePromotions: call.Options.ReplacePromotions, AllOrNothing: call.Options.AllOrNothing,
+		DryRun: call.Options.DryRun, Settle: call.Options.Settle,
+	}
+	return c.client.Carts.SetCustomDiscounts(ctx, c.run.server.cartID, c.shop.Engine,
+		func(cart *commerce.Cart) (want []commerce.NewCustomDiscount, err error) {
+			price, err := cart.Subtotal()
+			for _, code := range c.inAnyOrder(call.codes) {
+				amount := commerce.NewDecimal(-c.shop.Fixed[code])
+				if percent := c.shop.Percent[code]; percent > 0 {
+					amount = price.Amount.Percent(commerce.NewDecimal(-percent))
+				}
+				want = append(want, newOffer("", code, amount))
+			}
+			call.wants = append(call.wants, wanting{read: c.read, price: price, err: err, list: want})
+			return want, err
+		}, opts)
+}
+
+// inAnyOrder returns codes in the order that a map may have.
+func (c *shopClient) inAnyOrder(codes []string) []string {
+	codes = slices.Clone(codes)
+	if c.r != nil {
+		c.r.Shuffle(len(codes), func(i, j int) { codes[i], codes[j] = codes[j], codes[i] })
+	}
+	return codes
+}
+
+// disturb changes the cart after a request, as others would. It leaves a cart without items alone
+// if a second request reads them: the read would show two carts.
+func (run *shopRun) disturb(e *exchange, r *rand.Rand) {
+	s, rates := run.server, run.sc.Rates
+	if e.isRead() && s.last().items == 0 {
+		return
+	}
+	isUndone := rates.Undone == "" || rates.Undone == e.Method
+	switch happens := func(rate int) bool { return r.IntN(100) < rate }; {
+	case e.isWrite() && e.Fault.Apply && !e.AppliedAt.IsZero() && isUndone && happens(rates.Undo):
+		if s.undo(e) {
+			run.count("a write undone")
+		}
+	case happens(rates.Customer):
+		run.mu.Lock()
+		prices := run.sc.Carts[run.carts%len(run.sc.Carts)]
+		run.carts++
+		run.mu.Unlock()
+		run.count("the customer changes the cart")
+		s.change(fmt.Sprint("the customer makes it ", prices), func() { s.setItems(prices) })
+	case happens(rates.Promotion):
+		run.count("the store promotes the cart")
+		s.change("the store promotes the cart", func() { s.store.AddPromotion(s.cartID) })
+	case happens(rates.Disable):
+		run.count("another program disables discounts")
+		s.change("another program disables discounts", func() { s.setSettings(discountSettings{UsesRules: r.IntN(2) == 0}) })
+	case happens(rates.Others):
+		run.count("another program changes its discounts")
+		d, isKept := newForeign(r), r.IntN(2) == 0
+		s.exchangeDiscounts(d, func(o commerce.CustomDiscount) bool { return o.DiscountEngine == third && !isKept })
+	}
+}
+
+// callQuietly lets each shop make its calls when nothing else happens. What one of them takes off
+// is what stays for the other, so each calls twice. A third call has nothing to do.
+func (run *shopRun) callQuietly() {
+	mayBeIdle := !run.server.last().isPromoted // else what shops lowered may change
+	for round := range 3 {
+		for n := range run.sc.Shops {
+			client := run.newClient(shopCaller{Shop: n}, nil)
+			p := plannedCall{}
+			p.Options.ReplacePromotions = run.sc.Replaces
+			codes, state := client.shop.codes(), run.server.last()
+			ends := run.sc.endingOf(state, client.shop, codes)
+			ends.isIdle = round == 2 && mayBeIdle
+			call := client.call(codes, p)
+			call.ending = ends
+			run.count("quiet call")
+		}
+	}
+}
+
+// note counts what a call met.
+func (run *shopRun) note(c *shopCall) {
+	run.findings.calls++
+	run.count(commerce.OutcomeOf(c.Err).String())
+	run.count(commerce.ReasonOf(c.Err))
+	if errors.Is(c.Err, commerce.ErrOutcomeUnknown) {
+		run.count("outcome_unknown")
+	}
+	if c.Options.DryRun {
+		run.count("dry run")
+	}
+	if c.Number == 1 && len(run.sc.Callers) > 1 {
+		run.count(map[int]string{1: "two callers of a shop", 2: "two shops"}[len(run.sc.Shops)])
+	}
+	if c.Result != nil && len(c.Result.Lowered) > 0 {
+		run.count("lowered")
+	}
+	if c.Result != nil && c.Result.Enabled {
+		run.count("enabled")
+	}
+	for _, w := range c.wants {
+		if slices.Contains(w.read.hidden, "without_discount") && w.err == nil {
+			run.count("without Subtotal")
+		}
+		if !w.price.Amount.Equal(c.wants[0].price.Amount) {
+			run.count("price not the one of the first read")
+		}
+	}
+	isWrite := (*exchange).isWrite
+	if c.ending != nil && !slices.ContainsFunc(c.exchanges, isWrite) {
+		run.count("quiet call without a write")
+	}
+	for n, e := range c.exchanges {
+		before := run.server.states[max(0, e.state-1)]
+		if e.isEnable() && !e.AppliedAt.IsZero() && before.isPromoted && c.lastRead(n).shows(run.server).isPromoted {
+			run.count("promotions replaced")
+		}
+	}
+}
