@@ -159,7 +159,7 @@ func (e *ensureRun) mayPass(causes []error) bool {
 	isNew := func(cause error) bool {
 		isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
 		isLate := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
-		wasSeen := slices.Contains(e.before.causes, cause)
+		wasSeen := slices.Contains(e.before.causes[:], cause)
 		return isOfCart && !wasSeen || isLate && cause == ErrBelowZero //nolint:errorlint // it is not wrapped
 	}
 	isRefusedAdd := func(w *ensureWrite) bool { return w.kind == addWrite && w.outcome == OutcomeRejected }

@@ -53,10 +53,12 @@ func (e *ensureRun) decide(ctx context.Context) error {
 // chosen returns the discounts that are wanted for the cart. It calls the function want only for a
 // cart with items whose price is readable.
 func (e *ensureRun) chosen() ([]NewCustomDiscount, error) {
-	_, errSubtotal := e.cart.Subtotal()
-	_, errTotal := e.cart.Total()
-	if err := cmp.Or(errSubtotal, errTotal); err != nil && e.opts.NotBelowZero && !e.cart.isEmpty() {
-		return nil, err
+	if e.opts.NotBelowZero && !e.cart.isEmpty() {
+		_, errSubtotal := e.cart.Subtotal()
+		_, errTotal := e.cart.Total()
+		if err := cmp.Or(errSubtotal, errTotal); err != nil {
+			return nil, err
+		}
 	}
 	switch {
 	case e.choose == nil:
@@ -102,14 +104,14 @@ func (e *ensureRun) mayReplace() bool {
 func (e *ensureRun) makePlan() {
 	e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 	if !e.journal.has((*ensureWrite).isSent) {
-		e.before = look{different: e.plan.different, causes: []error{e.cart.takesNone(), e.objection()}}
+		e.before = look{different: e.plan.different, causes: [2]error{e.cart.takesNone(), e.objection()}}
 	}
 }
 
 // look is what a read of a cart shows.
 type look struct {
 	different []CustomDiscount
-	causes    []error // why the cart cannot become as wanted; nil elements do not count
+	causes    [2]error // why the cart cannot become as wanted; nil elements do not count
 }
 
 // objection returns why a cart that has the wanted discounts is not as it should be.
