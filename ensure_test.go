@@ -545,6 +545,11 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 			opts: commerce.EnsureCustomDiscountsOptions{Engines: []string{"engine"}},
 		},
 		{name: "nothing", bad: []string{"discounts"}},
+		{
+			name: "options without those that they need", want: discounts("a"),
+			bad:  []string{"replace promotions", "not below zero"},
+			opts: commerce.EnsureCustomDiscountsOptions{ReplacePromotions: true, NotBelowZero: true},
+		},
 	} {
 		_, err := newStub(t).client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, tt.want, &tt.opts)
 		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.bad)
