@@ -123,10 +123,6 @@ func (c *Cart) copy() *Cart {
 		item := &fresh.Items[i]
 		copyExtras(&item.Extra, &item.UnitPrice.Extra, &item.Value.Extra)
 	}
-	for i := range fresh.CustomDiscounts {
-		d := &fresh.CustomDiscounts[i]
-		copyExtras(&d.Extra, &d.Amount.Extra)
-	}
 	for i := range fresh.Errors {
 		o := &fresh.Errors[i]
 		o.Meta.MissingIDs = slices.Clone(o.Meta.MissingIDs)
@@ -140,14 +136,4 @@ func (c *Cart) copy() *Cart {
 		fresh.Response.Header = c.Response.Header.Clone()
 	}
 	return fresh
-}
-
-// copyExtras replaces each by a copy.
-func copyExtras(list ...*Extra) {
-	for _, extra := range list {
-		*extra = maps.Clone(*extra)
-		for name, raw := range *extra {
-			(*extra)[name] = slices.Clone(raw)
-		}
-	}
 }

@@ -535,9 +535,9 @@ func (c *Cart) showsPromotions() bool {
 	})
 }
 
-// promotions returns what promotions of the store take off, 0 or less: the discount that the custom
-// discounts do not explain.
-func (c *Cart) promotions() (sum Decimal, err error) {
+// promotions returns what promotions of the store take off, 0 or less: the total discount without
+// the custom discounts, whose sum is custom.
+func (c *Cart) promotions(custom Decimal) (sum Decimal, err error) {
 	all := c.DisplayPrice.Discount.Amount
 	switch {
 	case !c.showsPromotions():
@@ -545,6 +545,5 @@ func (c *Cart) promotions() (sum Decimal, err error) {
 	case !all.isSet():
 		return sum, unreadablePrice("discount")
 	}
-	custom, err := sumOf(c.CustomDiscounts)
-	return Decimal{decimal.Min(sum.Decimal, all.Sub(custom.Decimal))}, err
+	return Decimal{decimal.Min(sum.Decimal, all.Sub(custom.Decimal))}, nil
 }

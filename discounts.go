@@ -237,7 +237,7 @@ func (d *NewCustomDiscount) asAdded() CustomDiscount {
 // clone returns a copy of d that shares no memory with it.
 func (d CustomDiscount) clone() CustomDiscount {
 	d.Item = d.Item.clone()
-	d.Extra = maps.Clone(d.Extra)
+	copyExtras(&d.Extra, &d.Amount.Extra)
 	return d
 }
 

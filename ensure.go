@@ -290,9 +290,6 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 			e.isCut = len(e.plan.update)+len(e.plan.delete) > 0
 			return e.end(e.objection())
 		}
-		if e.plan.enable {
-			e.enable(ctx)
-		}
 		if err := e.write(ctx); err != nil {
 			return e.end(err)
 		}
@@ -323,13 +320,14 @@ func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) 
 	return nil, withOutcome(err, OutcomeNotSent)
 }
 
-// write makes the writes of a round: first deletes, because surplus discounts use up the
-// limit, then updates, those that take less off first, then the add, so that no price is below 0.
-// It returns an error if no further write must be made: the lock is lost, or ctx has ended.
+// write makes the writes of a round: it enables custom discounts, if that is needed, and then
+// deletes, because surplus discounts use up the limit, then updates, those that take less off
+// first, then the add, so that no price is below 0. It returns an error if no further write must
+// be made: the lock is lost, or ctx has ended.
 func (e *ensureRun) write(ctx context.Context) error {
 	isRefused := false
 	if e.plan.enable {
-		w := e.journal.writes[len(e.journal.writes)-1]
+		w := e.enable(ctx)
 		isRefused = w.isFinal()
 		if !isRefused && !w.isDone() || !e.opts.DryRun && e.cart.showsPromotions() {
 			return e.mustStop(ctx) // the cart must be read before anything else
@@ -389,9 +387,11 @@ func (e *ensureRun) known(err error) Outcome {
 }
 
 // enable enables custom discounts for the cart.
-func (e *ensureRun) enable(ctx context.Context) {
+func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
 	_, _, err := send(ctx, e, "enable", e.writer.enable())
-	e.journal.record(&ensureWrite{kind: enableWrite, outcome: e.known(err)})
+	w := &ensureWrite{kind: enableWrite, outcome: e.known(err)}
+	e.journal.record(w)
+	return w
 }
 
 // change makes a planned update or deletion.
@@ -454,11 +454,11 @@ func (e *ensureRun) mayAdd(d *NewCustomDiscount) bool {
 // something else: something was sent since the last one, or an earlier write may have appeared.
 func (e *ensureRun) wait(ctx context.Context) (mayDiffer bool) {
 	recent := e.journal.recent()
-	mayBeLate := func(w *ensureWrite) bool { return w.isUnknown() && w.kind != enableWrite }
+	mayBeLate := func(w *ensureWrite) bool { return w.isUnknown() && !w.isEnabling() }
 	if e.plan.mustSettle || slices.ContainsFunc(recent, mayBeLate) {
 		e.mustEnd = !e.settle(ctx)
 	}
-	mayShow := func(w *ensureWrite) bool { return w.isSent() && (w.kind != enableWrite || !w.isFinal()) }
+	mayShow := func(w *ensureWrite) bool { return w.isSent() && (!w.isEnabling() || !w.isFinal()) }
 	return slices.ContainsFunc(recent, mayShow) || e.plan.mustSettle && !e.mustEnd
 }
 

@@ -81,8 +81,10 @@ func (w *ensureWrite) isInDoubt() bool {
 	return !w.shown && (w.isUnknown() || w.outcome == OutcomeApplied && (w.kind == addWrite || w.isGone))
 }
 
+func (w *ensureWrite) isEnabling() bool { return w.kind == enableWrite }
+
 // hasEnabled reports whether the write enabled custom discounts for the cart.
-func (w *ensureWrite) hasEnabled() bool { return w.kind == enableWrite && (w.shown || w.isDone()) }
+func (w *ensureWrite) hasEnabled() bool { return w.isEnabling() && (w.shown || w.isDone()) }
 
 // isRenamed reports whether the service changed the key of the discount that was added.
 func (w *ensureWrite) isRenamed() bool {
@@ -227,7 +229,7 @@ func (j *journal) inDoubt() []NewCustomDiscount {
 		isListed := slices.ContainsFunc(j.writes[:n], func(o *ensureWrite) bool {
 			return o.isInDoubt() && (w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount))
 		})
-		if w.kind != enableWrite && w.isInDoubt() && !isListed {
+		if !w.isEnabling() && w.isInDoubt() && !isListed {
 			list = append(list, w.want.copyItem())
 		}
 	}

@@ -15,7 +15,7 @@ var errNewKey = errors.New("a discount with another key is wanted after discount
 // setWant sets the wanted discounts. A key that is new after a discount was sent must not be added:
 // if each call of choose made one up, there would be a copy for each.
 func (e *ensureRun) setWant(want []NewCustomDiscount) {
-	isLate := e.journal.has(func(w *ensureWrite) bool { return w.kind != enableWrite && w.isSent() })
+	isLate := e.journal.has(func(w *ensureWrite) bool { return !w.isEnabling() && w.isSent() })
 	e.want, e.wanted = make([]NewCustomDiscount, len(want)), 0
 	for i := range want {
 		if e.want[i] = want[i].copyItem(); !want[i].Amount.IsZero() {
@@ -96,8 +96,7 @@ func (e *ensureRun) mayReplace() bool {
 		has := func(o CustomDiscount) bool { return o.key() == d.key() }
 		return !d.Amount.IsZero() && !slices.ContainsFunc(e.cart.CustomDiscounts, has)
 	}
-	isEnabling := func(w *ensureWrite) bool { return w.kind == enableWrite }
-	return e.opts.ReplacePromotions && !e.journal.has(isEnabling) && slices.ContainsFunc(e.want, isMissing)
+	return e.opts.ReplacePromotions && !e.journal.has((*ensureWrite).isEnabling) && slices.ContainsFunc(e.want, isMissing)
 }
 
 // makePlan plans what to write. As long as nothing was sent, it keeps what the cart shows.
@@ -171,44 +170,45 @@ func (p *priceLimit) take(amount Decimal) { p.left.Decimal = p.left.Add(amount.D
 // lower lowers the amounts of want, so that they and what stays take no more than the cart costs. A
 // discount that was lowered to nothing has the amount 0.
 func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
-	if p.lowered, p.isShort, p.isShortNow = nil, false, false; c.isEmpty() {
+	*p = priceLimit{staying: p.staying, replaces: p.replaces} // nothing else outlasts a read
+	if c.isEmpty() {
 		return nil
 	}
 	subtotal, err := c.Subtotal()
 	if err != nil {
 		return err
 	}
-	room := subtotal.Amount.Decimal
+	limit := subtotal.Amount.Decimal
 	if net, err := c.net(); err == nil { // prices may include tax
-		room = decimal.Min(room, net.Amount.Decimal)
+		limit = decimal.Min(limit, net.Amount.Decimal)
 	}
 	custom, errCustom := sumOf(staying)
 	all, errAll := sumOf(c.CustomDiscounts)
-	promotions, errPromotions := c.promotions()
+	promotions, errPromotions := c.promotions(all)
 	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
 		return err
 	}
-	p.isSet, p.left = true, Decimal{room.Add(promotions.Decimal).Add(all.Decimal)}
+	p.isSet, p.left = true, Decimal{limit.Add(promotions.Decimal).Add(all.Decimal)}
 	if !p.replaces { // otherwise they go before anything is added
-		room = room.Add(promotions.Decimal)
+		limit = limit.Add(promotions.Decimal)
 	}
-	p.isShortNow = room.Add(custom.Decimal).IsNegative()
+	p.isShortNow = limit.Add(custom.Decimal).IsNegative()
 	p.staying.Decimal = decimal.Min(p.staying.Decimal, custom.Decimal)
-	room = room.Add(p.staying.Decimal).Floor()
-	p.isShort = room.IsNegative()
+	limit = limit.Add(p.staying.Decimal).Floor()
+	p.isShort = limit.IsNegative()
 	order := make([]*NewCustomDiscount, len(want))
 	for i := range want {
 		order[i] = &want[i]
-		room = room.Add(want[i].Amount.Decimal)
+		limit = limit.Add(want[i].Amount.Decimal)
 	}
 	slices.SortFunc(order, func(a, b *NewCustomDiscount) int {
 		return cmp.Or(strings.Compare(b.ExternalID, a.ExternalID), strings.Compare(b.DiscountEngine, a.DiscountEngine))
 	})
-	for _, d := range order { // room is below 0 by what is too much
-		if room.IsNegative() && d.Amount.Sign() < 0 {
+	for _, d := range order { // limit is below 0 by what is too much
+		if limit.IsNegative() && d.Amount.Sign() < 0 {
 			p.lowered = append(p.lowered, d.copyItem())
-			cut := decimal.Min(room.Neg(), d.Amount.Neg())
-			d.Amount.Decimal, room = d.Amount.Add(cut), room.Add(cut)
+			cut := decimal.Min(limit.Neg(), d.Amount.Neg())
+			d.Amount.Decimal, limit = d.Amount.Add(cut), limit.Add(cut)
 		}
 	}
 	return nil

@@ -232,13 +232,14 @@ func (e *Error) problem() string {
 	if _, hasTitles := errors.AsType[ensureEnd](e.Err); hasTitles {
 		return e.Err.Error()
 	}
-	for _, title := range e.titles() {
+	all := e.titles()
+	for _, title := range all {
 		if title != status {
 			titles = append(titles, strconv.Quote(title))
 		}
 	}
 	for _, o := range e.Errors { // the title says less than is known
-		if reason := o.Reason(); o.Title == status && reason != nil && !slices.Contains(e.titles(), reason.Error()) {
+		if reason := o.Reason(); o.Title == status && reason != nil && !slices.Contains(all, reason.Error()) {
 			titles = append(titles, reason.Error())
 		}
 	}

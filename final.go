@@ -124,17 +124,17 @@ func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0
 	}
-	known := reasonOf(err).remedy
-	if IsFinal(err) && known != RemedyCart || known == RemedyStaff {
+	isFinal, known := IsFinal(err), reasonOf(err).remedy
+	switch {
+	case isFinal && known == RemedyCart:
+		return RemedyCart
+	case isFinal, known == RemedyStaff:
 		return RemedyStaff
 	}
-	if IsFinal(err) {
-		return RemedyCart
-	}
 	for failed := range failuresIn(err) { // refused by something before the service
-		isTemporary := isTemporary(failed.StatusCode) && failed.StatusCode != http.StatusProxyAuthRequired
-		isClient := failed.StatusCode >= 400 && failed.StatusCode <= 499 && !isTemporary
-		if isClient && !slices.ContainsFunc(failed.Errors, isObject) {
+		mayPass := isTemporary(failed.StatusCode) && failed.StatusCode != http.StatusProxyAuthRequired
+		isClient := failed.StatusCode >= 400 && failed.StatusCode <= 499
+		if isClient && !mayPass && !slices.ContainsFunc(failed.Errors, isObject) {
 			return RemedyStaff
 		}
 	}

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
@@ -48,6 +50,16 @@ func newResponse(r *transport.Result) *Response {
 // [CustomDiscount] like the service, Extra included. The JSON of other types is like the
 // service's only if they are a part of these.
 type Extra = map[string]json.RawMessage
+
+// copyExtras replaces each by a copy.
+func copyExtras(list ...*Extra) {
+	for _, extra := range list {
+		*extra = maps.Clone(*extra)
+		for name, raw := range *extra {
+			(*extra)[name] = slices.Clone(raw)
+		}
+	}
+}
 
 // Links of a list or a relationship, in the order of the response. Known names are first,
 // last, next, prev, current, self and related. Links may point to another host; the client
