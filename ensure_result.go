@@ -158,9 +158,8 @@ func (e *ensureRun) mayPass(causes []error) bool {
 	}
 	isNew := func(cause error) bool {
 		isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
-		isLate := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
-		wasSeen := slices.Contains(e.before.causes[:], cause)
-		return isOfCart && !wasSeen || isLate && cause == ErrBelowZero //nolint:errorlint // it is not wrapped
+		return isOfCart && !slices.Contains(e.before.causes[:], cause) ||
+			cause == ErrBelowZero && e.mayCostMore() //nolint:errorlint // it is not wrapped
 	}
 	isRefusedAdd := func(w *ensureWrite) bool { return w.kind == addWrite && w.outcome == OutcomeRejected }
 	isDeletion := func(w *ensureWrite) bool { return w.kind == deleteWrite && w.isSent() && !w.isFinal() }
@@ -175,4 +174,11 @@ func (e *ensureRun) mayPass(causes []error) bool {
 func (e *ensureRun) isContradicted(w *ensureWrite) bool {
 	return hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
 		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
+}
+
+// mayCostMore reports whether something that this call wrote may let the cart cost more than the
+// last read showed: a change of a discount, or the end of promotions, which may have come back.
+func (e *ensureRun) mayCostMore() bool {
+	isReplaced := e.journal.has((*ensureWrite).isEnabling) && e.cart.showsPromotions()
+	return e.journal.has((*ensureWrite).isSent) && (isReplaced || !e.price.isShortNow)
 }

@@ -489,6 +489,21 @@ var priceScenarios = []ensureScenario{
 		counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
 	},
 	{
+		name: "promotions are replaced, and come back", choose: percents(5),
+		set: commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
+		before: func(s *commercetest.Store, cartID string) {
+			s.AddPromotion(cartID)
+			s.AddDiscount(cartID, foreign(placed("x", -9500)))
+		},
+		after: func(s *commercetest.Store, cartID string, in commercetest.Request) {
+			if in.Operation == commercetest.OpUpdateCart {
+				s.AddPromotion(cartID)
+			}
+		},
+		requests: "cart update-cart cart", cart: []string{"x -9500"}, counts: "lowered 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrBelowZero},
+	},
+	{
 		name: "promotions stay", choose: percents(10), disabled: true, store: commercetest.Config{PromotionsStay: true},
 		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
 		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
