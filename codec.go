@@ -81,7 +81,9 @@ func rules() []wire.Rule {
 		wire.Record[PricingOption](maxIncluded),
 		wire.Record[CartItem](maxItems),
 		wire.Record[CartDisplayPrice](1),
-		wire.Repeated[Offering](), // few offerings have many subscribers
+		wire.Record[SubscriptionMeta](1),
+		wire.Record[SubscriptionState](1),
+		wire.Repeated(wire.Record[Offering](1)), // few offerings have many subscribers
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),

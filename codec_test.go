@@ -31,8 +31,8 @@ func TestTables(t *testing.T) {
 //nolint:paralleltest // as TestTables
 func TestTables_methods(t *testing.T) {
 	want := []string{ // not registered
-		"Cart", "CustomDiscount", "Decimal", "Error", "Money", "NewCustomDiscount", "UnconfirmedDiscount", "oddAuthority",
-		"subscriptionWithoutLogValue",
+		"Cart", "CustomDiscount", "Decimal", "Error", "Links", "Money", "NewCustomDiscount", "Relationships", "Settings",
+		"UnconfirmedDiscount", "oddAuthority", "subscriptionWithoutLogValue",
 	}
 	method := regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)\) (?:M|Unm)arshalJSON\(`)
 	record := regexp.MustCompile(`wire\.Record\[(\w+)\]`)

@@ -46,9 +46,8 @@ func newResponse(r *transport.Result) *Response {
 // set the field: with both, encoding returns an error. Extra is nil if there is nothing to
 // hold.
 //
-// encoding/json decodes and encodes [Subscription], [Plan], [Product], [PricingOption] and
-// [CustomDiscount] like the service, Extra included. The JSON of other types is like the
-// service's only if they are a part of these.
+// encoding/json decodes and encodes the types with a MarshalJSON like the service, Extra included.
+// The JSON of other types is like the service's only if they are a part of these.
 type Extra = map[string]json.RawMessage
 
 // copyExtras replaces each by a copy.
@@ -83,6 +82,12 @@ func (l Links) Get(name string) (Link, bool) {
 	}
 	return Link{}, false
 }
+
+// MarshalJSON encodes l like the service: as an object.
+func (l Links) MarshalJSON() ([]byte, error) { return payloads.Marshal(&l) }
+
+// UnmarshalJSON decodes the links of the service.
+func (l *Links) UnmarshalJSON(b []byte) error { return decodeRecord(b, l) }
 
 // Link is the value of a [NamedLink]. In JSON it is a string, an object, or null. Only null
 // decodes to the zero Link.
@@ -125,6 +130,12 @@ func (r Relationships) Get(name string) Relationship {
 	}
 	return Relationship{}
 }
+
+// MarshalJSON encodes r like the service: as an object.
+func (r Relationships) MarshalJSON() ([]byte, error) { return payloads.Marshal(&r) }
+
+// UnmarshalJSON decodes the relationships of the service.
+func (r *Relationships) UnmarshalJSON(b []byte) error { return decodeRecord(b, r) }
 
 // ids returns the ids of the resources that the relationship with that name has.
 func (r Relationships) ids(name string) []uuid.UUID {
@@ -332,6 +343,12 @@ type Offering struct {
 	Extra         Extra              `json:",embed"`
 }
 
+// MarshalJSON encodes o like the service.
+func (o Offering) MarshalJSON() ([]byte, error) { return payloads.Marshal(&o) }
+
+// UnmarshalJSON decodes an offering of the service.
+func (o *Offering) UnmarshalJSON(b []byte) error { return decodeRecord(b, o) }
+
 // OfferingAttributes are the attributes of an [Offering].
 type OfferingAttributes struct {
 	ExternalRef string    `json:"external_ref,omitzero"`
@@ -387,6 +404,12 @@ type SubscriptionMeta struct {
 	Extra              Extra         `json:",embed"`
 }
 
+// MarshalJSON encodes m like the service, with all its flags: see [Subscription.MarshalJSON].
+func (m SubscriptionMeta) MarshalJSON() ([]byte, error) { return payloads.Marshal(&m) }
+
+// UnmarshalJSON decodes the meta member of a subscription.
+func (m *SubscriptionMeta) UnmarshalJSON(b []byte) error { return decodeRecord(b, m) }
+
 // PriceChanges are the prices of plans and pricing options that will apply after a change, or
 // that applied before it. Second payload generation only.
 type PriceChanges struct {
@@ -424,6 +447,12 @@ type SubscriptionState struct {
 	Meta       SubscriptionStateMeta       `json:"meta,omitzero"`
 	Extra      Extra                       `json:",embed"`
 }
+
+// MarshalJSON encodes s like the service.
+func (s SubscriptionState) MarshalJSON() ([]byte, error) { return payloads.Marshal(&s) }
+
+// UnmarshalJSON decodes a state of the service.
+func (s *SubscriptionState) UnmarshalJSON(b []byte) error { return decodeRecord(b, s) }
 
 // SubscriptionStateAttributes are the attributes of a [SubscriptionState].
 type SubscriptionStateAttributes struct {

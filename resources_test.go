@@ -78,10 +78,48 @@ func TestPayload(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkRecords(t, reflect.ValueOf(page.Subscriptions), body.Data)
+			checkParts(t, page.Subscriptions, raw)
 			for name, list := range includedLists(&page.Included) {
 				checkRecords(t, list, body.Included[name])
 			}
 		})
+	}
+}
+
+// checkParts is checkRecords for the parts of subscriptions that have JSON methods.
+func checkParts(t *testing.T, subs []commerce.Subscription, page []byte) {
+	t.Helper()
+	var body struct {
+		Data []struct {
+			Attributes          struct{ Offering json.RawMessage }
+			Meta, Relationships json.RawMessage
+		}
+	}
+	if err := json.Unmarshal(page, &body); err != nil {
+		t.Fatal(err)
+	}
+	for i, raw := range body.Data {
+		sub := &subs[i]
+		var meta struct{ State json.RawMessage }
+		if err := json.Unmarshal(raw.Meta, &meta); err != nil {
+			t.Fatal(err)
+		}
+		for _, part := range []struct {
+			raw  json.RawMessage
+			list any
+		}{
+			{raw.Meta, []commerce.SubscriptionMeta{sub.Meta}},
+			{meta.State, []commerce.SubscriptionState{sub.Meta.State}},
+			{raw.Relationships, []commerce.Relationships{sub.Relationships}},
+			{raw.Attributes.Offering, []commerce.Offering{sub.Attributes.Offering}},
+		} {
+			if part.raw != nil {
+				checkRecords(t, reflect.ValueOf(part.list), []json.RawMessage{part.raw})
+			}
+		}
+		for _, related := range sub.Relationships {
+			checkRoundTrip(t, encode(t, related.Links), related.Links)
+		}
 	}
 }
 

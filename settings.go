@@ -11,7 +11,7 @@ import (
 // Settings are the settings of a store.
 type Settings struct {
 	// CustomDiscountLimit is the maximum number of custom discounts on a cart, and on each
-	// of its items. It is 5 if the store does not report it as a JSON integer: see Extra.
+	// of its items. It is 5 if the store does not report it.
 	CustomDiscountLimit int `json:"custom_discount_limit"`
 	// CalculationMethod of prices, "line" or "simple". With "simple", the store takes no custom
 	// discounts. It is empty if the store does not report it.
@@ -25,10 +25,20 @@ type Settings struct {
 	Extra           Extra `json:",embed"`
 }
 
+// plainSettings are [Settings] without their methods.
+type plainSettings Settings
+
+// MarshalJSON encodes s like the service.
+func (s Settings) MarshalJSON() ([]byte, error) { return payloads.Marshal((*plainSettings)(&s)) }
+
+// UnmarshalJSON decodes settings of the service.
+func (s *Settings) UnmarshalJSON(b []byte) error { return decodeRecord(b, (*plainSettings)(s)) }
+
 // Settings reads the settings of the store:
 // https://developer.elasticpath.com/docs/api/settings/get-v-2-settings
 //
-// The error is an [*Error].
+// The error is an [*Error]. It matches [ErrBadResponse] if a limit or a length is not a whole
+// number.
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 	o := operation[*Settings]{
 		op: "Client.Settings", method: http.MethodGet, path: "/v2/settings", accept: readSettings, decides: true,
@@ -47,6 +57,11 @@ func readSettings(b []byte) (*Settings, error) {
 	}
 	if body.Data == nil {
 		return nil, errors.New("data is missing, or not an object")
+	}
+	for _, name := range []string{"custom_discount_limit", "page_length", "page_offset_limit"} {
+		if body.Data.Extra[name] != nil {
+			return nil, errors.New(name + " is not a whole number")
+		}
 	}
 	limit := wire.ReadObject(wire.ReadObject(b).Peek("data")).Peek("custom_discount_limit")
 	if body.Data.CustomDiscountLimit == 0 && string(limit) != "0" {

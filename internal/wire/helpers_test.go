@@ -172,7 +172,7 @@ func newTestCodec() *Codec {
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
 		As(`"`, func(_ byte, t *target) any { return &t.Href }, writeTarget),
-		Repeated[thing](), Repeated[other](),
+		Repeated(Rule{typ: reflect.TypeFor[thing]()}), Repeated(Rule{typ: reflect.TypeFor[other]()}),
 		As(`[{`, decodeSeveral, nil, reflect.TypeFor[[]inner](), reflect.TypeFor[inner]()),
 	)
 }

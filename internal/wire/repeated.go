@@ -10,10 +10,13 @@ import (
 	"time"
 )
 
-// Repeated is the rule for a type of struct whose values are long and often repeat in an input. The
-// reader reads such a value once, and copies it for its repetitions, if all its members have
-// fields. Copies share nothing that can change. The type must not be in a map.
-func Repeated[T any]() Rule { return Rule{typ: reflect.TypeFor[T](), repeats: true} }
+// Repeated is the rule of a Record whose values are long and often repeat in an input. The reader
+// reads such a value once, and copies it for its repetitions, if all its members have fields.
+// Copies share nothing that can change. The type must not be in a map.
+func Repeated(record Rule) Rule {
+	record.repeats = true
+	return record
+}
 
 // repetition is a value that was read, and may be repeated.
 type repetition struct {
