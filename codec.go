@@ -187,3 +187,7 @@ func decodeRecord[T any](b []byte, v *T) error {
 }
 
 var errExcessive = errors.New("the response has too many JSON values")
+
+// isList reports whether the value of a member is an array, or null: the service sends null for
+// some empty lists. A member that is absent has no value, and is no list.
+func isList(raw []byte) bool { return string(raw) == "null" || bytes.HasPrefix(raw, []byte("[")) }

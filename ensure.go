@@ -465,13 +465,9 @@ func (e *ensureRun) wait(ctx context.Context) (mayDiffer bool) {
 // settle waits for late writes, unless that would last too long: then it returns false. If ctx ends
 // meanwhile, the next read fails.
 func (e *ensureRun) settle(ctx context.Context) bool {
-	wait := cmp.Or(e.opts.Settle, defaultSettle)
-	if deadline, ok := ctx.Deadline(); wait < 0 || ok && time.Until(deadline) <= wait {
+	if !pause(ctx, cmp.Or(e.opts.Settle, defaultSettle)) {
 		return false
 	}
-	waiting, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	<-waiting.Done()
 	for _, w := range e.journal.writes {
 		w.settled = true
 	}

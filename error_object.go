@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"slices"
@@ -140,4 +141,10 @@ func checkErrors(extra Extra) error {
 		return errors.New("the response has a status of success, but also holds errors")
 	}
 	return nil
+}
+
+// isForeign reports whether a body is neither empty nor a JSON object: so it is not of the service,
+// but e.g. the page of a gateway.
+func isForeign(body []byte) bool {
+	return len(bytes.TrimSpace(body)) > 0 && wire.ReadObject(body) == nil
 }

@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
-	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Error is the error of a call whose arguments were valid. Find it with [errors.AsType], and
@@ -102,12 +100,6 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 		e.Err = matching(ErrRateLimited, e.Err)
 	}
 	return e
-}
-
-// isForeign reports whether a body is neither empty nor a JSON object: so it is not of the service,
-// but e.g. the page of a gateway.
-func isForeign(body []byte) bool {
-	return len(bytes.TrimSpace(body)) > 0 && wire.ReadObject(body) == nil
 }
 
 // withOutcome returns the error of a call with another outcome.

@@ -36,6 +36,7 @@ var sentinels = map[string]error{
 	"ErrItemTypeMismatch": commerce.ErrItemTypeMismatch, "ErrPromotionConflict": commerce.ErrPromotionConflict,
 	"ErrEmptyCart": commerce.ErrEmptyCart, "ErrConnection": commerce.ErrConnection,
 	"ErrCertificate": commerce.ErrCertificate, "ErrBelowZero": commerce.ErrBelowZero,
+	"ErrEnded": commerce.ErrEnded, "ErrStateNotShown": commerce.ErrStateNotShown,
 }
 
 // A write without a result must not take what a gateway sends for a success, nor a report of

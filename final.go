@@ -14,7 +14,9 @@ import (
 //   - a refusal by the service: a response with an error object that has a title or a status,
 //     and a 4xx status other than 401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that
 //     was refused with a 2xx, in full or in part, counts too,
-//   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero] and [ErrDifferent].
+//   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero] and [ErrDifferent],
+//   - [ErrEnded] and [ErrStateNotShown],
+//   - [ErrOffsetLimit].
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
 // with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; for nil; and if no access token could
@@ -35,6 +37,10 @@ func IsFinal(err error) bool {
 	case interface{ Unwrap() error }:
 		return IsFinal(e.Unwrap())
 	}
+	return isFinalSentinel(err)
+}
+
+func isFinalSentinel(err error) bool {
 	return sentinelOf(func(s sentinel) bool { return s.err == err }).isFinal //nolint:errorlint // the tree ends here
 }
 
@@ -50,7 +56,7 @@ func (e *Error) isFinal() bool {
 	if end, ok := errors.AsType[ensureEnd](e.Err); ok {
 		return !end.mayPass && areFinal(end.causes())
 	}
-	return e.isRefusal()
+	return e.isRefusal() || isFinalSentinel(e.Err)
 }
 
 // isRefusal reports whether the service refused a call, and would refuse it again. If there is
@@ -85,10 +91,11 @@ func isTemporary(status int) bool {
 // change. If several match, the first one of this list counts:
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
-//	server_error, certificate, token, bad_response, unauthorized, forbidden, empty_cart,
-//	below_zero, discount_limit, promotion_conflict, cart_item_not_found, discounts_disabled,
-//	item_type_mismatch, not_found, conflict, unprocessable, bad_request, different,
-//	offset_limit, list_drift, no_progress, partial, outcome_unknown, connection
+//	server_error, offset_limit, certificate, token, bad_response, unauthorized, forbidden,
+//	empty_cart, below_zero, discount_limit, promotion_conflict, cart_item_not_found,
+//	discounts_disabled, item_type_mismatch, not_found, conflict, unprocessable, bad_request,
+//	different, ended, state_not_shown, list_drift, no_progress, partial, outcome_unknown,
+//	connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. It is "token" only if the credentials were refused, or nothing else is
@@ -118,8 +125,7 @@ func reasonOf(err error) sentinel {
 
 // RemedyOf returns what to do after err; 0 if it is nil. It refines [IsFinal]: after a final error
 // it is RemedyCart or RemedyStaff. After another one it is RemedyAgain, or RemedyStaff if calling
-// again helps only when somebody has fixed the credentials, the certificate or the address, or the
-// list is too long ([ErrOffsetLimit]).
+// again helps only when somebody has fixed the credentials, the certificate or the address.
 func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0

@@ -136,7 +136,7 @@ func TestIsFinal_tree(t *testing.T) {
 				StatusCode: 201, Outcome: commerce.OutcomeUnreadable, Errors: []commerce.ErrorObject{{Title: "t"}},
 			},
 		},
-		{name: "walk that cannot go on", err: &commerce.PagingError{Err: commerce.ErrOffsetLimit}},
+		{name: "walk that cannot go on", err: &commerce.PagingError{Err: commerce.ErrOffsetLimit}, want: true},
 	} {
 		if got := commerce.IsFinal(tt.err); got != tt.want {
 			t.Errorf("%s: IsFinal(%v) = %t, want %t", tt.name, tt.err, got, tt.want)
@@ -219,7 +219,7 @@ func checkCause(t *testing.T, causes []causeRow, err error) {
 }
 
 // Each sentinel has a name of its own. The documentation of ReasonOf lists them, in the order in
-// which they count. Only two are final by themselves.
+// which they count. Only some are final by themselves.
 func TestReasonOf_names(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("final.go")
@@ -239,6 +239,7 @@ func TestReasonOf_names(t *testing.T) {
 		named[name] = sentinel
 		isFinal := slices.Contains([]error{
 			commerce.ErrEmptyCart, commerce.ErrPromotionConflict, commerce.ErrDifferent, commerce.ErrBelowZero,
+			commerce.ErrEnded, commerce.ErrStateNotShown, commerce.ErrOffsetLimit,
 		}, sentinel)
 		if commerce.IsFinal(sentinel) != isFinal {
 			t.Errorf("IsFinal(%v) = %t, want %t", sentinel, !isFinal, isFinal)

@@ -144,6 +144,18 @@ func checkConfirmation(body []byte) error {
 	return nil
 }
 
+// pause waits for a time, or until ctx ends. It returns false at once if the time is negative, or
+// the deadline of ctx comes before.
+func pause(ctx context.Context, wait time.Duration) bool {
+	if deadline, ok := ctx.Deadline(); wait < 0 || ok && time.Until(deadline) <= wait {
+		return false
+	}
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	<-waiting.Done()
+	return true
+}
+
 // core is what the services of a client share.
 type core struct {
 	base       *url.URL // its path has no trailing slash and no /v2

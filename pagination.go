@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -244,10 +243,6 @@ func (l Links) next() paging.Next {
 	}
 	return paging.NextUnknown
 }
-
-// isList reports whether the value of a member is an array, or null: the service sends null for
-// some empty lists. A member that is absent has no value, and is no list.
-func isList(raw []byte) bool { return string(raw) == "null" || bytes.HasPrefix(raw, []byte("[")) }
 
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
 // [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress]. In a

@@ -55,6 +55,12 @@ var (
 	// context ended while the call waited for the lock. Then the error matches the error of
 	// the context too.
 	ErrLock = errors.New("the cart is not locked")
+	// ErrEnded means that a subscription is canceled or closed, and is not resumed without
+	// [StateChange].Reopen.
+	ErrEnded = errors.New("the subscription is canceled or closed")
+	// ErrStateNotShown means that the service confirmed a change of the state of a subscription,
+	// but did not make it: see [SubscriptionService.EnsureState].
+	ErrStateNotShown = errors.New("the change was confirmed, but is not made")
 	// ErrInvalidArgument matches a [*ValidationError].
 	ErrInvalidArgument = errors.New("invalid argument")
 
@@ -117,6 +123,7 @@ var sentinels = []sentinel{
 	{err: context.DeadlineExceeded, name: "deadline_exceeded"},
 	{err: context.Canceled, name: "canceled"},
 	{err: ErrServer, name: "server_error"},
+	{err: ErrOffsetLimit, name: "offset_limit", isFinal: true, isShown: true},
 	{err: ErrCertificate, name: "certificate", remedy: RemedyStaff},
 	{err: ErrToken, name: "token", isShown: true, remedy: RemedyStaff},
 	{err: ErrBadResponse, name: "bad_response", isShown: true, remedy: RemedyStaff},
@@ -143,7 +150,8 @@ var sentinels = []sentinel{
 	{err: ErrUnprocessable, name: "unprocessable", status: http.StatusUnprocessableEntity, remedy: RemedyCart},
 	{err: ErrBadRequest, name: "bad_request", status: http.StatusBadRequest},
 	{err: ErrDifferent, name: "different", isFinal: true, isShown: true},
-	{err: ErrOffsetLimit, name: "offset_limit", remedy: RemedyStaff},
+	{err: ErrEnded, name: "ended", isFinal: true, isShown: true},
+	{err: ErrStateNotShown, name: "state_not_shown", isFinal: true, isShown: true},
 	{err: ErrListDrift, name: "list_drift"},
 	{err: ErrNoProgress, name: "no_progress"},
 	{err: ErrPartialFailure, name: "partial", isShown: true},

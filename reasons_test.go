@@ -72,6 +72,7 @@ func TestSentinels(t *testing.T) {
 		"ErrBadRequest", "ErrNotFound", "ErrUnprocessable", // the reason of the service counts
 		"ErrPartialFailure",                               // the result and the reasons count
 		"ErrOffsetLimit", "ErrListDrift", "ErrNoProgress", // of walks
+		"ErrEnded", "ErrStateNotShown", // of subscriptions
 	}
 	_, table, _ := strings.Cut(readFile(t, "docs/discounts.md"), "|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
+	"github.com/commerce-go/commerce/internal/wire"
 	"github.com/google/uuid"
 )
 
@@ -18,8 +21,8 @@ type StateAction string
 const (
 	ActionCancel StateAction = "cancel"
 	ActionPause  StateAction = "pause"
-	// ActionResume ends a pause. With a store's own token, it also undoes a cancellation that
-	// has not taken effect.
+	// ActionResume ends a pause and a suspension. With a store's own token, it also undoes a
+	// cancellation, and opens what was closed because payments failed.
 	ActionResume StateAction = "resume"
 )
 
@@ -29,6 +32,10 @@ type StateChange struct {
 	// CancelImmediately is for ActionCancel: the subscription ends at once, and not with its
 	// billing period. Second payload generation only.
 	CancelImmediately bool `json:"cancel_immediately,omitzero"`
+	// Reopen is for ActionResume in [SubscriptionService.EnsureState]: resume also a subscription
+	// that is canceled or closed. It undoes a cancellation that the customer may have wished for,
+	// or bills an ended subscription again.
+	Reopen bool `json:"-"`
 }
 
 // ChangeState cancels, pauses or resumes a subscription:
@@ -39,8 +46,7 @@ type StateChange struct {
 // or [ErrUnprocessable].
 //
 // The request is not sent again if it may have been applied, see [RetryPolicy]. After
-// OutcomeUnknown, read the subscription by [SubscriptionService.Get]: the flags Canceled and Paused
-// of its Meta, and its State, show whether the change was made. If not, call again.
+// OutcomeUnknown, call [SubscriptionService.EnsureState], which finds out whether it was made.
 //
 // The error is a [*ValidationError] if an argument is invalid, otherwise an [*Error]. It matches
 // [ErrNotFound] if there is no such subscription.
@@ -65,12 +71,24 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 
 // EnsureState makes sure that a subscription has the state that a change leads to. It reads the
 // subscription, changes the state only if needed, and reads again. It is safe to call at any time.
-// A nil error means that the last read, which it returns, showed the state: after a cancellation
-// Canceled, and Closed too if it is immediate; after a pause Paused; after a resumption neither
-// Canceled nor Paused.
+// Of two callers with opposite wishes, the last request wins.
 //
-// The error is a [*ValidationError] or an [*Error]. If the service accepts the change but does not
-// show the state, its Outcome is OutcomeUnknown. The subscription is nil if it was not read.
+// A nil error means that the last read, which it returns, showed the state. The members of Meta
+// that show it must be there and readable:
+//   - cancel: Canceled,
+//   - cancel immediately: Canceled, and Closed, or Status "inactive" and not Paused, or a State that
+//     is an immediate cancellation,
+//   - pause: Paused,
+//   - resume: neither Canceled, Paused, Suspended nor Closed. After the service confirmed it,
+//     Suspended and Closed may be true if it was suspended, or with Reopen: they may follow the
+//     payment. Each further call then sends a request.
+//
+// A resume of what is canceled or closed ends in [ErrEnded], unless Reopen is set. If the service
+// confirms the change and a later read shows that it did not make it, the error is
+// [ErrStateNotShown]. If the subscription does not show the change yet, or no longer, its Outcome
+// is OutcomeUnknown: call again. If a member cannot be read, the error matches [ErrBadResponse].
+//
+// The error is a [*ValidationError] or an [*Error]. The subscription is nil if it was not read.
 func (s *SubscriptionService) EnsureState(
 	ctx context.Context, id uuid.UUID, change StateChange,
 ) (*Subscription, error) {
@@ -87,41 +105,108 @@ func (s *SubscriptionService) EnsureState(
 func (s *SubscriptionService) ensureState(
 	ctx context.Context, op string, id uuid.UUID, change StateChange,
 ) (*Subscription, error) {
-	read, write := s.get(op, id, SubscriptionInclude{}), change.operation(op, id)
-	write.part = "change"
-	before, _, err := read.send(ctx, s.core)
-	if err != nil {
-		return nil, withOutcome(err, OutcomeNotSent)
-	}
-	if change.isMade(&before.Subscription.Meta) {
-		return &before.Subscription, nil
-	}
-	_, _, errChange := write.send(ctx, s.core)
-	if outcome := OutcomeOf(errChange); outcome == OutcomeNotSent || outcome == OutcomeRejected {
-		return &before.Subscription, errChange
-	}
-	after, _, err := read.send(ctx, s.core)
+	read := func() (*Subscription, error) { return s.readState(ctx, op, id, change) }
+	before, err := read()
 	switch {
 	case err != nil:
-		return &before.Subscription, withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
-	case change.isMade(&after.Subscription.Meta):
-		return &after.Subscription, nil
-	case errChange == nil:
-		errChange = &Error{Op: op, Outcome: OutcomeUnknown, Err: errors.New("the subscription does not show the change")}
+		return before, withOutcome(err, OutcomeNotSent)
+	case change.Action == ActionResume && !change.Reopen && (before.Meta.Canceled || before.Meta.Closed):
+		return before, &Error{Op: op, Outcome: OutcomeNotSent, Err: ErrEnded}
+	case change.isMade(before.Meta):
+		return before, nil
 	}
-	return &after.Subscription, errChange
+	write := change.operation(op, id)
+	write.part = "change"
+	_, _, errChange := write.send(ctx, s.core)
+	outcome := OutcomeOf(errChange)
+	if outcome == OutcomeNotSent {
+		return before, errChange
+	}
+	after, err := read()
+	isStale := func() bool { return !after.Meta.State.isNewer(before.Meta.State, change.Action) }
+	isShown := func() bool { return err == nil && change.isMadeAfter(before.Meta, after.Meta, errChange) }
+	isEarly := true
+	if err == nil && errChange == nil && !isShown() && !isStale() {
+		isEarly = !pause(ctx, showsWithin)
+		after, err = read()
+	}
+	switch {
+	case isShown():
+		return after, nil
+	case outcome == OutcomeRejected:
+		return cmp.Or(after, before), errChange
+	case errChange != nil || err != nil:
+		return cmp.Or(after, before), withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
+	case isEarly || isStale():
+		return after, &Error{Op: op, Outcome: OutcomeUnknown, Err: errors.New("the subscription does not show the change")}
+	}
+	return after, &Error{Op: op, Outcome: OutcomeRejected, Err: ErrStateNotShown}
+}
+
+// showsWithin is the time after which a read shows a change, if it shows that it was made.
+const showsWithin = 2 * time.Second
+
+// readState reads a subscription. It is an error if a member that the change needs cannot be read.
+func (s *SubscriptionService) readState(
+	ctx context.Context, op string, id uuid.UUID, change StateChange,
+) (*Subscription, error) {
+	read := s.get(op, id, SubscriptionInclude{})
+	result, r, err := read.send(ctx, s.core)
+	if err != nil {
+		return nil, err
+	}
+	sub := &result.Subscription
+	meta := wire.ReadObject(wire.ReadObject(wire.ReadObject(r.Body).Peek("data")).Peek("meta"))
+	for _, flag := range change.flags(sub.Meta) { // false in a SubscriptionMeta, if it is absent
+		if value := string(meta.Peek(flag)); value != "true" && value != "false" {
+			err = fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag)
+			return sub, &Error{Op: op, StatusCode: r.StatusCode, Attempts: r.Attempts, Err: err}
+		}
+	}
+	return sub, nil
+}
+
+// flags returns the flags that decide whether the change is made.
+func (c StateChange) flags(m SubscriptionMeta) []string {
+	switch {
+	case c.Action == ActionPause:
+		return []string{"paused"}
+	case c.Action == ActionResume:
+		return []string{"canceled", "paused", "suspended", "closed"}
+	case !c.CancelImmediately:
+		return []string{"canceled"}
+	case m.Status != "":
+		return []string{"canceled", "paused"}
+	}
+	return []string{"canceled", "paused", "closed"}
 }
 
 // isMade reports whether a subscription has the state that the change leads to.
-func (c StateChange) isMade(m *SubscriptionMeta) bool {
+func (c StateChange) isMade(m SubscriptionMeta) bool {
 	switch c.Action {
 	case ActionCancel:
-		return m.Canceled && (m.Closed || !c.CancelImmediately)
+		now := m.State.Attributes.CancelImmediately
+		endsNow := m.State.Attributes.Action == string(ActionCancel) && now != nil && *now
+		return m.Canceled && (!c.CancelImmediately || m.Closed || m.Status == "inactive" && !m.Paused || endsNow)
 	case ActionPause:
 		return m.Paused
 	case ActionResume:
 	}
-	return !m.Paused && !m.Canceled
+	return !m.Paused && !m.Canceled && !m.Suspended && !m.Closed
+}
+
+// isMadeAfter is isMade after the request ended in err. If the service confirmed a resume, the
+// flags that dunning sets may follow the payment.
+func (c StateChange) isMadeAfter(before, after SubscriptionMeta, err error) bool {
+	if err == nil && c.Action == ActionResume && (c.Reopen || before.Suspended) {
+		after.Suspended, after.Closed = false, false
+	}
+	return c.isMade(after)
+}
+
+// isNewer reports whether s began after another state, by this action.
+func (s SubscriptionState) isNewer(than SubscriptionState, action StateAction) bool {
+	return s.ID != uuid.Nil && s.ID != than.ID && s.Attributes.Action == string(action)
 }
 
 // check returns the problems of a change of a subscription.
@@ -134,6 +219,9 @@ func (c StateChange) check(id uuid.UUID) error {
 		problems.add("action", "must be ActionCancel, ActionPause or ActionResume")
 	} else if c.CancelImmediately && c.Action != ActionCancel {
 		problems.add("cancel_immediately", "must not be set without ActionCancel")
+	}
+	if c.Reopen && c.Action != ActionResume {
+		problems.add("reopen", "must not be set without ActionResume")
 	}
 	return problems.err()
 }

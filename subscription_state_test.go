@@ -1,15 +1,21 @@
 package commerce_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
 // A change of state is what the documentation shows.
@@ -28,6 +34,10 @@ func TestChangeState_request(t *testing.T) {
 		},
 		{name: "pause", change: commerce.StateChange{Action: commerce.ActionPause}, want: `{"action":"pause"}`},
 		{name: "resume", change: commerce.StateChange{Action: commerce.ActionResume}, want: `{"action":"resume"}`},
+		{
+			name: "reopen", change: commerce.StateChange{Action: commerce.ActionResume, Reopen: true},
+			want: `{"action":"resume"}`,
+		},
 	} {
 		s := newStub(t, respond(204, ""))
 		if err := s.client(t).Subscriptions.ChangeState(t.Context(), id, tt.change); err != nil {
@@ -54,6 +64,10 @@ func TestChangeState_arguments(t *testing.T) {
 			name: "an immediate pause", id: numberedID(1), want: []string{"cancel_immediately"},
 			change: commerce.StateChange{Action: commerce.ActionPause, CancelImmediately: true},
 		},
+		{
+			name: "a cancellation that opens again", id: numberedID(1), want: []string{"reopen"},
+			change: commerce.StateChange{Action: commerce.ActionCancel, Reopen: true},
+		},
 	} {
 		r := &recorder{respond: respond(204, "")}
 		err := newClient(t, r).Subscriptions.ChangeState(t.Context(), tt.id, tt.change)
@@ -62,105 +76,278 @@ func TestChangeState_arguments(t *testing.T) {
 	}
 }
 
-const (
-	opRead   = commercetest.OpSubscription
-	opChange = commercetest.OpChangeState
-)
-
 var (
 	cancel    = commerce.StateChange{Action: commerce.ActionCancel}
 	pause     = commerce.StateChange{Action: commerce.ActionPause}
 	resume    = commerce.StateChange{Action: commerce.ActionResume}
 	endAtOnce = commerce.StateChange{Action: commerce.ActionCancel, CancelImmediately: true}
+	reopen    = commerce.StateChange{Action: commerce.ActionResume, Reopen: true}
 )
 
-var ensureStates = []struct {
-	name      string
-	change    commerce.StateChange
-	meta      commerce.SubscriptionMeta // before
-	faults    []commercetest.Fault
-	requests  string
-	want      commerce.SubscriptionMeta // the flags of the result; nil if isNil
-	isNil     bool
-	outcome   commerce.Outcome
-	wantError error
+// subscriptionBody is a subscription whose meta differs from an active one by words: a flag that is
+// set ("paused"), another value ("paused=null"), a member that is absent ("-paused"), the status
+// "inactive", or a state ("2:pause", or "2:cancel!" for an immediate cancellation).
+func subscriptionBody(words string) string {
+	meta := map[string]string{"status": `"active"`}
+	for _, flag := range []string{"canceled", "paused", "closed", "suspended", "pending"} {
+		meta[flag] = "false"
+	}
+	for word := range strings.FieldsSeq(words) {
+		name, value, isValue := strings.Cut(word, "=")
+		id, action, isState := strings.Cut(word, ":")
+		switch {
+		case isValue:
+			meta[name] = value
+		case isState:
+			action, now := strings.CutSuffix(action, "!")
+			meta["state"] = fmt.Sprintf(`{"id":"00000000-0000-0000-0000-00000000000%s","attributes":{"action":%q,"cancel_immediately":%t}}`,
+				id, action, now)
+		case word == "inactive":
+			meta["status"] = `"inactive"`
+		case word[0] == '-':
+			delete(meta, word[1:])
+		default:
+			meta[word] = "true"
+		}
+	}
+	var members []string
+	for name, value := range meta {
+		members = append(members, fmt.Sprintf("%q:%s", name, value))
+	}
+	return fmt.Sprintf(`{"data":{"id":%q,"type":"subscription","meta":{%s}}}`, numberedID(1), strings.Join(members, ","))
+}
+
+// stateStore responds to each read with the next of the subscriptions that words describe, and to
+// each change with a status; 0 loses the response. The last of each stays.
+type stateStore struct {
+	reads    []string
+	status   []int
+	requests strings.Builder // r and w
+}
+
+func (s *stateStore) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Method == http.MethodPost {
+		s.requests.WriteByte('w')
+		status := next(&s.status)
+		if status == 0 {
+			return nil, errors.New("the response is lost")
+		}
+		body := ""
+		if status >= 400 {
+			body = refusal
+		}
+		return respond(status, body)(req)
+	}
+	s.requests.WriteByte('r')
+	words := next(&s.reads)
+	if status, err := strconv.Atoi(words); err == nil {
+		return respond(status, refusal)(req)
+	}
+	return respond(200, subscriptionBody(words))(req)
+}
+
+// next removes the first element of a list, unless it is the last.
+func next[T any](list *[]T) T {
+	first := (*list)[0]
+	if len(*list) > 1 {
+		*list = (*list)[1:]
+	}
+	return first
+}
+
+// ensureState calls EnsureState, and describes the end: the requests, the outcome and the cause,
+// and whether it is final.
+func (s *stateStore) ensureState(t *testing.T, c *commerce.Client, change commerce.StateChange) string {
+	t.Helper()
+	return s.ensureStateWithin(t, c, change, time.Minute)
+}
+
+func (s *stateStore) ensureStateWithin(
+	t *testing.T, c *commerce.Client, change commerce.StateChange, limit time.Duration,
+) string {
+	t.Helper()
+	s.requests.Reset()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	start := time.Now()
+	sub, err := c.Subscriptions.EnsureState(ctx, numberedID(1), change)
+	end := s.requests.String()
+	if sub == nil {
+		end += " nil"
+	}
+	if waited := time.Since(start); waited > 0 {
+		end += " after " + waited.String()
+	}
+	if err == nil {
+		return end
+	}
+	if failed, ok := errors.AsType[*commerce.Error](err); !ok || failed.Op != "Subscriptions.EnsureState" ||
+		strings.Contains(err.Error(), "discount") {
+		t.Errorf("error %v, want one of EnsureState", err)
+	}
+	end += fmt.Sprint(" ", commerce.OutcomeOf(err), " ", commerce.ReasonOf(err))
+	if commerce.IsFinal(err) {
+		end += " final"
+	}
+	return end
+}
+
+// Each change needs flags that are booleans, and no other.
+func TestEnsureState_flags(t *testing.T) {
+	t.Parallel()
+	all := []string{"canceled", "paused", "closed", "suspended", "pending"}
+	for _, tt := range []struct {
+		name   string
+		change commerce.StateChange
+		needs  []string
+		before string // it must be changed
+		after  string // it has been
+	}{
+		{name: "cancel", change: cancel, needs: []string{"canceled"}, after: "canceled"},
+		{name: "cancel immediately", change: endAtOnce, needs: []string{"canceled", "paused"}, after: "canceled inactive"},
+		{
+			name: "cancel immediately, without a status", change: endAtOnce, needs: []string{"canceled", "paused", "closed"},
+			before: "-status", after: "canceled closed -status",
+		},
+		{name: "pause", change: pause, needs: []string{"paused"}, after: "paused"},
+		{name: "resume", change: resume, needs: []string{"canceled", "paused", "suspended", "closed"}, before: "paused"},
+	} {
+		for _, flag := range all {
+			for _, value := range []string{"-" + flag, flag + "=null", flag + `="true"`, flag + "=1", flag + "={}"} {
+				isNeeded := slices.Contains(tt.needs, flag)
+				for _, x := range []struct{ what, reads, want, wantOther string }{
+					{"before", tt.before + " " + value + "|" + tt.after, "r not sent bad_response", "rwr"},
+					{"after", tt.before + "|" + tt.after + " " + value, "rwr unknown bad_response", "rwr"},
+					{"done", tt.after + " " + value, "r not sent bad_response", "r"},
+				} {
+					want := x.wantOther
+					if isNeeded {
+						want = x.want
+					}
+					synctest.Test(t, func(t *testing.T) {
+						s := &stateStore{reads: strings.Split(x.reads, "|"), status: []int{204}}
+						diff(t, fmt.Sprintf("%s, %s %s", tt.name, x.what, value), s.ensureState(t, newClient(t, s), tt.change), want)
+					})
+				}
+			}
+		}
+		for _, meta := range []string{"", `,"meta":null`, `,"meta":[]`, `,"meta":"x"`, `,"meta":{}`} {
+			body := fmt.Sprintf(`{"data":{"id":%q%s}}`, numberedID(1), meta)
+			_, err := newStub(t, respond(200, body)).client(t).Subscriptions.EnsureState(t.Context(), numberedID(1), tt.change)
+			if !errors.Is(err, commerce.ErrBadResponse) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent {
+				t.Errorf("%s, meta %q: error %v, want ErrBadResponse", tt.name, meta, err)
+			}
+		}
+	}
+}
+
+const shown = " after 2s" // the second read after a change comes later
+
+var stateStores = []struct {
+	name   string
+	change commerce.StateChange
+	reads  string // by |
+	status []int  // default: 204
+	want   string
+	again  string // the same call again; default: want
 }{
-	{name: "cancel", change: cancel, requests: "r w r", want: commerce.SubscriptionMeta{Canceled: true}},
+	{name: "cancel", change: cancel, reads: "|canceled", want: "rwr", again: "r"},
+	{name: "canceled already", change: cancel, reads: "canceled", want: "r"},
+	{name: "canceled, but not at once", change: endAtOnce, reads: "canceled|canceled inactive", want: "rwr", again: "r"},
+	{name: "canceled at once, and closed", change: endAtOnce, reads: "canceled closed", want: "r"},
+	{name: "canceled at once, by its state", change: endAtOnce, reads: "canceled paused inactive 2:cancel!", want: "r"},
+	{name: "canceled, and inactive as it is paused", change: endAtOnce, reads: "canceled paused inactive 2:cancel|canceled closed", want: "rwr", again: "r"},
+	{name: "cancel what dunning closed", change: endAtOnce, reads: "closed inactive|closed canceled inactive", want: "rwr", again: "r"},
+	{name: "pause", change: pause, reads: "|paused", want: "rwr", again: "r"},
+	{name: "resume", change: resume, reads: "paused|", want: "rwr", again: "r"},
+	{name: "nothing to resume", change: resume, reads: "", want: "r"},
+	{name: "resume what is suspended", change: resume, reads: "suspended|", want: "rwr", again: "r"},
 	{
-		name: "canceled already", change: cancel, meta: commerce.SubscriptionMeta{Canceled: true}, requests: "r",
-		want: commerce.SubscriptionMeta{Canceled: true},
+		name: "suspended until the payment", change: resume, reads: "suspended 1:pause|suspended inactive 2:resume", want: "rwr",
+	},
+	{name: "resume what is canceled", change: resume, reads: "canceled", want: "r not sent ended final"},
+	{name: "resume what is closed", change: resume, reads: "closed inactive", want: "r not sent ended final"},
+	{name: "reopen what is canceled", change: reopen, reads: "canceled paused|", want: "rwr", again: "r"},
+	{name: "reopen what dunning closed", change: reopen, reads: "closed inactive", want: "rwr"},
+	{name: "closed by somebody meanwhile", change: resume, reads: "paused|closed 2:cancel", want: "rwr unknown outcome_unknown", again: "r not sent ended final"},
+	{name: "still canceled after it was reopened", change: reopen, reads: "canceled 1:cancel|canceled 2:resume|canceled 2:resume|canceled 2:resume|canceled 3:resume", want: "rwrr" + shown + " rejected state_not_shown final"},
+	{name: "the response is lost", change: pause, reads: "|paused", status: []int{0}, want: "rwr", again: "r"},
+	{name: "the request is lost", change: pause, reads: "", status: []int{0, 204}, want: "rwr unknown outcome_unknown", again: "rwr unknown outcome_unknown"},
+	{
+		name: "a resume of what is suspended is lost", change: resume, reads: "suspended", status: []int{0},
+		want: "rwr unknown outcome_unknown",
+	},
+	{name: "a page of a gateway", change: pause, reads: "|paused", status: []int{302}, want: "rwr", again: "r"},
+	{name: "the change is refused", change: pause, reads: "", status: []int{422}, want: "rwr rejected unprocessable final"},
+	{
+		name: "a resume of what is suspended is refused", change: resume, reads: "suspended", status: []int{422},
+		want: "rwr rejected unprocessable final",
+	},
+	{name: "refused, and the read fails", change: pause, reads: "|404", status: []int{422}, want: "rwr rejected unprocessable final", again: "r nil not sent not_found final"},
+	{name: "the first read fails", change: pause, reads: "404", want: "r nil not sent not_found final"},
+	{name: "the last read fails", change: pause, reads: "|404|", want: "rwr unknown not_found", again: "rwr unknown outcome_unknown"},
+	{name: "a lagging read", change: pause, reads: "1:resume|1:resume|paused 2:pause", want: "rwr unknown outcome_unknown", again: "r"},
+	{name: "no states", change: pause, reads: "||paused", want: "rwr unknown outcome_unknown", again: "r"},
+	{name: "a flag that follows its state", change: pause, reads: "1:resume|2:pause|paused 2:pause", want: "rwrr" + shown, again: "r"},
+	{name: "a change that is not made", change: pause, reads: "1:resume|2:pause|2:pause|2:pause|3:pause", want: "rwrr" + shown + " rejected state_not_shown final"},
+	{
+		name: "the second read is an old copy", change: pause, reads: "1:resume|2:pause|1:resume|paused 2:pause",
+		want: "rwrr" + shown + " unknown outcome_unknown", again: "r",
+	},
+	{name: "the second read fails", change: pause, reads: "1:resume|2:pause|404|paused", want: "rwrr" + shown + " unknown not_found", again: "r"},
+	{
+		name: "the second read cannot be read", change: pause, reads: "1:resume|2:pause|-paused", want: "rwrr" + shown + " unknown bad_response",
+		again: "r not sent bad_response",
 	},
 	{
-		name: "canceled, but not at once", change: endAtOnce, meta: commerce.SubscriptionMeta{Canceled: true},
-		requests: "r w r", want: commerce.SubscriptionMeta{Canceled: true, Closed: true},
-	},
-	{name: "pause", change: pause, requests: "r w r", want: commerce.SubscriptionMeta{Paused: true}},
-	{name: "resume", change: resume, meta: commerce.SubscriptionMeta{Paused: true}, requests: "r w r"},
-	{name: "undo a cancellation", change: resume, meta: commerce.SubscriptionMeta{Canceled: true}, requests: "r w r"},
-	{name: "nothing to resume", change: resume, requests: "r"},
-	{
-		name: "the response is lost", change: pause,
-		faults:   []commercetest.Fault{{Operation: opChange, Apply: true, Cut: true}},
-		requests: "r w r", want: commerce.SubscriptionMeta{Paused: true},
+		name: "somebody resumes it at once", change: pause, reads: "1:resume|3:resume|3:resume|paused 4:pause",
+		want: "rwr unknown outcome_unknown", again: "rwr",
 	},
 	{
-		name: "the request is lost", change: pause, faults: []commercetest.Fault{{Operation: opChange, Cut: true}},
-		requests: "r w r", outcome: commerce.OutcomeUnknown, wantError: commerce.ErrConnection,
+		name: "somebody pauses it at once", change: resume, reads: "paused 1:pause|paused 3:pause|paused 3:pause|4:resume",
+		want: "rwr unknown outcome_unknown", again: "rwr",
 	},
 	{
-		name: "the change is refused", change: pause, faults: []commercetest.Fault{{Operation: opChange, Status: 422}},
-		requests: "r w", outcome: commerce.OutcomeRejected, wantError: commerce.ErrUnprocessable,
-	},
-	{
-		name: "accepted, but not shown", change: pause, faults: []commercetest.Fault{{Operation: opChange, Status: 204}},
-		requests: "r w r", outcome: commerce.OutcomeUnknown, wantError: commerce.ErrOutcomeUnknown,
-	},
-	{
-		name: "the first read fails", change: pause, faults: []commercetest.Fault{{Operation: opRead, Status: 404}},
-		requests: "r", isNil: true, outcome: commerce.OutcomeNotSent, wantError: commerce.ErrNotFound,
-	},
-	{
-		name: "the last read fails", change: pause,
-		faults:   []commercetest.Fault{{Operation: opRead, After: 1, Status: 404}},
-		requests: "r w r", outcome: commerce.OutcomeUnknown, wantError: commerce.ErrNotFound,
+		name: "somebody resumes it before the second read", change: pause, reads: "1:resume|2:pause|3:resume|3:resume|paused 4:pause",
+		want: "rwrr" + shown + " unknown outcome_unknown", again: "rwr",
 	},
 }
 
-// What EnsureState does if requests fail or responses are lost.
+// What EnsureState does with stores that lag, refuse or lose requests, and with what others do
+// meanwhile: its requests and its end, and those of the same call right after it.
 func TestEnsureState(t *testing.T) {
 	t.Parallel()
-	for _, tt := range ensureStates {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			s := commercetest.New(t, commercetest.Config{})
-			s.Seed(1)
-			var id uuid.UUID
-			for sub := range s.Subscriptions() {
-				id = sub.ID
+	for _, tt := range stateStores {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stateStore{reads: strings.Split(tt.reads, "|"), status: tt.status}
+			if s.status == nil {
+				s.status = []int{204}
 			}
-			s.UpdateSubscription(id, func(sub *commerce.Subscription) {
-				sub.Meta.Canceled, sub.Meta.Paused, sub.Meta.Pending = tt.meta.Canceled, tt.meta.Paused, false
-			})
-			s.Inject(tt.faults...)
-			sub, err := s.Client(attempts(1)).Subscriptions.EnsureState(t.Context(), id, tt.change)
-			var requests []string
-			for _, r := range s.Requests() {
-				requests = append(requests, map[commercetest.Operation]string{opRead: "r", opChange: "w"}[r.Operation])
-			}
-			diff(t, "requests", strings.Join(requests, " "), tt.requests)
-			if !errors.Is(err, tt.wantError) || (sub == nil) != tt.isNil {
-				t.Fatalf("subscription %+v, error %v, want %v", sub, err, tt.wantError)
-			}
-			if failed, ok := errors.AsType[*commerce.Error](err); ok {
-				diff(t, "operation and outcome", fmt.Sprint(failed.Op, " ", failed.Outcome),
-					fmt.Sprint("Subscriptions.EnsureState ", tt.outcome))
-			}
-			if sub != nil && err == nil {
-				got := commerce.SubscriptionMeta{Canceled: sub.Meta.Canceled, Paused: sub.Meta.Paused, Closed: sub.Meta.Closed}
-				diff(t, "flags", got, tt.want)
-			}
+			c := newClient(t, s, attempts(1))
+			diff(t, tt.name, s.ensureState(t, c, tt.change), tt.want)
+			diff(t, tt.name+", again", s.ensureState(t, c, tt.change), cmp.Or(tt.again, tt.want))
+		})
+	}
+	for _, status := range []int{400, 403, 404, 409, 410, 422, 423} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stateStore{reads: []string{"paused", ""}, status: []int{status}}
+			diff(t, fmt.Sprint("somebody else was faster, ", status), s.ensureState(t, newClient(t, s), resume), "rwr")
 		})
 	}
 	_, err := newStub(t).client(t).Subscriptions.EnsureState(t.Context(), uuid.Nil, pause)
 	diff(t, "invalid fields", invalidFields(err), []string{"subscription id"})
+}
+
+// With a deadline before the second read, that read comes at once, and shows nothing for sure.
+func TestEnsureState_deadline(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ last, want string }{
+		{last: "2:pause", want: "rwrr unknown outcome_unknown"},
+		{last: "paused 2:pause", want: "rwrr"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := &stateStore{reads: []string{"1:resume", "2:pause", tt.last}, status: []int{204}}
+			diff(t, tt.last, s.ensureStateWithin(t, newClient(t, s), pause, 2*time.Second), tt.want)
+		})
+	}
 }
