@@ -76,8 +76,8 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 // A nil error means that the last read, which it returns, showed the state. The members of Meta
 // that show it must be there and readable:
 //   - cancel: Canceled,
-//   - cancel immediately: Canceled, and Closed, or Status "inactive" and not Paused, or a State that
-//     is an immediate cancellation,
+//   - cancel immediately: Canceled, and Closed, or Status "inactive" and not Paused, or a State
+//     that is an immediate cancellation,
 //   - pause: Paused,
 //   - resume: neither Canceled, Paused, Suspended nor Closed. After the service confirmed it,
 //     Suspended and Closed may be true if it was suspended, or with Reopen: they may follow the
