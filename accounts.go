@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce/internal/paging"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // AccountService reads accounts. It is part of a [Client] and safe for concurrent use.
@@ -38,7 +39,7 @@ func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uui
 func (s *AccountService) list(after uuid.UUID) paging.KeysConfig[uuid.UUID] {
 	return paging.KeysConfig[uuid.UUID]{
 		Fetch:   s.idsAfter,
-		Compare: func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) },
+		Compare: compareAccounts,
 		After:   after,
 		Limit:   MaxPageSize,
 		Predict: predictID,
@@ -65,6 +66,8 @@ func predictID(first, last uuid.UUID, times int) (id uuid.UUID, ok bool) {
 	return id, true
 }
 
+func compareAccounts(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
 // idsAfter reads a page of ids that are greater than after.
 func (s *AccountService) idsAfter(
 	ctx context.Context, after uuid.UUID, limit int,
@@ -73,7 +76,24 @@ func (s *AccountService) idsAfter(
 	if after != uuid.Nil {
 		query.Set("filter", "gt(id,"+after.String()+")")
 	}
-	o := listOperation("Accounts.IDs", "/v2/accounts", query, accountIDs)
+	return s.read(ctx, query)
+}
+
+// listed returns those of at most MaxPageSize accounts that the service lists, or some of them.
+func (s *AccountService) listed(ctx context.Context, ids []uuid.UUID) ([]uuid.UUID, error) {
+	in := wire.Condition{Field: "id"}
+	for _, id := range ids {
+		in.Values = append(in.Values, id.String())
+	}
+	query := url.Values{"page[limit]": {strconv.Itoa(MaxPageSize)}, "filter": {wire.Filter([]wire.Condition{in})}}
+	page, err := s.read(ctx, query)
+	return page.IDs, err
+}
+
+const opAccountIDs = "Accounts.IDs"
+
+func (s *AccountService) read(ctx context.Context, query url.Values) (paging.KeyPage[uuid.UUID], error) {
+	o := listOperation(opAccountIDs, "/v2/accounts", query, accountIDs)
 	page, _, err := o.do(ctx, s.core)
 	if err != nil {
 		return paging.KeyPage[uuid.UUID]{}, err
@@ -93,6 +113,5 @@ func accountIDs(accounts []account) (ids []uuid.UUID, err error) {
 
 // account is what a list of accounts is read for.
 type account struct {
-	ID    uuid.UUID `json:"id"`
-	Extra Extra     `json:",embed"`
+	ID uuid.UUID `json:"id"`
 }

@@ -16,7 +16,7 @@ import (
 //     was refused with a 2xx, in full or in part, counts too,
 //   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero] and [ErrDifferent],
 //   - [ErrEnded] and [ErrStateNotShown],
-//   - [ErrOffsetLimit].
+//   - [ErrOffsetLimit], whatever kept the walk from going on.
 //
 // It is false if the tree of err holds any other error, also one of another package, or an error
 // with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; for nil; and if no access token could
@@ -33,7 +33,8 @@ func IsFinal(err error) bool {
 	case *ValidationError:
 		return e != nil
 	case interface{ Unwrap() []error }:
-		return areFinal(e.Unwrap())
+		list := e.Unwrap()
+		return slices.Contains(list, ErrOffsetLimit) || areFinal(list)
 	case interface{ Unwrap() error }:
 		return IsFinal(e.Unwrap())
 	}

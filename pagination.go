@@ -90,8 +90,9 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 	pages := paging.Walk(ctx, paging.Config[*listPage[T], string]{
 		Fetch: fetch,
 		Pages: paging.Pages[*listPage[T], string]{
-			Look: func(p *listPage[T]) ([]string, paging.Next) { return idsOf(p.items, list.ID), p.next },
-			Keep: (*listPage[T]).keep,
+			Look:    func(p *listPage[T]) ([]string, paging.Next) { return idsOf(p.items, list.ID), p.next },
+			Keep:    (*listPage[T]).keep,
+			Repeats: fmt.Errorf("%w; OffsetList.ID must be different for each record", errRepeats),
 		},
 		Offset: list.Offset, Limit: list.PageSize, MaxOffset: list.MaxOffset, MaxLimit: MaxPageSize,
 		Concurrency: list.Concurrency,
@@ -99,6 +100,8 @@ func Walk[T any](ctx context.Context, c *Client, list OffsetList[T]) iter.Seq2[*
 	return records(ctx, withPagingError(pages), func(p *listPage[T]) []T { return p.items },
 		func(stop *PagingError, p *listPage[T], n int) { stop.Offset = p.offset + n })
 }
+
+var errRepeats = fmt.Errorf("%w: a page has an id twice", ErrBadResponse)
 
 // listPage is a page of a list.
 type listPage[T any] struct {
@@ -245,27 +248,29 @@ func (l Links) next() paging.Next {
 }
 
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
-// [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift] or [ErrNoProgress]. In a
-// walk by account it may also be an error of the accounts.
+// [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift], [ErrNoProgress], or
+// [ErrBadResponse] if a page has a record twice. In a walk by account it may also be an error of
+// the accounts.
 type PagingError struct {
-	// Offset is 0 in a walk by account. In others it is the position right after the last
-	// record that the walk yielded, at the time when its page was read. If the walk yielded
-	// none, it is the offset where it began. A walk with this offset in its options resumes
-	// here.
+	// Offset is 0 in a walk by account, also in one that went on so beyond the limit of the
+	// offset. In others it is the position right after the last record that the walk yielded, at
+	// the time when its page was read. If the walk yielded none, it is the offset where it began.
+	// A walk with this offset in its options resumes here.
 	//
 	// The resumed walk cannot know what changed in between: if a record before Offset was
 	// removed, it misses a record; if one was added, it yields a record again. If that matters,
 	// resume some records earlier and drop those that were yielded before. If the first record
-	// of the resumed walk was not yielded before, start again at offset 0. If Offset is beyond
-	// MaxOffset, resume at MaxOffset in the same way. After ErrOffsetLimit there is nothing to
-	// resume.
+	// of the resumed walk was not yielded before, start again at offset 0. A walk with an Offset
+	// does not go on by account: it resumes only below the limit. After ErrOffsetLimit, there is
+	// nothing to resume by offset.
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
 	// Finished is set in a walk by account, and in [AccountService.IDs]: every record of
 	// this account and of the accounts before it was yielded. To resume, walk the accounts that
-	// follow it, e.g. by Accounts.IDs(ctx, Finished). In a walk by account it is the zero UUID if
-	// the walk finished no account: then resume where this walk began.
+	// follow it, e.g. AllByAccount with Accounts.IDs(ctx, Finished); after All and Pages, records
+	// of those accounts may come again. In a walk by account it is the zero UUID if the walk
+	// finished no account, or read accounts that are not listed: then resume where it began.
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
 	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you go on without

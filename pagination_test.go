@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -45,11 +46,10 @@ func invoices() commerce.OffsetList[invoice] {
 	}
 }
 
-// The ID must be different for each record: of records with the same, one is yielded.
 func TestWalk_request(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, respond(503, ""), respond(200, `{"data":[{"id":"a","number":1},{"id":"b","number":2},
-		{"id":"a","number":3}],"links":{"next":null},"errors":[],"meta":5}`))
+	s := newStub(t, respond(503, ""), respond(200, `{"data":[{"id":"a","number":1},{"id":"b","number":2}],
+		"links":{"next":null},"errors":[],"meta":5}`))
 	list := invoices()
 	list.Query = url.Values{"filter": {"eq(a,b)"}, "sort": {"id", "x y"}}
 	walk := commerce.Walk(t.Context(), s.client(t), list)
@@ -67,6 +67,24 @@ func TestWalk_request(t *testing.T) {
 	diff(t, "query", parseQuery(t, sent.RawQuery), url.Values{
 		"filter": {"eq(a,b)"}, "sort": {"id", "x y"}, "page[offset]": {"0"}, "page[limit]": {"100"},
 	})
+}
+
+// An ID that is the same for two records of a page would make the walk miss one.
+func TestWalk_sameID(t *testing.T) {
+	t.Parallel()
+	page := respond(200, `{"data":[{"id":"a","number":1},{"id":"a","number":2}],"links":{"next":null}}`)
+	got, err := commerce.Collect(commerce.Walk(t.Context(), newStub(t, page, page).client(t), invoices()))
+	checkStop(t, err, commerce.PagingError{Err: commerce.ErrBadResponse})
+	if len(got) > 0 || !strings.Contains(err.Error(), "OffsetList.ID") {
+		t.Errorf("got %d records, error %v, want none, and a hint", len(got), err)
+	}
+	same := `{"id":"` + itemID + `"}`
+	page = respond(200, `{"data":[`+same+`,`+same+`],"links":{"next":null}}`)
+	_, err = commerce.Collect(newStub(t, page, page).client(t).Subscriptions.All(t.Context(), nil))
+	checkStop(t, err, commerce.PagingError{Err: commerce.ErrBadResponse})
+	accounts := sequence(nil, numberedID(1))
+	_, err = commerce.Collect(newStub(t, page, page).client(t).Subscriptions.AllByAccount(t.Context(), accounts, nil))
+	checkStop(t, err, commerce.PagingError{Err: commerce.ErrBadResponse, Account: numberedID(1)})
 }
 
 // TestWalks_oldPages reads lists of a store that returns old pages. Each walk yields all records,

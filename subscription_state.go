@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/commerce-go/commerce/internal/wire"
 	"github.com/google/uuid"
 )
 
@@ -71,17 +70,17 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 
 // EnsureState makes sure that a subscription has the state that a change leads to. It reads the
 // subscription, changes the state only if needed, and reads again. It is safe to call at any time.
-// Of two callers with opposite wishes, the last request wins.
+// Of two callers with opposite wishes, the last request wins, with and without Reopen.
 //
 // A nil error means that the last read, which it returns, showed the state. The members of Meta
 // that show it must be there and readable:
 //   - cancel: Canceled,
-//   - cancel immediately: Canceled, and Closed, or Status "inactive" and not Paused, or a State
-//     that is an immediate cancellation,
+//   - cancel immediately: Canceled, and Closed, or Status "inactive" and neither Paused nor
+//     Suspended, or a State that is an immediate cancellation,
 //   - pause: Paused,
 //   - resume: neither Canceled, Paused, Suspended nor Closed. After the service confirmed it,
-//     Suspended and Closed may be true if it was suspended, or with Reopen: they may follow the
-//     payment. Each further call then sends a request.
+//     Suspended and Closed may still be true, as they may follow the payment. Each further call
+//     then sends a request.
 //
 // A resume of what is canceled or closed ends in [ErrEnded], unless Reopen is set. If the service
 // confirms the change and a later read shows that it did not make it, the error is
@@ -104,43 +103,47 @@ func (s *SubscriptionService) EnsureState(
 
 func (s *SubscriptionService) ensureState(
 	ctx context.Context, op string, id uuid.UUID, change StateChange,
-) (*Subscription, error) {
-	read := func() (*Subscription, error) { return s.readState(ctx, op, id, change) }
+) (latest *Subscription, err error) {
+	read := func() (meta SubscriptionMeta, err error) {
+		sub, err := s.readState(ctx, op, id, change)
+		if sub != nil {
+			latest, meta = sub, sub.Meta
+		}
+		return meta, err
+	}
 	before, err := read()
 	switch {
 	case err != nil:
-		return before, withOutcome(err, OutcomeNotSent)
-	case change.Action == ActionResume && !change.Reopen && (before.Meta.Canceled || before.Meta.Closed):
-		return before, &Error{Op: op, Outcome: OutcomeNotSent, Err: ErrEnded}
-	case change.isMade(before.Meta):
-		return before, nil
+		return latest, withOutcome(err, OutcomeNotSent)
+	case change.Action == ActionResume && !change.Reopen && (before.Canceled || before.Closed):
+		return latest, &Error{Op: op, Outcome: OutcomeNotSent, Err: ErrEnded}
+	case change.isMade(before):
+		return latest, nil
 	}
 	write := change.operation(op, id)
 	write.part = "change"
 	_, _, errChange := write.send(ctx, s.core)
 	outcome := OutcomeOf(errChange)
 	if outcome == OutcomeNotSent {
-		return before, errChange
+		return latest, errChange
 	}
 	after, err := read()
-	isStale := func() bool { return !after.Meta.State.isNewer(before.Meta.State, change.Action) }
-	isShown := func() bool { return err == nil && change.isMadeAfter(before.Meta, after.Meta, errChange) }
 	isEarly := true
-	if err == nil && errChange == nil && !isShown() && !isStale() {
+	if err == nil && errChange == nil && change.isRefuted(before, after) {
 		isEarly = !pause(ctx, showsWithin)
 		after, err = read()
 	}
 	switch {
-	case isShown():
-		return after, nil
+	case err == nil && change.isMadeAfter(before, after, errChange):
+		return latest, nil
 	case outcome == OutcomeRejected:
-		return cmp.Or(after, before), errChange
+		return latest, errChange
 	case errChange != nil || err != nil:
-		return cmp.Or(after, before), withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
-	case isEarly || isStale():
-		return after, &Error{Op: op, Outcome: OutcomeUnknown, Err: errors.New("the subscription does not show the change")}
+		return latest, withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
+	case isEarly || !change.isRefuted(before, after):
+		return latest, &Error{Op: op, Outcome: OutcomeUnknown, Err: errors.New("the subscription does not show the change")}
 	}
-	return after, &Error{Op: op, Outcome: OutcomeRejected, Err: ErrStateNotShown}
+	return latest, &Error{Op: op, Outcome: OutcomeRejected, Err: ErrStateNotShown}
 }
 
 // showsWithin is the time after which a read shows a change, if it shows that it was made.
@@ -156,9 +159,10 @@ func (s *SubscriptionService) readState(
 		return nil, err
 	}
 	sub := &result.Subscription
-	meta := wire.ReadObject(wire.ReadObject(wire.ReadObject(r.Body).Peek("data")).Peek("meta"))
-	for _, flag := range change.flags(sub.Meta) { // false in a SubscriptionMeta, if it is absent
-		if value := string(meta.Peek(flag)); value != "true" && value != "false" {
+	var body struct{ Data struct{ Meta Extra } }
+	_ = json.Unmarshal(r.Body, &body)             // if it fails, there is no flag
+	for _, flag := range change.flags(sub.Meta) { // one that is absent is false in sub.Meta
+		if value := string(body.Data.Meta[flag]); value != "true" && value != "false" {
 			err = fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag)
 			return sub, &Error{Op: op, StatusCode: r.StatusCode, Attempts: r.Attempts, Err: err}
 		}
@@ -185,9 +189,9 @@ func (c StateChange) flags(m SubscriptionMeta) []string {
 func (c StateChange) isMade(m SubscriptionMeta) bool {
 	switch c.Action {
 	case ActionCancel:
-		now := m.State.Attributes.CancelImmediately
-		endsNow := m.State.Attributes.Action == string(ActionCancel) && now != nil && *now
-		return m.Canceled && (!c.CancelImmediately || m.Closed || m.Status == "inactive" && !m.Paused || endsNow)
+		state, isEnded := m.State.Attributes, m.Status == "inactive" && !m.Paused && !m.Suspended
+		endsNow := state.Action == string(ActionCancel) && state.CancelImmediately != nil && *state.CancelImmediately
+		return m.Canceled && (!c.CancelImmediately || m.Closed || isEnded || endsNow)
 	case ActionPause:
 		return m.Paused
 	case ActionResume:
@@ -195,18 +199,25 @@ func (c StateChange) isMade(m SubscriptionMeta) bool {
 	return !m.Paused && !m.Canceled && !m.Suspended && !m.Closed
 }
 
-// isMadeAfter is isMade after the request ended in err. If the service confirmed a resume, the
-// flags that dunning sets may follow the payment.
+// isMadeAfter is isMade after the request ended in err. If the service confirmed a resume, what
+// dunning set may follow the payment.
 func (c StateChange) isMadeAfter(before, after SubscriptionMeta, err error) bool {
-	if err == nil && c.Action == ActionResume && (c.Reopen || before.Suspended) {
-		after.Suspended, after.Closed = false, false
+	if err == nil && c.Action == ActionResume {
+		after.Suspended = after.Suspended && !before.Suspended && !c.Reopen
+		after.Closed = after.Closed && !before.Closed
 	}
 	return c.isMade(after)
 }
 
-// isNewer reports whether s began after another state, by this action.
-func (s SubscriptionState) isNewer(than SubscriptionState, action StateAction) bool {
-	return s.ID != uuid.Nil && s.ID != than.ID && s.Attributes.Action == string(action)
+// isRefuted reports whether a subscription shows that the service did not make the change: its
+// state is that of the change, and its flags are not.
+func (c StateChange) isRefuted(before, after SubscriptionMeta) bool {
+	state := after.State
+	isNew := state.ID != uuid.Nil && state.ID != before.State.ID && state.Attributes.Action == string(c.Action)
+	if c.Action == ActionResume { // dunning may have set them since
+		after.Suspended, after.Closed = false, false
+	}
+	return isNew && !c.isMade(after) && !(c.CancelImmediately && state.Attributes.CancelImmediately != nil)
 }
 
 // check returns the problems of a change of a subscription.

@@ -269,6 +269,25 @@ var stateStores = []struct {
 	{name: "resume what is closed", change: resume, reads: "closed inactive", want: "r not sent ended final"},
 	{name: "reopen what is canceled", change: reopen, reads: "canceled paused|", want: "rwr", again: "r"},
 	{name: "reopen what dunning closed", change: reopen, reads: "closed inactive", want: "rwr"},
+	{name: "reopened, and suspended until the payment", change: reopen, reads: "closed 1:cancel|suspended 2:resume", want: "rwr"},
+	{
+		name: "dunning suspends it meanwhile", change: resume, reads: "paused 1:pause|suspended 2:resume|suspended 2:resume|",
+		want: "rwr unknown outcome_unknown", again: "rwr",
+	},
+	{
+		name: "dunning closes it meanwhile", change: resume, reads: "suspended 1:pause|closed 2:resume",
+		want: "rwr unknown outcome_unknown", again: "r not sent ended final",
+	},
+	{
+		name: "a plain cancellation by somebody else", change: endAtOnce, reads: "|canceled 2:cancel|canceled 2:cancel|canceled 3:cancel!",
+		want: "rwr unknown outcome_unknown", again: "rwr",
+	},
+	{
+		name: "an immediate one in the first generation", change: endAtOnce, reads: `|canceled state={"id":"` + itemID + `","attributes":{"action":"cancel"}}`,
+		want: "rwrr" + shown + " rejected state_not_shown final", again: "rwr unknown outcome_unknown",
+	},
+	{name: "inactive as it is suspended", change: endAtOnce, reads: "canceled suspended inactive 2:cancel|canceled suspended 3:cancel!", want: "rwr", again: "r"},
+	{name: "another letter case", change: cancel, reads: "-canceled Canceled=true", want: "r not sent bad_response"},
 	{name: "closed by somebody meanwhile", change: resume, reads: "paused|closed 2:cancel", want: "rwr unknown outcome_unknown", again: "r not sent ended final"},
 	{name: "still canceled after it was reopened", change: reopen, reads: "canceled 1:cancel|canceled 2:resume|canceled 2:resume|canceled 2:resume|canceled 3:resume", want: "rwrr" + shown + " rejected state_not_shown final"},
 	{name: "the response is lost", change: pause, reads: "|paused", status: []int{0}, want: "rwr", again: "r"},

@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"iter"
 	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
-	"github.com/commerce-go/commerce/internal/paging"
 	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
 )
@@ -152,102 +149,12 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 	return s.list(ctx, o, nil)
 }
 
-// All walks the list from opts.Offset to its end, record by record. It includes no related
-// resources, whatever opts.Include asks for; use [SubscriptionService.Pages] for them.
-//
-// Each record that is in the list from the start of the walk to its end is yielded exactly once,
-// even if other records are added or removed meanwhile, as long as the order of the records that
-// stay does not change. The comment of the package describes how, and the one case in which a
-// walk may end early without an error: a store that sends no links.
-//
-// An error ends the walk. It is yielded last, after all records of the pages before it: a
-// [*ValidationError] if opts are invalid, otherwise a [*PagingError], whose Offset lets another
-// walk resume. A list of 10,100 records or more ends in [ErrOffsetLimit] after 10,100 records:
-// [SubscriptionService.AllByAccount] reads it. A change
-// of the order that the walk notices ends in [ErrListDrift], and a page that is too large (see
-// [SubscriptionService.List]), or a record whose id is not a UUID, in [ErrBadResponse].
-//
-// With opts.Concurrency, several pages are read at a time; the records and their order stay the
-// same. Nothing is sent before the loop starts, and nothing is in flight when it ends. Each loop
-// over the iterator is a new walk, and several goroutines may loop at the same time. opts are
-// copied. The caller may keep the records; a pointer to a record keeps its page in memory.
-func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	return records(ctx, s.Pages(ctx, opts.withoutInclude()), (*SubscriptionPage).items,
-		func(stop *PagingError, page *SubscriptionPage, n int) { stop.Offset = page.Offset + n })
-}
-
-// withoutInclude returns a copy of o that includes nothing. o may be nil.
-func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
-	c := *cmp.Or(o, &SubscriptionListOptions{})
-	c.Include = SubscriptionInclude{}
-	return &c
-}
-
-// Pages walks the list page by page, with related resources. The rules for order, errors and
-// concurrency are the same as for [SubscriptionService.All].
-//
-// The Subscriptions of a page are the records that were not yielded before, at least one.
-// Offset is the place of the first of them in the list. Included and Links come from the response.
-func (s *SubscriptionService) Pages(
-	ctx context.Context, opts *SubscriptionListOptions,
-) iter.Seq2[*SubscriptionPage, error] {
-	problems := &ValidationError{}
-	o := s.check(opts, problems)
-	if err := problems.err(); err != nil {
-		return func(yield func(*SubscriptionPage, error) bool) { yield(nil, err) }
-	}
-	o.PageSize = cmp.Or(o.PageSize, MaxPageSize)
-	return withPagingError(func(yield func(*SubscriptionPage, error) bool) {
-		reader := &walkReader{SubscriptionService: s} // of this loop
-		paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
-			Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
-				part := o
-				part.Offset, part.PageSize = offset, limit
-				return reader.fetch(ctx, part)
-			},
-			Pages:       subscriptionPages,
-			Offset:      o.Offset,
-			Limit:       o.PageSize,
-			MaxOffset:   MaxOffset,
-			MaxLimit:    MaxPageSize,
-			Concurrency: max(1, o.Concurrency),
-		})(yield)
-	})
-}
-
-// subscriptionPages says how a walk uses pages of subscriptions.
-var subscriptionPages = paging.Pages[*SubscriptionPage, uuid.UUID]{
-	Look: func(p *SubscriptionPage) ([]uuid.UUID, paging.Next) {
-		return idsOf(p.Subscriptions, func(sub *Subscription) uuid.UUID { return sub.ID }), p.Links.next()
-	},
-	Keep: func(p *SubscriptionPage, indexes []int, offset int) {
-		p.Subscriptions, p.Offset = paging.Kept(p.Subscriptions, indexes), offset
-	},
-}
-
-// walkReader reads the pages of a walk.
-type walkReader struct {
-	*SubscriptionService
-	buffers transport.Buffers
-	begun   atomic.Bool
-}
-
-// fetch reads a page. With All, the first request finds out what to include. No other is in flight
-// then, and in a walk by account it is for a single account, so that a store does not refuse it for
-// having several.
-func (w *walkReader) fetch(ctx context.Context, o SubscriptionListOptions) (*SubscriptionPage, error) {
-	if w.begun.Swap(true) && o.Include.All {
-		o.Include = w.core.cfg.generation.includes()
-	}
-	return w.list(ctx, o, w)
-}
-
 // listBuffers keeps the buffers of calls that belong to no walk.
 var listBuffers = sync.Pool{New: func() any { return &transport.Buffers{} }}
 
-// list reads a page. The options were checked. walk is nil if the page belongs to no walk.
+// list reads a page. The options were checked. walk has the buffers of a walk, which needs all ids.
 func (s *SubscriptionService) list(
-	ctx context.Context, o SubscriptionListOptions, walk *walkReader,
+	ctx context.Context, o SubscriptionListOptions, walk *transport.Buffers,
 ) (*SubscriptionPage, error) {
 	request := operation[*SubscriptionPage]{
 		op: "Subscriptions.List", method: http.MethodGet, path: subscriptionsPath,
@@ -266,9 +173,7 @@ func (s *SubscriptionService) list(
 		},
 		count: func(page *SubscriptionPage) int { return len(page.Subscriptions) },
 	}
-	if walk != nil {
-		request.buffers = &walk.buffers
-	} else {
+	if request.buffers = walk; walk == nil {
 		request.buffers = listBuffers.Get().(*transport.Buffers)
 		defer listBuffers.Put(request.buffers)
 	}
@@ -280,7 +185,7 @@ func (s *SubscriptionService) list(
 	return page, nil
 }
 
-// checkIDs returns an error if a record has no id. A walk needs all ids.
+// checkIDs returns an error if a record has no id.
 func checkIDs(subs []Subscription) error {
 	for i := range subs {
 		if subs[i].ID == uuid.Nil {

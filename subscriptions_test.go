@@ -297,31 +297,43 @@ func TestAll_shortPages(t *testing.T) {
 	}
 }
 
-// TestWalk_offsetLimit of internal/paging has the other cases.
+// With a filter on accounts, or an Offset, a walk cannot go on by account. TestWalk_offsetLimit of
+// internal/paging has the other cases.
 func TestAll_offsetLimit(t *testing.T) {
 	t.Parallel()
+	ofAccount := commerce.SubscriptionFilter{AccountID: numberedID(1)}
 	for _, tt := range []struct {
 		name    string
 		total   int
 		noLinks bool
+		opts    commerce.SubscriptionListOptions
 		seen    int // before ErrOffsetLimit; 0: no error
 	}{
 		{name: "one fewer than within reach", total: 10_099},
-		{name: "all within reach", total: 10_100, seen: 10_100},
-		{name: "more, without links", total: 10_200, noLinks: true, seen: 10_100},
+		{name: "all within reach", total: 10_100, opts: commerce.SubscriptionListOptions{Filter: ofAccount}, seen: 10_100},
+		{
+			name: "several accounts", total: 10_200, seen: 10_100, opts: commerce.SubscriptionListOptions{
+				Filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{numberedID(1), numberedID(2)}},
+			},
+		},
+		{name: "an offset", total: 10_200, opts: commerce.SubscriptionListOptions{Offset: 1}, seen: 10_099},
+		{
+			name: "more, without links", total: 10_200, noLinks: true,
+			opts: commerce.SubscriptionListOptions{Filter: ofAccount}, seen: 10_100,
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			l := newListServer(tt.total)
 			l.noLinks = tt.noLinks
-			subs, err := commerce.Collect(newClient(t, l).Subscriptions.All(t.Context(), nil))
-			diff(t, "first request", l.requests[0], "0+100")
+			subs, err := commerce.Collect(newClient(t, l).Subscriptions.All(t.Context(), &tt.opts))
+			diff(t, "first request", l.requests[0], fmt.Sprintf("%d+100", tt.opts.Offset))
 			if tt.seen == 0 {
 				diff(t, "error", err, nil)
 				diff(t, "number of records", len(subs), tt.total)
 				return
 			}
-			checkStop(t, err, commerce.PagingError{Seen: tt.seen, Offset: tt.seen, Err: commerce.ErrOffsetLimit})
+			checkStop(t, err, commerce.PagingError{Seen: tt.seen, Offset: 10_100, Err: commerce.ErrOffsetLimit})
 		})
 	}
 }

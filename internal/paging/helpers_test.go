@@ -59,8 +59,11 @@ func testPages[T any](id func(T) int) Pages[*testPage[T], int] {
 		Keep: func(p *testPage[T], records []int, offset int) {
 			p.Items, p.Offset = Kept(p.Items, records), offset
 		},
+		Repeats: errTwice,
 	}
 }
+
+var errTwice = errors.New("an id is twice in a page")
 
 // links are what the pages of a list say about the next page.
 type links int

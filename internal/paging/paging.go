@@ -51,9 +51,8 @@ import (
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
 var (
-	ErrOffsetLimit = errors.New("the highest offset is reached and there may be more records; " +
-		"narrow the filter, or walk by account")
-	ErrListDrift = errors.New("the order of the list changed too much to go on without missing records; " +
+	ErrOffsetLimit = errors.New("the highest offset is reached, and there may be more records")
+	ErrListDrift   = errors.New("the order of the list changed too much to go on without missing records; " +
 		"walk it again")
 	ErrNoProgress = errors.New("the service returned a page without new records that is not the end of the list; " +
 		"walk it again, and check that the server respects the offset")
@@ -78,6 +77,8 @@ type Pages[P any, ID comparable] struct {
 	// Keep removes all records from a page but those with these indexes, which increase. There is
 	// at least one. The first of them was at offset when the page was read.
 	Keep func(page P, records []int, offset int)
+	// Repeats is the error of a page that has an id twice, also when it is read again.
+	Repeats error
 }
 
 // Kept returns those items that have these indexes, which increase. It uses the memory of items,
@@ -104,6 +105,9 @@ type Config[P any, ID comparable] struct {
 	// Concurrency is the number of pages that may be fetched while the consumer works on one. 0:
 	// none.
 	Concurrency int
+
+	// Yielded gets the ids of the records that the walk yields. It is empty, or nil.
+	Yielded map[ID]struct{}
 }
 
 // Error is the error that ends a walk.
@@ -128,7 +132,10 @@ func (e *Error) Unwrap() error { return e.Err }
 // walk. When the range ends, for whatever reason, no fetch is running.
 func Walk[P any, ID comparable](ctx context.Context, cfg Config[P, ID]) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
-		w := &walk[P, ID]{Config: cfg, resume: cfg.Offset, overlap: 1, seen: map[ID]struct{}{}}
+		w := &walk[P, ID]{Config: cfg, resume: cfg.Offset, overlap: 1, seen: cfg.Yielded, page: map[ID]struct{}{}}
+		if w.seen == nil {
+			w.seen = map[ID]struct{}{}
+		}
 		w.last.start = cfg.Offset
 		defer w.cancelAhead()
 		for {
@@ -160,6 +167,7 @@ type fetched[P any, ID comparable] struct {
 type walk[P any, ID comparable] struct {
 	Config[P, ID]
 	seen     map[ID]struct{}       // the records of all pages that connected, from cfg.Offset on
+	page     map[ID]struct{}       // the records of a page, see hasTwice
 	last     pageFacts[ID]         // the last page that connected
 	tail     ID                    // the record where the walk is, see update
 	resume   int                   // end of the last page with new records: another walk can resume there
@@ -275,6 +283,9 @@ func (w *walk[P, ID]) step(ctx context.Context) (page P, hasNew bool, err error)
 		if err == nil && w.looksWrong(r, f) {
 			f, err = w.read(ctx, r)
 		}
+		if err == nil && w.hasTwice(f.ids) {
+			err = w.Repeats
+		}
 		if err != nil {
 			return none, false, err
 		}
@@ -368,13 +379,25 @@ func (w *walk[P, ID]) requestBefore(p *pageFacts[ID]) request {
 }
 
 // looksWrong reports whether a page may be an error of the service, so that the walk reads it
-// again. The page is empty but states that there is a next one. Or it is the start of the list, and
-// nothing that was seen is in it.
+// again. It has a record twice, perhaps in place of another one. Or it is empty but states that
+// there is a next one. Or it is the start of the list, and nothing that was seen is in it.
 func (w *walk[P, ID]) looksWrong(r request, f fetched[P, ID]) bool {
-	if len(w.seen) == 0 {
+	switch {
+	case w.hasTwice(f.ids):
+		return true
+	case len(w.seen) == 0:
 		return len(f.ids) == 0 && f.next == NextExists
 	}
 	return r.start == 0 && w.Offset == 0 && !slices.ContainsFunc(f.ids, w.isSeen)
+}
+
+// hasTwice reports whether one of the ids of a page occurs more than once.
+func (w *walk[P, ID]) hasTwice(ids []ID) bool {
+	clear(w.page)
+	for _, id := range ids {
+		w.page[id] = struct{}{}
+	}
+	return len(w.page) < len(ids)
 }
 
 func (w *walk[P, ID]) isSeen(id ID) bool {

@@ -278,6 +278,43 @@ func TestWalk_wrongPages(t *testing.T) {
 	})
 }
 
+// A store shows a record twice in a page, in place of another one. A walk reads such a page again,
+// so that it does not miss the other one. If it cannot, it ends in an error.
+func TestWalk_twice(t *testing.T) {
+	t.Parallel()
+	for _, concurrency := range []int{0, 4} {
+		for n := range 60 {
+			random := rand.New(rand.NewPCG(uint64(n), 0))
+			l := newList(300)
+			l.alter = func(_ request, p page) page {
+				if len(p.Items) > 1 && random.IntN(4) == 0 {
+					p.Items = slices.Clone(p.Items)
+					i := 1 + random.IntN(len(p.Items)-1)
+					p.Items[i] = p.Items[random.IntN(i)]
+				}
+				return p
+			}
+			cfg := l.config()
+			cfg.Limit, cfg.Concurrency = 30, concurrency
+			got, err := l.walk(t, cfg)
+			if err == nil && len(got) != 300 || err != nil && !errors.Is(err, errTwice) {
+				t.Errorf("walk %d: got %d of 300 records, error %v", n, len(got), err)
+			}
+		}
+	}
+	l := newList(250)
+	l.alter = func(r request, p page) page {
+		if r.start > 0 && l.pages == 1 {
+			p.Items = append([]int{p.Items[1]}, p.Items[1:]...)
+		}
+		return p
+	}
+	got, err := l.walk(t, l.config())
+	if err != nil || len(got) != 250 {
+		t.Errorf("one page was wrong: got %d of 250 records, error %v", len(got), err)
+	}
+}
+
 // TestWalk_emptyPageInBetween makes each page in turn empty, although it says that there is a next
 // one. That does not end a walk, not even after the start of the list was replaced.
 func TestWalk_emptyPageInBetween(t *testing.T) {

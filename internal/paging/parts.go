@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/commerce-go/commerce/internal/future"
@@ -18,6 +19,8 @@ type PartsConfig[P any, K, ID comparable] struct {
 	// several segments of it are read at a time.
 	Keys    func(context.Context) iter.Seq2[K, error]
 	KeyList KeysConfig[K]
+	// Listed is called with each key of KeyList. It may be nil.
+	Listed func(K)
 	// MaxKeys is the maximum number of keys in a part, at least 1.
 	MaxKeys int
 	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return
@@ -28,6 +31,9 @@ type PartsConfig[P any, K, ID comparable] struct {
 	// OfOneKey reports whether an error may be about the records of a single key. The part is then
 	// split, so that the error names the key.
 	OfOneKey func(error) bool
+
+	// Before are records that Parts does not yield. It must not change meanwhile.
+	Before map[ID]struct{}
 
 	// Finish is called with a page after which all records of this key and of the keys before it
 	// are yielded, and none of later keys.
@@ -143,6 +149,9 @@ func (w *partsWalk[P, K, ID]) pull(ctx context.Context) error {
 			continue
 		}
 		last = key
+		if w.Keys == nil && w.Listed != nil {
+			w.Listed(key)
+		}
 		select {
 		case w.keys <- key:
 		case <-ctx.Done():
@@ -364,7 +373,10 @@ func (p *part[P, K, ID]) accept(keys int) {
 // add passes the new records of a page to the consumer, unless the list may end with them.
 func (p *part[P, K, ID]) add(ctx context.Context, page P) error {
 	ids, next := p.Look(page)
-	added := addNew(p.yielded, ids, 0)
+	added := slices.DeleteFunc(addNew(p.yielded, ids, 0), func(i int) bool {
+		_, isBefore := p.Before[ids[i]]
+		return isBefore
+	})
 	if len(added) == 0 {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 	"iter"
 	"maps"
 	"math/bits"
+	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -495,4 +498,293 @@ func TestAllByAccount_requests(t *testing.T) {
 				concurrency, len(got), n, subscriptions, most)
 		}
 	}
+}
+
+// limited returns a store with more subscriptions than a walk by offset reads: accounts with 3
+// each. The first of the list are those of the last accounts.
+func limited(t *testing.T, subscriptions int) *accountStore {
+	t.Helper()
+	return newAccountStore(t, append(slices.Repeat([]int{3}, subscriptions/3), subscriptions%3)...)
+}
+
+// All and Pages read a store of any size, each record once. A walk of 10,100 records that did not
+// reach the end costs the requests by account in addition.
+func TestAll_anySize(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ size, most int }{{10_099, 103}, {10_101, 260}, {25_000, 480}} {
+		s := limited(t, tt.size)
+		want := s.of(s.accounts...)
+		got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), nil))
+		n := len(s.Requests())
+		t.Logf("%d subscriptions: %d requests", tt.size, n)
+		if err != nil || !slices.Equal(idsOf(got), want) || n > tt.most {
+			t.Errorf("got %d of %d subscriptions in %d requests, error %v, want at most %d", len(got), tt.size, n, err, tt.most)
+		}
+		var ids []uuid.UUID
+		finished := uuid.Nil
+		opts := &commerce.SubscriptionListOptions{Concurrency: 8, Include: commerce.SubscriptionInclude{All: true}}
+		for page, err := range s.Client().Subscriptions.Pages(t.Context(), opts) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page.Finished != uuid.Nil && (compareIDs(page.Finished, finished) <= 0 || page.Offset != 0) {
+				t.Errorf("page with Finished %s after %s, Offset %d", page.Finished, finished, page.Offset)
+			}
+			for i := range page.Subscriptions {
+				ids = append(ids, page.Subscriptions[i].ID)
+			}
+			finished = cmp.Or(page.Finished, finished)
+		}
+		slices.SortFunc(ids, compareIDs)
+		if !slices.Equal(ids, want) || (finished != uuid.Nil) != (tt.size > 10_100) {
+			t.Errorf("got %d of %d subscriptions, the last Finished is %s", len(ids), tt.size, finished)
+		}
+	}
+}
+
+// hooked returns a client of the store that calls hook before each request.
+func (s *accountStore) hooked(hook func(*http.Request)) *commerce.Client {
+	return s.Client(commerce.WithHTTPClient(&http.Client{Transport: roundTripper(
+		func(req *http.Request) (*http.Response, error) {
+			hook(req)
+			return s.Transport().RoundTrip(req)
+		})}))
+}
+
+// add adds a subscription of an account as the newest one.
+func (s *accountStore) add(account uuid.UUID) {
+	sub := commerce.Subscription{ID: uuid.New()}
+	sub.Attributes.AccountID = account
+	s.AddSubscription(sub)
+}
+
+// The list changes while it is walked, around the limit.
+func TestAll_changes(t *testing.T) {
+	t.Parallel()
+	walks := 3
+	if testing.Short() {
+		walks = 1
+	}
+	for n := range walks {
+		random := rand.New(rand.NewPCG(1, uint64(n)))
+		s := limited(t, 9_900+random.IntN(1_600))
+		stays := maps.Clone(s.subscriptions)
+		client := s.hooked(func(*http.Request) {
+			for range random.IntN(5) {
+				account := s.accounts[random.IntN(len(s.accounts))]
+				if ids := stays[account]; random.IntN(2) == 0 && len(ids) > 0 {
+					s.RemoveSubscription(ids[0])
+					stays[account] = ids[1:]
+				} else {
+					s.add(account)
+				}
+			}
+		})
+		times := map[uuid.UUID]int{}
+		for sub, err := range client.Subscriptions.All(t.Context(), nil) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			times[sub.ID]++
+		}
+		missed, twice := 0, 0
+		for _, ids := range stays {
+			for _, id := range ids {
+				if times[id] == 0 {
+					missed++
+				}
+			}
+		}
+		for _, n := range times {
+			if n > 1 {
+				twice++
+			}
+		}
+		if missed+twice > 0 {
+			t.Errorf("walk %d of %d records: %d missed, %d twice", n, len(times), missed, twice)
+		}
+	}
+}
+
+// What a walk knows of accounts that the store does not list. The first of the list are the
+// subscriptions that were added last.
+func TestAll_unlistedAccounts(t *testing.T) {
+	t.Parallel()
+	const size = 10_200
+	for i, tt := range []struct {
+		name    string
+		prepare func(s *accountStore)
+		hook    func(s *accountStore, req *http.Request)
+		want    int  // records
+		hidden  bool // the walk ends in ErrOffsetLimit
+	}{
+		{name: "all are listed", want: size},
+		{
+			name: "one is not, and all of it was read", want: size, hidden: true,
+			prepare: func(s *accountStore) { s.RemoveAccount(s.accounts[len(s.accounts)-2]) },
+		},
+		{
+			name: "one is not, and has records beyond the limit", want: size + 1, hidden: true,
+			prepare: func(s *accountStore) {
+				s.add(s.accounts[0])
+				s.RemoveAccount(s.accounts[0])
+			},
+		},
+		{
+			name: "one is deleted with its subscriptions, after they were read", want: size,
+			hook: func(s *accountStore, req *http.Request) {
+				if account := s.accounts[len(s.accounts)-2]; isAccounts(req) && s.RemoveAccount(account) {
+					for _, id := range s.subscriptions[account] {
+						s.RemoveSubscription(id)
+					}
+				}
+			},
+		},
+		{
+			name: "one is listed late", want: size + 1,
+			prepare: func(s *accountStore) {
+				s.add(s.accounts[0])
+				s.RemoveAccount(s.accounts[0])
+			},
+			hook: func(s *accountStore, req *http.Request) {
+				if isAccounts(req) && !strings.Contains(req.URL.RawQuery, "sort") {
+					s.AddAccount(s.accounts[0])
+				}
+			},
+		},
+		{
+			name: "a record has no account", want: size + 1, hidden: true,
+			prepare: func(s *accountStore) { s.AddSubscription(commerce.Subscription{ID: uuid.New()}) },
+		},
+		{
+			name: "one that the walk does not know", want: size - 3, // documented
+			prepare: func(s *accountStore) { s.RemoveAccount(s.accounts[0]) },
+		},
+	} {
+		s := limited(t, size)
+		if tt.prepare != nil {
+			tt.prepare(s)
+		}
+		client := s.hooked(func(req *http.Request) {
+			if tt.hook != nil {
+				tt.hook(s, req)
+			}
+		})
+		opts := &commerce.SubscriptionListOptions{Concurrency: []int{1, 8}[i%2]}
+		got, err := commerce.Collect(client.Subscriptions.All(t.Context(), opts))
+		diff(t, tt.name+": records", len(got), tt.want)
+		diff(t, tt.name+": different records", len(slices.Compact(idsOf(got))), tt.want)
+		if !tt.hidden {
+			diff(t, tt.name+": error", err, nil)
+			continue
+		}
+		checkStop(t, err, commerce.PagingError{Seen: tt.want, Err: commerce.ErrOffsetLimit})
+		diff(t, tt.name+": reason", fmt.Sprint(commerce.ReasonOf(err), " ", commerce.IsFinal(err)), "offset_limit true")
+	}
+}
+
+func isAccounts(req *http.Request) bool { return req.URL.Path == "/v2/accounts" }
+
+// A walk that cannot go on says why. One that may go on later is not final.
+func TestAll_cannotListAccounts(t *testing.T) {
+	t.Parallel()
+	s := limited(t, 10_101)
+	last := func(r commercetest.Request) bool { return !strings.Contains(r.RawQuery, "sort") }
+	s.RemoveAccount(s.accounts[len(s.accounts)-2])
+	for i, tt := range []struct {
+		fault commercetest.Fault
+		want  string // the reason, and whether it is final
+	}{
+		{commercetest.Fault{Status: 400}, "offset_limit true"},
+		{commercetest.Fault{Status: 403}, "offset_limit true"},
+		{commercetest.Fault{Status: 404}, "offset_limit true"},
+		{commercetest.Fault{Status: 422}, "offset_limit true"},
+		{commercetest.Fault{Status: 403, After: 2}, "offset_limit true"},
+		{commercetest.Fault{Status: 400, Match: last}, "offset_limit true"},
+		{commercetest.Fault{Status: 200, Body: `{}`}, "offset_limit true"},
+		{commercetest.Fault{Status: 200, Body: `{"data":[{"id":"x"}]}`}, "offset_limit true"},
+		{commercetest.Fault{Status: 200, Body: `{"data":[{"id":"` + itemID + `"},{"id":"` + itemID + `"}]}`}, "offset_limit true"},
+		{commercetest.Fault{Status: 200, Body: `{"data":[],"links":{"next":"/x"}}`}, "no_progress false"},
+		{commercetest.Fault{Status: 401}, "unauthorized false"},
+		{commercetest.Fault{Status: 408}, "other false"},
+		{commercetest.Fault{Status: 429}, "rate_limited false"},
+		{commercetest.Fault{Status: 403, Header: http.Header{"Retry-After": {"9"}}}, "rate_limited false"},
+		{commercetest.Fault{Status: 500}, "server_error false"},
+		{commercetest.Fault{Cut: true}, "connection false"},
+	} {
+		tt.fault.Operation, tt.fault.Times = commercetest.OpAccounts, -1
+		s.ClearFaults()
+		s.Inject(tt.fault)
+		opts := &commerce.SubscriptionListOptions{Concurrency: []int{8, 1}[i%2]}
+		got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), opts))
+		what := fmt.Sprintf("status %d, %s, error %v", tt.fault.Status, tt.fault.Body, err)
+		diff(t, what, fmt.Sprint(commerce.ReasonOf(err), " ", commerce.IsFinal(err)), tt.want)
+		stop, ok := errors.AsType[*commerce.PagingError](err)
+		if !ok || stop.Offset != 0 || stop.Seen != len(got) || len(got) < 10_100 {
+			t.Errorf("%s: got %d records and %+v", what, len(got), stop)
+		}
+		if e, ok := errors.AsType[*commerce.Error](err); ok && e.Op != "Accounts.IDs" {
+			t.Errorf("%s: operation %s, want that of the accounts", what, e.Op)
+		}
+	}
+}
+
+// A walk that stops while it goes on by account says up to which account it is finished, and the
+// rest is walked by account. Some of it comes again.
+func TestAll_stopsByAccount(t *testing.T) {
+	t.Parallel()
+	s := limited(t, 10_400)
+	want := s.of(s.accounts...)
+	byAccount := func(r commercetest.Request) bool { return strings.Contains(r.RawQuery, "account_id") }
+	check := func(what string, got []*commerce.Subscription, err error) {
+		t.Helper()
+		stop, ok := errors.AsType[*commerce.PagingError](err)
+		if !ok || stop.Offset != 0 || stop.Seen != len(got) || stop.Finished == uuid.Nil {
+			t.Fatalf("%s: got %d records, error %+v, want a PagingError with Finished", what, len(got), err)
+		}
+		rest, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(),
+			s.Client().Accounts.IDs(t.Context(), stop.Finished), nil))
+		diff(t, what+": error", err, nil)
+		if ids := slices.Compact(idsOf(append(got, rest...))); !slices.Equal(ids, want) {
+			t.Errorf("%s: got %d of %d subscriptions", what, len(ids), len(want))
+		}
+	}
+	for _, status := range []int{403, 503} {
+		s.Inject(commercetest.Fault{Operation: commercetest.OpList, Match: byAccount, After: 30, Status: status})
+		got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil))
+		check(fmt.Sprint(status), got, err)
+	}
+	s.Inject(commercetest.Fault{Match: isIn, Status: 400, Times: -1}) // each account is finished by itself
+	for _, at := range []int{10_110, 10_299, 10_399} {
+		got, last := stopAt(t, at, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
+			return s.Client().Subscriptions.All(ctx, nil)
+		})
+		check(fmt.Sprint("canceled at ", at), got, last)
+	}
+	s.ClearFaults()
+	// Accounts that are not listed are read last. A walk by account would not see them: start
+	// again.
+	s.add(s.accounts[0])
+	s.RemoveAccount(s.accounts[0])
+	of := s.accounts[0].String()
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 503, Match: func(r commercetest.Request) bool {
+		return strings.Contains(r.RawQuery, of)
+	}})
+	got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil))
+	checkStop(t, err, commerce.PagingError{Seen: len(got), Err: commerce.ErrServer})
+	_, err = stopAt(t, 10_399, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
+		return s.Client().Subscriptions.All(ctx, nil)
+	})
+	checkStop(t, err, commerce.PagingError{Seen: 10_399, Err: context.Canceled})
+}
+
+// An account with more subscriptions than a walk reads is in the error.
+func TestAll_largeAccount(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, 5, 20_300, 5)
+	got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), nil))
+	checkStop(t, err, commerce.PagingError{
+		Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: commerce.ErrOffsetLimit,
+	})
+	diff(t, "different records", len(slices.Compact(idsOf(got))), len(got))
 }
