@@ -96,20 +96,24 @@ func (i *Included) PriceOf(sub *Subscription) (Price, bool) {
 	if sub == nil || sub.Attributes.Currency == "" {
 		return Price{}, false
 	}
-	a := &sub.Attributes
-	foundPlan, _ := i.PlanOf(sub)
-	foundOption, _ := i.PricingOption(a.PricingOptionID)
+	currency, rels := sub.Attributes.Currency, sub.Relationships
+	planID, optionID := rels.idOr("plans", sub.Attributes.PlanID), rels.idOr("pricing_options", sub.Attributes.PricingOptionID)
+	foundPlan, _ := i.Plan(planID)
+	foundOption, _ := i.PricingOption(optionID)
 	plan, option := cmp.Or(foundPlan, &Plan{}), cmp.Or(foundOption, &PricingOption{})
-	if a.PricingOptionID == uuid.Nil {
-		return firstPrice(a.Currency, plan.Meta.Price, plan.Attributes.FixedPrice)
+	switch {
+	case optionID == uuid.Nil && len(rels.ids("pricing_options")) > 0: // one of several
+		return Price{}, false
+	case optionID == uuid.Nil:
+		return firstPrice(currency, plan.Meta.Price, plan.Attributes.FixedPrice)
 	}
-	ofOption, ofPlan := option.Meta.Prices[a.PlanID.String()].Price, plan.Meta.Prices[a.PricingOptionID.String()].Price
-	p, ok := ofOption[a.Currency]
-	other, both := ofPlan[a.Currency]
+	ofOption, ofPlan := option.Meta.Prices[planID.String()].Price, plan.Meta.Prices[optionID.String()].Price
+	p, ok := ofOption[currency]
+	other, both := ofPlan[currency]
 	if ok && both && (!p.Amount.Equal(other.Amount) || p.IncludesTax != other.IncludesTax) {
 		return Price{}, false
 	}
-	return firstPrice(a.Currency, ofOption, ofPlan, option.Attributes.FixedPrice)
+	return firstPrice(currency, ofOption, ofPlan, option.Attributes.FixedPrice)
 }
 
 // firstPrice returns the price in a currency of the first list that has one.
@@ -232,8 +236,8 @@ type Billing struct {
 	CanPause  bool `json:"can_pause,omitzero"`
 	CanResume bool `json:"can_resume,omitzero"`
 	CanCancel bool `json:"can_cancel,omitzero"`
-	// BasePricePercentage of the product's price that the subscriber pays. It may be
-	// fractional.
+	// BasePricePercentage may be fractional. The documentation calls it a discount, which its
+	// examples are not: compute nothing from it.
 	BasePricePercentage Decimal `json:"base_price_percentage,omitzero"`
 	// FixedPrice instead of a percentage.
 	FixedPrice Prices `json:"fixed_price,omitzero"`

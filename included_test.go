@@ -356,6 +356,24 @@ func TestIncluded_PriceOf(t *testing.T) {
 		if got, ok := included.PriceOf(sub); ok != (tt.want != 0) || !got.Amount.Equal(commerce.NewDecimal(tt.want)) {
 			t.Errorf("%s: PriceOf() = %v, %t, want %d", tt.name, got, ok, tt.want)
 		}
+		if !tt.option {
+			continue
+		}
+		sub.Attributes.PlanID, sub.Attributes.PricingOptionID = uuid.Nil, uuid.Nil // only relationships name them
+		refs := []commerce.ResourceRef{{ID: optionID}}
+		sub.Relationships = commerce.Relationships{
+			{Name: "plans", Relationship: commerce.Relationship{Data: commerce.RelationshipData{
+				Refs: []commerce.ResourceRef{{ID: planID}},
+			}}},
+			{Name: "pricing_options", Relationship: commerce.Relationship{Data: commerce.RelationshipData{Refs: refs}}},
+		}
+		if got, ok := included.PriceOf(sub); ok != (tt.want != 0) || !got.Amount.Equal(commerce.NewDecimal(tt.want)) {
+			t.Errorf("%s, by relationships: PriceOf() = %v, %t, want %d", tt.name, got, ok, tt.want)
+		}
+		sub.Relationships[1].Data.Refs = append(refs, commerce.ResourceRef{ID: planID})
+		if got, ok := included.PriceOf(sub); ok {
+			t.Errorf("%s, one of two options: PriceOf() = %v, want none", tt.name, got)
+		}
 	}
 	var none *commerce.Included
 	if _, ok := none.PriceOf(&commerce.Subscription{}); ok {

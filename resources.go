@@ -179,7 +179,7 @@ type ResourceRef struct {
 }
 
 // Timestamps of a record. A timestamp that is absent, null, empty or unreadable is the zero
-// time.
+// time. Extra holds one that is unreadable, or is the zero time itself.
 type Timestamps struct {
 	UpdatedAt   time.Time `json:"updated_at,omitzero"`
 	CreatedAt   time.Time `json:"created_at,omitzero"`
@@ -424,8 +424,7 @@ type PriceChanges struct {
 // a fixed price. An example in the service's documentation has the currencies here instead
 // of in fixed_price; Extra keeps them.
 type PricingOptionPrice struct {
-	// BasePricePercentage of the price of the plans, from 0 to 100. It may be fractional, and
-	// is nil if there is none.
+	// BasePricePercentage is that of a [Billing], nil if there is none.
 	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
 	FixedPrice          Prices   `json:"fixed_price,omitzero"`
 	Extra               Extra    `json:",embed"`

@@ -53,5 +53,8 @@ func parseTime(raw []byte) (at time.Time, err error) {
 			return time.Time{}, errors.New("not a timestamp in nanoseconds")
 		}
 	}
+	if err == nil && at.IsZero() {
+		err = errors.New("a timestamp that would count as none")
+	}
 	return at, err
 }

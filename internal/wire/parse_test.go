@@ -36,7 +36,7 @@ func TestParseTime(t *testing.T) {
 	for _, raw := range []string{
 		`5`, `{}`, `true`, `[""]`, fine + `Z"`, fine + `+02:00"`, fine + `123Z"`, `"2024-02-28T1:30:30.0000000000Z"`,
 		`"2024-02-28T12:30:30,1234567890Z"`, `"2024-02-28T12:30:30\u002e1234567890Z"`,
-		`"2024-02-28T12:30:30.123456789\u0030Z"`,
+		`"2024-02-28T12:30:30.123456789\u0030Z"`, `"0001-01-01T00:00:00Z"`,
 	} {
 		if got, err := parseTime([]byte(raw)); err == nil {
 			t.Errorf("parseTime(%s) = %v, want an error", raw, got)
