@@ -97,7 +97,8 @@ func (i *Included) PriceOf(sub *Subscription) (Price, bool) {
 		return Price{}, false
 	}
 	currency, rels := sub.Attributes.Currency, sub.Relationships
-	planID, optionID := rels.idOr("plans", sub.Attributes.PlanID), rels.idOr("pricing_options", sub.Attributes.PricingOptionID)
+	planID := rels.idOr("plans", sub.Attributes.PlanID)
+	optionID := rels.idOr("pricing_options", sub.Attributes.PricingOptionID)
 	foundPlan, _ := i.Plan(planID)
 	foundOption, _ := i.PricingOption(optionID)
 	plan, option := cmp.Or(foundPlan, &Plan{}), cmp.Or(foundOption, &PricingOption{})

@@ -100,7 +100,8 @@ func subscriptionBody(words string) string {
 			meta[name] = value
 		case isState:
 			action, now := strings.CutSuffix(action, "!")
-			meta["state"] = fmt.Sprintf(`{"id":"00000000-0000-0000-0000-00000000000%s","attributes":{"action":%q,"cancel_immediately":%t}}`,
+			meta["state"] = fmt.Sprintf(
+				`{"id":"00000000-0000-0000-0000-00000000000%s","attributes":{"action":%q,"cancel_immediately":%t}}`,
 				id, action, now)
 		case word == "inactive":
 			meta["status"] = `"inactive"`
@@ -256,66 +257,114 @@ var stateStores = []struct {
 	{name: "canceled, but not at once", change: endAtOnce, reads: "canceled|canceled inactive", want: "rwr", again: "r"},
 	{name: "canceled at once, and closed", change: endAtOnce, reads: "canceled closed", want: "r"},
 	{name: "canceled at once, by its state", change: endAtOnce, reads: "canceled paused inactive 2:cancel!", want: "r"},
-	{name: "canceled, and inactive as it is paused", change: endAtOnce, reads: "canceled paused inactive 2:cancel|canceled closed", want: "rwr", again: "r"},
-	{name: "cancel what dunning closed", change: endAtOnce, reads: "closed inactive|closed canceled inactive", want: "rwr", again: "r"},
+	{
+		name: "canceled, and inactive as it is paused", change: endAtOnce,
+		reads: "canceled paused inactive 2:cancel|canceled closed", want: "rwr", again: "r",
+	},
+	{
+		name: "cancel what dunning closed", change: endAtOnce, reads: "closed inactive|closed canceled inactive",
+		want: "rwr", again: "r",
+	},
 	{name: "pause", change: pause, reads: "|paused", want: "rwr", again: "r"},
 	{name: "resume", change: resume, reads: "paused|", want: "rwr", again: "r"},
 	{name: "nothing to resume", change: resume, reads: "", want: "r"},
 	{name: "resume what is suspended", change: resume, reads: "suspended|", want: "rwr", again: "r"},
 	{
-		name: "suspended until the payment", change: resume, reads: "suspended 1:pause|suspended inactive 2:resume", want: "rwr",
+		name: "suspended until the payment", change: resume, reads: "suspended 1:pause|suspended inactive 2:resume",
+		want: "rwr",
 	},
 	{name: "resume what is canceled", change: resume, reads: "canceled", want: "r not sent ended final"},
 	{name: "resume what is closed", change: resume, reads: "closed inactive", want: "r not sent ended final"},
 	{name: "reopen what is canceled", change: reopen, reads: "canceled paused|", want: "rwr", again: "r"},
 	{name: "reopen what dunning closed", change: reopen, reads: "closed inactive", want: "rwr"},
-	{name: "reopened, and suspended until the payment", change: reopen, reads: "closed 1:cancel|suspended 2:resume", want: "rwr"},
 	{
-		name: "dunning suspends it meanwhile", change: resume, reads: "paused 1:pause|suspended 2:resume|suspended 2:resume|",
-		want: "rwr unknown outcome_unknown", again: "rwr",
+		name: "reopened, and suspended until the payment", change: reopen,
+		reads: "closed 1:cancel|suspended 2:resume", want: "rwr",
+	},
+	{
+		name: "dunning suspends it meanwhile", change: resume,
+		reads: "paused 1:pause|suspended 2:resume|suspended 2:resume|",
+		want:  "rwr unknown outcome_unknown", again: "rwr",
 	},
 	{
 		name: "dunning closes it meanwhile", change: resume, reads: "suspended 1:pause|closed 2:resume",
 		want: "rwr unknown outcome_unknown", again: "r not sent ended final",
 	},
 	{
-		name: "a plain cancellation by somebody else", change: endAtOnce, reads: "|canceled 2:cancel|canceled 2:cancel|canceled 3:cancel!",
-		want: "rwr unknown outcome_unknown", again: "rwr",
+		name: "a plain cancellation by somebody else", change: endAtOnce,
+		reads: "|canceled 2:cancel|canceled 2:cancel|canceled 3:cancel!",
+		want:  "rwr unknown outcome_unknown", again: "rwr",
 	},
 	{
-		name: "an immediate one in the first generation", change: endAtOnce, reads: `|canceled state={"id":"` + itemID + `","attributes":{"action":"cancel"}}`,
-		want: "rwrr" + shown + " rejected state_not_shown final", again: "rwr unknown outcome_unknown",
+		name: "an immediate one in the first generation", change: endAtOnce,
+		reads: `|canceled state={"id":"` + itemID + `","attributes":{"action":"cancel"}}`,
+		want:  "rwrr" + shown + " rejected state_not_shown final", again: "rwr unknown outcome_unknown",
 	},
-	{name: "inactive as it is suspended", change: endAtOnce, reads: "canceled suspended inactive 2:cancel|canceled suspended 3:cancel!", want: "rwr", again: "r"},
+	{
+		name: "inactive as it is suspended", change: endAtOnce,
+		reads: "canceled suspended inactive 2:cancel|canceled suspended 3:cancel!", want: "rwr", again: "r",
+	},
 	{name: "another letter case", change: cancel, reads: "-canceled Canceled=true", want: "r not sent bad_response"},
-	{name: "closed by somebody meanwhile", change: resume, reads: "paused|closed 2:cancel", want: "rwr unknown outcome_unknown", again: "r not sent ended final"},
-	{name: "still canceled after it was reopened", change: reopen, reads: "canceled 1:cancel|canceled 2:resume|canceled 2:resume|canceled 2:resume|canceled 3:resume", want: "rwrr" + shown + " rejected state_not_shown final"},
+	{
+		name: "closed by somebody meanwhile", change: resume, reads: "paused|closed 2:cancel",
+		want: "rwr unknown outcome_unknown", again: "r not sent ended final",
+	},
+	{
+		name: "still canceled after it was reopened", change: reopen,
+		reads: "canceled 1:cancel|canceled 2:resume|canceled 2:resume|canceled 2:resume|canceled 3:resume",
+		want:  "rwrr" + shown + " rejected state_not_shown final",
+	},
 	{name: "the response is lost", change: pause, reads: "|paused", status: []int{0}, want: "rwr", again: "r"},
-	{name: "the request is lost", change: pause, reads: "", status: []int{0, 204}, want: "rwr unknown outcome_unknown", again: "rwr unknown outcome_unknown"},
+	{
+		name: "the request is lost", change: pause, reads: "", status: []int{0, 204},
+		want: "rwr unknown outcome_unknown", again: "rwr unknown outcome_unknown",
+	},
 	{
 		name: "a resume of what is suspended is lost", change: resume, reads: "suspended", status: []int{0},
 		want: "rwr unknown outcome_unknown",
 	},
 	{name: "a page of a gateway", change: pause, reads: "|paused", status: []int{302}, want: "rwr", again: "r"},
-	{name: "the change is refused", change: pause, reads: "", status: []int{422}, want: "rwr rejected unprocessable final"},
+	{
+		name: "the change is refused", change: pause, reads: "", status: []int{422},
+		want: "rwr rejected unprocessable final",
+	},
 	{
 		name: "a resume of what is suspended is refused", change: resume, reads: "suspended", status: []int{422},
 		want: "rwr rejected unprocessable final",
 	},
-	{name: "refused, and the read fails", change: pause, reads: "|404", status: []int{422}, want: "rwr rejected unprocessable final", again: "r nil not sent not_found final"},
+	{
+		name: "refused, and the read fails", change: pause, reads: "|404", status: []int{422},
+		want: "rwr rejected unprocessable final", again: "r nil not sent not_found final",
+	},
 	{name: "the first read fails", change: pause, reads: "404", want: "r nil not sent not_found final"},
-	{name: "the last read fails", change: pause, reads: "|404|", want: "rwr unknown not_found", again: "rwr unknown outcome_unknown"},
-	{name: "a lagging read", change: pause, reads: "1:resume|1:resume|paused 2:pause", want: "rwr unknown outcome_unknown", again: "r"},
+	{
+		name: "the last read fails", change: pause, reads: "|404|", want: "rwr unknown not_found",
+		again: "rwr unknown outcome_unknown",
+	},
+	{
+		name: "a lagging read", change: pause, reads: "1:resume|1:resume|paused 2:pause",
+		want: "rwr unknown outcome_unknown", again: "r",
+	},
 	{name: "no states", change: pause, reads: "||paused", want: "rwr unknown outcome_unknown", again: "r"},
-	{name: "a flag that follows its state", change: pause, reads: "1:resume|2:pause|paused 2:pause", want: "rwrr" + shown, again: "r"},
-	{name: "a change that is not made", change: pause, reads: "1:resume|2:pause|2:pause|2:pause|3:pause", want: "rwrr" + shown + " rejected state_not_shown final"},
+	{
+		name: "a flag that follows its state", change: pause, reads: "1:resume|2:pause|paused 2:pause",
+		want: "rwrr" + shown, again: "r",
+	},
+	{
+		name: "a change that is not made", change: pause, reads: "1:resume|2:pause|2:pause|2:pause|3:pause",
+		want: "rwrr" + shown + " rejected state_not_shown final",
+	},
 	{
 		name: "the second read is an old copy", change: pause, reads: "1:resume|2:pause|1:resume|paused 2:pause",
 		want: "rwrr" + shown + " unknown outcome_unknown", again: "r",
 	},
-	{name: "the second read fails", change: pause, reads: "1:resume|2:pause|404|paused", want: "rwrr" + shown + " unknown not_found", again: "r"},
 	{
-		name: "the second read cannot be read", change: pause, reads: "1:resume|2:pause|-paused", want: "rwrr" + shown + " unknown bad_response",
+		name: "the second read fails", change: pause, reads: "1:resume|2:pause|404|paused",
+		want: "rwrr" + shown + " unknown not_found", again: "r",
+	},
+	{
+		name: "the second read cannot be read", change: pause, reads: "1:resume|2:pause|-paused",
+		want:  "rwrr" + shown + " unknown bad_response",
 		again: "r not sent bad_response",
 	},
 	{
@@ -327,8 +376,9 @@ var stateStores = []struct {
 		want: "rwr unknown outcome_unknown", again: "rwr",
 	},
 	{
-		name: "somebody resumes it before the second read", change: pause, reads: "1:resume|2:pause|3:resume|3:resume|paused 4:pause",
-		want: "rwrr" + shown + " unknown outcome_unknown", again: "rwr",
+		name: "somebody resumes it before the second read", change: pause,
+		reads: "1:resume|2:pause|3:resume|3:resume|paused 4:pause",
+		want:  "rwrr" + shown + " unknown outcome_unknown", again: "rwr",
 	},
 }
 

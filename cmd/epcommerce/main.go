@@ -271,5 +271,7 @@ var todos = map[string]string{
 	"item_type_mismatch":  "epcommerce api GET /v2/carts/CART/items shows the types: a discount has another one",
 	"not_found":           "check the id",
 	"different":           "use --update to change what differs",
-	"offset_limit":        "use epcommerce subscriptions export, which has no limit",
+	"ended":               "--reopen resumes it, and it is billed again",
+	"state_not_shown":     "the store does not make this change: ask the vendor's support",
+	"offset_limit":        "use client credentials that may list the accounts of the store, or select fewer",
 }

@@ -27,7 +27,7 @@ func newStateCommands(e *environment) []*cobra.Command {
 		{verb: "resume", change: commerce.StateChange{Action: commerce.ActionResume}},
 	} {
 		short := "Make sure that subscriptions are " + map[string]string{
-			"cancel": "canceled", "pause": "paused", "resume": "neither canceled nor paused",
+			"cancel": "canceled", "pause": "paused", "resume": "neither paused nor suspended",
 		}[c.verb]
 		cmd := e.command(c.verb, short, c.run(e))
 		cmd.Use, cmd.Args = c.verb+" [ID...]", cobra.ArbitraryArgs
@@ -43,6 +43,9 @@ func newStateCommands(e *environment) []*cobra.Command {
 		if c.verb == "cancel" {
 			flags.BoolVar(&c.change.CancelImmediately, "immediately", false, "end them now, not with their billing period")
 		}
+		if c.verb == "resume" {
+			flags.BoolVar(&c.change.Reopen, "reopen", false, "also those that are canceled or closed: they are billed again")
+		}
 		commands = append(commands, cmd)
 	}
 	return commands
@@ -54,12 +57,20 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 	return func(ctx context.Context, s *shop, args []string) error {
 		p := e.newPrinter(subscriptionHead, noSubscription)
 		var left []uuid.UUID
+		ended := 0
 		err := c.each(ctx, s, args, func(sub *commerce.Subscription, included *commerce.Included) {
-			if !c.isDone(sub) {
+			switch {
+			case c.isDone(&sub.Meta):
+			case c.account != uuid.Nil && c.isEnded(&sub.Meta):
+				ended++
+			default:
 				left = append(left, sub.ID)
 				p.print(newRecord(sub, included))
 			}
 		})
+		if ended > 0 {
+			say(e.stderr, "%s canceled or closed: --reopen resumes them too", counted(ended, "subscription"))
+		}
 		if err = errors.Join(err, p.end()); err != nil || len(left) == 0 {
 			if err == nil {
 				say(e.stderr, "nothing to do")
@@ -124,14 +135,21 @@ func (c *stateCommand) each(
 	return nil
 }
 
-// isDone reports whether a subscription has the state already, by the rules of EnsureState.
-func (c *stateCommand) isDone(sub *commerce.Subscription) bool {
-	switch m := &sub.Meta; c.change.Action {
+// isDone reports whether a subscription has the state already, by the rules of EnsureState. That
+// checks it again for those that are not done.
+func (c *stateCommand) isDone(m *commerce.SubscriptionMeta) bool {
+	switch c.change.Action {
 	case commerce.ActionCancel:
-		return m.Canceled && (m.Closed || !c.change.CancelImmediately)
+		isInactive := m.Status == "inactive" && !m.Paused && !m.Suspended
+		return m.Canceled && (m.Closed || isInactive || !c.change.CancelImmediately)
 	case commerce.ActionPause:
 		return m.Paused
 	default:
-		return !m.Canceled && !m.Paused
+		return !m.Canceled && !m.Paused && !m.Suspended && !m.Closed
 	}
+}
+
+// isEnded reports whether EnsureState does not resume a subscription.
+func (c *stateCommand) isEnded(m *commerce.SubscriptionMeta) bool {
+	return c.change.Action == commerce.ActionResume && !c.change.Reopen && (m.Canceled || m.Closed)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,7 +76,16 @@ func TestStates(t *testing.T) {
 	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "nothing to do") {
 		t.Errorf("once more: got %+v, want nothing to do", got)
 	}
+	if got := c.run(t, of("resume", "--yes")...); got.code != 0 || strings.Contains(stateOf(s, account), "active") ||
+		!strings.Contains(got.stderr, "6 subscriptions canceled or closed: --reopen resumes them too") {
+		t.Errorf("resume all: got %+v, want none resumed, and a hint", got)
+	}
 	got = c.run(t, "subscriptions", "resume", ids[0], "--yes")
+	isHinted := strings.Contains(got.stderr, "--reopen")
+	if got.code != exitFailed || !isHinted || strings.Contains(stateOf(s, account), "active") {
+		t.Errorf("resume: got %+v and %q, want a hint", got, stateOf(s, account))
+	}
+	got = c.run(t, "subscriptions", "resume", ids[0], "--yes", "--reopen")
 	if got.code != 0 || strings.Count(stateOf(s, account), "canceled") != 5 {
 		t.Errorf("resume: got %+v and %q, want one resumed", got, stateOf(s, account))
 	}
@@ -209,5 +219,19 @@ func TestExport_streamFails(t *testing.T) {
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", "-", "-o", "json")
 	if got.code != exitUnfinished || json.Valid([]byte(got.stdout)) || !bytes.HasPrefix([]byte(got.stdout), []byte("[")) {
 		t.Errorf("got %d and %.80q, want exit code %d and no valid JSON", got.code, got.stdout, exitUnfinished)
+	}
+}
+
+// A list may be longer than the offset of the service reaches.
+func TestList_anySize(t *testing.T) {
+	t.Parallel()
+	const size = 10_150
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(size)
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "list", "-o", "csv", "--columns", "id")
+	ids := strings.Fields(got.stdout)
+	slices.Sort(ids)
+	if n := len(slices.Compact(ids)) - 1; got.code != 0 || n != size { // a head
+		t.Errorf("got %d subscriptions, code %d, %s, want %d", n, got.code, got.stderr, size)
 	}
 }

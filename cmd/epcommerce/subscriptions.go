@@ -17,7 +17,7 @@ func newListCommand(e *environment) *cobra.Command {
 	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	var limit uint
 	x := &selection{}
-	short := "List subscriptions, newest first, at most 10,100"
+	short := "List subscriptions, newest first"
 	cmd := e.command("list", short, func(ctx context.Context, s *shop, _ []string) error {
 		if err := x.check(e.output); err != nil {
 			return err

@@ -145,8 +145,9 @@ func (s *changingStore) account() uuid.UUID {
 	for {
 		id := s.accounts[s.random.IntN(len(s.accounts))]
 		if recent := s.recent.Load(); recent != nil && s.random.IntN(2) == 0 {
-			ids := uuidPattern.FindAllString(*recent, -1)
-			id = uuid.MustParse(ids[s.random.IntN(len(ids))])
+			if ids := uuidPattern.FindAllString(*recent, -1); len(ids) > 0 { // not of a page by offset
+				id = uuid.MustParse(ids[s.random.IntN(len(ids))])
+			}
 		}
 		if len(s.stayed[id]) < 100 {
 			return id
