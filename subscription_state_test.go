@@ -3,6 +3,7 @@ package commerce_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -124,6 +125,7 @@ type stateStore struct {
 	reads    []string
 	status   []int
 	requests strings.Builder // r and w
+	last     string          // the subscription that was read last, as it is encoded
 }
 
 func (s *stateStore) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -144,7 +146,17 @@ func (s *stateStore) RoundTrip(req *http.Request) (*http.Response, error) {
 	if status, err := strconv.Atoi(words); err == nil {
 		return respond(status, refusal)(req)
 	}
-	return respond(200, subscriptionBody(words))(req)
+	body := subscriptionBody(words)
+	var read struct{ Data commerce.Subscription }
+	if err := json.Unmarshal([]byte(body), &read); err != nil {
+		return nil, err
+	}
+	last, err := json.Marshal(read.Data)
+	if err != nil {
+		return nil, err
+	}
+	s.last = string(last)
+	return respond(200, body)(req)
 }
 
 // next removes the first element of a list, unless it is the last.
@@ -175,6 +187,8 @@ func (s *stateStore) ensureStateWithin(
 	end := s.requests.String()
 	if sub == nil {
 		end += " nil"
+	} else if encode(t, sub) != s.last {
+		t.Errorf("got the subscription %s, want the one that was read last: %s", encode(t, sub), s.last)
 	}
 	if waited := time.Since(start); waited > 0 {
 		end += " after " + waited.String()
@@ -343,6 +357,10 @@ var stateStores = []struct {
 	},
 	{
 		name: "a lagging read", change: pause, reads: "1:resume|1:resume|paused 2:pause",
+		want: "rwr unknown outcome_unknown", again: "r",
+	},
+	{
+		name: "a state without an id", change: pause, reads: `1:resume|state={"attributes":{"action":"pause"}}|paused 2:pause`,
 		want: "rwr unknown outcome_unknown", again: "r",
 	},
 	{name: "no states", change: pause, reads: "||paused", want: "rwr unknown outcome_unknown", again: "r"},

@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -244,6 +245,14 @@ func (v *validator) cartItem(o members) (item cartItem) {
 	return item
 }
 
+// expiryDays reads after how many days new carts expire. It returns 0 if raw is absent.
+func (v *validator) expiryDays(raw json.RawMessage) (n int) {
+	if raw != nil && (json.Unmarshal(raw, &n) != nil || n < 1 || n > 365) {
+		v.addProblem("data.cart_expiry_days", "must be a whole number from 1 to 365")
+	}
+	return n
+}
+
 func (v *validator) quantity(raw json.RawMessage) (n int64) {
 	if json.Unmarshal(raw, &n) != nil || n < 1 {
 		v.addProblem("data.quantity", "is required, and must be a whole number of at least 1")
@@ -266,10 +275,12 @@ func (s *Store) deleteItem(in *call) response {
 // that of updateCart.
 func (s *Store) updateCartSettings(in *call) response {
 	var change settingsChange
+	var days int
 	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
 			v.resourceType("data.type", o["type"], "settings")
 			change = v.discountSettings("data.discounts", o["discounts"])
+			days = v.expiryDays(o["cart_expiry_days"])
 		}
 	})
 	if refusal != nil {
@@ -278,27 +289,19 @@ func (s *Store) updateCartSettings(in *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	changed := s.newCarts
-	if refusal := change.apply(&changed); refusal != nil {
+	changed.CartExpiryDays = cmp.Or(days, changed.CartExpiryDays)
+	if refusal := change.apply(&changed.Discounts); refusal != nil {
 		return jsonResponse(http.StatusUnprocessableEntity, refusal)
 	}
 	s.newCarts = changed
-	return s.cartSettings()
+	return jsonResponse(http.StatusOK, cartBody{Data: changed})
 }
 
 // getCartSettings handles GET /v2/settings/cart.
 func (s *Store) getCartSettings(*call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cartSettings()
-}
-
-// cartSettings returns a response with the settings for new carts. The caller holds s.mu.
-func (s *Store) cartSettings() response {
-	type settings struct {
-		Type      string           `json:"type"`
-		Discounts discountSettings `json:"discounts"`
-	}
-	return jsonResponse(http.StatusOK, cartBody{Data: settings{Type: "settings", Discounts: s.newCarts}})
+	return jsonResponse(http.StatusOK, cartBody{Data: s.newCarts})
 }
 
 // uuid returns an id of the path. It is zero if the path element is not a UUID, and

@@ -577,6 +577,12 @@ func TestCartEndpoints_problems(t *testing.T) {
 			raw: put("/v2/settings/cart", `{"data":{"type":"settings","discounts":{"use_rule_promotions":"x"}}}`),
 		},
 	})
+	for _, days := range []string{"0", "366", "-7", "1.5", `"7"`, "null", "1e99"} {
+		checkProblems(t, []problem{{
+			name: "expiry after " + days + " days", want: "data.cart_expiry_days must be a whole number from 1 to 365",
+			raw: put("/v2/settings/cart", `{"data":{"type":"settings","cart_expiry_days":`+days+`}}`),
+		}})
+	}
 }
 
 func TestCartItemEndpoints_problems(t *testing.T) {

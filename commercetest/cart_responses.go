@@ -24,9 +24,16 @@ type discountSettings struct {
 	UseRulePromotions      bool `json:"use_rule_promotions,omitempty"`
 }
 
+// cartSettings are the settings for new carts.
+type cartSettings struct {
+	Type           string           `json:"type"`
+	CartExpiryDays int              `json:"cart_expiry_days,omitempty"` // 0: not set
+	Discounts      discountSettings `json:"discounts"`
+}
+
 type cartMeta struct {
-	DisplayPrice *displayPrice  `json:"display_price,omitempty"` // nil: an item, not a cart
-	Timestamps   cartTimestamps `json:"timestamps"`
+	DisplayPrice *displayPrice `json:"display_price,omitempty"` // nil: an item, not a cart
+	Timestamps   timestamps    `json:"timestamps"`
 }
 
 type displayPrice struct {
@@ -43,10 +50,10 @@ type money struct {
 	Formatted string           `json:"formatted"`
 }
 
-type cartTimestamps struct {
+type timestamps struct {
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
-	ExpiresAt string `json:"expires_at,omitempty"`
+	ExpiresAt string `json:"expires_at,omitempty"` // of a cart
 }
 
 // relationships belong to a cart or to an item.
@@ -140,10 +147,10 @@ func (c *cart) data(cfg *Config) cartData {
 		DiscountSettings: c.settings,
 		Meta: cartMeta{
 			DisplayPrice: c.displayPrice(cfg),
-			Timestamps: cartTimestamps{
+			Timestamps: timestamps{
 				CreatedAt: timestamp(c.createdAt),
 				UpdatedAt: timestamp(c.updatedAt),
-				ExpiresAt: timestamp(c.updatedAt.Add(cartLife)),
+				ExpiresAt: timestamp(c.expiresAt()),
 			},
 		},
 		Relationships: related,
@@ -243,7 +250,7 @@ func (c *cart) itemsData(cfg *Config) []itemData {
 			promotion.Value = promotion.UnitPrice
 		}
 		created := timestamp(item.createdAt)
-		promotion.Meta = cartMeta{Timestamps: cartTimestamps{CreatedAt: created, UpdatedAt: created}}
+		promotion.Meta = cartMeta{Timestamps: timestamps{CreatedAt: created, UpdatedAt: created}}
 		list = append(list, itemData{
 			ID:            item.ref.ID,
 			Type:          item.ref.Type,

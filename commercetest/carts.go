@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	cartLife         = 7 * 24 * time.Hour // after the last change
+	defaultCartDays  = 7 // after the last change
 	defaultCartName  = "Cart"
 	defaultItemPrice = 10_000 // in cents
 )
@@ -27,10 +27,13 @@ type cart struct {
 	items                []cartItem
 	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
 	createdAt, updatedAt time.Time
-	number               int // counts the carts in the order they were created
+	life                 time.Duration // after the last change
+	number               int           // counts the carts in the order they were created
 }
 
-func (c *cart) expired() bool { return time.Since(c.updatedAt) > cartLife }
+func (c *cart) expiresAt() time.Time { return c.updatedAt.Add(c.life) }
+
+func (c *cart) expired() bool { return time.Now().After(c.expiresAt()) }
 
 type cartItem struct {
 	ref                  commerce.CartItemRef
@@ -84,7 +87,9 @@ func (s *Store) emptyCart(id string) *cart {
 	now := time.Now()
 	s.emptyCartCount++
 	return &cart{
-		id: id, name: defaultCartName, settings: s.newCarts, createdAt: now, updatedAt: now, number: s.emptyCartCount,
+		id: id, name: defaultCartName, settings: s.newCarts.Discounts, createdAt: now, updatedAt: now,
+		life:   time.Duration(cmp.Or(s.newCarts.CartExpiryDays, defaultCartDays)) * 24 * time.Hour,
+		number: s.emptyCartCount,
 	}
 }
 

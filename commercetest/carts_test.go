@@ -185,6 +185,54 @@ func TestCart_expires(t *testing.T) {
 	})
 }
 
+// The store sets after how many days new carts expire.
+func TestCart_expires_settings(t *testing.T) {
+	t.Parallel()
+	const path = "/v2/settings/cart"
+	settings := func(more string) string { return `{"data":{"type":"settings",` + more + `}}` }
+	none := `"discounts":{"custom_discounts_enabled":false}`
+	synctest.Test(t, func(t *testing.T) {
+		store := commercetest.NewStore(commercetest.Config{})
+		wantJSON(t, send(t, store, get(path)), 200, settings(none))
+		before := store.AddCart()
+		set := []struct {
+			days int
+			body string
+		}{
+			{days: 365, body: `"cart_expiry_days":365`}, {days: 1, body: `"cart_expiry_days":1`},
+			{days: 1, body: none}, {days: 30, body: `"cart_expiry_days":30,` + none},
+		}
+		var carts []string
+		for _, s := range set {
+			want := settings(fmt.Sprintf(`"cart_expiry_days":%d,%s`, s.days, none))
+			wantJSON(t, send(t, store, put(path, settings(s.body))), 200, want)
+			wantJSON(t, send(t, store, get(path)), 200, want)
+			carts = append(carts, decodeCart(t, send(t, store, post("/v2/carts", `{"data":{}}`)), 201).Data.ID)
+		}
+		refused := settings(`"cart_expiry_days":9,"discounts":{"custom_discounts_enabled":true,"use_rule_promotions":true}`)
+		wantEqual(t, "both discount settings", send(t, store, put(path, refused)).Status, 422)
+		wantJSON(t, send(t, store, get(path)), 200, settings(`"cart_expiry_days":30,`+none))
+		wantEqual(t, "carts", store.Carts(), append([]string{before}, carts...))
+		for i, s := range set {
+			expires := time.Now().UTC().AddDate(0, 0, s.days).Format("2006-01-02T15:04:05.000Z")
+			if body := send(t, store, get("/v2/carts/"+carts[i])).Body; !strings.Contains(body, `"expires_at":"`+expires+`"`) {
+				t.Errorf("body = %s, want it to expire at %s", body, expires)
+			}
+		}
+		for _, tt := range []struct {
+			days int
+			want []string
+		}{
+			{days: 1, want: []string{before, carts[0], carts[3]}}, {days: 7, want: []string{carts[0], carts[3]}},
+			{days: 30, want: carts[:1]}, {days: 365},
+		} {
+			start := time.Date(2000, time.January, 1, 0, 0, 0, 1, time.UTC) // that of the bubble, and a nanosecond
+			time.Sleep(time.Until(start.AddDate(0, 0, tt.days)))
+			wantEqual(t, fmt.Sprint("carts after days: ", tt.days), store.Carts(), tt.want)
+		}
+	})
+}
+
 // A read creates a cart with the settings that the store then has.
 func TestCart_createdByRead(t *testing.T) {
 	t.Parallel()

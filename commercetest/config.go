@@ -189,6 +189,15 @@ type Config struct {
 	// 0: no header, since the service does not document one.
 	RetryAfter time.Duration `json:"retry_after"`
 
+	// CloseAtOnce closes a subscription that is canceled at once. Otherwise it is canceled and
+	// inactive, but not closed. Which of the two the service does is not documented.
+	CloseAtOnce bool `json:"close_at_once"`
+	// FlagsFollowPayment leaves a subscription suspended or closed when a store's own token
+	// resumes it, as long as no payment succeeds. The store makes no payments: a test changes the
+	// flags with [Store.UpdateSubscription]. Otherwise the resume ends both. Which of the two the
+	// service does is not documented.
+	FlagsFollowPayment bool `json:"flags_follow_payment"`
+
 	// LoseOverlappingWrites makes concurrent writes to one cart undo each other, as the
 	// service may do: each write changes the cart as it was when the request arrived, and
 	// so undoes every change that other writes made since. All get the response of a

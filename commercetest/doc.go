@@ -57,8 +57,8 @@
 //	GET    /v2/subscriptions/invoices                            page[limit], page[offset]
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
-//	GET    /v2/settings/cart                                     discounts of new carts
-//	PUT    /v2/settings/cart                                     discounts of new carts
+//	GET    /v2/settings/cart                                     discounts and expiry of new carts
+//	PUT    /v2/settings/cart                                     discounts and expiry of new carts
 //
 // and the endpoints of [Store.Handle].
 //
@@ -82,10 +82,13 @@
 //   - A filter that the store does not know gets a 400, and so does an include of subscriptions
 //     or a sort order of accounts.
 //   - A canceled subscription stays active, unless it was pending or the request set
-//     cancel_immediately. These rules, and what a shopper may do, belong to the second generation.
+//     cancel_immediately: then it is inactive, but not closed, see [Config.CloseAtOnce]. These
+//     rules, and what a shopper may do, belong to the second generation.
+//   - A resume does not change the status of a subscription: it follows the next payment run, and
+//     the store has none. A test changes it with [Store.UpdateSubscription].
 //
 // Lists of accounts are in the order in which the accounts were added, unless the request sorts
-// them. Subscribers and invoices have the shape of other lists, and not all of their members.
+// them. Subscribers and invoices have the members that are required, and few others.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests: limits on
 // discounts, a rate limit, the lifetime of tokens, the links and the length of pages, and whether

@@ -90,8 +90,9 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 type SubscriptionFixture struct {
 	// Number of subscriptions, at most 250,000. 0: one.
 	Number int `json:"number"`
-	// State is active, canceled (which is active until the next billing run), closed, paused,
-	// pending, resumed or suspended. Empty: active.
+	// State is active, canceled (which is active until the next billing run), closed (because
+	// payments failed; it is inactive and not canceled), ended (canceled at once, and inactive),
+	// paused, pending, resumed or suspended. Empty: active.
 	State string `json:"state"`
 	// Currency of the subscription. The plans have prices in USD and GBP. Empty: USD.
 	Currency string `json:"currency"`
@@ -102,7 +103,7 @@ type SubscriptionFixture struct {
 }
 
 var fixtureStates = []string{
-	stateActive, stateCanceled, stateClosed, statePaused, statePending, stateResumed, stateSuspended,
+	stateActive, stateCanceled, stateClosed, stateEnded, statePaused, statePending, stateResumed, stateSuspended,
 }
 
 var currencyCode = regexp.MustCompile(`^[A-Z]{3}$`)

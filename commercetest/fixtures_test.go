@@ -156,7 +156,8 @@ func TestStore_AddSubscriptionFixture(t *testing.T) {
 		}
 		store := commercetest.New(t, commercetest.Config{Generation: generation})
 		account := uuid.New()
-		for _, state := range []string{"", "active", "canceled", "closed", "paused", "pending", "resumed", "suspended"} {
+		states := []string{"", "active", "canceled", "closed", "ended", "paused", "pending", "resumed", "suspended"}
+		for _, state := range states {
 			f := commercetest.SubscriptionFixture{
 				Number: 2, State: state, Currency: "GBP", PlanID: plan, AccountID: account,
 			}
@@ -168,20 +169,16 @@ func TestStore_AddSubscriptionFixture(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			m, a := sub.Subscription.Meta, sub.Subscription.Attributes
-			isResumed := !m.Timestamps.ResumedAt.IsZero()
-			got := fmt.Sprint(m.Canceled && !m.Closed, m.Closed, m.Paused, m.Pending, isResumed, m.Suspended)
-			wantEqual(t, "state "+state, got, fmt.Sprint(
-				state == "canceled", state == "closed", state == "paused", state == "pending", state == "resumed",
-				state == "suspended"))
+			wantState(t, state, generation, sub.Subscription.Meta)
+			a := sub.Subscription.Attributes
 			got, want := fmt.Sprint(a.AccountID, a.PlanID, a.Currency), fmt.Sprint(account, plan, "GBP")
 			wantEqual(t, "owner, plan and currency", got, want)
 		}
 		page, err := store.Client().Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{
 			Include: commerce.SubscriptionInclude{Plans: true},
 		})
-		if err != nil || len(page.Subscriptions) != 16 {
-			t.Fatalf("%v generation: got %v, %v, want 16 subscriptions", generation, page, err)
+		if err != nil || len(page.Subscriptions) != 18 {
+			t.Fatalf("%v generation: got %v, %v, want 18 subscriptions", generation, page, err)
 		}
 		sub := &page.Subscriptions[0]
 		if _, ok := page.Included.PlanOf(sub); !ok {
@@ -216,6 +213,31 @@ func TestStore_AddSubscriptionFixture_refuses(t *testing.T) {
 			t.Errorf("error = %v, want %s", err, want)
 		}
 	}
+}
+
+// wantState checks the meta of a subscription that is in a state of a fixture.
+func wantState(t *testing.T, state string, g commercetest.Generation, m commerce.SubscriptionMeta) {
+	t.Helper()
+	is := func(states ...string) bool { return slices.Contains(states, state) }
+	var want commerce.SubscriptionMeta
+	want.Canceled, want.Closed, want.Paused = is("canceled", "ended"), is("closed"), is("paused")
+	want.Pending, want.Suspended, want.Status = is("pending"), is("suspended"), "active"
+	if is("closed", "ended") {
+		want.Status = "inactive"
+	}
+	want.State.Attributes.Action = map[string]string{
+		"canceled": "cancel", "ended": "cancel", "paused": "pause", "pending": "pending", "resumed": "resume",
+	}[state]
+	if want.Canceled && g == commercetest.SecondGeneration {
+		want.State.Attributes.CancelImmediately = new(is("ended"))
+	}
+	got := commerce.SubscriptionMeta{
+		Canceled: m.Canceled, Closed: m.Closed, Paused: m.Paused, Pending: m.Pending, Suspended: m.Suspended,
+		Status: m.Status, State: commerce.SubscriptionState{Attributes: m.State.Attributes},
+	}
+	wantEqual(t, fmt.Sprintf("%v generation, state %q", g, state), got, want)
+	isAt := []bool{!m.Timestamps.CanceledAt.IsZero(), !m.Timestamps.ResumedAt.IsZero()}
+	wantEqual(t, "has canceled_at, resumed_at of "+state, isAt, []bool{want.Canceled, is("resumed")})
 }
 
 func isID(id uuid.UUID) func(commerce.ResourceRef) bool {

@@ -30,9 +30,12 @@ var seedNames = []string{
 // subscriptions and one subscriber, whose email is "subscriber-0001@example.com", then
 // "subscriber-0002@example.com" and so on; see [Store.SubscriberOf].
 //
-// Some subscriptions are paused, canceled, closed, suspended or pending. Some are
-// canceled and still active, as happens before the last billing run. If n is 13 or
-// more, they show every documented member of their generation.
+// Some subscriptions are paused, canceled, closed, suspended or pending. Some are canceled and
+// still active, as happens before the last billing run. Others were canceled at once, and are
+// inactive. Those that are closed or suspended are so because payments failed. A closed one is
+// inactive, and not canceled; whether the service cancels it too is not documented. If n is 13 or
+// more, the subscriptions show every documented member of their generation, and if n is 22 or more,
+// every state.
 //
 // The subscriptions are encoded when a response needs them: a store of 250,000 is ready
 // in less than two seconds.
@@ -186,8 +189,9 @@ func setSecondGenerationMeta(i int, sub *commerce.Subscription) {
 	m.FirstInvoicePrepaid = new(i%3 == 0)
 	switch m.State.Attributes.Action {
 	case "cancel":
-		m.State.Attributes.CancelImmediately = new(m.Closed)
-		if m.Closed {
+		isEnded := m.Status == "inactive"
+		m.State.Attributes.CancelImmediately = new(isEnded)
+		if isEnded {
 			m.LastRefundID, m.LastRefundAmount = newID("refunds", i).String(), new(commerce.NewDecimal(500))
 		}
 	case "pause":
@@ -217,7 +221,8 @@ func setSecondGenerationMeta(i int, sub *commerce.Subscription) {
 const (
 	stateActive    = "active"
 	stateCanceled  = "canceled" // and active until the next billing run
-	stateClosed    = "closed"
+	stateClosed    = "closed"   // because payments failed
+	stateEnded     = "ended"    // canceled at once
 	statePaused    = "paused"
 	statePending   = "pending"
 	stateResumed   = "resumed"
@@ -227,6 +232,8 @@ const (
 // seedState returns the state of the i-th oldest subscription.
 func seedState(i int) string {
 	switch {
+	case i%22 == 11:
+		return stateEnded
 	case i%11 == 0:
 		return stateClosed
 	case i%7 == 0:
@@ -249,10 +256,9 @@ func enterState(i int, sub *commerce.Subscription, state string) {
 	var action string
 	at := m.Timestamps.CreatedAt.AddDate(0, 2, 3)
 	switch state {
-	case stateClosed:
-		action = "cancel"
-		m.Canceled, m.Closed, m.Status = true, true, "inactive"
-		m.Timestamps.CanceledAt = at
+	case stateEnded:
+		action, m.Canceled, m.Timestamps.CanceledAt = "cancel", true, at
+		m.Status = "inactive"
 	case statePaused:
 		action, m.Paused, m.Timestamps.PausedAt = "pause", true, at
 	case stateCanceled:
@@ -265,6 +271,9 @@ func enterState(i int, sub *commerce.Subscription, state string) {
 		m.Timestamps.GoLive, at = time.Time{}, m.Timestamps.UpdatedAt
 	case stateSuspended: // payments failed; nobody asked for a change of state
 		m.Suspended, m.Timestamps.UpdatedAt = true, at
+		return
+	case stateClosed: // later
+		m.Closed, m.Status, m.Timestamps.UpdatedAt = true, "inactive", at
 		return
 	default:
 		return

@@ -179,7 +179,8 @@ func TestSeed_states(t *testing.T) {
 		for name, flag := range map[string]bool{
 			"paused": m.Paused, "canceled": m.Canceled, "closed": m.Closed, "suspended": m.Suspended, "pending": m.Pending,
 			"canceled and active": m.Canceled && m.Status == "active", "manual payments": m.ManualPayments,
-			"goes live later": m.Timestamps.GoLive.IsZero() && m.Timestamps.GoLiveAfter.After(m.Timestamps.CreatedAt),
+			"closed, but not only": m.Closed && (m.Canceled || m.Status == "active"),
+			"goes live later":      m.Timestamps.GoLive.IsZero() && m.Timestamps.GoLiveAfter.After(m.Timestamps.CreatedAt),
 		} {
 			if flag {
 				counts[name]++
@@ -190,8 +191,8 @@ func TestSeed_states(t *testing.T) {
 	}
 	wantEqual(t, "subscriptions by state", counts, map[string]int{
 		"status active": 91, "status inactive": 9,
-		"action ": 49, "action cancel": 26, "action pause": 13, "action pending": 7, "action resume": 5,
-		"canceled": 26, "canceled and active": 17, "closed": 9, "paused": 13, "suspended": 7, "pending": 7,
+		"action ": 53, "action cancel": 22, "action pause": 13, "action pending": 7, "action resume": 5,
+		"canceled": 22, "canceled and active": 17, "closed": 4, "paused": 13, "suspended": 7, "pending": 7,
 		"goes live later": 7, "manual payments": 2, "digits 3": 33, "digits 6": 34, "digits 9": 33,
 	})
 	wantEqual(t, "ids", len(ids), 100)

@@ -38,7 +38,7 @@ type Store struct {
 	tokenCount int
 
 	carts          map[string]*cart // by id
-	newCarts       discountSettings
+	newCarts       cartSettings
 	emptyCartCount int // calls of emptyCart
 	// The numbers of carts, items and discounts that got an id.
 	cartCount, itemCount, discountCount int
@@ -97,7 +97,9 @@ func NewStore(cfg Config) *Store {
 		subscriptions: newSubscriptionSet(0),
 		subscribers:   map[uuid.UUID]Subscriber{},
 
-		newCarts: discountSettings{CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0},
+		newCarts: cartSettings{Type: "settings", Discounts: discountSettings{
+			CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,
+		}},
 	}
 }
 

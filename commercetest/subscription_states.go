@@ -124,8 +124,9 @@ func (by shopper) billing(sub *commerce.Subscription) (billing commerce.Billing,
 	return billing, false
 }
 
-// enterState gives sub a new state. shopper is the account that asked for it, or zero. The
-// caller holds s.mu.
+// enterState gives sub a new state. shopper is the account that asked for it, or zero. A resume
+// leaves the status as it is: it follows the next payment run, and the store has none. The caller
+// holds s.mu.
 func (s *Store) enterState(sub *commerce.Subscription, a commerce.SubscriptionStateAttributes, shopper uuid.UUID) {
 	now := time.Now().UTC()
 	isSecond := s.cfg.Generation == SecondGeneration
@@ -140,7 +141,7 @@ func (s *Store) enterState(sub *commerce.Subscription, a commerce.SubscriptionSt
 			a.CancelImmediately = &atOnce
 		}
 		if atOnce {
-			m.Closed, m.Pending, m.Status = true, false, "inactive"
+			m.Closed, m.Pending, m.Status = m.Closed || s.cfg.CloseAtOnce, false, "inactive"
 		}
 	case "pause":
 		m.Paused, m.Timestamps.PausedAt = true, now
@@ -152,8 +153,11 @@ func (s *Store) enterState(sub *commerce.Subscription, a commerce.SubscriptionSt
 		}
 	case "resume":
 		m.Paused, m.PausedBy, m.Timestamps.ResumedAt = false, "", now
-		if isSecond && shopper == uuid.Nil && !m.Closed {
+		if isSecond && shopper == uuid.Nil {
 			m.Canceled, m.Timestamps.CanceledAt = false, time.Time{}
+		}
+		if shopper == uuid.Nil && !s.cfg.FlagsFollowPayment {
+			m.Suspended, m.Closed = false, false
 		}
 	}
 	s.stateCount++

@@ -11,6 +11,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+const atOnce = `,"cancel_immediately":true` // for newState
+
 // newState returns the body of a request for a new state. more is added to the attributes.
 func newState(action, more string) string {
 	return `{"data":{"type":"subscription_state","attributes":{"action":"` + action + `"` + more + `}}}`
@@ -19,7 +21,6 @@ func newState(action, more string) string {
 // Each state changes the flags, and the members that have the time of the change.
 func TestChangeState(t *testing.T) {
 	t.Parallel()
-	const atOnce = `,"cancel_immediately":true`
 	for _, tt := range []struct {
 		name                  string
 		action, more          string
@@ -31,7 +32,7 @@ func TestChangeState(t *testing.T) {
 		},
 		{
 			name: "cancel at once", action: "cancel", more: atOnce, wantFirst: "canceled canceled_at active",
-			wantSecond: "canceled closed canceled_at inactive at once",
+			wantSecond: "canceled canceled_at inactive at once",
 		},
 		{
 			name: "pause", action: "pause", more: atOnce, wantFirst: "paused paused_at active",
@@ -50,6 +51,116 @@ func TestChangeState(t *testing.T) {
 					other := describeState(t, send(t, store, get(subscriptionPath(t, store, "?page[offset]=1"))))
 					wantEqual(t, "meta of another subscription", other, ": active")
 				})
+			})
+		}
+	}
+}
+
+// A cancellation at once closes a subscription only if the store is configured so.
+func TestChangeState_atOnce(t *testing.T) {
+	t.Parallel()
+	pending := func(m *commerce.SubscriptionMeta) { m.Pending = true }
+	for _, tt := range []struct {
+		name        string
+		closeAtOnce bool
+		before      func(*commerce.SubscriptionMeta)
+		more, want  string
+	}{
+		{name: "at once", more: atOnce, want: "canceled canceled_at inactive at once"},
+		{name: "pending", before: pending, want: "canceled canceled_at inactive at once"},
+		{
+			name: "closed before", before: func(m *commerce.SubscriptionMeta) { m.Closed = true }, more: atOnce,
+			want: "canceled closed canceled_at inactive at once",
+		},
+		{
+			name: "close at once", closeAtOnce: true, more: atOnce, want: "canceled closed canceled_at inactive at once",
+		},
+		{
+			name: "close at once, pending", closeAtOnce: true, before: pending,
+			want: "canceled closed canceled_at inactive at once",
+		},
+		{name: "close at once, but later", closeAtOnce: true, want: "canceled canceled_at active later"},
+	} {
+		for _, g := range generations {
+			t.Run(g.name+" generation/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				store := commercetest.NewStore(commercetest.Config{CloseAtOnce: tt.closeAtOnce, Generation: g.generation})
+				store.Seed(1)
+				target := changed(t, store, tt.before)
+				wantNoContent(t, send(t, store, post(target+"/states", newState("cancel", tt.more))))
+				got := describeState(t, send(t, store, get(target)))
+				if g.generation == commercetest.SecondGeneration {
+					wantEqual(t, "meta", got, "cancel: "+tt.want)
+				} else if !strings.HasSuffix(got, "canceled_at active") {
+					t.Errorf("meta = %q, want a subscription that is canceled and active", got)
+				}
+			})
+		}
+	}
+}
+
+// changed changes the newest subscription of a store, and returns its path.
+func changed(t *testing.T, store *commercetest.Store, change func(*commerce.SubscriptionMeta)) (target string) {
+	t.Helper()
+	target = subscriptionPath(t, store, "")
+	for sub := range store.Subscriptions() {
+		store.UpdateSubscription(sub.ID, func(sub *commerce.Subscription) {
+			if change != nil {
+				change(&sub.Meta)
+			}
+		})
+		break
+	}
+	return target
+}
+
+// A resume by the store ends all that stops a subscription, but not what follows the next payment.
+// A shopper's resume ends a pause.
+func TestChangeState_resume(t *testing.T) {
+	t.Parallel()
+	stopped := func(m *commerce.SubscriptionMeta) {
+		m.Canceled, m.Paused, m.PausedBy, m.Suspended, m.Closed = true, true, "subscriber", true, true
+		m.Status = "inactive"
+	}
+	for _, tt := range []struct {
+		name                  string
+		flagsFollowPayment    bool
+		isShopper             bool
+		wantFirst, wantSecond string
+	}{
+		{name: "store", wantFirst: "canceled resumed_at inactive", wantSecond: "resumed_at inactive"},
+		{
+			name: "store, flags follow the payment", flagsFollowPayment: true,
+			wantFirst:  "canceled closed suspended resumed_at inactive",
+			wantSecond: "closed suspended resumed_at inactive",
+		},
+		{
+			name: "shopper", isShopper: true,
+			wantFirst:  "canceled closed suspended resumed_at inactive",
+			wantSecond: "canceled closed suspended resumed_at inactive",
+		},
+	} {
+		for i, want := range []string{tt.wantSecond, tt.wantFirst} { // as in generations
+			t.Run(generations[i].name+" generation/"+tt.name, func(t *testing.T) {
+				t.Parallel()
+				store := commercetest.NewStore(commercetest.Config{
+					FlagsFollowPayment: tt.flagsFollowPayment, Generation: generations[i].generation,
+				})
+				store.Seed(12)
+				sub := withOption(t, store, allows(true))
+				store.UpdateSubscription(sub.ID, func(sub *commerce.Subscription) { stopped(&sub.Meta) })
+				target := listPath + "/" + sub.ID.String()
+				raw := post(target+"/states", newState("resume", ""))
+				if tt.isShopper {
+					send(t, store, postForm(implicitForm))
+					raw = shopper(raw, store.AccountToken(sub.Attributes.AccountID))
+				}
+				wantNoContent(t, send(t, store, raw))
+				resp := send(t, store, get(target))
+				wantEqual(t, "meta", describeState(t, resp), "resume: "+want)
+				if strings.Contains(resp.Body, "paused_by") {
+					t.Errorf("body = %s, want no paused_by", resp.Body)
+				}
 			})
 		}
 	}
@@ -74,6 +185,7 @@ func describeState(t *testing.T, resp wireResponse) string {
 	add("canceled", m.Canceled)
 	add("paused", m.Paused)
 	add("closed", m.Closed)
+	add("suspended", m.Suspended)
 	if !at.IsZero() {
 		add("canceled_at", m.Timestamps.CanceledAt.Equal(at))
 		add("paused_at", m.Timestamps.PausedAt.Equal(at))
@@ -87,6 +199,20 @@ func describeState(t *testing.T, resp wireResponse) string {
 		add("later", !*cancel)
 	}
 	return strings.Join(words, " ")
+}
+
+// A state has the documented members, and no others.
+func TestStates_members(t *testing.T) {
+	t.Parallel()
+	eachSender(t, func(t *testing.T, send sendFunc) {
+		store := seeded(commercetest.SecondGeneration, 11)
+		target := subscriptionPath(t, store, "") + "/states"
+		const id = "6f7c6b97-8636-5aca-a9fa-eb9c5d570431"
+		state := `{"id":"` + id + `","type":"subscription_state",` +
+			`"attributes":{"action":"cancel","cancel_immediately":true},"meta":{"created_at":"2024-03-06T02:17:00.123456111Z"}}`
+		wantJSON(t, send(store, get(target)), 200, `{"data":[`+state+`]}`)
+		wantJSON(t, send(store, get(target+"/"+id)), 200, `{"data":`+state+`}`)
+	})
 }
 
 // The states of a subscription begin with that of its meta, if it has one.
@@ -208,7 +334,6 @@ func TestStates_refusals(t *testing.T) {
 // A shopper may do less than a store, in the second generation.
 func TestChangeState_shopper(t *testing.T) {
 	t.Parallel()
-	const atOnce = `,"cancel_immediately":true`
 	for _, tt := range []struct {
 		name         string
 		change       func(*commerce.SubscriptionMeta) // before
@@ -222,7 +347,7 @@ func TestChangeState_shopper(t *testing.T) {
 		{name: "pause, with the flag", action: "pause", more: atOnce, status: 403},
 		{
 			name: "cancel what is pending", change: func(m *commerce.SubscriptionMeta) { m.Pending = true },
-			action: "cancel", status: 204, want: "cancel: canceled closed canceled_at inactive at once",
+			action: "cancel", status: 204, want: "cancel: canceled canceled_at inactive at once",
 		},
 		{name: "pause", action: "pause", status: 204, want: "pause: paused paused_at active"},
 		{name: "pause, not allowed", locked: true, action: "pause", status: 422},

@@ -43,7 +43,7 @@ var sampleCalls = map[string]string{
 		"links":"objects","max_page":9,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
 		"promotions_stay":true,"fractional_amounts":true,"bare_prices":true,"tax_percent":20,"prices_include_tax":true,
 		"errors_beside_carts":true,"cart_discount_limit":1,"item_discount_limit":1,"rate_limit":7,"rate_burst":9,
-		"retry_after":"2s",		"lose_overlapping_writes":true}`,
+		"retry_after":"2s","close_at_once":true,"flags_follow_payment":true,"lose_overlapping_writes":true}`,
 	"DELETE /_store/namespaces": "",
 	"POST /_store/reset":        `{"subscriptions":2}`,
 }
