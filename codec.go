@@ -83,7 +83,7 @@ func rules() []wire.Rule {
 		wire.Record[CartDisplayPrice](1),
 		wire.Record[SubscriptionMeta](1),
 		wire.Record[SubscriptionState](1),
-		wire.Repeated(wire.Record[Offering](1)), // few offerings have many subscribers
+		wire.Repeated(wire.Record[Offering](1), (*Offering).separate), // few offerings have many subscribers
 		wire.EncodedAs(func(a *PlanAttributes) *billedAttributes[plainPlanAttributes] {
 			return withZeros((*plainPlanAttributes)(a), &a.Billing)
 		}),

@@ -118,11 +118,57 @@ func ReadByDecoder(b []byte) (body ListBody, err error) {
 	return body, err
 }
 
+// An offering that was separated has no slice of the one that it is a copy of.
+func TestOffering_separate(t *testing.T) {
+	t.Parallel()
+	var fill func(v reflect.Value)
+	fill = func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+			fill(v.Index(0))
+		case reflect.Struct:
+			for _, field := range v.Fields() {
+				if field.CanSet() {
+					fill(field)
+				}
+			}
+		case reflect.Pointer, reflect.Interface:
+			t.Errorf("%v cannot be in an offering: separate would have to copy it", v.Type())
+		default:
+		}
+	}
+	var check func(name string, a, b reflect.Value)
+	check = func(name string, a, b reflect.Value) {
+		switch a.Kind() {
+		case reflect.Slice:
+			if a.Pointer() == b.Pointer() {
+				t.Errorf("%s is the same slice in both", name)
+			}
+			check(name+"[0]", a.Index(0), b.Index(0))
+		case reflect.Struct:
+			for f, field := range a.Fields() {
+				check(name+"."+f.Name, field, b.FieldByIndex(f.Index))
+			}
+		default:
+		}
+	}
+	var o Offering
+	fill(reflect.ValueOf(&o).Elem())
+	separated := o
+	separated.separate()
+	if d := cmp.Diff(o, separated); d != "" {
+		t.Errorf("the copy differs (-want +got):\n%s", d)
+	}
+	check("Offering", reflect.ValueOf(o), reflect.ValueOf(separated))
+}
+
 // Subscriptions with the same offering share no memory that can change.
 func TestSubscription_offering(t *testing.T) {
 	t.Parallel()
 	record := `{"id":"%d0000000-0000-4000-8000-000000000000","attributes":{"offering":{"id":"` + uuid.Max.String() + `",` +
-		`"relationships":{"plans":{"links":{"self":"/a"},"data":[{"type":"plan","id":"` + uuid.Max.String() + `"}]}},` +
+		`"relationships":{"plans":{"links":{"self":"/a","next":""},` +
+		`"data":[{"type":"plan","id":"` + uuid.Max.String() + `"}]}},` +
 		`"meta":{"external_product_refs":["a"],"external_plan_refs":["b"]}}}}`
 	body := []byte(fmt.Sprintf(`{"data":[`+record+`,`+record+`]}`, 1, 2))
 	if !payloads.HasRule(reflect.TypeFor[Offering]()) {
@@ -137,6 +183,7 @@ func TestSubscription_offering(t *testing.T) {
 	_ = append(first.Meta.ExternalProductRefs[:0], "changed")
 	_ = append(first.Meta.ExternalPlanRefs[:0], "changed")
 	_ = append(first.Relationships[0].Data.Refs[:0], ResourceRef{})
+	first.Relationships[0].Links[1].Extra["changed"] = nil
 	_ = append(first.Relationships[0].Links[:0], NamedLink{})
 	_ = append(first.Relationships[:0], NamedRelationship{})
 	if d := cmp.Diff(other.Subscriptions[1], page.Subscriptions[1]); d != "" {

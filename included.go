@@ -165,6 +165,20 @@ func (i *Included) ProductsOf(sub *Subscription) []*Product {
 	return products
 }
 
+// separate gives o, a copy of an offering without unknown members, slices of its own.
+func (o *Offering) separate() {
+	o.Relationships = slices.Clone(o.Relationships)
+	for i := range o.Relationships {
+		r := &o.Relationships[i]
+		r.Links, r.Data.Refs = slices.Clone(r.Links), slices.Clone(r.Data.Refs)
+		for n := range r.Links {
+			copyExtras(&r.Links[n].Extra) // an empty link has one
+		}
+	}
+	m := &o.Meta
+	m.ExternalProductRefs, m.ExternalPlanRefs = slices.Clone(m.ExternalProductRefs), slices.Clone(m.ExternalPlanRefs)
+}
+
 // find returns the element of list with that id. The zero id, which a record without a
 // readable id has, finds nothing.
 func find[T any](list []T, id uuid.UUID, idOf func(*T) uuid.UUID) (*T, bool) {

@@ -4,6 +4,7 @@ import (
 	stdjson "encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,13 @@ func (u *upper) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+func (t *thing) separate() {
+	t.Texts, t.Links, t.List = slices.Clone(t.Texts), slices.Clone(t.Links), slices.Clone(t.List)
+	for i := range t.List {
+		t.List[i].Texts = slices.Clone(t.List[i].Texts)
+	}
+}
+
 func writeShade(s *shade) ([]byte, error) {
 	switch s.Name {
 	case "plain":
@@ -172,7 +180,8 @@ func newTestCodec() *Codec {
 		Named[links](1, func(l *link) (*string, *target) { return &l.name, &l.to },
 			func(t *target) { t.notNull = true }),
 		As(`"`, func(_ byte, t *target) any { return &t.Href }, writeTarget),
-		Repeated(Rule{typ: reflect.TypeFor[thing]()}), Repeated(Rule{typ: reflect.TypeFor[other]()}),
+		Repeated(Rule{typ: reflect.TypeFor[thing]()}, (*thing).separate),
+		Repeated(Rule{typ: reflect.TypeFor[other]()}, func(*other) {}),
 		As(`[{`, decodeSeveral, nil, reflect.TypeFor[[]inner](), reflect.TypeFor[inner]()),
 	)
 }

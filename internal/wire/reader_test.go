@@ -192,24 +192,6 @@ func TestCodec_repeatedLate(t *testing.T) {
 	compareWays(t, newTestCodec(), []byte(in.String()))
 }
 
-// Each type is either copied whole, or not at all.
-func TestRepeated_types(t *testing.T) {
-	t.Parallel()
-	for _, typ := range []reflect.Type{
-		reflect.TypeFor[struct{ P *int }](), reflect.TypeFor[[]struct{ M map[string]int }](),
-		reflect.TypeFor[struct{ s []string }](), reflect.TypeFor[struct{ A any }](),
-	} {
-		func() {
-			defer func() {
-				if recover() == nil {
-					t.Errorf("separator(%v) does not panic", typ)
-				}
-			}()
-			separator(typ)
-		}()
-	}
-}
-
 // Equal short strings of an input share memory, but the pool keeps nothing of an input.
 func TestCodec_readerInterns(t *testing.T) {
 	t.Parallel()

@@ -18,7 +18,7 @@ type Rule struct {
 	read      func(src source, types []part, v any) error // v points to a value of the type; nil for a Record
 	parts     []reflect.Type                              // types that read decodes
 	limit     int                                         // on the elements of a list of a Record
-	repeats   bool                                        // see Repeated
+	separate  func(v any)                                 // see Repeated; nil for all other rules
 	unmarshal *json.Unmarshalers
 	marshal   *json.Marshalers
 }

@@ -57,8 +57,8 @@ func (c *Codec) defaultReader(t reflect.Type) valueReader {
 		return readUUID
 	case t == reflect.TypeFor[time.Time]():
 		return readTime
-	case rule != nil && rule.repeats:
-		return repeatedReader(t, c.structReader(t))
+	case rule != nil && rule.separate != nil:
+		return repeatedReader(t, c.structReader(t), rule.separate)
 	case rule != nil && rule.read == nil: // a record
 		return c.structReader(t)
 	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
