@@ -11,20 +11,11 @@ import (
 	"sync"
 )
 
-// transportKind is what is known about the base transport.
-type transportKind uint8
-
-const (
-	customTransport      transportKind = iota // may call no hooks, and read the body at any time
-	callersHTTPTransport                      // an *http.Transport: calls the hooks, except after RegisterProtocol
-	ownHTTPTransport                          // calls the hooks, and reads the body only after it has written the header
-)
-
 // evidence records what the hooks of httptrace and the request body show about one attempt: whether
 // anything may have been sent. The hooks may still run after the attempt has returned.
 type evidence struct {
 	class         Class
-	transport     transportKind
+	isOwn         bool   // the transport is the library's own, see guard
 	host          string // host and userAgent distinguish this request from others that the transport sends
 	userAgent     string
 	cancelAttempt func()
@@ -59,7 +50,7 @@ var (
 // collect prepares e for an attempt of c, which cancel ends. The header of a read is not observed:
 // that hook costs the most, and a read may be sent again anyway.
 func (e *evidence) collect(c *call, cancel func()) {
-	e.class, e.transport, e.cancelAttempt = c.Class, c.client.kind, cancel
+	e.class, e.isOwn, e.cancelAttempt = c.Class, c.client.isOwn, cancel
 	e.host, e.userAgent = c.URL.Host, c.Header.Get("User-Agent")
 	e.hooks.GetConn = e.requestConn
 	e.hooks.GotConn = e.useConn
@@ -178,10 +169,10 @@ func (e *evidence) guard(req *http.Request, body []byte) {
 	// request has an empty body of unknown length. net/http sends it as an empty body, or leaves
 	// it out with a method like DELETE. A custom transport may send the request without reading
 	// that body, also one that is registered with an http.Transport.
-	e.unprovable = len(body) == 0 && e.transport != ownHTTPTransport
+	e.unprovable = len(body) == 0 && !e.isOwn
 	newBody := func() io.ReadCloser {
 		b := io.NopCloser(bytes.NewReader(body))
-		if e.transport == ownHTTPTransport {
+		if e.isOwn {
 			return b
 		}
 		return &observedBody{b, e}

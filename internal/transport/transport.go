@@ -173,7 +173,7 @@ var noHeader = http.Header{}
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
 	base    Hidden[http.RoundTripper] // buffers of its idle connections contain requests
-	kind    transportKind             // of base
+	isOwn   bool                      // base is the library's own transport
 	timeout time.Duration             // of the caller's http.Client, for each attempt; 0: none
 }
 
@@ -183,11 +183,8 @@ type Client struct {
 func New(hc *http.Client) *Client {
 	hc = cmp.Or(hc, &http.Client{})
 	c := &Client{base: Hide(hc.Transport), timeout: hc.Timeout}
-	switch hc.Transport.(type) {
-	case nil:
-		c.base, c.kind = Hide[http.RoundTripper](ownTransport()), ownHTTPTransport
-	case *http.Transport:
-		c.kind = callersHTTPTransport
+	if hc.Transport == nil {
+		c.base, c.isOwn = Hide[http.RoundTripper](ownTransport()), true
 	}
 	return c
 }
