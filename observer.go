@@ -94,8 +94,10 @@ func (w *Waits) add(other Waits) {
 // describe returns what went wrong, without anything of the request or the response but the
 // status.
 func describe(err error) string {
-	if status := statusIn(err); status != 0 {
-		return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+	for failed := range failuresIn(err) {
+		if status := failed.StatusCode; status >= 300 {
+			return strings.TrimSpace(strconv.Itoa(status) + " " + http.StatusText(status))
+		}
 	}
 	e, ok := errors.AsType[*Error](err)
 	known := sentinelOf(func(s sentinel) bool {
@@ -108,14 +110,4 @@ func describe(err error) string {
 		return known.err.Error()
 	}
 	return transport.Describe(err)
-}
-
-// statusIn returns the status of the first refusal in the tree of err, or 0.
-func statusIn(err error) int {
-	for failed := range failuresIn(err) {
-		if failed.StatusCode >= 300 {
-			return failed.StatusCode
-		}
-	}
-	return 0
 }
