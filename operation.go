@@ -61,8 +61,8 @@ func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.
 		defer o.cart.end()
 	}
 	result, r, err = o.send(ctx, c)
-	if err == nil && o.count != nil {
-		observed.setRecords(o.count(result))
+	if observed != nil && err == nil && o.count != nil {
+		observed.result.Records = o.count(result)
 	}
 	return result, r, observed.end(err)
 }
@@ -114,10 +114,18 @@ func (o *operation[T]) read(result *T, call *transport.Call, r *transport.Result
 	case o.accept == nil:
 		r.Err = checkConfirmation(r.Body)
 	}
-	if !r.OK() {
-		return callError(call, r)
+	if r.OK() {
+		return nil
 	}
-	return nil
+	outcome := OutcomeNone
+	if !transport.IsRead(call.Method) {
+		shown := showsNothing
+		if mayHoldDiscounts(r) {
+			shown = mayShow
+		}
+		outcome = outcomeOfWrite(r, shown)
+	}
+	return newError(call, r, outcome, readErrors(r.Body))
 }
 
 // call returns the request.
@@ -263,13 +271,6 @@ func (o *observedCall) tell() {
 	}
 }
 
-// setRecords sets the number of records of a page.
-func (o *observedCall) setRecords(n int) {
-	if o != nil {
-		o.result.Records = n
-	}
-}
-
 // waited adds a wait before the next attempt.
 func (o *observedCall) waited(w Waits) {
 	if o != nil {
@@ -298,18 +299,4 @@ func (o *observedCall) StartAttempt(
 			end(AttemptResult(r))
 		}
 	}
-}
-
-// callError returns the error of a call that failed, for all calls but
-// AddCustomDiscounts, which returns a result too.
-func callError(call *transport.Call, r *transport.Result) *Error {
-	outcome := OutcomeNone
-	if !transport.IsRead(call.Method) {
-		shown := showsNothing
-		if call.Applied != nil && call.Applied(r) {
-			shown = mayShow
-		}
-		outcome = outcomeOfWrite(r, shown)
-	}
-	return newError(call, r, outcome, readErrors(r.Body))
 }
