@@ -55,6 +55,9 @@ func newTurns() *turns { return &turns{carts: map[string]*cartTurns{}} }
 
 // take waits for a turn. end ends it.
 func (t *turns) take(ctx context.Context, key string) (end func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	t.mu.Lock()
 	c := t.carts[key]
 	if c == nil {
@@ -69,10 +72,6 @@ func (t *turns) take(ctx context.Context, key string) (end func(), err error) {
 		if c.writes--; c.writes == 0 {
 			delete(t.carts, key)
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		leave()
-		return nil, err
 	}
 	select {
 	case c.current <- struct{}{}:
