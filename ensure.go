@@ -162,7 +162,7 @@ func (s *CartService) SetCustomDiscounts( //nolint:revive // argument-limit: eng
 			return nil, fmt.Errorf("want returned a nil %T as its error", err)
 		}
 		if err != nil {
-			return nil, wantError{err}
+			return nil, fmt.Errorf("%w", err) // not of an argument, even if it is a ValidationError
 		}
 		return withEngine(list, engine)
 	}
@@ -181,11 +181,6 @@ func withEngine(list []NewCustomDiscount, engine string) ([]NewCustomDiscount, e
 	}
 	return set, problems.err()
 }
-
-// wantError is an error of the function want, which may be a [*ValidationError] or an [*Error] too.
-type wantError struct{ error }
-
-func (e wantError) Unwrap() error { return e.error }
 
 func newEnsureRun(s *CartService, op, cartID string, opts *EnsureCustomDiscountsOptions) *ensureRun {
 	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
@@ -283,8 +278,8 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 			return e.undecided(err)
 		}
 		e.makePlan()
-		if err := e.checkKeys(); err != nil {
-			return e.end(err)
+		if slices.ContainsFunc(e.plan.add, func(d *NewCustomDiscount) bool { return !e.journal.keys[d.key()] }) {
+			return e.end(errNewKey)
 		}
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
 			e.isCut = len(e.plan.update)+len(e.plan.delete) > 0

@@ -126,14 +126,6 @@ func (e *ensureRun) objection() error {
 	return nil
 }
 
-// checkKeys returns an error if the plan adds a key that it must not add.
-func (e *ensureRun) checkKeys() error {
-	if slices.ContainsFunc(e.plan.add, func(d *NewCustomDiscount) bool { return !e.journal.keys[d.key()] }) {
-		return errNewKey
-	}
-	return nil
-}
-
 // undecided returns the result if it is not known which discounts are wanted now.
 func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
 	problems, ok := err.(*ValidationError) //nolint:errorlint // of chosen
