@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -140,10 +141,7 @@ func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Err
 		name(cause)
 	}
 	if failed.Outcome == OutcomeUnknown && e.journal.has((*ensureWrite).isInDoubt) {
-		settle := e.opts.Settle
-		if settle <= 0 {
-			settle = defaultSettle
-		}
+		settle := cmp.Or(max(0, e.opts.Settle), defaultSettle)
 		failed.RetryAfter = max(failed.RetryAfter, settle) // until a late write is shown
 	}
 	return failed
