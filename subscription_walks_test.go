@@ -511,7 +511,11 @@ func limited(t *testing.T, subscriptions int) *accountStore {
 // reach the end costs the requests by account in addition.
 func TestAll_anySize(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ size, most int }{{10_099, 103}, {10_101, 260}, {25_000, 480}} {
+	sizes := []struct{ size, most int }{{10_101, 260}, {10_099, 103}, {25_000, 480}}
+	if testing.Short() {
+		sizes = sizes[:1]
+	}
+	for _, tt := range sizes {
 		s := limited(t, tt.size)
 		want := s.of(s.accounts...)
 		got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), nil))
@@ -756,7 +760,7 @@ func TestAll_stopsByAccount(t *testing.T) {
 		check(fmt.Sprint(status), got, err)
 	}
 	s.Inject(commercetest.Fault{Match: isIn, Status: 400, Times: -1}) // each account is finished by itself
-	for _, at := range []int{10_110, 10_299, 10_399} {
+	for _, at := range []int{10_110, 10_399} {
 		got, last := stopAt(t, at, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
 			return s.Client().Subscriptions.All(ctx, nil)
 		})
