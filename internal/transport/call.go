@@ -80,10 +80,7 @@ func (c *call) RoundTrip(*http.Request) (*http.Response, error) {
 		c.result.Err, c.result.MaybeSent = err, false
 		return nil, err
 	}
-	timeout := c.Policy.AttemptTimeout
-	if t := c.client.timeout; t > 0 && t < timeout {
-		timeout = t
-	}
+	timeout := min(c.Policy.AttemptTimeout, c.client.timeout)
 	ctx, cancel := context.WithTimeoutCause(c.startAttempt(), timeout, ErrTimeout)
 	defer cancel()
 	if c.evidence = &c.first; c.result.Attempts > 0 {

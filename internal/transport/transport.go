@@ -160,7 +160,6 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 		MaxIdleConns:           maxIdleConns,
 		MaxIdleConnsPerHost:    maxIdleConns,
 		IdleConnTimeout:        maxIdle,
-		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: maxHeader,
 		// Pings detect a connection whose other end is gone.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
@@ -174,7 +173,7 @@ var noHeader = http.Header{}
 type Client struct {
 	base    Hidden[http.RoundTripper] // buffers of its idle connections contain requests
 	isOwn   bool                      // base is the library's own transport
-	timeout time.Duration             // of the caller's http.Client, for each attempt; 0: none
+	timeout time.Duration             // of the caller's http.Client, for each attempt
 }
 
 // New returns a client that uses the Transport and the Timeout of hc, and nothing else of it. hc is
@@ -182,7 +181,7 @@ type Client struct {
 // transport.
 func New(hc *http.Client) *Client {
 	hc = cmp.Or(hc, &http.Client{})
-	c := &Client{base: Hide(hc.Transport), timeout: hc.Timeout}
+	c := &Client{base: Hide(hc.Transport), timeout: cmp.Or(max(0, hc.Timeout), math.MaxInt64)}
 	if hc.Transport == nil {
 		c.base, c.isOwn = Hide[http.RoundTripper](ownTransport()), true
 	}
