@@ -77,14 +77,6 @@ func (s *scratch[T]) read(r *reader, v reflect.Value, parse func(raw []byte) (T,
 	return err
 }
 
-func newReader() *reader {
-	r := &reader{}
-	r.id.init()
-	r.at.init()
-	r.key.init()
-	return r
-}
-
 var errUnusual = errors.New("must be read by the decoder")
 
 const (
@@ -97,7 +89,10 @@ const (
 func (c *Codec) DecodeFast(b []byte, v any) error {
 	r, _ := c.readers.Get().(*reader)
 	if r == nil {
-		r = newReader()
+		r = &reader{}
+		r.id.init()
+		r.at.init()
+		r.key.init()
 	}
 	r.input, r.pos = b, 0
 	value := reflect.ValueOf(v).Elem()
