@@ -266,8 +266,7 @@ func unconfirmed(sent []NewCustomDiscount, added []CustomDiscount) []NewCustomDi
 	}
 	rest := slices.DeleteFunc(slices.Clone(sent), func(d NewCustomDiscount) bool { return takeOne(byKey, d.key()) })
 	rest = slices.DeleteFunc(rest, func(d NewCustomDiscount) bool { return takeOne(byID, d.key().externalID) })
-	anonymous := byID[""]
-	if len(rest) <= anonymous {
+	if len(rest) <= byID[""] {
 		return nil
 	}
 	return rest

@@ -66,16 +66,11 @@ func New(baseURL string, opts ...Option) (*Client, error) {
 }
 
 func newClient(base *url.URL, cfg config) *Client {
-	c := &core{base: base, lockPrefix: lockPrefix(base), cfg: cfg, header: transport.Hide(cfg.requestHeader())}
+	header := cfg.header().Clone()
+	header.Set("Accept", "application/json")
+	header.Set("User-Agent", cfg.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
+	c := &core{base: base, lockPrefix: lockPrefix(base), cfg: cfg, header: transport.Hide(header)}
 	return &Client{Carts: &CartService{c}, Subscriptions: &SubscriptionService{c}, Accounts: &AccountService{c}, core: c}
-}
-
-// requestHeader returns the header that all requests have in common.
-func (c config) requestHeader() http.Header {
-	h := c.header().Clone()
-	h.Set("Accept", "application/json")
-	h.Set("User-Agent", c.product+"commerce-go/"+Version+" ("+runtime.Version()+")")
-	return h
 }
 
 // With returns a copy of the client with other options, e.g. for a single call. Each option
