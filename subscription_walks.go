@@ -193,9 +193,7 @@ func (w *subscriptionWalk) pages(ctx context.Context) iter.Seq2[*SubscriptionPag
 	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
 	byOffset := paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
 		Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
-			part := w.opts
-			part.Offset, part.PageSize = offset, limit
-			return w.fetch(ctx, part)
+			return w.fetch(ctx, w.opts.Filter.AccountIDs, offset, limit)
 		},
 		Pages:       subscriptionPages,
 		Offset:      w.opts.Offset,
@@ -298,7 +296,11 @@ func cannotList(err error) bool {
 // fetch reads a page. With All, the first request finds out what to include. No other is in flight
 // then, and in a walk by account it is for a single account, so that a store does not refuse it for
 // having several.
-func (w *subscriptionWalk) fetch(ctx context.Context, o SubscriptionListOptions) (*SubscriptionPage, error) {
+func (w *subscriptionWalk) fetch(
+	ctx context.Context, accounts []uuid.UUID, offset, limit int,
+) (*SubscriptionPage, error) {
+	o := w.opts
+	o.Filter.AccountIDs, o.Offset, o.PageSize = accounts, offset, limit
 	if w.begun.Swap(true) && o.Include.All {
 		o.Include = w.core.cfg.generation.includes()
 	}
@@ -329,11 +331,7 @@ func (w *subscriptionWalk) parts(
 		KeyList: (&AccountService{w.core}).list(uuid.Nil),
 		Listed:  func(account uuid.UUID) { delete(w.accounts, account) },
 		MaxKeys: w.accountsPerRequest(w.opts),
-		Fetch: func(ctx context.Context, accounts []uuid.UUID, offset, limit int) (*SubscriptionPage, error) {
-			part := w.opts
-			part.Filter.AccountIDs, part.Offset, part.PageSize = accounts, offset, limit
-			return w.fetch(ctx, part)
-		},
+		Fetch:   w.fetch,
 		TooManyKeys: func(err error) bool {
 			e, ok := errors.AsType[*Error](err)
 			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
