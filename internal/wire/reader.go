@@ -38,11 +38,9 @@ type reader struct {
 	begun bool // the token before pos begins an object or array
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
-	stored   []uint64              // the hashes of those that were stored, up to maxStored
 	last     string                // the short string that was allocated last
 
 	repetitions [256]repetition // by the hash of their start
-	repeats     bool            // there are repetitions
 	misses      int             // values that could be repetitions, and were none, since the last one
 	extras      int             // number of members without a field so far
 
@@ -79,10 +77,7 @@ func (s *scratch[T]) read(r *reader, v reflect.Value, parse func(raw []byte) (T,
 
 var errUnusual = errors.New("must be read by the decoder")
 
-const (
-	maxDepth  = 64
-	maxStored = 1 << hashBits / 4
-)
+const maxDepth = 64
 
 // DecodeFast decodes b into v, a pointer, by a reader. If it returns an error, v may have been
 // changed. It is exported for tests that compare it with Decode.
@@ -105,19 +100,11 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 	return err
 }
 
-// forget removes what was read, which the pool must not keep. It clears no more than necessary:
-// most inputs are small.
+// forget removes what was read, which the pool must not keep.
 func (r *reader) forget() {
-	if len(r.stored) == maxStored {
-		clear(r.interned[:])
-	}
-	for _, h := range r.stored {
-		r.interned[h] = ""
-	}
-	if r.stored = r.stored[:0]; r.repeats {
-		clear(r.repetitions[:])
-	}
-	r.input, r.last, r.repeats, r.misses, r.extras = nil, "", false, 0, 0
+	clear(r.interned[:])
+	clear(r.repetitions[:])
+	r.input, r.last, r.misses, r.extras = nil, "", 0, 0
 	r.id.forget()
 	r.at.forget()
 	r.key.forget()
@@ -220,17 +207,13 @@ func (r *reader) intern(text []byte) string {
 	if len(text) > maxInterned {
 		return string(text)
 	}
-	h := hash(text)
-	interned := &r.interned[h]
+	interned := &r.interned[hash(text)]
 	if *interned != string(text) {
 		// Most links "related" of a record begin with its link "self", which comes after them.
 		if len(text) > len(r.last) || r.last[:len(text)] != string(text) {
 			r.last = string(text)
 		}
 		*interned = r.last[:len(text)]
-		if len(r.stored) < maxStored {
-			r.stored = append(r.stored, h)
-		}
 	}
 	return *interned
 }

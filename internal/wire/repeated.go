@@ -43,7 +43,7 @@ func repeatedReader(t reflect.Type, read valueReader, separate func(v any)) valu
 		pos, extras := r.pos, r.extras
 		err := read(r, v)
 		if err == nil && r.extras == extras {
-			*known, r.repeats = repetition{raw: r.input[pos:r.pos], value: v}, true
+			*known = repetition{raw: r.input[pos:r.pos], value: v}
 			r.misses++
 		}
 		return err
