@@ -767,16 +767,25 @@ func TestAll_stopsByAccount(t *testing.T) {
 		check(fmt.Sprint("canceled at ", at), got, last)
 	}
 	s.ClearFaults()
-	// Accounts that are not listed are read last. A walk by account would not see them: start
-	// again.
-	s.add(s.accounts[0])
-	s.RemoveAccount(s.accounts[0])
-	of := s.accounts[0].String()
-	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 503, Match: func(r commercetest.Request) bool {
-		return strings.Contains(r.RawQuery, of)
-	}})
+	// Accounts that are not listed are read last. A walk by account would not see them: start again.
+	hidden := s.accounts[:2]
+	for _, account := range hidden {
+		s.add(account)
+		s.RemoveAccount(account)
+	}
+	s.Inject(
+		commercetest.Fault{Operation: commercetest.OpList, Status: 503, Match: func(r commercetest.Request) bool {
+			return strings.Contains(r.RawQuery, hidden[1].String()) && !isIn(r)
+		}},
+		commercetest.Fault{Match: isIn, Status: 400, Times: -1},
+	)
 	got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil))
 	checkStop(t, err, commerce.PagingError{Seen: len(got), Err: commerce.ErrServer})
+	for page := range s.Client().Subscriptions.Pages(t.Context(), nil) {
+		if page != nil && slices.Contains(hidden, page.Finished) {
+			t.Error("a page finishes an account that is not listed")
+		}
+	}
 	_, err = stopAt(t, 10_399, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
 		return s.Client().Subscriptions.All(ctx, nil)
 	})
