@@ -60,20 +60,16 @@ func readErrors(body []byte) []ErrorObject {
 // errors.
 func readErrorObjects(raw []byte) []ErrorObject {
 	var list []ErrorObject
-	n := 0
 	for element := range wire.Elements(raw) {
-		if n++; n > maxErrors {
+		if len(list) == maxErrors {
 			break
 		}
 		object := wire.ReadObject(element)
-		if object == nil {
-			if text := string(element); text != "null" && text != "false" && text != "0" && text != `""` {
-				list = append(list, ErrorObject{Detail: wire.Text(element)})
-			}
-			continue
-		}
-		if len(object) > 0 {
+		switch isNone := slices.Contains([]string{"null", "false", "0", `""`}, string(element)); {
+		case len(object) > 0:
 			list = append(list, newErrorObject(object))
+		case object == nil && !isNone:
+			list = append(list, ErrorObject{Detail: wire.Text(element)})
 		}
 	}
 	return list

@@ -767,7 +767,8 @@ func TestAll_stopsByAccount(t *testing.T) {
 		check(fmt.Sprint("canceled at ", at), got, last)
 	}
 	s.ClearFaults()
-	// Accounts that are not listed are read last. A walk by account would not see them: start again.
+	// Accounts that are not listed are read last. A walk by account would not see them: start
+	// again.
 	hidden := s.accounts[:2]
 	for _, account := range hidden {
 		s.add(account)
