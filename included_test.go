@@ -370,7 +370,7 @@ func TestIncluded_PriceOf(t *testing.T) {
 		if got, ok := included.PriceOf(sub); ok != (tt.want != 0) || !got.Amount.Equal(commerce.NewDecimal(tt.want)) {
 			t.Errorf("%s, by relationships: PriceOf() = %v, %t, want %d", tt.name, got, ok, tt.want)
 		}
-		sub.Relationships[1].Data.Refs = append(refs, commerce.ResourceRef{ID: planID})
+		sub.Relationships[1].Data.Refs = []commerce.ResourceRef{{ID: optionID}, {ID: planID}}
 		if got, ok := included.PriceOf(sub); ok {
 			t.Errorf("%s, one of two options: PriceOf() = %v, want none", tt.name, got)
 		}

@@ -217,7 +217,8 @@ func (c StateChange) isRefuted(before, after SubscriptionMeta) bool {
 	if c.Action == ActionResume { // dunning may have set them since
 		after.Suspended, after.Closed = false, false
 	}
-	return isNew && !c.isMade(after) && !(c.CancelImmediately && state.Attributes.CancelImmediately != nil)
+	isOfOther := c.CancelImmediately && state.Attributes.CancelImmediately != nil // false, or it is made
+	return isNew && !isOfOther && !c.isMade(after)
 }
 
 // check returns the problems of a change of a subscription.

@@ -360,8 +360,9 @@ var stateStores = []struct {
 		want: "rwr unknown outcome_unknown", again: "r",
 	},
 	{
-		name: "a state without an id", change: pause, reads: `1:resume|state={"attributes":{"action":"pause"}}|paused 2:pause`,
-		want: "rwr unknown outcome_unknown", again: "r",
+		name: "a state without an id", change: pause,
+		reads: `1:resume|state={"attributes":{"action":"pause"}}|paused 2:pause`,
+		want:  "rwr unknown outcome_unknown", again: "r",
 	},
 	{name: "no states", change: pause, reads: "||paused", want: "rwr unknown outcome_unknown", again: "r"},
 	{

@@ -260,8 +260,7 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 	}
 	w.isLast = true
 	isRead := read(func(yield func(uuid.UUID, error) bool) {
-		for i := 0; i < len(others) && yield(others[i], nil); i++ {
-		}
+		_ = slices.ContainsFunc(others, func(account uuid.UUID) bool { return !yield(account, nil) })
 	})
 	if isRead && (isUnknown || w.isHidden.Load()) {
 		stop(&paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})

@@ -610,62 +610,66 @@ func TestAll_changes(t *testing.T) {
 	}
 }
 
+// limitedSize is more than an offset reaches.
+const limitedSize = 10_200
+
+var unlistedAccounts = []struct {
+	name    string
+	prepare func(s *accountStore)
+	hook    func(s *accountStore, req *http.Request)
+	want    int  // records
+	hidden  bool // the walk ends in ErrOffsetLimit
+}{
+	{name: "all are listed", want: limitedSize},
+	{
+		name: "one is not, and all of it was read", want: limitedSize, hidden: true,
+		prepare: func(s *accountStore) { s.RemoveAccount(s.accounts[len(s.accounts)-2]) },
+	},
+	{
+		name: "one is not, and has records beyond the limit", want: limitedSize + 1, hidden: true,
+		prepare: func(s *accountStore) {
+			s.add(s.accounts[0])
+			s.RemoveAccount(s.accounts[0])
+		},
+	},
+	{
+		name: "one is deleted with its subscriptions, after they were read", want: limitedSize,
+		hook: func(s *accountStore, req *http.Request) {
+			if account := s.accounts[len(s.accounts)-2]; isAccounts(req) && s.RemoveAccount(account) {
+				for _, id := range s.subscriptions[account] {
+					s.RemoveSubscription(id)
+				}
+			}
+		},
+	},
+	{
+		name: "one is listed late", want: limitedSize + 1,
+		prepare: func(s *accountStore) {
+			s.add(s.accounts[0])
+			s.RemoveAccount(s.accounts[0])
+		},
+		hook: func(s *accountStore, req *http.Request) {
+			if isAccounts(req) && !strings.Contains(req.URL.RawQuery, "sort") {
+				s.AddAccount(s.accounts[0])
+			}
+		},
+	},
+	{
+		name: "a record has no account", want: limitedSize + 1, hidden: true,
+		prepare: func(s *accountStore) { s.AddSubscription(commerce.Subscription{ID: uuid.New()}) },
+	},
+	{
+		name: "one that the walk does not know", want: limitedSize - 3, // documented
+		prepare: func(s *accountStore) { s.RemoveAccount(s.accounts[0]) },
+	},
+}
+
 // What a walk knows of accounts that the store does not list. The first of the list are the
 // subscriptions that were added last.
 func TestAll_unlistedAccounts(t *testing.T) {
 	t.Parallel()
-	const size = 10_200
-	for i, tt := range []struct {
-		name    string
-		prepare func(s *accountStore)
-		hook    func(s *accountStore, req *http.Request)
-		want    int  // records
-		hidden  bool // the walk ends in ErrOffsetLimit
-	}{
-		{name: "all are listed", want: size},
-		{
-			name: "one is not, and all of it was read", want: size, hidden: true,
-			prepare: func(s *accountStore) { s.RemoveAccount(s.accounts[len(s.accounts)-2]) },
-		},
-		{
-			name: "one is not, and has records beyond the limit", want: size + 1, hidden: true,
-			prepare: func(s *accountStore) {
-				s.add(s.accounts[0])
-				s.RemoveAccount(s.accounts[0])
-			},
-		},
-		{
-			name: "one is deleted with its subscriptions, after they were read", want: size,
-			hook: func(s *accountStore, req *http.Request) {
-				if account := s.accounts[len(s.accounts)-2]; isAccounts(req) && s.RemoveAccount(account) {
-					for _, id := range s.subscriptions[account] {
-						s.RemoveSubscription(id)
-					}
-				}
-			},
-		},
-		{
-			name: "one is listed late", want: size + 1,
-			prepare: func(s *accountStore) {
-				s.add(s.accounts[0])
-				s.RemoveAccount(s.accounts[0])
-			},
-			hook: func(s *accountStore, req *http.Request) {
-				if isAccounts(req) && !strings.Contains(req.URL.RawQuery, "sort") {
-					s.AddAccount(s.accounts[0])
-				}
-			},
-		},
-		{
-			name: "a record has no account", want: size + 1, hidden: true,
-			prepare: func(s *accountStore) { s.AddSubscription(commerce.Subscription{ID: uuid.New()}) },
-		},
-		{
-			name: "one that the walk does not know", want: size - 3, // documented
-			prepare: func(s *accountStore) { s.RemoveAccount(s.accounts[0]) },
-		},
-	} {
-		s := limited(t, size)
+	for i, tt := range unlistedAccounts {
+		s := limited(t, limitedSize)
 		if tt.prepare != nil {
 			tt.prepare(s)
 		}
@@ -782,8 +786,8 @@ func TestAll_stopsByAccount(t *testing.T) {
 	)
 	got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil))
 	checkStop(t, err, commerce.PagingError{Seen: len(got), Err: commerce.ErrServer})
-	for page := range s.Client().Subscriptions.Pages(t.Context(), nil) {
-		if page != nil && slices.Contains(hidden, page.Finished) {
+	for page, err := range s.Client().Subscriptions.Pages(t.Context(), nil) {
+		if err == nil && slices.Contains(hidden, page.Finished) {
 			t.Error("a page finishes an account that is not listed")
 		}
 	}
