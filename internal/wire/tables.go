@@ -22,8 +22,6 @@ type part struct {
 	read valueReader
 }
 
-var textUnmarshaler = reflect.TypeFor[interface{ UnmarshalText([]byte) error }]()
-
 // reader returns how to read a type: by its rule if it has one, otherwise by default.
 func (c *Codec) reader(t reflect.Type) valueReader {
 	if found, ok := c.byType.Load(t); ok {
@@ -51,7 +49,6 @@ func (c *Codec) reader(t reflect.Type) valueReader {
 // defaultReader returns how to read a type without a rule, a record, or a value that the rule of
 // its type leaves to the default.
 func (c *Codec) defaultReader(t reflect.Type) valueReader {
-	pointer := reflect.PointerTo(t)
 	switch rule := c.rules[t]; {
 	case t == reflect.TypeFor[uuid.UUID]():
 		return readUUID
@@ -61,10 +58,8 @@ func (c *Codec) defaultReader(t reflect.Type) valueReader {
 		return repeatedReader(t, c.structReader(t), rule.separate)
 	case rule != nil && rule.read == nil: // a record
 		return c.structReader(t)
-	case pointer.Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[stdjson.Unmarshaler]()):
 		return readByMethod
-	case pointer.Implements(textUnmarshaler):
-		return c.readByDecoder
 	}
 	switch text := reflect.TypeFor[string](); {
 	case t == text:
