@@ -730,8 +730,10 @@ func TestAll_cannotListAccounts(t *testing.T) {
 		diff(t, what, fmt.Sprint(commerce.ReasonOf(err), " ", commerce.IsFinal(err)), tt.want)
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		if !ok || stop.Offset != 0 || stop.Seen != len(got) || len(got) < 10_100 {
-			t.Errorf("%s: got %d records and %+v", what, len(got), stop)
+			t.Fatalf("%s: got %d records and %+v", what, len(got), stop)
 		}
+		isFirst := strings.HasPrefix(stop.Err.Error(), commerce.ErrOffsetLimit.Error())
+		diff(t, what+": the limit is named first", isFirst, strings.HasPrefix(tt.want, "offset_limit"))
 		if e, ok := errors.AsType[*commerce.Error](err); ok && e.Op != "Accounts.IDs" {
 			t.Errorf("%s: operation %s, want that of the accounts", what, e.Op)
 		}
@@ -748,7 +750,7 @@ func TestAll_stopsByAccount(t *testing.T) {
 	check := func(what string, got []*commerce.Subscription, err error) {
 		t.Helper()
 		stop, ok := errors.AsType[*commerce.PagingError](err)
-		if !ok || stop.Offset != 0 || stop.Seen != len(got) || stop.Finished == uuid.Nil {
+		if !ok || stop.Offset != 0 || stop.Seen != len(got) || stop.Finished == uuid.Nil || commerce.IsFinal(err) {
 			t.Fatalf("%s: got %d records, error %+v, want a PagingError with Finished", what, len(got), err)
 		}
 		rest, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(),
@@ -758,7 +760,7 @@ func TestAll_stopsByAccount(t *testing.T) {
 			t.Errorf("%s: got %d of %d subscriptions", what, len(ids), len(want))
 		}
 	}
-	for _, status := range []int{403, 503} {
+	for _, status := range []int{401, 403, 503} {
 		s.Inject(commercetest.Fault{Operation: commercetest.OpList, Match: byAccount, After: 30, Status: status})
 		got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil))
 		check(fmt.Sprint(status), got, err)
@@ -795,6 +797,26 @@ func TestAll_stopsByAccount(t *testing.T) {
 		return s.Client().Subscriptions.All(ctx, nil)
 	})
 	checkStop(t, err, commerce.PagingError{Seen: 10_399, Err: context.Canceled})
+}
+
+// An account whose list drifts is in the error, which is not that of the accounts.
+func TestAll_driftOfAccount(t *testing.T) {
+	t.Parallel()
+	s := limited(t, limitedSize)
+	transport := roundTripper(func(req *http.Request) (*http.Response, error) {
+		if !strings.Contains(req.URL.RawQuery, "account_id") {
+			return s.Transport().RoundTrip(req)
+		}
+		var records []string
+		for range 100 { // others for each request
+			records = append(records, fmt.Sprintf(`{"id":%q,"attributes":{"account_id":%q}}`, uuid.New(), s.accounts[0]))
+		}
+		return respond(200, `{"data":[`+strings.Join(records, ",")+`],"links":{"next":"/x"}}`)(req)
+	})
+	client := s.Client(commerce.WithHTTPClient(&http.Client{Transport: transport}))
+	got, err := commerce.Collect(client.Subscriptions.All(t.Context(), nil))
+	checkStop(t, err, commerce.PagingError{Seen: len(got), Account: s.accounts[0], Err: commerce.ErrListDrift})
+	diff(t, "is final", commerce.IsFinal(err), false)
 }
 
 // An account with more subscriptions than a walk reads is in the error.
