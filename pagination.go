@@ -21,7 +21,7 @@ import (
 // The limits of a list and of a walk. A walk reads a list from an offset to its end.
 const (
 	// MaxOffset is the highest offset of a page, in records. With the last page of
-	// [MaxPageSize] records, a walk reads at most 10,100 records.
+	// [MaxPageSize] records, a walk by offset reads at most 10,100 records.
 	MaxOffset = 10_000
 	// MaxPageSize is the maximum number of records in a page.
 	MaxPageSize = 100
@@ -252,25 +252,24 @@ func (l Links) next() paging.Next {
 // [ErrBadResponse] if a page has a record twice. In a walk by account it may also be an error of
 // the accounts.
 type PagingError struct {
-	// Offset is 0 in a walk by account, also in one that went on so beyond the limit of the
-	// offset. In others it is the position right after the last record that the walk yielded, at
-	// the time when its page was read. If the walk yielded none, it is the offset where it began.
-	// A walk with this offset in its options resumes here.
+	// Offset is 0 in a walk by account, and after All and Pages have passed the offset limit. In
+	// others it is the position right after the last record that the walk yielded, at the time
+	// when its page was read. If the walk yielded none, it is the offset where it began. A walk
+	// with this offset in its options resumes here, in a list of fewer than 10,100 records. In a
+	// longer one, start again at offset 0, or use AllByAccount.
 	//
 	// The resumed walk cannot know what changed in between: if a record before Offset was
 	// removed, it misses a record; if one was added, it yields a record again. If that matters,
 	// resume some records earlier and drop those that were yielded before. If the first record
-	// of the resumed walk was not yielded before, start again at offset 0. A walk with an Offset
-	// does not go on by account: it resumes only below the limit. After ErrOffsetLimit, there is
-	// nothing to resume by offset.
+	// of the resumed walk was not yielded before, start again at offset 0.
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
 	// Finished is set in a walk by account, and in [AccountService.IDs]: every record of
 	// this account and of the accounts before it was yielded. To resume, walk the accounts that
 	// follow it, e.g. AllByAccount with Accounts.IDs(ctx, Finished); after All and Pages, records
-	// of those accounts may come again. In a walk by account it is the zero UUID if the walk
-	// finished no account, or read accounts that are not listed: then resume where it began.
+	// of those accounts may come again. It is the zero UUID if the walk finished no account, or
+	// if AllByAccount would miss an account that is not listed: then resume where it began.
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
 	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you go on without

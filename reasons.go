@@ -57,15 +57,15 @@ var (
 	ErrLock = errors.New("the cart is not locked")
 	// ErrEnded means that a subscription is canceled or closed, and is not resumed without
 	// [StateChange].Reopen.
-	ErrEnded = errors.New("the subscription is canceled or closed")
+	ErrEnded = errors.New("the subscription is canceled or closed: only Reopen resumes it")
 	// ErrStateNotShown means that the service confirmed a change of the state of a subscription,
 	// but did not make it: see [SubscriptionService.EnsureState].
 	ErrStateNotShown = errors.New("the change was confirmed, but is not made")
 	// ErrInvalidArgument matches a [*ValidationError].
 	ErrInvalidArgument = errors.New("invalid argument")
 
-	// ErrOffsetLimit ends a walk that read up to the highest offset of the service. There
-	// may be more records.
+	// ErrOffsetLimit ends a walk that read up to the highest offset of the service: there may be
+	// more records. [SubscriptionService.Pages] says when it ends a walk of all subscriptions.
 	ErrOffsetLimit = paging.ErrOffsetLimit
 	// ErrListDrift ends a walk if the order of the list changed so much that the walk found
 	// none of the records that it had read. It also ends a walk if the list changes faster

@@ -37,8 +37,7 @@ func (s *Settings) UnmarshalJSON(b []byte) error { return decodeRecord(b, (*plai
 // Settings reads the settings of the store:
 // https://developer.elasticpath.com/docs/api/settings/get-v-2-settings
 //
-// The error is an [*Error]. It matches [ErrBadResponse] if a limit or a length is not a whole
-// number.
+// The error is an [*Error]. It matches [ErrBadResponse] if one of the limits is not an integer.
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 	o := operation[*Settings]{
 		op: "Client.Settings", method: http.MethodGet, path: "/v2/settings", accept: readSettings, decides: true,
@@ -58,9 +57,9 @@ func readSettings(b []byte) (*Settings, error) {
 	if body.Data == nil {
 		return nil, errors.New("data is missing, or not an object")
 	}
-	for _, name := range []string{"custom_discount_limit", "page_length", "page_offset_limit"} {
+	for _, name := range []string{"custom_discount_limit", "page_offset_limit"} {
 		if body.Data.Extra[name] != nil {
-			return nil, errors.New(name + " is not a whole number")
+			return nil, errors.New(name + " is not an integer")
 		}
 	}
 	limit := wire.ReadObject(wire.ReadObject(b).Peek("data")).Peek("custom_discount_limit")

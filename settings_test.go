@@ -53,7 +53,7 @@ func TestSettings_errors(t *testing.T) {
 		``, `x`, `[]`, `null`, `{}`, `{"data":null}`, `{"data":[]}`, `{"data":5}`, `{"data":{`,
 		`{"data":{},"errors":[{"title":"x"}]}`, `{"data":{},"ERRORS":{"title":"x"}}`,
 		`{"data":{"custom_discount_limit":"8"}}`, `{"data":{"custom_discount_limit":8.5}}`,
-		`{"data":{"page_length":"25"}}`, `{"data":{"page_offset_limit":true}}`,
+		`{"data":{"page_offset_limit":true}}`,
 	} {
 		_, err := newStub(t, respond(200, body)).client(t, attempts(1)).Settings(t.Context())
 		checkError(t, err, commerce.Error{

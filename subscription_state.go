@@ -75,17 +75,17 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 // A nil error means that the last read, which it returns, showed the state. The members of Meta
 // that show it must be there and readable:
 //   - cancel: Canceled,
-//   - cancel immediately: Canceled, and Closed, or Status "inactive" and neither Paused nor
-//     Suspended, or a State that is an immediate cancellation,
+//   - cancel immediately: Canceled, and one of: Closed; Status "inactive" and not Paused; a State
+//     that is an immediate cancellation,
 //   - pause: Paused,
 //   - resume: neither Canceled, Paused, Suspended nor Closed. After the service confirmed it,
 //     Suspended and Closed may still be true, as they may follow the payment. Each further call
 //     then sends a request.
 //
 // A resume of what is canceled or closed ends in [ErrEnded], unless Reopen is set. If the service
-// confirms the change and a later read shows that it did not make it, the error is
-// [ErrStateNotShown]. If the subscription does not show the change yet, or no longer, its Outcome
-// is OutcomeUnknown: call again. If a member cannot be read, the error matches [ErrBadResponse].
+// confirms the change, and a read 2 s after another one still shows that it was not made, the error
+// is [ErrStateNotShown]. If the change is not shown yet, or no longer, the Outcome is
+// OutcomeUnknown: call again. If a member cannot be read, the error matches [ErrBadResponse].
 //
 // The error is a [*ValidationError] or an [*Error]. The subscription is nil if it was not read.
 func (s *SubscriptionService) EnsureState(
@@ -124,7 +124,8 @@ func (s *SubscriptionService) ensureState(
 	write.part = "change"
 	_, _, errChange := write.send(ctx, s.core)
 	outcome := OutcomeOf(errChange)
-	if outcome == OutcomeNotSent {
+	failed, isFailed := errors.AsType[*Error](errChange)
+	if isFailed && (outcome == OutcomeNotSent || outcome == OutcomeRejected && failed.RetryAfter > 0) {
 		return latest, errChange
 	}
 	after, err := read()
@@ -189,7 +190,7 @@ func (c StateChange) flags(m SubscriptionMeta) []string {
 func (c StateChange) isMade(m SubscriptionMeta) bool {
 	switch c.Action {
 	case ActionCancel:
-		state, isEnded := m.State.Attributes, m.Status == "inactive" && !m.Paused && !m.Suspended
+		state, isEnded := m.State.Attributes, m.Status == "inactive" && !m.Paused
 		endsNow := state.Action == string(ActionCancel) && state.CancelImmediately != nil && *state.CancelImmediately
 		return m.Canceled && (!c.CancelImmediately || m.Closed || isEnded || endsNow)
 	case ActionPause:
@@ -217,7 +218,8 @@ func (c StateChange) isRefuted(before, after SubscriptionMeta) bool {
 	if c.Action == ActionResume { // dunning may have set them since
 		after.Suspended, after.Closed = false, false
 	}
-	isOfOther := c.CancelImmediately && state.Attributes.CancelImmediately != nil // false, or it is made
+	endsNow := state.Attributes.CancelImmediately
+	isOfOther := c.CancelImmediately && endsNow != nil && !*endsNow // another caller's plain cancellation
 	return isNew && !isOfOther && !c.isMade(after)
 }
 

@@ -207,6 +207,12 @@ func (s *stateStore) ensureStateWithin(
 	return end
 }
 
+// withoutTime leaves out how long a call took, which a pause of the gate makes longer.
+func withoutTime(end string) string {
+	end, _, _ = strings.Cut(end, " after")
+	return end
+}
+
 // Each change needs flags that are booleans, and no other.
 func TestEnsureState_flags(t *testing.T) {
 	t.Parallel()
@@ -315,8 +321,13 @@ var stateStores = []struct {
 		want:  "rwrr" + shown + " rejected state_not_shown final", again: "rwr unknown outcome_unknown",
 	},
 	{
-		name: "inactive as it is suspended", change: endAtOnce,
-		reads: "canceled suspended inactive 2:cancel|canceled suspended 3:cancel!", want: "rwr", again: "r",
+		name: "a flag that follows an immediate cancellation", change: endAtOnce,
+		reads: "1:resume|2:cancel!|canceled inactive 2:cancel!", want: "rwrr" + shown, again: "r",
+	},
+	{
+		name: "an immediate cancellation that is not made", change: endAtOnce,
+		reads: "1:resume|2:cancel!|2:cancel!|2:cancel!|3:cancel!",
+		want:  "rwrr" + shown + " rejected state_not_shown final",
 	},
 	{name: "another letter case", change: cancel, reads: "-canceled Canceled=true", want: "r not sent bad_response"},
 	{
@@ -416,12 +427,20 @@ func TestEnsureState(t *testing.T) {
 			diff(t, tt.name+", again", s.ensureState(t, c, tt.change), cmp.Or(tt.again, tt.want))
 		})
 	}
-	for _, status := range []int{400, 403, 404, 409, 410, 422, 423} {
+	for _, status := range []int{400, 403, 404, 409, 410, 422, 423, 429} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &stateStore{reads: []string{"paused", ""}, status: []int{status}}
-			diff(t, fmt.Sprint("somebody else was faster, ", status), s.ensureState(t, newClient(t, s), resume), "rwr")
+			c := newClient(t, s, attempts(1))
+			diff(t, fmt.Sprint("somebody else was faster, ", status), withoutTime(s.ensureState(t, c, resume)), "rwr")
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub(t, respond(200, subscriptionBody("paused")), respond(429, "", "Retry-After", "3600"))
+		_, err := s.client(t, attempts(1)).Subscriptions.EnsureState(t.Context(), numberedID(1), resume)
+		if !errors.Is(err, commerce.ErrRateLimited) || commerce.OutcomeOf(err) != commerce.OutcomeRejected {
+			t.Errorf("the service asks for an hour: error %v, want ErrRateLimited at once", err)
+		}
+	})
 	_, err := newStub(t).client(t).Subscriptions.EnsureState(t.Context(), uuid.Nil, pause)
 	diff(t, "invalid fields", invalidFields(err), []string{"subscription id"})
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/google/uuid"
@@ -57,14 +58,17 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 // The Subscriptions of a page are the records that were not yielded before, at least one. Offset is
 // the place of the first of them in the list. Included and Links come from the response.
 //
-// Beyond the limit of the offset, pages are those of PagesByAccount, without the records that were
-// yielded, for all accounts that the service lists and then for the others of the first 10,100
-// records. If one of these others has subscriptions, there may be more such accounts: the walk ends
-// in [ErrOffsetLimit] after all that it found. A subscription beyond the limit is missed if its
-// account is neither listed nor one of the first records.
+// Beyond the offset limit, pages are those of PagesByAccount, without the records that were
+// yielded: first of all accounts that the service lists, then of the other accounts of the first
+// 10,100 records. A subscription there is missed if its account is neither listed nor one of
+// those.
 //
-// The walk ends in ErrOffsetLimit at the limit if opts have an Offset or a filter on accounts, the
-// token may not list accounts, or the service does not list them in order.
+// The walk ends in [ErrOffsetLimit]
+//   - at the limit, if opts have an Offset or a filter on accounts, the token may not list accounts,
+//     or the service does not list them in the order of their ids,
+//   - at an account that has 10,100 subscriptions or more,
+//   - after all that it found, if an account that the service does not list has subscriptions:
+//     there may be more such accounts.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
@@ -167,6 +171,7 @@ type subscriptionWalk struct {
 	// What a walk by offset needs to go on by account:
 	yielded  map[uuid.UUID]struct{} // ids of its records
 	accounts map[uuid.UUID]struct{} // of its records, without those that the service lists
+	mu       sync.Mutex             // guards accounts while the service lists others
 	isLast   bool                   // it reads these accounts
 	isHidden atomic.Bool            // one of them has a subscription
 }
@@ -179,13 +184,24 @@ func (w *subscriptionWalk) records(
 		if stop.Offset = page.Offset + n; w.byAccount {
 			stop.Offset = 0
 		}
-		switch isRead := n == len(page.Subscriptions); {
-		case w.isLast:
-			stop.Finished = uuid.Nil
-		case isRead && page.Finished != uuid.Nil:
+		if n == len(page.Subscriptions) && page.Finished != uuid.Nil {
 			stop.Finished = page.Finished
 		}
+		stop.Finished = w.finished(stop.Finished)
 	})
+}
+
+// finished returns the account up to which all subscriptions are yielded: that one, or none if an
+// account that is not listed comes before it. A walk of the accounts that follow would miss those.
+func (w *subscriptionWalk) finished(account uuid.UUID) uuid.UUID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.accounts {
+		if compareAccounts(id, account) <= 0 || w.isLast {
+			return uuid.Nil
+		}
+	}
+	return account
 }
 
 // pages walks the list by offset. At the offset limit, it goes on by account.
@@ -260,7 +276,11 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 	}
 	w.isLast = true
 	isRead := read(func(yield func(uuid.UUID, error) bool) {
-		_ = slices.ContainsFunc(others, func(account uuid.UUID) bool { return !yield(account, nil) })
+		for _, account := range others {
+			if !yield(account, nil) {
+				return
+			}
+		}
 	})
 	if isRead && (isUnknown || w.isHidden.Load()) {
 		stop(&paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})
@@ -270,10 +290,7 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 // stopped returns the error of a walk that went on by account.
 func (w *subscriptionWalk) stopped(err error, seen int) *PagingError {
 	stop := newPagingError(err)
-	stop.Seen = seen
-	if w.isLast { // a walk of the accounts that follow would not read those that are not listed
-		stop.Finished = uuid.Nil
-	}
+	stop.Seen, stop.Finished = seen, w.finished(stop.Finished)
 	if stop.Account == uuid.Nil && cannotList(stop.Err) {
 		stop.Err = matching(ErrOffsetLimit, stop.Err)
 	}
@@ -328,20 +345,20 @@ func (w *subscriptionWalk) parts(
 	return paging.Parts(ctx, paging.PartsConfig[*SubscriptionPage, uuid.UUID, uuid.UUID]{
 		Keys:    keys,
 		KeyList: (&AccountService{w.core}).list(uuid.Nil),
-		Listed:  func(account uuid.UUID) { delete(w.accounts, account) },
+		Listed: func(account uuid.UUID) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			delete(w.accounts, account)
+		},
 		MaxKeys: w.accountsPerRequest(w.opts),
 		Fetch:   w.fetch,
 		TooManyKeys: func(err error) bool {
 			e, ok := errors.AsType[*Error](err)
 			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
 		},
-		OfOneKey: isOfOneAccount,
-		Before:   w.yielded,
-		Finish: func(page *SubscriptionPage, account uuid.UUID) {
-			if !w.isLast {
-				page.Finished = account
-			}
-		},
+		OfOneKey:    isOfOneAccount,
+		Before:      w.yielded,
+		Finish:      func(page *SubscriptionPage, account uuid.UUID) { page.Finished = w.finished(account) },
 		Pages:       subscriptionPages,
 		Limit:       w.opts.PageSize,
 		MaxOffset:   MaxOffset,
@@ -371,7 +388,7 @@ func withoutZero(accounts iter.Seq2[uuid.UUID, error]) iter.Seq2[uuid.UUID, erro
 }
 
 // accountsPerRequest returns the number of accounts that the first line of a request can name.
-// The options were checked with one account.
+// It is at least 1.
 func (s *SubscriptionService) accountsPerRequest(o SubscriptionListOptions) int {
 	lineWith := func(n int) int {
 		o.Filter.AccountIDs = make([]uuid.UUID, n)

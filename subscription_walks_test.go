@@ -585,11 +585,13 @@ func TestAll_changes(t *testing.T) {
 			}
 		})
 		times := map[uuid.UUID]int{}
-		for sub, err := range client.Subscriptions.All(t.Context(), nil) {
+		for page, err := range client.Subscriptions.Pages(t.Context(), nil) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			times[sub.ID]++
+			for i := range page.Subscriptions {
+				times[page.Subscriptions[i].ID]++
+			}
 		}
 		missed, twice := 0, 0
 		for _, ids := range stays {
@@ -787,6 +789,9 @@ func TestAll_stopsByAccount(t *testing.T) {
 		commercetest.Fault{Match: isIn, Status: 400, Times: -1},
 	)
 	got, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil))
+	checkStop(t, err, commerce.PagingError{Seen: len(got), Err: commerce.ErrServer})
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Match: byAccount, After: 30, Status: 503})
+	got, err = commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), nil)) // before them
 	checkStop(t, err, commerce.PagingError{Seen: len(got), Err: commerce.ErrServer})
 	for page, err := range s.Client().Subscriptions.Pages(t.Context(), nil) {
 		if err == nil && slices.Contains(hidden, page.Finished) {

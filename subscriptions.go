@@ -26,8 +26,8 @@ const subscriptionsPath = "/v2/subscriptions/subscriptions"
 type SubscriptionListOptions struct {
 	Filter  SubscriptionFilter
 	Include SubscriptionInclude
-	// Offset is the number of records to skip, at most MaxOffset. Use it to resume a walk
-	// that stopped, see [PagingError].
+	// Offset is the number of records to skip, at most MaxOffset. A walk with it ends at the
+	// offset limit; see [PagingError] for how to resume.
 	Offset int
 	// PageSize is the number of records per page, 1 to MaxPageSize. 0 means the page length
 	// setting of the store in List, and MaxPageSize in walks. Walks read at least 2 records per

@@ -90,8 +90,8 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 type SubscriptionFixture struct {
 	// Number of subscriptions, at most 250,000. 0: one.
 	Number int `json:"number"`
-	// State is active, canceled (which is active until the next billing run), closed (because
-	// payments failed; it is inactive and not canceled), ended (canceled at once, and inactive),
+	// State is active, canceled (which is active until the next billing run), canceled_at_once
+	// (which is inactive), closed (because payments failed; it is inactive and not canceled),
 	// paused, pending, resumed or suspended. Empty: active.
 	State string `json:"state"`
 	// Currency of the subscription. The plans have prices in USD and GBP. Empty: USD.

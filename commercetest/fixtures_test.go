@@ -156,7 +156,7 @@ func TestStore_AddSubscriptionFixture(t *testing.T) {
 		}
 		store := commercetest.New(t, commercetest.Config{Generation: generation})
 		account := uuid.New()
-		states := []string{"", "active", "canceled", "closed", "ended", "paused", "pending", "resumed", "suspended"}
+		states := []string{"", "active", "canceled", "closed", "canceled_at_once", "paused", "pending", "resumed", "suspended"}
 		for _, state := range states {
 			f := commercetest.SubscriptionFixture{
 				Number: 2, State: state, Currency: "GBP", PlanID: plan, AccountID: account,
@@ -220,16 +220,16 @@ func wantState(t *testing.T, state string, g commercetest.Generation, m commerce
 	t.Helper()
 	is := func(states ...string) bool { return slices.Contains(states, state) }
 	var want commerce.SubscriptionMeta
-	want.Canceled, want.Closed, want.Paused = is("canceled", "ended"), is("closed"), is("paused")
+	want.Canceled, want.Closed, want.Paused = is("canceled", "canceled_at_once"), is("closed"), is("paused")
 	want.Pending, want.Suspended, want.Status = is("pending"), is("suspended"), "active"
-	if is("closed", "ended") {
+	if is("closed", "canceled_at_once") {
 		want.Status = "inactive"
 	}
 	want.State.Attributes.Action = map[string]string{
-		"canceled": "cancel", "ended": "cancel", "paused": "pause", "pending": "pending", "resumed": "resume",
+		"canceled": "cancel", "canceled_at_once": "cancel", "paused": "pause", "pending": "pending", "resumed": "resume",
 	}[state]
 	if want.Canceled && g == commercetest.SecondGeneration {
-		want.State.Attributes.CancelImmediately = new(is("ended"))
+		want.State.Attributes.CancelImmediately = new(is("canceled_at_once"))
 	}
 	got := commerce.SubscriptionMeta{
 		Canceled: m.Canceled, Closed: m.Closed, Paused: m.Paused, Pending: m.Pending, Suspended: m.Suspended,

@@ -222,7 +222,7 @@ const (
 	stateActive    = "active"
 	stateCanceled  = "canceled" // and active until the next billing run
 	stateClosed    = "closed"   // because payments failed
-	stateEnded     = "ended"    // canceled at once
+	stateEnded     = "canceled_at_once"
 	statePaused    = "paused"
 	statePending   = "pending"
 	stateResumed   = "resumed"

@@ -236,7 +236,7 @@ func advice(err error) string {
 // outcomes say what is known about the changes of a command.
 var outcomes = map[commerce.Outcome]string{
 	commerce.OutcomeNotSent:    "nothing was changed, no write was sent",
-	commerce.OutcomeRejected:   "nothing was changed, the service refused it",
+	commerce.OutcomeRejected:   "nothing was changed",
 	commerce.OutcomePartial:    "a part was changed",
 	commerce.OutcomeUnknown:    "the change may or may not have been made",
 	commerce.OutcomeUnreadable: "the change was probably made, but the response can't be read",
@@ -273,5 +273,5 @@ var todos = map[string]string{
 	"different":           "use --update to change what differs",
 	"ended":               "--reopen resumes it, and it is billed again",
 	"state_not_shown":     "the store does not make this change: ask the vendor's support",
-	"offset_limit":        "use client credentials that may list the accounts of the store, or select fewer",
+	"offset_limit":        "what was found is there; for more, use client credentials that may list all accounts, or select fewer",
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,53 +53,69 @@ func newStateCommands(e *environment) []*cobra.Command {
 }
 
 // run changes those that need it, after a question. It goes on after an error: the others may
-// succeed.
+// succeed. EnsureState also looks at those that seem to be done: a flag that is absent looks like
+// false.
 func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string) error {
 	return func(ctx context.Context, s *shop, args []string) error {
 		p := e.newPrinter(subscriptionHead, noSubscription)
-		var left []uuid.UUID
-		ended := 0
+		var ids []uuid.UUID
+		left, ended := 0, 0
 		err := c.each(ctx, s, args, func(sub *commerce.Subscription, included *commerce.Included) {
-			switch {
-			case c.isDone(&sub.Meta):
-			case c.account != uuid.Nil && c.isEnded(&sub.Meta):
+			if c.isEnded(&sub.Meta) {
 				ended++
-			default:
-				left = append(left, sub.ID)
+				return
+			}
+			ids = append(ids, sub.ID)
+			if !c.isDone(&sub.Meta) {
+				left++
 				p.print(newRecord(sub, included))
 			}
 		})
+		if err = errors.Join(err, p.end()); err != nil {
+			return err
+		}
+		var errEnded error
 		if ended > 0 {
-			say(e.stderr, "%s canceled or closed: --reopen resumes them too", counted(ended, "subscription"))
+			errEnded = fmt.Errorf("%s canceled or closed: --reopen resumes them too", counted(ended, "subscription"))
 		}
-		if err = errors.Join(err, p.end()); err != nil || len(left) == 0 {
-			if err == nil {
-				say(e.stderr, "nothing to do")
+		if c.account != uuid.Nil && ended > 0 { // they were not named
+			say(e.stderr, "%v", errEnded)
+			errEnded = nil
+		}
+		if c.dryRun || len(ids) == 0 && errEnded != nil {
+			return errEnded
+		}
+		if left > 0 {
+			question := fmt.Sprintf("%s %s?", capital(c.verb), counted(left, "subscription"))
+			if err := e.confirm(ctx, c.yes, question, "--yes"); err != nil {
+				return err
 			}
-			return err
 		}
-		question := fmt.Sprintf("%s %s?", capital(c.verb), counted(len(left), "subscription"))
-		if c.dryRun {
-			return nil
-		} else if err := e.confirm(ctx, c.yes, question, "--yes"); err != nil {
-			return err
-		}
-		done, failed := 0, error(nil)
-		for _, id := range left {
-			if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err == nil {
-				done++
-				continue
-			} else if failed = err; ctx.Err() != nil {
-				break
-			}
-			say(e.stderr, "%s: %s", id, describe(failed))
-		}
-		say(e.stderr, "%d of %d done", done, len(left))
-		if failed != nil && done > 0 && ctx.Err() == nil {
-			return &exitError{exitUnfinished, fmt.Errorf("not all are done: %w", failed)}
-		}
-		return failed
+		return cmp.Or(c.ensure(ctx, e, s, ids, left), errEnded)
 	}
+}
+
+// ensure changes subscriptions, of which so many are left.
+func (c *stateCommand) ensure(ctx context.Context, e *environment, s *shop, ids []uuid.UUID, left int) error {
+	done, failed := 0, error(nil)
+	for _, id := range ids {
+		if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err == nil {
+			done++
+			continue
+		} else if failed = err; ctx.Err() != nil {
+			break
+		}
+		say(e.stderr, "%s: %s", id, describe(failed))
+	}
+	if left == 0 && failed == nil {
+		say(e.stderr, "nothing to do")
+		return nil
+	}
+	say(e.stderr, "%d of %d done", done, len(ids))
+	if failed != nil && done > 0 && ctx.Err() == nil {
+		return &exitError{exitUnfinished, fmt.Errorf("not all are done: %w", failed)}
+	}
+	return failed
 }
 
 // each calls f with the subscriptions that the command names.
@@ -135,12 +152,11 @@ func (c *stateCommand) each(
 	return nil
 }
 
-// isDone reports whether a subscription has the state already, by the rules of EnsureState. That
-// checks it again for those that are not done.
+// isDone reports whether a subscription seems to have the state already.
 func (c *stateCommand) isDone(m *commerce.SubscriptionMeta) bool {
 	switch c.change.Action {
 	case commerce.ActionCancel:
-		isInactive := m.Status == "inactive" && !m.Paused && !m.Suspended
+		isInactive := m.Status == "inactive" && !m.Paused
 		return m.Canceled && (m.Closed || isInactive || !c.change.CancelImmediately)
 	case commerce.ActionPause:
 		return m.Paused

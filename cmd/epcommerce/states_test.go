@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -219,6 +221,23 @@ func TestExport_streamFails(t *testing.T) {
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", "-", "-o", "json")
 	if got.code != exitUnfinished || json.Valid([]byte(got.stdout)) || !bytes.HasPrefix([]byte(got.stdout), []byte("[")) {
 		t.Errorf("got %d and %.80q, want exit code %d and no valid JSON", got.code, got.stdout, exitUnfinished)
+	}
+}
+
+// A subscription that does not show its flags is no success.
+func TestStates_absentFlags(t *testing.T) {
+	t.Parallel()
+	for _, meta := range []string{`{}`, `{"canceled":null,"paused":null,"suspended":false,"closed":false}`} {
+		id := uuid.NewString()
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"data":{"id":%q,"type":"subscription","meta":%s}}`, id, meta)
+		}))
+		t.Cleanup(server.Close)
+		env := map[string]string{"COMMERCE_BASE_URL": server.URL, "COMMERCE_TOKEN": "token"}
+		got := caller{env: env}.run(t, "subscriptions", "resume", id, "--yes")
+		if got.code != exitFailed || !strings.Contains(got.stderr, "absent, or not a flag") {
+			t.Errorf("meta %s: got %+v, want an error", meta, got)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ import (
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
 var (
-	ErrOffsetLimit = errors.New("the highest offset is reached, and there may be more records")
+	ErrOffsetLimit = errors.New("the highest offset is reached, and there may be more records: narrow the filter")
 	ErrListDrift   = errors.New("the order of the list changed too much to go on without missing records; " +
 		"walk it again")
 	ErrNoProgress = errors.New("the service returned a page without new records that is not the end of the list; " +
@@ -280,11 +280,10 @@ func (w *walk[P, ID]) step(ctx context.Context) (page P, hasNew bool, err error)
 	for steps := range maxStepsBack {
 		wasAhead := w.isAhead(r)
 		f, err := w.read(ctx, r)
-		if err == nil && w.looksWrong(r, f) {
-			f, err = w.read(ctx, r)
-		}
-		if err == nil && w.hasTwice(f.ids) {
-			err = w.Repeats
+		if err == nil && (w.hasTwice(f.ids) || w.looksWrong(r, f)) {
+			if f, err = w.read(ctx, r); err == nil && w.hasTwice(f.ids) {
+				err = w.Repeats
+			}
 		}
 		if err != nil {
 			return none, false, err
@@ -379,19 +378,17 @@ func (w *walk[P, ID]) requestBefore(p *pageFacts[ID]) request {
 }
 
 // looksWrong reports whether a page may be an error of the service, so that the walk reads it
-// again. It has a record twice, perhaps in place of another one. Or it is empty but states that
-// there is a next one. Or it is the start of the list, and nothing that was seen is in it.
+// again. The page is empty but states that there is a next one. Or it is the start of the list, and
+// nothing that was seen is in it.
 func (w *walk[P, ID]) looksWrong(r request, f fetched[P, ID]) bool {
-	switch {
-	case w.hasTwice(f.ids):
-		return true
-	case len(w.seen) == 0:
+	if len(w.seen) == 0 {
 		return len(f.ids) == 0 && f.next == NextExists
 	}
 	return r.start == 0 && w.Offset == 0 && !slices.ContainsFunc(f.ids, w.isSeen)
 }
 
-// hasTwice reports whether one of the ids of a page occurs more than once.
+// hasTwice reports whether one of the ids of a page occurs more than once, perhaps in place of
+// another one.
 func (w *walk[P, ID]) hasTwice(ids []ID) bool {
 	clear(w.page)
 	for _, id := range ids {
