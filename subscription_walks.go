@@ -64,8 +64,8 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 // those.
 //
 // The walk ends in [ErrOffsetLimit]
-//   - at the limit, if opts have an Offset or a filter on accounts, the token may not list accounts,
-//     or the service does not list them in the order of their ids,
+//   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
+//     accounts for this token, or not in the order of their ids,
 //   - at an account that has 10,100 subscriptions or more,
 //   - after all that it found, if an account that the service does not list has subscriptions:
 //     there may be more such accounts.

@@ -156,7 +156,9 @@ func TestStore_AddSubscriptionFixture(t *testing.T) {
 		}
 		store := commercetest.New(t, commercetest.Config{Generation: generation})
 		account := uuid.New()
-		states := []string{"", "active", "canceled", "closed", "canceled_at_once", "paused", "pending", "resumed", "suspended"}
+		states := []string{
+			"", "active", "canceled", "closed", "canceled_at_once", "paused", "pending", "resumed", "suspended",
+		}
 		for _, state := range states {
 			f := commercetest.SubscriptionFixture{
 				Number: 2, State: state, Currency: "GBP", PlanID: plan, AccountID: account,
