@@ -273,5 +273,5 @@ var todos = map[string]string{
 	"different":           "use --update to change what differs",
 	"ended":               "--reopen resumes it, and it is billed again",
 	"state_not_shown":     "the store does not make this change: ask the vendor's support",
-	"offset_limit":        "what was found is there; for more, use client credentials that may list all accounts, or select fewer",
+	"offset_limit":        "use client credentials that may list all accounts, or select fewer",
 }
