@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -546,11 +547,14 @@ func TestAll_anySize(t *testing.T) {
 	}
 }
 
-// hooked returns a client of the store that calls hook before each request.
+// hooked returns a client of the store that calls hook before each request, one at a time.
 func (s *accountStore) hooked(hook func(*http.Request)) *commerce.Client {
+	var mu sync.Mutex
 	return s.Client(commerce.WithHTTPClient(&http.Client{Transport: roundTripper(
 		func(req *http.Request) (*http.Response, error) {
+			mu.Lock()
 			hook(req)
+			mu.Unlock()
 			return s.Transport().RoundTrip(req)
 		})}))
 }
