@@ -141,8 +141,8 @@ func drawScenario(t *rapid.T) *scenario {
 }
 
 func (s *scenario) drawChanges(t *rapid.T) {
-	if s.quirk == ignoresOffset && s.links == noLinks {
-		s.links = trueLinks // without links, a first page that is cut at the tail, and changes, may be the end
+	if s.quirk == ignoresOffset && (s.links == noLinks || s.links == neverNext) {
+		s.links = trueLinks // without a next link, a first page that is cut at the tail, and changes, may be the end
 	}
 	if s.grows = rapid.IntRange(0, 3).Draw(t, "grows") == 0; s.grows {
 		s.limit, s.links, s.quirk = max(20, s.limit), noLinks, noQuirk // all else hides how the walk finds the end
