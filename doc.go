@@ -56,9 +56,9 @@
 //		// …
 //	}
 //
-// An offset reaches 10,100 records. Beyond them, these walks go on by account, like
-// [SubscriptionService.AllByAccount]: with about one request per 100 accounts and one per 90
-// subscriptions, and at least one per 150 accounts. [Walk] walks any other list, up to the limit.
+// An offset reaches 10,100 records. Beyond them, All and Pages go on by account, like
+// [SubscriptionService.AllByAccount]: about one request lists 100 accounts, and one reads 90
+// subscriptions, of at most 150 accounts. [Walk] walks any other list, up to the limit.
 // With [SubscriptionListOptions].Concurrency, a walk reads several pages at a time.
 //
 // Each page overlaps the one before by a record, or by more if the list changes. That shows how far
@@ -67,13 +67,13 @@
 //
 // A walk ends at a page that is not full, whose next link is null, and that leads on from the
 // records before it. A store that returns an old page instead, or an empty page with a next link,
-// ends the walk in [ErrNoProgress] or [ErrListDrift]; a page with a record twice is read again, and
-// then ends it in [ErrBadResponse]. A missing next link does not prove the end,
-// because a store may return fewer records than requested. Then one or two more requests confirm
-// the end. If a store sends no links at all, and shortens pages near the end to one record, or to
-// several lengths that it did not use before, or if it calls a page the last that it shortened, the
-// walk may end early without an error. Stubs in
-// tests should send "links": {"next": null} with the last page, and respect page[offset].
+// ends the walk in [ErrNoProgress] or [ErrListDrift]; a page with a record twice is read again,
+// and then ends it in [ErrBadResponse]. A missing next link does not prove the end, because a
+// store may return fewer records than requested. Then one or two more requests confirm the end. If
+// a store sends no links at all, and shortens pages near the end to one record, or to several
+// lengths that it did not use before, or if a shortened page states that it is the last, the walk
+// may end early without an error. Stubs in tests should send "links": {"next": null} with the last
+// page, and respect page[offset].
 //
 // The service has two generations of payloads. In the first, subscriptions have products, and
 // plans define how they are billed. In the second, plans have the fields of the products, and

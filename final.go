@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// IsFinal reports whether the same call can only fail in the same way until the cart, the
-// discounts, the subscription, the accounts or the settings change. A job queue need not call
-// again. It is true for
+// IsFinal reports whether the same call, with the same credentials, can only fail in the same way
+// until the cart, the discounts, the subscription, the accounts or the settings change. A job
+// queue need not call again. It is true for
 //
 //   - a [*ValidationError],
 //   - a refusal by the service: a response with an error object that has a title or a status,
@@ -19,9 +19,9 @@ import (
 //   - [ErrEnded] and [ErrStateNotShown],
 //   - [ErrOffsetLimit], also beside an error that kept the walk from going on.
 //
-// Otherwise it is false if the tree of err holds any other error, also one of another package, or
-// an error with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; for nil; and if no access
-// token could be obtained.
+// Without ErrOffsetLimit, it is false if the tree of err holds any other error, also one of
+// another package, or an error with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; for
+// nil; and if no access token could be obtained.
 //
 // An error of [CartService.EnsureCustomDiscounts] or [CartService.SetCustomDiscounts] is final only
 // if each of its causes is, and never because a read does not show what the call wrote, or because

@@ -20,8 +20,8 @@ const (
 	// OutcomeNotSent means that nothing of the call reached the service. Send it again when
 	// the cause is gone: e.g. invalid arguments, bad credentials, a context that ended.
 	OutcomeNotSent
-	// OutcomeRejected means that the service refused the whole write. Send it again when
-	// the cause is gone.
+	// OutcomeRejected means that the service applied nothing of the write: mostly, it refused
+	// it. Send it again when the cause is gone.
 	OutcomeRejected
 	// OutcomePartial means that some of the write was applied, or all of it with errors. The
 	// result lists what. Do not send the whole write again.

@@ -265,11 +265,11 @@ type PagingError struct {
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
-	// Finished is set in a walk by account, and in [AccountService.IDs]: every record of
-	// this account and of the accounts before it was yielded. To resume, walk the accounts that
-	// follow it, e.g. AllByAccount with Accounts.IDs(ctx, Finished); after All and Pages, records
-	// of those accounts may come again. It is the zero UUID if the walk finished no account, or
-	// if AllByAccount would miss an account that is not listed: then resume where it began.
+	// Finished is set in a walk by account, also in All and Pages, and in [AccountService.IDs]:
+	// every record of this account and of the accounts before it was yielded. To resume, walk the
+	// accounts that follow it, e.g. AllByAccount with Accounts.IDs(ctx, Finished); after All and
+	// Pages, records of those accounts may come again. It is the zero UUID if the walk finished no
+	// account, or if AllByAccount would miss an account that is not listed: then start again.
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
 	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you go on without

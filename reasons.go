@@ -65,7 +65,7 @@ var (
 	ErrInvalidArgument = errors.New("invalid argument")
 
 	// ErrOffsetLimit ends a walk that read up to the highest offset of the service: there may be
-	// more records. [SubscriptionService.Pages] says when it ends a walk of all subscriptions.
+	// more records. [SubscriptionService.Pages] describes when it ends a walk of all subscriptions.
 	ErrOffsetLimit = paging.ErrOffsetLimit
 	// ErrListDrift ends a walk if the order of the list changed so much that the walk found
 	// none of the records that it had read. It also ends a walk if the list changes faster

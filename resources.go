@@ -46,8 +46,8 @@ func newResponse(r *transport.Result) *Response {
 // set the field: with both, encoding returns an error. Extra is nil if there is nothing to
 // hold.
 //
-// encoding/json decodes and encodes the types with a MarshalJSON like the service, Extra included.
-// The JSON of other types is like the service's only if they are a part of these.
+// The JSON of types with a MarshalJSON is like the service's, Extra included. The JSON of other
+// types is so only if they are a part of these.
 type Extra = map[string]json.RawMessage
 
 // copyExtras replaces each by a copy.
@@ -179,7 +179,7 @@ type ResourceRef struct {
 }
 
 // Timestamps of a record. A timestamp that is absent, null, empty or unreadable is the zero
-// time. Extra holds one that is unreadable, or is the zero time itself.
+// time. Extra holds an unreadable one, and 0001-01-01T00:00:00Z.
 type Timestamps struct {
 	UpdatedAt   time.Time `json:"updated_at,omitzero"`
 	CreatedAt   time.Time `json:"created_at,omitzero"`
@@ -424,7 +424,7 @@ type PriceChanges struct {
 // a fixed price. An example in the service's documentation has the currencies here instead
 // of in fixed_price; Extra keeps them.
 type PricingOptionPrice struct {
-	// BasePricePercentage is that of a [Billing], nil if there is none.
+	// BasePricePercentage means the same as in [Billing]. It is nil if there is none.
 	BasePricePercentage *Decimal `json:"base_price_percentage,omitempty"`
 	FixedPrice          Prices   `json:"fixed_price,omitzero"`
 	Extra               Extra    `json:",embed"`

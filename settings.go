@@ -37,7 +37,8 @@ func (s *Settings) UnmarshalJSON(b []byte) error { return decodeRecord(b, (*plai
 // Settings reads the settings of the store:
 // https://developer.elasticpath.com/docs/api/settings/get-v-2-settings
 //
-// The error is an [*Error]. It matches [ErrBadResponse] if one of the limits is not an integer.
+// The error is an [*Error]. It matches [ErrBadResponse] if CustomDiscountLimit or PageOffsetLimit
+// is not an integer.
 func (c *Client) Settings(ctx context.Context) (*Settings, error) {
 	o := operation[*Settings]{
 		op: "Client.Settings", method: http.MethodGet, path: "/v2/settings", accept: readSettings, decides: true,

@@ -20,7 +20,7 @@ type StateAction string
 const (
 	ActionCancel StateAction = "cancel"
 	ActionPause  StateAction = "pause"
-	// ActionResume ends a pause and a suspension. With a store's own token, it also undoes a
+	// ActionResume ends a pause. With a store's own token, it also ends a suspension, undoes a
 	// cancellation, and opens what was closed because payments failed.
 	ActionResume StateAction = "resume"
 )
@@ -28,12 +28,12 @@ const (
 // StateChange is a change of the state of a subscription.
 type StateChange struct {
 	Action StateAction `json:"action"`
-	// CancelImmediately is for ActionCancel: the subscription ends at once, and not with its
+	// CancelImmediately applies to ActionCancel: the subscription ends at once, and not with its
 	// billing period. Second payload generation only.
 	CancelImmediately bool `json:"cancel_immediately,omitzero"`
-	// Reopen is for ActionResume in [SubscriptionService.EnsureState]: resume also a subscription
-	// that is canceled or closed. It undoes a cancellation that the customer may have wished for,
-	// or bills an ended subscription again.
+	// Reopen applies to ActionResume in [SubscriptionService.EnsureState]: resume also a
+	// subscription that is canceled or closed. It undoes a cancellation that the customer may have
+	// wished for, or bills an ended subscription again.
 	Reopen bool `json:"-"`
 }
 
@@ -45,7 +45,7 @@ type StateChange struct {
 // or [ErrUnprocessable].
 //
 // The request is not sent again if it may have been applied, see [RetryPolicy]. After
-// OutcomeUnknown, call [SubscriptionService.EnsureState], which finds out whether it was made.
+// OutcomeUnknown, call [SubscriptionService.EnsureState], which makes the change if needed.
 //
 // The error is a [*ValidationError] if an argument is invalid, otherwise an [*Error]. It matches
 // [ErrNotFound] if there is no such subscription.
@@ -68,26 +68,25 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 	}
 }
 
-// EnsureState makes sure that a subscription has the state that a change leads to. It reads the
-// subscription, changes the state only if needed, and reads again. It is safe to call at any time.
-// Of two callers with opposite wishes, the last request wins, with and without Reopen.
-//
-// A nil error means that the last read, which it returns, showed the state. The members of Meta
-// that show it must be there and readable:
+// EnsureState makes sure that a subscription has the state that a change leads to: it reads the
+// subscription, changes the state only if needed, and reads again. Of two callers with opposite
+// wishes, the last request wins: a cancellation after the first read may be undone, even without
+// Reopen. A nil error means that flags of Meta, which must be there, showed the state:
 //   - cancel: Canceled,
 //   - cancel immediately: Canceled, and one of: Closed; Status "inactive" and not Paused; a State
 //     that is an immediate cancellation,
 //   - pause: Paused,
 //   - resume: neither Canceled, Paused, Suspended nor Closed. After the service confirmed it,
-//     Suspended and Closed may still be true, as they may follow the payment. Each further call
-//     then sends a request.
+//     Suspended and Closed may stay true until a payment succeeds. Until then, each further call
+//     sends a request.
 //
 // A resume of what is canceled or closed ends in [ErrEnded], unless Reopen is set. If the service
-// confirms the change, and a read 2 s after another one still shows that it was not made, the error
-// is [ErrStateNotShown]. If the change is not shown yet, or no longer, the Outcome is
-// OutcomeUnknown: call again. If a member cannot be read, the error matches [ErrBadResponse].
+// confirms the change, but two reads, 2 s apart, show that it was not made, the error is
+// [ErrStateNotShown], with OutcomeRejected. If the reads do not show what the request did, the
+// Outcome is OutcomeUnknown: call again. If a flag is absent or unreadable, the error matches
+// [ErrBadResponse].
 //
-// The error is a [*ValidationError] or an [*Error]. The subscription is nil if it was not read.
+// It is a [*ValidationError] or an [*Error]. The subscription, as last read, may be nil.
 func (s *SubscriptionService) EnsureState(
 	ctx context.Context, id uuid.UUID, change StateChange,
 ) (*Subscription, error) {

@@ -58,17 +58,16 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 // The Subscriptions of a page are the records that were not yielded before, at least one. Offset is
 // the place of the first of them in the list. Included and Links come from the response.
 //
-// Beyond the offset limit, pages are those of PagesByAccount, without the records that were
-// yielded: first of all accounts that the service lists, then of the other accounts of the first
-// 10,100 records. A subscription there is missed if its account is neither listed nor one of
-// those.
+// Beyond the offset limit, pages are like in PagesByAccount, without the records that were
+// yielded. Accounts that the service lists come first, then the other accounts of the first 10,100
+// records. A subscription of any other account is missed there.
 //
 // The walk ends in [ErrOffsetLimit]
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
 //     accounts for this token, or not in the order of their ids,
 //   - at an account that has 10,100 subscriptions or more,
-//   - after all that it found, if an account that the service does not list has subscriptions:
-//     there may be more such accounts.
+//   - after all that it found, if an unlisted or unreadable account has subscriptions: there may be
+//     more such accounts.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
@@ -116,7 +115,7 @@ func (s *SubscriptionService) AllByAccount(
 // accounts before it is yielded with this page, and none of later accounts. To be able to
 // resume after a crash, store Finished together with what is written up to this page, and
 // remove what was written after it before you resume. When the walk ends without an error, all
-// accounts are finished, even if the last page does not say so.
+// accounts are finished, even if the last page has no Finished.
 func (s *SubscriptionService) PagesByAccount(
 	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {

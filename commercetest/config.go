@@ -193,8 +193,8 @@ type Config struct {
 	// inactive, but not closed. Which of the two the service does is not documented.
 	CloseAtOnce bool `json:"close_at_once"`
 	// FlagsFollowPayment leaves a subscription suspended or closed when a store's own token
-	// resumes it, as long as no payment succeeds. The store makes no payments: a test changes the
-	// flags with [Store.UpdateSubscription]. Otherwise the resume ends both. Which of the two the
+	// resumes it. The store makes no payments: a test changes the flags with
+	// [Store.UpdateSubscription]. Otherwise the resume clears both flags. Which of the two the
 	// service does is not documented.
 	FlagsFollowPayment bool `json:"flags_follow_payment"`
 

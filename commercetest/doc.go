@@ -84,8 +84,8 @@
 //   - A canceled subscription stays active, unless it was pending or the request set
 //     cancel_immediately: then it is inactive, but not closed, see [Config.CloseAtOnce]. These
 //     rules, and what a shopper may do, belong to the second generation.
-//   - A resume does not change the status of a subscription: it follows the next payment run, and
-//     the store has none. A test changes it with [Store.UpdateSubscription].
+//   - A resume does not change the status of a subscription: the next billing run does, and the
+//     store has none. A test changes the status with [Store.UpdateSubscription].
 //
 // Lists of accounts are in the order in which the accounts were added, unless the request sorts
 // them. Subscribers and invoices have the members that are required, and few others.

@@ -125,7 +125,7 @@ func (by shopper) billing(sub *commerce.Subscription) (billing commerce.Billing,
 }
 
 // enterState gives sub a new state. shopper is the account that asked for it, or zero. A resume
-// leaves the status as it is: it follows the next payment run, and the store has none. The caller
+// leaves the status as it is: the next billing run changes it, and the store has none. The caller
 // holds s.mu.
 func (s *Store) enterState(sub *commerce.Subscription, a commerce.SubscriptionStateAttributes, shopper uuid.UUID) {
 	now := time.Now().UTC()

@@ -106,7 +106,7 @@ type Config[P any, ID comparable] struct {
 	// none.
 	Concurrency int
 
-	// Yielded gets the ids of the records that the walk yields. It is empty, or nil.
+	// Yielded collects the ids of the records that the walk yields. It starts empty, or is nil.
 	Yielded map[ID]struct{}
 }
 
