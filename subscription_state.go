@@ -86,7 +86,7 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 // Outcome is OutcomeUnknown: call again. If a flag is absent or unreadable, the error matches
 // [ErrBadResponse].
 //
-// It is a [*ValidationError] or an [*Error]. The subscription, as last read, may be nil.
+// The error is a [*ValidationError] or an [*Error]. The subscription is nil if it was not read.
 func (s *SubscriptionService) EnsureState(
 	ctx context.Context, id uuid.UUID, change StateChange,
 ) (*Subscription, error) {
