@@ -197,7 +197,7 @@ const (
 	// RemedyCart means that the customer, or what the customer is offered, must change: the cart
 	// is empty, an item is gone, the limit is reached, or the service refuses the discount.
 	RemedyCart
-	// RemedyStaff means that somebody must be told: the program, the credentials, the address or
+	// RemedyStaff means that your staff must act: the program, the credentials, the address or
 	// the settings are wrong.
 	RemedyStaff
 )

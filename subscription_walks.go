@@ -186,7 +186,9 @@ func (w *subscriptionWalk) records(
 		if n == len(page.Subscriptions) && page.Finished != uuid.Nil {
 			stop.Finished = page.Finished
 		}
-		stop.Finished = w.finished(stop.Finished)
+		if w.isLast { // what was finished before is so no longer
+			stop.Finished = w.finished(stop.Finished)
+		}
 	})
 }
 
@@ -226,7 +228,7 @@ func (w *subscriptionWalk) pages(ctx context.Context) iter.Seq2[*SubscriptionPag
 				w.goOn(ctx, yield)
 				return
 			}
-			if err == nil {
+			if err == nil && canGoOn {
 				for i := range page.Subscriptions {
 					w.accounts[page.Subscriptions[i].Attributes.AccountID] = struct{}{}
 				}

@@ -75,12 +75,14 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 			return err
 		}
 		var errEnded error
-		if ended > 0 {
-			errEnded = fmt.Errorf("%s canceled or closed: --reopen resumes them too", counted(ended, "subscription"))
+		switch text := counted(ended, "subscription") + " canceled or closed: --reopen resumes them too"; {
+		case ended > 0 && c.account != uuid.Nil: // they were not named
+			say(e.stderr, "%s", text)
+		case ended > 0:
+			errEnded = errors.New(text)
 		}
-		if c.account != uuid.Nil && ended > 0 { // they were not named
-			say(e.stderr, "%v", errEnded)
-			errEnded = nil
+		if c.dryRun && left == 0 && errEnded == nil {
+			say(e.stderr, "nothing to do")
 		}
 		if c.dryRun || len(ids) == 0 && errEnded != nil {
 			return errEnded

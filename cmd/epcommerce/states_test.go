@@ -78,6 +78,9 @@ func TestStates(t *testing.T) {
 	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "nothing to do") {
 		t.Errorf("once more: got %+v, want nothing to do", got)
 	}
+	if got := c.run(t, of("cancel", "--dry-run")...); got.code != 0 || !strings.Contains(got.stderr, "nothing to do") {
+		t.Errorf("dry run once more: got %+v, want nothing to do", got)
+	}
 	if got := c.run(t, of("resume", "--yes")...); got.code != 0 || strings.Contains(stateOf(s, account), "active") ||
 		!strings.Contains(got.stderr, "6 subscriptions canceled or closed: --reopen resumes them too") {
 		t.Errorf("resume all: got %+v, want none resumed, and a hint", got)
