@@ -47,6 +47,10 @@ type (
 	shade struct {
 		Name string `json:"name"`
 	}
+	// nested has no Extra, and objects without one in it.
+	nested struct {
+		Shades []shade `json:"shades,omitzero"`
+	}
 	// links are an object with one member for each link.
 	links []link
 	link  struct {
@@ -103,6 +107,7 @@ type (
 		Map     map[string]inner   `json:"map,omitzero"`
 		Shade   shade              `json:"shade,omitzero"`
 		Shades  []shade            `json:"shades,omitzero"`
+		Nested  nested             `json:"nested,omitzero"`
 		Raw     stdjson.RawMessage `json:"raw,omitzero"`
 		Bytes   []byte             `json:"bytes,omitzero"`
 		Pointer *bool              `json:"pointer,omitzero"`

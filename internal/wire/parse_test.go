@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +64,78 @@ func TestParseUUID(t *testing.T) {
 		if got, err := parseUUID([]byte(raw)); got != uuid.Nil || (err == nil) != want {
 			t.Errorf("parseUUID(%s) = %v, error %v; want the zero UUID, accepted: %v", raw, got, err, want)
 		}
+	}
+}
+
+// randomTexts is how many texts the tests of usualTime and usualUUID compare.
+const randomTexts = 300_000
+
+// change changes up to two bytes of a text, and sometimes cuts the last one.
+func change(r *rand.Rand, text string) string {
+	const alphabet = "0123456789abcdefABCDEFgTtZz.,:-+ \\\x00é"
+	b := []byte(text)
+	for range r.IntN(3) {
+		b[r.IntN(len(b))] = alphabet[r.IntN(len(alphabet))]
+	}
+	return string(b[:len(b)-r.IntN(20)/19])
+}
+
+// All times of the usual form are read as by package time, and nothing else is.
+func TestUsualTime(t *testing.T) {
+	t.Parallel()
+	isUsual := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$`)
+	r, n := rand.New(rand.NewPCG(1, 2)), 0
+	for range randomTexts {
+		at := time.Unix(r.Int64N(2e11)-6.3e10, r.Int64N(1e9)).UTC() // in the years -27 to 6311
+		layout := "2006-01-02T15:04:05" + []string{"", ".0", ".000000", ".999999999", ".0000000000"}[r.IntN(5)] + "Z"
+		text := change(r, at.Format(layout))
+		want, err := time.Parse(time.RFC3339, text)
+		wantLength := len(text) + 2
+		if err != nil || want.Year() < 2 || !isUsual.MatchString(text) {
+			want, wantLength = time.Time{}, 0
+		}
+		n += min(1, wantLength)
+		var got time.Time
+		if length := usualTime([]byte(`"`+text+`",`), &got); length != wantLength || length > 0 && got != want {
+			t.Fatalf("%q: read %v from %d bytes, want %v from %d", text, got, length, want, wantLength)
+		}
+		raw := []byte(`"` + text)
+		for end := len(raw) - 3; end <= len(raw); end++ {
+			if usualTime(raw[:end:end], &got) > 0 {
+				t.Fatalf("%s is read, want nothing: it has no end", raw[:end])
+			}
+		}
+	}
+	if t.Logf("%d of %d are usual", n, randomTexts); n < randomTexts/4 {
+		t.Errorf("%d times are usual, want more", n)
+	}
+}
+
+// All ids of the usual form are read as by package uuid, and nothing else is.
+func TestUsualUUID(t *testing.T) {
+	t.Parallel()
+	r, n := rand.New(rand.NewPCG(3, 4)), 0
+	for range randomTexts {
+		var id, got uuid.UUID
+		binary.BigEndian.PutUint64(id[:], r.Uint64())
+		binary.BigEndian.PutUint64(id[8:], r.Uint64())
+		text := change(r, id.String())
+		want, err := uuid.Parse(text)
+		wantLength := len(text) + 2
+		if err != nil || len(text) != 36 {
+			want, wantLength = uuid.Nil, 0
+		}
+		n += min(1, wantLength)
+		if length := usualUUID([]byte(`"`+text+`",`), got[:]); length != wantLength || got != want {
+			t.Fatalf("%q: read %v from %d bytes, want %v from %d", text, got, length, want, wantLength)
+		}
+		raw := []byte(`"` + text)
+		if usualUUID(raw[:len(raw):len(raw)], got[:]) > 0 {
+			t.Fatalf("%s is read, want nothing: it has no end", raw)
+		}
+	}
+	if t.Logf("%d of %d are usual", n, randomTexts); n < randomTexts/4 {
+		t.Errorf("%d ids are usual, want more", n)
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"errors"
 	"math/bits"
 	"reflect"
+	"strings"
 	"time"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 )
 
 // There are two ways to decode. The decoder, of package json, reads any input. The reader reads
@@ -24,12 +24,12 @@ import (
 //   - an escape in the name of a member, a name that occurs twice in an object,
 //   - invalid UTF-8 and half of a surrogate pair,
 //   - a value that does not fit its field, or that a method or a rule rejects,
-//   - a value without a field in a struct without Extra,
 //   - arrays and objects more than maxDepth levels deep in a value that is kept or passed on as it
 //     is. All other values are as deep as their types, so the decoder's own limit is never reached.
 //
 // Nothing that was read refers to the input, because the caller uses its buffer again. Short
-// strings that are equal, or that begin the one before, share memory, and nothing else does.
+// strings share memory, and nothing else does: equal ones the same bytes, others a chunk of up to
+// chunkSize bytes, which lives as long as one of its strings.
 
 // A reader is the source that reads usual input.
 type reader struct {
@@ -38,41 +38,20 @@ type reader struct {
 	begun bool // the token before pos begins an object or array
 
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
-	last     string                // the short string that was allocated last
+	chunk    strings.Builder       // holds the short strings that were stored last
+	last     string                // the one that was stored last
 
 	repetitions [256]repetition // by the hash of their start
 	misses      int             // values that could be repetitions, and were none, since the last one
 	extras      int             // number of members without a field so far
 
-	id  scratch[uuid.UUID]
-	at  scratch[time.Time]
-	key scratch[string] // of an entry of a map
-}
+	skipped [][]byte // names of the members that were skipped, of all objects that have not ended
 
-// scratch is a value that reflection copies. It needs the address of the value.
-type scratch[T any] struct {
-	last  T
-	raw   []byte // what last was read from
-	value reflect.Value
-}
+	at    time.Time // was read last
+	rawAt []byte    // what it was read from: the times of most records are equal
 
-func (s *scratch[T]) init() { s.value = reflect.ValueOf(&s.last).Elem() }
-
-func (s *scratch[T]) forget() { s.last, s.raw = *new(T), nil }
-
-// read reads a value into v. It parses equal values that follow each other once: the times of most
-// records are equal, and a record names its plan several times.
-func (s *scratch[T]) read(r *reader, v reflect.Value, parse func(raw []byte) (T, error)) error {
-	raw, err := r.readRaw()
-	if err != nil {
-		return err
-	}
-	if string(raw) != string(s.raw) {
-		s.last, err = parse(raw)
-		s.raw = raw
-	}
-	v.Set(s.value)
-	return err
+	key      string // of an entry of a map
+	keyValue reflect.Value
 }
 
 var errUnusual = errors.New("must be read by the decoder")
@@ -85,9 +64,7 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 	r, _ := c.readers.Get().(*reader)
 	if r == nil {
 		r = &reader{}
-		r.id.init()
-		r.at.init()
-		r.key.init()
+		r.keyValue = reflect.ValueOf(&r.key).Elem()
 	}
 	r.input, r.pos = b, 0
 	value := reflect.ValueOf(v).Elem()
@@ -104,10 +81,9 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 func (r *reader) forget() {
 	clear(r.interned[:])
 	clear(r.repetitions[:])
-	r.input, r.last, r.misses, r.extras = nil, "", 0, 0
-	r.id.forget()
-	r.at.forget()
-	r.key.forget()
+	clear(r.skipped[:cap(r.skipped)])
+	r.skipped, r.chunk, r.rawAt = r.skipped[:0], strings.Builder{}, nil
+	r.input, r.last, r.key, r.misses, r.extras = nil, "", "", 0, 0
 }
 
 // peek skips white space and returns the next byte, or 0 at the end.
@@ -211,11 +187,25 @@ func (r *reader) intern(text []byte) string {
 	if *interned != string(text) {
 		// Most links "related" of a record begin with its link "self", which comes after them.
 		if len(text) > len(r.last) || r.last[:len(text)] != string(text) {
-			r.last = string(text)
+			r.last = r.store(text)
 		}
 		*interned = r.last[:len(text)]
 	}
 	return *interned
+}
+
+// chunkSize is how many bytes of short strings are allocated at once.
+const chunkSize = 2048
+
+// store returns a short text as a string.
+func (r *reader) store(text []byte) string {
+	start := r.chunk.Len()
+	if start+len(text) > r.chunk.Cap() {
+		start, r.chunk = 0, strings.Builder{}
+		r.chunk.Grow(min(chunkSize, max(len(text), len(r.input)/4)))
+	}
+	r.chunk.Write(text)
+	return r.chunk.String()[start:]
 }
 
 const hashBits = 10

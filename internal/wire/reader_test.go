@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,25 @@ var readerInputs = []string{
 	`{"things":[{"name":"` + strings.Repeat("a", 600) + `"}],"others":[{"name":"` + strings.Repeat("a", 600) + `"},` +
 		`{"name":"` + strings.Repeat("a", 600) + `"}]}`,
 	`{"things":[{"texts":null,"links":{},"list":[]},{"texts":null,"links":{},"list":[]}]}`,
+
+	// Members that are not kept.
+	`{"shade":{"new":"\u0031","name":"s","":[{}]}}`,
+	`{"nested":{"a":1,"shades":[{"a":2,"b":3},{"a":4,"name":"s"},{}],"b":5}}`,
+	`{"shade":{` + skipped(maxNamed) + `}}`,
+
+	// Times and members in an order that is nearly the usual one.
+	`{"records":[{"at":"2024-01-31T03:04:05.000000001Z"},{"at":"2024-01-31T03:04:05.1Z"},{"at":"2024-02-29T23:59:59Z"},` +
+		`{"at":"0001-01-01T00:00:00.000000001Z"},{"at":"2024-01-31T3:04:05Z"},{"at":"2024-01-31T03:04:05,1Z"}]}`,
+	`{"text":"a","flag":true,"texts":[],"shade":null,"nested":{},"deep":"d","id":null,"upper":"u","word":"w"}`,
+}
+
+// skipped returns n members, each with another name.
+func skipped(n int) string {
+	var members strings.Builder
+	for i := range n {
+		fmt.Fprintf(&members, `,"%d":{}`, i)
+	}
+	return members.String()[1:]
 }
 
 const someThing = `{"name":"a","at":"2024-01-02T03:04:05Z","texts":["b","c","d"],"links":{"e":"f"},"inner":{"n":1},` +
@@ -62,12 +82,13 @@ var decoderInputs = []string{
 	// Misfits.
 	`[]`, `0`, `{"text":5}`, `{"links":{"a":null,"b":"","c":{},"d":{"href":""}},"text":5}`, `{"flag":"true"}`,
 	`{"number":"5"}`, `{"texts":{"a":"b"}}`, `{"texts":["a",5]}`, `{"records":[{"id":"odd"}]}`,
-	`{"records":[{"at":"soon"}]}`, `{"records":[[]]}`, `{"map":[]}`, `{"map":{"a":5}}`, `{"links":[]}`,
+	`{"records":[{"at":"soon"}]}`, `{"records":[{"at":"2024-02-30T03:04:05Z"}]}`, `{"records":[[]]}`, `{"map":[]}`, `{"map":{"a":5}}`, `{"links":[]}`,
 	`{"links":{"a":5}}`, `{"links":"text","text":"after"}`, `{"upper":"bad"}`, `{"pointer":0}`,
 	`{"sub":{"n":"x"}}`, `{"shade":5}`,
 
-	// A value without a field in a struct without Extra.
-	`{"shade":{"name":"s","new":1}}`,
+	// Members that are not kept: too many of them, one that is there twice, one that is not valid.
+	`{"shade":{` + skipped(maxNamed+1) + `}}`, `{"shade":{"new":1,"name":"s","new":2}}`, `{"shade":{"new":{"a":1,"a":2}}}`,
+	`{"nested":{"a":1,"shades":[{"b":2},{"b":3}],"a":4}}`, `{"nested":{"shades":[{"a":1},{"b":2,"b":3}]}}`,
 
 	// More elements than the rule of the element allows.
 	`{"several":[{},{},{},{}]}`,
@@ -209,9 +230,11 @@ func TestCodec_readerInterns(t *testing.T) {
 			t.Errorf("texts %d and %d share memory: %v, want %v", i, i+1, got, want)
 		}
 	}
+	const canaryTime = "2024-01-02T03:04:05Z"
 	var r *reader
 	for range 1000 { // under the race detector a pool drops some of what is put in
-		in := `{"texts":["canary"],"links":{"a":"b"},"things":[{"name":"canary"}],"map":{"canary":{}}}`
+		in := `{"texts":["canary"],"links":{"a":"b"},"things":[{"name":"canary","at":"` + canaryTime + `"}],` +
+			`"map":{"canary":{}},"shade":{"canary":0}}`
 		if err := c.Unmarshal([]byte(in), &got); err != nil {
 			t.Fatal(err)
 		}
@@ -222,8 +245,8 @@ func TestCodec_readerInterns(t *testing.T) {
 	if r == nil {
 		t.Fatalf("got reader %v, want one that was used", r)
 	}
-	if strings.Contains(fmt.Sprint(string(r.input), r.interned, r.last, r.key.last), "canary") ||
-		!reflect.ValueOf(r.repetitions).IsZero() {
+	kept := fmt.Sprintf("%s %s %s %s %s %s", r.input, r.interned, r.last, r.chunk.String(), r.key, r.skipped[:cap(r.skipped)])
+	if strings.Contains(kept, "canary") || len(r.rawAt) > 0 || !reflect.ValueOf(r.repetitions).IsZero() {
 		t.Error("got a reader with a part of the input, want one without")
 	}
 }
@@ -254,4 +277,37 @@ func TestCodec_readerAgain(t *testing.T) {
 			t.Error("got no error for input that ends within an object")
 		}
 	}
+}
+
+// A string that is kept keeps a chunk of its page, and no more.
+//
+//nolint:paralleltest // measures the memory of the whole process
+func TestCodec_chunks(t *testing.T) {
+	const pages, texts = 200, 2000
+	c, heap := newTestCodec(), func() uint64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC() // empties the pools
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	kept := make([]string, pages)
+	before := heap()
+	for page := range pages {
+		var in strings.Builder
+		for i := range texts {
+			fmt.Fprintf(&in, `,"a text of page %d, number %d"`, page, i)
+		}
+		var v every
+		if err := c.DecodeFast([]byte(`{"texts":[`+in.String()[1:]+`]}`), &v); err != nil {
+			t.Fatal(err)
+		}
+		kept[page] = v.Texts[page*7]
+	}
+	each := (int64(heap()) - int64(before)) / pages
+	t.Logf("%d bytes for each text that is kept", each)
+	if each < 20 || each > chunkSize+512 {
+		t.Errorf("%d bytes for each text that is kept, want up to %d", each, chunkSize)
+	}
+	runtime.KeepAlive(kept)
 }

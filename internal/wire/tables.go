@@ -94,9 +94,42 @@ func (c *Codec) readByDecoder(r *reader, v reflect.Value) error {
 	return json.Unmarshal(raw, v.Addr().Interface(), c.decodeOptions)
 }
 
-func readUUID(r *reader, v reflect.Value) error { return r.id.read(r, v, parseUUID) }
+func readUUID(r *reader, v reflect.Value) error {
+	r.peek()
+	if length := usualUUID(r.input[r.pos:], v.Bytes()); length > 0 {
+		r.pos += length
+		return nil
+	}
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	id, err := parseUUID(raw)
+	copy(v.Bytes(), id[:])
+	return err
+}
 
-func readTime(r *reader, v reflect.Value) error { return r.at.read(r, v, parseTime) }
+func readTime(r *reader, v reflect.Value) error {
+	at := v.Addr().Interface().(*time.Time) // takes less time than v.Set
+	r.peek()
+	rest := r.input[r.pos:]
+	if len(r.rawAt) > 0 && bytes.HasPrefix(rest, r.rawAt) {
+		r.pos += len(r.rawAt)
+		*at = r.at
+		return nil
+	}
+	if length := usualTime(rest, at); length > 0 {
+		r.pos += length
+		r.at, r.rawAt = *at, rest[:length]
+		return nil
+	}
+	raw, err := r.readRaw()
+	if err != nil {
+		return err
+	}
+	*at, err = parseTime(raw)
+	return err
+}
 
 func readText(r *reader, v reflect.Value) error {
 	text, err := r.text()
@@ -187,8 +220,8 @@ func (c *Codec) mapReader(t reflect.Type) valueReader {
 			if err := read(r, value); err != nil {
 				return err
 			}
-			r.key.last = name
-			values.SetMapIndex(r.key.value, value)
+			r.key = name
+			values.SetMapIndex(r.keyValue, value)
 			if values.Len() != n { // two members have the same name
 				return errUnusual
 			}
@@ -263,16 +296,20 @@ func (t *table) read(r *reader, fields reflect.Value) error {
 		return err
 	}
 	var seen uint64 // bit i: there was a value for members[i]
+	skipped := len(r.skipped)
 	for expected := 0; ; {
 		i, name, err := t.next(r, expected)
 		if err != nil || i == noMember {
+			r.skipped = r.skipped[:skipped]
 			return err
 		}
 		if i == noField {
 			if t.extra == nil {
-				return errUnusual
+				err = r.skip(name, skipped)
+			} else {
+				err = r.readExtra(name, fields.FieldByIndex(t.extra).Addr().Interface())
 			}
-			if err := r.readExtra(name, fields.FieldByIndex(t.extra).Addr().Interface()); err != nil {
+			if err != nil {
 				return err
 			}
 			continue
@@ -283,7 +320,11 @@ func (t *table) read(r *reader, fields reflect.Value) error {
 		seen |= 1 << i
 		expected = i + 1
 		m := &t.members[i]
-		if err := m.read(r, fields.FieldByIndex(m.index)); err != nil {
+		field := fields.Field(m.index[0]) // takes less time than FieldByIndex
+		for _, i := range m.index[1:] {
+			field = field.Field(i)
+		}
+		if err := m.read(r, field); err != nil {
 			return err
 		}
 	}
@@ -297,15 +338,15 @@ const (
 // next moves to the value of the next member. It returns the index of its field, or, if there is no
 // such field, noField and the name.
 func (t *table) next(r *reader, expected int) (i int, name []byte, err error) {
-	if expected < len(t.members) {
-		start := t.members[expected].start
+	for i := expected; i < min(expected+4, len(t.members)); i++ {
+		start := t.members[i].start
 		if r.begun {
 			start = start[1:]
 		}
 		if bytes.HasPrefix(r.input[r.pos:], start) {
 			r.pos += len(start)
 			r.begun = false
-			return expected, nil, nil
+			return i, nil, nil
 		}
 	}
 	if more, err := r.more('}'); !more {
@@ -334,4 +375,20 @@ func (r *reader) readExtra(name []byte, field any) error {
 	}
 	(*extra)[string(name)] = slices.Clone(raw)
 	return nil
+}
+
+// skip skips the value of a member that is not kept. The names in r.skipped from start on are those
+// of other such members of the object.
+func (r *reader) skip(name []byte, start int) error {
+	for _, other := range r.skipped[start:] {
+		if string(other) == string(name) {
+			return errUnusual
+		}
+	}
+	if len(r.skipped)-start == maxNamed {
+		return errUnusual
+	}
+	r.skipped = append(r.skipped, name)
+	_, err := r.readRaw()
+	return err
 }
