@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,10 +18,9 @@ var ErrGate = errors.New("the rate limit of the service makes calls wait longer 
 var errClosed = errors.New("the gate was closed meanwhile")
 
 const (
-	// The first rate after a 429, in calls per second, is what the service accepted in the last
-	// second, within these limits. A client that sent little cannot know more, and the lowest
-	// documented limit of a store is a little higher.
-	minFirstRate, maxFirstRate = 10, 20
+	// minFirstRate is the least rate after a first 429, in calls per second. A client that sent
+	// little cannot know more, and the lowest documented limit of a store is higher.
+	minFirstRate = 10
 	// maxPause is the longest pause between two calls if the service asks for none, however many it
 	// refuses. 50 clients that know nothing of each other then send 10 requests per second in all.
 	maxPause = 5 * time.Second
@@ -29,11 +29,16 @@ const (
 	// maxRefused is how many refusals in a row show that the service accepts nothing. It is also
 	// the maximum number of attempts of a call, unless MaxAttempts is higher.
 	maxRefused = 12
-	// A refusal multiplies the rate by slower. Each call that is accepted adds probing until there
-	// is a second refusal, so that a single one costs little, and then growth: the rate grows by a
-	// tenth in a second. These did best in simulations of walks, bursts and many clients, at stores
-	// that accept 10 to 100 requests per second.
-	slower, probing, growth = 0.8, 1.0, 0.1
+
+	// These did best in simulations of walks, bursts and many clients, at stores that accept 10 to
+	// 100 requests per second and count them in four ways, see TestIdeal_limits. A refusal with a
+	// Retry-After costs a second or more, so that fewer of them are best.
+	kept     = 0.98 // the rate after a later refusal, of what was accepted in the last second
+	keptWait = 0.9  // … if the refusal has a Retry-After
+	slower   = 0.65 // the least that a refusal multiplies the rate by
+	longer   = 1.8  // what each further refusal in a row multiplies the pause by
+	probing  = 2.0  // what a call that was accepted adds to the rate until there is a second refusal
+	growth   = 0.03 // … and afterwards: the rate grows by 3 % in a second
 )
 
 // Gate holds back the calls of a client after a 429. A Retry-After concerns all calls of the
@@ -41,10 +46,12 @@ const (
 // call passes when both are open. All scopes follow one law:
 //   - Calls pass with a pause between two of them, in the order in which they came to their
 //     operation.
-//   - A refusal closes the scope for the time in Retry-After, or for one pause, and lowers the
-//     rate. Of calls in flight together, only the first one that is refused lowers it.
-//   - A call that was accepted raises the rate if this scope made it wait: quickly up to the rate
-//     that the service probably accepts, and slowly above that.
+//   - The rate is what was accepted in the last second before a refusal, or a little less. Of calls
+//     in flight together, only the first one that is refused counts.
+//   - A refusal closes the scope for the time in Retry-After, or for one pause. If the next call is
+//     refused too, this was too short: the pause gets longer, and the rate stays.
+//   - A call that was accepted raises the rate if this scope made it wait: quickly until there is a
+//     second refusal, and then slowly.
 //   - If the service accepts nothing, one call at a time waits, to find out when that ends.
 //
 // A call that waits is a goroutine of the caller and nothing else, so the queue has no limit of its
@@ -55,9 +62,7 @@ type Gate struct {
 	mu       sync.Mutex
 	client   scope
 	ops      map[string]*scope
-	closings int                     // refusals with a Retry-After
-	accepted [maxFirstRate]time.Time // when calls were accepted, in a ring
-	oldest   int                     // index in accepted
+	closings int // refusals with a Retry-After
 }
 
 // NewGate returns an open gate.
@@ -70,13 +75,13 @@ type scope struct {
 	head    chan time.Time
 	waiting int // calls of the scope that wait, including the first
 
-	opensAt    time.Time // no call passes before
-	pacedUntil time.Time // until then there are pauses
-	slowedAt   time.Time // when a refusal last lowered the rate
-	rate       float64   // calls per second; 0: none was refused yet
-	known      float64   // rate that the service probably accepts
-	growth     float64   // of a higher rate, for each call that was accepted
-	refused    int       // refusals that lowered the rate since a call was accepted
+	opensAt    time.Time   // no call passes before
+	pacedUntil time.Time   // until then there are pauses
+	refusedAt  time.Time   // when the last refusal came that counts
+	rate       float64     // calls per second; 0: none was refused yet
+	growth     float64     // of the rate, for each call that was accepted
+	refused    int         // refusals that count since a call was accepted
+	accepted   []time.Time // when calls were accepted, in the last second
 }
 
 // turn is what the gate knows about an attempt.
@@ -238,12 +243,13 @@ func (g *Gate) refuse(op string, t *turn, wait, maxBackoff time.Duration) (accep
 		s = &g.client
 		g.closings++
 	}
-	if t.at.After(s.slowedAt) {
+	if t.at.After(s.refusedAt) {
 		g.slow(s, now, wait)
 		s.rate = max(s.rate, 1/longest.Seconds())
 		if wait == 0 {
 			// The pause varies, so that the clients of a store do not come back together.
-			wait = min(longest, time.Duration((0.75+rand.Float64()/2)*float64(s.pause())))
+			pause := s.pause().Seconds() * math.Pow(longer, float64(s.refused-1)) * (0.75 + rand.Float64()/2)
+			wait = time.Duration(min(pause, longest.Seconds()) * float64(time.Second))
 		}
 	}
 	wait = min(wait, maxBackoff)
@@ -254,47 +260,44 @@ func (g *Gate) refuse(op string, t *turn, wait, maxBackoff time.Duration) (accep
 
 // slow lowers the rate of a scope after a refusal that asks for this wait.
 func (g *Gate) slow(s *scope, now time.Time, wait time.Duration) {
-	s.slowedAt = now
+	s.refusedAt = now
+	share := kept
+	if wait > 0 {
+		share = keptWait
+	}
 	switch {
 	case !s.isPaced(now): // the first refusal, or the first one after a long time
-		s.rate, s.known, s.growth, s.refused = g.firstRate(s), maxFirstRate, probing, 0
-	case wait == 0 && s.refused > 0: // a pause was too short, which shows little about the rate
-		s.rate, s.known, s.growth = s.rate*slower/2, s.known*0.9, growth
-	default:
-		s.rate *= slower
-		s.known, s.growth = max(s.rate, s.known*slower), growth
+		s.rate, s.growth, s.refused = max(s.lately(now), minFirstRate), probing, 0
+	case s.refused == 0:
+		// The limit may be that of all operations.
+		s.rate, s.growth = max(min(s.rate, g.client.lately(now))*share, s.rate*slower), growth
+	default: // a pause was too short, which shows nothing about the rate
 	}
 	s.refused++
 }
 
-// firstRate returns the rate of a scope after its first refusal.
-func (g *Gate) firstRate(s *scope) float64 {
-	n := 0.0
-	for _, at := range g.accepted {
-		if s.slowedAt.Sub(at) < time.Second {
-			n++
-		}
-	}
-	return max(n, minFirstRate)
+// lately returns how many calls were accepted in the last second.
+func (s *scope) lately(now time.Time) float64 {
+	old, _ := slices.BinarySearchFunc(s.accepted, now.Add(1-time.Second), time.Time.Compare)
+	s.accepted = s.accepted[old:]
+	return float64(len(s.accepted))
 }
 
 // accept lets the gate learn that a call was accepted.
 func (g *Gate) accept(op string, t *turn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.accepted[g.oldest] = time.Now()
-	g.oldest = (g.oldest + 1) % maxFirstRate
+	now := time.Now()
 	for _, s := range g.scopes(g.operation(op)) {
+		s.accepted = append(s.accepted, now)
+		lately := s.lately(now)
 		switch {
-		case !t.at.After(s.slowedAt):
+		case !t.at.After(s.refusedAt):
 			if s.growth == probing { // in flight together with the first refusal
-				s.rate = max(s.rate, g.firstRate(s))
+				s.rate = max(s.rate, lately)
 			}
 			continue
-		case s != t.by: // this rate does not limit the calls
-		case s.rate < s.known:
-			s.rate = min(s.known, s.rate*2)
-		default:
+		case s == t.by: // otherwise this rate does not limit the calls
 			s.rate += s.growth
 		}
 		s.refused = 0

@@ -60,44 +60,45 @@ func passAll(ctx context.Context, g *Gate, op string, n int) []passed {
 	return calls
 }
 
-// A refusal lowers the rate, and a call that was accepted after a wait raises it.
+// A refusal sets the rate to what was accepted, and a call that was accepted after a wait raises it.
 func TestGate_rate(t *testing.T) {
 	t.Parallel()
-	const ten, twenty = "aaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaa"
+	const ten = "aaaaaaaaaa"
 	// Each letter is a response. r: a 429; R: one with a Retry-After; a: another status; x, X, y:
 	// the same for a call that passed before the last refusal. s: a second later; m: two minutes.
 	for events, want := range map[string]float64{
 		"r":                  10,
 		ten + "aar":          12, // as many as were accepted in the last second
-		twenty + "aar":       20,
+		ten + ten + "aar":    22,
 		ten + "aasr":         10,
 		"r" + "yyyyyyyyyyyy": 12, // accepted in the second of the first refusal
-		"ra":                 20, // quickly up to the highest first rate
-		"raaa":               22, // then slowly
-		"rr":                 4,
-		"rra":                8,
-		"rraaa":              18, // quickly up to a little less than before
-		"rraaaa":             18.1,
-		"rar":                16,
-		"rara":               16.1,
-		"rrrrrrrrrr":         0.2,
+		"ra":                 12,
+		"raaa":               16, // quickly until there is a second refusal
+		"rr":                 10, // only the pause was too short
+		"rra":                12,
+		"rar":                12 * slower, // one was accepted: the rate does not fall so far at once
+		"rara":               12*slower + growth,
+		"rary":               12 * slower,
+		"rar" + ten + "r":    7 * kept, // accepted in the last second
+		"rrrrrrrrrr":         10,
 		"rxxx":               10,
-		"rry":                4,
+		"rry":                10,
 		"R":                  10,
-		"RR":                 8, // the store asked for the wait between them
-		"RRa":                16,
-		"RXXXR":              8,
-		"rrrrmr":             10, // as if it was the first
+		"RR":                 10,
+		"RRa":                12,
+		"RaR" + ten + "R":    7 * keptWait,
+		"RXXXR":              10,
+		"rarmr":              10, // as if it was the first
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := NewGate()
-			var slowedAt time.Time
+			var refusedAt time.Time
 			for _, event := range events {
 				if pause := map[rune]time.Duration{'s': time.Second, 'm': 2 * memory}[event]; pause > 0 {
 					time.Sleep(pause)
 					continue
 				}
-				call := turn{at: slowedAt}
+				call := turn{at: refusedAt}
 				if strings.ContainsRune("rRa", event) {
 					var err error
 					if call, _, err = pass(t.Context(), g, "op"); err != nil {
@@ -113,8 +114,8 @@ func TestGate_rate(t *testing.T) {
 				default:
 					g.accept("op", &call)
 				}
-				if slowedAt = g.ops["op"].slowedAt; slowedAt.IsZero() {
-					slowedAt = g.client.slowedAt
+				if refusedAt = g.ops["op"].refusedAt; refusedAt.IsZero() {
+					refusedAt = g.client.refusedAt
 				}
 			}
 			if got := max(g.client.rate, g.ops["op"].rate); math.Abs(got/want-1) > 1e-9 {
@@ -122,6 +123,40 @@ func TestGate_rate(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What other operations were accepted for counts too: the limit may be that of all.
+func TestGate_otherOperations(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := refused(t, 1, "op", 0)
+		call, _, _ := pass(t.Context(), g, "op")
+		g.accept("op", &call)
+		for range 30 {
+			g.accept("another", &turn{})
+		}
+		call, _, _ = pass(t.Context(), g, "op")
+		g.refuse("op", &call, 0, time.Hour)
+		if rate, want := g.ops["op"].rate, (minFirstRate+probing)*kept; rate != want {
+			t.Errorf("%v per second, want %v", rate, want)
+		}
+	})
+}
+
+// Each refusal in a row makes the pause longer, up to the longest one.
+func TestGate_pause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := refused(t, 1, "op", 0)
+		for want := 100 * time.Millisecond; want < 100*time.Second; want = time.Duration(float64(want) * longer) {
+			pause, least := time.Until(g.ops["op"].opensAt), min(want*3/4, maxPause)
+			if most := min(want*5/4, maxPause); pause < least-1 || pause > most {
+				t.Errorf("a pause of %v, want %v to %v", pause, least, most)
+			}
+			call, _, _ := pass(t.Context(), g, "op")
+			g.refuse("op", &call, 0, time.Hour)
+		}
+	})
 }
 
 // A call that was accepted without a wait does not raise the rate, which is not what limits it.
@@ -220,7 +255,7 @@ func TestGate_deadline(t *testing.T) {
 		{deadline: closed, want: passed{wait: closed, err: ErrGate}},
 		{deadline: 1, want: passed{wait: closed, err: ErrGate}},
 		{deadline: 4 * time.Second, before: 9, want: passed{at: 3900 * time.Millisecond}},
-		{deadline: 4 * time.Second, before: 20, want: passed{wait: 4098 * time.Millisecond, err: ErrGate}},
+		{deadline: 3800 * time.Millisecond, before: 20, want: passed{wait: 3804 * time.Millisecond, err: ErrGate}},
 		{deadline: 4 * time.Second, again: time.Second, want: passed{at: closed, wait: time.Second, err: ErrGate}},
 		{deadline: 5 * time.Second, again: time.Second, want: passed{at: 4 * time.Second}},
 	} {
@@ -312,16 +347,15 @@ func TestGate_limits(t *testing.T) {
 				t.Errorf("%+v: paced %t, the last call waits for %v, want %t, %v", tt.scope, got, wait, tt.paced, tt.wait)
 			}
 		}
-		for range maxFirstRate {
+		o := g.operation("op")
+		for range 30 {
 			g.accept("op", &turn{})
 		}
-		g.operation("op").slowedAt = now.Add(time.Second - 1)
-		if rate := g.firstRate(g.operation("op")); rate != maxFirstRate {
-			t.Errorf("rate = %v within a second, want %v", rate, maxFirstRate)
+		if n := o.lately(now.Add(time.Second - 1)); n != 30 {
+			t.Errorf("%v calls were accepted within a second, want 30", n)
 		}
-		g.operation("op").slowedAt = now.Add(time.Second)
-		if rate := g.firstRate(g.operation("op")); rate != minFirstRate {
-			t.Errorf("rate = %v after a second, want %v", rate, minFirstRate)
+		if n := o.lately(now.Add(time.Second)); n != 0 || len(o.accepted) > 0 {
+			t.Errorf("%v calls were accepted in the second after them, want 0", n)
 		}
 	})
 }

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/time/rate"
 
 	"github.com/commerce-go/commerce"
 )
@@ -25,14 +24,18 @@ import (
 // accountStore is a store with accounts and their subscriptions, behind a rate limit.
 type accountStore struct {
 	latency  time.Duration
-	limiter  *rate.Limiter // nil: no limit
-	accounts []uuid.UUID   // in increasing order
+	limit    int         // requests a second; 0: no limit
+	allow    func() bool // counts a request, and reports whether it is within the limit
+	noHeader bool        // a 429 has no Retry-After
+	accounts []uuid.UUID // in increasing order
 	records  map[uuid.UUID][]string
 	total    int
 
 	mu                    sync.Mutex
 	lists, parts, refused int // requests
 	inFlight, maxInFlight int
+	start                 time.Time
+	sent                  []time.Duration // since start
 }
 
 // sizes are the numbers of subscriptions of accounts.
@@ -94,10 +97,14 @@ func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 func (s *accountStore) send(req *http.Request) (*http.Response, error) {
 	s.mu.Lock()
-	if s.limiter != nil && !s.limiter.Allow() {
+	s.sent = append(s.sent, time.Since(s.start))
+	if s.limit > 0 && !s.allow() {
 		s.refused++
 		s.mu.Unlock()
-		return status(http.StatusTooManyRequests, "1")(req)
+		if s.noHeader {
+			return after(s.latency, status(http.StatusTooManyRequests))(req)
+		}
+		return after(s.latency, status(http.StatusTooManyRequests, "1"))(req)
 	}
 	s.inFlight++
 	s.maxInFlight = max(s.maxInFlight, s.inFlight)
@@ -166,28 +173,30 @@ func (s *accountStore) given() iter.Seq2[uuid.UUID, error] {
 }
 
 // walk reads the subscriptions of accounts, all that the store has, and returns how long that
-// took, and its ratio to the ideal.
+// took, and its ratio to the ideal: the time of all requests that were made, if always 8 are in
+// flight, or as many as the limit allows. The walk starts phase after the begin of a second.
 func (s *accountStore) walk(
-	t *testing.T, accounts iter.Seq2[uuid.UUID, error], concurrency int,
+	t *testing.T, accounts iter.Seq2[uuid.UUID, error], phase time.Duration,
 ) (took time.Duration, ratio float64) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		start, n := time.Now(), 0
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
+		time.Sleep(phase)
+		s.start = time.Now()
+		n, opts := 0, &commerce.SubscriptionListOptions{Concurrency: 8}
 		for _, err := range newClient(t, s.send).Subscriptions.AllByAccount(t.Context(), accounts, opts) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			n++
 		}
-		took = time.Since(start)
+		took = time.Since(s.start)
 		if n != s.total {
 			t.Errorf("%d subscriptions, want %d", n, s.total)
 		}
 	})
-	ideal := time.Duration(s.lists+s.parts) * s.latency / time.Duration(concurrency)
-	if s.limiter != nil {
-		ideal = max(ideal, time.Duration(float64(s.lists+s.parts)/float64(s.limiter.Limit())*float64(time.Second)))
+	ideal := time.Duration(s.lists+s.parts) * s.latency / 8
+	if s.limit > 0 {
+		ideal = max(ideal, time.Duration(s.lists+s.parts)*time.Second/time.Duration(s.limit))
 	}
 	return took, float64(took) / float64(ideal)
 }
@@ -195,44 +204,85 @@ func (s *accountStore) walk(
 // full reports whether the tests of this file are to make all their walks, in a minute.
 func full() bool { return os.Getenv("IDEAL") != "" }
 
-// TestIdeal walks 25,000 subscriptions with Concurrency 8, and compares the time with
-// the ideal one: that of all requests that were made, if always 8 are in flight, or as many as the
-// limit allows.
+// TestIdeal walks 25,000 subscriptions with Concurrency 8, and compares the time with the ideal one.
 func TestIdeal(t *testing.T) {
 	t.Parallel()
-	latencies, limits := []time.Duration{20 * time.Millisecond}, []int{0, 50}
+	latencies := []time.Duration{20 * time.Millisecond}
 	if full() {
-		latencies, limits = append(latencies, 200*time.Millisecond), []int{0, 25, 50, 100}
-	} else if testing.Short() {
-		limits = limits[:1]
+		latencies = append(latencies, 200*time.Millisecond)
 	}
 	for _, latency := range latencies {
 		for _, size := range sizes {
 			for _, kind := range kinds {
-				for _, limit := range limits {
-					t.Run(fmt.Sprintf("%v/%s/%s/%d", latency, size.name, kind.name, limit), func(t *testing.T) {
-						t.Parallel()
-						s, most := newAccountStore(25_000, size.of, kind.id, 1), 1.2
-						var accounts iter.Seq2[uuid.UUID, error] // those of the store
-						if kind.name == "given" {
-							accounts = s.given()
-						}
-						if accounts != nil || limit > 0 {
-							most = 1.3
-						}
-						s.latency = latency
-						if limit > 0 {
-							s.limiter = rate.NewLimiter(rate.Limit(limit), limit)
-						}
-						took, ratio := s.walk(t, accounts, 8)
-						t.Logf("%d + %d requests, %.2f s, %.2f of the ideal time", s.lists, s.parts, took.Seconds(), ratio)
-						if ratio > most || s.maxInFlight > 8 {
-							t.Errorf("%.2f of the ideal time, %d in flight, want at most %.2f and 8", ratio, s.maxInFlight, most)
-						}
-					})
+				t.Run(fmt.Sprintf("%v/%s/%s", latency, size.name, kind.name), func(t *testing.T) {
+					t.Parallel()
+					s, most := newAccountStore(25_000, size.of, kind.id, 1), 1.2
+					var accounts iter.Seq2[uuid.UUID, error] // those of the store
+					if kind.name == "given" {
+						accounts, most = s.given(), 1.3
+					}
+					s.latency = latency
+					took, ratio := s.walk(t, accounts, 0)
+					t.Logf("%d + %d requests, %.2f s, %.2f of the ideal time", s.lists, s.parts, took.Seconds(), ratio)
+					if ratio > most || s.maxInFlight > 8 {
+						t.Errorf("%.2f of the ideal time, %d in flight, want at most %.2f and 8", ratio, s.maxInFlight, most)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestIdeal_limits does so with each kind of limit. After the first second, there are never more
+// requests in 100 ms than the store accepts in a second.
+func TestIdeal_limits(t *testing.T) {
+	t.Parallel()
+	totals, limits, latencies := []int{20_000}, limits, []time.Duration{20 * time.Millisecond}
+	perSecond := []int{50}
+	if full() {
+		totals, latencies = append(totals, 150_000), append(latencies, 200*time.Millisecond)
+		perSecond = []int{25, 50, 100}
+	} else if testing.Short() {
+		limits = limits[:1]
+	}
+	walks := 0
+	for _, total := range totals {
+		for _, latency := range latencies {
+			for _, limit := range limits {
+				for _, n := range perSecond {
+					for header, noHeader := range headers {
+						walks++
+						phase := time.Duration(walks*370) * time.Millisecond
+						t.Run(fmt.Sprintf("%d/%v/%s/%d/%s", total, latency, limit.name, n, header), func(t *testing.T) {
+							t.Parallel()
+							s := newAccountStore(total, sizes[0].of, kinds[1].id, 1)
+							s.latency, s.limit, s.allow, s.noHeader = latency, n, limit.new(n), noHeader
+							took, ratio := s.walk(t, nil, phase)
+							s.checkLimited(t, took, ratio)
+						})
+					}
 				}
 			}
 		}
+	}
+}
+
+// checkLimited checks a walk of a store with a limit.
+func (s *accountStore) checkLimited(t *testing.T, took time.Duration, ratio float64) {
+	t.Helper()
+	inShort, limit := most(s.sent), 2.0
+	switch isLong := s.total > 100_000; {
+	case s.noHeader && isLong:
+		limit = 1.1
+	case s.noHeader:
+		limit = 1.25
+	case isLong:
+		limit = 1.4
+	}
+	t.Logf("%d requests, %d refused, at most %d in 100 ms, %.2f s, %.2f of the ideal time",
+		s.lists+s.parts, s.refused, inShort, took.Seconds(), ratio)
+	if ratio > limit || inShort > s.limit {
+		t.Errorf("%.2f of the ideal time, %d requests in 100 ms, want at most %.2f and %d", ratio, inShort, limit, s.limit)
 	}
 }
 
@@ -254,7 +304,7 @@ func TestIdeal_requests(t *testing.T) {
 				t.Parallel()
 				s := newAccountStore(25_000, sizes[1].of, kinds[1].id, uint64(seed))
 				s.latency = 20 * time.Millisecond
-				s.walk(t, nil, 8)
+				s.walk(t, nil, 0)
 				mu.Lock()
 				defer mu.Unlock()
 				all = append(all, s.lists+s.parts)

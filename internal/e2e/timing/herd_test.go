@@ -12,8 +12,8 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// slidingWindow allows limit requests in any second, and counts those that it refuses.
-func slidingWindow(limit int) func() bool {
+// busyWindow allows limit requests in any second, and counts those that it refuses.
+func busyWindow(limit int) func() bool {
 	var last []time.Time
 	return func() bool {
 		now := time.Now()
@@ -42,7 +42,7 @@ func TestWalk_herd(t *testing.T) {
 	}{
 		{name: "100 at a time", attempts: 4, allow: rate.NewLimiter(limit, limit).Allow},
 		{name: "10 at a time", attempts: 8, allow: rate.NewLimiter(limit, 10).Allow},
-		{name: "refusals count", attempts: 4, allow: slidingWindow(limit)},
+		{name: "refusals count", attempts: 4, allow: busyWindow(limit)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
