@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +21,18 @@ func TestRuns(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
+			if r.js != nil {
+				if _, err := os.Stat(filepath.Join(filepath.Dir(walkJS), "node_modules")); err != nil {
+					t.Skip("needs `npm ci --ignore-scripts` in .ci/vendor-clients")
+				}
+				if _, err := measureApart(r, "", s.URL); err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			if r.old != "" {
+				t.Skip("needs the program of an earlier commit")
+			}
 			if n, err := r.do(t.Context(), s.URL); n != r.n || err != nil {
 				t.Errorf("got %d records or calls, error %v, want %d", n, err, r.n)
 			}
@@ -41,7 +54,7 @@ func TestReport(t *testing.T) {
 	}
 	text := report(&both)
 	for i, r := range runs {
-		row := fmt.Sprintf("\n| %s | %d | %d | 8 | 4 | 0.0 |", r.name, i+1, 2*i+2)
+		row := fmt.Sprintf("\n| %s | %d | %d | 8 | 4 |", r.name, i+1, 2*i+2)
 		if !strings.Contains(text, row) || !strings.Contains(text, "\n- **"+r.name+"** ") {
 			t.Errorf("got no row or no explanation of %q, want both", r.name)
 		}
@@ -56,8 +69,26 @@ func TestReport(t *testing.T) {
 	if want := "\n| CPU, All / loop | 0.26 | 0.33, **missed** | 0.42 | 0.33 |\n"; !strings.Contains(text, want) {
 		t.Errorf("got %s\nwant the row %s", text, want)
 	}
-	if bars := strings.Count(chart(&both[0]), "<rect "); bars != 8 {
-		t.Errorf("got %d bars, want 8", bars)
+	if bars := strings.Count(chart(&both[0]), "<rect "); bars != 11 {
+		t.Errorf("got %d bars, want 11", bars)
+	}
+}
+
+// TestReport_ahead shows that RESULTS.md marks what other clients do better.
+func TestReport_ahead(t *testing.T) {
+	t.Parallel()
+	res := results{Go: "go1.26.8", Least: map[string]figures{
+		"All": {cpu: 10, wall: 10}, "loop": {cpu: 9, wall: 9.8}, "js-sdk": {cpu: 11, wall: 10}, "no decoding": {cpu: 1},
+	}}
+	text := report(&[2]results{res, res})
+	for _, want := range []string{
+		"\n| loop | **9** | **9** | 10 | 10 | 0.0 | 0.0 |", "\n- CPU: \"loop\"\n", "\n- wall: none\n",
+		"\n| js-sdk | 11 | 11 | 10 | 10 | - | - | - | - |", "\n| ogen | - | - |", "\n| no decoding | 1 | 1 |",
+		"\nIn the rounds of go1.26.8, js-sdk was left out", "\n| CPU, Pages / ogen | - | - | - | - |\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("got %s\nwant in it %s", text, want)
+		}
 	}
 }
 

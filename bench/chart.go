@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,16 +18,21 @@ func chart(res *results) string {
 <text class="t" x="20" y="28" font-weight="600">` +
 		`CPU time of the client for %[2]d,000 subscriptions, %d a page, on one machine</text>
 `
-	bars := []struct{ run, name, class string }{
+	type bar struct{ run, name, class string }
+	bars := []bar{
 		{run: "All", name: "this client: All", class: "o"},
 		{run: "loop", name: "net/http and encoding/json", class: "b"},
 		{run: "loop, goccy", name: "net/http and goccy/go-json", class: "b"},
 		{run: "loop, sonic", name: "net/http and sonic", class: "b"},
+		{run: "js-sdk", name: "the vendor's JavaScript SDK", class: "b"},
 		{run: "Pages", name: "this client: Pages, with plans", class: "o"},
 		{run: "loop, included", name: "net/http and encoding/json", class: "b"},
 		{run: "oapi-codegen", name: "client by oapi-codegen", class: "b"},
+		{run: "ogen", name: "client by ogen", class: "b"},
+		{run: "js-sdk, included", name: "the vendor's JavaScript SDK", class: "b"},
 		{run: "no decoding", name: "net/http, nothing decoded", class: "b"},
 	}
+	bars = slices.DeleteFunc(bars, func(b bar) bool { _, ok := res.Least[b.run]; return !ok }) // left out
 	const top, step, left, width = 48, 30, 280, 390
 	largest := 0.0
 	for _, bar := range bars {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,7 @@ type results struct {
 	Go            string // e.g. go1.26.8
 	Date          string
 	Cores, Rounds int
+	Node          string             // e.g. v20.20.2; empty if the runs of Node.js were left out
 	Least         map[string]figures // by name of the run: what disturbs a run makes its figures larger
 	Size          float64            // what a program grows by if it uses the library, in MB
 }
@@ -43,7 +45,9 @@ const slowRounds = 3
 
 // measureAll measures all runs in turn, several rounds of them. A round before these fills caches
 // and does not count.
-func measureAll(rounds int) (*results, error) {
+//
+// before is the commit of the earlier program, or empty: then it is left out.
+func measureAll(rounds int, before string) (*results, error) {
 	servers := map[store]*server{}
 	for _, r := range runs {
 		if servers[r.store] != nil {
@@ -56,13 +60,22 @@ func measureAll(rounds int) (*results, error) {
 		defer s.Close()
 		servers[r.store] = s
 	}
+	node, err := installSDK()
+	if err != nil {
+		log.Printf("without the runs of js-sdk: %v", err)
+	}
+	old, remove, err := buildBefore(before)
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
 	all := map[string][]figures{}
 	for round := range rounds + 1 {
 		for _, r := range runs {
-			if r.store.latency > 0 && round > slowRounds {
+			if r.store.latency > 0 && round > slowRounds || r.js != nil && node == "" || r.old != "" && before == "" {
 				continue
 			}
-			f, err := measureApart(r, servers[r.store].URL)
+			f, err := measureApart(r, old, servers[r.store].URL)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", r.name, err)
 			}
@@ -78,7 +91,7 @@ func measureAll(rounds int) (*results, error) {
 	}
 	res := &results{
 		Go: runtime.Version(), Date: time.Now().Format(time.DateOnly), Cores: runtime.NumCPU(), Rounds: rounds,
-		Least: map[string]figures{}, Size: size,
+		Node: node, Least: map[string]figures{}, Size: size,
 	}
 	for name, list := range all {
 		res.Least[name] = least(list)
@@ -86,9 +99,51 @@ func measureAll(rounds int) (*results, error) {
 	return res, nil
 }
 
-// measureApart runs this program again to measure a run.
-func measureApart(r run, base string) (f figures, err error) {
+// installSDK installs the vendor's JavaScript SDK, as its lock file pins it. It returns the version
+// of Node.js.
+func installSDK() (string, error) {
+	version, err := exec.CommandContext(context.Background(), "node", "--version").Output()
+	if err != nil {
+		return "", fmt.Errorf("node: %w", err)
+	}
+	npm := exec.CommandContext(context.Background(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	npm.Dir = filepath.Dir(walkJS)
+	if out, err := npm.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci: %w\n%s", err, out)
+	}
+	return strings.TrimSpace(string(version)), nil
+}
+
+// buildBefore builds this program as it was at a commit.
+func buildBefore(commit string) (program string, remove func(), err error) {
+	if commit == "" {
+		return "", func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "before")
+	if err != nil {
+		return "", nil, err
+	}
+	const script = `git archive "$1" | tar -x -C "$2" && go build -C "$2/bench" -o "$2/program" .`
+	cmd := exec.CommandContext(context.Background(), "sh", "-c", script, "sh", commit, dir)
+	cmd.Dir = ".."
+	remove = func() { _ = os.RemoveAll(dir) }
+	if out, err := cmd.CombinedOutput(); err != nil {
+		remove()
+		return "", nil, fmt.Errorf("build the program of %s: %w\n%s", commit, err, out)
+	}
+	return filepath.Join(dir, "program"), remove, nil
+}
+
+// measureApart runs this program again to measure a run, or old, the earlier program, or Node.js.
+func measureApart(r run, old, base string) (f figures, err error) {
 	cmd := exec.CommandContext(context.Background(), os.Args[0], "-run", r.name, "-base", base)
+	switch {
+	case r.js != nil:
+		args := append(slices.Clone(r.js), base, strconv.Itoa(r.n))
+		cmd = exec.CommandContext(context.Background(), "node", args...)
+	case r.old != "":
+		cmd = exec.CommandContext(context.Background(), old, "-run", r.old, "-base", base)
+	}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {

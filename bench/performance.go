@@ -14,7 +14,7 @@ var performanceText string
 type row struct {
 	Job, With string
 	ratio     string // its name
-	Values    [2]float64
+	Values    [2]string
 }
 
 // performance returns the text of docs/performance.md.
@@ -23,8 +23,11 @@ func performance(both *[2]results) (string, error) {
 		{Job: "`All`, 10,000 subscriptions", With: "encoding/json", ratio: "CPU, All / loop"},
 		{Job: "…", With: "goccy/go-json", ratio: "CPU, All / loop, goccy"},
 		{Job: "…", With: "sonic", ratio: "CPU, All / loop, sonic"},
+		{Job: "…", With: "the vendor's JavaScript SDK", ratio: "CPU, All / js-sdk"},
 		{Job: "`Pages`, with plans and products", With: "encoding/json", ratio: "CPU, Pages / loop, included"},
 		{Job: "…", With: "oapi-codegen", ratio: "CPU, Pages / oapi-codegen"},
+		{Job: "…", With: "ogen", ratio: "CPU, Pages / ogen"},
+		{Job: "…", With: "the vendor's JavaScript SDK", ratio: "CPU, Pages / js-sdk, included"},
 		{Job: "a small GET by `Client.Do`", With: "net/http", ratio: "CPU, GET: library / net/http"},
 		{Job: "`AddCustomDiscounts` on 1 goroutine", With: "net/http", ratio: "CPU, POST x1: library / net/http"},
 		{Job: "`AddCustomDiscounts` on 16 goroutines", With: "net/http", ratio: "CPU, POST x16: library / net/http"},
@@ -32,7 +35,7 @@ func performance(both *[2]results) (string, error) {
 	for i := range rows {
 		for _, r := range ratios {
 			if r.name == rows[i].ratio {
-				rows[i].Values = [2]float64{r.value(&both[0]), r.value(&both[1])}
+				rows[i].Values = [2]string{r.text(&both[0]), r.text(&both[1])}
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,11 +24,16 @@ var noAim = [2]string{"-", "-"}
 var ratios = []ratio{
 	{name: "CPU, All / loop", figure: cpu, of: "All", to: "loop", aims: [2]string{"0.26", "0.42"}},
 	{name: "CPU, Pages / loop, included", figure: cpu, of: "Pages", to: "loop, included", aims: [2]string{"0.32", "0.50"}},
+	{name: "CPU, All / All, before", figure: cpu, of: "All", to: "All, before", aims: [2]string{"0.80", "0.80"}},
+	{name: "CPU, Pages / Pages, before", figure: cpu, of: "Pages", to: "Pages, before", aims: [2]string{"0.87", "0.87"}},
 	{name: "CPU, All / loop, goccy", figure: cpu, of: "All", to: "loop, goccy", aims: noAim},
 	{name: "CPU, All / loop, sonic", figure: cpu, of: "All", to: "loop, sonic", aims: noAim},
 	{name: "CPU, no decoding / loop, included", figure: cpu, of: "no decoding", to: "loop, included", aims: noAim},
 	{name: "CPU, All, gzip / loop, gzip", figure: cpu, of: "All, gzip", to: "loop, gzip", aims: noAim},
 	{name: "CPU, Pages / oapi-codegen", figure: cpu, of: "Pages", to: "oapi-codegen", aims: noAim},
+	{name: "CPU, Pages / ogen", figure: cpu, of: "Pages", to: "ogen", aims: noAim},
+	{name: "CPU, All / js-sdk", figure: cpu, of: "All", to: "js-sdk", aims: noAim},
+	{name: "CPU, Pages / js-sdk, included", figure: cpu, of: "Pages", to: "js-sdk, included", aims: noAim},
 	{name: "CPU, AllByAccount / All", figure: cpu, of: "AllByAccount", to: "All", aims: noAim},
 	{name: "CPU, GET: library / net/http", figure: cpu, of: "GET: library", to: "GET: net/http",
 		aims: [2]string{"1.25", "1.25"}},
@@ -39,8 +45,8 @@ var ratios = []ratio{
 	{name: "wall at 20 ms, All, Concurrency 8 / 1", figure: wall, of: "All, 20 ms, x8", to: "All, 20 ms", aims: noAim},
 	{name: "wall at 20 ms, AllByAccount, Concurrency 8 / 1", figure: wall,
 		of: "AllByAccount, 20 ms, x8", to: "AllByAccount, 20 ms", aims: noAim},
-	{name: "allocations per record, All", figure: allocs, of: "All", aims: [2]string{"14", "14"}},
-	{name: "allocations per record, Pages", figure: allocs, of: "Pages", aims: [2]string{"23", "23"}},
+	{name: "allocations per record, All", figure: allocs, of: "All", aims: [2]string{"9", "9"}},
+	{name: "allocations per record, Pages", figure: allocs, of: "Pages", aims: [2]string{"17", "17"}},
 	{name: "size of a program, MB", size: true, aims: [2]string{"2", "2"}},
 }
 
@@ -53,6 +59,14 @@ func (r *ratio) value(res *results) float64 {
 		value /= res.Least[r.to][r.figure]
 	}
 	return value
+}
+
+// text returns the value as the pages show it.
+func (r *ratio) text(res *results) string {
+	if _, ok := res.Least[r.to]; r.to != "" && !ok {
+		return "-" // the run was left out
+	}
+	return fmt.Sprintf("%.2f", r.value(res))
 }
 
 // Release returns the Go release without the patch, e.g. 1.26.
@@ -105,6 +119,14 @@ func report(both *[2]results) string {
 		"less. The releases were measured one after the other, so compare a time with times of the same release.\n\n",
 		a.Date, a.Go, b.Go, a.Cores, a.Rounds)
 	writeTable(&text, both)
+	writeAhead(&text, both)
+	for _, res := range both {
+		sdk := "ran on Node.js " + res.Node
+		if res.Node == "" {
+			sdk = "was left out: Node.js or npm is missing, or `npm ci` failed"
+		}
+		fmt.Fprintf(&text, "\nIn the rounds of %s, js-sdk %s.\n", res.Go, sdk)
+	}
 	text.WriteString("\n## Ratios\n\n")
 	fmt.Fprintf(&text, "| | aim, Go %s | measured | aim, Go %s | measured |\n|---|--:|--:|--:|--:|\n",
 		a.Release(), b.Release())
@@ -112,12 +134,12 @@ func report(both *[2]results) string {
 	for _, r := range ratios {
 		fmt.Fprintf(&text, "| %s |", r.name)
 		for i, res := range both {
-			value, note := r.value(&res), ""
-			if aim, err := strconv.ParseFloat(r.aims[i], 64); err == nil && value > aim {
+			note := ""
+			if aim, err := strconv.ParseFloat(r.aims[i], 64); err == nil && r.value(&res) > aim {
 				note = ", **missed**"
 				missed++
 			}
-			fmt.Fprintf(&text, " %s | %.2f%s |", r.aims[i], value, note)
+			fmt.Fprintf(&text, " %s | %s%s |", r.aims[i], r.text(&res), note)
 		}
 		text.WriteString("\n")
 	}
@@ -129,17 +151,34 @@ func report(both *[2]results) string {
 	return text.String()
 }
 
-func writeTable(text *strings.Builder, both *[2]results) {
-	columns := []struct {
-		name, format string
-		figure       int
-	}{
-		{name: "CPU, ms", format: "%.0f", figure: cpu},
-		{name: "wall, ms", format: "%.0f", figure: wall},
-		{name: "allocations", format: "%.1f", figure: allocs},
-		{name: "kB", format: "%.1f", figure: memory},
-		{name: "peak, MiB", format: "%.0f", figure: peak},
+// columns are those of the table.
+var columns = []struct {
+	name, format string
+	figure       int
+}{
+	{name: "CPU, ms", format: "%.0f", figure: cpu},
+	{name: "wall, ms", format: "%.0f", figure: wall},
+	{name: "allocations", format: "%.1f", figure: allocs},
+	{name: "kB", format: "%.1f", figure: memory},
+	{name: "peak, MiB", format: "%.0f", figure: peak},
+}
+
+// cell returns a figure as the table shows it: in bold if it is lower than that of the library.
+func cell(res *results, r *run, column int) string {
+	c := columns[column]
+	f, ok := res.Least[r.name]
+	if !ok || r.js != nil && (c.figure == allocs || c.figure == memory) {
+		return "-"
 	}
+	text := fmt.Sprintf(c.format, f[c.figure])
+	library, ok := res.Least[r.like]
+	if ok && f[c.figure] < library[c.figure] && text != fmt.Sprintf(c.format, library[c.figure]) {
+		return "**" + text + "**"
+	}
+	return text
+}
+
+func writeTable(text *strings.Builder, both *[2]results) {
 	text.WriteString("|")
 	for _, c := range columns {
 		fmt.Fprintf(text, " | %s, %s | %s", c.name, both[0].Release(), both[1].Release())
@@ -147,12 +186,26 @@ func writeTable(text *strings.Builder, both *[2]results) {
 	text.WriteString(" |\n|---" + strings.Repeat("|--:", 2*len(columns)) + "|\n")
 	for _, r := range runs {
 		text.WriteString("| " + r.name)
-		for _, c := range columns {
-			for _, res := range both {
-				fmt.Fprintf(text, " | "+c.format, res.Least[r.name][c.figure])
-			}
+		for i := range columns {
+			text.WriteString(" | " + cell(&both[0], &r, i) + " | " + cell(&both[1], &r, i))
 		}
 		text.WriteString(" |\n")
+	}
+}
+
+// writeAhead names the runs that have a figure in bold, by column.
+func writeAhead(text *strings.Builder, both *[2]results) {
+	text.WriteString("\nA figure in bold is lower than that of the library for the same. Ahead of the library, " +
+		"under one release or both:\n\n")
+	for i, c := range columns {
+		var ahead []string
+		for _, r := range runs {
+			if strings.Contains(cell(&both[0], &r, i)+cell(&both[1], &r, i), "**") {
+				ahead = append(ahead, strconv.Quote(r.name))
+			}
+		}
+		name, _, _ := strings.Cut(c.name, ",")
+		fmt.Fprintf(text, "- %s: %s\n", name, cmp.Or(strings.Join(ahead, ", "), "none"))
 	}
 }
 

@@ -9,7 +9,10 @@ type run struct {
 	n     int // records that it reads, or calls that it makes
 	unit  int // times are per so many of them
 	do    client
-	how   string // the explanation in RESULTS.md
+	js    []string // a program for Node.js and its arguments, instead of do
+	old   string   // a run of the earlier program, instead of do
+	like  string   // the run of the library that does the same
+	how   string   // the explanation in RESULTS.md
 }
 
 const (
@@ -28,28 +31,43 @@ var (
 	slow   = store{records: listed, latency: latency}
 )
 
+// walkJS walks by the vendor's JavaScript SDK, which is installed beside it.
+const walkJS = "../.ci/vendor-clients/walk.mjs"
+
 // runs are in the order of the table.
 var runs = []run{
 	{name: "All", store: plain, n: listed, unit: perRecords, do: all(1),
 		how: "walks 10,000 subscriptions, 100 per page, without included resources."},
 	{name: "Pages", store: plain, n: listed, unit: perRecords, do: library(pages),
 		how: "walks the same list with the 20 plans and 10 products that each page includes, and decodes them too."},
-	{name: "loop", store: plain, n: listed, unit: perRecords, do: loop("", byStandard),
+	{name: "loop", store: plain, n: listed, unit: perRecords, do: loop("", byStandard), like: "All",
 		how: "does the same as All by net/http and encoding/json, with structs of all members."},
-	{name: "loop, included", store: plain, n: listed, unit: perRecords, do: loop(withIncluded, byStandard),
+	{name: "loop, included", store: plain, n: listed, unit: perRecords, do: loop(withIncluded, byStandard), like: "Pages",
 		how: "does the same as Pages in this way."},
-	{name: "loop, goccy", store: plain, n: listed, unit: perRecords, do: loop("", byGoccy),
+	{name: "loop, goccy", store: plain, n: listed, unit: perRecords, do: loop("", byGoccy), like: "All",
 		how: "is the loop with github.com/goccy/go-json instead of encoding/json."},
-	{name: "loop, sonic", store: plain, n: listed, unit: perRecords, do: loop("", bySonic),
+	{name: "loop, sonic", store: plain, n: listed, unit: perRecords, do: loop("", bySonic), like: "All",
 		how: "is the loop with github.com/bytedance/sonic. It compiles code for the processor while it runs; under a " +
 			"Go release that it does not know, it is encoding/json."},
-	{name: "oapi-codegen", store: plain, n: listed, unit: perRecords, do: generated,
+	{name: "oapi-codegen", store: plain, n: listed, unit: perRecords, do: generated, like: "Pages",
 		how: "does the same as Pages by a client that oapi-codegen generated."},
+	{name: "ogen", store: plain, n: listed, unit: perRecords, do: byOgen, like: "Pages",
+		how: "does so by a client that ogen generated from the same file. It also validates what it reads."},
+	{name: "js-sdk", store: plain, n: listed, unit: perRecords, js: []string{walkJS, ""}, like: "All",
+		how: "does the same as All by the vendor's JavaScript SDK, @elasticpath/js-sdk, on Node.js. Ids and dates stay " +
+			"strings. As for Go, the start of the process and a first request do not count. What Node.js compiles during " +
+			"the walk counts. Allocations are not counted, and the Go release does not matter."},
+	{name: "js-sdk, included", store: plain, n: listed, unit: perRecords, js: []string{walkJS, "plans,products"},
+		like: "Pages", how: "does the same as Pages in this way."},
+	{name: "All, before", store: plain, n: listed, unit: perRecords, old: "All", like: "All",
+		how: "is All by the library as it was at an earlier commit, see BEFORE in the Makefile."},
+	{name: "Pages, before", store: plain, n: listed, unit: perRecords, old: "Pages", like: "Pages",
+		how: "is Pages by that library."},
 	{name: "no decoding", store: plain, n: listed, unit: perRecords, do: floor,
 		how: "reads the same pages by net/http and drops them. No client can be faster."},
 	{name: "All, gzip", store: zipped, n: listed, unit: perRecords, do: all(1),
 		how: "is All with compressed responses. All other runs have uncompressed ones."},
-	{name: "loop, gzip", store: zipped, n: listed, unit: perRecords, do: loop("", byStandard),
+	{name: "loop, gzip", store: zipped, n: listed, unit: perRecords, do: loop("", byStandard), like: "All, gzip",
 		how: "is the loop with compressed responses."},
 	{name: "AllByAccount", store: large, n: 10 * listed, unit: perRecords, do: allByAccount(1),
 		how: "walks 100,000 subscriptions of 33,334 accounts, and lists the accounts too. " +
@@ -66,16 +84,16 @@ var runs = []run{
 
 	{name: "GET: library", store: plain, n: gets, unit: perCalls, do: library(getByDo),
 		how: "reads a page of one subscription by Client.Do into a json.RawMessage, 3,000 times."},
-	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand,
+	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand, like: "GET: library",
 		how: "reads the same page by net/http and io.ReadAll."},
 	{name: "POST: library x1", store: plain, n: posts, unit: perCalls, do: addByLibrary(1),
 		how: "adds 4,000 batches of 3 discounts to a cart by AddCustomDiscounts."},
-	{name: "POST: net/http x1", store: plain, n: posts, unit: perCalls, do: addByHand(1),
+	{name: "POST: net/http x1", store: plain, n: posts, unit: perCalls, do: addByHand(1), like: "POST: library x1",
 		how: "encodes and sends the same batches by encoding/json and net/http, decodes the response, and checks " +
 			"its status and that it has each external id."},
 	{name: "POST: library x16", store: plain, n: posts, unit: perCalls, do: addByLibrary(16),
 		how: "makes the 4,000 calls on 16 goroutines, each with a cart of its own."},
-	{name: "POST: net/http x16", store: plain, n: posts, unit: perCalls, do: addByHand(16),
+	{name: "POST: net/http x16", store: plain, n: posts, unit: perCalls, do: addByHand(16), like: "POST: library x16",
 		how: "does the same. Its transport keeps 16 idle connections, as that of the library does."},
 	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: library(getCart),
 		how: "reads a cart with an item and 3 discounts by Carts.Get, 1,000 times."},

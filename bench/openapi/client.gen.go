@@ -283,13 +283,11 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// ListSubscriptions performs a GET /v2/subscriptions/subscriptions (the `ListSubscriptions`
-	// operationId) request.
+	// ListSubscriptions performs a GET /v2/subscriptions/subscriptions (the `ListSubscriptions` operationId) request.
 	ListSubscriptions(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ListSubscriptions performs a GET /v2/subscriptions/subscriptions (the `ListSubscriptions`
-// operationId) request.
+// ListSubscriptions performs a GET /v2/subscriptions/subscriptions (the `ListSubscriptions` operationId) request.
 func (c *Client) ListSubscriptions(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListSubscriptionsRequest(c.Server, params)
 	if err != nil {
@@ -436,8 +434,7 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// ListSubscriptionsWithResponse performs a GET /v2/subscriptions/subscriptions (the
-	// `ListSubscriptions` operationId) request.
+	// ListSubscriptionsWithResponse performs a GET /v2/subscriptions/subscriptions (the `ListSubscriptions` operationId) request.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	ListSubscriptionsWithResponse(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*ListSubscriptionsResponse, error)
@@ -490,8 +487,7 @@ func (r ListSubscriptionsResponse) StatusCode() int {
 	return 0
 }
 
-// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response
-// headers
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListSubscriptionsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
@@ -499,8 +495,7 @@ func (r ListSubscriptionsResponse) ContentType() string {
 	return ""
 }
 
-// ListSubscriptionsWithResponse performs a GET /v2/subscriptions/subscriptions (the
-// `ListSubscriptions` operationId) request.
+// ListSubscriptionsWithResponse performs a GET /v2/subscriptions/subscriptions (the `ListSubscriptions` operationId) request.
 //
 // Returns a wrapper object for the known response body format(s).
 func (c *ClientWithResponses) ListSubscriptionsWithResponse(ctx context.Context, params *ListSubscriptionsParams, reqEditors ...RequestEditorFn) (*ListSubscriptionsResponse, error) {

@@ -8,7 +8,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
@@ -79,19 +81,50 @@ func (x *selection) records(ctx context.Context, s *shop, page *commerce.Subscri
 		}
 	}
 	var list []record
+	shared := encodings(&page.Included)
 	for i := range page.Subscriptions {
 		sub := &page.Subscriptions[i]
 		if x.state != "" && state(&sub.Meta) != x.state {
 			continue
 		}
 		r := newRecord(sub, &page.Included)
+		object := r.object.(members)
+		for name, value := range object {
+			if e, ok := shared[value]; ok {
+				object[name] = e
+			}
+		}
 		if email := emails[sub.Attributes.AccountID]; x.subscribers {
 			r.cells = append(r.cells, cell{"subscriber_email", email})
-			r.object.(map[string]any)["subscriber_email"] = email
+			object["subscriber_email"] = email
 		}
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// encoding returns the JSON of a value, which is encoded when it is first needed.
+type encoding func() ([]byte, error)
+
+// MarshalJSONTo writes the JSON, as go-json-experiment/json asks for it.
+func (e encoding) MarshalJSONTo(out *jsontext.Encoder) error {
+	text, err := e()
+	if err != nil {
+		return err
+	}
+	return out.WriteValue(text)
+}
+
+// encodings returns the encodings of what the subscriptions of a page share, by its address.
+func encodings(in *commerce.Included) map[any]encoding {
+	list := map[any]encoding{}
+	for i := range in.Plans {
+		list[&in.Plans[i]] = sync.OnceValues(in.Plans[i].MarshalJSON)
+	}
+	for i := range in.PricingOptions {
+		list[&in.PricingOptions[i]] = sync.OnceValues(in.PricingOptions[i].MarshalJSON)
+	}
+	return list
 }
 
 // emailsOf returns the e-mail addresses of the subscribers, by account.

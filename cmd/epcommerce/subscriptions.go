@@ -128,7 +128,7 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
 	plan, _ := included.PlanOf(sub)
 	option, _ := included.PricingOptionOf(sub)
-	object := map[string]any{"subscription": sub, "plan": plan, "pricing_option": option}
+	object := members{"subscription": sub, "plan": plan, "pricing_option": option}
 	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
 	price, cents := "", ""
 	if p, ok := included.PriceOf(sub); ok {

@@ -60,7 +60,8 @@ func passAll(ctx context.Context, g *Gate, op string, n int) []passed {
 	return calls
 }
 
-// A refusal sets the rate to what was accepted, and a call that was accepted after a wait raises it.
+// A refusal sets the rate to what was accepted, and a call that was accepted after a wait raises
+// it.
 func TestGate_rate(t *testing.T) {
 	t.Parallel()
 	const ten = "aaaaaaaaaa"

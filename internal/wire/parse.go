@@ -30,8 +30,8 @@ func parseUUID(raw []byte) (id uuid.UUID, err error) {
 	return id, nil
 }
 
-// usualUUID parses the raw UUID at the start of b into id, where it stands. It returns its length, or
-// 0 if there is none in the usual form: then parseUUID decides.
+// usualUUID parses the raw UUID at the start of b into id, where it stands. It returns its length,
+// or 0 if there is none in the usual form: then parseUUID decides.
 func usualUUID(b, id []byte) (length int) {
 	const end = 1 + 36
 	if len(b) <= end || b[0] != '"' || b[9] != '-' || b[14] != '-' || b[19] != '-' || b[24] != '-' || b[end] != '"' {

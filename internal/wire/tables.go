@@ -110,8 +110,10 @@ func readUUID(r *reader, v reflect.Value) error {
 }
 
 func readTime(r *reader, v reflect.Value) error {
+	if r.peek() == 'n' { // most records have several
+		return r.literal("null")
+	}
 	at := v.Addr().Interface().(*time.Time) // takes less time than v.Set
-	r.peek()
 	rest := r.input[r.pos:]
 	if len(r.rawAt) > 0 && bytes.HasPrefix(rest, r.rawAt) {
 		r.pos += len(r.rawAt)
