@@ -101,9 +101,9 @@
 // After a 429 with a Retry-After, all calls of the client wait for that time, at most MaxBackoff.
 // After a 429 without it, or with one that asks for no wait, the calls of its operation wait for a
 // moment (all calls of [Client.Do] are one operation, see [Error].Op). Then they pass one by one.
-// The rate is that of the calls accepted in the last second, at first at least 10 per second. If the
-// next call is refused too, only the wait gets longer, up to 5 s, or MaxBackoff if that is less.
-// Calls that are accepted raise the rate. A minute after the last 429, calls no longer wait.
+// The rate is that of the calls accepted in the last second, at first at least 10 per second. If
+// the next call is refused too, only the wait gets longer, up to 5 s, or MaxBackoff if that is
+// less. Calls that are accepted raise the rate. A minute after the last 429, calls no longer wait.
 //
 // A call waits for its turn as long as its context allows, as with a limiter. If its turn would
 // come after its deadline, it fails with [ErrRateLimited] at once, and is not sent. Twelve refusals

@@ -100,7 +100,8 @@ func usualTime(b []byte, at *time.Time) (length int) {
 	year, month, day := number(b[1:5]), number(b[6:8]), number(b[9:11])
 	hour, minute, second := number(b[12:14]), number(b[15:17]), number(b[18:20])
 	// The zero time is in year 1.
-	if year < 2 || month < 1 || month > 12 || day < 1 || min(hour, minute, second) < 0 || hour > 23 || max(minute, second) > 59 {
+	if year < 2 || month < 1 || month > 12 || day < 1 ||
+		min(hour, minute, second) < 0 || hour > 23 || max(minute, second) > 59 {
 		return 0
 	}
 	*at = time.Date(year, time.Month(month), day, hour, minute, second, nanosecond, time.UTC)

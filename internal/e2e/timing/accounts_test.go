@@ -204,7 +204,8 @@ func (s *accountStore) walk(
 // full reports whether the tests of this file are to make all their walks, in a minute.
 func full() bool { return os.Getenv("IDEAL") != "" }
 
-// TestIdeal walks 25,000 subscriptions with Concurrency 8, and compares the time with the ideal one.
+// TestIdeal walks 25,000 subscriptions with Concurrency 8, and compares the time with the ideal
+// one.
 func TestIdeal(t *testing.T) {
 	t.Parallel()
 	latencies := []time.Duration{20 * time.Millisecond}
