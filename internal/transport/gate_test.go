@@ -83,6 +83,7 @@ func TestGate_rate(t *testing.T) {
 		"rar" + ten + "r":    7 * kept, // accepted in the last second
 		"rrrrrrrrrr":         10,
 		"rxxx":               10,
+		"ryr":                10, // in flight with the first refusal
 		"rry":                10,
 		"R":                  10,
 		"RR":                 10,
@@ -90,6 +91,8 @@ func TestGate_rate(t *testing.T) {
 		"RaR" + ten + "R":    7 * keptWait,
 		"RXXXR":              10,
 		"rarmr":              10, // as if it was the first
+
+		"r" + strings.Repeat("ar", 30): 1 / maxPause.Seconds(),
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := NewGate()

@@ -195,7 +195,7 @@ func (r *reader) intern(text []byte) string {
 }
 
 // chunkSize is how many bytes of short strings are allocated at once.
-const chunkSize = 2048
+const chunkSize = 512
 
 // store returns a short text as a string.
 func (r *reader) store(text []byte) string {
