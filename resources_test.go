@@ -637,7 +637,7 @@ func neighbours() []string {
 	}
 }
 
-// A record that is copied keeps nothing else of its page in memory.
+// A record that is copied keeps little else of its page in memory: short texts share chunks.
 //
 //nolint:paralleltest // measures the memory of the whole process
 func TestReadFast_keepsLittle(t *testing.T) {
