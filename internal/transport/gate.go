@@ -46,8 +46,9 @@ const (
 // call passes when both are open. All scopes follow one law:
 //   - Calls pass with a pause between two of them, in the order in which they came to their
 //     operation.
-//   - The rate is what was accepted in the last second before a refusal, or a little less. Of calls
-//     in flight together, only the first one that is refused counts.
+//   - The rate is what was accepted in the last second before a refusal, or a little less; a later
+//     refusal takes about a third of the rate at most, as one second shows little. Of calls in
+//     flight together, only the first one that is refused counts.
 //   - A refusal closes the scope for the time in Retry-After, or for one pause. If the next call is
 //     refused too, this was too short: the pause gets longer, and the rate stays.
 //   - A call that was accepted raises the rate if this scope made it wait: quickly until there is a
