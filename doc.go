@@ -103,7 +103,8 @@
 // moment (all calls of [Client.Do] are one operation, see [Error].Op). Then they pass one by one.
 // The rate is that of the calls accepted in the last second, at first at least 10 per second. If
 // the next call is refused too, only the wait gets longer, up to 5 s, or MaxBackoff if that is
-// less. Calls that are accepted raise the rate. A minute after the last 429, calls no longer wait.
+// less. Calls that are accepted raise the rate. A minute after the last 429, calls that come do not
+// wait, unless others still do.
 //
 // A call waits for its turn as long as its context allows, as with a limiter. If its turn would
 // come after its deadline, it fails with [ErrRateLimited] at once, and is not sent. Twelve refusals

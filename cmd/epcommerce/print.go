@@ -128,7 +128,7 @@ func (p *printer) print(r record) {
 type members map[string]any
 
 // verbatim writes what the members return as it is. encoding/json of Go 1.26 writes the same bytes,
-// but takes twice as long.
+// except for a line separator in an e-mail address, but takes twice as long.
 var verbatim = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true),
 	jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 

@@ -30,15 +30,26 @@ const (
 	// the maximum number of attempts of a call, unless MaxAttempts is higher.
 	maxRefused = 12
 
-	// These did best in simulations of walks, bursts and many clients, at stores that accept 10 to
-	// 100 requests per second and count them in four ways, see TestIdeal_limits. A refusal with a
-	// Retry-After costs a second or more, so that fewer of them are best.
-	kept     = 0.98 // the rate after a later refusal, of what was accepted in the last second
-	keptWait = 0.9  // … if the refusal has a Retry-After
-	slower   = 0.65 // the least that a refusal multiplies the rate by
-	longer   = 1.8  // what each further refusal in a row multiplies the pause by
-	probing  = 2.0  // what a call that was accepted adds to the rate until there is a second refusal
-	growth   = 0.03 // … and afterwards: the rate grows by 3 % in a second
+	// These did best in simulations of walks, bursts, outages, many clients and many operations, at
+	// stores that accept 10 to 100 requests per second and count them in four ways, see
+	// TestIdeal_limits and TestGate_outage. A refusal with a Retry-After costs a second or more, so
+	// that fewer of them are best.
+	kept      = 0.98 // the rate after a later refusal, of what was accepted in the last second
+	keptWait  = 0.9  // … if the refusal has a Retry-After
+	keptAgain = 0.85 // … and of the rate, if none was accepted since the last refusal with one
+	slower    = 0.65 // the least that a refusal multiplies the rate by
+	longer    = 1.8  // what each further refusal in a row multiplies the pause by
+	probing   = 2.0  // what a call that was accepted adds to the rate until there is a second refusal
+	growth    = 0.01 // … and afterwards, for each second since the last refusal
+)
+
+const (
+	// secondPause is the least pause after a second refusal in a row, before it gets longer: twelve
+	// of them then take 15 s or more, however high the rate.
+	secondPause = 50 * time.Millisecond
+	// behindProbe is the longest pause behind the first call after a refusal, whose response shows
+	// whether others may follow.
+	behindProbe = 100 * time.Millisecond
 )
 
 // Gate holds back the calls of a client after a 429. A Retry-After concerns all calls of the
@@ -50,9 +61,10 @@ const (
 //     refusal takes about a third of the rate at most, as one second shows little. Of calls in
 //     flight together, only the first one that is refused counts.
 //   - A refusal closes the scope for the time in Retry-After, or for one pause. If the next call is
-//     refused too, this was too short: the pause gets longer, and the rate stays.
+//     refused too, this was too short: the pause gets longer, and the rate stays. Only a Retry-After,
+//     which sets the pause, lowers the rate instead.
 //   - A call that was accepted raises the rate if this scope made it wait: quickly until there is a
-//     second refusal, and then slowly.
+//     second refusal, and then the faster the longer there was none.
 //   - If the service accepts nothing, one call at a time waits, to find out when that ends.
 //
 // A call that waits is a goroutine of the caller and nothing else, so the queue has no limit of its
@@ -80,7 +92,7 @@ type scope struct {
 	pacedUntil time.Time   // until then there are pauses
 	refusedAt  time.Time   // when the last refusal came that counts
 	rate       float64     // calls per second; 0: none was refused yet
-	growth     float64     // of the rate, for each call that was accepted
+	isKnown    bool        // a second refusal showed the rate
 	refused    int         // refusals that count since a call was accepted
 	accepted   []time.Time // when calls were accepted, in the last second
 }
@@ -110,7 +122,7 @@ func (g *Gate) pass(ctx context.Context, op string, t *turn) (wait time.Duration
 			t.at = now
 			for _, s := range g.scopes(o) {
 				if s.isPaced(now) {
-					s.close(now, s.pause())
+					s.close(now, ofSeconds(max(1/s.rate, min(s.pause(), behindProbe.Seconds()))))
 				}
 			}
 		case t.closings >= 0 && t.closings != g.closings:
@@ -203,8 +215,9 @@ func (g *Gate) due(o *scope, now time.Time, t *turn) (wait time.Duration) {
 func (g *Gate) expectedWait(o *scope, now time.Time) (wait time.Duration) {
 	for _, s := range g.scopes(o) {
 		if s.rate > 0 { // it grows meanwhile
-			seconds := math.Log1p(float64(s.waiting-1)*s.growth/s.rate) / s.growth
-			wait = max(wait, max(0, s.opensAt.Sub(now))+time.Duration(seconds*float64(time.Second)))
+			growth := max(s.growth(now), growth)
+			passed := math.Log1p(float64(s.waiting-1)*growth/s.rate) / growth
+			wait = max(wait, max(0, s.opensAt.Sub(now))+ofSeconds(passed))
 		}
 	}
 	return wait
@@ -225,7 +238,23 @@ func (s *scope) isPaced(now time.Time) bool {
 	return now.Before(s.pacedUntil) || s.rate > 0 && s.waiting > 1
 }
 
-func (s *scope) pause() time.Duration { return time.Duration(float64(time.Second) / s.rate) }
+// pause returns the pause after the last refusal, or between two calls, in seconds.
+func (s *scope) pause() float64 {
+	if s.refused < 2 {
+		return 1 / s.rate
+	}
+	return max(1/s.rate, secondPause.Seconds()) * math.Pow(longer, float64(s.refused-1))
+}
+
+// growth returns what a call that is accepted adds to the rate.
+func (s *scope) growth(now time.Time) float64 {
+	if !s.isKnown {
+		return probing
+	}
+	return growth * now.Sub(s.refusedAt).Seconds()
+}
+
+func ofSeconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 // close lets no call pass for d.
 func (s *scope) close(now time.Time, d time.Duration) {
@@ -249,8 +278,7 @@ func (g *Gate) refuse(op string, t *turn, wait, maxBackoff time.Duration) (accep
 		s.rate = max(s.rate, 1/longest.Seconds())
 		if wait == 0 {
 			// The pause varies, so that the clients of a store do not come back together.
-			pause := s.pause().Seconds() * math.Pow(longer, float64(s.refused-1)) * (0.75 + rand.Float64()/2)
-			wait = time.Duration(min(pause, longest.Seconds()) * float64(time.Second))
+			wait = ofSeconds(min(s.pause()*(0.75+rand.Float64()/2), longest.Seconds()))
 		}
 	}
 	wait = min(wait, maxBackoff)
@@ -262,19 +290,27 @@ func (g *Gate) refuse(op string, t *turn, wait, maxBackoff time.Duration) (accep
 // slow lowers the rate of a scope after a refusal that asks for this wait.
 func (g *Gate) slow(s *scope, now time.Time, wait time.Duration) {
 	s.refusedAt = now
-	share := kept
+	part := kept
 	if wait > 0 {
-		share = keptWait
+		part = keptWait
 	}
 	switch {
 	case !s.isPaced(now): // the first refusal, or the first one after a long time
-		s.rate, s.growth, s.refused = max(s.lately(now), minFirstRate), probing, 0
+		s.rate, s.isKnown, s.refused = max(s.lately(now), minFirstRate), false, 0
 	case s.refused == 0:
-		// The limit may be that of all operations.
-		s.rate, s.growth = max(min(s.rate, g.client.lately(now))*share, s.rate*slower), growth
-	default: // a pause was too short, which shows nothing about the rate
+		s.rate, s.isKnown = max(min(s.rate, g.share(s, now))*part, s.rate*slower), true
+	case wait > 0:
+		s.rate, s.isKnown = s.rate*keptAgain, true
+	default: // the pause was too short, which shows nothing about the rate
 	}
 	s.refused++
+}
+
+// share returns how many calls of a scope were accepted in the last second, and, as the limit may
+// be that of all operations, its part of the others.
+func (g *Gate) share(s *scope, now time.Time) float64 {
+	own, all := s.lately(now), g.client.lately(now)
+	return own + (all-own)*own/max(all, 1)
 }
 
 // lately returns how many calls were accepted in the last second.
@@ -294,12 +330,12 @@ func (g *Gate) accept(op string, t *turn) {
 		lately := s.lately(now)
 		switch {
 		case !t.at.After(s.refusedAt):
-			if s.growth == probing { // in flight together with the first refusal
+			if !s.isKnown { // in flight together with the first refusal
 				s.rate = max(s.rate, lately)
 			}
 			continue
 		case s == t.by: // otherwise this rate does not limit the calls
-			s.rate += s.growth
+			s.rate += s.growth(now)
 		}
 		s.refused = 0
 	}

@@ -78,7 +78,7 @@ func TestGate_rate(t *testing.T) {
 		"rr":                 10, // only the pause was too short
 		"rra":                12,
 		"rar":                12 * slower, // one was accepted: the rate does not fall so far at once
-		"rara":               12*slower + growth,
+		"rara":               12 * slower, // and a little more
 		"rary":               12 * slower,
 		"rar" + ten + "r":    7 * kept, // accepted in the last second
 		"rrrrrrrrrr":         10,
@@ -86,10 +86,10 @@ func TestGate_rate(t *testing.T) {
 		"ryr":                10, // in flight with the first refusal
 		"rry":                10,
 		"R":                  10,
-		"RR":                 10,
-		"RRa":                12,
+		"RR":                 10 * keptAgain, // the service sets the pause
+		"RRa":                10*keptAgain + growth,
 		"RaR" + ten + "R":    7 * keptWait,
-		"RXXXR":              10,
+		"RXXXR":              10 * keptAgain,
 		"rarmr":              10, // as if it was the first
 
 		"r" + strings.Repeat("ar", 30): 1 / maxPause.Seconds(),
@@ -122,27 +122,56 @@ func TestGate_rate(t *testing.T) {
 					refusedAt = g.client.refusedAt
 				}
 			}
-			if got := max(g.client.rate, g.ops["op"].rate); math.Abs(got/want-1) > 1e-9 {
+			if got := max(g.client.rate, g.ops["op"].rate); math.Abs(got/want-1) > 1e-3 {
 				t.Errorf("%s: %v per second, want %v", events, got, want)
 			}
 		})
 	}
 }
 
-// What other operations were accepted for counts too: the limit may be that of all.
+// The rate is measured by the calls of the operation, and its part of the others: the limit may be
+// that of all.
 func TestGate_otherOperations(t *testing.T) {
+	t.Parallel()
+	for calls, want := range map[[2]int]float64{{10, 0}: 10, {10, 10}: 15, {1, 4}: 1.8, {0, 10}: 0, {0, 0}: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			g := NewGate()
+			for range calls[0] {
+				g.accept("op", &turn{})
+			}
+			for range calls[1] {
+				g.accept("another", &turn{})
+			}
+			if got := g.share(g.operation("op"), time.Now()); got != want {
+				t.Errorf("%d calls and %d others: %v per second, want %v", calls[0], calls[1], got, want)
+			}
+		})
+	}
+}
+
+// After a second refusal, the rate grows the faster the longer there is none.
+func TestGate_growth(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := refused(t, 1, "op", 0)
-		call, _, _ := pass(t.Context(), g, "op")
-		g.accept("op", &call)
-		for range 30 {
-			g.accept("another", &turn{})
+		o := g.operation("op")
+		accept := func() {
+			call, _, _ := pass(t.Context(), g, "op")
+			g.accept("op", &call)
 		}
-		call, _, _ = pass(t.Context(), g, "op")
+		accept()
+		call, _, _ := pass(t.Context(), g, "op")
 		g.refuse("op", &call, 0, time.Hour)
-		if rate, want := g.ops["op"].rate, (minFirstRate+probing)*kept; rate != want {
-			t.Errorf("%v per second, want %v", rate, want)
+		for _, tt := range []struct {
+			times float64
+			least time.Duration // since the refusal
+		}{{1.05, 3 * time.Second}, {2, 11 * time.Second}, {10, 21 * time.Second}} {
+			for o.rate < 12*slower*tt.times {
+				accept()
+			}
+			if took := time.Since(o.refusedAt); took < tt.least || took > tt.least*5/4 {
+				t.Errorf("%v times the rate after %v, want %v or a little more", tt.times, took, tt.least)
+			}
 		}
 	})
 }
@@ -339,12 +368,12 @@ func TestGate_limits(t *testing.T) {
 			wait  time.Duration
 		}{
 			{scope: scope{waiting: 2}},
-			{scope: scope{rate: 10, growth: 1, waiting: 1, pacedUntil: now}},
-			{scope: scope{rate: 10, growth: 1, waiting: 1, pacedUntil: now.Add(1)}, paced: true},
-			{scope: scope{rate: 10, growth: 1, waiting: 1, opensAt: now.Add(3)}, wait: 3},
+			{scope: scope{rate: 10, waiting: 1, pacedUntil: now}},
+			{scope: scope{rate: 10, waiting: 1, pacedUntil: now.Add(1)}, paced: true},
+			{scope: scope{rate: 10, waiting: 1, opensAt: now.Add(3)}, wait: 3},
 			{
-				scope: scope{rate: 10, growth: 1, waiting: 11, opensAt: now.Add(-3)}, paced: true,
-				wait: 693_147_180, // ln 2 s: at first 10 calls per second, at the end 20
+				scope: scope{rate: 10, waiting: 11, opensAt: now.Add(-3)}, paced: true,
+				wait: 549_306_144, // ln 3 / 2 s: at first 10 calls per second, at the end 30
 			},
 		} {
 			if got, wait := tt.scope.isPaced(now), g.expectedWait(&tt.scope, now); got != tt.paced || wait != tt.wait {

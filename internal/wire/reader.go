@@ -82,7 +82,7 @@ func (r *reader) forget() {
 	clear(r.interned[:])
 	clear(r.repetitions[:])
 	clear(r.skipped[:cap(r.skipped)])
-	r.skipped, r.chunk, r.rawAt = r.skipped[:0], strings.Builder{}, nil
+	r.skipped, r.chunk, r.at, r.rawAt = r.skipped[:0], strings.Builder{}, time.Time{}, nil
 	r.input, r.last, r.key, r.misses, r.extras = nil, "", "", 0, 0
 }
 

@@ -248,7 +248,7 @@ func TestCodec_readerInterns(t *testing.T) {
 	}
 	skipped := r.skipped[:cap(r.skipped)]
 	kept := fmt.Sprintf("%s %s %s %s %s %s", r.input, r.interned, r.last, r.chunk.String(), r.key, skipped)
-	if strings.Contains(kept, "canary") || len(r.rawAt) > 0 || !reflect.ValueOf(r.repetitions).IsZero() {
+	if strings.Contains(kept, "canary") || len(r.rawAt) > 0 || !r.at.IsZero() || !reflect.ValueOf(r.repetitions).IsZero() {
 		t.Error("got a reader with a part of the input, want one without")
 	}
 }

@@ -251,15 +251,15 @@ func TestIdeal_limits(t *testing.T) {
 		for _, latency := range latencies {
 			for _, limit := range limits {
 				for _, n := range perSecond {
-					for header, noHeader := range headers {
+					for _, header := range []string{"no header", "Retry-After"} {
 						walks++
 						phase := time.Duration(walks*370) * time.Millisecond
 						t.Run(fmt.Sprintf("%d/%v/%s/%d/%s", total, latency, limit.name, n, header), func(t *testing.T) {
 							t.Parallel()
 							s := newAccountStore(total, sizes[0].of, kinds[1].id, 1)
-							s.latency, s.limit, s.allow, s.noHeader = latency, n, limit.new(n), noHeader
-							took, ratio := s.walk(t, nil, phase)
-							s.checkLimited(t, took, ratio)
+							s.latency, s.limit, s.allow, s.noHeader = latency, n, limit.new(n), headers[header]
+							_, ratio := s.walk(t, nil, phase)
+							s.checkLimited(t, ratio, limit.name)
 						})
 					}
 				}
@@ -269,19 +269,23 @@ func TestIdeal_limits(t *testing.T) {
 }
 
 // checkLimited checks a walk of a store with a limit.
-func (s *accountStore) checkLimited(t *testing.T, took time.Duration, ratio float64) {
+func (s *accountStore) checkLimited(t *testing.T, ratio float64, kind string) {
 	t.Helper()
 	inShort, limit := most(s.sent), 2.0
-	switch isLong := s.total > 100_000; {
+	switch isLong, isSliding := s.total > 100_000, kind == "sliding window"; {
+	case s.noHeader && isLong && isSliding:
+		limit = 1.2
 	case s.noHeader && isLong:
 		limit = 1.1
+	case s.noHeader && isSliding: // two operations press it, and neither can see when it ends
+		limit = 1.5
 	case s.noHeader:
 		limit = 1.25
 	case isLong:
 		limit = 1.4
 	}
-	t.Logf("%d requests, %d refused, at most %d in 100 ms, %.2f s, %.2f of the ideal time",
-		s.lists+s.parts, s.refused, inShort, took.Seconds(), ratio)
+	t.Logf("%d requests, %d refused, at most %d in 100 ms, %.2f of the ideal time",
+		s.lists+s.parts, s.refused, inShort, ratio)
 	if ratio > limit || inShort > s.limit {
 		t.Errorf("%.2f of the ideal time, %d requests in 100 ms, want at most %.2f and %d", ratio, inShort, limit, s.limit)
 	}

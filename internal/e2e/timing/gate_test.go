@@ -46,7 +46,7 @@ func TestGate_isShared(t *testing.T) {
 				}
 				returned := time.Since(s.start)
 				wg.Wait()
-				// Both calls wait: the later one leaves the gate 50 ms after the other.
+				// Both calls wait: the later one leaves the gate 100 ms after the other.
 				least, most := time.Duration(0), time.Duration(0)
 				if tt.waits {
 					least, most = 2*time.Second, 2100*time.Millisecond
