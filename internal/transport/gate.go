@@ -61,8 +61,8 @@ const (
 //     refusal takes about a third of the rate at most, as one second shows little. Of calls in
 //     flight together, only the first one that is refused counts.
 //   - A refusal closes the scope for the time in Retry-After, or for one pause. If the next call is
-//     refused too, this was too short: the pause gets longer, and the rate stays. Only a Retry-After,
-//     which sets the pause, lowers the rate instead.
+//     refused too, this was too short: the pause gets longer, and the rate stays. Only a
+//     Retry-After, which sets the pause, lowers the rate instead.
 //   - A call that was accepted raises the rate if this scope made it wait: quickly until there is a
 //     second refusal, and then the faster the longer there was none.
 //   - If the service accepts nothing, one call at a time waits, to find out when that ends.
