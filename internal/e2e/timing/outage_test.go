@@ -59,6 +59,7 @@ func (l *load) run(t *testing.T, d time.Duration) {
 						l.mu.Lock()
 						l.failed++
 						l.mu.Unlock()
+						time.Sleep(time.Second) // some fail at once
 					}
 				}
 			})
