@@ -166,7 +166,7 @@ func TestGate_growth(t *testing.T) {
 			times float64
 			least time.Duration // since the refusal
 		}{{1.05, 3 * time.Second}, {2, 11 * time.Second}, {10, 21 * time.Second}} {
-			for o.rate < 12*slower*tt.times {
+			for o.rate < 12*slower*tt.times && time.Since(o.refusedAt) < time.Minute {
 				accept()
 			}
 			if took := time.Since(o.refusedAt); took < tt.least || took > tt.least*5/4 {
@@ -374,6 +374,9 @@ func TestGate_limits(t *testing.T) {
 			{
 				scope: scope{rate: 10, waiting: 11, opensAt: now.Add(-3)}, paced: true,
 				wait: 549_306_144, // ln 3 / 2 s: at first 10 calls per second, at the end 30
+			},
+			{ // it does not grow yet
+				scope: scope{rate: 10, isKnown: true, refusedAt: now, waiting: 11}, paced: true, wait: 995_033_085,
 			},
 		} {
 			if got, wait := tt.scope.isPaced(now), g.expectedWait(&tt.scope, now); got != tt.paced || wait != tt.wait {
