@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"encoding/csv"
 	"encoding/json"
@@ -55,10 +54,9 @@ type printer struct {
 	width    int // of a table
 	csv      *csv.Writer
 	json     *json.Encoder
-	line     bytes.Buffer // of members
-	bold     bool         // the head of a table is
-	n        int          // records written
-	err      error        // the first one; the buffers keep theirs
+	bold     bool  // the head of a table is
+	n        int   // records written
+	err      error // the first one; the buffers keep theirs
 }
 
 func newPrinter(w io.Writer, format string) *printer {
@@ -138,12 +136,11 @@ func (p *printer) encode(object any) error {
 	if !ok {
 		return p.json.Encode(object)
 	}
-	p.line.Reset()
-	if err := jsonv2.MarshalWrite(&p.line, m, verbatim); err != nil {
+	line, err := jsonv2.Marshal(m, verbatim)
+	if err != nil {
 		return err
 	}
-	_ = p.line.WriteByte('\n')
-	_, err := p.line.WriteTo(p.out)
+	_, err = p.out.Write(append(line, '\n'))
 	return err
 }
 
@@ -229,6 +226,11 @@ func safe(s string) string {
 	if s == "" || isAlphanumeric(s[0]) && !strings.ContainsAny(s, ";\t\r\n") {
 		return s
 	}
+	return withApostrophes(s)
+}
+
+// withApostrophes is safe for all texts, by a search.
+func withApostrophes(s string) string {
 	if strings.HasPrefix(s, "-") && json.Valid([]byte(s)) {
 		return s
 	}

@@ -100,7 +100,7 @@ func (r *reader) peek() byte {
 
 func (r *reader) kind() jsontext.Kind {
 	c := r.peek()
-	if c == '-' || '0' <= c && c <= '9' {
+	if c == '-' || isDigit(c) {
 		c = '0'
 	}
 	return jsontext.Kind(c)
@@ -338,7 +338,7 @@ func (r *reader) skipNested() error {
 func (r *reader) skipNumber() error {
 	start, isPlain := r.pos, true
 	for ; r.pos < len(r.input); r.pos++ {
-		if c := r.input[r.pos]; c < '0' || c > '9' {
+		if c := r.input[r.pos]; !isDigit(c) {
 			if bytes.IndexByte([]byte("+-.eE"), c) < 0 {
 				break
 			}

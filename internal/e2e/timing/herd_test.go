@@ -12,19 +12,6 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// busyWindow allows limit requests in any second, and counts those that it refuses.
-func busyWindow(limit int) func() bool {
-	var last []time.Time
-	return func() bool {
-		now := time.Now()
-		for len(last) > 0 && now.Sub(last[0]) >= time.Second {
-			last = last[1:]
-		}
-		last = append(last, now)
-		return len(last) <= limit
-	}
-}
-
 // TestWalk_herd lets 50 clients, which know nothing of each other, walk a store that allows 100
 // requests a second in all. Most stores do not count what they refuse; for others each request
 // counts. Clients that send a refused request again at once get 1,900 to 2,500 refusals a second,

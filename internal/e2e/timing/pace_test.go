@@ -2,6 +2,7 @@ package timing_test
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,16 +38,26 @@ func window(limit int) func() bool {
 func slidingWindow(limit int) func() bool {
 	var last []time.Time
 	return func() bool {
-		now := time.Now()
-		for len(last) > 0 && now.Sub(last[0]) >= time.Second {
-			last = last[1:]
-		}
-		if len(last) == limit {
+		if last = lastSecond(last); len(last) == limit {
 			return false
 		}
-		last = append(last, now)
+		last = append(last, time.Now())
 		return true
 	}
+}
+
+// busyWindow is a slidingWindow that counts those that it refuses too.
+func busyWindow(limit int) func() bool {
+	var last []time.Time
+	return func() bool {
+		last = append(lastSecond(last), time.Now())
+		return len(last) <= limit
+	}
+}
+
+// lastSecond returns those of the times that are less than a second ago.
+func lastSecond(times []time.Time) []time.Time {
+	return slices.DeleteFunc(times, func(at time.Time) bool { return time.Since(at) >= time.Second })
 }
 
 // perSecond are the limits of stores.
