@@ -38,15 +38,15 @@ const (
 	keptWait  = 0.9  // … if the refusal has a Retry-After
 	keptAgain = 0.85 // … and of the rate, if none was accepted since the last refusal with one
 	slower    = 0.65 // the least that a refusal multiplies the rate by
-	longer    = 1.8  // what each further refusal in a row multiplies the pause by
+	longer    = 2.4  // what each further refusal in a row multiplies the pause by
 	probing   = 2.0  // what a call that was accepted adds to the rate until there is a second refusal
 	growth    = 0.01 // … and afterwards, for each second since the last refusal
 )
 
 const (
 	// secondPause is the least pause after a second refusal in a row, before it gets longer: twelve
-	// of them then take 15 s or more, however high the rate.
-	secondPause = 50 * time.Millisecond
+	// of them then take about half a minute, however high the rate.
+	secondPause = 40 * time.Millisecond
 	// behindProbe is the longest pause behind the first call after a refusal, whose response shows
 	// whether others may follow.
 	behindProbe = 100 * time.Millisecond
