@@ -81,7 +81,7 @@ func intersection(long, short []uuid.UUID) []uuid.UUID {
 }
 
 // AddAccount adds an account to the list of GET /v2/accounts, unless it is there already.
-// Its name is the name of its [Subscriber], if it has one, otherwise its external ref.
+// Its name is the name of its first [Subscriber], if it has one, otherwise its external ref.
 func (s *Store) AddAccount(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,8 +206,8 @@ func (s *Store) accountPage(q accountQuery) (page []accountResource, total int) 
 	for _, id := range matching[start:end] {
 		ref := "account-" + id.String()
 		account := accountResource{ID: id, Type: "account", Name: ref, ExternalRef: ref}
-		if who, ok := s.subscribers[id]; ok {
-			account.Name = who.Name
+		if who := s.subscribers[id]; len(who) > 0 {
+			account.Name = who[0].Name
 		}
 		page = append(page, account)
 	}

@@ -153,6 +153,7 @@ func TestImplicitToken(t *testing.T) {
 		{name: "read items", raw: get(cartPath + "/items"), status: 200},
 		{name: "delete an item", raw: del(itemPath), status: 200},
 		{name: "read settings", raw: get(settingsPath), status: 200},
+		{name: "read currencies", raw: get("/v2/currencies"), status: 200},
 		{name: "read cart settings", raw: get("/v2/settings/cart"), status: 200},
 		{name: "unknown path", raw: get("/v2/nothing"), status: 404},
 		{name: "add a discount", raw: addRequest(onCartA), status: 403},

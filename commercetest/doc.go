@@ -54,8 +54,9 @@
 //	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume
 //	GET    /v2/subscriptions/subscriptions/{id}/states/{state}
 //	GET    /v2/subscriptions/subscribers                         filter, page[limit], page[offset]
-//	GET    /v2/subscriptions/invoices                            page[limit], page[offset]
+//	GET    /v2/subscriptions/invoices                            filter, page[limit], page[offset]
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
+//	GET    /v2/currencies                                        page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
 //	GET    /v2/settings/cart                                     discounts and expiry of new carts
 //	PUT    /v2/settings/cart                                     discounts and expiry of new carts
@@ -88,7 +89,8 @@
 //     store has none. A test changes the status with [Store.UpdateSubscription].
 //
 // Lists of accounts are in the order in which the accounts were added, unless the request sorts
-// them. Subscribers and invoices have the members that are required, and few others.
+// them. Subscribers and invoices have the members that are required, and few others. The currencies
+// are EUR, GBP, USD (the default), JPY without decimal places, and KWD with three.
 //
 // A [Fault] makes single requests fail. [Config] holds the rules for all requests: limits on
 // discounts, a rate limit, the lifetime of tokens, the links and the length of pages, and whether

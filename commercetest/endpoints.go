@@ -47,6 +47,7 @@ var endpoints = []*endpoint{
 	{method: "GET", path: "/v2/settings/cart", op: OpGetCartSettings, handle: (*Store).getCartSettings},
 	{method: "PUT", path: "/v2/settings/cart", op: OpCartSettings, handle: (*Store).updateCartSettings},
 
+	{method: "GET", path: "/v2/currencies", op: OpCurrencies, handle: (*Store).listCurrencies},
 	{method: "GET", path: "/v2/accounts", op: OpAccounts, handle: (*Store).listAccounts},
 
 	{method: "GET", path: "/v2/subscriptions/subscriptions", op: OpList, handle: (*Store).listSubscriptions},

@@ -41,6 +41,7 @@ const (
 	OpStates          Operation = "states"            // GET /v2/subscriptions/subscriptions/{id}/states
 	OpChangeState     Operation = "change state"      // POST /v2/subscriptions/subscriptions/{id}/states
 	OpState           Operation = "state"             // GET /v2/subscriptions/subscriptions/{id}/states/{state}
+	OpCurrencies      Operation = "currencies"        // GET /v2/currencies
 	OpSettings        Operation = "settings"          // GET /v2/settings
 	OpGetCartSettings Operation = "get cart settings" // GET /v2/settings/cart
 	OpCartSettings    Operation = "cart settings"     // PUT /v2/settings/cart

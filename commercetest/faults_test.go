@@ -223,6 +223,7 @@ func operationRequests() []operationRequest {
 		{op: commercetest.OpStates, raw: get(listPath + "/" + absentItem + "/states"), status: 404},
 		{op: commercetest.OpChangeState, raw: post(listPath+"/"+absentItem+"/states", newState("pause", "")), status: 404},
 		{op: commercetest.OpState, raw: get(listPath + "/" + absentItem + "/states/s"), status: 404},
+		{op: commercetest.OpCurrencies, raw: get("/v2/currencies"), status: 200},
 		{op: commercetest.OpSettings, raw: get(settingsPath), status: 200},
 		{op: commercetest.OpGetCartSettings, raw: get("/v2/settings/cart"), status: 200},
 		{op: commercetest.OpCartSettings, raw: put("/v2/settings/cart", `{"data":{"type":"settings"}}`), status: 200},

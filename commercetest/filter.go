@@ -20,15 +20,21 @@ type condition struct {
 // has reports whether value is one of those of c.
 func (c condition) has(value string) bool { return slices.Contains(c.values, value) }
 
-// filterGrammar is what the filter of a list can have.
-type filterGrammar struct{ fields, operators []string }
+// filterGrammar is what the filter of a list can have, by field. nil: the list has no filter.
+type filterGrammar map[string]filterField
+
+// filterField is what the conditions on a field can have.
+type filterField struct{ operators, values []string } // no values: any
 
 var (
-	subscriptionFilter = filterGrammar{
-		fields:    []string{"account_id", "name", "email", "external_ref"},
-		operators: []string{"eq", "in"},
+	anyText = filterField{operators: []string{"eq", "in"}}
+	flag    = filterField{operators: []string{"eq"}, values: []string{"true", "false"}}
+
+	subscriptionFilter = filterGrammar{"account_id": anyText, "name": anyText, "email": anyText, "external_ref": anyText}
+	invoiceFilter      = filterGrammar{
+		"subscriber_id": anyText, "subscription_id": anyText, "outstanding": flag, "tax_required": flag,
 	}
-	accountFilter = filterGrammar{fields: []string{"id"}, operators: []string{"eq", "lt", "le", "gt", "ge", "in"}}
+	accountFilter = filterGrammar{"id": {operators: []string{"eq", "lt", "le", "gt", "ge", "in"}}}
 )
 
 // read reads the filter of a query, if it has one. Two are a problem: nobody knows which of them
@@ -86,7 +92,8 @@ func (p *filterParser) skip(text string) (ok bool) {
 func (p *filterParser) condition(g filterGrammar) (c condition, ok bool) {
 	operator, rest, _ := strings.Cut(p.rest, "(")
 	c.field, p.rest, ok = strings.Cut(rest, ",")
-	if !ok || !slices.Contains(g.operators, operator) || !slices.Contains(g.fields, c.field) {
+	field := g[c.field]
+	if !ok || !slices.Contains(field.operators, operator) {
 		return c, false
 	}
 	if operator != "eq" && operator != "in" {
@@ -94,7 +101,7 @@ func (p *filterParser) condition(g filterGrammar) (c condition, ok bool) {
 	}
 	for {
 		value, ok := p.value()
-		if !ok {
+		if !ok || field.values != nil && !slices.Contains(field.values, value) {
 			return c, false
 		}
 		c.values = append(c.values, value)

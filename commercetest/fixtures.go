@@ -147,7 +147,7 @@ func (s *Store) AddSubscriptionFixture(f SubscriptionFixture) ([]uuid.UUID, erro
 		s.subscriptions.add(stored)
 		s.addAccountOf(stored)
 		if _, ok := s.subscribers[stored.accountID]; !ok {
-			s.subscribers[stored.accountID] = seedSubscriber(seedAccount(s.lastNumber))
+			s.subscribers[stored.accountID] = []Subscriber{seedSubscriber(seedAccount(s.lastNumber))}
 		}
 		ids = append(ids, stored.id)
 	}

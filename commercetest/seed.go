@@ -44,14 +44,14 @@ func (s *Store) Seed(n int) {
 	offerings, includable := sharedOfferings(s.cfg.Generation)
 	seed := &seed{offerings: offerings}
 	var accounts []uuid.UUID
-	subscribers := map[uuid.UUID]Subscriber{}
+	subscribers := map[uuid.UUID][]Subscriber{}
 	subscriptions := newSubscriptionSet(n)
 	for i := 1; i <= n; i++ {
 		stored := newStoredSubscription(i, seed.start(i))
 		stored.seed = seed
 		if account := seedAccount(i); account > len(accounts) { // its first subscription
 			accounts = append(accounts, stored.accountID)
-			subscribers[stored.accountID] = seedSubscriber(account)
+			subscribers[stored.accountID] = []Subscriber{seedSubscriber(account)}
 		}
 		subscriptions.add(stored)
 	}

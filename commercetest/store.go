@@ -46,7 +46,7 @@ type Store struct {
 	accounts      accountSet
 	subscriptions subscriptionSet
 	lastNumber    int // of the subscriptions
-	subscribers   map[uuid.UUID]Subscriber
+	subscribers   map[uuid.UUID][]Subscriber
 	includable    []*resource // by their include and their offering; replaced, never changed
 	stateCount    int         // of states that got an id
 
@@ -95,7 +95,7 @@ func NewStore(cfg Config) *Store {
 		tokens:        map[string]issuedToken{},
 		carts:         map[string]*cart{},
 		subscriptions: newSubscriptionSet(0),
-		subscribers:   map[uuid.UUID]Subscriber{},
+		subscribers:   map[uuid.UUID][]Subscriber{},
 
 		newCarts: cartSettings{Type: "settings", Discounts: discountSettings{
 			CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,

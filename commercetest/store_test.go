@@ -31,6 +31,7 @@ func TestStore_concurrentUse(t *testing.T) {
 			sub := commerce.Subscription{ID: uuid.New()}
 			store.AddSubscription(sub)
 			store.SetSubscriber(uuid.New(), commercetest.Subscriber{})
+			store.AddSubscriber(uuid.Nil, commercetest.Subscriber{})
 			store.SubscriberOf(uuid.Nil)
 			if _, err := client.Carts.AddCustomDiscounts(t.Context(), id, newDiscounts("x"), nil); err != nil {
 				t.Errorf("AddCustomDiscounts: error = %v, want nil", err)

@@ -137,27 +137,26 @@ func (s *Store) page(q listQuery) (page []*storedSubscription, total int, includ
 	return page, len(matching), s.includable
 }
 
-// matches reports whether sub meets all conditions. The caller holds s.mu.
+// matches reports whether sub meets all conditions with one of the subscribers of its account. The
+// caller holds s.mu.
 func (s *Store) matches(sub *storedSubscription, conditions []condition) bool {
-	who, known := s.subscribers[sub.accountID]
+	subscribers := s.subscribers[sub.accountID]
+	known := len(subscribers) > 0
 	if !known {
-		who.Name = sub.offeringName
+		subscribers = []Subscriber{{Name: sub.offeringName}}
 	}
-	for _, c := range conditions {
-		var ok bool
-		switch c.field {
-		case "name":
-			ok = c.has(who.Name)
-		case "email":
-			ok = known && c.has(who.Email)
-		case "external_ref":
-			ok = c.has(sub.externalRef)
-		}
-		if !ok {
-			return false
-		}
-	}
-	return true
+	return slices.ContainsFunc(subscribers, func(who Subscriber) bool {
+		return !slices.ContainsFunc(conditions, func(c condition) bool {
+			switch c.field {
+			case "name":
+				return !c.has(who.Name)
+			case "email":
+				return !known || !c.has(who.Email)
+			default: // external_ref
+				return !c.has(sub.externalRef)
+			}
+		})
+	})
 }
 
 // includedResources returns the resources with these names that belong to the plans of a page.

@@ -6,47 +6,70 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 
 	"github.com/google/uuid"
 )
 
-// listSubscribers handles GET /v2/subscriptions/subscribers: the accounts with a [Subscriber], in
-// the order of their ids.
+// listSubscribers handles GET /v2/subscriptions/subscribers: each [Subscriber], in the order of the
+// ids of their accounts.
 func (s *Store) listSubscribers(in *call) response {
 	created := timestamp(seedStart)
-	return listOf(s, in, func(conditions []condition) (all []any) {
+	return listOf(s, in, subscriptionFilter, func(conditions []condition) (all []any) {
 		for _, account := range s.accounts.sorted {
-			who, ok := s.subscribers[account]
-			attributes := map[string]string{
-				"account_id": account.String(), "name": who.Name, "email": who.Email, "external_ref": "account-" + account.String(),
-				"created_at": created, "updated_at": created,
-			}
-			isNot := func(c condition) bool { return !c.has(attributes[c.field]) }
-			if ok && !slices.ContainsFunc(conditions, isNot) {
-				all = append(all, map[string]any{
-					"id": uuid.NewSHA1(account, nil), "type": "subscription_subscriber", "attributes": attributes,
-					"meta": map[string]any{"owner": "store", "timestamps": timestamps{CreatedAt: created, UpdatedAt: created}},
-				})
+			for i, who := range s.subscribers[account] {
+				attributes := map[string]string{
+					"account_id": account.String(), "external_ref": "account-" + account.String(),
+					"name": who.Name, "email": who.Email, "created_at": created, "updated_at": created,
+				}
+				if !slices.ContainsFunc(conditions, func(c condition) bool { return !c.has(attributes[c.field]) }) {
+					all = append(all, map[string]any{
+						"id": subscriberID(account, i), "type": "subscription_subscriber", "attributes": attributes,
+						"meta": map[string]any{"owner": "store", "timestamps": timestamps{CreatedAt: created, UpdatedAt: created}},
+					})
+				}
 			}
 		}
 		return all
 	})
 }
 
-// listInvoices handles GET /v2/subscriptions/invoices: two for each subscription, oldest first. It
-// has no filter.
+// subscriberID returns the id of the i-th subscriber of an account, counted from 0.
+func subscriberID(account uuid.UUID, i int) uuid.UUID { return uuid.NewSHA1(account, make([]byte, i)) }
+
+// listInvoices handles GET /v2/subscriptions/invoices: two for each subscription, oldest first.
 func (s *Store) listInvoices(in *call) response {
-	if values, _ := url.ParseQuery(in.RawQuery); values.Has("filter") { // an error is for listOf
-		return errorsResponse(http.StatusBadRequest, *badFilter())
-	}
-	return listOf(s, in, func([]condition) (all []any) {
+	return listOf(s, in, invoiceFilter, func(conditions []condition) (all []any) {
 		for _, sub := range s.subscriptions.all {
 			for i := 1; i <= 2; i++ {
-				all = append(all, invoice{sub, s.cfg.Generation, i})
+				v := invoice{sub, s.cfg.Generation, i}
+				if !slices.ContainsFunc(conditions, func(c condition) bool { return !s.invoiceMeets(v, c) }) {
+					all = append(all, v)
+				}
 			}
 		}
 		return all
 	})
+}
+
+// invoiceMeets reports whether v meets a condition. Each subscriber of its account has it. The
+// caller holds s.mu.
+func (s *Store) invoiceMeets(v invoice, c condition) bool {
+	switch c.field {
+	case "subscriber_id":
+		for i := range s.subscribers[v.sub.accountID] {
+			if c.has(subscriberID(v.sub.accountID, i).String()) {
+				return true
+			}
+		}
+		return false
+	case "subscription_id":
+		return c.has(v.sub.id.String())
+	case "outstanding":
+		return c.has(strconv.FormatBool(v.isOutstanding()))
+	default: // tax_required
+		return c.has("false")
+	}
 }
 
 // invoice is the n-th invoice of a subscription, counted from 1.
@@ -55,6 +78,9 @@ type invoice struct {
 	generation Generation
 	n          int
 }
+
+// isOutstanding reports whether v is not paid: the second of a subscription.
+func (v invoice) isOutstanding() bool { return v.n == 2 }
 
 // MarshalJSON returns the members that are required, and few others. Each invoice is for a month,
 // and of the same amount.
@@ -68,7 +94,7 @@ func (v invoice) MarshalJSON() ([]byte, error) {
 		}
 	}
 	attributes := map[string]any{
-		"number": number, "outstanding": v.n == 2, "tax_required": false,
+		"number": number, "outstanding": v.isOutstanding(), "tax_required": false,
 		"payment_retries_limit_reached": false, "manual_payment_pending": false,
 		"billing_period": map[string]string{"start": timestamp(start), "end": timestamp(start.AddDate(0, 1, 0))},
 		"invoice_items": []any{map[string]any{
@@ -95,14 +121,14 @@ func (v invoice) MarshalJSON() ([]byte, error) {
 // invoiceCents is what an invoice costs.
 const invoiceCents = 1000
 
-// listOf responds with a page of what find returns for the conditions of a filter. find is called
-// while s.mu is held.
-func listOf(s *Store, in *call, find func([]condition) []any) response {
+// listOf responds with a page of what find returns for the conditions of a filter, which is of g.
+// find is called while s.mu is held.
+func listOf(s *Store, in *call, g filterGrammar, find func([]condition) []any) response {
 	values, err := url.ParseQuery(in.RawQuery)
 	if err != nil {
 		return errorsResponse(http.StatusBadRequest, *validationError("Could not parse the query"))
 	}
-	conditions, problem := subscriptionFilter.read(values)
+	conditions, problem := g.read(values)
 	if problem != nil {
 		return errorsResponse(http.StatusBadRequest, *problem)
 	}
@@ -118,6 +144,9 @@ func listOf(s *Store, in *call, find func([]condition) []any) response {
 	body := map[string]any{"data": page}
 	if links := query.links(in.Path, len(all)); links != nil {
 		body["links"] = links
+	}
+	if in.Operation == OpCurrencies { // the other lists have no total
+		body["meta"] = map[string]any{"results": map[string]int{"total": len(all)}}
 	}
 	return jsonResponse(http.StatusOK, body)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -104,6 +106,81 @@ func TestListSubscribers_filter(t *testing.T) {
 			wantEqual(t, list+"?"+query, resp.Status, 400)
 		}
 	}
-	invoices := send(t, store, get("/v2/subscriptions/invoices?filter=eq(account_id,"+account1+")"))
-	wantEqual(t, "filtered invoices", invoices.Status, 400)
+}
+
+// A filter finds invoices by their subscription, their subscriber and their flags.
+func TestListInvoices_filter(t *testing.T) {
+	t.Parallel()
+	store := seeded(commercetest.SecondGeneration, 6)
+	one, two := seededID(1), seededID(2)
+	subscriber := uuid.NewSHA1(uuid.MustParse(account1), nil).String() // of 1, 3 and 5
+	for query, want := range map[string][]int{
+		"eq(outstanding,true)":                                                          {2, 4, 6, 8, 10, 12},
+		"eq(outstanding,false)":                                                         {1, 3, 5, 7, 9, 11},
+		"eq(outstanding,true)&page[limit]=2&page[offset]=3":                             {8, 10},
+		"eq(outstanding,true)&page[offset]=6":                                           nil,
+		"eq(outstanding,true):eq(subscription_id," + two + ")":                          {4},
+		"in(subscription_id," + two + "," + one + ")":                                   {1, 2, 3, 4},
+		"eq(subscription_id," + absentItem + ")":                                        nil,
+		"eq(subscriber_id," + subscriber + ")":                                          {1, 2, 5, 6, 9, 10},
+		"in(subscriber_id," + absentItem + "," + subscriber + "):eq(outstanding,false)": {1, 5, 9},
+		"eq(tax_required,false):eq(subscription_id," + one + ")":                        {1, 2},
+		"eq(tax_required,true)":                                                         nil,
+	} {
+		var list struct {
+			Data []struct{ Attributes struct{ Number int } }
+		}
+		resp := send(t, store, get("/v2/subscriptions/invoices?filter="+query))
+		if err := json.Unmarshal([]byte(resp.Body), &list); err != nil || resp.Status != 200 {
+			t.Fatalf("%s: status %d, error %v", query, resp.Status, err)
+		}
+		var got []int
+		for _, v := range list.Data {
+			got = append(got, v.Attributes.Number)
+		}
+		wantEqual(t, query, got, want)
+	}
+	for _, filter := range []string{
+		"eq(outstanding,maybe)", "eq(outstanding,)", "in(outstanding,true)", "in(tax_required,false)",
+		"eq(tax_required,TRUE)", "eq(account_id," + account1 + ")", "eq(number,1)", "gt(subscription_id," + one + ")",
+	} {
+		wantEqual(t, filter, send(t, store, get("/v2/subscriptions/invoices?filter="+filter)).Status, 400)
+	}
+}
+
+// Filters find an account by each of its subscribers, but not by a mixture of them.
+func TestAddSubscriber(t *testing.T) {
+	t.Parallel()
+	store := seeded(commercetest.SecondGeneration, 2)
+	account := uuid.MustParse(account1)
+	before, _ := store.SubscriberOf(account)
+	store.AddSubscriber(account, commercetest.Subscriber{Name: "New", Email: "new@example.com"})
+	first, _ := store.SubscriberOf(account)
+	wantEqual(t, "first subscriber", first, before)
+	var ids []string
+	read := func(list, filter string) (n int) {
+		var page struct{ Data []struct{ ID string } }
+		resp := send(t, store, get("/v2/subscriptions/"+list+"?filter="+filter))
+		if err := json.Unmarshal([]byte(resp.Body), &page); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page.Data {
+			ids = append(ids, r.ID)
+		}
+		return len(page.Data)
+	}
+	wantEqual(t, "subscribers", read("subscribers", "eq(account_id,"+account1+")"), 2)
+	wantEqual(t, "first id", ids[0], uuid.NewSHA1(account, nil).String())
+	wantEqual(t, "both have the same id", ids[0] == ids[1], false)
+	wantEqual(t, "invoices of both, each once", read("invoices", "in(subscriber_id,"+ids[0]+","+ids[1]+")"), 2)
+	wantEqual(t, "invoices of the second", read("invoices", "eq(subscriber_id,"+ids[1]+")"), 2)
+	for filter, want := range map[string]int{
+		"eq(email,subscriber-0001@example.com)": 1, "eq(email,new@example.com)": 1, "eq(name,New)": 1,
+		"eq(name,New):eq(email,new@example.com)": 1, "eq(name,New):eq(email,subscriber-0001@example.com)": 0,
+	} {
+		wantEqual(t, "subscribers by "+filter, read("subscribers", filter), want)
+		wantEqual(t, "subscriptions by "+filter, read("subscriptions", filter), want)
+	}
+	store.SetSubscriber(account, first)
+	wantEqual(t, "subscriptions by the second, which is gone", read("subscriptions", "eq(name,New)"), 0)
 }

@@ -224,24 +224,36 @@ func (s *Store) RemoveSubscription(id uuid.UUID) bool {
 	return true
 }
 
-// Subscriber is the owner of an account. Lists can be filtered by name and email,
-// but do not contain them.
+// Subscriber is the owner of an account, which may have several. Lists can be filtered by name and
+// email, but do not contain them.
 type Subscriber struct{ Name, Email string }
 
-// SetSubscriber sets the owner of an account. The filters name and email find the
+// SetSubscriber sets the only owner of an account. The filters name and email find the
 // subscriptions of the account by it. If an account has no subscriber, the filter
 // name compares the name of the offering, and the filter email finds nothing.
 func (s *Store) SetSubscriber(accountID uuid.UUID, who Subscriber) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.subscribers[accountID] = who
+	s.subscribers[accountID] = []Subscriber{who}
 }
 
-// SubscriberOf returns the owner of an account, and whether the account has one.
-// [Store.Seed] and [Store.SetSubscriber] set it.
+// AddSubscriber adds an owner to those that an account has, which may be none. Filters find the
+// subscriptions and the invoices of the account by each of them. One of them must meet all
+// conditions on name and email.
+func (s *Store) AddSubscriber(accountID uuid.UUID, who Subscriber) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.subscribers[accountID] = append(s.subscribers[accountID], who)
+}
+
+// SubscriberOf returns the first owner of an account, and whether the account has one.
+// [Store.Seed], [Store.SetSubscriber] and [Store.AddSubscriber] set it.
 func (s *Store) SubscriberOf(accountID uuid.UUID) (Subscriber, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	who, ok := s.subscribers[accountID]
-	return who, ok
+	list := s.subscribers[accountID]
+	if len(list) == 0 {
+		return Subscriber{}, false
+	}
+	return list[0], true
 }
