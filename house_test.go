@@ -277,10 +277,13 @@ func TestHouse_comments(t *testing.T) {
 }
 
 // eachFile visits the files of the repository whose names end in suffix, without those of packages
-// that .ci/vendors installs.
+// that .ci/vendors and .ci/licenses fetch.
 func eachFile(t *testing.T, suffix string, visit func(name, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
+		if name == ".cache" {
+			return fs.SkipDir
+		}
 		if err == nil && strings.HasSuffix(name, suffix) && !strings.Contains(name, "node_modules") {
 			visit(name, readFile(t, name))
 		}
@@ -361,6 +364,48 @@ func TestDocs_proofs(t *testing.T) {
 		if !strings.Contains(functions.String(), "\nfunc "+name[1]+end) {
 			t.Errorf("there is no test %s%s", name[1], name[2])
 		}
+	}
+}
+
+// The tables of docs/dependencies.md name each module that a go.mod requires, one that it requires
+// itself with its version. Of bench and the recipes, which nobody links, they may leave out what is
+// required indirectly. They name no other module and version.
+func TestDocs_dependencies(t *testing.T) {
+	t.Parallel()
+	required, named := map[string]bool{}, map[string]bool{} // required: whether a table must name it
+	line := regexp.MustCompile(`(?m)^(?:require |\t)(\S+) (v\S+)( // indirect)?$`)
+	short := regexp.MustCompile(`^github\.com/|/v\d+$`)
+	eachFile(t, "go.mod", func(file, text string) {
+		for _, m := range line.FindAllStringSubmatch(text, -1) {
+			if strings.HasPrefix(m[1], "github.com/commerce-go/") {
+				continue
+			}
+			name, indirect := short.ReplaceAllString(m[1], ""), m[3] != ""
+			required[name+" "+m[2]] = required[name+" "+m[2]] || !indirect
+			linked := !strings.HasPrefix(file, "bench") && !strings.HasPrefix(file, "recipes")
+			required[name] = required[name] || linked
+		}
+	})
+	for row := range strings.Lines(readFile(t, "docs/dependencies.md")) {
+		cells := strings.Split(row, "|")
+		if len(cells) < 3 || strings.Trim(cells[1], " -") == "" || cells[1] == " module " {
+			continue
+		}
+		for _, entry := range regexp.MustCompile(`,? with |, | and `).Split(strings.TrimSpace(cells[1]), -1) {
+			name, _, _ := strings.Cut(entry, " ")
+			named[name], named[entry] = true, true
+			if _, ok := required[entry]; !ok {
+				t.Errorf("docs/dependencies.md names %s, which no go.mod requires", entry)
+			}
+		}
+	}
+	for entry, must := range required {
+		if must && !named[entry] {
+			t.Errorf("docs/dependencies.md does not name %s", entry)
+		}
+	}
+	if len(named) < 50 {
+		t.Errorf("got %d names and versions, want at least 50", len(named))
 	}
 }
 
