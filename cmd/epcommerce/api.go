@@ -24,6 +24,7 @@ func newAPICommand(e *environment) *cobra.Command {
 	short := "Send a request to any other endpoint, and print the response"
 	cmd := e.command("api METHOD PATH", short, func(ctx context.Context, s *shop, args []string) error {
 		method := strings.ToUpper(args[0])
+		e.isAPI, e.changes = true, method != http.MethodGet
 		if !slices.Contains(methods, method) {
 			return usagef("METHOD must be one of %s", strings.Join(methods, ", "))
 		}
@@ -64,8 +65,8 @@ func newAPICommand(e *environment) *cobra.Command {
 		return err
 	})
 	cmd.Long = short + ".\nPATH is relative to COMMERCE_BASE_URL. A write is sent once, after a question."
-	cmd.Example = "  epcommerce api GET '/v2/subscriptions/invoices?page[limit]=5'\n" +
-		"  epcommerce api PUT /v2/settings/cart --data settings.json"
+	cmd.Example = "  epcommerce api GET 'v2/subscriptions/invoices?page[limit]=5'\n" +
+		"  epcommerce api PUT v2/settings/cart --data settings.json"
 	cmd.Flags().StringVar(&file, "data", "", "`file` with the JSON to send, - for standard input")
 	addYes(cmd.Flags(), &yes)
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -82,7 +83,8 @@ func newAPICommand(e *environment) *cobra.Command {
 func parsePath(text string) (path []string, query url.Values, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "" || strings.HasPrefix(text, "//") {
-		return nil, nil, usagef("PATH must be relative, such as /v2/settings: the token goes to COMMERCE_BASE_URL only")
+		return nil, nil, usagef("PATH must be relative, such as v2/settings: the token goes to COMMERCE_BASE_URL only.\n" +
+			"  Git Bash changes a path that begins with a slash: leave the slash out")
 	}
 	for _, element := range strings.Split(strings.Trim(u.EscapedPath(), "/"), "/") {
 		unescaped, err := url.PathUnescape(element)

@@ -79,46 +79,56 @@ func newCheckCommand(e *environment) *cobra.Command {
 	short := "Find out why a cart takes no discounts, or one twice"
 	cmd := e.command("check CART", short, func(ctx context.Context, s *shop, args []string) error {
 		begin := time.Now()
-		cart, err := s.Carts.Get(ctx, args[0])
+		cart, err := s.readCart(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		checks := s.checkCart(ctx, cart, cart.CustomDiscounts)
+		checks := s.checkAll(ctx, cart)
 		checks[0].took = time.Since(begin)
 		p := e.newPrinter(nil, check{}.record())
 		for _, c := range checks {
 			p.print(c.record())
 		}
-		if err := p.end(); err != nil {
-			return err
-		}
-		return failures(checks)
+		return cmp.Or(p.end(), failures(checks))
 	})
 	cmd.Example = "  epcommerce carts check CART"
 	return cmd
 }
 
-// checkCart looks at a cart. planned are its discounts after a change, or those that it has.
-func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) []check {
-	return checkCart(cart, planned, func() (*commerce.Settings, error) { return s.Settings(ctx) })
+// readCart reads a cart with all of its discounts, or returns an error. Carts.Get takes a response
+// without a list of them for a cart without discounts.
+func (s *shop) readCart(ctx context.Context, id string) (*commerce.Cart, error) {
+	nothing := &commerce.EnsureCustomDiscountsOptions{DryRun: true, Prune: true, Engines: []string{"epcommerce"}}
+	plan, err := s.Carts.EnsureCustomDiscounts(ctx, id, nil, nothing)
+	if plan == nil || plan.Cart == nil || errors.Is(err, commerce.ErrBadResponse) {
+		return nil, err
+	}
+	return plan.Cart, nil
 }
 
-// checkCart is [shop.checkCart] with settings that it asks for if it needs them.
-func checkCart(
-	cart *commerce.Cart, planned []commerce.CustomDiscount, settings func() (*commerce.Settings, error),
-) []check {
-	items := itemsOf(cart)
-	if items.failed() {
-		return []check{items} // the rest may be right for the cart that is meant
+// checkAll looks at a cart and its totals.
+func (s *shop) checkAll(ctx context.Context, cart *commerce.Cart) []check {
+	checks := s.checkCart(ctx, cart, cart.CustomDiscounts)
+	if checks[0].failed() {
+		return checks // the rest may be right for the cart that is meant
 	}
-	doubles, limit := doublesOf(cart.ID, planned), limitOf(cart, planned, settings)
+	return append(checks, s.totalsOf(ctx, cart))
+}
+
+// checkCart looks at a cart. planned are its discounts after a change, or those that it has.
+func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) []check {
+	items := s.itemsOf(cart)
+	if items.failed() {
+		return []check{items}
+	}
+	doubles, limit := s.doublesOf(planned), s.limitOf(ctx, cart, planned)
 	if doubles.failed() {
 		limit.todo = "" // it may be full because of these
 	}
-	return []check{items, enabledFor(cart), promotionsOf(cart), doubles, limit, enginesOf(cart)}
+	return []check{items, s.enabledFor(cart), promotionsOf(cart), doubles, limit, enginesOf(cart)}
 }
 
-func itemsOf(cart *commerce.Cart) check {
+func (s *shop) itemsOf(cart *commerce.Cart) check {
 	c := check{name: "cart", found: counted(len(cart.Items), "item")}
 	if len(cart.Items) > 0 {
 		if !cart.ExpiresAt.IsZero() {
@@ -128,20 +138,22 @@ func itemsOf(cart *commerce.Cart) check {
 	}
 	c.found = "it has no items, and takes no discounts"
 	if age := time.Since(cart.Timestamps.CreatedAt); !cart.Timestamps.CreatedAt.IsZero() && age < time.Minute {
-		c.found = "it did not exist a minute ago: reading an unknown cart creates it"
+		c.found = "it is new and has no items: the id may be wrong, as reading an unknown cart creates it"
 	}
 	c.todo = "check the id of the cart, or put something into it"
 	return c
 }
 
-// mayEnd is what somebody must know before a cart is changed.
-const mayEnd = "enabling custom discounts may end the promotions of the store on the cart"
-
-func enabledFor(cart *commerce.Cart) check {
+func (s *shop) enabledFor(cart *commerce.Cart) check {
 	c := check{name: "enabled", found: "it takes custom discounts"}
 	if !cart.CustomDiscountsEnabled {
-		c.found = "it takes no custom discounts"
-		c.todo = "epcommerce discounts enable " + cart.ID + "; " + mayEnd
+		c.found, c.todo = "it takes no custom discounts", s.todo(enabling)
+		var settings struct {
+			Rules bool `json:"use_rule_promotions"`
+		}
+		if _ = json.Unmarshal(cart.Extra["discount_settings"], &settings); settings.Rules { // it may be absent
+			c.found += ", but rule promotions (use_rule_promotions), which end when they are enabled"
+		}
 	}
 	return c
 }
@@ -164,43 +176,74 @@ func promotionsOf(cart *commerce.Cart) check {
 	}
 	if n > 0 && cart.CustomDiscountsEnabled { // otherwise they may end when it is
 		c.found += ", which exclude discounts"
-		c.todo = todos["promotion_conflict"]
+		c.todo = todos["promotion_conflict"].text
 	}
 	return c
 }
 
-func limitOf(
-	cart *commerce.Cart, planned []commerce.CustomDiscount, settings func() (*commerce.Settings, error),
-) check {
+// limitOf looks at what limits the number of discounts.
+func (s *shop) limitOf(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) check {
 	c := check{name: "limit"}
-	known, err := settings()
-	if err != nil {
-		c.found = counted(len(planned), "discount") + "; the limit cannot be read"
+	known, err := s.settings(ctx)
+	switch {
+	case err != nil:
+		c.found, c.skipped = counted(len(planned), "discount")+"; the limit cannot be read", true
+		return c
+	case known.CalculationMethod == "simple":
+		c.found, c.todo = "the store takes no custom discounts: its calculation method is simple", toLine
+		return c
+	case known.CustomDiscountLimit == 0:
+		c.found = "the store takes no custom discounts: its limit is 0"
+		c.todo = "only Elastic Path's support can raise custom_discount_limit"
 		return c
 	}
-	counts, fullest := map[uuid.UUID]int{}, 0 // by item
+	counts, limit := map[uuid.UUID]int{}, known.CustomDiscountLimit // by item
 	for _, d := range planned {
-		item := uuid.Nil
-		if d.Item != nil {
-			item = d.Item.ID
+		counts[cmp.Or(d.Item, &commerce.CartItemRef{}).ID]++
+	}
+	var found []string
+	isChange := len(planned) != len(cart.CustomDiscounts)
+	for _, item := range append([]commerce.CartItem{{}}, cart.Items...) { // the cart has the zero id
+		n, where := counts[item.ID], "the cart"
+		if item.ID != uuid.Nil {
+			where = fmt.Sprintf("item %s (%s)", plain(item.Name), item.ID)
 		}
-		if counts[item]++; item != uuid.Nil {
-			fullest = max(fullest, counts[item])
+		if n > 0 && n >= limit || item.ID == uuid.Nil {
+			found = append(found, fmt.Sprintf("%d of %d on %s", n, limit, where))
+		}
+		if n > limit || n == limit && !isChange {
+			c.todo = s.todo(takesMore)
 		}
 	}
-	limit := known.CustomDiscountLimit
-	c.found = fmt.Sprintf("%d of %d on the cart", counts[uuid.Nil], limit)
-	if fullest > 0 {
-		c.found += fmt.Sprintf(", at most %d of %d on an item", fullest, limit)
+	c.found = strings.Join(found, ", ")
+	return c
+}
+
+// toLine is what a store with the calculation method simple needs.
+const toLine = "change the calculation method to line, which custom discounts need"
+
+// totalsOf compares the totals of a cart with its discounts.
+func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart) check {
+	price, sum := &cart.DisplayPrice, commerce.Money{Currency: currencyOf(cart)}
+	for _, d := range cart.CustomDiscounts {
+		sum.Amount.Decimal = sum.Amount.Add(d.Amount.Amount.Decimal)
 	}
-	if counts[uuid.Nil] > limit || fullest > limit ||
-		limit > 0 && len(planned) == len(cart.CustomDiscounts) && max(counts[uuid.Nil], fullest) == limit {
-		c.todo = "epcommerce discounts remove " + cart.ID + ", or ask the vendor's support to raise custom_discount_limit"
+	discount, pays := s.money(ctx, price.Discount), s.money(ctx, price.WithTax)
+	hasPromotions := promotionsOf(cart).found != promotionsOf(&commerce.Cart{}).found
+	c := check{name: "totals", found: "discounts " + discount + ", the customer pays " + pays}
+	switch {
+	case price.WithTax.Amount.IsNegative():
+		c.found, c.todo = "the customer pays "+pays, s.todo(todos["below_zero"])
+	case pays == "-", discount == "-" && len(cart.CustomDiscounts) > 0:
+		c.found, c.skipped = "the store does not show all of them", true
+	case discount != "-" && !hasPromotions && !price.Discount.Amount.Equal(sum.Amount):
+		c.found = "the total discount is " + discount + ", but the discounts are " + s.money(ctx, sum)
+		c.todo = s.todo(step{"check again in a minute; if they still differ, ask Elastic Path's support", "carts check CART"})
 	}
 	return c
 }
 
-func doublesOf(cartID string, planned []commerce.CustomDiscount) check {
+func (s *shop) doublesOf(planned []commerce.CustomDiscount) check {
 	seen, ids := map[[2]string]bool{}, ""
 	for _, d := range planned {
 		k := [2]string{d.DiscountEngine, d.ExternalID}
@@ -212,7 +255,7 @@ func doublesOf(cartID string, planned []commerce.CustomDiscount) check {
 	c := check{name: "doubled", found: "no discount twice"}
 	if ids != "" {
 		c.found = fmt.Sprintf("%d too many of the same engine and external id", strings.Count(ids, "--id"))
-		c.todo = "epcommerce discounts remove " + cartID + ids
+		c.todo = s.todo(step{"remove them", "discounts remove CART" + ids})
 	}
 	return c
 }

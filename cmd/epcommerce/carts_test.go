@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -36,10 +38,10 @@ var defects = []defect{
 	{name: "disabled, and promotions are asked for", cart: "disabled", fails: "enabled", want: mayEnd,
 		repair: "discounts enable CART --yes", spoil: askForPromotions},
 	{name: "promotion", fails: "promotions", want: "remove the promotion", spoil: (*commercetest.Store).AddPromotion},
-	{name: "full", fails: "limit", want: "epcommerce discounts remove ",
+	{name: "full", fails: "limit", want: "2 of 2 on the cart",
 		repair: "discounts remove CART --engine x --yes",
 		spoil:  func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "2") }},
-	{name: "full item", fails: "limit", want: "raise custom_discount_limit",
+	{name: "full item", fails: "limit", want: "2 of 2 on item ",
 		repair: "discounts remove CART --engine x --yes", clean: true,
 		spoil: func(s *commercetest.Store, cart string) {
 			for _, id := range []string{"1", "2"} {
@@ -49,9 +51,55 @@ var defects = []defect{
 				})
 			}
 		}},
+	{name: "limit of 0", fails: "limit", want: "its limit is 0", spoil: settings(`{"custom_discount_limit": 0}`)},
+	{name: "simple", fails: "limit", want: "calculation method is simple",
+		spoil: settings(`{"calculation_method": "simple"}`)},
+	{name: "below 0", fails: "totals", want: "the customer pays -$50.00",
+		spoil: func(s *commercetest.Store, cart string) {
+			s.AddDiscount(cart, commerce.CustomDiscount{
+				Amount: commerce.Money{Amount: commerce.NewDecimal(-15000)}, DiscountEngine: "x", ExternalID: "1",
+				Description: "d", DiscountCode: "c",
+			})
+		}},
+	{name: "totals that lag", fails: "totals", want: "the total discount is $0.00, but the discounts are -0.01 USD",
+		spoil: func(s *commercetest.Store, cart string) {
+			without := readCart(s, cart)
+			add(s, cart, "x", "1")
+			s.Inject(commercetest.Fault{
+				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(readCart(s, cart), without),
+			})
+		}},
 	{name: "doubled", fails: "doubled", want: "epcommerce discounts remove ",
 		repair: "discounts remove CART --id SECOND --yes",
 		spoil:  func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "1") }},
+}
+
+// settings returns a function that gives a store these settings.
+func settings(text string) func(*commercetest.Store, string) {
+	return func(s *commercetest.Store, _ string) {
+		s.Inject(commercetest.Fault{
+			Operation: commercetest.OpSettings, Status: 200, Body: `{"data":` + text + `}`, Times: -1,
+		})
+	}
+}
+
+// readCart returns the response with a cart.
+func readCart(s *commercetest.Store, cart string) (body map[string]map[string]any) {
+	query := url.Values{"include": {"items,custom_discounts"}}
+	if _, err := s.Client().Do(context.Background(), http.MethodGet, []string{"v2", "carts", cart}, query, nil, &body); err != nil {
+		panic(err)
+	}
+	return body
+}
+
+// withTotalsOf returns the response with a cart and the totals of another one.
+func withTotalsOf(body, totals map[string]map[string]any) string {
+	body["data"]["meta"] = totals["data"]["meta"]
+	text, err := json.Marshal(body)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
 }
 
 // askForPromotions lets a cart without promotions use those of the store.
@@ -118,13 +166,58 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// What cannot be read is no failure.
-func TestCheck_limitUnknown(t *testing.T) {
+// What the store does not show is neither a failure nor ok. The cart's discounts must be there.
+func TestCheck_unread(t *testing.T) {
 	t.Parallel()
-	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-	s.Inject(commercetest.Fault{Operation: commercetest.OpSettings, Status: 403, Times: -1})
-	got := caller{env: storeEnv(s)}.run(t, "carts", "check", s.AddCart(commerce.CartItemRef{}))
-	if got.code != 0 || !strings.Contains(got.stdout, "the limit cannot be read") {
-		t.Errorf("got %+v, want exit code 0 and a limit that is not known", got)
+	without := func(path ...string) func(s *commercetest.Store, cart string) {
+		return func(s *commercetest.Store, cart string) {
+			body := readCart(s, cart)
+			part := body[path[0]]
+			for _, name := range path[1 : len(path)-1] {
+				part = part[name].(map[string]any)
+			}
+			delete(part, path[len(path)-1])
+			s.Inject(commercetest.Fault{
+				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
+			})
+		}
+	}
+	for name, row := range map[string]struct {
+		spoil func(s *commercetest.Store, cart string)
+		code  int
+		want  string
+	}{
+		"settings": {want: "skip  limit ", spoil: func(s *commercetest.Store, _ string) {
+			s.Inject(commercetest.Fault{Operation: commercetest.OpSettings, Status: 403, Times: -1})
+		}},
+		"limit that is no number": {spoil: settings(`{"custom_discount_limit": "5"}`), want: "skip  limit "},
+		"totals":                  {spoil: without("data", "meta", "display_price"), want: "skip  totals "},
+		"total discount":          {spoil: without("data", "meta", "display_price", "discount"), want: "skip  totals "},
+		"total with tax":          {spoil: without("data", "meta", "display_price", "with_tax"), want: "skip  totals "},
+		"discounts":               {spoil: without("included", "custom_discounts"), code: exitFailed, want: "custom discount"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+			cart := s.AddCart(commerce.CartItemRef{})
+			add(s, cart, "e", "1")
+			row.spoil(s, cart)
+			got := caller{env: storeEnv(s)}.run(t, "carts", "check", cart)
+			if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.want) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.want)
+			}
+		})
+	}
+}
+
+// Rule promotions are named, and enabling ends them.
+func TestCheck_rulePromotions(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	cart := s.AddCart(commerce.CartItemRef{})
+	askForPromotions(s, cart)
+	got := caller{env: storeEnv(s)}.run(t, "carts", "check", cart)
+	if !strings.Contains(got.stdout, "use_rule_promotions") {
+		t.Errorf("got %+v, want use_rule_promotions", got)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -19,13 +20,14 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// discountRecord returns how a discount is printed. change is "" or what will happen to it.
-func discountRecord(d commerce.CustomDiscount, change string) record {
+// discountRecord returns how a discount is printed, with its amount in words. change is "" or what
+// will happen to it.
+func discountRecord(d commerce.CustomDiscount, change, amount string) record {
 	item := "the cart"
 	if d.Item != nil {
 		item = d.Item.ID.String()
 	}
-	engine, external, amount := plain(d.DiscountEngine), plain(d.ExternalID), amountOf(d.Amount)
+	engine, external := plain(d.DiscountEngine), plain(d.ExternalID)
 	r := record{object: d, cells: []cell{
 		{"id", id(d.ID)},
 		{"discount_engine", d.DiscountEngine},
@@ -37,41 +39,34 @@ func discountRecord(d commerce.CustomDiscount, change string) record {
 		{"item", item},
 	}}
 	if change == "" {
-		r.lines = []row{columns([]int{32, 32, 12}, engine, external, amount), columns([]int{38, 38}, "  "+id(d.ID), item)}
+		r.lines = []row{columns(discountWidths, amount, engine, external), columns([]int{38, 38}, "  "+id(d.ID), item)}
 		return r
 	}
 	r.cells = append([]cell{{"change", change}}, r.cells...)
 	r.object = map[string]any{"change": change, "discount": d}
-	r.lines = []row{columns([]int{1, 30, 31, 12}, change, engine, external, amount)}
+	r.lines = []row{columns([]int{1, whole, 30, 31}, change, amount, engine, external)}
 	if d.Item != nil {
 		r.lines = append(r.lines, text("   on item "+item))
 	}
 	return r
 }
 
-// amountOf returns an amount as the store shows it, or in the smallest unit of its currency; "-" if
-// it is absent.
-func amountOf(m commerce.Money) string {
-	if m.Formatted == "" && m.Currency == "" && m.Amount.IsZero() {
-		return "-"
-	}
-	return plain(cmp.Or(m.Formatted, m.Amount.String()))
-}
+var discountWidths = []int{whole, 32, 32}
 
 var discountHead = []row{
-	columns([]int{32, 32, 12}, "ENGINE", "EXTERNAL ID", "AMOUNT"), columns([]int{38, 38}, "  ID", "ITEM"),
+	columns(discountWidths, "AMOUNT", "ENGINE", "EXTERNAL ID"), columns([]int{38, 38}, "  ID", "ITEM"),
 }
 
 func newShowCommand(e *environment) *cobra.Command {
 	short := "Show the custom discounts of a cart and its items, and the totals"
 	cmd := e.command("show CART", short, func(ctx context.Context, s *shop, args []string) error {
-		cart, err := s.Carts.Get(ctx, args[0])
+		cart, err := s.readCart(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		p := e.newPrinter(discountHead, discountRecord(commerce.CustomDiscount{}, ""))
+		p := e.newPrinter(discountHead, discountRecord(commerce.CustomDiscount{}, "", ""))
 		for _, d := range cart.CustomDiscounts {
-			r := discountRecord(d, "")
+			r := discountRecord(d, "", s.amountOf(ctx, cart, d))
 			if e.output == "json" { // what apply reads
 				r.object = commerce.NewCustomDiscount{
 					Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
@@ -82,14 +77,14 @@ func newShowCommand(e *environment) *cobra.Command {
 		}
 		if p.format == "table" {
 			total := &cart.DisplayPrice
-			totals := fmt.Sprintf("%s: %s of %s, the customer pays %s",
-				counted(p.n, "discount"), amountOf(total.Discount), amountOf(total.WithoutDiscount), amountOf(total.WithTax))
+			totals := fmt.Sprintf("%s: %s of %s, the customer pays %s", counted(p.n, "discount"),
+				s.money(ctx, total.Discount), s.money(ctx, total.WithoutDiscount), s.money(ctx, total.WithTax))
 			_, _ = p.out.WriteString(totals + "\n")
 		}
 		if err := p.end(); err != nil {
 			return err
 		}
-		e.warn(s.checkCart(ctx, cart, cart.CustomDiscounts))
+		e.warn(s.checkAll(ctx, cart))
 		return nil
 	})
 	cmd.Example = "  epcommerce discounts show CART -o json > discounts.json"
@@ -132,7 +127,7 @@ func newApplyCommand(e *environment) *cobra.Command {
 		case len(a.want) == 0 && len(engines) == 0:
 			return usagef("FILE has no discounts: to delete all of an engine, set --prune and --engine")
 		}
-		return a.run(ctx, e, s, args[0])
+		return a.run(ctx, s, args[0])
 	})
 	cmd.Long = short + ".\nFILE has a JSON array, as discounts show -o json prints it; - is standard input."
 	a.addFlags(cmd.Flags())
@@ -145,14 +140,14 @@ func newApplyCommand(e *environment) *cobra.Command {
 }
 
 func newAddCommand(e *environment) *cobra.Command {
-	a, d := &application{}, commerce.NewCustomDiscount{}
+	a, d, amount := &application{}, commerce.NewCustomDiscount{}, ""
 	short := "Make sure that a discount is on a cart exactly once"
 	cmd := e.command("add CART", short, func(ctx context.Context, s *shop, args []string) error {
+		cart, err := s.Carts.Get(ctx, args[0])
+		if err != nil {
+			return err
+		}
 		if d.Item != nil {
-			cart, err := s.Carts.Get(ctx, args[0])
-			if err != nil {
-				return err
-			}
 			isIt := func(item commerce.CartItem) bool { return item.ID == d.Item.ID }
 			i := slices.IndexFunc(cart.Items, isIt)
 			if i < 0 {
@@ -160,15 +155,15 @@ func newAddCommand(e *environment) *cobra.Command {
 			}
 			d.Item.Type = cart.Items[i].Type
 		}
+		if d.Amount, err = s.parseAmount(ctx, amount, cart); err != nil {
+			return err
+		}
 		a.want = []commerce.NewCustomDiscount{d}
-		return a.run(ctx, e, s, args[0])
+		return a.run(ctx, s, args[0])
 	})
 	a.addFlags(cmd.Flags())
 	flags := cmd.Flags()
-	flags.Func("amount", "`amount` in the smallest unit, such as -500 for $5.00 off", func(text string) (err error) {
-		d.Amount, err = commerce.ParseDecimal(text)
-		return err
-	})
+	flags.StringVar(&amount, "amount", "", "`amount`: -500 in the smallest unit; -5.00 or -5.00USD in the cart's currency")
 	flags.StringVar(&d.DiscountEngine, "engine", "", "`name` of the system that decided on the discount")
 	flags.StringVar(&d.ExternalID, "external-id", "", "`id` of the discount in that system")
 	flags.StringVar(&d.DiscountCode, "code", "", "`code` of the discount, such as that of a coupon")
@@ -181,13 +176,13 @@ func newAddCommand(e *environment) *cobra.Command {
 	for _, name := range []string{"amount", "engine", "external-id", "code", "description"} {
 		_ = cmd.MarkFlagRequired(name) // it exists
 	}
-	cmd.Example = "  epcommerce discounts add CART --amount -500 --engine support \\\n" +
+	cmd.Example = "  epcommerce discounts add CART --amount -5.00 --engine support \\\n" +
 		"    --external-id ticket-42 --code SORRY --description \"Five dollars off\""
 	return cmd
 }
 
 // run shows what it would do, asks, and does it.
-func (a *application) run(ctx context.Context, e *environment, s *shop, cart string) error {
+func (a *application) run(ctx context.Context, s *shop, cart string) error {
 	dry := a.opts
 	dry.DryRun = true
 	plan, planErr := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &dry)
@@ -201,9 +196,9 @@ func (a *application) run(ctx context.Context, e *environment, s *shop, cart str
 		}
 		left := slices.DeleteFunc(slices.Clone(plan.Cart.CustomDiscounts), isDeleted)
 		checks = s.checkCart(ctx, plan.Cart, append(left, plan.Added...))
-		e.warn(checks)
+		s.warn(checks)
 	}
-	if err := e.printPlan(plan, planErr); err != nil {
+	if err := s.printPlan(ctx, plan, planErr); err != nil {
 		return err
 	}
 	switch n := len(plan.Added) + len(plan.Updated) + len(plan.Deleted); {
@@ -212,11 +207,11 @@ func (a *application) run(ctx context.Context, e *environment, s *shop, cart str
 	case n == 0:
 		return planErr
 	}
-	if err := e.confirm(ctx, a.yes, makeChanges, "--yes"); err != nil {
+	if err := s.confirm(ctx, a.yes, makeChanges, "--yes"); err != nil {
 		return err
 	}
 	result, err := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &a.opts)
-	return e.report(result, err)
+	return s.report(result, err)
 }
 
 // capital returns a sentence with its first letter in upper case.
@@ -230,6 +225,7 @@ func newEnableCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		e.warn([]check{s.itemsOf(cart)}) // an id that nobody has is that of a new cart
 		if cart.CustomDiscountsEnabled {
 			say(e.stderr, "custom discounts are enabled for the cart already")
 			return nil
@@ -249,11 +245,21 @@ func newEnableCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
+// readDiscounts reads FILE: an array, or an object with the array in data.
 func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDiscount, err error) {
 	text, err := e.readFile(path)
+	text = bytes.TrimPrefix(text, []byte("\uFEFF"))
 	var list []json.RawMessage
-	if err == nil && json.Unmarshal(text, &list) != nil {
-		err = errors.New("it is no JSON array")
+	var object struct{ Data *[]json.RawMessage }
+	switch {
+	case err != nil:
+	case bytes.HasPrefix(text, []byte("\xff\xfe")), bytes.HasPrefix(text, []byte("\xfe\xff")):
+		err = errors.New("it is UTF-16: save it as UTF-8")
+	case json.Unmarshal(text, &list) == nil && list != nil:
+	case json.Unmarshal(text, &object) == nil && object.Data != nil:
+		list = *object.Data
+	default:
+		err = errors.New("it is neither an array nor an object with an array data")
 	}
 	if err != nil {
 		return nil, usagef("FILE must hold a JSON array of discounts, as the service's requests do: %w", err)
@@ -261,7 +267,7 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	for i, text := range list {
 		var d commerce.NewCustomDiscount
 		if err := json.Unmarshal(text, &d); err != nil {
-			return nil, usagef("discount %d of FILE: %s", i, inJSON(err))
+			return nil, usagef("discount %d of FILE: %s", i+1, inJSON(err))
 		}
 		want = append(want, d)
 	}
@@ -281,15 +287,15 @@ func inJSON(err error) string {
 }
 
 // printPlan prints the changes, and the differences that remain.
-func (e *environment) printPlan(plan *commerce.EnsureCustomDiscountsResult, planErr error) error {
-	p := e.newPrinter(nil, discountRecord(commerce.CustomDiscount{}, "+"))
+func (s *shop) printPlan(ctx context.Context, plan *commerce.EnsureCustomDiscountsResult, planErr error) error {
+	p := s.newPrinter(nil, discountRecord(commerce.CustomDiscount{}, "+", ""))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
-			p.print(discountRecord(d, []string{"-", "~", "+", "!"}[i]))
+			p.print(discountRecord(d, []string{"-", "~", "+", "!"}[i], s.amountOf(ctx, plan.Cart, d)))
 		}
 	}
 	if p.n == 0 && planErr == nil {
-		say(e.stderr, "nothing to do")
+		say(s.stderr, "nothing to do")
 	}
 	return p.end()
 }
@@ -307,7 +313,7 @@ func (e *environment) report(r *commerce.EnsureCustomDiscountsResult, err error)
 		say(e.stderr, "in doubt: %s %s", plain(d.DiscountEngine), plain(d.ExternalID))
 	}
 	if err == nil && len(r.InDoubt) > 0 {
-		return &exitError{exitUnfinished, errors.New("a write may still take effect: run the same command again")}
+		return &exitError{exitUnfinished, errors.New("a write may still take effect\n  to do: " + e.todo(mayBeLate))}
 	}
 	return err
 }
@@ -321,33 +327,21 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		if len(engines)+len(ids) == 0 {
 			return usagef("set --engine or --id")
 		}
-		cart, err := s.Carts.Get(ctx, args[0])
+		cart, err := s.readCart(ctx, args[0])
 		if err != nil {
 			return err
 		}
-		plan := &commerce.EnsureCustomDiscountsResult{}
-		var onCart []string // its engines
-		found := map[any]bool{}
+		plan := &commerce.EnsureCustomDiscountsResult{Cart: cart}
 		for _, d := range cart.CustomDiscounts {
-			onCart = append(onCart, strconv.Quote(plain(d.DiscountEngine)))
-			found[d.DiscountEngine], found[d.ID] = true, true
 			if slices.Contains(engines, d.DiscountEngine) || slices.Contains(ids, d.ID) {
 				plan.Deleted = append(plan.Deleted, d)
 			}
 		}
-		slices.Sort(onCart)
-		others := cmp.Or(strings.Join(slices.Compact(onCart), ", "), "no other")
-		for _, engine := range engines {
-			if !found[engine] {
-				say(e.stderr, "the cart has no discount of %q, but of %s", engine, others)
-			}
+		e.sayAbsent(cart, engines, ids)
+		if len(plan.Deleted) == 0 {
+			e.warn([]check{s.itemsOf(cart)})
 		}
-		for _, id := range ids {
-			if !found[id] {
-				say(e.stderr, "the cart has no discount with the id %s", id)
-			}
-		}
-		if err := e.printPlan(plan, nil); err != nil || len(plan.Deleted) == 0 {
+		if err := s.printPlan(ctx, plan, nil); err != nil || len(plan.Deleted) == 0 {
 			return err
 		}
 		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {
@@ -376,6 +370,28 @@ func newRemoveCommand(e *environment) *cobra.Command {
 	addYes(flags, &yes)
 	cmd.Example = "  epcommerce discounts remove CART --engine promo-engine"
 	return cmd
+}
+
+// sayAbsent says which engines and ids no discount of the cart has.
+func (e *environment) sayAbsent(cart *commerce.Cart, engines []string, ids []uuid.UUID) {
+	var onCart []string // its engines
+	found := map[any]bool{}
+	for _, d := range cart.CustomDiscounts {
+		onCart = append(onCart, strconv.Quote(plain(d.DiscountEngine)))
+		found[d.DiscountEngine], found[d.ID] = true, true
+	}
+	slices.Sort(onCart)
+	others := cmp.Or(strings.Join(slices.Compact(onCart), ", "), "no other")
+	for _, engine := range engines {
+		if !found[engine] {
+			say(e.stderr, "the cart has no discount of %q, but of %s", engine, others)
+		}
+	}
+	for _, id := range ids {
+		if !found[id] {
+			say(e.stderr, "the cart has no discount with the id %s", id)
+		}
+	}
 }
 
 // addYes adds the flag that says yes to the question of confirm.

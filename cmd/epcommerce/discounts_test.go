@@ -93,26 +93,41 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// FILE of apply may have what editors and the service put around the list.
 func TestApply_file(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		content string
-		code    int
-	}{
-		"discounts":      {content: twoDiscounts},
-		"unknown member": {content: `[{"amount": -1, "extern_id": "x"}]`, code: exitUsage},
-		"no array":       {content: `{}`, code: exitUsage},
-		"invalid":        {content: `[{"amount": 1}]`, code: exitUsage},
-		"empty":          {content: ``, code: exitUsage},
+	for name, row := range map[string]struct{ text, want string }{
+		"array":              {text: twoDiscounts},
+		"object":             {text: `{"data": ` + twoDiscounts + `, "errors": []}`},
+		"byte order mark":    {text: "\uFEFF" + twoDiscounts},
+		"mark and object":    {text: "\uFEFF" + ` {"data": ` + twoDiscounts + `}`},
+		"UTF-16":             {text: "\xff\xfe[\x00]\x00", want: "it is UTF-16"},
+		"UTF-16, big endian": {text: "\xfe\xff\x00[\x00]", want: "it is UTF-16"},
+		"an object":          {text: `{"list": ` + twoDiscounts + `}`, want: "neither an array nor an object with an array data"},
+		"data is an object":  {text: `{"data": {"amount": 1}}`, want: "neither an array"},
+		"data is null":       {text: `{"data": null}`, want: "neither an array"},
+		"null":               {text: `null`, want: "neither an array"},
+		"half":               {text: twoDiscounts[:30], want: "neither an array"},
+		"empty":              {text: "", want: "neither an array"},
+		"no discount":        {text: `{"data": []}`, want: "FILE has no discounts"},
+		"unknown member":     {text: `[{"amount": -1, "extern_id": "x"}]`, want: "discount 1 of FILE"},
+		"invalid":            {text: `[{"amount": 1}]`, want: "discount 1: "},
+		"a wrong one":        {text: `[{}, {"amount": "x"}]`, want: "discount 2 of FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+			cart := s.AddCart(commerce.CartItemRef{})
 			path := filepath.Join(t.TempDir(), "discounts.json")
-			if err := os.WriteFile(path, []byte(row.content), 0o600); err != nil {
+			if err := os.WriteFile(path, []byte(row.text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := (caller{}).run(t, "--demo", "discounts", "apply", "demo", path, "--yes"); got.code != row.code {
-				t.Errorf("got %+v, want exit code %d", got, row.code)
+			got := caller{env: storeEnv(s)}.run(t, "discounts", "apply", cart, path, "--yes")
+			if row.want == "" && (got.code != 0 || onCart(s, cart) != "e/1-100 e/2-200") {
+				t.Errorf("got %+v and %q, want both discounts", got, onCart(s, cart))
+			}
+			if row.want != "" && (got.code != exitUsage || !strings.Contains(got.stderr, row.want)) {
+				t.Errorf("got %+v, want exit code %d and %q", got, exitUsage, row.want)
 			}
 		})
 	}
@@ -169,22 +184,6 @@ func TestShow_appliesAgain(t *testing.T) {
 	}
 }
 
-// An amount is as the store shows it, or in the smallest unit. What is absent is not 0.
-func TestAmountOf(t *testing.T) {
-	t.Parallel()
-	for want, money := range map[string]commerce.Money{
-		"-$2.50": {Amount: commerce.NewDecimal(-250), Currency: "USD", Formatted: "-$2.50"},
-		"-250":   {Amount: commerce.NewDecimal(-250), Currency: "USD"},
-		"-251":   {Amount: commerce.NewDecimal(-251)},
-		"0":      {Currency: "USD"},
-		"-":      {},
-	} {
-		if got := amountOf(money); got != want {
-			t.Errorf("%+v: got %q, want %q", money, got, want)
-		}
-	}
-}
-
 // A discount that is there twice is found before a change, unless the change repairs it.
 func TestApply_doubled(t *testing.T) {
 	t.Parallel()
@@ -198,7 +197,7 @@ func TestApply_doubled(t *testing.T) {
 	}
 	c := caller{env: storeEnv(s), stdin: twoDiscounts}
 	got := c.run(t, "discounts", "apply", cart, "-", "--dry-run")
-	if got.code != 0 || strings.Contains(got.stderr, "doubled") || !strings.Contains(got.stdout, "-  e ") {
+	if got.code != 0 || strings.Contains(got.stderr, "doubled") || !strings.HasPrefix(got.stdout, "-  -$1.00 ") {
 		t.Errorf("got %+v, want a plan that deletes one, and exit code 0", got)
 	}
 	if got := c.run(t, "discounts", "apply", cart, "-", "--yes"); got.code != 0 || onCart(s, cart) != "e/1-100 e/2-200" {
@@ -331,5 +330,24 @@ func TestConfirm_interrupted(t *testing.T) {
 	got := c.run(t, "discounts", "remove", cart, "--engine", "e")
 	if got.code != exitInterrupted || onCart(s, cart) == "" {
 		t.Errorf("got %+v, want exit code %d and the cart as before", got, exitInterrupted)
+	}
+}
+
+// A request for a cart that nobody has makes it, and says so. So does the removal of nothing.
+func TestDiscounts_unknownCart(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	for _, args := range []string{
+		"enable unknown-1 --yes", "remove unknown-2 --id " + unknownID, "remove unknown-3 --engine e", "show unknown-4",
+	} {
+		got := caller{env: storeEnv(s)}.run(t, append([]string{"discounts"}, strings.Fields(args)...)...)
+		if got.code != 0 || !strings.Contains(got.stderr, "no items") || !strings.Contains(got.stderr, "the id may be wrong") {
+			t.Errorf("%s: got %+v, want a warning that the id may be wrong", args, got)
+		}
+	}
+	cart := s.AddCart(commerce.CartItemRef{})
+	got := caller{env: storeEnv(s)}.run(t, "discounts", "remove", cart, "--id", unknownID)
+	if got.code != 0 || !strings.Contains(got.stderr, "the cart has no discount with the id "+unknownID) {
+		t.Errorf("got %+v, want that the cart has no such discount", got)
 	}
 }

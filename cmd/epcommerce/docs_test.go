@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 var update = flag.Bool("update", false, "write the output of the samples in docs/tool.md again")
@@ -45,6 +47,28 @@ func TestDocs(t *testing.T) {
 	}
 	if diff := cmp.Diff(sameTimes(string(text)), sameTimes(got)); diff != "" {
 		t.Errorf("the page differs from the tool (-page +tool): go test -run TestDocs -update writes it\n%s", diff)
+	}
+}
+
+// Runs each other command of docs/tool.md that can be copied.
+func TestDocs_commands(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/tool.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(100)
+	commands := regexp.MustCompile(`(?m)^epcommerce .*$`).FindAllString(string(text), -1)
+	commands = slices.DeleteFunc(commands, func(c string) bool { return !strings.Contains(c, " -o ") && !strings.Contains(c, " api ") })
+	for _, command := range commands {
+		got := caller{env: pairEnv(s)}.run(t, shellWords(t, command)...)
+		if got.code != 0 || strings.Count(got.stdout, "\n") < 2 {
+			t.Errorf("%s: got %+v, want exit code 0 and a list", command, got)
+		}
+	}
+	if len(commands) < 4 {
+		t.Errorf("got the commands %q, want at least 4", commands)
 	}
 }
 

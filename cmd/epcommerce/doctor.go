@@ -23,16 +23,17 @@ import (
 // doctor checks a store.
 type doctor struct {
 	*shop
-	cartID   string
-	date     string // of the first response
-	settings *commerce.Settings
-	refused  error // of the settings
+	cartID  string
+	date    string // of the first response
+	known   *commerce.Settings
+	refused error // of the settings
 }
 
 func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
 	cmd := e.command("doctor", "Find out if the setup is right", func(ctx context.Context, s *shop, _ []string) error {
-		d.shop = s
+		d.shop, e.cart = s, d.cartID
+		s.settings = func(context.Context) (*commerce.Settings, error) { return d.known, d.refused }
 		return d.run(ctx, e)
 	})
 	cmd.Example = "  epcommerce doctor --cart CART"
@@ -84,10 +85,10 @@ func (d *doctor) run(ctx context.Context, e *environment) error {
 }
 
 // checked returns the checks of a call.
-func checked(found string, err error) []check {
+func (d *doctor) checked(found string, err error) []check {
 	if err != nil {
-		todo := advice(err)
-		if todo == again || todo == "" {
+		todo := d.advice(err)
+		if todo == d.todo(again) || todo == "" {
 			todo = "try again later, then ask the people of the service"
 		}
 		return []check{{found: describe(err), todo: todo}}
@@ -100,7 +101,7 @@ func (d *doctor) checkAddress(ctx context.Context) []check {
 	base := strings.TrimSuffix(strings.TrimRight(d.address, "/"), "/v2")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v2/settings", nil)
 	if err != nil {
-		return checked("", err)
+		return d.checked("", err)
 	}
 	client := &http.Client{
 		Transport: d.transport, Timeout: 10 * time.Second,
@@ -177,21 +178,21 @@ func is[E error](err error) bool {
 func (d *doctor) checkClock(context.Context) []check {
 	date, err := http.ParseTime(d.date)
 	if err != nil {
-		return checked("unknown: there is no date to compare with", nil)
+		return []check{{found: "there is no date to compare with", skipped: true}}
 	}
 	if ahead := time.Since(date).Round(time.Second); ahead.Abs() > time.Minute { // tokens would seem to expire
 		return []check{{found: fmt.Sprintf("%v ahead of the server", ahead), todo: "set the clock of this machine"}}
 	}
-	return checked("as the server's", nil)
+	return d.checked("as the server's", nil)
 }
 
 func (d *doctor) checkToken(ctx context.Context) []check {
-	d.settings, d.refused = d.Settings(ctx)
+	d.known, d.refused = d.Settings(ctx)
 	err := d.refused
-	if errors.Is(err, commerce.ErrForbidden) {
+	if errors.Is(err, commerce.ErrForbidden) && !isGateway(err) {
 		err = nil // the token was accepted, see checkSettings
 	}
-	return checked(d.credentials+": accepted", err)
+	return d.checked(d.credentials+": accepted", err)
 }
 
 func (d *doctor) checkSettings(ctx context.Context) []check {
@@ -201,9 +202,10 @@ func (d *doctor) checkSettings(ctx context.Context) []check {
 			todo:  "use client credentials that may; without them the limit of discounts counts as 5",
 		}}
 	}
-	method := cmp.Or(d.settings.CalculationMethod, "unknown")
+	method := cmp.Or(d.known.CalculationMethod, "unknown")
 	if method == "simple" {
-		return []check{{found: "calculation method simple", todo: "change it to line, which custom discounts need"}}
+		d.refused = errors.New("custom discounts need another method") // said once
+		return []check{{found: "calculation method simple", todo: toLine}}
 	}
 	var carts struct {
 		Data struct {
@@ -213,14 +215,15 @@ func (d *doctor) checkSettings(ctx context.Context) []check {
 		}
 	}
 	_, err := d.Do(ctx, http.MethodGet, []string{"v2", "settings", "cart"}, nil, nil, &carts)
-	enabled := "unknown"
+	newCarts := check{name: "new carts", found: "the store does not say if they take custom discounts", skipped: true}
 	if on := carts.Data.Discounts.Enabled; err == nil && on != nil {
-		enabled = map[bool]string{true: "on", false: "off"}[*on]
+		enabled := map[bool]string{true: "on", false: "off"}[*on]
+		newCarts = check{name: "new carts", found: "custom discounts are " + enabled + " when a cart begins"}
 	}
 	return []check{
 		{found: fmt.Sprintf("method %s, %d discounts, %d a page, offset %d",
-			method, d.settings.CustomDiscountLimit, d.settings.PageLength, d.settings.PageOffsetLimit)},
-		{name: "new carts", found: "custom discounts are " + enabled + " when a cart begins"},
+			method, d.known.CustomDiscountLimit, d.known.PageLength, d.known.PageOffsetLimit)},
+		newCarts,
 	}
 }
 
@@ -230,32 +233,32 @@ func (d *doctor) checkPayload(ctx context.Context) []check {
 	page, err := d.Subscriptions.List(ctx, opts)
 	switch {
 	case err != nil:
-		return checked("", err)
+		return d.checked("", err)
 	case len(page.Subscriptions) == 0:
-		return checked("unknown: there are no subscriptions", nil)
+		return []check{{found: "there are no subscriptions", skipped: true}}
 	case page.Subscriptions[0].Attributes.PricingOptionID != uuid.Nil:
-		return checked("second generation: plans and pricing options", nil)
+		return d.checked("second generation: plans and pricing options", nil)
 	}
-	return checked("first generation: plans and products", nil)
+	return d.checked("first generation: plans and products", nil)
 }
 
 func (d *doctor) checkAccounts(ctx context.Context) []check {
 	for _, err := range d.Accounts.IDs(ctx, uuid.Nil) {
-		if errors.Is(err, commerce.ErrForbidden) {
+		if errors.Is(err, commerce.ErrForbidden) && !isGateway(err) {
 			return []check{{
 				found: "the credentials may not list accounts",
 				todo:  "use client credentials: a shopper's token cannot export",
 			}}
 		}
-		return checked("can be listed", err)
+		return d.checked("can be listed", err)
 	}
-	return checked("none: export finds no subscription", nil)
+	return d.checked("none: export finds no subscription", nil)
 }
 
 func (d *doctor) checkCartID(ctx context.Context) []check {
-	cart, err := d.Carts.Get(ctx, d.cartID)
+	cart, err := d.readCart(ctx, d.cartID)
 	if err != nil {
-		return checked("", err)
+		return d.checked("", err)
 	}
-	return checkCart(cart, cart.CustomDiscounts, func() (*commerce.Settings, error) { return d.settings, d.refused })
+	return d.checkAll(ctx, cart)
 }

@@ -35,8 +35,8 @@ func TestDoctor(t *testing.T) {
 		s.Seed(5)
 		cart := s.AddCart(commerce.CartItemRef{})
 		got := caller{env: storeEnv(s)}.run(t, "doctor", "--cart", cart)
-		if got.code != 0 || strings.Contains(got.stdout, "FAIL") || strings.Count(got.stdout, "\n") != 13 {
-			t.Errorf("got %+v, want 13 checks without a failure", got)
+		if got.code != 0 || strings.Contains(got.stdout, "FAIL") || strings.Count(got.stdout, "\n") != 14 {
+			t.Errorf("got %+v, want 14 checks without a failure", got)
 		}
 		if want := s.Config().Generation.String() + " generation"; !strings.Contains(got.stdout, want) {
 			t.Errorf("got %q, want %q", got.stdout, want)
@@ -125,7 +125,7 @@ var situations = []situation{
 		setUp: refusing(commercetest.OpSettings)},
 	{name: "no permission for accounts", want: "the credentials may not list accounts", todo: "cannot export",
 		setUp: refusing(commercetest.OpAccounts)},
-	{name: "simple calculation", want: "calculation method simple", todo: "change it to line",
+	{name: "simple calculation", want: "calculation method simple", todo: "change the calculation method to line",
 		setUp: func(_ *testing.T, s *commercetest.Store) map[string]string {
 			body := `{"data": {"calculation_method": "simple"}}`
 			s.Inject(commercetest.Fault{Operation: commercetest.OpSettings, Status: 200, Body: body, Times: -1})
@@ -191,7 +191,7 @@ func TestDoctor_noDate(t *testing.T) {
 	env := storeEnv(s)
 	env["COMMERCE_BASE_URL"] = late(t, s, "")["COMMERCE_BASE_URL"]
 	got := caller{env: env}.run(t, "doctor")
-	if got.code != 0 || !strings.Contains(got.stdout, "unknown: there is no date") {
+	if got.code != 0 || !strings.Contains(got.stdout, "skip  clock") {
 		t.Errorf("got %+v, want a clock that is unknown, and no failure", got)
 	}
 }
@@ -228,10 +228,15 @@ func late(t *testing.T, s *commercetest.Store, date string) map[string]string {
 	return map[string]string{"COMMERCE_BASE_URL": server.URL}
 }
 
+// forbidden is a refusal by the service.
+const forbidden = `{"errors": [{"status": 403, "title": "Forbidden"}]}`
+
 func refusing(operation commercetest.Operation) setUp {
 	return func(_ *testing.T, s *commercetest.Store) map[string]string {
 		authorized := func(in commercetest.Request) bool { return in.Header.Get("Authorization") != "" }
-		s.Inject(commercetest.Fault{Operation: operation, Status: http.StatusForbidden, Times: -1, Match: authorized})
+		s.Inject(commercetest.Fault{
+			Operation: operation, Status: http.StatusForbidden, Body: forbidden, Times: -1, Match: authorized,
+		})
 		return nil
 	}
 }

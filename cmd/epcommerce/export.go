@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/google/uuid"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/commerce-go/commerce"
@@ -40,8 +38,9 @@ type export struct {
 	path        string // of FILE
 	format      string
 	concurrency int
-	show        func(n int) // shows the number of subscriptions in the part
-	total       int         // subscriptions in the part
+	shown       time.Time // when the number of subscriptions was shown
+
+	restart, resume bool
 }
 
 // exportState says where an export goes on. It is the content of FILE.state.
@@ -56,12 +55,14 @@ type exportState struct {
 
 func newExportCommand(e *environment) *cobra.Command {
 	x := &export{concurrency: 4}
-	restart, resume := false, false
 	short := "Write all subscriptions to a .jsonl or .csv file, or to -"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
 		x.shop, x.path, x.format = s, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
-		if x.path == "-" {
-			return x.stream(ctx, e)
+		if x.path == "-" { // there is nothing to go on from
+			if e.output == "table" {
+				e.output, e.stdout = "jsonl", e.printable()
+			}
+			return x.list(ctx, s, &commerce.SubscriptionListOptions{Concurrency: x.concurrency}, 0)
 		}
 		if x.concurrency < 1 || x.concurrency > 16 {
 			return usagef("--concurrency must be 1 to 16")
@@ -73,114 +74,96 @@ func newExportCommand(e *environment) *cobra.Command {
 			return err
 		}
 		x.exportState = exportState{Store: s.identity, Content: fmt.Sprint(x.selection)}
-		if err := x.open(restart); err != nil {
-			return err
-		}
-		defer x.unlock()
-		again := "the same command goes on"
-		if !s.identified {
-			again = "the same command with --resume goes on"
-		}
-		if x.Length > 0 {
-			if !s.identified {
-				question := "A token does not say which store it is for. Is this the same store?"
-				if err := e.confirm(ctx, resume, question, "--resume, or --restart"); err != nil {
-					return err
-				}
-			}
-			say(e.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
-		}
-		shown := time.Now()
-		x.show = func(n int) { // for a log
-			if time.Since(shown) >= 10*time.Second {
-				shown = time.Now()
-				say(e.stderr, "%d subscriptions so far", n)
-			}
-		}
-		if e.stderrTerminal {
-			bar := progressbar.NewOptions(-1, // the service returns no total
-				progressbar.OptionSetWriter(e.stderr), progressbar.OptionSetDescription("exporting"),
-				progressbar.OptionShowCount(), progressbar.OptionShowTotalBytes(false), progressbar.OptionShowIts(),
-				progressbar.OptionSetItsString("subscriptions"),
-				progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine that never ends draws it
-				progressbar.OptionThrottle(50*time.Millisecond), progressbar.OptionClearOnFinish())
-			x.show = func(n int) { _ = bar.Set(n) } // a terminal that was closed must not stop the export
-			defer func() { _ = bar.Finish() }()
-		}
-		if err := x.run(ctx); err != nil {
-			code := exitUnfinished
-			if ctx.Err() != nil {
-				code, err = exitInterrupted, errors.New("interrupted")
-			}
-			return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; %s",
-				err, x.Count, x.part.Name(), again)}
-		}
-		say(e.stderr, "%d subscriptions are in %s", x.total, x.path)
-		if len(x.Skipped) > 0 {
-			return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
-		}
-		return nil
+		return x.toFile(ctx)
 	})
 	cmd.Long = short + ", the standard output.\nFILE.part becomes FILE when it is complete. " +
 		"After an error, Ctrl-C or a crash,\nthe same command goes on."
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
-	cmd.Flags().BoolVar(&restart, "restart", false, "start over, instead of going on")
-	cmd.Flags().BoolVar(&resume, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
+	cmd.Flags().BoolVar(&x.restart, "restart", false, "start over, instead of going on")
+	cmd.Flags().BoolVar(&x.resume, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
 	x.addFlags(cmd)
 	cmd.Example = "  epcommerce subscriptions export subs.csv --subscribers\n" +
 		"  epcommerce subscriptions export - --state active | wc -l"
 	return cmd
 }
 
-// stream writes to standard output. There is nothing to go on from.
-func (x *export) stream(ctx context.Context, e *environment) error {
-	if e.output == "table" {
-		e.output = "jsonl"
-	}
-	if err := x.check(e.output); err != nil {
+// toFile writes the file, or goes on with it.
+func (x *export) toFile(ctx context.Context) error {
+	if err := x.open(); err != nil {
 		return err
 	}
-	p := x.newPrinter(e.printable(), e.output)
-	p.begin(nil, x.first())
-	for page, err := range x.pages(ctx, x.shop.Accounts.IDs(ctx, uuid.Nil)) {
-		if err == nil {
-			err = x.print(ctx, p, page)
-		}
-		if err = cmp.Or(err, p.flush()); err != nil {
-			return &exitError{exitUnfinished, fmt.Errorf("after %d subscriptions: %w", p.n, err)}
+	defer x.unlock()
+	again := "the same command goes on"
+	if !x.shop.identified {
+		again = "the same command with --resume goes on"
+	}
+	if x.Length > 0 && !x.shop.identified {
+		question := "A token does not say which store it is for. Is this the same store?"
+		if err := x.shop.confirm(ctx, x.resume, question, "--resume, or --restart"); err != nil {
+			return err
 		}
 	}
-	return p.end()
-}
-
-// pages returns the pages of the subscriptions of accounts.
-func (x *export) pages(
-	ctx context.Context, accounts iter.Seq2[uuid.UUID, error],
-) iter.Seq2[*commerce.SubscriptionPage, error] {
-	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
-	opts.Include.All = true
-	return x.shop.Subscriptions.PagesByAccount(ctx, accounts, opts)
-}
-
-// print prints what is selected of a page.
-func (x *export) print(ctx context.Context, p *printer, page *commerce.SubscriptionPage) error {
-	records, err := x.records(ctx, x.shop, page)
-	for _, r := range records {
-		p.print(r)
+	if x.part == nil {
+		return x.finish()
 	}
-	return err
+	if x.Length > 0 {
+		say(x.shop.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
+	}
+	x.shown = time.Now()
+	err := x.run(ctx)
+	if x.shop.stderrTerminal {
+		fmt.Fprint(x.shop.stderr, "\r") // the next message is longer
+	}
+	if err != nil {
+		code := exitUnfinished
+		if ctx.Err() != nil {
+			code, err = exitInterrupted, errors.New("interrupted")
+		}
+		return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; %s",
+			err, x.Count, x.part.Name(), again)}
+	}
+	return x.finish()
+}
+
+// finish says that the file is complete, and what it lacks.
+func (x *export) finish() error {
+	_ = os.Remove(x.path + ".state") // otherwise the next run comes here again
+	say(x.shop.stderr, "%d subscriptions are in %s", x.Count, x.path)
+	if len(x.Skipped) > 0 {
+		return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
+	}
+	return nil
+}
+
+// show shows the number of subscriptions in the part: on a terminal in one line, and in a log each
+// 10 s.
+func (x *export) show(n int) {
+	interval, format := 10*time.Second, "epcommerce: %d subscriptions so far\n"
+	if x.shop.stderrTerminal {
+		interval, format = 100*time.Millisecond, "\r%d subscriptions"
+	}
+	if time.Since(x.shown) >= interval {
+		x.shown = time.Now()
+		fmt.Fprintf(x.shop.stderr, format, n)
+	}
 }
 
 // open opens the part, and reads the state of an earlier run, if there is one. If it returns no
 // error, unlock must be called.
-func (x *export) open(restart bool) (err error) {
+func (x *export) open() (err error) {
+	for _, suffix := range []string{"", ".part", ".state", ".lock"} {
+		info, err := os.Lstat(x.path + suffix)
+		if err == nil && !info.Mode().IsRegular() {
+			return usagef("%s must be a file, not a link or a folder", x.path+suffix)
+		}
+	}
 	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
 	if locked, err := x.lock.TryLock(); err != nil {
 		return err
 	} else if !locked {
 		return usagef("another export writes %s", x.path)
 	}
-	if err = x.openPart(restart); err != nil {
+	if err = x.openPart(); err != nil {
 		x.unlock()
 	}
 	return err
@@ -192,11 +175,19 @@ func (x *export) unlock() {
 	_ = x.lock.Unlock()
 }
 
-func (x *export) openPart(restart bool) (err error) {
-	if restart { // before anything is written to the part
+// openPart reads the state, and opens the part, unless FILE is complete: then x.part is nil.
+func (x *export) openPart() error {
+	if x.restart { // before anything is written to the part
 		if err := os.Remove(x.path + ".state"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
+	}
+	isComplete, err := x.readState()
+	if err != nil {
+		return usagef("%s.state can't be used: %w\n  to do: use another FILE, or --restart", x.path, err)
+	}
+	if isComplete {
+		return nil
 	}
 	// Only the owner can read it, as it holds data of customers.
 	if x.part, err = os.OpenFile(x.path+".part", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
@@ -204,27 +195,36 @@ func (x *export) openPart(restart bool) (err error) {
 	}
 	link, err1 := os.Lstat(x.part.Name())
 	opened, err2 := x.part.Stat()
-	if err := errors.Join(err1, err2, x.part.Chmod(0o600)); err != nil {
-		return err
+	if err := errors.Join(err1, err2); err != nil || !os.SameFile(link, opened) {
+		return cmp.Or(err, usagef("%s must not be a symbolic link", x.part.Name()))
 	}
-	if !os.SameFile(link, opened) {
-		return usagef("%s must not be a symbolic link", x.part.Name())
-	}
+	return x.part.Chmod(0o600)
+}
+
+// readState reads the state of an earlier run, if there is one. A state without a part means that
+// FILE is complete.
+func (x *export) readState() (isComplete bool, err error) {
 	text, err := os.ReadFile(x.path + ".state")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
 	store, content := x.Store, x.Content
 	if err == nil {
 		err = json.Unmarshal(text, &x.exportState)
 	}
-	if err == nil && (x.Store != store || x.Content != content || opened.Size() < x.Length) {
+	written, errWritten := os.Stat(x.path + ".part")
+	if errors.Is(errWritten, fs.ErrNotExist) {
+		isComplete = true
+		written, errWritten = os.Stat(x.path)
+	}
+	if err = cmp.Or(err, errWritten); err != nil {
+		return false, err
+	}
+	isOther := x.Store != store || x.Content != content
+	if isOther || written.Size() < x.Length || isComplete && written.Size() != x.Length {
 		err = errors.New("it belongs to another store, another part, or other flags")
 	}
-	if err != nil {
-		return usagef("%s.state can't be used: %w\n  to do: use another FILE, or --restart", x.path, err)
-	}
-	return nil
+	return isComplete, err
 }
 
 // run walks until all accounts are read, without those that cannot be read, and publishes the file.
@@ -235,11 +235,10 @@ func (x *export) run(ctx context.Context) error {
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		switch {
 		case err == nil:
-			// The state goes first: without a part it would stop the next run.
-			if err := errors.Join(x.part.Close(), os.Remove(x.path+".state")); err != nil {
-				return err
+			if err := errors.Join(x.part.Close(), os.Rename(x.part.Name(), x.path)); err != nil {
+				return fmt.Errorf("%w\n  to do: close %s, if another program has it open", err, x.path)
 			}
-			return os.Rename(x.part.Name(), x.path)
+			return nil
 		case !ok || stop.Account == uuid.Nil || len(x.Skipped) == maxSkipped:
 			return errors.Join(err, x.part.Close())
 		case failed != stop.Account && !errors.Is(err, commerce.ErrOffsetLimit):
@@ -262,9 +261,17 @@ func (x *export) walk(ctx context.Context) (err error) {
 	if p.n = x.Count; x.Length == 0 {
 		p.begin(nil, x.first())
 	}
-	defer func() {
-		x.total, err = p.n, errors.Join(err, x.save(next))
-	}()
+	defer func() { err = errors.Join(err, x.save(next)) }()
+	mark := func() error {
+		if err := p.flush(); err != nil {
+			return err
+		}
+		length, err := x.part.Seek(0, io.SeekCurrent)
+		if err == nil {
+			next.Count, next.Length = p.n, length
+		}
+		return err
+	}
 	from, skipped := x.Finished, x.Skipped // the walk reads accounts ahead, while save changes x
 	accounts := func(yield func(uuid.UUID, error) bool) {
 		for id, err := range x.shop.Accounts.IDs(ctx, from) {
@@ -273,24 +280,27 @@ func (x *export) walk(ctx context.Context) (err error) {
 			}
 		}
 	}
-	for page, err := range x.pages(ctx, accounts) {
+	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
+	opts.Include.All = true
+	for page, err := range x.shop.Subscriptions.PagesByAccount(ctx, accounts, opts) {
 		if err != nil {
 			return err
 		}
-		if err := x.print(ctx, p, page); err != nil {
+		records, err := x.records(ctx, x.shop, page)
+		if err != nil {
 			return err
+		}
+		for _, r := range records {
+			p.print(r)
 		}
 		x.show(p.n)
 		if page.Finished == uuid.Nil {
 			continue // an account is written in part: no place to go on from
 		}
-		if err := p.flush(); err != nil {
+		if err := mark(); err != nil {
 			return err
 		}
-		next.Finished, next.Count = page.Finished, p.n
-		if next.Length, err = x.part.Seek(0, io.SeekCurrent); err != nil {
-			return err
-		}
+		next.Finished = page.Finished
 		if time.Since(saved) > saveInterval {
 			if err := x.save(next); err != nil {
 				return err
@@ -298,7 +308,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 			saved = time.Now()
 		}
 	}
-	return p.end()
+	return mark()
 }
 
 // save makes next the state. The part is on the disk before the state says so.

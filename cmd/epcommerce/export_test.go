@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -50,7 +51,7 @@ func TestExport_killed(t *testing.T) {
 			}
 			for _, generation := range []commercetest.Generation{commercetest.FirstGeneration, commercetest.SecondGeneration} {
 				t.Run(generation.String(), func(t *testing.T) {
-					k := &killer{}
+					k := &killer{flags: []string{"--subscribers"}}
 					s := commercetest.New(t, commercetest.Config{Generation: generation, AfterRequest: k.afterRequest})
 					s.Seed(n)
 					s.Inject(commercetest.Fault{Operation: commercetest.OpList, Delay: latency, Times: -1})
@@ -70,7 +71,9 @@ func TestExport_killed(t *testing.T) {
 					if kib := k.memory; kib == 0 || kib > maxMemory {
 						t.Errorf("got %d KiB, want at most %d", kib, maxMemory)
 					}
-					checkFile(t, s, path)
+					if got := checkFile(t, s, path); got != n {
+						t.Errorf("got %d addresses, want %d", got, n)
+					}
 				})
 			}
 		})
@@ -86,6 +89,7 @@ type killer struct {
 	state     []byte // at the start
 	always    bool   // counts also if it has not got on
 	seen      int
+	flags     []string // of export
 	process   *os.Process
 	memory    int64 // the peak of the largest run, in KiB
 }
@@ -117,7 +121,7 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 // start starts an export. The store responds to it after it is known here.
 func (k *killer) start(t *testing.T, s *commercetest.Store, path string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, append([]string{"subscriptions", "export", path}, args...)...)
+	cmd := exec.CommandContext(t.Context(), binary, slices.Concat([]string{"subscriptions", "export", path}, k.flags, args)...)
 	for name, value := range pairEnv(s) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -147,11 +151,15 @@ func (k *killer) exportAndKill(t *testing.T, s *commercetest.Store, path string,
 	}
 }
 
-// checkFile compares a file with the store: each subscription once, with its plan.
-func checkFile(t *testing.T, s *commercetest.Store, path string) {
+// checkFile compares a file with the store: each subscription once, with its plan. It returns how
+// many have the address of their subscriber.
+func checkFile(t *testing.T, s *commercetest.Store, path string, leftovers ...string) (addresses int) {
 	t.Helper()
 	missing := map[uuid.UUID]string{} // with what the file must say
+	emails := map[uuid.UUID]string{}
 	for sub := range s.Subscriptions() {
+		who, _ := s.SubscriberOf(sub.Attributes.AccountID)
+		emails[sub.ID] = " " + who.Email
 		missing[sub.ID] = strings.Join([]string{
 			sub.Attributes.ExternalRef, sub.Attributes.AccountID.String(), sub.Attributes.PlanID.String(), sub.Meta.Status,
 			id(sub.Attributes.PricingOptionID), sub.Meta.InvoiceAfter.Format(time.RFC3339Nano), "true",
@@ -172,6 +180,10 @@ func checkFile(t *testing.T, s *commercetest.Store, path string) {
 			break
 		}
 		want, ok := missing[id]
+		if short, isThere := strings.CutSuffix(got, emails[id]); isThere {
+			got = short
+			addresses++
+		}
 		if err != nil || !ok || got != want {
 			t.Fatalf("row %d: got %s and %v, want %s, once", row, got, err, want)
 		}
@@ -180,11 +192,15 @@ func checkFile(t *testing.T, s *commercetest.Store, path string) {
 	if len(missing) > 0 {
 		t.Errorf("%d subscriptions are missing", len(missing))
 	}
-	for _, left := range []string{".part", ".state", ".state.tmp", ".lock"} {
+	if len(leftovers) == 0 {
+		leftovers = []string{".part", ".state", ".state.tmp", ".lock"}
+	}
+	for _, left := range leftovers {
 		if _, err := os.Stat(path + left); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("got %s%s after the export, want none", path, left)
 		}
 	}
+	return addresses
 }
 
 // jsonRows returns a function that reads a line, as checkFile needs it.
@@ -194,6 +210,7 @@ func jsonRows(r io.Reader) func() (uuid.UUID, string, error) {
 		var row struct {
 			Subscription  commerce.Subscription
 			Plan          *commerce.Plan
+			Email         *string                 `json:"subscriber_email"`
 			PricingOption *commerce.PricingOption `json:"pricing_option"`
 		}
 		if err := decoder.Decode(&row); err != nil {
@@ -204,8 +221,16 @@ func jsonRows(r io.Reader) func() (uuid.UUID, string, error) {
 		return row.Subscription.ID, strings.Join([]string{
 			a.ExternalRef, a.AccountID.String(), row.Plan.ID.String(), row.Subscription.Meta.Status, id(a.PricingOptionID),
 			row.Subscription.Meta.InvoiceAfter.Format(time.RFC3339Nano), strconv.FormatBool(isComplete),
-		}, " "), nil
+		}, " ") + withSpace(row.Email), nil
 	}
+}
+
+// withSpace returns a space and a text, if there is one.
+func withSpace(text *string) string {
+	if text == nil {
+		return ""
+	}
+	return " " + *text
 }
 
 // csvRows is jsonRows for CSV.
@@ -227,11 +252,15 @@ func csvRows(t *testing.T, r io.Reader) func() (uuid.UUID, string, error) {
 		}
 		isComplete := of["plan_name"] != "" && (of["pricing_option_name"] == "") == (of["pricing_option_id"] == "") &&
 			of["billing_interval_type"] != "" && of["price_amount"] != ""
+		var email *string
+		if text, ok := of["subscriber_email"]; ok {
+			email = &text
+		}
 		id, err := uuid.Parse(of["id"])
 		return id, strings.Join([]string{
 			of["external_ref"], of["account_id"], of["plan_id"], of["status"], of["pricing_option_id"], of["invoice_after"],
 			strconv.FormatBool(isComplete),
-		}, " "), err
+		}, " ") + withSpace(email), err
 	}
 }
 
@@ -268,11 +297,11 @@ func TestExport_states(t *testing.T) {
 		"not a state":   {state: `{`, code: exitUsage, want: "--restart"},
 		"other flags":   {state: `{"Store": "demo", "Content": "x"}`, code: exitUsage, want: "--restart"},
 		"shorter part": {
-			state: `{"Store": "demo", "Content": "{ [] false false}", "Length": 5}`, part: "1234",
+			state: `{"Store": "demo", "Content": "{ [] false false false false}", "Length": 5}`, part: "1234",
 			code: exitUsage, want: "--restart",
 		},
 		"the same": {
-			state: `{"Store": "demo", "Content": "{ [] false false}"}`, part: "1234", want: "2500 subscriptions",
+			state: `{"Store": "demo", "Content": "{ [] false false false false}"}`, part: "1234", want: "2500 subscriptions",
 		},
 		"start over":        {state: `{"Store": "x"}`, part: "1234", args: []string{"--restart"}, want: "2500 subscriptions"},
 		"part, no state":    {part: "1234", want: "2500 subscriptions"},
@@ -357,7 +386,10 @@ func TestExport_restartKilled(t *testing.T) {
 	s.Seed(3000)
 	path := filepath.Join(t.TempDir(), "subs.jsonl")
 	var third uuid.UUID
-	for id := range s.Client().Accounts.IDs(t.Context(), uuid.Nil) {
+	for id, err := range s.Client().Accounts.IDs(t.Context(), uuid.Nil) {
+		if err != nil {
+			t.Fatal(err)
+		}
 		third = id
 		if k.seen++; k.seen == 3 {
 			break
@@ -408,19 +440,36 @@ func TestExport_twice(t *testing.T) {
 	checkFile(t, s, path)
 }
 
-// Nobody who can write to the folder gets the data, or has another file overwritten.
+// Nobody who can write to the folder gets the data, or has another file changed. What is no file is
+// refused, and then nothing was changed.
 func TestExport_files(t *testing.T) {
 	t.Parallel()
-	for _, suffix := range []string{".part", ".state", ".state.tmp", ".lock"} {
+	for _, suffix := range []string{"", ".part", ".state", ".state.tmp", ".lock"} {
 		dir := t.TempDir()
 		path, victim := filepath.Join(dir, "subs.jsonl"), filepath.Join(dir, "victim")
-		if err := errors.Join(os.WriteFile(victim, []byte("keep"), 0o600), os.Symlink(victim, path+suffix)); err != nil {
+		err := errors.Join(os.WriteFile(victim, []byte("keep"), 0o600), os.Chmod(victim, 0o640), os.Symlink(victim, path+suffix))
+		if suffix != ".state" {
+			err = errors.Join(err, os.WriteFile(path+".state", []byte("{"), 0o600))
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
-		got := caller{}.run(t, "--demo", "subscriptions", "export", path)
-		if text, _ := os.ReadFile(victim); string(text) != "keep" || got.code == 0 && suffix == ".part" {
-			t.Errorf("%s is a symbolic link: got %+v and %q, want the other file as it was", suffix, got, text)
+		got := caller{}.run(t, "--demo", "subscriptions", "export", path, "--restart")
+		text, _ := os.ReadFile(victim)
+		info, _ := os.Stat(victim)
+		if isRefused := got.code == exitUsage; string(text) != "keep" || info.Mode() != 0o640 || isRefused != (suffix != ".state.tmp") {
+			t.Errorf("%s is a symbolic link: got %+v and %q (%v), want the other file as it was", suffix, got, text, info.Mode())
 		}
+		if _, err := os.Stat(path + ".state"); got.code != 0 && err != nil {
+			t.Errorf("%s is a symbolic link: the state is gone", suffix)
+		}
+	}
+	folder := filepath.Join(t.TempDir(), "subs.csv")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if got := (caller{}).run(t, "--demo", "subscriptions", "export", folder); got.code != exitUsage {
+		t.Errorf("FILE is a folder: got %+v, want exit code %d", got, exitUsage)
 	}
 	path := filepath.Join(t.TempDir(), "subs.jsonl")
 	if err := os.WriteFile(path+".part", nil, 0o644); err != nil { //nolint:gosec // of somebody else's run
@@ -466,4 +515,97 @@ func TestExport_triesAgain(t *testing.T) {
 		t.Errorf("got %+v, want exit code 0", got)
 	}
 	checkFile(t, s, path)
+}
+
+// The last step may fail, as on Windows while another program has FILE open. Then nothing is lost:
+// the same command completes FILE without reading the store again.
+func TestExport_renameFails(t *testing.T) {
+	t.Parallel()
+	for _, format := range []string{"jsonl", "csv"} {
+		for _, n := range []int{0, 300} {
+			path := filepath.Join(t.TempDir(), "subs."+format)
+			var once sync.Once
+			s := commercetest.New(t, commercetest.Config{AfterRequest: func(*commercetest.Store, commercetest.Request) {
+				once.Do(func() { _ = os.MkdirAll(filepath.Join(path, "open"), 0o700) }) // nothing can take its place
+			}})
+			s.Seed(n)
+			c := caller{env: pairEnv(s)}
+			got := c.run(t, "subscriptions", "export", path)
+			if got.code != exitUnfinished || !strings.Contains(got.stderr, fmt.Sprintf("%d subscriptions are safe in", n)) {
+				t.Errorf("got %+v, want exit code %d", got, exitUnfinished)
+			}
+			if err := os.RemoveAll(path); err != nil {
+				t.Fatal(err)
+			}
+			s.ClearRequests()
+			if got := c.run(t, "subscriptions", "export", path); got.code != 0 {
+				t.Errorf("got %+v, want exit code 0", got)
+			}
+			for _, in := range s.Requests() {
+				if in.Operation == commercetest.OpList && n > 0 {
+					t.Errorf("got %s %s, want no subscription read again", in.Method, in.Path)
+				}
+			}
+			checkFile(t, s, path)
+		}
+	}
+}
+
+// A state without a part means that FILE is complete, and only the message is missing.
+func TestExport_complete(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(300)
+	path := filepath.Join(t.TempDir(), "subs.csv")
+	state := func(change func(*exportState)) {
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		env := pairEnv(s)
+		shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		written := exportState{Store: shop.identity, Content: fmt.Sprint(selection{}), Length: info.Size(), Count: 300}
+		change(&written)
+		text, err := json.Marshal(written)
+		if err := errors.Join(err, os.WriteFile(path+".state", text, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := caller{env: pairEnv(s)}
+	if got := c.run(t, "subscriptions", "export", path); got.code != 0 {
+		t.Fatalf("got %+v, want exit code 0", got)
+	}
+	skipped := uuid.New()
+	for name, row := range map[string]struct {
+		change func(*exportState)
+		code   int
+		want   string
+	}{
+		"complete":         {change: func(*exportState) {}, want: "300 subscriptions are in "},
+		"without accounts": {change: func(x *exportState) { x.Skipped = []uuid.UUID{skipped} }, code: exitUnfinished, want: skipped.String()},
+		"another file":     {change: func(x *exportState) { x.Length++ }, code: exitUsage, want: "--restart"},
+		"a longer file":    {change: func(x *exportState) { x.Length-- }, code: exitUsage, want: "--restart"},
+		"another store":    {change: func(x *exportState) { x.Store = "x" }, code: exitUsage, want: "--restart"},
+	} {
+		state(row.change)
+		s.ClearRequests()
+		got := c.run(t, "subscriptions", "export", path)
+		if got.code != row.code || !strings.Contains(got.stderr, row.want) || len(s.Requests()) > 0 {
+			t.Errorf("%s: got %+v and %d requests, want exit code %d, %q and none", name, got, len(s.Requests()), row.code, row.want)
+		}
+		if _, err := os.Stat(path + ".state"); (err == nil) != (row.code == exitUsage) {
+			t.Errorf("%s: the state: got %v", name, err)
+		}
+		checkFile(t, s, path, ".part")
+	}
+	state(func(*exportState) {})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.run(t, "subscriptions", "export", path); got.code != exitUsage {
+		t.Errorf("neither a part nor a file: got %+v, want exit code %d", got, exitUsage)
+	}
 }

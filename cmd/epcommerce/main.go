@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +12,14 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
 
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
@@ -39,9 +43,13 @@ type environment struct {
 	store         string // the name of such a file
 	from          string // the file that was read, or ""
 	started       bool   // whether the command has begun: its arguments are right
+	changes       bool   // whether the command may change something
+	isAPI         bool   // whether it is the command api
+	cart          string // the id of the cart that it is about, or ""
 }
 
 func main() {
+	logging.Disable() // go-redis writes to standard error
 	// The first signal ends the context, the second one the program.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, func() {
@@ -63,7 +71,7 @@ func main() {
 
 // run runs a command and returns the exit code.
 func run(ctx context.Context, args []string, e *environment) int {
-	root := newRootCommand(e)
+	root := newRootCommand(e) //nolint:contextcheck // the commands get the context by ExecuteContext
 	root.SetArgs(args)
 	root.SetOut(e.stdout)
 	root.SetErr(e.stderr)
@@ -71,7 +79,7 @@ func run(ctx context.Context, args []string, e *environment) int {
 	if err == nil {
 		return 0
 	}
-	say(e.stderr, "%s", explain(err))
+	say(e.stderr, "%s", e.explain(err))
 	exit, ok := errors.AsType[*exitError](err)
 	switch {
 	case !e.started, errors.Is(err, commerce.ErrInvalidArgument):
@@ -92,17 +100,20 @@ func newRootCommand(e *environment) *cobra.Command {
 		Short:         "Subscriptions and custom discounts of Elastic Path Commerce Cloud",
 		SilenceErrors: true, // run prints them
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(formats, e.output) {
 				return fmt.Errorf("--output must be one of %s", strings.Join(formats, ", "))
 			}
 			if e.output != "table" { // in a table, texts are plain
 				e.stdout = e.printable()
 			}
-			e.started = true
-			return nil
+			e.changes = cmd.Flags().Lookup("yes") != nil
+			err := cmp.Or(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
+			e.started = err == nil
+			return err
 		},
 	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inWords(err) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
 	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE` names, not the environment")
@@ -123,6 +134,7 @@ func newRootCommand(e *environment) *cobra.Command {
 			newShowCommand(e), newAddCommand(e), newApplyCommand(e), newRemoveCommand(e), newEnableCommand(e)),
 		newAPICommand(e), newServeCommand(e), version)
 	complete(root, "output", formats...)
+	_ = root.RegisterFlagCompletionFunc("store", e.storeNames)
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", ".FlagUsagesWrapped 80",
 		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
@@ -152,6 +164,11 @@ func (e *environment) command(
 	return &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(strings.Count(use, " ")),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for i, name := range strings.Fields(use)[1:] {
+				if name == "CART" {
+					e.cart = args[i]
+				}
+			}
 			s, err := e.open(cmd.Context())
 			if err != nil {
 				return err
@@ -159,6 +176,19 @@ func (e *environment) command(
 			return run(cmd.Context(), s, args)
 		},
 	}
+}
+
+// inWords returns an error of a flag without names of Go.
+func inWords(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	cause := strings.TrimPrefix(invalid.Unwrap().Error(), "time: ")
+	if is[*strconv.NumError](invalid) {
+		cause = "it is no number, or out of range"
+	}
+	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }
 
 // group returns a command that only has others.
@@ -194,84 +224,4 @@ func usagef(format string, args ...any) error {
 // say writes a message, which is not data.
 func say(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, "epcommerce: "+format+"\n", args...)
-}
-
-// explain returns what happened, what is known, and what to do, a line each.
-func explain(err error) string {
-	text, todo := describe(err), advice(err)
-	if known := outcomes[commerce.OutcomeOf(err)]; known != "" && is[*commerce.Error](err) {
-		text += "\n  known: " + known
-	}
-	if todo != "" {
-		text += "\n  to do: " + todo
-	}
-	return text
-}
-
-// describe returns what happened, with what the service says about it.
-func describe(err error) string {
-	text := strings.NewReplacer("commerce: invalid argument: ", "", "commerce: ", "").Replace(err.Error())
-	if failed, ok := errors.AsType[*commerce.Error](err); ok {
-		for _, detail := range failed.Details() {
-			text += "\n  the service: " + plain(detail)
-		}
-	}
-	return text
-}
-
-// advice returns what to do, or "".
-func advice(err error) string {
-	if !is[*commerce.Error](err) {
-		return ""
-	}
-	if todo, ok := todos[commerce.ReasonOf(err)]; ok {
-		return todo
-	}
-	if commerce.RemedyOf(err) != commerce.RemedyAgain {
-		return "the service says what is wrong: change that"
-	}
-	return again
-}
-
-// outcomes say what is known about the changes of a command.
-var outcomes = map[commerce.Outcome]string{
-	commerce.OutcomeNotSent:    "nothing was changed, no write was sent",
-	commerce.OutcomeRejected:   "nothing was changed",
-	commerce.OutcomePartial:    "a part was changed",
-	commerce.OutcomeUnknown:    "the change may or may not have been made",
-	commerce.OutcomeUnreadable: "the change was probably made, but the response can't be read",
-}
-
-// again is the advice if an error may pass.
-const again = "run the same command again; if that does not help, epcommerce doctor says why"
-
-// todos has the advice for names of commerce.ReasonOf. For others, advice asks commerce.RemedyOf.
-// CART is the id of the cart.
-var todos = map[string]string{
-	"invalid_argument":    "", // the message says it
-	"canceled":            "",
-	"list_drift":          "the store changed meanwhile: run the same command again",
-	"conflict":            "somebody changed it meanwhile: run the same command again",
-	"partial":             "run the same command again: it does what is missing",
-	"outcome_unknown":     "run the same command again: it first finds out what was done",
-	"lock":                "another program works on this cart: try again soon",
-	"limiter":             "the rate limit that programs share refused it: try again soon, and check COMMERCE_REDIS_URL",
-	"rate_limited":        "wait a minute and try again",
-	"certificate":         "epcommerce doctor says what is wrong with the certificate",
-	"token":               "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL",
-	"unauthorized":        "the token is wrong or has expired: set COMMERCE_TOKEN to a new one",
-	"forbidden":           "the credentials may not do this: use client credentials that may",
-	"bad_response":        "check COMMERCE_BASE_URL: this is not what the service sends",
-	"empty_cart":          "check the id: a cart that does not exist reads as an empty one, which takes no discounts",
-	"below_zero":          "remove discounts of other engines: epcommerce discounts show CART",
-	"discount_limit":      "remove discounts, or ask the vendor's support to raise custom_discount_limit",
-	"discounts_disabled":  "epcommerce discounts enable CART",
-	"promotion_conflict":  "remove the promotions of the store from the cart in the shop, or take another cart",
-	"cart_item_not_found": "epcommerce api GET /v2/carts/CART/items shows the items: a discount names another one",
-	"item_type_mismatch":  "epcommerce api GET /v2/carts/CART/items shows the types: a discount has another one",
-	"not_found":           "check the id",
-	"different":           "use --update to change what differs",
-	"ended":               "--reopen resumes it, and it is billed again",
-	"state_not_shown":     "the store does not make this change: ask the vendor's support",
-	"offset_limit":        "use client credentials that may list all accounts, or select fewer",
 }

@@ -2,17 +2,17 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
-	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -50,6 +50,7 @@ type caller struct {
 	terminal bool
 	width    int // of the terminal
 	env      map[string]string
+	pasted   bool // the command was printed by another one
 }
 
 // run runs the tool in this process.
@@ -65,14 +66,46 @@ func (c caller) run(t *testing.T, args ...string) result {
 		stdin:  strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
 		stdinTerminal: c.terminal, stdoutTerminal: c.terminal, stderrTerminal: c.terminal,
 	})
-	if word := goWords.FindString(stderr.String()); word != "" {
+	if word := goWords.FindString(stderr.String()); word != "" && !slices.Contains(args, "--verbose") {
 		t.Errorf("%v: got %q, want no words of Go such as %q", args, stderr.String(), word)
+	}
+	if !c.pasted {
+		c.paste(t, stdout.String()+stderr.String())
 	}
 	return result{code, stdout.String(), stderr.String()}
 }
 
+// printedCommand is a command of the tool that a message or a check prints, on a line of its own.
+var printedCommand = regexp.MustCompile(`(?m)^    (epcommerce .*)$`)
+
+// paste runs the commands of a text, which the tool has printed, as somebody who pastes them into a
+// shell and says no to each question: none may be refused.
+func (c caller) paste(t *testing.T, text string) {
+	t.Helper()
+	c.pasted, c.terminal, c.stdin, c.ctx = true, true, "n\n", t.Context()
+	for _, match := range printedCommand.FindAllStringSubmatch(text, -1) {
+		got := c.run(t, shellWords(t, match[1])...)
+		first, _, _ := strings.Cut(cmp.Or(got.stdout, got.stderr), "\n")
+		t.Logf("printed: %s | exit code %d | %s", match[1], got.code, first)
+		if got.code == exitUsage {
+			t.Errorf("the tool prints %s, and refuses it: %+v", match[1], got)
+		}
+	}
+}
+
 // goWords are words that tell a Go programmer something, and nobody else.
-var goWords = regexp.MustCompile(`into Go|\bcommerce: [^a]|commerce\.[A-Z]\w*|\bWith[A-Z]\w*|Prune|\bnil\b|\bstruct\b`)
+var goWords = regexp.MustCompile(`into Go|\b(redis)?commerce: [^a]|strconv|: time: |commerce\.[A-Z]\w*|` +
+	`\b(Client|Carts|Subscriptions|Accounts)\.[A-Z]|\bWith[A-Z]\w*|Prune|\bnil\b|\bstruct\b`)
+
+// shellWords returns the arguments of a command line of the tool, as a shell reads it.
+func shellWords(t *testing.T, line string) []string {
+	t.Helper()
+	words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\0' `+line).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(words), "\x00"), "\x00")[1:]
+}
 
 // storeEnv returns the variables that name a fake store.
 func storeEnv(s *commercetest.Store) map[string]string {
@@ -96,6 +129,12 @@ func TestRun_usage(t *testing.T) {
 		"unknown flag":        {"serve", "--port", "1"},
 		"too many arguments":  {"doctor", "x"},
 		"argument missing":    {"subscriptions", "get"},
+		"flag is missing":     {"discounts", "add", "demo", "--engine", "e", "--demo"},
+		"number too large":    {"subscriptions", "list", "--limit", "99999999999999999999", "--demo"},
+		"duration":            {"serve", "--latency", "fast"},
+		"both flags":          {"serve", "--page", "--no-page"},
+		"path of Git Bash":    {"api", "GET", "C:/Program Files/Git/v2/settings", "--demo"},
+		"unknown state":       {"subscriptions", "list", "--state", "x", "--demo"},
 		"unknown format":      {"subscriptions", "list", "--demo", "-o", "xml"},
 		"id is no UUID":       {"subscriptions", "get", "x", "--demo"},
 		"account is no UUID":  {"subscriptions", "list", "--account", "x", "--demo"},
@@ -192,30 +231,5 @@ func TestRun_verbose(t *testing.T) {
 	}
 	if strings.Contains(got.stdout, "op=") {
 		t.Errorf("got %q on standard output, want data only", got.stdout)
-	}
-}
-
-// An error without an advice of its own has that of its remedy.
-func TestAdvice(t *testing.T) {
-	t.Parallel()
-	const change = "the service says what is wrong: change that"
-	refused := func(status int) error {
-		errs := []commerce.ErrorObject{{Title: "No"}}
-		return &commerce.Error{StatusCode: status, Errors: errs, Outcome: commerce.OutcomeRejected}
-	}
-	for name, row := range map[string]struct {
-		err  error
-		want string
-	}{
-		"no response":      {err: &commerce.Error{Outcome: commerce.OutcomeUnknown, Err: commerce.ErrTimeout}, want: again},
-		"server error":     {err: refused(500), want: again},
-		"refused":          {err: refused(422), want: change},
-		"refused, no name": {err: refused(415), want: change},
-		"of its own":       {err: refused(404), want: "check the id"},
-		"of the tool":      {err: errors.New("x")},
-	} {
-		if got := advice(row.err); got != row.want {
-			t.Errorf("%s: got %q, want %q", name, got, row.want)
-		}
 	}
 }

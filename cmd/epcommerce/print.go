@@ -28,12 +28,15 @@ type record struct {
 	object any    // of JSON
 }
 
-// row is a line of a table: texts in columns of these widths, which are for 80 columns in all.
-// Without widths it is a text that is not cut.
+// row is a line of a table: texts in columns of these widths, which are for 80 columns in all. Such
+// a text is cut, unless its width is whole. Without widths it is a text that is not cut.
 type row struct {
 	widths []int
 	texts  []string
 }
+
+// whole is the width of a column for amounts: 12, or what its text needs.
+const whole = 0
 
 func columns(widths []int, texts ...string) row { return row{widths, texts} }
 
@@ -50,6 +53,8 @@ type printer struct {
 	format   string
 	columns  []string // of CSV; nil: all
 	noHeader bool     // of CSV
+	raw      bool     // CSV without apostrophes
+	mark     bool     // CSV begins with a byte order mark
 	out      *bufio.Writer
 	width    int // of a table
 	csv      *csv.Writer
@@ -85,6 +90,9 @@ func (p *printer) begin(head []row, first record) {
 	case "json":
 		_, _ = p.out.WriteString("[\n")
 	case "csv":
+		if p.mark {
+			_, _ = p.out.WriteString("\uFEFF")
+		}
 		if !p.noHeader {
 			_ = p.csv.Write(texts(p.chosen(first.cells), func(c cell) string { return c.column }))
 		}
@@ -116,7 +124,12 @@ func (p *printer) print(r record) {
 		}
 		p.err = cmp.Or(p.err, p.encode(r.object))
 	case "csv":
-		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string { return safe(c.text) }))
+		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string {
+			if p.raw {
+				return c.text
+			}
+			return safe(c.text)
+		}))
 	default:
 		p.write(r.lines)
 	}
@@ -188,6 +201,9 @@ func (r row) line(width int) string {
 	line := ""
 	for i, s := range r.texts {
 		column := r.widths[i] * max(width, defaultWidth) / defaultWidth
+		if r.widths[i] == whole {
+			column = max(12, uniseg.StringWidth(s))
+		}
 		s = fit(s, column)
 		line += s + strings.Repeat(" ", column-uniseg.StringWidth(s)+2)
 	}

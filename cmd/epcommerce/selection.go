@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -24,14 +23,17 @@ type selection struct {
 	columns     []string
 	noHeader    bool
 	subscribers bool
+	raw, mark   bool // as in printer
 }
 
 func (x *selection) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&x.state, "state", "", "only those in this `state`, such as active or canceled")
+	flags.StringVar(&x.state, "state", "", "only those in this `state`, such as active; status:NAME for a new status")
 	flags.StringSliceVar(&x.columns, "columns", nil, "`names` of the columns of CSV, in this order, separated by commas")
 	flags.BoolVar(&x.noHeader, "no-header", false, "leave the names of the columns out of CSV")
-	flags.BoolVar(&x.subscribers, "subscribers", false, "add subscriber_email; one more request for each 100 accounts")
+	flags.BoolVar(&x.raw, "raw", false, "write CSV without the apostrophes that keep a spreadsheet from running a cell")
+	flags.BoolVar(&x.mark, "bom", false, "begin CSV with a byte order mark, for Excel on Windows")
+	flags.BoolVar(&x.subscribers, "subscribers", false, "add subscriber_email; one request or more for each 100 accounts")
 	complete(cmd, "state", subscriptionstate.Names...)
 	complete(cmd, "columns", texts(noSubscription.cells, func(c cell) string { return c.column })...)
 }
@@ -41,10 +43,17 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// check refuses what does not fit the format, and columns that do not exist.
+// check refuses what does not fit the format, and columns and states that do not exist.
 func (x *selection) check(format string) error {
-	if format != "csv" && (len(x.columns) > 0 || x.noHeader) {
-		return usagef("--columns and --no-header are for CSV")
+	if format != "csv" && (len(x.columns) > 0 || x.noHeader || x.raw || x.mark) {
+		return usagef("--columns, --no-header, --raw and --bom are for CSV")
+	}
+	if x.state = strings.ToLower(x.state); x.state == "cancelled" {
+		x.state = "canceled"
+	}
+	if x.state != "" && !strings.HasPrefix(x.state, "status:") && !slices.Contains(subscriptionstate.Names, x.state) {
+		return usagef("there is no state %q; the states are %s, and status:NAME for a status that is not among them",
+			x.state, strings.Join(subscriptionstate.Names, ", "))
 	}
 	known := texts(x.first().cells, func(c cell) string { return c.column })
 	for _, name := range x.columns {
@@ -58,7 +67,7 @@ func (x *selection) check(format string) error {
 // newPrinter returns a printer of what is selected.
 func (x *selection) newPrinter(w io.Writer, format string) *printer {
 	p := newPrinter(w, format)
-	p.columns, p.noHeader = x.columns, x.noHeader
+	p.columns, p.noHeader, p.raw, p.mark = x.columns, x.noHeader, x.raw, x.mark
 	return p
 }
 
@@ -84,10 +93,10 @@ func (x *selection) records(ctx context.Context, s *shop, page *commerce.Subscri
 	shared := encodings(&page.Included)
 	for i := range page.Subscriptions {
 		sub := &page.Subscriptions[i]
-		if x.state != "" && state(&sub.Meta) != x.state {
+		if !x.isSelected(&sub.Meta) {
 			continue
 		}
-		r := newRecord(sub, &page.Included)
+		r := s.newRecord(ctx, sub, &page.Included)
 		object := r.object.(members)
 		for name, value := range object {
 			if e, ok := shared[value]; ok {
@@ -101,6 +110,14 @@ func (x *selection) records(ctx context.Context, s *shop, page *commerce.Subscri
 		list = append(list, r)
 	}
 	return list, nil
+}
+
+// isSelected reports whether a subscription is in the state that --state names.
+func (x *selection) isSelected(m *commerce.SubscriptionMeta) bool {
+	if status, ok := strings.CutPrefix(x.state, "status:"); ok {
+		return strings.EqualFold(status, m.Status)
+	}
+	return x.state == "" || strings.EqualFold(x.state, state(m))
 }
 
 // encoding returns the JSON of a value, which is encoded when it is first needed.
@@ -127,34 +144,43 @@ func encodings(in *commerce.Included) map[any]encoding {
 	return list
 }
 
-// emailsOf returns the e-mail addresses of the subscribers, by account.
+// subscriber is an entry of the list of subscribers.
+type subscriber struct {
+	ID         string `json:"id"`
+	Attributes struct {
+		AccountID uuid.UUID `json:"account_id"`
+		Email     string    `json:"email"`
+	} `json:"attributes"`
+}
+
+// emailsOf returns the e-mail addresses of the subscribers of each account, sorted.
 func (s *shop) emailsOf(ctx context.Context, subs []commerce.Subscription) (map[uuid.UUID]string, error) {
 	var accounts []string
 	for _, sub := range subs {
 		accounts = append(accounts, sub.Attributes.AccountID.String())
 	}
 	slices.Sort(accounts)
-	emails := map[uuid.UUID]string{}
+	lists := map[uuid.UUID][]string{}
 	for part := range slices.Chunk(slices.Compact(accounts), commerce.MaxPageSize) {
-		var page struct {
-			Data []struct {
-				Attributes struct {
-					AccountID uuid.UUID `json:"account_id"`
-					Email     string    `json:"email"`
-				} `json:"attributes"`
-			} `json:"data"`
+		list := commerce.OffsetList[subscriber]{
+			Path:     []string{"v2", "subscriptions", "subscribers"},
+			Query:    url.Values{"filter": {"in(account_id," + strings.Join(part, ",") + ")"}},
+			ID:       func(who *subscriber) string { return who.ID },
+			PageSize: commerce.MaxPageSize,
 		}
-		query := url.Values{
-			"filter":      {"in(account_id," + strings.Join(part, ",") + ")"},
-			"page[limit]": {fmt.Sprint(commerce.MaxPageSize)},
+		for who, err := range commerce.Walk(ctx, s.Client, list) {
+			if err != nil {
+				return nil, fmt.Errorf("the subscribers: %w", err)
+			}
+			if account := who.Attributes.AccountID; who.Attributes.Email != "" {
+				lists[account] = append(lists[account], who.Attributes.Email)
+			}
 		}
-		path := []string{"v2", "subscriptions", "subscribers"}
-		if _, err := s.Do(ctx, http.MethodGet, path, query, nil, &page); err != nil {
-			return nil, fmt.Errorf("the subscribers: %w", err)
-		}
-		for _, who := range page.Data {
-			emails[who.Attributes.AccountID] = who.Attributes.Email
-		}
+	}
+	emails := map[uuid.UUID]string{}
+	for account, list := range lists {
+		slices.Sort(list)
+		emails[account] = strings.Join(slices.Compact(list), ", ")
 	}
 	return emails, nil
 }

@@ -2,9 +2,13 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -278,4 +282,121 @@ func TestRecords_commands(t *testing.T) {
 // sorted returns the lines of a text in their order.
 func sorted(text string) string {
 	return strings.Join(slices.Sorted(strings.Lines(text)), "")
+}
+
+// A state that is not known is refused, before a file is replaced. Both spellings are known.
+func TestSelection_states(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(50)
+	odd := newSubscription(plan1, uuid.Nil)
+	odd.Attributes.AccountID, odd.Meta.Status = uuid.New(), "Frozen"
+	s.AddSubscription(odd)
+	counts := map[string]int{}
+	for sub := range s.Subscriptions() {
+		counts[state(&sub.Meta)]++
+	}
+	if counts["canceled"] == 0 || counts["active"] == 0 {
+		t.Fatalf("got %v, want canceled and active ones", counts)
+	}
+	for text, want := range map[string]int{
+		"canceled": counts["canceled"], "cancelled": counts["canceled"], "CANCELLED": counts["canceled"],
+		"Active": counts["active"], "status:frozen": 1, "status:FROZEN": 1, "status:x": 0,
+		"frozen": -1, "activ": -1, "cancel": -1, "": 51,
+	} {
+		c, path := caller{env: storeEnv(s)}, filepath.Join(t.TempDir(), "subs.csv")
+		if err := os.WriteFile(path, []byte("yesterday"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list := c.run(t, "subscriptions", "list", "-o", "csv", "--no-header", "--state", text)
+		export := c.run(t, "subscriptions", "export", path, "--no-header", "--state", text)
+		file, _ := os.ReadFile(path)
+		if want < 0 {
+			isSaid := strings.Contains(list.stderr, "the states are active, ") && string(file) == "yesterday"
+			if list.code != exitUsage || export.code != exitUsage || !isSaid {
+				t.Errorf("%q: got %+v and %+v, want exit code %d and the states", text, list, export, exitUsage)
+			}
+			continue
+		}
+		if n := strings.Count(list.stdout, "\n"); n != want || bytes.Count(file, []byte("\n")) != want {
+			t.Errorf("%q: got %d and %d lines, want %d", text, n, bytes.Count(file, []byte("\n")), want)
+		}
+		if isSaid := strings.Contains(list.stderr, "no subscription is like this"); isSaid != (want == 0) {
+			t.Errorf("%q: got %q", text, list.stderr)
+		}
+	}
+}
+
+// All addresses of an account are in its cell, sorted, however many pages they fill. Without a list
+// nobody knows them.
+func TestSubscribers(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(600) // 200 accounts
+	want := map[string]string{}
+	n := 0
+	for sub := range s.Subscriptions() {
+		account := sub.Attributes.AccountID
+		if _, ok := want[account.String()]; ok {
+			continue
+		}
+		who, _ := s.SubscriberOf(account)
+		first := fmt.Sprintf("a-%03d@example.com", n)
+		s.AddSubscriber(account, commercetest.Subscriber{Email: first})
+		s.AddSubscriber(account, commercetest.Subscriber{Email: first})
+		want[account.String()] = first + ", " + who.Email
+		n++
+	}
+	c := caller{env: storeEnv(s)}
+	args := []string{"subscriptions", "list", "-o", "csv", "--no-header", "--columns", "account_id,subscriber_email", "--subscribers"}
+	got := c.run(t, args...)
+	rows, err := csv.NewReader(strings.NewReader(got.stdout)).ReadAll()
+	if err != nil || len(rows) != 600 || got.code != 0 {
+		t.Fatalf("got %d rows, %v and %d, want 600", len(rows), err, got.code)
+	}
+	for _, row := range rows {
+		if row[1] != want[row[0]] {
+			t.Fatalf("account %s: got %q, want %q", row[0], row[1], want[row[0]])
+		}
+	}
+	for body, code := range map[string]int{
+		`{"data": []}`: 0, `{}`: exitFailed, `{"data": {}}`: exitFailed, `{"data": [{"attributes": {}}]}`: exitFailed,
+	} {
+		s.ClearFaults()
+		s.Inject(commercetest.Fault{Operation: commercetest.OpSubscribers, Status: 200, Body: body, Times: -1})
+		if got := c.run(t, args...); got.code != code {
+			t.Errorf("%s: got %+v, want exit code %d", body, got, code)
+		}
+	}
+}
+
+// --raw and --bom are for programs that join on a cell, and for Excel on Windows.
+func TestSelection_csv(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	sub := newSubscription(plan1, uuid.Nil)
+	sub.Attributes.AccountID, sub.Attributes.ExternalRef = uuid.New(), "=order-1"
+	sub.Meta.PausedBy = "dunning"
+	s.AddSubscription(sub)
+	path := filepath.Join(t.TempDir(), "subs.csv")
+	for flags, want := range map[string]string{
+		"":                  "external_ref,paused_by\n'=order-1,dunning\n",
+		"--raw":             "external_ref,paused_by\n=order-1,dunning\n",
+		"--bom":             "\uFEFFexternal_ref,paused_by\n'=order-1,dunning\n",
+		"--bom --raw":       "\uFEFFexternal_ref,paused_by\n=order-1,dunning\n",
+		"--bom --no-header": "\uFEFF'=order-1,dunning\n",
+	} {
+		more := append(strings.Fields(flags), "--columns", "external_ref,paused_by")
+		c := caller{env: storeEnv(s)}
+		list := c.run(t, append([]string{"subscriptions", "list", "-o", "csv"}, more...)...)
+		export := c.run(t, append([]string{"subscriptions", "export", path}, more...)...)
+		file, _ := os.ReadFile(path)
+		if list.stdout != want || string(file) != want || export.code != 0 {
+			t.Errorf("%s: got %q and %q, want %q", flags, list.stdout, file, want)
+		}
+	}
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "list", "-o", "jsonl", "--raw")
+	if got.code != exitUsage {
+		t.Errorf("--raw without CSV: got %+v, want exit code %d", got, exitUsage)
+	}
 }

@@ -405,35 +405,45 @@ func TestServe_page(t *testing.T) {
 	}
 }
 
-// documented returns the rows of a table: the operations, or the members of a schema.
-func documented(t *testing.T, name string) (rows string) {
-	t.Helper()
-	type schema struct {
+// schema and paths are parts of an OpenAPI document.
+type (
+	schema struct {
 		Description string
 		Properties  jsontext.Value
 		Items       *schema
 	}
-	var document struct {
-		Paths map[string]map[string]struct {
-			Summary   string
-			Responses map[string]any
+	paths map[string]map[string]struct {
+		Summary   string
+		Responses map[string]any
+	}
+)
+
+// rows returns the rows of the operations, in the order of their paths.
+func (p paths) rows() string {
+	var lines []string
+	for path, methods := range p {
+		for method, o := range methods {
+			statuses := slices.Sorted(maps.Keys(o.Responses))
+			lines = append(lines, fmt.Sprintf("| `%s %s` | %s | %s |\n", strings.ToUpper(method), path, o.Summary, statuses[0]))
 		}
+	}
+	path := func(line string) string { return line[strings.Index(line, " /"):] }
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(path(a), path(b)) })
+	return strings.Join(lines, "")
+}
+
+// documented returns the rows of a table: the operations, or the members of a schema.
+func documented(t *testing.T, name string) (rows string) {
+	t.Helper()
+	var document struct {
+		Paths      paths
 		Components struct{ Schemas map[string]schema }
 	}
 	if err := json.Unmarshal(fakestore.OpenAPI(), &document, json.MatchCaseInsensitiveNames(true)); err != nil {
 		t.Fatal(err)
 	}
 	if name == "operations" {
-		for path, methods := range document.Paths {
-			for method, o := range methods {
-				statuses := slices.Sorted(maps.Keys(o.Responses))
-				rows += fmt.Sprintf("| `%s %s` | %s | %s |\n", strings.ToUpper(method), path, o.Summary, statuses[0])
-			}
-		}
-		lines := strings.Split(strings.TrimSuffix(rows, "\n"), "\n")
-		path := func(line string) string { return line[strings.Index(line, " /"):] }
-		slices.SortFunc(lines, func(a, b string) int { return strings.Compare(path(a), path(b)) })
-		return strings.Join(lines, "\n") + "\n"
+		return document.Paths.rows()
 	}
 	var list func(prefix string, s schema)
 	list = func(prefix string, s schema) {

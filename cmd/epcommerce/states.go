@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,7 +59,7 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		p := e.newPrinter(subscriptionHead, noSubscription)
 		var ids []uuid.UUID
 		left, ended := 0, 0
-		err := c.each(ctx, s, args, func(sub *commerce.Subscription, included *commerce.Included) {
+		errRest, err := c.each(ctx, s, args, func(sub *commerce.Subscription, included *commerce.Included) {
 			if c.isEnded(&sub.Meta) {
 				ended++
 				return
@@ -68,24 +67,25 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 			ids = append(ids, sub.ID)
 			if !c.isDone(&sub.Meta) {
 				left++
-				p.print(newRecord(sub, included))
+				p.print(s.newRecord(ctx, sub, included))
 			}
 		})
 		if err = errors.Join(err, p.end()); err != nil {
 			return err
 		}
-		var errEnded error
 		switch text := counted(ended, "subscription") + " canceled or closed: --reopen resumes them too"; {
 		case ended > 0 && c.account != uuid.Nil: // they were not named
 			say(e.stderr, "%s", text)
 		case ended > 0:
-			errEnded = errors.New(text)
+			errRest = errors.Join(errRest, errors.New(text))
+		case c.account != uuid.Nil && len(ids) == 0:
+			say(e.stderr, "the account %s has no subscriptions", c.account)
 		}
-		if c.dryRun && left == 0 && errEnded == nil {
+		if c.dryRun && left == 0 && errRest == nil {
 			say(e.stderr, "nothing to do")
 		}
-		if c.dryRun || len(ids) == 0 && errEnded != nil {
-			return errEnded
+		if c.dryRun || len(ids) == 0 && errRest != nil {
+			return errRest
 		}
 		if left > 0 {
 			question := fmt.Sprintf("%s %s?", capital(c.verb), counted(left, "subscription"))
@@ -93,12 +93,15 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 				return err
 			}
 		}
-		return cmp.Or(c.ensure(ctx, e, s, ids, left), errEnded)
+		if err := c.ensure(ctx, s, ids, left); err != nil || errRest == nil {
+			return err
+		}
+		return &exitError{exitUnfinished, errRest}
 	}
 }
 
 // ensure changes subscriptions, of which so many are left.
-func (c *stateCommand) ensure(ctx context.Context, e *environment, s *shop, ids []uuid.UUID, left int) error {
+func (c *stateCommand) ensure(ctx context.Context, s *shop, ids []uuid.UUID, left int) error {
 	done, failed := 0, error(nil)
 	for _, id := range ids {
 		if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err == nil {
@@ -107,51 +110,61 @@ func (c *stateCommand) ensure(ctx context.Context, e *environment, s *shop, ids 
 		} else if failed = err; ctx.Err() != nil {
 			break
 		}
-		say(e.stderr, "%s: %s", id, describe(failed))
+		say(s.stderr, "%s: %s", id, describe(failed))
 	}
 	if left == 0 && failed == nil {
-		say(e.stderr, "nothing to do")
+		say(s.stderr, "nothing to do")
 		return nil
 	}
-	say(e.stderr, "%d of %d done", done, len(ids))
+	say(s.stderr, "%d of %d done", done, len(ids))
 	if failed != nil && done > 0 && ctx.Err() == nil {
 		return &exitError{exitUnfinished, fmt.Errorf("not all are done: %w", failed)}
 	}
 	return failed
 }
 
-// each calls f with the subscriptions that the command names.
+// each calls f once with each of the subscriptions that the command names. missing says which do
+// not exist.
 func (c *stateCommand) each(
 	ctx context.Context, s *shop, args []string, f func(*commerce.Subscription, *commerce.Included),
-) error {
+) (missing, err error) {
 	if (len(args) > 0) == (c.account != uuid.Nil) {
-		return usagef("name subscriptions by their ids, or an account by --account")
+		return nil, usagef("name subscriptions by their ids, or an account by --account")
 	}
+	seen := map[uuid.UUID]bool{}
 	for _, arg := range args {
 		id, err := parseID(arg)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		if seen[id] {
+			continue
+		}
+		seen[id] = true
 		result, err := s.Subscriptions.Get(ctx, id, commerce.SubscriptionInclude{All: true})
-		if err != nil {
-			return err
+		switch {
+		case errors.Is(err, commerce.ErrNotFound) && commerce.IsFinal(err): // the service says so
+			missing = errors.Join(missing, fmt.Errorf("there is no subscription %s", id))
+		case err != nil:
+			return nil, err
+		default:
+			f(&result.Subscription, &result.Included)
 		}
-		f(&result.Subscription, &result.Included)
 	}
 	if c.account == uuid.Nil {
-		return nil
+		return missing, nil
 	}
 	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	opts.Filter.AccountID = c.account
 	for page, err := range s.Subscriptions.Pages(ctx, opts) {
 		if err != nil {
-			return err
+			return nil, err
 		}
 		for i := range page.Subscriptions {
 			f(&page.Subscriptions[i], &page.Included)
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // isDone reports whether a subscription seems to have the state already.

@@ -220,7 +220,7 @@ func TestExport_streamFails(t *testing.T) {
 	t.Parallel()
 	s := commercetest.New(t, commercetest.Config{})
 	s.Seed(300)
-	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 4, Status: 403, Times: -1})
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 2, Status: 403, Times: -1})
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "export", "-", "-o", "json")
 	if got.code != exitUnfinished || json.Valid([]byte(got.stdout)) || !bytes.HasPrefix([]byte(got.stdout), []byte("[")) {
 		t.Errorf("got %d and %.80q, want exit code %d and no valid JSON", got.code, got.stdout, exitUnfinished)
@@ -255,5 +255,51 @@ func TestList_anySize(t *testing.T) {
 	slices.Sort(ids)
 	if n := len(slices.Compact(ids)) - 1; got.code != 0 || n != size { // a head
 		t.Errorf("got %d subscriptions, code %d, %s, want %d", n, got.code, got.stderr, size)
+	}
+}
+
+// One id that does not exist does not stop the others, an id twice counts once, and an account
+// without subscriptions is named.
+func TestStates_unknown(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		args []string // with 0, 1: the ids of two subscriptions
+		code int
+		want string
+		done int // how many are paused
+	}{
+		"one":           {args: []string{"0", unknownID, "1"}, code: exitUnfinished, want: "2 of 2 done", done: 2},
+		"first":         {args: []string{unknownID, "0"}, code: exitUnfinished, want: "there is no subscription " + unknownID, done: 1},
+		"none":          {args: []string{unknownID}, code: exitFailed, want: "there is no subscription " + unknownID},
+		"twice":         {args: []string{"0", "0", "1"}, want: "2 of 2 done", done: 2},
+		"unknown twice": {args: []string{unknownID, unknownID}, code: exitFailed, want: "there is no subscription " + unknownID + "\n"},
+		"account":       {args: []string{"--account", unknownID}, want: "the account " + unknownID + " has no subscriptions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, account, ids := newShop(t)
+			args := []string{"subscriptions", "pause", "--yes"}
+			for _, arg := range row.args {
+				switch arg {
+				case "0":
+					arg = ids[0]
+				case "1":
+					arg = strings.ToUpper(ids[1])
+				}
+				args = append(args, arg)
+			}
+			got := caller{env: storeEnv(s)}.run(t, args...)
+			if done := strings.Count(stateOf(s, account), "paused"); done != row.done || got.code != row.code ||
+				!strings.Contains(got.stderr, row.want) {
+				t.Errorf("got %+v and %d paused, want exit code %d, %q and %d", got, done, row.code, row.want, row.done)
+			}
+		})
+	}
+	// A gateway's 404 says nothing about a subscription.
+	s, _, ids := newShop(t)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpSubscription, Status: 404, Body: "<html>", Times: -1})
+	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--yes", ids[0])
+	if got.code != exitFailed || strings.Contains(got.stderr, "there is no subscription") {
+		t.Errorf("got %+v, want an error that does not say that the subscription does not exist", got)
 	}
 }

@@ -14,37 +14,11 @@ import (
 )
 
 func newListCommand(e *environment) *cobra.Command {
-	opts := commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
+	x, opts := &selection{}, &commerce.SubscriptionListOptions{}
 	var limit uint
-	x := &selection{}
 	short := "List subscriptions, newest first"
 	cmd := e.command("list", short, func(ctx context.Context, s *shop, _ []string) error {
-		if err := x.check(e.output); err != nil {
-			return err
-		}
-		if x.state == "" {
-			opts.PageSize = int(min(limit, commerce.MaxPageSize)) // 0: the default
-		}
-		p := e.begin(x.newPrinter(e.stdout, e.output), subscriptionHead, x.first())
-		for page, err := range s.Subscriptions.Pages(ctx, &opts) {
-			if err != nil {
-				return fmt.Errorf("after %d subscriptions: %w", p.n, err)
-			}
-			records, err := x.records(ctx, s, page)
-			if err != nil {
-				return err
-			}
-			for _, r := range records {
-				p.print(r)
-				if p.n == int(limit) {
-					return p.end()
-				}
-			}
-			if err := p.flush(); err != nil {
-				return err
-			}
-		}
-		return p.end()
+		return x.list(ctx, s, opts, int(limit))
 	})
 	flags := cmd.Flags()
 	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`; may be repeated")
@@ -62,6 +36,43 @@ func newListCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
+// list prints at most limit of the subscriptions that are selected; 0: all.
+func (x *selection) list(ctx context.Context, s *shop, opts *commerce.SubscriptionListOptions, limit int) error {
+	if err := x.check(s.output); err != nil {
+		return err
+	}
+	opts.Include.All = true
+	if x.state == "" {
+		opts.PageSize = min(limit, commerce.MaxPageSize) // 0: the default
+	}
+	p := s.begin(x.newPrinter(s.stdout, s.output), subscriptionHead, x.first())
+	for page, err := range s.Subscriptions.Pages(ctx, opts) {
+		var records []record
+		if err == nil {
+			records, err = x.records(ctx, s, page)
+		}
+		if err != nil && p.n > 0 && ctx.Err() == nil {
+			err = &exitError{exitUnfinished, fmt.Errorf("after %d subscriptions: %w", p.n, err)}
+		}
+		if err != nil {
+			return err
+		}
+		for _, r := range records {
+			p.print(r)
+			if p.n == limit {
+				return p.end()
+			}
+		}
+		if err := p.flush(); err != nil {
+			return err
+		}
+	}
+	if p.n == 0 {
+		say(s.stderr, "no subscription is like this")
+	}
+	return p.end()
+}
+
 func newGetCommand(e *environment) *cobra.Command {
 	short := "Show a subscription with its plan"
 	cmd := e.command("get ID", short, func(ctx context.Context, s *shop, args []string) error {
@@ -73,7 +84,7 @@ func newGetCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		r := newRecord(&result.Subscription, &result.Included)
+		r := s.newRecord(ctx, &result.Subscription, &result.Included)
 		r.lines = nil
 		for _, c := range r.cells {
 			r.lines = append(r.lines, columns([]int{28, 50}, c.column, plain(c.text)))
@@ -105,11 +116,13 @@ var subscriptionHead = []row{
 	columns(subscriptionWidths, "  PLAN", "PRICE", "BILLED EVERY", "EXTERNAL REF"),
 }
 
-var noSubscription = newRecord(&commerce.Subscription{}, nil)
+var noSubscription = (&shop{}).newRecord(context.Background(), &commerce.Subscription{}, nil)
 
-// formatted returns a price of a subscription as the store shows it, if it does so in its currency,
-// otherwise the amount and the currency.
-func formatted(p commerce.Price, sub *commerce.Subscription, plan *commerce.Plan) string {
+// priceOf returns a price of a subscription as the store shows it, if it does so in its currency,
+// otherwise in figures.
+func (s *shop) priceOf(
+	ctx context.Context, p commerce.Price, sub *commerce.Subscription, plan *commerce.Plan,
+) string {
 	shown := []commerce.DisplayPrice{
 		plan.Meta.Prices[sub.Attributes.PricingOptionID.String()].DisplayPrice, plan.Meta.DisplayPrice,
 	}
@@ -120,11 +133,11 @@ func formatted(p commerce.Price, sub *commerce.Subscription, plan *commerce.Plan
 			}
 		}
 	}
-	return p.Amount.String() + " " + sub.Attributes.Currency
+	return s.money(ctx, commerce.Money{Amount: p.Amount, Currency: sub.Attributes.Currency})
 }
 
 // newRecord returns how a subscription is printed. included is what the response includes.
-func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
+func (s *shop) newRecord(ctx context.Context, sub *commerce.Subscription, included *commerce.Included) record {
 	a, m, times := &sub.Attributes, &sub.Meta, &sub.Meta.Timestamps
 	plan, _ := included.PlanOf(sub)
 	option, _ := included.PricingOptionOf(sub)
@@ -132,7 +145,7 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
 	price, cents := "", ""
 	if p, ok := included.PriceOf(sub); ok {
-		price, cents = formatted(p, sub, plan), p.Amount.String()
+		price, cents = s.priceOf(ctx, p, sub, plan), p.Amount.String()
 	}
 	interval, frequency := "", ""
 	if b, ok := included.BillingOf(sub); ok {
@@ -167,6 +180,7 @@ func newRecord(sub *commerce.Subscription, included *commerce.Included) record {
 		{"updated_at", at(times.UpdatedAt, time.RFC3339Nano)},
 		{"go_live", at(times.GoLive, time.RFC3339Nano)},
 		{"invoice_after", at(m.InvoiceAfter, time.RFC3339Nano)},
+		{"paused_by", m.PausedBy},
 		{"paused_at", at(times.PausedAt, time.RFC3339Nano)},
 		{"resumed_at", at(times.ResumedAt, time.RFC3339Nano)},
 		{"canceled_at", at(times.CanceledAt, time.RFC3339Nano)},

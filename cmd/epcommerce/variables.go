@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 // variables are what names a store.
@@ -17,19 +19,46 @@ var variables = []string{
 
 var storeName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
+// storeFolder returns the folder of the files that --store names.
+func (e *environment) storeFolder() (string, error) {
+	config, home := e.getenv("XDG_CONFIG_HOME"), e.getenv("HOME")
+	switch {
+	case config != "":
+	case home != "":
+		config = filepath.Join(home, ".config")
+	case runtime.GOOS == "windows" && e.getenv("AppData") != "":
+		config = e.getenv("AppData")
+	default:
+		return "", usagef("--store needs XDG_CONFIG_HOME or HOME, or use --env-file")
+	}
+	return filepath.Join(config, "epcommerce"), nil
+}
+
+// storeNames completes --store.
+func (e *environment) storeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	var names []string
+	if folder, err := e.storeFolder(); err == nil {
+		files, _ := filepath.Glob(filepath.Join(folder, "*.env")) // the pattern is valid
+		for _, file := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(file), ".env"))
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
 // readVariables replaces the variables of the environment by those of the file that --env-file or
 // --store names, if there is one. Its errors never hold a value.
 func (e *environment) readVariables() error {
 	path := e.envFile
 	if e.store != "" {
-		config := e.getenv("XDG_CONFIG_HOME")
-		if config == "" {
-			config = filepath.Join(e.getenv("HOME"), ".config")
-		}
-		if path != "" || !storeName.MatchString(e.store) {
+		folder, err := e.storeFolder()
+		switch {
+		case path != "" || !storeName.MatchString(e.store):
 			return usagef("set one of --env-file and --store; a NAME has letters, digits, - and _ only")
+		case err != nil:
+			return err
 		}
-		path = filepath.Join(config, "epcommerce", e.store+".env")
+		path = filepath.Join(folder, e.store+".env")
 	}
 	if path == "" {
 		return nil
@@ -39,27 +68,27 @@ func (e *environment) readVariables() error {
 		return usagef("%w", err)
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return usagef("%s can be read by others: chmod 600 %s", path, path)
+		return usagef("%s can be read by others\n  to do: chmod 600 %s", path, quote(path))
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return usagef("%w", err)
 	}
 	values := map[string]string{}
-	for i, line := range strings.Split(string(content), "\n") {
+	for i, line := range strings.Split(strings.TrimPrefix(string(content), "\uFEFF"), "\n") {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		name, value, ok := strings.Cut(strings.TrimPrefix(line, "export "), "=")
-		if name = strings.TrimSpace(name); !ok || !slices.Contains(variables, name) {
+		parts := assignment.FindStringSubmatch(line)
+		if parts == nil || !slices.Contains(variables, parts[1]) {
 			return usagef("line %d of %s must be NAME=VALUE, with a NAME of %s", i+1, path, strings.Join(variables, ", "))
 		}
-		value = strings.TrimSpace(value)
-		if n := len(value); n > 1 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
-			value = value[1 : n-1]
+		value, ok := unquoted(parts[2])
+		if !ok {
+			return usagef("line %d of %s: after the quoted value of %s, only a comment may follow", i+1, path, parts[1])
 		}
-		values[name] = value
+		values[parts[1]] = value
 	}
 	others := e.getenv
 	e.getenv = func(name string) string {
@@ -70,4 +99,20 @@ func (e *environment) readVariables() error {
 	}
 	e.from = path
 	return nil
+}
+
+var (
+	assignment = regexp.MustCompile(`^(?:export\s+)?(\w+)\s*=(.*)$`)
+	comment    = regexp.MustCompile(`\s#.*$`)
+)
+
+// unquoted returns a value without its quotes and without a comment. It is not ok if something else
+// follows the quotes.
+func unquoted(text string) (value string, ok bool) {
+	value = strings.TrimSpace(text)
+	if value == "" || value[0] != '"' && value[0] != '\'' {
+		return strings.TrimSpace(comment.ReplaceAllString(text, "")), true
+	}
+	value, rest, isClosed := strings.Cut(value[1:], value[:1])
+	return value, isClosed && strings.TrimSpace(comment.ReplaceAllString(" "+rest, "")) == ""
 }

@@ -2,8 +2,11 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,10 +39,21 @@ func TestVariables_file(t *testing.T) {
 		"name":             {content: good, args: []string{"--store", "shop"}, want: "shop.env: " + s.URL() + " responds"},
 		"others are unset": {content: good, env: map[string]string{"COMMERCE_CLIENT_ID": "x"}, want: "responds"},
 		"incomplete": {content: "COMMERCE_BASE_URL=" + s.URL(), env: storeEnv(s), code: exitUsage,
-			want: "names no store"},
+			want: "shop.env names no store"},
 		"others can read it": {content: good, mode: 0o640, code: exitUsage, want: "chmod 600"},
 		"unknown variable":   {content: good + "COMMERCE_TOKN=" + secret, code: exitUsage, want: "line 5 of "},
 		"no variable":        {content: secret, code: exitUsage, want: "line 1 of "},
+		"byte order mark":    {content: "\uFEFF" + good, want: "responds"},
+		"tab after export":   {content: strings.Replace(good, "export ", "export\t", 1), want: "responds"},
+		"comments": {content: strings.ReplaceAll(good, "\nexport", " # of the shop\nexport") + "\t# " + secret,
+			want: "responds"},
+		"comment at once": {content: strings.Replace(good, "'\n", "'# here\n", 1), want: "responds"},
+		"after the quotes": {content: good + "COMMERCE_RATE='1'" + secret, code: exitUsage,
+			want: "after the quoted value of COMMERCE_RATE"},
+		"quote at the start": {content: good + "COMMERCE_RATE='" + secret, code: exitUsage, want: "COMMERCE_RATE"},
+		"Windows":            {content: strings.ReplaceAll(good, "\n", "\r\n"), want: "responds"},
+		"token and pair": {content: good + "COMMERCE_CLIENT_ID=" + secret, code: exitUsage,
+			want: "shop.env: COMMERCE_TOKEN must not be set"},
 		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + secret + "\nCOMMERCE_TOKEN=" + secret,
 			code: exitUsage, want: "base URL"},
 		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "no other store"},
@@ -79,6 +93,61 @@ func TestVariables_file(t *testing.T) {
 				t.Errorf("got %+v, want nothing of the file", got)
 			}
 		})
+	}
+}
+
+// A # without a space before it is part of a value, and so is a space within quotes.
+func TestUnquoted(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"a": "a", " a ": "a", "a#b": "a#b", "#a": "#a", "a #b": "a", "a\t# b": "a", " # b": "", "": "",
+		`"a # b"`: "a # b", "'a' # b": "a", "'a'#b": "a", "'a\"b'": "a\"b", "''": "", `a"b`: `a"b`,
+		"'a": "!", "'a' b": "!", `"a"b"`: "!",
+	} {
+		if got, ok := unquoted(text); ok && got != want || !ok && want != "!" {
+			t.Errorf("%q: got %q and %t, want %q", text, got, ok, want)
+		}
+	}
+}
+
+// The values of the environment may have spaces around them.
+func TestVariables_spaces(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	for _, env := range []map[string]string{storeEnv(s), pairEnv(s)} {
+		for name := range env {
+			env[name] = " " + env[name] + "\r\n"
+		}
+		if got := (caller{env: env}).run(t, "doctor"); got.code != 0 {
+			t.Errorf("got %+v, want exit code 0", got)
+		}
+	}
+}
+
+// --store reads no file of the current folder, and completes the names of its files.
+func TestStore_folder(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	home := t.TempDir()
+	storeFile(t, filepath.Join(home, ".config", "epcommerce", "shop.env"), s)
+	storeFile(t, filepath.Join(home, ".config", "epcommerce", "other.env"), s)
+	for name, row := range map[string]struct {
+		env  map[string]string
+		code int
+		want string
+	}{
+		"home":            {env: map[string]string{"HOME": home}, want: "shop.env: "},
+		"XDG_CONFIG_HOME": {env: map[string]string{"XDG_CONFIG_HOME": filepath.Join(home, ".config"), "HOME": "/x"}, want: "shop.env: "},
+		"neither":         {code: exitUsage, want: "--store needs XDG_CONFIG_HOME or HOME"},
+	} {
+		c := caller{env: row.env}
+		if got := c.run(t, "--store", "shop", "doctor"); got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.want) {
+			t.Errorf("%s: got %+v, want exit code %d and %q", name, got, row.code, row.want)
+		}
+		got := c.run(t, "__complete", "doctor", "--store", "")
+		if isThere := strings.HasPrefix(got.stdout, "other\nshop\n"); isThere != (row.code == 0) {
+			t.Errorf("%s: got %q, want the names of stores: %t", name, got.stdout, row.code == 0)
+		}
 	}
 }
 
@@ -129,6 +198,99 @@ func TestVariables_redis(t *testing.T) {
 		wrong[name] = value
 		if got := (caller{env: wrong}).run(t, "doctor"); got.code != exitUsage || strings.Contains(got.stderr, "secret") {
 			t.Errorf("%s: got %+v, want exit code %d and no value", name, got, exitUsage)
+		}
+	}
+}
+
+// startRedis starts a server on a free port, and returns its address.
+func startRedis(t *testing.T, flags ...string) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_, port, _ := net.SplitHostPort(address)
+	_ = listener.Close()
+	flags = append(flags, "--port", port, "--bind", "127.0.0.1", "--dir", t.TempDir(), "--save", "", "--daemonize", "no")
+	cmd := exec.CommandContext(t.Context(), "redis-server", flags...)
+	if err := cmd.Start(); err != nil {
+		t.Skipf("no redis-server: %v", err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	client := redis.NewClient(&redis.Options{Addr: address, MaxRetries: 50, DialerRetries: 50})
+	defer func() { _ = client.Close() }()
+	if err := client.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if slices.Contains(flags, "--cluster-enabled") {
+		if err := client.ClusterAddSlotsRange(t.Context(), 0, 16383).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for state := ""; !strings.Contains(state, "cluster_state:ok"); {
+			if state, err = client.ClusterInfo(t.Context()).Result(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return address
+}
+
+// COMMERCE_REDIS_URL may name a cluster by one of its addresses, or by all.
+func TestVariables_cluster(t *testing.T) {
+	t.Parallel()
+	address := startRedis(t, "--cluster-enabled", "yes")
+	for url, want := range map[string]bool{
+		"redis://" + address:                           true,
+		"redis://" + address + "/?addr=" + address:     true,
+		"redis://" + startRedis(t):                     false,
+		"redis://" + address + "?read_timeout=1s&db=0": true,
+		"redis://127.0.0.1:1?addr=" + address:          true,
+	} {
+		client, err := openRedis(t.Context(), url)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		if _, isCluster := client.(*redis.ClusterClient); isCluster != want {
+			t.Errorf("%s: got a %T", url, client)
+		}
+		if err := client.Set(t.Context(), "key", "value", 0).Err(); err != nil {
+			t.Errorf("%s: %v", url, err)
+		}
+		_ = client.Close()
+	}
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", "1")
+	env := storeEnv(s)
+	env["COMMERCE_REDIS_URL"] = "redis://" + address
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{address}})
+	defer func() { _ = client.Close() }()
+	if err := client.HSet(t.Context(), "commerce/locks", "server", "1-1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := (caller{env: env}).run(t, "carts", "check", cart); got.code != 0 {
+		t.Errorf("got %+v, want exit code 0", got)
+	}
+	if n, err := client.Exists(t.Context(), "commerce/limit").Result(); n != 1 || err != nil {
+		t.Errorf("the shared limit was not asked: %v", err)
+	}
+}
+
+// A server that does not respond is no other program that works on the cart.
+func TestVariables_deadRedis(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", "1")
+	env := storeEnv(s)
+	for _, url := range []string{"redis://127.0.0.1:1", "redis://127.0.0.1:1?addr=127.0.0.1:2"} {
+		env["COMMERCE_REDIS_URL"] = url
+		got := caller{env: env}.run(t, "discounts", "remove", cart, "--engine", "e", "--yes")
+		isSaid := strings.Contains(got.stderr, "COMMERCE_REDIS_URL") && !strings.Contains(got.stderr, "another program")
+		if got.code != exitFailed || !isSaid || onCart(s, cart) == "" {
+			t.Errorf("%s: got %+v, want exit code %d, and the cart as it was", url, got, exitFailed)
 		}
 	}
 }

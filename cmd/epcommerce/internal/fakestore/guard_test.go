@@ -10,22 +10,22 @@ import (
 	"time"
 )
 
-// A site of Origins may use the stores, with a preflight, and never drives one. A host of Hosts is
-// the server's.
-func TestGuard_allowed(t *testing.T) {
-	t.Parallel()
+// guarded is a request, and what becomes of it.
+type guarded struct {
+	name, line string
+	header     []string
+	want       int
+	allowed    string // Access-Control-Allow-Origin
+}
+
+func guardedRequests() []guarded {
 	const (
 		shop  = "https://shop.example"
 		site  = "Origin: " + shop
 		cross = "Sec-Fetch-Site: cross-site"
 		form  = "/oauth/access_token"
 	)
-	for _, row := range []struct {
-		name, line string
-		header     []string
-		want       int
-		allowed    string // Access-Control-Allow-Origin
-	}{
+	return []guarded{
 		{name: "a shop", line: "GET " + settingsPath, header: []string{site, cross}, want: 200, allowed: shop},
 		{
 			name: "a shop that asks first", line: "OPTIONS " + settingsPath, want: 204, allowed: shop,
@@ -57,7 +57,14 @@ func TestGuard_allowed(t *testing.T) {
 		},
 		{name: "another container", line: "GET " + settingsPath, header: []string{"Host: store2:8080"}, want: 403},
 		{name: "a rebound name", line: "GET /", header: []string{"Host: evil.example:8080"}, want: 403},
-	} {
+	}
+}
+
+// A site of Origins may use the stores, with a preflight, and never drives one. A host of Hosts is
+// the server's.
+func TestGuard_allowed(t *testing.T) {
+	t.Parallel()
+	for _, row := range guardedRequests() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := newTestServer(t, Config{Origins: []string{"https://shop.example"}, Hosts: []string{"store"}, Page: true})

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/commerce-go/commerce"
+)
+
+// readCurrencies returns the decimal places of the store's currencies, by code.
+func readCurrencies(ctx context.Context, c *commerce.Client) (map[string]int32, error) {
+	var list struct {
+		Data []struct {
+			Code   string
+			Places *commerce.Decimal `json:"decimal_places"`
+		}
+	}
+	query := url.Values{"page[limit]": {strconv.Itoa(commerce.MaxPageSize)}}
+	if _, err := c.Do(ctx, http.MethodGet, []string{"v2", "currencies"}, query, nil, &list); err != nil {
+		return nil, err
+	}
+	if list.Data == nil {
+		return nil, errors.New("the response has no list")
+	}
+	places := map[string]int32{}
+	for _, currency := range list.Data {
+		if n := currency.Places; n != nil && n.IsInteger() && n.Sign() >= 0 && n.LessThan(commerce.NewDecimal(10).Decimal) {
+			places[currency.Code] = int32(n.IntPart())
+		}
+	}
+	return places, nil
+}
+
+// placesOf returns the number of decimal places of a currency.
+func (s *shop) placesOf(ctx context.Context, code string) (int32, error) {
+	places, err := s.currencies(ctx)
+	n, ok := places[code]
+	if err == nil && !ok {
+		err = errors.New("the store does not say")
+	}
+	return n, err
+}
+
+// money returns an amount as the store shows it, otherwise in its currency; "-" if it is absent.
+func (s *shop) money(ctx context.Context, m commerce.Money) string {
+	if m.Formatted == "" && m.Currency == "" && m.Amount.IsZero() {
+		return "-"
+	}
+	if m.Formatted == "" && m.Currency != "" {
+		if places, err := s.placesOf(ctx, m.Currency); err == nil {
+			amount := m.Amount.Shift(-places)
+			m.Formatted = amount.StringFixed(max(places, -amount.Exponent())) + " " + m.Currency
+		}
+	}
+	return plain(m.String()) // else it is said to be in the smallest unit
+}
+
+// currencyOf returns the currency of a cart; "" if it is empty.
+func currencyOf(cart *commerce.Cart) string {
+	if cart == nil {
+		return ""
+	}
+	return cmp.Or(cart.DisplayPrice.WithTax.Currency, cart.DisplayPrice.WithoutTax.Currency)
+}
+
+// amountOf returns the amount of a discount for a table. If it names no currency, it has that of the
+// cart.
+func (s *shop) amountOf(ctx context.Context, cart *commerce.Cart, d commerce.CustomDiscount) string {
+	if s.output != "table" {
+		return ""
+	}
+	if !d.Amount.Amount.IsZero() {
+		d.Amount.Currency = cmp.Or(d.Amount.Currency, currencyOf(cart))
+	}
+	return s.money(ctx, d.Amount)
+}
+
+var amountForm = regexp.MustCompile(`^(-?\d+(\.\d+)?)([A-Za-z]{3})?$`)
+
+// parseAmount returns the value of --amount in the smallest unit of the cart's currency. With a
+// point it is in the currency itself.
+func (s *shop) parseAmount(ctx context.Context, text string, cart *commerce.Cart) (commerce.Decimal, error) {
+	parts := amountForm.FindStringSubmatch(text)
+	if parts == nil {
+		return commerce.Decimal{}, usagef("--amount must be like -500, -5.00 or -5.00USD, not %q", text)
+	}
+	amount, err := commerce.ParseDecimal(parts[1])
+	point, code := parts[2], strings.ToUpper(parts[3])
+	if err != nil || point == "" && code == "" {
+		return amount, err
+	}
+	currency := currencyOf(cart)
+	switch {
+	case currency == "":
+		return amount, usagef("--amount %s: the cart has no currency, as it is empty", text)
+	case code != "" && code != currency:
+		return amount, usagef("--amount %s: the cart is in %s", text, currency)
+	}
+	places, err := s.placesOf(ctx, currency)
+	if err != nil {
+		return amount, usagef("--amount %s: the decimal places of %s can't be read: %s\n"+
+			"  to do: use the smallest unit, such as -500", text, currency, describe(err))
+	}
+	amount.Decimal = amount.Shift(places)
+	switch {
+	case !amount.IsInteger():
+		return amount, usagef("--amount %s: %s has %d decimal places", text, currency, places)
+	case point == "" && places > 0:
+		return amount, usagef("--amount %s: write a point, even before zeros, if it is in %s", text, currency)
+	}
+	return amount, nil
+}
