@@ -123,7 +123,9 @@ func TestAdvice(t *testing.T) {
 		e    environment
 		want string
 	}{
-		"no response":        {err: &commerce.Error{Outcome: commerce.OutcomeNone, Err: commerce.ErrTimeout}, want: again.text},
+		"no response": {
+			err: &commerce.Error{Outcome: commerce.OutcomeNone, Err: commerce.ErrTimeout}, want: again.text,
+		},
 		"server error":       {err: refused(500, title), want: again.text},
 		"refused":            {err: refused(422, title), want: change},
 		"refused, no name":   {err: refused(415, title), want: change},
@@ -138,7 +140,9 @@ func TestAdvice(t *testing.T) {
 		"an API in doubt":    {err: unknown, e: environment{isAPI: true}, want: "sends the request again"},
 		"in doubt":           {err: unknown, want: "first finds out what was done"},
 		"a cart is in doubt": {err: unknown, e: environment{cart: "c"}, want: "wait a minute"},
-		"Redis":              {err: fmt.Errorf("%w: %w", commerce.ErrLock, rediscommerce.ErrUnavailable), want: "COMMERCE_REDIS_URL"},
+		"Redis": {
+			err: fmt.Errorf("%w: %w", commerce.ErrLock, rediscommerce.ErrUnavailable), want: "COMMERCE_REDIS_URL",
+		},
 	} {
 		if got := row.e.advice(row.err); !strings.Contains(got, row.want) || (row.want == "") != (got == "") {
 			t.Errorf("%s: got %q, want %q", name, got, row.want)
@@ -150,12 +154,14 @@ func TestAdvice(t *testing.T) {
 func TestDescribe(t *testing.T) {
 	t.Parallel()
 	const none = commerce.OutcomeNone
+	notFound := &commerce.Error{Op: "Client.Do", StatusCode: 404, Outcome: none}
 	invalid := &commerce.ValidationError{Fields: []commerce.FieldError{
-		{Index: 0, Field: "amount", Message: "must be less than zero"}, {Index: -1, Field: "engines", Message: "are wrong"},
+		{Index: 0, Field: "amount", Message: "must be less than zero"},
+		{Index: -1, Field: "engines", Message: "are wrong"},
 	}}
 	for want, err := range map[string]error{
-		"404 Not Found":             &commerce.Error{Op: "Client.Do", StatusCode: 404, Outcome: none},
-		"after 3: 404 Not Found":    fmt.Errorf("after 3: %w", &commerce.Error{Op: "Carts.Get", StatusCode: 404, Outcome: none}),
+		"404 Not Found":             notFound,
+		"after 3: 404 Not Found":    fmt.Errorf("after 3: %w", notFound),
 		"token: 401 Unauthorized":   &commerce.Error{Op: "token", StatusCode: 401, Outcome: none},
 		"the server cannot be used": rediscommerce.ErrUnavailable,
 		"discount 1: amount must be less than zero; engines are wrong": invalid,
@@ -185,7 +191,8 @@ func TestExplain_inDoubt(t *testing.T) {
 			cart := s.AddCart(commerce.CartItemRef{})
 			s.Inject(faults...)
 			got := caller{env: storeEnv(s), stdin: twoDiscounts}.run(t, "discounts", "apply", cart, "-", "--yes")
-			isSaid := strings.Contains(got.stderr, "wait a minute") && strings.Contains(got.stderr, "    epcommerce carts check "+cart)
+			check := "    epcommerce carts check " + cart
+			isSaid := strings.Contains(got.stderr, "wait a minute") && strings.Contains(got.stderr, check)
 			if got.code != exitUnfinished || !isSaid {
 				t.Errorf("got %+v, want exit code %d, how long to wait, and carts check", got, exitUnfinished)
 			}
@@ -199,7 +206,7 @@ func TestExplain_reads(t *testing.T) {
 	s := commercetest.New(t, commercetest.Config{})
 	s.Seed(1)
 	cart := s.AddCart(commerce.CartItemRef{})
-	s.Inject(commercetest.Fault{Operation: commercetest.OpAny, Status: 422, Body: `{"errors":[{"title":"No"}]}`, Times: -1})
+	s.Inject(commercetest.Fault{Status: 422, Body: `{"errors":[{"title":"No"}]}`, Times: -1})
 	for _, row := range []struct {
 		args  string
 		known bool

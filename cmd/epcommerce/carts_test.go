@@ -86,7 +86,8 @@ func settings(text string) func(*commercetest.Store, string) {
 // readCart returns the response with a cart.
 func readCart(s *commercetest.Store, cart string) (body map[string]map[string]any) {
 	query := url.Values{"include": {"items,custom_discounts"}}
-	if _, err := s.Client().Do(context.Background(), http.MethodGet, []string{"v2", "carts", cart}, query, nil, &body); err != nil {
+	path := []string{"v2", "carts", cart}
+	if _, err := s.Client().Do(context.Background(), http.MethodGet, path, query, nil, &body); err != nil {
 		panic(err)
 	}
 	return body
@@ -194,7 +195,9 @@ func TestCheck_unread(t *testing.T) {
 		"totals":                  {spoil: without("data", "meta", "display_price"), want: "skip  totals "},
 		"total discount":          {spoil: without("data", "meta", "display_price", "discount"), want: "skip  totals "},
 		"total with tax":          {spoil: without("data", "meta", "display_price", "with_tax"), want: "skip  totals "},
-		"discounts":               {spoil: without("included", "custom_discounts"), code: exitFailed, want: "custom discount"},
+		"discounts": {
+			spoil: without("included", "custom_discounts"), code: exitFailed, want: "custom discount",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

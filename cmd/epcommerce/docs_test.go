@@ -60,7 +60,8 @@ func TestDocs_commands(t *testing.T) {
 	s := commercetest.New(t, commercetest.Config{})
 	s.Seed(100)
 	commands := regexp.MustCompile(`(?m)^epcommerce .*$`).FindAllString(string(text), -1)
-	commands = slices.DeleteFunc(commands, func(c string) bool { return !strings.Contains(c, " -o ") && !strings.Contains(c, " api ") })
+	isOther := func(c string) bool { return !strings.Contains(c, " -o ") && !strings.Contains(c, " api ") }
+	commands = slices.DeleteFunc(commands, isOther)
 	for _, command := range commands {
 		got := caller{env: pairEnv(s)}.run(t, shellWords(t, command)...)
 		if got.code != 0 || strings.Count(got.stdout, "\n") < 2 {

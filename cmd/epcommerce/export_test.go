@@ -121,7 +121,8 @@ func (k *killer) afterRequest(_ *commercetest.Store, in commercetest.Request) {
 // start starts an export. The store responds to it after it is known here.
 func (k *killer) start(t *testing.T, s *commercetest.Store, path string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary, slices.Concat([]string{"subscriptions", "export", path}, k.flags, args)...)
+	args = slices.Concat([]string{"subscriptions", "export", path}, k.flags, args)
+	cmd := exec.CommandContext(t.Context(), binary, args...)
 	for name, value := range pairEnv(s) {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -447,7 +448,8 @@ func TestExport_files(t *testing.T) {
 	for _, suffix := range []string{"", ".part", ".state", ".state.tmp", ".lock"} {
 		dir := t.TempDir()
 		path, victim := filepath.Join(dir, "subs.jsonl"), filepath.Join(dir, "victim")
-		err := errors.Join(os.WriteFile(victim, []byte("keep"), 0o600), os.Chmod(victim, 0o640), os.Symlink(victim, path+suffix))
+		err := errors.Join(
+			os.WriteFile(victim, []byte("keep"), 0o600), os.Chmod(victim, 0o640), os.Symlink(victim, path+suffix))
 		if suffix != ".state" {
 			err = errors.Join(err, os.WriteFile(path+".state", []byte("{"), 0o600))
 		}
@@ -457,7 +459,8 @@ func TestExport_files(t *testing.T) {
 		got := caller{}.run(t, "--demo", "subscriptions", "export", path, "--restart")
 		text, _ := os.ReadFile(victim)
 		info, _ := os.Stat(victim)
-		if isRefused := got.code == exitUsage; string(text) != "keep" || info.Mode() != 0o640 || isRefused != (suffix != ".state.tmp") {
+		isRefused, isKept := got.code == exitUsage, string(text) == "keep" && info.Mode() == 0o640
+		if !isKept || isRefused != (suffix != ".state.tmp") {
 			t.Errorf("%s is a symbolic link: got %+v and %q (%v), want the other file as it was", suffix, got, text, info.Mode())
 		}
 		if _, err := os.Stat(path + ".state"); got.code != 0 && err != nil {
@@ -584,17 +587,20 @@ func TestExport_complete(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"complete":         {change: func(*exportState) {}, want: "300 subscriptions are in "},
-		"without accounts": {change: func(x *exportState) { x.Skipped = []uuid.UUID{skipped} }, code: exitUnfinished, want: skipped.String()},
-		"another file":     {change: func(x *exportState) { x.Length++ }, code: exitUsage, want: "--restart"},
-		"a longer file":    {change: func(x *exportState) { x.Length-- }, code: exitUsage, want: "--restart"},
-		"another store":    {change: func(x *exportState) { x.Store = "x" }, code: exitUsage, want: "--restart"},
+		"complete": {change: func(*exportState) {}, want: "300 subscriptions are in "},
+		"without accounts": {
+			change: func(x *exportState) { x.Skipped = []uuid.UUID{skipped} }, code: exitUnfinished, want: skipped.String(),
+		},
+		"another file":  {change: func(x *exportState) { x.Length++ }, code: exitUsage, want: "--restart"},
+		"a longer file": {change: func(x *exportState) { x.Length-- }, code: exitUsage, want: "--restart"},
+		"another store": {change: func(x *exportState) { x.Store = "x" }, code: exitUsage, want: "--restart"},
 	} {
 		state(row.change)
 		s.ClearRequests()
 		got := c.run(t, "subscriptions", "export", path)
 		if got.code != row.code || !strings.Contains(got.stderr, row.want) || len(s.Requests()) > 0 {
-			t.Errorf("%s: got %+v and %d requests, want exit code %d, %q and none", name, got, len(s.Requests()), row.code, row.want)
+			t.Errorf("%s: got %+v and %d requests, want exit code %d, %q and none",
+				name, got, len(s.Requests()), row.code, row.want)
 		}
 		if _, err := os.Stat(path + ".state"); (err == nil) != (row.code == exitUsage) {
 			t.Errorf("%s: the state: got %v", name, err)

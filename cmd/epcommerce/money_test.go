@@ -128,7 +128,8 @@ func TestAmounts_width(t *testing.T) {
 	s.Inject(commercetest.Fault{Operation: commercetest.OpCurrencies, Status: 403, Times: -1})
 	cart := s.AddCart(commerce.CartItemRef{})
 	for _, width := range []int{60, 80, 200} {
-		c := caller{env: storeEnv(s), terminal: true, width: width, stdin: strings.Replace(twoDiscounts, "-100", "-12345678", 1)}
+		long := strings.Replace(twoDiscounts, "-100", "-12345678", 1)
+		c := caller{env: storeEnv(s), terminal: true, width: width, stdin: long}
 		got := c.run(t, "discounts", "apply", cart, "-", "--dry-run")
 		if !strings.Contains(got.stdout, " -12345678 (smallest unit of USD)  e") {
 			t.Errorf("%d columns: got %q, want the amount", width, got.stdout)

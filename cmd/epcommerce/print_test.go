@@ -208,7 +208,8 @@ func TestPrinter_partOfList(t *testing.T) {
 	s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 1, Status: 403, Times: -1})
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "list", "-o", "json")
 	if got.code != exitUnfinished || got.stdout == "" || json.Valid([]byte(got.stdout)) {
-		t.Errorf("got exit code %d and %d bytes, want %d and a list that is not valid", got.code, len(got.stdout), exitUnfinished)
+		t.Errorf("got exit code %d and %d bytes, want %d and a list that is not valid",
+			got.code, len(got.stdout), exitUnfinished)
 	}
 }
 

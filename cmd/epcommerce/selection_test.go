@@ -348,7 +348,7 @@ func TestSubscribers(t *testing.T) {
 		n++
 	}
 	c := caller{env: storeEnv(s)}
-	args := []string{"subscriptions", "list", "-o", "csv", "--no-header", "--columns", "account_id,subscriber_email", "--subscribers"}
+	args := strings.Fields("subscriptions list -o csv --no-header --columns account_id,subscriber_email --subscribers")
 	got := c.run(t, args...)
 	rows, err := csv.NewReader(strings.NewReader(got.stdout)).ReadAll()
 	if err != nil || len(rows) != 600 || got.code != 0 {

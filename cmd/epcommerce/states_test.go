@@ -262,6 +262,7 @@ func TestList_anySize(t *testing.T) {
 // without subscriptions is named.
 func TestStates_unknown(t *testing.T) {
 	t.Parallel()
+	const absent = "there is no subscription " + unknownID
 	for name, row := range map[string]struct {
 		args []string // with 0, 1: the ids of two subscriptions
 		code int
@@ -269,10 +270,10 @@ func TestStates_unknown(t *testing.T) {
 		done int // how many are paused
 	}{
 		"one":           {args: []string{"0", unknownID, "1"}, code: exitUnfinished, want: "2 of 2 done", done: 2},
-		"first":         {args: []string{unknownID, "0"}, code: exitUnfinished, want: "there is no subscription " + unknownID, done: 1},
-		"none":          {args: []string{unknownID}, code: exitFailed, want: "there is no subscription " + unknownID},
+		"first":         {args: []string{unknownID, "0"}, code: exitUnfinished, want: absent, done: 1},
+		"none":          {args: []string{unknownID}, code: exitFailed, want: absent},
 		"twice":         {args: []string{"0", "0", "1"}, want: "2 of 2 done", done: 2},
-		"unknown twice": {args: []string{unknownID, unknownID}, code: exitFailed, want: "there is no subscription " + unknownID + "\n"},
+		"unknown twice": {args: []string{unknownID, unknownID}, code: exitFailed, want: absent + "\n"},
 		"account":       {args: []string{"--account", unknownID}, want: "the account " + unknownID + " has no subscriptions"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,41 +20,44 @@ import (
 	"github.com/commerce-go/commerce/rediscommerce"
 )
 
-// A file names a store, instead of the environment. No message holds anything of it.
-func TestVariables_file(t *testing.T) {
-	t.Parallel()
-	const secret = "do-not-print-this"
-	s := commercetest.New(t, commercetest.Config{})
+// noSecret is in files, and must be in no message.
+const noSecret = "do-not-print-this"
+
+// fileRow is a file that names a store, and what doctor says with it.
+type fileRow struct {
+	content string
+	mode    os.FileMode
+	args    []string // default: --env-file
+	env     map[string]string
+	code    int
+	want    string
+}
+
+// fileRows returns files for a store.
+func fileRows(s *commercetest.Store) map[string]fileRow {
 	good := "# the shop\n\nCOMMERCE_BASE_URL = " + s.URL() +
 		"\nexport COMMERCE_TOKEN='" + commercetest.DefaultToken + "'\n"
-	for name, row := range map[string]struct {
-		content string
-		mode    os.FileMode
-		args    []string // default: --env-file
-		env     map[string]string
-		code    int
-		want    string
-	}{
+	return map[string]fileRow{
 		"file":             {content: good, want: "shop.env: " + s.URL() + " responds"},
 		"name":             {content: good, args: []string{"--store", "shop"}, want: "shop.env: " + s.URL() + " responds"},
 		"others are unset": {content: good, env: map[string]string{"COMMERCE_CLIENT_ID": "x"}, want: "responds"},
 		"incomplete": {content: "COMMERCE_BASE_URL=" + s.URL(), env: storeEnv(s), code: exitUsage,
 			want: "shop.env names no store"},
 		"others can read it": {content: good, mode: 0o640, code: exitUsage, want: "chmod 600"},
-		"unknown variable":   {content: good + "COMMERCE_TOKN=" + secret, code: exitUsage, want: "line 5 of "},
-		"no variable":        {content: secret, code: exitUsage, want: "line 1 of "},
+		"unknown variable":   {content: good + "COMMERCE_TOKN=" + noSecret, code: exitUsage, want: "line 5 of "},
+		"no variable":        {content: noSecret, code: exitUsage, want: "line 1 of "},
 		"byte order mark":    {content: "\uFEFF" + good, want: "responds"},
 		"tab after export":   {content: strings.Replace(good, "export ", "export\t", 1), want: "responds"},
-		"comments": {content: strings.ReplaceAll(good, "\nexport", " # of the shop\nexport") + "\t# " + secret,
+		"comments": {content: strings.ReplaceAll(good, "\nexport", " # of the shop\nexport") + "\t# " + noSecret,
 			want: "responds"},
 		"comment at once": {content: strings.Replace(good, "'\n", "'# here\n", 1), want: "responds"},
-		"after the quotes": {content: good + "COMMERCE_RATE='1'" + secret, code: exitUsage,
+		"after the quotes": {content: good + "COMMERCE_RATE='1'" + noSecret, code: exitUsage,
 			want: "after the quoted value of COMMERCE_RATE"},
-		"quote at the start": {content: good + "COMMERCE_RATE='" + secret, code: exitUsage, want: "COMMERCE_RATE"},
+		"quote at the start": {content: good + "COMMERCE_RATE='" + noSecret, code: exitUsage, want: "COMMERCE_RATE"},
 		"Windows":            {content: strings.ReplaceAll(good, "\n", "\r\n"), want: "responds"},
-		"token and pair": {content: good + "COMMERCE_CLIENT_ID=" + secret, code: exitUsage,
+		"token and pair": {content: good + "COMMERCE_CLIENT_ID=" + noSecret, code: exitUsage,
 			want: "shop.env: COMMERCE_TOKEN must not be set"},
-		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + secret + "\nCOMMERCE_TOKEN=" + secret,
+		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + noSecret + "\nCOMMERCE_TOKEN=" + noSecret,
 			code: exitUsage, want: "base URL"},
 		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "no other store"},
 		"no such file": {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
@@ -62,7 +65,14 @@ func TestVariables_file(t *testing.T) {
 		"not a name":   {args: []string{"--store", "../shop"}, code: exitUsage, want: "a NAME has letters"},
 		"both": {content: good, args: []string{"--store", "shop", "--env-file", "x"},
 			code: exitUsage, want: "set one of"},
-	} {
+	}
+}
+
+// A file names a store, instead of the environment. No message holds anything of it.
+func TestVariables_file(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	for name, row := range fileRows(s) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			config := t.TempDir()
@@ -89,7 +99,7 @@ func TestVariables_file(t *testing.T) {
 			if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.want) {
 				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.want)
 			}
-			if strings.Contains(got.stdout+got.stderr, secret) {
+			if strings.Contains(got.stdout+got.stderr, noSecret) {
 				t.Errorf("got %+v, want nothing of the file", got)
 			}
 		})
@@ -136,15 +146,18 @@ func TestStore_folder(t *testing.T) {
 		code int
 		want string
 	}{
-		"home":            {env: map[string]string{"HOME": home}, want: "shop.env: "},
-		"XDG_CONFIG_HOME": {env: map[string]string{"XDG_CONFIG_HOME": filepath.Join(home, ".config"), "HOME": "/x"}, want: "shop.env: "},
-		"neither":         {code: exitUsage, want: "--store needs XDG_CONFIG_HOME or HOME"},
+		"home": {env: map[string]string{"HOME": home}, want: "shop.env: "},
+		"XDG_CONFIG_HOME": {
+			env: map[string]string{"XDG_CONFIG_HOME": filepath.Join(home, ".config"), "HOME": "/x"}, want: "shop.env: ",
+		},
+		"neither": {code: exitUsage, want: "--store needs XDG_CONFIG_HOME or HOME"},
 	} {
 		c := caller{env: row.env}
-		if got := c.run(t, "--store", "shop", "doctor"); got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.want) {
+		got := c.run(t, "--store", "shop", "doctor")
+		if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.want) {
 			t.Errorf("%s: got %+v, want exit code %d and %q", name, got, row.code, row.want)
 		}
-		got := c.run(t, "__complete", "doctor", "--store", "")
+		got = c.run(t, "__complete", "doctor", "--store", "")
 		if isThere := strings.HasPrefix(got.stdout, "other\nshop\n"); isThere != (row.code == 0) {
 			t.Errorf("%s: got %q, want the names of stores: %t", name, got.stdout, row.code == 0)
 		}
