@@ -16,7 +16,13 @@ import (
 func (s *Store) listSubscribers(in *call) response {
 	created := timestamp(seedStart)
 	return listOf(s, in, subscriptionFilter, func(conditions []condition) (all []any) {
-		for _, account := range s.accounts.sorted {
+		accounts := s.accounts.sorted
+		for _, c := range conditions {
+			if c.field == "account_id" {
+				accounts = intersection(accounts, c.ids())
+			}
+		}
+		for _, account := range accounts {
 			for i, who := range s.subscribers[account] {
 				attributes := map[string]string{
 					"account_id": account.String(), "external_ref": "account-" + account.String(),

@@ -39,7 +39,11 @@ func readCurrencies(ctx context.Context, c *commerce.Client) (map[string]int32, 
 
 // placesOf returns the number of decimal places of a currency.
 func (s *shop) placesOf(ctx context.Context, code string) (int32, error) {
-	places, err := s.currencies(ctx)
+	if s.places == nil { // once, also if it fails
+		places, err := readCurrencies(ctx, s.Client)
+		s.places = func() (map[string]int32, error) { return places, err }
+	}
+	places, err := s.places()
 	n, ok := places[code]
 	if err == nil && !ok {
 		err = errors.New("the store does not say")

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -27,7 +26,7 @@ type shop struct {
 	*commerce.Client
 	*environment
 	settings    func(context.Context) (*commerce.Settings, error)
-	currencies  func(context.Context) (map[string]int32, error) // decimal places by code, read once
+	places      func() (map[string]int32, error) // decimal places by currency; nil: not read
 	address     string
 	credentials string            // in words
 	identity    string            // has no secret
@@ -89,14 +88,7 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 // shopAt returns a shop without a client.
 func (e *environment) shopAt(address string, transport http.RoundTripper) *shop {
 	s := &shop{environment: e, address: address, transport: transport}
-	var places map[string]int32
-	var err error
-	var once sync.Once
 	s.settings = func(ctx context.Context) (*commerce.Settings, error) { return s.Settings(ctx) }
-	s.currencies = func(ctx context.Context) (map[string]int32, error) {
-		once.Do(func() { places, err = readCurrencies(ctx, s.Client) })
-		return places, err
-	}
 	return s
 }
 
