@@ -76,7 +76,8 @@ func (e *environment) explain(err error) string {
 
 // goNames are the names of Go in the text of an error.
 var goNames = regexp.MustCompile(
-	`\b(redis)?commerce: (invalid argument: )?|\b(Client|Carts|Subscriptions|Accounts)\.\w+: |\bWalk: `)
+	`\b(redis)?commerce: (invalid argument: )?|\b(Client|Carts|Subscriptions|Accounts)\.\w+: |\bWalk: |` +
+		` \(outcome [a-z ]+\)|outcome [a-z ]+, `)
 
 var discountNumber = regexp.MustCompile(`\bdiscount (\d+): `)
 
@@ -114,13 +115,13 @@ func (e *environment) advice(err error) string {
 	case errors.Is(err, rediscommerce.ErrUnavailable):
 		return "check COMMERCE_REDIS_URL, and whether the server runs"
 	case reason == "not_found" && e.isAPI:
-		return "check the path and its ids: paths begin with /v2"
+		return "check the path and its ids: paths begin with v2"
 	case isKnown:
 		return e.todo(next)
 	case !is[*commerce.Error](err) && !is[*commerce.PagingError](err):
 		return ""
 	case commerce.RemedyOf(err) != commerce.RemedyAgain:
-		return "the service says what is wrong: change that"
+		return "correct what the service names"
 	}
 	return e.todo(again)
 }
@@ -142,12 +143,12 @@ var outcomes = map[commerce.Outcome]string{
 }
 
 // again is the advice if an error may pass.
-var again = step{"run the same command again; if that does not help, this finds out why", "doctor"}
+var again = step{"run the same command again; if it fails again, this finds out why", "doctor"}
 
 // mayBeLate is the advice after a write to a cart without a response.
 var mayBeLate = step{
-	"wait a minute, as a late write may still take effect; then run the same command again, and see whether a\n" +
-		"  discount is there twice", "carts check CART",
+	"wait a minute, as a late write may still come; run the same command again; then look for a discount that is\n" +
+		"  there twice", "carts check CART",
 }
 
 // takesMore is how a full cart takes another discount.
@@ -172,18 +173,18 @@ var todos = map[string]step{
 	"lock":                {text: "another program works on this cart: try again soon"},
 	"limiter":             {text: "the shared rate limit refused it: try again soon, and check COMMERCE_REDIS_URL"},
 	"rate_limited":        {text: "wait a minute and try again"},
-	"certificate":         {"this says what is wrong with the certificate", "doctor"},
+	"certificate":         {"this finds out what is wrong with the certificate", "doctor"},
 	"token":               {text: "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL"},
 	"unauthorized":        {text: "the token is wrong or has expired: set COMMERCE_TOKEN to a new one"},
 	"forbidden":           {text: "the credentials may not do this: use client credentials that may"},
 	"bad_response":        {text: "check COMMERCE_BASE_URL: this is not what the service sends"},
 	"empty_cart":          {text: "check the id: a cart that does not exist reads as an empty one"},
-	"below_zero":          {"remove discounts of other engines: this shows them", "discounts show CART"},
+	"below_zero":          {"the discounts are more than the price, remove some: this shows them", "discounts show CART"},
 	"discount_limit":      takesMore,
 	"discounts_disabled":  enabling,
 	"promotion_conflict":  {text: "remove the promotions of the store from the cart in the shop, or take another cart"},
-	"cart_item_not_found": {"a discount names an item that is not there: this shows them", "api GET /v2/carts/CART/items"},
-	"item_type_mismatch":  {"a discount names another type: this shows the types", "api GET /v2/carts/CART/items"},
+	"cart_item_not_found": {"a discount names an item that is not there: this shows them", "api GET v2/carts/CART/items"},
+	"item_type_mismatch":  {"a discount names another type: this shows the types", "api GET v2/carts/CART/items"},
 	"not_found":           {text: "check the id"},
 	"different":           {text: "use --update to change what differs"},
 	"ended":               {text: "--reopen resumes it, and it is billed again"},

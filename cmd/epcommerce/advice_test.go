@@ -28,7 +28,7 @@ func TestCommandLine(t *testing.T) {
 		`epcommerce --env-file 'it'\''s $1.env' doctor`: {environment{envFile: "it's $1.env"}, "doctor"},
 		"epcommerce discounts remove --id 1 -- -c":      {environment{cart: "-c"}, "discounts remove CART --id 1"},
 		"epcommerce discounts show 'a;b'":               {environment{cart: "a;b"}, "discounts show CART"},
-		"epcommerce api GET /v2/carts/a%20b/items":      {environment{cart: "a b"}, "api GET /v2/carts/CART/items"},
+		"epcommerce api GET v2/carts/a%20b/items":       {environment{cart: "a b"}, "api GET v2/carts/CART/items"},
 	} {
 		if got := row.e.line(row.command); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -112,7 +112,7 @@ func TestTodos_commands(t *testing.T) {
 // An error without an advice of its own has that of its remedy.
 func TestAdvice(t *testing.T) {
 	t.Parallel()
-	const change = "the service says what is wrong: change that"
+	const change = "correct what the service names"
 	refused := func(status int, errs ...commerce.ErrorObject) error {
 		return &commerce.Error{StatusCode: status, Errors: errs, Outcome: commerce.OutcomeRejected}
 	}
@@ -130,7 +130,7 @@ func TestAdvice(t *testing.T) {
 		"refused":            {err: refused(422, title), want: change},
 		"refused, no name":   {err: refused(415, title), want: change},
 		"of its own":         {err: refused(404, title), want: "check the id"},
-		"a path":             {err: refused(404, title), e: environment{isAPI: true}, want: "paths begin with /v2"},
+		"a path":             {err: refused(404, title), e: environment{isAPI: true}, want: "paths begin with v2"},
 		"of the tool":        {err: errors.New("x")},
 		"forbidden":          {err: refused(403, title), want: "use client credentials that may"},
 		"an HTML page":       {err: refused(403, commerce.ErrorObject{Detail: "<html>"}), want: "a gateway or a firewall"},

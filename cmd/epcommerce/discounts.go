@@ -84,7 +84,7 @@ func newShowCommand(e *environment) *cobra.Command {
 		if err := p.end(); err != nil {
 			return err
 		}
-		e.warn(s.checkAll(ctx, cart))
+		e.warn(s.checkCart(ctx, cart, nil))
 		return nil
 	})
 	cmd.Example = "  epcommerce discounts show CART -o json > discounts.json"
@@ -191,11 +191,14 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 	}
 	var checks []check
 	if plan.Cart != nil && planErr == nil {
-		isDeleted := func(d commerce.CustomDiscount) bool {
-			return slices.ContainsFunc(plan.Deleted, func(other commerce.CustomDiscount) bool { return other.ID == d.ID })
+		changed := slices.Concat(plan.Deleted, plan.Updated)
+		planned := slices.Concat([]commerce.CustomDiscount{}, plan.Updated)
+		for _, d := range plan.Cart.CustomDiscounts {
+			if !slices.ContainsFunc(changed, func(other commerce.CustomDiscount) bool { return other.ID == d.ID }) {
+				planned = append(planned, d)
+			}
 		}
-		left := slices.DeleteFunc(slices.Clone(plan.Cart.CustomDiscounts), isDeleted)
-		checks = s.checkCart(ctx, plan.Cart, append(left, plan.Added...))
+		checks = s.checkCart(ctx, plan.Cart, append(planned, plan.Added...))
 		s.warn(checks)
 	}
 	if err := s.printPlan(ctx, plan, planErr); err != nil {
@@ -262,7 +265,7 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 		err = errors.New("it is neither an array nor an object with an array data")
 	}
 	if err != nil {
-		return nil, usagef("FILE must hold a JSON array of discounts, as the service's requests do: %w", err)
+		return nil, usagef("FILE must hold a JSON array of discounts: %w", err)
 	}
 	for i, text := range list {
 		var d commerce.NewCustomDiscount
@@ -381,10 +384,10 @@ func (e *environment) sayAbsent(cart *commerce.Cart, engines []string, ids []uui
 		found[d.DiscountEngine], found[d.ID] = true, true
 	}
 	slices.Sort(onCart)
-	others := cmp.Or(strings.Join(slices.Compact(onCart), ", "), "no other")
+	others := cmp.Or(strings.Join(slices.Compact(onCart), ", "), "none")
 	for _, engine := range engines {
 		if !found[engine] {
-			say(e.stderr, "the cart has no discount of %q, but of %s", engine, others)
+			say(e.stderr, "the cart has no discount of %q; its engines: %s", engine, others)
 		}
 	}
 	for _, id := range ids {

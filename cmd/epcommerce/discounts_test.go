@@ -286,10 +286,12 @@ func TestRemove(t *testing.T) {
 		cart  string
 		says  string // on standard error
 	}{
-		"engine, yes":   {flags: []string{"--engine", "e"}, reply: "y\n", cart: "x/1-1"},
-		"engine, no":    {flags: []string{"--engine", "e"}, reply: "n\n", code: exitFailed, cart: "e/1-1 x/1-1"},
-		"no reply":      {flags: []string{"--engine", "e"}, code: exitFailed, cart: "e/1-1 x/1-1"},
-		"unknown":       {flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1", says: `no discount of "z", but of "e", "x"`},
+		"engine, yes": {flags: []string{"--engine", "e"}, reply: "y\n", cart: "x/1-1"},
+		"engine, no":  {flags: []string{"--engine", "e"}, reply: "n\n", code: exitFailed, cart: "e/1-1 x/1-1"},
+		"no reply":    {flags: []string{"--engine", "e"}, code: exitFailed, cart: "e/1-1 x/1-1"},
+		"unknown": {
+			flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1", says: `no discount of "z"; its engines: "e", "x"`,
+		},
 		"unknown id":    {flags: []string{"--id", unknownID}, cart: "e/1-1 x/1-1", says: unknownID},
 		"no id":         {flags: []string{"--id", "nonsense"}, code: exitUsage, cart: "e/1-1 x/1-1", says: "--id"},
 		"no engine":     {flags: []string{"--engine", ""}, code: exitUsage, cart: "e/1-1 x/1-1", says: "--engine"},
@@ -349,5 +351,27 @@ func TestDiscounts_unknownCart(t *testing.T) {
 	got := caller{env: storeEnv(s)}.run(t, "discounts", "remove", cart, "--id", unknownID)
 	if got.code != 0 || !strings.Contains(got.stderr, "the cart has no discount with the id "+unknownID) {
 		t.Errorf("got %+v, want that the cart has no such discount", got)
+	}
+}
+
+// A plan after which the customer would pay less than 0 is named before it is carried out.
+func TestApply_belowZero(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true}) // the item costs $100.00
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", "1")
+	c := caller{env: storeEnv(s)}
+	for _, row := range []struct {
+		id, amount string
+		code       int
+	}{
+		{id: "2", amount: "-99.99"}, {id: "2", amount: "-100.00", code: exitFailed}, {id: "1", amount: "-100.00"},
+		{id: "1", amount: "-100.01", code: exitFailed},
+	} {
+		got := c.run(t, "discounts", "add", cart, "--amount", row.amount, "--engine", "e", "--external-id", row.id,
+			"--code", "c", "--description", "d", "--update", "--dry-run")
+		if got.code != row.code || strings.Contains(got.stderr, "the customer pays -0.01 USD") != (row.code != 0) {
+			t.Errorf("%+v: got %+v, want exit code %d", row, got, row.code)
+		}
 	}
 }

@@ -158,7 +158,7 @@ func unreachable(err error) (found, todo string) {
 		return "the certificate is from nobody whom this machine trusts",
 			"a proxy of your network may have made it: install its root certificate, or set SSL_CERT_FILE"
 	case is[tls.RecordHeaderError](err), strings.Contains(err.Error(), "HTTP response to HTTPS client"):
-		return "the server does not speak TLS",
+		return "the server does not use HTTPS",
 			"check the port in COMMERCE_BASE_URL, or use http:// for a store on this machine"
 	case isLookup && lookup.IsNotFound:
 		return "there is no host of this name", "check the host in COMMERCE_BASE_URL, and the network"
@@ -260,5 +260,5 @@ func (d *doctor) checkCartID(ctx context.Context) []check {
 	if err != nil {
 		return d.checked("", err)
 	}
-	return d.checkAll(ctx, cart)
+	return d.checkCart(ctx, cart, nil)
 }

@@ -75,7 +75,7 @@ var situations = []situation{
 		setUp: front(http.StatusBadGateway, "text/html", nil)},
 	{name: "redirect", want: "to https://other.example", todo: "set COMMERCE_BASE_URL to",
 		setUp: front(http.StatusMovedPermanently, "", http.Header{"Location": {"https://other.example/v2/settings"}})},
-	{name: "https, but the server speaks http", want: "the server does not speak TLS", todo: "check the port",
+	{name: "https, but the server speaks http", want: "the server does not use HTTPS", todo: "check the port",
 		setUp: func(_ *testing.T, s *commercetest.Store) map[string]string {
 			return map[string]string{"COMMERCE_BASE_URL": strings.Replace(s.URL(), "http:", "https:", 1)}
 		}},

@@ -67,8 +67,8 @@ func newExportCommand(e *environment) *cobra.Command {
 		if x.concurrency < 1 || x.concurrency > 16 {
 			return usagef("--concurrency must be 1 to 16")
 		}
-		if x.format != "jsonl" && x.format != "csv" {
-			return usagef("FILE must end in .jsonl or .csv, or be - for standard output")
+		if x.format != "jsonl" && x.format != "csv" || e.output != "table" && e.output != x.format {
+			return usagef("FILE must end in .jsonl or .csv, as -o, or be - for standard output")
 		}
 		if err := x.check(x.format); err != nil {
 			return err

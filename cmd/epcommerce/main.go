@@ -138,7 +138,7 @@ func newRootCommand(e *environment) *cobra.Command {
 	root.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", ".FlagUsagesWrapped 80",
 		`Use "{{.CommandPath}} [command] --help" for more information about a command.`,
-		"{{.CommandPath}} COMMAND --help says more.",
+		"{{.CommandPath}} COMMAND --help describes a command.",
 	).Replace(root.UsageTemplate()))
 	return root
 }
@@ -162,7 +162,13 @@ func (e *environment) command(
 	use, short string, run func(ctx context.Context, s *shop, args []string) error,
 ) *cobra.Command {
 	return &cobra.Command{
-		Use: use, Short: short, Args: cobra.ExactArgs(strings.Count(use, " ")),
+		Use: use, Short: short,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != strings.Count(use, " ") {
+				return fmt.Errorf("use it as %s", cmd.UseLine())
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for i, name := range strings.Fields(use)[1:] {
 				if name == "CART" {
@@ -185,8 +191,11 @@ func inWords(err error) error {
 		return err
 	}
 	cause := strings.TrimPrefix(invalid.Unwrap().Error(), "time: ")
-	if is[*strconv.NumError](invalid) {
+	switch {
+	case is[*strconv.NumError](invalid):
 		cause = "it is no number, or out of range"
+	case strings.Contains(cause, "UUID"):
+		cause = "it must be an id like 36fabae3-23f7-533a-97f3-017ba2665c58"
 	}
 	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }

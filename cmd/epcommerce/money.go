@@ -92,7 +92,7 @@ var amountForm = regexp.MustCompile(`^(-?\d+(\.\d+)?)([A-Za-z]{3})?$`)
 func (s *shop) parseAmount(ctx context.Context, text string, cart *commerce.Cart) (commerce.Decimal, error) {
 	parts := amountForm.FindStringSubmatch(text)
 	if parts == nil {
-		return commerce.Decimal{}, usagef("--amount must be like -500, -5.00 or -5.00USD, not %q", text)
+		return commerce.Decimal{}, usagef("--amount must be like -500, -5.00 (with a point) or -5.00USD, not %q", text)
 	}
 	amount, err := commerce.ParseDecimal(parts[1])
 	point, code := parts[2], strings.ToUpper(parts[3])
@@ -114,9 +114,10 @@ func (s *shop) parseAmount(ctx context.Context, text string, cart *commerce.Cart
 	amount.Decimal = amount.Shift(places)
 	switch {
 	case !amount.IsInteger():
-		return amount, usagef("--amount %s: %s has %d decimal places", text, currency, places)
+		return amount, usagef("--amount %s: %s has at most %d decimal places", text, currency, places)
 	case point == "" && places > 0:
-		return amount, usagef("--amount %s: write a point, even before zeros, if it is in %s", text, currency)
+		return amount, usagef("--amount %s: write %s.%s%s, or no %[4]s if it is in the smallest unit",
+			text, parts[1], strings.Repeat("0", int(places)), currency)
 	}
 	return amount, nil
 }

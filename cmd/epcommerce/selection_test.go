@@ -321,7 +321,7 @@ func TestSelection_states(t *testing.T) {
 		if n := strings.Count(list.stdout, "\n"); n != want || bytes.Count(file, []byte("\n")) != want {
 			t.Errorf("%q: got %d and %d lines, want %d", text, n, bytes.Count(file, []byte("\n")), want)
 		}
-		if isSaid := strings.Contains(list.stderr, "no subscription is like this"); isSaid != (want == 0) {
+		if isSaid := strings.Contains(list.stderr, "no subscription matches"); isSaid != (want == 0) {
 			t.Errorf("%q: got %q", text, list.stderr)
 		}
 	}

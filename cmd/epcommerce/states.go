@@ -73,7 +73,7 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		if err = errors.Join(err, p.end()); err != nil {
 			return err
 		}
-		switch text := counted(ended, "subscription") + " canceled or closed: --reopen resumes them too"; {
+		switch text := counted(ended, "subscription") + " canceled or closed: --reopen resumes them too, and they are billed again"; {
 		case ended > 0 && c.account != uuid.Nil: // they were not named
 			say(e.stderr, "%s", text)
 		case ended > 0:

@@ -49,7 +49,7 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 	}
 	if e.demo {
 		if e.envFile != "" || e.store != "" {
-			return nil, usagef("--demo uses no other store")
+			return nil, usagef("use one of --demo, --env-file and --store")
 		}
 		return e.openDemo(ctx, opts)
 	}

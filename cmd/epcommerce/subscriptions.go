@@ -68,7 +68,7 @@ func (x *selection) list(ctx context.Context, s *shop, opts *commerce.Subscripti
 		}
 	}
 	if p.n == 0 {
-		say(s.stderr, "no subscription is like this")
+		say(s.stderr, "no subscription matches")
 	}
 	return p.end()
 }

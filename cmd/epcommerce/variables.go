@@ -53,8 +53,10 @@ func (e *environment) readVariables() error {
 	if e.store != "" {
 		folder, err := e.storeFolder()
 		switch {
-		case path != "" || !storeName.MatchString(e.store):
-			return usagef("set one of --env-file and --store; a NAME has letters, digits, - and _ only")
+		case path != "":
+			return usagef("use one of --demo, --env-file and --store")
+		case !storeName.MatchString(e.store):
+			return usagef("the NAME of --store has letters, digits, - and _ only")
 		case err != nil:
 			return err
 		}

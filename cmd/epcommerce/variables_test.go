@@ -59,12 +59,12 @@ func fileRows(s *commercetest.Store) map[string]fileRow {
 			want: "shop.env: COMMERCE_TOKEN must not be set"},
 		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + noSecret + "\nCOMMERCE_TOKEN=" + noSecret,
 			code: exitUsage, want: "base URL"},
-		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "no other store"},
+		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "use one of"},
 		"no such file": {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
 		"no such name": {args: []string{"--store", "none"}, code: exitUsage, want: "no such file"},
-		"not a name":   {args: []string{"--store", "../shop"}, code: exitUsage, want: "a NAME has letters"},
+		"not a name":   {args: []string{"--store", "../shop"}, code: exitUsage, want: "has letters"},
 		"both": {content: good, args: []string{"--store", "shop", "--env-file", "x"},
-			code: exitUsage, want: "set one of"},
+			code: exitUsage, want: "use one of"},
 	}
 }
 
