@@ -17,8 +17,6 @@ require (
 	golang.org/x/text v0.44.0
 )
 
-require github.com/mattn/go-isatty v0.0.22 // indirect
-
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -73,8 +73,8 @@ func currencyOf(cart *commerce.Cart) string {
 	return cmp.Or(cart.DisplayPrice.WithTax.Currency, cart.DisplayPrice.WithoutTax.Currency)
 }
 
-// amountOf returns the amount of a discount for a table. If it names no currency, it has that of the
-// cart.
+// amountOf returns the amount of a discount for a table. If it names no currency, it has that of
+// the cart.
 func (s *shop) amountOf(ctx context.Context, cart *commerce.Cart, d commerce.CustomDiscount) string {
 	if s.output != "table" {
 		return ""
