@@ -52,7 +52,7 @@ func (e *environment) line(command string) string {
 	return strings.Join(append(words, last...), " ")
 }
 
-var plainWord = regexp.MustCompile(`^[\w@%+=:,./-]+$`)
+var plainWord = regexp.MustCompile(`^[\w@%+:,./-][\w@%+=:,./-]*$`)
 
 // quote returns a word for a POSIX shell.
 func quote(word string) string {
@@ -65,7 +65,11 @@ func quote(word string) string {
 // explain returns what happened, what is known, and what to do, a line each.
 func (e *environment) explain(err error) string {
 	text, todo := describe(err), e.advice(err)
-	if known := outcomes[commerce.OutcomeOf(err)]; known != "" && e.changes && is[*commerce.Error](err) {
+	outcome := commerce.OutcomeOf(err)
+	if e.done > 0 && (outcome == commerce.OutcomeNotSent || outcome == commerce.OutcomeRejected) {
+		outcome = commerce.OutcomePartial // other writes succeeded
+	}
+	if known := outcomes[outcome]; known != "" && e.changes && is[*commerce.Error](err) {
 		text += "\n  known: " + known
 	}
 	if todo != "" {
@@ -90,7 +94,7 @@ func describe(err error) string {
 			return fmt.Sprintf("discount %d: ", n+1)
 		})
 	}
-	if failed, ok := errors.AsType[*commerce.Error](err); ok {
+	if failed, ok := errors.AsType[*commerce.Error](err); ok && !is[*summary](err) {
 		for _, detail := range failed.Details() {
 			text += "\n  the service: " + plain(detail)
 		}
@@ -175,7 +179,7 @@ var todos = map[string]step{
 	"rate_limited":        {text: "wait a minute and try again"},
 	"certificate":         {"this finds out what is wrong with the certificate", "doctor"},
 	"token":               {text: "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL"},
-	"unauthorized":        {text: "the token is wrong or has expired: set COMMERCE_TOKEN to a new one"},
+	"unauthorized":        {text: "the store does not accept the token: set COMMERCE_TOKEN to a new one, or check the client id"},
 	"forbidden":           {text: "the credentials may not do this: use client credentials that may"},
 	"bad_response":        {text: "check COMMERCE_BASE_URL: this is not what the service sends"},
 	"empty_cart":          {text: "check the id: a cart that does not exist reads as an empty one"},
@@ -185,7 +189,7 @@ var todos = map[string]step{
 	"promotion_conflict":  {text: "remove the promotions of the store from the cart in the shop, or take another cart"},
 	"cart_item_not_found": {"a discount names an item that is not there: this shows them", "api GET v2/carts/CART/items"},
 	"item_type_mismatch":  {"a discount names another type: this shows the types", "api GET v2/carts/CART/items"},
-	"not_found":           {text: "check the id"},
+	"not_found":           {text: "check the id, and COMMERCE_BASE_URL"},
 	"different":           {text: "use --update to change what differs"},
 	"ended":               {text: "--reopen resumes it, and it is billed again"},
 	"state_not_shown":     {text: "the store does not make this change: ask Elastic Path's support"},

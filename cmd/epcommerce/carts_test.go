@@ -69,6 +69,24 @@ var defects = []defect{
 				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(readCart(s, cart), without),
 			})
 		}},
+	{name: "promotion beside a discount", fails: "promotions", want: "remove the promotion",
+		spoil: func(s *commercetest.Store, cart string) {
+			add(s, cart, "x", "1")
+			body := readCart(s, cart)
+			item := body["included"]["items"].([]any)[0].(map[string]any)
+			item["discounts"] = []any{map[string]any{"amount": 0}, map[string]any{"promotion_source": "rule"}}
+			s.Inject(commercetest.Fault{
+				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
+			})
+		}},
+	{name: "doubled, other amount", fails: "doubled", want: "with other amounts",
+		spoil: func(s *commercetest.Store, cart string) {
+			add(s, cart, "e", "1")
+			s.AddDiscount(cart, commerce.CustomDiscount{
+				Amount: commerce.Money{Amount: commerce.NewDecimal(-2)}, DiscountEngine: "e", ExternalID: "1",
+				Description: "d", DiscountCode: "c",
+			})
+		}},
 	{name: "doubled", fails: "doubled", want: "epcommerce discounts remove ",
 		repair: "discounts remove CART --id SECOND --yes",
 		spoil:  func(s *commercetest.Store, cart string) { add(s, cart, "x", "1"); add(s, cart, "x", "1") }},
@@ -195,6 +213,23 @@ func TestCheck_unread(t *testing.T) {
 		"totals":                  {spoil: without("data", "meta", "display_price"), want: "skip  totals "},
 		"total discount":          {spoil: without("data", "meta", "display_price", "discount"), want: "skip  totals "},
 		"total with tax":          {spoil: without("data", "meta", "display_price", "with_tax"), want: "skip  totals "},
+		"amount of a discount": {want: "skip  totals ", spoil: func(s *commercetest.Store, cart string) {
+			body := readCart(s, cart)
+			delete(body["included"]["custom_discounts"].([]any)[0].(map[string]any), "amount")
+			s.Inject(commercetest.Fault{
+				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
+			})
+		}},
+		"total discount that is 0, but prices that are lower": {want: "ok    totals ", spoil: func(
+			s *commercetest.Store, cart string,
+		) {
+			body := readCart(s, cart)
+			price := body["data"]["meta"].(map[string]any)["display_price"].(map[string]any)
+			price["discount"] = map[string]any{"amount": 0, "currency": "USD"}
+			s.Inject(commercetest.Fault{
+				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
+			})
+		}},
 		"discounts": {
 			spoil: without("included", "custom_discounts"), code: exitFailed, want: "custom discount",
 		},

@@ -272,6 +272,9 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 		if err := json.Unmarshal(text, &d); err != nil {
 			return nil, usagef("discount %d of FILE: %s", i+1, inJSON(err))
 		}
+		if d.Amount.Exponent() < 0 { // -10.00 would be ten of the smallest unit
+			return nil, usagef("discount %d of FILE: the amount must be in the smallest unit, without a point", i+1)
+		}
 		want = append(want, d)
 	}
 	return want, nil
@@ -284,7 +287,7 @@ var goType = regexp.MustCompile(`^json: .* into Go \S+?(?: within "/([^"]*)")?(?
 func inJSON(err error) string {
 	parts := goType.FindStringSubmatch(err.Error())
 	if parts == nil {
-		return err.Error()
+		return strings.TrimPrefix(err.Error(), "jsontext: ")
 	}
 	return strings.TrimPrefix(parts[1]+": "+cmp.Or(parts[2], "this is not what it may hold"), ": ")
 }
@@ -350,13 +353,14 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {
 			return err
 		}
-		for n, d := range plan.Deleted {
-			if err := s.Carts.DeleteCustomDiscount(ctx, args[0], d); err != nil {
-				return fmt.Errorf("%d of %d deleted: %w", n, len(plan.Deleted), err)
+		for ; e.done < len(plan.Deleted) && err == nil; e.done++ {
+			if err = s.Carts.DeleteCustomDiscount(ctx, args[0], plan.Deleted[e.done]); err != nil {
+				say(e.stderr, "%s", describe(err))
+				break
 			}
 		}
-		say(e.stderr, "%d deleted", len(plan.Deleted))
-		return nil
+		say(e.stderr, "%d deleted", e.done)
+		return e.unfinished(err, "not all are deleted")
 	})
 	flags := cmd.Flags()
 	flags.Func("engine", "remove the discounts of this `engine`; may be repeated", func(text string) error {

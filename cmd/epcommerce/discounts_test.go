@@ -112,6 +112,9 @@ func TestApply_file(t *testing.T) {
 		"no discount":        {text: `{"data": []}`, want: "FILE has no discounts"},
 		"unknown member":     {text: `[{"amount": -1, "extern_id": "x"}]`, want: "discount 1 of FILE"},
 		"invalid":            {text: `[{"amount": 1}]`, want: "discount 1: "},
+		"a point":            {text: `[{"amount": -10.00}]`, want: "must be in the smallest unit"},
+		"a text":             {text: `[{"amount": "-10.00"}]`, want: "must be in the smallest unit"},
+		"twice":              {text: `[{"amount": -1, "amount": -2}]`, want: "discount 1 of FILE: duplicate"},
 		"a wrong one":        {text: `[{}, {"amount": "x"}]`, want: "discount 2 of FILE"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -373,5 +376,26 @@ func TestApply_belowZero(t *testing.T) {
 		if got.code != row.code || strings.Contains(got.stderr, "the customer pays -0.01 USD") != (row.code != 0) {
 			t.Errorf("%+v: got %+v, want exit code %d", row, got, row.code)
 		}
+	}
+}
+
+// A removal that ends early says that a part was changed.
+func TestRemove_ends(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", "1")
+	add(s, cart, "e", "2")
+	s.Inject(commercetest.Fault{
+		Operation: commercetest.OpDeleteDiscount, After: 1, Status: 422, Body: `{"errors": [{"title": "No"}]}`,
+	})
+	c := caller{env: storeEnv(s)}
+	got := c.run(t, "discounts", "remove", cart, "--engine", "e", "--yes")
+	if got.code != exitUnfinished || !strings.Contains(got.stderr, "1 deleted") ||
+		!strings.Contains(got.stderr, "known: a part was changed") {
+		t.Errorf("got %+v, want exit code %d and a part", got, exitUnfinished)
+	}
+	if got := c.run(t, "discounts", "remove", cart, "--engine", "e", "--yes"); got.code != 0 || onCart(s, cart) != "" {
+		t.Errorf("got %+v and %q, want none left", got, onCart(s, cart))
 	}
 }

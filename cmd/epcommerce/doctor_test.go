@@ -125,6 +125,11 @@ var situations = []situation{
 		setUp: refusing(commercetest.OpSettings)},
 	{name: "no permission for accounts", want: "the credentials may not list accounts", todo: "cannot export",
 		setUp: refusing(commercetest.OpAccounts)},
+	{name: "no account is listed", want: "none is listed, but there are subscriptions", todo: "may list accounts",
+		setUp: func(_ *testing.T, s *commercetest.Store) map[string]string {
+			s.Inject(commercetest.Fault{Operation: commercetest.OpAccounts, Status: 200, Body: `{"data": []}`, Times: -1})
+			return nil
+		}},
 	{name: "simple calculation", want: "calculation method simple", todo: "change the calculation method to line",
 		setUp: func(_ *testing.T, s *commercetest.Store) map[string]string {
 			body := `{"data": {"calculation_method": "simple"}}`

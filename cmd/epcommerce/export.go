@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -97,16 +98,18 @@ func (x *export) toFile(ctx context.Context) error {
 	if !x.shop.identified {
 		again = "the same command with --resume goes on"
 	}
-	if x.Length > 0 && !x.shop.identified {
+	isResumed := x.Length > 0 || x.Finished != uuid.Nil || len(x.Skipped) > 0
+	if isResumed && !x.shop.identified {
 		question := "A token does not say which store it is for. Is this the same store?"
 		if err := x.shop.confirm(ctx, x.resume, question, "--resume, or --restart"); err != nil {
 			return err
 		}
 	}
 	if x.part == nil {
+		say(x.shop.stderr, "the run before completed it; --restart makes a new one")
 		return x.finish()
 	}
-	if x.Length > 0 {
+	if isResumed {
 		say(x.shop.stderr, "going on after %d subscriptions; --restart starts over", x.Count)
 	}
 	x.shown = time.Now()
@@ -128,6 +131,7 @@ func (x *export) toFile(ctx context.Context) error {
 // finish says that the file is complete, and what it lacks.
 func (x *export) finish() error {
 	_ = os.Remove(x.path + ".state") // otherwise the next run comes here again
+	x.shop.sayUnknown()
 	say(x.shop.stderr, "%d subscriptions are in %s", x.Count, x.path)
 	if len(x.Skipped) > 0 {
 		return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
@@ -159,7 +163,7 @@ func (x *export) open() (err error) {
 	}
 	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
 	if locked, err := x.lock.TryLock(); err != nil {
-		return err
+		return usagef("%s can't be written: %w", x.path, err)
 	} else if !locked {
 		return usagef("another export writes %s", x.path)
 	}
@@ -232,6 +236,9 @@ func (x *export) run(ctx context.Context) error {
 	var failed uuid.UUID // the account that failed in the walk before
 	for {
 		err := x.walk(ctx)
+		if err == nil {
+			err = x.checkAny(ctx)
+		}
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		switch {
 		case err == nil:
@@ -240,13 +247,30 @@ func (x *export) run(ctx context.Context) error {
 			}
 			return nil
 		case !ok || stop.Account == uuid.Nil || len(x.Skipped) == maxSkipped:
-			return errors.Join(err, x.part.Close())
+			// Accounts that come again must not be left out.
+			x.Skipped = slices.DeleteFunc(x.Skipped, func(id uuid.UUID) bool {
+				return bytes.Compare(id[:], x.Finished[:]) > 0
+			})
+			return errors.Join(err, x.save(x.exportState), x.part.Close())
 		case failed != stop.Account && !errors.Is(err, commerce.ErrOffsetLimit):
 			failed = stop.Account // once more: the error may pass
 			continue
 		}
 		x.Skipped = append(x.Skipped, stop.Account)
 	}
+}
+
+// checkAny returns an error if not one account could be read, although there are subscriptions: FILE
+// must not be replaced by an empty one.
+func (x *export) checkAny(ctx context.Context) error {
+	if x.Finished != uuid.Nil {
+		return nil
+	}
+	page, err := x.shop.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 1})
+	if err == nil && len(page.Subscriptions) > 0 {
+		err = errors.New("no account can be read, but there are subscriptions: use client credentials that may")
+	}
+	return err
 }
 
 // walk writes what is missing, and saves what is finished, also if it ends early. It removes what

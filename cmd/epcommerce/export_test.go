@@ -554,6 +554,26 @@ func TestExport_renameFails(t *testing.T) {
 	}
 }
 
+// A run without a result so far is of a store too.
+func TestExport_tokenWithoutResult(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(30)
+	env := storeEnv(s)
+	shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "subs.jsonl")
+	text, err := json.Marshal(exportState{Store: shop.identity, Content: fmt.Sprint(selection{}), Finished: uuid.New()})
+	if err := errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if got := (caller{env: env}).run(t, "subscriptions", "export", path); got.code != exitUsage {
+		t.Errorf("got %+v, want exit code %d", got, exitUsage)
+	}
+}
+
 // A state without a part means that FILE is complete, and only the message is missing.
 func TestExport_complete(t *testing.T) {
 	t.Parallel()
@@ -613,5 +633,75 @@ func TestExport_complete(t *testing.T) {
 	}
 	if got := c.run(t, "subscriptions", "export", path); got.code != exitUsage {
 		t.Errorf("neither a part nor a file: got %+v, want exit code %d", got, exitUsage)
+	}
+}
+
+// If no account can be read, FILE stays as it is. Accounts that could be read later are not left out.
+func TestExport_outage(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		fault commercetest.Fault
+		n     int
+	}{
+		"lists":           {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 200, Body: "<html>"}, n: 6},
+		"accounts":        {fault: commercetest.Fault{Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[]}`}, n: 90},
+		"forbidden lists": {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 403}, n: 90},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := commercetest.New(t, commercetest.Config{})
+			s.Seed(row.n)
+			path := filepath.Join(t.TempDir(), "subs.csv")
+			if err := os.WriteFile(path, []byte("yesterday"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			row.fault.Times = -1
+			s.Inject(row.fault)
+			c := caller{env: pairEnv(s)}
+			got := c.run(t, "subscriptions", "export", path)
+			if text, _ := os.ReadFile(path); got.code != exitUnfinished || string(text) != "yesterday" {
+				t.Errorf("got %+v and %q, want exit code %d and the file of before", got, text, exitUnfinished)
+			}
+			s.ClearFaults()
+			if got := c.run(t, "subscriptions", "export", path); got.code != 0 {
+				t.Errorf("got %+v, want exit code 0", got)
+			}
+			checkFile(t, s, path)
+		})
+	}
+}
+
+// A run that gives up forgets the accounts that come again.
+func TestExport_givesUp(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(30)
+	var ids []uuid.UUID
+	for id, err := range s.Client().Accounts.IDs(t.Context(), uuid.Nil) {
+		if ids = append(ids, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env, path := pairEnv(s), filepath.Join(t.TempDir(), "subs.jsonl")
+	shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := exportState{
+		Store: shop.identity, Content: fmt.Sprint(selection{}), Finished: ids[2], Skipped: []uuid.UUID{ids[1], ids[5]},
+	}
+	text, err := json.Marshal(before)
+	if err := errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.Inject(commercetest.Fault{Operation: commercetest.OpAccounts, Status: 403, Times: -1})
+	got := caller{env: env}.run(t, "subscriptions", "export", path)
+	var after exportState
+	text, err = os.ReadFile(path + ".state")
+	if err := errors.Join(err, json.Unmarshal(text, &after)); err != nil || got.code != exitUnfinished {
+		t.Fatalf("got %+v and %v, want exit code %d and a state", got, err, exitUnfinished)
+	}
+	if len(after.Skipped) != 1 || after.Skipped[0] != ids[1] || after.Finished != ids[2] {
+		t.Errorf("got %+v, want only the account %s left out", after, ids[1])
 	}
 }

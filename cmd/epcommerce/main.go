@@ -46,6 +46,7 @@ type environment struct {
 	changes       bool   // whether the command may change something
 	isAPI         bool   // whether it is the command api
 	cart          string // the id of the cart that it is about, or ""
+	done          int    // the number of things that it has changed
 }
 
 func main() {
@@ -106,6 +107,11 @@ func newRootCommand(e *environment) *cobra.Command {
 			}
 			if e.output != "table" { // in a table, texts are plain
 				e.stdout = e.printable()
+			}
+			for _, name := range []string{"env-file", "store", "cart", "columns"} { // such as "$NOT_SET"
+				if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
+					return fmt.Errorf("--%s must not be empty", name)
+				}
 			}
 			e.changes = cmd.Flags().Lookup("yes") != nil
 			err := cmp.Or(cmd.ValidateRequiredFlags(), cmd.ValidateFlagGroups())
@@ -224,6 +230,27 @@ type exitError struct {
 
 func (e *exitError) Error() string { return e.err.Error() }
 func (e *exitError) Unwrap() error { return e.err }
+
+// summary is an error whose causes were printed already.
+type summary struct {
+	text string
+	err  error
+}
+
+func (e *summary) Error() string { return e.text }
+func (e *summary) Unwrap() error { return e.err }
+
+// unfinished returns the error of a command some of whose writes failed, for causes that it has
+// printed; nil if there are none.
+func (e *environment) unfinished(causes error, text string) error {
+	switch {
+	case causes == nil:
+		return nil
+	case e.done > 0:
+		return &exitError{exitUnfinished, &summary{text, causes}}
+	}
+	return &summary{text, causes}
+}
 
 // usagef returns an error of the command line or the environment.
 func usagef(format string, args ...any) error {

@@ -59,7 +59,10 @@ func (s *shop) money(ctx context.Context, m commerce.Money) string {
 	if m.Formatted == "" && m.Currency != "" {
 		if places, err := s.placesOf(ctx, m.Currency); err == nil {
 			amount := m.Amount.Shift(-places)
-			m.Formatted = amount.StringFixed(max(places, -amount.Exponent())) + " " + m.Currency
+			if m.Formatted = amount.String(); amount.Round(places).Equal(amount) {
+				m.Formatted = amount.StringFixed(places)
+			}
+			m.Formatted += " " + m.Currency
 		}
 	}
 	return plain(m.String()) // else it is said to be in the smallest unit
@@ -102,22 +105,18 @@ func (s *shop) parseAmount(ctx context.Context, text string, cart *commerce.Cart
 	currency := currencyOf(cart)
 	switch {
 	case currency == "":
-		return amount, usagef("--amount %s: the cart has no currency, as it is empty", text)
+		return amount, usagef("--amount %s: the cart shows no currency: use the smallest unit, such as -500", text)
 	case code != "" && code != currency:
 		return amount, usagef("--amount %s: the cart is in %s", text, currency)
 	}
 	places, err := s.placesOf(ctx, currency)
-	if err != nil {
+	switch {
+	case err != nil:
 		return amount, usagef("--amount %s: the decimal places of %s can't be read: %s\n"+
 			"  to do: use the smallest unit, such as -500", text, currency, describe(err))
+	case max(len(point)-1, 0) != int(places): // -500.0 may be meant to be 5.00
+		return amount, usagef("--amount %s: %s has %d decimal places", text, currency, places)
 	}
 	amount.Decimal = amount.Shift(places)
-	switch {
-	case !amount.IsInteger():
-		return amount, usagef("--amount %s: %s has at most %d decimal places", text, currency, places)
-	case point == "" && places > 0:
-		return amount, usagef("--amount %s: write %s.%s%s, or no %[4]s if it is in the smallest unit",
-			text, parts[1], strings.Repeat("0", int(places)), currency)
-	}
 	return amount, nil
 }

@@ -78,11 +78,12 @@ func TestAdd_amount(t *testing.T) {
 		places string // of USD; default: 2
 		want   string // the amount on the cart, or words of the error
 	}{
-		"-500": {want: "-500"}, "-5.00": {want: "-500"}, "-5.5": {want: "-550"}, "-5.00USD": {want: "-500"},
+		"-500": {want: "-500"}, "-5.00": {want: "-500"}, "-5.50": {want: "-550"}, "-5.00USD": {want: "-500"},
 		"-5.00usd": {want: "-500"}, "-0.01": {want: "-1"},
 		"-5.00EUR": {want: "the cart is in USD"}, "-500EUR": {want: "the cart is in USD"},
-		"-5USD":     {want: "write -5.00USD, or no USD if"},
-		"-5.001":    {want: "USD has at most 2 decimal places"},
+		"-5USD":     {want: "USD has 2 decimal places"},
+		"-500.0":    {want: "USD has 2 decimal places"},
+		"-5.001":    {want: "USD has 2 decimal places"},
 		"-5,00":     {want: "must be like"},
 		"-5.00 USD": {want: "must be like"},
 		"-5.":       {want: "must be like"},
@@ -91,8 +92,8 @@ func TestAdd_amount(t *testing.T) {
 		"5.00":      {want: "amount must be less than zero"},
 		"-5.000USD": {places: "3", want: "-5000"},
 		"-7USD":     {places: "0", want: "-7"},
-		"-8.0":      {places: "0", want: "-8"},
-		"-8.5":      {places: "0", want: "USD has at most 0 decimal places"},
+		"-8.0":      {places: "0", want: "USD has 0 decimal places"},
+		"-8.5":      {places: "0", want: "USD has 0 decimal places"},
 		"-9.00":     {places: "null", want: "use the smallest unit"},
 		"-9":        {places: "null", want: "-9"},
 	} {
@@ -116,7 +117,7 @@ func TestAdd_amount(t *testing.T) {
 	}
 	got := caller{}.run(t, "--demo", "discounts", "add", "empty", "--amount", "-5.00", "--engine", "e",
 		"--external-id", "1", "--code", "c", "--description", "d", "--yes")
-	if got.code != exitUsage || !strings.Contains(got.stderr, "the cart has no currency") {
+	if got.code != exitUsage || !strings.Contains(got.stderr, "the cart shows no currency") {
 		t.Errorf("an empty cart: got %+v, want exit code %d", got, exitUsage)
 	}
 }

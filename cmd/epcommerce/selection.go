@@ -51,7 +51,7 @@ func (x *selection) check(format string) error {
 	if x.state = strings.ToLower(x.state); x.state == "cancelled" {
 		x.state = "canceled"
 	}
-	if x.state != "" && !strings.HasPrefix(x.state, "status:") && !slices.Contains(subscriptionstate.Names, x.state) {
+	if x.state != "" && (!strings.HasPrefix(x.state, "status:") || x.state == "status:") && !slices.Contains(subscriptionstate.Names, x.state) {
 		return usagef("there is no state %q; the states are %s, and status:NAME for a status that is not among them",
 			x.state, strings.Join(subscriptionstate.Names, ", "))
 	}
@@ -106,6 +106,9 @@ func (x *selection) records(ctx context.Context, s *shop, page *commerce.Subscri
 		if email := emails[sub.Attributes.AccountID]; x.subscribers {
 			r.cells = append(r.cells, cell{"subscriber_email", email})
 			object["subscriber_email"] = email
+			if email == "" {
+				s.unknown++
+			}
 		}
 		list = append(list, r)
 	}
@@ -118,6 +121,13 @@ func (x *selection) isSelected(m *commerce.SubscriptionMeta) bool {
 		return strings.EqualFold(status, m.Status)
 	}
 	return x.state == "" || strings.EqualFold(x.state, state(m))
+}
+
+// sayUnknown says that there are subscriptions without the address of a subscriber.
+func (s *shop) sayUnknown() {
+	if s.unknown > 0 {
+		say(s.stderr, "%s without the address of a subscriber", counted(s.unknown, "subscription"))
+	}
 }
 
 // encoding returns the JSON of a value, which is encoded when it is first needed.

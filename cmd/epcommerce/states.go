@@ -102,25 +102,24 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 
 // ensure changes subscriptions, of which so many are left.
 func (c *stateCommand) ensure(ctx context.Context, s *shop, ids []uuid.UUID, left int) error {
-	done, failed := 0, error(nil)
+	var failed error
 	for _, id := range ids {
-		if _, err := s.Subscriptions.EnsureState(ctx, id, c.change); err == nil {
-			done++
+		_, err := s.Subscriptions.EnsureState(ctx, id, c.change)
+		if err == nil {
+			s.done++
 			continue
-		} else if failed = err; ctx.Err() != nil {
+		}
+		say(s.stderr, "%s: %s", id, describe(err))
+		if failed = errors.Join(failed, err); ctx.Err() != nil {
 			break
 		}
-		say(s.stderr, "%s: %s", id, describe(failed))
 	}
 	if left == 0 && failed == nil {
 		say(s.stderr, "nothing to do")
 		return nil
 	}
-	say(s.stderr, "%d of %d done", done, len(ids))
-	if failed != nil && done > 0 && ctx.Err() == nil {
-		return &exitError{exitUnfinished, fmt.Errorf("not all are done: %w", failed)}
-	}
-	return failed
+	say(s.stderr, "%d of %d done", s.done, len(ids))
+	return s.unfinished(failed, "not all are done")
 }
 
 // each calls f once with each of the subscriptions that the command names. missing says which do

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -302,5 +303,37 @@ func TestStates_unknown(t *testing.T) {
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--yes", ids[0])
 	if got.code != exitFailed || strings.Contains(got.stderr, "there is no subscription") {
 		t.Errorf("got %+v, want an error that does not say that the subscription does not exist", got)
+	}
+}
+
+// A write in doubt is not taken for a refusal, and what was changed is not forgotten.
+func TestStates_outcomes(t *testing.T) {
+	t.Parallel()
+	refused := commercetest.Fault{
+		Operation: commercetest.OpChangeState, Status: 422, Body: `{"errors": [{"title": "No"}]}`, Times: -1,
+	}
+	lost := commercetest.Fault{Operation: commercetest.OpChangeState, Cut: true, Late: true, Delay: time.Hour}
+	second := refused
+	second.After = 1
+	for name, row := range map[string]struct {
+		faults []commercetest.Fault
+		code   int
+		known  string
+	}{
+		"refused":            {faults: []commercetest.Fault{refused}, code: exitFailed, known: "nothing was changed\n"},
+		"in doubt, refused":  {faults: []commercetest.Fault{lost, refused}, code: exitUnfinished, known: "may or may not"},
+		"done, then refused": {faults: []commercetest.Fault{second}, code: exitUnfinished, known: "a part was changed"},
+		"all in doubt":       {faults: []commercetest.Fault{lost, lost}, code: exitUnfinished, known: "may or may not"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, _, ids := newShop(t)
+			s.Inject(row.faults...)
+			got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--yes", ids[0], ids[1])
+			if got.code != row.code || !strings.Contains(got.stderr, "known: "+row.known) &&
+				!strings.Contains(got.stderr, "known: the change "+row.known) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.known)
+			}
+		})
 	}
 }

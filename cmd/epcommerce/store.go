@@ -29,6 +29,7 @@ type shop struct {
 	places      func() (map[string]int32, error) // decimal places by currency; nil: not read
 	address     string
 	credentials string            // in words
+	unknown     int               // subscriptions without the address of a subscriber
 	identity    string            // has no secret
 	identified  bool              // whether stores with the same identity are the same
 	transport   http.RoundTripper // of requests without a token
@@ -110,8 +111,8 @@ func (e *environment) sharing(ctx context.Context) ([]commerce.Option, error) {
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	limiter, err1 := rediscommerce.NewLimiter(server, rediscommerce.LimiterConfig{PerSecond: rate})
 	locker, err2 := rediscommerce.NewLocker(server, rediscommerce.LockerConfig{})
-	if err := errors.Join(err1, err2); err != nil {
-		return nil, usagef("COMMERCE_RATE can't be used: %w", err)
+	if errors.Join(err1, err2) != nil {
+		return nil, usagef("COMMERCE_RATE must be a number of requests a second that is above 0")
 	}
 	return []commerce.Option{commerce.WithLimiter(limiter), commerce.WithCartLocker(locker)}, nil
 }

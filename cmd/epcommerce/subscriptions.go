@@ -70,6 +70,7 @@ func (x *selection) list(ctx context.Context, s *shop, opts *commerce.Subscripti
 	if p.n == 0 {
 		say(s.stderr, "no subscription matches")
 	}
+	s.sayUnknown()
 	return p.end()
 }
 
@@ -109,11 +110,11 @@ func parseID(text string) (uuid.UUID, error) {
 	return id, err
 }
 
-var subscriptionWidths = []int{36, 10, 14, 14}
+var subscriptionWidths, planWidths = []int{36, 12, 12, 14}, []int{36, whole, 12, 14}
 
 var subscriptionHead = []row{
 	columns(subscriptionWidths, "ID", "STATE", "NEXT INVOICE", "ENDS"),
-	columns(subscriptionWidths, "  PLAN", "PRICE", "BILLED EVERY", "EXTERNAL REF"),
+	columns(planWidths, "  PLAN", "PRICE", "BILLED EVERY", "EXTERNAL REF"),
 }
 
 var noSubscription = (&shop{}).newRecord(context.Background(), &commerce.Subscription{}, nil)
@@ -154,7 +155,7 @@ func (s *shop) newRecord(ctx context.Context, sub *commerce.Subscription, includ
 	lines := []row{
 		columns(subscriptionWidths, id(sub.ID), state(m),
 			plain(at(m.InvoiceAfter, time.DateOnly)), plain(at(times.EndDate, time.DateOnly))),
-		columns(subscriptionWidths, "  "+plain(plan.Attributes.Name), plain(price),
+		columns(planWidths, "  "+plain(plan.Attributes.Name), plain(price),
 			plain(frequency+" "+interval), plain(a.ExternalRef)),
 	}
 	return record{lines: lines, object: object, cells: []cell{

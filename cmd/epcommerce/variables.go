@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -37,10 +39,11 @@ func (e *environment) storeFolder() (string, error) {
 // storeNames completes --store.
 func (e *environment) storeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	var names []string
-	if folder, err := e.storeFolder(); err == nil {
-		files, _ := filepath.Glob(filepath.Join(folder, "*.env")) // the pattern is valid
-		for _, file := range files {
-			names = append(names, strings.TrimSuffix(filepath.Base(file), ".env"))
+	folder, _ := e.storeFolder()
+	files, _ := os.ReadDir(folder) // without it there are none
+	for _, file := range files {
+		if name, ok := strings.CutSuffix(file.Name(), ".env"); ok && storeName.MatchString(name) {
+			names = append(names, name)
 		}
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
@@ -66,8 +69,8 @@ func (e *environment) readVariables() error {
 		return nil
 	}
 	info, err := os.Stat(path)
-	if err != nil {
-		return usagef("%w", err)
+	if err != nil || info.IsDir() {
+		return usagef("%w", cmp.Or(err, fmt.Errorf("%s is a folder", path)))
 	}
 	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
 		return usagef("%s can be read by others\n  to do: chmod 600 %s", path, quote(path))
@@ -89,6 +92,9 @@ func (e *environment) readVariables() error {
 		value, ok := unquoted(parts[2])
 		if !ok {
 			return usagef("line %d of %s: after the quoted value of %s, only a comment may follow", i+1, path, parts[1])
+		}
+		if _, isTwice := values[parts[1]]; isTwice {
+			return usagef("line %d of %s: %s is there twice", i+1, path, parts[1])
 		}
 		values[parts[1]] = value
 	}

@@ -54,6 +54,7 @@ func fileRows(s *commercetest.Store) map[string]fileRow {
 		"after the quotes": {content: good + "COMMERCE_RATE='1'" + noSecret, code: exitUsage,
 			want: "after the quoted value of COMMERCE_RATE"},
 		"quote at the start": {content: good + "COMMERCE_RATE='" + noSecret, code: exitUsage, want: "COMMERCE_RATE"},
+		"twice":              {content: good + good, code: exitUsage, want: "line 7 of "},
 		"Windows":            {content: strings.ReplaceAll(good, "\n", "\r\n"), want: "responds"},
 		"token and pair": {content: good + "COMMERCE_CLIENT_ID=" + noSecret, code: exitUsage,
 			want: "shop.env: COMMERCE_TOKEN must not be set"},
