@@ -94,10 +94,12 @@ func describe(err error) string {
 			return fmt.Sprintf("discount %d: ", n+1)
 		})
 	}
-	if failed, ok := errors.AsType[*commerce.Error](err); ok && !is[*summary](err) {
-		for _, detail := range failed.Details() {
-			text += "\n  the service: " + plain(detail)
-		}
+	failed, _ := errors.AsType[*commerce.Error](err)
+	if exit, ok := errors.AsType[*exitError](err); failed == nil || ok && exit.text != "" {
+		return text
+	}
+	for _, detail := range failed.Details() {
+		text += "\n  the service: " + plain(detail)
 	}
 	return text
 }
@@ -179,7 +181,7 @@ var todos = map[string]step{
 	"rate_limited":        {text: "wait a minute and try again"},
 	"certificate":         {"this finds out what is wrong with the certificate", "doctor"},
 	"token":               {text: "check COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET, and COMMERCE_BASE_URL"},
-	"unauthorized":        {text: "the store does not accept the token: set COMMERCE_TOKEN to a new one, or check the client id"},
+	"unauthorized":        {text: "the token is not accepted: set COMMERCE_TOKEN to a new one, or check the client id"},
 	"forbidden":           {text: "the credentials may not do this: use client credentials that may"},
 	"bad_response":        {text: "check COMMERCE_BASE_URL: this is not what the service sends"},
 	"empty_cart":          {text: "check the id: a cart that does not exist reads as an empty one"},

@@ -20,7 +20,7 @@ import (
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 
 func newAPICommand(e *environment) *cobra.Command {
-	file, yes := "", false
+	file := ""
 	short := "Send a request to any other endpoint, and print the response"
 	cmd := e.command("api METHOD PATH", short, func(ctx context.Context, s *shop, args []string) error {
 		method := strings.ToUpper(args[0])
@@ -41,7 +41,7 @@ func newAPICommand(e *environment) *cobra.Command {
 			in = json.RawMessage(text)
 		}
 		if method != http.MethodGet {
-			if err := e.confirm(ctx, yes, "Send "+method+" "+plain(args[1])+"?", "--yes"); err != nil {
+			if err := e.confirm(ctx, "Send "+method+" "+plain(args[1])+"?", "--yes"); err != nil {
 				return err
 			}
 			once, err := s.With(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
@@ -68,7 +68,7 @@ func newAPICommand(e *environment) *cobra.Command {
 	cmd.Example = "  epcommerce api GET 'v2/subscriptions/invoices?page[limit]=5'\n" +
 		"  epcommerce api PUT v2/settings/cart --data settings.json"
 	cmd.Flags().StringVar(&file, "data", "", "`file` with the JSON to send, - for standard input")
-	addYes(cmd.Flags(), &yes)
+	e.addYes(cmd.Flags())
 	cmd.ValidArgsFunction = func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp

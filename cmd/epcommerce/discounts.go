@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -103,15 +102,15 @@ func (e *environment) warn(checks []check) {
 
 // application is a call of apply or add.
 type application struct {
-	want        []commerce.NewCustomDiscount
-	opts        commerce.EnsureCustomDiscountsOptions
-	yes, dryRun bool
+	want   []commerce.NewCustomDiscount
+	opts   commerce.EnsureCustomDiscountsOptions
+	dryRun bool
 }
 
-func (a *application) addFlags(flags *pflag.FlagSet) {
+func (a *application) addFlags(e *environment, flags *pflag.FlagSet) {
 	flags.BoolVar(&a.opts.Update, "update", false, "change discounts of the cart that differ from the wanted ones")
 	flags.BoolVar(&a.dryRun, "dry-run", false, "change nothing, only show the plan")
-	addYes(flags, &a.yes)
+	e.addYes(flags)
 }
 
 func newApplyCommand(e *environment) *cobra.Command {
@@ -130,7 +129,7 @@ func newApplyCommand(e *environment) *cobra.Command {
 		return a.run(ctx, s, args[0])
 	})
 	cmd.Long = short + ".\nFILE has a JSON array, as discounts show -o json prints it; - is standard input."
-	a.addFlags(cmd.Flags())
+	a.addFlags(e, cmd.Flags())
 	cmd.Flags().BoolVar(&a.opts.Prune, "prune", false, "delete discounts of the same engines that are not in the file")
 	cmd.Flags().StringArrayVar(&a.opts.Engines, "engine", nil, "with --prune: delete those of this `engine` too")
 	cmd.Flags().BoolVar(&a.opts.AllOrNothing, "all-or-nothing", false, "add all that is missing, or nothing")
@@ -161,7 +160,7 @@ func newAddCommand(e *environment) *cobra.Command {
 		a.want = []commerce.NewCustomDiscount{d}
 		return a.run(ctx, s, args[0])
 	})
-	a.addFlags(cmd.Flags())
+	a.addFlags(e, cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringVar(&amount, "amount", "", "`amount`: -500 in the smallest unit; -5.00 or -5.00USD in the cart's currency")
 	flags.StringVar(&d.DiscountEngine, "engine", "", "`name` of the system that decided on the discount")
@@ -210,7 +209,7 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 	case n == 0:
 		return planErr
 	}
-	if err := s.confirm(ctx, a.yes, makeChanges, "--yes"); err != nil {
+	if err := s.confirm(ctx, makeChanges, "--yes"); err != nil {
 		return err
 	}
 	result, err := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &a.opts)
@@ -221,7 +220,6 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 func capital(sentence string) string { return strings.ToUpper(sentence[:1]) + sentence[1:] }
 
 func newEnableCommand(e *environment) *cobra.Command {
-	yes := false
 	short := "Enable custom discounts for a cart"
 	cmd := e.command("enable CART", short, func(ctx context.Context, s *shop, args []string) error {
 		cart, err := s.Carts.Get(ctx, args[0])
@@ -233,7 +231,7 @@ func newEnableCommand(e *environment) *cobra.Command {
 			say(e.stderr, "custom discounts are enabled for the cart already")
 			return nil
 		}
-		if err := e.confirm(ctx, yes, capital(mayEnd)+". Enable them?", "--yes"); err != nil {
+		if err := e.confirm(ctx, capital(mayEnd)+". Enable them?", "--yes"); err != nil {
 			return err
 		}
 		if err := s.Carts.EnableCustomDiscounts(ctx, args[0]); err != nil {
@@ -242,7 +240,7 @@ func newEnableCommand(e *environment) *cobra.Command {
 		say(e.stderr, "custom discounts are enabled for the cart now")
 		return nil
 	})
-	addYes(cmd.Flags(), &yes)
+	e.addYes(cmd.Flags())
 	cmd.Long = short + ".\n" + capital(mayEnd) + "."
 	cmd.Example = "  epcommerce discounts enable CART"
 	return cmd
@@ -319,7 +317,7 @@ func (e *environment) report(r *commerce.EnsureCustomDiscountsResult, err error)
 		say(e.stderr, "in doubt: %s %s", plain(d.DiscountEngine), plain(d.ExternalID))
 	}
 	if err == nil && len(r.InDoubt) > 0 {
-		return &exitError{exitUnfinished, errors.New("a write may still take effect\n  to do: " + e.todo(mayBeLate))}
+		return &exitError{code: exitUnfinished, err: errors.New("a write may still take effect\n  to do: " + e.todo(mayBeLate))}
 	}
 	return err
 }
@@ -327,7 +325,6 @@ func (e *environment) report(r *commerce.EnsureCustomDiscountsResult, err error)
 func newRemoveCommand(e *environment) *cobra.Command {
 	var engines []string
 	var ids []uuid.UUID
-	yes := false
 	short := "Remove the discounts of an engine, or some by their ids"
 	cmd := e.command("remove CART", short, func(ctx context.Context, s *shop, args []string) error {
 		if len(engines)+len(ids) == 0 {
@@ -350,7 +347,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		if err := s.printPlan(ctx, plan, nil); err != nil || len(plan.Deleted) == 0 {
 			return err
 		}
-		if err := e.confirm(ctx, yes, makeChanges, "--yes"); err != nil {
+		if err := e.confirm(ctx, makeChanges, "--yes"); err != nil {
 			return err
 		}
 		for ; e.done < len(plan.Deleted) && err == nil; e.done++ {
@@ -374,24 +371,20 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		ids = append(ids, id)
 		return err
 	})
-	addYes(flags, &yes)
+	e.addYes(flags)
 	cmd.Example = "  epcommerce discounts remove CART --engine promo-engine"
 	return cmd
 }
 
 // sayAbsent says which engines and ids no discount of the cart has.
 func (e *environment) sayAbsent(cart *commerce.Cart, engines []string, ids []uuid.UUID) {
-	var onCart []string // its engines
 	found := map[any]bool{}
 	for _, d := range cart.CustomDiscounts {
-		onCart = append(onCart, strconv.Quote(plain(d.DiscountEngine)))
 		found[d.DiscountEngine], found[d.ID] = true, true
 	}
-	slices.Sort(onCart)
-	others := cmp.Or(strings.Join(slices.Compact(onCart), ", "), "none")
 	for _, engine := range engines {
 		if !found[engine] {
-			say(e.stderr, "the cart has no discount of %q; its engines: %s", engine, others)
+			say(e.stderr, "the cart has no discount of %q; its engines are %s", engine, enginesOf(cart).found)
 		}
 	}
 	for _, id := range ids {
@@ -402,14 +395,15 @@ func (e *environment) sayAbsent(cart *commerce.Cart, engines []string, ids []uui
 }
 
 // addYes adds the flag that says yes to the question of confirm.
-func addYes(flags *pflag.FlagSet, yes *bool) { flags.BoolVarP(yes, "yes", "y", false, "do not ask") }
+func (e *environment) addYes(flags *pflag.FlagSet) {
+	flags.BoolVarP(&e.yes, "yes", "y", false, "do not ask")
+}
 
 const makeChanges = "Make these changes?"
 
-// confirm asks a question, unless yes. It refuses if nobody can see the question. flag is the one
-// that sets yes.
-func (e *environment) confirm(ctx context.Context, yes bool, question, flag string) error {
-	if yes {
+// confirm asks a question, unless a flag says yes. It refuses if nobody can see the question.
+func (e *environment) confirm(ctx context.Context, question, flag string) error {
+	if e.yes {
 		return nil
 	}
 	if !e.stdinTerminal || !e.stderrTerminal {

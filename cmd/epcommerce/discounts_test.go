@@ -293,7 +293,7 @@ func TestRemove(t *testing.T) {
 		"engine, no":  {flags: []string{"--engine", "e"}, reply: "n\n", code: exitFailed, cart: "e/1-1 x/1-1"},
 		"no reply":    {flags: []string{"--engine", "e"}, code: exitFailed, cart: "e/1-1 x/1-1"},
 		"unknown": {
-			flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1", says: `no discount of "z"; its engines: "e", "x"`,
+			flags: []string{"--engine", "z"}, cart: "e/1-1 x/1-1", says: `no discount of "z"; its engines are e: 1, x: 1`,
 		},
 		"unknown id":    {flags: []string{"--id", unknownID}, cart: "e/1-1 x/1-1", says: unknownID},
 		"no id":         {flags: []string{"--id", "nonsense"}, code: exitUsage, cart: "e/1-1 x/1-1", says: "--id"},

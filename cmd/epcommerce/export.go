@@ -41,7 +41,7 @@ type export struct {
 	concurrency int
 	shown       time.Time // when the number of subscriptions was shown
 
-	restart, resume bool
+	restart bool
 }
 
 // exportState says where an export goes on. It is the content of FILE.state.
@@ -81,7 +81,7 @@ func newExportCommand(e *environment) *cobra.Command {
 		"After an error, Ctrl-C or a crash,\nthe same command goes on."
 	cmd.Flags().IntVar(&x.concurrency, "concurrency", x.concurrency, "`n` requests at a time, 1 to 16")
 	cmd.Flags().BoolVar(&x.restart, "restart", false, "start over, instead of going on")
-	cmd.Flags().BoolVar(&x.resume, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
+	cmd.Flags().BoolVar(&e.yes, "resume", false, "with COMMERCE_TOKEN: go on, the store is that of the run before")
 	x.addFlags(cmd)
 	cmd.Example = "  epcommerce subscriptions export subs.csv --subscribers\n" +
 		"  epcommerce subscriptions export - --state active | wc -l"
@@ -101,7 +101,7 @@ func (x *export) toFile(ctx context.Context) error {
 	isResumed := x.Length > 0 || x.Finished != uuid.Nil || len(x.Skipped) > 0
 	if isResumed && !x.shop.identified {
 		question := "A token does not say which store it is for. Is this the same store?"
-		if err := x.shop.confirm(ctx, x.resume, question, "--resume, or --restart"); err != nil {
+		if err := x.shop.confirm(ctx, question, "--resume, or --restart"); err != nil {
 			return err
 		}
 	}
@@ -122,7 +122,7 @@ func (x *export) toFile(ctx context.Context) error {
 		if ctx.Err() != nil {
 			code, err = exitInterrupted, errors.New("interrupted")
 		}
-		return &exitError{code, fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; %s",
+		return &exitError{code: code, err: fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; %s",
 			err, x.Count, x.part.Name(), again)}
 	}
 	return x.finish()
@@ -134,7 +134,7 @@ func (x *export) finish() error {
 	x.shop.sayUnknown()
 	say(x.shop.stderr, "%d subscriptions are in %s", x.Count, x.path)
 	if len(x.Skipped) > 0 {
-		return &exitError{exitUnfinished, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
+		return &exitError{code: exitUnfinished, err: fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
 	}
 	return nil
 }

@@ -566,7 +566,8 @@ func TestExport_tokenWithoutResult(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "subs.jsonl")
 	text, err := json.Marshal(exportState{Store: shop.identity, Content: fmt.Sprint(selection{}), Finished: uuid.New()})
-	if err := errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600)); err != nil {
+	err = errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	if got := (caller{env: env}).run(t, "subscriptions", "export", path); got.code != exitUsage {
@@ -643,8 +644,10 @@ func TestExport_outage(t *testing.T) {
 		fault commercetest.Fault
 		n     int
 	}{
-		"lists":           {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 200, Body: "<html>"}, n: 6},
-		"accounts":        {fault: commercetest.Fault{Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[]}`}, n: 90},
+		"lists": {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 200, Body: "<html>"}, n: 6},
+		"accounts": {
+			fault: commercetest.Fault{Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[]}`}, n: 90,
+		},
 		"forbidden lists": {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 403}, n: 90},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -691,7 +694,8 @@ func TestExport_givesUp(t *testing.T) {
 		Store: shop.identity, Content: fmt.Sprint(selection{}), Finished: ids[2], Skipped: []uuid.UUID{ids[1], ids[5]},
 	}
 	text, err := json.Marshal(before)
-	if err := errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600)); err != nil {
+	err = errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600))
+	if err != nil {
 		t.Fatal(err)
 	}
 	s.Inject(commercetest.Fault{Operation: commercetest.OpAccounts, Status: 403, Times: -1})

@@ -44,6 +44,7 @@ type environment struct {
 	from          string // the file that was read, or ""
 	started       bool   // whether the command has begun: its arguments are right
 	changes       bool   // whether the command may change something
+	yes           bool   // the reply to the question of confirm
 	isAPI         bool   // whether it is the command api
 	cart          string // the id of the cart that it is about, or ""
 	done          int    // the number of things that it has changed
@@ -85,7 +86,7 @@ func run(ctx context.Context, args []string, e *environment) int {
 	switch {
 	case !e.started, errors.Is(err, commerce.ErrInvalidArgument):
 		return exitUsage
-	case ok:
+	case ok && exit.code != 0:
 		return exit.code
 	case errors.Is(err, commerce.ErrOutcomeUnknown), errors.Is(err, commerce.ErrPartialFailure):
 		return exitUnfinished
@@ -222,39 +223,33 @@ const (
 	exitInterrupted = 130
 )
 
-// exitError is an error with the exit code that it causes. Its text says what to do.
+// exitError is an error with the exit code that it causes; 0: that of err. If it has a text of its
+// own, err was printed already.
 type exitError struct {
 	code int
 	err  error
-}
-
-func (e *exitError) Error() string { return e.err.Error() }
-func (e *exitError) Unwrap() error { return e.err }
-
-// summary is an error whose causes were printed already.
-type summary struct {
 	text string
-	err  error
 }
 
-func (e *summary) Error() string { return e.text }
-func (e *summary) Unwrap() error { return e.err }
+func (e *exitError) Error() string { return cmp.Or(e.text, e.err.Error()) }
+func (e *exitError) Unwrap() error { return e.err }
 
 // unfinished returns the error of a command some of whose writes failed, for causes that it has
 // printed; nil if there are none.
 func (e *environment) unfinished(causes error, text string) error {
-	switch {
-	case causes == nil:
+	if causes == nil {
 		return nil
-	case e.done > 0:
-		return &exitError{exitUnfinished, &summary{text, causes}}
 	}
-	return &summary{text, causes}
+	failed := &exitError{err: causes, text: text}
+	if e.done > 0 && !errors.Is(causes, context.Canceled) {
+		failed.code = exitUnfinished
+	}
+	return failed
 }
 
 // usagef returns an error of the command line or the environment.
 func usagef(format string, args ...any) error {
-	return &exitError{exitUsage, fmt.Errorf(format, args...)}
+	return &exitError{code: exitUsage, err: fmt.Errorf(format, args...)}
 }
 
 // say writes a message, which is not data.

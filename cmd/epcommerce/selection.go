@@ -51,7 +51,8 @@ func (x *selection) check(format string) error {
 	if x.state = strings.ToLower(x.state); x.state == "cancelled" {
 		x.state = "canceled"
 	}
-	if x.state != "" && (!strings.HasPrefix(x.state, "status:") || x.state == "status:") && !slices.Contains(subscriptionstate.Names, x.state) {
+	status, isStatus := strings.CutPrefix(x.state, "status:")
+	if x.state != "" && (!isStatus || status == "") && !slices.Contains(subscriptionstate.Names, x.state) {
 		return usagef("there is no state %q; the states are %s, and status:NAME for a status that is not among them",
 			x.state, strings.Join(subscriptionstate.Names, ", "))
 	}

@@ -13,10 +13,10 @@ import (
 
 // stateCommand changes the state of subscriptions.
 type stateCommand struct {
-	change      commerce.StateChange
-	verb        string
-	account     uuid.UUID
-	yes, dryRun bool
+	change  commerce.StateChange
+	verb    string
+	account uuid.UUID
+	dryRun  bool
 }
 
 func newStateCommands(e *environment) []*cobra.Command {
@@ -39,7 +39,7 @@ func newStateCommands(e *environment) []*cobra.Command {
 			return err
 		})
 		flags.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only list what would be changed")
-		addYes(flags, &c.yes)
+		e.addYes(flags)
 		if c.verb == "cancel" {
 			flags.BoolVar(&c.change.CancelImmediately, "immediately", false, "end them now, not with their billing period")
 		}
@@ -73,7 +73,8 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		if err = errors.Join(err, p.end()); err != nil {
 			return err
 		}
-		switch text := counted(ended, "subscription") + " canceled or closed: --reopen resumes them too, and they are billed again"; {
+		text := counted(ended, "subscription") + " canceled or closed: with --reopen they are resumed, and billed again"
+		switch {
 		case ended > 0 && c.account != uuid.Nil: // they were not named
 			say(e.stderr, "%s", text)
 		case ended > 0:
@@ -89,14 +90,14 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		}
 		if left > 0 {
 			question := fmt.Sprintf("%s %s?", capital(c.verb), counted(left, "subscription"))
-			if err := e.confirm(ctx, c.yes, question, "--yes"); err != nil {
+			if err := e.confirm(ctx, question, "--yes"); err != nil {
 				return err
 			}
 		}
 		if err := c.ensure(ctx, s, ids, left); err != nil || errRest == nil {
 			return err
 		}
-		return &exitError{exitUnfinished, errRest}
+		return &exitError{code: exitUnfinished, err: errRest}
 	}
 }
 

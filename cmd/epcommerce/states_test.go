@@ -83,7 +83,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("dry run once more: got %+v, want nothing to do", got)
 	}
 	if got := c.run(t, of("resume", "--yes")...); got.code != 0 || strings.Contains(stateOf(s, account), "active") ||
-		!strings.Contains(got.stderr, "6 subscriptions canceled or closed: --reopen resumes them too") {
+		!strings.Contains(got.stderr, "6 subscriptions canceled or closed: with --reopen") {
 		t.Errorf("resume all: got %+v, want none resumed, and a hint", got)
 	}
 	got = c.run(t, "subscriptions", "resume", ids[0], "--yes")

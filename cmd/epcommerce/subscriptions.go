@@ -52,7 +52,7 @@ func (x *selection) list(ctx context.Context, s *shop, opts *commerce.Subscripti
 			records, err = x.records(ctx, s, page)
 		}
 		if err != nil && p.n > 0 && ctx.Err() == nil {
-			err = &exitError{exitUnfinished, fmt.Errorf("after %d subscriptions: %w", p.n, err)}
+			err = &exitError{code: exitUnfinished, err: fmt.Errorf("after %d subscriptions: %w", p.n, err)}
 		}
 		if err != nil {
 			return err
