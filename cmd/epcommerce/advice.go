@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/rediscommerce"
 )
@@ -102,6 +104,22 @@ func describe(err error) string {
 		text += "\n  the service: " + plain(detail)
 	}
 	return text
+}
+
+// inWords returns an error of a flag without names of Go.
+func inWords(err error) error {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
+		return err
+	}
+	cause := strings.TrimPrefix(invalid.Unwrap().Error(), "time: ")
+	switch {
+	case is[*strconv.NumError](invalid):
+		cause = "it is no number, or out of range"
+	case strings.Contains(cause, "UUID"):
+		cause = "it must be an id like 36fabae3-23f7-533a-97f3-017ba2665c58"
+	}
+	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }
 
 // advice returns what to do, or "".

@@ -100,7 +100,7 @@ func newCheckCommand(e *environment) *cobra.Command {
 func (s *shop) readCart(ctx context.Context, id string) (*commerce.Cart, error) {
 	nothing := &commerce.EnsureCustomDiscountsOptions{DryRun: true, Prune: true, Engines: []string{"epcommerce"}}
 	plan, err := s.Carts.EnsureCustomDiscounts(ctx, id, nil, nothing)
-	if plan == nil || plan.Cart == nil || errors.Is(err, commerce.ErrBadResponse) {
+	if plan == nil || plan.Cart == nil {
 		return nil, err
 	}
 	return plan.Cart, nil

@@ -74,7 +74,7 @@ var defects = []defect{
 			add(s, cart, "x", "1")
 			body := readCart(s, cart)
 			item := body["included"]["items"].([]any)[0].(map[string]any)
-			item["discounts"] = []any{map[string]any{"amount": 0}, map[string]any{"promotion_source": "rule"}}
+			item["discounts"] = []any{map[string]any{"amount": 0}, map[string]any{"promotion_source": "rule"}, map[string]any{}}
 			s.Inject(commercetest.Fault{
 				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
 			})

@@ -121,6 +121,12 @@ var situations = []situation{
 			t.Helper()
 			return late(t, s, time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat))
 		}},
+	{name: "a gateway's 403 for requests with a token", want: "token", todo: "a gateway or a firewall",
+		setUp: func(_ *testing.T, s *commercetest.Store) map[string]string {
+			authorized := func(in commercetest.Request) bool { return in.Header.Get("Authorization") != "" }
+			s.Inject(commercetest.Fault{Status: 403, Body: "<html>", Times: -1, Match: authorized})
+			return nil
+		}},
 	{name: "no permission for settings", want: "may not read the settings", todo: "client credentials that may",
 		setUp: refusing(commercetest.OpSettings)},
 	{name: "no permission for accounts", want: "the credentials may not list accounts", todo: "cannot export",

@@ -537,8 +537,14 @@ func TestExport_renameFails(t *testing.T) {
 			if got.code != exitUnfinished || !strings.Contains(got.stderr, fmt.Sprintf("%d subscriptions are safe in", n)) {
 				t.Errorf("got %+v, want exit code %d", got, exitUnfinished)
 			}
-			if err := os.RemoveAll(path); err != nil {
+			var state exportState
+			text, _ := os.ReadFile(path + ".state")
+			part, err := os.Stat(path + ".part")
+			if err := errors.Join(err, json.Unmarshal(text, &state), os.RemoveAll(path)); err != nil {
 				t.Fatal(err)
+			}
+			if state.Length != part.Size() || state.Count != n {
+				t.Errorf("got the state %+v of a part of %d bytes, want all of it", state, part.Size())
 			}
 			s.ClearRequests()
 			if got := c.run(t, "subscriptions", "export", path); got.code != 0 {

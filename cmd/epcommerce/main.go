@@ -12,14 +12,12 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"unicode"
 
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
@@ -189,22 +187,6 @@ func (e *environment) command(
 			return run(cmd.Context(), s, args)
 		},
 	}
-}
-
-// inWords returns an error of a flag without names of Go.
-func inWords(err error) error {
-	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return err
-	}
-	cause := strings.TrimPrefix(invalid.Unwrap().Error(), "time: ")
-	switch {
-	case is[*strconv.NumError](invalid):
-		cause = "it is no number, or out of range"
-	case strings.Contains(cause, "UUID"):
-		cause = "it must be an id like 36fabae3-23f7-533a-97f3-017ba2665c58"
-	}
-	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }
 
 // group returns a command that only has others.

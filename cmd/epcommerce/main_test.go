@@ -129,8 +129,6 @@ func TestRun_usage(t *testing.T) {
 		"unknown flag":        {"serve", "--port", "1"},
 		"too many arguments":  {"doctor", "x"},
 		"argument missing":    {"subscriptions", "get"},
-		"empty file":          {"doctor", "--env-file", ""},
-		"empty store":         {"doctor", "--store", ""},
 		"empty cart":          {"doctor", "--cart", "", "--demo"},
 		"empty columns":       {"subscriptions", "list", "-o", "csv", "--columns", "", "--demo"},
 		"empty status":        {"subscriptions", "list", "--state", "status:", "--demo"},

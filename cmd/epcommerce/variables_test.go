@@ -107,6 +107,18 @@ func TestVariables_file(t *testing.T) {
 	}
 }
 
+// A variable of the shell that is not set is no store: the one of the environment is not meant.
+func TestStore_empty(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	for _, flag := range []string{"--env-file", "--store"} {
+		got := caller{env: storeEnv(s)}.run(t, "doctor", flag, "")
+		if got.code != exitUsage || !strings.Contains(got.stderr, flag+" must not be empty") || len(s.Requests()) > 0 {
+			t.Errorf("%s: got %+v, want exit code %d and no request", flag, got, exitUsage)
+		}
+	}
+}
+
 // A # without a space before it is part of a value, and so is a space within quotes.
 func TestUnquoted(t *testing.T) {
 	t.Parallel()
@@ -273,6 +285,16 @@ func TestVariables_cluster(t *testing.T) {
 			t.Errorf("%s: %v", url, err)
 		}
 		_ = client.Close()
+	}
+	refusing := miniredis.RunT(t)
+	refusing.Server().SetPreHook(func(c *server.Peer, cmd string, _ ...string) bool {
+		if cmd == "INFO" {
+			c.WriteError("NOPERM this user has no permissions")
+		}
+		return cmd == "INFO"
+	})
+	if _, err := openRedis(t.Context(), "redis://"+refusing.Addr()); err != nil {
+		t.Errorf("a server that refuses INFO: %v", err)
 	}
 	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	cart := s.AddCart(commerce.CartItemRef{})
