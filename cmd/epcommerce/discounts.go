@@ -317,7 +317,8 @@ func (e *environment) report(r *commerce.EnsureCustomDiscountsResult, err error)
 		say(e.stderr, "in doubt: %s %s", plain(d.DiscountEngine), plain(d.ExternalID))
 	}
 	if err == nil && len(r.InDoubt) > 0 {
-		return &exitError{code: exitUnfinished, err: errors.New("a write may still take effect\n  to do: " + e.todo(mayBeLate))}
+		err = errors.New("a write may still take effect\n  to do: " + e.todo(mayBeLate))
+		return &exitError{code: exitUnfinished, err: err}
 	}
 	return err
 }

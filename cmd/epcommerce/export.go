@@ -134,7 +134,8 @@ func (x *export) finish() error {
 	x.shop.sayUnknown()
 	say(x.shop.stderr, "%d subscriptions are in %s", x.Count, x.path)
 	if len(x.Skipped) > 0 {
-		return &exitError{code: exitUnfinished, err: fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)}
+		err := fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)
+		return &exitError{code: exitUnfinished, err: err}
 	}
 	return nil
 }
@@ -260,8 +261,8 @@ func (x *export) run(ctx context.Context) error {
 	}
 }
 
-// checkAny returns an error if not one account could be read, although there are subscriptions: FILE
-// must not be replaced by an empty one.
+// checkAny returns an error if not one account could be read, although there are subscriptions:
+// FILE must not be replaced by an empty one.
 func (x *export) checkAny(ctx context.Context) error {
 	if x.Finished != uuid.Nil {
 		return nil

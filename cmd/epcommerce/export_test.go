@@ -643,7 +643,7 @@ func TestExport_complete(t *testing.T) {
 	}
 }
 
-// If no account can be read, FILE stays as it is. Accounts that could be read later are not left out.
+// If no account can be read, FILE stays as it is. Accounts that can be read later are not left out.
 func TestExport_outage(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

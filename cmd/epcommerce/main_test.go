@@ -94,7 +94,7 @@ func (c caller) paste(t *testing.T, text string) {
 }
 
 // goWords are words that tell a Go programmer something, and nobody else.
-var goWords = regexp.MustCompile(`into Go|\b(redis)?commerce: [^a]|strconv|: time: |commerce\.[A-Z]\w*|` +
+var goWords = regexp.MustCompile(`into Go|invalid UUID|\b(redis)?commerce: [^a]|strconv|: time: |commerce\.[A-Z]\w*|` +
 	`\b(Client|Carts|Subscriptions|Accounts)\.[A-Z]|\bWith[A-Z]\w*|Prune|\bnil\b|\bstruct\b`)
 
 // shellWords returns the arguments of a command line of the tool, as a shell reads it.
