@@ -144,7 +144,7 @@ func (q *line) use(ctx context.Context, r *request, lock *held) {
 		_ = r.release(ctx)
 		return
 	}
-	go r.extend(lock)
+	go r.extend(lock) //nolint:contextcheck // the lock is its context
 	<-lock.Done()
 	select {
 	case <-granted.unlocked:

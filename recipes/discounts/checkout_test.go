@@ -13,17 +13,17 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// What the checkout returns, and that the cart is right after it returned nil. The worker was done
-// before.
-func TestReadyToPay(t *testing.T) {
-	t.Parallel()
+// payment is a customer who pays.
+type payment struct {
+	name   string
+	before func(tb *table, cart string) // the customer pays
+	want   error
+	open   bool // afterwards
+}
+
+func payments() []payment {
 	const add = commercetest.OpAdd
-	tests := []struct {
-		name   string
-		before func(tb *table, cart string) // the customer pays
-		want   error
-		open   bool // afterwards
-	}{
+	return []payment{
 		{name: "as wanted", before: func(*table, string) {}},
 		{
 			name: "a late write added a copy", before: func(tb *table, cart string) {
@@ -75,11 +75,17 @@ func TestReadyToPay(t *testing.T) {
 			},
 		},
 	}
-	for _, tt := range tests {
+}
+
+// What the checkout returns, and that the cart is right after it returned nil. The worker was done
+// before.
+func TestReadyToPay(t *testing.T) {
+	t.Parallel()
+	for _, tt := range payments() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tb := newTable(t, commercetest.Config{})
+				tb := newTable(t)
 				cart := tb.addCart(-1)
 				if err := tb.try(t.Context(), cart); err != nil {
 					t.Fatal(err)

@@ -19,19 +19,20 @@ import (
 
 const moon = `{"errors":[{"status":"422","title":"Not today","detail":"The moon is full"}]}`
 
-// What becomes of a row, whatever happens to the writes of its worker.
-func TestWorker(t *testing.T) {
-	t.Parallel()
+// rowCase is what happens to the writes of a row, and what becomes of it.
+type rowCase struct {
+	name    string
+	faults  []commercetest.Fault
+	want    []int64 // amounts
+	during  time.Duration
+	done    int64
+	adds    int    // requests
+	problem string // a part of it
+}
+
+func rowCases() []rowCase {
 	const add = commercetest.OpAdd
-	tests := []struct {
-		name    string
-		faults  []commercetest.Fault
-		want    []int64 // amounts
-		during  time.Duration
-		done    int64
-		adds    int    // requests
-		problem string // a part of it
-	}{
+	return []rowCase{
 		{name: "no fault", want: []int64{-1, -2}, during: time.Second, done: 1, adds: 1},
 		{name: "nothing wanted", during: time.Second, done: 1},
 		{
@@ -65,11 +66,17 @@ func TestWorker(t *testing.T) {
 			want:   []int64{-1}, during: 10 * time.Minute, done: 1, adds: 1, problem: "The moon is full",
 		},
 	}
-	for _, tt := range tests {
+}
+
+// What becomes of a row, whatever happens to the writes of its worker.
+func TestWorker(t *testing.T) {
+	t.Parallel()
+	const add = commercetest.OpAdd
+	for _, tt := range rowCases() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tb := newTable(t, commercetest.Config{})
+				tb := newTable(t)
 				tb.store.Inject(tt.faults...)
 				cart := tb.addCart(tt.want...)
 				tb.work(tt.during)
@@ -93,7 +100,7 @@ func TestWorker_pauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		once := commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1})
-		tb := newTable(t, commercetest.Config{}, once)
+		tb := newTable(t, once)
 		tb.store.Inject(commercetest.Fault{Status: http.StatusServiceUnavailable, Times: -1})
 		tb.addCart(-1)
 		tb.work(40 * time.Minute)
@@ -116,7 +123,7 @@ func TestWorker_pauses(t *testing.T) {
 func TestWorker_emptyCart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tb := newTable(t, commercetest.Config{})
+		tb := newTable(t)
 		cart := tb.store.AddCart()
 		if err := tb.wish(t.Context(), cart, -1); err != nil {
 			t.Fatal(err)
@@ -156,7 +163,7 @@ func TestWorker_price(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tb := newTable(t, commercetest.Config{})
+				tb := newTable(t)
 				cart := tb.addCart(-9)
 				if tt.others < 0 {
 					tb.store.AddDiscount(cart, commerce.CustomDiscount{
@@ -201,7 +208,7 @@ func TestWorker_newWish(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tb, fault := newTable(t, commercetest.Config{}), tt.fault
+				tb, fault := newTable(t), tt.fault
 				cart := tb.addCart(-1, -2)
 				fault.Operation = commercetest.OpAdd
 				fault.Match = func(commercetest.Request) bool {
@@ -238,7 +245,7 @@ func TestWorker_lostClaim(t *testing.T) {
 	t.Parallel()
 	for _, failed := range []error{nil, commerce.ErrDifferent, errInDoubt} {
 		synctest.Test(t, func(t *testing.T) {
-			tb := newTable(t, commercetest.Config{})
+			tb := newTable(t)
 			cart := tb.addCart(-1)
 			slow, err := tb.claim(t.Context(), "")
 			if err != nil {
@@ -268,7 +275,7 @@ func TestWorker_lostClaim(t *testing.T) {
 func TestWorker_grace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tb := newTable(t, commercetest.Config{})
+		tb := newTable(t)
 		tb.Deadline = time.Second
 		tb.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Late: true, Delay: 5 * time.Second, Status: 504})
 		cart := tb.addCart(-1)
@@ -287,7 +294,7 @@ func TestWorker_grace(t *testing.T) {
 func TestWorker_hangs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tb := newTable(t, commercetest.Config{})
+		tb := newTable(t)
 		tb.Rows = 2
 		hanging := tb.addCart(-1)
 		tb.store.Inject(commercetest.Fault{
@@ -327,7 +334,7 @@ func TestWorker_databaseHangs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				tb := newTable(t, commercetest.Config{})
+				tb := newTable(t)
 				db := sql.OpenDB(hangingDB{})
 				defer func() { _ = db.Close() }()
 				most := time.Second
@@ -359,7 +366,7 @@ func TestWorker_databaseHangs(t *testing.T) {
 func TestWorker_claims(t *testing.T) {
 	t.Parallel()
 	const rows, workers = 100, 16
-	tb := newTable(t, commercetest.Config{})
+	tb := newTable(t)
 	for i := range rows {
 		if err := tb.wish(t.Context(), fmt.Sprint("cart-", i), -1); err != nil {
 			t.Fatal(err)

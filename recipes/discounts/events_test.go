@@ -53,7 +53,7 @@ func TestNewEvents(t *testing.T) {
 func TestEvents_cart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tb := newTable(t, commercetest.Config{})
+		tb := newTable(t)
 		h := newEvents(t, tb.Worker, nil)
 		cart := tb.addCart(-1)
 		tb.work(5 * time.Second)
@@ -80,7 +80,7 @@ func TestEvents_cart(t *testing.T) {
 func TestEvents_pause(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		tb := newTable(t, commercetest.Config{})
+		tb := newTable(t)
 		h := newEvents(t, tb.Worker, nil)
 		tb.store.Inject(commercetest.Fault{Operation: commercetest.OpAdd, Status: 422, Body: moon, Times: -1})
 		cart := tb.addCart(-1)

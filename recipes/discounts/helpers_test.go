@@ -78,14 +78,14 @@ type table struct {
 	store *commercetest.Store
 }
 
-func newTable(t *testing.T, cfg commercetest.Config, opts ...commerce.Option) *table {
+func newTable(t *testing.T, opts ...commerce.Option) *table {
 	t.Helper()
 	db, err := openDB(newDB(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	store := commercetest.New(t, cfg)
+	store := commercetest.New(t, commercetest.Config{})
 	return &table{t: t, store: store, Worker: &Worker{
 		DB: db, Client: store.Client(opts...), Engines: []string{"promo-engine"},
 		Rows: 1, Deadline: time.Minute, Grace: 10 * time.Second,

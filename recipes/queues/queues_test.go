@@ -162,21 +162,22 @@ func (s *shop) amounts() string {
 
 const moon = `{"errors":[{"status":"422","title":"Not today","detail":"The moon is full"}]}`
 
-// Each queue gets its word for what became of a job, and a second run is right.
-func TestWorkers(t *testing.T) {
-	t.Parallel()
+// job is what happens to a job, and what its queue should do.
+type job struct {
+	name      string
+	fault     commercetest.Fault
+	emptyCart bool
+	change    bool          // the wish changes during the first write
+	age       time.Duration // of the wish
+	want      string        // what the queue should do
+	text      string        // part of the error
+	again     string        // the same for a second run, after a while
+	amounts   string        // at the end
+}
+
+func jobs() []job {
 	const add = commercetest.OpAdd
-	tests := []struct {
-		name      string
-		fault     commercetest.Fault
-		emptyCart bool
-		change    bool          // the wish changes during the first write
-		age       time.Duration // of the wish
-		want      string        // what the queue should do
-		text      string        // part of the error
-		again     string        // the same for a second run, after a while
-		amounts   string        // at the end
-	}{
+	return []job{
 		{name: "no fault", want: "done", again: "done", amounts: "-1"},
 		{
 			name: "response lost", fault: commercetest.Fault{Operation: add, Apply: true, Cut: true},
@@ -212,8 +213,13 @@ func TestWorkers(t *testing.T) {
 			change: true, want: "at once", again: "done", amounts: "-2",
 		},
 	}
+}
+
+// Each queue gets its word for what became of a job, and a second run is right.
+func TestWorkers(t *testing.T) {
+	t.Parallel()
 	for _, q := range queues {
-		for _, tt := range tests {
+		for _, tt := range jobs() {
 			t.Run(q.name+"/"+tt.name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
