@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -51,17 +52,14 @@ func newAPICommand(e *environment) *cobra.Command {
 			s.Client = once
 		}
 		var out json.RawMessage
-		if _, err := s.Do(ctx, method, path, query, in, &out); err != nil {
+		if _, err := s.Do(ctx, method, path, query, in, &out); err != nil || len(out) == 0 {
 			return err
 		}
 		var text bytes.Buffer
-		if len(out) > 0 {
-			if err := json.Indent(&text, out, "", "  "); err != nil {
-				return err
-			}
-			text.WriteByte('\n')
+		if err := json.Indent(&text, out, "", "  "); err != nil {
+			return err
 		}
-		_, err = e.printable().Write(text.Bytes())
+		_, err = fmt.Fprintln(e.printable(), text.String())
 		return err
 	})
 	cmd.Long = short + ".\nPATH is relative to COMMERCE_BASE_URL. A write is sent once, after a question."

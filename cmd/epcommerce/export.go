@@ -51,6 +51,7 @@ type exportState struct {
 	Finished uuid.UUID   // the part has all subscriptions up to this account
 	Length   int64       // of the part, in bytes
 	Count    int         // of subscriptions
+	Unknown  int         // of those without the address of a subscriber
 	Skipped  []uuid.UUID // accounts that cannot be read
 }
 
@@ -269,7 +270,7 @@ func (x *export) checkAny(ctx context.Context) error {
 	}
 	page, err := x.shop.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 1})
 	if err == nil && len(page.Subscriptions) > 0 {
-		err = errors.New("no account can be read, but there are subscriptions: use client credentials that may")
+		err = errors.New("no account can be read, but there are subscriptions: the file of before stays")
 	}
 	return err
 }
@@ -282,6 +283,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
 		return err
 	}
+	x.shop.unknown = x.Unknown
 	p := x.newPrinter(x.part, x.format)
 	if p.n = x.Count; x.Length == 0 {
 		p.begin(nil, x.first())
@@ -293,7 +295,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 		}
 		length, err := x.part.Seek(0, io.SeekCurrent)
 		if err == nil {
-			next.Count, next.Length = p.n, length
+			next.Count, next.Length, next.Unknown = p.n, length, x.shop.unknown
 		}
 		return err
 	}

@@ -79,24 +79,9 @@ func (e *environment) readVariables() error {
 	if err != nil {
 		return usagef("%w", err)
 	}
-	values := map[string]string{}
-	for i, line := range strings.Split(strings.TrimPrefix(string(content), "\uFEFF"), "\n") {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		parts := assignment.FindStringSubmatch(line)
-		if parts == nil || !slices.Contains(variables, parts[1]) {
-			return usagef("line %d of %s must be NAME=VALUE, with a NAME of %s", i+1, path, strings.Join(variables, ", "))
-		}
-		value, ok := unquoted(parts[2])
-		if !ok {
-			return usagef("line %d of %s: after the quoted value of %s, only a comment may follow", i+1, path, parts[1])
-		}
-		if _, isTwice := values[parts[1]]; isTwice {
-			return usagef("line %d of %s: %s is there twice", i+1, path, parts[1])
-		}
-		values[parts[1]] = value
+	values, err := parseVariables(path, string(content))
+	if err != nil {
+		return err
 	}
 	others := e.getenv
 	e.getenv = func(name string) string {
@@ -107,6 +92,30 @@ func (e *environment) readVariables() error {
 	}
 	e.from = path
 	return nil
+}
+
+// parseVariables returns the values of the variables in the content of a file.
+func parseVariables(path, content string) (map[string]string, error) {
+	values := map[string]string{}
+	for i, line := range strings.Split(strings.TrimPrefix(content, "\uFEFF"), "\n") {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		parts := assignment.FindStringSubmatch(line)
+		if parts == nil || !slices.Contains(variables, parts[1]) {
+			return nil, usagef("line %d of %s must be NAME=VALUE, with a NAME of %s", i+1, path, strings.Join(variables, ", "))
+		}
+		value, ok := unquoted(parts[2])
+		if !ok {
+			return nil, usagef("line %d of %s: after the quoted value of %s, only a comment may follow", i+1, path, parts[1])
+		}
+		if _, isTwice := values[parts[1]]; isTwice {
+			return nil, usagef("line %d of %s: %s is there twice", i+1, path, parts[1])
+		}
+		values[parts[1]] = value
+	}
+	return values, nil
 }
 
 var (
