@@ -79,8 +79,10 @@ func (e *environment) open(ctx context.Context) (*shop, error) {
 	}
 	client, err := commerce.New(s.address, append(opts, shared...)...)
 	if err != nil {
-		text := strings.ReplaceAll(err.Error(), " (plain http to another machine needs WithInsecureHTTP)", "")
-		return nil, usagef("the COMMERCE_ variables of %s can't be used: %s", where, text)
+		text := strings.NewReplacer("base URL", "COMMERCE_BASE_URL", "client id", "COMMERCE_CLIENT_ID",
+			"client secret", "COMMERCE_CLIENT_SECRET", "token must", "COMMERCE_TOKEN must",
+			" (plain http to another machine needs WithInsecureHTTP)", "").Replace(err.Error())
+		return nil, usagef("%s: %s", where, text)
 	}
 	s.Client, s.identity = client, fmt.Sprintf("%x", sha256.Sum256([]byte(s.address+"\n"+id)))
 	return s, nil

@@ -59,7 +59,7 @@ func fileRows(s *commercetest.Store) map[string]fileRow {
 		"token and pair": {content: good + "COMMERCE_CLIENT_ID=" + noSecret, code: exitUsage,
 			want: "shop.env: COMMERCE_TOKEN must not be set"},
 		"wrong address": {content: "COMMERCE_BASE_URL=ftp://" + noSecret + "\nCOMMERCE_TOKEN=" + noSecret,
-			code: exitUsage, want: "base URL"},
+			code: exitUsage, want: "shop.env: COMMERCE_BASE_URL must"},
 		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "use one of"},
 		"no such file": {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
 		"no such name": {args: []string{"--store", "none"}, code: exitUsage, want: "no such file"},
@@ -104,6 +104,28 @@ func TestVariables_file(t *testing.T) {
 				t.Errorf("got %+v, want nothing of the file", got)
 			}
 		})
+	}
+}
+
+// A value that cannot be used is named by its variable.
+func TestVariables_names(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{
+		"COMMERCE_BASE_URL": "ftp://x", "COMMERCE_TOKEN": "a b", "COMMERCE_CLIENT_ID": "a\nb", "COMMERCE_CLIENT_SECRET": "é",
+		"COMMERCE_REDIS_URL": "x", "COMMERCE_RATE": "fast",
+	} {
+		env := map[string]string{"COMMERCE_BASE_URL": "https://store.example", "COMMERCE_TOKEN": "token"}
+		if strings.HasPrefix(name, "COMMERCE_CLIENT") {
+			env["COMMERCE_TOKEN"], env["COMMERCE_CLIENT_ID"], env["COMMERCE_CLIENT_SECRET"] = "", "id", "secret"
+		}
+		if name == "COMMERCE_RATE" {
+			env["COMMERCE_REDIS_URL"] = "redis://127.0.0.1:1"
+		}
+		env[name] = value
+		got := caller{env: env}.run(t, "doctor")
+		if got.code != exitUsage || !strings.Contains(got.stderr, name+" must") || strings.Contains(got.stderr, value) {
+			t.Errorf("got %+v, want exit code %d, %s and no value", got, exitUsage, name)
+		}
 	}
 }
 
