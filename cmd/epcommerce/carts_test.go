@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -63,21 +64,17 @@ var defects = []defect{
 		}},
 	{name: "totals that lag", fails: "totals", want: "the total discount is $0.00, but the discounts are -0.01 USD",
 		spoil: func(s *commercetest.Store, cart string) {
-			without := readCart(s, cart)
+			before := readCart(s, cart)["data"]["meta"].(object)["display_price"].(object)
 			add(s, cart, "x", "1")
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(readCart(s, cart), without),
-			})
+			shown(func(price, _ object) { maps.Copy(price, before) })(s, cart)
 		}},
 	{name: "promotion beside a discount", fails: "promotions", want: "remove the promotion",
 		spoil: func(s *commercetest.Store, cart string) {
 			add(s, cart, "x", "1")
-			body := readCart(s, cart)
-			item := body["included"]["items"].([]any)[0].(map[string]any)
-			item["discounts"] = []any{map[string]any{"amount": 0}, map[string]any{"promotion_source": "rule"}, map[string]any{}}
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
-			})
+			shown(func(_, included object) {
+				discounts := []any{object{"amount": 0}, object{"promotion_source": "rule"}, object{}}
+				included["items"].([]any)[0].(object)["discounts"] = discounts
+			})(s, cart)
 		}},
 	{name: "doubled, other amount", fails: "doubled", want: "with other amounts",
 		spoil: func(s *commercetest.Store, cart string) {
@@ -111,14 +108,21 @@ func readCart(s *commercetest.Store, cart string) (body map[string]map[string]an
 	return body
 }
 
-// withTotalsOf returns the response with a cart and the totals of another one.
-func withTotalsOf(body, totals map[string]map[string]any) string {
-	body["data"]["meta"] = totals["data"]["meta"]
-	text, err := json.Marshal(body)
-	if err != nil {
-		panic(err)
+// object is a JSON object.
+type object = map[string]any
+
+// shown returns a function that lets a store show a cart as change leaves it: the cart, its price
+// and what is included.
+func shown(change func(price, included object)) func(*commercetest.Store, string) {
+	return func(s *commercetest.Store, cart string) {
+		body := readCart(s, cart)
+		change(body["data"]["meta"].(object)["display_price"].(object), body["included"])
+		text, err := json.Marshal(body)
+		if err != nil {
+			panic(err)
+		}
+		s.Inject(commercetest.Fault{Operation: commercetest.OpCart, Status: 200, Times: -1, Body: string(text)})
 	}
-	return string(text)
 }
 
 // askForPromotions lets a cart without promotions use those of the store.
@@ -188,19 +192,7 @@ func TestCheck(t *testing.T) {
 // What the store does not show is neither a failure nor ok. The cart's discounts must be there.
 func TestCheck_unread(t *testing.T) {
 	t.Parallel()
-	without := func(path ...string) func(s *commercetest.Store, cart string) {
-		return func(s *commercetest.Store, cart string) {
-			body := readCart(s, cart)
-			part := body[path[0]]
-			for _, name := range path[1 : len(path)-1] {
-				part = part[name].(map[string]any)
-			}
-			delete(part, path[len(path)-1])
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
-			})
-		}
-	}
+	none := object{"amount": 0, "currency": "USD"}
 	for name, row := range map[string]struct {
 		spoil func(s *commercetest.Store, cart string)
 		code  int
@@ -209,39 +201,27 @@ func TestCheck_unread(t *testing.T) {
 		"settings": {want: "skip  limit ", spoil: func(s *commercetest.Store, _ string) {
 			s.Inject(commercetest.Fault{Operation: commercetest.OpSettings, Status: 403, Times: -1})
 		}},
-		"limit that is no number": {spoil: settings(`{"custom_discount_limit": "5"}`), want: "skip  limit "},
-		"totals":                  {spoil: without("data", "meta", "display_price"), want: "skip  totals "},
-		"total discount":          {spoil: without("data", "meta", "display_price", "discount"), want: "skip  totals "},
-		"subtotal of a total that lags": {want: "skip  totals ", spoil: func(s *commercetest.Store, cart string) {
-			body := readCart(s, cart)
-			price := body["data"]["meta"].(map[string]any)["display_price"].(map[string]any)
-			price["discount"] = map[string]any{"amount": 0, "currency": "USD"}
+		"limit that is no number": {want: "skip  limit ", spoil: settings(`{"custom_discount_limit": "5"}`)},
+		"totals":                  {want: "skip  totals ", spoil: shown(func(price, _ object) { clear(price) })},
+		"total discount": {want: "skip  totals ", spoil: shown(func(price, _ object) {
+			delete(price, "discount")
+		})},
+		"total with tax": {want: "skip  totals ", spoil: shown(func(price, _ object) {
+			delete(price, "with_tax")
+		})},
+		"subtotal of a total that lags": {want: "skip  totals ", spoil: shown(func(price, _ object) {
+			price["discount"] = none
 			delete(price, "without_discount")
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
-			})
-		}},
-		"total with tax": {spoil: without("data", "meta", "display_price", "with_tax"), want: "skip  totals "},
-		"amount of a discount": {want: "skip  totals ", spoil: func(s *commercetest.Store, cart string) {
-			body := readCart(s, cart)
-			delete(body["included"]["custom_discounts"].([]any)[0].(map[string]any), "amount")
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
-			})
-		}},
-		"total discount that is 0, but prices that are lower": {want: "ok    totals ", spoil: func(
-			s *commercetest.Store, cart string,
-		) {
-			body := readCart(s, cart)
-			price := body["data"]["meta"].(map[string]any)["display_price"].(map[string]any)
-			price["discount"] = map[string]any{"amount": 0, "currency": "USD"}
-			s.Inject(commercetest.Fault{
-				Operation: commercetest.OpCart, Status: 200, Times: -1, Body: withTotalsOf(body, body),
-			})
-		}},
-		"discounts": {
-			spoil: without("included", "custom_discounts"), code: exitFailed, want: "custom discount",
-		},
+		})},
+		"amount of a discount": {want: "skip  totals ", spoil: shown(func(_, included object) {
+			delete(included["custom_discounts"].([]any)[0].(object), "amount")
+		})},
+		"no total discount, but lower prices": {want: "ok    totals ", spoil: shown(func(price, _ object) {
+			price["discount"] = none
+		})},
+		"discounts": {code: exitFailed, want: "custom discount", spoil: shown(func(_, included object) {
+			delete(included, "custom_discounts")
+		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
