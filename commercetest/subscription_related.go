@@ -151,8 +151,5 @@ func listOf(s *Store, in *call, g filterGrammar, find func([]condition) []any) r
 	if links := query.links(in.Path, len(all)); links != nil {
 		body["links"] = links
 	}
-	if in.Operation == OpCurrencies { // the other lists have no total
-		body["meta"] = map[string]any{"results": map[string]int{"total": len(all)}}
-	}
 	return jsonResponse(http.StatusOK, body)
 }

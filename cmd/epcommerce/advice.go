@@ -171,8 +171,8 @@ var again = step{"run the same command again; if it fails again, this finds out 
 
 // mayBeLate is the advice after a write to a cart without a response.
 var mayBeLate = step{
-	"wait a minute, as a late write may still come; run the same command again; then look for a discount that is\n" +
-		"  there twice", "carts check CART",
+	"wait a minute, as a late write may still come; run the same command again; then look at the cart: a\n" +
+		"  discount may be there twice", "carts check CART",
 }
 
 // takesMore is how a full cart takes another discount.

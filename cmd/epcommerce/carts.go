@@ -159,9 +159,8 @@ func (s *shop) enabledFor(cart *commerce.Cart) check {
 	return c
 }
 
-// promotionsOf looks for promotions of the store, as items of their own or in other items.
-func promotionsOf(cart *commerce.Cart) check {
-	n := 0
+// countPromoted returns the number of items that are promotions of the store, or have some.
+func countPromoted(cart *commerce.Cart) (n int) {
 	for _, item := range cart.Items {
 		var discounts []struct {
 			Source any `json:"promotion_source"`
@@ -175,7 +174,12 @@ func promotionsOf(cart *commerce.Cart) check {
 			n++
 		}
 	}
+	return n
+}
+
+func promotionsOf(cart *commerce.Cart) check {
 	c := check{name: "promotions", found: "none of the store"}
+	n := countPromoted(cart)
 	if n > 0 {
 		c.found = counted(n, "item") + " with promotions of the store"
 	}
@@ -192,7 +196,7 @@ func (s *shop) limitOf(ctx context.Context, cart *commerce.Cart, planned []comme
 	known, err := s.settings(ctx)
 	switch {
 	case err != nil:
-		c.found, c.skipped = counted(len(cart.CustomDiscounts), "discount")+"; the limit cannot be read", true
+		c.found, c.skipped = counted(len(cart.CustomDiscounts), "discount")+"; the limit is not known", true
 		return c
 	case known.CalculationMethod == "simple":
 		c.found, c.todo = "the store takes no custom discounts: its calculation method is simple", toLine
@@ -212,7 +216,7 @@ func (s *shop) limitOf(ctx context.Context, cart *commerce.Cart, planned []comme
 		if item.ID != uuid.Nil {
 			where = fmt.Sprintf("item %s (%s)", plain(item.Name), item.ID)
 		}
-		if n > 0 && n >= limit || item.ID == uuid.Nil {
+		if n >= limit || item.ID == uuid.Nil {
 			found = append(found, fmt.Sprintf("%d of %d on %s", n, limit, where))
 		}
 		if n > limit || n == limit && planned == nil {
@@ -249,7 +253,6 @@ func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []comm
 		pays.Amount.Decimal, pays.Formatted = pays.Amount.Add(next.Sub(sum.Decimal)), ""
 	}
 	discount, lowered := s.money(ctx, price.Discount), price.WithoutTax.Amount.Sub(price.WithoutDiscount.Amount.Decimal)
-	isOwn := promotionsOf(cart).found == promotionsOf(&commerce.Cart{}).found
 	c := check{name: "totals", found: "discounts " + discount + ", the customer pays " + s.money(ctx, pays)}
 	skip := check{name: "totals", found: "the store does not show all of them", skipped: true}
 	switch {
@@ -257,7 +260,7 @@ func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []comm
 		return skip
 	case pays.Amount.IsNegative():
 		c.found, c.todo = "the customer pays "+s.money(ctx, pays), s.todo(todos["below_zero"])
-	case planned != nil, !isOwn, price.Discount.Amount.Equal(sum), lowered.Equal(sum.Decimal): // as it should be
+	case planned != nil, countPromoted(cart) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum.Decimal): // as it should be
 	case !isShown(price.WithoutTax), !isShown(price.WithoutDiscount):
 		return skip
 	default:

@@ -191,7 +191,7 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 	var checks []check
 	if plan.Cart != nil && planErr == nil {
 		changed := slices.Concat(plan.Deleted, plan.Updated)
-		planned := slices.Concat([]commerce.CustomDiscount{}, plan.Updated)
+		planned := append([]commerce.CustomDiscount{}, plan.Updated...) // not nil, which means no change
 		for _, d := range plan.Cart.CustomDiscounts {
 			if !slices.ContainsFunc(changed, func(other commerce.CustomDiscount) bool { return other.ID == d.ID }) {
 				planned = append(planned, d)

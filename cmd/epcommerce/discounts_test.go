@@ -399,3 +399,17 @@ func TestRemove_ends(t *testing.T) {
 		t.Errorf("got %+v and %q, want none left", got, onCart(s, cart))
 	}
 }
+
+// A plan that empties a full cart is not checked as if it changed nothing.
+func TestApply_prunesAll(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true, CartDiscountLimit: 2})
+	cart := s.AddCart(commerce.CartItemRef{})
+	add(s, cart, "e", "1")
+	add(s, cart, "e", "1")
+	c := caller{env: storeEnv(s), stdin: "[]"}
+	got := c.run(t, "discounts", "apply", cart, "-", "--prune", "--engine", "e", "--dry-run")
+	if got.code != 0 || got.stderr != "" || strings.Count(got.stdout, "-  ") != 2 {
+		t.Errorf("got %+v, want two deletions and no warning", got)
+	}
+}

@@ -26,7 +26,7 @@ type doctor struct {
 	date    string // of the first response
 	known   *commerce.Settings
 	refused error // of the settings
-	isEmpty bool  // there are no subscriptions
+	hasAny  bool  // there are subscriptions
 }
 
 func newDoctorCommand(e *environment) *cobra.Command {
@@ -235,9 +235,10 @@ func (d *doctor) checkPayload(ctx context.Context) []check {
 	case err != nil:
 		return d.checked("", err)
 	case len(page.Subscriptions) == 0:
-		d.isEmpty = true
 		return []check{{found: "there are no subscriptions", skipped: true}}
-	case page.Subscriptions[0].Attributes.PricingOptionID != uuid.Nil:
+	}
+	d.hasAny = true
+	if page.Subscriptions[0].Attributes.PricingOptionID != uuid.Nil {
 		return d.checked("second generation: plans and pricing options", nil)
 	}
 	return d.checked("first generation: plans and products", nil)
@@ -254,7 +255,7 @@ func (d *doctor) checkAccounts(ctx context.Context) []check {
 		return d.checked("can be listed", err)
 	}
 	c := check{found: "there are none"}
-	if !d.isEmpty {
+	if d.hasAny {
 		c = check{found: "none is listed, but there are subscriptions: export finds none of them",
 			todo: "use client credentials that may list accounts"}
 	}

@@ -60,14 +60,17 @@ func newExportCommand(e *environment) *cobra.Command {
 	short := "Write all subscriptions to a .jsonl or .csv file, or to -"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
 		x.shop, x.path, x.format = s, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
-		if x.path == "-" { // there is nothing to go on from
+		if x.concurrency < 1 || x.concurrency > 16 {
+			return usagef("--concurrency must be 1 to 16")
+		}
+		if x.path == "-" {
+			if x.restart || e.yes {
+				return usagef("--restart and --resume need a FILE")
+			}
 			if e.output == "table" {
 				e.output, e.stdout = "jsonl", e.printable()
 			}
 			return x.list(ctx, s, &commerce.SubscriptionListOptions{Concurrency: x.concurrency}, 0)
-		}
-		if x.concurrency < 1 || x.concurrency > 16 {
-			return usagef("--concurrency must be 1 to 16")
 		}
 		if x.format != "jsonl" && x.format != "csv" || e.output != "table" && e.output != x.format {
 			return usagef("FILE must end in .jsonl or .csv, as -o, or be - for standard output")
@@ -95,9 +98,9 @@ func (x *export) toFile(ctx context.Context) error {
 		return err
 	}
 	defer x.unlock()
-	again := "the same command goes on"
+	goOn := "the same command goes on"
 	if !x.shop.identified {
-		again = "the same command with --resume goes on"
+		goOn = "the same command with --resume goes on"
 	}
 	isResumed := x.Length > 0 || x.Finished != uuid.Nil || len(x.Skipped) > 0
 	if isResumed && !x.shop.identified {
@@ -119,19 +122,25 @@ func (x *export) toFile(ctx context.Context) error {
 		fmt.Fprint(x.shop.stderr, "\r") // the next message is longer
 	}
 	if err != nil {
-		code := exitUnfinished
+		code, text, todo := exitUnfinished, describe(err), x.shop.advice(err)
 		if ctx.Err() != nil {
-			code, err = exitInterrupted, errors.New("interrupted")
+			code, text, todo = exitInterrupted, "interrupted", ""
 		}
-		return &exitError{code: code, err: fmt.Errorf("%w\n  known: %d subscriptions are safe in %s; %s",
-			err, x.Count, x.part.Name(), again)}
+		if todo != "" && todo != x.shop.todo(again) { // how to go on is said below
+			text += "\n  to do: " + todo
+		}
+		text += fmt.Sprintf("\n  known: %d subscriptions are safe in %s; %s", x.Count, x.part.Name(), goOn)
+		return &exitError{code: code, err: errors.New(text)}
 	}
 	return x.finish()
 }
 
 // finish says that the file is complete, and what it lacks.
 func (x *export) finish() error {
-	_ = os.Remove(x.path + ".state") // otherwise the next run comes here again
+	if err := os.Remove(x.path + ".state"); err != nil { // the next run must not come here again
+		return fmt.Errorf("%s is complete, but %w", x.path, err)
+	}
+	x.shop.unknown = x.Unknown
 	x.shop.sayUnknown()
 	say(x.shop.stderr, "%d subscriptions are in %s", x.Count, x.path)
 	if len(x.Skipped) > 0 {
@@ -166,7 +175,8 @@ func (x *export) open() (err error) {
 	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
 	if locked, err := x.lock.TryLock(); err != nil {
 		return usagef("%s can't be written: %w", x.path, err)
-	} else if !locked {
+	} else if opened, err := x.lock.Stat(); !locked || err != nil || !isAt(opened, x.lock.Path()) {
+		_ = x.lock.Unlock() // of a file that another run has removed
 		return usagef("another export writes %s", x.path)
 	}
 	if err = x.openPart(); err != nil {
@@ -175,7 +185,13 @@ func (x *export) open() (err error) {
 	return err
 }
 
-// unlock lets another run write. The file goes first: nobody may lock a file that is removed then.
+// isAt reports whether an open file is the one at a path, and not what a link leads to.
+func isAt(opened fs.FileInfo, path string) bool {
+	link, err := os.Lstat(path)
+	return err == nil && os.SameFile(link, opened)
+}
+
+// unlock lets another run write.
 func (x *export) unlock() {
 	_ = os.Remove(x.lock.Path()) // Windows refuses: the file stays, and is no obstacle
 	_ = x.lock.Unlock()
@@ -199,9 +215,7 @@ func (x *export) openPart() error {
 	if x.part, err = os.OpenFile(x.path+".part", os.O_CREATE|os.O_RDWR, 0o600); err != nil {
 		return err
 	}
-	link, err1 := os.Lstat(x.part.Name())
-	opened, err2 := x.part.Stat()
-	if err := errors.Join(err1, err2); err != nil || !os.SameFile(link, opened) {
+	if opened, err := x.part.Stat(); err != nil || !isAt(opened, x.part.Name()) {
 		return cmp.Or(err, usagef("%s must not be a symbolic link", x.part.Name()))
 	}
 	return x.part.Chmod(0o600)
@@ -244,7 +258,10 @@ func (x *export) run(ctx context.Context) error {
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		switch {
 		case err == nil:
-			if err := errors.Join(x.part.Close(), os.Rename(x.part.Name(), x.path)); err != nil {
+			if err := x.part.Close(); err != nil {
+				return err
+			}
+			if err := os.Rename(x.part.Name(), x.path); err != nil {
 				return fmt.Errorf("%w\n  to do: close %s, if another program has it open", err, x.path)
 			}
 			return nil

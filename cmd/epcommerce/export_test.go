@@ -419,6 +419,30 @@ func TestExport_restartKilled(t *testing.T) {
 	checkFile(t, s, path)
 }
 
+// A lock on a file that was removed is none.
+func TestIsAt(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	opened, err := file.Stat()
+	if err != nil || !isAt(opened, path) {
+		t.Errorf("got %v, want the file at its path", err)
+	}
+	if err := errors.Join(os.Rename(path, path+"2"), os.WriteFile(path, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if isAt(opened, path) {
+		t.Error("got the file of before, want another one")
+	}
+	if err := errors.Join(os.Remove(path), os.Symlink(path+"2", path)); err != nil || isAt(opened, path) {
+		t.Errorf("got %v, want that a link is not the file", err)
+	}
+}
+
 // A second export to the same file is refused while the first one runs.
 func TestExport_twice(t *testing.T) {
 	t.Parallel()

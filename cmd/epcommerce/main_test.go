@@ -133,6 +133,8 @@ func TestRun_usage(t *testing.T) {
 		"empty columns":       {"subscriptions", "list", "-o", "csv", "--columns", "", "--demo"},
 		"empty status":        {"subscriptions", "list", "--state", "status:", "--demo"},
 		"other format":        {"subscriptions", "export", file, "-o", "json", "--demo"},
+		"concurrency of -":    {"subscriptions", "export", "-", "--concurrency", "0", "--demo"},
+		"restart of -":        {"subscriptions", "export", "-", "--restart", "--demo"},
 		"no such folder":      {"subscriptions", "export", filepath.Join(file, "x.csv"), "--demo"},
 		"flag is missing":     {"discounts", "add", "demo", "--engine", "e", "--demo"},
 		"number too large":    {"subscriptions", "list", "--limit", "99999999999999999999", "--demo"},

@@ -36,16 +36,14 @@ func readCurrencies(ctx context.Context, c *commerce.Client) (map[string]int32, 
 
 // placesOf returns the number of decimal places of a currency.
 func (s *shop) placesOf(ctx context.Context, code string) (int32, error) {
-	if s.places == nil { // once, also if it fails
-		places, err := readCurrencies(ctx, s.Client)
-		s.places = func() (map[string]int32, error) { return places, err }
+	if s.places == nil && s.errPlaces == nil { // once, also if it fails
+		s.places, s.errPlaces = readCurrencies(ctx, s.Client)
 	}
-	places, err := s.places()
-	n, ok := places[code]
-	if err == nil && !ok {
-		err = errors.New("the store does not say")
+	n, ok := s.places[code]
+	if s.errPlaces == nil && !ok {
+		return 0, errors.New("the store does not say")
 	}
-	return n, err
+	return n, s.errPlaces
 }
 
 // money returns an amount as the store shows it, otherwise in its currency; "-" if it is absent.

@@ -58,7 +58,7 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 	return func(ctx context.Context, s *shop, args []string) error {
 		p := e.newPrinter(subscriptionHead, noSubscription)
 		var ids []uuid.UUID
-		left, ended := 0, 0
+		left, ended := map[uuid.UUID]bool{}, 0 // those that need the change
 		errRest, err := c.each(ctx, s, args, func(sub *commerce.Subscription, included *commerce.Included) {
 			if c.isEnded(&sub.Meta) {
 				ended++
@@ -66,7 +66,7 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 			}
 			ids = append(ids, sub.ID)
 			if !c.isDone(&sub.Meta) {
-				left++
+				left[sub.ID] = true
 				p.print(s.newRecord(ctx, sub, included))
 			}
 		})
@@ -82,14 +82,14 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		case c.account != uuid.Nil && len(ids) == 0:
 			say(e.stderr, "the account %s has no subscriptions", c.account)
 		}
-		if c.dryRun && left == 0 && errRest == nil {
+		if c.dryRun && len(left) == 0 && errRest == nil {
 			say(e.stderr, "nothing to do")
 		}
 		if c.dryRun || len(ids) == 0 && errRest != nil {
 			return errRest
 		}
-		if left > 0 {
-			question := fmt.Sprintf("%s %s?", capital(c.verb), counted(left, "subscription"))
+		if len(left) > 0 {
+			question := fmt.Sprintf("%s %s?", capital(c.verb), counted(len(left), "subscription"))
 			if err := e.confirm(ctx, question, "--yes"); err != nil {
 				return err
 			}
@@ -101,13 +101,15 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 	}
 }
 
-// ensure changes subscriptions, of which so many are left.
-func (c *stateCommand) ensure(ctx context.Context, s *shop, ids []uuid.UUID, left int) error {
-	var failed error
+// ensure changes subscriptions, of which some are left.
+func (c *stateCommand) ensure(ctx context.Context, s *shop, ids []uuid.UUID, left map[uuid.UUID]bool) error {
+	done, failed := 0, error(nil)
 	for _, id := range ids {
 		_, err := s.Subscriptions.EnsureState(ctx, id, c.change)
 		if err == nil {
-			s.done++
+			if done++; left[id] {
+				s.done++
+			}
 			continue
 		}
 		say(s.stderr, "%s: %s", id, describe(err))
@@ -115,11 +117,11 @@ func (c *stateCommand) ensure(ctx context.Context, s *shop, ids []uuid.UUID, lef
 			break
 		}
 	}
-	if left == 0 && failed == nil {
+	if len(left) == 0 && failed == nil {
 		say(s.stderr, "nothing to do")
 		return nil
 	}
-	say(s.stderr, "%d of %d done", s.done, len(ids))
+	say(s.stderr, "%d of %d done", done, len(ids))
 	return s.unfinished(failed, "not all are done")
 }
 

@@ -323,11 +323,15 @@ func TestStates_outcomes(t *testing.T) {
 		"refused":            {faults: []commercetest.Fault{refused}, code: exitFailed, known: "nothing was changed\n"},
 		"in doubt, refused":  {faults: []commercetest.Fault{lost, refused}, code: exitUnfinished, known: "may or may not"},
 		"done, then refused": {faults: []commercetest.Fault{second}, code: exitUnfinished, known: "a part was changed"},
+		"paused before":      {faults: []commercetest.Fault{refused}, code: exitFailed, known: "nothing was changed\n"},
 		"all in doubt":       {faults: []commercetest.Fault{lost, lost}, code: exitUnfinished, known: "may or may not"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _, ids := newShop(t)
+			if name == "paused before" {
+				s.UpdateSubscription(uuid.MustParse(ids[0]), func(sub *commerce.Subscription) { sub.Meta.Paused = true })
+			}
 			s.Inject(row.faults...)
 			got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--yes", ids[0], ids[1])
 			if got.code != row.code || !strings.Contains(got.stderr, "known: "+row.known) &&

@@ -26,7 +26,8 @@ type shop struct {
 	*commerce.Client
 	*environment
 	settings    func(context.Context) (*commerce.Settings, error)
-	places      func() (map[string]int32, error) // decimal places by currency; nil: not read
+	places      map[string]int32 // the decimal places of currencies; nil: not read
+	errPlaces   error
 	address     string
 	credentials string            // in words
 	unknown     int               // subscriptions without the address of a subscriber

@@ -127,8 +127,8 @@ func (s *shop) priceOf(
 	shown := []commerce.DisplayPrice{
 		plan.Meta.Prices[sub.Attributes.PricingOptionID.String()].DisplayPrice, plan.Meta.DisplayPrice,
 	}
-	for _, s := range shown {
-		for _, m := range []commerce.Money{s.WithTax, s.WithoutTax} {
+	for _, price := range shown {
+		for _, m := range []commerce.Money{price.WithTax, price.WithoutTax} {
 			if m.Currency == sub.Attributes.Currency && m.Amount.Equal(p.Amount) && m.Formatted != "" {
 				return m.Formatted
 			}
