@@ -260,7 +260,7 @@ func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []comm
 		return skip
 	case pays.Amount.IsNegative():
 		c.found, c.todo = "the customer pays "+s.money(ctx, pays), s.todo(todos["below_zero"])
-	case planned != nil, countPromoted(cart) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum.Decimal): // as it should be
+	case planned != nil, countPromoted(cart) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum.Decimal): // right
 	case !isShown(price.WithoutTax), !isShown(price.WithoutDiscount):
 		return skip
 	default:
