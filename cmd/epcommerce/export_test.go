@@ -642,6 +642,7 @@ func TestExport_complete(t *testing.T) {
 		"without accounts": {
 			change: func(x *exportState) { x.Skipped = []uuid.UUID{skipped} }, code: exitUnfinished, want: skipped.String(),
 		},
+		"no addresses":  {change: func(x *exportState) { x.Unknown = 3 }, want: "3 subscriptions without the address"},
 		"another file":  {change: func(x *exportState) { x.Length++ }, code: exitUsage, want: "--restart"},
 		"a longer file": {change: func(x *exportState) { x.Length-- }, code: exitUsage, want: "--restart"},
 		"another store": {change: func(x *exportState) { x.Store = "x" }, code: exitUsage, want: "--restart"},
