@@ -57,10 +57,7 @@ var defects = []defect{
 		spoil: settings(`{"calculation_method": "simple"}`)},
 	{name: "below 0", fails: "totals", want: "the customer pays -$50.00",
 		spoil: func(s *commercetest.Store, cart string) {
-			s.AddDiscount(cart, commerce.CustomDiscount{
-				Amount: commerce.Money{Amount: commerce.NewDecimal(-15000)}, DiscountEngine: "x", ExternalID: "1",
-				Description: "d", DiscountCode: "c",
-			})
+			addAmount(s, cart, "x", "1", -15000)
 		}},
 	{name: "totals that lag", fails: "totals", want: "the total discount is $0.00, but the discounts are -0.01 USD",
 		spoil: func(s *commercetest.Store, cart string) {
@@ -79,10 +76,7 @@ var defects = []defect{
 	{name: "doubled, other amount", fails: "doubled", want: "with other amounts",
 		spoil: func(s *commercetest.Store, cart string) {
 			add(s, cart, "e", "1")
-			s.AddDiscount(cart, commerce.CustomDiscount{
-				Amount: commerce.Money{Amount: commerce.NewDecimal(-2)}, DiscountEngine: "e", ExternalID: "1",
-				Description: "d", DiscountCode: "c",
-			})
+			addAmount(s, cart, "e", "1", -2)
 		}},
 	{name: "doubled", fails: "doubled", want: "epcommerce discounts remove ",
 		repair: "discounts remove CART --id SECOND --yes",

@@ -27,9 +27,11 @@ func onCart(s *commercetest.Store, cart string) string {
 	return strings.Join(ids, " ")
 }
 
-func add(s *commercetest.Store, cart, engine, id string) {
+func add(s *commercetest.Store, cart, engine, id string) { addAmount(s, cart, engine, id, -1) }
+
+func addAmount(s *commercetest.Store, cart, engine, id string, amount int64) {
 	s.AddDiscount(cart, commerce.CustomDiscount{
-		Amount: commerce.Money{Amount: commerce.NewDecimal(-1)}, DiscountEngine: engine, ExternalID: id,
+		Amount: commerce.Money{Amount: commerce.NewDecimal(amount)}, DiscountEngine: engine, ExternalID: id,
 		Description: "d", DiscountCode: "c",
 	})
 }
@@ -193,10 +195,7 @@ func TestApply_doubled(t *testing.T) {
 	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	cart := s.AddCart(commerce.CartItemRef{})
 	for range 2 {
-		s.AddDiscount(cart, commerce.CustomDiscount{
-			Amount: commerce.Money{Amount: commerce.NewDecimal(-100)}, DiscountEngine: "e", ExternalID: "1",
-			Description: "d", DiscountCode: "c",
-		})
+		addAmount(s, cart, "e", "1", -100)
 	}
 	c := caller{env: storeEnv(s), stdin: twoDiscounts}
 	got := c.run(t, "discounts", "apply", cart, "-", "--dry-run")

@@ -397,10 +397,7 @@ func TestExport_restartKilled(t *testing.T) {
 		}
 	}
 	env := pairEnv(s)
-	shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shop := openShop(t, env)
 	state, err := json.Marshal(exportState{Store: shop.identity, Finished: third, Length: 4, Count: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -590,10 +587,7 @@ func TestExport_tokenWithoutResult(t *testing.T) {
 	s := commercetest.New(t, commercetest.Config{})
 	s.Seed(30)
 	env := storeEnv(s)
-	shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shop := openShop(t, env)
 	path := filepath.Join(t.TempDir(), "subs.jsonl")
 	text, err := json.Marshal(exportState{Store: shop.identity, Content: fmt.Sprint(selection{}), Finished: uuid.New()})
 	err = errors.Join(err, os.WriteFile(path+".state", text, 0o600), os.WriteFile(path+".part", nil, 0o600))
@@ -617,10 +611,7 @@ func TestExport_complete(t *testing.T) {
 			t.Fatal(err)
 		}
 		env := pairEnv(s)
-		shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		shop := openShop(t, env)
 		written := exportState{Store: shop.identity, Content: fmt.Sprint(selection{}), Length: info.Size(), Count: 300}
 		change(&written)
 		text, err := json.Marshal(written)
@@ -717,10 +708,7 @@ func TestExport_givesUp(t *testing.T) {
 		}
 	}
 	env, path := pairEnv(s), filepath.Join(t.TempDir(), "subs.jsonl")
-	shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	shop := openShop(t, env)
 	before := exportState{
 		Store: shop.identity, Content: fmt.Sprint(selection{}), Finished: ids[2], Skipped: []uuid.UUID{ids[1], ids[5]},
 	}

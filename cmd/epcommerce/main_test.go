@@ -120,6 +120,16 @@ func pairEnv(s *commercetest.Store) map[string]string {
 	}
 }
 
+// openShop opens the store that the variables name.
+func openShop(t *testing.T, env map[string]string) *shop {
+	t.Helper()
+	s, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestRun_usage(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "x.csv")

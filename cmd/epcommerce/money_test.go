@@ -20,13 +20,7 @@ func TestMoney(t *testing.T) {
 	t.Parallel()
 	s := commercetest.New(t, commercetest.Config{})
 	env := storeEnv(s)
-	open := func() *shop {
-		shop, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return shop
-	}
+	open := func() *shop { return openShop(t, env) }
 	amount := func(n int64, currency string) commerce.Money {
 		return commerce.Money{Amount: commerce.NewDecimal(n), Currency: currency}
 	}
