@@ -41,7 +41,7 @@ func (s *Store) URL() string {
 		if state == http.StateNew { // reported by the accept loop
 			srv.conns.Add(1)
 		}
-		if state == http.StateClosed {
+		if state == http.StateClosed || state == http.StateHijacked { // by endWithoutResponse, which closes it
 			srv.conns.Done()
 		}
 	}
@@ -68,7 +68,8 @@ func (s *Store) Close() {
 }
 
 // ServeHTTP handles a request. If a [Fault] cuts the connection, it panics with
-// [http.ErrAbortHandler], as [http.Handler] documents.
+// [http.ErrAbortHandler], as [http.Handler] documents. A browser gets a byte first that begins no
+// response, over HTTP/1.1: otherwise it sends the request again on its own, a POST too.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in, err := newRequest(r)
 	if err != nil {
@@ -76,7 +77,7 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	resp, err := s.respond(r.Context(), in)
 	if err != nil {
-		panic(http.ErrAbortHandler)
+		endWithoutResponse(w, r)
 	}
 	maps.Copy(w.Header(), resp.header)
 	w.WriteHeader(resp.status)
@@ -85,5 +86,17 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}
+
+// endWithoutResponse closes the connection of a request. It panics, as ServeHTTP says.
+func endWithoutResponse(w http.ResponseWriter, r *http.Request) {
+	isOfBrowser := r.Header.Get("Sec-Fetch-Mode")+r.Header.Get("Sec-Fetch-Site")+r.Header.Get("Origin") != ""
+	if isOfBrowser && r.ProtoMajor == 1 {
+		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+			_, _ = conn.Write([]byte("H"))
+			_ = conn.Close()
+		}
+	}
 	panic(http.ErrAbortHandler)
 }

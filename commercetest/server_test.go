@@ -1,8 +1,12 @@
 package commercetest_test
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -58,6 +62,30 @@ func TestClose(t *testing.T) { //nolint:paralleltest // it counts goroutines
 		resp, err := sender.send(t, store, get(settingsPath))
 		if err != nil || resp.Status != http.StatusOK {
 			t.Errorf("%s after Close: status %d, error %v; want 200, nil", sender.name, resp.Status, err)
+		}
+	}
+}
+
+// A browser sends a request again on its own if the connection ends before a response: it gets the
+// byte H first. Everybody else gets nothing.
+func TestServeHTTP_lostResponse(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]string{
+		"": "", "Sec-Fetch-Mode: cors": "H", "Sec-Fetch-Site: same-origin": "H", "Origin: http://shop.example": "H",
+	} {
+		store := commercetest.New(t, commercetest.Config{})
+		cart := store.AddCart()
+		store.Inject(commercetest.Fault{Operation: commercetest.OpDeleteCart, Apply: true, Cut: true})
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimPrefix(store.URL(), "http://"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = fmt.Fprintf(conn, "DELETE /v2/carts/%s HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer %s\r\n%s\r\n\r\n",
+			cart, commercetest.DefaultToken, header)
+		got, err := io.ReadAll(conn)
+		_ = conn.Close()
+		if string(got) != want || err != nil || len(store.Carts()) != 0 {
+			t.Errorf("%q: got %q, %v, want %q; carts %v", header, got, err, want, store.Carts())
 		}
 	}
 }

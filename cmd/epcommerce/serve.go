@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	_ "embed"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"net"
 	"net/http"
@@ -30,6 +32,8 @@ type serveFlags struct {
 	tls          bool
 	page, noPage bool
 	openAPI      bool
+	check        bool
+	stopWithIn   bool
 }
 
 func newServeCommand(e *environment) *cobra.Command {
@@ -62,6 +66,8 @@ func newServeCommand(e *environment) *cobra.Command {
 		f.config.Faults = append(f.config.Faults, fault)
 		return err
 	})
+	flags.BoolVar(&f.stopWithIn, "stop-with-stdin", false, "stop at the end of standard input: with the program that holds it")
+	flags.BoolVar(&f.check, "check", false, "ask the store at --addr whether it accepts requests, and end")
 	flags.BoolVar(&f.openAPI, "openapi", false, "print what /_store/ offers as OpenAPI 3.1, and end")
 	cmd.MarkFlagsMutuallyExclusive("page", "no-page")
 	return cmd
@@ -117,8 +123,19 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 		_, err := fmt.Fprintf(e.stdout, "%s\n", fakestore.OpenAPI())
 		return err
 	}
+	if f.check {
+		return f.checkHealth(ctx, e)
+	}
 	if err := f.validate(); err != nil {
 		return err
+	}
+	if f.stopWithIn {
+		stopped, stop := context.WithCancel(ctx)
+		ctx = stopped
+		go func() {
+			defer stop()
+			_, _ = io.Copy(io.Discard, e.stdin) // an error ends it too
+		}()
 	}
 	logger := log.New(e.stderr, "", 0)
 	f.config.Store.MaxRequests = maxRequests
@@ -152,7 +169,7 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 		return err
 	}
 	logger.Printf("serving %d subscriptions; Ctrl-C stops the store", f.config.Subscriptions)
-	err = serveUntil(ctx, listener, server, 5*time.Second)
+	err = serveUntil(ctx, listener, server, 5*time.Second, logger)
 	logger.Printf("stopped with %d carts and %d subscriptions", stores.Carts(), f.config.Subscriptions)
 	return err
 }
@@ -175,8 +192,10 @@ func (f *serveFlags) listen() (_ net.Listener, isPublic bool, _ error) {
 }
 
 // serveUntil serves requests until ctx ends. Then it waits for requests under way, for at most
-// grace.
-func serveUntil(ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration) error {
+// grace, and aborts the others.
+func serveUntil(
+	ctx context.Context, listener net.Listener, server *http.Server, grace time.Duration, logger *log.Logger,
+) error {
 	var unused sync.Map // connections that sent nothing yet: browsers open them ahead
 	server.ConnState = func(c net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -206,9 +225,41 @@ func serveUntil(ctx context.Context, listener net.Listener, server *http.Server,
 	}
 	if err := <-ended; err != nil {
 		_ = server.Close()
-		return fmt.Errorf("requests still under way after %s were aborted", grace)
+		logger.Printf("requests still under way after %s were aborted", grace)
 	}
 	return nil
+}
+
+// checkHealth asks the store at the address of f whether it accepts requests.
+func (f *serveFlags) checkHealth(ctx context.Context, e *environment) error {
+	host, port, err := net.SplitHostPort(f.addr)
+	if err != nil || port == "0" || port == "" {
+		return usagef("--check needs --addr with the port of the store, such as 127.0.0.1:8080")
+	}
+	if ip := net.ParseIP(host); host == "" || ip.IsUnspecified() {
+		host = "localhost"
+	}
+	address := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: fakestore.HealthPath}
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}} // without a proxy
+	if f.tls {
+		address.Scheme = "https"
+		// The program that asks has no file of the certificate, and sends nothing secret.
+		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return fmt.Errorf("the store does not respond: %w", err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("what responds at %s is no store: status %d", address.Host, resp.StatusCode)
+	}
+	_, err = fmt.Fprintf(e.stdout, "the store at %s accepts requests\n", address.Host)
+	return err
 }
 
 // welcome returns the text for standard output.

@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"regexp"
@@ -272,6 +274,58 @@ func TestServe_events(t *testing.T) {
 	}
 }
 
+// A store ends with the program that holds its standard input.
+func TestServe_stopWithStdin(t *testing.T) {
+	t.Parallel()
+	stdin, holder := io.Pipe()
+	var stdout, stderr bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		e := &environment{stdin: stdin, stdout: &stdout, stderr: &stderr}
+		done <- run(t.Context(), []string{"serve", "--stop-with-stdin"}, e)
+	}()
+	if _, err := holder.Write([]byte("what it says does not matter\n")); err != nil {
+		t.Fatal(err)
+	}
+	_ = holder.Close()
+	if code := <-done; code != 0 || !strings.Contains(stderr.String(), "stopped with") {
+		t.Errorf("exit code %d, %s", code, &stderr)
+	}
+}
+
+func TestServe_check(t *testing.T) {
+	t.Parallel()
+	s, secure := start(t, "--rate", "1", "--fault", `{"always":true,"cut":true}`), start(t, "--tls")
+	port := func(address string) string { return address[strings.LastIndex(address, ":"):] }
+	nobody, _, err := listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = nobody.Close()
+	other := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(other.Close)
+	for _, tt := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{args: "--addr 127.0.0.1" + port(s.address), want: "accepts requests"},
+		{args: "--addr 0.0.0.0" + port(s.address), want: "accepts requests"},
+		{args: "--addr " + port(s.address), want: "accepts requests"},
+		{args: "--tls --addr localhost" + port(secure.address), want: "accepts requests"},
+		{args: "--addr 127.0.0.1" + port(secure.address), code: exitFailed, want: "status 400"},
+		{args: "--addr " + nobody.Addr().String(), code: exitFailed, want: "does not respond"},
+		{args: "--addr 127.0.0.1" + port(other.URL), code: exitFailed, want: "status 404"},
+		{args: "", code: exitUsage, want: "needs --addr with the port"},
+		{args: "--addr 127.0.0.1", code: exitUsage, want: "needs --addr with the port"},
+	} {
+		got := caller{}.run(t, strings.Fields("serve --check "+tt.args)...)
+		if got.code != tt.code || !strings.Contains(got.stdout+got.stderr, tt.want) {
+			t.Errorf("--check %s: %+v, want code %d and %s", tt.args, got, tt.code, tt.want)
+		}
+	}
+}
+
 func TestServe_openAPI(t *testing.T) {
 	t.Parallel()
 	got := caller{}.run(t, "serve", "--openapi")
@@ -329,8 +383,8 @@ func TestServe_addressInUse(t *testing.T) {
 func TestServeUntil(t *testing.T) {
 	t.Parallel()
 	for grace, want := range map[time.Duration]string{
-		time.Hour: "204 <nil>",
-		1:         "0 requests still under way after 1ns were aborted",
+		time.Hour: "204 <nil> ",
+		1:         "0 <nil> requests still under way after 1ns were aborted\n",
 	} {
 		t.Run(grace.String(), func(t *testing.T) {
 			t.Parallel()
@@ -347,11 +401,12 @@ func TestServeUntil(t *testing.T) {
 				}
 				w.WriteHeader(http.StatusNoContent)
 			})}
+			var logged bytes.Buffer
 			status := make(chan int, 1)
 			go func() { status <- get(t, "http://"+listener.Addr().String()) }()
-			err = serveUntil(ctx, listener, server, grace)
-			if got := fmt.Sprintf("%d %v", <-status, err); got != want {
-				t.Errorf("status and error = %s, want %s", got, want)
+			err = serveUntil(ctx, listener, server, grace, log.New(&logged, "", 0))
+			if got := fmt.Sprintf("%d %v %s", <-status, err, &logged); got != want {
+				t.Errorf("status, error and log = %q, want %q", got, want)
 			}
 		})
 	}

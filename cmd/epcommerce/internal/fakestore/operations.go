@@ -26,6 +26,8 @@ type operation struct {
 	id, method, path, summary string
 	in, out                   reflect.Type // of the body, or of the query of a GET, and of the response
 	handle                    func(*call, http.ResponseWriter)
+	// isOpen is for anybody: without a token, and with any Host.
+	isOpen bool
 }
 
 // none is no body.
@@ -43,6 +45,11 @@ func (c *call) store() *commercetest.Store { return c.namespace.current.Load().s
 // operations returns the table of all operations.
 func operations() []operation {
 	return []operation{
+		{
+			id: "checkHealth", method: "GET", path: HealthPath, handle: checkHealth, isOpen: true,
+			in: reflect.TypeFor[none](), out: reflect.TypeFor[health](),
+			summary: "Say that the store accepts requests; without a token, for any Host",
+		},
 		operate("describe GET /_store", "Describe these operations as OpenAPI 3.1", describe),
 		operate("listRequests GET /_store/requests", "List the requests that the store received", listRequests),
 		operate("clearRequests DELETE /_store/requests", "Forget the requests", clearRequests),
@@ -68,6 +75,16 @@ func operations() []operation {
 			startOf, reset),
 	}
 }
+
+// HealthPath is the path of requests that ask whether the server accepts requests.
+const HealthPath = "/_store/health"
+
+// health says that the server accepts requests.
+type health struct {
+	Status string `json:"status"` // ok
+}
+
+func checkHealth(_ *call, w http.ResponseWriter) { writeJSON(w, http.StatusOK, health{"ok"}) }
 
 func describe(*call, none) (jsontext.Value, error) { return OpenAPI(), nil }
 

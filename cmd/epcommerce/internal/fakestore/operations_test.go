@@ -19,6 +19,7 @@ import (
 // sampleCalls has a call of each operation, with each member of its body.
 var sampleCalls = map[string]string{
 	"GET /_store":             "",
+	"GET /_store/health":      "",
 	"GET /_store/requests":    "?operation=add&cart=x&since=commercetest-000000",
 	"DELETE /_store/requests": "",
 	"GET /_store/wait":        "?operation=cart&cart=x&since=commercetest-000001&timeout=1ms",

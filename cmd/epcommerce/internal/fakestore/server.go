@@ -109,6 +109,10 @@ func (s *Server) Close() {
 
 // ServeHTTP passes a request to a store, or to what drives one.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == HealthPath {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
 	drives := r.URL.Path == "/_store" || strings.HasPrefix(r.URL.Path, "/_store/") || s.cfg.Page && r.URL.Path == "/"
 	if problem := s.foreign(r, drives); problem != "" {
 		refuse(w, http.StatusForbidden, problem)
@@ -153,7 +157,9 @@ func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, o := range operations() {
 		mux.HandleFunc(o.method+" "+o.path, func(w http.ResponseWriter, r *http.Request) {
-			if ns := s.driven(w, r); ns != nil {
+			if o.isOpen {
+				o.handle(nil, w)
+			} else if ns := s.driven(w, r); ns != nil {
 				o.handle(&call{server: s, namespace: ns, request: r}, w)
 			}
 		})
