@@ -86,16 +86,18 @@ func (s *Store) issueToken(in *call) response {
 	})
 }
 
+// unauthorizedTitle is that of the error for a token that is not valid.
+const unauthorizedTitle = "Unable to validate access token"
+
 // authorize returns why the store must not handle a request, or nil. With an implicit
 // token it sets the account of in.
 func (s *Store) authorize(in *call) *response {
 	kind, ok := s.grantOf(in.Header.Get("Authorization"))
 	if !ok {
-		const title = "Unable to validate access token"
 		if in.Operation == OpSettings {
-			return new(errorsResponse(http.StatusUnauthorized, errorObject{Status: http.StatusUnauthorized, Title: title}))
+			return new(errorsResponse(http.StatusUnauthorized, errorObject{Status: http.StatusUnauthorized, Title: unauthorizedTitle}))
 		}
-		return new(errorResponse(http.StatusUnauthorized, title, ""))
+		return new(errorResponse(http.StatusUnauthorized, unauthorizedTitle, ""))
 	}
 	if kind == grantClient || in.Operation.access() == forShoppers {
 		return nil

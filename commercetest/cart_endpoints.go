@@ -26,7 +26,7 @@ func (s *Store) writeCart(in *call, change func(*cart) response) (resp response)
 		resp = change(c)
 		return resp.status < 300
 	}) {
-		in.Before, in.After = c.state(), s.carts[c.id].state()
+		in.Before, in.After = s.stateOf(c), s.stateOf(s.carts[c.id])
 		s.grow(in.entry, discountSize*(len(in.Before.Discounts)+len(in.After.Discounts)))
 	}
 	return resp

@@ -62,11 +62,11 @@ func (s *Store) addCart(f CartFixture) *cart {
 	c := s.newCart()
 	for _, in := range f.Items {
 		item := cartItem{
-			ref: in.CartItemRef, name: "Product", quantity: cmp.Or(in.Quantity, 1),
+			ref: in.CartItemRef, name: cmp.Or(in.Name, "Product"), quantity: cmp.Or(in.Quantity, 1),
 			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)),
 		}
 		if in.Type == commerce.ItemTypeCustomItem {
-			item.name = "Custom item"
+			item.name = cmp.Or(in.Name, "Custom item")
 		}
 		s.addItem(c, item)
 	}
@@ -108,19 +108,34 @@ func (s *Store) Carts() []string {
 	return ids
 }
 
+// CartState returns what a cart holds, and what it costs. A cart that does not exist is empty.
+func (s *Store) CartState(cartID string) CartState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *s.stateOf(s.cart(cartID)).clone()
+}
+
 // CartItems returns the items of a cart, in the order they were added. It returns nil if there
 // is no such cart.
 func (s *Store) CartItems(cartID string) []commerce.CartItemRef {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.cart(cartID).state().Items
+	var list []commerce.CartItemRef
+	for _, item := range s.cart(cartID).items {
+		list = append(list, item.ref)
+	}
+	return list
 }
 
-// state returns what c holds. The discounts are those of c, not copies.
-func (c *cart) state() *CartState {
-	state := &CartState{Discounts: c.discounts}
+// stateOf returns what c holds. The discounts are those of c, not copies.
+func (s *Store) stateOf(c *cart) *CartState {
+	total := c.displayPrice(&s.cfg).WithTax
+	state := &CartState{
+		Discounts: c.discounts,
+		Total:     commerce.Money{Amount: total.Amount, Currency: total.Currency, Formatted: total.Formatted},
+	}
 	for _, item := range c.items {
-		state.Items = append(state.Items, item.ref)
+		state.Items = append(state.Items, CartItemState{item.ref, item.name, item.quantity, item.price})
 	}
 	return state
 }
@@ -129,7 +144,7 @@ func (state *CartState) clone() *CartState {
 	if state == nil {
 		return nil
 	}
-	return &CartState{slices.Clone(state.Items), cloneDiscounts(state.Discounts)}
+	return &CartState{slices.Clone(state.Items), cloneDiscounts(state.Discounts), state.Total}
 }
 
 func cloneDiscounts(list []commerce.CustomDiscount) []commerce.CustomDiscount {

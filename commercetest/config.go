@@ -211,6 +211,10 @@ type Config struct {
 	// waits for the response. Concurrent requests call it concurrently. It may change in,
 	// which is a copy.
 	AfterRequest func(s *Store, in Request) `json:"-"`
+	// OnState is called each time the State of a request changes: when it has arrived, when it
+	// got its response before a late write, and when it has ended. Like AfterRequest, it may use the
+	// store, and is called concurrently.
+	OnState func(s *Store, in Request) `json:"-"`
 }
 
 // Validate returns an error if a field is out of its range. The error names it.

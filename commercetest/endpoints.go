@@ -85,8 +85,11 @@ func OperationOf(method, path string) Operation {
 }
 
 // lookUp returns the endpoint with a method and a path, and the ids of the path. If there is none,
-// it returns the methods that the path has.
+// it returns the methods that the path has. HEAD is GET.
 func lookUp(method, path string) (found *endpoint, ids map[string]string, allowed []string) {
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
 	for _, e := range endpoints {
 		ids, ok := matchPath(e.path, path)
 		switch {
@@ -95,6 +98,9 @@ func lookUp(method, path string) (found *endpoint, ids map[string]string, allowe
 			return e, ids, nil
 		default:
 			allowed = append(allowed, e.method)
+			if e.method == http.MethodGet {
+				allowed = append(allowed, http.MethodHead)
+			}
 		}
 	}
 	return nil, nil, allowed
@@ -110,6 +116,9 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 	if !allowed {
 		handle = func() response { return tooManyRequests(s.cfg.RetryAfter) }
 	}
+	if s.cfg.OnState != nil {
+		s.cfg.OnState(s, in.clone())
+	}
 	finish := func(ctx context.Context) (response, error) { return s.finish(ctx, in, fault, handle) }
 	if fault != nil && fault.Late && !fault.Apply {
 		return s.respondLate(ctx, in, fault, finish)
@@ -119,7 +128,7 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 
 // finish returns the response to a request. fault is nil if it meets none.
 func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func() response) (response, error) {
-	defer s.recordEnd()
+	defer s.setState(in, StateEnded)
 	resp, err := fault.respond(ctx, handle)
 	resp = s.recordResponse(in, resp, err)
 	if s.cfg.AfterRequest != nil {
@@ -164,7 +173,7 @@ func (s *Store) findEndpoint(in *call) *endpoint {
 		return found
 	}
 	// The handlers see a decoded path, which must not need a token that the encoded one does not.
-	_, pattern := s.handlers.Handler(in.http)
+	_, pattern := s.handlers.Load().Handler(in.http)
 	if pattern != "" && isVersioned(in.http.URL.Path) == isVersioned(in.Path) {
 		return &endpoint{handle: (*Store).callHandler}
 	}

@@ -2,6 +2,8 @@ package commercetest_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -72,21 +74,21 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 	t.Parallel()
 	const itemDiscounts = "/v2/carts/c/items/i/custom-discounts"
 	for _, tt := range []struct{ name, line, allow string }{
-		{name: "list", line: "DELETE /v2/subscriptions/subscriptions", allow: "GET"},
+		{name: "list", line: "DELETE /v2/subscriptions/subscriptions", allow: "GET, HEAD"},
 		{name: "token", line: "GET /oauth/access_token", allow: "POST"},
 		{name: "carts", line: "GET /v2/carts", allow: "POST"},
-		{name: "cart", line: "PATCH /v2/carts/c", allow: "DELETE, GET, PUT"},
+		{name: "cart", line: "PATCH /v2/carts/c", allow: "DELETE, GET, HEAD, PUT"},
 		{name: "discounts", line: "GET /v2/carts/c/custom-discounts", allow: "DELETE, POST"},
 		{name: "discount", line: "GET /v2/carts/c/custom-discounts/d", allow: "DELETE, PUT"},
-		{name: "items", line: "DELETE /v2/carts/c/items", allow: "GET, POST"},
+		{name: "items", line: "DELETE /v2/carts/c/items", allow: "GET, HEAD, POST"},
 		{name: "item", line: "GET /v2/carts/c/items/i", allow: "DELETE, PUT"},
 		{name: "discounts of an item", line: "DELETE " + itemDiscounts, allow: "POST"},
 		{name: "discount of an item", line: "GET " + itemDiscounts + "/d", allow: "DELETE, PUT"},
-		{name: "cart settings", line: "DELETE /v2/settings/cart", allow: "GET, PUT"},
-		{name: "accounts", line: "POST /v2/accounts", allow: "GET"},
-		{name: "subscription", line: "PUT /v2/subscriptions/subscriptions/s", allow: "GET"},
-		{name: "states", line: "DELETE /v2/subscriptions/subscriptions/s/states", allow: "GET, POST"},
-		{name: "state", line: "DELETE /v2/subscriptions/subscriptions/s/states/s", allow: "GET"},
+		{name: "cart settings", line: "DELETE /v2/settings/cart", allow: "GET, HEAD, PUT"},
+		{name: "accounts", line: "POST /v2/accounts", allow: "GET, HEAD"},
+		{name: "subscription", line: "PUT /v2/subscriptions/subscriptions/s", allow: "GET, HEAD"},
+		{name: "states", line: "DELETE /v2/subscriptions/subscriptions/s/states", allow: "GET, HEAD, POST"},
+		{name: "state", line: "DELETE /v2/subscriptions/subscriptions/s/states/s", allow: "GET, HEAD"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -191,4 +193,40 @@ func sendUntilRefused(
 	}
 	t.Fatal("100 requests, want one that the rate limit refuses")
 	return wireResponse{}
+}
+
+// HEAD is GET without the body, over the network and in memory.
+func TestEndpoints_head(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	store.Handle("GET /open", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("text")) }))
+	fetch := func(hc *http.Client, method, path string) (status string, length int64, body int) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), method, store.URL()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+commercetest.DefaultToken)
+		resp, err := hc.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		text, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return resp.Status, resp.ContentLength, len(text)
+	}
+	for name, hc := range map[string]*http.Client{"network": {}, "memory": {Transport: store.Transport()}} {
+		for _, path := range []string{settingsPath, "/v2/carts/c", "/v2/subscriptions/subscriptions", "/open"} {
+			status, length, _ := fetch(hc, http.MethodGet, path)
+			gotStatus, gotLength, body := fetch(hc, http.MethodHead, path)
+			if gotStatus != status || gotLength != length || length <= 0 || body != 0 {
+				t.Errorf("%s, HEAD %s: %s, length %d, %d bytes; GET: %s, length %d",
+					name, path, gotStatus, gotLength, body, status, length)
+			}
+		}
+	}
+	wantEqual(t, "operation", commercetest.OperationOf(http.MethodHead, "/v2/carts/c"), commercetest.OpCart)
 }

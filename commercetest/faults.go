@@ -97,15 +97,19 @@ type Fault struct {
 	// Header is added to the header of the response. It replaces values with the
 	// same key.
 	Header http.Header `json:"header"`
-	// Body of the response. If it is empty, the response has the body of the store,
-	// or no body if Status is set.
+	// Body of the response. If it is empty, the response has the body of the store. With Status
+	// it has none below 400, a line of plain text for 429, 502, 503 and 504, as gateways send it,
+	// and for others an errors array as the service sends it.
 	Body string `json:"body"`
+	// NoBody sends a response without a body.
+	NoBody bool `json:"-"`
 	// Cut closes the connection instead of sending a response. On a connection that
 	// was used before, the HTTP client of the standard library sends a GET again, so
 	// such a fault over [Store.URL] may need a higher Times to have an effect.
 	Cut bool `json:"cut"`
 	// CutAfter is the number of bytes of the body that are sent before the Cut, with
-	// the status and the headers; at most all bytes but one. 0: nothing is sent.
+	// the status and the headers; at most all bytes but one. 0: nothing is sent. With Status, it
+	// counts the bytes of Body.
 	CutAfter int `json:"cut_after"`
 }
 
@@ -123,7 +127,9 @@ func (f *Fault) Validate() error {
 		problem = "CutAfter must be set only with Cut"
 	case f.Apply && f.Late:
 		problem = "Apply must not be set with Late"
-	case f.Status == 0 && !f.Cut && !f.Late && f.Delay == 0 && f.Body == "" && len(f.Header) == 0:
+	case f.NoBody && f.Body != "":
+		problem = "NoBody must not be set with Body"
+	case f.Status == 0 && !f.Cut && !f.Late && f.Delay == 0 && f.Body == "" && !f.NoBody && len(f.Header) == 0:
 		problem = "Status, Cut, Late, Delay, Body and Header must not all be unset"
 	default:
 		return nil
@@ -171,9 +177,9 @@ func (s *Store) Faults() []FaultCount {
 
 // Inject adds faults. A request meets at most one: the first, in the order they
 // were added, that is due. Inject(Fault{Status: 503}, Fault{Status: 429}) makes
-// the next request fail with 503 and the one after it with 429. Inject panics if a
-// Status cannot be sent.
-func (s *Store) Inject(faults ...Fault) {
+// the next request fail with 503 and the one after it with 429. The result is their numbers, as in
+// [FaultCount]. Inject panics if a Status cannot be sent.
+func (s *Store) Inject(faults ...Fault) (numbers []int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, f := range faults {
@@ -183,7 +189,9 @@ func (s *Store) Inject(faults ...Fault) {
 		f.Header = canonicalHeader(f.Header)
 		s.faultCount++
 		s.faults = append(s.faults, &activeFault{Fault: f, number: s.faultCount})
+		numbers = append(numbers, s.faultCount)
 	}
+	return numbers
 }
 
 // isStatus reports whether a server can send a status.
@@ -238,6 +246,7 @@ func (s *Store) respondLate(
 	if !fault.needsStore() {
 		resp, err := fault.change(response{})
 		resp = s.recordResponse(in, resp, err)
+		s.setState(in, StateLate)
 		s.startLate(ctx, in, finish)
 		return resp, err
 	}
@@ -320,8 +329,12 @@ func (f *Fault) change(resp response) (response, error) {
 	case f.Cut && f.CutAfter <= 0:
 		return response{}, errCut
 	case f.Status != 0:
-		resp = response{status: f.Status, body: []byte(f.Body)}
-	case f.Body != "":
+		resp = response{status: f.Status}
+		if f.Body == "" && !f.NoBody && !f.Cut {
+			resp = failure(f.Status)
+		}
+	}
+	if f.Body != "" || f.NoBody {
 		resp.body = []byte(f.Body)
 	}
 	if resp.header == nil {

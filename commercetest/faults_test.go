@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,8 +33,10 @@ var faultResponseTests = []struct {
 	discounts int // in the cart afterwards
 }{
 	{name: "nothing set", status: ownStatus, discounts: 1},
-	{name: "status", fault: fault{Status: 503}, status: 503},
-	{name: "status, applied", fault: fault{Status: 504, Apply: true}, status: 504, discounts: 1},
+	{name: "status", fault: fault{Status: 503, NoBody: true}, status: 503},
+	{name: "status, applied", fault: fault{Status: 504, Apply: true, NoBody: true}, status: 504, discounts: 1},
+	{name: "status below 400", fault: fault{Status: 302}, status: 302},
+	{name: "no body", fault: fault{Status: 200, NoBody: true}, status: 200},
 	{name: "status and body", fault: fault{Status: 429, Body: "slow down"}, status: 429, body: "slow down"},
 	{name: "object", fault: fault{Status: 429, Body: `{"errors":[]}`}, status: 429, body: `{"errors":[]}`},
 	{name: "array", fault: fault{Status: 429, Body: "[]"}, status: 429, body: "[]"},
@@ -61,6 +64,72 @@ var faultResponseTests = []struct {
 	{name: "cut without a body", fault: fault{Cut: true, CutAfter: 2, Status: 500}, cut: true},
 }
 
+// A status without a body has the one that the service, or a gateway, sends.
+func TestFault_failure(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]string{
+		400: `{"errors":[{"status":"400","title":"Bad Request"}]}`,
+		401: `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`,
+		409: `{"errors":[{"status":"409","title":"Conflict","detail":"Write conflict detected"}]}`,
+		422: `{"errors":[{"status":"422","title":"Unprocessable Entity"}]}`,
+		429: "Too Many Requests\n",
+		499: `{"errors":[{"status":"499","title":"Error"}]}`,
+		500: `{"errors":[{"status":"500","title":"Internal Server Error"}]}`,
+		502: "Bad Gateway\n", 503: "Service Unavailable\n", 504: "Gateway Timeout\n",
+	} {
+		store := commercetest.New(t, commercetest.Config{})
+		store.Inject(fault{Status: status, Apply: true}, fault{Status: status, Late: true, Delay: time.Millisecond})
+		for range 2 {
+			resp := send(t, store, get(settingsPath))
+			wantEqual(t, "status and body", fmt.Sprint(resp.Status, " ", resp.Body), fmt.Sprint(status, " ", want))
+		}
+	}
+}
+
+// The body of the store can be left out.
+func TestFault_noBody(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	wantEqual(t, "numbers", fmt.Sprint(store.Inject(fault{NoBody: true}, fault{Status: 500})), "[1 2]")
+	resp := send(t, store, get(settingsPath))
+	wantEqual(t, "status and body", fmt.Sprint(resp.Status, " ", resp.Body), "200 ")
+	err := (&fault{NoBody: true, Body: "x"}).Validate()
+	if err == nil || !strings.Contains(err.Error(), "NoBody must not be set with Body") {
+		t.Errorf("error = %v", err)
+	}
+}
+
+// The state of a request is what a late write, and one in progress, are waited for by.
+func TestOnState(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		got := ""
+		begin := time.Now()
+		store := commercetest.New(t, commercetest.Config{OnState: func(s *commercetest.Store, in commercetest.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			all := s.Requests()
+			if listed := all[len(all)-1]; listed.State != in.State {
+				t.Errorf("the list has %s, the call %s", listed.State, in.State)
+			}
+			got += fmt.Sprintf("%v %s %d, %d pending\n", time.Since(begin), in.State, in.Status, s.Pending())
+		}})
+		store.Inject(
+			fault{Late: true, Delay: 2 * time.Second, Status: 504},
+			fault{Late: true, Delay: 2 * time.Second},
+			fault{Cut: true, Delay: time.Second},
+		)
+		send(t, store, get(settingsPath))
+		time.Sleep(time.Minute)
+		send(t, store, get(settingsPath))
+		_, _ = overRoundTripper(t, store.Transport(), get(settingsPath))
+		wantEqual(t, "states", got, "0s in_progress 0, 1 pending\n0s late 504, 1 pending\n2s ended 504, 0 pending\n"+
+			"1m0s in_progress 0, 1 pending\n1m2s ended 200, 0 pending\n"+
+			"1m2s in_progress 0, 1 pending\n1m3s ended 0, 0 pending\n")
+	})
+}
+
 // Each fault is met by a request that adds a discount. The body determines the
 // Content-Type.
 func TestFault_response(t *testing.T) {
@@ -84,7 +153,7 @@ func TestFault_response(t *testing.T) {
 				if (resp.BodyErr != nil) != tt.bodyCut || tt.bodyCut && !errors.Is(resp.BodyErr, io.ErrUnexpectedEOF) {
 					t.Errorf("reading the body: error = %v, want %v: %t", resp.BodyErr, io.ErrUnexpectedEOF, tt.bodyCut)
 				}
-				if tt.body == "" && tt.status == ownStatus {
+				if tt.body == "" && tt.status == ownStatus && !tt.fault.NoBody {
 					wantJSON(t, resp, ownStatus, ownBody)
 				} else {
 					wantEqual(t, "body", resp.Body, tt.body)

@@ -31,8 +31,9 @@ type ItemFixture struct {
 	// The default type is cart_item, the default id a new one.
 	commerce.CartItemRef
 
-	Price    int64 `json:"price"`    // of one piece, in cents; 0: 100 dollars
-	Quantity int64 `json:"quantity"` // 0: 1
+	Name     string `json:"name"`     // "": one that its type has
+	Price    int64  `json:"price"`    // of one piece, in cents; 0: 100 dollars
+	Quantity int64  `json:"quantity"` // 0: 1
 }
 
 func (f *CartFixture) validate() error {

@@ -52,7 +52,7 @@ func TestStore_AddCartFixture(t *testing.T) {
 		len(in.Before.Items), in.Before.Discounts, len(in.After.Items), in.After.Discounts)
 	wantEqual(t, "before and after", got,
 		"2 items [e 1 -$1.00 e 1 -$1.00], 2 items [e 1 -$1.00 e 1 -$1.00 e 2 -$1.00]")
-	in.After.Discounts[0].ExternalID, in.Before.Items[0] = "changed", commerce.CartItemRef{}
+	in.After.Discounts[0].ExternalID, in.Before.Items[0] = "changed", commercetest.CartItemState{}
 	again := store.Requests()[1]
 	wantEqual(t, "after the result was changed", again.After.Discounts[0].ExternalID, "1")
 	if again.Before.Items[0].ID == uuid.Nil {

@@ -12,7 +12,10 @@ import (
 // faults, the rate limit and [Store.Requests] are the same as for these. The response
 // is sent when the handler has returned. Handle panics if the pattern is not valid, or
 // conflicts with one that was added before.
-func (s *Store) Handle(pattern string, h http.Handler) { s.handlers.Handle(pattern, h) }
+func (s *Store) Handle(pattern string, h http.Handler) { s.handlers.Load().Handle(pattern, h) }
+
+// ClearHandlers removes all handlers of [Store.Handle].
+func (s *Store) ClearHandlers() { s.handlers.Store(http.NewServeMux()) }
 
 // callHandler passes a request to the handlers of [Store.Handle].
 func (s *Store) callHandler(in *call) response {
@@ -20,7 +23,7 @@ func (s *Store) callHandler(in *call) response {
 	r.RequestURI = r.URL.RequestURI()
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.Body)), int64(len(in.Body))
 	w := httptest.NewRecorder()
-	s.handlers.ServeHTTP(w, r)
+	s.handlers.Load().ServeHTTP(w, r)
 	result := w.Result()
 	defer func() { _ = result.Body.Close() }()
 	return response{status: result.StatusCode, header: result.Header, body: w.Body.Bytes()}

@@ -54,7 +54,7 @@ func TestHandle(t *testing.T) {
 				name: "no token", raw: unauthorized, status: 401,
 				body: `{"errors":[{"status":401,"title":"Unable to validate access token"}]}`,
 			},
-			{name: "fault", raw: get("/open"), status: 503},
+			{name: "fault", raw: get("/open"), status: 503, body: "Service Unavailable\n"},
 			{name: "outside of /v2", raw: get("/open"), status: 418, seen: `GET store.test  /open "" 0`},
 		} {
 			resp := send(store, tt.raw)
@@ -71,6 +71,17 @@ func TestHandle(t *testing.T) {
 		wantEqual(t, "recorded operation", requests[0].Operation, commercetest.OpAny)
 		wantEqual(t, "recorded body", string(requests[0].Body), "hello")
 	})
+}
+
+func TestClearHandlers(t *testing.T) {
+	t.Parallel()
+	store := commercetest.New(t, commercetest.Config{})
+	for _, status := range []int{http.StatusTeapot, http.StatusAccepted} { // the second has the same pattern
+		store.Handle("GET /open", http.RedirectHandler("/", status))
+		wantEqual(t, "status", send(t, store, get("/open")).Status, status)
+		store.ClearHandlers()
+		wantEqual(t, "status after ClearHandlers", send(t, store, get("/open")).Status, http.StatusNotFound)
+	}
 }
 
 // A path that is encoded in another way needs a token as well.

@@ -41,6 +41,7 @@ type Request struct {
 	Body []byte
 	// Operation of the store. It is OpAny for other endpoints.
 	Operation Operation
+	State     RequestState
 	// Status of the response. 0: none was sent yet, or the connection was cut before it.
 	Status int
 	// Response is the body that was sent. The list of [Store.Requests] has it if
@@ -54,10 +55,33 @@ type Request struct {
 	Before, After *CartState
 }
 
-// CartState is what a cart held at some time.
+// RequestState is how far a request is.
+type RequestState string
+
+// The states of a request.
+const (
+	StateInProgress RequestState = "in_progress" // there is no response yet
+	StateLate       RequestState = "late"        // there was a response, or the connection was cut; it takes effect later
+	StateEnded      RequestState = "ended"
+)
+
+// RequestStates returns the states of a request.
+func RequestStates() []RequestState { return []RequestState{StateInProgress, StateLate, StateEnded} }
+
+// CartState is what a cart held at some time, and what it cost.
 type CartState struct {
-	Items     []commerce.CartItemRef    `json:"items"`
+	Items     []CartItemState           `json:"items"`
 	Discounts []commerce.CustomDiscount `json:"discounts"` // of the cart and its items
+	Total     commerce.Money            `json:"total"`     // with tax
+}
+
+// CartItemState is an item of a cart at some time.
+type CartItemState struct {
+	commerce.CartItemRef
+
+	Name     string           `json:"name"`
+	Quantity int64            `json:"quantity"`
+	Price    commerce.Decimal `json:"price"` // of one piece, in the smallest unit of the currency
 }
 
 // journalEntry is a request in the list of a store, and how much memory it takes.
@@ -198,7 +222,7 @@ func (s *Store) record(in *call) (allowed bool) {
 	defer s.mu.Unlock()
 	s.received++
 	in.ID = fmt.Sprintf("commercetest-%06d", s.received)
-	in.Time = time.Now()
+	in.Time, in.State = time.Now(), StateInProgress
 	in.entry = &journalEntry{Request: *in.Request}
 	in.Request = &in.entry.Request
 	s.requests = append(s.requests, in.entry)
@@ -229,11 +253,17 @@ func (s *Store) recordResponse(in *call, resp response, err error) response {
 	return resp.withDefaultHeader(in.ID)
 }
 
-// recordEnd ends a request that record began.
-func (s *Store) recordEnd() {
+// setState notes how far a request is, and calls [Config.OnState].
+func (s *Store) setState(in *call, state RequestState) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.pending--
+	in.State = state
+	if state == StateEnded {
+		s.pending--
+	}
+	s.mu.Unlock()
+	if s.cfg.OnState != nil {
+		s.cfg.OnState(s, in.clone())
+	}
 }
 
 // Pending returns the number of requests that have arrived and are still in

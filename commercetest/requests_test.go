@@ -25,7 +25,7 @@ func TestRequests(t *testing.T) {
 				ID: "commercetest-000001", Method: "GET", Host: "store.test", Path: "/v2/carts/a%20b",
 				RawQuery:  "include=custom_discounts&x=%2B",
 				Header:    http.Header{"Accept": accept, "Authorization": authorization},
-				Operation: commercetest.OpCart, Status: 200,
+				Operation: commercetest.OpCart, State: commercetest.StateEnded, Status: 200,
 			},
 			{
 				ID: "commercetest-000002", Method: "POST", Host: "store.test", Path: "/nowhere",
@@ -33,7 +33,7 @@ func TestRequests(t *testing.T) {
 					"Accept": accept, "Authorization": authorization,
 					"Content-Type": {"application/json"}, "Content-Length": {"5"},
 				},
-				Body: []byte("hello"), Status: 404,
+				Body: []byte("hello"), State: commercetest.StateEnded, Status: 404,
 			},
 		}
 		ignored := cmp.Options{

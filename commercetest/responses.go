@@ -2,6 +2,7 @@ package commercetest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -83,6 +84,22 @@ func errorsResponse(status int, errs ...errorObject) response {
 // errorResponse returns a response with one error, whose status is a string.
 func errorResponse(status int, title, detail string) response {
 	return errorsResponse(status, errorObject{Status: strconv.Itoa(status), Title: title, Detail: detail})
+}
+
+// failure is what the service, or a gateway before it, sends with a status.
+func failure(status int) response {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return response{status: status, body: []byte(http.StatusText(status) + "\n")}
+	case http.StatusUnauthorized:
+		return errorResponse(status, unauthorizedTitle, "")
+	case http.StatusConflict:
+		return errorResponse(status, http.StatusText(status), "Write conflict detected")
+	}
+	if status < 400 {
+		return response{status: status}
+	}
+	return errorResponse(status, cmp.Or(http.StatusText(status), "Error"), "")
 }
 
 // contentType returns the media type of a body, which may come from a [Fault].

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/uuid"
@@ -32,7 +33,7 @@ type Store struct {
 	// lateWrites holds a function to cancel each late write, by a channel that is
 	// closed when its goroutine ends.
 	lateWrites map[chan struct{}]context.CancelFunc
-	handlers   *http.ServeMux // of Handle
+	handlers   atomic.Pointer[http.ServeMux] // of Handle
 
 	tokens     map[string]issuedToken // by token
 	tokenCount int
@@ -87,11 +88,10 @@ func NewStore(cfg Config) *Store {
 		panic(err.Error())
 	}
 	cfg = cfg.withDefaults()
-	return &Store{
+	s := &Store{
 		cfg:           cfg,
 		limiter:       tokenBucket{rate: int64(cfg.RateLimit), burst: int64(cfg.RateBurst)},
 		lateWrites:    map[chan struct{}]context.CancelFunc{},
-		handlers:      http.NewServeMux(),
 		tokens:        map[string]issuedToken{},
 		carts:         map[string]*cart{},
 		subscriptions: newSubscriptionSet(0),
@@ -101,6 +101,8 @@ func NewStore(cfg Config) *Store {
 			CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,
 		}},
 	}
+	s.ClearHandlers()
+	return s
 }
 
 // Config returns the configuration of the store with the defaults filled in.

@@ -38,6 +38,10 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	length := int64(len(resp.body))
+	if received.Method == http.MethodHead {
+		resp.body, resp.cutAfter = nil, 0
+	}
 	body := &responseBody{ctx: r.Context(), rest: resp.body, endErr: io.EOF}
 	if resp.cutAfter > 0 {
 		body.rest, body.endErr = resp.body[:resp.cutAfter], errCut
@@ -50,7 +54,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		ProtoMinor:    1,
 		Header:        resp.header,
 		Body:          body,
-		ContentLength: int64(len(resp.body)),
+		ContentLength: length,
 		Request:       r,
 	}, nil
 }

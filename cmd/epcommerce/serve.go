@@ -140,7 +140,7 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	logger := log.New(e.stderr, "", 0)
 	f.config.Store.MaxRequests = maxRequests
 	if e.verbose {
-		f.config.AfterRequest = func(in commercetest.Request) {
+		f.config.OnEnd = func(in commercetest.Request) {
 			logger.Print(in.Method, " ", in.Path, " ", in.Status)
 		}
 	}

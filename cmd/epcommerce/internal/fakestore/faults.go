@@ -1,27 +1,40 @@
 package fakestore
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"net/url"
-	"path"
+	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// fault is a [commercetest.Fault] whose requests are selected without code.
+// ParsedFault is a [commercetest.Fault], and what a list shows of its Match.
+type ParsedFault struct {
+	commercetest.Fault
+
+	Matches string
+}
+
+// fault is a fault whose requests are selected without code.
 type fault struct {
 	commercetest.Fault
 
-	Always bool  `json:"always"` // Times is negative
-	Match  match `json:"match"`
+	Always bool           `json:"always"` // Times is negative
+	Header header         `json:"header"`
+	Body   jsontext.Value `json:"body"`
+	Match  match          `json:"match"`
 }
 
 // match selects requests, those that fit all of its members.
 type match struct {
-	Path    string            `json:"path"`    // with * for a part between slashes
+	Path    pathPattern       `json:"path"`
 	Cart    string            `json:"cart"`    // id
 	Account string            `json:"account"` // id, in the path, the query or the body
 	Header  map[string]string `json:"header"`
@@ -30,7 +43,7 @@ type match struct {
 
 // fits reports whether a request fits. The path was checked.
 func (m *match) fits(in commercetest.Request) bool {
-	if ok, _ := path.Match(m.Path, in.Path); m.Path != "" && !ok {
+	if m.Path != "" && !m.Path.fits(in.Path) {
 		return false
 	}
 	for name, value := range m.Header {
@@ -47,57 +60,122 @@ func isOfCart(in commercetest.Request, id string) bool {
 	return id == "" || strings.Contains(in.Path+"/", "/carts/"+url.PathEscape(id)+"/")
 }
 
+// String returns the members of m that are set. It is empty if m selects all requests.
+func (m *match) String() string {
+	var list []string
+	for _, part := range [][2]string{
+		{"path", string(m.Path)}, {"cart", m.Cart}, {"account", m.Account}, {"body", m.Body},
+	} {
+		if part[1] != "" {
+			list = append(list, part[0]+" "+part[1])
+		}
+	}
+	for name, value := range m.Header {
+		list = append(list, "header "+name+": "+value)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
 // ParseFault reads a fault from JSON. An error of a member names it.
-func ParseFault(r io.Reader) (commercetest.Fault, error) {
+func ParseFault(r io.Reader) (ParsedFault, error) {
 	var f fault
 	if err := readStrict(r, &f); err != nil {
-		return commercetest.Fault{}, err
+		return ParsedFault{}, err
 	}
-	return f.fault()
+	return f.parsed()
 }
 
 // fault returns the fault of a store.
-func (f *fault) fault() (commercetest.Fault, error) {
-	m := &f.Match
-	_, badPath := path.Match(m.Path, "")
-	switch {
-	case badPath != nil, m.Path != "" && !strings.HasPrefix(m.Path, "/"):
-		return commercetest.Fault{}, errors.New("match.path must begin with /, with * for a part between slashes")
-	case f.Times < 0:
-		return commercetest.Fault{}, errors.New("times must not be negative")
-	case f.Always && f.Times > 0:
-		return commercetest.Fault{}, errors.New("always must not be set with times")
+func (f *fault) parsed() (ParsedFault, error) {
+	parsed, m := f.Fault, &f.Match
+	parsed.Header, parsed.Body = f.Header.http(), bodyText(f.Body)
+	parsed.NoBody = f.Body != nil && parsed.Body == ""
+	if m.Path != "" {
+		if err := m.Path.validate("match.path"); err != nil {
+			return ParsedFault{}, err
+		}
 	}
-	if err := f.Validate(); err != nil {
-		return commercetest.Fault{}, inMembers(err)
+	switch {
+	case f.Times < 0:
+		return ParsedFault{}, errors.New("times must not be negative")
+	case f.Always && f.Times > 0:
+		return ParsedFault{}, errors.New("always must not be set with times")
+	}
+	if err := cmp.Or(f.Header.validate(), inMembers(parsed.Validate())); err != nil {
+		return ParsedFault{}, err
 	}
 	if f.Always {
-		f.Times = -1
+		parsed.Times = -1
 	}
 	if f.Late && f.Delay == 0 {
-		f.Delay = 2 * time.Second
+		parsed.Delay = 2 * time.Second
 	}
-	if m.Path+m.Cart+m.Account+m.Body != "" || len(m.Header) > 0 {
-		f.Fault.Match = m.fits
+	matches := m.String()
+	if matches != "" {
+		parsed.Match = m.fits
 	}
-	return f.Fault, nil
+	return ParsedFault{Fault: parsed, Matches: matches}, nil
 }
 
-func addFault(c *call, f fault) (none, error) {
-	fault, err := f.fault()
-	if err == nil {
-		c.store().Inject(fault)
-	}
-	return none{}, err
+// faultMatches are the texts of the faults of a store, by their numbers.
+type faultMatches struct {
+	mu   sync.Mutex
+	text map[int]string
 }
 
-// faultList says how often each fault was met.
+// inject adds a fault to the store, and returns its number.
+func (g *generation) inject(f ParsedFault) int {
+	g.matches.mu.Lock()
+	defer g.matches.mu.Unlock()
+	number := g.store.Inject(f.Fault)[0]
+	if g.matches.text == nil {
+		g.matches.text = map[int]string{}
+	}
+	g.matches.text[number] = f.Matches
+	return number
+}
+
+// injected has the number of a fault.
+type injected struct {
+	Number int `json:"number"`
+}
+
+func addFault(c *call, f fault) (injected, error) {
+	parsed, err := f.parsed()
+	if err != nil {
+		return injected{}, err
+	}
+	return injected{c.namespace.current.Load().inject(parsed)}, nil
+}
+
+// faultList has the faults of a store, and how often each was met.
 type faultList struct {
-	Faults []commercetest.FaultCount `json:"faults"`
+	Faults []faultEntry `json:"faults"`
 }
 
-func listFaults(c *call, _ none) (faultList, error) {
-	return faultList{c.store().Faults()}, nil
+type faultEntry struct {
+	commercetest.FaultCount
+
+	Body    *string `json:"body"` // nil: that of the store, or of the status
+	Matches string  `json:"matches"`
+}
+
+func listFaults(c *call, _ none) (list faultList, _ error) {
+	current := c.namespace.current.Load()
+	current.matches.mu.Lock()
+	defer current.matches.mu.Unlock()
+	for _, count := range current.store.Faults() {
+		entry := faultEntry{FaultCount: count, Matches: current.matches.text[count.Number]}
+		if count.Body != "" || count.NoBody {
+			entry.Body = &count.Body
+		}
+		if count.Match != nil && entry.Matches == "" {
+			entry.Matches = "a function"
+		}
+		list.Faults = append(list.Faults, entry)
+	}
+	return list, nil
 }
 
 func clearFaults(c *call, _ none) (none, error) {

@@ -9,7 +9,7 @@ import (
 // update is something that happened in a namespace.
 type update struct {
 	name    string                // of the event: request, changed or cleared
-	request *commercetest.Request // that has ended
+	request *commercetest.Request // whose state has changed
 }
 
 // feed tells listeners what happens in a namespace.

@@ -19,7 +19,7 @@ type cartList struct {
 }
 
 func newCartEntry(store *commercetest.Store, id string) cartEntry {
-	return cartEntry{id, commercetest.CartState{Items: store.CartItems(id), Discounts: store.Discounts(id)}}
+	return cartEntry{id, store.CartState(id)}
 }
 
 // addCart adds a cart as the body says. Without a body it is the default one.

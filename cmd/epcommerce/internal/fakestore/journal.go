@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,21 +19,22 @@ import (
 
 // entry is a request that a store received, without credentials.
 type entry struct {
-	ID         string                  `json:"id"`
-	Namespace  string                  `json:"namespace"`
-	Method     string                  `json:"method"`
-	Path       string                  `json:"path"`
-	Query      map[string][]string     `json:"query"`
-	Header     map[string][]string     `json:"header"`
-	Body       jsontext.Value          `json:"body"`
-	Operation  commercetest.Operation  `json:"operation"`
-	Status     int                     `json:"status"`
-	Response   jsontext.Value          `json:"response"`
-	Fault      int                     `json:"fault"`
-	Before     *commercetest.CartState `json:"before,omitzero"`
-	After      *commercetest.CartState `json:"after,omitzero"`
-	Time       time.Time               `json:"time"`
-	DurationMS int64                   `json:"duration_ms"`
+	ID         string                    `json:"id"`
+	Namespace  string                    `json:"namespace"`
+	Method     string                    `json:"method"`
+	Path       string                    `json:"path"`
+	Query      map[string][]string       `json:"query"`
+	Header     map[string][]string       `json:"header"`
+	Body       jsontext.Value            `json:"body"`
+	Operation  commercetest.Operation    `json:"operation"`
+	State      commercetest.RequestState `json:"state"`
+	Status     int                       `json:"status"`
+	Response   jsontext.Value            `json:"response"`
+	Fault      int                       `json:"fault"`
+	Before     *commercetest.CartState   `json:"before,omitzero"`
+	After      *commercetest.CartState   `json:"after,omitzero"`
+	Time       time.Time                 `json:"time"`
+	DurationMS int64                     `json:"duration_ms"`
 }
 
 // requestList is what lists of requests send.
@@ -44,15 +46,18 @@ type requestList struct {
 
 // filter selects requests.
 type filter struct {
-	Operation commercetest.Operation `json:"operation"`
-	Cart      string                 `json:"cart"`
-	Since     string                 `json:"since"`
+	Operation commercetest.Operation    `json:"operation"`
+	Cart      string                    `json:"cart"`
+	Since     string                    `json:"since"`
+	State     commercetest.RequestState `json:"state"`
 }
 
-// waitFilter is a filter, and how long to wait.
+// waitFilter is a filter, and what to wait for.
 type waitFilter struct {
 	filter
 
+	Count   int           `json:"count,string"`
+	Pending *int          `json:"pending,string"`
 	Timeout time.Duration `json:"timeout"`
 }
 
@@ -64,6 +69,8 @@ func (f *filter) validate() error {
 		return fmt.Errorf("operation must be one of %q", commercetest.Operations())
 	case f.Since != "" && !requestID.MatchString(f.Since):
 		return errors.New("since must be the id of a request, such as commercetest-000001")
+	case f.State != "" && !slices.Contains(commercetest.RequestStates(), f.State):
+		return fmt.Errorf("state must be one of %q", commercetest.RequestStates())
 	}
 	return nil
 }
@@ -71,7 +78,8 @@ func (f *filter) validate() error {
 // selects reports whether a request is meant. Its id has six digits at least.
 func (f *filter) selects(in *commercetest.Request) bool {
 	isLater := len(in.ID) > len(f.Since) || len(in.ID) == len(f.Since) && in.ID > f.Since
-	return (f.Operation == "" || in.Operation == f.Operation) && isOfCart(*in, f.Cart) && isLater
+	return (f.Operation == "" || in.Operation == f.Operation) && (f.State == "" || in.State == f.State) &&
+		isOfCart(*in, f.Cart) && isLater
 }
 
 // listRequests returns the requests that the store received.
@@ -102,34 +110,113 @@ func clearRequests(c *call, _ none) (none, error) {
 // maxWait is how long wait waits at most.
 const maxWait = time.Minute
 
-// wait returns the requests that a filter selects when there are some, or none after a time. A
-// request counts when the store has responded.
+// wait returns the requests that a filter selects when there are enough of them, or a timeout. A
+// request counts when the store has responded, or when it has the state that was asked for.
 func wait(c *call, f waitFilter) (requestList, error) {
 	if f.Timeout == 0 {
 		f.Timeout = 10 * time.Second
 	}
-	if f.Timeout < 0 || f.Timeout > maxWait {
+	switch {
+	case f.Timeout < 0 || f.Timeout > maxWait:
 		return requestList{}, fmt.Errorf("timeout must be at most %v", maxWait)
+	case f.Count < 0 || f.Pending != nil && *f.Pending < 0:
+		return requestList{}, errors.New("count and pending must not be negative")
+	case f.Count == 0 && f.Pending == nil:
+		f.Count = 1
 	}
 	if err := f.validate(); err != nil {
 		return requestList{}, err
 	}
-	hasEnded := func(in *commercetest.Request) bool { return in.Duration > 0 && f.selects(in) }
 	ctx, cancel := context.WithTimeout(c.request.Context(), f.Timeout)
 	defer cancel()
-	for {
+	for goesOn := true; ; {
 		updates, stop := c.namespace.feed.listen()
-		list := c.requests(hasEnded)
-		goesOn := len(list.Requests) == 0 && c.waitFor(ctx, updates, hasEnded)
+		list, pending := c.waited(&f)
+		isMet := len(list.Requests) >= f.Count && (f.Pending == nil || pending <= *f.Pending)
+		if !isMet && goesOn {
+			goesOn = c.waitFor(ctx, updates, f.selectsAny)
+			stop()
+			continue
+		}
 		stop()
-		if len(list.Requests) > 0 {
-			return list, nil
+		if !isMet {
+			return requestList{}, c.missed(&f, len(list.Requests), pending)
 		}
-		if !goesOn { // a late write may have ended without an update: its response came before
-			return c.requests(hasEnded), nil
-		}
+		return list, nil
 	}
 }
+
+// waited returns the requests that count for f, and how many that f selects are pending.
+func (c *call) waited(f *waitFilter) (list requestList, pending int) {
+	list = c.requests(func(in *commercetest.Request) bool {
+		if f.selectsAny(in) && in.State != commercetest.StateEnded {
+			pending++
+		}
+		return f.selects(in) && (in.Duration > 0 || f.State != "")
+	})
+	return list, pending
+}
+
+// selectsAny is selects, whatever the state.
+func (f *waitFilter) selectsAny(in *commercetest.Request) bool {
+	any := f.filter
+	any.State = ""
+	return any.selects(in)
+}
+
+// missed returns the error for a wait that ended too early.
+func (c *call) missed(f *waitFilter, came, pending int) error {
+	text := fmt.Sprintf("waited %v for %s", f.Timeout, f)
+	if c.namespace.feed.ended() {
+		text = fmt.Sprintf("the namespace %s ended while a request waited for %s", c.namespace.Name, f)
+	}
+	if f.Count > 0 {
+		text += fmt.Sprintf(", and %d came", came)
+	}
+	text += fmt.Sprintf("; %d %s pending", pending, map[bool]string{true: "is", false: "are"}[pending == 1])
+	all := c.store().Requests()
+	if len(all) == 0 {
+		return &timeoutError{text + "; the namespace " + c.namespace.Name + " got no request at all"}
+	}
+	var last []string
+	for _, in := range all[max(0, len(all)-3):] {
+		operation := "no operation"
+		if in.Operation != commercetest.OpAny {
+			operation = strconv.Quote(string(in.Operation))
+		}
+		last = append(last, operation+" "+in.Method+" "+in.Path)
+	}
+	return &timeoutError{text + "; the last ones were " + strings.Join(last, ", ")}
+}
+
+// String names what f waits for.
+func (f *waitFilter) String() string {
+	var what, which []string
+	if f.Count > 0 {
+		plural := map[bool]string{true: "s"}[f.Count > 1]
+		what = append(what, fmt.Sprintf("%d request%s", f.Count, plural))
+	}
+	if f.Pending != nil {
+		what = append(what, fmt.Sprintf("at most %d pending", *f.Pending))
+	}
+	for _, part := range [][2]string{
+		{"operation", string(f.Operation)}, {"cart", f.Cart}, {"since", f.Since}, {"state", string(f.State)},
+	} {
+		if part[1] != "" {
+			which = append(which, part[0]+" "+part[1])
+		}
+	}
+	text := strings.Join(what, " and ")
+	if len(which) > 0 {
+		text += " (" + strings.Join(which, ", ") + ")"
+	}
+	return text
+}
+
+// timeoutError is refused with the status 408.
+type timeoutError struct{ text string }
+
+func (e *timeoutError) Error() string { return e.text }
 
 // waitFor waits until an update may bring a request that is meant, or reports that none comes.
 func (c *call) waitFor(ctx context.Context, updates <-chan update, isMeant func(*commercetest.Request) bool) bool {
@@ -139,7 +226,7 @@ func (c *call) waitFor(ctx context.Context, updates <-chan update, isMeant func(
 			if !ok {
 				return !c.namespace.feed.ended()
 			}
-			if u.request != nil && isMeant(u.request) {
+			if u.request == nil && u.name == "cleared" || u.request != nil && isMeant(u.request) {
 				return true
 			}
 		case <-ctx.Done():
@@ -157,7 +244,7 @@ func (ns *namespace) entry(in *commercetest.Request) entry {
 	return entry{
 		ID: in.ID, Namespace: ns.Name, Method: in.Method, Path: in.Path,
 		Query: show(query, shownParameters), Header: show(in.Header, shownHeaders),
-		Body: showBody(in, in.Body), Operation: in.Operation,
+		Body: showBody(in, in.Body), Operation: in.Operation, State: in.State,
 		Status: in.Status, Response: showBody(in, in.Response), Fault: in.Fault, Before: in.Before, After: in.After,
 		Time: in.Time, DurationMS: in.Duration.Milliseconds(),
 	}
@@ -201,6 +288,9 @@ func sendEvents(c *call, w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	stream := http.NewResponseController(w)
+	if c.request.Method == http.MethodHead {
+		return
+	}
 	if _, err := fmt.Fprint(w, ": events follow\n\n"); err != nil || stream.Flush() != nil {
 		return
 	}

@@ -44,8 +44,9 @@ type namespace struct {
 
 // generation is a store between two resets.
 type generation struct {
-	store *commercetest.Store
-	stubs stubs
+	store   *commercetest.Store
+	stubs   stubs
+	matches faultMatches
 }
 
 // settings are those of a store at its start.
@@ -166,13 +167,16 @@ func (ns *namespace) reset(st settings) error {
 		return err
 	}
 	st.ClientID, st.ClientSecret, st.Token = ns.ClientID, ns.ClientSecret, ns.Token
-	st.RandomTokens, st.AfterRequest = ns.server.cfg.Public, ns.afterRequest
+	st.RandomTokens, st.OnState = ns.server.cfg.Public, ns.onState
 	store := commercetest.NewStore(st.Config)
 	store.Seed(st.Subscriptions)
 	cart := store.AddCart(commerce.CartItemRef{})
 	store.EnableDiscounts(cart)
-	store.Inject(ns.server.cfg.Faults...)
-	if before := ns.current.Swap(&generation{store: store}); before != nil {
+	next := &generation{store: store}
+	for _, f := range ns.server.cfg.Faults {
+		next.inject(f)
+	}
+	if before := ns.current.Swap(next); before != nil {
 		before.store.Close() // requests under way end in it
 	}
 	return nil
@@ -188,9 +192,9 @@ var oldestAccount = sync.OnceValue(func() (account uuid.UUID) {
 	return account
 })
 
-func (ns *namespace) afterRequest(store *commercetest.Store, in commercetest.Request) {
-	if after := ns.server.cfg.AfterRequest; after != nil {
-		after(in)
+func (ns *namespace) onState(store *commercetest.Store, in commercetest.Request) {
+	if onEnd := ns.server.cfg.OnEnd; onEnd != nil && in.State == commercetest.StateEnded {
+		onEnd(in)
 	}
 	if store == ns.current.Load().store { // not one before a reset
 		ns.feed.add(update{name: "request", request: &in})

@@ -116,14 +116,54 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[time.Time]():                  text("date-time"),
 		reflect.TypeFor[uuid.UUID]():                  text("uuid"),
 		reflect.TypeFor[jsontext.Value]():             {},
-		reflect.TypeFor[commerce.NewCustomDiscount](): {Type: "object"},
-		reflect.TypeFor[commerce.CustomDiscount]():    {Type: "object"},
+		reflect.TypeFor[texts]():                      {Types: []string{"string", "array"}, Items: text("")},
+		reflect.TypeFor[commerce.Decimal]():           {Type: "number"},
+		reflect.TypeFor[commerce.NewCustomDiscount](): discountSchema(&jsonschema.Schema{Type: "number"}),
+		reflect.TypeFor[commerce.CustomDiscount]():    discountSchema(moneySchema()),
+		reflect.TypeFor[commerce.Money]():             moneySchema(),
+		reflect.TypeFor[commercetest.RequestState]():  enum(namesOfStates()...),
 		reflect.TypeFor[commerce.CartItemType]():      enum("cart_item", "custom_item"),
 		reflect.TypeFor[commercetest.Operation]():     enum(operationNames...),
 		reflect.TypeFor[commercetest.Generation]():    enum(namesOf[commercetest.Generation]()...),
 		reflect.TypeFor[commercetest.Links]():         enum(namesOf[commercetest.Links]()...),
 		reflect.TypeFor[commercetest.EmptyLists]():    enum(namesOf[commercetest.EmptyLists]()...),
 	}
+}
+
+// asService describes what the documentation of the service describes.
+const asService = "as the service has it"
+
+// discountSchema returns the schema of a discount. Its members are not those of the Go type.
+func discountSchema(amount *jsonschema.Schema) *jsonschema.Schema {
+	s := objectOf("id", "type", "description", "discount_code", "discount_engine", "external_id")
+	s.Properties["amount"] = amount
+	item := objectOf("type", "id")
+	s.Properties["relationships"] = &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{
+		"item": {Type: "object", Properties: map[string]*jsonschema.Schema{"data": item}},
+	}}
+	return s
+}
+
+func moneySchema() *jsonschema.Schema {
+	s := objectOf("currency", "formatted")
+	s.Properties["amount"] = &jsonschema.Schema{Type: "number"}
+	return s
+}
+
+// objectOf returns the schema of an object of the service with texts.
+func objectOf(members ...string) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "object", Description: asService, Properties: map[string]*jsonschema.Schema{}}
+	for _, name := range members {
+		s.Properties[name] = &jsonschema.Schema{Type: "string"}
+	}
+	return s
+}
+
+func namesOfStates() (names []string) {
+	for _, state := range commercetest.RequestStates() {
+		names = append(names, string(state))
+	}
+	return names
 }
 
 // namesOf returns the names of the values of a type, which count from 0.
@@ -152,12 +192,15 @@ func schemaOf(t reflect.Type, isRequest bool) *jsonschema.Schema {
 
 // complete adds the meanings of the members of a schema.
 func complete(schema *jsonschema.Schema, path string, isRequest bool) {
+	if schema.Description == asService {
+		return
+	}
 	if isRequest {
 		schema.Required = nil
 	}
 	for name, property := range schema.Properties {
-		property.Description = meaning(path + "." + name)
 		complete(property, path+"."+name, isRequest)
+		property.Description = meaning(path + "." + name)
 	}
 	if schema.Items != nil {
 		complete(schema.Items, path, isRequest)

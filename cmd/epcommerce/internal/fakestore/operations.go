@@ -53,20 +53,22 @@ func operations() []operation {
 		operate("describe GET /_store", "Describe these operations as OpenAPI 3.1", describe),
 		operate("listRequests GET /_store/requests", "List the requests that the store received", listRequests),
 		operate("clearRequests DELETE /_store/requests", "Forget the requests", clearRequests),
-		operate("waitForRequests GET /_store/wait", "Wait for requests that have ended, and list them", wait),
+		operate("waitForRequests GET /_store/wait", "Wait for requests and list them, or end with the status 408", wait),
 		{
 			id: "sendEvents", method: "GET", path: "/_store/events", handle: sendEvents,
 			in: reflect.TypeFor[none](), out: reflect.TypeFor[string](),
-			summary: "Send server-sent events: request (one has ended), cleared (the list is empty), changed",
+			summary: "Send server-sent events: request (its state has changed), cleared (the list is empty), changed",
 		},
 		operate("listFaults GET /_store/faults", "List the faults, and how often each was met", listFaults),
-		operate("addFault POST /_store/faults", "Inject a fault", addFault),
+		operate("addFault POST /_store/faults", "Inject a fault, and return its number", addFault),
 		operate("clearFaults DELETE /_store/faults", "Remove all faults", clearFaults),
 		operate("listCarts GET /_store/carts", "List the carts", listCarts),
 		operate("addCart POST /_store/carts", "Add a cart", addCart),
 		operate("listSubscriptions GET /_store/subscriptions", "List the 100 newest subscriptions", listSubscriptions),
 		operate("addSubscriptions POST /_store/subscriptions", "Add subscriptions", addSubscriptions),
 		operate("addStub POST /_store/stubs", "Add a response to requests for another path, or replace it", addStub),
+		operate("listStubs GET /_store/stubs", "List the stubs", listStubs),
+		operate("clearStubs DELETE /_store/stubs", "Remove all stubs", clearStubs),
 		operate("listNamespaces GET /_store/namespaces", "List the namespaces and their credentials", listNamespaces),
 		operateFrom("addNamespace POST /_store/namespaces", "Add a namespace, and return its credentials",
 			newNamespaceFixture, addNamespace),
@@ -113,7 +115,11 @@ func operateFrom[In, Out any](
 			out, err = do(c, in)
 		}
 		if err != nil {
-			refuse(w, http.StatusBadRequest, route+": "+err.Error())
+			status := http.StatusBadRequest
+			if _, ok := errors.AsType[*timeoutError](err); ok {
+				status = http.StatusRequestTimeout
+			}
+			refuse(w, status, route+": "+err.Error())
 			return
 		}
 		if method != http.MethodGet {

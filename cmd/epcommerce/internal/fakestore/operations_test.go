@@ -1,9 +1,11 @@
 package fakestore
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"slices"
 	"strings"
@@ -20,9 +22,9 @@ import (
 var sampleCalls = map[string]string{
 	"GET /_store":             "",
 	"GET /_store/health":      "",
-	"GET /_store/requests":    "?operation=add&cart=x&since=commercetest-000000",
+	"GET /_store/requests":    "?operation=add&cart=x&since=commercetest-000000&state=ended",
 	"DELETE /_store/requests": "",
-	"GET /_store/wait":        "?operation=cart&cart=x&since=commercetest-000001&timeout=1ms",
+	"GET /_store/wait":        "?operation=cart&cart=x&since=commercetest-000000&state=ended&count=1&pending=0&timeout=1ms",
 	"GET /_store/events":      "",
 	"GET /_store/faults":      "",
 	"POST /_store/faults": `{"operation":"add","after":1,"times":2,"always":false,"apply":true,"late":false,
@@ -37,8 +39,10 @@ var sampleCalls = map[string]string{
 	"GET /_store/subscriptions": "",
 	"POST /_store/subscriptions": `{"number":2,"state":"paused","currency":"GBP",
 		"account_id":"11111111-2222-4333-8444-555555555555","plan_id":"00000000-0000-0000-0000-000000000000"}`,
-	"POST /_store/stubs": `{"method":"GET","path":"/v2/orders/{id}","status":203,"headers":{"X-A":"b"},
+	"POST /_store/stubs": `{"method":"GET","path":"/v2/orders/{id}","status":203,"header":{"X-A":"b"},
 		"body":{"data":[]}}`,
+	"GET /_store/stubs":      "",
+	"DELETE /_store/stubs":   "",
 	"GET /_store/namespaces": "",
 	"POST /_store/namespaces": `{"name":"n","subscriptions":1,"generation":"first","token_life":"1m","page_length":3,
 		"links":"objects","max_page":9,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
@@ -119,7 +123,7 @@ func TestOperations_asInGo(t *testing.T) {
 	t.Parallel()
 	notJSON := []string{
 		"Config.ClientID", "Config.ClientSecret", "Config.Token", "Config.RandomTokens", "Config.MaxRequests",
-		"Config.AfterRequest", "Fault.Match",
+		"Config.AfterRequest", "Config.OnState", "Fault.Match", "Fault.NoBody",
 	}
 	for _, typ := range []reflect.Type{reflect.TypeFor[commercetest.Config](), reflect.TypeFor[commercetest.Fault]()} {
 		for i := range typ.NumField() {
@@ -181,29 +185,36 @@ func TestOperations_refuse(t *testing.T) {
 		{`DELETE /_store/requests {"cart":"x"}`, `unknown member \"cart\"`},
 		{`DELETE /_store/faults garbage{`, "not JSON that can be read"},
 		{`POST /_store/faults {"status":503,"cut_after":3}`, "cut_after must be set only with cut"},
-		{`POST /_store/faults {"status":503,"match":{"path":"v2"}}`, "match.path must begin with /"},
+		{`POST /_store/faults {"status":503,"match":{"path":"v2"}}`, "match.path must be a path that begins with /"},
+		{`POST /_store/faults {"status":503,"match":{"path":"/v2/carts/:id"}}`, "must be written /v2/carts/{id}"},
+		{`POST /_store/faults {"status":503,"header":{"Content-Length":"3"}}`, "header must be"},
+		{`POST /_store/faults {"status":503,"header":{"A":3}}`, "must be a text or a list of texts"},
 		{`POST /_store/namespaces {"name":"a-issued-b"}`, "issued"},
 		{`POST /_store/stubs {"method":"GET","path":"/v2/settings"}`, "the store has this endpoint itself"},
-		{`POST /_store/stubs {"method":"GET","path":"/%6fauth/access_token"}`, "path must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"Content-Length":"3"}}`, "headers must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/%6fauth/access_token"}`, "path must not be that of all requests"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"Content-Length":"3"}}`, "header must be"},
 		{"GET /_store/requests?cart=a&cart=b", "more than once"},
 		{"GET /_store/wait?timeout=2h", "timeout must be at most 1m0s"},
 		{"GET /_store/wait?timeout=-1s", "timeout must be at most 1m0s"},
 		{"GET /_store/wait?timeout=2", "must be a text such as"},
+		{"GET /_store/wait?count=-1", "count and pending must not be negative"},
+		{"GET /_store/wait?pending=-1", "count and pending must not be negative"},
+		{"GET /_store/wait?count=one", `member \"/count\"`},
+		{"GET /_store/requests?state=done", `state must be one of [\"in_progress\"`},
 		{`POST /_store/subscriptions {"state":"gone"}`, "state must be one of"},
 		{`POST /_store/subscriptions {"account_id":"x"}`, `member \"/account_id\"`},
 		{`POST /_store/stubs {"method":"get","path":"/a"}`, "method must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/"}`, "path must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/_store/faults"}`, "path must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/_store"}`, "path must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/oauth/x"}`, "path must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/{x...}"}`, "path must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a/{"}`, "braces but for names"},
-		{`POST /_store/stubs {"method":"GET","path":"/a?b"}`, "path must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/"}`, "path must not be that of all requests"},
+		{`POST /_store/stubs {"method":"GET","path":"/_store/faults"}`, "path must not be that of all requests"},
+		{`POST /_store/stubs {"method":"GET","path":"/_store"}`, "path must not be that of all requests"},
+		{`POST /_store/stubs {"method":"GET","path":"/oauth/x"}`, "path must not be that of all requests"},
+		{`POST /_store/stubs {"method":"GET","path":"/{x...}"}`, "must be written /{x}"},
+		{`POST /_store/stubs {"method":"GET","path":"/a/{"}`, "must have no query, and a text, {name} or *"},
+		{`POST /_store/stubs {"method":"GET","path":"/a?b"}`, "must have no query"},
 		{`POST /_store/stubs {"method":"GET","path":"/a","status":101}`, "status must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"a b":"c"}}`, "headers must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"content-security-policy":""}}`, "headers must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","headers":{"A":"b\r\nc"}}`, "headers must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"a b":"c"}}`, "header must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"content-security-policy":""}}`, "header must be"},
+		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"A":"b\r\nc"}}`, "header must be"},
 	} {
 		call, want := row[0], row[1]
 		method, rest, _ := strings.Cut(call, " ")
@@ -230,7 +241,7 @@ func TestStubs(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", row.stub, got, row.want)
 		}
 	}
-	const page = `{"method":"GET","path":"/html","body":"<script>","headers":{"Content-Type":"text/html"}}`
+	const page = `{"method":"GET","path":"/html","body":"<script>","header":{"Content-Type":"text/html"}}`
 	s.wantSent(t, "POST /_store/stubs", page, http.StatusNoContent)
 	header := s.header(t, "GET /html")
 	for name, want := range map[string]string{
@@ -244,13 +255,165 @@ func TestStubs(t *testing.T) {
 	s.wantSent(t, "GET /html", "", http.StatusNotFound)
 }
 
+// Stubs can be listed and removed; then their paths are free.
+func TestStubs_list(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{})
+	s.wantSent(t, "POST /_store/stubs", `{"method":"POST","path":"/pay/*/{id}","header":{"A":["b","c"]}}`, http.StatusNoContent)
+	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a","body":{"x":1}}`, http.StatusNoContent)
+	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/*/7"}`, http.StatusNoContent)
+	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/b/{x}"}`, http.StatusBadRequest) // both fit /a/b/7
+	if got := s.wantSent(t, "POST /pay/x/y", "", http.StatusOK); got != "" {
+		t.Errorf("got %q, want no body", got)
+	}
+	var list stubList
+	unmarshal(t, s.wantSent(t, "GET /_store/stubs", "", http.StatusOK), &list)
+	if got := fmt.Sprint(list.Stubs); len(list.Stubs) != 3 || !strings.Contains(got, "{GET /a 0 map[] {") ||
+		!strings.Contains(got, "{POST /pay/*/{id} 0 map[A:[b c]] null}") {
+		t.Errorf("got %s, want all", got)
+	}
+	s.wantSent(t, "DELETE /_store/stubs", "", http.StatusNoContent)
+	s.wantSent(t, "GET /a", "", http.StatusNotFound)
+	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/b/{x}"}`, http.StatusNoContent)
+	s.wantSent(t, "GET /a/b/7", "", http.StatusOK)
+}
+
+// A list shows what each fault matches, and what it sends.
+func TestFaults_list(t *testing.T) {
+	t.Parallel()
+	byCode := commercetest.Fault{Status: 503, Match: func(commercetest.Request) bool { return false }}
+	s := newTestServer(t, Config{Faults: []ParsedFault{{Fault: byCode}}})
+	for i, body := range []string{
+		`{"status":503,"body":"","match":{"path":"/v2/*","cart":"c","account":"a","header":{"X-Worker":"7"},"body":"b"}}`,
+		`{"status":504,"body":"late"}`,
+	} {
+		if got := s.wantSent(t, "POST /_store/faults", body, http.StatusCreated); !strings.Contains(got, fmt.Sprint(i+2)) {
+			t.Errorf("POST returns %s, want the number %d", got, i+2)
+		}
+	}
+	var list struct {
+		Faults []struct {
+			Number  int
+			Matches string
+			Body    *string
+		}
+	}
+	if err := json.Unmarshal([]byte(s.wantSent(t, "GET /_store/faults", "", http.StatusOK)), &list); err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, f := range list.Faults {
+		got += fmt.Sprintf("%d %q %s\n", f.Number, f.Matches, encode(f.Body))
+	}
+	want := "1 \"a function\" null\n" +
+		"2 \"account a, body b, cart c, header X-Worker: 7, path /v2/*\" \"\"\n3 \"\" \"late\"\n"
+	if got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The paths of faults and of stubs are written in one way, and what looks like another tool's is
+// refused with the right one.
+func TestPathPattern(t *testing.T) {
+	t.Parallel()
+	for path, fits := range map[pathPattern][]string{
+		"/v2/carts/*":       {"/v2/carts/a", "/v2/carts/a%2Fb"},
+		"/v2/carts/{cart}":  {"/v2/carts/a"},
+		"/v2/{a}/x/*":       {"/v2/carts/x/a"},
+		"/v2/carts/a%2Fb":   {"/v2/carts/a%2Fb"},
+		"/v2/orders-1,2@3;": {"/v2/orders-1,2@3;"},
+	} {
+		if err := path.validate("path"); err != nil {
+			t.Error(err)
+		}
+		for _, p := range fits {
+			if !path.fits(p) {
+				t.Errorf("%s does not fit %s", path, p)
+			}
+		}
+		for _, p := range []string{"/v2/carts", "/v2/carts/", "/v2/carts/a/b", "/v2/Carts/a", "/v2//x/a", "/"} {
+			if path.fits(p) {
+				t.Errorf("%s fits %s", path, p)
+			}
+		}
+	}
+	for path, want := range map[pathPattern]string{
+		"/v2/carts/:id":         `path "/v2/carts/:id" must be written /v2/carts/{id}`,
+		"/v2/carts/:id?/items":  "must be written /v2/carts/{id}/items",
+		"/v2/carts/<id>/x":      "must be written /v2/carts/{id}/x",
+		"/v2/carts/<uuid:id>":   "must be written /v2/carts/{id}",
+		"/v2/carts/{id}/**":     "must be written /v2/carts/{id}/*",
+		"/v2/carts/{id...}":     "must be written /v2/carts/{id}",
+		"/v2/carts/{id:[0-9]+}": "must be written /v2/carts/{id}",
+		"/v2/carts/{id":         "must be written /v2/carts/{id}",
+		"/v2/carts/id}":         "must be written /v2/carts/{id}",
+		"/v2/carts/{}":          "a text, {name} or * for each part between slashes",
+		"/v2/carts/a*":          "a text, {name} or * for each part between slashes",
+		"/v2/carts/a{b}":        "a text, {name} or * for each part between slashes",
+		"/v2/carts/a?b=c":       "must have no query",
+		"/v2/carts/":            "a text, {name} or * for each part between slashes",
+		"/":                     "a text, {name} or * for each part between slashes",
+		"v2/carts":              "must be a path that begins with /",
+		"":                      "must be a path that begins with /",
+		"https://a/v2":          "must be a path that begins with /",
+	} {
+		if err := path.validate("path"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error = %v, want %s", path, err, want)
+		}
+	}
+}
+
+// Probes need no token and no Host, in public too. They meet no fault and are in no list.
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	for _, public := range []bool{false, true} {
+		fault := ParsedFault{Fault: commercetest.Fault{Status: 503, Times: -1}}
+		s := newTestServer(t, Config{Public: public, Faults: []ParsedFault{fault}})
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			r := httptest.NewRequestWithContext(t.Context(), method, "http://10.1.2.3:8080"+HealthPath, nil)
+			r.Header.Set("Origin", "http://shop.example")
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, r)
+			if w.Code != http.StatusOK {
+				t.Errorf("%s: status %d", method, w.Code)
+			}
+		}
+		if n := len(s.store().Requests()); n > 0 {
+			t.Errorf("%d requests in the list", n)
+		}
+	}
+}
+
+// HEAD works wherever GET does, and a path of the control may end with a slash.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{Page: true})
+	for _, path := range []string{
+		"/", "/_store", "/_store/", "/_store/requests", "/_store/requests/", "/_store/events", settingsPath, "/v2/carts/a",
+	} {
+		s.wantSent(t, "HEAD "+path, "", http.StatusOK)
+	}
+	s.wantSent(t, "POST /_store/carts/", "", http.StatusCreated)
+}
+
+// Only a browser that opens the page asks for a password.
+func TestDriven_password(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{Page: true})
+	for accept, want := range map[string]bool{"*/*": false, "application/json": false, "text/html,*/*;q=0.8": true} {
+		header := s.header(t, "GET /_store/events", "Authorization: Bearer gone", "Accept: "+accept)
+		if got := header.Get("WWW-Authenticate") != ""; got != want {
+			t.Errorf("%s: a password is asked for: %t", accept, got)
+		}
+	}
+}
+
 // A fault cannot make a response act for the page either.
 func TestFaults_sandbox(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{Origins: []string{"https://shop.example"}})
-	s.wantSent(t, "POST /_store/faults", `{"status":200,"body":"<script>","header":{"Content-Type":["text/html"],
-		"Content-Security-Policy":["default-src *"],"X-Content-Type-Options":["x"],
-		"Access-Control-Allow-Credentials":["true"]}}`, http.StatusNoContent)
+	s.wantSent(t, "POST /_store/faults", `{"status":200,"body":"<script>","header":{"Content-Type":"text/html",
+		"Access-Control-Allow-Credentials":["true"]}}`, http.StatusCreated)
 	header := s.header(t, "GET "+settingsPath, "Origin: https://shop.example")
 	for name, want := range map[string]string{
 		"Content-Security-Policy": "sandbox", "X-Content-Type-Options": "nosniff", "Access-Control-Allow-Credentials": "",
@@ -278,7 +441,7 @@ func TestWait_late(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer(t, Config{})
-		s.wantSent(t, "POST /_store/faults", `{"late":true,"delay":"8s","status":504}`, http.StatusNoContent)
+		s.wantSent(t, "POST /_store/faults", `{"late":true,"delay":"8s","status":504}`, http.StatusCreated)
 		time.AfterFunc(time.Second, func() { s.send(t, "GET "+settingsPath, "") })
 		text := s.wantSent(t, "GET /_store/wait?timeout=3s", "", http.StatusOK)
 		if !strings.Contains(text, `"status": 504`) {
@@ -321,7 +484,7 @@ func TestWait_cut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer(t, Config{})
 		cart := s.Namespaces()[0].Cart
-		s.wantSent(t, "POST /_store/faults", `{"operation":"add","apply":true,"cut":true}`, http.StatusNoContent)
+		s.wantSent(t, "POST /_store/faults", `{"operation":"add","apply":true,"cut":true}`, http.StatusCreated)
 		time.AfterFunc(3*time.Second, func() {
 			defer func() { _ = recover() }() // the connection was cut
 			s.send(t, "POST /v2/carts/"+cart+"/custom-discounts", `{"data":[{"type":"custom_discount","amount":-1,
@@ -354,7 +517,7 @@ func TestWait_underWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newTestServer(t, Config{})
-		s.wantSent(t, "POST /_store/faults", `{"operation":"settings","delay":"5s"}`, http.StatusNoContent)
+		s.wantSent(t, "POST /_store/faults", `{"operation":"settings","delay":"5s"}`, http.StatusCreated)
 		start := time.Now()
 		go s.send(t, "GET "+settingsPath, "")
 		time.Sleep(time.Second)
@@ -372,10 +535,133 @@ func TestWait_ends(t *testing.T) {
 		s := newTestServer(t, Config{})
 		time.AfterFunc(time.Second, s.EndWaits)
 		start := time.Now()
-		s.wantSent(t, "GET /_store/wait?timeout=1m", "", http.StatusOK)
-		s.wantSent(t, "GET /_store/wait?timeout=1m", "", http.StatusOK) // a new one does not wait
+		for range 2 { // the second does not wait
+			text := s.wantSent(t, "GET /_store/wait?timeout=1m", "", http.StatusRequestTimeout)
+			if !strings.Contains(text, "the namespace commercetest ended while a request waited for 1 request") {
+				t.Errorf("got %s", text)
+			}
+		}
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("they ended after %v, want 1s", waited)
+		}
+	})
+}
+
+// A wait that ends without its requests is an error that says what came instead.
+func TestWait_timeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		detail := func(query string) string {
+			t.Helper()
+			var list errorList
+			start := time.Now()
+			unmarshal(t, s.wantSent(t, "GET /_store/wait?timeout=3s"+query, "", http.StatusRequestTimeout), &list)
+			if waited := time.Since(start); waited != 3*time.Second {
+				t.Errorf("it waited %v, want 3s", waited)
+			}
+			return strings.TrimPrefix(list.Errors[0].Detail, "GET /_store/wait: ")
+		}
+		want := "waited 3s for 1 request, and 0 came; 0 are pending; the namespace commercetest got no request at all"
+		if got := detail(""); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		s.wantSent(t, "GET "+settingsPath, "", http.StatusOK)
+		s.wantSent(t, "GET /v2/carts/c", "", http.StatusOK)
+		s.wantSent(t, "GET /v2/cart/d", "", http.StatusNotFound)
+		s.wantSent(t, "POST /_store/faults", `{"operation":"items","delay":"1h"}`, http.StatusCreated)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }() // the client goes
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://localhost/v2/carts/c/items", nil)
+			r.Header.Set("Authorization", "Bearer commercetest-token")
+			s.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		synctest.Wait()
+		for query, want := range map[string]string{
+			"&count=2&operation=cart&cart=c": "2 requests (operation cart, cart c), and 1 came; 0 are pending",
+			"&operation=items":               "1 request (operation items), and 0 came; 1 is pending",
+			"&pending=0":                     "at most 0 pending; 1 is pending",
+			"&state=late":                    "1 request (state late), and 0 came; 1 is pending",
+			"&since=commercetest-000004":     "1 request (since commercetest-000004), and 0 came",
+		} {
+			got := detail(query)
+			if !strings.HasPrefix(got, "waited 3s for "+want) || !strings.HasSuffix(got, `; the last ones were `+
+				`"cart" GET /v2/carts/c, no operation GET /v2/cart/d, "items" GET /v2/carts/c/items`) {
+				t.Errorf("%s: got  %s\nwant %s", query, got, want)
+			}
+		}
+		cancel()
+		<-ended
+		s.wantSent(t, "GET /_store/wait?count=4&pending=0", "", http.StatusOK)
+	})
+}
+
+// Requests in progress and late writes can be listed, and waited for.
+func TestWait_states(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "POST /_store/faults", `{"operation":"create cart","late":true,"delay":"8s","status":504}`,
+			http.StatusCreated)
+		s.wantSent(t, "POST /_store/faults", `{"operation":"settings","delay":"4s"}`, http.StatusCreated)
+		updates, stop := s.namespaces[0].feed.listen()
+		start := time.Now()
+		time.AfterFunc(time.Second, func() { s.send(t, "POST /v2/carts", `{"data":{}}`) })
+		time.AfterFunc(time.Second, func() { s.send(t, "GET "+settingsPath, "") })
+		for _, row := range []struct {
+			query, want string
+			after       time.Duration
+		}{
+			{query: "?state=in_progress", want: "settings", after: time.Second},
+			{query: "?state=late", want: "create cart", after: time.Second},
+			{query: "?operation=settings", want: "settings", after: 5 * time.Second},
+			{query: "?operation=settings&pending=0", want: "settings", after: 5 * time.Second},
+			{query: "?operation=create%20cart", want: "create cart", after: 5 * time.Second}, // its response was sent
+			{query: "?pending=0&operation=create%20cart", want: "create cart", after: 9 * time.Second},
+			{query: "?state=ended&count=2", want: "create cart", after: 9 * time.Second},
+		} {
+			var list requestList
+			unmarshal(t, s.wantSent(t, "GET /_store/wait"+row.query, "", http.StatusOK), &list)
+			waited := time.Since(start)
+			if waited != row.after || !slices.ContainsFunc(list.Requests, func(e entry) bool {
+				return string(e.Operation) == row.want
+			}) {
+				t.Errorf("%s: after %v got %+v, want %s after %v", row.query, waited, list, row.want, row.after)
+			}
+		}
+		stop()
+		var states []string
+		for range len(updates) {
+			if u := <-updates; u.request != nil {
+				states = append(states, fmt.Sprint(u.request.Operation, " ", u.request.State))
+			}
+		}
+		slices.Sort(states)
+		want := "create cart ended,create cart in_progress,create cart late,settings ended,settings in_progress"
+		if got := strings.Join(states, ","); got != want {
+			t.Errorf("events %s, want %s", got, want)
+		}
+		if s.store().Pending() != 0 {
+			t.Error("a request is pending")
+		}
+	})
+}
+
+// A reset while a request waits for pending ones ends the wait.
+func TestWait_reset(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "POST /_store/faults", `{"late":true,"delay":"1h","status":504}`, http.StatusCreated)
+		s.wantSent(t, "POST /v2/carts", `{"data":{}}`, http.StatusGatewayTimeout)
+		time.AfterFunc(time.Second, func() { s.send(t, "POST /_store/reset", "") })
+		start := time.Now()
+		s.wantSent(t, "GET /_store/wait?pending=0", "", http.StatusOK)
+		if waited := time.Since(start); waited != time.Second {
+			t.Errorf("it waited %v, want 1s", waited)
 		}
 	})
 }

@@ -20,7 +20,7 @@ type Config struct {
 	// Subscriptions is their number in each store at its start.
 	Subscriptions int
 	// Faults of each store at its start.
-	Faults []commercetest.Fault
+	Faults []ParsedFault
 	// Latency is a delay before each response of a store, but not of what drives it.
 	Latency time.Duration
 	// Tokens of the namespaces at the start. None: one namespace, with the usual credentials.
@@ -37,8 +37,8 @@ type Config struct {
 	// Page serves the page at /.
 	Page bool
 
-	// AfterRequest is called for each request to a store. It may be nil.
-	AfterRequest func(in commercetest.Request)
+	// OnEnd is called for each request to a store when it has ended. It may be nil.
+	OnEnd func(in commercetest.Request)
 }
 
 // Server is a server of fake stores, one for each namespace. It is an [http.Handler], safe for
@@ -156,13 +156,15 @@ func (s sandbox) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 func (s *Server) newMux() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, o := range operations() {
-		mux.HandleFunc(o.method+" "+o.path, func(w http.ResponseWriter, r *http.Request) {
+		handle := func(w http.ResponseWriter, r *http.Request) {
 			if o.isOpen {
 				o.handle(nil, w)
 			} else if ns := s.driven(w, r); ns != nil {
 				o.handle(&call{server: s, namespace: ns, request: r}, w)
 			}
-		})
+		}
+		mux.HandleFunc(o.method+" "+o.path, handle)
+		mux.HandleFunc(o.method+" "+o.path+"/{$}", handle)
 	}
 	if s.cfg.Page {
 		for _, file := range pageFiles {
@@ -194,7 +196,9 @@ func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
 	if r.Header.Get("Authorization") == "" && !s.cfg.Public {
 		return s.namespaces[0]
 	}
-	w.Header().Set("WWW-Authenticate", `Basic realm="epcommerce serve: the password is the token"`)
+	if strings.Contains(r.Header.Get("Accept"), "text/html") { // a browser that opens the page asks for the token
+		w.Header().Set("WWW-Authenticate", `Basic realm="epcommerce serve: the password is the token"`)
+	}
 	refuse(w, http.StatusUnauthorized, "The request must have the token of a namespace")
 	return nil
 }

@@ -3,14 +3,13 @@ package fakestore
 import (
 	"cmp"
 	"errors"
-	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/commerce-go/commerce/commercetest"
@@ -18,11 +17,11 @@ import (
 
 // stub is a response to requests for a path that the store does not have.
 type stub struct {
-	Method  string            `json:"method"`
-	Path    string            `json:"path"`
-	Status  int               `json:"status"`
-	Headers map[string]string `json:"headers"`
-	Body    jsontext.Value    `json:"body"` // a text is sent as it is, other JSON as JSON
+	Method string         `json:"method"`
+	Path   pathPattern    `json:"path"`
+	Status int            `json:"status"`
+	Header header         `json:"header"`
+	Body   jsontext.Value `json:"body"`
 }
 
 // stubs are those of a store, by method and path.
@@ -33,31 +32,24 @@ type stubs struct {
 
 var (
 	stubMethod = regexp.MustCompile(`^[A-Z]+$`)
-	stubPath   = regexp.MustCompile(`^/[^\s?#%]+$`)
-	reserved   = regexp.MustCompile(`^/(\{|_store(/|$)|oauth(/|$))`)
-	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
-	// safe are the headers that a stub must leave to the server.
-	safe = []string{"Content-Security-Policy", "X-Content-Type-Options", "Content-Length"}
+	reserved   = regexp.MustCompile(`^/$|^/([*{]|_store(/|$)|oauth(/|$))|[%]`)
 )
 
 func (s *stub) validate() error {
+	if err := s.Path.validate("path"); s.Path != "/" && err != nil {
+		return err
+	}
 	switch {
 	case !stubMethod.MatchString(s.Method):
 		return errors.New("method must be that of a request, such as GET")
-	case !stubPath.MatchString(s.Path), reserved.MatchString(s.Path):
-		return errors.New("path must be that of a request, and not /, /_store or /oauth")
-	case commercetest.OperationOf(s.Method, s.Path) != commercetest.OpAny:
+	case reserved.MatchString(string(s.Path)):
+		return errors.New("path must not be that of all requests, /_store or /oauth, and not percent-encoded")
+	case commercetest.OperationOf(s.Method, string(s.Path)) != commercetest.OpAny:
 		return errors.New("the store has this endpoint itself: a fault can change its responses")
 	case s.Status != 0 && (s.Status < 200 || s.Status > 599):
 		return errors.New("status must be 200 to 599, or 0 for 200")
 	}
-	for name, value := range s.Headers {
-		if !headerName.MatchString(name) || strings.ContainsAny(value, "\r\n\x00") ||
-			slices.Contains(safe, http.CanonicalHeaderKey(name)) {
-			return fmt.Errorf("headers must be those of a response, without %s", strings.Join(safe, ", "))
-		}
-	}
-	return nil
+	return s.Header.validate()
 }
 
 // addStub adds a stub, or replaces the one with the same method and path.
@@ -65,14 +57,13 @@ func addStub(c *call, s stub) (_ none, err error) {
 	if err := s.validate(); err != nil {
 		return none{}, err
 	}
-	current, pattern := c.namespace.current.Load(), s.Method+" "+s.Path
+	current, pattern := c.namespace.current.Load(), s.Method+" "+s.Path.forMux()
 	current.stubs.mu.Lock()
 	defer current.stubs.mu.Unlock()
 	if _, ok := current.stubs.all[pattern]; !ok {
 		defer func() {
 			if recover() != nil { // of Handle
-				err = errors.New("path must not have braces but for names, such as /v2/{id}, " +
-					"and must not fit the same requests as another stub")
+				err = errors.New("path must not fit the same requests as another stub: DELETE /_store/stubs removes all")
 			}
 		}()
 		current.store.Handle(pattern, current.stubs.handler(pattern))
@@ -90,14 +81,31 @@ func (all *stubs) handler(pattern string) http.HandlerFunc {
 		all.mu.Lock()
 		s := all.all[pattern]
 		all.mu.Unlock()
-		body, text := []byte(s.Body), ""
-		if s.Body.Kind() == '"' && json.Unmarshal(s.Body, &text) == nil {
-			body = []byte(text)
-		}
-		for name, value := range s.Headers {
-			w.Header().Set(name, value)
-		}
+		maps.Copy(w.Header(), s.Header.http())
 		w.WriteHeader(cmp.Or(s.Status, http.StatusOK))
-		_, _ = w.Write(body)
+		_, _ = w.Write([]byte(bodyText(s.Body)))
 	}
+}
+
+// stubList has the stubs of a store.
+type stubList struct {
+	Stubs []stub `json:"stubs"`
+}
+
+func listStubs(c *call, _ none) (stubList, error) {
+	all := &c.namespace.current.Load().stubs
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	return stubList{slices.SortedFunc(maps.Values(all.all), func(a, b stub) int {
+		return strings.Compare(string(a.Path)+" "+a.Method, string(b.Path)+" "+b.Method)
+	})}, nil
+}
+
+func clearStubs(c *call, _ none) (none, error) {
+	current := c.namespace.current.Load()
+	current.stubs.mu.Lock()
+	defer current.stubs.mu.Unlock()
+	current.store.ClearHandlers()
+	current.stubs.all = nil
+	return none{}, nil
 }

@@ -1,0 +1,70 @@
+package fakestore
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// header is the header of a response that a fault or a stub has.
+type header map[string]texts
+
+// texts are those of one name. Their JSON is a text, or a list of texts.
+type texts []string
+
+// UnmarshalJSON reads a text or a list of texts.
+func (t *texts) UnmarshalJSON(text []byte) error {
+	var one string
+	if json.Unmarshal(text, &one) == nil {
+		*t = texts{one}
+		return nil
+	}
+	if json.Unmarshal(text, (*[]string)(t)) != nil {
+		return errors.New(`must be a text or a list of texts, such as "2"`)
+	}
+	return nil
+}
+
+var (
+	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	// safe are the headers that are left to the server.
+	safe = []string{"Content-Security-Policy", "X-Content-Type-Options", "Content-Length"}
+)
+
+func (h header) validate() error {
+	for name, values := range h {
+		if !headerName.MatchString(name) || strings.ContainsAny(strings.Join(values, ""), "\r\n\x00") ||
+			slices.Contains(safe, http.CanonicalHeaderKey(name)) {
+			return fmt.Errorf("header must be that of a response, without %s", strings.Join(safe, ", "))
+		}
+	}
+	return nil
+}
+
+// http returns h as the standard library has it.
+func (h header) http() http.Header {
+	if h == nil {
+		return nil
+	}
+	values := http.Header{}
+	for name, list := range h {
+		for _, value := range list {
+			values.Add(name, value)
+		}
+	}
+	return values
+}
+
+// bodyText returns what is sent: a text as it is, other JSON as JSON.
+func bodyText(body jsontext.Value) (text string) {
+	if body.Kind() == '"' && json.Unmarshal(body, &text) == nil {
+		return text
+	}
+	return string(body)
+}
