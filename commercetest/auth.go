@@ -95,7 +95,8 @@ func (s *Store) authorize(in *call) *response {
 	kind, ok := s.grantOf(in.Header.Get("Authorization"))
 	if !ok {
 		if in.Operation == OpSettings {
-			return new(errorsResponse(http.StatusUnauthorized, errorObject{Status: http.StatusUnauthorized, Title: unauthorizedTitle}))
+			refusal := errorObject{Status: http.StatusUnauthorized, Title: unauthorizedTitle}
+			return new(errorsResponse(http.StatusUnauthorized, refusal))
 		}
 		return new(errorResponse(http.StatusUnauthorized, unauthorizedTitle, ""))
 	}

@@ -151,11 +151,28 @@ func (s *Store) createCart(in *call) response {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.newCart()
+	if refusal := s.useCurrency(c, in); refusal != nil {
+		return *refusal
+	}
 	if refusal := s.applyChange(c, change); refusal != nil {
 		return errorsResponse(http.StatusUnprocessableEntity, *refusal)
 	}
 	s.carts[c.id] = c
 	return jsonResponse(http.StatusCreated, cartBody{Data: c.data(&s.cfg)})
+}
+
+// useCurrency gives c the currency of a request, if it has no items yet.
+func (s *Store) useCurrency(c *cart, in *call) *response {
+	code := in.Header.Get("X-Moltin-Currency")
+	if code == "" || len(c.items) > 0 {
+		return nil
+	}
+	currency, err := s.cfg.currency(code)
+	if err != nil {
+		return new(errorResponse(http.StatusBadRequest, "Bad Request", err.Error()))
+	}
+	c.currency = currency
+	return nil
 }
 
 // updateCart handles PUT /v2/carts/{cartID}. A refusal is an error object, not a list of them.
@@ -191,6 +208,9 @@ func (s *Store) addCartItem(in *call) response {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {
+		if refusal := s.useCurrency(c, in); refusal != nil {
+			return *refusal
+		}
 		s.addItem(c, item)
 		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(&s.cfg)})
 	})

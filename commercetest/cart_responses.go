@@ -146,7 +146,7 @@ func (c *cart) data(cfg *Config) cartData {
 		Links:            map[string]string{"self": "https://" + linkHost + "/v2/carts/" + c.id},
 		DiscountSettings: c.settings,
 		Meta: cartMeta{
-			DisplayPrice: c.displayPrice(cfg),
+			DisplayPrice: c.shownPrice(cfg),
 			Timestamps: timestamps{
 				CreatedAt: timestamp(c.createdAt),
 				UpdatedAt: timestamp(c.updatedAt),
@@ -154,69 +154,6 @@ func (c *cart) data(cfg *Config) cartData {
 			},
 		},
 		Relationships: related,
-	}
-}
-
-// displayPrice returns the sums of the prices and of all discounts, and the tax of what both leave.
-// An empty cart has no currency.
-func (c *cart) displayPrice(cfg *Config) *displayPrice {
-	var prices, discounts commerce.Decimal
-	for _, item := range c.items {
-		prices = sum(prices, item.value())
-		discounts = sum(discounts, c.promotion(item))
-	}
-	for _, d := range c.discounts {
-		discounts = sum(discounts, d.Amount.Amount)
-	}
-	display := func(amount commerce.Decimal) money {
-		if len(c.items) == 0 {
-			return money{Amount: amount, Formatted: amount.String()}
-		}
-		m := usd(amount)
-		return money{Amount: m.Amount, Currency: m.Currency, Formatted: m.Formatted}
-	}
-	percent, withoutTax := int64(cfg.TaxPercent), sum(prices, discounts)
-	if cfg.PricesIncludeTax {
-		net := prices.Shift(2).DivRound(commerce.NewDecimal(100+percent).Decimal, 0)
-		withoutTax = sum(commerce.Decimal{Decimal: net}, discounts)
-	}
-	tax := commerce.Decimal{Decimal: withoutTax.Mul(commerce.NewDecimal(percent).Decimal).Shift(-2).Round(0)}
-	price := &displayPrice{
-		WithTax: display(sum(withoutTax, tax)), WithoutTax: display(withoutTax), Tax: display(tax),
-	}
-	if !cfg.BarePrices {
-		price.Discount, price.WithoutDiscount = new(display(discounts)), new(display(prices))
-	}
-	return price
-}
-
-// value is the price of all pieces.
-func (i cartItem) value() commerce.Decimal {
-	return commerce.Decimal{Decimal: i.price.Mul(commerce.NewDecimal(i.quantity).Decimal)}
-}
-
-// promotion returns what the promotion of a cart takes off an item: a tenth.
-func (c *cart) promotion(item cartItem) commerce.Decimal {
-	if !c.hasPromotion {
-		return commerce.Decimal{}
-	}
-	return commerce.Decimal{Decimal: item.value().Shift(-1).Truncate(0).Neg()}
-}
-
-func sum(a, b commerce.Decimal) commerce.Decimal {
-	return commerce.Decimal{Decimal: a.Add(b.Decimal)}
-}
-
-// usd returns an amount in cents as the service sends it.
-func usd(amount commerce.Decimal) commerce.Money {
-	sign := ""
-	if amount.Sign() < 0 {
-		sign = "-"
-	}
-	return commerce.Money{
-		Amount:    amount,
-		Currency:  "USD",
-		Formatted: sign + "$" + amount.Abs().Shift(-2).StringFixed(2),
 	}
 }
 
@@ -232,7 +169,7 @@ const (
 func (c *cart) itemsData(cfg *Config) []itemData {
 	list, lists := []itemData{}, cfg.EmptyLists
 	price := func(amount commerce.Decimal) itemPrice {
-		return itemPrice{Amount: amount, Currency: "USD", IncludesTax: cfg.PricesIncludeTax}
+		return itemPrice{Amount: amount, Currency: c.currency.Code, IncludesTax: cfg.PricesIncludeTax}
 	}
 	promotion := itemData{
 		ID: newID("promotions", c.number), Type: "promotion_item", Name: "Ten percent off", SKU: promotionCode,

@@ -15,7 +15,7 @@ import (
 const (
 	defaultCartDays  = 7 // after the last change
 	defaultCartName  = "Cart"
-	defaultItemPrice = 10_000 // in cents
+	defaultItemPrice = 10_000 // in the smallest unit of the currency
 )
 
 // cart is a cart with its items and custom discounts. A cart in Store.carts never
@@ -24,6 +24,8 @@ type cart struct {
 	id, name             string
 	settings             discountSettings
 	hasPromotion         bool
+	currency             Currency
+	priceBefore          *displayPrice // before the last change; nil: there was none
 	items                []cartItem
 	discounts            []commerce.CustomDiscount // of the cart and its items, in the order they were added
 	createdAt, updatedAt time.Time
@@ -39,7 +41,8 @@ type cartItem struct {
 	ref                  commerce.CartItemRef
 	productID, name, sku string
 	quantity             int64
-	price                commerce.Decimal // of one piece, in cents
+	price                commerce.Decimal // of one piece, in the smallest unit of the currency
+	taxPercent           *float64         // nil: that of the store
 	createdAt            time.Time
 }
 
@@ -63,7 +66,7 @@ func (s *Store) addCart(f CartFixture) *cart {
 	for _, in := range f.Items {
 		item := cartItem{
 			ref: in.CartItemRef, name: cmp.Or(in.Name, "Product"), quantity: cmp.Or(in.Quantity, 1),
-			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)),
+			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)), taxPercent: in.TaxPercent,
 		}
 		if in.Type == commerce.ItemTypeCustomItem {
 			item.name = cmp.Or(in.Name, "Custom item")
@@ -86,7 +89,10 @@ func (s *Store) newCart() *cart {
 func (s *Store) emptyCart(id string) *cart {
 	now := time.Now()
 	s.emptyCartCount++
+	currency, _ := s.cfg.currency("") // there is one
 	return &cart{
+		currency: currency,
+
 		id: id, name: defaultCartName, settings: s.newCarts.Discounts, createdAt: now, updatedAt: now,
 		life:   time.Duration(cmp.Or(s.newCarts.CartExpiryDays, defaultCartDays)) * 24 * time.Hour,
 		number: s.emptyCartCount,
@@ -188,7 +194,7 @@ func (s *Store) cart(id string) *cart {
 func (s *Store) changeCart(c *cart, change func(*cart) bool) bool {
 	changed := *c
 	changed.items, changed.discounts = slices.Clone(c.items), slices.Clone(c.discounts)
-	changed.updatedAt = time.Now()
+	changed.updatedAt, changed.priceBefore = time.Now(), c.shownPrice(&s.cfg)
 	if !change(&changed) {
 		return false
 	}
@@ -264,7 +270,7 @@ func (s *Store) addDiscount(c *cart, d commerce.CustomDiscount) {
 	d.Type = "custom_discount"
 	d.Item = cloneItemRef(d.Item)
 	if d.Amount.Currency == "" {
-		d.Amount = usd(d.Amount.Amount)
+		d.Amount = c.currency.money(d.Amount.Amount)
 	}
 	if d.ID == uuid.Nil {
 		d.ID = s.newDiscountID()

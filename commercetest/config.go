@@ -158,13 +158,26 @@ type Config struct {
 	// BarePrices leaves out discount and without_discount in the display_price of carts, as some
 	// examples in the documentation of the service do.
 	BarePrices bool `json:"bare_prices"`
-	// TaxPercent is the tax on what a cart costs after its discounts, rounded half away from zero
-	// to whole cents. The prices of items are without it.
-	TaxPercent int `json:"tax_percent"`
-	// PricesIncludeTax makes the prices of items include the tax. Those of a cart without tax are
-	// rounded as the tax is. Discounts are still taken off before tax, and so lower the total by
+	// Currencies of the store, the default first unless USD is among them. Default: EUR, USD, GBP,
+	// JPY and KWD. A cart has the currency of [CartFixture.Currency], or of the header
+	// X-Moltin-Currency of the request that creates it or adds its first item.
+	Currencies []Currency `json:"currencies"`
+	// CalculationMethod of the totals of carts. Default: LineCalculation.
+	CalculationMethod CalculationMethod `json:"calculation_method"`
+	// TaxPercent is the tax on each item after all discounts, rounded half away from zero to whole
+	// units of the currency. The prices of items are without it. See [ItemFixture.TaxPercent] for
+	// one item.
+	TaxPercent float64 `json:"tax_percent"`
+	// PricesIncludeTax makes the prices of items include the tax. The value of an item without tax
+	// is rounded as the tax is. Discounts are still taken off before tax, and so lower the total by
 	// more than their amount.
 	PricesIncludeTax bool `json:"prices_include_tax"`
+	// TotalsNotBelowZero makes a cart whose discounts are more than its prices cost 0. Whether the
+	// service does so is not documented.
+	TotalsNotBelowZero bool `json:"totals_not_below_zero"`
+	// TotalsLag is how long after a change the display_price of a cart is that of before: its items
+	// and discounts are new, its totals are old.
+	TotalsLag time.Duration `json:"totals_lag"`
 	// CartDiscountLimit is the maximum number of discounts on a cart, not counting
 	// those on its items. Negative: custom discounts are not enabled, and the store
 	// refuses all requests to add them. Default: 5.
@@ -212,8 +225,8 @@ type Config struct {
 	// which is a copy.
 	AfterRequest func(s *Store, in Request) `json:"-"`
 	// OnState is called each time the State of a request changes: when it has arrived, when it
-	// got its response before a late write, and when it has ended. Like AfterRequest, it may use the
-	// store, and is called concurrently.
+	// got its response before a late write, and when it has ended. Like AfterRequest, it may use
+	// the store, and is called concurrently.
 	OnState func(s *Store, in Request) `json:"-"`
 }
 
@@ -236,8 +249,10 @@ func (c Config) Validate() error {
 		problem = fmt.Sprintf("MaxPage must be 1 to %d, or 0 for the default", maxPageLimit)
 	case c.AddStatus != 0 && c.AddStatus != http.StatusOK && c.AddStatus != http.StatusCreated:
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
-	case c.TaxPercent < 0:
-		problem = "TaxPercent must not be negative"
+	case c.CalculationMethod > SimpleCalculation:
+		problem = "CalculationMethod must be LineCalculation or SimpleCalculation"
+	case c.TaxPercent < 0, c.TotalsLag < 0:
+		problem = "TaxPercent and TotalsLag must not be negative"
 	case c.MaxRequests < 0:
 		problem = "MaxRequests must not be negative"
 	case c.RateLimit < 0 || c.RateLimit > maxRate:
@@ -247,7 +262,7 @@ func (c Config) Validate() error {
 	case c.RetryAfter < 0:
 		problem = "RetryAfter must not be negative"
 	}
-	if problem != "" {
+	if problem = cmp.Or(problem, currencyProblem(c.Currencies)); problem != "" {
 		return errors.New("commercetest: Config." + problem)
 	}
 	return nil
@@ -264,5 +279,12 @@ func (c Config) withDefaults() Config {
 	c.CartDiscountLimit = cmp.Or(c.CartDiscountLimit, 5)
 	c.ItemDiscountLimit = cmp.Or(c.ItemDiscountLimit, 5)
 	c.RateBurst = cmp.Or(c.RateBurst, c.RateLimit)
+	if len(c.Currencies) == 0 {
+		c.Currencies = defaultCurrencies()
+	}
+	c.Currencies = slices.Clone(c.Currencies)
+	for i := range c.Currencies {
+		c.Currencies[i] = c.Currencies[i].withDefaults()
+	}
 	return c
 }

@@ -15,14 +15,19 @@ func TestNewStore_config(t *testing.T) {
 		Token: commercetest.DefaultToken, TokenLife: time.Hour,
 		PageLength: 25, MaxPage: 100, AddStatus: 201, CartDiscountLimit: 5, ItemDiscountLimit: 5,
 	}
+	usual := commercetest.NewStore(commercetest.Config{}).Config().Currencies // TestListCurrencies shows them
+	defaults.Currencies = usual
 	rateLimited := defaults
 	rateLimited.RateLimit, rateLimited.RateBurst = 9, 9
 	set := commercetest.Config{
 		Generation: commercetest.SecondGeneration,
 		ClientID:   "a", ClientSecret: "b", Token: "c", TokenLife: time.Second,
 		PageLength: 1, Links: commercetest.NoLinks, MaxPage: 2, AddStatus: 200, CartDiscountLimit: -1, ItemDiscountLimit: 3,
-		TaxPercent: 20,
-		RateLimit:  7, RateBurst: 2, RetryAfter: time.Minute,
+		TaxPercent: 20, TotalsLag: time.Second, CalculationMethod: commercetest.SimpleCalculation,
+		Currencies: []commercetest.Currency{{
+			Code: "ABC", Format: "{price}", DecimalPoint: ",", ThousandSeparator: "'", ExchangeRate: 2,
+		}},
+		RateLimit: 7, RateBurst: 2, RetryAfter: time.Minute,
 	}
 	for _, tt := range []struct {
 		name      string
@@ -34,6 +39,10 @@ func TestNewStore_config(t *testing.T) {
 	} {
 		wantEqual(t, tt.name, commercetest.NewStore(tt.cfg).Config(), tt.want)
 	}
+}
+
+func withCurrencies(list ...commercetest.Currency) commercetest.Config {
+	return commercetest.Config{Currencies: list}
 }
 
 func TestNewStore_refusesConfig(t *testing.T) {
@@ -50,7 +59,14 @@ func TestNewStore_refusesConfig(t *testing.T) {
 		{field: "MaxPage", cfg: commercetest.Config{MaxPage: -1}},
 		{field: "MaxPage", cfg: commercetest.Config{MaxPage: 101}},
 		{field: "AddStatus", cfg: commercetest.Config{AddStatus: 202}},
-		{field: "TaxPercent", cfg: commercetest.Config{TaxPercent: -1}},
+		{field: "TaxPercent and TotalsLag", cfg: commercetest.Config{TaxPercent: -1}},
+		{field: "TaxPercent and TotalsLag", cfg: commercetest.Config{TotalsLag: -1}},
+		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EURO"})},
+		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR"}, commercetest.Currency{Code: "EUR"})},
+		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR", DecimalPlaces: 10})},
+		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR", DecimalPlaces: -1})},
+		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR", Format: "{}"})},
+		{field: "CalculationMethod", cfg: commercetest.Config{CalculationMethod: 2}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: -1}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: 1_000_001}},
 		{field: "RateBurst", cfg: commercetest.Config{RateBurst: -1}},

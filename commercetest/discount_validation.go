@@ -159,7 +159,7 @@ func (v *validator) amount(path string, raw []byte) commerce.Money {
 	case !v.fractions && !n.IsInteger():
 		v.addProblem(path, "must be a whole number")
 	}
-	return usd(n)
+	return commerce.Money{Amount: n} // the cart has the currency
 }
 
 // newDiscount reads a discount to add.

@@ -153,10 +153,10 @@ func TestAddDiscounts_validBodies(t *testing.T) {
 			amount: "-12.5", formatted: "-$0.13",
 		},
 		{name: "whole, with decimals", old: "-1000", new: "-7.00", amount: "-7", formatted: "-$0.07"},
-		{name: "exponent", old: "-1000", new: "-1e5", amount: "-100000", formatted: "-$1000.00"},
+		{name: "exponent", old: "-1000", new: "-1e5", amount: "-100000", formatted: "-$1,000.00"},
 		{
 			name: "large amount", old: "-1000", new: "-123456789012345678901",
-			amount: "-123456789012345678901", formatted: "-$1234567890123456789.01",
+			amount: "-123456789012345678901", formatted: "-$1,234,567,890,123,456,789.01",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -62,7 +62,8 @@ func (s *Store) addBatch(c *cart, b batch) response {
 		return errorsResponse(http.StatusUnprocessableEntity, errorObject{
 			Status: 422, Title: "Cart is empty", Detail: "Custom discounts cannot be added to an empty cart.",
 		})
-	case !c.settings.CustomDiscountsEnabled || s.cfg.CartDiscountLimit < 0:
+	case !c.settings.CustomDiscountsEnabled || s.cfg.CartDiscountLimit < 0 ||
+		s.cfg.CalculationMethod == SimpleCalculation:
 		return errorsResponse(http.StatusBadRequest,
 			errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
 	}
@@ -81,7 +82,7 @@ func (s *Store) addBatch(c *cart, b batch) response {
 		return jsonResponse(refused[0].status, addResponse{Data: accepted, Errors: refused})
 	}
 	for i := range accepted {
-		accepted[i].ID = s.newDiscountID()
+		accepted[i].ID, accepted[i].Amount = s.newDiscountID(), c.currency.money(accepted[i].Amount.Amount)
 	}
 	c.discounts = append(c.discounts, accepted...)
 	if b.isObject {
@@ -122,8 +123,10 @@ func (s *Store) updateDiscount(in *call) response {
 		if i < 0 {
 			return discountNotFound()
 		}
-		new(validator).discount(&c.discounts[i], "data", data) // has no problems, see above
-		return jsonResponse(http.StatusOK, cartBody{Data: c.discounts[i]})
+		d := &c.discounts[i]
+		new(validator).discount(d, "data", data) // has no problems, see above
+		d.Amount = c.currency.money(d.Amount.Amount)
+		return jsonResponse(http.StatusOK, cartBody{Data: *d})
 	})
 }
 

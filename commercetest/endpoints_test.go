@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -199,7 +200,7 @@ func sendUntilRefused(
 func TestEndpoints_head(t *testing.T) {
 	t.Parallel()
 	store := commercetest.New(t, commercetest.Config{})
-	store.Handle("GET /open", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("text")) }))
+	store.Handle("GET /open", http.FileServerFS(fstest.MapFS{"open": {Data: []byte("text")}}))
 	fetch := func(hc *http.Client, method, path string) (status string, length int64, body int) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), method, store.URL()+path, nil)

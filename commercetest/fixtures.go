@@ -22,6 +22,8 @@ type CartFixture struct {
 	DiscountsEnabled *bool `json:"discounts_enabled"`
 	// Promotion gives the cart a promotion of the store: see [Store.AddPromotion].
 	Promotion bool `json:"promotion"`
+	// Currency is the code of one of the store. Empty: the default of the store.
+	Currency string `json:"currency"`
 	// Discounts that the cart has already. They may be there twice, or beyond the limit.
 	Discounts []commerce.NewCustomDiscount `json:"discounts"`
 }
@@ -32,8 +34,10 @@ type ItemFixture struct {
 	commerce.CartItemRef
 
 	Name     string `json:"name"`     // "": one that its type has
-	Price    int64  `json:"price"`    // of one piece, in cents; 0: 100 dollars
+	Price    int64  `json:"price"`    // of one piece, in the smallest unit of the currency; 0: 10,000
 	Quantity int64  `json:"quantity"` // 0: 1
+	// TaxPercent is the tax on the item. nil: that of [Config.TaxPercent].
+	TaxPercent *float64 `json:"tax_percent"`
 }
 
 func (f *CartFixture) validate() error {
@@ -44,6 +48,8 @@ func (f *CartFixture) validate() error {
 			return fmt.Errorf("items: the type of item %d must be cart_item or custom_item", i)
 		case item.Price < 0, item.Quantity < 0:
 			return fmt.Errorf("items: the price and the quantity of item %d must not be negative", i)
+		case item.TaxPercent != nil && *item.TaxPercent < 0:
+			return fmt.Errorf("items: the tax_percent of item %d must not be negative", i)
 		case item.ID != uuid.Nil && ids[item.ID]:
 			return fmt.Errorf("items: the id of item %d is that of another one", i)
 		}
@@ -69,9 +75,14 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 	if f.Items == nil {
 		f.Items = []ItemFixture{{}, {CartItemRef: commerce.CartItemRef{Type: commerce.ItemTypeCustomItem}}}
 	}
+	currency, err := s.cfg.currency(f.Currency)
+	if err != nil {
+		return "", err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.addCart(f) // others cannot see it before the lock is released
+	c.currency = currency
 	enabled := f.DiscountsEnabled == nil || *f.DiscountsEnabled
 	c.settings = discountSettings{
 		CustomDiscountsEnabled: enabled, UseRulePromotions: !enabled && c.settings.UseRulePromotions,

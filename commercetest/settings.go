@@ -6,16 +6,16 @@ import "net/http"
 // discounts and lists.
 func (s *Store) getSettings(*call) response {
 	type settings struct {
-		Type                string `json:"type"`
-		PageLength          int    `json:"page_length"`
-		PageOffsetLimit     int    `json:"page_offset_limit"`
-		CustomDiscountLimit int    `json:"custom_discount_limit"`
-		CalculationMethod   string `json:"calculation_method"`
+		Type                string            `json:"type"`
+		PageLength          int               `json:"page_length"`
+		PageOffsetLimit     int               `json:"page_offset_limit"`
+		CustomDiscountLimit int               `json:"custom_discount_limit"`
+		CalculationMethod   CalculationMethod `json:"calculation_method"`
 	}
 	return jsonResponse(http.StatusOK, struct {
 		Data settings `json:"data"`
 	}{settings{
 		Type: "settings", PageLength: s.cfg.PageLength, PageOffsetLimit: maxPageOffset,
-		CustomDiscountLimit: max(s.cfg.CartDiscountLimit, 0), CalculationMethod: "line",
+		CustomDiscountLimit: max(s.cfg.CartDiscountLimit, 0), CalculationMethod: s.cfg.CalculationMethod,
 	}})
 }

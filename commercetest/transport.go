@@ -40,6 +40,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	length := int64(len(resp.body))
 	if received.Method == http.MethodHead {
+		length, _ = strconv.ParseInt(resp.header.Get("Content-Length"), 10, 64) // as for a GET
 		resp.body, resp.cutAfter = nil, 0
 	}
 	body := &responseBody{ctx: r.Context(), rest: resp.body, endErr: io.EOF}

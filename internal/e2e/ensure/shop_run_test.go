@@ -120,7 +120,7 @@ func (run *shopRun) String() string {
 		text += fmt.Sprintf("%v, codes %v of %+v\n", c.String(), c.codes, c.offers)
 	}
 	c := sc.Config
-	return fmt.Sprintf("promotions stay %t, are replaced %t; tax %d, included %t; empty lists %d; hidden %v, any %t; "+
+	return fmt.Sprintf("promotions stay %t, are replaced %t; tax %v, included %t; empty lists %d; hidden %v, any %t; "+
 		"%d callers; rates %+v\nat the start %v:\n%s\n%s", c.PromotionsStay, sc.Replaces, c.TaxPercent, c.PricesIncludeTax,
 		c.EmptyLists, sc.Hidden, sc.HidesAny, len(sc.Callers), sc.Rates, sc.Start, describe(sc.Initial), text)
 }

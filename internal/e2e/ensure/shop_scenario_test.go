@@ -65,7 +65,7 @@ func newShopScenario(r *rand.Rand) *shopScenario {
 	sc.Config = commercetest.Config{
 		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, EmptyLists: commercetest.EmptyLists(r.IntN(4)),
 		ErrorsBesideCarts: r.IntN(6) == 0, PromotionsStay: r.IntN(3) == 0,
-		TaxPercent: []int{0, 0, 20}[r.IntN(3)], PricesIncludeTax: r.IntN(3) == 0,
+		TaxPercent: []float64{0, 0, 20}[r.IntN(3)], PricesIncludeTax: r.IntN(3) == 0,
 	}
 	sc.Promoted, sc.Enabled, sc.UsesRules = r.IntN(5) == 0, r.IntN(2) == 0, r.IntN(2) == 0
 	if sc.Config.TaxPercent == 0 {

@@ -112,21 +112,22 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		operationNames = append(operationNames, string(op))
 	}
 	return map[reflect.Type]*jsonschema.Schema{
-		reflect.TypeFor[time.Duration]():              {Type: "string", Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`},
-		reflect.TypeFor[time.Time]():                  text("date-time"),
-		reflect.TypeFor[uuid.UUID]():                  text("uuid"),
-		reflect.TypeFor[jsontext.Value]():             {},
-		reflect.TypeFor[texts]():                      {Types: []string{"string", "array"}, Items: text("")},
-		reflect.TypeFor[commerce.Decimal]():           {Type: "number"},
-		reflect.TypeFor[commerce.NewCustomDiscount](): discountSchema(&jsonschema.Schema{Type: "number"}),
-		reflect.TypeFor[commerce.CustomDiscount]():    discountSchema(moneySchema()),
-		reflect.TypeFor[commerce.Money]():             moneySchema(),
-		reflect.TypeFor[commercetest.RequestState]():  enum(namesOfStates()...),
-		reflect.TypeFor[commerce.CartItemType]():      enum("cart_item", "custom_item"),
-		reflect.TypeFor[commercetest.Operation]():     enum(operationNames...),
-		reflect.TypeFor[commercetest.Generation]():    enum(namesOf[commercetest.Generation]()...),
-		reflect.TypeFor[commercetest.Links]():         enum(namesOf[commercetest.Links]()...),
-		reflect.TypeFor[commercetest.EmptyLists]():    enum(namesOf[commercetest.EmptyLists]()...),
+		reflect.TypeFor[time.Duration]():                  {Type: "string", Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`},
+		reflect.TypeFor[time.Time]():                      text("date-time"),
+		reflect.TypeFor[uuid.UUID]():                      text("uuid"),
+		reflect.TypeFor[jsontext.Value]():                 {},
+		reflect.TypeFor[texts]():                          {Types: []string{"string", "array"}, Items: text("")},
+		reflect.TypeFor[commerce.Decimal]():               {Type: "number"},
+		reflect.TypeFor[commerce.NewCustomDiscount]():     discountSchema(&jsonschema.Schema{Type: "number"}),
+		reflect.TypeFor[commerce.CustomDiscount]():        discountSchema(moneySchema()),
+		reflect.TypeFor[commerce.Money]():                 moneySchema(),
+		reflect.TypeFor[commercetest.RequestState]():      enum(namesOfStates()...),
+		reflect.TypeFor[commerce.CartItemType]():          enum("cart_item", "custom_item"),
+		reflect.TypeFor[commercetest.Operation]():         enum(operationNames...),
+		reflect.TypeFor[commercetest.Generation]():        enum(namesOf[commercetest.Generation]()...),
+		reflect.TypeFor[commercetest.Links]():             enum(namesOf[commercetest.Links]()...),
+		reflect.TypeFor[commercetest.EmptyLists]():        enum(namesOf[commercetest.EmptyLists]()...),
+		reflect.TypeFor[commercetest.CalculationMethod](): enum(namesOf[commercetest.CalculationMethod]()...),
 	}
 }
 

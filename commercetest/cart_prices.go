@@ -1,0 +1,153 @@
+package commercetest
+
+import (
+	"time"
+
+	"github.com/shopspring/decimal"
+
+	"github.com/commerce-go/commerce"
+)
+
+// CalculationMethod is how a store computes the totals of its carts.
+type CalculationMethod uint8
+
+const (
+	// LineCalculation spreads the discounts of a cart over its items in proportion to their values
+	// before tax. The tax of an item is computed after that, and rounded once.
+	LineCalculation CalculationMethod = iota
+	// SimpleCalculation cuts the tax of each piece to whole units, and takes the discounts off
+	// after tax. Such a store takes no custom discounts.
+	SimpleCalculation
+)
+
+var calculationNames = []string{"line", "simple"}
+
+// MarshalText returns "line" or "simple".
+func (m CalculationMethod) MarshalText() ([]byte, error) { return textOf(m, calculationNames) }
+
+// UnmarshalText reads what [CalculationMethod.MarshalText] returns.
+func (m *CalculationMethod) UnmarshalText(text []byte) error {
+	return readName(m, text, calculationNames)
+}
+
+// totals are what a cart costs, in the smallest unit of its currency.
+type totals struct{ prices, discounts, withoutTax, tax decimal.Decimal }
+
+// line is an item in the computation of totals.
+type line struct{ net, off, rate decimal.Decimal }
+
+// totals computes what c costs.
+func (c *cart) totals(cfg *Config) (t totals) {
+	var lines []line
+	for _, item := range c.items {
+		l := line{net: item.value().Decimal, off: c.promotion(item).Decimal, rate: item.taxRate(cfg)}
+		for _, d := range c.discounts {
+			if target(d).ID == item.ref.ID && d.Item != nil {
+				l.off = l.off.Add(d.Amount.Amount.Decimal)
+			}
+		}
+		t.prices = t.prices.Add(l.net)
+		if cfg.PricesIncludeTax {
+			l.net = l.net.DivRound(l.rate.Add(decimal.NewFromInt(1)), 0)
+		}
+		t.withoutTax, t.discounts = t.withoutTax.Add(l.net), t.discounts.Add(l.off)
+		lines = append(lines, l)
+	}
+	ofItems := t.discounts
+	for _, d := range c.discounts {
+		if d.Item == nil {
+			t.discounts = t.discounts.Add(d.Amount.Amount.Decimal)
+		}
+	}
+	if cfg.CalculationMethod == SimpleCalculation {
+		t.tax = c.unitTaxes(cfg)
+	} else {
+		t.tax = lineTaxes(lines, t.withoutTax, t.discounts.Sub(ofItems))
+	}
+	t.withoutTax = t.withoutTax.Add(t.discounts)
+	if cfg.TotalsNotBelowZero {
+		t.withoutTax, t.tax = decimal.Max(t.withoutTax, decimal.Zero), decimal.Max(t.tax, decimal.Zero)
+	}
+	return t
+}
+
+// lineTaxes returns the taxes of lines after all discounts. off is that of the cart: each line gets
+// its part, rounded, and the last one the rest. net is the sum of the lines.
+func lineTaxes(lines []line, net, off decimal.Decimal) (tax decimal.Decimal) {
+	rest := off
+	for i, l := range lines {
+		part := rest
+		if i < len(lines)-1 && !net.IsZero() {
+			part = off.Mul(l.net).DivRound(net, 0)
+		}
+		rest = rest.Sub(part)
+		tax = tax.Add(l.net.Add(l.off).Add(part).Mul(l.rate).Round(0))
+	}
+	return tax
+}
+
+// unitTaxes returns the taxes of all pieces, as the method simple does.
+func (c *cart) unitTaxes(cfg *Config) (tax decimal.Decimal) {
+	for _, item := range c.items {
+		net, rate := item.price.Decimal, item.taxRate(cfg)
+		if cfg.PricesIncludeTax {
+			net = net.DivRound(rate.Add(decimal.NewFromInt(1)), 0)
+		}
+		tax = tax.Add(net.Mul(rate).Truncate(0).Mul(decimal.NewFromInt(item.quantity)))
+	}
+	return tax
+}
+
+// taxRate returns the tax on an item, as a part of its price.
+func (i cartItem) taxRate(cfg *Config) decimal.Decimal {
+	percent := cfg.TaxPercent
+	if i.taxPercent != nil {
+		percent = *i.taxPercent
+	}
+	return decimal.NewFromFloat(percent).Shift(-2)
+}
+
+// displayPrice returns what c costs, as responses show it. An empty cart has no currency.
+func (c *cart) displayPrice(cfg *Config) *displayPrice {
+	display := func(amount decimal.Decimal) money {
+		d := commerce.Decimal{Decimal: amount}
+		if len(c.items) == 0 {
+			return money{Amount: d, Formatted: d.String()}
+		}
+		m := c.currency.money(d)
+		return money{Amount: d, Currency: m.Currency, Formatted: m.Formatted}
+	}
+	t := c.totals(cfg)
+	price := &displayPrice{
+		WithTax: display(t.withoutTax.Add(t.tax)), WithoutTax: display(t.withoutTax), Tax: display(t.tax),
+	}
+	if !cfg.BarePrices {
+		price.Discount, price.WithoutDiscount = new(display(t.discounts)), new(display(t.prices))
+	}
+	return price
+}
+
+// shownPrice is displayPrice, or that of before the last change, for as long as the totals lag.
+func (c *cart) shownPrice(cfg *Config) *displayPrice {
+	if c.priceBefore != nil && time.Since(c.updatedAt) < cfg.TotalsLag {
+		return c.priceBefore
+	}
+	return c.displayPrice(cfg)
+}
+
+// value is the price of all pieces.
+func (i cartItem) value() commerce.Decimal {
+	return commerce.Decimal{Decimal: i.price.Mul(commerce.NewDecimal(i.quantity).Decimal)}
+}
+
+// promotion returns what the promotion of a cart takes off an item: a tenth.
+func (c *cart) promotion(item cartItem) commerce.Decimal {
+	if !c.hasPromotion {
+		return commerce.Decimal{}
+	}
+	return commerce.Decimal{Decimal: item.value().Shift(-1).Truncate(0).Neg()}
+}
+
+func sum(a, b commerce.Decimal) commerce.Decimal {
+	return commerce.Decimal{Decimal: a.Add(b.Decimal)}
+}

@@ -1,0 +1,206 @@
+package commercetest_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// addItems adds a cart with items, which may have ids, and discounts: of the cart, or of the item
+// with that index.
+func addItems(t *testing.T, store *commercetest.Store, items []commercetest.ItemFixture, offs ...itemOff) string {
+	t.Helper()
+	id, err := store.AddCartFixture(commercetest.CartFixture{Items: items})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refs := store.CartItems(id)
+	for _, off := range offs {
+		d := commerce.CustomDiscount{Amount: commerce.Money{Amount: commerce.NewDecimal(off.amount)}}
+		if off.item > 0 {
+			d.Item = &refs[off.item-1]
+		}
+		store.AddDiscount(id, d)
+	}
+	return id
+}
+
+// itemOff is a discount of an item, counted from 1, or of the cart.
+type itemOff struct {
+	item   int
+	amount int64
+}
+
+// The totals of both examples in the vendor's guide, and of what it does not show. Its example of
+// the method line has a cent less, which its own numbers do not add up to.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	type (
+		config = commercetest.Config
+		items  = []commercetest.ItemFixture
+	)
+	item := func(price, quantity int64, percent ...float64) commercetest.ItemFixture {
+		f := commercetest.ItemFixture{Price: price, Quantity: quantity}
+		if len(percent) > 0 {
+			f.TaxPercent = &percent[0]
+		}
+		return f
+	}
+	guide, cents := items{item(999, 3, 20), item(3, 1, 0)}, items{item(1, 1, 100), item(1, 1, 100), item(1, 1, 0)}
+	both := []itemOff{{1, -5}, {2, -5}, {0, -7}}
+	for _, tt := range []struct {
+		name  string
+		cfg   config
+		items items
+		offs  []itemOff
+		want  string // with tax, without tax, tax, discount, without discount
+	}{
+		{name: "line", items: guide, offs: []itemOff{{0, -1000}}, want: "2400 2000 400 -1000 3000"},
+		{
+			name: "simple, as printed", cfg: config{CalculationMethod: commercetest.SimpleCalculation},
+			items: guide, offs: []itemOff{{0, -1000}}, want: "2597 2000 597 -1000 3000",
+		},
+		{
+			name: "simple, prices include tax", items: items{item(120, 3, 20)},
+			cfg: config{CalculationMethod: commercetest.SimpleCalculation, PricesIncludeTax: true}, want: "360 300 60 0 360",
+		},
+		{name: "of the item with tax", items: guide, offs: []itemOff{{1, -997}}, want: "2403 2003 400 -997 3000"},
+		{name: "of the item without tax", items: guide, offs: []itemOff{{2, -3}}, want: "3596 2997 599 -3 3000"},
+		{name: "the last line gets the rest", items: cents, offs: []itemOff{{0, -1}}, want: "4 2 2 -1 3"},
+		{name: "rate of the store", cfg: config{TaxPercent: 7.25}, items: items{item(10, 1)}, want: "11 10 1 0 10"},
+		{name: "rate of 0", cfg: config{TaxPercent: 7.25}, items: items{item(10000, 1, 0)}, want: "10000 10000 0 0 10000"},
+		{
+			name: "prices include tax", cfg: config{PricesIncludeTax: true, TaxPercent: 25},
+			items: items{item(125, 2), item(110, 1, 10)}, offs: []itemOff{{0, -30}}, want: "324 270 54 -30 360",
+		},
+		{name: "below zero", items: guide, offs: []itemOff{{0, -4000}}, want: "-1200 -1000 -200 -4000 3000"},
+		{
+			name: "not below zero", cfg: config{TotalsNotBelowZero: true},
+			items: guide, offs: []itemOff{{0, -4000}}, want: "0 0 0 -4000 3000",
+		},
+		{name: "items that cost nothing", items: items{item(5, 1), item(5, 1)}, offs: both, want: "-7 -7 0 -17 10"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := commercetest.NewStore(tt.cfg)
+			id := addItems(t, store, tt.items, tt.offs...)
+			got := displayPrice(t, send(t, store, get("/v2/carts/"+id)).Body)
+			text := fmt.Sprint(got["with_tax"], got["without_tax"], got["tax"], got["discount"], got["without_discount"])
+			wantEqual(t, "totals", text, tt.want)
+			wantEqual(t, "CartState", store.CartState(id).Total.Amount.String(), fmt.Sprint(got["with_tax"]))
+		})
+	}
+}
+
+// A store that calculates by the simple method takes no custom discounts, and its settings name it.
+func TestSimpleCalculation_refuses(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{CalculationMethod: commercetest.SimpleCalculation})
+	resp := send(t, store, addRequest(onCart("a")))
+	if resp.Status != 400 || !strings.Contains(resp.Body, "Custom discounts not enabled for this cart") {
+		t.Errorf("got %d %s", resp.Status, resp.Body)
+	}
+	if body := send(t, store, get(settingsPath)).Body; !strings.Contains(body, `"calculation_method":"simple"`) {
+		t.Errorf("settings %s", body)
+	}
+}
+
+// A cart has a currency, whose digits and signs are those of the store.
+func TestCurrencies(t *testing.T) {
+	t.Parallel()
+	cents := commercetest.Currency{Code: "USD", DecimalPlaces: 3, Format: "US${price}", ThousandSeparator: " "}
+	for _, tt := range []struct {
+		name       string
+		currencies []commercetest.Currency
+		code       string
+		price      int64
+		want       string
+	}{
+		{name: "default", price: 123_456_789, want: "USD $1,234,567.89"},
+		{name: "three digits", code: "KWD", price: 1_234_567, want: "KWD KD 1,234.567"},
+		{name: "no digits", code: "JPY", price: 1_234, want: "JPY ¥1,234"},
+		{name: "comma", code: "EUR", price: 100_05, want: "EUR 100,05 €"},
+		{name: "of the store", currencies: []commercetest.Currency{cents}, price: 1_000_005, want: "USD US$1 000.005"},
+		{name: "the first is the default", currencies: []commercetest.Currency{{Code: "XTS"}}, price: 5, want: "XTS 5 XTS"},
+	} {
+		store := commercetest.NewStore(commercetest.Config{Currencies: tt.currencies, DiscountsEnabled: true})
+		id, err := store.AddCartFixture(commercetest.CartFixture{
+			Currency: tt.code, Items: []commercetest.ItemFixture{{Price: tt.price}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		total := store.CartState(id).Total
+		wantEqual(t, tt.name, total.Currency+" "+total.Formatted, tt.want)
+		body := send(t, store, get("/v2/carts/"+id+"?include=items")).Body
+		wantEqual(t, tt.name+": the code in the response", strings.Count(body, `"currency":"`+total.Currency+`"`), 7)
+		wantEqual(t, tt.name+": discount", send(t, store, post("/v2/carts/"+id+"/custom-discounts",
+			`{"data":[`+onCart("a").request()+`]}`)).Status, 201)
+		d := store.Discounts(id)[0]
+		wantEqual(t, tt.name+": currency of the discount", d.Amount.Currency, total.Currency)
+		change := `{"data":{"type":"custom_discount","amount":-2}}`
+		if body := send(t, store, put("/v2/carts/"+id+"/custom-discounts/"+d.ID.String(), change)).Body; !strings.Contains(
+			body, `"amount":-2,"currency":"`+total.Currency+`"`) {
+			t.Errorf("%s: changed discount %s", tt.name, body)
+		}
+	}
+	unknown := commercetest.CartFixture{Currency: "XTS"}
+	if _, err := commercetest.NewStore(commercetest.Config{}).AddCartFixture(unknown); err == nil {
+		t.Error("a cart in a currency that the store does not have: error = nil")
+	}
+}
+
+// The header of the request that creates a cart, or adds its first item, chooses the currency.
+func TestCurrencies_header(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	in := func(code, raw string) string {
+		return strings.Replace(raw, "\r\n", "\r\nX-Moltin-Currency: "+code+"\r\n", 1)
+	}
+	const item = `{"data":{"type":"custom_item","name":"n","quantity":1,"price":{"amount":500}}}`
+	id := uuid.NewString()
+	wantEqual(t, "unknown", send(t, store, in("XTS", post("/v2/carts/"+id+"/items", item))).Status, 400)
+	wantEqual(t, "unknown, new cart", send(t, store, in("XTS", post("/v2/carts", `{"data":{}}`))).Status, 400)
+	for _, step := range []struct{ raw, want string }{
+		{raw: in("JPY", post("/v2/carts/"+id+"/items", item)), want: "¥500"},
+		{raw: in("EUR", post("/v2/carts/"+id+"/items", item)), want: "¥1,000"},
+	} {
+		wantEqual(t, "status", send(t, store, step.raw).Status, 201)
+		wantEqual(t, "total", store.CartState(id).Total.Formatted, step.want)
+	}
+	send(t, store, in("GBP", post("/v2/carts", `{"data":{"name":"n"}}`)))
+	created := store.Carts()[len(store.Carts())-1]
+	wantEqual(t, "status", send(t, store, post("/v2/carts/"+created+"/items", item)).Status, 201)
+	wantEqual(t, "total of a cart that was created in pounds", store.CartState(created).Total.Formatted, "£5.00")
+}
+
+// With TotalsLag, a change shows in the list at once, and in the totals later.
+func TestTotalsLag(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := newCart(t, commercetest.Config{TotalsLag: 2 * time.Second})
+		total := func() int { return displayPrice(t, send(t, store, get("/v2/carts/"+cartID)).Body)["with_tax"] }
+		time.Sleep(time.Minute)
+		before := total()
+		for i, key := range []string{"a", "b"} { // the second comes while the first is not shown yet
+			send(t, store, addRequest(onCart(key)))
+			wantEqual(t, "discounts", len(store.Discounts(cartID)), i+1)
+			wantEqual(t, "total at once", total(), before)
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Second)
+		if after := total(); after >= before {
+			t.Errorf("total after the lag %d, want less than %d", after, before)
+		}
+		if state := store.CartState(cartID).Total.Amount; state.String() != fmt.Sprint(total()) {
+			t.Errorf("CartState shows %s, want the true total %d", state, total())
+		}
+	})
+}
