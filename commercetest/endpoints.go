@@ -75,6 +75,16 @@ func Operations() []Operation {
 	return slices.Compact(list)
 }
 
+// Endpoints returns the methods and paths of an operation, such as "GET /v2/carts/{cart}".
+func (op Operation) Endpoints() (list []string) {
+	for _, e := range endpoints {
+		if e.op == op {
+			list = append(list, e.method+" "+e.path)
+		}
+	}
+	return list
+}
+
 // OperationOf returns the operation of requests with a method and a path, percent-encoded, or OpAny
 // if a [Store] has no such endpoint.
 func OperationOf(method, path string) Operation {

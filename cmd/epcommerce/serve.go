@@ -66,7 +66,7 @@ func newServeCommand(e *environment) *cobra.Command {
 		f.config.Faults = append(f.config.Faults, fault)
 		return err
 	})
-	flags.BoolVar(&f.stopWithIn, "stop-with-stdin", false, "stop at the end of standard input: with the program that holds it")
+	flags.BoolVar(&f.stopWithIn, "stop-with-stdin", false, "stop at the end of standard input, with its program")
 	flags.BoolVar(&f.check, "check", false, "ask the store at --addr whether it accepts requests, and end")
 	flags.BoolVar(&f.openAPI, "openapi", false, "print what /_store/ offers as OpenAPI 3.1, and end")
 	cmd.MarkFlagsMutuallyExclusive("page", "no-page")

@@ -107,10 +107,13 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		}
 		return s
 	}
-	operationNames := []string{""}
+	operationNames, endpoints := []string{""}, ""
 	for _, op := range commercetest.Operations() {
 		operationNames = append(operationNames, string(op))
+		endpoints += "; " + string(op) + ": " + strings.Join(op.Endpoints(), " and ")
 	}
+	operation := enum(operationNames...)
+	operation.Description = strings.TrimPrefix(endpoints, "; ")
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Duration]():                  {Type: "string", Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`},
 		reflect.TypeFor[time.Time]():                      text("date-time"),
@@ -123,7 +126,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[commerce.Money]():                 moneySchema(),
 		reflect.TypeFor[commercetest.RequestState]():      enum(namesOfStates()...),
 		reflect.TypeFor[commerce.CartItemType]():          enum("cart_item", "custom_item"),
-		reflect.TypeFor[commercetest.Operation]():         enum(operationNames...),
+		reflect.TypeFor[commercetest.Operation]():         operation,
 		reflect.TypeFor[commercetest.Generation]():        enum(namesOf[commercetest.Generation]()...),
 		reflect.TypeFor[commercetest.Links]():             enum(namesOf[commercetest.Links]()...),
 		reflect.TypeFor[commercetest.EmptyLists]():        enum(namesOf[commercetest.EmptyLists]()...),
@@ -201,9 +204,16 @@ func complete(schema *jsonschema.Schema, path string, isRequest bool) {
 	}
 	for name, property := range schema.Properties {
 		complete(property, path+"."+name, isRequest)
-		property.Description = meaning(path + "." + name)
+		text := meaning(path + "." + name)
+		if property.Description != "" && property.Description != asService {
+			text += ". " + property.Description
+		}
+		property.Description = text
 	}
 	if schema.Items != nil {
+		if slices.Equal(schema.Types, []string{"null", "array"}) { // no list is sent as null
+			schema.Type, schema.Types = "array", nil
+		}
 		complete(schema.Items, path, isRequest)
 	}
 }

@@ -24,7 +24,7 @@ var sampleCalls = map[string]string{
 	"GET /_store/health":      "",
 	"GET /_store/requests":    "?operation=add&cart=x&since=commercetest-000000&state=ended",
 	"DELETE /_store/requests": "",
-	"GET /_store/wait":        "?operation=cart&cart=x&since=commercetest-000000&state=ended&count=1&pending=0&timeout=1ms",
+	"GET /_store/wait":        "?operation=cart&cart=x&since=commercetest-000000&state=ended&count=1&pending=0&timeout=1s",
 	"GET /_store/events":      "",
 	"GET /_store/faults":      "",
 	"POST /_store/faults": `{"operation":"add","after":1,"times":2,"always":false,"apply":true,"late":false,
@@ -164,6 +164,11 @@ func TestOpenAPI(t *testing.T) {
 	if document.OpenAPI != "3.1.0" || seen != len(operations()) {
 		t.Errorf("OpenAPI %s with %d operations, want 3.1.0 with %d", document.OpenAPI, seen, len(operations()))
 	}
+	for _, op := range commercetest.Operations() { // what Go has as constants
+		if !strings.Contains(string(OpenAPI()), string(op)+": "+op.Endpoints()[0]) {
+			t.Errorf("the document does not have the endpoint of %s", op)
+		}
+	}
 	s := newTestServer(t, Config{})
 	if got := s.wantSent(t, "GET /_store", "", http.StatusOK); strings.TrimSpace(got) != string(OpenAPI()) {
 		t.Error("GET /_store sends another document")
@@ -260,7 +265,8 @@ func TestStubs(t *testing.T) {
 func TestStubs_list(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
-	s.wantSent(t, "POST /_store/stubs", `{"method":"POST","path":"/pay/*/{id}","header":{"A":["b","c"]}}`, http.StatusNoContent)
+	const pay = `{"method":"POST","path":"/pay/*/{id}","header":{"A":["b","c"]}}`
+	s.wantSent(t, "POST /_store/stubs", pay, http.StatusNoContent)
 	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a","body":{"x":1}}`, http.StatusNoContent)
 	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/*/7"}`, http.StatusNoContent)
 	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/b/{x}"}`, http.StatusBadRequest) // both fit /a/b/7

@@ -281,7 +281,8 @@ func TestControl_faults(t *testing.T) {
 // A reset ends late writes, and leaves the store as it was at the start.
 func TestControl_reset(t *testing.T) {
 	t.Parallel()
-	s := newTestServer(t, Config{Faults: []ParsedFault{{Fault: commercetest.Fault{Operation: commercetest.OpSettings, Status: 503}}}})
+	fault := commercetest.Fault{Operation: commercetest.OpSettings, Status: 503}
+	s := newTestServer(t, Config{Faults: []ParsedFault{{Fault: fault}}})
 	before := s.store()
 	s.wantSent(t, "POST /_store/faults", `{"operation":"create cart","late":true,"delay":"1h","status":504}`, 201)
 	s.wantSent(t, "POST /_store/faults", `{"status":500}`, 201)
