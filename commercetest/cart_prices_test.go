@@ -99,6 +99,18 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// The discount of a cart whose items are free has no item to go by.
+func TestTotals_free(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{TaxPercent: 10})
+	const free = `{"data":{"type":"custom_item","name":"n","quantity":1,"price":{"amount":0}}}`
+	for range 2 {
+		wantEqual(t, "status", send(t, store, post("/v2/carts/c/items", free)).Status, 201)
+	}
+	store.AddDiscount("c", commerce.CustomDiscount{Amount: commerce.Money{Amount: commerce.NewDecimal(-100)}})
+	wantEqual(t, "total", store.CartState("c").Total.Formatted, "-$1.10")
+}
+
 // A store that calculates by the simple method takes no custom discounts, and its settings name it.
 func TestSimpleCalculation_refuses(t *testing.T) {
 	t.Parallel()
@@ -187,8 +199,9 @@ func TestTotalsLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newCart(t, commercetest.Config{TotalsLag: 2 * time.Second})
 		total := func() int { return displayPrice(t, send(t, store, get("/v2/carts/"+cartID)).Body)["with_tax"] }
+		before := total() // of a new cart
 		time.Sleep(time.Minute)
-		before := total()
+		wantEqual(t, "total before any change", total(), before)
 		for i, key := range []string{"a", "b"} { // the second comes while the first is not shown yet
 			send(t, store, addRequest(onCart(key)))
 			wantEqual(t, "discounts", len(store.Discounts(cartID)), i+1)

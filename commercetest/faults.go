@@ -69,48 +69,48 @@ const (
 // count for After. epcommerce serve reads faults as JSON; there a duration is a text such as "2s".
 type Fault struct {
 	// Operation selects the requests. Zero: all.
-	Operation Operation `json:"operation"`
+	Operation Operation `json:"operation,omitzero"`
 	// Match limits the fault to requests for which it returns true. nil: no limit. It
 	// may use the store, but must not send requests to it: they wait until it returns.
 	Match func(Request) bool `json:"-"`
 	// After is the number of requests for Operation and Match that the fault leaves
 	// alone first. Counting starts with Inject; requests that meet another fault count too.
-	After int `json:"after"`
+	After int `json:"after,omitzero"`
 	// Times is the number of requests that meet the fault. 0: one. Negative: all.
-	Times int `json:"times"`
+	Times int `json:"times,omitzero"`
 
 	// Apply makes the request take effect before Delay. Without it, a request that
 	// takes effect does so after Delay, and only if its context has not ended by then.
-	Apply bool `json:"apply"`
+	Apply bool `json:"apply,omitzero"`
 	// Late makes the request take effect after Delay, even if its context has ended by
 	// then, or its connection was closed: the caller gets an error, and the write is
 	// applied nevertheless. A response that does not depend on the store is sent at once,
 	// before Delay: one with Status, or a Cut before the first byte. A gateway that gives up
 	// does the same. [Store.Close] cancels late writes that are still in their Delay, and
 	// [Store.Pending] counts them. Late has no effect if Apply is set.
-	Late bool `json:"late"`
+	Late bool `json:"late,omitzero"`
 	// Delay before the response, or before a late write. Without Late it ends early if
 	// the context of the request ends.
-	Delay time.Duration `json:"delay"`
+	Delay time.Duration `json:"delay,omitzero"`
 	// Status of the response: 101, or 200 to 599. 0: the status of the store.
-	Status int `json:"status"`
+	Status int `json:"status,omitzero"`
 	// Header is added to the header of the response. It replaces values with the
 	// same key.
-	Header http.Header `json:"header"`
+	Header http.Header `json:"header,omitempty"`
 	// Body of the response. If it is empty, the response has the body of the store. With Status
 	// it has none below 400, a line of plain text for 429, 502, 503 and 504, as gateways send it,
 	// and for others an errors array as the service sends it.
-	Body string `json:"body"`
+	Body string `json:"body,omitzero"`
 	// NoBody sends a response without a body.
 	NoBody bool `json:"-"`
 	// Cut closes the connection instead of sending a response. On a connection that
 	// was used before, the HTTP client of the standard library sends a GET again, so
 	// such a fault over [Store.URL] may need a higher Times to have an effect.
-	Cut bool `json:"cut"`
+	Cut bool `json:"cut,omitzero"`
 	// CutAfter is the number of bytes of the body that are sent before the Cut, with
 	// the status and the headers; at most all bytes but one. 0: nothing is sent. With Status, it
 	// counts the bytes of Body.
-	CutAfter int `json:"cut_after"`
+	CutAfter int `json:"cut_after,omitzero"`
 }
 
 // Validate returns an error if the fault cannot be, or changes nothing. The error names a field.
@@ -130,7 +130,7 @@ func (f *Fault) Validate() error {
 	case f.NoBody && f.Body != "":
 		problem = "NoBody must not be set with Body"
 	case f.Status == 0 && !f.Cut && !f.Late && f.Delay == 0 && f.Body == "" && !f.NoBody && len(f.Header) == 0:
-		problem = "Status, Cut, Late, Delay, Body and Header must not all be unset"
+		problem = "Status, Cut, Late, Delay, Body and Header are unset: the fault changes nothing"
 	default:
 		return nil
 	}
@@ -255,6 +255,7 @@ func (s *Store) respondLate(
 	case r := <-result:
 		return r.resp, r.err
 	case <-ctx.Done():
+		s.setState(in, StateLate)
 		return response{}, ctx.Err()
 	}
 }
@@ -330,7 +331,7 @@ func (f *Fault) change(resp response) (response, error) {
 		return response{}, errCut
 	case f.Status != 0:
 		resp = response{status: f.Status}
-		if f.Body == "" && !f.NoBody && !f.Cut {
+		if !f.Cut {
 			resp = failure(f.Status)
 		}
 	}

@@ -119,14 +119,27 @@ func TestOnState(t *testing.T) {
 			fault{Late: true, Delay: 2 * time.Second, Status: 504},
 			fault{Late: true, Delay: 2 * time.Second},
 			fault{Cut: true, Delay: time.Second},
+			fault{Late: true, Delay: 2 * time.Second},
 		)
 		send(t, store, get(settingsPath))
 		time.Sleep(time.Minute)
 		send(t, store, get(settingsPath))
 		_, _ = overRoundTripper(t, store.Transport(), get(settingsPath))
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the caller goes before the write
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://store.example"+settingsPath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := store.Transport().RoundTrip(req); err == nil {
+			t.Errorf("status %d, want an error", resp.StatusCode)
+			_ = resp.Body.Close()
+		}
+		time.Sleep(time.Minute)
 		wantEqual(t, "states", got, "0s in_progress 0, 1 pending\n0s late 504, 1 pending\n2s ended 504, 0 pending\n"+
 			"1m0s in_progress 0, 1 pending\n1m2s ended 200, 0 pending\n"+
-			"1m2s in_progress 0, 1 pending\n1m3s ended 0, 0 pending\n")
+			"1m2s in_progress 0, 1 pending\n1m3s ended 0, 0 pending\n"+
+			"1m3s in_progress 0, 1 pending\n1m4s late 0, 1 pending\n1m5s ended 401, 0 pending\n")
 	})
 }
 

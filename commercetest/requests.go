@@ -256,7 +256,14 @@ func (s *Store) recordResponse(in *call, resp response, err error) response {
 // setState notes how far a request is, and calls [Config.OnState].
 func (s *Store) setState(in *call, state RequestState) {
 	s.mu.Lock()
+	if in.State == StateEnded { // a late write whose caller has gone at the same time
+		s.mu.Unlock()
+		return
+	}
 	in.State = state
+	if in.Duration == 0 && state == StateLate {
+		in.Duration = max(time.Since(in.Time), 1)
+	}
 	if state == StateEnded {
 		s.pending--
 	}

@@ -28,7 +28,7 @@ after(async () => {
   await rm(folder, { recursive: true })
 })
 
-/** Runs a program of the page, and returns what it prints. lines is how many lines it has. */
+/** Runs a program of the page, and returns what it prints. */
 async function runProgram(name, text, command, ...args) {
   await writeFile(path.join(folder, name), text.replaceAll('127.0.0.1:8080', new URL(store.values.address).host))
   const { NODE_TEST_CONTEXT, ...env } = process.env // it is not a test of this one
@@ -38,29 +38,51 @@ async function runProgram(name, text, command, ...args) {
 
 const find = (word) => programs.find(({ text }) => text.includes(word)).text
 
+/** Writes a file of the page. It is one of the files here, which other tests use. */
+async function writeShared(name) {
+  const text = await readFile(new URL(name, import.meta.url), 'utf8')
+  assert.equal(find(` ${name}: `), text, `${name} of the page is another one`)
+  await writeFile(path.join(folder, name), text.replaceAll('127.0.0.1:8080', new URL(store.values.address).host))
+}
+
+/** Writes the code under test, with a change. */
+async function writeShop(name, change = (text) => text) {
+  await writeFile(path.join(folder, name), change(await readFile(new URL(name, import.meta.url), 'utf8')))
+}
+
 test('the first test in JavaScript', async () => {
-  const text = find('node:test')
-  assert.match(await runProgram('discounts.test.mjs', text, 'node', '--test'), /# pass 2\n# fail 0/)
-  // A client that does not look first, and a fault that nobody meets, make it fail.
-  const blind = text.replace('(d) => d.external_id', '(d) => cart + d.external_id')
-  const careless = blind.replace('throw new', 'return new')
-  await assert.rejects(runProgram('careless.test.mjs', careless, 'node', '--test'),
-    ({ stdout }) => stdout.includes('# fail 2'))
-  const unmet = text.replace("operation: 'add'", "operation: 'items'")
-  await assert.rejects(runProgram('unmet.test.mjs', unmet, 'node', '--test'),
-    ({ stdout }) => stdout.includes("operation: 'items'"))
+  await writeShared('store.mjs')
+  await writeShop('shop.mjs')
+  const text = find('// discounts.test.mjs')
+  const runTest = (name, program) => runProgram(name, program, 'node', '--test')
+  assert.match(await runTest('discounts.test.mjs', text), /# pass 2\n# fail 0/)
+  // A fault that nobody meets, and a client that does not look first, make it fail.
+  const unmet = text.replace("operation: 'add'", "operation: 'items', always: true")
+  await assert.rejects(runTest('unmet.test.mjs', unmet),
+    ({ stdout }) => stdout.match(/fault 1 was not met: .*"items"/g).length === 2)
+  await writeShop('shop.mjs', (shop) => shop.replace('=== id', '=== url').replace('throw new', 'return new'))
+  await assert.rejects(runTest('discounts.test.mjs', text), ({ stdout }) => stdout.includes('# fail 2'))
 })
 
 test('the first test in Python', async () => {
-  const text = find('unittest')
-  assert.match(await runProgram('test_discounts.py', text, 'python3', '-m', 'unittest'), /Ran 1 test.*\n\nOK/)
-  const careless = text.replace('d["external_id"] == ', 'cart == ').replace('raise RuntimeError', 'RuntimeError')
-  await assert.rejects(runProgram('test_careless.py', careless, 'python3', '-m', 'unittest'), /AssertionError: 3 != 1/)
-  const unmet = text.replace('"operation": "add"', '"operation": "items"')
-  await assert.rejects(runProgram('test_unmet.py', unmet, 'python3', '-m', 'unittest'), /AssertionError/)
+  await writeShared('conftest.py')
+  await writeShop('shop.py')
+  const text = find('# test_discounts.py')
+  const runTest = (name, program) => runProgram(name, program, process.env.PYTHON ?? 'python3', '-m', 'pytest')
+  assert.match(await runTest('test_discounts.py', text), /2 passed/)
+  const unmet = text.replace('"operation": "add"', '"operation": "items", "always": True')
+  await assert.rejects(runTest('test_unmet.py', unmet),
+    ({ stdout }) => stdout.match(/fault 1 was not met: .*"items"/g).length >= 2)
+  const careless = (shop) => shop.replace('"] == external_id', '"] == url').replace('raise RuntimeError', 'RuntimeError')
+  await writeShop('shop.py', careless)
+  await assert.rejects(runTest('test_discounts.py', text), ({ stdout }) => stdout.includes('2 failed'))
 })
 
 test("the vendor's SDK", async () => {
-  const text = `${find('js-sdk')}\nconsole.log(data.length)`
+  const [call] = page.match(/gateway\(.*?\)/)
+  const { values } = store
+  const text = `import { gateway } from '@elasticpath/js-sdk'
+    const client_id = '${values['client id']}', client_secret = '${values['client secret']}'
+    console.log((await ${call}.Subscriptions.Limit(2).All()).data.length)`
   assert.match(await runProgram('sdk.mjs', text, 'node'), /2\n$/)
 })

@@ -1,48 +1,45 @@
-// One of several test files that run side by side, each in a namespace of its own.
-//
-//   STORE=http://… WORKER=7 node --test worker.mjs
+// One of eight workers that run at the same time, in node:test or vitest. test_worker.py is the same in Python.
 
 import assert from 'node:assert/strict'
-import { afterEach, beforeEach, test } from 'node:test'
+import { randomUUID } from 'node:crypto'
 
-const { STORE, WORKER } = process.env
-const mine = 520 + Number(WORKER) // the status of the faults of this worker
+import { withStore } from './store.mjs'
 
-let credentials
-async function send(method, path, body) {
-  const headers = { 'Content-Type': 'application/json' }
-  if (credentials) headers.Authorization = `Bearer ${credentials.token}`
-  const response = await fetch(STORE + path, { method, headers, body: body && JSON.stringify(body) })
-  const text = await response.text()
-  return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text }
-}
+const { test } = await import(process.env.VITEST ? 'vitest' : 'node:test')
+const me = `worker ${randomUUID()}`
 
-beforeEach(async () => {
-  credentials = undefined
-  credentials = (await send('POST', '/_store/namespaces')).body
-})
-afterEach(async () => {
-  const { faults } = (await send('GET', '/_store/faults')).body
-  assert.deepEqual(faults.filter((f) => f.left > 0), [], 'faults that were not met')
-  await send('DELETE', '/_store/namespaces')
-})
+// The workers meet at a request that each sends to the first namespace, so that none is alone.
+const { STORE, WORKERS } = process.env
+await fetch(`${STORE}/v2/settings`, { headers: { Authorization: 'Bearer first' } })
+const meeting = await fetch(`${STORE}/_store/wait?operation=settings&count=${WORKERS}&timeout=30s`,
+  { headers: { Authorization: 'Bearer first' } })
+assert.equal(meeting.status, 200, await meeting.text())
 
-for (let round = 1; round <= 20; round++) {
-  test(`round ${round}`, async () => {
-    await send('POST', '/_store/faults', { operation: 'settings', status: mine, times: 10 })
-    await send('POST', '/_store/faults', { operation: 'add', apply: true, status: mine })
-    const statuses = []
-    for (let i = 0; i < 12; i++) statuses.push((await send('GET', '/v2/settings')).status)
-    assert.deepEqual(statuses, [...Array(10).fill(mine), 200, 200])
-    const { cart } = credentials
-    const discount = {
-      type: 'custom_discount', amount: -1, description: 'd', discount_code: 'c',
-      discount_engine: 'w', external_id: WORKER,
+for (let round = 1; round <= 5; round++) {
+  test(`round ${round}`, withStore(async (store) => {
+    const headers = { Authorization: `Bearer ${store.token}`, 'Content-Type': 'application/json' }
+    const settings = async () => (await fetch(`${STORE}/v2/settings`, { headers })).text()
+    const add = async (id) => {
+      const body = JSON.stringify({ data: [{
+        type: 'custom_discount', amount: -1, description: me, discount_code: 'c', discount_engine: 'e', external_id: id,
+      }] })
+      return (await fetch(`${STORE}/v2/carts/${store.cart}/custom-discounts`, { method: 'POST', headers, body })).status
     }
-    assert.equal((await send('POST', `/v2/carts/${cart}/custom-discounts`, { data: [discount] })).status, mine)
-    const { carts } = (await send('GET', '/_store/carts')).body
-    assert.deepEqual(carts.map((c) => c.discounts.map((d) => d.external_id)), [[WORKER]])
-    const { requests } = (await send('GET', '/_store/requests')).body
-    assert.equal(requests.length, 13)
-  })
+
+    await store.post('faults', { operation: 'settings', status: 503, body: me, times: 4 })
+    await store.post('faults', { operation: 'add', late: true, delay: '20ms', status: 504 })
+    const bodies = []
+    for (let i = 0; i < 6; i++) bodies.push(await settings())
+    assert.deepEqual(bodies.slice(0, 4), Array(4).fill(me))
+    assert.doesNotMatch(bodies.slice(4).join(), /worker/)
+
+    assert.equal(await add('late'), 504)
+    await store.get('wait', { operation: 'add', pending: 0 })
+    assert.equal(await add('second'), 201)
+    const { carts } = await store.get('carts')
+    assert.deepEqual(carts.map((cart) => cart.discounts.map((d) => `${d.external_id} of ${d.description}`)),
+      [[`late of ${me}`, `second of ${me}`]])
+    const { requests } = await store.get('requests')
+    assert.deepEqual(requests.map((r) => r.operation), [...Array(6).fill('settings'), 'add', 'add'])
+  }))
 }

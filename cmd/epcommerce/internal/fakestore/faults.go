@@ -29,7 +29,7 @@ type fault struct {
 	Always bool           `json:"always"` // Times is negative
 	Header header         `json:"header"`
 	Body   jsontext.Value `json:"body"`
-	Match  match          `json:"match"`
+	Match  *match         `json:"match"`
 }
 
 // match selects requests, those that fit all of its members.
@@ -88,7 +88,11 @@ func ParseFault(r io.Reader) (ParsedFault, error) {
 
 // fault returns the fault of a store.
 func (f *fault) parsed() (ParsedFault, error) {
-	parsed, m := f.Fault, &f.Match
+	parsed, m := f.Fault, f.Match
+	if m == nil {
+		m = &match{}
+	}
+	matches := m.String()
 	parsed.Header, parsed.Body = f.Header.http(), bodyText(f.Body)
 	parsed.NoBody = f.Body != nil && parsed.Body == ""
 	if m.Path != "" {
@@ -97,6 +101,8 @@ func (f *fault) parsed() (ParsedFault, error) {
 		}
 	}
 	switch {
+	case f.Match != nil && matches == "":
+		return ParsedFault{}, errors.New("match must have a member that is not empty, or be absent for all requests")
 	case f.Times < 0:
 		return ParsedFault{}, errors.New("times must not be negative")
 	case f.Always && f.Times > 0:
@@ -111,7 +117,6 @@ func (f *fault) parsed() (ParsedFault, error) {
 	if f.Late && f.Delay == 0 {
 		parsed.Delay = 2 * time.Second
 	}
-	matches := m.String()
 	if matches != "" {
 		parsed.Match = m.fits
 	}
@@ -157,8 +162,8 @@ type faultList struct {
 type faultEntry struct {
 	commercetest.FaultCount
 
-	Body    *string `json:"body"` // nil: that of the store, or of the status
-	Matches string  `json:"matches"`
+	Body    *string `json:"body,omitzero"` // nil: that of the store, or of the status
+	Matches string  `json:"matches,omitzero"`
 }
 
 func listFaults(c *call, _ none) (list faultList, _ error) {

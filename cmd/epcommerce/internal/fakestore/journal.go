@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,7 +55,7 @@ type filter struct {
 type waitFilter struct {
 	filter
 
-	Count   int           `json:"count,string"`
+	Count   *int          `json:"count,string"`
 	Pending *int          `json:"pending,string"`
 	Timeout time.Duration `json:"timeout"`
 }
@@ -116,13 +115,14 @@ func wait(c *call, f waitFilter) (requestList, error) {
 	if f.Timeout == 0 {
 		f.Timeout = 10 * time.Second
 	}
+	if f.Count == nil {
+		f.Count = new(1)
+	}
 	switch {
 	case f.Timeout < 0 || f.Timeout > maxWait:
 		return requestList{}, fmt.Errorf("timeout must be at most %v", maxWait)
-	case f.Count < 0 || f.Pending != nil && *f.Pending < 0:
+	case *f.Count < 0 || f.Pending != nil && *f.Pending < 0:
 		return requestList{}, errors.New("count and pending must not be negative")
-	case f.Count == 0 && f.Pending == nil:
-		f.Count = 1
 	}
 	if err := f.validate(); err != nil {
 		return requestList{}, err
@@ -132,7 +132,7 @@ func wait(c *call, f waitFilter) (requestList, error) {
 	for goesOn := true; ; {
 		updates, stop := c.namespace.feed.listen()
 		list, pending := c.waited(&f)
-		isMet := len(list.Requests) >= f.Count && (f.Pending == nil || pending <= *f.Pending)
+		isMet := len(list.Requests) >= *f.Count && (f.Pending == nil || pending <= *f.Pending)
 		if !isMet && goesOn {
 			goesOn = c.waitFor(ctx, updates, f.selectsAny)
 			stop()
@@ -170,35 +170,26 @@ func (c *call) missed(f *waitFilter, came, pending int) error {
 	if c.namespace.feed.ended() {
 		text = fmt.Sprintf("the namespace %s ended while a request waited for %s", c.namespace.Name, f)
 	}
-	if f.Count > 0 {
-		text += fmt.Sprintf(", and %d came", came)
-	}
-	text += fmt.Sprintf("; %d %s pending", pending, map[bool]string{true: "is", false: "are"}[pending == 1])
+	verb := map[bool]string{true: "is", false: "are"}[pending == 1]
+	text += fmt.Sprintf(", and %d came; %d %s pending", came, pending, verb)
 	all := c.store().Requests()
 	if len(all) == 0 {
-		return &timeoutError{text + "; the namespace " + c.namespace.Name + " got no request at all"}
-	}
-	var last []string
-	for _, in := range all[max(0, len(all)-3):] {
-		operation := "no operation"
-		if in.Operation != commercetest.OpAny {
-			operation = strconv.Quote(string(in.Operation))
+		text += "; the namespace " + c.namespace.Name + " got no request at all"
+		if first := c.server.Namespaces()[0].Name; first != c.namespace.Name {
+			text += ": a request without its token goes to " + first
 		}
-		last = append(last, operation+" "+in.Method+" "+in.Path)
+		return &statusError{http.StatusRequestTimeout, text}
 	}
-	return &timeoutError{text + "; the last ones were " + strings.Join(last, ", ")}
+	return &statusError{http.StatusRequestTimeout, text + "; the last ones were " + namesOfLast(all)}
 }
 
 // String names what f waits for.
 func (f *waitFilter) String() string {
-	var what, which []string
-	if f.Count > 0 {
-		plural := map[bool]string{true: "s"}[f.Count > 1]
-		what = append(what, fmt.Sprintf("%d request%s", f.Count, plural))
-	}
+	text := fmt.Sprintf("%d request%s", *f.Count, map[bool]string{false: "s"}[*f.Count == 1])
 	if f.Pending != nil {
-		what = append(what, fmt.Sprintf("at most %d pending", *f.Pending))
+		text += fmt.Sprintf(" and at most %d pending", *f.Pending)
 	}
+	var which []string
 	for _, part := range [][2]string{
 		{"operation", string(f.Operation)}, {"cart", f.Cart}, {"since", f.Since}, {"state", string(f.State)},
 	} {
@@ -206,17 +197,11 @@ func (f *waitFilter) String() string {
 			which = append(which, part[0]+" "+part[1])
 		}
 	}
-	text := strings.Join(what, " and ")
 	if len(which) > 0 {
 		text += " (" + strings.Join(which, ", ") + ")"
 	}
 	return text
 }
-
-// timeoutError is refused with the status 408.
-type timeoutError struct{ text string }
-
-func (e *timeoutError) Error() string { return e.text }
 
 // waitFor waits until an update may bring a request that is meant, or reports that none comes.
 func (c *call) waitFor(ctx context.Context, updates <-chan update, isMeant func(*commercetest.Request) bool) bool {

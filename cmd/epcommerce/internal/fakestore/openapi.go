@@ -210,6 +210,9 @@ func complete(schema *jsonschema.Schema, path string, isRequest bool) {
 		}
 		property.Description = text
 	}
+	if schema.AdditionalProperties != nil {
+		complete(schema.AdditionalProperties, path, isRequest)
+	}
 	if schema.Items != nil {
 		if slices.Equal(schema.Types, []string{"null", "array"}) { // no list is sent as null
 			schema.Type, schema.Types = "array", nil

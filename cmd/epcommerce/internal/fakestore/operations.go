@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,8 @@ type operation struct {
 	handle                    func(*call, http.ResponseWriter)
 	// isOpen is for anybody: without a token, and with any Host.
 	isOpen bool
+	// needsToken is about one of several namespaces.
+	needsToken bool
 }
 
 // none is no body.
@@ -55,7 +58,7 @@ func operations() []operation {
 		operate("clearRequests DELETE /_store/requests", "Forget the requests", clearRequests),
 		operate("waitForRequests GET /_store/wait", "Wait for requests and list them, or end with the status 408", wait),
 		{
-			id: "sendEvents", method: "GET", path: "/_store/events", handle: sendEvents,
+			id: "sendEvents", method: "GET", path: "/_store/events", handle: sendEvents, needsToken: true,
 			in: reflect.TypeFor[none](), out: reflect.TypeFor[string](),
 			summary: "Send server-sent events: request (its state has changed), cleared (the list is empty), changed",
 		},
@@ -67,6 +70,8 @@ func operations() []operation {
 		operate("listSubscriptions GET /_store/subscriptions", "List the 100 newest subscriptions", listSubscriptions),
 		operate("addSubscriptions POST /_store/subscriptions", "Add subscriptions", addSubscriptions),
 		operate("addStub POST /_store/stubs", "Add a response to requests for another path, or replace it", addStub),
+		operate("verify GET /_store/verify", "Check that each fault and each stub was met, and that no request is pending; "+
+			"otherwise the status is 409", verify),
 		operate("listStubs GET /_store/stubs", "List the stubs", listStubs),
 		operate("clearStubs DELETE /_store/stubs", "Remove all stubs", clearStubs),
 		operate("listNamespaces GET /_store/namespaces", "List the namespaces and their credentials", listNamespaces),
@@ -106,6 +111,7 @@ func operateFrom[In, Out any](
 	method, path, _ := strings.Cut(route, " ")
 	o := operation{
 		id: id, method: method, path: path, summary: summary, in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](),
+		needsToken: path != "/_store" && route != "GET /_store/namespaces" && route != "POST /_store/namespaces",
 	}
 	o.handle = func(c *call, w http.ResponseWriter) {
 		var out Out
@@ -115,11 +121,7 @@ func operateFrom[In, Out any](
 			out, err = do(c, in)
 		}
 		if err != nil {
-			status := http.StatusBadRequest
-			if _, ok := errors.AsType[*timeoutError](err); ok {
-				status = http.StatusRequestTimeout
-			}
-			refuse(w, status, route+": "+err.Error())
+			refuseFor(w, route, err)
 			return
 		}
 		if method != http.MethodGet {
@@ -170,6 +172,28 @@ func (c *call) receive(w http.ResponseWriter, v any) error {
 		members[name] = values[0]
 	}
 	return readStrict(bytes.NewReader(encode(members)), v)
+}
+
+// statusError is refused with a status of its own.
+type statusError struct {
+	status int
+	text   string
+}
+
+func (e *statusError) Error() string { return e.text }
+
+// refuseFor sends what an operation returned: an error object for each line.
+func refuseFor(w http.ResponseWriter, route string, err error) {
+	status := http.StatusBadRequest
+	if own, ok := errors.AsType[*statusError](err); ok {
+		status = own.status
+	}
+	var list errorList
+	for text := range strings.Lines(err.Error()) {
+		detail := route + ": " + strings.TrimSuffix(text, "\n")
+		list.Errors = append(list.Errors, errorObject{strconv.Itoa(status), http.StatusText(status), detail})
+	}
+	writeJSON(w, status, list)
 }
 
 // refuse sends an error in the form of the service.
@@ -239,11 +263,29 @@ func readStrict(r io.Reader, v any) error {
 	case !ok:
 		return fmt.Errorf("not JSON that can be read: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
 	case errors.Is(err, json.ErrUnknownName):
-		return fmt.Errorf("unknown member %q", at.JSONPointer.LastToken())
+		return fmt.Errorf("unknown member %q; there are %s", at.JSONPointer.LastToken(), membersOf(at.GoType))
+	case errors.Is(err, strconv.ErrSyntax):
+		return fmt.Errorf("member %q must be a whole number, not %s", at.JSONPointer, at.JSONValue)
 	case at.Err != nil:
 		return fmt.Errorf("member %q: %w", at.JSONPointer, at.Err)
 	}
 	return fmt.Errorf("member %q must not be %s", at.JSONPointer, kinds[at.JSONKind])
+}
+
+// membersOf returns the members of a type.
+func membersOf(t reflect.Type) string {
+	var list []string
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name != "" && name != "-" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	if list == nil {
+		return "none"
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 // kinds are those of JSON values.

@@ -7,12 +7,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/commerce-go/commerce/commercetest"
@@ -42,6 +44,7 @@ var sampleCalls = map[string]string{
 	"POST /_store/stubs": `{"method":"GET","path":"/v2/orders/{id}","status":203,"header":{"X-A":"b"},
 		"body":{"data":[]}}`,
 	"GET /_store/stubs":      "",
+	"GET /_store/verify":     "",
 	"DELETE /_store/stubs":   "",
 	"GET /_store/namespaces": "",
 	"POST /_store/namespaces": `{"name":"n","subscriptions":1,"generation":"first","token_life":"1m","page_length":3,
@@ -70,6 +73,9 @@ func TestOperations(t *testing.T) {
 			s := newTestServer(t, Config{})
 			s.send(t, "POST /_store/faults", `{"operation":"cart","status":503}`)
 			s.send(t, "GET /v2/carts/x", "")
+			if route != "GET /_store/verify" {
+				s.send(t, "POST /_store/stubs", `{"method":"GET","path":"/a"}`)
+			}
 			token := "commercetest-token"
 			if route == "DELETE /_store/namespaces" {
 				token = s.addNamespace(t, "").Token
@@ -161,6 +167,9 @@ func TestOpenAPI(t *testing.T) {
 			seen++
 		}
 	}
+	if regexp.MustCompile(`"null",\s*"array"`).Match(OpenAPI()) {
+		t.Error("the document has lists that may be null")
+	}
 	if document.OpenAPI != "3.1.0" || seen != len(operations()) {
 		t.Errorf("OpenAPI %s with %d operations, want 3.1.0 with %d", document.OpenAPI, seen, len(operations()))
 	}
@@ -180,7 +189,14 @@ func TestOperations_refuse(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
 	for _, row := range [][2]string{
-		{"GET /_store/requests?operatoin=add", `unknown member \"operatoin\"`},
+		{"GET /_store/requests?operatoin=add", `unknown member \"operatoin\"; there are cart, operation, since, state`},
+		{`POST /_store/faults {"status":503,"headers":{}}`, `there are after, always, apply, body, cut, cut_after,`},
+		{`POST /_store/faults {"status":503,"match":{"carts":"x"}}`, `there are account, body, cart,`},
+		{`POST /_store/faults {"status":503,"match":{}}`, "match must have a member"},
+		{`POST /_store/faults {"status":503,"match":{"cart":""}}`, "match must have a member"},
+		{`POST /_store/faults {"operation":"add"}`, "the fault changes nothing"},
+		{`POST /_store/carts {"items":[{"price":1998.9999999999998}]}`,
+			`member \"/items/0/price\" must be a whole number, not 1998.9999999999998`},
 		{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
 		{"GET /_store/requests?since=zzz", "since must be the id of a request"},
 		{"GET /_store/requests?operation=ad;x=1", "the query cannot be read"},
@@ -281,6 +297,9 @@ func TestStubs_list(t *testing.T) {
 	}
 	s.wantSent(t, "DELETE /_store/stubs", "", http.StatusNoContent)
 	s.wantSent(t, "GET /a", "", http.StatusNotFound)
+	if got := s.wantSent(t, "GET /_store/stubs", "", http.StatusOK); strings.Contains(got, "path") {
+		t.Errorf("got %s, want none", got)
+	}
 	s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/b/{x}"}`, http.StatusNoContent)
 	s.wantSent(t, "GET /a/b/7", "", http.StatusOK)
 }
@@ -289,13 +308,17 @@ func TestStubs_list(t *testing.T) {
 func TestFaults_list(t *testing.T) {
 	t.Parallel()
 	byCode := commercetest.Fault{Status: 503, Match: func(commercetest.Request) bool { return false }}
-	s := newTestServer(t, Config{Faults: []ParsedFault{{Fault: byCode}}})
+	parsed, err := ParseFault(strings.NewReader(`{"status":503,"match":{"cart":"z"}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTestServer(t, Config{Faults: []ParsedFault{{Fault: byCode}, parsed}})
 	for i, body := range []string{
 		`{"status":503,"body":"","match":{"path":"/v2/*","cart":"c","account":"a","header":{"X-Worker":"7"},"body":"b"}}`,
 		`{"status":504,"body":"late"}`,
 	} {
-		if got := s.wantSent(t, "POST /_store/faults", body, http.StatusCreated); !strings.Contains(got, fmt.Sprint(i+2)) {
-			t.Errorf("POST returns %s, want the number %d", got, i+2)
+		if got := s.wantSent(t, "POST /_store/faults", body, http.StatusCreated); !strings.Contains(got, fmt.Sprint(i+3)) {
+			t.Errorf("POST returns %s, want the number %d", got, i+3)
 		}
 	}
 	var list struct {
@@ -312,8 +335,8 @@ func TestFaults_list(t *testing.T) {
 	for _, f := range list.Faults {
 		got += fmt.Sprintf("%d %q %s\n", f.Number, f.Matches, encode(f.Body))
 	}
-	want := "1 \"a function\" null\n" +
-		"2 \"account a, body b, cart c, header X-Worker: 7, path /v2/*\" \"\"\n3 \"\" \"late\"\n"
+	want := "1 \"a function\" null\n2 \"cart z\" null\n" +
+		"3 \"account a, body b, cart c, header X-Worker: 7, path /v2/*\" \"\"\n4 \"\" \"late\"\n"
 	if got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -590,7 +613,7 @@ func TestWait_timeout(t *testing.T) {
 		for query, want := range map[string]string{
 			"&count=2&operation=cart&cart=c": "2 requests (operation cart, cart c), and 1 came; 0 are pending",
 			"&operation=items":               "1 request (operation items), and 0 came; 1 is pending",
-			"&pending=0":                     "at most 0 pending; 1 is pending",
+			"&pending=0":                     "1 request and at most 0 pending, and 3 came; 1 is pending",
 			"&state=late":                    "1 request (state late), and 0 came; 1 is pending",
 			"&since=commercetest-000004":     "1 request (since commercetest-000004), and 0 came",
 		} {
@@ -657,6 +680,91 @@ func TestWait_states(t *testing.T) {
 	})
 }
 
+// verify names what a test forgot, one line for each.
+func TestVerify(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "GET /_store/verify", "", http.StatusNoContent)
+		for _, fault := range []string{
+			`{"operation":"settings","status":503,"always":true}`, `{"operation":"items","status":503,"match":{"cart":"c"}}`,
+			`{"operation":"create cart","late":true,"delay":"5s","status":504}`, `{"operation":"states","status":503,"times":2}`,
+		} {
+			s.wantSent(t, "POST /_store/faults", fault, http.StatusCreated)
+		}
+		s.wantSent(t, "POST /_store/stubs", `{"method":"GET","path":"/a/*"}`, http.StatusNoContent)
+		verify := func() (details []string) {
+			t.Helper()
+			var list errorList
+			unmarshal(t, s.wantSent(t, "GET /_store/verify", "", http.StatusConflict), &list)
+			for _, e := range list.Errors {
+				details = append(details, strings.TrimPrefix(e.Detail, "GET /_store/verify: "))
+			}
+			return details
+		}
+		const unmet = `fault %d was not met: `
+		items := fmt.Sprintf(unmet, 2) + `{"operation":"items","status":503,"number":2,"met":0,"left":1,"matches":"cart c"}`
+		want := []string{
+			fmt.Sprintf(unmet, 1) + `{"operation":"settings","times":-1,"status":503,"number":1,"met":0,"left":-1}` +
+				"; the last requests were none",
+			items,
+			fmt.Sprintf(unmet, 3) +
+				`{"operation":"create cart","late":true,"delay":"5s","status":504,"number":3,"met":0,"left":1}`,
+			fmt.Sprintf(unmet, 4) + `{"operation":"states","times":2,"status":503,"number":4,"met":0,"left":2}`,
+			"the stub GET /a/* was not met",
+		}
+		if diff := cmp.Diff(want, verify()); diff != "" {
+			t.Errorf("before any request (-want +got):\n%s", diff)
+		}
+		s.wantSent(t, "GET "+settingsPath, "", http.StatusServiceUnavailable)
+		s.wantSent(t, "GET /a/b", "", http.StatusOK)
+		const states = "/v2/subscriptions/subscriptions/s/states"
+		s.wantSent(t, "GET "+states, "", http.StatusServiceUnavailable)
+		s.wantSent(t, "POST /v2/carts", `{"data":{}}`, http.StatusGatewayTimeout)
+		want = []string{
+			items + `; the last requests were no operation GET /a/b, "states" GET ` + states + `, "create cart" POST /v2/carts`,
+			`fault 4 was not met by all that it is for: ` +
+				`{"operation":"states","times":2,"status":503,"number":4,"met":1,"left":1}`,
+			`"create cart" POST /v2/carts is pending: GET /_store/wait?pending=0 waits for it`,
+		}
+		if diff := cmp.Diff(want, verify()); diff != "" {
+			t.Errorf("after requests (-want +got):\n%s", diff)
+		}
+		s.send(t, "GET "+states, "")
+		s.send(t, "GET /v2/carts/c/items", "")
+		s.wantSent(t, "GET /_store/wait?pending=0", "", http.StatusOK)
+		s.wantSent(t, "GET /_store/verify", "", http.StatusNoContent)
+	})
+}
+
+// With several namespaces, what drives one needs its token.
+func TestDriven_forgottenToken(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{Page: true})
+	statuses := func() string {
+		got := ""
+		for _, line := range []string{
+			"GET /_store/faults", "POST /_store/carts", "GET /_store/requests", "GET /_store", "GET /_store/namespaces",
+			"GET /_store/health", "GET /",
+		} {
+			got += fmt.Sprint(s.record(t, line, "", "Authorization: ").Code, " ")
+		}
+		return got
+	}
+	if got := statuses(); got != "200 201 200 200 200 200 200 " {
+		t.Errorf("with one namespace: %s", got)
+	}
+	own := s.addNamespace(t, "")
+	if got := statuses(); got != "401 401 401 200 200 200 200 " {
+		t.Errorf("with two namespaces: %s", got)
+	}
+	_, text := s.send(t, "GET /_store/wait?timeout=1ms", "", auth(own.Token))
+	want := "the namespace " + own.Name + " got no request at all: a request without its token goes to commercetest"
+	if !strings.Contains(text, want) {
+		t.Errorf("got %s, want %s", text, want)
+	}
+}
+
 // A reset while a request waits for pending ones ends the wait.
 func TestWait_reset(t *testing.T) {
 	t.Parallel()
@@ -666,7 +774,7 @@ func TestWait_reset(t *testing.T) {
 		s.wantSent(t, "POST /v2/carts", `{"data":{}}`, http.StatusGatewayTimeout)
 		time.AfterFunc(time.Second, func() { s.send(t, "POST /_store/reset", "") })
 		start := time.Now()
-		s.wantSent(t, "GET /_store/wait?pending=0", "", http.StatusOK)
+		s.wantSent(t, "GET /_store/wait?count=0&pending=0", "", http.StatusOK)
 		if waited := time.Since(start); waited != time.Second {
 			t.Errorf("it waited %v, want 1s", waited)
 		}

@@ -3,6 +3,7 @@
 package fakestore
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -159,7 +160,7 @@ func (s *Server) newMux() *http.ServeMux {
 		handle := func(w http.ResponseWriter, r *http.Request) {
 			if o.isOpen {
 				o.handle(nil, w)
-			} else if ns := s.driven(w, r); ns != nil {
+			} else if ns := s.driven(w, r, o.needsToken); ns != nil {
 				o.handle(&call{server: s, namespace: ns, request: r}, w)
 			}
 		}
@@ -169,7 +170,7 @@ func (s *Server) newMux() *http.ServeMux {
 	if s.cfg.Page {
 		for _, file := range pageFiles {
 			mux.HandleFunc("GET "+file.path, func(w http.ResponseWriter, r *http.Request) {
-				if s.driven(w, r) != nil {
+				if s.driven(w, r, false) != nil {
 					servePage(w, file)
 				}
 			})
@@ -182,8 +183,10 @@ func (s *Server) newMux() *http.ServeMux {
 }
 
 // driven returns the namespace that a request drives: that of its token, or the first without one.
-// If the token is unknown, or there must be one, it refuses the request and returns nil.
-func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
+// If the token is unknown, or there must be one, it refuses the request and returns nil. If there
+// are several namespaces, what drives one of them needs a token: one that was forgotten would show
+// in no test.
+func (s *Server) driven(w http.ResponseWriter, r *http.Request, drivesOne bool) *namespace {
 	token := bearer(r)
 	if _, password, ok := r.BasicAuth(); ok { // a browser asks for it
 		token = password
@@ -193,12 +196,16 @@ func (s *Server) driven(w http.ResponseWriter, r *http.Request) *namespace {
 	if ns := s.byToken[token]; ns != nil {
 		return ns
 	}
+	detail := "The request must have the token of a namespace"
 	if r.Header.Get("Authorization") == "" && !s.cfg.Public {
-		return s.namespaces[0]
+		if !drivesOne || len(s.namespaces) == 1 {
+			return s.namespaces[0]
+		}
+		detail += fmt.Sprintf(": there are %d of them", len(s.namespaces))
 	}
 	if strings.Contains(r.Header.Get("Accept"), "text/html") { // a browser that opens the page asks for the token
 		w.Header().Set("WWW-Authenticate", `Basic realm="epcommerce serve: the password is the token"`)
 	}
-	refuse(w, http.StatusUnauthorized, "The request must have the token of a namespace")
+	refuse(w, http.StatusUnauthorized, detail)
 	return nil
 }

@@ -139,7 +139,7 @@ func TestFaults_match(t *testing.T) {
 		"header":     {match: `{"header":{"X-Worker":"7"}}`, met: settings, header: "X-Worker: 7", passes: settings},
 		"body":       {match: `{"body":"promo-1"}`, met: add(cart), body: discount, passes: add(other)},
 		"both":       {match: `{"path":"/v2/carts/*","cart":"` + cart + `"}`, met: this, passes: otherCart},
-		"everything": {match: `{}`, met: settings},
+		"everything": {match: `null`, met: settings},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,7 +247,7 @@ func TestParseFault_problems(t *testing.T) {
 		`{"status":"503"}`:                     `"/status"`,
 		`{"delay":"2"}`:                        `"/delay"`,
 		``:                                     "EOF",
-		`{"apply":true}`:                       "status, cut, late, delay, body and header must not all be unset",
+		`{"apply":true}`:                       "delay, body and header are unset: the fault changes nothing",
 		`{"status":503}{"status":504}`:         "after top-level value",
 		`{"operation":"ad","status":503}`:      `operation must be one of ["accounts" "add" `,
 		`{"status":199}`:                       "status must be 101, or 200 to 599",

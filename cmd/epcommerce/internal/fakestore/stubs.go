@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -27,7 +26,14 @@ type stub struct {
 // stubs are those of a store, by method and path.
 type stubs struct {
 	mu  sync.Mutex
-	all map[string]stub
+	all map[string]*stubEntry
+}
+
+// stubEntry is a stub, and how often it was met.
+type stubEntry struct {
+	stub
+
+	Met int `json:"met"`
 }
 
 var (
@@ -69,9 +75,9 @@ func addStub(c *call, s stub) (_ none, err error) {
 		current.store.Handle(pattern, current.stubs.handler(pattern))
 	}
 	if current.stubs.all == nil {
-		current.stubs.all = map[string]stub{}
+		current.stubs.all = map[string]*stubEntry{}
 	}
-	current.stubs.all[pattern] = s
+	current.stubs.all[pattern] = &stubEntry{stub: s}
 	return none{}, nil
 }
 
@@ -80,6 +86,7 @@ func (all *stubs) handler(pattern string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		all.mu.Lock()
 		s := all.all[pattern]
+		s.Met++
 		all.mu.Unlock()
 		maps.Copy(w.Header(), s.Header.http())
 		w.WriteHeader(cmp.Or(s.Status, http.StatusOK))
@@ -89,16 +96,18 @@ func (all *stubs) handler(pattern string) http.HandlerFunc {
 
 // stubList has the stubs of a store.
 type stubList struct {
-	Stubs []stub `json:"stubs"`
+	Stubs []stubEntry `json:"stubs"`
 }
 
 func listStubs(c *call, _ none) (stubList, error) {
 	all := &c.namespace.current.Load().stubs
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	return stubList{slices.SortedFunc(maps.Values(all.all), func(a, b stub) int {
-		return strings.Compare(string(a.Path)+" "+a.Method, string(b.Path)+" "+b.Method)
-	})}, nil
+	var list stubList
+	for _, pattern := range slices.Sorted(maps.Keys(all.all)) {
+		list.Stubs = append(list.Stubs, *all.all[pattern])
+	}
+	return list, nil
 }
 
 func clearStubs(c *call, _ none) (none, error) {
