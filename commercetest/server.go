@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 )
@@ -68,8 +69,8 @@ func (s *Store) Close() {
 }
 
 // ServeHTTP handles a request. If a [Fault] cuts the connection, it panics with
-// [http.ErrAbortHandler], as [http.Handler] documents. A browser gets a byte first that begins no
-// response, over HTTP/1.1: otherwise it sends the request again on its own, a POST too.
+// [http.ErrAbortHandler], as [http.Handler] documents. A browser gets the begin of what is no
+// response first: otherwise it sends the request again on its own, a POST too.
 func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	in, err := newRequest(r)
 	if err != nil {
@@ -91,8 +92,14 @@ func (s *Store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // endWithoutResponse closes the connection of a request. It panics, as ServeHTTP says.
 func endWithoutResponse(w http.ResponseWriter, r *http.Request) {
-	isOfBrowser := r.Header.Get("Sec-Fetch-Mode")+r.Header.Get("Sec-Fetch-Site")+r.Header.Get("Origin") != ""
-	if isOfBrowser && r.ProtoMajor == 1 {
+	h := r.Header
+	isOfBrowser := strings.HasPrefix(h.Get("User-Agent"), "Mozilla/") ||
+		h.Get("Sec-Fetch-Mode")+h.Get("Sec-Fetch-Site")+h.Get("Origin") != ""
+	switch {
+	case !isOfBrowser:
+	case r.ProtoMajor > 1:
+		w.WriteHeader(http.StatusProcessing) // Firefox sends it again without
+	default:
 		if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 			_, _ = conn.Write([]byte("H"))
 			_ = conn.Close()

@@ -5,6 +5,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
+	"net/textproto"
 	"runtime"
 	"strings"
 	"testing"
@@ -66,12 +69,43 @@ func TestClose(t *testing.T) { //nolint:paralleltest // it counts goroutines
 	}
 }
 
+// Over HTTP/2, a browser gets an informational response.
+func TestServeHTTP_lostResponseHTTP2(t *testing.T) {
+	t.Parallel()
+	for agent, want := range map[string]int{"Go": 0, "Mozilla/5.0": http.StatusProcessing} {
+		store := commercetest.New(t, commercetest.Config{})
+		store.Inject(commercetest.Fault{Cut: true})
+		server := httptest.NewUnstartedServer(store)
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		got := 0
+		trace := &httptrace.ClientTrace{Got1xxResponse: func(code int, _ textproto.MIMEHeader) error {
+			got = code
+			return nil
+		}}
+		ctx := httptrace.WithClientTrace(t.Context(), trace)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL+"/v2/carts", http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("User-Agent", agent)
+		resp, err := server.Client().Do(req)
+		if err == nil {
+			t.Errorf("%s: status %d, want an error", agent, resp.StatusCode)
+			_ = resp.Body.Close()
+		}
+		server.Close()
+		wantEqual(t, agent, got, want)
+		wantEqual(t, agent+": requests", len(store.Requests()), 1)
+	}
+}
+
 // A browser sends a request again on its own if the connection ends before a response: it gets the
 // byte H first. Everybody else gets nothing.
 func TestServeHTTP_lostResponse(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]string{
-		"": "", "Sec-Fetch-Mode: cors": "H", "Sec-Fetch-Site: same-origin": "H", "Origin: http://shop.example": "H",
+		"": "", "User-Agent: curl/8": "", "User-Agent: Mozilla/5.0": "H", "Sec-Fetch-Mode: cors": "H", "Sec-Fetch-Site: same-origin": "H", "Origin: http://shop.example": "H",
 	} {
 		store := commercetest.New(t, commercetest.Config{})
 		cart := store.AddCart()
