@@ -89,8 +89,9 @@ ideal: ## Compare the time of walks by account with the least that their request
 locks: ## Compare the locks of rediscommerce with those of redislock, 10 s each
 	cd rediscommerce && COMPARE=10s go test -count=1 -v -run '^TestLocker_compared' .
 
+# It needs Node.js and npm and, for the images, Linux and skopeo, which it installs on Debian.
 .PHONY: dist
-dist: ## Build archives of epcommerce for Linux, macOS and Windows in dist (5 min)
+dist: ## Build archives, npm packages and container images of epcommerce in dist, and check them (6 min)
 	bash .ci/dist
 
 .PHONY: mutation
@@ -141,6 +142,7 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	cd recipes/queues && go mod tidy
 	cd recipes/prometheus && go mod tidy
 	cd bench && go mod tidy
+	cd .ci/packages && go mod tidy
 
 # DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce, rediscommerce or cmd/epcommerce is for that module.
 .PHONY: release-check

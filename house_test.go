@@ -368,8 +368,8 @@ func TestDocs_proofs(t *testing.T) {
 }
 
 // The tables of docs/dependencies.md name each module that a go.mod requires, one that it requires
-// itself with its version. Of bench and the recipes, which nobody links, they may leave out what is
-// required indirectly. They name no other module and version.
+// itself with its version. Of bench, the recipes and .ci, which nobody links, they may leave out
+// what is required indirectly. They name no other module and version.
 func TestDocs_dependencies(t *testing.T) {
 	t.Parallel()
 	required, named := map[string]bool{}, map[string]bool{} // required: whether a table must name it
@@ -382,7 +382,7 @@ func TestDocs_dependencies(t *testing.T) {
 			}
 			name, indirect := short.ReplaceAllString(m[1], ""), m[3] != ""
 			required[name+" "+m[2]] = required[name+" "+m[2]] || !indirect
-			linked := !strings.HasPrefix(file, "bench") && !strings.HasPrefix(file, "recipes")
+			linked := !regexp.MustCompile(`^(bench|recipes|\.ci)/`).MatchString(filepath.ToSlash(file))
 			required[name] = required[name] || linked
 		}
 	})

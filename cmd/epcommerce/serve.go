@@ -12,10 +12,12 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/signal"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -130,6 +132,7 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 		return err
 	}
 	if f.stopWithIn {
+		signal.Ignore(syscall.SIGPIPE) // the program may hold standard output too, and this one must clean up
 		stopped, stop := context.WithCancel(ctx)
 		ctx = stopped
 		go func() {

@@ -411,7 +411,8 @@ func TestServeUntil(t *testing.T) {
 }
 
 // Each sample of the page prints what the page shows, each fault in its table can be injected, and
-// it names each path of the control and no other. go test -run TestServe_page -update writes samples.
+// it names each path of the control and no other. go test -run TestServe_page -update writes the
+// samples.
 func TestServe_page(t *testing.T) {
 	t.Parallel()
 	const path = "../../docs/tool-serve.md"

@@ -1,0 +1,22 @@
+// Uses the API of the npm package, for tsc: what is expected to be an error must be one.
+
+import { startStore, type Fault, type StoreRequest } from '@epcommerce/fake-store'
+
+const fault: Fault = { operation: 'add', match: { header: { 'X-Worker': '7' } }, apply: true, cut: true }
+
+export async function use(): Promise<StoreRequest[]> {
+  await using server = await startStore({ url: undefined, token: 'a', args: ['--subscriptions', '10'] })
+  await using store = await server.namespace({ name: 'worker-7', rate_limit: 2 })
+  const { id, total } = await store.cart({ items: [{ price: 2500, quantity: 2 }], discounts: [] })
+  const number: number = await store.fault({ ...fault, header: { 'Retry-After': '2' }, body: { errors: [] } })
+  const [add] = await store.wait({ operation: 'add', cart: id, pending: 0, timeout: '2s' })
+  const text: string | undefined = add?.after?.discounts[0]?.amount.formatted
+  await store.control('POST', 'stubs', { method: 'GET', path: '/v2/orders/{id}', body: { number, text, total } })
+  // @ts-expect-error no member of a fault
+  await store.fault({ stauts: 503 })
+  // @ts-expect-error no state
+  await store.requests({ state: 'pending' })
+  // @ts-expect-error no method
+  await store.reset()
+  return store.requests({ cart: id, since: add?.id, state: 'ended' })
+}

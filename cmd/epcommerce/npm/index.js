@@ -1,0 +1,124 @@
+// Starts a fake store for tests, or uses one that runs, and drives it. README.md shows how.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import { createRequire } from 'node:module'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+
+const require = createRequire(import.meta.url)
+
+export async function startStore({ url, token, args = [] } = {}) {
+  if (url) {
+    const { namespaces } = await new Store({ url }, { token }).control('GET', 'namespaces')
+    const namespace = token ? namespaces.find((n) => n.token === token) : namespaces[0]
+    return new Store({ url }, namespace, (store) => store.control('DELETE', 'faults'))
+  }
+  const flags = ['--stop-with-stdin', ...(token ? ['--token', token] : []), ...args]
+  const child = spawn(findProgram(), ['serve', ...flags], { windowsHide: true })
+  const ended = once(child, 'close') // an error if the program cannot be run
+  ended.catch(() => {}) // it is awaited later
+  let log = ''
+  child.stderr.on('data', (part) => { log = (log + part).slice(-4000) })
+  const values = {}
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [, name, value] = line.match(/^([a-z ]+): (.+)$/) ?? []
+    if (!name) break // commands for curl follow
+    values[name.replaceAll(' ', '_')] = value
+  }
+  child.stdout.resume()
+  if (!values.address) {
+    await ended
+    throw new Error(`the store did not start: ${log.trim()}`)
+  }
+  // A process that does not stop the store ends nevertheless, and the store with it.
+  const handles = [child, child.stdin, child.stdout, child.stderr]
+  for (const handle of handles) handle.unref()
+  return new Store({ url: values.address, certificate: values.certificate }, values, async () => {
+    for (const handle of handles) handle.ref()
+    child.stdin.end() // requests in progress have 5 seconds then
+    const kill = setTimeout(() => child.kill('SIGKILL'), 10_000)
+    await ended
+    clearTimeout(kill)
+  })
+}
+
+function findProgram() {
+  if (process.env.EPCOMMERCE) return process.env.EPCOMMERCE
+  const name = `${require('./package.json').name}-${process.platform}-${process.arch}`
+  try {
+    return require.resolve(`${name}/epcommerce${process.platform === 'win32' ? '.exe' : ''}`)
+  } catch {
+    throw new Error(`the package ${name}, with the program for this machine, is missing: \`npm install ` +
+      '--omit=optional` leaves it out, and so does a node_modules of another machine; the variable EPCOMMERCE may ' +
+      'name a program instead')
+  }
+}
+
+class Store {
+  #free
+  #stopped
+
+  constructor({ url, certificate }, namespace, free) {
+    this.url = url.replace(/\/$/, '')
+    this.certificate = certificate
+    this.token = namespace.token
+    this.clientId = namespace.client_id
+    this.clientSecret = namespace.client_secret
+    this.accountToken = namespace.account_token
+    this.#free = free
+  }
+
+  async control(method, path, body) {
+    const { request } = this.url.startsWith('https:') ? https : http
+    const options = { method, agent: false, ca: this.certificate && readFileSync(this.certificate) }
+    if (this.token) options.headers = { Authorization: `Bearer ${this.token}` }
+    const response = await new Promise((resolve, reject) => {
+      request(`${this.url}/_store/${path}`, options, resolve).on('error', (cause) => {
+        reject(new Error(`no store responds at ${this.url}: ${cause.message || cause.code}`, { cause }))
+      }).end(body && JSON.stringify(body))
+    })
+    const answer = parse(await text(response))
+    if (response.statusCode < 300 && answer !== null) return answer
+    throw new Error(answer?.errors?.map(({ detail, title }) => detail || title).join('\n') ??
+      `what responds at ${this.url} is no store: ${method} /_store/${path} got a ${response.statusCode}`)
+  }
+
+  async cart(fixture) { return this.control('POST', 'carts', fixture) }
+  async carts() { return (await this.control('GET', 'carts')).carts }
+  async fault(fault) { return (await this.control('POST', 'faults', fault)).number }
+  async requests(filter) { return (await this.control('GET', `requests?${queryOf(filter)}`)).requests }
+  async wait(filter) { return (await this.control('GET', `wait?${queryOf(filter)}`)).requests }
+
+  async namespace(settings) {
+    const namespace = await this.control('POST', 'namespaces', settings)
+    return new Store(this, namespace, (store) => store.control('DELETE', 'namespaces'))
+  }
+
+  stop() { return this.#stopped ??= this.#checkAndFree() }
+  [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')]() { return this.stop() }
+
+  async #checkAndFree() {
+    try {
+      await this.control('GET', 'verify')
+    } finally {
+      await this.#free(this)
+    }
+  }
+}
+
+function queryOf(filter = {}) {
+  return new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== undefined))
+}
+
+/** Returns the value of a JSON text; undefined of an empty one, null if it is no JSON. */
+function parse(answer) {
+  try {
+    return answer ? JSON.parse(answer) : undefined
+  } catch {
+    return null
+  }
+}
