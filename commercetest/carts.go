@@ -141,7 +141,7 @@ func (s *Store) stateOf(c *cart) *CartState {
 		Total:     commerce.Money{Amount: total.Amount, Currency: total.Currency, Formatted: total.Formatted},
 	}
 	for _, item := range c.items {
-		state.Items = append(state.Items, CartItemState{item.ref, item.name, item.quantity, item.price})
+		state.Items = append(state.Items, CartItemState{item.ref, item.name, item.quantity, c.currency.money(item.price)})
 	}
 	return state
 }

@@ -79,9 +79,9 @@ type CartState struct {
 type CartItemState struct {
 	commerce.CartItemRef
 
-	Name     string           `json:"name"`
-	Quantity int64            `json:"quantity"`
-	Price    commerce.Decimal `json:"price"` // of one piece, in the smallest unit of the currency
+	Name     string         `json:"name"`
+	Quantity int64          `json:"quantity"`
+	Price    commerce.Money `json:"price"` // of one piece
 }
 
 // journalEntry is a request in the list of a store, and how much memory it takes.

@@ -135,7 +135,7 @@ export interface Item {
   name: string
   quantity: number
   /** Of one piece, in the smallest unit of the currency. */
-  price: number
+  price: Money
 }
 
 export interface Discount {
