@@ -104,7 +104,7 @@ export interface ItemFixture {
   type?: 'cart_item' | 'custom_item'
   id?: string
   name?: string
-  /** Of one piece, in the smallest unit of the currency. */
+  /** Of one piece. */
   price?: number
   quantity?: number
   tax_percent?: number
@@ -134,7 +134,7 @@ export interface Item {
   type: 'cart_item' | 'custom_item'
   name: string
   quantity: number
-  /** Of one piece, in the smallest unit of the currency. */
+  /** Of one piece. */
   price: Money
 }
 
