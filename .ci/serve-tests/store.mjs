@@ -20,8 +20,7 @@ export function withStore(body) {
       () => body({ ...namespace, address, get, post }), () => get('verify'),
       () => send(namespace.token, 'DELETE', 'namespaces'),
     ]
-    for (const part of parts) await part().catch((error) => errors.unshift(error))
-    if (errors.length > 1) errors[0].cause = errors[1]
-    if (errors.length > 0) throw errors[0]
+    for (const part of parts) await part().catch((error) => errors.push(error))
+    if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join('\n'), { cause: errors[0] })
   }
 }

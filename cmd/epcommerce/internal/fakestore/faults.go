@@ -3,6 +3,7 @@ package fakestore
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"slices"
@@ -98,6 +99,9 @@ func (f *fault) parsed() (ParsedFault, error) {
 	if m.Path != "" {
 		if err := m.Path.validate("match.path"); err != nil {
 			return ParsedFault{}, err
+		}
+		if list := f.Operation.Endpoints(); len(list) > 0 && !slices.ContainsFunc(list, m.Path.overlaps) {
+			return ParsedFault{}, fmt.Errorf("match.path fits no request of the operation: %s", strings.Join(list, ", "))
 		}
 	}
 	switch {

@@ -172,15 +172,7 @@ func (c *call) missed(f *waitFilter, came, pending int) error {
 	}
 	verb := map[bool]string{true: "is", false: "are"}[pending == 1]
 	text += fmt.Sprintf(", and %d came; %d %s pending", came, pending, verb)
-	all := c.store().Requests()
-	if len(all) == 0 {
-		text += "; the namespace " + c.namespace.Name + " got no request at all"
-		if first := c.server.Namespaces()[0].Name; first != c.namespace.Name {
-			text += ": a request without its token goes to " + first
-		}
-		return &statusError{http.StatusRequestTimeout, text}
-	}
-	return &statusError{http.StatusRequestTimeout, text + "; the last ones were " + namesOfLast(all)}
+	return &statusError{http.StatusRequestTimeout, text + "; " + c.lastRequests()}
 }
 
 // String names what f waits for.

@@ -205,7 +205,7 @@ func complete(schema *jsonschema.Schema, path string, isRequest bool) {
 	for name, property := range schema.Properties {
 		complete(property, path+"."+name, isRequest)
 		text := meaning(path + "." + name)
-		if property.Description != "" && property.Description != asService {
+		if path+"."+name == "Fault.operation" {
 			text += ". " + property.Description
 		}
 		property.Description = text

@@ -31,7 +31,7 @@ var sampleCalls = map[string]string{
 	"GET /_store/faults":      "",
 	"POST /_store/faults": `{"operation":"add","after":1,"times":2,"always":false,"apply":true,"late":false,
 		"delay":"1ms","status":504,"header":{"Retry-After":["2"]},"body":"busy","cut":true,"cut_after":1,
-		"match":{"path":"/v2/*","cart":"x","account":"y","header":{"A":"b"},"body":"z"}}`,
+		"match":{"path":"/v2/carts/*/custom-discounts","cart":"x","account":"y","header":{"A":"b"},"body":"z"}}`,
 	"DELETE /_store/faults": "",
 	"GET /_store/carts":     "",
 	"POST /_store/carts": `{"items":[{"type":"cart_item","id":"11111111-2222-4333-8444-555555555555","price":250,
@@ -195,6 +195,9 @@ func TestOperations_refuse(t *testing.T) {
 		{`POST /_store/faults {"status":503,"match":{}}`, "match must have a member"},
 		{`POST /_store/faults {"status":503,"match":{"cart":""}}`, "match must have a member"},
 		{`POST /_store/faults {"operation":"add"}`, "the fault changes nothing"},
+		{`POST /_store/faults {"operation":"add","status":503,"match":{"path":"/v2/carts/{id}"}}`,
+			"match.path fits no request of the operation: POST /v2/carts/{cart}/custom-discounts"},
+		{`POST /_store/faults {"operation":"items","status":503,"match":{"path":"/v2/cart/*/items"}}`, "fits no request"},
 		{`POST /_store/carts {"items":[{"price":1998.9999999999998}]}`,
 			`member \"/items/0/price\" must be a whole number, not 1998.9999999999998`},
 		{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
@@ -618,7 +621,7 @@ func TestWait_timeout(t *testing.T) {
 			"&since=commercetest-000004":     "1 request (since commercetest-000004), and 0 came",
 		} {
 			got := detail(query)
-			if !strings.HasPrefix(got, "waited 3s for "+want) || !strings.HasSuffix(got, `; the last ones were `+
+			if !strings.HasPrefix(got, "waited 3s for "+want) || !strings.HasSuffix(got, `; the last requests were `+
 				`"cart" GET /v2/carts/c, no operation GET /v2/cart/d, "items" GET /v2/carts/c/items`) {
 				t.Errorf("%s: got  %s\nwant %s", query, got, want)
 			}
@@ -706,7 +709,7 @@ func TestVerify(t *testing.T) {
 		items := fmt.Sprintf(unmet, 2) + `{"operation":"items","status":503,"number":2,"met":0,"left":1,"matches":"cart c"}`
 		want := []string{
 			fmt.Sprintf(unmet, 1) + `{"operation":"settings","times":-1,"status":503,"number":1,"met":0,"left":-1}` +
-				"; the last requests were none",
+				"; the namespace commercetest got no request at all",
 			items,
 			fmt.Sprintf(unmet, 3) +
 				`{"operation":"create cart","late":true,"delay":"5s","status":504,"number":3,"met":0,"left":1}`,
@@ -723,7 +726,7 @@ func TestVerify(t *testing.T) {
 		s.wantSent(t, "POST /v2/carts", `{"data":{}}`, http.StatusGatewayTimeout)
 		want = []string{
 			items + `; the last requests were no operation GET /a/b, "states" GET ` + states + `, "create cart" POST /v2/carts`,
-			`fault 4 was not met by all that it is for: ` +
+			`fault 4 was met 1 of 2 times: ` +
 				`{"operation":"states","times":2,"status":503,"number":4,"met":1,"left":1}`,
 			`"create cart" POST /v2/carts is pending: GET /_store/wait?pending=0 waits for it`,
 		}

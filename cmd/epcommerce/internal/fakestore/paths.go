@@ -59,6 +59,18 @@ func (p pathPattern) fits(path string) bool {
 	return true
 }
 
+// overlaps reports whether p may fit a request of an endpoint, such as "GET /v2/carts/{cart}".
+func (p pathPattern) overlaps(endpoint string) bool {
+	_, path, _ := strings.Cut(endpoint, " ")
+	parts := strings.Split(path, "/")
+	for i, part := range strings.Split(string(p), "/") {
+		if i < len(parts) && (part == "*" || strings.HasPrefix(part, "{") || strings.HasPrefix(parts[i], "{")) {
+			parts[i] = part
+		}
+	}
+	return strings.Join(parts, "/") == string(p)
+}
+
 // forMux returns p as a pattern of [net/http.ServeMux], in which names differ.
 func (p pathPattern) forMux() string {
 	parts := strings.Split(string(p), "/")

@@ -19,7 +19,8 @@ func verify(c *call, _ none) (none, error) {
 		case f.Met == 0:
 			problems = append(problems, fmt.Sprintf("fault %d was not met: %s", f.Number, encode(f)))
 		case f.Left > 0:
-			problems = append(problems, fmt.Sprintf("fault %d was not met by all that it is for: %s", f.Number, encode(f)))
+			problems = append(problems,
+				fmt.Sprintf("fault %d was met %d of %d times: %s", f.Number, f.Met, f.Met+f.Left, encode(f)))
 		}
 	}
 	stubs, _ := listStubs(c, none{})
@@ -28,8 +29,7 @@ func verify(c *call, _ none) (none, error) {
 			problems = append(problems, fmt.Sprintf("the stub %s %s was not met", s.Method, s.Path))
 		}
 	}
-	all := c.store().Requests()
-	for _, in := range all {
+	for _, in := range c.store().Requests() {
 		if in.State != commercetest.StateEnded {
 			problems = append(problems, fmt.Sprintf("%s is pending: GET /_store/wait?pending=0 waits for it", name(&in)))
 		}
@@ -37,20 +37,25 @@ func verify(c *call, _ none) (none, error) {
 	if len(problems) == 0 {
 		return none{}, nil
 	}
-	problems[0] += "; the last requests were " + namesOfLast(all)
+	problems[0] += "; " + c.lastRequests()
 	return none{}, &statusError{http.StatusConflict, strings.Join(problems, "\n")}
 }
 
-// namesOfLast names the last three requests.
-func namesOfLast(all []commercetest.Request) string {
+// lastRequests names the last three requests. If there are none, it says where they may be.
+func (c *call) lastRequests() string {
+	all := c.store().Requests()
+	if len(all) == 0 {
+		text := "the namespace " + c.namespace.Name + " got no request at all"
+		if first := c.server.Namespaces()[0].Name; first != c.namespace.Name {
+			text += ": a request without its token goes to " + first
+		}
+		return text
+	}
 	var last []string
 	for _, in := range all[max(0, len(all)-3):] {
 		last = append(last, name(&in))
 	}
-	if last == nil {
-		return "none"
-	}
-	return strings.Join(last, ", ")
+	return "the last requests were " + strings.Join(last, ", ")
 }
 
 // name returns the operation, method and path of a request.
