@@ -27,13 +27,14 @@ func (s *Store) writeCart(in *call, change func(*cart) response) (resp response)
 		return resp.status < 300
 	}) {
 		in.Before, in.After = s.stateOf(c), s.stateOf(s.carts[c.id])
-		s.grow(in.entry, discountSize*(len(in.Before.Discounts)+len(in.After.Discounts)))
+		s.grow(in.entry, discountSize*(len(in.Before.Discounts)+len(in.After.Discounts))+
+			itemSize*(len(in.Before.Items)+len(in.After.Items)))
 	}
 	return resp
 }
 
-// discountSize is about what a discount takes in the list of requests, in bytes.
-const discountSize = 400
+// About what a discount and an item take in the list of requests, in bytes.
+const discountSize, itemSize = 400, 300
 
 // cartBody is the body of a response about a cart or its items.
 type cartBody struct {
@@ -161,10 +162,10 @@ func (s *Store) createCart(in *call) response {
 	return jsonResponse(http.StatusCreated, cartBody{Data: c.data(&s.cfg)})
 }
 
-// useCurrency gives c the currency of a request, if it has no items yet.
+// useCurrency gives c the currency of a request, if it has no items and no discounts yet.
 func (s *Store) useCurrency(c *cart, in *call) *response {
 	code := in.Header.Get("X-Moltin-Currency")
-	if code == "" || len(c.items) > 0 {
+	if code == "" || len(c.items)+len(c.discounts) > 0 {
 		return nil
 	}
 	currency, err := s.cfg.currency(code)

@@ -34,21 +34,24 @@ func (m *CalculationMethod) UnmarshalText(text []byte) error {
 type totals struct{ prices, discounts, withoutTax, tax decimal.Decimal }
 
 // line is an item in the computation of totals.
-type line struct{ net, off, rate decimal.Decimal }
+type line struct{ gross, net, off, rate decimal.Decimal } // gross is net if prices have no tax
 
 // totals computes what c costs.
 func (c *cart) totals(cfg *Config) (t totals) {
 	var lines []line
 	for _, item := range c.items {
-		l := line{net: item.value().Decimal, off: c.promotion(item).Decimal, rate: item.taxRate(cfg)}
+		l := line{gross: item.value().Decimal, off: c.promotion(item).Decimal, rate: item.taxRate(cfg)}
 		for _, d := range c.discounts {
 			if target(d).ID == item.ref.ID && d.Item != nil {
 				l.off = l.off.Add(d.Amount.Amount.Decimal)
 			}
 		}
-		t.prices = t.prices.Add(l.net)
-		if cfg.PricesIncludeTax {
-			l.net = l.net.DivRound(l.rate.Add(decimal.NewFromInt(1)), 0)
+		t.prices, l.net = t.prices.Add(l.gross), l.gross
+		switch {
+		case cfg.PricesIncludeTax && cfg.CalculationMethod == SimpleCalculation:
+			l.net = withoutTax(item.price.Decimal, l.rate).Mul(decimal.NewFromInt(item.quantity))
+		case cfg.PricesIncludeTax:
+			l.net = withoutTax(l.gross, l.rate)
 		}
 		t.withoutTax, t.discounts = t.withoutTax.Add(l.net), t.discounts.Add(l.off)
 		lines = append(lines, l)
@@ -65,8 +68,8 @@ func (c *cart) totals(cfg *Config) (t totals) {
 		t.tax = lineTaxes(lines, t.withoutTax, t.discounts.Sub(ofItems))
 	}
 	t.withoutTax = t.withoutTax.Add(t.discounts)
-	if cfg.TotalsNotBelowZero {
-		t.withoutTax, t.tax = decimal.Max(t.withoutTax, decimal.Zero), decimal.Max(t.tax, decimal.Zero)
+	if cfg.TotalsNotBelowZero && t.withoutTax.Add(t.tax).IsNegative() {
+		t.withoutTax, t.tax = decimal.Zero, decimal.Zero
 	}
 	return t
 }
@@ -81,7 +84,11 @@ func lineTaxes(lines []line, net, off decimal.Decimal) (tax decimal.Decimal) {
 			part = off.Mul(l.net).DivRound(net, 0)
 		}
 		rest = rest.Sub(part)
-		tax = tax.Add(l.net.Add(l.off).Add(part).Mul(l.rate).Round(0))
+		if off := l.off.Add(part); off.IsZero() && !l.gross.Equal(l.net) {
+			tax = tax.Add(l.gross.Sub(l.net)) // what the price includes
+		} else {
+			tax = tax.Add(l.net.Add(off).Mul(l.rate).Round(0))
+		}
 	}
 	return tax
 }
@@ -89,13 +96,19 @@ func lineTaxes(lines []line, net, off decimal.Decimal) (tax decimal.Decimal) {
 // unitTaxes returns the taxes of all pieces, as the method simple does.
 func (c *cart) unitTaxes(cfg *Config) (tax decimal.Decimal) {
 	for _, item := range c.items {
-		net, rate := item.price.Decimal, item.taxRate(cfg)
+		price, rate := item.price.Decimal, item.taxRate(cfg)
+		ofPiece := price.Mul(rate).Truncate(0)
 		if cfg.PricesIncludeTax {
-			net = net.DivRound(rate.Add(decimal.NewFromInt(1)), 0)
+			ofPiece = price.Sub(withoutTax(price, rate))
 		}
-		tax = tax.Add(net.Mul(rate).Truncate(0).Mul(decimal.NewFromInt(item.quantity)))
+		tax = tax.Add(ofPiece.Mul(decimal.NewFromInt(item.quantity)))
 	}
 	return tax
+}
+
+// withoutTax returns what is left of a price that includes tax.
+func withoutTax(price, rate decimal.Decimal) decimal.Decimal {
+	return price.DivRound(rate.Add(decimal.NewFromInt(1)), 0)
 }
 
 // taxRate returns the tax on an item, as a part of its price.

@@ -38,10 +38,17 @@ type itemOff struct {
 	amount int64
 }
 
-// The totals of both examples in the vendor's guide, and of what it does not show. Its example of
+type totalsTest struct {
+	name  string
+	cfg   commercetest.Config
+	items []commercetest.ItemFixture
+	offs  []itemOff
+	want  string // with tax, without tax, tax, discount, without discount
+}
+
+// totalsTests returns both examples in the vendor's guide, and what it does not show. Its example of
 // the method line has a cent less, which its own numbers do not add up to.
-func TestTotals(t *testing.T) {
-	t.Parallel()
+func totalsTests() []totalsTest {
 	type (
 		config = commercetest.Config
 		items  = []commercetest.ItemFixture
@@ -55,13 +62,7 @@ func TestTotals(t *testing.T) {
 	}
 	guide, cents := items{item(999, 3, 20), item(3, 1, 0)}, items{item(1, 1, 100), item(1, 1, 100), item(1, 1, 0)}
 	both := []itemOff{{1, -5}, {2, -5}, {0, -7}}
-	for _, tt := range []struct {
-		name  string
-		cfg   config
-		items items
-		offs  []itemOff
-		want  string // with tax, without tax, tax, discount, without discount
-	}{
+	return []totalsTest{
 		{name: "line", items: guide, offs: []itemOff{{0, -1000}}, want: "2400 2000 400 -1000 3000"},
 		{
 			name: "simple, as printed", cfg: config{CalculationMethod: commercetest.SimpleCalculation},
@@ -85,8 +86,25 @@ func TestTotals(t *testing.T) {
 			name: "not below zero", cfg: config{TotalsNotBelowZero: true},
 			items: guide, offs: []itemOff{{0, -4000}}, want: "0 0 0 -4000 3000",
 		},
+		{
+			name: "not below zero, and one item is", cfg: config{TotalsNotBelowZero: true},
+			items: items{item(1000, 1, 0), item(1000, 1, 20)}, offs: []itemOff{{1, -1500}}, want: "700 500 200 -1500 2000",
+		},
+		{
+			name: "prices that include tax add up", cfg: config{PricesIncludeTax: true},
+			items: items{item(999, 3, 19)}, want: "2997 2518 479 0 2997",
+		},
+		{
+			name: "also by the simple method", items: items{item(999, 3, 19)},
+			cfg: config{PricesIncludeTax: true, CalculationMethod: commercetest.SimpleCalculation}, want: "2997 2517 480 0 2997",
+		},
 		{name: "items that cost nothing", items: items{item(5, 1), item(5, 1)}, offs: both, want: "-7 -7 0 -17 10"},
-	} {
+	}
+}
+
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	for _, tt := range totalsTests() {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			store := commercetest.NewStore(tt.cfg)
@@ -187,6 +205,12 @@ func TestCurrencies_header(t *testing.T) {
 		wantEqual(t, "status", send(t, store, step.raw).Status, 201)
 		wantEqual(t, "total", store.CartState(id).Total.Formatted, step.want)
 	}
+	store.AddDiscount(id, commerce.CustomDiscount{Amount: commerce.Money{Amount: commerce.NewDecimal(-1)}})
+	for _, item := range store.CartItems(id) {
+		store.RemoveItem(id, item.ID)
+	}
+	send(t, store, in("EUR", post("/v2/carts/"+id+"/items", item)))
+	wantEqual(t, "total of a cart that has a discount in yen", store.CartState(id).Total.Formatted, "¥499")
 	send(t, store, in("GBP", post("/v2/carts", `{"data":{"name":"n"}}`)))
 	created := store.Carts()[len(store.Carts())-1]
 	wantEqual(t, "status", send(t, store, post("/v2/carts/"+created+"/items", item)).Status, 201)

@@ -194,7 +194,10 @@ func (s *Store) cart(id string) *cart {
 func (s *Store) changeCart(c *cart, change func(*cart) bool) bool {
 	changed := *c
 	changed.items, changed.discounts = slices.Clone(c.items), slices.Clone(c.discounts)
-	changed.updatedAt, changed.priceBefore = time.Now(), c.shownPrice(&s.cfg)
+	if s.cfg.TotalsLag > 0 {
+		changed.priceBefore = c.shownPrice(&s.cfg)
+	}
+	changed.updatedAt = time.Now()
 	if !change(&changed) {
 		return false
 	}

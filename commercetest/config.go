@@ -160,7 +160,7 @@ type Config struct {
 	BarePrices bool `json:"bare_prices"`
 	// Currencies of the store, the default first unless USD is among them. Default: EUR, USD, GBP,
 	// JPY and KWD. A cart has the currency of [CartFixture.Currency], or of the header
-	// X-Moltin-Currency of the request that creates it or adds its first item.
+	// X-Moltin-Currency of the POST that creates it or adds its first item.
 	Currencies []Currency `json:"currencies"`
 	// CalculationMethod of the totals of carts. Default: LineCalculation.
 	CalculationMethod CalculationMethod `json:"calculation_method"`
@@ -251,7 +251,7 @@ func (c Config) Validate() error {
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
 	case c.CalculationMethod > SimpleCalculation:
 		problem = "CalculationMethod must be LineCalculation or SimpleCalculation"
-	case c.TaxPercent < 0, c.TotalsLag < 0:
+	case !(c.TaxPercent >= 0 && c.TaxPercent <= maxRate), c.TotalsLag < 0:
 		problem = "TaxPercent and TotalsLag must not be negative"
 	case c.MaxRequests < 0:
 		problem = "MaxRequests must not be negative"

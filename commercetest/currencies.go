@@ -13,7 +13,7 @@ import (
 
 // Currency is a currency of a store, which chooses the digits and the signs of its prices.
 type Currency struct {
-	Code string `json:"code"` // three letters
+	Code string `json:"code"` // three capital letters
 	// DecimalPlaces is the number of digits after the point: 2 if the amounts are in cents.
 	DecimalPlaces int32 `json:"decimal_places"`
 	// Format of a price, with {price}. Default: "{price} " and the code.
@@ -46,8 +46,8 @@ func currencyProblem(list []Currency) string {
 	codes := map[string]bool{}
 	for _, c := range list {
 		switch {
-		case len(c.Code) != 3 || codes[c.Code]:
-			return "Currencies must have codes of three letters, each once"
+		case !currencyCode.MatchString(c.Code) || codes[c.Code]:
+			return "Currencies must have codes of three capital letters, each once"
 		case c.DecimalPlaces < 0 || c.DecimalPlaces > 9:
 			return "Currencies must have 0 to 9 decimal places"
 		case c.Format != "" && !strings.Contains(c.Format, "{price}"):
@@ -60,11 +60,11 @@ func currencyProblem(list []Currency) string {
 
 // money returns an amount, in the smallest unit, as the service sends it.
 func (c Currency) money(amount commerce.Decimal) commerce.Money {
-	sign := ""
-	if amount.Sign() < 0 {
+	sign, shown := "", amount.Shift(-c.DecimalPlaces).Round(c.DecimalPlaces)
+	if shown.Sign() < 0 {
 		sign = "-"
 	}
-	whole, fraction, _ := strings.Cut(amount.Abs().Shift(-c.DecimalPlaces).StringFixed(c.DecimalPlaces), ".")
+	whole, fraction, _ := strings.Cut(shown.Abs().StringFixed(c.DecimalPlaces), ".")
 	for at := len(whole) - 3; at > 0; at -= 3 {
 		whole = whole[:at] + c.ThousandSeparator + whole[at:]
 	}

@@ -126,9 +126,7 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 	if !allowed {
 		handle = func() response { return tooManyRequests(s.cfg.RetryAfter) }
 	}
-	if s.cfg.OnState != nil {
-		s.cfg.OnState(s, in.clone())
-	}
+	s.setState(in, StateInProgress)
 	finish := func(ctx context.Context) (response, error) { return s.finish(ctx, in, fault, handle) }
 	if fault != nil && fault.Late && !fault.Apply {
 		return s.respondLate(ctx, in, fault, finish)
@@ -142,7 +140,10 @@ func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func(
 	resp, err := fault.respond(ctx, handle)
 	resp = s.recordResponse(in, resp, err)
 	if s.cfg.AfterRequest != nil {
-		s.cfg.AfterRequest(s, in.clone())
+		s.mu.Lock()
+		now := in.clone()
+		s.mu.Unlock()
+		s.cfg.AfterRequest(s, now)
 	}
 	return resp, err
 }
@@ -183,9 +184,11 @@ func (s *Store) findEndpoint(in *call) *endpoint {
 		return found
 	}
 	// The handlers see a decoded path, which must not need a token that the encoded one does not.
-	_, pattern := s.handlers.Load().Handler(in.http)
+	handlers := s.handlers.Load()
+	_, pattern := handlers.Handler(in.http)
 	if pattern != "" && isVersioned(in.http.URL.Path) == isVersioned(in.Path) {
-		return &endpoint{handle: (*Store).callHandler}
+		in.handlers = handlers
+		return &endpoint{handle: (*Store).callHandlers}
 	}
 	if allowed == nil {
 		return refuse(notFound)

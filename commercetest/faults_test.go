@@ -136,11 +136,48 @@ func TestOnState(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 		time.Sleep(time.Minute)
+		mu.Lock()
+		defer mu.Unlock()
 		wantEqual(t, "states", got, "0s in_progress 0, 1 pending\n0s late 504, 1 pending\n2s ended 504, 0 pending\n"+
 			"1m0s in_progress 0, 1 pending\n1m2s ended 200, 0 pending\n"+
 			"1m2s in_progress 0, 1 pending\n1m3s ended 0, 0 pending\n"+
 			"1m3s in_progress 0, 1 pending\n1m4s late 0, 1 pending\n1m5s ended 401, 0 pending\n")
 	})
+}
+
+// However a late write and the end of its caller meet, the last state is the end.
+func TestOnState_order(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	last := map[string]commercetest.RequestState{}
+	store := commercetest.New(t, commercetest.Config{OnState: func(_ *commercetest.Store, in commercetest.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		last[in.ID] = in.State
+	}})
+	store.Inject(fault{Late: true, Delay: time.Millisecond, Times: -1})
+	var callers sync.WaitGroup
+	for range 200 {
+		callers.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://store.example"+settingsPath, nil)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if resp, err := store.Transport().RoundTrip(req); err == nil {
+				_ = resp.Body.Close()
+			}
+		})
+	}
+	callers.Wait()
+	store.Close()
+	for id, state := range last {
+		if state != commercetest.StateEnded {
+			t.Errorf("the last state of %s is %s", id, state)
+		}
+	}
 }
 
 // Each fault is met by a request that adds a discount. The body determines the

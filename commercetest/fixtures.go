@@ -48,7 +48,7 @@ func (f *CartFixture) validate() error {
 			return fmt.Errorf("items: the type of item %d must be cart_item or custom_item", i)
 		case item.Price < 0, item.Quantity < 0:
 			return fmt.Errorf("items: the price and the quantity of item %d must not be negative", i)
-		case item.TaxPercent != nil && *item.TaxPercent < 0:
+		case item.TaxPercent != nil && !(*item.TaxPercent >= 0 && *item.TaxPercent <= 1_000_000):
 			return fmt.Errorf("items: the tax_percent of item %d must not be negative", i)
 		case item.ID != uuid.Nil && ids[item.ID]:
 			return fmt.Errorf("items: the id of item %d is that of another one", i)

@@ -17,13 +17,13 @@ func (s *Store) Handle(pattern string, h http.Handler) { s.handlers.Load().Handl
 // ClearHandlers removes all handlers of [Store.Handle].
 func (s *Store) ClearHandlers() { s.handlers.Store(http.NewServeMux()) }
 
-// callHandler passes a request to the handlers of [Store.Handle].
-func (s *Store) callHandler(in *call) response {
+// callHandlers passes a request to the handlers of [Store.Handle] that there were at its arrival.
+func (s *Store) callHandlers(in *call) response {
 	r := in.http.Clone(in.http.Context())
 	r.RequestURI = r.URL.RequestURI()
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(in.Body)), int64(len(in.Body))
 	w := httptest.NewRecorder()
-	s.handlers.Load().ServeHTTP(w, r)
+	in.handlers.ServeHTTP(w, r)
 	result := w.Result()
 	defer func() { _ = result.Body.Close() }()
 	return response{status: result.StatusCode, header: result.Header, body: w.Body.Bytes()}

@@ -62,6 +62,14 @@ func TestStore_MaxRequests(t *testing.T) {
 	if n := len(full.Requests()); n > 20 {
 		t.Errorf("%d requests that changed a large cart are kept, want 20 at most", n)
 	}
+	items := commercetest.New(t, commercetest.Config{MaxRequests: 1000})
+	many := items.AddCart(make([]commerce.CartItemRef, 3000)...) // they take 1.8 MB
+	for range 30 {
+		send(t, items, del("/v2/carts/"+many+"/custom-discounts"))
+	}
+	if n := len(items.Requests()); n > 20 {
+		t.Errorf("%d requests that changed a cart with many items are kept, want 20 at most", n)
+	}
 	all := commercetest.New(t, commercetest.Config{})
 	send(t, all, get("/v2/settings"))
 	if in := all.Requests()[0]; in.Response != nil {

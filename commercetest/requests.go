@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -96,11 +97,13 @@ type journalEntry struct {
 type call struct {
 	*Request // that of the entry when it has arrived
 
+	stateMu      sync.Mutex    // is held while the state changes
 	http         *http.Request // its body was read
 	entry        *journalEntry
 	bodyTooLarge bool
 	account      uuid.UUID         // of a shopper, if the request may see only its subscriptions
 	ids          map[string]string // path elements, by their name in the path of the endpoint
+	handlers     http.Handler      // those of Handle, if one is meant
 	// cartOnArrival is set only with Config.LoseOverlappingWrites.
 	cartOnArrival *cart
 }
@@ -253,8 +256,11 @@ func (s *Store) recordResponse(in *call, resp response, err error) response {
 	return resp.withDefaultHeader(in.ID)
 }
 
-// setState notes how far a request is, and calls [Config.OnState].
+// setState notes how far a request is, and calls [Config.OnState]: for one request, never two calls
+// at the same time.
 func (s *Store) setState(in *call, state RequestState) {
+	in.stateMu.Lock()
+	defer in.stateMu.Unlock()
 	s.mu.Lock()
 	if in.State == StateEnded { // a late write whose caller has gone at the same time
 		s.mu.Unlock()
@@ -267,9 +273,10 @@ func (s *Store) setState(in *call, state RequestState) {
 	if state == StateEnded {
 		s.pending--
 	}
+	now := in.clone()
 	s.mu.Unlock()
 	if s.cfg.OnState != nil {
-		s.cfg.OnState(s, in.clone())
+		s.cfg.OnState(s, now)
 	}
 }
 

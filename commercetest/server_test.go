@@ -105,7 +105,8 @@ func TestServeHTTP_lostResponseHTTP2(t *testing.T) {
 func TestServeHTTP_lostResponse(t *testing.T) {
 	t.Parallel()
 	for header, want := range map[string]string{
-		"": "", "User-Agent: curl/8": "", "User-Agent: Mozilla/5.0": "H", "Sec-Fetch-Mode: cors": "H", "Sec-Fetch-Site: same-origin": "H", "Origin: http://shop.example": "H",
+		"": "", "User-Agent: curl/8": "", "User-Agent: Mozilla/5.0": "H", "Sec-Fetch-Mode: cors": "H",
+		"Sec-Fetch-Site: same-origin": "H", "Origin: http://shop.example": "H",
 	} {
 		store := commercetest.New(t, commercetest.Config{})
 		cart := store.AddCart()

@@ -62,7 +62,7 @@ const discount = (externalID, code = 'TEN-OFF') => ({
 
 async function confirmReset(page) {
   await page.getByRole('button', { name: 'Reset the store' }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Reset' }).click()
+  await page.getByRole('dialog', { name: 'Reset the store?' }).getByRole('button', { name: 'Reset' }).click()
 }
 
 test('a request comes, meets a fault that was added by click, and goes with a reset', async (t) => {
@@ -195,7 +195,7 @@ test('the keyboard is enough', async (t) => {
   await page.getByText('No request yet').waitFor()
   await send('GET', '/v2/settings')
   await rows.first().waitFor()
-  await press('Enter', 'Escape') // the button has the focus again
+  await press('Enter', 'Enter') // the button has the focus again, and then Cancel
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
   await send('GET', '/v2/settings')
   await rows.nth(1).waitFor()
@@ -311,7 +311,7 @@ test('long and right-to-left texts stay in their place', async (t) => {
   await rows.nth(0).click()
   await page.locator('#after', { hasText: long }).waitFor()
   assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), 360)
-  for (const element of ['header', 'main > *', 'td', 'li', 'label', 'code', '#message']) {
+  for (const element of ['header', 'main > *', 'th', 'td', 'li', 'label', 'code', '#message']) {
     const right = await page.locator(element).evaluateAll((all) => all.map((e) => e.getBoundingClientRect().right))
     assert.ok(Math.max(...right) < 361, `${element} is wider than the page`)
   }

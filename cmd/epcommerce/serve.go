@@ -243,11 +243,13 @@ func (f *serveFlags) checkHealth(ctx context.Context, e *environment) error {
 		host = "localhost"
 	}
 	address := url.URL{Scheme: "http", Host: net.JoinHostPort(host, port), Path: fakestore.HealthPath}
-	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{}} // without a proxy
+	transport := &http.Transport{} // without a proxy
+	client := &http.Client{Timeout: 5 * time.Second, Transport: transport}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	if f.tls {
 		address.Scheme = "https"
 		// The program that asks has no file of the certificate, and sends nothing secret.
-		client.Transport = &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // see above
+		transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // see above
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
@@ -258,7 +260,8 @@ func (f *serveFlags) checkHealth(ctx context.Context, e *environment) error {
 		return fmt.Errorf("the store does not respond: %w", err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"status": "ok"`) {
 		return fmt.Errorf("what responds at %s is no store: status %d", address.Host, resp.StatusCode)
 	}
 	_, err = fmt.Fprintf(e.stdout, "the store at %s accepts requests\n", address.Host)

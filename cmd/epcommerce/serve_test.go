@@ -300,7 +300,9 @@ func TestServe_check(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = nobody.Close()
-	other := httptest.NewServer(http.NotFoundHandler())
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<!doctype html>") // for each path
+	}))
 	t.Cleanup(other.Close)
 	for _, tt := range []struct {
 		args string
@@ -313,7 +315,7 @@ func TestServe_check(t *testing.T) {
 		{args: "--tls --addr localhost" + port(secure.address), want: "accepts requests"},
 		{args: "--addr 127.0.0.1" + port(secure.address), code: exitFailed, want: "status 400"},
 		{args: "--addr " + nobody.Addr().String(), code: exitFailed, want: "does not respond"},
-		{args: "--addr 127.0.0.1" + port(other.URL), code: exitFailed, want: "status 404"},
+		{args: "--addr 127.0.0.1" + port(other.URL), code: exitFailed, want: "is no store: status 200"},
 		{args: "", code: exitUsage, want: "needs --addr with the port"},
 		{args: "--addr 127.0.0.1", code: exitUsage, want: "needs --addr with the port"},
 	} {

@@ -15,7 +15,9 @@ export async function startStore({ url, token, args = [] } = {}) {
   if (url) {
     const { namespaces } = await new Store({ url }, { token }).control('GET', 'namespaces')
     const namespace = token ? namespaces.find((n) => n.token === token) : namespaces[0]
-    return new Store({ url }, namespace, (store) => store.control('DELETE', 'faults'))
+    return new Store({ url }, namespace, async (store) => {
+      for (const list of ['faults', 'stubs', 'requests']) await store.control('DELETE', list)
+    })
   }
   const flags = ['--stop-with-stdin', ...(token ? ['--token', token] : []), ...args]
   const child = spawn(findProgram(), ['serve', ...flags], { windowsHide: true })

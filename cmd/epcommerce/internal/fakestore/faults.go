@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -95,7 +96,7 @@ func (f *fault) parsed() (ParsedFault, error) {
 	}
 	matches := m.String()
 	parsed.Header, parsed.Body = f.Header.http(), bodyText(f.Body)
-	parsed.NoBody = f.Body != nil && parsed.Body == ""
+	parsed.NoBody = f.Body.Kind() == '"' && parsed.Body == ""
 	if m.Path != "" {
 		if err := m.Path.validate("match.path"); err != nil {
 			return ParsedFault{}, err
@@ -105,6 +106,8 @@ func (f *fault) parsed() (ParsedFault, error) {
 		}
 	}
 	switch {
+	case f.Status == http.StatusSwitchingProtocols: // no client of a shop asks for it
+		return ParsedFault{}, errors.New("status must be 200 to 599")
 	case f.Match != nil && matches == "":
 		return ParsedFault{}, errors.New("match must have a member that is not empty, or be absent for all requests")
 	case f.Times < 0:

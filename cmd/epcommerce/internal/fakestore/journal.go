@@ -154,6 +154,9 @@ func (c *call) waited(f *waitFilter) (list requestList, pending int) {
 		}
 		return f.selects(in) && (in.Duration > 0 || f.State != "")
 	})
+	if f.Operation == "" && f.Cart == "" && f.Since == "" {
+		pending = list.Pending // with those that the list does not have
+	}
 	return list, pending
 }
 
@@ -285,6 +288,7 @@ func sendEvents(c *call, w http.ResponseWriter) {
 			if _, err := fmt.Fprintf(w, "event: %s\ndata: %s\n\n", u.name, data); err != nil || stream.Flush() != nil {
 				return
 			}
+			_ = stream.SetWriteDeadline(time.Time{}) // over HTTP/2 it would end the stream
 		case <-c.request.Context().Done():
 			return
 		}

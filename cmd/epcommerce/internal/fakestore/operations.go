@@ -164,6 +164,9 @@ func (c *call) receive(w http.ResponseWriter, v any) error {
 		}
 		return readStrict(bytes.NewReader(body), v)
 	}
+	if c.request.ContentLength != 0 {
+		return errors.New("there must be no body: the parameters are in the query")
+	}
 	members := map[string]string{}
 	for name, values := range query {
 		if len(values) > 1 {

@@ -184,63 +184,70 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
+// refusals are calls of operations, and what the error says.
+var refusals = [][2]string{
+	{"GET /_store/requests?operatoin=add", `unknown member \"operatoin\"; there are cart, operation, since, state`},
+	{`POST /_store/faults {"status":503,"headers":{}}`, `there are after, always, apply, body, cut, cut_after,`},
+	{`POST /_store/faults {"status":503,"match":{"carts":"x"}}`, `there are account, body, cart,`},
+	{`POST /_store/faults {"status":503,"match":{}}`, "match must have a member"},
+	{`POST /_store/faults {"status":503,"match":{"cart":""}}`, "match must have a member"},
+	{`POST /_store/faults {"operation":"add"}`, "the fault changes nothing"},
+	{`POST /_store/faults {"operation":"add","status":503,"match":{"path":"/v2/carts/{id}"}}`,
+		"match.path fits no request of the operation: POST /v2/carts/{cart}/custom-discounts"},
+	{`POST /_store/faults {"operation":"items","status":503,"match":{"path":"/v2/cart/*/items"}}`, "fits no request"},
+	{`POST /_store/carts {"items":[{"price":1998.9999999999998}]}`,
+		`member \"/items/0/price\" must be a whole number, not 1998.9999999999998`},
+	{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
+	{"GET /_store/requests?since=zzz", "since must be the id of a request"},
+	{"GET /_store/requests?operation=ad;x=1", "the query cannot be read"},
+	{"GET /_store/requests?%ff=1", "the query cannot be read"},
+	{"GET /_store/carts?cart=x", `unknown member \"cart\"`},
+	{"POST /_store/reset?rate_limit=2", "there must be no query"},
+	{`POST /_store/reset null`, "the body must be an object"},
+	{`DELETE /_store/requests {"cart":"x"}`, `unknown member \"cart\"`},
+	{`DELETE /_store/faults garbage{`, "not JSON that can be read"},
+	{`POST /_store/faults {"status":503,"cut_after":3}`, "cut_after must be set only with cut"},
+	{`POST /_store/faults {"status":503,"match":{"path":"v2"}}`, "match.path must be a path that begins with /"},
+	{`POST /_store/faults {"status":503,"match":{"path":"/v2/carts/:id"}}`, "must be written /v2/carts/{id}"},
+	{`POST /_store/faults {"status":503,"header":{"Content-Length":"3"}}`, "header must be"},
+	{`POST /_store/faults {"status":503,"header":{"A":3}}`, "must be a text or a list of texts"},
+	{`POST /_store/namespaces {"name":"a-issued-b"}`, "issued"},
+	{`POST /_store/stubs {"method":"GET","path":"/v2/settings"}`, "the store has this endpoint itself"},
+	{`POST /_store/stubs {"method":"GET","path":"/%6fauth/access_token"}`, "must have no query, no %"},
+	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"Content-Length":"3"}}`, "header must be"},
+	{"GET /_store/requests?cart=a&cart=b", "more than once"},
+	{"GET /_store/wait?timeout=2h", "timeout must be at most 1m0s"},
+	{"GET /_store/wait?timeout=-1s", "timeout must be at most 1m0s"},
+	{"GET /_store/wait?timeout=2", "must be a text such as"},
+	{`GET /_store/wait {"operation":"add"}`, "there must be no body"},
+	{`POST /_store/faults {"status":101}`, "status must be 200 to 599"},
+	{`POST /_store/faults {"status":503,"header":{"A":null}}`, "must be a text or a list of texts"},
+	{`POST /_store/faults {"status":503,"header":{"Transfer-Encoding":"x"}}`, "header must be"},
+	{"GET /_store/wait?count=-1", "count and pending must not be negative"},
+	{"GET /_store/wait?pending=-1", "count and pending must not be negative"},
+	{"GET /_store/wait?count=one", `member \"/count\"`},
+	{"GET /_store/requests?state=done", `state must be one of [\"in_progress\"`},
+	{`POST /_store/subscriptions {"state":"gone"}`, "state must be one of"},
+	{`POST /_store/subscriptions {"account_id":"x"}`, `member \"/account_id\"`},
+	{`POST /_store/stubs {"method":"get","path":"/a"}`, "method must be"},
+	{`POST /_store/stubs {"method":"GET","path":"/"}`, "path must not be that of all requests"},
+	{`POST /_store/stubs {"method":"GET","path":"/_store/faults"}`, "path must not be that of all requests"},
+	{`POST /_store/stubs {"method":"GET","path":"/_store"}`, "path must not be that of all requests"},
+	{`POST /_store/stubs {"method":"GET","path":"/oauth/x"}`, "path must not be that of all requests"},
+	{`POST /_store/stubs {"method":"GET","path":"/{x...}"}`, "must be written /{x}"},
+	{`POST /_store/stubs {"method":"GET","path":"/a/{"}`, "must have no query, no %, and a text, {name} or *"},
+	{`POST /_store/stubs {"method":"GET","path":"/a?b"}`, "must have no query, no %"},
+	{`POST /_store/stubs {"method":"GET","path":"/a","status":101}`, "status must be"},
+	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"a b":"c"}}`, "header must be"},
+	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"content-security-policy":""}}`, "header must be"},
+	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"A":"b\r\nc"}}`, "header must be"},
+}
+
 // An operation refuses what it does not know.
 func TestOperations_refuse(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
-	for _, row := range [][2]string{
-		{"GET /_store/requests?operatoin=add", `unknown member \"operatoin\"; there are cart, operation, since, state`},
-		{`POST /_store/faults {"status":503,"headers":{}}`, `there are after, always, apply, body, cut, cut_after,`},
-		{`POST /_store/faults {"status":503,"match":{"carts":"x"}}`, `there are account, body, cart,`},
-		{`POST /_store/faults {"status":503,"match":{}}`, "match must have a member"},
-		{`POST /_store/faults {"status":503,"match":{"cart":""}}`, "match must have a member"},
-		{`POST /_store/faults {"operation":"add"}`, "the fault changes nothing"},
-		{`POST /_store/faults {"operation":"add","status":503,"match":{"path":"/v2/carts/{id}"}}`,
-			"match.path fits no request of the operation: POST /v2/carts/{cart}/custom-discounts"},
-		{`POST /_store/faults {"operation":"items","status":503,"match":{"path":"/v2/cart/*/items"}}`, "fits no request"},
-		{`POST /_store/carts {"items":[{"price":1998.9999999999998}]}`,
-			`member \"/items/0/price\" must be a whole number, not 1998.9999999999998`},
-		{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
-		{"GET /_store/requests?since=zzz", "since must be the id of a request"},
-		{"GET /_store/requests?operation=ad;x=1", "the query cannot be read"},
-		{"GET /_store/requests?%ff=1", "the query cannot be read"},
-		{"GET /_store/carts?cart=x", `unknown member \"cart\"`},
-		{"POST /_store/reset?rate_limit=2", "there must be no query"},
-		{`POST /_store/reset null`, "the body must be an object"},
-		{`DELETE /_store/requests {"cart":"x"}`, `unknown member \"cart\"`},
-		{`DELETE /_store/faults garbage{`, "not JSON that can be read"},
-		{`POST /_store/faults {"status":503,"cut_after":3}`, "cut_after must be set only with cut"},
-		{`POST /_store/faults {"status":503,"match":{"path":"v2"}}`, "match.path must be a path that begins with /"},
-		{`POST /_store/faults {"status":503,"match":{"path":"/v2/carts/:id"}}`, "must be written /v2/carts/{id}"},
-		{`POST /_store/faults {"status":503,"header":{"Content-Length":"3"}}`, "header must be"},
-		{`POST /_store/faults {"status":503,"header":{"A":3}}`, "must be a text or a list of texts"},
-		{`POST /_store/namespaces {"name":"a-issued-b"}`, "issued"},
-		{`POST /_store/stubs {"method":"GET","path":"/v2/settings"}`, "the store has this endpoint itself"},
-		{`POST /_store/stubs {"method":"GET","path":"/%6fauth/access_token"}`, "path must not be that of all requests"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"Content-Length":"3"}}`, "header must be"},
-		{"GET /_store/requests?cart=a&cart=b", "more than once"},
-		{"GET /_store/wait?timeout=2h", "timeout must be at most 1m0s"},
-		{"GET /_store/wait?timeout=-1s", "timeout must be at most 1m0s"},
-		{"GET /_store/wait?timeout=2", "must be a text such as"},
-		{"GET /_store/wait?count=-1", "count and pending must not be negative"},
-		{"GET /_store/wait?pending=-1", "count and pending must not be negative"},
-		{"GET /_store/wait?count=one", `member \"/count\"`},
-		{"GET /_store/requests?state=done", `state must be one of [\"in_progress\"`},
-		{`POST /_store/subscriptions {"state":"gone"}`, "state must be one of"},
-		{`POST /_store/subscriptions {"account_id":"x"}`, `member \"/account_id\"`},
-		{`POST /_store/stubs {"method":"get","path":"/a"}`, "method must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/"}`, "path must not be that of all requests"},
-		{`POST /_store/stubs {"method":"GET","path":"/_store/faults"}`, "path must not be that of all requests"},
-		{`POST /_store/stubs {"method":"GET","path":"/_store"}`, "path must not be that of all requests"},
-		{`POST /_store/stubs {"method":"GET","path":"/oauth/x"}`, "path must not be that of all requests"},
-		{`POST /_store/stubs {"method":"GET","path":"/{x...}"}`, "must be written /{x}"},
-		{`POST /_store/stubs {"method":"GET","path":"/a/{"}`, "must have no query, and a text, {name} or *"},
-		{`POST /_store/stubs {"method":"GET","path":"/a?b"}`, "must have no query"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","status":101}`, "status must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"a b":"c"}}`, "header must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"content-security-policy":""}}`, "header must be"},
-		{`POST /_store/stubs {"method":"GET","path":"/a","header":{"A":"b\r\nc"}}`, "header must be"},
-	} {
+	for _, row := range refusals {
 		call, want := row[0], row[1]
 		method, rest, _ := strings.Cut(call, " ")
 		path, body, _ := strings.Cut(rest, " ")
@@ -307,6 +314,43 @@ func TestStubs_list(t *testing.T) {
 	s.wantSent(t, "GET /a/b/7", "", http.StatusOK)
 }
 
+// A stub may be removed while a request is on its way to it.
+func TestStubs_removedMeanwhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		const stub = `{"method":"GET","path":"/a"}`
+		s.wantSent(t, "POST /_store/stubs", stub, http.StatusNoContent)
+		s.wantSent(t, "POST /_store/faults", `{"delay":"5s"}`, http.StatusCreated)
+		time.AfterFunc(time.Second, func() { s.send(t, "DELETE /_store/stubs", "") })
+		s.wantSent(t, "GET /a", "", http.StatusNotFound)
+		s.wantSent(t, "POST /_store/stubs", stub, http.StatusNoContent)
+		s.wantSent(t, "GET /a", "", http.StatusOK)
+		s.wantSent(t, "GET /_store/verify", "", http.StatusNoContent)
+	})
+}
+
+// A late write counts also if the list was cleared after its response.
+func TestVerify_cleared(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		s.wantSent(t, "POST /_store/faults", `{"late":true,"delay":"5s","status":504}`, http.StatusCreated)
+		s.wantSent(t, "POST /v2/carts", `{"data":{}}`, http.StatusGatewayTimeout)
+		s.wantSent(t, "DELETE /_store/requests", "", http.StatusNoContent)
+		text := s.wantSent(t, "GET /_store/verify", "", http.StatusConflict)
+		if !strings.Contains(text, "1 requests are pending that the list does not have") {
+			t.Errorf("got %s", text)
+		}
+		start := time.Now()
+		s.wantSent(t, "GET /_store/wait?count=0&pending=0", "", http.StatusOK)
+		if waited := time.Since(start); waited != 5*time.Second {
+			t.Errorf("it waited %v, want 5s", waited)
+		}
+		s.wantSent(t, "GET /_store/verify", "", http.StatusNoContent)
+	})
+}
+
 // A list shows what each fault matches, and what it sends.
 func TestFaults_list(t *testing.T) {
 	t.Parallel()
@@ -353,7 +397,7 @@ func TestPathPattern(t *testing.T) {
 		"/v2/carts/*":       {"/v2/carts/a", "/v2/carts/a%2Fb"},
 		"/v2/carts/{cart}":  {"/v2/carts/a"},
 		"/v2/{a}/x/*":       {"/v2/carts/x/a"},
-		"/v2/carts/a%2Fb":   {"/v2/carts/a%2Fb"},
+		"/v2/größe":         {"/v2/gr%C3%B6%C3%9Fe", "/v2/größe"},
 		"/v2/orders-1,2@3;": {"/v2/orders-1,2@3;"},
 	} {
 		if err := path.validate("path"); err != nil {
@@ -383,7 +427,7 @@ func TestPathPattern(t *testing.T) {
 		"/v2/carts/{}":          "a text, {name} or * for each part between slashes",
 		"/v2/carts/a*":          "a text, {name} or * for each part between slashes",
 		"/v2/carts/a{b}":        "a text, {name} or * for each part between slashes",
-		"/v2/carts/a?b=c":       "must have no query",
+		"/v2/carts/a?b=c":       "must have no query, no %",
 		"/v2/carts/":            "a text, {name} or * for each part between slashes",
 		"/":                     "a text, {name} or * for each part between slashes",
 		"v2/carts":              "must be a path that begins with /",

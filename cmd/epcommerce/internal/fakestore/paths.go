@@ -2,6 +2,7 @@ package fakestore
 
 import (
 	"fmt"
+	"net/url"
 	"regexp"
 	"strconv"
 	"strings"
@@ -12,7 +13,7 @@ import (
 type pathPattern string
 
 var (
-	pathPart = regexp.MustCompile(`^(\*|\{\w+\}|[^\s*?#:<>{}]+)$`)
+	pathPart = regexp.MustCompile(`^(\*|\{\w+\}|[^\s*?#:<>{}%]+)$`)
 	// others are what other tools mean by any text.
 	others = regexp.MustCompile(`^(?::(\w+)|<(?:\w+:)?(\w+)>|\{(\w+)[^}]*\}?|(\w+)\})\??$`)
 )
@@ -39,12 +40,12 @@ func (p pathPattern) validate(member string) error {
 	case wrong && right != string(p) && pathPattern(right).validate(member) == nil:
 		return fmt.Errorf("%s %q must be written %s: {name} or * is one part between slashes", member, p, right)
 	case wrong:
-		return fmt.Errorf("%s %q must have no query, and a text, {name} or * for each part between slashes", member, p)
+		return fmt.Errorf("%s %q must have no query, no %%, and a text, {name} or * for each part between slashes", member, p)
 	}
 	return nil
 }
 
-// fits reports whether a path fits, percent-encoded.
+// fits reports whether a path fits, which is percent-encoded.
 func (p pathPattern) fits(path string) bool {
 	want, got := strings.Split(string(p), "/"), strings.Split(path, "/")
 	if len(want) != len(got) {
@@ -52,7 +53,8 @@ func (p pathPattern) fits(path string) bool {
 	}
 	for i := range want {
 		isAny := want[i] == "*" || strings.HasPrefix(want[i], "{")
-		if !isAny && want[i] != got[i] || isAny && got[i] == "" {
+		part, err := url.PathUnescape(got[i])
+		if err != nil || !isAny && want[i] != part || isAny && part == "" {
 			return false
 		}
 	}

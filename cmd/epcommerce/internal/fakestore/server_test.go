@@ -226,6 +226,7 @@ func TestParseFault(t *testing.T) {
 		}},
 		`{"status":422,"body":{"errors":[1]}}`: {Fault: commercetest.Fault{Status: 422, Body: `{"errors":[1]}`}},
 		`{"body":""}`:                          {Fault: commercetest.Fault{NoBody: true}},
+		`{"status":503,"body":null}`:           {Fault: commercetest.Fault{Status: 503}},
 	} {
 		got, err := ParseFault(strings.NewReader(text))
 		if err != nil {

@@ -38,7 +38,7 @@ type stubEntry struct {
 
 var (
 	stubMethod = regexp.MustCompile(`^[A-Z]+$`)
-	reserved   = regexp.MustCompile(`^/$|^/([*{]|_store(/|$)|oauth(/|$))|[%]`)
+	reserved   = regexp.MustCompile(`^/$|^/([*{]|_store(/|$)|oauth(/|$))`)
 )
 
 func (s *stub) validate() error {
@@ -49,7 +49,7 @@ func (s *stub) validate() error {
 	case !stubMethod.MatchString(s.Method):
 		return errors.New("method must be that of a request, such as GET")
 	case reserved.MatchString(string(s.Path)):
-		return errors.New("path must not be that of all requests, /_store or /oauth, and not percent-encoded")
+		return errors.New("path must not be that of all requests, /_store or /oauth")
 	case commercetest.OperationOf(s.Method, string(s.Path)) != commercetest.OpAny:
 		return errors.New("the store has this endpoint itself: a fault can change its responses")
 	case s.Status != 0 && (s.Status < 200 || s.Status > 599):
@@ -84,14 +84,27 @@ func addStub(c *call, s stub) (_ none, err error) {
 // handler returns what responds as the stub says.
 func (all *stubs) handler(pattern string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
-		all.mu.Lock()
-		s := all.all[pattern]
-		s.Met++
-		all.mu.Unlock()
+		s, ok := all.meet(pattern)
+		if !ok {
+			refuse(w, http.StatusNotFound, "The stub was removed")
+			return
+		}
 		maps.Copy(w.Header(), s.Header.http())
 		w.WriteHeader(cmp.Or(s.Status, http.StatusOK))
 		_, _ = w.Write([]byte(bodyText(s.Body)))
 	}
+}
+
+// meet counts a request that meets a stub. It reports whether the stub is still there.
+func (all *stubs) meet(pattern string) (stub, bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	s, ok := all.all[pattern]
+	if !ok {
+		return stub{}, false
+	}
+	s.Met++
+	return s.stub, true
 }
 
 // stubList has the stubs of a store.

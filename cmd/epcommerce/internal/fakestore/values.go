@@ -20,12 +20,12 @@ type texts []string
 
 // UnmarshalJSON reads a text or a list of texts.
 func (t *texts) UnmarshalJSON(text []byte) error {
-	var one string
-	if json.Unmarshal(text, &one) == nil {
-		*t = texts{one}
+	var one *string
+	if json.Unmarshal(text, &one) == nil && one != nil {
+		*t = texts{*one}
 		return nil
 	}
-	if json.Unmarshal(text, (*[]string)(t)) != nil {
+	if json.Unmarshal(text, (*[]string)(t)) != nil || *t == nil {
 		return errors.New(`must be a text or a list of texts, such as "2"`)
 	}
 	return nil
@@ -34,7 +34,9 @@ func (t *texts) UnmarshalJSON(text []byte) error {
 var (
 	headerName = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 	// safe are the headers that are left to the server.
-	safe = []string{"Content-Security-Policy", "X-Content-Type-Options", "Content-Length"}
+	safe = []string{
+		"Content-Security-Policy", "X-Content-Type-Options", "Content-Length", "Transfer-Encoding", "Trailer",
+	}
 )
 
 func (h header) validate() error {
@@ -61,8 +63,11 @@ func (h header) http() http.Header {
 	return values
 }
 
-// bodyText returns what is sent: a text as it is, other JSON as JSON.
+// bodyText returns what is sent: a text as it is, other JSON as JSON. null is as absent.
 func bodyText(body jsontext.Value) (text string) {
+	if body.Kind() == 'n' {
+		return ""
+	}
 	if body.Kind() == '"' && json.Unmarshal(body, &text) == nil {
 		return text
 	}

@@ -29,10 +29,15 @@ func verify(c *call, _ none) (none, error) {
 			problems = append(problems, fmt.Sprintf("the stub %s %s was not met", s.Method, s.Path))
 		}
 	}
+	listed := 0
 	for _, in := range c.store().Requests() {
 		if in.State != commercetest.StateEnded {
+			listed++
 			problems = append(problems, fmt.Sprintf("%s is pending: GET /_store/wait?pending=0 waits for it", name(&in)))
 		}
+	}
+	if n := c.store().Pending(); n > listed {
+		problems = append(problems, fmt.Sprintf("%d requests are pending that the list does not have", n-listed))
 	}
 	if len(problems) == 0 {
 		return none{}, nil

@@ -170,9 +170,8 @@ function effects({ state, before, after, response }) {
   if (state === 'late') return [phrase`late write: it takes effect later`]
   const [error] = response?.errors ?? []
   if (!before && !after) return error ? [phrase`${error.detail ?? error.title}`] : []
-  const list = [
-    ...differences(before, after, 'items').map(itemChange), ...differences(before, after, 'discounts').map(discountChange),
-  ]
+  const items = differences(before, after, 'items').map(itemChange)
+  const list = [...items, ...differences(before, after, 'discounts').map(discountChange)]
   return list.length ? list : [phrase`no change`]
 }
 
@@ -306,6 +305,13 @@ function takeOver(request) {
   if (fault) readSoon.faults()
 }
 
+/** Reads the requests that came before the event that the list is empty, and were taken for older ones. */
+async function readMissed() {
+  const { signal } = stream
+  const { requests: list } = await send('GET', '/_store/requests')
+  if (!signal.aborted) list.filter(({ id }) => !requests.entries.has(id)).forEach(receive)
+}
+
 async function read(name) {
   const { signal } = stream
   const time = performance.now()
@@ -322,7 +328,10 @@ const compareCarts = soon(3000, readSoon.carts) // events of writes at the same 
 
 function handle(event) {
   const [, name, data] = event.match(/^event: (\w+)\ndata: (.*)$/s) ?? []
-  if (name === 'cleared') requests.clear()
+  if (name === 'cleared') {
+    requests.clear()
+    readMissed().catch(({ message }) => report(message))
+  }
   if (name === 'request') takeOver(JSON.parse(data))
   else if (name) for (const list of lists) readSoon[list]()
 }
