@@ -46,8 +46,8 @@ type totalsTest struct {
 	want  string // with tax, without tax, tax, discount, without discount
 }
 
-// totalsTests returns both examples in the vendor's guide, and what it does not show. Its example of
-// the method line has a cent less, which its own numbers do not add up to.
+// totalsTests returns both examples in the guide of the vendor, and what it does not show. Its
+// example of the method line has a cent less, which its own numbers do not add up to.
 func totalsTests() []totalsTest {
 	type (
 		config = commercetest.Config
