@@ -137,7 +137,7 @@ func (s *Store) respond(ctx context.Context, in *call) (response, error) {
 // finish returns the response to a request. fault is nil if it meets none.
 func (s *Store) finish(ctx context.Context, in *call, fault *Fault, handle func() response) (response, error) {
 	defer s.setState(in, StateEnded)
-	resp, err := fault.respond(ctx, handle)
+	resp, err := fault.respond(ctx, in.Operation, handle)
 	resp = s.recordResponse(in, resp, err)
 	if s.cfg.AfterRequest != nil {
 		s.mu.Lock()

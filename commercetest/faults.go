@@ -99,7 +99,8 @@ type Fault struct {
 	Header http.Header `json:"header,omitempty"`
 	// Body of the response. If it is empty, the response has the body of the store. With Status
 	// it has none below 400, a line of plain text for 429, 502, 503 and 504, as gateways send it,
-	// and for others an errors array as the service sends it.
+	// and for others an errors array as the service sends it: the settings of the service declare
+	// one for each status.
 	Body string `json:"body,omitzero"`
 	// NoBody sends a response without a body.
 	NoBody bool `json:"-"`
@@ -244,7 +245,7 @@ func (s *Store) respondLate(
 	ctx context.Context, in *call, fault *Fault, finish func(context.Context) (response, error),
 ) (response, error) {
 	if !fault.needsStore() {
-		resp, err := fault.change(response{})
+		resp, err := fault.change(in.Operation, response{})
 		resp = s.recordResponse(in, resp, err)
 		s.setState(in, StateLate)
 		s.startLate(ctx, in, finish)
@@ -304,7 +305,7 @@ func (s *Store) cancelLateWrites() {
 
 // respond returns the response to a request that meets f. If f is nil, it is the
 // response of the store, which handle returns.
-func (f *Fault) respond(ctx context.Context, handle func() response) (response, error) {
+func (f *Fault) respond(ctx context.Context, op Operation, handle func() response) (response, error) {
 	if f == nil {
 		return handle(), nil
 	}
@@ -318,21 +319,21 @@ func (f *Fault) respond(ctx context.Context, handle func() response) (response, 
 	if !f.Apply && (f.Late || f.needsStore()) {
 		resp = handle()
 	}
-	return f.change(resp)
+	return f.change(op, resp)
 }
 
 // needsStore reports whether the response depends on the response of the store.
 func (f *Fault) needsStore() bool { return f.Status == 0 && (!f.Cut || f.CutAfter > 0) }
 
-// change returns what is sent instead of resp, the response of the store.
-func (f *Fault) change(resp response) (response, error) {
+// change returns what is sent instead of resp, the response of the store to a request of op.
+func (f *Fault) change(op Operation, resp response) (response, error) {
 	switch {
 	case f.Cut && f.CutAfter <= 0:
 		return response{}, errCut
 	case f.Status != 0:
 		resp = response{status: f.Status}
 		if !f.Cut {
-			resp = failure(f.Status)
+			resp = failure(op, f.Status)
 		}
 	}
 	if f.Body != "" || f.NoBody {

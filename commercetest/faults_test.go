@@ -80,9 +80,27 @@ func TestFault_failure(t *testing.T) {
 		store := commercetest.New(t, commercetest.Config{})
 		store.Inject(fault{Status: status, Apply: true}, fault{Status: status, Late: true, Delay: time.Millisecond})
 		for range 2 {
-			resp := send(t, store, get(settingsPath))
+			resp := send(t, store, get("/v2/carts/c"))
 			wantEqual(t, "status and body", fmt.Sprint(resp.Status, " ", resp.Body), fmt.Sprint(status, " ", want))
 		}
+	}
+}
+
+// The service has errors of another form for some operations.
+func TestFault_failureForms(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		raw    string
+		status int
+		want   string
+	}{
+		{raw: get(settingsPath), status: 404, want: `{"errors":[{"status":404,"title":"Not Found"}]}`},
+		{raw: get(settingsPath), status: 503, want: `{"errors":[{"status":503,"title":"Service Unavailable"}]}`},
+		{raw: put("/v2/carts/c", `{"data":{}}`), status: 422, want: `{"status":422,"title":"Unprocessable Entity"}`},
+	} {
+		store := commercetest.New(t, commercetest.Config{})
+		store.Inject(fault{Status: tt.status})
+		wantEqual(t, "body", send(t, store, tt.raw).Body, tt.want)
 	}
 }
 

@@ -86,20 +86,29 @@ func errorResponse(status int, title, detail string) response {
 	return errorsResponse(status, errorObject{Status: strconv.Itoa(status), Title: title, Detail: detail})
 }
 
-// failure is what the service, or a gateway before it, sends with a status.
-func failure(status int) response {
+// failure is what the service, or a gateway before it, sends with a status to a request of op.
+func failure(op Operation, status int) response {
+	isOfGateway := status == http.StatusTooManyRequests || status == http.StatusBadGateway ||
+		status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	o := errorObject{Status: strconv.Itoa(status), Title: cmp.Or(http.StatusText(status), "Error")}
 	switch status {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return response{status: status, body: []byte(http.StatusText(status) + "\n")}
 	case http.StatusUnauthorized:
-		return errorResponse(status, unauthorizedTitle, "")
+		o.Title = unauthorizedTitle
 	case http.StatusConflict:
-		return errorResponse(status, http.StatusText(status), "Write conflict detected")
+		o.Detail = "Write conflict detected"
 	}
-	if status < 400 {
+	switch {
+	case status < 400:
 		return response{status: status}
+	case op == OpSettings: // its specification declares errors with a number for each status
+		o.Status = status
+	case isOfGateway:
+		return response{status: status, body: []byte(http.StatusText(status) + "\n")}
+	case op == OpUpdateCart && status == http.StatusUnprocessableEntity: // see updateCart
+		o.Status = status
+		return jsonResponse(status, o)
 	}
-	return errorResponse(status, cmp.Or(http.StatusText(status), "Error"), "")
+	return errorsResponse(status, o)
 }
 
 // contentType returns the media type of a body, which may come from a [Fault].
