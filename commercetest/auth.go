@@ -86,19 +86,12 @@ func (s *Store) issueToken(in *call) response {
 	})
 }
 
-// unauthorizedTitle is that of the error for a token that is not valid.
-const unauthorizedTitle = "Unable to validate access token"
-
 // authorize returns why the store must not handle a request, or nil. With an implicit
 // token it sets the account of in.
 func (s *Store) authorize(in *call) *response {
 	kind, ok := s.grantOf(in.Header.Get("Authorization"))
 	if !ok {
-		if in.Operation == OpSettings {
-			refusal := errorObject{Status: http.StatusUnauthorized, Title: unauthorizedTitle}
-			return new(errorsResponse(http.StatusUnauthorized, refusal))
-		}
-		return new(errorResponse(http.StatusUnauthorized, unauthorizedTitle, ""))
+		return new(failure(in.Operation, http.StatusUnauthorized))
 	}
 	if kind == grantClient || in.Operation.access() == forShoppers {
 		return nil

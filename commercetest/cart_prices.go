@@ -3,6 +3,7 @@ package commercetest
 import (
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
@@ -38,35 +39,29 @@ type line struct{ gross, net, off, rate decimal.Decimal } // gross is net if pri
 
 // totals computes what c costs.
 func (c *cart) totals(cfg *Config) (t totals) {
+	off := map[uuid.UUID]decimal.Decimal{} // by item; that of the cart has no id
+	for _, d := range c.discounts {
+		id := target(d).ID
+		off[id] = off[id].Add(d.Amount.Amount.Decimal)
+	}
 	var lines []line
 	for _, item := range c.items {
-		l := line{gross: item.value().Decimal, off: c.promotion(item).Decimal, rate: item.taxRate(cfg)}
-		for _, d := range c.discounts {
-			if target(d).ID == item.ref.ID && d.Item != nil {
-				l.off = l.off.Add(d.Amount.Amount.Decimal)
-			}
-		}
-		t.prices, l.net = t.prices.Add(l.gross), l.gross
-		switch {
-		case cfg.PricesIncludeTax && cfg.CalculationMethod == SimpleCalculation:
-			l.net = withoutTax(item.price.Decimal, l.rate).Mul(decimal.NewFromInt(item.quantity))
+		l := line{gross: item.value().Decimal, rate: item.taxRate(cfg)}
+		l.net, l.off = l.gross, c.promotion(item).Add(off[item.ref.ID])
+		switch quantity := decimal.NewFromInt(item.quantity); {
+		case cfg.CalculationMethod == SimpleCalculation:
+			net, tax := item.netOfPiece(cfg)
+			l.net, t.tax = net.Mul(quantity), t.tax.Add(tax.Mul(quantity))
 		case cfg.PricesIncludeTax:
 			l.net = withoutTax(l.gross, l.rate)
 		}
-		t.withoutTax, t.discounts = t.withoutTax.Add(l.net), t.discounts.Add(l.off)
+		t.prices, t.withoutTax, t.discounts = t.prices.Add(l.gross), t.withoutTax.Add(l.net), t.discounts.Add(l.off)
 		lines = append(lines, l)
 	}
-	ofItems := t.discounts
-	for _, d := range c.discounts {
-		if d.Item == nil {
-			t.discounts = t.discounts.Add(d.Amount.Amount.Decimal)
-		}
+	if cfg.CalculationMethod == LineCalculation {
+		t.tax = lineTaxes(lines, t.withoutTax, off[uuid.Nil])
 	}
-	if cfg.CalculationMethod == SimpleCalculation {
-		t.tax = c.unitTaxes(cfg)
-	} else {
-		t.tax = lineTaxes(lines, t.withoutTax, t.discounts.Sub(ofItems))
-	}
+	t.discounts = t.discounts.Add(off[uuid.Nil])
 	t.withoutTax = t.withoutTax.Add(t.discounts)
 	if cfg.TotalsNotBelowZero && t.withoutTax.Add(t.tax).IsNegative() {
 		t.withoutTax, t.tax = decimal.Zero, decimal.Zero
@@ -93,17 +88,14 @@ func lineTaxes(lines []line, net, off decimal.Decimal) (tax decimal.Decimal) {
 	return tax
 }
 
-// unitTaxes returns the taxes of all pieces, as the method simple does.
-func (c *cart) unitTaxes(cfg *Config) (tax decimal.Decimal) {
-	for _, item := range c.items {
-		price, rate := item.price.Decimal, item.taxRate(cfg)
-		ofPiece := price.Mul(rate).Truncate(0)
-		if cfg.PricesIncludeTax {
-			ofPiece = price.Sub(withoutTax(price, rate))
-		}
-		tax = tax.Add(ofPiece.Mul(decimal.NewFromInt(item.quantity)))
+// netOfPiece returns the price of a piece without tax, and its tax, by the method simple.
+func (i cartItem) netOfPiece(cfg *Config) (net, tax decimal.Decimal) {
+	price, rate := i.price.Decimal, i.taxRate(cfg)
+	if cfg.PricesIncludeTax {
+		net = withoutTax(price, rate)
+		return net, price.Sub(net)
 	}
-	return tax
+	return price, price.Mul(rate).Truncate(0)
 }
 
 // withoutTax returns what is left of a price that includes tax.

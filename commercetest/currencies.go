@@ -27,10 +27,10 @@ type Currency struct {
 func defaultCurrencies() []Currency {
 	return []Currency{
 		{Code: "EUR", ExchangeRate: 0.92, Format: "{price} €", DecimalPoint: ",", ThousandSeparator: ".", DecimalPlaces: 2},
-		{Code: "USD", ExchangeRate: 1, Format: "${price}", DecimalPoint: ".", ThousandSeparator: ",", DecimalPlaces: 2},
-		{Code: "GBP", ExchangeRate: 0.79, Format: "£{price}", DecimalPoint: ".", ThousandSeparator: ",", DecimalPlaces: 2},
-		{Code: "JPY", ExchangeRate: 150, Format: "¥{price}", DecimalPoint: ".", ThousandSeparator: ","},
-		{Code: "KWD", ExchangeRate: 0.31, Format: "KD {price}", DecimalPoint: ".", ThousandSeparator: ",", DecimalPlaces: 3},
+		{Code: "USD", Format: "${price}", DecimalPlaces: 2},
+		{Code: "GBP", ExchangeRate: 0.79, Format: "£{price}", DecimalPlaces: 2},
+		{Code: "JPY", ExchangeRate: 150, Format: "¥{price}"},
+		{Code: "KWD", ExchangeRate: 0.31, Format: "KD {price}", DecimalPlaces: 3},
 	}
 }
 

@@ -143,15 +143,8 @@ func TestOnState(t *testing.T) {
 		time.Sleep(time.Minute)
 		send(t, store, get(settingsPath))
 		_, _ = overRoundTripper(t, store.Transport(), get(settingsPath))
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second) // the caller goes before the write
-		defer cancel()
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://store.example"+settingsPath, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp, err := store.Transport().RoundTrip(req); err == nil {
-			t.Errorf("status %d, want an error", resp.StatusCode)
-			_ = resp.Body.Close()
+		if err := sendFor(t, time.Second, store); !errors.Is(err, context.DeadlineExceeded) { // it goes before the write
+			t.Errorf("error = %v, want the end of the deadline", err)
 		}
 		time.Sleep(time.Minute)
 		mu.Lock()
@@ -161,6 +154,22 @@ func TestOnState(t *testing.T) {
 			"1m2s in_progress 0, 1 pending\n1m3s ended 0, 0 pending\n"+
 			"1m3s in_progress 0, 1 pending\n1m4s late 0, 1 pending\n1m5s ended 401, 0 pending\n")
 	})
+}
+
+// sendFor reads the settings for a caller who goes after some time.
+func sendFor(t *testing.T, patience time.Duration, store *commercetest.Store) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://store.example"+settingsPath, nil)
+	if err != nil {
+		return err
+	}
+	resp, err := store.Transport().RoundTrip(req)
+	if err == nil {
+		_ = resp.Body.Close()
+	}
+	return err
 }
 
 // However a late write and the end of its caller meet, the last state is the end.
@@ -176,18 +185,7 @@ func TestOnState_order(t *testing.T) {
 	store.Inject(fault{Late: true, Delay: time.Millisecond, Times: -1})
 	var callers sync.WaitGroup
 	for range 200 {
-		callers.Go(func() {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-			defer cancel()
-			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://store.example"+settingsPath, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if resp, err := store.Transport().RoundTrip(req); err == nil {
-				_ = resp.Body.Close()
-			}
-		})
+		callers.Go(func() { _ = sendFor(t, time.Millisecond, store) })
 	}
 	callers.Wait()
 	store.Close()

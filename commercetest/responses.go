@@ -93,7 +93,7 @@ func failure(op Operation, status int) response {
 	o := errorObject{Status: strconv.Itoa(status), Title: cmp.Or(http.StatusText(status), "Error")}
 	switch status {
 	case http.StatusUnauthorized:
-		o.Title = unauthorizedTitle
+		o.Title = "Unable to validate access token"
 	case http.StatusConflict:
 		o.Detail = "Write conflict detected"
 	}

@@ -73,7 +73,8 @@ test('the first test in Python', async () => {
   const unmet = text.replace('"operation": "add"', '"operation": "items", "always": True')
   await assert.rejects(runTest('test_unmet.py', unmet),
     ({ stdout }) => stdout.match(/fault 1 was not met: .*"items"/g).length >= 2)
-  const careless = (shop) => shop.replace('"] == external_id', '"] == url').replace('raise RuntimeError', 'RuntimeError')
+  const careless = (shop) => shop.replace('"] == external_id', '"] == url')
+    .replace('raise RuntimeError', 'RuntimeError')
   await writeShop('shop.py', careless)
   await assert.rejects(runTest('test_discounts.py', text), ({ stdout }) => stdout.includes('2 failed'))
 })

@@ -11,8 +11,10 @@ import { startStore } from '../vendor-clients/store.mjs'
 /** A part of the line that shows each mistake, in both languages. */
 const lines = {
   // The end of a test shows the fault, and what came instead.
-  'typo in match.path': /fault 1 was not met: .*"path \/v2\/cart\/\*\/custom-discounts".*; the last requests were "add" POST/,
-  'match.path without its end': /fault 1 was not met: .*"path \/v2\/carts\/\*".* were "add" POST \S+\/custom-discounts$/,
+  'typo in match.path':
+    /fault 1 was not met: .*"path \/v2\/cart\/\*\/custom-discounts".*; the last requests were "add" POST/,
+  'match.path without its end':
+    /fault 1 was not met: .*"path \/v2\/carts\/\*".* were "add" POST \S+\/custom-discounts$/,
   'other operation': /fault 1 was not met: .*"operation":"items".* were "add" POST \S+\/custom-discounts$/,
   'operation of an item': /fault 1 was not met: .*"add item discount".* were "add" POST \/v2\/carts\/\S+$/,
   'always, but never met': /fault 1 was not met: .*"delete discounts".*"left":-1.* were "add" POST \S+$/,
@@ -47,7 +49,8 @@ const lines = {
   'fault without an effect': /status, cut, late, delay, body and header are unset: the fault changes nothing/,
   'delay as a number': /member "\/delay": must be a text such as "2s"/,
   'stub for a path of the store': /the store has this endpoint itself: a fault can change its responses/,
-  'price that is not whole': /POST \/_store\/carts: member "\/items\/0\/price" must be a whole number, not 1998.9999999999998/,
+  'price that is not whole':
+    /POST \/_store\/carts: member "\/items\/0\/price" must be a whole number, not 1998.9999999999998/,
   'match without a member': /match must have a member that is not empty, or be absent for all requests/,
   'amount that is not whole': /"detail":"data\[0\].amount must be a whole number"/,
 
@@ -57,7 +60,8 @@ const lines = {
   'wait with pending=0 for what never came': /1 request and at most 0 pending \(operation items\), and 0 came;/,
   'wait for another cart': /1 request \(operation add, cart 00000000-\S+\), and 0 came; .* "add" POST \/v2\/carts\/599/,
   'wait for a cart that is undefined': /1 request \(operation add, cart (undefined|None)\), and 0 came; .* "add" POST/,
-  'token forgotten by the shop': /1 request \(operation add\), and 0 came; .* got no request at all: a request without its token goes to first/,
+  'token forgotten by the shop':
+    /1 request \(operation add\), and 0 came; .* got no request at all: a request without its token goes to first/,
   'token of the first namespace in the shop': /1 request \(operation add\), and 0 came; .* got no request at all/,
 
   'token forgotten by the test': /The request must have the token of a namespace: there are \d+ of them/,

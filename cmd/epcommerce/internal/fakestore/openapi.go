@@ -100,19 +100,10 @@ func title(t reflect.Type) string { return strings.ToUpper(t.Name()[:1]) + t.Nam
 // typeSchemas are those of types that are not encoded field by field.
 func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 	text := func(format string) *jsonschema.Schema { return &jsonschema.Schema{Type: "string", Format: format} }
-	enum := func(names ...string) *jsonschema.Schema {
-		s := text("")
-		for _, name := range names {
-			s.Enum = append(s.Enum, name)
-		}
-		return s
-	}
-	operationNames, endpoints := []string{""}, ""
+	operation, endpoints := enum(append([]commercetest.Operation{""}, commercetest.Operations()...)...), ""
 	for _, op := range commercetest.Operations() {
-		operationNames = append(operationNames, string(op))
 		endpoints += "; " + string(op) + ": " + strings.Join(op.Endpoints(), " and ")
 	}
-	operation := enum(operationNames...)
 	operation.Description = strings.TrimPrefix(endpoints, "; ")
 	return map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[time.Duration]():                  {Type: "string", Pattern: `^([0-9.]+(ns|us|µs|ms|s|m|h))+$|^0$`},
@@ -124,7 +115,7 @@ func typeSchemas() map[reflect.Type]*jsonschema.Schema {
 		reflect.TypeFor[commerce.NewCustomDiscount]():     discountSchema(&jsonschema.Schema{Type: "number"}),
 		reflect.TypeFor[commerce.CustomDiscount]():        discountSchema(moneySchema()),
 		reflect.TypeFor[commerce.Money]():                 moneySchema(),
-		reflect.TypeFor[commercetest.RequestState]():      enum(namesOfStates()...),
+		reflect.TypeFor[commercetest.RequestState]():      enum(commercetest.RequestStates()...),
 		reflect.TypeFor[commerce.CartItemType]():          enum("cart_item", "custom_item"),
 		reflect.TypeFor[commercetest.Operation]():         operation,
 		reflect.TypeFor[commercetest.Generation]():        enum(namesOf[commercetest.Generation]()...),
@@ -163,11 +154,13 @@ func objectOf(members ...string) *jsonschema.Schema {
 	return s
 }
 
-func namesOfStates() (names []string) {
-	for _, state := range commercetest.RequestStates() {
-		names = append(names, string(state))
+// enum returns the schema of a text that is one of names.
+func enum[T ~string](names ...T) *jsonschema.Schema {
+	s := &jsonschema.Schema{Type: "string"}
+	for _, name := range names {
+		s.Enum = append(s.Enum, string(name))
 	}
-	return names
+	return s
 }
 
 // namesOf returns the names of the values of a type, which count from 0.
