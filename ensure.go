@@ -391,15 +391,16 @@ func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
 
 // change makes a planned update or deletion.
 func (e *ensureRun) change(ctx context.Context, w *ensureWrite) {
+	isGone := func(r *transport.Result) bool { return r != nil && r.StatusCode == http.StatusNotFound }
 	if w.kind == deleteWrite {
 		_, r, err := send(ctx, e, "delete", e.writer.delete(w.discount))
-		w.outcome, w.isGone = e.known(err), r != nil && r.StatusCode == http.StatusNotFound
+		w.outcome, w.isGone = e.known(err), isGone(r)
 		e.journal.record(w)
 		return
 	}
 	d := w.wanted()
-	updated, _, err := send(ctx, e, "update", e.writer.update(d))
-	w.outcome = e.known(err)
+	updated, r, err := send(ctx, e, "update", e.writer.update(d))
+	w.outcome, w.isGone = e.known(err), isGone(r)
 	switch {
 	case updated != nil:
 		w.discount, w.isChanged = *updated, w.want.contradicts(updated)

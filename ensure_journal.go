@@ -31,7 +31,7 @@ type ensureWrite struct {
 	// read.
 	shown     bool
 	isChanged bool // an update: the response showed other contents than were sent
-	isGone    bool // a deletion: the response was a 404. An attempt before it may have had an effect
+	isGone    bool // an update or a deletion: the response was a 404. An attempt before it may have had an effect
 	isUndone  bool // an add: it was refused, as enabling was undone, or has no effect yet
 }
 

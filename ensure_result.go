@@ -168,9 +168,11 @@ func (e *ensureRun) mayPass(causes []error) bool {
 		slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool { return !isExplained(d) })
 }
 
-// isContradicted reports whether a write was refused for a reason that the last read does not show.
+// isContradicted reports whether a write was refused for a reason that the last read does not show,
+// or as its discount was gone: then others write to the cart too.
 func (e *ensureRun) isContradicted(w *ensureWrite) bool {
-	return hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
+	return w.isGone ||
+		hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
 		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
 }
 

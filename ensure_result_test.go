@@ -117,6 +117,21 @@ var ensureFailures = []ensureScenario{
 		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "unprocessable",
 	},
 	{
+		name:     "a deletion finds nothing, and the discount is there again: others write too",
+		before:   place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
+		faults:   []commercetest.Fault{{Operation: opDelete, Status: 404, Body: refusal}},
+		requests: "cart delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
+		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected, reason: "not_found",
+	},
+	{
+		name:     "an update finds nothing, and the discount is there again",
+		before:   place(placed("a", -1), placed("b", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
+		faults:   []commercetest.Fault{{Operation: opUpdate, Status: 404, Body: refusal}},
+		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
+		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected, reason: "not_found",
+	},
+	{
 		name: "page of a gateway", faults: []commercetest.Fault{{Operation: opAdd, Status: 400, Times: -1, Body: gateway}},
 		requests: "cart add cart", counts: "missing 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
 	},
