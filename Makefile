@@ -54,6 +54,16 @@ fuzz: ## Run each fuzz target for FUZZTIME (2m)
 chaos: ## Inject random faults for CHAOS (10m), and compare what writes returned with what was applied
 	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/e2e/ledger ./internal/e2e/ensure
 
+# A violation prints its choices: EXHAUSTIVE='TEST FAULTS CHOICES' makes that run again.
+.PHONY: exhaustive
+exhaustive: ## Run two callers in all orders with up to 2 faults, and one with up to 3, against a model (10 min)
+	EXHAUSTIVE=all GOGC=400 go test -count=1 -v -timeout 1h ./internal/e2e/ensure/exhaustive
+
+# NAMES are patches in internal/e2e/ensure/planted, without .patch. Commit first.
+.PHONY: planted
+planted: ## Plant bugs in a copy of HEAD, one at a time, and look whether the test that each names notices
+	bash .ci/planted $(NAMES)
+
 .PHONY: model
 model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 to 15 min)
 	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
