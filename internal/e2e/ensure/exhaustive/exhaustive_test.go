@@ -58,16 +58,8 @@ func (s *setting) search(t *testing.T, faults int) {
 		faults, runs-cut, cut, time.Since(start).Round(time.Millisecond), failures)
 }
 
-// maxFaults returns how many faults a run has at most.
-func (s *setting) maxFaults() int {
-	if s.isLarge {
-		return 1
-	}
-	return 4 - len(s.jobs)
-}
-
-// TestExhaustive makes all runs of each setting with at most one fault; with EXHAUSTIVE=all, with up
-// to three. A failure prints how to make its run again.
+// TestExhaustive makes all runs of each setting with few faults; with EXHAUSTIVE=all, with up to
+// three. A failure prints how to make its run again.
 func TestExhaustive(t *testing.T) {
 	t.Parallel()
 	replay := strings.Fields(os.Getenv("EXHAUSTIVE"))
@@ -78,9 +70,9 @@ func TestExhaustive(t *testing.T) {
 			case testing.Short():
 				s.search(t, 0)
 			case len(replay) == 0:
-				s.search(t, min(1, s.maxFaults()-1))
+				s.search(t, s.faults.few)
 			case len(replay) == 1:
-				s.search(t, s.maxFaults())
+				s.search(t, s.faults.all)
 			case replay[0] == t.Name():
 				s.replay(t, replay[1], replay[2])
 			}

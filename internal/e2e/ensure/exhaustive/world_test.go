@@ -172,7 +172,7 @@ func (c *call) RoundTrip(req *http.Request) (*http.Response, error) {
 	if got.status == http.StatusTooManyRequests {
 		h.Set("Retry-After", "1")
 	}
-	return &http.Response{StatusCode: got.status, Header: h, Body: io.NopCloser(got.body), ProtoMajor: 1, ProtoMinor: 1}, nil
+	return &http.Response{StatusCode: got.status, Header: h, Body: io.NopCloser(got.body)}, nil
 }
 
 // Lock implements [commerce.Locker].
