@@ -243,8 +243,8 @@ func (l *Locker) forget(field string) {
 	delete(l.seen, queueOf+field)
 }
 
-// expiryOf returns the expiry in the value of a lock: its holder's expiry, which may differ from
-// ours while a new version is deployed.
+// expiryOf returns the expiry in the value of a lock, or of a sweep: that of holders, which may
+// differ from ours while a new version is deployed.
 func expiryOf(value string, ours time.Duration) time.Duration {
 	if parts := strings.Split(value, ":"); len(parts) > 2 {
 		if ms, err := strconv.Atoi(parts[2]); err == nil && ms >= 1000 && ms <= 600_000 {

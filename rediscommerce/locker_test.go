@@ -277,41 +277,80 @@ func TestErrNewServer(t *testing.T) {
 }
 
 // Locks and tickets of processes that died do not fill the server, and cost the holder of another
-// lock nothing.
+// lock nothing, also if its Expiry is longer than that of the process that removes them.
 func TestLocker_deadLocks(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		server := redistest.StartVirtual(t)
-		l := newLocker(t, server.Client(t))
-		holder := acquire(t, l)
-		for i := range 10_000 {
-			server.HSet(locksKey, fmt.Sprint("lock/", i), "dead:1:1000:")
-		}
-		server.HSet(locksKey, "queue/dead", "dead:1")
-		other := newLocker(t, server.Client(t))
-		for start := time.Now(); time.Since(start) < 3*expiry; time.Sleep(expiry / 10) {
-			ctx, cancel := context.WithTimeout(t.Context(), expiry/10)
-			_, unlock, err := other.Lock(ctx, cart+"2")
-			if err != nil {
-				t.Fatalf("after %v: Lock() = %v, want the lock at once", time.Since(start), err)
-			}
-			unlock()
-			cancel()
-			fields, err := server.HKeys(locksKey)
-			if err != nil {
-				t.Fatal(err)
-			}
-			want := []string{"lock/" + cart, "server", "sweep"}
-			if early := time.Since(start) < patience; early != (len(fields) > 10_000) || !early && !slices.Equal(fields, want) {
-				t.Errorf("after %v there are %d fields, want those of dead processes until %v, and then %q",
-					time.Since(start), len(fields), patience, want)
-			}
-		}
-		if holder.held.Err() != nil {
-			t.Error("another lock was lost, want it held")
-		}
-		holder.unlock()
-	})
+	for _, tt := range []struct {
+		name          string
+		holder, other time.Duration // the expiries
+	}{
+		{name: "the same expiry", holder: expiry, other: expiry},
+		{name: "the holder's is longer", holder: 10 * expiry, other: expiry},
+		{name: "the holder's is shorter", holder: expiry, other: 10 * expiry},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				server := redistest.StartVirtual(t)
+				holder := acquire(t, newLockerOf(t, server.Client(t), tt.holder))
+				for i := range 10_000 {
+					server.HSet(locksKey, fmt.Sprint("lock/", i), "dead:1:1000:")
+				}
+				server.HSet(locksKey, "queue/dead", "dead:1")
+				patience, other := tt.holder*9/10, newLockerOf(t, server.Client(t), tt.other)
+				for start := time.Now(); time.Since(start) < 3*tt.holder; time.Sleep(tt.holder / 10) {
+					ctx, cancel := context.WithTimeout(t.Context(), expiry/10)
+					_, unlock, err := other.Lock(ctx, cart+"2")
+					if err != nil {
+						t.Fatalf("after %v: Lock() = %v, want the lock at once", time.Since(start), err)
+					}
+					unlock()
+					cancel()
+					fields, err := server.HKeys(locksKey)
+					if err != nil {
+						t.Fatal(err)
+					}
+					want, early := []string{"lock/" + cart, "server", "sweep"}, time.Since(start) < patience
+					if early != (len(fields) > 10_000) || !early && !slices.Equal(fields, want) {
+						t.Errorf("after %v there are %d fields, want those of dead processes until %v, and then %q",
+							time.Since(start), len(fields), patience, want)
+					}
+				}
+				if holder.held.Err() != nil {
+					t.Error("another lock was lost, want it held")
+				}
+				holder.unlock()
+			})
+		})
+	}
+}
+
+// A sweep names the longest expiry of the locks that it leaves: so long the next one waits. That
+// removes those that were not written since. On a real server.
+func TestLocker_sweep(t *testing.T) {
+	t.Parallel()
+	client := redistest.Start(t).Client(t)
+	open(t, client)
+	must(t, client.HSet(t.Context(), locksKey,
+		"lock/dead", "dead:1:1000:", "lock/live", "live:1:600000:", "queue/dead", "dead:1"))
+	sweep := func(name, seen string) any {
+		cmd := client.Eval(t.Context(), script(t, "acquire.lua"), []string{locksKey},
+			"lock/"+name, name, "1", "1000", "", "", seen, name, "1", "", "0")
+		must(t, cmd)
+		return cmd.Val().([]any)[1]
+	}
+	if got, want := sweep("first", ""), "first::600000"; got != want {
+		t.Errorf("the first sweep is %q, want %q", got, want)
+	}
+	must(t, client.Eval(t.Context(), script(t, "extend.lua"), []string{locksKey}, "lock/live", "live", "2", "600000"))
+	if got, want := sweep("second", "first::600000"), "second::600000"; got != want {
+		t.Errorf("the second sweep is %q, want %q", got, want)
+	}
+	got := client.HKeys(t.Context(), locksKey).Val()
+	want := []string{"lock/first", "lock/live", "lock/second", "server", "sweep"}
+	if slices.Sort(got); !slices.Equal(got, want) {
+		t.Errorf("after it the server has %q, want %q", got, want)
+	}
 }
 
 // A lock that was held when the snapshot was made comes back with it. Its holder must not extend

@@ -7,7 +7,8 @@
 --
 -- A field "lock/…" holds "TOKEN:COUNTER:EXPIRY:SWEEP". The holder raises the counter, so that no value ever
 -- comes twice: whoever sees the same value again knows that the holder has not extended its lease. SWEEP is what
--- the field "sweep" held when the value was written.
+-- the field "sweep" held when the value was written: "NONCE::EXPIRY", with the longest expiry of the locks that the
+-- last sweep left.
 --
 -- A field "queue/…" holds the tickets of the processes that wait for this lock, "TOKEN:COUNTER TOKEN:COUNTER…".
 -- Each request raises the counter. It decides only who gets a free lock, not whether a lock is free.
@@ -64,19 +65,23 @@ local function write(field, token, counter, expiry)
 end
 
 -- sweep removes what processes that were killed left behind: all queues, and the locks that were not written since
--- the sweep before. seen is that sweep if the caller has seen it for long enough. It returns the last sweep.
+-- the sweep before. seen is that sweep if the caller has seen it for as long as a lock of then may stay without
+-- being written. It returns the last sweep.
 local function sweep(seen, nonce)
   local last = redis.call('HGET', KEYS[1], 'sweep')
   if last and last ~= seen then
     return last
   end
-  local fields = last and redis.call('HGETALL', KEYS[1]) or {}
+  local fields, longest = redis.call('HGETALL', KEYS[1]), 0
   for i = 1, #fields, 2 do
-    local kind = string.match(fields[i], '^%a+/')
-    if kind == 'queue/' or kind == 'lock/' and not string.find(fields[i + 1], ':' .. last, 1, true) then
+    local kind, value = string.match(fields[i], '^%a+/'), fields[i + 1]
+    if last and (kind == 'queue/' or kind == 'lock/' and not string.find(value, ':' .. last, 1, true)) then
       redis.call('HDEL', KEYS[1], fields[i])
+    elseif kind == 'lock/' then
+      longest = math.max(longest, tonumber(string.match(value, '^%w+:%d+:(%d+)')) or 0)
     end
   end
-  redis.call('HSET', KEYS[1], 'sweep', nonce)
-  return nonce
+  last = nonce .. '::' .. longest
+  redis.call('HSET', KEYS[1], 'sweep', last)
+  return last
 end
