@@ -24,7 +24,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/commerce-go/commerce"
@@ -45,6 +47,8 @@ func corporate(caPEM []byte, proxy *url.URL) (*http.Transport, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone() // with http.ProxyFromEnvironment
 	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	t.MaxIdleConnsPerHost = commerce.MaxConcurrency
+	t.IdleConnTimeout = 50 * time.Second // load balancers close connections after 60 s
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	if proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
 	}
@@ -166,6 +170,78 @@ func listOnOwnTransport() int {
 	}
 	fmt.Println(len(page.Subscriptions), "subscriptions")
 	return 0
+}
+
+// The transport closes an idle connection before a load balancer does, and leaves an HTTP/2
+// connection that is dead within 45 s.
+func TestCorporate_connections(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		fake := commercetest.NewStore(commercetest.Config{})
+		caPEM, certificate := certify("store.example", net.IPv4(127, 0, 0, 1))
+		transport, err := corporate(caPEM, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var conns pipes = make(chan net.Conn)
+		server := &http.Server{Handler: fake, ReadHeaderTimeout: time.Minute, TLSConfig: &tls.Config{
+			Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12,
+			SessionTicketsDisabled: true, // a pipe has no buffer for the ticket
+		}}
+		go func() { _ = server.ServeTLS(conns, "", "") }()
+		defer func() { _ = server.Close() }()
+		defer transport.CloseIdleConnections()
+		var dialed []*mortal
+		transport.Proxy = nil
+		transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			here, there := net.Pipe()
+			conns <- there
+			dialed = append(dialed, &mortal{Conn: here})
+			return dialed[len(dialed)-1], nil
+		}
+		client := fake.Client(commerce.WithHTTPClient(&http.Client{Transport: transport}))
+		list := func(want int, limit time.Duration) {
+			t.Helper()
+			start := time.Now()
+			_, err := client.Subscriptions.List(t.Context(), nil)
+			if took := time.Since(start); err != nil || took > limit || len(dialed) != want {
+				t.Fatalf("List() = %v after %v, on connection %d, want no error within %v, on connection %d",
+					err, took, len(dialed), limit, want)
+			}
+		}
+		list(1, 0)
+		time.Sleep(59 * time.Second)
+		list(2, 0)
+		dialed[1].dead.Store(true)
+		list(3, 46*time.Second) // with pauses between attempts
+	})
+}
+
+// pipes is a listener whose connections are in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error { close(p); return nil }
+func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// mortal is a connection that can die: nothing that is sent arrives, and neither end is told.
+type mortal struct {
+	net.Conn
+
+	dead atomic.Bool
+}
+
+func (c *mortal) Write(b []byte) (int, error) {
+	if c.dead.Load() {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
 }
 
 func TestCorporateWithoutCertificate(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 
@@ -16,6 +17,7 @@ import (
 // Events handles the webhooks of an integration that observes cart.updated and subscription.*. An
 // event comes at least once, up to 30 minutes late, and in any order. So its payload may be old: it
 // is a hint to look at the cart or the subscription again. After a 500 the platform sends it again.
+// An event that would fail each time is logged, and gets a 200.
 type Events struct {
 	worker       *Worker
 	secret       string
@@ -38,29 +40,44 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not the secret key of the integration", http.StatusUnauthorized)
 		return
 	}
+	err := e.handle(r)
+	if err == nil {
+		return
+	}
+	slog.WarnContext(r.Context(), "event", "error", err)
+	if !errors.Is(err, errUnreadable) && !commerce.IsFinal(err) {
+		http.Error(w, "please send it again", http.StatusInternalServerError)
+	}
+}
+
+var errUnreadable = errors.New("the event cannot be read")
+
+func (e *Events) handle(r *http.Request) error {
+	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // a larger event is unreadable
+	if err != nil {
+		return err
+	}
 	var event struct {
 		Payload struct {
 			Data struct{ Type, ID string }
 		}
 	}
-	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&event)
-	switch about := event.Payload.Data; {
-	case err != nil:
-	case about.Type == "cart": // a worker calls Ensure; if the cart is as wanted, that causes no event
-		err = e.worker.LookAgain(r.Context(), about.ID)
-	case about.Type == "subscription":
-		err = e.read(r.Context(), about.ID)
+	if err := json.Unmarshal(body, &event); err != nil {
+		return errors.Join(errUnreadable, err)
 	}
-	if err != nil {
-		slog.WarnContext(r.Context(), "event", "error", err)
-		http.Error(w, "please send it again", http.StatusInternalServerError)
+	switch about := event.Payload.Data; about.Type {
+	case "cart": // a worker calls Ensure; if the cart is as wanted, that causes no event
+		return e.worker.LookAgain(r.Context(), about.ID) // does nothing for a cart without a row
+	case "subscription":
+		return e.read(r.Context(), about.ID)
 	}
+	return nil
 }
 
 func (e *Events) read(ctx context.Context, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return err
+		return errors.Join(errUnreadable, err)
 	}
 	result, err := e.worker.Client.Subscriptions.Get(ctx, parsed, commerce.SubscriptionInclude{})
 	if err != nil {

@@ -1,15 +1,21 @@
 package discounts
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -128,31 +134,67 @@ func TestEvents_subscription(t *testing.T) {
 	}
 }
 
-func TestEvents_refused(t *testing.T) {
+// An event that would fail each time gets a 200, so that it does not come again. Each failure is
+// logged.
+func TestEvents_failures(t *testing.T) {
 	t.Parallel()
+	about := func(kind, id string) string { return fmt.Sprintf(`{"payload":{"data":{"type":%q,"id":%q}}}`, kind, id) }
+	subscription := about("subscription", uuid.NewString())
 	tests := []struct {
-		name, secret, body string
-		want               int
+		name, body string
+		reader     io.Reader           // instead of body
+		fault      *commercetest.Fault // of the store
+		noDatabase bool
+		status     int
+		logged     int64
 	}{
-		{name: "wrong secret", secret: "another", body: `{}`, want: http.StatusUnauthorized},
-		{name: "no JSON", secret: secret, body: `<`, want: http.StatusInternalServerError},
-		{
-			name: "no id", secret: secret, body: `{"payload":{"data":{"type":"subscription"}}}`,
-			want: http.StatusInternalServerError,
-		},
-		{name: "deleted", secret: secret, body: `{"payload":{"type":"cart","id":"1"}}`, want: http.StatusOK},
-		{name: "another event", secret: secret, body: `{"payload":{"data":{"type":"order"}}}`, want: http.StatusOK},
+		{name: "no JSON", body: `<`, status: 200, logged: 1},
+		{name: "no body", status: 200, logged: 1},
+		{name: "half of it", body: subscription[:30], status: 200, logged: 1},
+		{name: "too large", body: strings.Repeat(" ", 1<<20) + "{}", status: 200, logged: 1},
+		{name: "another type", body: `{"payload":{"data":[]}}`, status: 200, logged: 1},
+		{name: "no id", body: about("subscription", ""), status: 200, logged: 1},
+		{name: "id of zeros", body: about("subscription", uuid.Nil.String()), status: 200, logged: 1},
+		{name: "unknown subscription", body: subscription, status: 200, logged: 1},
+		{name: "unknown cart", body: about("cart", "1"), status: 200},
+		{name: "deleted", body: `{"payload":{"type":"cart","id":"1"}}`, status: 200},
+		{name: "another event", body: about("order", "1"), status: 200},
+		{name: "connection closed", reader: iotest.ErrReader(io.ErrUnexpectedEOF), status: 500, logged: 1},
+		{name: "service down", body: subscription, fault: &commercetest.Fault{Status: 503}, status: 500, logged: 1},
+		{name: "token refused", body: subscription, fault: &commercetest.Fault{Status: 401}, status: 500, logged: 1},
+		{name: "database down", body: about("cart", "1"), noDatabase: true, status: 500, logged: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/events", strings.NewReader(tt.body))
-			r.Header.Set("X-Moltin-Secret-Key", tt.secret)
+			tb := newTable(t, commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1}))
+			if tt.fault != nil {
+				tb.store.Inject(*tt.fault)
+			}
+			if tt.noDatabase {
+				_ = tb.DB.Close()
+			}
+			var logged atomic.Int64
+			ctx := context.WithValue(t.Context(), logKey{}, &logged)
+			body := cmp.Or[io.Reader](tt.reader, strings.NewReader(tt.body))
+			r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/events", body)
+			r.Header.Set("X-Moltin-Secret-Key", secret)
 			w := httptest.NewRecorder()
-			newEvents(t, nil, nil).ServeHTTP(w, r)
-			if w.Code != tt.want {
-				t.Errorf("status %d, want %d", w.Code, tt.want)
+			newEvents(t, tb.Worker, nil).ServeHTTP(w, r)
+			if w.Code != tt.status || logged.Load() != tt.logged {
+				t.Errorf("status %d, %d lines in the log, want %d and %d", w.Code, logged.Load(), tt.status, tt.logged)
 			}
 		})
+	}
+}
+
+func TestEvents_refused(t *testing.T) {
+	t.Parallel()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/events", strings.NewReader(`{}`))
+	r.Header.Set("X-Moltin-Secret-Key", "another")
+	w := httptest.NewRecorder()
+	newEvents(t, nil, nil).ServeHTTP(w, r)
+	if w.Code != http.StatusUnauthorized {
+		t.Errorf("status %d for a wrong secret key, want 401", w.Code)
 	}
 }

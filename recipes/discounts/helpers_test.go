@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,8 +30,22 @@ func TestMain(m *testing.M) {
 	if config := os.Getenv(childVariable); config != "" {
 		os.Exit(runChild(config))
 	}
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	slog.SetDefault(slog.New(logCounter{slog.DiscardHandler}))
 	goleak.VerifyTestMain(m)
+}
+
+// logCounter counts log events in the counter that their context has under logKey.
+type logCounter struct{ slog.Handler }
+
+type logKey struct{}
+
+func (logCounter) Enabled(context.Context, slog.Level) bool { return true }
+
+func (logCounter) Handle(ctx context.Context, _ slog.Record) error {
+	if n, ok := ctx.Value(logKey{}).(*atomic.Int64); ok {
+		n.Add(1)
+	}
+	return nil
 }
 
 // openDB opens the database that newDB made. Several processes may have it open.
