@@ -565,11 +565,11 @@ func TestEnsureCustomDiscounts_copies(t *testing.T) {
 	t.Parallel()
 	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	cartID := s.AddCart(commerce.CartItemRef{ID: uuid.MustParse(itemID)})
-	s.AddDiscount(cartID, placed("unwanted", -1))
+	s.AddDiscount(cartID, foreign(placed("unwanted", -1)))
 	want := []commerce.NewCustomDiscount{discountOf("a", uuid.MustParse(itemID))}
-	opts := &commerce.EnsureCustomDiscountsOptions{}
+	opts := &commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"unused"}}
 	change := func(body string) string {
-		opts.Prune, want[0].ExternalID, want[0].Item.ID = true, "changed", uuid.UUID{}
+		opts.Engines[0], want[0].ExternalID, want[0].Item.ID = "other", "changed", uuid.UUID{}
 		return body
 	}
 	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: editor{RoundTripper: s.Transport(), edit: change}}))

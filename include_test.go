@@ -288,7 +288,8 @@ func TestSubscriptionInclude_allAfterMove(t *testing.T) {
 func TestSubscriptionInclude_allRefusedByMistake(t *testing.T) {
 	t.Parallel()
 	record := fmt.Sprintf(`{"id":"%s","attributes":{"pricing_option_id":"%s"}}`, numberedID(1), numberedID(2))
-	for name, data := range map[string]string{"List": "[" + record + "]", "Get": record} {
+	without := fmt.Sprintf(`{"id":"%s"}`, numberedID(3))
+	for name, data := range map[string]string{"List": "[" + without + "," + record + "]", "Get": record} {
 		s := newStub(t, respond(400, `{"errors":[{"title":"Bad Request"}]}`),
 			respond(200, `{"data":`+data+`,"links":{"next":null}}`), respond(200, `{"data":`+data+`,"links":{"next":null}}`))
 		c := s.client(t)

@@ -59,6 +59,20 @@ func TestLocker_oldLock(t *testing.T) {
 	})
 }
 
+// While a new server grants no locks, a process asks for one as seldom as at the end of a queue.
+func TestLocker_newServerPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		server := redistest.StartVirtual(t)
+		l := newLockerOf(t, server.Client(t), 10*time.Second)
+		before := server.CommandCount()
+		acquire(t, l).unlock() // after 9 s
+		if n := server.CommandCount() - before; n > 400 {
+			t.Errorf("%d commands in 9 s, want about 200: two after each pause of 50 to 150 ms", n)
+		}
+	})
+}
+
 // A call that waits for a lock until its deadline has no time to ask once more. That must not look
 // as if the server could not be used, and let the call go on without the lock.
 func TestLocker_deadline(t *testing.T) {

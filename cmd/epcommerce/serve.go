@@ -157,9 +157,7 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 		return usagef("--token: %v", err)
 	}
 	defer stores.Close()
-	server := &http.Server{
-		Handler: stores, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: logger,
-	}
+	server := newServer(stores, logger)
 	server.RegisterOnShutdown(stores.EndWaits)
 	certificate := ""
 	if f.tls {
@@ -175,6 +173,13 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	err = serveUntil(ctx, listener, server, 5*time.Second, logger)
 	logger.Printf("stopped with %d carts and %d subscriptions", stores.Carts(), f.config.Subscriptions)
 	return err
+}
+
+// newServer returns a server that closes a connection whose request has no end of its header.
+func newServer(stores http.Handler, logger *log.Logger) *http.Server {
+	return &http.Server{
+		Handler: stores, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: maxHeader, ErrorLog: logger,
+	}
 }
 
 // listen opens the address. One that is not of the loopback interface must be asked for twice.

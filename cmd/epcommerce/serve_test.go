@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -454,4 +455,40 @@ func TestServeUntil_unusedConnection(t *testing.T) {
 	if end := s.stop(); end.code != 0 || time.Since(begin) > 4*time.Second {
 		t.Errorf("end = %+v after %v, want code 0 at once", end, time.Since(begin))
 	}
+}
+
+// pipes is a listener whose connections are in memory.
+type pipes chan net.Conn
+
+func (p pipes) Accept() (net.Conn, error) {
+	if c, ok := <-p; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (p pipes) Close() error   { return nil }
+func (p pipes) Addr() net.Addr { return &net.TCPAddr{} }
+
+// A connection whose request does not end its header is closed.
+func TestNewServer_header(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, conn := net.Pipe()
+		listener := make(pipes, 1)
+		listener <- conn
+		close(listener)
+		server := newServer(http.NotFoundHandler(), log.New(io.Discard, "", 0))
+		go func() { _ = server.Serve(listener) }()
+		if _, err := client.Write([]byte("GET / HTTP/1.1\r\nHost: a\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		begin := time.Now()
+		_ = client.SetReadDeadline(begin.Add(time.Minute)) // no error: it is a pipe
+		_, err := io.ReadAll(client)
+		if waited := time.Since(begin); err != nil || waited != 10*time.Second {
+			t.Errorf("the connection ended after %v, error %v, want 10s and none", waited, err)
+		}
+		_ = server.Close()
+	})
 }

@@ -259,6 +259,29 @@ func TestList_anySize(t *testing.T) {
 	}
 }
 
+// One that is canceled at the end of its billing period is not canceled at once.
+func TestStates_immediately(t *testing.T) {
+	t.Parallel()
+	s, _, ids := newShop(t)
+	for _, row := range []struct {
+		name   string
+		meta   commerce.SubscriptionMeta
+		isDone bool
+	}{
+		{name: "at the end", meta: commerce.SubscriptionMeta{Status: "active", Canceled: true}},
+		{name: "at once", meta: commerce.SubscriptionMeta{Status: "inactive", Canceled: true}, isDone: true},
+		{name: "paused", meta: commerce.SubscriptionMeta{Status: "inactive", Canceled: true, Paused: true}},
+		{name: "closed", meta: commerce.SubscriptionMeta{Canceled: true, Closed: true}, isDone: true},
+		{name: "not canceled", meta: commerce.SubscriptionMeta{Status: "inactive", Closed: true}},
+	} {
+		s.UpdateSubscription(uuid.MustParse(ids[0]), func(sub *commerce.Subscription) { sub.Meta = row.meta })
+		got := caller{env: storeEnv(s)}.run(t, "subscriptions", "cancel", ids[0], "--immediately", "--dry-run")
+		if isDone := strings.Contains(got.stderr, "nothing to do"); got.code != 0 || isDone != row.isDone {
+			t.Errorf("%s: got %+v, want nothing to do: %t", row.name, got, row.isDone)
+		}
+	}
+}
+
 // One id that does not exist does not stop the others, an id twice counts once, and an account
 // without subscriptions is named.
 func TestStates_unknown(t *testing.T) {

@@ -253,6 +253,11 @@ var partsTests = []struct {
 	{name: "no keys", counts: each(3)},
 	{name: "no records", keys: 500, counts: each(0), maxRequests: 6},
 	{name: "one key", keys: 1, counts: each(3), maxRequests: 1},
+	{name: "one key with many records", keys: 1, counts: each(10_099), maxRequests: 103},
+	{
+		name: "one key with too many records", keys: 1, counts: each(10_100), maxRequests: 103,
+		want: &Error{Seen: 10_100, Key: 1, Err: ErrOffsetLimit},
+	},
 	{
 		name: "three records per key", keys: 1000, counts: each(3), maxRequests: 36,
 		maxTime: 20 * latency, // 36 one by one; here 12 or a few more, as goroutines run
@@ -278,9 +283,9 @@ var partsTests = []struct {
 		name: "the store accepts no request", keys: 300, counts: each(3), maxRequests: 2,
 		setUp: func(l *keyedList) { l.accepts = 0 }, want: &Error{Key: 1, Err: errTooManyKeys},
 	},
-	{name: "a key with many records", keys: 300, counts: only(77, 10_099), maxRequests: 165},
+	{name: "a key with many records", keys: 300, counts: only(77, 10_099), maxRequests: 158},
 	{
-		name: "a key with too many records", keys: 300, counts: only(77, 10_100), maxRequests: 165,
+		name: "a key with too many records", keys: 300, counts: only(77, 10_100), maxRequests: 142,
 		want: &Error{Finished: 76, Key: 77, Err: ErrOffsetLimit},
 	},
 	{

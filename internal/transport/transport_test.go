@@ -63,14 +63,14 @@ func (c *slowConn) Close() error {
 	return c.SetDeadline(time.Now())
 }
 
-// TestOwnTransport_idle makes writes at a server that closes idle connections after 1.2 times the
-// time for which the client keeps them. None of them meets a connection that is being closed.
+// TestOwnTransport_idle makes writes at a server that closes idle connections after 60 s, as load
+// balancers do. None of them meets a connection that is being closed.
 func TestOwnTransport_idle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		listener := &pipes{conns: make(chan net.Conn), ended: make(chan struct{})}
 		server := &http.Server{
-			IdleTimeout: maxIdle * 12 / 10, ReadHeaderTimeout: time.Minute,
+			IdleTimeout: time.Minute, ReadHeaderTimeout: time.Minute,
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		}
 		go func() { _ = server.Serve(listener) }()

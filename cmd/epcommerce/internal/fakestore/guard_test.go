@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -194,6 +195,70 @@ func TestEvents_reset(t *testing.T) {
 		}
 		if got != "request cleared changed " { // its arrival only
 			t.Errorf("events %q, want none of its end", got)
+		}
+	})
+}
+
+// The events of a namespace end when it is removed.
+func TestEvents_removed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		own := s.addNamespace(t, "")
+		ended := make(chan int, 1)
+		go func() { ended <- s.record(t, "GET /_store/events", "", auth(own.Token)).Code }()
+		synctest.Wait()
+		s.send(t, "DELETE /_store/namespaces", "", auth(own.Token))
+		if synctest.Wait(); len(ended) == 0 {
+			t.Error("the events go on, want their end")
+		}
+	})
+}
+
+// slowReader is a client that takes a while to read each event.
+type slowReader struct {
+	*httptest.ResponseRecorder
+
+	takes    time.Duration
+	deadline time.Time
+}
+
+func (r *slowReader) SetWriteDeadline(deadline time.Time) error {
+	r.deadline = deadline
+	return nil
+}
+
+func (r *slowReader) FlushError() error {
+	time.Sleep(r.takes)
+	if !r.deadline.IsZero() && time.Now().After(r.deadline) {
+		return os.ErrDeadlineExceeded
+	}
+	return nil
+}
+
+// Who stops to read loses the events. Between two of them there is no deadline.
+func TestEvents_slowReader(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newTestServer(t, Config{})
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/_store/events", nil)
+		w, ended := &slowReader{ResponseRecorder: httptest.NewRecorder()}, make(chan struct{})
+		go func() {
+			s.ServeHTTP(w, r)
+			close(ended)
+		}()
+		for _, takes := range []time.Duration{maxDelay, maxDelay + 1} {
+			if synctest.Wait(); !w.deadline.IsZero() {
+				t.Errorf("the deadline is %v before the next event, want none", w.deadline)
+			}
+			w.takes = takes
+			s.send(t, "DELETE /_store/faults", "") // something changes
+			time.Sleep(time.Hour)
+		}
+		select {
+		case <-ended:
+		default:
+			t.Errorf("the stream goes on after an event took %v, want its end", w.takes)
 		}
 	})
 }

@@ -107,9 +107,9 @@ var namespaceName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 // add adds a namespace. Its credentials follow from the name, or are made at random.
 func (s *Server) add(name, token string, start settings) (*namespace, error) {
 	if !namespaceName.MatchString(name) || token != "" && !namespaceName.MatchString(token) ||
-		strings.Contains(name+token, "-issued-") {
+		strings.Contains(name, "-issued") {
 		return nil, errors.New(`a name or a token must be 1 to 64 letters, digits, dots, dashes and underscores, ` +
-			`without "-issued-"`)
+			`without "-issued"`)
 	}
 	ns := &namespace{server: s, start: start, Namespace: Namespace{Name: name, Token: token}}
 	ns.Token = cmp.Or(ns.Token, s.credential(name, "token"))

@@ -205,7 +205,7 @@ func TestNamespaces_names(t *testing.T) {
 		}
 	}
 	s.addNamespace(t, `{"name":"worker-1"}`)
-	for _, tokens := range [][]string{{"a", "a"}, {"a", "a-token"}, {"a b"}, {""}, {"a-issued-000001"}} {
+	for _, tokens := range [][]string{{"a", "a"}, {"a", "a-token"}, {"a b"}, {""}, {"a-issued-000001"}, {"a-issued"}} {
 		if _, err := New(Config{Tokens: tokens}); err == nil {
 			t.Errorf("New with the tokens %q returned no error", tokens)
 		}
