@@ -175,11 +175,13 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "422, gzip that was removed", status: 422, encoding: "gzip", body: `{}`},
 		{name: "422, plain text", status: 422, body: `too many discounts`},
 		{name: "429", status: 429, body: `<html class="data">`},
+		{name: "499", status: 499},
 		{name: "307", status: 307},
 		{name: "308", status: 308},
 	},
 	commerce.OutcomeUnreadable: {
 		{name: "fewer errors than sent", sent: "a b", status: 200, body: `{"data":[],"errors":[$failed]}`},
+		{name: "all or nothing, nothing and no error", allOrNothing: true, status: 200, body: `{"data":[]}`},
 		{name: "errors twice", status: 201, body: `{"data":[],"errors":[$failed],"errors":[]}`},
 		{name: "errors: 0", status: 201, body: `{"data":[],"errors":0}`},
 		{name: "200, br", status: 200, encoding: "br", body: `{"data":[],"errors":[$failed]}`},

@@ -282,7 +282,7 @@ func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, erro
 			return e.end(errNewKey)
 		}
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
-			e.isCut = len(e.plan.update)+len(e.plan.delete) > 0
+			e.isCut = len(e.plan.unchanged()) > 0
 			return e.end(e.objection())
 		}
 		if err := e.write(ctx); err != nil {

@@ -198,14 +198,13 @@ func (j *journal) compare(c *Cart) {
 			mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
 			w.isUndone = w.isUndone || mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
 		case updateWrite:
-			w.shown = wasShown || n >= 0 && w.want.hasContents(&cart[n])
+			if w.shown = wasShown || n >= 0 && w.want.hasContents(&cart[n]); w.shown && n >= 0 {
+				w.discount = cart[n]
+			}
 		case deleteWrite:
 			w.shown = wasShown || n < 0 && !w.isFinal()
 		case enableWrite:
 			w.shown = wasShown || c.CustomDiscountsEnabled
-		}
-		if w.kind == updateWrite && w.shown && n >= 0 {
-			w.discount = cart[n]
 		}
 	}
 	j.read = len(j.writes)

@@ -81,6 +81,12 @@ var ensureCredits = []ensureScenario{
 		matches: []error{commerce.ErrDifferent},
 	},
 	{
+		name: "the service changes an external id to another wanted one", want: discounts("code-a", "Code-A"),
+		request: lowerCase, requests: "cart add cart delete-discount cart", cart: []string{"code-a -1000"},
+		counts:  "discounts 1, added 1, deleted 1, missing 1, different 1",
+		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, isFinal: true,
+	},
+	{
 		name: "the service changes an external id, prune", want: discounts("Code-A"), request: lowerCase,
 		opts:     commerce.EnsureCustomDiscountsOptions{Prune: true},
 		requests: "cart add cart delete-discount cart", counts: "deleted 1, missing 1, different 1",
@@ -178,8 +184,8 @@ var ensureCredits = []ensureScenario{
 		counts: "added 2, in doubt 2", outcome: commerce.OutcomeUnknown,
 	},
 	{
-		name: "503 with a part and a reason", want: discounts("a", "b"), faults: []commercetest.Fault{{
-			Operation: opAdd, Status: 503, Body: `{"data":[{"type":"custom_discount","id":"` + itemID +
+		name: "500 with a part and a reason", want: discounts("a", "b"), faults: []commercetest.Fault{{
+			Operation: opAdd, Status: 500, Body: `{"data":[{"type":"custom_discount","id":"` + itemID +
 				`","external_id":"a","discount_engine":"engine"}],"errors":[{"title":"Gateway"}]}`,
 		}},
 		requests: "cart add cart add cart", cart: both, counts: "discounts 2, added 2, in doubt 2",

@@ -207,6 +207,11 @@ var ensureRefusals = []ensureScenario{
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrCartItemNotFound}, isFinal: true,
 	},
 	{
+		name: "all or nothing, one is there", before: place(placed("a", -1000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{AllOrNothing: true},
+		requests: "cart add cart", cart: both, counts: "discounts 2, added 1", outcome: commerce.OutcomeApplied,
+	},
+	{
 		name: "limit reached", before: place(placed("x", -1), placed("y", -1), placed("z", -1), placed("v", -1)),
 		requests: "cart add cart", cart: []string{"a -1000", "v -1", "x -1", "y -1", "z -1"},
 		counts: "discounts 1, added 1, missing 1", outcome: commerce.OutcomePartial, reason: "discount_limit", isFinal: true,
@@ -409,8 +414,22 @@ func (tt *ensureScenario) run(t *testing.T) {
 	if got := counts(result); got != tt.counts {
 		t.Errorf("result has %q, want %q", got, tt.counts)
 	}
+	if err == nil && !tt.opts.DryRun {
+		checkUpdated(t, result.Updated, s.Discounts(cartID))
+	}
 	if took != tt.takes {
 		t.Errorf("took %v, want %v", took, tt.takes)
+	}
+}
+
+// checkUpdated checks that the updated discounts have the amounts that they have on the cart.
+func checkUpdated(t *testing.T, updated, cart []commerce.CustomDiscount) {
+	t.Helper()
+	for _, d := range updated {
+		isSame := func(o commerce.CustomDiscount) bool { return o.ID == d.ID && o.Amount.Amount.Equal(d.Amount.Amount) }
+		if !slices.ContainsFunc(cart, isSame) {
+			t.Errorf("updated %+v, want what the cart has: %+v", d, cart)
+		}
 	}
 }
 
@@ -436,6 +455,9 @@ func (tt *ensureScenario) checkError(t *testing.T, err error) {
 		op = "Carts.SetCustomDiscounts"
 	}
 	failed, ok := errors.AsType[*commerce.Error](err)
+	if errors.Is(err, commerce.ErrServer) && failed.RequestID == "" {
+		t.Errorf("%v has no request id of the service", err)
+	}
 	if ok && tt.choose != nil && strings.Contains(tt.counts, "in doubt") && failed.RetryAfter < 2*time.Second {
 		t.Errorf("%v has RetryAfter %v, want at least 2s", err, failed.RetryAfter)
 	}

@@ -62,6 +62,31 @@ func failAt(n int, choose func(*commerce.Cart, int) ([]commerce.NewCustomDiscoun
 	}
 }
 
+// oneMore returns a choice of these external ids, each with the amount -1. The n-th time, the first
+// n have the amount -2.
+func oneMore(ids ...string) func(*commerce.Cart, int) ([]commerce.NewCustomDiscount, error) {
+	return func(_ *commerce.Cart, n int) (want []commerce.NewCustomDiscount, err error) {
+		for i, id := range ids {
+			amount := int64(-1)
+			if i < n {
+				amount = -2
+			}
+			want = append(want, amountOf(discount(id), amount))
+		}
+		return want, nil
+	}
+}
+
+// undoFirst undoes the update of the discount a after an update of b.
+func undoFirst(s *commercetest.Store, cartID string, in commercetest.Request) {
+	list := s.Discounts(cartID)
+	if in.Operation == opUpdate && list[1].ExternalID == "b" && strings.HasSuffix(in.Path, list[1].ID.String()) {
+		s.RemoveDiscount(cartID, list[0].ID)
+		list[0].Amount = commerce.Money{Amount: commerce.NewDecimal(-1)}
+		s.AddDiscount(cartID, list[0])
+	}
+}
+
 // removeAfter removes the only item's twin after a request of the operation.
 func removeAfter(op commercetest.Operation) func(*commercetest.Store, string, commercetest.Request) {
 	return func(s *commercetest.Store, cartID string, in commercetest.Request) {
@@ -104,6 +129,19 @@ var setScenarios = []ensureScenario{
 		disabled: true,
 		requests: "cart update-cart add cart update-discount cart update-discount cart", cart: []string{"a -2"},
 		counts: "discounts 1, added 1, updated 1, different 1, enabled", outcome: commerce.OutcomePartial,
+	},
+	{
+		name: "each read asks for one more change", choose: oneMore("a", "b", "c", "d"),
+		before:   place(placed("a", -1), placed("b", -1), placed("c", -1), placed("d", -1)),
+		requests: "cart" + strings.Repeat(" update-discount cart", 3), cart: []string{"a -2", "b -2", "c -2", "d -1"},
+		counts: "discounts 4, updated 3, different 1", outcome: commerce.OutcomePartial,
+		differs: []error{commerce.ErrDifferent},
+	},
+	{
+		name: "another program undoes a change that a read has shown", choose: oneMore("a", "b"), after: undoFirst,
+		before:   place(placed("a", -1), placed("b", -1)),
+		requests: "cart" + strings.Repeat(" update-discount cart", 3), cart: []string{"a -2", "b -2"},
+		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "the add is confirmed, but the cart does not show it", choose: ids("a"), after: removeOnce,
@@ -427,6 +465,12 @@ var priceScenarios = []ensureScenario{
 		},
 		requests: "cart delete-discount add cart", cart: []string{"a -1"}, counts: "missing 1, different 1",
 		outcome: commerce.OutcomeRejected, reason: "unprocessable", isFinal: true,
+	},
+	{
+		name: "an update is refused, the cart costs less than 0", choose: percents(10), before: place(placed("a", -12_000)),
+		faults:   []commercetest.Fault{{Operation: opUpdate, Status: 422, Body: refusal, Times: -1}},
+		requests: "cart update-discount cart", cart: []string{"a -12000"}, counts: "discounts 1, different 1",
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrBelowZero},
 	},
 	{
 		name: "enabling is refused, the others are changed", choose: percents(10, 20), disabled: true,

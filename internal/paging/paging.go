@@ -179,8 +179,7 @@ type walk[P any, ID comparable] struct {
 	farthest       int  // highest end of a page so far
 	shortest       int  // fewest records in a page after which new ones came; pages of one record do not count
 	usual          int  // number of records in such a page, see countUsual
-	usuals         int  // number of such pages
-	stops          int  // number of pages since the last new record that stop at the tail
+	usuals         int  // number of such pages, at most minUsual
 	doubts         int  // pages since the last new record that may be old ones, see mayBeOld
 	emptyAfterLast bool // the last page had one record, and the page after it was empty
 	steppedBack    bool // so pages that are fetched ahead may be of no use again
@@ -209,7 +208,7 @@ func (p *pageFacts[ID]) end() int { return p.start + p.length }
 
 // short reports whether the page has fewer records than requested. A page of one record is not
 // called short: step checks it in another way.
-func (p *pageFacts[ID]) short() bool { return p.length > 1 && p.length < p.limit }
+func (p *pageFacts[ID]) short() bool { return p.length != 1 && p.length < p.limit }
 
 // budget is the maximum number of requests of a walk, so that the walk ends even if the list
 // changes faster than it can be read. Suppose that all pages are as short as the shortest so far,
@@ -411,10 +410,10 @@ func (w *walk[P, ID]) connects(r request, ids []ID) (from int, ok bool) {
 		return 0, true
 	}
 	from = slices.IndexFunc(ids, w.isSeen)
-	if from > 0 && w.Offset == 0 {
-		return 0, true
+	if ok = from >= 0; w.Offset == 0 {
+		from = 0
 	}
-	return from, from >= 0
+	return from, ok
 }
 
 // facts returns the facts of a page, in which only the records from index from on belong to the
@@ -493,7 +492,7 @@ func (w *walk[P, ID]) showsEnd(p pageFacts[ID]) bool {
 // stopsAtTail reports whether page p, which does not state whether there is a next page, is shorter
 // than usual and leads nowhere: it has no new record, and ends with the tail.
 func (w *walk[P, ID]) stopsAtTail(p *pageFacts[ID]) bool {
-	isShort := w.usuals >= minUsual && p.length < min(w.usual, p.limit)
+	isShort := w.usuals == minUsual && p.length < min(w.usual, p.limit)
 	return isShort && p.next == NextUnknown && p.last == w.tail && !p.hasNew && p.repeats == 0
 }
 
@@ -503,9 +502,10 @@ const minUsual = 5
 // length show what is usual.
 func (w *walk[P, ID]) countUsual(length int) {
 	switch {
+	case w.usuals == minUsual:
 	case length == w.usual:
 		w.usuals++
-	case w.usuals < minUsual:
+	default:
 		w.usual, w.usuals = length, 1
 	}
 }
@@ -533,7 +533,7 @@ func (w *walk[P, ID]) update(p pageFacts[ID]) {
 		w.window = 0 // the list may end here: fetch only the page ahead that confirms it
 	}
 	w.window++
-	if p.endsNew && w.last.length > 1 {
+	if p.endsNew && w.last.length != 1 {
 		w.shortest = min(w.last.length, cmp.Or(w.shortest, w.last.length))
 		w.countUsual(w.last.length)
 	}
@@ -542,38 +542,29 @@ func (w *walk[P, ID]) update(p pageFacts[ID]) {
 	if p.endsNew || p.hasTail || p.afterStepBack || p.next == NextUnknown && p.repeats == 0 {
 		w.tail = p.last
 	}
-	if p.last == w.tail && !p.endsNew {
-		w.stops++
-	}
 	if p.hasNew {
-		w.doubts, w.stops = 0, 0
+		w.doubts = 0
 	}
 	w.setOverlap(p)
 	w.last = p
 }
 
-// setOverlap sets the overlap of the page after p. If p is short and has no new record, the list
-// probably ends with p, and the next page confirms it. It starts at the last record, so that it has
-// only this record if the list ends there. If p stopped at the tail, that page starts before p, and
-// earlier each time: it has another length then, even if records are removed.
+// setOverlap sets the overlap of the page after p. If p has no new record, and does not state
+// whether there is a next page, the list may end with p, and the next page confirms it. It starts at
+// the last record, so that it has only this record if the list ends there.
 //
-// If records were added before the last record since the last page, as many more are expected for
-// each request. Example: the last page was request 7 and ended at offset 150. p is request 9,
-// starts at 149 and has five records, none of them new: four records were added, two for each
-// request. p ends at 154, but when request 10 is made, its last record is expected at 155. The next
-// page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
+// If records were added or removed before the last record since the last page, as many more are
+// expected for each request. Example: the last page was request 7 and ended at offset 150. p is
+// request 9, starts at 149 and has five records, none of them new: four records were added, two for
+// each request. p ends at 154, but when request 10 is made, its last record is expected at 155. The
+// next page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
 func (w *walk[P, ID]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:
 		w.resume = p.end()
 		w.overlap = max(1, w.overlap)
-	case p.length < p.limit && p.next == NextUnknown:
-		w.overlap = 1
-		if w.stops > 0 {
-			w.overlap = p.length + w.stops
-		}
-		if added := p.end() - w.last.end(); added > 0 {
-			w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
-		}
+	case p.next == NextUnknown:
+		added := p.end() - w.last.end()
+		w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
 	}
 }

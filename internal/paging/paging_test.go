@@ -205,6 +205,10 @@ func TestWalk_changes(t *testing.T) {
 		{name: "one added, no links", links: noLinks, change: add(0, 1), requests: 30},
 		{name: "ten added", change: add(0, 10), requests: 55},
 		{name: "many added at once", change: after(5, add(0, 90)), requests: 32},
+		{
+			name: "many added at once, each page says that there is no next one", links: neverNext,
+			change: after(5, add(0, 90)), requests: 33,
+		},
 		{name: "one added near the end", change: add(480, 1), requests: 28, added: 25},
 		{name: "one added at the end", change: add(1000, 1), requests: 28, added: 27},
 		{name: "order reversed", change: func(l *list) { slices.Reverse(l.ids) }, requests: 88, wantErr: ErrListDrift},
@@ -242,6 +246,16 @@ func TestWalk_changes(t *testing.T) {
 // The pages of lists of 300 records by 100 are wrong or too short to overlap.
 func TestWalk_wrongPages(t *testing.T) {
 	t.Parallel()
+	// oldEnd returns earlier records, instead of the last page of 250, so many times.
+	oldEnd := func(times int) func(request, page) page {
+		return func(r request, p page) page {
+			if n := len(p.Items); r.start+n == 250 && times > 0 {
+				times--
+				p.Items = upTo(98 + n)[98:]
+			}
+			return p
+		}
+	}
 	onePageOfOne := func(n int) int { return 100 - 99*((n+1)%5/4) }
 	testWalks(t, 300, 100, []walkTest{
 		{name: "one page of 1", total: 1000, length: onePageOfOne, want: 1000},
@@ -255,6 +269,9 @@ func TestWalk_wrongPages(t *testing.T) {
 		{name: "one after different pages", length: lengths(99, 3, 7, 1), links: noLinks, want: 107, wantErr: ErrNoProgress},
 		{name: "one after a short page", length: lengths(100, 50, 1), want: 149, wantErr: ErrNoProgress},
 		{name: "a short page in the middle", length: lengths(100, 60, 100), want: 300},
+		{name: "an old page at the end, once", total: 250, alter: oldEnd(1), want: 250, requests: 5},
+		{name: "an old page at the end, twice", total: 250, alter: oldEnd(2), want: 250, requests: 7},
+		{name: "an old page at the end, always", total: 250, alter: oldEnd(9), want: 249, requests: 11, wantErr: ErrNoProgress},
 		{
 			name:  "the offset is ignored",
 			alter: func(_ request, p page) page { p.Items = upTo(100); return p },
@@ -464,6 +481,26 @@ func TestWalk_changesAnywhere(t *testing.T) {
 						t.Logf("%d added: %d walks, up to %d requests", added, walks, most)
 					}
 				})
+			}
+		}
+	}
+}
+
+// TestWalk_grows adds some records at the start after each request, if any. Without links, three
+// pages in a row that stop at the last record show the end of such a list.
+func TestWalk_grows(t *testing.T) {
+	t.Parallel()
+	for most := 2; most <= 20; most += 6 {
+		for seed := range uint64(60) {
+			random := rand.New(rand.NewPCG(seed, 0))
+			l := newList(950)
+			l.links, l.change = noLinks, func(l *list) { add(0, random.IntN(most+1))(l) }
+			cfg := l.config()
+			cfg.Concurrency = int(seed % 5)
+			got, err := l.walk(t, cfg)
+			if missing := lost(l.staying(950), got); err != nil || len(missing) > 0 || l.requests > 25 {
+				t.Errorf("up to %d added, seed %d: %d requests, error %v, missing %v, want at most 25, none",
+					most, seed, l.requests, err, missing)
 			}
 		}
 	}

@@ -214,7 +214,7 @@ func (g *Gate) due(o *scope, now time.Time, t *turn) (wait time.Duration) {
 // accepted.
 func (g *Gate) expectedWait(o *scope, now time.Time) (wait time.Duration) {
 	for _, s := range g.scopes(o) {
-		if s.rate > 0 { // it grows meanwhile
+		if s.rate != 0 { // it grows meanwhile
 			growth := max(s.growth(now), growth)
 			passed := math.Log1p(float64(s.waiting-1)*growth/s.rate) / growth
 			wait = max(wait, max(0, s.opensAt.Sub(now))+ofSeconds(passed))

@@ -179,26 +179,31 @@ func TestGate_growth(t *testing.T) {
 // Each refusal in a row makes the pause longer, up to the longest one.
 func TestGate_pause(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		g := refused(t, 1, "op", 0)
-		for want := 100 * time.Millisecond; want < 100*time.Second; want = time.Duration(float64(want) * longer) {
-			pause, least := time.Until(g.ops["op"].opensAt), min(want*3/4, maxPause)
-			if most := min(want*5/4, maxPause); pause < least-1 || pause > most {
-				t.Errorf("a pause of %v, want %v to %v", pause, least, most)
-			}
-			call, _, _ := pass(t.Context(), g, "op")
-			g.refuse("op", &call, 0, time.Hour)
-		}
-	})
+	for range 20 { // as pauses are random
+		synctest.Test(t, checkPauses)
+	}
 }
 
-// A call that was accepted without a wait does not raise the rate, which is not what limits it.
+func checkPauses(t *testing.T) {
+	g := refused(t, 1, "op", 0)
+	for want := 100 * time.Millisecond; want < 100*time.Second; want = time.Duration(float64(want) * longer) {
+		pause, least := time.Until(g.ops["op"].opensAt), min(want*3/4, maxPause)
+		if most := min(want*5/4, maxPause); pause < least-1 || pause > most {
+			t.Errorf("a pause of %v, want %v to %v", pause, least, most)
+		}
+		call, _, _ := pass(t.Context(), g, "op")
+		g.refuse("op", &call, 0, time.Hour)
+	}
+}
+
+// A call that was accepted without a wait, as it came when the gate opened, does not raise the
+// rate, which is not what limits it.
 func TestGate_noWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := refused(t, 1, "op", 0)
 		for range 5 {
-			time.Sleep(time.Second)
+			time.Sleep(time.Until(g.ops["op"].opensAt))
 			call, _, _ := pass(t.Context(), g, "op")
 			g.accept("op", &call)
 		}
@@ -239,6 +244,24 @@ func TestGate_order(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A call that asked its limiter must ask again if the gate was closed meanwhile.
+func TestGate_closed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		for n := range 3 {
+			call := turn{closings: -1}
+			if _, err := g.untilOpen(t.Context(), "op", &call); err != nil {
+				t.Fatal(err)
+			}
+			g.refuse("another", &turn{at: time.Now()}, time.Second, time.Hour)
+			if _, err := g.pass(t.Context(), "op", &call); !errors.Is(err, errClosed) {
+				t.Errorf("closed %d times before: error %v, want %v", n, err, errClosed)
+			}
+		}
+	})
 }
 
 // A call waits behind the others of its operation, also if the gate has opened meanwhile.

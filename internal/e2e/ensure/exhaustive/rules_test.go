@@ -61,8 +61,8 @@ func (r *request) hasRefused(next *request) bool {
 	return isKnown && slices.ContainsFunc(next.keys, isRefused)
 }
 
-// checkCopy checks that an add makes no second copy of a discount, unless the call could not know of
-// the first one: an earlier add came late, or this one does, or another call wrote meanwhile.
+// checkCopy checks that an add makes no second copy of a discount, unless the call could not know
+// of the first one: an earlier add came late, or this one does, or another call wrote meanwhile.
 func (w *world) checkCopy(r *request, before store) {
 	for _, d := range before.Discounts {
 		isShown := slices.ContainsFunc(w.states[r.seen].Discounts, func(o discount) bool { return o.ID == d.ID })
@@ -113,8 +113,8 @@ func (c *call) checkOutcome() {
 	}
 }
 
-// checkNil checks that without an error, the last read, or for a call that need not read, some state
-// since the call began, was as wanted.
+// checkNil checks that without an error, the last read was as wanted. For a call that need not
+// read, some state since it began must have been.
 func (c *call) checkNil() {
 	if c.err != nil || c.isOnce {
 		return
