@@ -556,8 +556,8 @@ func (w *walk[P, ID]) update(p pageFacts[ID]) {
 // If records were added or removed before the last record since the last page, as many more are
 // expected for each request. Example: the last page was request 7 and ended at offset 150. p is
 // request 9, starts at 149 and has five records, none of them new: four records were added, two for
-// each request. p ends at 154, but when request 10 is made, its last record is expected at 155. The
-// next page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
+// each request. p ends at 154, but when request 10 is made, its last record is expected at 155.
+// The next page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
 func (w *walk[P, ID]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:

@@ -338,8 +338,8 @@ func (w *world) remove(r *request) {
 	w.pending = slices.DeleteFunc(w.pending, func(o *request) bool { return o == r })
 }
 
-// baseOf returns the state that a request is applied to: the last one, or that when it arrived. Then
-// it undoes what was written meanwhile.
+// baseOf returns the state that a request is applied to: the last one, or that when it arrived.
+// Then it undoes what was written meanwhile.
 func (w *world) baseOf(r *request, f *fate) store {
 	base := w.store
 	if f.isOver {
