@@ -550,8 +550,8 @@ func (w *walk[P, ID]) update(p pageFacts[ID]) {
 }
 
 // setOverlap sets the overlap of the page after p. If p has no new record, and does not state
-// whether there is a next page, the list may end with p, and the next page confirms it. It starts at
-// the last record, so that it has only this record if the list ends there.
+// whether there is a next page, the list may end with p, and the next page confirms it. It starts
+// at the last record, so that it has only this record if the list ends there.
 //
 // If records were added or removed before the last record since the last page, as many more are
 // expected for each request. Example: the last page was request 7 and ended at offset 150. p is
