@@ -5,6 +5,7 @@ package rediscommerce_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,7 +16,10 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -36,13 +40,15 @@ type childConfig struct {
 	Mode, Name, Redis, Store string
 	Carts                    []string
 	Expiry                   time.Duration
+	Retry                    commerce.RetryPolicy
 	Seed                     uint64
+	Workers                  int
 	NoLock                   bool
 }
 
 // modes are what a child may do until ctx ends. They print lines for their parent.
 var modes = map[string]func(ctx context.Context, cfg childConfig) error{
-	"hold": hold, "stop": stop, "rate": useRate, "chaos": makeChaos,
+	"hold": hold, "stop": stop, "rate": useRate, "chaos": makeChaos, "ledger": fillLedger,
 }
 
 // processHeader holds the Name of the process that sent a request.
@@ -79,9 +85,10 @@ func (cfg childConfig) locker() (*rediscommerce.Locker, error) {
 }
 
 func (cfg childConfig) client(opts ...commerce.Option) (*commerce.Client, error) {
+	cfg.Retry.MaxBackoff = cmp.Or(cfg.Retry.MaxBackoff, 5*time.Millisecond)
 	return commerce.New(cfg.Store, append(opts,
 		commerce.WithToken(commercetest.DefaultToken), commerce.WithHeader(processHeader, cfg.Name),
-		commerce.WithRetry(commerce.RetryPolicy{MaxBackoff: 5 * time.Millisecond}),
+		commerce.WithRetry(cfg.Retry),
 	)...)
 }
 
@@ -163,17 +170,21 @@ func useRate(ctx context.Context, cfg childConfig) error {
 	return nil
 }
 
-// makeChaos makes random calls on the carts, and prints the outcome of each.
-func makeChaos(ctx context.Context, cfg childConfig) error {
+// lockingClient returns a client with a locker, unless cfg says that there is none.
+func (cfg childConfig) lockingClient() (*commerce.Client, error) {
+	if cfg.NoLock {
+		return cfg.client()
+	}
 	locker, err := cfg.locker()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	opts := []commerce.Option{commerce.WithCartLocker(locker)}
-	if cfg.NoLock {
-		opts = nil
-	}
-	client, err := cfg.client(opts...)
+	return cfg.client(commerce.WithCartLocker(locker))
+}
+
+// makeChaos makes random calls on the carts, and prints the outcome of each.
+func makeChaos(ctx context.Context, cfg childConfig) error {
+	client, err := cfg.lockingClient()
 	if err != nil {
 		return err
 	}
@@ -195,6 +206,63 @@ func makeChaos(ctx context.Context, cfg childConfig) error {
 	}
 	running.Wait()
 	return nil
+}
+
+// fillLedger adds discounts to the carts, and prints what each call returned. A line is a system
+// call of its own, so that it survives a kill.
+func fillLedger(ctx context.Context, cfg childConfig) error {
+	process, err1 := strconv.Atoi(cfg.Name)
+	client, err2 := cfg.lockingClient()
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	var running sync.WaitGroup
+	var last atomic.Int64
+	for range cfg.Workers {
+		// With a gate of its own: a 429 of one call must not hold back the others.
+		client, err := client.With(commerce.WithToken(commercetest.DefaultToken))
+		if err != nil {
+			return err
+		}
+		running.Go(func() {
+			for ctx.Err() == nil {
+				id := callID{process, int(last.Add(1) - 1)}
+				fmt.Printf("%d %v\n", id.n, id.add(ctx, client, cfg.Carts[rand.IntN(len(cfg.Carts))]))
+			}
+		})
+	}
+	running.Wait()
+	return nil
+}
+
+// add makes the call.
+func (c callID) add(ctx context.Context, client *commerce.Client, cart string) (got returned) {
+	if c.hasDeadline() {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, rand.N(20*time.Millisecond)*time.Duration(rand.IntN(2)))
+		defer cancel()
+	}
+	list := wanted(c.size())
+	for i := range list {
+		list[i].ExternalID = c.externalID(i)
+	}
+	result, err := client.Carts.AddCustomDiscounts(ctx, cart, list, nil)
+	got.Outcome = commerce.OutcomeOf(err)
+	got.Abandoned = errors.Is(err, commerce.ErrTimeout) || errors.Is(err, commerce.ErrLock) ||
+		errors.Is(err, context.DeadlineExceeded)
+	if result == nil {
+		return got
+	}
+	for i := range list {
+		isIt := func(externalID string) bool { return externalID == list[i].ExternalID }
+		if slices.ContainsFunc(result.Added, func(d commerce.CustomDiscount) bool { return isIt(d.ExternalID) }) {
+			got.Added |= 1 << i
+		}
+		if slices.ContainsFunc(result.Unconfirmed, func(d commerce.UnconfirmedDiscount) bool { return isIt(d.ExternalID) }) {
+			got.Unconfirmed |= 1 << i
+		}
+	}
+	return got
 }
 
 // wanted returns n discounts.
