@@ -271,7 +271,10 @@ func TestWalk_wrongPages(t *testing.T) {
 		{name: "a short page in the middle", length: lengths(100, 60, 100), want: 300},
 		{name: "an old page at the end, once", total: 250, alter: oldEnd(1), want: 250, requests: 5},
 		{name: "an old page at the end, twice", total: 250, alter: oldEnd(2), want: 250, requests: 7},
-		{name: "an old page at the end, always", total: 250, alter: oldEnd(9), want: 249, requests: 11, wantErr: ErrNoProgress},
+		{
+			name: "an old page at the end, always", total: 250, alter: oldEnd(9), want: 249, requests: 11,
+			wantErr: ErrNoProgress,
+		},
 		{
 			name:  "the offset is ignored",
 			alter: func(_ request, p page) page { p.Items = upTo(100); return p },
