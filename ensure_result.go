@@ -169,7 +169,7 @@ func (e *ensureRun) mayPass(causes []error) bool {
 }
 
 // isContradicted reports whether a write was refused for a reason that the last read does not show,
-// or as its discount was gone: then others write to the cart too.
+// or its response was a 404: another program may write to the cart too.
 func (e *ensureRun) isContradicted(w *ensureWrite) bool {
 	return w.isGone ||
 		hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||

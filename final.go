@@ -26,7 +26,7 @@ import (
 // An error of [CartService.EnsureCustomDiscounts] or [CartService.SetCustomDiscounts] is final only
 // if each of its causes is, and never because a read does not show what the call wrote, or because
 // a read showed the cause only after the call wrote something. A refused add is not final if the
-// call also deleted a discount, and nothing is if a discount to update or delete was gone.
+// call also deleted a discount. No error is final if a discount to update or delete was gone (404).
 func IsFinal(err error) bool {
 	switch e := err.(type) { //nolint:errorlint // walks the tree itself
 	case *Error:

@@ -129,6 +129,7 @@ func (c *calls) end(t *testing.T, process, line string) {
 	r := c.of(id)
 	if err != nil || r.ended {
 		t.Errorf("process %s printed %q, want a call that has not ended before (%v)", process, line, err)
+		return
 	}
 	r.ended, r.returned = true, got
 	c.ended++
@@ -170,16 +171,18 @@ func (c *calls) check(t *testing.T) string {
 // their processes had released the lock before they were killed.
 func (c *calls) judge(l *ledger) {
 	for _, in := range slices.Concat(l.overlaps...) {
+		if in.abandoned { // without a body it has no call
+			continue
+		}
 		r := c.of(in.call)
-		in.abandoned = in.abandoned || r.returned.Abandoned || !r.ended
+		in.abandoned = r.returned.Abandoned || !r.ended
 	}
 	for _, in := range l.takeover {
-		in.released = in.call.hasDeadline() || c.of(in.call).ended
+		in.released = in.abandoned || in.call.hasDeadline() || c.of(in.call).ended
 	}
 }
 
-// requests counts the requests of a store, and returns how many in a hundred met a fault. The
-// caller holds s.mu.
+// requests counts the requests of a store, and returns how many in a hundred met a fault.
 func (s *faultyStore) requests() (n int, faulty float64) {
 	for _, times := range s.met {
 		n += times

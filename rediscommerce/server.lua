@@ -65,8 +65,8 @@ local function write(field, token, counter, expiry)
 end
 
 -- sweep removes what processes that were killed left behind: all queues, and the locks that were not written since
--- the sweep before. seen is that sweep if the caller has seen it for as long as a lock of then may stay without
--- being written. It returns the last sweep.
+-- the sweep before. seen is that sweep if the caller has seen it for as long as a lock that existed then may
+-- go without an extension. It returns the last sweep.
 local function sweep(seen, nonce)
   local last = redis.call('HGET', KEYS[1], 'sweep')
   if last and last ~= seen then

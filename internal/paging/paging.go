@@ -180,6 +180,7 @@ type walk[P any, ID comparable] struct {
 	shortest       int  // fewest records in a page after which new ones came; pages of one record do not count
 	usual          int  // number of records in such a page, see countUsual
 	usuals         int  // number of such pages, at most minUsual
+	stops          int  // number of pages since the last new record that stop at the tail
 	doubts         int  // pages since the last new record that may be old ones, see mayBeOld
 	emptyAfterLast bool // the last page had one record, and the page after it was empty
 	steppedBack    bool // so pages that are fetched ahead may be of no use again
@@ -542,29 +543,38 @@ func (w *walk[P, ID]) update(p pageFacts[ID]) {
 	if p.endsNew || p.hasTail || p.afterStepBack || p.next == NextUnknown && p.repeats == 0 {
 		w.tail = p.last
 	}
+	if p.last == w.tail && !p.endsNew {
+		w.stops++
+	}
 	if p.hasNew {
-		w.doubts = 0
+		w.doubts, w.stops = 0, 0
 	}
 	w.setOverlap(p)
 	w.last = p
 }
 
-// setOverlap sets the overlap of the page after p. If p has no new record, and does not state
-// whether there is a next page, the list may end with p, and the next page confirms it. It starts
-// at the last record, so that it has only this record if the list ends there.
+// setOverlap sets the overlap of the page after p. If p is short and has no new record, the list
+// probably ends with p, and the next page confirms it. It starts at the last record, so that it has
+// only this record if the list ends there. If p stopped at the tail, that page starts before p, and
+// earlier each time: it has another length then, even if records are removed.
 //
-// If records were added or removed before the last record since the last page, as many more are
-// expected for each request. Example: the last page was request 7 and ended at offset 150. p is
-// request 9, starts at 149 and has five records, none of them new: four records were added, two for
-// each request. p ends at 154, but when request 10 is made, its last record is expected at 155.
-// The next page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
+// If records were added before the last record since the last page, as many more are expected for
+// each request. Example: the last page was request 7 and ended at offset 150. p is request 9,
+// starts at 149 and has five records, none of them new: four records were added, two for each
+// request. p ends at 154, but when request 10 is made, its last record is expected at 155. The next
+// page should start there, one after the end of p: the overlap is negative, 154-155 = -1.
 func (w *walk[P, ID]) setOverlap(p pageFacts[ID]) {
 	switch {
 	case p.hasNew:
 		w.resume = p.end()
 		w.overlap = max(1, w.overlap)
-	case p.next == NextUnknown:
-		added := p.end() - w.last.end()
-		w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
+	case p.length < p.limit && p.next == NextUnknown:
+		w.overlap = 1
+		if w.stops > 0 {
+			w.overlap = p.length + w.stops
+		}
+		if added := p.end() - w.last.end(); added > 0 {
+			w.overlap = 1 - added*(w.requests+1-p.number)/(p.number-w.last.number)
+		}
 	}
 }

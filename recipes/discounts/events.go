@@ -45,12 +45,12 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	slog.WarnContext(r.Context(), "event", "error", err)
-	if !errors.Is(err, errUnreadable) && !commerce.IsFinal(err) {
+	if !errors.Is(err, errUseless) {
 		http.Error(w, "please send it again", http.StatusInternalServerError)
 	}
 }
 
-var errUnreadable = errors.New("the event cannot be read")
+var errUseless = errors.New("the event would fail each time")
 
 func (e *Events) handle(r *http.Request) error {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20)) // a larger event is unreadable
@@ -63,7 +63,7 @@ func (e *Events) handle(r *http.Request) error {
 		}
 	}
 	if err := json.Unmarshal(body, &event); err != nil {
-		return errors.Join(errUnreadable, err)
+		return errors.Join(errUseless, err)
 	}
 	switch about := event.Payload.Data; about.Type {
 	case "cart": // a worker calls Ensure; if the cart is as wanted, that causes no event
@@ -77,9 +77,12 @@ func (e *Events) handle(r *http.Request) error {
 func (e *Events) read(ctx context.Context, id string) error {
 	parsed, err := uuid.Parse(id)
 	if err != nil {
-		return errors.Join(errUnreadable, err)
+		return errors.Join(errUseless, err)
 	}
 	result, err := e.worker.Client.Subscriptions.Get(ctx, parsed, commerce.SubscriptionInclude{})
+	if commerce.IsFinal(err) { // also a 404: an event comes later than what it is about
+		return errors.Join(errUseless, err)
+	}
 	if err != nil {
 		return err
 	}

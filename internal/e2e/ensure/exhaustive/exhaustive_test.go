@@ -22,7 +22,14 @@ func (s *setting) run(t *testing.T, c *choices, seen seen, faults int) (broken [
 		}
 	}()
 	synctest.Test(t, func(*testing.T) {
-		w := &world{
+		var w *world
+		defer func() {
+			if p := recover(); p != nil {
+				broken = append(broken, fmt.Sprint("panic: ", p))
+				w.abandon()
+			}
+		}()
+		w = &world{
 			setting: s, choices: c, seen: seen, faults: faults,
 			store: s.initial, states: []store{s.initial}, changed: make(chan struct{}, 1),
 		}
@@ -54,7 +61,7 @@ func (s *setting) search(t *testing.T, faults int) {
 				strings.Join(broken, "\n"), t.Name(), faults, c, strings.Join(c.texts, "\n  "))
 		}
 	}
-	t.Logf("%d faults at most: %d scenarios, and %d that met one of these, in %v: %d violations",
+	t.Logf("%d faults at most: %d scenarios, and %d that came to the world of one of these, in %v: %d violations",
 		faults, runs-cut, cut, time.Since(start).Round(time.Millisecond), failures)
 }
 
@@ -71,8 +78,10 @@ func TestExhaustive(t *testing.T) {
 				s.search(t, 0)
 			case len(replay) == 0:
 				s.search(t, s.faults.few)
-			case len(replay) == 1:
+			case replay[0] == "all":
 				s.search(t, s.faults.all)
+			case len(replay) != 3:
+				t.Fatal("EXHAUSTIVE must be all, or what a failure prints")
 			case replay[0] == t.Name():
 				s.replay(t, replay[1], replay[2])
 			}

@@ -39,7 +39,7 @@ var fates = []fate{
 	{name: "response ends in the middle", onReads: true, applies: true, isCut: true},
 	{name: "ok, and undone", applies: true, undone: true},
 	{name: "ok, undoes what was written meanwhile", applies: true, isOver: true, isFor: (*world).hasChanged},
-	{name: "ok, but slow", onReads: true, isSlow: true, isFor: (*world).isFast},
+	{name: "ok, but slow", onReads: true, isSlow: true, isFor: (*world).maySlow},
 	{name: "ok, after the price changed", onReads: true, applies: true, price: true, isFor: (*world).hasPrice},
 	{name: "process killed, not applied", onReads: true, kills: true},
 	{name: "process killed, applied", applies: true, kills: true},
@@ -54,8 +54,8 @@ func (f *fate) fits(w *world, r *request) bool {
 // hasChanged reports whether something was written since r arrived.
 func (w *world) hasChanged(r *request) bool { return len(w.states)-1 > r.base }
 
-// isFast reports whether another call may go on while r is slow.
-func (w *world) isFast(r *request) bool { return len(w.calls) > 1 && !w.hasLock && r.readyAt.IsZero() }
+// maySlow reports whether another call may go on while r is slow.
+func (w *world) maySlow(r *request) bool { return len(w.calls) > 1 && !w.hasLock && r.readyAt.IsZero() }
 
 func (w *world) hasPrice(*request) bool { return w.prices }
 

@@ -18,7 +18,7 @@ var subscriptionID = uuid.UUID{15: 1}
 // write makes another one.
 type store struct {
 	Price     int64 // of the item
-	Limit     int   // most discounts that the cart takes
+	Limit     int   // maximum number of discounts on the cart
 	IsEnabled bool  // the cart takes custom discounts
 	Discounts []discount
 	IsPaused  bool // the subscription

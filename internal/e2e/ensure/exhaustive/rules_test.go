@@ -106,8 +106,8 @@ func (c *call) checkOutcome() {
 		c.breaks("%s: nothing is in doubt, but an add was applied later: %v", c.name, c.err)
 	case isDoubtful && c.err == nil && c.isSet:
 		c.breaks("%s: no error, but something is in doubt", c.name)
-	case c.isOnce && outcome == commerce.OutcomeApplied && len(applied) != 1:
-		c.breaks("%s: no error, but it was applied %d times", c.name, len(applied))
+	case c.isOnce && isSure && (len(applied) != 1 || c.added == nil):
+		c.breaks("%s: %v, but it was applied %d times, with the result %v", c.name, outcome, len(applied), c.added)
 	case c.isOnce && isSure && len(c.added.Added) != len(applied[0].keys)-len(applied[0].refused):
 		c.breaks("%s: Added is %v after %v", c.name, c.added.Added, applied[0])
 	}

@@ -15,7 +15,7 @@ type choices struct {
 	made    int      // in this run
 }
 
-// choose returns the number of an option: the one of the path, and behind its end the first one.
+// choose returns the number of an option: the one of the path, and after its end the first one.
 func (c *choices) choose(options []string) int {
 	switch {
 	case len(options) == 1:
@@ -35,7 +35,7 @@ func (c *choices) choose(options []string) int {
 	return n
 }
 
-// isNew reports whether the next choice is behind the path.
+// isNew reports whether the next choice comes after the path.
 func (c *choices) isNew() bool { return c.made == len(c.taken) }
 
 // next moves to the next path in depth-first order. It reports whether there is one.
@@ -52,8 +52,11 @@ func (c *choices) next() bool {
 	return len(c.taken) > 0
 }
 
-// String returns the choices as parseChoices reads them, e.g. "0.2.1".
+// String returns the choices as parseChoices reads them, e.g. "0.2.1", or "-" if there were none.
 func (c *choices) String() string {
+	if c.made == 0 {
+		return "-"
+	}
 	var numbers []string
 	for _, n := range c.taken[:c.made] {
 		numbers = append(numbers, strconv.Itoa(n))
@@ -63,6 +66,9 @@ func (c *choices) String() string {
 
 func parseChoices(s string) (*choices, error) {
 	c := &choices{}
+	if s == "-" {
+		return c, nil
+	}
 	for text := range strings.SplitSeq(s, ".") {
 		n, err := strconv.Atoi(text)
 		if err != nil {

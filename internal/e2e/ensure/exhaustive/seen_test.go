@@ -22,7 +22,7 @@ func (c *call) remember(facts ...any) { c.history = hash(c.history, time.Now().U
 
 func hash(facts ...any) uint64 {
 	h := fnv.New64a()
-	_, _ = fmt.Fprint(h, facts...) // a hash takes all
+	_, _ = fmt.Fprintln(h, facts...) // a hash takes all
 	return h.Sum64()
 }
 
@@ -36,21 +36,21 @@ func (w *world) hash(what string) uint64 {
 		facts = append(facts, c.name, c.history, c.isDead, c.isEnded, c.isBlind && c.wasRight())
 	}
 	for _, r := range w.pending {
-		facts = append(facts, r, r.readyAt.UnixNano(), w.states[r.base].facts())
+		facts = append(facts, r, r.readyAt.UnixNano(), w.hasChanged(r), w.states[r.base].facts())
 	}
 	for _, l := range w.late {
-		facts = append(facts, l.request, l.requests, l.at.UnixNano(), w.states[l.base].facts())
+		facts = append(facts, l.request, l.fate.name, l.requests, l.at.UnixNano(), w.states[l.base].facts())
 	}
 	return hash(facts...)
 }
 
-// facts returns the state with what matters of the requests that made it.
+// facts returns the state, and which call added each discount, and whether late.
 func (s store) facts() string {
 	text := fmt.Sprint(s.Price, s.IsEnabled, s.IsPaused)
 	for _, d := range s.Discounts {
-		text += fmt.Sprint(d.ID, d.Engine, d.ExternalID, d.Amount)
+		text += fmt.Sprintln(d.ID, d.Engine, d.ExternalID, d.Amount)
 		if d.By != nil {
-			text += fmt.Sprint(d.By.by.name, d.By.isLate)
+			text += fmt.Sprintln(d.By.by.name, d.By.isLate)
 		}
 	}
 	return text

@@ -27,7 +27,7 @@ type setting struct {
 	faults     limits
 }
 
-// limits are the most faults of a run in go test and in make exhaustive.
+// limits are the maximum numbers of faults of a run, in go test and in make exhaustive.
 type limits struct{ few, all int }
 
 // job is a call of the library.

@@ -34,7 +34,7 @@ type world struct {
 	choices *choices
 	faults  int // that may still be injected
 	seen    seen
-	isCut   bool // the run leads to nothing new: it ends
+	isCut   bool // an earlier run came to the same world: this one ends
 
 	store  store
 	states []store // since the start; the last one is store
@@ -134,12 +134,18 @@ func (w *world) start(j *job, name string) {
 	c.cancel = cancel
 	w.calls = append(w.calls, c)
 	go func() {
+		defer func() {
+			p := recover()
+			cancel()
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if p != nil {
+				w.breaks("%s: panic: %v", name, p)
+			}
+			c.isEnded, c.ended = true, len(w.states)-1
+			w.wake()
+		}()
 		j.do(ctx, client, c)
-		cancel()
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		c.isEnded, c.ended = true, len(w.states)-1
-		w.wake()
 	}()
 }
 
@@ -220,7 +226,9 @@ func (w *world) run() {
 			w.abandon()
 			return
 		case len(ready) > 0:
-			w.receive(w.pick(ready))
+			if r := w.pick(ready); !w.isCut {
+				w.receive(r)
+			}
 		case !slices.ContainsFunc(w.calls, func(c *call) bool { return !c.isEnded }):
 			w.applyLate(func(*lateWrite) bool { return true })
 			return
@@ -252,11 +260,8 @@ func (w *world) ready() []*request {
 
 // pick chooses the request that the store receives next.
 func (w *world) pick(ready []*request) *request {
-	isNoRead := func(r *request) bool { return r.method != http.MethodGet }
-	areReads := len(w.late) == 0 && w.faults == 0 && !slices.ContainsFunc(ready, isNoRead)
-	areAlike := w.isSame && len(ready) == 2 && len(w.calls[0].requests)+len(w.calls[1].requests) == 2
-	if areReads || areAlike { // their order makes no difference
-		return ready[0]
+	if w.isSame && len(ready) == 2 && len(w.calls[0].requests)+len(w.calls[1].requests) == 2 {
+		return ready[0] // the first requests of two calls that are the same: their order makes no difference
 	}
 	var options []string
 	for _, r := range ready {
@@ -338,8 +343,8 @@ func (w *world) remove(r *request) {
 	w.pending = slices.DeleteFunc(w.pending, func(o *request) bool { return o == r })
 }
 
-// baseOf returns the state that a request is applied to: the last one, or that when it arrived.
-// Then it undoes what was written meanwhile.
+// baseOf returns the state that a request is applied to: the last one, or, if the fate says so, the
+// state when it arrived. That undoes what was written meanwhile.
 func (w *world) baseOf(r *request, f *fate) store {
 	base := w.store
 	if f.isOver {
@@ -410,9 +415,12 @@ func (r *request) respond(f *fate, resp response) {
 		status, body = f.status, nil
 	}
 	r.endedAt = time.Now()
-	defer func() { r.by.remember(f.name, r.status, body) }()
+	var got *reply
+	defer func() {
+		r.by.remember(f.name, r.status, body)
+		r.response <- got // from here on, the call goes on
+	}()
 	if f.isLost || status == 0 {
-		r.response <- nil
 		return
 	}
 	var text []byte
@@ -427,5 +435,5 @@ func (r *request) respond(f *fate, resp response) {
 	} else if r.method == http.MethodGet && status == http.StatusOK {
 		r.by.lastRead = r
 	}
-	r.response <- &reply{status, reader}
+	got = &reply{status, reader}
 }
