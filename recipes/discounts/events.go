@@ -80,7 +80,7 @@ func (e *Events) read(ctx context.Context, id string) error {
 		return errors.Join(errUseless, err)
 	}
 	result, err := e.worker.Client.Subscriptions.Get(ctx, parsed, commerce.SubscriptionInclude{})
-	if commerce.IsFinal(err) { // also a 404: an event comes later than what it is about
+	if commerce.IsFinal(err) { // also a 404: an event comes after the change that it reports
 		return errors.Join(errUseless, err)
 	}
 	if err != nil {
