@@ -236,6 +236,9 @@ func (s *scenario) wrong(l *list, r request, p, last page) page {
 		p.Items = nil
 	case s.quirk == repeatsPage:
 		p.Items, p.Next = last.Items, last.Next
+		if s.links == neverNext && len(p.Items) < r.limit {
+			p.Next = NextUnknown // else what a full page states ends a list that goes on, and no walk can know
+		}
 	}
 	return p
 }
