@@ -73,24 +73,26 @@ func ensure(name, right string, want ...commerce.NewCustomDiscount) *job {
 	}
 }
 
-func set(name string) *job {
+// set wants 10 % and 5 off, and setOne only 10 %.
+func set(name string) *job    { return setTo(name, ", engine/b -5", newDiscount("b", -5)) }
+func setOne(name string) *job { return setTo(name, "") }
+
+func setTo(name, right string, more ...commerce.NewCustomDiscount) *job {
+	want := func(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		price, err := c.Subtotal()
+		percent := newDiscount("a", 0)
+		percent.Amount = price.Amount.Percent(commerce.NewDecimal(-10))
+		return append(slices.Clone(more), percent), err
+	}
 	return &job{
 		name: name, isSet: true,
 		isRight: func(s store) bool {
-			return s.IsEnabled && s.String() == fmt.Sprintf("engine/a %d, engine/b -5, other/a -1", -s.Price/10)
+			return s.IsEnabled && s.String() == fmt.Sprintf("engine/a %d%s, other/a -1", -s.Price/10, right)
 		},
 		do: func(ctx context.Context, client *commerce.Client, c *call) {
 			c.result, c.err = client.Carts.SetCustomDiscounts(ctx, "cart", engine, want, nil)
 		},
 	}
-}
-
-// want is for SetCustomDiscounts: 10 % and 5.
-func want(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-	price, err := c.Subtotal()
-	percent := newDiscount("a", 0)
-	percent.Amount = price.Amount.Percent(commerce.NewDecimal(-10))
-	return []commerce.NewCustomDiscount{percent, newDiscount("b", -5)}, err
 }
 
 func enable(name string) *job {
@@ -158,7 +160,8 @@ func settings() []*setting {
 		{name: "two ensures, no lock", faults: limits{0, 2}, initial: empty, jobs: with(one("A"), one("B")), isSame: true},
 		{name: "two updates, no lock", faults: limits{1, 2}, initial: wrong, jobs: with(one("A"), one("B")), isSame: true},
 		{name: "two prunes, no lock", faults: limits{0, 1}, initial: unlike, jobs: with(one("A"), one("B")), isSame: true},
-		{name: "two sets, no lock", faults: limits{0, 2}, initial: empty, jobs: with(set("A"), set("B")), isSame: true},
+		{name: "two sets, no lock", faults: limits{0, 1}, initial: empty, jobs: with(set("A"), set("B")), isSame: true},
+		{name: "two sets of one, no lock", faults: limits{0, 2}, initial: empty, jobs: with(setOne("A"), setOne("B")), isSame: true},
 		{name: "enable and set, no lock", faults: limits{0, 2}, initial: disabled, jobs: with(enable("A"), set("B"))},
 		{name: "state", faults: limits{2, 3}, initial: empty, jobs: with(pause("A"))},
 		{name: "two pauses", faults: limits{1, 2}, initial: empty, jobs: with(pause("A"), pause("B")), isSame: true},
