@@ -2,7 +2,6 @@
 
 FUZZTIME ?= 2m
 NEXT_GO  ?= go1.27.4
-CHAOS    ?= 10m
 BEFORE   ?= 7783969
 
 .DEFAULT_GOAL := help
@@ -48,11 +47,9 @@ lint: ## Run the pinned golangci-lint, which is installed on first use
 fuzz: ## Run each fuzz target for FUZZTIME (2m)
 	FUZZTIME=$(FUZZTIME) bash .ci/fuzz
 
-# A run prints its CHAOS_SEED. Set it to inject the same faults again. CHAOS_TIMEOUT
-# must be longer than CHAOS, on a busy machine twice as long.
-.PHONY: chaos
-chaos: ## Inject random faults for CHAOS (10m), and compare what writes returned with what was applied
-	CHAOS=$(CHAOS) go test -race -count=1 -v -run '^TestChaos' -timeout $(or $(CHAOS_TIMEOUT),3h) ./internal/e2e/ledger ./internal/e2e/ensure
+.PHONY: proof
+proof: ## Run the proof NAME, which takes too long for every run of the tests; without NAME, list them
+	@bash .ci/proof $(NAME)
 
 # A violation prints its choices: EXHAUSTIVE='TEST FAULTS CHOICES' makes that run again.
 .PHONY: exhaustive
@@ -70,22 +67,6 @@ ledger: ## Make 1,000,000 writes in four processes with locks that are killed, 7
 	bash .ci/redis
 	cd rediscommerce && LEDGER=$(or $(CALLS),1000000) go test -count=1 -v -run '^TestLedger$$' -timeout 1h .
 
-.PHONY: model
-model: ## Walk 100,000 random lists that change meanwhile, and look for what is lost (3 to 15 min)
-	go test ./internal/paging -count=1 -v -run '^TestModel' -timeout 1h -rapid.checks=$(or $(WALKS),100000)
-
-.PHONY: both-ways
-both-ways: ## Read 100,000 changed pages both ways: by the fast reader and by the general one (1 min)
-	go test . -count=1 -v -run '^TestBothWays_mutated$$' -mutations $(or $(PAGES),100000)
-
-.PHONY: everything
-everything: ## Walk stores of 250,000 subscriptions that change, and kill examples/walk-everything 40 times (6 min)
-	EVERYTHING=1 go test -count=1 -v -parallel 1 -timeout 1h ./internal/e2e/everything
-
-.PHONY: tool
-tool: ## Export stores of 250,000 subscriptions with epcommerce, killed 5 times each (2 min, Linux)
-	cd cmd/epcommerce && TOOL=1 go test -count=1 -v -run '^TestExport_killed$$' -timeout 2h .
-
 .PHONY: picture
 picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple clients
 	cd bench && go run ./picture ../docs
@@ -96,14 +77,6 @@ bench: ## Compare with net/http by hand, generated clients and the vendor's SDK,
 	cd bench && go run . -before $(BEFORE) -rounds $(or $(ROUNDS),9) -json results/now.json
 	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -before $(BEFORE) -rounds $(or $(ROUNDS),9) -json results/next.json
 	cd bench && go run . -report results/now.json results/next.json
-
-.PHONY: ideal
-ideal: ## Compare the time of walks by account with the least that their requests could take (1 min)
-	IDEAL=1 go test -count=1 -v -run '^TestIdeal' ./internal/e2e/timing
-
-.PHONY: locks
-locks: ## Compare the locks of rediscommerce with those of redislock, 10 s each
-	cd rediscommerce && COMPARE=10s go test -count=1 -v -run '^TestLocker_compared' .
 
 # It needs Node.js and npm and, for the images, Linux and skopeo, which it installs on Debian.
 .PHONY: dist

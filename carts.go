@@ -29,7 +29,7 @@ type CartService struct{ core *core }
 // on a cart and 5 on each item, unless it is configured otherwise: see [Client.Settings].
 //
 // The request is not idempotent. If the call fails, [OutcomeOf] reports what is known about the
-// discounts; the comment of the package shows what to do then. With [OutcomePartial], the call
+// discounts; the comment of [Outcome] says what to do then. With [OutcomePartial], the call
 // returns both a result and an error that matches [ErrPartialFailure]: the result lists the
 // discounts that were added and those that may not be, with the reasons. After any other error
 // the result is nil.

@@ -106,21 +106,22 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 
 // WithHTTPClient makes calls through the Transport of hc, e.g. a proxy or a stub for tests; for
 // traces and metrics, see [WithObserver]. If hc.Timeout is less than
-// [RetryPolicy].AttemptTimeout, it limits each attempt instead. hc.Jar and hc.CheckRedirect are
-// not used: the client sends no cookies and follows no redirects. hc is copied.
+// [RetryPolicy].AttemptTimeout, it limits each attempt instead. The client follows no redirects and
+// sends no cookies, so hc.CheckRedirect and hc.Jar are not used. hc is copied.
 //
-// If hc.Transport is nil, the library uses its own transport. It differs from
-// [http.DefaultTransport] in its limits: 10 s to connect, 64 KiB of headers, 100 idle connections
-// to the store, and 50 s until an idle connection is closed. http.DefaultTransport keeps it for
-// 90 s. Load balancers often close it after 60 s: a write that is sent at that moment has
-// [OutcomeUnknown]. Set IdleConnTimeout to less than the limit of the server. The library's own
-// transport does not help with a server whose limit is less than 50 s.
+// The library's own transport, if hc.Transport is nil, closes an idle connection after 50 s. Load
+// balancers often do so after 60 s, and a write that is sent at that moment has [OutcomeUnknown]:
+// set the IdleConnTimeout of any other transport to less than the limit of the server.
+//
+// After a connection error, a write is sent again only with proof that nothing was sent: the hooks
+// of [net/http/httptrace]. There is none if a write has no body, or if a transport does not call
+// the hooks, or reads the body before it requests a connection. Then the outcome is OutcomeUnknown.
 //
 // A write is applied at most once if Transport is an [*http.Transport], or passes each request to
-// one once, with the context and the body of the request. If another transport is about to send a
-// request twice, for example to retry, to try a second route or to log in, the library cancels the
-// write, and its outcome is [OutcomeUnknown]: turn such retries off. The section Transports of the
-// comment of the package lists what other transports do.
+// one once, with its context and body. Turn off whatever sends requests again: retries, a second
+// route, logins. The library cancels the write, with OutcomeUnknown, if it sees that. It cannot
+// stop a transport that copies the body and ignores cancellation, or that sends on several
+// connections at once: with hooks, an add that the service confirms is then [OutcomePartial].
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {
@@ -141,10 +142,12 @@ func WithHTTPClient(hc *http.Client) Option {
 //
 // Any other write is sent again only if it is certain that nothing was sent, or after a 421,
 // 425 or 429, which say that the service did nothing. After a 401, any call is sent again once
-// if there is a new token.
+// if there is a new token. If a wait would last beyond the deadline of the context, the call returns
+// the last response as an error instead. [WithLimiter] describes the waits after a 429.
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
-	// that is sent again after a 401 with a new token may exceed it by one. Default 4.
+	// that is sent again after a 401 with a new token may exceed it by one. Raise it for a job
+	// that competes with many others for a store that sends Retry-After. Default 4.
 	//
 	// Unless MaxAttempts is 1, a 429 without a Retry-After does not count, up to 12 attempts
 	// in all, see [WithLimiter]. A call without a deadline can then last 12 times
@@ -217,15 +220,22 @@ type Limiter interface {
 }
 
 // WithLimiter waits for l before each attempt, including retries and token requests. Clients of
-// the same store should share a limiter, because they share the store's rate limit. The
-// documented limits are 100 requests per second in production, and 25 to 50 in development. An
-// application key can have a rate of its own. Set 90 % of the limit:
+// the same store should share one, because they share the store's limit: 100 requests per second in
+// production, 25 to 50 in development, or that of the application key. Set 90 % of it:
 //
 //	commerce.WithLimiter(rate.NewLimiter(90, 1))   // production
 //	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development, if the limit is 25
 //
-// Without a limiter, a client learns the rate limit from 429s, as the comment of the package
-// describes. That takes longer. With a limiter, it obeys 429s too.
+// Without a limiter, a client learns the rate from 429s, which takes longer. With one, it obeys them
+// too. After a 429 with Retry-After, all calls wait for that time. After another, the calls of its
+// operation wait for a moment, and then pass one by one (all calls of [Client.Do] are one, see
+// [Error].Op). The rate is that of the calls accepted in the last second, at first at least 10 per
+// second. A refusal makes the wait longer, up to 5 s; calls that are accepted raise the rate. A
+// minute after the last 429, nothing waits any more.
+//
+// If the turn of a call would come after its deadline, it fails with [ErrRateLimited] at once, and
+// is not sent. After twelve refusals in a row, calls that wait fail, and only one at a time may
+// wait, until one is accepted.
 func WithLimiter(l Limiter) Option {
 	return setting("limiter", l, func(c *config) *Limiter { return &c.limiter })
 }

@@ -464,7 +464,7 @@ func TestLimits_errors(t *testing.T) {
 	}
 }
 
-// mutations is the number of pages that TestBothWays_mutated changes. `make both-ways` changes
+// mutations is the number of pages that TestBothWays_mutated changes. `make proof NAME=both-ways` changes
 // more.
 var mutations = flag.Int("mutations", 5_000, "number of pages that TestBothWays_mutated changes")
 

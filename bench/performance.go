@@ -50,7 +50,8 @@ func performance(both *[2]results) (string, error) {
 	}
 	seconds := figure(wall, 1000)
 	t, err := template.New("performance").Funcs(template.FuncMap{
-		"rows": func() []row { return rows },
+		"rows": func() []row { return rows }, "table": func() string { return table(both) },
+		"missed": func() []string { return missed(both) },
 		"seconds": func(run string) (string, error) {
 			s, err := seconds(run)
 			return fmt.Sprintf("%.1f", s), err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,9 +91,7 @@ func readResults(paths ...string) (both [2]results, err error) {
 // documents returns the files that are made from the results, by path.
 func documents(both *[2]results) (map[string]string, error) {
 	text, err := performance(both)
-	return map[string]string{
-		"RESULTS.md": report(both), "../docs/performance.md": text, "../docs/bench.svg": chart(&both[0]),
-	}, err
+	return map[string]string{"../docs/performance.md": text, "../docs/bench.svg": chart(&both[0])}, err
 }
 
 // writeReport writes the pages from two files of results.
@@ -110,45 +107,16 @@ func writeReport(paths ...string) error {
 	return err
 }
 
-// report returns the text of RESULTS.md.
-func report(both *[2]results) string {
-	a, b := &both[0], &both[1]
-	var text strings.Builder
-	fmt.Fprintf(&text, "# Results\n\n`make bench` wrote this page on %s: %s and %s on %d cores, the least of each "+
-		"figure in %d rounds. Times are for 10,000 records or 1,000 calls. They depend on the machine, ratios much "+
-		"less. The releases were measured one after the other, so compare a time with times of the same release.\n\n",
-		a.Date, a.Go, b.Go, a.Cores, a.Rounds)
-	writeTable(&text, both)
-	writeAhead(&text, both)
-	for _, res := range both {
-		sdk := "ran on Node.js " + res.Node
-		if res.Node == "" {
-			sdk = "was left out: Node.js or npm is missing, or `npm ci` failed"
-		}
-		fmt.Fprintf(&text, "\nIn the rounds of %s, js-sdk %s.\n", res.Go, sdk)
-	}
-	text.WriteString("\n## Ratios\n\n")
-	fmt.Fprintf(&text, "| | aim, Go %s | measured | aim, Go %s | measured |\n|---|--:|--:|--:|--:|\n",
-		a.Release(), b.Release())
-	missed := 0
+// missed lists the ratios that are higher than their aims.
+func missed(both *[2]results) (list []string) {
 	for _, r := range ratios {
-		fmt.Fprintf(&text, "| %s |", r.name)
 		for i, res := range both {
-			note := ""
 			if aim, err := strconv.ParseFloat(r.aims[i], 64); err == nil && r.value(&res) > aim {
-				note = ", **missed**"
-				missed++
+				list = append(list, fmt.Sprintf("%s, Go %s: %s instead of %s", r.name, res.Release(), r.text(&res), r.aims[i]))
 			}
-			fmt.Fprintf(&text, " %s | %s%s |", r.aims[i], r.text(&res), note)
 		}
-		text.WriteString("\n")
 	}
-	fmt.Fprintf(&text, "\n%d aims are missed.\n", missed)
-	text.WriteString(method)
-	for _, r := range runs {
-		fmt.Fprintf(&text, "- **%s** %s\n", r.name, r.how)
-	}
-	return text.String()
+	return list
 }
 
 // columns are those of the table.
@@ -178,10 +146,12 @@ func cell(res *results, r *run, column int) string {
 	return text
 }
 
-func writeTable(text *strings.Builder, both *[2]results) {
+// table returns a table of all runs.
+func table(both *[2]results) string {
+	var text strings.Builder
 	text.WriteString("|")
 	for _, c := range columns {
-		fmt.Fprintf(text, " | %s, %s | %s", c.name, both[0].Release(), both[1].Release())
+		fmt.Fprintf(&text, " | %s, %s | %s", c.name, both[0].Release(), both[1].Release())
 	}
 	text.WriteString(" |\n|---" + strings.Repeat("|--:", 2*len(columns)) + "|\n")
 	for _, r := range runs {
@@ -191,38 +161,5 @@ func writeTable(text *strings.Builder, both *[2]results) {
 		}
 		text.WriteString(" |\n")
 	}
+	return text.String()
 }
-
-// writeAhead names the runs that have a figure in bold, by column.
-func writeAhead(text *strings.Builder, both *[2]results) {
-	text.WriteString("\nA figure in bold is lower than that of the library for the same. Ahead of the library, " +
-		"under one release or both:\n\n")
-	for i, c := range columns {
-		var ahead []string
-		for _, r := range runs {
-			if strings.Contains(cell(&both[0], &r, i)+cell(&both[1], &r, i), "**") {
-				ahead = append(ahead, strconv.Quote(r.name))
-			}
-		}
-		name, _, _ := strings.Cut(c.name, ",")
-		fmt.Fprintf(text, "- %s: %s\n", name, cmp.Or(strings.Join(ahead, ", "), "none"))
-	}
-}
-
-const method = `
-## How each figure was measured
-
-Each run is a process of its own. The store is another process on the same machine, with responses that it made ` +
-	`before. All runs are measured in turn, then again in the next round, so that a change of the machine's speed ` +
-	`meets all of them. A first round does not count. Runs with 20 ms count in 3 rounds at most. The bodies are those ` +
-	`of payload.go, and of the fake store for carts.
-
-- **CPU** is the time that the process uses on all cores, from getrusage: for 10,000 records, or for 1,000 calls of ` +
-	`GET, POST, Get and Ensure.
-- **wall** is the time from the first request to the last response, for as many records or calls.
-- **allocations** and **kB** are the figures of runtime.MemStats, per record or call.
-- **peak** is the peak of the resident memory of the process.
-- **ratios** are those of the figures in the table. An **aim** is what a ratio or a figure should not exceed.
-- **size of a program** is by how much bench/lister, which lists by the library, is larger than bench/looper, which ` +
-	`lists by net/http, both stripped.
-`

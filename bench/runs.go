@@ -12,7 +12,6 @@ type run struct {
 	js    []string // a program for Node.js and its arguments, instead of do
 	old   string   // a run of the earlier program, instead of do
 	like  string   // the run of the library that does the same
-	how   string   // the explanation in RESULTS.md
 }
 
 const (
@@ -36,69 +35,77 @@ const walkJS = "../.ci/vendor-clients/walk.mjs"
 
 // runs are in the order of the table.
 var runs = []run{
-	{name: "All", store: plain, n: listed, unit: perRecords, do: all(1),
-		how: "walks 10,000 subscriptions, 100 per page, without included resources."},
-	{name: "Pages", store: plain, n: listed, unit: perRecords, do: library(pages),
-		how: "walks the same list with the 20 plans and 10 products that each page includes, and decodes them too."},
-	{name: "loop", store: plain, n: listed, unit: perRecords, do: loop("", byStandard), like: "All",
-		how: "does the same as All by net/http and encoding/json, with structs of all members."},
-	{name: "loop, included", store: plain, n: listed, unit: perRecords, do: loop(withIncluded, byStandard), like: "Pages",
-		how: "does the same as Pages in this way."},
-	{name: "loop, goccy", store: plain, n: listed, unit: perRecords, do: loop("", byGoccy), like: "All",
-		how: "is the loop with github.com/goccy/go-json instead of encoding/json."},
-	{name: "loop, sonic", store: plain, n: listed, unit: perRecords, do: loop("", bySonic), like: "All",
-		how: "is the loop with github.com/bytedance/sonic. It compiles code for the processor while it runs; under a " +
-			"Go release that it does not know, it is encoding/json."},
-	{name: "oapi-codegen", store: plain, n: listed, unit: perRecords, do: generated, like: "Pages",
-		how: "does the same as Pages by a client that oapi-codegen generated."},
-	{name: "ogen", store: plain, n: listed, unit: perRecords, do: byOgen, like: "Pages",
-		how: "does so by a client that ogen generated from the same file. It also validates what it reads."},
-	{name: "js-sdk", store: plain, n: listed, unit: perRecords, js: []string{walkJS, ""}, like: "All",
-		how: "does the same as All by the vendor's JavaScript SDK, @elasticpath/js-sdk, on Node.js. Ids and dates stay " +
-			"strings. As for Go, the start of the process and a first request do not count. What Node.js compiles during " +
-			"the walk counts. Allocations are not counted, and the Go release does not matter."},
+	// All walks 10,000 subscriptions, 100 per page, without included resources.
+	{name: "All", store: plain, n: listed, unit: perRecords, do: all(1)},
+	// Pages walks the same list with the 20 plans and 10 products that each page includes, and
+	// decodes them too.
+	{name: "Pages", store: plain, n: listed, unit: perRecords, do: library(pages)},
+	// loop does the same as All by net/http and encoding/json, with structs of all members.
+	{name: "loop", store: plain, n: listed, unit: perRecords, do: loop("", byStandard), like: "All"},
+	// loop, included does the same as Pages in this way.
+	{name: "loop, included", store: plain, n: listed, unit: perRecords, do: loop(withIncluded, byStandard), like: "Pages"},
+	// loop, goccy is the loop with github.com/goccy/go-json instead of encoding/json.
+	{name: "loop, goccy", store: plain, n: listed, unit: perRecords, do: loop("", byGoccy), like: "All"},
+	// loop, sonic is the loop with github.com/bytedance/sonic. It compiles code for the processor
+	// while it runs; under a Go release that it does not know, it is encoding/json.
+	{name: "loop, sonic", store: plain, n: listed, unit: perRecords, do: loop("", bySonic), like: "All"},
+	// oapi-codegen does the same as Pages by a client that oapi-codegen generated.
+	{name: "oapi-codegen", store: plain, n: listed, unit: perRecords, do: generated, like: "Pages"},
+	// ogen does so by a client that ogen generated from the same file. It also validates what it
+	// reads.
+	{name: "ogen", store: plain, n: listed, unit: perRecords, do: byOgen, like: "Pages"},
+	// js-sdk does the same as All by the vendor's JavaScript SDK, @elasticpath/js-sdk, on Node.js.
+	// Ids and dates stay strings. As for Go, the start of the process and a first request do not
+	// count. What Node.js compiles during the walk counts. Allocations are not counted, and the Go
+	// release does not matter.
+	{name: "js-sdk", store: plain, n: listed, unit: perRecords, js: []string{walkJS, ""}, like: "All"},
+	// js-sdk, included does the same as Pages in this way.
 	{name: "js-sdk, included", store: plain, n: listed, unit: perRecords, js: []string{walkJS, "plans,products"},
-		like: "Pages", how: "does the same as Pages in this way."},
-	{name: "All, before", store: plain, n: listed, unit: perRecords, old: "All", like: "All",
-		how: "is All by the library as it was at an earlier commit, see BEFORE in the Makefile."},
-	{name: "Pages, before", store: plain, n: listed, unit: perRecords, old: "Pages", like: "Pages",
-		how: "is Pages by that library."},
-	{name: "no decoding", store: plain, n: listed, unit: perRecords, do: floor,
-		how: "reads the same pages by net/http and drops them. No client can be faster."},
-	{name: "All, gzip", store: zipped, n: listed, unit: perRecords, do: all(1),
-		how: "is All with compressed responses. All other runs have uncompressed ones."},
-	{name: "loop, gzip", store: zipped, n: listed, unit: perRecords, do: loop("", byStandard), like: "All, gzip",
-		how: "is the loop with compressed responses."},
-	{name: "AllByAccount", store: large, n: 10 * listed, unit: perRecords, do: allByAccount(1),
-		how: "walks 100,000 subscriptions of 33,334 accounts, and lists the accounts too. " +
-			"Times are per 10,000 records, as those of All."},
-	{name: "All, 20 ms", store: slow, n: listed, unit: perRecords, do: all(1),
-		how: "is All with responses that take 20 ms, with Concurrency 1. The 102 requests alone take 2,040 ms."},
-	{name: "All, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: all(8),
-		how: "is the same with Concurrency 8. The requests alone take 260 ms, if always 8 are in flight."},
-	{name: "AllByAccount, 20 ms", store: slow, n: listed, unit: perRecords, do: allByAccount(1),
-		how: "walks 10,000 subscriptions of 3,334 accounts, with Concurrency 1. 34 requests list the accounts, and 113 " +
-			"the subscriptions."},
-	{name: "AllByAccount, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: allByAccount(8),
-		how: "is the same with Concurrency 8."},
+		like: "Pages"},
+	// All, before is All by the library as it was at an earlier commit, see BEFORE in the Makefile.
+	{name: "All, before", store: plain, n: listed, unit: perRecords, old: "All", like: "All"},
+	// Pages, before is Pages by that library.
+	{name: "Pages, before", store: plain, n: listed, unit: perRecords, old: "Pages", like: "Pages"},
+	// no decoding reads the same pages by net/http and drops them. No client can be faster.
+	{name: "no decoding", store: plain, n: listed, unit: perRecords, do: floor},
+	// All, gzip is All with compressed responses. All other runs have uncompressed ones.
+	{name: "All, gzip", store: zipped, n: listed, unit: perRecords, do: all(1)},
+	// loop, gzip is the loop with compressed responses.
+	{name: "loop, gzip", store: zipped, n: listed, unit: perRecords, do: loop("", byStandard), like: "All, gzip"},
+	// AllByAccount walks 100,000 subscriptions of 33,334 accounts, and lists the accounts too.
+	// Times are per 10,000 records, as those of All.
+	{name: "AllByAccount", store: large, n: 10 * listed, unit: perRecords, do: allByAccount(1)},
+	// All, 20 ms is All with responses that take 20 ms, with Concurrency 1. The 102 requests alone
+	// take 2,040 ms.
+	{name: "All, 20 ms", store: slow, n: listed, unit: perRecords, do: all(1)},
+	// All, 20 ms, x8 is the same with Concurrency 8. The requests alone take 260 ms, if always 8
+	// are in flight.
+	{name: "All, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: all(8)},
+	// AllByAccount, 20 ms walks 10,000 subscriptions of 3,334 accounts, with Concurrency 1. 34
+	// requests list the accounts, and 113 the subscriptions.
+	{name: "AllByAccount, 20 ms", store: slow, n: listed, unit: perRecords, do: allByAccount(1)},
+	// AllByAccount, 20 ms, x8 is the same with Concurrency 8.
+	{name: "AllByAccount, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: allByAccount(8)},
 
-	{name: "GET: library", store: plain, n: gets, unit: perCalls, do: library(getByDo),
-		how: "reads a page of one subscription by Client.Do into a json.RawMessage, 3,000 times."},
-	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand, like: "GET: library",
-		how: "reads the same page by net/http and io.ReadAll."},
-	{name: "POST: library x1", store: plain, n: posts, unit: perCalls, do: addByLibrary(1),
-		how: "adds 4,000 batches of 3 discounts to a cart by AddCustomDiscounts."},
-	{name: "POST: net/http x1", store: plain, n: posts, unit: perCalls, do: addByHand(1), like: "POST: library x1",
-		how: "encodes and sends the same batches by encoding/json and net/http, decodes the response, and checks " +
-			"its status and that it has each external id."},
-	{name: "POST: library x16", store: plain, n: posts, unit: perCalls, do: addByLibrary(16),
-		how: "makes the 4,000 calls on 16 goroutines, each with a cart of its own."},
-	{name: "POST: net/http x16", store: plain, n: posts, unit: perCalls, do: addByHand(16), like: "POST: library x16",
-		how: "does the same. Its transport keeps 16 idle connections, as that of the library does."},
-	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: library(getCart),
-		how: "reads a cart with an item and 3 discounts by Carts.Get, 1,000 times."},
-	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls, do: ensure("full", 0),
-		how: "calls EnsureCustomDiscounts for the 3 discounts of such a cart: 1 request."},
-	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls, do: ensure(shortCart, 1),
-		how: "does so for a cart that lacks one of them: 3 requests, GET, POST and GET."},
+	// GET: library reads a page of one subscription by Client.Do into a json.RawMessage, 3,000 times.
+	{name: "GET: library", store: plain, n: gets, unit: perCalls, do: library(getByDo)},
+	// GET: net/http reads the same page by net/http and io.ReadAll.
+	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand, like: "GET: library"},
+	// POST: library x1 adds 4,000 batches of 3 discounts to a cart by AddCustomDiscounts.
+	{name: "POST: library x1", store: plain, n: posts, unit: perCalls, do: addByLibrary(1)},
+	// POST: net/http x1 encodes and sends the same batches by encoding/json and net/http, decodes
+	// the response, and checks its status and that it has each external id.
+	{name: "POST: net/http x1", store: plain, n: posts, unit: perCalls, do: addByHand(1), like: "POST: library x1"},
+	// POST: library x16 makes the 4,000 calls on 16 goroutines, each with a cart of its own.
+	{name: "POST: library x16", store: plain, n: posts, unit: perCalls, do: addByLibrary(16)},
+	// POST: net/http x16 does the same. Its transport keeps 16 idle connections, as that of the
+	// library does.
+	{name: "POST: net/http x16", store: plain, n: posts, unit: perCalls, do: addByHand(16), like: "POST: library x16"},
+	// Get a cart reads a cart with an item and 3 discounts by Carts.Get, 1,000 times.
+	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: library(getCart)},
+	// Ensure, none missing calls EnsureCustomDiscounts for the 3 discounts of such a cart: 1
+	// request.
+	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls, do: ensure("full", 0)},
+	// Ensure, 1 missing does so for a cart that lacks one of them: 3 requests, GET, POST and GET.
+	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls, do: ensure(shortCart, 1)},
 }

@@ -19,8 +19,9 @@ import (
 // LockerConfig sets up a [Locker].
 type LockerConfig struct {
 	// Expiry is the time after which the lock of a process that died is granted to another, from
-	// 1 s to 10 min. It must be the same in all processes. A process that cannot reach the server
-	// loses its locks after 0.8 of it. Default 10 s.
+	// 1 s to 10 min. Use the same in all processes: after a restart of the server, one with a
+	// shorter Expiry may be granted a lock that another still holds. A process that cannot reach
+	// the server loses its locks after 0.8 of it. Default 10 s.
 	Expiry time.Duration
 	// Timeout is how long a call waits for a response of the server, at most half of the time to
 	// its deadline. Default 2 s.

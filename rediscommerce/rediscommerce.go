@@ -13,8 +13,8 @@
 //
 // It needs Redis 6 or later, or Valkey. The user of the server needs the right to run scripts
 // (EVAL, EVALSHA), to read and write the keys "commerce/limit" and "commerce/locks", and to
-// call TIME and INFO. README.md has a complete program, and docs/many-pods.md of the library
-// describes how to set up a service of many processes, and what a lock cannot prevent.
+// call TIME and INFO. README.md has a complete program. It describes how to set up a
+// service of many processes, and what a lock cannot prevent.
 package rediscommerce
 
 import (

@@ -37,7 +37,7 @@ const maxMemory = 64 << 10
 var peak = regexp.MustCompile(`VmHWM:\s*(\d+) kB`)
 
 // Exports a store, is killed again and again, and looks at the file. TOOL=1 makes it a store of
-// 250,000 and five kills: see make tool.
+// 250,000 and five kills: see make proof NAME=tool.
 func TestExport_killed(t *testing.T) {
 	t.Parallel()
 	n, kills, requests, latency := 4500, 2, 8, 100*time.Millisecond

@@ -9,7 +9,7 @@ import (
 
 // Share sets the Client and the Locker of a machine, whose Grace is set. All machines whose Redis
 // server is the same share the store's rate limit, and no two of them work on one cart.
-// docs/many-pods.md has the details.
+// rediscommerce/README.md has the details.
 func (c *Carts) Share(server redis.UniversalClient, baseURL string, opts ...commerce.Option) error {
 	limiter, err := rediscommerce.NewLimiter(server, rediscommerce.LimiterConfig{
 		PerSecond: 90, // 90 % of the 100 of a production store
