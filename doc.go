@@ -8,11 +8,12 @@
 //
 // # Discounts
 //
-// [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it. Call
-// it whenever the cart or the offers change, after an error or a crash, and before the payment.
-// [CartService.EnsureCustomDiscounts] does that for a list of discounts, with options.
+// [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it.
+// Call it whenever the cart or the offers change, after an error or a crash, and before the
+// payment. [CartService.EnsureCustomDiscounts] does that for a list of discounts, with options.
 // [CartService.AddCustomDiscounts] sends one request, which is not idempotent. It is never sent
-// again once it may have been applied; the [Outcome] of an error says what is known, and what to do.
+// again once it may have been applied; the [Outcome] of an error says what is known, and what to
+// do.
 //
 // # Subscriptions
 //
@@ -30,11 +31,11 @@
 // error of a call is an [*Error]; a walk wraps it in a [*PagingError]. Compare errors with the
 // sentinels, such as [ErrNotFound], by [errors.Is].
 //
-// Errors, log events, clients and options show no token, query value, body or error detail. Payloads
-// are the caller's data and print as they are, except [PaymentAuthority].
+// Errors, log events, clients and options show no token, query value, body or error detail.
+// Payloads are the caller's data and print as they are, except [PaymentAuthority].
 //
 // # Testing
 //
-// Package commercetest has a fake store, which runs in memory and fails on demand. Runnable examples
-// are in example_test.go and in the folder examples.
+// Package commercetest has a fake store, which runs in memory and fails on demand. Runnable
+// examples are in example_test.go and in the folder examples.
 package commerce

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/oauth2"
 	"golang.org/x/time/rate"
 
 	"github.com/commerce-go/commerce"
@@ -42,6 +43,27 @@ func ExampleNew() {
 	}
 	_, _ = client.Subscriptions.List(context.Background(), nil)
 }
+
+// Tokens that another part of the program keeps fresh.
+func ExampleWithTokenSource() {
+	issue := func() (*oauth2.Token, error) { // e.g. from a vault, or by another grant
+		return &oauth2.Token{AccessToken: commercetest.DefaultToken, Expiry: time.Now().Add(time.Hour)}, nil
+	}
+	tokens := oauth2.ReuseTokenSource(nil, tokenSource(issue)) // asks again when the token expires
+	client := exampleStore().Client(commerce.WithTokenSource(tokens))
+
+	page, err := client.Subscriptions.List(context.Background(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(page.Subscriptions))
+	// Output: 3
+}
+
+// tokenSource is a function as an [oauth2.TokenSource].
+type tokenSource func() (*oauth2.Token, error)
+
+func (f tokenSource) Token() (*oauth2.Token, error) { return f() }
 
 func ExampleCartService_AddCustomDiscounts() {
 	store := exampleStore()
@@ -101,6 +123,37 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	// added: promo-1
 	// not confirmed: promo-2
 	// reason: Cart Item is not present in the cart.
+}
+
+// Two vouchers with one code: nothing tells their discounts apart, so only a program that keeps
+// count itself should add both. EnsureCustomDiscounts would take the second for a copy.
+func ExampleAddCustomDiscountsOptions_allowRepeated() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
+		log.Fatal(err)
+	}
+
+	vouchers := []commerce.NewCustomDiscount{oneOff, oneOff}
+	_, err := client.Carts.AddCustomDiscounts(ctx, cartID, vouchers, nil)
+	fmt.Println(errors.Is(err, commerce.ErrInvalidArgument))
+	opts := &commerce.AddCustomDiscountsOptions{AllowRepeated: true}
+	result, err := client.Carts.AddCustomDiscounts(ctx, cartID, vouchers, opts)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(result.Added))
+	// Output:
+	// true
+	// 2
+}
+
+// An offer is checked when the staff enters it, not when a customer pays.
+func ExampleNewCustomDiscount_Validate() {
+	offer := oneOff
+	offer.Amount = commerce.NewDecimal(100)
+	fmt.Println(offer.Validate())
+	// Output: commerce: invalid argument: amount must be less than zero
 }
 
 // The response is lost, so the outcome is unknown. EnsureCustomDiscounts reads the cart and
@@ -487,6 +540,27 @@ func ExampleSubscriptionService_Pages() {
 	// Green Tea Box is billed every 1 month
 }
 
+// In the first payload generation, subscriptions have products.
+func ExampleIncluded_ProductsOf() {
+	store := commercetest.NewStore(commercetest.Config{Generation: commercetest.FirstGeneration})
+	store.Seed(1)
+
+	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{Plans: true, Products: true}}
+	for page, err := range store.Client().Subscriptions.Pages(context.Background(), opts) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		for i := range page.Subscriptions {
+			for _, product := range page.Included.ProductsOf(&page.Subscriptions[i]) {
+				fmt.Println(product.Attributes.Name)
+			}
+		}
+	}
+	// Output:
+	// Green Tea Box
+	// Teapot
+}
+
 func ExampleSubscriptionService_List() {
 	client, ctx := exampleStore().Client(), context.Background()
 
@@ -549,6 +623,41 @@ func ExampleClient_With() {
 		fmt.Println(failed.StatusCode, "after", failed.Attempts, "attempt")
 	}
 	// Output: 503 after 1 attempt
+}
+
+// The currency of a cart is that of the request for its first item.
+func ExampleWithHeader() {
+	client, ctx := exampleStore().Client(), context.Background()
+
+	inEuros, err := client.With(commerce.WithHeader("X-Moltin-Currency", "EUR"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	type object = map[string]any
+	item := object{"type": "custom_item", "name": "Engraving", "quantity": 1, "price": object{"amount": 500}}
+	path := []string{"v2", "carts", "my-cart", "items"}
+	if _, err := inEuros.Do(ctx, "POST", path, nil, object{"data": item}, nil); err != nil {
+		log.Fatal(err)
+	}
+	cart, err := client.Carts.Get(ctx, "my-cart")
+	if err != nil {
+		log.Fatal(err)
+	}
+	price, err := cart.Subtotal()
+	fmt.Println(price.Amount, price.Currency, err)
+	// Output: 500 EUR <nil>
+}
+
+// A fake store in another container: `epcommerce serve`. Loopback addresses need no option.
+func ExampleWithInsecureHTTP() {
+	const address = "http://store:8080"
+	_, err := commerce.New(address, commerce.WithToken("token"))
+	fmt.Println(errors.Is(err, commerce.ErrInvalidArgument))
+	_, err = commerce.New(address, commerce.WithToken("token"), commerce.WithInsecureHTTP())
+	fmt.Println(err)
+	// Output:
+	// true
+	// <nil>
 }
 
 // One limiter for all requests of this process to the store.

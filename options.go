@@ -140,9 +140,9 @@ func WithHTTPClient(hc *http.Client) Option {
 //
 // It is not retried if the body is larger than the limit, or if a certificate is not accepted.
 //
-// Any other write is sent again only if it is certain that nothing was sent, or after a 421,
-// 425 or 429, which say that the service did nothing. After a 401, any call is sent again once
-// if there is a new token. If a wait would last beyond the deadline of the context, the call returns
+// Any other write is sent again only if it is certain that nothing was sent, or after a 421, 425
+// or 429, which say that the service did nothing. After a 401, any call is sent again once if
+// there is a new token. If a wait would last beyond the deadline of the context, the call returns
 // the last response as an error instead. [WithLimiter] describes the waits after a 429.
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
@@ -226,12 +226,12 @@ type Limiter interface {
 //	commerce.WithLimiter(rate.NewLimiter(90, 1))   // production
 //	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development, if the limit is 25
 //
-// Without a limiter, a client learns the rate from 429s, which takes longer. With one, it obeys them
-// too. After a 429 with Retry-After, all calls wait for that time. After another, the calls of its
-// operation wait for a moment, and then pass one by one (all calls of [Client.Do] are one, see
-// [Error].Op). The rate is that of the calls accepted in the last second, at first at least 10 per
-// second. A refusal makes the wait longer, up to 5 s; calls that are accepted raise the rate. A
-// minute after the last 429, nothing waits any more.
+// Without a limiter, a client learns the rate from 429s, which takes longer. With one, it obeys
+// them too. After a 429 with Retry-After, all calls wait for that time. After another, the calls
+// of its operation wait for a moment, and then pass one by one (all calls of [Client.Do] are one,
+// see [Error].Op). The rate is that of the calls accepted in the last second, at first at least
+// 10 per second. A refusal makes the wait longer, up to 5 s; calls that are accepted raise the
+// rate. A minute after the last 429, nothing waits any more.
 //
 // If the turn of a call would come after its deadline, it fails with [ErrRateLimited] at once, and
 // is not sent. After twelve refusals in a row, calls that wait fail, and only one at a time may
@@ -287,6 +287,9 @@ func WithUserAgent(product string) Option {
 // Keep-Alive, Proxy-*, TE, Trailer, Transfer-Encoding, Upgrade, User-Agent (see
 // [WithUserAgent]). Idempotency-Key and X-Idempotency-Key are refused because they make
 // net/http send writes again.
+//
+// A shopper has an implicit token, see [WithToken], and sees the subscriptions of one account: send
+// that account's token in the header EP-Account-Management-Authentication-Token.
 func WithHeader(key, value string) Option {
 	return func(c *config, problems *ValidationError) {
 		canonical := http.CanonicalHeaderKey(key)

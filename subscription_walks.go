@@ -63,8 +63,8 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 // not use before, or if a shortened page states that it is the last.
 //
 // Beyond the offset limit, pages are like in PagesByAccount: first those of the accounts that the
-// service lists, then of the other accounts of the first 10,100 records. A subscription of any other
-// account is missed there.
+// service lists, then of the other accounts of the first 10,100 records. A subscription of any
+// other account is missed there.
 //
 // The walk ends in [ErrOffsetLimit]
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list

@@ -87,7 +87,8 @@ var runs = []run{
 	// AllByAccount, 20 ms, x8 is the same with Concurrency 8.
 	{name: "AllByAccount, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: allByAccount(8)},
 
-	// GET: library reads a page of one subscription by Client.Do into a json.RawMessage, 3,000 times.
+	// GET: library reads a page of one subscription by Client.Do into a json.RawMessage, 3,000
+	// times.
 	{name: "GET: library", store: plain, n: gets, unit: perCalls, do: library(getByDo)},
 	// GET: net/http reads the same page by net/http and io.ReadAll.
 	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand, like: "GET: library"},

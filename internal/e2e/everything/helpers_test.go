@@ -33,8 +33,8 @@ func TestMain(m *testing.M) {
 }
 
 // size returns the number of subscriptions of a store: that of the promise if EVERYTHING is set
-// (make proof NAME=everything), otherwise one that takes seconds. The run with the race detector has -short: a
-// quarter is enough for it.
+// (make proof NAME=everything), otherwise one that takes seconds. The run with the race detector
+// has -short: a quarter is enough for it.
 func size(seconds int) int {
 	switch {
 	case os.Getenv("EVERYTHING") != "":
