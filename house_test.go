@@ -276,12 +276,70 @@ func TestHouse_comments(t *testing.T) {
 	})
 }
 
+// The project grows only by an edit of these limits, which a review sees.
+func TestHouse_size(t *testing.T) {
+	t.Parallel()
+	library := regexp.MustCompile(`^(internal/(transport|paging|wire)/)?[^/]+\.go$`)
+	others := regexp.MustCompile(`^internal/e2e/(ledger|ensure/exhaustive)/`) // long proofs, with make targets of their own
+	code := regexp.MustCompile(`(?m)^[ \t]*([^/\s]|/[^/])`)
+	sizes := map[string]int{}
+	eachFile(t, ".go", func(name, text string) {
+		name = filepath.ToSlash(name)
+		isTest, isOwn := strings.HasSuffix(name, "_test.go"), library.MatchString(name)
+		switch lines := len(code.FindAllString(text, -1)); {
+		case isOwn && !isTest:
+			sizes["lines of the library"] += lines
+		case isTest && (isOwn || strings.HasPrefix(name, "internal/e2e/") && !others.MatchString(name)):
+			sizes["lines of its tests"] += lines
+		}
+	})
+	eachFile(t, ".md", func(_, text string) { sizes["words of all pages"] += len(strings.Fields(text)) })
+	walkSources(t, func(name string, file *ast.File) {
+		if path.Dir(name) == "." {
+			sizes["exported names"] += exportedNames(file)
+		}
+	})
+	limits := map[string]int{
+		"lines of the library": 9720, "lines of its tests": 22_250, "words of all pages": 28_000, "exported names": 252,
+	}
+	for what, limit := range limits {
+		if got := sizes[what]; got > limit || got < limit*9/10 {
+			t.Errorf("%d %s, want at most %d: make it smaller, or change the limit. It must not be a tenth too high",
+				got, what, limit)
+		}
+	}
+}
+
+// exportedNames counts the exported names of a file: functions, methods, types, constants and
+// variables.
+func exportedNames(file *ast.File) (n int) {
+	ast.FileExports(file)
+	for _, declaration := range file.Decls {
+		switch d := declaration.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil || ast.IsExported(receiver(d.Recv.List[0].Type)) {
+				n++
+			}
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				switch s := spec.(type) {
+				case *ast.TypeSpec:
+					n++
+				case *ast.ValueSpec:
+					n += len(s.Names)
+				}
+			}
+		}
+	}
+	return n
+}
+
 // eachFile visits the files of the repository whose names end in suffix, without those of packages
-// that .ci/vendors and .ci/licenses fetch.
+// that .ci/vendors and .ci/licenses fetch, and without what `make dist` makes.
 func eachFile(t *testing.T, suffix string, visit func(name, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
-		if name == ".cache" {
+		if name == ".cache" || name == "dist" {
 			return fs.SkipDir
 		}
 		if err == nil && strings.HasSuffix(name, suffix) && !strings.Contains(name, "node_modules") {
