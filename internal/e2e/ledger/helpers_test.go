@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -20,9 +21,11 @@ import (
 )
 
 // TestMain silences the standard logger: net/http logs each response that breaks the
-// protocol, and these tests send thousands.
+// protocol, and these tests send thousands. It runs 8 tests at a time, unless -parallel is set: most
+// of them wait.
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
+	_ = flag.Set("test.parallel", "8") // the flag exists; those of the command line come later
 	os.Exit(m.Run())
 }
 
