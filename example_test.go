@@ -125,8 +125,9 @@ func ExampleCartService_AddCustomDiscounts_partial() {
 	// reason: Cart Item is not present in the cart.
 }
 
-// Two vouchers with one code: nothing tells their discounts apart, so only a program that keeps
-// count itself should add both. EnsureCustomDiscounts would take the second for a copy.
+// Two vouchers whose external id is the same, because another system chose it. Nothing tells
+// their discounts apart: EnsureCustomDiscounts deletes the second as a copy, and after a lost
+// response nothing repairs the cart. Give each an external id of its own if you can.
 func ExampleAddCustomDiscountsOptions_allowRepeated() {
 	store := exampleStore()
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
@@ -625,7 +626,8 @@ func ExampleClient_With() {
 	// Output: 503 after 1 attempt
 }
 
-// The currency of a cart is that of the request for its first item.
+// The currency of a cart is probably that of the request for its first item; this is not
+// documented. Do does not wait for other writes to the cart.
 func ExampleWithHeader() {
 	client, ctx := exampleStore().Client(), context.Background()
 

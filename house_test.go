@@ -276,11 +276,11 @@ func TestHouse_comments(t *testing.T) {
 	})
 }
 
-// The project grows only by an edit of these limits, which a review sees.
+// The library, its tests and the pages grow only by an edit of these limits, which a review sees.
 func TestHouse_size(t *testing.T) {
 	t.Parallel()
 	library := regexp.MustCompile(`^(internal/(transport|paging|wire)/)?[^/]+\.go$`)
-	others := regexp.MustCompile(`^internal/e2e/(ledger|ensure/exhaustive)/`) // long proofs, with make targets of their own
+	others := regexp.MustCompile(`^internal/e2e/(ledger|ensure/exhaustive)/`)
 	code := regexp.MustCompile(`(?m)^[ \t]*([^/\s]|/[^/])`)
 	sizes := map[string]int{}
 	eachFile(t, ".go", func(name, text string) {
@@ -300,7 +300,7 @@ func TestHouse_size(t *testing.T) {
 		}
 	})
 	limits := map[string]int{
-		"lines of the library": 9720, "lines of its tests": 22_250, "words of all pages": 28_000, "exported names": 252,
+		"lines of the library": 9720, "lines of its tests": 22_330, "words of all pages": 28_000, "exported names": 252,
 	}
 	for what, limit := range limits {
 		if got := sizes[what]; got > limit || got < limit*9/10 {

@@ -113,15 +113,15 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // balancers often do so after 60 s, and a write that is sent at that moment has [OutcomeUnknown]:
 // set the IdleConnTimeout of any other transport to less than the limit of the server.
 //
-// After a connection error, a write is sent again only with proof that nothing was sent: the hooks
-// of [net/http/httptrace]. There is none if a write has no body, or if a transport does not call
-// the hooks, or reads the body before it requests a connection. Then the outcome is OutcomeUnknown.
+// Through another transport, proof that nothing of a write was sent comes only from the hooks of
+// [net/http/httptrace]. A write without a body has none.
 //
 // A write is applied at most once if Transport is an [*http.Transport], or passes each request to
 // one once, with its context and body. Turn off whatever sends requests again: retries, a second
-// route, logins. The library cancels the write, with OutcomeUnknown, if it sees that. It cannot
-// stop a transport that copies the body and ignores cancellation, or that sends on several
-// connections at once: with hooks, an add that the service confirms is then [OutcomePartial].
+// route, logins. The library cancels such a write, with OutcomeUnknown, if it sees it. It does not
+// recognize a copy with another Host and User-Agent, and cannot stop a transport that copies the
+// body and ignores cancellation, or sends on several connections at once: an add that the service
+// confirms is then [OutcomePartial] at best, and all may be on the cart a second time.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {
@@ -227,11 +227,12 @@ type Limiter interface {
 //	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development, if the limit is 25
 //
 // Without a limiter, a client learns the rate from 429s, which takes longer. With one, it obeys
-// them too. After a 429 with Retry-After, all calls wait for that time. After another, the calls
-// of its operation wait for a moment, and then pass one by one (all calls of [Client.Do] are one,
-// see [Error].Op). The rate is that of the calls accepted in the last second, at first at least
-// 10 per second. A refusal makes the wait longer, up to 5 s; calls that are accepted raise the
-// rate. A minute after the last 429, nothing waits any more.
+// them too. After a 429 with Retry-After, all calls wait for that time, at most MaxBackoff. After
+// a 429 without it, the calls of its operation wait for a moment, and then pass one by one (all
+// calls of [Client.Do] are one operation, see [Error].Op). The rate is that of the calls accepted
+// in the last second, at first at least 10 per second. A refusal makes the wait longer, up to 5 s
+// or MaxBackoff if that is less; calls that are accepted raise the rate. A minute after the last
+// 429, calls that come do not wait, unless others still do.
 //
 // If the turn of a call would come after its deadline, it fails with [ErrRateLimited] at once, and
 // is not sent. After twelve refusals in a row, calls that wait fail, and only one at a time may
@@ -288,8 +289,9 @@ func WithUserAgent(product string) Option {
 // [WithUserAgent]). Idempotency-Key and X-Idempotency-Key are refused because they make
 // net/http send writes again.
 //
-// A shopper has an implicit token, see [WithToken], and sees the subscriptions of one account: send
-// that account's token in the header EP-Account-Management-Authentication-Token.
+// A shopper has an implicit token, which the service issues for a client id without a secret, and
+// sees the subscriptions of one account. Make a client for each shopper by [Client.With], and send
+// the token of the account in the header EP-Account-Management-Authentication-Token.
 func WithHeader(key, value string) Option {
 	return func(c *config, problems *ValidationError) {
 		canonical := http.CanonicalHeaderKey(key)

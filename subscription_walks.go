@@ -23,7 +23,7 @@ import (
 //
 // Each record that is in the list from the start of the walk to its end is yielded exactly once,
 // even if other records are added or removed meanwhile, as long as the order of the records that
-// stay does not change, and the store shows its end: see [SubscriptionService.Pages].
+// stay does not change, and the store shows where the list ends: see [SubscriptionService.Pages].
 //
 // An offset reaches 10,100 records. Beyond them, the walk goes on by account, in the order of
 // [SubscriptionService.AllByAccount], with the exceptions that Pages describes.
@@ -59,8 +59,8 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 // the place of the first of them in the list. Included and Links come from the response.
 //
 // Without links, one or two more requests confirm the end of the list. The walk may end early,
-// without an error, if a store has no links and shortens pages near the end to lengths that it did
-// not use before, or if a shortened page states that it is the last.
+// without an error, if a store has no links and shortens pages near the end to one record or to
+// lengths that it did not use before, or if a shortened page states that it is the last.
 //
 // Beyond the offset limit, pages are like in PagesByAccount: first those of the accounts that the
 // service lists, then of the other accounts of the first 10,100 records. A subscription of any

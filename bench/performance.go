@@ -52,6 +52,7 @@ func performance(both *[2]results) (string, error) {
 	t, err := template.New("performance").Funcs(template.FuncMap{
 		"rows": func() []row { return rows }, "table": func() string { return table(both) },
 		"missed": func() []string { return missed(both) },
+		"size":   func() string { return fmt.Sprintf("%.1f", both[0].Size) },
 		"seconds": func(run string) (string, error) {
 			s, err := seconds(run)
 			return fmt.Sprintf("%.1f", s), err

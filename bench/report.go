@@ -111,7 +111,8 @@ func writeReport(paths ...string) error {
 func missed(both *[2]results) (list []string) {
 	for _, r := range ratios {
 		for i, res := range both {
-			if aim, err := strconv.ParseFloat(r.aims[i], 64); err == nil && r.value(&res) > aim {
+			aim, err := strconv.ParseFloat(r.aims[i], 64)
+			if err == nil && r.text(&res) != "-" && r.value(&res) > aim {
 				list = append(list, fmt.Sprintf("%s, Go %s: %s instead of %s", r.name, res.Release(), r.text(&res), r.aims[i]))
 			}
 		}

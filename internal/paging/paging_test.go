@@ -227,15 +227,6 @@ func TestWalk_changes(t *testing.T) {
 			name: "after a page of one, all that comes next is removed", total: 300, limit: 100, length: lengths(100, 1, 100),
 			change: after(2, remove(0, 210)),
 		},
-		{
-			name: "after a page of one, as many added as are on the next page, no links", links: noLinks,
-			length: lengths(20, 20, 20, 20, 20, 20, 1, 12, 20), change: after(7, add(0, 12)),
-		},
-		{
-			name: "three times, so many added that the next page stops at the last record, no links", links: noLinks,
-			length: lengths(20, 20, 20, 20, 20, 12, 20, 12, 20),
-			change: func(l *list) { add(0, map[int]int{6: 19, 7: 11, 8: 31}[l.pages])(l) },
-		},
 		{name: "each page is new", total: 200, limit: 2, change: replace(200), requests: 20_200, wantErr: ErrListDrift},
 		{
 			name: "around the end", total: 118, offset: 118, limit: 40, links: alwaysNext,
@@ -248,6 +239,23 @@ func TestWalk_changes(t *testing.T) {
 				}
 			},
 			requests: 530, wantErr: ErrListDrift,
+		},
+	})
+}
+
+// So many records are added that a page ends with the last record of the walk, which is not the
+// end.
+func TestWalk_seemsToEnd(t *testing.T) {
+	t.Parallel()
+	testWalks(t, 500, 20, []walkTest{
+		{
+			name: "after a page of one, as many added as are on the next page, no links", links: noLinks,
+			length: lengths(20, 20, 20, 20, 20, 20, 1, 12, 20), change: after(7, add(0, 12)),
+		},
+		{
+			name: "three times, so many added that the next page stops at the last record, no links", links: noLinks,
+			length: lengths(20, 20, 20, 20, 20, 12, 20, 12, 20),
+			change: func(l *list) { add(0, map[int]int{6: 19, 7: 11, 8: 31}[l.pages])(l) },
 		},
 	})
 }

@@ -1,5 +1,5 @@
 // Package discounts is a recipe to copy: a table holds the discounts that carts should have, and
-// workers carry them out. docs/discounts.md says when to take it.
+// workers carry them out. docs/recipes.md says when to take it.
 package discounts
 
 import (

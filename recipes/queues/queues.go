@@ -1,6 +1,6 @@
 // Package queues is a recipe to copy: jobs of a queue give carts the discounts that they should
 // have. The files river.go, asynq.go and temporal.go have the same worker for three queues. Take
-// one of them, with queues.go. docs/discounts.md says when.
+// one of them, with queues.go. docs/recipes.md says when.
 package queues
 
 import (

@@ -20,9 +20,9 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// TestMain silences the standard logger: net/http logs each response that breaks the
-// protocol, and these tests send thousands. It runs 8 tests at a time, unless -parallel is set: most
-// of them wait.
+// TestMain silences the standard logger: net/http logs each response that breaks the protocol,
+// and these tests send thousands. It runs 8 tests at a time, unless -parallel is set: most of
+// them wait.
 func TestMain(m *testing.M) {
 	log.SetOutput(io.Discard)
 	_ = flag.Set("test.parallel", "8") // the flag exists; those of the command line come later

@@ -46,10 +46,11 @@ func searchFaults(t *testing.T, calls map[string]call, faults map[string]fault) 
 				maps.DeleteFunc(chosen, func(what string, _ call) bool {
 					return how != "static token" && what != "Carts.AddCustomDiscounts"
 				})
-				f.opts = append([]commerce.Option{auth}, f.opts...)
+				own := f // not shared with the other kinds of credentials
+				own.opts = append([]commerce.Option{auth}, f.opts...)
 				search := func(t *testing.T) {
 					t.Helper()
-					f.searchAll(t, s, chosen)
+					own.searchAll(t, s, chosen)
 				}
 				if f.address != "" {
 					search(t)
