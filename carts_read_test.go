@@ -539,23 +539,6 @@ func TestCarts_includeOfItems(t *testing.T) {
 	}
 }
 
-// What is left out, or null, is empty.
-func TestCartsGet_empty(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{
-		`{"data":{"id":"0a8d0b6c-cart"}}`,
-		`{"data":{"id":"0a8d0b6c-cart"},"included":null}`,
-		`{"data":{"id":"0a8d0b6c-cart"},"included":{}}`,
-		`{"data":{"id":"0a8d0b6c-cart"},"included":{"items":null,"custom_discounts":null}}`,
-		`{"data":{"id":"0a8d0b6c-cart","meta":null,"discount_settings":null},"included":{"items":[],"custom_discounts":[]}}`,
-	} {
-		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
-		if err != nil || len(got.Items)+len(got.CustomDiscounts) > 0 || got.CustomDiscountsEnabled || got.ID != cartID {
-			t.Errorf("%s: Get() = %+v, error %v, want an empty cart", body, got, err)
-		}
-	}
-}
-
 func TestCartsGet_badResponse(t *testing.T) {
 	t.Parallel()
 	with := func(included string) string { return `{"data":{"id":"0a8d0b6c-cart"},"included":` + included + `}` }

@@ -212,29 +212,6 @@ var undoings = []undoing{
 		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
 	},
 	{
-		name: "add, undone twice", kind: opAdd, times: 2,
-		requests: "cart add cart cart add cart",
-		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
-	},
-	{
-		name: "add, always undone", kind: opAdd, times: 9,
-		requests: "cart add cart cart add cart",
-		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
-	},
-	{
-		name: "add, no response, not applied", kind: opAdd, fault: &commercetest.Fault{Cut: true},
-		requests: "cart add cart add cart",
-		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
-	},
-	{
-		name: "add, no response, applied", kind: opAdd, fault: &commercetest.Fault{Apply: true, Cut: true},
-		requests: "cart add cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
-		name: "add, late", kind: opAdd, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true},
-		requests: "cart add cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
 		name: "update, undone once", kind: opUpdate, times: 1,
 		requests: "cart update-discount cart cart update-discount cart",
 		outcome:  commerce.OutcomeApplied, takes: 2 * second,
@@ -245,23 +222,6 @@ var undoings = []undoing{
 		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
 	},
 	{
-		name: "update, always undone", kind: opUpdate, times: 9,
-		requests: "cart update-discount cart cart update-discount cart",
-		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
-	},
-	{
-		name: "update, no response, not applied", kind: opUpdate, fault: &commercetest.Fault{Cut: true},
-		requests: "cart update-discount cart update-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
-		name: "update, no response, applied", kind: opUpdate, fault: &commercetest.Fault{Apply: true, Cut: true},
-		requests: "cart update-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
-		name: "update, late", kind: opUpdate, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true},
-		requests: "cart update-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
 		name: "deletion, undone once", kind: opDelete, times: 1,
 		requests: "cart delete-discount cart cart delete-discount cart",
 		outcome:  commerce.OutcomeApplied, takes: 2 * second,
@@ -270,20 +230,6 @@ var undoings = []undoing{
 		name: "deletion, undone twice", kind: opDelete, times: 2,
 		requests: "cart delete-discount cart cart delete-discount cart",
 		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
-	},
-	{
-		name: "deletion, always undone", kind: opDelete, times: 9,
-		requests: "cart delete-discount cart cart delete-discount cart",
-		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
-	},
-	{
-		name: "deletion, no response, not applied", kind: opDelete, fault: &commercetest.Fault{Cut: true, Times: 2},
-		requests: "cart delete-discount delete-discount cart delete-discount cart",
-		outcome:  commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
-		name: "deletion, no response, applied", kind: opDelete, fault: &commercetest.Fault{Apply: true, Cut: true},
-		requests: "cart delete-discount delete-discount cart", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "deletion, late", kind: opDelete, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true, Times: 2},
@@ -298,20 +244,6 @@ var undoings = []undoing{
 		name: "enabling, undone twice", kind: opEnable, times: 2,
 		requests: "cart update-cart update-cart add cart cart update-cart update-cart add cart",
 		outcome:  commerce.OutcomePartial, reason: "discounts_disabled", takes: 2 * second,
-	},
-	{
-		name: "enabling, always undone", kind: opEnable, times: 9,
-		requests: "cart update-cart update-cart add cart cart update-cart update-cart add cart",
-		outcome:  commerce.OutcomePartial, reason: "discounts_disabled", takes: 2 * second,
-	},
-	{
-		name: "enabling, no response, not applied", kind: opEnable, fault: &commercetest.Fault{Cut: true, Times: 2},
-		requests: "cart update-cart update-cart cart cart update-cart add cart",
-		outcome:  commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
-		name: "enabling, no response, applied", kind: opEnable, fault: &commercetest.Fault{Apply: true, Cut: true, Times: 2},
-		requests: "cart update-cart update-cart cart add cart", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "enabling, late", kind: opEnable, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true, Times: 2},

@@ -307,6 +307,12 @@ var ensureChanges = []ensureScenario{
 		requests: "cart add cart", cart: both, counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
 	},
 	{
+		name: "the service removes white space around an external id", want: discounts("a "),
+		request:  func(body string) string { return strings.ReplaceAll(body, `"a "`, `"a"`) },
+		requests: "cart add cart", cart: []string{"a -1000"}, counts: "discounts 1, added 1",
+		outcome: commerce.OutcomeApplied,
+	},
+	{
 		name: "several, none as wanted", before: place(placed("a", -1), placed("a", -2), placed("b", -1000)),
 		requests: "cart", cart: []string{"a -1", "a -2", "b -1000"}, counts: "discounts 2, different 2",
 		outcome: commerce.OutcomeNotSent, reason: "different", isFinal: true,

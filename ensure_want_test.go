@@ -593,16 +593,8 @@ var ensureEnables = []ensureScenario{
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDiscountsDisabled},
 	},
 	{
-		name: "enable", disabled: true, opts: withEnable, requests: "cart update-cart add cart", cart: both,
-		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
-	},
-	{
 		name: "not enabled", disabled: true, requests: "cart add cart", counts: "missing 2",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountsDisabled}, isFinal: true,
-	},
-	{
-		name: "enabled already", opts: withEnable, requests: "cart add cart", cart: both,
-		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "nothing to add", disabled: true, opts: withEnable, before: place(placed("a", -1000), placed("b", -1000)),

@@ -257,21 +257,6 @@ func TestError_facts(t *testing.T) {
 	}
 }
 
-// endless is a body without an end.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { return len(p), nil }
-
-func TestError_endlessBody(t *testing.T) {
-	t.Parallel()
-	for status, want := range map[int]commerce.Outcome{201: commerce.OutcomeUnreadable, 404: commerce.OutcomeUnknown} {
-		err := addDiscount(t.Context(), newClient(t, roundTripper(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(endless{})}, nil
-		})))
-		checkError(t, err, commerce.Error{Op: "Carts.AddCustomDiscounts", StatusCode: status, Outcome: want, Attempts: 1})
-	}
-}
-
 // The text is not part of the API, but what it tells is: the facts of the error and the
 // titles of the service's errors, shortened.
 func TestError_text(t *testing.T) {

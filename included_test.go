@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
-	"github.com/commerce-go/commerce/commercetest"
 )
 
 // includedLists returns the lists of i by the names of their members. Each list can be asked for by
@@ -382,27 +381,4 @@ func TestIncluded_PriceOf(t *testing.T) {
 	if _, ok := none.PriceOf(nil); ok {
 		t.Error("PriceOf found a price of nothing")
 	}
-}
-
-// Each seeded subscription has a price in its currency.
-func TestIncluded_PriceOf_eachGeneration(t *testing.T) {
-	t.Parallel()
-	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
-		s.Seed(20)
-		opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
-		n := 0
-		for page, err := range s.Client().Subscriptions.Pages(t.Context(), opts) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range page.Subscriptions {
-				sub := &page.Subscriptions[i]
-				if p, ok := page.Included.PriceOf(sub); !ok || p.Amount.Sign() <= 0 {
-					t.Errorf("subscription %s in %s: price %v, %t", sub.ID, sub.Attributes.Currency, p, ok)
-				}
-				n++
-			}
-		}
-		diff(t, "subscriptions", n, 20)
-	})
 }

@@ -148,29 +148,6 @@ func TestObserver_calls(t *testing.T) {
 	}
 }
 
-// The result of a list has the number of records of its page.
-func TestObserver_records(t *testing.T) {
-	t.Parallel()
-	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-	s.Seed(3)
-	o := &observations{}
-	c := s.Client(commerce.WithObserver(o))
-	if _, err := c.Subscriptions.List(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	accounts, err := commerce.Collect(c.Accounts.IDs(t.Context(), uuid.Nil))
-	if err != nil || len(accounts) < 2 {
-		t.Fatalf("%d accounts, error %v, want at least 2", len(accounts), err)
-	}
-	var records []int
-	for _, event := range o.list {
-		if result, ok := event.(commerce.CallResult); ok {
-			records = append(records, result.Records)
-		}
-	}
-	diff(t, "records", records[:2], []int{3, len(accounts)})
-}
-
 // failingLocker refuses all locks.
 type failingLocker struct{}
 

@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"math/bits"
-	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -165,58 +164,6 @@ func TestAllByAccount_validation(t *testing.T) {
 	}
 }
 
-// Options are copied, all requests have the other filters, and only pages have includes.
-func TestPagesByAccount_options(t *testing.T) {
-	t.Parallel()
-	s := commercetest.New(t, commercetest.Config{})
-	s.Seed(60)
-	opts := &commerce.SubscriptionListOptions{
-		Filter:   commerce.SubscriptionFilter{ExternalRefs: []string{"order-000003", "order-000050"}},
-		Include:  commerce.SubscriptionInclude{Plans: true},
-		PageSize: 7,
-	}
-	all := s.Client().Subscriptions.AllByAccount(t.Context(), nil, opts)
-	pages := s.Client().Subscriptions.PagesByAccount(t.Context(), nil, opts)
-	if len(s.Requests()) > 0 {
-		t.Error("got a request before the loop, want none")
-	}
-	opts.Filter.ExternalRefs[0], opts.PageSize, opts.Include.Products = "order-000004", 1, true
-	var refs []string
-	for sub, err := range all {
-		if err != nil {
-			t.Fatal(err)
-		}
-		refs = append(refs, sub.Attributes.ExternalRef)
-	}
-	var included int
-	for page, err := range pages {
-		if err != nil {
-			t.Fatal(err)
-		}
-		included += len(page.Included.Plans)
-		for _, sub := range page.Subscriptions {
-			refs = append(refs, sub.Attributes.ExternalRef)
-		}
-		if page.Offset != 0 || page.Response.StatusCode != 200 || page.Links == nil {
-			t.Errorf("got page %+v, want one without an offset, with response and links", page)
-		}
-	}
-	slices.Sort(refs)
-	diff(t, "refs", refs, []string{"order-000003", "order-000003", "order-000050", "order-000050"})
-	var includes []string
-	for _, r := range s.Requests() {
-		if query := parseQuery(t, r.RawQuery); r.Operation == commercetest.OpList {
-			includes = append(includes, query.Get("include")+" "+query.Get("page[limit]"))
-		}
-	}
-	half := len(includes) / 2 // of each walk
-	want := slices.Concat(slices.Repeat([]string{" 7"}, half), slices.Repeat([]string{"plans 7"}, half))
-	diff(t, "include and limit of each request", includes, want)
-	if included == 0 {
-		t.Error("got no plans, want some")
-	}
-}
-
 // The first line of a request names as many accounts as 6,000 bytes have space for, whatever else
 // it has.
 func TestAllByAccount_requestLine(t *testing.T) {
@@ -351,36 +298,6 @@ func TestAllByAccount_errorOfAnotherWalk(t *testing.T) {
 	}
 }
 
-// A walk is canceled at each record. Every subscription up to Finished was yielded by then, and
-// those of the account in which it was canceled may be missing.
-func TestAllByAccount_finishedWhenCanceled(t *testing.T) {
-	t.Parallel()
-	s := newAccountStore(t, 3, 0, 5, 1, 4, 2)
-	s.Inject(commercetest.Fault{Status: 400, Times: -1, Match: isIn}) // each account is finished by itself
-	for at := 1; at < len(s.of(s.accounts...)); at++ {
-		for _, pageSize := range []int{4, 100} {
-			opts := &commerce.SubscriptionListOptions{PageSize: pageSize}
-			yielded, last := stopAt(t, at, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
-				return s.Client().Subscriptions.AllByAccount(ctx, nil, opts)
-			})
-			stop, ok := errors.AsType[*commerce.PagingError](last)
-			if !ok || !errors.Is(last, context.Canceled) || stop.Seen != at {
-				t.Fatalf("canceled at record %d: got error %+v, want %v", at, last, context.Canceled)
-			}
-			account := yielded[at-1].Attributes.AccountID
-			var finished []uuid.UUID
-			if stop.Finished != uuid.Nil {
-				finished = s.upTo(stop.Finished)
-			}
-			got := idsOf(yielded)
-			isMissing := func(id uuid.UUID) bool { return !slices.Contains(got, id) }
-			if slices.ContainsFunc(finished, isMissing) || len(finished)+len(s.of(account)) < at {
-				t.Errorf("canceled at record %d, of account %s: Finished = %s", at, account, stop.Finished)
-			}
-		}
-	}
-}
-
 // An account with more subscriptions than can be read is in the error. The walk goes on after it.
 func TestAllByAccount_offsetLimit(t *testing.T) {
 	t.Parallel()
@@ -480,27 +397,6 @@ func TestAllByAccount_badRecord(t *testing.T) {
 	}
 }
 
-// The number of requests for a store is a small part of the number of its accounts.
-func TestAllByAccount_requests(t *testing.T) {
-	t.Parallel()
-	const subscriptions, most = 25_000, 480
-	s := newAccountStore(t, append(slices.Repeat([]int{3}, subscriptions/3), subscriptions%3)...)
-	for _, concurrency := range []int{1, 8} {
-		before := len(s.Requests())
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-		got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, opts))
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := len(s.Requests()) - before
-		t.Logf("%d subscriptions, %d accounts, concurrency %d: %d requests", len(got), len(s.accounts), concurrency, n)
-		if !slices.Equal(idsOf(got), s.of(s.accounts...)) || n > most {
-			t.Errorf("concurrency %d: got %d subscriptions in %d requests, want %d, each once, in at most %d",
-				concurrency, len(got), n, subscriptions, most)
-		}
-	}
-}
-
 // limited returns a store with more subscriptions than a walk by offset reads: accounts with 3
 // each. The first of the list are those of the last accounts.
 func limited(t *testing.T, subscriptions int) *accountStore {
@@ -564,56 +460,6 @@ func (s *accountStore) add(account uuid.UUID) {
 	sub := commerce.Subscription{ID: uuid.New()}
 	sub.Attributes.AccountID = account
 	s.AddSubscription(sub)
-}
-
-// The list changes while it is walked, around the limit.
-func TestAll_changes(t *testing.T) {
-	t.Parallel()
-	walks := 3
-	if testing.Short() {
-		walks = 1
-	}
-	for n := range walks {
-		random := rand.New(rand.NewPCG(1, uint64(n)))
-		s := limited(t, 9_900+random.IntN(1_600))
-		stays := maps.Clone(s.subscriptions)
-		client := s.hooked(func(*http.Request) {
-			for range random.IntN(5) {
-				account := s.accounts[random.IntN(len(s.accounts))]
-				if ids := stays[account]; random.IntN(2) == 0 && len(ids) > 0 {
-					s.RemoveSubscription(ids[0])
-					stays[account] = ids[1:]
-				} else {
-					s.add(account)
-				}
-			}
-		})
-		times := map[uuid.UUID]int{}
-		for page, err := range client.Subscriptions.Pages(t.Context(), nil) {
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range page.Subscriptions {
-				times[page.Subscriptions[i].ID]++
-			}
-		}
-		missed, twice := 0, 0
-		for _, ids := range stays {
-			for _, id := range ids {
-				if times[id] == 0 {
-					missed++
-				}
-			}
-		}
-		for _, n := range times {
-			if n > 1 {
-				twice++
-			}
-		}
-		if missed+twice > 0 {
-			t.Errorf("walk %d of %d records: %d missed, %d twice", n, len(times), missed, twice)
-		}
-	}
 }
 
 // limitedSize is more than an offset reaches.
@@ -840,15 +686,4 @@ func TestAll_driftOfAccount(t *testing.T) {
 	got, err := commerce.Collect(client.Subscriptions.All(t.Context(), nil))
 	checkStop(t, err, commerce.PagingError{Seen: len(got), Account: s.accounts[0], Err: commerce.ErrListDrift})
 	diff(t, "is final", commerce.IsFinal(err), false)
-}
-
-// An account with more subscriptions than a walk reads is in the error.
-func TestAll_largeAccount(t *testing.T) {
-	t.Parallel()
-	s := newAccountStore(t, 5, 20_300, 5)
-	got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), nil))
-	checkStop(t, err, commerce.PagingError{
-		Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: commerce.ErrOffsetLimit,
-	})
-	diff(t, "different records", len(slices.Compact(idsOf(got))), len(got))
 }

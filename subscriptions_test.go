@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -199,18 +200,9 @@ type listServer struct {
 	noLinks   bool
 	next      string // link of every page; "": null on the last page
 	pageLimit int    // maximum length of a page; 0: as requested
-	// old changes a page. nil: it does not.
-	old func(request int, page, before listPage) listPage
 
 	mu       sync.Mutex
 	requests []string // as "offset+limit"
-	before   listPage // of the last response
-}
-
-// listPage is a part of a list, and whether it states that there is a next page.
-type listPage struct {
-	from, to int
-	more     bool
 }
 
 func newListServer(n int) *listServer {
@@ -244,20 +236,15 @@ func (l *listServer) page(req *http.Request) string {
 	}
 	from := min(offset, len(l.ids))
 	to := min(from+limit, len(l.ids))
-	page := listPage{from, to, to < len(l.ids)}
-	if l.old != nil {
-		page = l.old(len(l.requests), page, l.before)
-	}
-	l.before = page
 	next := l.next
 	switch {
-	case next == "" && page.more:
+	case next == "" && to < len(l.ids):
 		next = `"https://elsewhere.example/next"`
 	case next == "":
 		next = `null`
 	}
 	var records []string
-	for _, id := range l.ids[page.from:page.to] {
+	for _, id := range l.ids[from:to] {
 		records = append(records, `{"id":"`+id+`"}`)
 	}
 	body := `{"data":[` + strings.Join(records, ",") + `]`
@@ -338,28 +325,6 @@ func TestAll_offsetLimit(t *testing.T) {
 	}
 }
 
-// A walk needs all ids. The error comes last, and alone.
-func TestAll_badRecord(t *testing.T) {
-	t.Parallel()
-	for _, id := range []string{`{}`, `{"id":"12"}`} {
-		l := newListServer(3)
-		s := newStub(t, l.RoundTrip, respond(200, `{"data":[{"id":"`+l.ids[2]+`"},`+id+`]}`))
-		l.noLinks = true
-		var last error
-		seen := 0
-		for sub, err := range s.client(t).Subscriptions.All(t.Context(), &commerce.SubscriptionListOptions{PageSize: 3}) {
-			if last != nil || (sub == nil) == (err == nil) {
-				t.Errorf("got record %v, error %v after error %v, want one of both, the error last", sub, err, last)
-			}
-			if last = err; err == nil {
-				seen++
-			}
-		}
-		diff(t, "number of records", seen, 3)
-		checkStop(t, last, commerce.PagingError{Seen: 3, Offset: 3, Err: commerce.ErrBadResponse})
-	}
-}
-
 func TestAll_resumes(t *testing.T) {
 	t.Parallel()
 	l := newListServer(50)
@@ -378,33 +343,40 @@ func TestAll_resumes(t *testing.T) {
 	}
 }
 
-// All yields no included resources, so it does not ask for them. Pages does both. Options and their
+// All and AllByAccount yield no included resources, so they do not ask for them. Options and their
 // lists are copied, and not changed.
 func TestAll_options(t *testing.T) {
 	t.Parallel()
-	s := newStub(t, respond(200, emptyList), respond(200, emptyList))
-	c := s.client(t)
+	s := newStub(t, slices.Repeat(responders{respond(200, emptyList)}, 4)...)
+	subscriptions, ctx := s.client(t).Subscriptions, t.Context()
 	ids, texts := []uuid.UUID{numberedID(1), numberedID(2)}, []string{"a", "b"}
 	opts := commerce.SubscriptionListOptions{
 		PageSize: 7, Include: commerce.SubscriptionInclude{Plans: true},
 		Filter: commerce.SubscriptionFilter{AccountIDs: ids, Names: texts, Emails: texts, ExternalRefs: texts},
 	}
-	filter := "in(account_id," + ids[0].String() + "," + ids[1].String() +
-		"):in(name,a,b):in(email,a,b):in(external_ref,a,b)"
-	all, pages := c.Subscriptions.All(t.Context(), &opts), c.Subscriptions.Pages(t.Context(), &opts)
-	if !opts.Include.Plans {
+	byAccount, account := opts, sequence(nil, numberedID(4))
+	byAccount.Filter.AccountIDs = nil
+	all, pages := subscriptions.All(ctx, &opts), subscriptions.Pages(ctx, &opts)
+	allOf := subscriptions.AllByAccount(ctx, account, &byAccount)
+	pagesOf := subscriptions.PagesByAccount(ctx, account, &byAccount)
+	if !opts.Include.Plans || !byAccount.Include.Plans {
 		t.Error("the options were changed")
 	}
-	ids[0], texts[0], opts = numberedID(3), "c", commerce.SubscriptionListOptions{}
-	_, allErr := commerce.Collect(all)
-	_, pagesErr := commerce.Collect(pages)
-	if err := errors.Join(allErr, pagesErr); err != nil {
+	ids[0], texts[0], opts, byAccount = numberedID(3), "c", commerce.SubscriptionListOptions{}, opts
+	_, err1 := commerce.Collect(all)
+	_, err2 := commerce.Collect(pages)
+	_, err3 := commerce.Collect(allOf)
+	_, err4 := commerce.Collect(pagesOf)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		t.Fatal(err)
 	}
-	want := url.Values{"page[limit]": {"7"}, "filter": {filter}}
-	diff(t, "query of All", parseQuery(t, s.sent()[0].RawQuery), want)
-	want.Set("include", "plans")
-	diff(t, "query of Pages", parseQuery(t, s.sent()[1].RawQuery), want)
+	of := "in(account_id," + numberedID(1).String() + "," + numberedID(2).String() + ")"
+	one := `eq(account_id,"` + numberedID(4).String() + `")`
+	for i, include := range []string{"", "plans", "", "plans"} {
+		query := parseQuery(t, s.sent()[i].RawQuery)
+		diff(t, "include and limit", query.Get("include")+" "+query.Get("page[limit]"), include+" 7")
+		diff(t, "filter", query.Get("filter"), []string{of, one}[i/2]+":in(name,a,b):in(email,a,b):in(external_ref,a,b)")
+	}
 }
 
 // A walk whose context ends yields no further record, not even one that it has read already.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 // If the response to the read of a cart leaves out its items, the read takes a second request.
@@ -13,14 +14,27 @@ func TestEnsure_requests(t *testing.T) {
 	for there, requests := range map[int]int{2: 2, 1: 5, 0: 5} { // by the discounts that are on the cart
 		item := commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: [16]byte{1}}
 		want := []commerce.NewCustomDiscount{newDiscount("item", &item), newDiscount("cart", nil)}
-		sc := &randomScenario{
-			habits: habits{Limit: 2, WithoutItems: true}, Items: []commerce.CartItemRef{item}, Initial: onCarts(want[:there]),
+		store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		s := &cartServer{store: store, cartID: store.AddCart(item)}
+		for _, d := range want[:there] {
+			store.AddDiscount(s.cartID, onCart(d))
 		}
-		run := &randomRun{t: t, sc: sc, server: sc.newServer()}
-		t.Cleanup(run.server.store.Close)
-		made := run.newClient(plannedCaller{}, nil).call(want, plannedCall{})
-		if got := len(run.server.log); made.Err != nil || got != requests {
-			t.Errorf("%d discounts are there: %d requests, error %v, want %d and no error", there, got, made.Err, requests)
+		s.keepState()
+		client := newClient(t, &serverClient{server: s, call: 1, edit: withoutItems})
+		_, err := client.Carts.EnsureCustomDiscounts(t.Context(), s.cartID, want, nil)
+		if got := len(s.log); err != nil || got != requests {
+			t.Errorf("%d discounts are there: %d requests, error %v, want %d and no error", there, got, err, requests)
 		}
 	}
+}
+
+// withoutItems removes the items from the response to the read of a cart.
+func withoutItems(e *exchange, r reply) reply {
+	if !e.isRead() {
+		return r
+	}
+	return r.edit(func(body map[string]any) {
+		included, _ := body["included"].(map[string]any)
+		delete(included, "items")
+	})
 }

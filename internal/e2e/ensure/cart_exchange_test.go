@@ -28,14 +28,12 @@ type exchange struct {
 	Status       int                       // of the response, 0: none
 	Delivered    bool                      // the caller got the whole response
 	Shown        []commerce.CustomDiscount // by the response to a read or an add
-	Price        int64                     // of the items, by the response to a read
 	Changed      []commerce.CustomDiscount // that the write added, changed or deleted, if it took effect
 	Posted       []string                  // keys of the discounts of an add
-	Refused      []string                  // keys of those that the server refused
 
-	batch  addBody  // of an add
-	state  int      // of the cart: the number of the one that the request read or made, if Lag is 0
-	hidden []string // members that are left out of the response to a read
+	batch  []commerce.NewCustomDiscount // of an add
+	state  int                          // of the cart: the number of the one that the request read or made
+	hidden []string                     // members that are left out of the response to a read
 }
 
 func (e *exchange) isRead() bool {
@@ -112,10 +110,12 @@ func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = req.Body.Close()
 	}
 	if e.Method == http.MethodPost {
-		if err := json.Unmarshal(e.Body, &e.batch); err != nil {
+		var body struct{ Data []commerce.NewCustomDiscount }
+		if err := json.Unmarshal(e.Body, &body); err != nil {
 			return nil, err
 		}
-		for _, d := range e.batch.Data {
+		e.batch = body.Data
+		for _, d := range e.batch {
 			e.Posted = append(e.Posted, keyOf(onCart(d)))
 		}
 	}
@@ -192,7 +192,7 @@ func (s *cartServer) replace(e *exchange) reply {
 	r := reply{status: e.Fault.Status}
 	switch {
 	case e.Fault.WithCart:
-		e.Refused, e.Shown = e.Posted, s.current()
+		e.Shown = s.current()
 		r.body = `{"errors":[{"status":422,"title":"Limit Reached"}]}`
 		return r.edit(func(body map[string]any) { body["data"] = asData(e.Shown) })
 	case e.Fault.Status == http.StatusTooManyRequests:

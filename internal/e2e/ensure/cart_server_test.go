@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,10 +17,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// cartServer is a store of commercetest with one cart, and the habits of other services. It logs
-// each request, and what became of it.
+// cartServer is a store of commercetest with one cart. It logs each request, and what became of it.
 type cartServer struct {
-	habits
 	store  *commercetest.Store
 	cartID string
 
@@ -30,23 +27,8 @@ type cartServer struct {
 	log    []*exchange
 }
 
-// habits are how services differ that follow the documentation.
-type habits struct {
-	Limit        int    // of discounts of the cart, and of each item
-	Rename       string // what it does to ids: "", "trim", "lower", "cut" or "lower engine"
-	LeaveOut     string // member that the response to an add leaves out
-	EchoCart     bool   // the response to an add shows all discounts of the cart
-	Reversed     bool   // the response to an add lists the discounts in another order
-	WithoutItems bool   // the read of a cart does not include its items
-	Lists        commercetest.EmptyLists
-	Errors       bool          // reads report an error beside the cart
-	Disabled     bool          // the cart takes no custom discounts before they are enabled
-	Lag          time.Duration // after which reads show a write
-}
-
-// cartState is the content of the cart from a time on, and how reads show it.
+// cartState is the content of the cart, and how reads show it.
 type cartState struct {
-	since       time.Time
 	discounts   []commerce.CustomDiscount
 	prices      prices
 	items       int
@@ -78,36 +60,18 @@ func pricesOf(r reply) prices {
 	}
 }
 
-// newServer returns a server with the cart as it is at the start.
-func (sc *randomScenario) newServer() *cartServer {
-	store := commercetest.NewStore(commercetest.Config{
-		DiscountsEnabled: !sc.Disabled, CartDiscountLimit: sc.Limit, ItemDiscountLimit: sc.Limit,
-		EmptyLists: sc.Lists, ErrorsBesideCarts: sc.Errors,
-	})
-	s := &cartServer{habits: sc.habits, store: store, cartID: store.AddCart(sc.Items...)}
-	for _, d := range sc.Initial {
-		store.AddDiscount(s.cartID, d)
-	}
-	s.keepState()
-	s.states[0].since = time.Now().Add(-time.Hour)
-	return s
-}
-
 // keepState adds the present state of the cart. The caller of this and of the methods below holds
 // s.mu, unless they take it.
 func (s *cartServer) keepState() {
 	path := "/v2/carts/" + s.cartID
 	state := cartState{
-		since: time.Now(), discounts: s.store.Discounts(s.cartID), items: len(s.store.CartItems(s.cartID)),
+		discounts: s.store.Discounts(s.cartID), items: len(s.store.CartItems(s.cartID)),
 		cart:  s.send(http.MethodGet, path+"?include=items,custom_discounts", nil),
 		lines: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
 	}
 	state.prices = pricesOf(state.cart)
 	state.isPromoted = strings.Contains(state.cart.body, `"promotion_item"`)
 	state.isEnabled = strings.Contains(state.cart.body, `"custom_discounts_enabled":true`)
-	if s.WithoutItems {
-		state.cart = state.cart.edit(removeItems)
-	}
 	s.states = append(s.states, state)
 }
 
@@ -129,16 +93,6 @@ func (s *cartServer) send(method, path string, body []byte) reply {
 
 // current returns the content of the cart.
 func (s *cartServer) current() []commerce.CustomDiscount { return s.states[len(s.states)-1].discounts }
-
-// readable returns the state that reads show.
-func (s *cartServer) readable() cartState {
-	for _, state := range slices.Backward(s.states) {
-		if time.Since(state.since) >= s.Lag {
-			return state
-		}
-	}
-	return s.states[0]
-}
 
 // find returns the discount with an id that was ever on the cart.
 func (s *cartServer) find(id uuid.UUID) commerce.CustomDiscount {
@@ -173,98 +127,36 @@ func (s *cartServer) exchangeDiscounts(d commerce.CustomDiscount, isOld func(com
 	})
 }
 
-// addItem adds an item to the cart, as the customer does.
-func (s *cartServer) addItem() {
-	s.change("the customer adds an item", func() {
-		item := []byte(`{"data":{"type":"cart_item","id":"product","quantity":1}}`)
-		s.send(http.MethodPost, "/v2/carts/"+s.cartID+"/items", item)
-	})
-}
-
 // apply makes a request take effect.
 func (s *cartServer) apply(e *exchange) reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !e.isWrite() {
-		state := s.readable()
-		e.Shown, e.Price, e.state = state.discounts, state.prices.WithoutDiscount, len(s.states)-1
+		state := s.states[len(s.states)-1]
+		e.Shown, e.state = state.discounts, len(s.states)-1
 		if e.isRead() {
 			return state.cart
 		}
 		return state.lines
 	}
-	if e.Method == http.MethodPost {
-		s.rename(e)
-	}
 	before := s.current()
 	r := s.send(e.Method, e.Path, e.Body)
 	if r.status > 299 {
-		e.Refused = e.Posted
 		return r
 	}
 	e.AppliedAt = time.Now()
 	s.keepState()
 	e.state = len(s.states) - 1
 	s.states[e.state].by = e
-	if e.isEnable() {
-		return r
-	}
-	if e.Method != http.MethodPost {
+	switch {
+	case e.isEnable():
+	case e.Method != http.MethodPost:
 		e.Changed = []commerce.CustomDiscount{s.find(e.target())}
-		return r
+	default:
+		e.Changed = s.current()[len(before):]
+		e.Shown = e.Changed
 	}
-	e.Changed = s.current()[len(before):]
-	e.setRefused()
-	e.Shown = slices.Clone(e.Changed)
-	if s.EchoCart {
-		e.Shown = slices.Clone(s.current())
-	}
-	if s.Reversed {
-		slices.Reverse(e.Shown)
-	}
-	data := asData(e.Shown)
-	for _, d := range data {
-		delete(d, s.LeaveOut)
-	}
-	return r.edit(func(body map[string]any) { body["data"] = data })
-}
-
-// addBody is the body of a request that adds discounts.
-type addBody struct {
-	Data    []commerce.NewCustomDiscount `json:"data"`
-	Options json.RawMessage              `json:"options"`
-}
-
-// rename changes the discounts of an add as the service does.
-func (s *cartServer) rename(e *exchange) {
-	for i := range e.batch.Data {
-		switch d := &e.batch.Data[i]; s.Rename {
-		case "trim":
-			d.ExternalID = strings.TrimSpace(d.ExternalID)
-		case "lower":
-			d.ExternalID = strings.ToLower(d.ExternalID)
-		case "cut":
-			d.ExternalID = d.ExternalID[:min(len(d.ExternalID), 7)]
-		case "lower engine":
-			d.DiscountEngine = strings.ToLower(d.DiscountEngine)
-		}
-	}
-	e.Body, _ = json.Marshal(e.batch) // no error: it was decoded
-}
-
-// setRefused finds the discounts of an add that are not among those that changed.
-func (e *exchange) setRefused() {
-	added := slices.Clone(e.Changed)
-	for i, d := range e.batch.Data {
-		n := slices.IndexFunc(added, func(o commerce.CustomDiscount) bool {
-			return keyOf(o) == keyOf(onCart(d)) && itemOf(o) == itemOf(onCart(d))
-		})
-		if n < 0 {
-			e.Refused = append(e.Refused, e.Posted[i])
-		} else {
-			added = slices.Delete(added, n, n+1)
-		}
-	}
+	return r
 }
 
 // asData returns discounts as the data of a response.
@@ -299,12 +191,4 @@ func (r reply) edit(change func(body map[string]any)) reply {
 // keyOf returns the key of a discount. White space at both ends does not count.
 func keyOf(d commerce.CustomDiscount) string {
 	return strings.TrimSpace(d.DiscountEngine) + "/" + strings.TrimSpace(d.ExternalID)
-}
-
-// itemOf returns the id of the item of a discount; zero for the cart.
-func itemOf(d commerce.CustomDiscount) uuid.UUID {
-	if d.Item == nil {
-		return uuid.Nil
-	}
-	return d.Item.ID
 }

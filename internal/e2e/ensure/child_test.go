@@ -56,8 +56,8 @@ func runChild(config string) (code int) {
 	return 0
 }
 
-// call makes one call on a random cart with random options. What it returns is checked in
-// TestChaos_randomCalls.
+// call makes one call on a random cart with random options. What calls return is checked
+// in TestChaos_shop and TestExhaustive.
 func (cfg *childConfig) call(ctx context.Context, client *commerce.Client, r *rand.Rand) {
 	c := cfg.Carts[r.IntN(len(cfg.Carts))]
 	if r.IntN(5) == 0 {

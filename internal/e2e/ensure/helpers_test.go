@@ -5,6 +5,7 @@ package ensure_test
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"strconv"
 	"testing"
@@ -45,8 +46,17 @@ var impatient = commerce.WithRetry(commerce.RetryPolicy{
 	MaxAttempts: 4, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, AttemptTimeout: attemptTimeout,
 })
 
-func removeItems(body map[string]any) {
-	if included, ok := body["included"].(map[string]any); ok {
-		delete(included, "items")
+// patient has no random waits, so that a seed always gives the same requests.
+var patient = commerce.WithRetry(commerce.RetryPolicy{
+	MaxAttempts: 4, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: attemptTimeout,
+})
+
+func newClient(t *testing.T, transport http.RoundTripper) *commerce.Client {
+	t.Helper()
+	client, err := commerce.New("https://store.example", commerce.WithToken("token"), patient,
+		commerce.WithHTTPClient(&http.Client{Transport: transport}))
+	if err != nil {
+		t.Error(err)
 	}
+	return client
 }

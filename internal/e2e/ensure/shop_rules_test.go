@@ -205,7 +205,7 @@ func (c *shopCall) forbidden(s *cartServer) string {
 			problem = fmt.Sprintf("the cart takes no discounts: %+v", state)
 		case e.Method == http.MethodPost:
 			isOther := func(d commerce.NewCustomDiscount) bool { return d.DiscountEngine != c.offers.Engine }
-			if slices.ContainsFunc(e.batch.Data, isOther) {
+			if slices.ContainsFunc(e.batch, isOther) {
 				problem = "of another engine"
 			}
 		case s.find(e.target()).DiscountEngine != c.offers.Engine:

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -32,8 +31,7 @@ var shopEvents = []string{
 func TestChaos_shop(t *testing.T) {
 	t.Parallel()
 	n, events := &findings{wrong: map[string][]int{}}, map[string]int{}
-	isEnough := func(scenarios int) bool { return scenarios >= 300 }
-	scenarios := forScenarios(t, isEnough, func(t *testing.T, number int, r *rand.Rand) {
+	scenarios := forScenarios(t, 300, func(t *testing.T, number int, r *rand.Rand) {
 		sc := newShopScenario(r)
 		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events}
 		run.run()
@@ -59,25 +57,6 @@ type shopRun struct {
 	events map[string]int
 	calls  []*shopCall
 	carts  int // changes by the customer
-}
-
-// shopCall is a call of SetCustomDiscounts.
-type shopCall struct {
-	madeCall
-	sc      *shopScenario
-	offers  offers
-	codes   []string
-	timeout time.Duration
-	wants   []wanting
-	ending  *ending // how it must end, as nothing happens meanwhile; else nil
-}
-
-// wanting is a call of want.
-type wanting struct {
-	read  *exchange
-	price commerce.Money
-	err   error
-	list  []commerce.NewCustomDiscount
 }
 
 func (run *shopRun) count(name string) {
@@ -149,11 +128,7 @@ func (run *shopRun) newClient(c shopCaller, r *rand.Rand) *shopClient {
 		}
 		return run.sc.Hidden
 	}
-	var err error
-	if shop.client, err = commerce.New("https://store.example", commerce.WithToken("token"), patient,
-		commerce.WithHTTPClient(&http.Client{Transport: shop.transport})); err != nil {
-		run.t.Error(err)
-	}
+	shop.client = newClient(run.t, shop.transport)
 	return shop
 }
 
@@ -220,8 +195,7 @@ func (s *cartServer) isChangedByOthers(call, from, to int) bool {
 
 func (c *shopClient) call(codes []string, p plannedCall) *shopCall {
 	run := c.run
-	call := &shopCall{sc: run.sc, offers: c.shop, codes: codes, madeCall: madeCall{Options: p.Options}}
-	call.scenario = &randomScenario{Callers: make([]plannedCaller, len(run.sc.Callers))}
+	call := &shopCall{Options: p.Options, sc: run.sc, offers: c.shop, codes: codes}
 	run.mu.Lock()
 	run.calls = append(run.calls, call)
 	call.Number, call.Started = len(run.calls), time.Now()
@@ -237,10 +211,6 @@ func (c *shopClient) call(codes []string, p plannedCall) *shopCall {
 
 // applyOffers is that of README, for the offers of a shop.
 func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce.EnsureCustomDiscountsResult, error) {
-	opts := &commerce.SetCustomDiscountsOptions{
-		ReplacePromotions: call.Options.ReplacePromotions, AllOrNothing: call.Options.AllOrNothing,
-		DryRun: call.Options.DryRun, Settle: call.Options.Settle,
-	}
 	return c.client.Carts.SetCustomDiscounts(ctx, c.run.server.cartID, c.shop.Engine,
 		func(cart *commerce.Cart) (want []commerce.NewCustomDiscount, err error) {
 			price, err := cart.Subtotal()
@@ -253,7 +223,7 @@ func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce
 			}
 			call.wants = append(call.wants, wanting{read: c.read, price: price, err: err, list: want})
 			return want, err
-		}, opts)
+		}, &call.Options)
 }
 
 // inAnyOrder returns codes in the order that a map may have.

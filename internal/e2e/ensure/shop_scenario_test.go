@@ -36,9 +36,11 @@ type shopScenario struct {
 
 // shopCaller makes calls one after the other.
 type shopCaller struct {
-	plannedCaller
-	Shop  int
-	Codes [][]string // of each call
+	Shop    int
+	Calls   []plannedCall
+	Codes   [][]string // of each call
+	Faults  []fault
+	Latency time.Duration // different for each caller, so that their requests have an order
 }
 
 // rates are how often something happens after a request, in a hundred.
@@ -58,7 +60,12 @@ func (o offers) codes() []string {
 	return append(slices.Sorted(maps.Keys(o.Percent)), slices.Sorted(maps.Keys(o.Fixed))...)
 }
 
-const third = "another engine"
+const (
+	third         = "another engine"
+	shortSettle   = 100 * time.Millisecond
+	longestLate   = 4 * shortSettle
+	faultsPerCall = 40
+)
 
 func newShopScenario(r *rand.Rand) *shopScenario {
 	sc := &shopScenario{seed: r.Uint64(), Replaces: r.IntN(2) == 0}
@@ -159,20 +166,18 @@ func newForeign(r *rand.Rand) commerce.CustomDiscount {
 }
 
 func (sc *shopScenario) addCallers(r *rand.Rand) {
-	planned := &randomScenario{}
 	callers, rate := max(len(sc.Shops), []int{1, 1, 1, 2}[r.IntN(4)]), []int{0, 15, 50}[r.IntN(3)]
 	for n := range callers {
 		c := shopCaller{Shop: n % len(sc.Shops)}
 		codes := sc.Shops[c.Shop].codes()
 		for range 1 + r.IntN(3) {
-			p := planned.newCall(r)
-			p.Options.Update, p.Options.Prune, p.Options.Enable, p.Options.NotBelowZero = true, true, true, true
+			p := newCall(r)
 			p.Options.ReplacePromotions = sc.Replaces
 			c.Calls = append(c.Calls, p)
 			chosen := slices.DeleteFunc(slices.Clone(codes), func(string) bool { return callers == 1 && r.IntN(4) == 0 })
 			c.Codes = append(c.Codes, chosen)
 			for range faultsPerCall {
-				c.Faults = append(c.Faults, planned.newFault(r, rate))
+				c.Faults = append(c.Faults, newFault(r, rate))
 			}
 		}
 		if callers > 1 {
@@ -182,10 +187,50 @@ func (sc *shopScenario) addCallers(r *rand.Rand) {
 	}
 }
 
+func newCall(r *rand.Rand) plannedCall {
+	for range 2 { // so that a seed still gives the scenarios that it gave with two more options
+		r.Uint64()
+	}
+	c := plannedCall{
+		Options: commerce.SetCustomDiscountsOptions{
+			AllOrNothing: r.IntN(4) == 0, DryRun: r.IntN(20) == 0,
+			Settle: []time.Duration{shortSettle, shortSettle, shortSettle, 0, -1}[r.IntN(5)],
+		},
+		Pause: time.Duration(r.IntN(2)) * time.Duration(r.Int64N(int64(2*longestLate))),
+	}
+	if r.IntN(5) == 0 {
+		c.Timeout = time.Duration(1 + r.Int64N(int64(20*attemptTimeout)))
+	}
+	return c
+}
+
+// newFault returns a random fault with a probability of rate in a hundred.
+func newFault(r *rand.Rand, rate int) fault {
+	if r.IntN(100) >= rate {
+		return noFault
+	}
+	late := time.Duration(1 + r.Int64N(int64(longestLate)))
+	faults := []fault{
+		{Lost: true, Delay: short(r)},
+		{Apply: true, Lost: true, Delay: short(r)},
+		{Apply: true, Delay: short(r)},
+		{Apply: true, Delay: long(r)},
+		{Lost: true, Delay: long(r)},
+		{Late: late, Lost: true},
+		{Late: late, Status: retryable(r)},
+		{Status: retryable(r), Delay: short(r)},
+		{Apply: true, Status: retryable(r), Delay: short(r)},
+		{Status: http.StatusTooManyRequests},
+		{Apply: true, Cut: true},
+		{Status: http.StatusUnprocessableEntity, WithCart: true},
+	}
+	return faults[r.IntN(len(faults))]
+}
+
 // newServer returns a server with the cart as it is at the start.
 func (sc *shopScenario) newServer() *cartServer {
 	store := commercetest.NewStore(sc.Config)
-	s := &cartServer{habits: habits{Lists: sc.Config.EmptyLists}, store: store, cartID: store.AddCart()}
+	s := &cartServer{store: store, cartID: store.AddCart()}
 	s.setItems(sc.Start)
 	s.setSettings(discountSettings{sc.Enabled, sc.UsesRules && !sc.Enabled})
 	for _, d := range sc.Initial {

@@ -69,21 +69,16 @@ func TestLeaks_wire(t *testing.T) {
 	faults := map[string]fault{}
 	const ok = "HTTP/1.1 200 OK\r\n"
 	for name, response := range map[string]string{
-		"nothing":                "",
-		"text":                   "$TEXT",
-		"status is a text":       "HTTP/1.1 $TEXT\r\n\r\n",
-		"reason":                 "HTTP/1.1 500 $TEXT\r\nContent-Length: 0\r\n\r\n",
-		"malformed header line":  ok + "$TEXT\r\n\r\n",
-		"length is a text":       ok + "Content-Length: $TEXT\r\n\r\n",
-		"unknown encoding":       ok + "Transfer-Encoding: $TEXT\r\n\r\n",
-		"chunk length is a text": ok + "Transfer-Encoding: chunked\r\n\r\n$TEXT\r\n",
-		"malformed trailer":      ok + "Transfer-Encoding: chunked\r\n\r\n0\r\n$TEXT\r\n\r\n",
-		"not gzip":               ok + "Content-Encoding: gzip\r\nContent-Length: 99999\r\n\r\n$TEXT",
-		"truncated body":         ok + "Content-Length: 99999\r\n\r\n\"$JSON\"",
-		"truncated error":        "HTTP/1.1 404 $TEXT\r\nContent-Length: 99999\r\n\r\n" + errorsBody,
-		"upgrade":                "HTTP/1.1 101 $TEXT\r\nConnection: Upgrade\r\nUpgrade: $TEXT\r\n\r\n$TEXT",
-		"redirect":               "HTTP/1.1 307 X\r\nLocation: https://$URL/\r\nContent-Length: 0\r\n\r\n",
-		"large headers":          ok + "X-Echo: " + strings.Repeat("$TEXT", 300) + "\r\n\r\n",
+		"nothing":               "",
+		"text":                  "$TEXT",
+		"status is a text":      "HTTP/1.1 $TEXT\r\n\r\n",
+		"reason":                "HTTP/1.1 500 $TEXT\r\nContent-Length: 0\r\n\r\n",
+		"malformed header line": ok + "$TEXT\r\n\r\n",
+		"not gzip":              ok + "Content-Encoding: gzip\r\nContent-Length: 99999\r\n\r\n$TEXT",
+		"truncated body":        ok + "Content-Length: 99999\r\n\r\n\"$JSON\"",
+		"truncated error":       "HTTP/1.1 404 $TEXT\r\nContent-Length: 99999\r\n\r\n" + errorsBody,
+		"upgrade":               "HTTP/1.1 101 $TEXT\r\nConnection: Upgrade\r\nUpgrade: $TEXT\r\n\r\n$TEXT",
+		"redirect":              "HTTP/1.1 307 X\r\nLocation: https://$URL/\r\nContent-Length: 0\r\n\r\n",
 	} {
 		rt := &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 64 << 10}
 		faults[name] = fault{address: "http://" + serveTCP(t, response), transport: rt}

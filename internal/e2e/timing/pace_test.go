@@ -3,7 +3,6 @@ package timing_test
 import (
 	"fmt"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,39 +114,6 @@ func TestWalk_rateLimit(t *testing.T) {
 	t.Logf("of the ideal time: Concurrency 1 %.3f; 8 %.3f, %d refusals", one, eight, refused)
 	if most := min(2.5, 1.01*one); eight > most || refused > 8 {
 		t.Errorf("Concurrency 8: %.3f of the ideal time, %d refusals, want at most %.3f and 8", eight, refused, most)
-	}
-}
-
-// TestPace_carts reads 200 carts at once from a store that sends no Retry-After.
-func TestPace_carts(t *testing.T) {
-	t.Parallel()
-	for _, n := range perSecond {
-		for _, clients := range []int{1, 50} {
-			t.Run(fmt.Sprintf("%d/%d", n, clients), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					s := &store{allow: limits[0].new(n), noHeader: true}
-					start := time.Now()
-					var wg sync.WaitGroup
-					for range clients {
-						c := newClient(t, s.send)
-						for range 200 / clients {
-							wg.Go(func() {
-								if _, err := c.Carts.Get(t.Context(), "cart-1"); err != nil {
-									t.Error(err)
-								}
-							})
-						}
-					}
-					wg.Wait()
-					took, most := time.Since(start), 250*time.Second/time.Duration(n)+10*time.Second
-					t.Logf("%.1f s, %d refusals", took.Seconds(), s.refused)
-					if took > most {
-						t.Errorf("took %v, want at most %v", took, most)
-					}
-				})
-			})
-		}
 	}
 }
 
