@@ -106,7 +106,8 @@ func TestGate_recovery(t *testing.T) {
 	})
 }
 
-// Eight operations share the limit of a store, and do not press it.
+// Eight operations share the limit of a store, and do not press it. As they know nothing of each
+// other, a call may be refused twelve times by chance, and fails then: about once in 100,000 calls.
 func TestGate_operations(t *testing.T) {
 	t.Parallel()
 	for _, limit := range limits {
@@ -117,8 +118,8 @@ func TestGate_operations(t *testing.T) {
 			l.run(t, 30*time.Second)
 			refused := float64(l.refused) / 30
 			t.Logf("%s: %.1f refused a second, %d failed", limit.name, refused, l.failed)
-			if refused > 14 || l.failed > 0 {
-				t.Errorf("%s: %.1f refused a second, %d failed, want at most 14 and 0", limit.name, refused, l.failed)
+			if refused > 14 || l.failed > 1 {
+				t.Errorf("%s: %.1f refused a second, %d failed, want at most 14 and 1", limit.name, refused, l.failed)
 			}
 		})
 	}
