@@ -517,7 +517,7 @@ const maxRepeats = 3
 
 // isRepeated reports whether p may be the last page once more.
 func (w *walk[P, ID]) isRepeated(p *pageFacts[ID]) bool {
-	return p.length > 0 && !p.hasNew && !p.afterStepBack && w.beginsLikeLast(p.first)
+	return !p.hasNew && !p.afterStepBack && w.beginsLikeLast(p.first)
 }
 
 // beginsLikeLast reports whether a page that begins with that record may be the last page once

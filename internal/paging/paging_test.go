@@ -278,6 +278,7 @@ func TestWalk_wrongPages(t *testing.T) {
 		{name: "one page of 1", total: 1000, length: onePageOfOne, want: 1000},
 		{name: "one page of 1, no links", total: 1000, length: onePageOfOne, links: noLinks, want: 1000},
 		{name: "limit 1, no links", limit: 1, links: noLinks, want: 300},
+		{name: "each says that there is a next one", links: alwaysNext, want: 300, requests: 8, wantErr: ErrNoProgress},
 		{name: "one of two", total: 2, length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
 		{name: "one always", length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
 		{name: "one after full pages", length: lengths(100, 100, 1), links: noLinks, want: 199, wantErr: ErrNoProgress},
