@@ -74,7 +74,7 @@ func (w *keysWalk[ID]) next(ctx context.Context) (ids []ID) {
 
 // fetch requests the next page of each segment, unless several pages of it wait for the consumer.
 func (w *keysWalk[ID]) fetch(ctx context.Context) {
-	const waiting = 8
+	const waiting = 8 // by TestIdeal, TestKeys_slowConsumer
 	for _, s := range w.segments {
 		if s.page != nil || s.done || len(s.ids) > waiting*w.Limit {
 			continue
@@ -138,7 +138,7 @@ func (w *keysWalk[ID]) land(ctx context.Context, s *segment[ID]) {
 // split begins a new segment within segment i, about four pages behind its last page, which begins
 // with first.
 func (w *keysWalk[ID]) split(i int, first ID) {
-	const pages, maxDropped = 4, 6
+	const pages, maxDropped = 4, 6 // by TestIdeal, TestKeys_ahead
 	s := w.segments[i]
 	if !w.waits || len(w.segments) >= w.Segments || w.dropped > w.Limit+w.kept/maxDropped {
 		return

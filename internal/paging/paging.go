@@ -216,7 +216,7 @@ func (p *pageFacts[ID]) short() bool { return p.length != 1 && p.length < p.limi
 // and that each overlaps the one before by half. Then n records need 2*n/shortest requests. The
 // budget is three times that, and some more for steps back.
 func (w *walk[P, ID]) budget() int {
-	const stepsBack = 50 // enough for steps back in a short list
+	const stepsBack = 50 // enough for steps back in a short list: TestWalk_wrongPages
 	return stepsBack + 6*(w.farthest+w.Limit)/max(2, w.shortest)
 }
 
@@ -323,7 +323,8 @@ func (w *walk[P, ID]) step(ctx context.Context) (page P, hasNew bool, err error)
 
 // maxOverlapAhead returns the maximum overlap after a page that was fetched ahead and did not
 // connect. It is only a quarter of a page, because the reason may be that the store read the list
-// for that page before it did so for the last one, and records were added in between.
+// for that page before it did so for the last one, and records were added in between. Simulation:
+// TestReadAhead_growing.
 func (w *walk[P, ID]) maxOverlapAhead() int {
 	return max(1, w.last.length/4, w.overlap)
 }
@@ -356,7 +357,8 @@ func (w *walk[P, ID]) checkAfterLast(ctx context.Context) error {
 	return nil
 }
 
-// maxDoubts limits the pages without new records in between that may be old ones.
+// maxDoubts limits the pages without new records in between that may be old ones. No simulation
+// chose it: with 1, none changes.
 const maxDoubts = 2
 
 // mayBeOld reports whether page p, which states that the list ends with it, may be a page that the
@@ -497,6 +499,8 @@ func (w *walk[P, ID]) stopsAtTail(p *pageFacts[ID]) bool {
 	return isShort && p.next == NextUnknown && p.last == w.tail && !p.hasNew && p.repeats == 0
 }
 
+// minUsual is the number of pages that show what is usual. Simulation: TestWalk_grows, which needs
+// many more requests with 15, and no more with 2.
 const minUsual = 5
 
 // countUsual counts a page of that length that led on. The first minUsual pages in a row with one
@@ -512,7 +516,8 @@ func (w *walk[P, ID]) countUsual(length int) {
 }
 
 // maxRepeats limits the pages in a row that begin with the same record. It is more than 1, because
-// so does a correct page if the list grows by as much as the offset.
+// so does a correct page if the list grows by as much as the offset. Simulations: TestWalk_grows,
+// TestReadAhead_growing.
 const maxRepeats = 3
 
 // isRepeated reports whether p may be the last page once more.

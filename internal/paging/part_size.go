@@ -18,7 +18,8 @@ type partSize struct {
 
 // newPartSize aims at parts of two pages if several may be read at a time. Each part has one
 // request in flight, so short parts make the walk faster. If only one may be read at a time, it
-// aims at 20 pages: long parts save requests.
+// aims at 20 pages: long parts save requests. The numbers are by TestParts, TestIdeal and
+// TestPartSize_limits.
 func newPartSize(limit, pageSize, concurrency int) *partSize {
 	pages := 2
 	if concurrency == 1 {
@@ -31,7 +32,7 @@ func newPartSize(limit, pageSize, concurrency int) *partSize {
 
 // next returns the number of keys of the next part. The first parts have one. Then it grows in
 // large steps, because the store may refuse each, but not at once: what is known about few keys may
-// not hold for many.
+// not hold for many. The factors are by TestIdeal.
 func (s *partSize) next() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +54,7 @@ func (s *partSize) next() int {
 func (s *partSize) learn(keys, records int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	const last = 15
+	const last = 15 // by TestPartSize
 	s.perKey = append(s.perKey, float64(records)/float64(keys))
 	s.perKey = s.perKey[max(0, len(s.perKey)-last):]
 }

@@ -167,7 +167,7 @@ func (w *partsWalk[P, K, ID]) keyList(ctx context.Context) iter.Seq2[K, error] {
 	if w.Concurrency == 1 {
 		return Keys(ctx, cfg)
 	}
-	const maxSegments = 4 // more than two requests of parts follow one for keys
+	const maxSegments = 4 // more than two requests of parts follow one for keys; by TestIdeal
 	cfg.Segments = min(w.Concurrency/2, maxSegments)
 	cfg.Fetch = func(ctx context.Context, after K, limit int) (KeyPage[K], error) {
 		c := w.slots.addFirst()

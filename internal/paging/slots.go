@@ -28,7 +28,8 @@ type claim struct {
 }
 
 // newSlots allows so many requests in flight. If they are several, as many pages may wait, so
-// that a consumer that waits for an earlier page does not stop the requests.
+// that a consumer that waits for an earlier page does not stop the requests: TestIdeal,
+// TestParts_slowConsumer.
 func newSlots(concurrency int) *slots {
 	pages := 2 * concurrency
 	if concurrency == 1 {

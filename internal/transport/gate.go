@@ -19,36 +19,52 @@ var errClosed = errors.New("the gate was closed meanwhile")
 
 const (
 	// minFirstRate is the least rate after a first 429, in calls per second. A client that sent
-	// little cannot know more, and the lowest documented limit of a store is higher.
+	// little cannot know more, and the lowest documented limit of a store is higher. Simulations:
+	// TestIdeal_limits, TestWalk_herd.
 	minFirstRate = 10
 	// maxPause is the longest pause between two calls if the service asks for none, however many it
 	// refuses. 50 clients that know nothing of each other then send 10 requests per second in all.
+	// No simulation chose it.
 	maxPause = 5 * time.Second
-	// memory is how long calls are paced after a 429 and the wait that it asks for.
+	// memory is how long calls are paced after a 429 and the wait that it asks for. No simulation
+	// chose it.
 	memory = time.Minute
 	// maxRefused is how many refusals in a row show that the service accepts nothing. It is also
-	// the maximum number of attempts of a call, unless MaxAttempts is higher.
+	// the maximum number of attempts of a call, unless MaxAttempts is higher. Simulations:
+	// TestGate_outage, TestBurst_acceptsNothing.
 	maxRefused = 12
 
 	// These did best in simulations of walks, bursts, outages, many clients and many operations, at
-	// stores that accept 10 to 100 requests per second and count them in four ways, see
-	// TestIdeal_limits and TestGate_outage. A refusal with a Retry-After costs a second or more, so
-	// that fewer of them are best.
-	kept      = 0.98 // the rate after a later refusal, of what was accepted in the last second
-	keptWait  = 0.9  // … if the refusal has a Retry-After
-	keptAgain = 0.85 // … and of the rate, if none was accepted since the last refusal with one
-	slower    = 0.65 // the least that a refusal multiplies the rate by
-	longer    = 2.4  // what each further refusal in a row multiplies the pause by
-	probing   = 2.0  // what a call that was accepted adds to the rate until there is a second refusal
-	growth    = 0.01 // … and afterwards, for each second since the last refusal
+	// stores that accept 10 to 100 requests per second and count them in four ways. Each names those
+	// that fail if it is changed much. A refusal with a Retry-After costs a second or more, so that
+	// fewer of them are best.
+
+	// kept is the rate after a later refusal, of what was accepted in the last second:
+	// TestGate_operations.
+	kept = 0.98
+	// … if the refusal has a Retry-After: TestIdeal_limits, which changes little.
+	keptWait = 0.9
+	// … and of the rate, if none was accepted since the last refusal with one: TestWalk_herd,
+	// TestGate_busyHerd.
+	keptAgain = 0.85
+	// slower is the least that a refusal multiplies the rate by: TestIdeal_limits, TestWalk_rateLimit.
+	slower = 0.65
+	// longer is what each further refusal in a row multiplies the pause by: TestGate_outage,
+	// TestIdeal_limits.
+	longer = 2.4
+	// probing is what a call that was accepted adds to the rate until there is a second refusal:
+	// TestWalk_rateLimit, TestGate_operations.
+	probing = 2.0
+	// … and afterwards, for each second since the last refusal: TestGate_recovery.
+	growth = 0.01
 )
 
 const (
 	// secondPause is the least pause after a second refusal in a row, before it gets longer: twelve
-	// of them then take about half a minute, however high the rate.
+	// of them then take about half a minute, however high the rate. Simulation: TestIdeal_limits.
 	secondPause = 40 * time.Millisecond
 	// behindProbe is the longest pause behind the first call after a refusal, whose response shows
-	// whether others may follow.
+	// whether others may follow. Simulations: TestGate_outage, TestIdeal_limits, TestWalk_herd.
 	behindProbe = 100 * time.Millisecond
 )
 
