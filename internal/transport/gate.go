@@ -34,10 +34,10 @@ const (
 	// TestGate_outage, TestBurst_acceptsNothing.
 	maxRefused = 12
 
-	// These did best in simulations of walks, bursts, outages, many clients and many operations, at
-	// stores that accept 10 to 100 requests per second and count them in four ways. Each names those
-	// that fail if it is changed much. A refusal with a Retry-After costs a second or more, so that
-	// fewer of them are best.
+	// These did best in simulations of walks, bursts, outages, many clients and many operations,
+	// at stores that accept 10 to 100 requests per second and count them in four ways. Each names
+	// those that fail if it is changed much. A refusal with a Retry-After costs a second or more,
+	// so that fewer of them are best.
 
 	// kept is the rate after a later refusal, of what was accepted in the last second:
 	// TestGate_operations.
@@ -47,7 +47,8 @@ const (
 	// … and of the rate, if none was accepted since the last refusal with one: TestWalk_herd,
 	// TestGate_busyHerd.
 	keptAgain = 0.85
-	// slower is the least that a refusal multiplies the rate by: TestIdeal_limits, TestWalk_rateLimit.
+	// slower is the least that a refusal multiplies the rate by: TestIdeal_limits,
+	// TestWalk_rateLimit.
 	slower = 0.65
 	// longer is what each further refusal in a row multiplies the pause by: TestGate_outage,
 	// TestIdeal_limits.
