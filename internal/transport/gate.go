@@ -42,7 +42,7 @@ const (
 	// kept is the rate after a later refusal, of what was accepted in the last second:
 	// TestGate_operations.
 	kept = 0.98
-	// … if the refusal has a Retry-After: TestIdeal_limits, which changes little.
+	// … if the refusal has a Retry-After. No simulation fails with 0.7 or 1.
 	keptWait = 0.9
 	// … and of the rate, if none was accepted since the last refusal with one: TestWalk_herd,
 	// TestGate_busyHerd.
