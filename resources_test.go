@@ -433,7 +433,7 @@ func TestLimits_errors(t *testing.T) {
 
 // mutations is the number of pages that TestBothWays_mutated changes. `make proof NAME=both-ways`
 // changes more.
-var mutations = flag.Int("mutations", 3_000, "number of pages that TestBothWays_mutated changes")
+var mutations = flag.Int("mutations", 5_000, "number of pages that TestBothWays_mutated changes")
 
 // pages returns bodies of lists: of both payload generations, from the service's documentation and
 // from the fake store, and one with unknown members and values that do not fit.

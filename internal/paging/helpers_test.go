@@ -16,12 +16,12 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes 1,000 the default of -rapid.checks, and 750 with -short, of which a fifth is made.
+// TestMain makes 2,000 the default of -rapid.checks, and 750 with -short, of which a fifth is made.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })
-	checks := "1000"
+	checks := "2000"
 	if testing.Short() {
 		checks = "750"
 	}

@@ -188,9 +188,6 @@ func (sc *shopScenario) addCallers(r *rand.Rand) {
 }
 
 func newCall(r *rand.Rand) plannedCall {
-	for range 2 { // so that a seed still gives the scenarios that it gave with two more options
-		r.Uint64()
-	}
 	c := plannedCall{
 		Options: commerce.SetCustomDiscountsOptions{
 			AllOrNothing: r.IntN(4) == 0, DryRun: r.IntN(20) == 0,

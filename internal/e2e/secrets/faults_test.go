@@ -47,7 +47,7 @@ func searchFaults(t *testing.T, calls map[string]call, faults map[string]fault) 
 					return how != "static token" && what != "Carts.AddCustomDiscounts"
 				})
 				own := f // not shared with the other kinds of credentials
-				own.opts = append([]commerce.Option{auth}, f.opts...)
+				own.opts = append([]commerce.Option{auth, over(f.transport), commerce.WithInsecureHTTP()}, f.opts...)
 				search := func(t *testing.T) {
 					t.Helper()
 					own.searchAll(t, s, chosen)
@@ -65,8 +65,7 @@ func searchFaults(t *testing.T, calls map[string]call, faults map[string]fault) 
 // searchAll makes the calls with one client.
 func (f fault) searchAll(t *testing.T, s *search, calls map[string]call) {
 	t.Helper()
-	opts := append([]commerce.Option{over(f.transport), commerce.WithInsecureHTTP()}, f.opts...)
-	c, log := newClient(t, cmp.Or(f.address, base), opts...)
+	c, log := newClient(t, cmp.Or(f.address, base), f.opts...)
 	for _, call := range calls {
 		f.search(t, s, c, call)
 	}
