@@ -358,8 +358,7 @@ var formsOfCarts = []formOfCart{
 // formStore is a store with one cart in a form. It takes any add, and then shows it in a list.
 type formStore struct {
 	formOfCart
-	promotionsStay bool // when the cart is enabled
-	methods        []string
+	methods []string
 }
 
 func (s *formStore) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -370,9 +369,7 @@ func (s *formStore) RoundTrip(req *http.Request) (*http.Response, error) {
 	switch {
 	case req.Method == http.MethodPut:
 		const enabled = `,"discount_settings":{"custom_discounts_enabled":true}`
-		if s.data = enabled + s.data; !s.promotionsStay {
-			s.data, s.rest = enabled, lists+`]}`
-		}
+		s.data = enabled + s.data
 		return respond(200, cartOf(enabled, ""))(req)
 	case req.Method == http.MethodPost:
 		s.data, s.rest = ","+refs, lists+added+`]}`
@@ -391,43 +388,30 @@ func TestEnsureCustomDiscounts_formsOfCarts(t *testing.T) {
 			if tt.requests == "" { // the cart and its items, with both queries
 				tt.requests, tt.want, tt.wantNone = "GET GET GET GET", commerce.ErrBadResponse, commerce.ErrBadResponse
 			}
-			tt.ensure(t, &commerce.EnsureCustomDiscountsOptions{}, false)
+			tt.ensure(t, &commerce.EnsureCustomDiscountsOptions{})
 			s := &formStore{formOfCart: tt}
 			_, err := newClient(t, s, attempts(1)).Carts.EnsureCustomDiscounts(t.Context(), cartID, nil,
 				&commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"another"}})
 			if !errors.Is(err, tt.wantNone) {
 				t.Errorf("without a discount: error %v, want %v", err, tt.wantNone)
 			}
-			// The cart is enabled only if something may be added: with promotions, only if these
-			// are replaced.
-			reads, isAdded := strings.CutSuffix(tt.requests, " POST GET")
-			replaced := tt
-			if isAdded {
-				tt.requests, replaced.requests = reads+" PUT POST GET", reads+" PUT POST GET"
-			}
-			tt.ensure(t, &commerce.EnsureCustomDiscountsOptions{Enable: true}, false)
-			stay := replaced
-			if tt.want == commerce.ErrPromotionConflict { //nolint:errorlint // of the table
-				replaced.want, replaced.requests = nil, reads+" PUT GET POST GET"
-				stay.requests = reads + " PUT " + reads
-			}
-			replace := &commerce.EnsureCustomDiscountsOptions{Enable: true, ReplacePromotions: true}
-			replaced.ensure(t, replace, false)
-			stay.ensure(t, replace, true)
+			// The cart is enabled only if something may be added.
+			tt.requests = strings.Replace(tt.requests, " POST", " PUT POST", 1)
+			tt.ensure(t, &commerce.EnsureCustomDiscountsOptions{Enable: true})
 		})
 	}
 }
 
 // ensure wants a discount on the cart, and checks the requests and the end.
-func (tt formOfCart) ensure(t *testing.T, opts *commerce.EnsureCustomDiscountsOptions, stay bool) {
+func (tt formOfCart) ensure(t *testing.T, opts *commerce.EnsureCustomDiscountsOptions) {
 	t.Helper()
-	s := &formStore{formOfCart: tt, promotionsStay: stay}
+	s := &formStore{formOfCart: tt}
 	_, err := newClient(t, s, attempts(1)).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), opts)
-	t.Logf("enable %t, replace %t, stay %t: %v: %v", opts.Enable, opts.ReplacePromotions, stay, s.methods, err)
+	t.Logf("enable %t: %v: %v", opts.Enable, s.methods, err)
 	isFinal := err != nil && !errors.Is(err, commerce.ErrBadResponse)
 	if !errors.Is(err, tt.want) || commerce.IsFinal(err) != isFinal || strings.Join(s.methods, " ") != tt.requests {
-		t.Errorf("%+v, promotions stay %t: error %v, final %t, requests %v, want %v, %t, %s",
-			opts, stay, err, commerce.IsFinal(err), s.methods, tt.want, isFinal, tt.requests)
+		t.Errorf("%+v: error %v, final %t, requests %v, want %v, %t, %s",
+			opts, err, commerce.IsFinal(err), s.methods, tt.want, isFinal, tt.requests)
 	}
 }
 

@@ -35,10 +35,6 @@ type EnsureCustomDiscountsOptions struct {
 	// the cart shows no promotions of the store: see [CartService.EnableCustomDiscounts]. It is
 	// not undone, also if the call fails.
 	Enable bool
-	// ReplacePromotions needs Enable: if something is to be added, custom discounts are enabled
-	// although the cart shows promotions, which it may then lose for good. If it still shows some
-	// after that, the error matches ErrPromotionConflict.
-	ReplacePromotions bool
 	// NotBelowZero needs Update. It lowers wanted discounts in whole units, so that the cart costs
 	// no less than 0: the one with the last external id first, to nothing if needed, then the one
 	// before it. If discounts of others take more than the cart costs, the wanted ones are taken
@@ -121,8 +117,8 @@ func (s *CartService) EnsureCustomDiscounts(
 // SetCustomDiscountsOptions are the options of [CartService.SetCustomDiscounts]. Each means the
 // same as in [EnsureCustomDiscountsOptions].
 type SetCustomDiscountsOptions struct {
-	ReplacePromotions, AllOrNothing, DryRun bool
-	Settle                                  time.Duration
+	AllOrNothing, DryRun bool
+	Settle               time.Duration
 }
 
 const opSet = "Carts.SetCustomDiscounts"
@@ -151,7 +147,7 @@ func (s *CartService) SetCustomDiscounts( //nolint:revive // argument-limit: eng
 	o := *cmp.Or(opts, &SetCustomDiscountsOptions{})
 	run := newEnsureRun(s, opSet, cartID, &EnsureCustomDiscountsOptions{
 		Update: true, Prune: true, Engines: []string{engine}, Enable: true, NotBelowZero: true,
-		ReplacePromotions: o.ReplacePromotions, AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
+		AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
 	})
 	if want == nil {
 		run.problems.add("want", "must not be nil")
@@ -228,9 +224,6 @@ func (opts *EnsureCustomDiscountsOptions) check(problems *ValidationError) {
 	}
 	if len(opts.Engines) > 0 && !opts.Prune {
 		problems.add("engines", "must not be set without Prune")
-	}
-	if opts.ReplacePromotions && !opts.Enable {
-		problems.add("replace promotions", "must not be set without Enable")
 	}
 	if opts.NotBelowZero && !opts.Update {
 		problems.add("not below zero", "must not be set without Update")
@@ -324,7 +317,7 @@ func (e *ensureRun) write(ctx context.Context) error {
 	if e.plan.enable {
 		w := e.enable(ctx)
 		isRefused = w.isFinal()
-		if !isRefused && !w.isDone() || !e.opts.DryRun && e.cart.showsPromotions() {
+		if !isRefused && !w.isDone() {
 			return e.mustStop(ctx) // the cart must be read before anything else
 		}
 	}
@@ -425,7 +418,7 @@ func (e *ensureRun) add(ctx context.Context) {
 	if len(batch) == 0 || e.opts.AllOrNothing && len(batch) < e.plan.wanted-len(e.plan.found) {
 		return
 	}
-	if err := e.cart.takesNone(); err != nil && (!e.opts.DryRun || !e.plan.enable) {
+	if err := e.cart.takesNone(); err != nil {
 		e.failures = append(e.failures, err)
 		e.journal.record(adds...)
 		return

@@ -69,13 +69,9 @@ func (p *ensurePlan) planAdds() {
 		p.mustSettle = p.mustSettle || permitted == later
 		mayAdd = mayAdd || permitted != never
 	}
-	hasTried := p.journal.has(func(w *ensureWrite) bool { return w.isEnabling() && w.isDone() })
 	isRefused := p.journal.has(func(w *ensureWrite) bool { return w.isEnabling() && w.isFinal() })
-	mustEnable := !p.cart.CustomDiscountsEnabled
-	if p.cart.showsPromotions() {
-		mustEnable = p.opts.ReplacePromotions && !hasTried
-	}
-	if mayAdd && mustEnable && p.opts.Enable && !p.cart.isEmpty() {
+	mustEnable := p.opts.Enable && !p.cart.CustomDiscountsEnabled
+	if mayAdd && mustEnable && p.cart.takesNone() == nil {
 		permitted := p.journal.permits((*ensureWrite).isEnabling)
 		p.enable, p.mustSettle = permitted == now, p.mustSettle || permitted == later
 		p.holdsAdds = permitted == later || isRefused

@@ -177,8 +177,7 @@ func (e *ensureRun) isContradicted(w *ensureWrite) bool {
 }
 
 // mayCostMore reports whether something that this call wrote may let the cart cost more than the
-// last read showed: a change of a discount, or the end of promotions, which may have come back.
+// last read showed.
 func (e *ensureRun) mayCostMore() bool {
-	isReplaced := e.journal.has((*ensureWrite).isEnabling) && e.cart.showsPromotions()
-	return e.journal.has((*ensureWrite).isSent) && (isReplaced || !e.price.isShortNow)
+	return e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
 }

@@ -574,9 +574,8 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 		},
 		{name: "nothing", bad: []string{"discounts"}},
 		{
-			name: "options without those that they need", want: discounts("a"),
-			bad:  []string{"replace promotions", "not below zero"},
-			opts: commerce.EnsureCustomDiscountsOptions{ReplacePromotions: true, NotBelowZero: true},
+			name: "not below zero without update", bad: []string{"not below zero"}, want: discounts("a"),
+			opts: commerce.EnsureCustomDiscountsOptions{NotBelowZero: true},
 		},
 	} {
 		_, err := newStub(t).client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, tt.want, &tt.opts)

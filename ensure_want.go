@@ -36,14 +36,7 @@ func (e *ensureRun) decide(ctx context.Context) error {
 	}
 	e.setWant(want)
 	if e.opts.NotBelowZero {
-		e.price.replaces = e.mayReplace()
-		err = e.price.lower(e.cart, e.want, e.staying())
-		if e.price.replaces && !e.mayReplace() { // what is missing was lowered to nothing: promotions stay
-			e.setWant(want)
-			e.price.replaces = false
-			err = e.price.lower(e.cart, e.want, e.staying())
-		}
-		if err != nil {
+		if err := e.price.lower(e.cart, e.want, e.staying()); err != nil {
 			return err
 		}
 	}
@@ -87,16 +80,6 @@ func (e *ensureRun) staying() []CustomDiscount {
 		isWanted := func(w NewCustomDiscount) bool { return w.key() == d.key() }
 		return slices.ContainsFunc(e.want, isWanted) || e.opts.Prune && engines[d.key().engine]
 	})
-}
-
-// mayReplace reports whether promotions of the store are replaced before anything else is written:
-// a discount is missing, and custom discounts were not enabled yet.
-func (e *ensureRun) mayReplace() bool {
-	isMissing := func(d NewCustomDiscount) bool {
-		has := func(o CustomDiscount) bool { return o.key() == d.key() }
-		return !d.Amount.IsZero() && !slices.ContainsFunc(e.cart.CustomDiscounts, has)
-	}
-	return e.opts.ReplacePromotions && !e.journal.has((*ensureWrite).isEnabling) && slices.ContainsFunc(e.want, isMissing)
 }
 
 // makePlan plans what to write. As long as nothing was sent, it keeps what the cart shows.
@@ -146,9 +129,8 @@ type priceLimit struct {
 	// alone.
 	isShort, isShortNow bool
 
-	replaces bool // promotions of the store will be replaced
-	isSet    bool
-	left     Decimal // of the price, when what was written since the last read has taken effect
+	isSet bool
+	left  Decimal // of the price, when what was written since the last read has taken effect
 }
 
 // mayTake reports whether the price is not below 0 after a write that adds this amount to it.
@@ -162,7 +144,7 @@ func (p *priceLimit) take(amount Decimal) { p.left.Decimal = p.left.Add(amount.D
 // lower lowers the amounts of want, so that they and what stays take no more than the cart costs. A
 // discount that was lowered to nothing has the amount 0.
 func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
-	*p = priceLimit{staying: p.staying, replaces: p.replaces} // nothing else outlasts a read
+	*p = priceLimit{staying: p.staying} // nothing else outlasts a read
 	if c.isEmpty() {
 		return nil
 	}
@@ -180,10 +162,8 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
 		return err
 	}
-	p.isSet, p.left = true, Decimal{limit.Add(promotions.Decimal).Add(all.Decimal)}
-	if !p.replaces { // otherwise they go before anything is added
-		limit = limit.Add(promotions.Decimal)
-	}
+	limit = limit.Add(promotions.Decimal)
+	p.isSet, p.left = true, Decimal{limit.Add(all.Decimal)}
 	p.isShortNow = limit.Add(custom.Decimal).IsNegative()
 	p.staying.Decimal = decimal.Min(p.staying.Decimal, custom.Decimal)
 	limit = limit.Add(p.staying.Decimal).Floor()

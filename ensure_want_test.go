@@ -508,53 +508,6 @@ var priceScenarios = []ensureScenario{
 		cart: []string{"x -1"}, counts: "deleted 1", outcome: commerce.OutcomePartial, reason: "empty_cart", isFinal: true,
 	},
 	{
-		name: "promotions are replaced", choose: percents(100), disabled: true,
-		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
-		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
-		requests: "cart update-cart cart add cart", cart: []string{"a -10000"}, counts: "discounts 1, added 1, enabled",
-		outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "promotions and others take all", choose: percents(5), disabled: true,
-		set: commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
-		before: func(s *commercetest.Store, cartID string) {
-			s.AddPromotion(cartID)
-			s.AddDiscount(cartID, foreign(placed("x", -9000)))
-		},
-		requests: "cart update-cart cart add cart", cart: []string{"a -500", "x -9000"},
-		counts: "discounts 1, added 1, enabled", outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "promotions are replaced on a cart that is enabled, the response is lost", choose: percents(10),
-		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
-		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
-		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Cut: true, Times: 2}},
-		requests: "cart update-cart update-cart cart update-cart cart add cart", cart: []string{"a -1000"},
-		counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "promotions are replaced, and come back", choose: percents(5),
-		set: commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
-		before: func(s *commercetest.Store, cartID string) {
-			s.AddPromotion(cartID)
-			s.AddDiscount(cartID, foreign(placed("x", -9500)))
-		},
-		after: func(s *commercetest.Store, cartID string, in commercetest.Request) {
-			if in.Operation == commercetest.OpUpdateCart {
-				s.AddPromotion(cartID)
-			}
-		},
-		requests: "cart update-cart cart", cart: []string{"x -9500"}, counts: "lowered 1",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrBelowZero},
-	},
-	{
-		name: "promotions stay", choose: percents(10), disabled: true, store: commercetest.Config{PromotionsStay: true},
-		set:      commerce.SetCustomDiscountsOptions{ReplacePromotions: true},
-		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
-		requests: "cart update-cart cart", counts: "missing 1, enabled",
-		outcome: commerce.OutcomePartial, reason: "promotion_conflict", isFinal: true,
-	},
-	{
 		name: "a dry run", choose: percents(70, 60), set: commerce.SetCustomDiscountsOptions{DryRun: true}, disabled: true,
 		before: place(placed("x", -1)), requests: "cart", cart: []string{"x -1"},
 		counts: "added 2, deleted 1, lowered 1, enabled", outcome: commerce.OutcomeApplied,

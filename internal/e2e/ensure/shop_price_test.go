@@ -136,17 +136,11 @@ func (sc *shopScenario) endingOf(state cartState, shop offers, codes []string) *
 	switch {
 	case read.top(state)+staying < 0:
 		end.reasons = []string{"below_zero"}
-	case state.isPromoted && len(missing) > 0 && (!sc.Replaces || sc.Config.PromotionsStay):
+	case state.isPromoted && len(missing) > 0:
 		end.carts, end.reasons = nil, []string{"promotion_conflict"}
 		end.addCart(shop, amounts, missing)
 	default:
 		end.reasons = []string{""}
-	}
-	if state.isPromoted && sc.Replaces {
-		end.reads = 4 // when they should have gone, perhaps after a first round
-	}
-	if state.isPromoted && sc.Replaces && !sc.Config.PromotionsStay {
-		end.merge(sc.endingOf(state.withoutPromotions(), shop, codes))
 	}
 	after := state
 	if after.discounts = nil; end.carts[0] != "" || len(there) < len(state.discounts) {
@@ -156,19 +150,6 @@ func (sc *shopScenario) endingOf(state cartState, shop offers, codes []string) *
 		end.reasons = append(end.reasons, "bad_response")
 	}
 	return end
-}
-
-// withoutPromotions returns the state when the promotions of the store have gone.
-func (state cartState) withoutPromotions() cartState {
-	sum := sumOf(state.discounts, "")
-	state.prices.WithoutTax += sum - state.prices.Discount
-	state.prices.Discount, state.isPromoted = sum, false
-	return state
-}
-
-// merge lets a call end in the other way too: promotions are replaced, perhaps after a first round.
-func (end *ending) merge(other *ending) {
-	end.reasons, end.carts = append(end.reasons, other.reasons...), append(end.carts, other.carts...)
 }
 
 // addCart adds a cart with these discounts, without those that are missing, to those that end may

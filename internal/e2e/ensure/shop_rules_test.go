@@ -196,9 +196,9 @@ func (c *shopCall) forbidden(s *cartServer) string {
 		switch {
 		case read.At.IsZero() || c.Options.DryRun || c.sc.isUnreadable(read, state):
 			problem = "it must write nothing"
-		case e.isEnable() && state.isPromoted && !c.Options.ReplacePromotions:
+		case e.isEnable() && state.isPromoted:
 			problem = "the cart has promotions, which may stay"
-		case e.isEnable() && (!state.isPromoted && state.isEnabled || state.items == 0):
+		case e.isEnable() && (state.isEnabled || state.items == 0):
 			problem = "custom discounts are enabled, or there are no items"
 		case e.isEnable():
 		case e.Method == http.MethodPost && (state.items == 0 || state.isPromoted || !mayAdd):

@@ -99,8 +99,8 @@ func (run *shopRun) String() string {
 		text += fmt.Sprintf("%v, codes %v of %+v\n", c.String(), c.codes, c.offers)
 	}
 	c := sc.Config
-	return fmt.Sprintf("promotions stay %t, are replaced %t; tax %v, included %t; empty lists %d; hidden %v, any %t; "+
-		"%d callers; rates %+v\nat the start %v:\n%s\n%s", c.PromotionsStay, sc.Replaces, c.TaxPercent, c.PricesIncludeTax,
+	return fmt.Sprintf("promotions stay %t; tax %v, included %t; empty lists %d; hidden %v, any %t; "+
+		"%d callers; rates %+v\nat the start %v:\n%s\n%s", c.PromotionsStay, c.TaxPercent, c.PricesIncludeTax,
 		c.EmptyLists, sc.Hidden, sc.HidesAny, len(sc.Callers), sc.Rates, sc.Start, describe(sc.Initial), text)
 }
 
@@ -165,10 +165,8 @@ func (run *shopRun) confirm(made *shopCall, c shopCaller, p plannedCall) {
 	run.server.settle()
 	made.readLog(run.server)
 	read := made.lastRead(len(made.exchanges))
-	// A cart that got a promotion again looks like one on which promotions stay.
-	mayLook := errors.Is(made.Err, commerce.ErrPromotionConflict) && run.sc.Replaces && !run.sc.Config.PromotionsStay
 	isFalse := func(e *exchange) bool { return e.Fault.WithCart } // a refusal that the service would not repeat
-	mayLook = mayLook || slices.ContainsFunc(made.exchanges, isFalse)
+	mayLook := slices.ContainsFunc(made.exchanges, isFalse)
 	hasChanged := run.server.isChangedByOthers(made.Number, read.state, len(run.server.states)-1)
 	if made.exchanges = nil; read.At.IsZero() || mayLook || hasChanged {
 		return
@@ -276,7 +274,6 @@ func (run *shopRun) callQuietly() {
 		for n := range run.sc.Shops {
 			client := run.newClient(shopCaller{Shop: n}, nil)
 			p := plannedCall{}
-			p.Options.ReplacePromotions = run.sc.Replaces
 			codes, state := client.shop.codes(), run.server.last()
 			ends := run.sc.endingOf(state, client.shop, codes)
 			ends.isIdle = round == 2 && mayBeIdle

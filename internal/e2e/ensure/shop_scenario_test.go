@@ -15,9 +15,8 @@ import (
 
 // shopScenario is what happens to a cart on which shops set their offers.
 type shopScenario struct {
-	Config   commercetest.Config
-	Shops    []offers
-	Replaces bool // the shops replace promotions of the store
+	Config commercetest.Config
+	Shops  []offers
 	// Start and Carts are the prices of the items of the cart, at the start and after each change
 	// by the customer, again and again.
 	Start     []int64
@@ -68,7 +67,7 @@ const (
 )
 
 func newShopScenario(r *rand.Rand) *shopScenario {
-	sc := &shopScenario{seed: r.Uint64(), Replaces: r.IntN(2) == 0}
+	sc := &shopScenario{seed: r.Uint64()}
 	sc.Config = commercetest.Config{
 		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, EmptyLists: commercetest.EmptyLists(r.IntN(4)),
 		ErrorsBesideCarts: r.IntN(6) == 0, PromotionsStay: r.IntN(3) == 0,
@@ -172,7 +171,6 @@ func (sc *shopScenario) addCallers(r *rand.Rand) {
 		codes := sc.Shops[c.Shop].codes()
 		for range 1 + r.IntN(3) {
 			p := newCall(r)
-			p.Options.ReplacePromotions = sc.Replaces
 			c.Calls = append(c.Calls, p)
 			chosen := slices.DeleteFunc(slices.Clone(codes), func(string) bool { return callers == 1 && r.IntN(4) == 0 })
 			c.Codes = append(c.Codes, chosen)
