@@ -57,6 +57,9 @@ type CartItem struct {
 	Extra     Extra `json:",embed"`
 }
 
+// Ref returns what the Item of a [NewCustomDiscount] for this item is.
+func (i *CartItem) Ref() *CartItemRef { return &CartItemRef{Type: i.Type, ID: i.ID} }
+
 // CartDisplayPrice is the price of a [Cart] as the store shows it.
 type CartDisplayPrice struct {
 	WithTax    Money `json:"with_tax,omitzero"`
@@ -314,7 +317,7 @@ func (c *cartRead) addItems(raw []byte) error {
 		c.Items = append(c.Items, item)
 		for _, id := range refs {
 			if item.ID != uuid.Nil { // without it, the path of the discount is unknown
-				c.itemOf[id] = &CartItemRef{Type: item.Type, ID: item.ID}
+				c.itemOf[id] = item.Ref()
 			}
 			c.listed = append(c.listed, id)
 		}

@@ -504,7 +504,7 @@ func TestCarts_includeOfItems(t *testing.T) {
 			var found []commerce.CustomDiscount
 			var err error
 			if tt.isEnsure {
-				var result *commerce.EnsureCustomDiscountsResult
+				var result *commerce.CustomDiscountsResult
 				if result, err = c.Carts.EnsureCustomDiscounts(t.Context(), cartID, nil,
 					&commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"e"}, DryRun: true}); err == nil {
 					found = result.Deleted

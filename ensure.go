@@ -48,8 +48,9 @@ type EnsureCustomDiscountsOptions struct {
 	Settle time.Duration
 }
 
-// EnsureCustomDiscountsResult shows what is on the cart, and what the call did.
-type EnsureCustomDiscountsResult struct {
+// CustomDiscountsResult shows what is on the cart, and what a call of
+// [CartService.SetCustomDiscounts] or [CartService.EnsureCustomDiscounts] did.
+type CustomDiscountsResult struct {
 	// Discounts are the wanted discounts as last read from the cart, in the order of want,
 	// without the missing ones.
 	Discounts []CustomDiscount
@@ -100,8 +101,9 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 // failed.
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
-) (*EnsureCustomDiscountsResult, error) {
-	run := newEnsureRun(s, opEnsure, cartID, opts)
+) (*CustomDiscountsResult, error) {
+	run := newEnsureRun(s, opEnsure, cartID, cmp.Or(opts, &EnsureCustomDiscountsOptions{}))
+	run.opts.check(run.problems)
 	checkWanted(want, run.problems)
 	if len(want) == 0 && len(run.opts.Engines) == 0 {
 		run.problems.add("discounts", "must hold at least one, unless Prune and Engines are set")
@@ -114,53 +116,66 @@ func (s *CartService) EnsureCustomDiscounts(
 	return run.call(ctx)
 }
 
-// SetCustomDiscountsOptions are the options of [CartService.SetCustomDiscounts]. Each means the
-// same as in [EnsureCustomDiscountsOptions].
+// SetCustomDiscountsOptions are the options of [CartService.SetCustomDiscounts].
 type SetCustomDiscountsOptions struct {
-	AllOrNothing, DryRun bool
-	Settle               time.Duration
+	// Engine is required. The call touches only discounts of this engine, which should be the name
+	// of your program.
+	Engine string
+	// AllOrNothing adds what is missing in one request that adds all of it or nothing. It sends
+	// none as long as one discount cannot be sent. It does not apply to other changes.
+	AllOrNothing bool
+	// DryRun reads the cart, without its turn and its lock, and changes nothing. The result lists
+	// what would be added, updated and deleted. If the error is nil, the call found nothing that
+	// would stop it.
+	DryRun bool
+	// Settle means the same as in [EnsureCustomDiscountsOptions].
+	Settle time.Duration
 }
 
 const opSet = "Carts.SetCustomDiscounts"
 
 // SetCustomDiscounts makes the discounts of one engine on a cart those that want returns for it:
 // adds, changes, removes, each exactly once. It is [CartService.EnsureCustomDiscounts] with
-// Update, Prune, Enable and NotBelowZero. Give each program an engine of its own.
+// Update, Prune, Enable and NotBelowZero.
 //
-// want gets a copy of the cart after each read, in the turn and under the lock of the cart, so it
-// must not write to the cart. It should compute and not wait, and return the same for the same
-// cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means engine; another
-// one is an invalid argument. An amount of 0 is left out. An error of want ends the call before a
-// write. An external id that is new after a write is not added: the error is not final.
+// want gets a copy of the cart after each read, in the turn and under the lock of the cart. It
+// should compute and not wait, and return the same for the same cart: see [Cart.Subtotal] and
+// [Decimal.Percent]. An empty DiscountEngine means opts.Engine; another one is an invalid argument.
+// An amount of 0 is left out. An error of want ends the call before a write; [errors.Is] finds it.
+// An external id that is new after a write is not added: the error is not final.
 //
-// If the error is nil, the last read showed exactly what want returned for that cart, but for what
-// was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. DryRun
-// promises nothing of the cart. With something in doubt, the error matches [ErrOutcomeUnknown]:
-// call again after its RetryAfter.
+// want must not write to the cart. Until it returns, a write with its context, or with one derived
+// from it, is a [*ValidationError]. With another context, the write and the call wait for each
+// other until one of the contexts ends.
+//
+// If the error is nil, the last read showed exactly what want returned for that cart, except what
+// was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. With
+// something in doubt, the error matches [ErrOutcomeUnknown]: call again after its RetryAfter.
 //
 // For a cart without items, want is not called, and discounts of the engine are taken off. The
-// error is [ErrEmptyCart]: the normal end if the customer looks at an empty cart.
-func (s *CartService) SetCustomDiscounts( //nolint:revive // argument-limit: engine and want are no options
-	ctx context.Context, cartID, engine string, want func(*Cart) ([]NewCustomDiscount, error),
+// error is [ErrEmptyCart], also if the customer just looks at an empty cart.
+func (s *CartService) SetCustomDiscounts(
+	ctx context.Context, cartID string, want func(ctx context.Context, cart *Cart) ([]NewCustomDiscount, error),
 	opts *SetCustomDiscountsOptions,
-) (*EnsureCustomDiscountsResult, error) {
+) (*CustomDiscountsResult, error) {
 	o := *cmp.Or(opts, &SetCustomDiscountsOptions{})
 	run := newEnsureRun(s, opSet, cartID, &EnsureCustomDiscountsOptions{
-		Update: true, Prune: true, Engines: []string{engine}, Enable: true, NotBelowZero: true,
+		Update: true, Prune: true, Engines: []string{o.Engine}, Enable: true, NotBelowZero: true,
 		AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
 	})
+	checkEngine("engine", o.Engine, run.problems)
 	if want == nil {
 		run.problems.add("want", "must not be nil")
 	}
-	run.choose = func(c *Cart) ([]NewCustomDiscount, error) {
-		list, err := want(c)
+	run.choose = func(ctx context.Context, c *Cart) ([]NewCustomDiscount, error) {
+		list, err := want(ctx, c)
 		if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() { // its methods may panic
 			return nil, fmt.Errorf("want returned a nil %T as its error", err)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%w", err) // not of an argument, even if it is a ValidationError
 		}
-		return withEngine(list, engine)
+		return withEngine(list, o.Engine)
 	}
 	return run.call(ctx)
 }
@@ -179,25 +194,26 @@ func withEngine(list []NewCustomDiscount, engine string) ([]NewCustomDiscount, e
 }
 
 func newEnsureRun(s *CartService, op, cartID string, opts *EnsureCustomDiscountsOptions) *ensureRun {
-	opts = new(*cmp.Or(opts, &EnsureCustomDiscountsOptions{})) // a copy, as opts may change during the call
+	opts = new(*opts) // a copy, as opts may change during the call
 	opts.Engines = slices.Clone(opts.Engines)
 	run := &ensureRun{
 		service: s, writer: newCartWriter(op, cartID), problems: checkCartID(cartID), opts: opts,
 		plan: &ensurePlan{}, journal: newJournal(),
 	}
 	run.journal.enables = opts.Enable
-	opts.check(run.problems)
 	return run
 }
 
 // call makes the call, if the arguments are valid.
-func (e *ensureRun) call(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
+func (e *ensureRun) call(ctx context.Context) (*CustomDiscountsResult, error) {
 	if err := e.problems.err(); err != nil {
 		return nil, err
 	}
 	method := "" // several
 	if e.opts.DryRun {
 		method = http.MethodGet
+	} else if err := e.writer.checkTurn(ctx, e.service.core); err != nil {
+		return nil, err
 	}
 	ctx, observed := e.service.core.startCall(ctx, e.writer.op, method)
 	defer observed.abandon()
@@ -216,11 +232,15 @@ func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
 	}
 }
 
+func checkEngine(field, engine string, problems *ValidationError) {
+	if strings.TrimSpace(engine) == "" || hasHidden(engine) {
+		problems.add(field, "must not be empty, or contain control characters or U+FEFF")
+	}
+}
+
 func (opts *EnsureCustomDiscountsOptions) check(problems *ValidationError) {
 	for _, engine := range opts.Engines {
-		if strings.TrimSpace(engine) == "" || hasHidden(engine) {
-			problems.add("engines", "must not be empty, or contain control characters or U+FEFF")
-		}
+		checkEngine("engines", engine, problems)
 	}
 	if len(opts.Engines) > 0 && !opts.Prune {
 		problems.add("engines", "must not be set without Prune")
@@ -238,9 +258,9 @@ const defaultSettle = 2 * time.Second
 // ensureRun is a call of EnsureCustomDiscounts or SetCustomDiscounts in progress.
 type ensureRun struct {
 	service    *CartService
-	writer     *cartWriter                              // without turn and lock in a dry run
-	problems   *ValidationError                         // of the arguments
-	choose     func(*Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts: returns given; else nil
+	writer     *cartWriter                                               // without turn and lock in a dry run
+	problems   *ValidationError                                          // of the arguments
+	choose     func(context.Context, *Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts; else nil
 	given      []NewCustomDiscount
 	want       []NewCustomDiscount // given, lowered; with the amount 0, it must not be on the cart
 	wanted     int                 // number of discounts in given with another amount than 0
@@ -256,7 +276,7 @@ type ensureRun struct {
 	isCut      bool    // more would be updated or deleted, if the call could read the cart again
 }
 
-func (e *ensureRun) run(ctx context.Context) (*EnsureCustomDiscountsResult, error) {
+func (e *ensureRun) run(ctx context.Context) (*CustomDiscountsResult, error) {
 	if !e.opts.DryRun {
 		if err := e.writer.lock(ctx, e.service.core); err != nil {
 			return e.end(err)
@@ -300,7 +320,7 @@ func (e *ensureRun) read(ctx context.Context) error {
 }
 
 // unreadable returns the result if the cart could not be read.
-func (e *ensureRun) unreadable(err error) (*EnsureCustomDiscountsResult, error) {
+func (e *ensureRun) unreadable(err error) (*CustomDiscountsResult, error) {
 	if e.cart != nil {
 		e.journal.failed = true
 		return e.end(err)

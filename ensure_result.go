@@ -15,11 +15,11 @@ var errEnabled = errors.New("custom discounts are now enabled for the cart")
 
 // end returns the result of a call, from the last read and the writes, and its error. stopped
 // is why the call ended early; nil if it made all the reads and writes that it could.
-func (e *ensureRun) end(stopped error) (*EnsureCustomDiscountsResult, error) {
+func (e *ensureRun) end(stopped error) (*CustomDiscountsResult, error) {
 	if stopped != nil {
 		e.failures = append(e.failures, stopped)
 	}
-	r := &EnsureCustomDiscountsResult{
+	r := &CustomDiscountsResult{
 		Discounts: cloneAll(e.plan.found),
 		Added:     e.effects(addWrite),
 		Updated:   e.effects(updateWrite),
@@ -106,7 +106,7 @@ func (e *ensureRun) isDifferent() bool {
 
 // newError returns the error of a call that did not reach its aim. Its causes are each named
 // once.
-func (e *ensureRun) newError(r *EnsureCustomDiscountsResult, stopped error) *Error {
+func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 	causes := slices.Clone(e.failures)
 	if e.isDifferent() {
 		causes = slices.Insert(causes, 0, ErrDifferent)

@@ -292,10 +292,10 @@ func (tt *undoing) run(t *testing.T) {
 	if tt.kind == opDelete {
 		choose = ids("")
 	}
-	want := func(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return choose(c, 1) }
+	want := func(_ context.Context, c *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return choose(c, 1) }
 	carts, start := s.Client(attempts(2)).Carts, time.Now()
 	set := func() error {
-		_, err := carts.SetCustomDiscounts(t.Context(), cartID, "engine", want, nil)
+		_, err := carts.SetCustomDiscounts(t.Context(), cartID, want, ofEngine)
 		return err
 	}
 	err := set()

@@ -56,7 +56,7 @@ type ensureScenario struct {
 }
 
 // counts returns the numbers of a result that are not 0.
-func counts(r *commerce.EnsureCustomDiscountsResult) string {
+func counts(r *commerce.CustomDiscountsResult) string {
 	if r == nil {
 		return "nil"
 	}
@@ -400,16 +400,17 @@ func (tt *ensureScenario) run(t *testing.T) {
 	}
 	start := time.Now()
 	carts := s.Client(opts...).Carts
-	var result *commerce.EnsureCustomDiscountsResult
+	var result *commerce.CustomDiscountsResult
 	var err error
 	if n := 0; tt.choose == nil {
 		result, err = carts.EnsureCustomDiscounts(ctx, cartID, want, &tt.opts)
 	} else {
-		choose := func(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		choose := func(_ context.Context, c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 			n++
 			return tt.choose(c, n)
 		}
-		result, err = carts.SetCustomDiscounts(ctx, cartID, "engine", choose, &tt.set)
+		tt.set.Engine = "engine"
+		result, err = carts.SetCustomDiscounts(ctx, cartID, choose, &tt.set)
 	}
 	took := time.Since(start).Truncate(time.Second)
 	tt.checkError(t, err)

@@ -30,7 +30,7 @@ func (e *ensureRun) setWant(want []NewCustomDiscount) {
 // decide finds out which discounts are wanted for the cart, which was read. The error is a
 // [*ValidationError] if they are not valid.
 func (e *ensureRun) decide(ctx context.Context) error {
-	want, err := e.chosen()
+	want, err := e.chosen(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (e *ensureRun) decide(ctx context.Context) error {
 
 // chosen returns the discounts that are wanted for the cart. It calls the function want only for a
 // cart with items whose price is readable.
-func (e *ensureRun) chosen() ([]NewCustomDiscount, error) {
+func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	if e.opts.NotBelowZero && !e.cart.isEmpty() {
 		_, errSubtotal := e.cart.Subtotal()
 		_, errTotal := e.cart.Total()
@@ -59,7 +59,9 @@ func (e *ensureRun) chosen() ([]NewCustomDiscount, error) {
 	case e.cart.isEmpty():
 		return nil, nil
 	}
-	want, err := e.choose(e.cart.copy())
+	held, leave := e.writer.holdTurn(ctx, e.service.core)
+	defer leave()
+	want, err := e.choose(held, e.cart.copy())
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +112,7 @@ func (e *ensureRun) objection() error {
 }
 
 // undecided returns the result if it is not known which discounts are wanted now.
-func (e *ensureRun) undecided(err error) (*EnsureCustomDiscountsResult, error) {
+func (e *ensureRun) undecided(err error) (*CustomDiscountsResult, error) {
 	problems, ok := err.(*ValidationError) //nolint:errorlint // of chosen
 	if ok && !e.journal.has((*ensureWrite).isSent) {
 		return nil, problems

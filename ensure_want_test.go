@@ -213,10 +213,15 @@ var setScenarios = []ensureScenario{
 	},
 }
 
+// ofEngine are the options of a call for the engine "engine".
+var ofEngine = &commerce.SetCustomDiscountsOptions{Engine: "engine"}
+
 func TestSetCustomDiscounts_invalid(t *testing.T) {
 	t.Parallel()
-	choice := func(change func(d *commerce.NewCustomDiscount)) func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-		return func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+	choice := func(change func(d *commerce.NewCustomDiscount)) func(
+		context.Context, *commerce.Cart,
+	) ([]commerce.NewCustomDiscount, error) {
+		return func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 			list := discounts("a", "b")
 			change(&list[1])
 			return list, nil
@@ -227,8 +232,8 @@ func TestSetCustomDiscounts_invalid(t *testing.T) {
 		change       func(d *commerce.NewCustomDiscount)
 		bad          []string
 	}{
-		{name: "no engine", bad: []string{"engines"}},
-		{name: "engine with a line feed", engine: "engine\n", bad: []string{"engines"}},
+		{name: "no engine", bad: []string{"engine"}},
+		{name: "engine with a line feed", engine: "engine\n", bad: []string{"engine"}},
 		{
 			name: "another engine", engine: "engine", bad: []string{"discount_engine"},
 			change: func(d *commerce.NewCustomDiscount) { d.DiscountEngine = "other" },
@@ -252,12 +257,12 @@ func TestSetCustomDiscounts_invalid(t *testing.T) {
 	} {
 		s := commercetest.New(t, commercetest.Config{})
 		result, err := s.Client().Carts.SetCustomDiscounts(
-			t.Context(), s.AddCart(commerce.CartItemRef{}), tt.engine, choice(tt.change), nil)
+			t.Context(), s.AddCart(commerce.CartItemRef{}), choice(tt.change), &commerce.SetCustomDiscountsOptions{Engine: tt.engine})
 		if diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.bad); result != nil {
 			t.Errorf("%s: result = %+v, want nil", tt.name, result)
 		}
 	}
-	_, err := newStub(t).client(t).Carts.SetCustomDiscounts(t.Context(), cartID, "engine", nil, nil)
+	_, err := newStub(t).client(t).Carts.SetCustomDiscounts(t.Context(), cartID, nil, ofEngine)
 	diff(t, "invalid fields", invalidFields(err), []string{"want"})
 }
 
@@ -275,22 +280,91 @@ func TestSetCustomDiscounts_panics(t *testing.T) {
 					t.Error("want did not panic")
 				}
 			}()
-			_, _ = c.Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
-				func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { panic("test") }, nil)
+			_, _ = c.Carts.SetCustomDiscounts(t.Context(), cartID,
+				func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { panic("test") }, ofEngine)
 		}()
-		result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
-			func(cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,
+			func(_ context.Context, cart *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 				cart.CustomDiscounts[0].ExternalID, cart.CustomDiscounts[0].Item.ID = "changed", uuid.Nil
 				cart.Items[0].Extra["relationships"][1] = 'x'
 				cart.Items = nil
 				clear(cart.Response.Header)
 				return []commerce.NewCustomDiscount{discountOf("a", uuid.MustParse(itemID))}, nil
-			}, nil)
+			}, ofEngine)
 		if err != nil || result.Discounts[0].Item.ID.String() != itemID || len(result.Cart.Items) != 1 ||
 			result.Cart.Items[0].Extra["relationships"][1] == 'x' || len(result.Cart.Response.Header) == 0 {
 			t.Errorf("result %+v, error %v, want a discount of the item", result, err)
 		}
 	})
+}
+
+// A write to the cart with the context of want ends at once, because it would wait for the turn of
+// the call that waits for it. So does one below a call for another cart, also if an observer drops
+// the values of the context. After want, or for another cart, writes take their turn.
+func TestSetCustomDiscounts_contextOfWant(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		cartID, otherID := s.AddCart(commerce.CartItemRef{}), s.AddCart(commerce.CartItemRef{})
+		carts := s.Client(commerce.WithObserver(forgetful{})).Carts
+		var kept context.Context //nolint:containedctx // of a goroutine that outlasts want
+		set := func(ctx context.Context, id string, inTurn func(context.Context) error) error {
+			_, err := carts.SetCustomDiscounts(ctx, id,
+				func(ctx context.Context, _ *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+					kept = ctx
+					return discounts("a"), inTurn(ctx)
+				}, ofEngine)
+			return err
+		}
+		ensure := func(id string) func(context.Context) error {
+			return func(ctx context.Context) error {
+				_, err := carts.EnsureCustomDiscounts(ctx, id, discounts("b"), nil)
+				return err
+			}
+		}
+		below := func(ctx context.Context) error { return set(ctx, otherID, ensure(cartID)) }
+		enable := func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, time.Hour)
+			defer cancel()
+			return carts.EnableCustomDiscounts(ctx, cartID)
+		}
+		for name, inTurn := range map[string]func(context.Context) error{
+			"the same cart": ensure(cartID), "below another cart": below, "a derived context": enable,
+		} {
+			err := set(t.Context(), cartID, inTurn)
+			if invalid, ok := errors.AsType[*commerce.ValidationError](err); !ok || !commerce.IsFinal(err) {
+				t.Errorf("%s: error %v, final %t, want a ValidationError, final", name, err, commerce.IsFinal(err))
+			} else {
+				diff(t, name, invalidFields(invalid), []string{"context"})
+			}
+		}
+		if err := set(t.Context(), cartID, ensure(otherID)); err != nil {
+			t.Errorf("another cart: %v", err)
+		}
+		if err := ensure(cartID)(kept); err != nil {
+			t.Errorf("after want: %v", err)
+		}
+		dryRun := func(ctx context.Context) error {
+			_, err := carts.EnsureCustomDiscounts(ctx, cartID, discounts("b"), &commerce.EnsureCustomDiscountsOptions{DryRun: true})
+			return err
+		}
+		if err := set(t.Context(), cartID, dryRun); err != nil {
+			t.Errorf("a dry run: %v", err)
+		}
+	})
+}
+
+// forgetful is an observer whose contexts have no values.
+type forgetful struct{}
+
+func (forgetful) StartCall(context.Context, commerce.CallInfo) (context.Context, func(commerce.CallResult)) {
+	return context.Background(), nil
+}
+
+func (forgetful) StartAttempt(
+	ctx context.Context, _ commerce.AttemptInfo,
+) (context.Context, func(commerce.AttemptResult)) {
+	return ctx, nil
 }
 
 // want may return any error, also a pointer that is nil.
@@ -309,8 +383,8 @@ func TestSetCustomDiscounts_wantFails(t *testing.T) {
 		{err: (*net.OpError)(nil), want: "nil *net.OpError"},
 		{err: fmt.Errorf("level of the customer: %w", ofCall), want: "level of the customer: commerce: Client.Do: 404"},
 	} {
-		result, err := s.Client().Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
-			func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) { return nil, tt.err }, nil)
+		result, err := s.Client().Carts.SetCustomDiscounts(t.Context(), cartID,
+			func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return nil, tt.err }, ofEngine)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || result == nil {
 			t.Errorf("result %v, error %v, want a result, and an error with %q", result, err, tt.want)
 		}
@@ -337,21 +411,21 @@ func TestSetCustomDiscounts_lockLost(t *testing.T) {
 		{lose: func() { locker.Lose("commerce/store.example/carts/" + cartID) }, want: commerce.ErrLock},
 		{lose: cancel, want: context.Canceled},
 	} {
-		result, err := c.Carts.SetCustomDiscounts(ctx, cartID, "engine",
-			func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		result, err := c.Carts.SetCustomDiscounts(ctx, cartID,
+			func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 				tt.lose()
 				return discounts("a"), nil
-			}, nil)
+			}, ofEngine)
 		if !errors.Is(err, tt.want) || commerce.OutcomeOf(err) != commerce.OutcomeNotSent || len(result.Missing) != 1 {
 			t.Errorf("result %+v, error %v, want %v, not sent", result, err, tt.want)
 		}
 	}
 	s.AddDiscount(cartID, placed("a", -1000))
-	result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID, "engine",
-		func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+	result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,
+		func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 			locker.Lose("commerce/store.example/carts/" + cartID)
 			return discounts("a"), nil
-		}, nil)
+		}, ofEngine)
 	if !errors.Is(err, commerce.ErrLock) || len(result.Discounts) != 1 {
 		t.Errorf("as wanted: result %+v, error %v, want ErrLock", result, err)
 	}

@@ -240,7 +240,7 @@ func ExampleCartService_EnsureCustomDiscounts_exactly() {
 func applyOffers(ctx context.Context, client *commerce.Client, cartID string, codes []string) (commerce.Money, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	want := func(cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
+	want := func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		price, err := cart.Subtotal()
 		for code, off := range map[string]int64{"SUMMER-10": 10, "LOYAL": 5} { // percent
 			if slices.Contains(codes, code) {
@@ -251,7 +251,8 @@ func applyOffers(ctx context.Context, client *commerce.Client, cartID string, co
 		}
 		return list, err
 	}
-	result, err := client.Carts.SetCustomDiscounts(ctx, cartID, "shop", want, nil)
+	opts := &commerce.SetCustomDiscountsOptions{Engine: "shop"}
+	result, err := client.Carts.SetCustomDiscounts(ctx, cartID, want, opts)
 	if err != nil {
 		return commerce.Money{}, err
 	}

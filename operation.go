@@ -52,6 +52,11 @@ type none = struct{}
 
 // do makes the call of a method that is this operation and nothing else.
 func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
+	if o.cart != nil {
+		if err := o.cart.checkTurn(ctx, c); err != nil {
+			return result, nil, err
+		}
+	}
 	ctx, observed := c.startCall(ctx, o.op, o.method)
 	defer observed.abandon()
 	if o.cart != nil {

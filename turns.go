@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
@@ -90,6 +91,36 @@ type cartWriter struct {
 	// both. Without a Locker held never ends.
 	end  func()
 	held context.Context //nolint:containedctx // lives as long as the lock
+	// around is the turn that the caller's context belongs to: checkTurn sets it.
+	around *heldTurn
+}
+
+// heldTurn is a value of the context of a function of the caller that is called in the turn of a
+// cart. A write to the cart in that function would wait for itself for ever.
+type heldTurn struct {
+	key    string
+	around *heldTurn   // which the call was made in
+	ended  atomic.Bool // the function has returned
+}
+
+type heldTurnKey struct{}
+
+// holdTurn returns a context for a function of the caller. leave must be called when it returns.
+func (w *cartWriter) holdTurn(ctx context.Context, c *core) (held context.Context, leave func()) {
+	turn := &heldTurn{key: c.lockPrefix + w.cartID, around: w.around}
+	return context.WithValue(ctx, heldTurnKey{}, turn), func() { turn.ended.Store(true) }
+}
+
+// checkTurn returns a [*ValidationError] if ctx belongs to a function that is called in the turn of
+// the cart.
+func (w *cartWriter) checkTurn(ctx context.Context, c *core) error {
+	w.around, _ = ctx.Value(heldTurnKey{}).(*heldTurn)
+	for turn := w.around; turn != nil; turn = turn.around {
+		if turn.key == c.lockPrefix+w.cartID && !turn.ended.Load() {
+			return invalid("context", "must not belong to a function that is called in the turn of this cart")
+		}
+	}
+	return nil
 }
 
 func newCartWriter(op, cartID string) *cartWriter {

@@ -40,7 +40,7 @@ type offer struct {
 func (s shop) apply(ctx context.Context, cartID string, codes ...string) (commerce.Money, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	want := func(cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
+	want := func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		price, err := cart.Subtotal()
 		for _, o := range s.offers {
 			if slices.Contains(codes, o.code) {
@@ -49,7 +49,8 @@ func (s shop) apply(ctx context.Context, cartID string, codes ...string) (commer
 		}
 		return list, err
 	}
-	result, err := s.client.Carts.SetCustomDiscounts(ctx, cartID, engine, want, nil)
+	opts := &commerce.SetCustomDiscountsOptions{Engine: engine}
+	result, err := s.client.Carts.SetCustomDiscounts(ctx, cartID, want, opts)
 	if err != nil {
 		return commerce.Money{}, err
 	}
@@ -69,8 +70,8 @@ func (o offer) discount(price commerce.Decimal) commerce.NewCustomDiscount {
 
 // ofEachItem is for SetCustomDiscounts: it takes a percentage off each item of a cart. Give it an
 // engine of its own. Only the unit price is certain not to change with discounts.
-func ofEachItem(code string, percent int64) func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
-	return func(cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
+func ofEachItem(code string, percent int64) func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+	return func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		for _, item := range cart.Items {
 			switch {
 			case item.Type != commerce.ItemTypeCartItem && item.Type != commerce.ItemTypeCustomItem:
@@ -82,7 +83,7 @@ func ofEachItem(code string, percent int64) func(*commerce.Cart) ([]commerce.New
 			list = append(list, commerce.NewCustomDiscount{
 				Amount:      price.Percent(commerce.NewDecimal(-percent)),
 				Description: "Offer " + code, DiscountCode: code, ExternalID: code + "/" + item.ID.String(),
-				Item: &commerce.CartItemRef{Type: item.Type, ID: item.ID},
+				Item: item.Ref(),
 			})
 		}
 		return list, nil
@@ -402,7 +403,8 @@ func TestShop_eachItem(t *testing.T) {
 		if tt.before != nil {
 			tt.before()
 		}
-		result, err := client.Carts.SetCustomDiscounts(t.Context(), cartID, "sale", ofEachItem("SALE", tt.percent), nil)
+		opts := &commerce.SetCustomDiscountsOptions{Engine: "sale"}
+		result, err := client.Carts.SetCustomDiscounts(t.Context(), cartID, ofEachItem("SALE", tt.percent), opts)
 		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
@@ -434,7 +436,7 @@ func TestOfEachItem(t *testing.T) {
 		{name: "no price", item: commerce.CartItem{Type: "cart_item", Quantity: 2}, err: commerce.ErrBadResponse},
 		{name: "promotion", item: commerce.CartItem{Type: "promotion_item", Quantity: 1, UnitPrice: cents(-500)}},
 	} {
-		got, err := ofEachItem("SALE", 10)(&commerce.Cart{Items: []commerce.CartItem{tt.item}})
+		got, err := ofEachItem("SALE", 10)(t.Context(), &commerce.Cart{Items: []commerce.CartItem{tt.item}})
 		amount := ""
 		for _, d := range got {
 			amount += d.Amount.String()

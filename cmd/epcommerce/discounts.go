@@ -291,7 +291,7 @@ func inJSON(err error) string {
 }
 
 // printPlan prints the changes, and the differences that remain.
-func (s *shop) printPlan(ctx context.Context, plan *commerce.EnsureCustomDiscountsResult, planErr error) error {
+func (s *shop) printPlan(ctx context.Context, plan *commerce.CustomDiscountsResult, planErr error) error {
 	p := s.newPrinter(nil, discountRecord(commerce.CustomDiscount{}, "+", ""))
 	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
 		for _, d := range list {
@@ -305,7 +305,7 @@ func (s *shop) printPlan(ctx context.Context, plan *commerce.EnsureCustomDiscoun
 }
 
 // report says what was done and what was not, and returns the error with its exit code.
-func (e *environment) report(r *commerce.EnsureCustomDiscountsResult, err error) error {
+func (e *environment) report(r *commerce.CustomDiscountsResult, err error) error {
 	if r == nil {
 		return err
 	}
@@ -335,7 +335,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		plan := &commerce.EnsureCustomDiscountsResult{Cart: cart}
+		plan := &commerce.CustomDiscountsResult{Cart: cart}
 		for _, d := range cart.CustomDiscounts {
 			if slices.Contains(engines, d.DiscountEngine) || slices.Contains(ids, d.ID) {
 				plan.Deleted = append(plan.Deleted, d)

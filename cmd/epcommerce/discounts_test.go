@@ -270,7 +270,7 @@ func TestReport_inDoubt(t *testing.T) {
 	t.Parallel()
 	var stderr bytes.Buffer
 	inDoubt := []commerce.NewCustomDiscount{{DiscountEngine: "e", ExternalID: "1"}}
-	err := (&environment{stderr: &stderr}).report(&commerce.EnsureCustomDiscountsResult{InDoubt: inDoubt}, nil)
+	err := (&environment{stderr: &stderr}).report(&commerce.CustomDiscountsResult{InDoubt: inDoubt}, nil)
 	exit, ok := errors.AsType[*exitError](err)
 	if !ok || exit.code != exitUnfinished || !strings.Contains(stderr.String(), "in doubt: e 1") {
 		t.Errorf("got %v and %q, want exit code %d and the discount", err, stderr.String(), exitUnfinished)

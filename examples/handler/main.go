@@ -66,7 +66,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "This request is not valid.", http.StatusBadRequest)
 		return
 	}
-	want := func(*commerce.Cart) (list []commerce.NewCustomDiscount, _ error) {
+	want := func(context.Context, *commerce.Cart) (list []commerce.NewCustomDiscount, _ error) {
 		for code, amount := range offers {
 			if slices.Contains(r.PostForm["code"], code) {
 				list = append(list, commerce.NewCustomDiscount{
@@ -81,7 +81,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// The customer is waiting: without a deadline, a service that hangs holds a call for 2 minutes.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), 2*time.Second)
 	defer cancel()
-	result, err := h.client.Carts.SetCustomDiscounts(ctx, cart.Value, "offers", want, nil)
+	opts := &commerce.SetCustomDiscountsOptions{Engine: "offers"}
+	result, err := h.client.Carts.SetCustomDiscounts(ctx, cart.Value, want, opts)
 	remedy, level := commerce.RemedyOf(err), slog.LevelInfo // a customer may look at an empty cart
 	if remedy == commerce.RemedyStaff {
 		level = slog.LevelError

@@ -116,11 +116,11 @@ var table = []Call{
 			{Status: http.StatusOK, Body: pricedFilledCart},
 		},
 		Do: func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-			want := func(*commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 				return []commerce.NewCustomDiscount{a.NewDiscount}, nil
 			}
-			opts := &commerce.SetCustomDiscountsOptions{Settle: -1}
-			return c.Carts.SetCustomDiscounts(ctx, a.CartID, a.NewDiscount.DiscountEngine, want, opts)
+			opts := &commerce.SetCustomDiscountsOptions{Engine: a.NewDiscount.DiscountEngine, Settle: -1}
+			return c.Carts.SetCustomDiscounts(ctx, a.CartID, want, opts)
 		},
 	},
 	{

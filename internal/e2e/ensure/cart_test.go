@@ -103,7 +103,7 @@ func (c cart) mismatch(s *commercetest.Store, opts scenario) string {
 }
 
 // contradiction returns how a result contradicts an error that is nil; "" if it does not.
-func (c cart) contradiction(result *commerce.EnsureCustomDiscountsResult) string {
+func (c cart) contradiction(result *commerce.CustomDiscountsResult) string {
 	if len(result.Missing) > 0 || len(result.Different) > 0 || len(result.Discounts) != len(c.Want) {
 		return fmt.Sprintf("the error is nil, but %d discounts are missing, %d different, and %d of %d are on the cart",
 			len(result.Missing), len(result.Different), len(result.Discounts), len(c.Want))

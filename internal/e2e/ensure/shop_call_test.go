@@ -20,7 +20,7 @@ type shopCall struct {
 	Number         int
 	Options        commerce.SetCustomDiscountsOptions
 	Started, Ended time.Time
-	Result         *commerce.EnsureCustomDiscountsResult
+	Result         *commerce.CustomDiscountsResult
 	Err            error
 
 	sc      *shopScenario

@@ -208,9 +208,11 @@ func (c *shopClient) call(codes []string, p plannedCall) *shopCall {
 }
 
 // applyOffers is that of README, for the offers of a shop.
-func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce.EnsureCustomDiscountsResult, error) {
-	return c.client.Carts.SetCustomDiscounts(ctx, c.run.server.cartID, c.shop.Engine,
-		func(cart *commerce.Cart) (want []commerce.NewCustomDiscount, err error) {
+func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce.CustomDiscountsResult, error) {
+	opts := call.Options
+	opts.Engine = c.shop.Engine
+	return c.client.Carts.SetCustomDiscounts(ctx, c.run.server.cartID,
+		func(_ context.Context, cart *commerce.Cart) (want []commerce.NewCustomDiscount, err error) {
 			price, err := cart.Subtotal()
 			for _, code := range c.inAnyOrder(call.codes) {
 				amount := commerce.NewDecimal(-c.shop.Fixed[code])
@@ -221,7 +223,7 @@ func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce
 			}
 			call.wants = append(call.wants, wanting{read: c.read, price: price, err: err, list: want})
 			return want, err
-		}, &call.Options)
+		}, &opts)
 }
 
 // inAnyOrder returns codes in the order that a map may have.

@@ -78,7 +78,7 @@ func set(name string) *job    { return setTo(name, ", engine/b -5", newDiscount(
 func setOne(name string) *job { return setTo(name, "") }
 
 func setTo(name, right string, more ...commerce.NewCustomDiscount) *job {
-	want := func(c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+	want := func(_ context.Context, c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 		price, err := c.Subtotal()
 		percent := newDiscount("a", 0)
 		percent.Amount = price.Amount.Percent(commerce.NewDecimal(-10))
@@ -90,7 +90,7 @@ func setTo(name, right string, more ...commerce.NewCustomDiscount) *job {
 			return s.IsEnabled && s.String() == fmt.Sprintf("engine/a %d%s, other/a -1", -s.Price/10, right)
 		},
 		do: func(ctx context.Context, client *commerce.Client, c *call) {
-			c.result, c.err = client.Carts.SetCustomDiscounts(ctx, "cart", engine, want, nil)
+			c.result, c.err = client.Carts.SetCustomDiscounts(ctx, "cart", want, &commerce.SetCustomDiscountsOptions{Engine: engine})
 		},
 	}
 }

@@ -61,7 +61,7 @@ type call struct {
 	requests []*request
 	lastRead *request // that reached the call
 	begun    int      // number of states before it
-	result   *commerce.EnsureCustomDiscountsResult
+	result   *commerce.CustomDiscountsResult
 	added    *commerce.AddCustomDiscountsResult
 	err      error
 	ended    int    // number of states at its end
