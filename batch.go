@@ -80,9 +80,9 @@ type batchResponse struct {
 	problem error  // why the response shows no discount; nil if it shows one
 }
 
-// shown returns what the response shows of a batch, after compare. docs/promises.md describes when
+// shows returns what the response shows of a batch, after compare. docs/promises.md describes when
 // a body shows, or may hold, a discount.
-func (b *batchResponse) shown(sent int) shown {
+func (b *batchResponse) shows(sent int) bodyShows {
 	switch {
 	case len(b.Added) > sent, len(b.Added) > 0 && len(b.Errors)+len(b.Unconfirmed) > 0:
 		return showsPart
@@ -102,7 +102,7 @@ func (b *batchResponse) err(call *transport.Call, r *transport.Result, sent int)
 	if r.OK() {
 		r.Err = b.problem
 	}
-	outcome := outcomeOfWrite(r, b.shown(sent))
+	outcome := outcomeOfWrite(r, b.shows(sent))
 	if outcome == OutcomeApplied {
 		return nil
 	}

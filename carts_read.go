@@ -144,11 +144,11 @@ func (s *CartService) read(
 	o := operation[*cartRead]{
 		op: op, method: http.MethodGet, path: cartPath(cartID), decides: true,
 		vary: func(send func(string) *transport.Result) *transport.Result {
-			return s.core.cfg.cartInclude.send(cartQueries, isAboutInclude, send)
+			return s.core.cfg.cartQuery.try(cartQueries, isAboutInclude, send)
 		},
 		accept: func(b []byte) (*cartRead, error) { return readCart(b, cartID) },
 	}
-	c, r, err := o.send(ctx, s.core)
+	c, r, err := o.request(ctx, s.core)
 	if err == nil && needsItems(c) {
 		err = s.readItems(ctx, op, cartID, c)
 	}
@@ -174,17 +174,17 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	if err != nil {
 		return nil, err
 	}
-	if err = c.checkComplete(); err != nil && !c.hasList && s.core.cfg.cartInclude.swap(0) {
+	if err = c.checkComplete(); err != nil && !c.hasList && s.core.cfg.cartQuery.swap(0) {
 		// The store may ignore an include that it does not know as a whole.
 		again, errAgain := s.read(ctx, op, cartID, needsItems)
 		if errAgain != nil {
-			s.core.cfg.cartInclude.swap(1)
+			s.core.cfg.cartQuery.swap(1)
 			return nil, errAgain
 		}
 		if again.hasList {
 			c, err = again, again.checkComplete()
 		} else {
-			s.core.cfg.cartInclude.swap(1)
+			s.core.cfg.cartQuery.swap(1)
 		}
 	}
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartR
 		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: cartQueries[1], decides: true, part: "items",
 		accept: func(b []byte) (*cartRead, error) { return readItems(b, cartID) },
 	}
-	items, _, err := o.send(ctx, s.core)
+	items, _, err := o.request(ctx, s.core)
 	if err != nil || !items.hasItems {
 		return err
 	}

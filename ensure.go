@@ -365,15 +365,15 @@ func (e *ensureRun) mustStop(ctx context.Context) error {
 	return cmp.Or(ctx.Err(), e.writer.checkLock())
 }
 
-// send makes a write as a part of the call, unless that is a dry run. r is nil in a dry run.
-func send[T any](
+// writePart makes a write as a part of the call, unless that is a dry run. r is nil in a dry run.
+func writePart[T any](
 	ctx context.Context, e *ensureRun, part string, o *operation[T],
 ) (result T, r *transport.Result, err error) {
 	if e.opts.DryRun {
 		return result, nil, nil
 	}
 	o.part = part
-	result, r, err = o.send(ctx, e.service.core)
+	result, r, err = o.request(ctx, e.service.core)
 	failed, _ := err.(*Error) //nolint:errorlint // of an operation
 	// The journal knows more than a partial success without errors.
 	if failed != nil && (failed.Outcome != OutcomePartial || len(failed.Errors) > 0) {
@@ -396,7 +396,7 @@ func (e *ensureRun) known(err error) Outcome {
 
 // enable enables custom discounts for the cart.
 func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
-	_, _, err := send(ctx, e, "enable", e.writer.enable())
+	_, _, err := writePart(ctx, e, "enable", e.writer.enable())
 	w := &ensureWrite{kind: enableWrite, outcome: e.known(err)}
 	e.journal.record(w)
 	return w
@@ -406,13 +406,13 @@ func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
 func (e *ensureRun) change(ctx context.Context, w *ensureWrite) {
 	isGone := func(r *transport.Result) bool { return r != nil && r.StatusCode == http.StatusNotFound }
 	if w.kind == deleteWrite {
-		_, r, err := send(ctx, e, "delete", e.writer.delete(w.discount))
+		_, r, err := writePart(ctx, e, "delete", e.writer.delete(w.discount))
 		w.outcome, w.isGone = e.known(err), isGone(r)
 		e.journal.record(w)
 		return
 	}
 	d := w.wanted()
-	updated, r, err := send(ctx, e, "update", e.writer.update(d))
+	updated, r, err := writePart(ctx, e, "update", e.writer.update(d))
 	w.outcome, w.isGone = e.known(err), isGone(r)
 	switch {
 	case updated != nil:
@@ -444,7 +444,7 @@ func (e *ensureRun) add(ctx context.Context) {
 		return
 	}
 	o := e.writer.add(batch, &AddCustomDiscountsOptions{AllOrNothing: e.opts.AllOrNothing})
-	result, _, err := send(ctx, e, "add", o)
+	result, _, err := writePart(ctx, e, "add", o)
 	for _, w := range adds {
 		w.outcome = e.known(err)
 	}

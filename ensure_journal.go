@@ -27,9 +27,9 @@ type ensureWrite struct {
 	outcome  Outcome       // Applied, Unknown, Rejected or NotSent; None in a dry run; zero in a plan
 	reasons  []ErrorObject // why it was refused
 	settled  bool          // Settle has passed since
-	// shown: a read showed the effect. Of an update or a deletion without a response, the last
+	// isSeen: a read showed the effect. Of an update or a deletion without a response, the last
 	// read.
-	shown     bool
+	isSeen    bool
 	isChanged bool // an update: the response showed other contents than were sent
 	isGone    bool // an update or a deletion: the response was a 404. An attempt before it may have had an effect
 	isUndone  bool // an add: it was refused, as enabling was undone, or has no effect yet
@@ -78,17 +78,17 @@ func (w *ensureWrite) isFinal() bool {
 
 // isInDoubt reports whether the write may still take effect.
 func (w *ensureWrite) isInDoubt() bool {
-	return !w.shown && (w.isUnknown() || w.outcome == OutcomeApplied && (w.kind == addWrite || w.isGone))
+	return !w.isSeen && (w.isUnknown() || w.outcome == OutcomeApplied && (w.kind == addWrite || w.isGone))
 }
 
 func (w *ensureWrite) isEnabling() bool { return w.kind == enableWrite }
 
 // hasEnabled reports whether the write enabled custom discounts for the cart.
-func (w *ensureWrite) hasEnabled() bool { return w.isEnabling() && (w.shown || w.isDone()) }
+func (w *ensureWrite) hasEnabled() bool { return w.isEnabling() && (w.isSeen || w.isDone()) }
 
 // isRenamed reports whether the service changed the key of the discount that was added.
 func (w *ensureWrite) isRenamed() bool {
-	return w.kind == addWrite && w.shown && w.discount.key() != w.want.key()
+	return w.kind == addWrite && w.isSeen && w.discount.key() != w.want.key()
 }
 
 // journal lists the writes of a call, with an entry for each discount.
@@ -134,7 +134,7 @@ func (j *journal) permits(isSame func(w *ensureWrite) bool) permission {
 		if n++; n == 2 || w.isFinal() {
 			return never
 		}
-		if !w.settled && (!w.shown || w.kind == addWrite) {
+		if !w.settled && (!w.isSeen || w.kind == addWrite) {
 			permitted = later
 		}
 	}
@@ -192,19 +192,19 @@ func (j *journal) compare(c *Cart) {
 	}
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
-		wasShown := w.shown && w.outcome == OutcomeApplied && !w.isGone
+		wasShown := w.isSeen && w.outcome == OutcomeApplied && !w.isGone
 		switch w.kind {
 		case addWrite:
 			mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
 			w.isUndone = w.isUndone || mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
 		case updateWrite:
-			if w.shown = wasShown || n >= 0 && w.want.hasContents(&cart[n]); w.shown && n >= 0 {
+			if w.isSeen = wasShown || n >= 0 && w.want.hasContents(&cart[n]); w.isSeen && n >= 0 {
 				w.discount = cart[n]
 			}
 		case deleteWrite:
-			w.shown = wasShown || n < 0 && !w.isFinal()
+			w.isSeen = wasShown || n < 0 && !w.isFinal()
 		case enableWrite:
-			w.shown = wasShown || c.CustomDiscountsEnabled
+			w.isSeen = wasShown || c.CustomDiscountsEnabled
 		}
 	}
 	j.read = len(j.writes)
@@ -217,7 +217,7 @@ func (j *journal) credit(appeared []CustomDiscount) {
 	attribution{
 		isOpen: func(w *ensureWrite) bool { return w.kind == addWrite && w.isInDoubt() },
 		signs:  []sign{hasKey, j.isNamed, j.isRenamed},
-		found:  func(w *ensureWrite) { w.shown = true },
+		found:  func(w *ensureWrite) { w.isSeen = true },
 	}.apply(appeared, j.writes)
 }
 

@@ -55,9 +55,9 @@ func (e *ensureRun) effects(kind writeKind) []CustomDiscount {
 
 func (e *ensureRun) hadEffect(w *ensureWrite) bool {
 	if w.kind == updateWrite || slices.Contains(e.journal.recent(), w) {
-		return w.isDone() || w.shown
+		return w.isDone() || w.isSeen
 	}
-	return w.shown && hasDiscount(e.cart.CustomDiscounts, w.discount.ID) == (w.kind == addWrite)
+	return w.isSeen && hasDiscount(e.cart.CustomDiscounts, w.discount.ID) == (w.kind == addWrite)
 }
 
 // missing returns the wanted discounts that the cart does not have.
@@ -99,7 +99,7 @@ func (e *ensureRun) outcome(stopped error) Outcome {
 // service changed what it was sent. It does not count that an update or a deletion failed.
 func (e *ensureRun) isDifferent() bool {
 	return e.journal.has((*ensureWrite).isRenamed) || slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool {
-		isKnown := func(w *ensureWrite) bool { return w.changes(&d) && (!w.isDone() || w.shown && !w.isChanged) }
+		isKnown := func(w *ensureWrite) bool { return w.changes(&d) && (!w.isDone() || w.isSeen && !w.isChanged) }
 		return !e.journal.has(isKnown)
 	})
 }

@@ -58,13 +58,13 @@ func (e *Error) isFinal() bool {
 	if end, ok := errors.AsType[ensureEnd](e.Err); ok {
 		return !end.mayPass && areFinal(end.causes())
 	}
-	return e.isRefusal() || isFinalSentinel(e.Err)
+	return e.isFinalRefusal() || isFinalSentinel(e.Err)
 }
 
-// isRefusal reports whether the service refused a call, and would refuse it again. If there is
+// isFinalRefusal reports whether the service refused a call, and would refuse it again. If there is
 // a cause, the response alone does not explain the error; for a partial success, the cause only
 // counts the discounts. Without a token, the call itself was not sent.
-func (e *Error) isRefusal() bool {
+func (e *Error) isFinalRefusal() bool {
 	switch {
 	case e.Op == opToken, !slices.ContainsFunc(e.Errors, isObject), e.Err != nil && e.Outcome != OutcomePartial:
 		return false

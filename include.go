@@ -54,21 +54,21 @@ func allIncludes(isFirst bool) SubscriptionInclude {
 	return SubscriptionInclude{Plans: true, Products: isFirst, PricingOptions: !isFirst}
 }
 
-// accepted remembers which of two queries a store accepts.
-type accepted struct{ query atomic.Int32 } // its index
+// rememberedQuery remembers which of two queries a store accepts.
+type rememberedQuery struct{ query atomic.Int32 } // its index
 
 // swap remembers the other query, if n is the one that is remembered.
-func (a *accepted) swap(n int32) bool { return a.query.CompareAndSwap(n, 1-n) }
+func (q *rememberedQuery) swap(n int32) bool { return q.query.CompareAndSwap(n, 1-n) }
 
-// send makes a request with the query that is remembered, and with the other one if the store
-// refuses that, as isRefusal says of a body with a 400. If both are refused, it returns the first
-// result.
-func (a *accepted) send(
-	queries [2]string, isRefusal func(body []byte) bool, send func(query string) *transport.Result,
+// try makes a request with the query that is remembered, and with the other one if the store refuses
+// that: its response is a 400, and isRefused accepts the body. If both are refused, it returns the
+// first result.
+func (q *rememberedQuery) try(
+	queries [2]string, isRefused func(body []byte) bool, send func(query string) *transport.Result,
 ) *transport.Result {
-	n := a.query.Load()
+	n := q.query.Load()
 	r := send(queries[n])
-	if r.StatusCode != http.StatusBadRequest || !isRefusal(r.Body) {
+	if r.StatusCode != http.StatusBadRequest || !isRefused(r.Body) {
 		return r
 	}
 	other := send(queries[1-n])
@@ -78,14 +78,14 @@ func (a *accepted) send(
 		return r
 	}
 	if other.OK() {
-		a.swap(n)
+		q.swap(n)
 	}
 	return other
 }
 
 // generation remembers which payload generation a store uses: the second, or, with index 1, the
 // first, if it refused the includes of the second and accepted the includes of the first.
-type generation struct{ accepted }
+type generation struct{ rememberedQuery }
 
 // includes returns what All stands for, as far as the client knows.
 func (g *generation) includes() SubscriptionInclude { return allIncludes(g.query.Load() == 1) }

@@ -65,16 +65,16 @@ func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.
 		}
 		defer o.cart.end()
 	}
-	result, r, err = o.send(ctx, c)
+	result, r, err = o.request(ctx, c)
 	if observed != nil && err == nil && o.count != nil {
 		observed.result.Records = o.count(result)
 	}
 	return result, r, observed.end(err)
 }
 
-// send makes the request, as a part of a call that has begun. A write to a cart needs its turn and
+// request makes the request, as a part of a call that has begun. A write to a cart needs its turn and
 // its lock.
-func (o *operation[T]) send(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
+func (o *operation[T]) request(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
 	call := o.call(c)
 	if accept := o.accept; accept != nil {
 		call.Accept = func(body []byte) (err error) {
@@ -124,11 +124,11 @@ func (o *operation[T]) read(result *T, call *transport.Call, r *transport.Result
 	}
 	outcome := OutcomeNone
 	if !transport.IsRead(call.Method) {
-		shown := showsNothing
+		body := showsNothing
 		if mayHoldDiscounts(r) {
-			shown = mayShow
+			body = mayShow
 		}
-		outcome = outcomeOfWrite(r, shown)
+		outcome = outcomeOfWrite(r, body)
 	}
 	return newError(call, r, outcome, readErrors(r.Body))
 }

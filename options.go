@@ -23,7 +23,7 @@ type config struct {
 	credentials credentials
 	gate        *transport.Gate // belongs to the credentials, as do the next two
 	generation  *generation
-	cartInclude *accepted
+	cartQuery   *rememberedQuery
 	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
@@ -52,7 +52,7 @@ func (c config) with(opts []Option) (config, *ValidationError) {
 // authorize sets the credentials, and what belongs to the store that they are for.
 func (c *config) authorize(by credentials) {
 	c.credentials, c.gate = by, transport.NewGate()
-	c.generation, c.cartInclude = &generation{}, &accepted{}
+	c.generation, c.cartQuery = &generation{}, &rememberedQuery{}
 }
 
 // WithToken authorizes calls with a bearer token that does not change. It must be printable

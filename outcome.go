@@ -85,42 +85,42 @@ func outcomesIn(err error, list []Outcome) []Outcome {
 	return list
 }
 
-// shown is what a response shows of a write, besides its status.
-type shown uint8
+// bodyShows is what the body of a response shows of a write.
+type bodyShows uint8
 
 const (
-	showsNothing shown = iota
-	mayShow            // what was applied, in an unknown form
-	showsAll           // all of the write was applied
-	showsPart          // a part of it was applied, or all of it with errors
-	showsRefusal       // nothing was applied
+	showsNothing bodyShows = iota
+	mayShow                // what was applied, in an unknown form
+	showsAll               // all of the write was applied
+	showsPart              // a part of it was applied, or all of it with errors
+	showsRefusal           // nothing was applied
 )
 
 // outcomeOfWrite returns what is known about a write, from the result of its last attempt. The
 // cases follow the table of outcomes in docs/promises.md: the first that matches counts.
-func outcomeOfWrite(r *transport.Result, shown shown) Outcome {
+func outcomeOfWrite(r *transport.Result, body bodyShows) Outcome {
 	switch is2xx := r.Is2xx(); {
 	case r.MaybeSent, r.MaybeAppliedBefore && !is2xx:
 		return OutcomeUnknown
 	case r.StatusCode == 0:
 		return OutcomeNotSent
-	case shown == showsAll && is2xx && !r.SentTwice:
+	case body == showsAll && is2xx && !r.SentTwice:
 		return OutcomeApplied
-	case shown == showsAll, shown == showsPart:
+	case body == showsAll, body == showsPart:
 		return OutcomePartial
-	case shown == showsRefusal && is2xx && !r.SentTwice:
+	case body == showsRefusal && is2xx && !r.SentTwice:
 		return OutcomeRejected
 	case is2xx:
 		return OutcomeUnreadable
-	case isRefusal(r.StatusCode) && shown != mayShow && !r.SentTwice:
+	case didNotAct(r.StatusCode) && body != mayShow && !r.SentTwice:
 		return OutcomeRejected
 	}
 	return OutcomeUnknown
 }
 
-// isRefusal reports whether a status means that the service, or a gateway before it, did not
+// didNotAct reports whether a status means that the service, or a gateway before it, did not
 // act.
-func isRefusal(status int) bool {
+func didNotAct(status int) bool {
 	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect ||
 		status >= 400 && status <= 499 && status != http.StatusRequestTimeout
 }

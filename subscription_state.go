@@ -121,7 +121,7 @@ func (s *SubscriptionService) ensureState(
 	}
 	write := change.operation(op, id)
 	write.part = "change"
-	_, _, errChange := write.send(ctx, s.core)
+	_, _, errChange := write.request(ctx, s.core)
 	outcome := OutcomeOf(errChange)
 	failed, isFailed := errors.AsType[*Error](errChange)
 	if isFailed && (outcome == OutcomeNotSent || outcome == OutcomeRejected && failed.RetryAfter > 0) {
@@ -154,7 +154,7 @@ func (s *SubscriptionService) readState(
 	ctx context.Context, op string, id uuid.UUID, change StateChange,
 ) (*Subscription, error) {
 	read := s.get(op, id, SubscriptionInclude{})
-	result, r, err := read.send(ctx, s.core)
+	result, r, err := read.request(ctx, s.core)
 	if err != nil {
 		return nil, err
 	}

@@ -124,13 +124,13 @@ func subscriptionBody(words string) string {
 type stateStore struct {
 	reads    []string
 	status   []int
-	requests strings.Builder // r and w
-	last     string          // the subscription that was read last, as it is encoded
+	requests []string // read and change
+	last     string   // the subscription that was read last, as it is encoded
 }
 
 func (s *stateStore) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodPost {
-		s.requests.WriteByte('w')
+		s.requests = append(s.requests, "change")
 		status := next(&s.status)
 		if status == 0 {
 			return nil, errors.New("the response is lost")
@@ -141,7 +141,7 @@ func (s *stateStore) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return respond(status, body)(req)
 	}
-	s.requests.WriteByte('r')
+	s.requests = append(s.requests, "read")
 	words := next(&s.reads)
 	if status, err := strconv.Atoi(words); err == nil {
 		return respond(status, refusal)(req)
@@ -179,12 +179,12 @@ func (s *stateStore) ensureStateWithin(
 	t *testing.T, c *commerce.Client, change commerce.StateChange, limit time.Duration,
 ) string {
 	t.Helper()
-	s.requests.Reset()
+	s.requests = nil
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	start := time.Now()
 	sub, err := c.Subscriptions.EnsureState(ctx, numberedID(1), change)
-	end := s.requests.String()
+	end := strings.Join(s.requests, " ")
 	if sub == nil {
 		end += " nil"
 	} else if encode(t, sub) != s.last {
@@ -237,9 +237,9 @@ func TestEnsureState_flags(t *testing.T) {
 			for _, value := range []string{"-" + flag, flag + "=null", flag + `="true"`, flag + "=1", flag + "={}"} {
 				isNeeded := slices.Contains(tt.needs, flag)
 				for _, x := range []struct{ what, reads, want, wantOther string }{
-					{"before", tt.before + " " + value + "|" + tt.after, "r not sent bad_response", "rwr"},
-					{"after", tt.before + "|" + tt.after + " " + value, "rwr unknown bad_response", "rwr"},
-					{"done", tt.after + " " + value, "r not sent bad_response", "r"},
+					{"before", tt.before + " " + value + "|" + tt.after, "read not sent bad_response", changes},
+					{"after", tt.before + "|" + tt.after + " " + value, changes + " unknown bad_response", changes},
+					{"done", tt.after + " " + value, "read not sent bad_response", "read"},
 				} {
 					want := x.wantOther
 					if isNeeded {
@@ -262,7 +262,10 @@ func TestEnsureState_flags(t *testing.T) {
 	}
 }
 
-const shown = " after 2s" // the second read after a change comes later
+const (
+	changes = "read change read"
+	shown   = " after 2s" // the second read after a change comes later
+)
 
 var stateStores = []struct {
 	name   string
@@ -272,143 +275,146 @@ var stateStores = []struct {
 	want   string
 	again  string // the same call again; default: want
 }{
-	{name: "cancel", change: cancel, reads: "|canceled", want: "rwr", again: "r"},
-	{name: "canceled already", change: cancel, reads: "canceled", want: "r"},
-	{name: "canceled, but not at once", change: endAtOnce, reads: "canceled|canceled inactive", want: "rwr", again: "r"},
-	{name: "canceled at once, and closed", change: endAtOnce, reads: "canceled closed", want: "r"},
-	{name: "canceled at once, by its state", change: endAtOnce, reads: "canceled paused inactive 2:cancel!", want: "r"},
+	{name: "cancel", change: cancel, reads: "|canceled", want: changes, again: "read"},
+	{name: "canceled already", change: cancel, reads: "canceled", want: "read"},
+	{
+		name: "canceled, but not at once", change: endAtOnce, reads: "canceled|canceled inactive",
+		want: changes, again: "read",
+	},
+	{name: "canceled at once, and closed", change: endAtOnce, reads: "canceled closed", want: "read"},
+	{name: "canceled at once, by its state", change: endAtOnce, reads: "canceled paused inactive 2:cancel!", want: "read"},
 	{
 		name: "canceled, and inactive as it is paused", change: endAtOnce,
-		reads: "canceled paused inactive 2:cancel|canceled closed", want: "rwr", again: "r",
+		reads: "canceled paused inactive 2:cancel|canceled closed", want: changes, again: "read",
 	},
 	{
 		name: "cancel what dunning closed", change: endAtOnce, reads: "closed inactive|closed canceled inactive",
-		want: "rwr", again: "r",
+		want: changes, again: "read",
 	},
-	{name: "pause", change: pause, reads: "|paused", want: "rwr", again: "r"},
-	{name: "resume", change: resume, reads: "paused|", want: "rwr", again: "r"},
-	{name: "nothing to resume", change: resume, reads: "", want: "r"},
-	{name: "resume what is suspended", change: resume, reads: "suspended|", want: "rwr", again: "r"},
+	{name: "pause", change: pause, reads: "|paused", want: changes, again: "read"},
+	{name: "resume", change: resume, reads: "paused|", want: changes, again: "read"},
+	{name: "nothing to resume", change: resume, reads: "", want: "read"},
+	{name: "resume what is suspended", change: resume, reads: "suspended|", want: changes, again: "read"},
 	{
 		name: "suspended until the payment", change: resume, reads: "suspended 1:pause|suspended inactive 2:resume",
-		want: "rwr",
+		want: changes,
 	},
-	{name: "resume what is canceled", change: resume, reads: "canceled", want: "r not sent ended final"},
-	{name: "resume what is closed", change: resume, reads: "closed inactive", want: "r not sent ended final"},
-	{name: "reopen what is canceled", change: reopen, reads: "canceled paused|", want: "rwr", again: "r"},
-	{name: "reopen what dunning closed", change: reopen, reads: "closed inactive", want: "rwr"},
+	{name: "resume what is canceled", change: resume, reads: "canceled", want: "read not sent ended final"},
+	{name: "resume what is closed", change: resume, reads: "closed inactive", want: "read not sent ended final"},
+	{name: "reopen what is canceled", change: reopen, reads: "canceled paused|", want: changes, again: "read"},
+	{name: "reopen what dunning closed", change: reopen, reads: "closed inactive", want: changes},
 	{
 		name: "reopened, and suspended until the payment", change: reopen,
-		reads: "closed 1:cancel|suspended 2:resume", want: "rwr",
+		reads: "closed 1:cancel|suspended 2:resume", want: changes,
 	},
 	{
 		name: "dunning suspends it meanwhile", change: resume,
 		reads: "paused 1:pause|suspended 2:resume|suspended 2:resume|",
-		want:  "rwr unknown outcome_unknown", again: "rwr",
+		want:  changes + " unknown outcome_unknown", again: changes,
 	},
 	{
 		name: "dunning closes it meanwhile", change: resume, reads: "suspended 1:pause|closed 2:resume",
-		want: "rwr unknown outcome_unknown", again: "r not sent ended final",
+		want: changes + " unknown outcome_unknown", again: "read not sent ended final",
 	},
 	{
 		name: "a plain cancellation by somebody else", change: endAtOnce,
 		reads: "|canceled 2:cancel|canceled 2:cancel|canceled 3:cancel!",
-		want:  "rwr unknown outcome_unknown", again: "rwr",
+		want:  changes + " unknown outcome_unknown", again: changes,
 	},
 	{
 		name: "an immediate one in the first generation", change: endAtOnce,
 		reads: `|canceled state={"id":"` + itemID + `","attributes":{"action":"cancel"}}`,
-		want:  "rwrr" + shown + " rejected state_not_shown final", again: "rwr unknown outcome_unknown",
+		want:  changes + " read" + shown + " rejected state_not_shown final", again: changes + " unknown outcome_unknown",
 	},
 	{
 		name: "a flag that follows an immediate cancellation", change: endAtOnce,
-		reads: "1:resume|2:cancel!|canceled inactive 2:cancel!", want: "rwrr" + shown, again: "r",
+		reads: "1:resume|2:cancel!|canceled inactive 2:cancel!", want: changes + " read" + shown, again: "read",
 	},
 	{
 		name: "an immediate cancellation that is not made", change: endAtOnce,
 		reads: "1:resume|2:cancel!|2:cancel!|2:cancel!|3:cancel!",
-		want:  "rwrr" + shown + " rejected state_not_shown final",
+		want:  changes + " read" + shown + " rejected state_not_shown final",
 	},
-	{name: "another letter case", change: cancel, reads: "-canceled Canceled=true", want: "r not sent bad_response"},
+	{name: "another letter case", change: cancel, reads: "-canceled Canceled=true", want: "read not sent bad_response"},
 	{
 		name: "closed by somebody meanwhile", change: resume, reads: "paused|closed 2:cancel",
-		want: "rwr unknown outcome_unknown", again: "r not sent ended final",
+		want: changes + " unknown outcome_unknown", again: "read not sent ended final",
 	},
 	{
 		name: "still canceled after it was reopened", change: reopen,
 		reads: "canceled 1:cancel|canceled 2:resume|canceled 2:resume|canceled 2:resume|canceled 3:resume",
-		want:  "rwrr" + shown + " rejected state_not_shown final",
+		want:  changes + " read" + shown + " rejected state_not_shown final",
 	},
-	{name: "the response is lost", change: pause, reads: "|paused", status: []int{0}, want: "rwr", again: "r"},
+	{name: "the response is lost", change: pause, reads: "|paused", status: []int{0}, want: changes, again: "read"},
 	{
 		name: "the request is lost", change: pause, reads: "", status: []int{0, 204},
-		want: "rwr unknown outcome_unknown", again: "rwr unknown outcome_unknown",
+		want: changes + " unknown outcome_unknown", again: changes + " unknown outcome_unknown",
 	},
 	{
 		name: "a resume of what is suspended is lost", change: resume, reads: "suspended", status: []int{0},
-		want: "rwr unknown outcome_unknown",
+		want: changes + " unknown outcome_unknown",
 	},
-	{name: "a page of a gateway", change: pause, reads: "|paused", status: []int{302}, want: "rwr", again: "r"},
+	{name: "a page of a gateway", change: pause, reads: "|paused", status: []int{302}, want: changes, again: "read"},
 	{
 		name: "the change is refused", change: pause, reads: "", status: []int{422},
-		want: "rwr rejected unprocessable final",
+		want: changes + " rejected unprocessable final",
 	},
 	{
 		name: "a resume of what is suspended is refused", change: resume, reads: "suspended", status: []int{422},
-		want: "rwr rejected unprocessable final",
+		want: changes + " rejected unprocessable final",
 	},
 	{
 		name: "refused, and the read fails", change: pause, reads: "|404", status: []int{422},
-		want: "rwr rejected unprocessable final", again: "r nil not sent not_found final",
+		want: changes + " rejected unprocessable final", again: "read nil not sent not_found final",
 	},
-	{name: "the first read fails", change: pause, reads: "404", want: "r nil not sent not_found final"},
+	{name: "the first read fails", change: pause, reads: "404", want: "read nil not sent not_found final"},
 	{
-		name: "the last read fails", change: pause, reads: "|404|", want: "rwr unknown not_found",
-		again: "rwr unknown outcome_unknown",
+		name: "the last read fails", change: pause, reads: "|404|", want: changes + " unknown not_found",
+		again: changes + " unknown outcome_unknown",
 	},
 	{
 		name: "a lagging read", change: pause, reads: "1:resume|1:resume|paused 2:pause",
-		want: "rwr unknown outcome_unknown", again: "r",
+		want: changes + " unknown outcome_unknown", again: "read",
 	},
 	{
 		name: "a state without an id", change: pause,
 		reads: `1:resume|state={"attributes":{"action":"pause"}}|paused 2:pause`,
-		want:  "rwr unknown outcome_unknown", again: "r",
+		want:  changes + " unknown outcome_unknown", again: "read",
 	},
-	{name: "no states", change: pause, reads: "||paused", want: "rwr unknown outcome_unknown", again: "r"},
+	{name: "no states", change: pause, reads: "||paused", want: changes + " unknown outcome_unknown", again: "read"},
 	{
 		name: "a flag that follows its state", change: pause, reads: "1:resume|2:pause|paused 2:pause",
-		want: "rwrr" + shown, again: "r",
+		want: changes + " read" + shown, again: "read",
 	},
 	{
 		name: "a change that is not made", change: pause, reads: "1:resume|2:pause|2:pause|2:pause|3:pause",
-		want: "rwrr" + shown + " rejected state_not_shown final",
+		want: changes + " read" + shown + " rejected state_not_shown final",
 	},
 	{
 		name: "the second read is an old copy", change: pause, reads: "1:resume|2:pause|1:resume|paused 2:pause",
-		want: "rwrr" + shown + " unknown outcome_unknown", again: "r",
+		want: changes + " read" + shown + " unknown outcome_unknown", again: "read",
 	},
 	{
 		name: "the second read fails", change: pause, reads: "1:resume|2:pause|404|paused",
-		want: "rwrr" + shown + " unknown not_found", again: "r",
+		want: changes + " read" + shown + " unknown not_found", again: "read",
 	},
 	{
 		name: "the second read cannot be read", change: pause, reads: "1:resume|2:pause|-paused",
-		want:  "rwrr" + shown + " unknown bad_response",
-		again: "r not sent bad_response",
+		want:  changes + " read" + shown + " unknown bad_response",
+		again: "read not sent bad_response",
 	},
 	{
 		name: "somebody resumes it at once", change: pause, reads: "1:resume|3:resume|3:resume|paused 4:pause",
-		want: "rwr unknown outcome_unknown", again: "rwr",
+		want: changes + " unknown outcome_unknown", again: changes,
 	},
 	{
 		name: "somebody pauses it at once", change: resume, reads: "paused 1:pause|paused 3:pause|paused 3:pause|4:resume",
-		want: "rwr unknown outcome_unknown", again: "rwr",
+		want: changes + " unknown outcome_unknown", again: changes,
 	},
 	{
 		name: "somebody resumes it before the second read", change: pause,
 		reads: "1:resume|2:pause|3:resume|3:resume|paused 4:pause",
-		want:  "rwrr" + shown + " unknown outcome_unknown", again: "rwr",
+		want:  changes + " read" + shown + " unknown outcome_unknown", again: changes,
 	},
 }
 
@@ -431,7 +437,7 @@ func TestEnsureState(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := &stateStore{reads: []string{"paused", ""}, status: []int{status}}
 			c := newClient(t, s, attempts(1))
-			diff(t, fmt.Sprint("somebody else was faster, ", status), withoutTime(s.ensureState(t, c, resume)), "rwr")
+			diff(t, fmt.Sprint("somebody else was faster, ", status), withoutTime(s.ensureState(t, c, resume)), changes)
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -449,8 +455,8 @@ func TestEnsureState(t *testing.T) {
 func TestEnsureState_deadline(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ last, want string }{
-		{last: "2:pause", want: "rwrr unknown outcome_unknown"},
-		{last: "paused 2:pause", want: "rwrr"},
+		{last: "2:pause", want: changes + " read unknown outcome_unknown"},
+		{last: "paused 2:pause", want: changes + " read"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s := &stateStore{reads: []string{"1:resume", "2:pause", tt.last}, status: []int{204}}

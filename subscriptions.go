@@ -101,7 +101,7 @@ func (s *SubscriptionService) get(
 	return operation[*SubscriptionResult]{
 		op: op, method: http.MethodGet, path: subscriptionsPath + "/" + id.String(), decides: true,
 		vary: func(send func(string) *transport.Result) *transport.Result {
-			return s.core.cfg.generation.send(SubscriptionListOptions{Include: include}, send)
+			return s.core.cfg.generation.try(SubscriptionListOptions{Include: include}, send)
 		},
 		accept: func(b []byte) (*SubscriptionResult, error) { return readSubscription(b, id) },
 		finish: func(result **SubscriptionResult, _ *transport.Result) error {
@@ -159,7 +159,7 @@ func (s *SubscriptionService) list(
 	request := operation[*SubscriptionPage]{
 		op: "Subscriptions.List", method: http.MethodGet, path: subscriptionsPath,
 		vary: func(send func(string) *transport.Result) *transport.Result {
-			return s.core.cfg.generation.send(o, send)
+			return s.core.cfg.generation.try(o, send)
 		},
 		accept: func(b []byte) (*SubscriptionPage, error) { return readPage(b, cmp.Or(o.PageSize, MaxPageSize)) },
 		finish: func(page **SubscriptionPage, _ *transport.Result) error {
@@ -271,9 +271,9 @@ func (o *SubscriptionListOptions) query() string {
 	return wire.Query(q)
 }
 
-// send makes the request of a read of subscriptions. With All, it makes a second one if the store
+// try makes the request of a read of subscriptions. With All, it makes a second one if the store
 // refuses the includes of the generation that it remembers.
-func (g *generation) send(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
+func (g *generation) try(o SubscriptionListOptions, send func(query string) *transport.Result) *transport.Result {
 	if !o.Include.All {
 		return send(o.query())
 	}
@@ -282,5 +282,5 @@ func (g *generation) send(o SubscriptionListOptions, send func(query string) *tr
 		o.Include = allIncludes(n == 1)
 		queries[n] = o.query()
 	}
-	return g.accepted.send(queries, func(body []byte) bool { return !isForeign(body) }, send)
+	return g.rememberedQuery.try(queries, func(body []byte) bool { return !isForeign(body) }, send)
 }
