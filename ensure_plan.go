@@ -105,13 +105,19 @@ func (p *ensurePlan) planKey(w *NewCustomDiscount, copies []CustomDiscount) {
 		return
 	}
 	slices.SortFunc(copies, func(a, b CustomDiscount) int { return bytes.Compare(a.ID[:], b.ID[:]) })
-	keep := slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) && w.hasContents(&d) })
-	matches := keep >= 0
-	if !matches && !p.opts.Update {
-		p.found = append(p.found, copies[0])
-		p.different = append(p.different, copies...)
+	match := slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) && w.hasContents(&d) })
+	if match >= 0 || p.opts.Update {
+		p.planCopies(w, copies, match)
 		return
 	}
+	p.found = append(p.found, copies[0])
+	p.different = append(p.different, copies...)
+}
+
+// planCopies keeps one of the discounts with the key of w: the one at the index match, or, if that
+// is below 0, one that an update can make match.
+func (p *ensurePlan) planCopies(w *NewCustomDiscount, copies []CustomDiscount, match int) {
+	keep, matches := match, match >= 0
 	if !matches {
 		keep = slices.IndexFunc(copies, func(d CustomDiscount) bool { return p.cart.isFor(w, &d) })
 	}

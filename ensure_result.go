@@ -150,22 +150,35 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 // mayPass reports whether the same call may succeed although all causes are final: a read did not
 // show what this call wrote, or showed a cause only after something was written.
 func (e *ensureRun) mayPass(causes []error) bool {
-	isExplained := func(d CustomDiscount) bool {
-		isOfService := func(w *ensureWrite) bool { return w.discount.ID == d.ID && (w.isChanged || w.isFinal()) }
-		return hasDiscount(e.before.different, d.ID) || e.journal.has(isOfService)
-	}
-	isNew := func(cause error) bool {
-		isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
-		return isOfCart && !slices.Contains(e.before.causes[:], cause) ||
-			cause == ErrBelowZero && e.mayCostMore() //nolint:errorlint // it is not wrapped
-	}
+	return e.isCut || e.mayBeAccepted() || slices.ContainsFunc(causes, e.isLate) ||
+		slices.ContainsFunc(e.plan.different, e.isUnexplained)
+}
+
+// mayBeAccepted reports whether a write that was refused may be accepted next time.
+func (e *ensureRun) mayBeAccepted() bool {
+	isUndone := func(w *ensureWrite) bool { return w.isUndone }
 	isRefusedAdd := func(w *ensureWrite) bool { return w.kind == addWrite && w.outcome == OutcomeRejected }
 	isDeletion := func(w *ensureWrite) bool { return w.kind == deleteWrite && w.isSent() && !w.isFinal() }
-	isUndone := func(w *ensureWrite) bool { return w.isUndone }
-	return e.isCut || e.journal.has(isUndone) || e.journal.has(e.isContradicted) ||
-		e.journal.has(isRefusedAdd) && e.journal.has(isDeletion) ||
-		slices.ContainsFunc(causes, isNew) ||
-		slices.ContainsFunc(e.plan.different, func(d CustomDiscount) bool { return !isExplained(d) })
+	return e.journal.has(isUndone) || e.journal.has(e.isContradicted) ||
+		e.journal.has(isRefusedAdd) && e.journal.has(isDeletion)
+}
+
+// isLate reports whether a cause was first shown after something was written, which may be why.
+func (e *ensureRun) isLate(cause error) bool {
+	switch cause { //nolint:errorlint // it is not wrapped
+	case ErrBelowZero:
+		return e.mayCostMore() || !slices.Contains(e.before.causes[:], cause)
+	case ErrEmptyCart, ErrPromotionConflict:
+		return !slices.Contains(e.before.causes[:], cause)
+	}
+	return false
+}
+
+// isUnexplained reports whether d differs although no read showed that before something was
+// written, and the service neither changed it nor refused a write to it.
+func (e *ensureRun) isUnexplained(d CustomDiscount) bool {
+	isOfService := func(w *ensureWrite) bool { return w.discount.ID == d.ID && (w.isChanged || w.isFinal()) }
+	return !hasDiscount(e.before.different, d.ID) && !e.journal.has(isOfService)
 }
 
 // isContradicted reports whether a write was refused for a reason that the last read does not show,

@@ -91,6 +91,108 @@ func (w *Waits) add(other Waits) {
 	w.Backoff += other.Backoff
 }
 
+// observedCall is a call with an observer. A nil pointer is a call without one.
+// It belongs to the goroutine of the call.
+type observedCall struct {
+	observer Observer
+	info     CallInfo
+	start    time.Time
+	finish   func(CallResult)
+
+	waits  Waits // since the last attempt
+	result CallResult
+	ended  bool
+}
+
+type observedCallKey struct{}
+
+// startCall tells the observer that a call begins.
+func (c *core) startCall(ctx context.Context, op, method string) (context.Context, *observedCall) {
+	if c.cfg.observer == nil {
+		return ctx, nil
+	}
+	o := &observedCall{observer: c.cfg.observer, info: CallInfo{Op: op, Method: method}, start: time.Now()}
+	given, finish := o.observer.StartCall(ctx, o.info)
+	o.finish = finish
+	return context.WithValue(transport.WithValues(ctx, given), observedCallKey{}, o), o
+}
+
+// observed returns the call of a context.
+func (c *core) observed(ctx context.Context) *observedCall {
+	if c.cfg.observer == nil {
+		return nil
+	}
+	o, _ := ctx.Value(observedCallKey{}).(*observedCall)
+	return o
+}
+
+// end tells the observer that the call ended with this error, and returns the error.
+func (o *observedCall) end(err error) error {
+	if o == nil {
+		return err
+	}
+	if err != nil {
+		o.result.Error, o.result.Records = describe(err), 0
+	}
+	if e, ok := errors.AsType[*Error](err); ok && e.RequestID != "" && e.Op == o.info.Op {
+		o.result.RequestID = e.RequestID // it may be in the body only
+	}
+	o.result.Outcome = OutcomeOf(err)
+	if err == nil && (transport.IsRead(o.info.Method) || o.info.Op == opToken) {
+		o.result.Outcome = OutcomeNone
+	}
+	o.tell()
+	return err
+}
+
+// abandon is deferred: if the call did not end, code of the caller panicked.
+func (o *observedCall) abandon() {
+	if o != nil && !o.ended {
+		o.result.Error, o.result.Outcome, o.result.Records = transport.Panicked, OutcomeUnknown, 0
+		o.tell()
+	}
+}
+
+// tell passes the result to the observer.
+func (o *observedCall) tell() {
+	o.ended = true
+	o.result.Waits.add(o.waits)
+	o.result.Duration = time.Since(o.start)
+	if o.finish != nil {
+		o.finish(o.result)
+	}
+}
+
+// waited adds a wait before the next attempt.
+func (o *observedCall) waited(w Waits) {
+	if o != nil {
+		o.waits.add(w)
+	}
+}
+
+// Waited and StartAttempt implement [transport.Observer].
+func (o *observedCall) Waited(w transport.Waits) {
+	o.waited(Waits{Gate: w.Gate, Limiter: w.Limiter, Token: w.Token, Backoff: w.Backoff})
+}
+
+func (o *observedCall) StartAttempt(
+	ctx context.Context, method string, n int,
+) (context.Context, func(transport.AttemptResult)) {
+	o.result.Waits.add(o.waits)
+	o.result.Attempts++
+	info := AttemptInfo{Op: o.info.Op, Method: method, Attempt: n, Waits: o.waits}
+	o.waits = Waits{}
+	ctx, end := o.observer.StartAttempt(ctx, info)
+	return ctx, func(r transport.AttemptResult) {
+		if r.StatusCode != 0 {
+			o.result.StatusCode, o.result.RequestID = r.StatusCode, r.RequestID
+		}
+		if end != nil {
+			end(AttemptResult(r))
+		}
+	}
+}
+
 // describe returns what went wrong, without anything of the request or the response but the
 // status.
 func describe(err error) string {

@@ -96,78 +96,87 @@ func (s *SubscriptionService) EnsureState(
 	const op = "Subscriptions.EnsureState"
 	ctx, observed := s.core.startCall(ctx, op, "") // several methods
 	defer observed.abandon()
-	sub, err := s.ensureState(ctx, op, id, change)
-	return sub, observed.end(err)
+	run := &stateRun{core: s.core, read: s.get(op, id, SubscriptionInclude{}), write: change.operation(op, id), change: change}
+	run.write.part = "change"
+	err := run.ensure(ctx)
+	return run.latest, observed.end(err)
 }
 
-func (s *SubscriptionService) ensureState(
-	ctx context.Context, op string, id uuid.UUID, change StateChange,
-) (latest *Subscription, err error) {
-	read := func() (meta SubscriptionMeta, err error) {
-		sub, err := s.readState(ctx, op, id, change)
-		if sub != nil {
-			latest, meta = sub, sub.Meta
-		}
-		return meta, err
-	}
-	before, err := read()
+// stateRun is a call of EnsureState in progress.
+type stateRun struct {
+	core   *core
+	read   operation[*SubscriptionResult]
+	write  operation[none]
+	change StateChange
+	before SubscriptionMeta // at the first read
+	latest *Subscription    // as last read
+}
+
+// ensure makes the change if it is needed.
+func (r *stateRun) ensure(ctx context.Context) (err error) {
+	r.before, err = r.look(ctx)
 	switch {
 	case err != nil:
-		return latest, withOutcome(err, OutcomeNotSent)
-	case change.Action == ActionResume && !change.Reopen && (before.Canceled || before.Closed):
-		return latest, &Error{Op: op, Outcome: OutcomeNotSent, Err: ErrEnded}
-	case change.isMade(before):
-		return latest, nil
+		return withOutcome(err, OutcomeNotSent)
+	case r.change.Action == ActionResume && !r.change.Reopen && (r.before.Canceled || r.before.Closed):
+		return r.newError(OutcomeNotSent, ErrEnded)
+	case r.change.isMade(r.before):
+		return nil
 	}
-	write := change.operation(op, id)
-	write.part = "change"
-	_, _, errChange := write.request(ctx, s.core)
-	outcome := OutcomeOf(errChange)
-	failed, isFailed := errors.AsType[*Error](errChange)
-	if isFailed && (outcome == OutcomeNotSent || outcome == OutcomeRejected && failed.RetryAfter > 0) {
-		return latest, errChange
+	_, _, err = r.write.request(ctx, r.core)
+	failed, isFailed := errors.AsType[*Error](err)
+	if isFailed && (failed.Outcome == OutcomeNotSent || failed.Outcome == OutcomeRejected && failed.RetryAfter > 0) {
+		return err
 	}
-	after, err := read()
+	return r.confirm(ctx, err)
+}
+
+// confirm reads what became of the change, whose request ended in errChange.
+func (r *stateRun) confirm(ctx context.Context, errChange error) error {
+	after, err := r.look(ctx)
 	isEarly := true
-	if err == nil && errChange == nil && change.isRefuted(before, after) {
+	if err == nil && errChange == nil && r.change.isRefuted(r.before, after) {
 		isEarly = !pause(ctx, showsWithin)
-		after, err = read()
+		after, err = r.look(ctx)
 	}
 	switch {
-	case err == nil && change.isMadeAfter(before, after, errChange):
-		return latest, nil
-	case outcome == OutcomeRejected:
-		return latest, errChange
+	case err == nil && r.change.isMadeAfter(r.before, after, errChange):
+		return nil
+	case OutcomeOf(errChange) == OutcomeRejected:
+		return errChange
 	case errChange != nil || err != nil:
-		return latest, withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
-	case isEarly || !change.isRefuted(before, after):
-		return latest, &Error{Op: op, Outcome: OutcomeUnknown, Err: errors.New("the subscription does not show the change")}
+		return withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
+	case isEarly || !r.change.isRefuted(r.before, after):
+		return r.newError(OutcomeUnknown, errors.New("the subscription does not show the change"))
 	}
-	return latest, &Error{Op: op, Outcome: OutcomeRejected, Err: ErrStateNotShown}
+	return r.newError(OutcomeRejected, ErrStateNotShown)
+}
+
+func (r *stateRun) newError(outcome Outcome, err error) *Error {
+	return &Error{Op: r.read.op, Outcome: outcome, Err: err}
 }
 
 // showsWithin is the time after which a read shows a change, if it shows that it was made.
 const showsWithin = 2 * time.Second
 
-// readState reads a subscription. It is an error if a member that the change needs cannot be read.
-func (s *SubscriptionService) readState(
-	ctx context.Context, op string, id uuid.UUID, change StateChange,
-) (*Subscription, error) {
-	read := s.get(op, id, SubscriptionInclude{})
-	result, r, err := read.request(ctx, s.core)
+// look reads the subscription. It is an error if a member that the change needs cannot be read.
+func (r *stateRun) look(ctx context.Context) (SubscriptionMeta, error) {
+	result, response, err := r.read.request(ctx, r.core)
 	if err != nil {
-		return nil, err
+		return SubscriptionMeta{}, err
 	}
-	sub := &result.Subscription
+	r.latest = &result.Subscription
+	meta := r.latest.Meta
 	var body struct{ Data struct{ Meta Extra } }
-	_ = json.Unmarshal(r.Body, &body)             // if it fails, there is no flag
-	for _, flag := range change.flags(sub.Meta) { // one that is absent is false in sub.Meta
+	_ = json.Unmarshal(response.Body, &body)    // if it fails, there is no flag
+	for _, flag := range r.change.flags(meta) { // one that is absent is false in meta
 		if value := string(body.Data.Meta[flag]); value != "true" && value != "false" {
-			err = fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag)
-			return sub, &Error{Op: op, StatusCode: r.StatusCode, Attempts: r.Attempts, Err: err}
+			e := r.newError(OutcomeNone, fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag))
+			e.StatusCode, e.Attempts = response.StatusCode, response.Attempts
+			return meta, e
 		}
 	}
-	return sub, nil
+	return meta, nil
 }
 
 // flags returns the flags that decide whether the change is made.
