@@ -73,7 +73,7 @@ picture: ## Draw docs/walk.svg and docs/discounts.svg: both jobs, beside simple 
 
 # On an idle machine: the figures are ratios of times.
 .PHONY: bench
-bench: ## Compare with net/http by hand, generated clients and the vendor's SDK, under two Go releases (7 min, Linux)
+bench: ## Compare with net/http by hand, a generated client and the vendor's SDK, under two Go releases (7 min, Linux)
 	cd bench && go run . -before $(BEFORE) -rounds $(or $(ROUNDS),9) -json results/now.json
 	cd bench && GOTOOLCHAIN=$(NEXT_GO) go run . -before $(BEFORE) -rounds $(or $(ROUNDS),9) -json results/next.json
 	cd bench && go run . -report results/now.json results/next.json

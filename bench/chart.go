@@ -28,7 +28,6 @@ func chart(res *results) string {
 		{run: "Pages", name: "this client: Pages, with plans", class: "o"},
 		{run: "loop, included", name: "net/http and encoding/json", class: "b"},
 		{run: "oapi-codegen", name: "client by oapi-codegen", class: "b"},
-		{run: "ogen", name: "client by ogen", class: "b"},
 		{run: "js-sdk, included", name: "the vendor's JavaScript SDK", class: "b"},
 		{run: "no decoding", name: "net/http, nothing decoded", class: "b"},
 	}

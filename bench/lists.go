@@ -14,7 +14,6 @@ import (
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/bench/openapi"
-	"github.com/commerce-go/commerce/bench/openapi/ogen"
 )
 
 // A client uses the store at base, and counts the records that it reads or the calls that it makes.
@@ -184,43 +183,6 @@ func generated(ctx context.Context, base string) (n int, err error) {
 			}
 		}
 		if len(*resp.JSON200.Data) < pageSize {
-			return n, nil
-		}
-	}
-}
-
-// authorized sends requests with the token, for the client of ogen.
-type authorized struct{ *http.Client }
-
-func (c authorized) Do(req *http.Request) (*http.Response, error) {
-	req.Header.Set("Authorization", "Bearer "+token)
-	return c.Client.Do(req)
-}
-
-// byOgen reads by the client that ogen generates.
-func byOgen(ctx context.Context, base string) (n int, err error) {
-	c, err := ogen.NewClient(base, ogen.WithClient(authorized{http.DefaultClient}))
-	if err != nil {
-		return 0, err
-	}
-	for offset := 0; ; offset += pageSize {
-		resp, err := c.ListSubscriptions(ctx, ogen.ListSubscriptionsParams{
-			Include:    ogen.NewOptString("plans,products"),
-			PageOffset: ogen.NewOptInt(offset), PageLimit: ogen.NewOptInt(pageSize),
-		})
-		if err != nil {
-			return n, err
-		}
-		page, ok := resp.(*ogen.SubscriptionList)
-		if !ok {
-			return n, fmt.Errorf("response %T", resp)
-		}
-		for i := range page.Data {
-			if page.Data[i].Attributes.Value.Currency.Value != "" {
-				n++
-			}
-		}
-		if len(page.Data) < pageSize {
 			return n, nil
 		}
 	}

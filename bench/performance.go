@@ -26,7 +26,6 @@ func performance(both *[2]results) (string, error) {
 		{Job: "…", With: "the vendor's JavaScript SDK", ratio: "CPU, All / js-sdk"},
 		{Job: "`Pages`, with plans and products", With: "encoding/json", ratio: "CPU, Pages / loop, included"},
 		{Job: "…", With: "oapi-codegen", ratio: "CPU, Pages / oapi-codegen"},
-		{Job: "…", With: "ogen", ratio: "CPU, Pages / ogen"},
 		{Job: "…", With: "the vendor's JavaScript SDK", ratio: "CPU, Pages / js-sdk, included"},
 		{Job: "a small GET by `Client.Do`", With: "net/http", ratio: "CPU, GET: library / net/http"},
 		{Job: "`AddCustomDiscounts` on 1 goroutine", With: "net/http", ratio: "CPU, POST x1: library / net/http"},

@@ -30,7 +30,6 @@ var ratios = []ratio{
 	{name: "CPU, no decoding / loop, included", figure: cpu, of: "no decoding", to: "loop, included", aims: noAim},
 	{name: "CPU, All, gzip / loop, gzip", figure: cpu, of: "All, gzip", to: "loop, gzip", aims: noAim},
 	{name: "CPU, Pages / oapi-codegen", figure: cpu, of: "Pages", to: "oapi-codegen", aims: noAim},
-	{name: "CPU, Pages / ogen", figure: cpu, of: "Pages", to: "ogen", aims: noAim},
 	{name: "CPU, All / js-sdk", figure: cpu, of: "All", to: "js-sdk", aims: noAim},
 	{name: "CPU, Pages / js-sdk, included", figure: cpu, of: "Pages", to: "js-sdk, included", aims: noAim},
 	{name: "CPU, AllByAccount / All", figure: cpu, of: "AllByAccount", to: "All", aims: noAim},

@@ -51,9 +51,6 @@ var runs = []run{
 	{name: "loop, sonic", store: plain, n: listed, unit: perRecords, do: loop("", bySonic), like: "All"},
 	// oapi-codegen does the same as Pages by a client that oapi-codegen generated.
 	{name: "oapi-codegen", store: plain, n: listed, unit: perRecords, do: generated, like: "Pages"},
-	// ogen does so by a client that ogen generated from the same file. It also validates what it
-	// reads.
-	{name: "ogen", store: plain, n: listed, unit: perRecords, do: byOgen, like: "Pages"},
 	// js-sdk does the same as All by the vendor's JavaScript SDK, @elasticpath/js-sdk, on Node.js.
 	// Ids and dates stay strings. As for Go, the start of the process and a first request do not
 	// count. What Node.js compiles during the walk counts. Allocations are not counted, and the Go
