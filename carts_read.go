@@ -18,8 +18,8 @@ import (
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
-// Cart is a cart with its items and custom discounts. Its JSON is like the response of the service
-// to a read of it, without Response.
+// Cart is a cart with its items and custom discounts, as [CartService.Get] reads it. encoding/json
+// does not decode a response of the service into it.
 type Cart struct {
 	ID, Type, Name         string
 	CustomDiscountsEnabled bool
@@ -115,18 +115,18 @@ type cartBody struct {
 
 type cartData struct {
 	ID               string `json:"id"`
-	Type             string `json:"type,omitzero"`
-	Name             string `json:"name,omitzero"`
+	Type             string `json:"type"`
+	Name             string `json:"name"`
 	DiscountSettings struct {
 		CustomDiscountsEnabled bool  `json:"custom_discounts_enabled"`
 		Extra                  Extra `json:",embed"`
 	} `json:"discount_settings"`
 	Meta struct {
-		DisplayPrice CartDisplayPrice `json:"display_price,omitzero"`
+		DisplayPrice CartDisplayPrice `json:"display_price"`
 		Timestamps   struct {
 			Timestamps
-			ExpiresAt time.Time `json:"expires_at,omitzero"`
-		} `json:"timestamps,omitzero"`
+			ExpiresAt time.Time `json:"expires_at"`
+		} `json:"timestamps"`
 		Extra Extra `json:",embed"`
 	} `json:"meta"`
 	Extra Extra `json:",embed"`
@@ -246,8 +246,7 @@ func isSameCart(a, b string) bool {
 	return a == b || strings.EqualFold(a, b) && uuid.Validate(a) == nil
 }
 
-// readCart decodes a response that should hold the cart with that id, if it is not empty. Its error
-// holds nothing of b.
+// readCart decodes a response that should hold the cart with that id. Its error holds nothing of b.
 func readCart(b []byte, cartID string) (*cartRead, error) {
 	body, errs, err := readCartBody(b)
 	if err != nil {
@@ -257,7 +256,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
 		return nil, errors.New("data is missing, or not a cart with an id")
 	}
-	if cartID != "" && !isSameCart(data.ID, cartID) {
+	if !isSameCart(data.ID, cartID) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
 	c := &cartRead{

@@ -625,8 +625,8 @@ func TestCart_prices(t *testing.T) {
 	t.Parallel()
 	for _, tt := range pricesOfCarts {
 		body := cartOf(`,"meta":{"display_price":{`+tt.price+`}}`, `,"included":{`+tt.included+`}`)
-		var c commerce.Cart
-		if err := json.Unmarshal([]byte(body), &c); err != nil {
+		c, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+		if err != nil {
 			t.Fatalf("%s: %v", tt.name, err)
 		}
 		for _, price := range []struct {
