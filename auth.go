@@ -155,8 +155,15 @@ func (cc *clientCredentials) finish(r *tokenRequest, token *oauth2.Token) {
 // fetch makes the token request:
 // https://developer.elasticpath.com/docs/authentication/Tokens/client-credential-token
 func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token, error) {
-	ctx, observed := c.startCall(ctx, opToken, http.MethodPost)
-	defer observed.abandon()
+	var token *oauth2.Token
+	err := c.observe(ctx, opToken, http.MethodPost, func(ctx context.Context) (err error) {
+		token, err = cc.exchange(ctx, c)
+		return err
+	})
+	return token, err
+}
+
+func (cc *clientCredentials) exchange(ctx context.Context, c *core) (*oauth2.Token, error) {
 	form := url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {cc.id}, "client_secret": {cc.secret()},
 	}
@@ -172,9 +179,9 @@ func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token,
 		token, r.Err = readToken(r.Body)
 	}
 	if !r.OK() {
-		return nil, observed.end(newError(call, r, OutcomeNotSent, readTokenErrors(r.Body)))
+		return nil, newError(call, r, OutcomeNotSent, readTokenErrors(r.Body))
 	}
-	return token, observed.end(nil)
+	return token, nil
 }
 
 // readToken reads the body of a token response. Its error holds nothing of b. A life that cannot be

@@ -86,13 +86,15 @@ func (s *CartService) Get(ctx context.Context, cartID string) (*Cart, error) {
 		return nil, err
 	}
 	const op = "Carts.Get"
-	ctx, observed := s.core.startCall(ctx, op, http.MethodGet)
-	defer observed.abandon()
-	c, err := s.read(ctx, op, cartID, (*cartRead).lacksItems)
-	if err := observed.end(err); err != nil {
-		return nil, err
-	}
-	return c.Cart, nil
+	var cart *Cart
+	err := s.core.observe(ctx, op, http.MethodGet, func(ctx context.Context) error {
+		c, err := s.read(ctx, op, cartID, (*cartRead).lacksItems)
+		if err == nil {
+			cart = c.Cart
+		}
+		return err
+	})
+	return cart, err
 }
 
 // cartRead is a cart as it was read, and what the response shows about its discounts.

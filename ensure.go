@@ -215,10 +215,12 @@ func (e *ensureRun) call(ctx context.Context) (*CustomDiscountsResult, error) {
 	} else if err := e.writer.checkTurn(ctx, e.service.core); err != nil {
 		return nil, err
 	}
-	ctx, observed := e.service.core.startCall(ctx, e.writer.op, method)
-	defer observed.abandon()
-	result, err := e.run(ctx)
-	return result, observed.end(err)
+	var result *CustomDiscountsResult
+	err := e.service.core.observe(ctx, e.writer.op, method, func(ctx context.Context) (err error) {
+		result, err = e.run(ctx)
+		return err
+	})
+	return result, err
 }
 
 // checkWanted adds the problems of the wanted discounts.

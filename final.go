@@ -7,6 +7,44 @@ import (
 	"slices"
 )
 
+// OutcomeOf returns the most severe outcome of all errors of this package in the tree
+// of err: OutcomeUnknown, then OutcomeUnreadable, OutcomePartial, OutcomeRejected,
+// OutcomeNotSent and OutcomeNone. It does not look inside an [*Error]. A
+// [*ValidationError] counts as OutcomeNotSent, a [*PagingError] as OutcomeNone. If err
+// holds no error of this package, the outcome is OutcomeUnknown; if err is nil, it is
+// OutcomeApplied.
+func OutcomeOf(err error) Outcome {
+	if err == nil {
+		return OutcomeApplied
+	}
+	found := outcomesIn(err, nil)
+	if len(found) == 0 || slices.Contains(found, OutcomeUnknown) || slices.Max(found) > OutcomeUnreadable {
+		return OutcomeUnknown
+	}
+	return slices.Max(found) // the others are declared in this order
+}
+
+// outcomesIn appends the outcomes of this package's errors in the tree of err to list.
+func outcomesIn(err error, list []Outcome) []Outcome {
+	switch e := err.(type) { //nolint:errorlint // walks the tree itself
+	case *Error:
+		if e != nil {
+			list = append(list, e.Outcome)
+		}
+	case *ValidationError:
+		return append(list, OutcomeNotSent)
+	case *PagingError:
+		return append(list, OutcomeNone)
+	case interface{ Unwrap() []error }:
+		for _, branch := range e.Unwrap() {
+			list = outcomesIn(branch, list)
+		}
+	case interface{ Unwrap() error }:
+		list = outcomesIn(e.Unwrap(), list)
+	}
+	return list
+}
+
 // IsFinal reports whether the same call, with the same credentials, can only fail in the same way
 // until the cart, the discounts, the subscription, the accounts or the settings change. A job
 // queue need not call again. It is true for

@@ -276,6 +276,24 @@ func TestHouse_comments(t *testing.T) {
 	})
 }
 
+// A function of the root fits on a screen. The linter has one bound for all folders, which is higher.
+func TestHouse_functions(t *testing.T) {
+	t.Parallel()
+	const maxLines = 40
+	function := regexp.MustCompile(`(?m)^func ([^\n]*[^}\n])\n(?s:.*?)^\}$`)
+	sources, _ := filepath.Glob("*.go") // the pattern is valid
+	for _, name := range sources {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		for _, f := range function.FindAllStringSubmatch(readFile(t, name), -1) {
+			if lines := 1 + strings.Count(f[0], "\n"); lines > maxLines {
+				t.Errorf("%s: %d lines, want at most %d: %s", name, lines, maxLines, f[1])
+			}
+		}
+	}
+}
+
 // The library, its tests and the pages grow only by an edit of these limits, which a review sees.
 func TestHouse_size(t *testing.T) {
 	t.Parallel()

@@ -106,20 +106,20 @@ type observedCall struct {
 
 type observedCallKey struct{}
 
-// startCall tells the observer that a call begins.
-func (c *core) startCall(ctx context.Context, op, method string) (context.Context, *observedCall) {
-	if c.cfg.observer == nil {
+// startCall tells an observer, which may be nil, that a call begins.
+func startCall(ctx context.Context, observer Observer, op, method string) (context.Context, *observedCall) {
+	if observer == nil {
 		return ctx, nil
 	}
-	o := &observedCall{observer: c.cfg.observer, info: CallInfo{Op: op, Method: method}, start: time.Now()}
+	o := &observedCall{observer: observer, info: CallInfo{Op: op, Method: method}, start: time.Now()}
 	given, finish := o.observer.StartCall(ctx, o.info)
 	o.finish = finish
 	return context.WithValue(transport.WithValues(ctx, given), observedCallKey{}, o), o
 }
 
-// observed returns the call of a context.
-func (c *core) observed(ctx context.Context) *observedCall {
-	if c.cfg.observer == nil {
+// observedIn returns the call of a context, for a client with this observer.
+func observedIn(ctx context.Context, observer Observer) *observedCall {
+	if observer == nil {
 		return nil
 	}
 	o, _ := ctx.Value(observedCallKey{}).(*observedCall)

@@ -94,12 +94,10 @@ func (s *SubscriptionService) EnsureState(
 		return nil, err
 	}
 	const op = "Subscriptions.EnsureState"
-	ctx, observed := s.core.startCall(ctx, op, "") // several methods
-	defer observed.abandon()
 	run := &stateRun{core: s.core, read: s.get(op, id, SubscriptionInclude{}), write: change.operation(op, id), change: change}
 	run.write.part = "change"
-	err := run.ensure(ctx)
-	return run.latest, observed.end(err)
+	err := s.core.observe(ctx, op, "", run.ensure) // several methods
+	return run.latest, err
 }
 
 // stateRun is a call of EnsureState in progress.

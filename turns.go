@@ -130,7 +130,7 @@ func newCartWriter(op, cartID string) *cartWriter {
 // lock waits for the turn of the cart, then for its lock. The error matches the error of ctx if
 // that ended, and [ErrLock] if there was no lock when the turn had come.
 func (w *cartWriter) lock(ctx context.Context, c *core) error {
-	call := c.observed(ctx)
+	call := observedIn(ctx, c.cfg.observer)
 	start, key := time.Now(), c.lockPrefix+w.cartID
 	endTurn, err := c.cfg.turns.take(ctx, key)
 	call.waited(Waits{Turn: transport.WaitSince(start)})
