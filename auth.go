@@ -197,7 +197,7 @@ func readToken(b []byte) (*oauth2.Token, error) {
 	}
 	token := &oauth2.Token{AccessToken: body.AccessToken}
 	if life, _ := ParseDecimal(wire.Text(body.ExpiresIn)); !life.IsZero() {
-		seconds := min(max(life.InexactFloat64(), -1), math.MaxInt32)
+		seconds := min(max(life.number.InexactFloat64(), -1), math.MaxInt32)
 		token.Expiry = time.Now().Add(time.Duration(seconds) * time.Second)
 	}
 	return token, nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
@@ -417,7 +416,7 @@ func (c *cartRead) checkUnlisted() error {
 			return err
 		}
 		for _, d := range discounts {
-			sum.Decimal = sum.Add(d.Amount.Amount.Decimal)
+			sum = sum.Add(d.Amount.Amount)
 			isPromotion = isPromotion && d.PromotionSource != ""
 		}
 		if shown += len(discounts); c.Items[i].Type == "promotion_item" {
@@ -501,7 +500,7 @@ func (c *Cart) net() (Money, error) {
 			return Money{}, err
 		}
 	}
-	return Money{Amount: Decimal{p.WithoutTax.Amount.Sub(discount.Decimal)}, Currency: p.WithoutTax.Currency}, nil
+	return Money{Amount: p.WithoutTax.Amount.Sub(discount), Currency: p.WithoutTax.Currency}, nil
 }
 
 // Total returns what the customer pays: [CartDisplayPrice].WithTax. If the response does not show
@@ -524,7 +523,7 @@ func sumOf(discounts []CustomDiscount) (sum Decimal, err error) {
 		if !amount.isSet() {
 			return sum, fmt.Errorf("%w: a custom discount has no readable amount", ErrBadResponse)
 		}
-		sum.Decimal = sum.Add(amount.Decimal)
+		sum = sum.Add(amount)
 	}
 	return sum, nil
 }
@@ -549,5 +548,5 @@ func (c *Cart) promotions(custom Decimal) (sum Decimal, err error) {
 	case !all.isSet():
 		return sum, unreadablePrice("discount")
 	}
-	return Decimal{decimal.Min(sum.Decimal, all.Sub(custom.Decimal))}, nil
+	return lowest(sum, all.Sub(custom)), nil
 }

@@ -108,7 +108,7 @@ func TestCartsGet_fields(t *testing.T) {
 	if life := cart.ExpiresAt.Sub(cart.Timestamps.UpdatedAt); life != 7*24*time.Hour || cart.Timestamps.Extra != nil {
 		t.Errorf("the cart expires %v after its last change, Extra %v; want 168h and no Extra", life, cart.Timestamps.Extra)
 	}
-	if item.ProductID == uuid.Nil || item.UnitPrice.Amount.IntPart() != 10000 || item.Value.Currency != "USD" {
+	if item.ProductID == uuid.Nil || item.UnitPrice.Amount.String() != "10000" || item.Value.Currency != "USD" {
 		t.Errorf("item = %+v, want a product, and $100.00 twice", item)
 	}
 	for _, name := range []string{"product_id", "unit_price", "value"} {

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	shopspring "github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
 )
@@ -84,32 +83,31 @@ func TestAddCustomDiscounts_validation(t *testing.T) {
 // costs no time, however many digits its exponent stands for.
 func TestAddCustomDiscounts_amounts(t *testing.T) {
 	t.Parallel()
-	zeros := shopspring.RequireFromString("-1." + strings.Repeat("0", 31))
-	product := shopspring.NewFromInt(-1000).Mul(shopspring.New(1, -16)).
-		Mul(shopspring.RequireFromString("10000000000000000." + strings.Repeat("0", 16)))
+	zeros, minus1 := parseDecimal(t, "-1."+strings.Repeat("0", 31)), commerce.NewDecimal(-1)
+	product := parseDecimal(t, "-1000e-16").Mul(parseDecimal(t, "10000000000000000."+strings.Repeat("0", 16)))
 	for _, tt := range []struct {
 		name   string
-		amount shopspring.Decimal
+		amount commerce.Decimal
 		want   string // in the request; "": the amount is refused
 	}{
-		{name: "-1e30", amount: shopspring.New(-1, 30), want: "-1" + strings.Repeat("0", 30)},
-		{name: "-1e30 in digits", amount: shopspring.New(-1e18, 12), want: "-1" + strings.Repeat("0", 30)},
-		{name: "30 places", amount: shopspring.New(-1, -30), want: "-0." + strings.Repeat("0", 29) + "1"},
+		{name: "-1e30", amount: minus1.Shift(30), want: "-1" + strings.Repeat("0", 30)},
+		{name: "-1e30 in digits", amount: commerce.NewDecimal(-1e18).Shift(12), want: "-1" + strings.Repeat("0", 30)},
+		{name: "30 places", amount: minus1.Shift(-30), want: "-0." + strings.Repeat("0", 29) + "1"},
 		{name: "zeros are no places", amount: zeros, want: "-1"},
 		{name: "nor are those of a product", amount: product, want: "-1000"},
-		{name: "-1e31", amount: shopspring.New(-1, 31)},
-		{name: "-10 times 1e30", amount: shopspring.New(-10, 30)},
-		{name: "just below -1e30", amount: shopspring.New(-10_000_000_001, 20)},
-		{name: "31 places", amount: shopspring.New(-1, -31)},
-		{name: "16 million digits", amount: shopspring.New(-1, 16_000_000)},
-		{name: "16 million places", amount: shopspring.New(-1, -16_000_000)},
-		{name: "the greatest exponent", amount: shopspring.New(-1, math.MaxInt32)},
-		{name: "the least exponent", amount: shopspring.New(-1, math.MinInt32)},
+		{name: "-1e31", amount: minus1.Shift(31)},
+		{name: "-10 times 1e30", amount: commerce.NewDecimal(-10).Shift(30)},
+		{name: "just below -1e30", amount: commerce.NewDecimal(-10_000_000_001).Shift(20)},
+		{name: "31 places", amount: minus1.Shift(-31)},
+		{name: "16 million digits", amount: minus1.Shift(16_000_000)},
+		{name: "16 million places", amount: minus1.Shift(-16_000_000)},
+		{name: "the greatest exponent", amount: minus1.Shift(math.MaxInt32)},
+		{name: "the least exponent", amount: minus1.Shift(math.MinInt32)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			r := &recorder{respond: respond(400, "")}
-			list := changed(func(d *commerce.NewCustomDiscount) { d.Amount = commerce.Decimal{Decimal: tt.amount} })
+			list := changed(func(d *commerce.NewCustomDiscount) { d.Amount = tt.amount })
 			_, err := newClient(t, r).Carts.AddCustomDiscounts(t.Context(), cartID, list, nil)
 			if tt.want == "" {
 				r.checkRefused(t, err, "")

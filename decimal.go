@@ -11,15 +11,16 @@ import (
 )
 
 // Decimal is an exact decimal number. It is a number in JSON, and never a float in Go. The
-// zero value is 0. Decimal is immutable and safe for concurrent use.
+// zero value is 0. Decimal is immutable and safe for concurrent use. Compare with Equal or Cmp,
+// not with ==, and do not use a Decimal as the key of a map, because one number has many
+// representations. In a database, XML or YAML keep its String, and read that with ParseDecimal.
 //
-// It embeds [decimal.Decimal], whose arithmetic takes and returns that type: a sum is
-// Decimal{a.Add(b.Decimal)}. Compare with Equal or Cmp, not with ==, and do not use a
-// Decimal as the key of a map, because one number has many representations.
+// Results are exact, except of the methods that round. They take time and memory for all digits
+// of the numbers: 1e10000 is cheap, 1e1000000000 is not. An exponent beyond 32 bits panics.
 //
 // Decoding accepts a JSON number of at most 10,000 characters with an exponent within
 // ±10,000, a JSON string that holds such a number, and null, which is 0.
-type Decimal struct{ decimal.Decimal }
+type Decimal struct{ number decimal.Decimal }
 
 // NewDecimal returns n as a Decimal.
 func NewDecimal(n int64) Decimal { return Decimal{decimal.NewFromInt(n)} }
@@ -52,37 +53,82 @@ func (d Decimal) isSet() bool { return d != (Decimal{}) }
 // trailing zeros. It checks the exponent first, because a comparison takes as much memory as
 // the exponent states, and [decimal.New] accepts any exponent.
 func (d Decimal) isAmount() bool {
-	exp := d.Exponent()
-	if exp < -maxDigits || exp > maxAmountExponent || d.Abs().GreaterThan(maxAmount) {
+	exp := d.number.Exponent()
+	if exp < -maxDigits || exp > maxAmountExponent || d.number.Abs().GreaterThan(maxAmount) {
 		return false
 	}
-	return exp >= -maxAmountExponent || d.Truncate(maxAmountExponent).Equal(d.Decimal)
+	return exp >= -maxAmountExponent || d.number.Truncate(maxAmountExponent).Equal(d.number)
 }
+
+// lowest returns the lower one of a and b.
+func lowest(a, b Decimal) Decimal { return Decimal{decimal.Min(a.number, b.number)} }
+
+// Add returns d + o.
+func (d Decimal) Add(o Decimal) Decimal { return Decimal{d.number.Add(o.number)} }
+
+// Sub returns d - o.
+func (d Decimal) Sub(o Decimal) Decimal { return Decimal{d.number.Sub(o.number)} }
+
+// Mul returns d * o.
+func (d Decimal) Mul(o Decimal) Decimal { return Decimal{d.number.Mul(o.number)} }
+
+// Neg returns -d.
+func (d Decimal) Neg() Decimal { return Decimal{d.number.Neg()} }
+
+// Cmp returns -1 if d is less than o, 0 if they are equal, and +1 if d is greater.
+func (d Decimal) Cmp(o Decimal) int { return d.number.Cmp(o.number) }
 
 // Equal reports whether d and o are the same number, whatever their representation.
-func (d Decimal) Equal(o Decimal) bool { return d.Decimal.Equal(o.Decimal) }
+func (d Decimal) Equal(o Decimal) bool { return d.number.Equal(o.number) }
 
-// Percent returns percent hundredths of d, rounded half away from zero to a whole number:
-// price.Percent(NewDecimal(-10)) takes a tenth off.
-func (d Decimal) Percent(percent Decimal) Decimal {
-	return Decimal{d.Mul(percent.Decimal).Shift(-2).Round(0)}
+// Sign returns -1 if d is less than 0, 0 if it is 0, and +1 if it is greater.
+func (d Decimal) Sign() int { return d.number.Sign() }
+
+// IsZero reports whether d is 0.
+func (d Decimal) IsZero() bool { return d.number.IsZero() }
+
+// IsNegative reports whether d is less than 0.
+func (d Decimal) IsNegative() bool { return d.number.IsNegative() }
+
+// IsInteger reports whether d is a whole number.
+func (d Decimal) IsInteger() bool { return d.number.IsInteger() }
+
+// Shift moves the point: it returns d * 10^places. 250 shifted by -2 places is 2.5.
+func (d Decimal) Shift(places int32) Decimal { return Decimal{d.number.Shift(places)} }
+
+// Round rounds to so many decimal places, half away from zero: 2.5 and -2.5 to 3 and -3.
+// Round(-1) rounds to tens.
+func (d Decimal) Round(places int32) Decimal {
+	return Decimal{d.number.Round(min(places, -d.number.Exponent()))} // zeros are not added
 }
 
-// MarshalJSON encodes d as a JSON number.
-func (d Decimal) MarshalJSON() ([]byte, error) {
-	if exp := d.Exponent(); exp >= -maxDigits && exp <= maxDigits {
-		if text := d.Decimal.String(); len(text) <= maxDigits {
-			return []byte(text), nil
+// Percent returns percent hundredths of d, rounded to a whole number as Round does:
+// price.Percent(NewDecimal(-10)) takes a tenth off.
+func (d Decimal) Percent(percent Decimal) Decimal { return d.Mul(percent).Shift(-2).Round(0) }
+
+// String returns d without zeros at the end of its decimal places, such as "-12.5". What is
+// longer than 10,000 characters has an exponent instead, such as "1e10000".
+func (d Decimal) String() string {
+	if exp := d.number.Exponent(); exp >= -maxDigits && exp <= maxDigits {
+		if text := d.number.String(); len(text) <= maxDigits {
+			return text
 		}
 	}
 	// A longer text could not be decoded, and takes long to write.
-	return []byte(d.Coefficient().String() + "e" + strconv.Itoa(int(d.Exponent()))), nil
+	return d.number.Coefficient().String() + "e" + strconv.Itoa(int(d.number.Exponent()))
 }
+
+// StringFixed returns d rounded as Round does, with exactly so many decimal places: 2.5 with 2
+// is "2.50". It writes all digits, however many.
+func (d Decimal) StringFixed(places int32) string { return d.number.StringFixed(places) }
+
+// MarshalJSON encodes d as a JSON number.
+func (d Decimal) MarshalJSON() ([]byte, error) { return []byte(d.String()), nil }
 
 // UnmarshalJSON decodes a JSON number, a string that holds one, or null.
 func (d *Decimal) UnmarshalJSON(b []byte) error {
 	if string(b) == "null" {
-		d.Decimal = decimal.Decimal{}
+		*d = Decimal{}
 		return nil
 	}
 	if !bytes.ContainsAny(b, `".eE`) {

@@ -56,9 +56,9 @@ func (w *ensureWrite) wanted() CustomDiscount {
 func (w *ensureWrite) raises() Decimal {
 	raised := w.discount.Amount.Amount.Neg()
 	if w.kind == updateWrite {
-		raised = raised.Add(w.want.Amount.Decimal)
+		raised = raised.Add(w.want.Amount)
 	}
-	return Decimal{raised}
+	return raised
 }
 
 // isSent reports whether the service may have received the write.

@@ -55,7 +55,7 @@ func newPlan(
 			p.different = append(p.different, w.discount)
 		}
 	}
-	slices.SortStableFunc(p.update, func(a, b *ensureWrite) int { return b.raises().Cmp(a.raises().Decimal) })
+	slices.SortStableFunc(p.update, func(a, b *ensureWrite) int { return b.raises().Cmp(a.raises()) })
 	p.planAdds()
 	return p
 }

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-
-	"github.com/shopspring/decimal"
 )
 
 var errNewKey = errors.New("a discount with another key is wanted after discounts were added")
@@ -137,11 +135,11 @@ type priceLimit struct {
 
 // mayTake reports whether the price is not below 0 after a write that adds this amount to it.
 func (p *priceLimit) mayTake(amount Decimal) bool {
-	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount.Decimal).IsNegative()
+	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount).IsNegative()
 }
 
 // take counts a write that adds this amount to the price.
-func (p *priceLimit) take(amount Decimal) { p.left.Decimal = p.left.Add(amount.Decimal) }
+func (p *priceLimit) take(amount Decimal) { p.left = p.left.Add(amount) }
 
 // lower lowers the amounts of want, so that they and what stays take no more than the cart costs. A
 // discount that was lowered to nothing has the amount 0.
@@ -154,9 +152,9 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	if err != nil {
 		return err
 	}
-	limit := subtotal.Amount.Decimal
+	limit := subtotal.Amount
 	if net, err := c.net(); err == nil { // prices may include tax
-		limit = decimal.Min(limit, net.Amount.Decimal)
+		limit = lowest(limit, net.Amount)
 	}
 	custom, errCustom := sumOf(staying)
 	all, errAll := sumOf(c.CustomDiscounts)
@@ -164,16 +162,16 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
 		return err
 	}
-	limit = limit.Add(promotions.Decimal)
-	p.isSet, p.left = true, Decimal{limit.Add(all.Decimal)}
-	p.isShortNow = limit.Add(custom.Decimal).IsNegative()
-	p.staying.Decimal = decimal.Min(p.staying.Decimal, custom.Decimal)
-	limit = limit.Add(p.staying.Decimal).Floor()
+	limit = limit.Add(promotions)
+	p.isSet, p.left = true, limit.Add(all)
+	p.isShortNow = limit.Add(custom).IsNegative()
+	p.staying = lowest(p.staying, custom)
+	limit = Decimal{limit.Add(p.staying).number.Floor()}
 	p.isShort = limit.IsNegative()
 	order := make([]*NewCustomDiscount, len(want))
 	for i := range want {
 		order[i] = &want[i]
-		limit = limit.Add(want[i].Amount.Decimal)
+		limit = limit.Add(want[i].Amount)
 	}
 	slices.SortFunc(order, func(a, b *NewCustomDiscount) int {
 		return cmp.Or(strings.Compare(b.ExternalID, a.ExternalID), strings.Compare(b.DiscountEngine, a.DiscountEngine))
@@ -181,8 +179,8 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	for _, d := range order { // limit is below 0 by what is too much
 		if limit.IsNegative() && d.Amount.Sign() < 0 {
 			p.lowered = append(p.lowered, d.copyItem())
-			cut := decimal.Min(limit.Neg(), d.Amount.Neg())
-			d.Amount.Decimal, limit = d.Amount.Add(cut), limit.Add(cut)
+			cut := lowest(limit.Neg(), d.Amount.Neg())
+			d.Amount, limit = d.Amount.Add(cut), limit.Add(cut)
 		}
 	}
 	return nil

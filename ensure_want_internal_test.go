@@ -60,7 +60,7 @@ func TestPriceLimit(t *testing.T) {
 			}
 			var got []int64
 			for _, d := range want {
-				got = append(got, d.Amount.IntPart())
+				got = append(got, d.Amount.number.IntPart())
 			}
 			if d := cmp.Diff(r.got, got); d != "" || len(p.lowered) != r.lowered || p.isShort != r.isShort {
 				t.Errorf("%s, read %d: %d lowered, short %t, want %d, %t; amounts (-want +got):\n%s",

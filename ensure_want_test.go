@@ -46,7 +46,7 @@ func ids(lists ...string) func(*commerce.Cart, int) ([]commerce.NewCustomDiscoun
 // tenPercent takes a tenth off the cart.
 func tenPercent(cart *commerce.Cart, _ int) ([]commerce.NewCustomDiscount, error) {
 	d := discount("a")
-	d.Amount.Decimal = cart.DisplayPrice.WithoutDiscount.Amount.Percent(commerce.NewDecimal(-10)).Decimal
+	d.Amount = cart.DisplayPrice.WithoutDiscount.Amount.Percent(commerce.NewDecimal(-10))
 	return []commerce.NewCustomDiscount{d}, nil
 }
 
@@ -590,12 +590,12 @@ var priceScenarios = []ensureScenario{
 
 // notBelowZero panics if the discounts take more than the item costs.
 func notBelowZero(s *commercetest.Store, cartID string, _ commercetest.Request) {
-	sum := int64(10_000)
+	sum := commerce.NewDecimal(10_000)
 	for _, d := range s.Discounts(cartID) {
-		sum += d.Amount.Amount.IntPart()
+		sum = sum.Add(d.Amount.Amount)
 	}
-	if sum < 0 {
-		panic(fmt.Sprintf("the cart costs %d", sum))
+	if sum.IsNegative() {
+		panic(fmt.Sprintf("the cart costs %v", sum))
 	}
 }
 

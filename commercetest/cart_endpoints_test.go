@@ -546,7 +546,7 @@ func TestUpdateItem(t *testing.T) {
 	was, is := cart.Items[0], changed.Items[0]
 	wantEqual(t, "quantity", is.Quantity, 3)
 	wantEqual(t, "unit price", is.UnitPrice.String(), was.UnitPrice.String())
-	wantEqual(t, "value", is.Value.Amount.String(), was.UnitPrice.Amount.Mul(commerce.NewDecimal(3).Decimal).String())
+	wantEqual(t, "value", is.Value.Amount.String(), was.UnitPrice.Amount.Mul(commerce.NewDecimal(3)).String())
 	wantEqual(t, "unknown item", send(t, store, put(cartPath+"/items/"+absentItem, `{"data":{"quantity":3}}`)).Status, 404)
 }
 

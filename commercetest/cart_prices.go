@@ -1,10 +1,11 @@
 package commercetest
 
 import (
+	"math/big"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/shopspring/decimal"
 
 	"github.com/commerce-go/commerce"
 )
@@ -32,23 +33,23 @@ func (m *CalculationMethod) UnmarshalText(text []byte) error {
 }
 
 // totals are what a cart costs, in the smallest unit of its currency.
-type totals struct{ prices, discounts, withoutTax, tax decimal.Decimal }
+type totals struct{ prices, discounts, withoutTax, tax commerce.Decimal }
 
 // line is an item in the computation of totals.
-type line struct{ gross, net, off, rate decimal.Decimal } // gross is net if prices have no tax
+type line struct{ gross, net, off, rate commerce.Decimal } // gross is net if prices have no tax
 
 // totals computes what c costs.
 func (c *cart) totals(cfg *Config) (t totals) {
-	off := map[uuid.UUID]decimal.Decimal{} // by item; that of the cart has no id
+	off := map[uuid.UUID]commerce.Decimal{} // by item; that of the cart has no id
 	for _, d := range c.discounts {
 		id := target(d).ID
-		off[id] = off[id].Add(d.Amount.Amount.Decimal)
+		off[id] = off[id].Add(d.Amount.Amount)
 	}
 	var lines []line
 	for _, item := range c.items {
-		l := line{gross: item.value().Decimal, rate: item.taxRate(cfg)}
+		l := line{gross: item.value(), rate: item.taxRate(cfg)}
 		l.net, l.off = l.gross, c.promotion(item).Add(off[item.ref.ID])
-		switch quantity := decimal.NewFromInt(item.quantity); {
+		switch quantity := commerce.NewDecimal(item.quantity); {
 		case cfg.CalculationMethod == SimpleCalculation:
 			net, tax := item.netOfPiece(cfg)
 			l.net, t.tax = net.Mul(quantity), t.tax.Add(tax.Mul(quantity))
@@ -64,19 +65,19 @@ func (c *cart) totals(cfg *Config) (t totals) {
 	t.discounts = t.discounts.Add(off[uuid.Nil])
 	t.withoutTax = t.withoutTax.Add(t.discounts)
 	if cfg.TotalsNotBelowZero && t.withoutTax.Add(t.tax).IsNegative() {
-		t.withoutTax, t.tax = decimal.Zero, decimal.Zero
+		t.withoutTax, t.tax = commerce.Decimal{}, commerce.Decimal{}
 	}
 	return t
 }
 
 // lineTaxes returns the taxes of lines after all discounts. off is that of the cart: each line gets
 // its part, rounded, and the last one the rest. net is the sum of the lines.
-func lineTaxes(lines []line, net, off decimal.Decimal) (tax decimal.Decimal) {
+func lineTaxes(lines []line, net, off commerce.Decimal) (tax commerce.Decimal) {
 	rest := off
 	for i, l := range lines {
 		part := rest
 		if i < len(lines)-1 && !net.IsZero() {
-			part = off.Mul(l.net).DivRound(net, 0)
+			part = quotient(off.Mul(l.net), net)
 		}
 		rest = rest.Sub(part)
 		if off := l.off.Add(part); off.IsZero() && !l.gross.Equal(l.net) {
@@ -89,33 +90,33 @@ func lineTaxes(lines []line, net, off decimal.Decimal) (tax decimal.Decimal) {
 }
 
 // netOfPiece returns the price of a piece without tax, and its tax, by the method simple.
-func (i cartItem) netOfPiece(cfg *Config) (net, tax decimal.Decimal) {
-	price, rate := i.price.Decimal, i.taxRate(cfg)
+func (i cartItem) netOfPiece(cfg *Config) (net, tax commerce.Decimal) {
+	price, rate := i.price, i.taxRate(cfg)
 	if cfg.PricesIncludeTax {
 		net = withoutTax(price, rate)
 		return net, price.Sub(net)
 	}
-	return price, price.Mul(rate).Truncate(0)
+	return price, truncate(price.Mul(rate))
 }
 
 // withoutTax returns what is left of a price that includes tax.
-func withoutTax(price, rate decimal.Decimal) decimal.Decimal {
-	return price.DivRound(rate.Add(decimal.NewFromInt(1)), 0)
+func withoutTax(price, rate commerce.Decimal) commerce.Decimal {
+	return quotient(price, rate.Add(commerce.NewDecimal(1)))
 }
 
 // taxRate returns the tax on an item, as a part of its price.
-func (i cartItem) taxRate(cfg *Config) decimal.Decimal {
+func (i cartItem) taxRate(cfg *Config) commerce.Decimal {
 	percent := cfg.TaxPercent
 	if i.taxPercent != nil {
 		percent = *i.taxPercent
 	}
-	return decimal.NewFromFloat(percent).Shift(-2)
+	d, _ := commerce.ParseDecimal(strconv.FormatFloat(percent, 'g', -1, 64))
+	return d.Shift(-2)
 }
 
 // displayPrice returns what c costs, as responses show it. An empty cart has no currency.
 func (c *cart) displayPrice(cfg *Config) *displayPrice {
-	display := func(amount decimal.Decimal) money {
-		d := commerce.Decimal{Decimal: amount}
+	display := func(d commerce.Decimal) money {
 		if len(c.items) == 0 {
 			return money{Amount: d, Formatted: d.String()}
 		}
@@ -142,7 +143,7 @@ func (c *cart) shownPrice(cfg *Config) *displayPrice {
 
 // value is the price of all pieces.
 func (i cartItem) value() commerce.Decimal {
-	return commerce.Decimal{Decimal: i.price.Mul(commerce.NewDecimal(i.quantity).Decimal)}
+	return i.price.Mul(commerce.NewDecimal(i.quantity))
 }
 
 // promotion returns what the promotion of a cart takes off an item: a tenth.
@@ -150,9 +151,19 @@ func (c *cart) promotion(item cartItem) commerce.Decimal {
 	if !c.hasPromotion {
 		return commerce.Decimal{}
 	}
-	return commerce.Decimal{Decimal: item.value().Shift(-1).Truncate(0).Neg()}
+	return truncate(item.value().Shift(-1)).Neg()
 }
 
-func sum(a, b commerce.Decimal) commerce.Decimal {
-	return commerce.Decimal{Decimal: a.Add(b.Decimal)}
+// quotient returns a / b, rounded half away from zero to a whole number.
+func quotient(a, b commerce.Decimal) commerce.Decimal {
+	x, _ := new(big.Rat).SetString(a.String())
+	y, _ := new(big.Rat).SetString(b.String())
+	d, _ := commerce.ParseDecimal(x.Quo(x, y).FloatString(0))
+	return d
+}
+
+// truncate returns d without what is after its point.
+func truncate(d commerce.Decimal) commerce.Decimal {
+	half := commerce.NewDecimal(int64(5 * d.Sign())).Shift(-1)
+	return d.Sub(half).Round(0)
 }

@@ -183,7 +183,7 @@ func (c *cart) itemsData(cfg *Config) []itemData {
 			discounts = append(discounts, itemDiscount{
 				ID: promotion.ID, Amount: price(off), Code: promotionCode, PromotionSource: promotionSource,
 			})
-			promotion.UnitPrice = price(sum(promotion.UnitPrice.Amount, off))
+			promotion.UnitPrice = price(promotion.UnitPrice.Amount.Add(off))
 			promotion.Value = promotion.UnitPrice
 		}
 		created := timestamp(item.createdAt)
@@ -196,7 +196,7 @@ func (c *cart) itemsData(cfg *Config) []itemData {
 			SKU:           item.sku,
 			Quantity:      item.quantity,
 			UnitPrice:     price(item.price),
-			Value:         price(sum(item.value(), off)),
+			Value:         price(item.value().Add(off)),
 			Discounts:     discounts,
 			Meta:          promotion.Meta,
 			Relationships: relationships{CustomDiscounts: lists.relationship(c.discountRefs(item.ref.ID), &relationship{})},

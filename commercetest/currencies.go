@@ -61,10 +61,10 @@ func currencyProblem(list []Currency) string {
 // money returns an amount, in the smallest unit, as the service sends it.
 func (c Currency) money(amount commerce.Decimal) commerce.Money {
 	sign, shown := "", amount.Shift(-c.DecimalPlaces).Round(c.DecimalPlaces)
-	if shown.Sign() < 0 {
-		sign = "-"
+	if shown.IsNegative() {
+		sign, shown = "-", shown.Neg()
 	}
-	whole, fraction, _ := strings.Cut(shown.Abs().StringFixed(c.DecimalPlaces), ".")
+	whole, fraction, _ := strings.Cut(shown.StringFixed(c.DecimalPlaces), ".")
 	for at := len(whole) - 3; at > 0; at -= 3 {
 		whole = whole[:at] + c.ThousandSeparator + whole[at:]
 	}

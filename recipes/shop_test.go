@@ -79,7 +79,7 @@ func ofEachItem(code string, percent int64) func(context.Context, *commerce.Cart
 			case item.UnitPrice.Currency == "": // absent is not free
 				return nil, fmt.Errorf("%w: item %s shows no price", commerce.ErrBadResponse, item.ID)
 			}
-			price := commerce.Decimal{Decimal: item.UnitPrice.Amount.Mul(commerce.NewDecimal(int64(item.Quantity)).Decimal)}
+			price := item.UnitPrice.Amount.Mul(commerce.NewDecimal(int64(item.Quantity)))
 			list = append(list, commerce.NewCustomDiscount{
 				Amount:      price.Percent(commerce.NewDecimal(-percent)),
 				Description: "Offer " + code, DiscountCode: code, ExternalID: code + "/" + item.ID.String(),

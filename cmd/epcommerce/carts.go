@@ -234,7 +234,7 @@ const toLine = "change the calculation method to line, which custom discounts ne
 func sumOf(discounts []commerce.CustomDiscount) (sum commerce.Decimal, ok bool) {
 	ok = true
 	for _, d := range discounts {
-		sum.Decimal = sum.Add(d.Amount.Amount.Decimal)
+		sum = sum.Add(d.Amount.Amount)
 		ok = ok && isShown(d.Amount)
 	}
 	return sum, ok
@@ -250,9 +250,9 @@ func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []comm
 	sum, hasSum := sumOf(cart.CustomDiscounts)
 	next, hasNext := sumOf(after(cart, planned))
 	if planned != nil {
-		pays.Amount.Decimal, pays.Formatted = pays.Amount.Add(next.Sub(sum.Decimal)), ""
+		pays.Amount, pays.Formatted = pays.Amount.Add(next.Sub(sum)), ""
 	}
-	discount, lowered := s.money(ctx, price.Discount), price.WithoutTax.Amount.Sub(price.WithoutDiscount.Amount.Decimal)
+	discount, lowered := s.money(ctx, price.Discount), price.WithoutTax.Amount.Sub(price.WithoutDiscount.Amount)
 	c := check{name: "totals", found: "discounts " + discount + ", the customer pays " + s.money(ctx, pays)}
 	skip := check{name: "totals", found: "the store does not show all of them", skipped: true}
 	switch {
@@ -260,7 +260,7 @@ func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []comm
 		return skip
 	case pays.Amount.IsNegative():
 		c.found, c.todo = "the customer pays "+s.money(ctx, pays), s.todo(todos["below_zero"])
-	case planned != nil, countPromoted(cart) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum.Decimal): // right
+	case planned != nil, countPromoted(cart) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum): // right
 	case !isShown(price.WithoutTax), !isShown(price.WithoutDiscount):
 		return skip
 	default:

@@ -267,10 +267,12 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	}
 	for i, text := range list {
 		var d commerce.NewCustomDiscount
-		if err := json.Unmarshal(text, &d); err != nil {
+		var written struct{ Amount json.RawMessage }
+		if err := cmp.Or(json.Unmarshal(text, &d), json.Unmarshal(text, &written)); err != nil {
 			return nil, usagef("discount %d of FILE: %s", i+1, inJSON(err))
 		}
-		if d.Amount.Exponent() < 0 { // -10.00 would be ten of the smallest unit
+		// -10.00 would be ten of the smallest unit.
+		if bytes.Contains(written.Amount, []byte(".")) || !d.Amount.IsInteger() {
 			return nil, usagef("discount %d of FILE: the amount must be in the smallest unit, without a point", i+1)
 		}
 		want = append(want, d)

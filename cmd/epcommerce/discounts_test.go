@@ -116,6 +116,7 @@ func TestApply_file(t *testing.T) {
 		"invalid":            {text: `[{"amount": 1}]`, want: "discount 1: "},
 		"a point":            {text: `[{"amount": -10.00}]`, want: "must be in the smallest unit"},
 		"a text":             {text: `[{"amount": "-10.00"}]`, want: "must be in the smallest unit"},
+		"a fraction":         {text: `[{"amount": -5e-1}]`, want: "must be in the smallest unit"},
 		"twice":              {text: `[{"amount": -1, "amount": -2}]`, want: "discount 1 of FILE: duplicate"},
 		"a wrong one":        {text: `[{}, {"amount": "x"}]`, want: "discount 2 of FILE"},
 	} {

@@ -27,8 +27,11 @@ func readCurrencies(ctx context.Context, c *commerce.Client) (map[string]int32, 
 	}
 	places := map[string]int32{}
 	for _, currency := range list.Data {
-		if n := currency.Places; n != nil && n.IsInteger() && n.Sign() >= 0 && n.LessThan(commerce.NewDecimal(10).Decimal) {
-			places[currency.Code] = int32(n.IntPart())
+		if currency.Places == nil {
+			continue
+		}
+		if n, err := strconv.ParseUint(currency.Places.String(), 10, 8); err == nil && n < 10 {
+			places[currency.Code] = int32(n)
 		}
 	}
 	return places, nil
@@ -112,6 +115,5 @@ func (s *shop) parseAmount(ctx context.Context, text string, cart *commerce.Cart
 	case max(len(point)-1, 0) != int(places): // -500.0 may be meant to be 5.00
 		return amount, usagef("--amount %s: %s has %d decimal places", text, currency, places)
 	}
-	amount.Decimal = amount.Shift(places)
-	return amount, nil
+	return amount.Shift(places), nil
 }

@@ -2,6 +2,7 @@ package ensure_test
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -42,11 +43,20 @@ func (sc *shopScenario) isListed(e *exchange, state cartState) bool {
 	return !e.hides("list") && (len(state.discounts) > 0 || isSent)
 }
 
+// whole returns a whole number. It panics if d is not one.
+func whole(d commerce.Decimal) int64 {
+	n, err := strconv.ParseInt(d.String(), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 // sumOf returns the sum of the discounts of an engine; of all if it is empty.
 func sumOf(list []commerce.CustomDiscount, engine string) (sum int64) {
 	for _, d := range list {
 		if engine == "" || d.DiscountEngine == engine {
-			sum += d.Amount.Amount.IntPart()
+			sum += whole(d.Amount.Amount)
 		}
 	}
 	return sum

@@ -90,7 +90,7 @@ func (c *shopCall) falseNil(s *cartServer) string {
 	case len(c.wants) == 0 || c.wants[len(c.wants)-1].read != read:
 		return "it returned nil, but did not ask what is wanted for the cart that it read last"
 	}
-	if price, err := c.Result.Cart.Total(); err != nil || price.Amount.IntPart() != state.prices.WithTax {
+	if price, err := c.Result.Cart.Total(); err != nil || whole(price.Amount) != state.prices.WithTax {
 		return fmt.Sprintf("the total is %v, %v, want %d", price, err, state.prices.WithTax)
 	}
 	return c.wrongAmounts(read, s)
@@ -126,7 +126,7 @@ func (c *shopCall) wrongAmounts(read *exchange, s *cartServer) string {
 	there := ofEngine(state.discounts, c.offers.Engine)
 	wanted, amounts := map[string]int64{}, map[string]int64{}
 	for _, d := range c.wants[len(c.wants)-1].list {
-		wanted[d.ExternalID], amounts[d.ExternalID] = d.Amount.IntPart(), d.Amount.IntPart()
+		wanted[d.ExternalID], amounts[d.ExternalID] = whole(d.Amount), whole(d.Amount)
 	}
 	lower(amounts, sumOf(there, "")-total(wanted))
 	want := &ending{}
@@ -141,7 +141,7 @@ func (c *shopCall) wrongAmounts(read *exchange, s *cartServer) string {
 	}
 	lowered := map[string]int64{}
 	for _, d := range c.Result.Lowered {
-		lowered[d.ExternalID] = d.Amount.IntPart()
+		lowered[d.ExternalID] = whole(d.Amount)
 	}
 	for code, amount := range wanted {
 		if was := lowered[code]; amount == amounts[code] && was != 0 || amount != amounts[code] && was != amount {
@@ -175,7 +175,7 @@ func (c *shopCall) wrongPrice(s *cartServer) string {
 		case !ok || w.err != nil || w.read.hides("with_tax") || w.read.shows(s).items == 0:
 			return fmt.Sprintf("want was called for %v %+v, Subtotal returned %v, %v",
 				w.read.hidden, w.read.shows(s), w.price, w.err)
-		case w.price.Amount.IntPart() != price:
+		case whole(w.price.Amount) != price:
 			return fmt.Sprintf("Subtotal of %v is %v, want %d", w.read.hidden, w.price.Amount, price)
 		}
 	}
@@ -280,7 +280,7 @@ func (c *shopCall) wasShown(write, next *exchange, s *cartServer) bool {
 		case write.Method == http.MethodDelete:
 			return i < 0
 		}
-		return i >= 0 && e.Shown[i].Amount.Amount.IntPart() == body.Data.Amount
+		return i >= 0 && whole(e.Shown[i].Amount.Amount) == body.Data.Amount
 	})
 }
 
