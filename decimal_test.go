@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/commerce-go/commerce"
 )
 
@@ -21,7 +23,7 @@ func TestDecimal_JSON(t *testing.T) {
 		"999999999999999999": "999999999999999999", "9223372036854775808": "9223372036854775808",
 		"18446744073709551617": "18446744073709551617", // 1 more than 64 bits hold
 	} {
-		var d commerce.Decimal
+		d := commerce.NewDecimal(9)
 		if err := json.Unmarshal([]byte(in), &d); err != nil {
 			t.Errorf("decode %s: %v", in, err)
 		}
@@ -40,6 +42,82 @@ func TestDecimal_JSON(t *testing.T) {
 		if _, err := commerce.ParseDecimal(in); !errors.Is(err, commerce.ErrInvalidArgument) {
 			t.Errorf("ParseDecimal(%q): error %v, want ErrInvalidArgument", in, err)
 		}
+	}
+}
+
+func TestDecimal_arithmetic(t *testing.T) {
+	t.Parallel()
+	a, b, zero := parseDecimal(t, "7.25"), parseDecimal(t, "-2.5"), commerce.Decimal{}
+	for _, tt := range []struct {
+		name string
+		got  commerce.Decimal
+		want string
+	}{
+		{name: "sum", got: a.Add(b), want: "4.75"},
+		{name: "difference", got: a.Sub(b), want: "9.75"},
+		{name: "product", got: a.Mul(b), want: "-18.125"},
+		{name: "with the zero value", got: zero.Sub(a.Mul(zero)).Add(b).Neg(), want: "2.5"},
+		{name: "negative", got: a.Neg(), want: "-7.25"},
+		{name: "shifted up", got: a.Shift(3), want: "7250"},
+		{name: "shifted down", got: a.Shift(-2), want: "0.0725"},
+		{name: "half of an even number rounded", got: b.Round(0), want: "-3"},
+		{name: "half of a positive one", got: b.Neg().Round(0), want: "3"},
+		{name: "half of a decimal place", got: a.Round(1), want: "7.3"},
+		{name: "tens", got: commerce.NewDecimal(-25).Round(-1), want: "-30"},
+		{name: "more places than there are", got: a.Round(16_000_000), want: "7.25"},
+		{name: "places of a huge number", got: a.Shift(16_000_000).Round(2), want: "725e15999998"},
+		{name: "half a percent", got: commerce.NewDecimal(50).Percent(commerce.NewDecimal(5)), want: "3"},
+		{name: "half a percent below 0", got: commerce.NewDecimal(50).Percent(commerce.NewDecimal(-5)), want: "-3"},
+		{name: "less than half", got: commerce.NewDecimal(49).Percent(commerce.NewDecimal(-5)), want: "-2"},
+		{name: "a part of a percent", got: commerce.NewDecimal(1000).Percent(parseDecimal(t, "12.5")), want: "125"},
+	} {
+		if got := tt.got.String(); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+	for places, want := range map[int32]string{-1: "-10", 0: "-13", 1: "-12.5", 3: "-12.500"} {
+		if got := parseDecimal(t, "-12.5").StringFixed(places); got != want {
+			t.Errorf("StringFixed(%d) of -12.5: got %s, want %s", places, got, want)
+		}
+	}
+	diff(t, "the operands", []string{a.String(), b.String(), zero.String()}, []string{"7.25", "-2.5", "0"})
+}
+
+// Numbers are compared by value, whatever their representation, also by cmp.Diff.
+func TestDecimal_comparison(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		a, b string
+		want int
+	}{
+		{a: "1", b: "2", want: -1},
+		{a: "1.00", b: "1"},
+		{a: "1e3", b: "1000"},
+		{a: "-0.00", b: "0"},
+		{a: "-3", b: "-20", want: 1},
+	} {
+		a, b := parseDecimal(t, tt.a), parseDecimal(t, tt.b)
+		if got, back := a.Cmp(b), b.Cmp(a); got != tt.want || back != -tt.want {
+			t.Errorf("%s and %s are compared as %d and %d, want %d and %d", tt.a, tt.b, got, back, tt.want, -tt.want)
+		}
+		if want := tt.want == 0; a.Equal(b) != want || (cmp.Diff(a, b) == "") != want {
+			t.Errorf("Equal of %s and %s is %t, cmp.Diff %q, want equal: %t", tt.a, tt.b, a.Equal(b), cmp.Diff(a, b), want)
+		}
+	}
+	for _, tt := range []struct {
+		d         commerce.Decimal
+		sign      int
+		isInteger bool
+	}{
+		{d: commerce.Decimal{}, isInteger: true},
+		{d: parseDecimal(t, "-0.00"), isInteger: true},
+		{d: parseDecimal(t, "0.5"), sign: 1},
+		{d: parseDecimal(t, "-2.00"), sign: -1, isInteger: true},
+		{d: parseDecimal(t, "-1e-10"), sign: -1},
+	} {
+		got := []any{tt.d.Sign(), tt.d.IsZero(), tt.d.IsNegative(), tt.d.IsInteger()}
+		diff(t, "Sign, IsZero, IsNegative, IsInteger of "+tt.d.String(), got,
+			[]any{tt.sign, tt.sign == 0, tt.sign < 0, tt.isInteger})
 	}
 }
 
