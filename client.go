@@ -205,14 +205,6 @@ func encodeBody(in any) (body []byte, problem string) {
 	return body, ""
 }
 
-// acceptJSON returns an error if b is not one JSON value. The error holds nothing of b.
-func acceptJSON(b []byte) (none, error) {
-	if !wire.Valid(b) {
-		return none{}, errors.New("the response is not JSON")
-	}
-	return none{}, nil
-}
-
 // decodeAny decodes the JSON text b, which becomes the caller's, into out. The error holds nothing
 // of b.
 func decodeAny(b []byte, out any) error {

@@ -140,6 +140,9 @@ func checkAmount(amount Decimal, index int, problems *ValidationError) {
 // discountKey identifies a discount: no two discounts of a cart should have the same key.
 type discountKey struct{ engine, externalID string }
 
+// isNone reports whether the discount takes nothing off: it must not be on the cart then.
+func (d *NewCustomDiscount) isNone() bool { return d.Amount.IsZero() }
+
 // newDiscountKey ignores white space at both ends, which the service may remove.
 func newDiscountKey(engine, externalID string) discountKey {
 	return discountKey{engine: strings.TrimSpace(engine), externalID: strings.TrimSpace(externalID)}

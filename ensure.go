@@ -223,17 +223,6 @@ func (e *ensureRun) call(ctx context.Context) (*CustomDiscountsResult, error) {
 	return result, err
 }
 
-// checkWanted adds the problems of the wanted discounts.
-func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
-	checkBatch(want, &AddCustomDiscountsOptions{}, problems)
-	for i, d := range want {
-		if !d.Amount.IsInteger() {
-			problems.addAt(i, "amount", "must be a whole number")
-		}
-		d.checkKey(i, problems)
-	}
-}
-
 func checkEngine(field, engine string, problems *ValidationError) {
 	if strings.TrimSpace(engine) == "" || hasHidden(engine) {
 		problems.add(field, "must not be empty, or contain control characters or U+FEFF")
@@ -350,9 +339,7 @@ func (e *ensureRun) write(ctx context.Context) error {
 		isReplaced := func(d *NewCustomDiscount) bool { return isRefused && d.key() == w.discount.key() }
 		if more := w.raises(); e.price.mayTake(more) && !slices.ContainsFunc(e.plan.add, isReplaced) {
 			e.change(ctx, w)
-			if more.IsNegative() || w.isDone() && !w.isChanged && !w.isGone { // less off counts only if confirmed
-				e.price.take(more)
-			}
+			e.price.changed(w, more)
 		}
 	}
 	if err := e.mustStop(ctx); err != nil || isRefused {
@@ -387,13 +374,16 @@ func writePart[T any](
 // known returns the outcome of a write: OutcomeUnknown too if it was applied in part, or its
 // response cannot be read.
 func (e *ensureRun) known(err error) Outcome {
-	switch outcome := OutcomeOf(err); {
+	failed, _ := err.(*Error) //nolint:errorlint // of an operation
+	switch {
 	case e.opts.DryRun:
 		return OutcomeNone
-	case outcome != OutcomeUnreadable && outcome != OutcomePartial:
-		return outcome
+	case failed == nil:
+		return OutcomeApplied
+	case failed.Outcome == OutcomeUnreadable || failed.Outcome == OutcomePartial:
+		return OutcomeUnknown
 	}
-	return OutcomeUnknown
+	return failed.Outcome
 }
 
 // enable enables custom discounts for the cart.

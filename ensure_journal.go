@@ -46,9 +46,8 @@ func (w *ensureWrite) changes(d *CustomDiscount) bool {
 
 // wanted returns the discount with the contents that it should have.
 func (w *ensureWrite) wanted() CustomDiscount {
-	d := w.discount
-	d.Amount = Money{Amount: w.want.Amount}
-	d.Description, d.DiscountCode = w.want.Description, w.want.DiscountCode
+	d, want := w.discount, w.want.asAdded()
+	d.Amount, d.Description, d.DiscountCode = want.Amount, want.Description, want.DiscountCode
 	return d
 }
 
@@ -60,6 +59,9 @@ func (w *ensureWrite) raises() Decimal {
 	}
 	return raised
 }
+
+// byRaise sorts writes that raise the price first, by how much.
+func byRaise(a, b *ensureWrite) int { return b.raises().Cmp(a.raises()) }
 
 // isSent reports whether the service may have received the write.
 func (w *ensureWrite) isSent() bool { return w.outcome != OutcomeNotSent && w.outcome != OutcomeNone }

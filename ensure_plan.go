@@ -55,7 +55,7 @@ func newPlan(
 			p.different = append(p.different, w.discount)
 		}
 	}
-	slices.SortStableFunc(p.update, func(a, b *ensureWrite) int { return b.raises().Cmp(a.raises()) })
+	slices.SortStableFunc(p.update, byRaise)
 	p.planAdds()
 	return p
 }
@@ -94,7 +94,7 @@ func engineSet(want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions) map
 // removes the others: the one with the smallest id, so that all callers keep the same, of those
 // that match; if none matches, of those that an update can make match.
 func (p *ensurePlan) planKey(w *NewCustomDiscount, copies []CustomDiscount) {
-	if w.Amount.IsZero() { // it must not be on the cart
+	if w.isNone() { // it must not be on the cart
 		for _, d := range copies {
 			p.remove(d)
 		}

@@ -10,13 +10,24 @@ import (
 
 var errNewKey = errors.New("a discount with another key is wanted after discounts were added")
 
+// checkWanted adds the problems of the wanted discounts.
+func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
+	checkBatch(want, &AddCustomDiscountsOptions{}, problems)
+	for i, d := range want {
+		if !d.Amount.IsInteger() {
+			problems.addAt(i, "amount", "must be a whole number")
+		}
+		d.checkKey(i, problems)
+	}
+}
+
 // setWant sets the wanted discounts. A key that is new after a discount was sent must not be added:
 // if each call of choose made one up, there would be a copy for each.
 func (e *ensureRun) setWant(want []NewCustomDiscount) {
 	isLate := e.journal.has(func(w *ensureWrite) bool { return !w.isEnabling() && w.isSent() })
 	e.want, e.wanted = make([]NewCustomDiscount, len(want)), 0
 	for i := range want {
-		if e.want[i] = want[i].copyItem(); !want[i].Amount.IsZero() {
+		if e.want[i] = want[i].copyItem(); !want[i].isNone() {
 			e.wanted++
 		}
 		if _, isKnown := e.journal.keys[want[i].key()]; !isKnown {
@@ -65,7 +76,7 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	}
 	problems, checked := &ValidationError{}, slices.Clone(want)
 	for i := range checked {
-		if checked[i].Amount.IsZero() { // it is left out
+		if checked[i].isNone() { // it is left out
 			checked[i].Amount = NewDecimal(-1)
 		}
 	}
@@ -138,6 +149,14 @@ func (p *priceLimit) mayTake(amount Decimal) bool {
 	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount).IsNegative()
 }
 
+// changed counts an update or a deletion that adds this amount to the price. One that takes less off
+// counts only if it is confirmed.
+func (p *priceLimit) changed(w *ensureWrite, amount Decimal) {
+	if amount.IsNegative() || w.isDone() && !w.isChanged && !w.isGone {
+		p.take(amount)
+	}
+}
+
 // take counts a write that adds this amount to the price.
 func (p *priceLimit) take(amount Decimal) { p.left = p.left.Add(amount) }
 
@@ -148,25 +167,10 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	if c.isEmpty() {
 		return nil
 	}
-	subtotal, err := c.Subtotal()
+	limit, err := p.of(c, staying)
 	if err != nil {
 		return err
 	}
-	limit := subtotal.Amount
-	if net, err := c.net(); err == nil { // prices may include tax
-		limit = lowest(limit, net.Amount)
-	}
-	custom, errCustom := sumOf(staying)
-	all, errAll := sumOf(c.CustomDiscounts)
-	promotions, errPromotions := c.promotions(all)
-	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
-		return err
-	}
-	limit = limit.Add(promotions)
-	p.isSet, p.left = true, limit.Add(all)
-	p.isShortNow = limit.Add(custom).IsNegative()
-	p.staying = lowest(p.staying, custom)
-	limit = Decimal{limit.Add(p.staying).number.Floor()}
 	p.isShort = limit.IsNegative()
 	order := make([]*NewCustomDiscount, len(want))
 	for i := range want {
@@ -184,4 +188,28 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 		}
 	}
 	return nil
+}
+
+// of returns what the wanted discounts may take in all, in whole units. It is below 0 if what stays
+// takes more than the cart costs.
+func (p *priceLimit) of(c *cartRead, staying []CustomDiscount) (limit Decimal, err error) {
+	subtotal, err := c.Subtotal()
+	if err != nil {
+		return limit, err
+	}
+	limit = subtotal.Amount
+	if net, err := c.net(); err == nil { // prices may include tax
+		limit = lowest(limit, net.Amount)
+	}
+	custom, errCustom := sumOf(staying)
+	all, errAll := sumOf(c.CustomDiscounts)
+	promotions, errPromotions := c.promotions(all)
+	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
+		return limit, err
+	}
+	limit = limit.Add(promotions)
+	p.isSet, p.left = true, limit.Add(all)
+	p.isShortNow = limit.Add(custom).IsNegative()
+	p.staying = lowest(p.staying, custom)
+	return Decimal{limit.Add(p.staying).number.Floor()}, nil
 }

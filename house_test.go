@@ -276,7 +276,7 @@ func TestHouse_comments(t *testing.T) {
 	})
 }
 
-// A function of the root fits on a screen. The linter has one bound for all folders, which is higher.
+// A function of the root fits on a screen. The linter has one, higher bound for all folders.
 func TestHouse_functions(t *testing.T) {
 	t.Parallel()
 	const maxLines = 40

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/google/uuid"
-
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
@@ -60,9 +58,9 @@ type rememberedQuery struct{ query atomic.Int32 } // its index
 // swap remembers the other query, if n is the one that is remembered.
 func (q *rememberedQuery) swap(n int32) bool { return q.query.CompareAndSwap(n, 1-n) }
 
-// try makes a request with the query that is remembered, and with the other one if the store refuses
-// that: its response is a 400, and isRefused accepts the body. If both are refused, it returns the
-// first result.
+// try makes a request with the query that is remembered, and with the other one if the store
+// refuses that: its response is a 400, and isRefused accepts the body. If both are refused, it
+// returns the first result.
 func (q *rememberedQuery) try(
 	queries [2]string, isRefused func(body []byte) bool, send func(query string) *transport.Result,
 ) *transport.Result {
@@ -89,14 +87,3 @@ type generation struct{ rememberedQuery }
 
 // includes returns what All stands for, as far as the client knows.
 func (g *generation) includes() SubscriptionInclude { return allIncludes(g.query.Load() == 1) }
-
-// learn corrects what is remembered if a record shows the second generation: a store may refuse its
-// own includes once by mistake.
-func (g *generation) learn(subs []Subscription) {
-	for i := range subs {
-		if subs[i].Attributes.PricingOptionID != uuid.Nil {
-			g.swap(1)
-			return
-		}
-	}
-}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // operation describes a call of the service with a result of type T. What is left out has the
@@ -72,8 +73,8 @@ func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.
 	return result, r, observed.end(err)
 }
 
-// request makes the request, as a part of a call that has begun. A write to a cart needs its turn and
-// its lock.
+// request makes the request, as a part of a call that has begun. A write to a cart needs its turn
+// and its lock.
 func (o *operation[T]) request(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
 	call := o.call(c)
 	if accept := o.accept; accept != nil {
@@ -91,10 +92,11 @@ func (o *operation[T]) request(ctx context.Context, c *core) (result T, r *trans
 		})
 	}
 	err = o.read(&result, call, r)
-	if failed, ok := err.(*Error); ok && o.part != "" && failed.Op == o.op { //nolint:errorlint // it was just made
+	failed, _ := err.(*Error) //nolint:errorlint // it was just made
+	if failed != nil && o.part != "" && failed.Op == o.op {
 		failed.Part = o.part
 	}
-	isApplied := err == nil || OutcomeOf(err) == OutcomePartial
+	isApplied := err == nil || failed != nil && failed.Outcome == OutcomePartial
 	if o.cart != nil && isApplied {
 		if lost := o.cart.checkWritten(r); lost != nil {
 			err, isApplied = lost, false
@@ -209,4 +211,12 @@ func (c *core) exchange(ctx context.Context, call *transport.Call) *transport.Re
 	}
 	call.Policy, call.Limiter, call.Logger = transport.Policy(c.cfg.retry), c.cfg.limiter, c.cfg.logger
 	return c.cfg.transport.Do(ctx, call)
+}
+
+// acceptJSON returns an error if b is not one JSON value. The error holds nothing of b.
+func acceptJSON(b []byte) (none, error) {
+	if !wire.Valid(b) {
+		return none{}, errors.New("the response is not JSON")
+	}
+	return none{}, nil
 }

@@ -1,7 +1,6 @@
 package commerce
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,28 +121,30 @@ func (r *stateRun) ensure(ctx context.Context) (err error) {
 		return nil
 	}
 	_, _, err = r.write.request(ctx, r.core)
-	failed, isFailed := errors.AsType[*Error](err)
-	if isFailed && (failed.Outcome == OutcomeNotSent || failed.Outcome == OutcomeRejected && failed.RetryAfter > 0) {
-		return err
+	failed, _ := err.(*Error) //nolint:errorlint // of an operation
+	if failed != nil && (failed.Outcome == OutcomeNotSent || failed.Outcome == OutcomeRejected && failed.RetryAfter > 0) {
+		return failed
 	}
-	return r.confirm(ctx, err)
+	return r.confirm(ctx, failed)
 }
 
-// confirm reads what became of the change, whose request ended in errChange.
-func (r *stateRun) confirm(ctx context.Context, errChange error) error {
+// confirm reads what became of the change. failed is the error of its request; nil: there was none.
+func (r *stateRun) confirm(ctx context.Context, failed *Error) error {
 	after, err := r.look(ctx)
 	isEarly := true
-	if err == nil && errChange == nil && r.change.isRefuted(r.before, after) {
+	if err == nil && failed == nil && r.change.isRefuted(r.before, after) {
 		isEarly = !pause(ctx, showsWithin)
 		after, err = r.look(ctx)
 	}
 	switch {
-	case err == nil && r.change.isMadeAfter(r.before, after, errChange):
+	case err == nil && r.change.isMadeAfter(r.before, after, failed):
 		return nil
-	case OutcomeOf(errChange) == OutcomeRejected:
-		return errChange
-	case errChange != nil || err != nil:
-		return withOutcome(cmp.Or(errChange, err), OutcomeUnknown)
+	case failed != nil && failed.Outcome == OutcomeRejected:
+		return failed
+	case failed != nil:
+		return withOutcome(failed, OutcomeUnknown)
+	case err != nil:
+		return withOutcome(err, OutcomeUnknown)
 	case isEarly || !r.change.isRefuted(r.before, after):
 		return r.newError(OutcomeUnknown, errors.New("the subscription does not show the change"))
 	}
@@ -206,10 +207,10 @@ func (c StateChange) isMade(m SubscriptionMeta) bool {
 	return !m.Paused && !m.Canceled && !m.Suspended && !m.Closed
 }
 
-// isMadeAfter is isMade after the request ended in err. If the service confirmed a resume, what
-// dunning set may follow the payment.
-func (c StateChange) isMadeAfter(before, after SubscriptionMeta, err error) bool {
-	if err == nil && c.Action == ActionResume {
+// isMadeAfter is isMade after the request, whose error is failed. If the service confirmed a resume,
+// what dunning set may follow the payment.
+func (c StateChange) isMadeAfter(before, after SubscriptionMeta, failed *Error) bool {
+	if failed == nil && c.Action == ActionResume {
 		after.Suspended = after.Suspended && !before.Suspended && !c.Reopen
 		after.Closed = after.Closed && !before.Closed
 	}

@@ -284,3 +284,14 @@ func (g *generation) try(o SubscriptionListOptions, send func(query string) *tra
 	}
 	return g.rememberedQuery.try(queries, func(body []byte) bool { return !isForeign(body) }, send)
 }
+
+// learn corrects what is remembered if a record shows the second generation: a store may refuse its
+// own includes once by mistake.
+func (g *generation) learn(subs []Subscription) {
+	for i := range subs {
+		if subs[i].Attributes.PricingOptionID != uuid.Nil {
+			g.swap(1)
+			return
+		}
+	}
+}

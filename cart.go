@@ -1,0 +1,396 @@
+package commerce
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce/internal/wire"
+)
+
+// Cart is a cart with its items and custom discounts, as [CartService.Get] reads it. encoding/json
+// does not decode a response of the service into it.
+type Cart struct {
+	ID, Type, Name         string
+	CustomDiscountsEnabled bool
+	// ExpiresAt is when the cart expires if it does not change. It is zero if the store does not
+	// say.
+	ExpiresAt time.Time
+	// Items of the cart. A cart that does not exist has none.
+	Items []CartItem
+	// CustomDiscounts of the cart and of its items. The relationships of the cart and of its
+	// items say which Item a discount is for; if the response has none of them, Item is nil.
+	CustomDiscounts []CustomDiscount
+	DisplayPrice    CartDisplayPrice
+	// Errors that the service reports beside the cart or its items, with a status of success.
+	Errors     []ErrorObject
+	Timestamps Timestamps
+	Response   *Response
+	// Extra holds the other members of the cart, e.g. links and relationships. "included" holds
+	// the other included resources. Other members of the response are in Extra too, with a "/"
+	// before their name if the name is taken.
+	Extra Extra
+}
+
+// CartItem is an item of a [Cart].
+type CartItem struct {
+	ID       uuid.UUID    `json:"id,omitzero"`
+	Type     CartItemType `json:"type,omitzero"`
+	Name     string       `json:"name,omitzero"`
+	SKU      string       `json:"sku,omitzero"`
+	Quantity int          `json:"quantity,omitzero"`
+	// ProductID is zero for a custom item.
+	ProductID uuid.UUID `json:"product_id,omitzero"`
+	// UnitPrice is the price of one piece, Value the price of Quantity pieces.
+	UnitPrice Money `json:"unit_price,omitzero"`
+	Value     Money `json:"value,omitzero"`
+	Extra     Extra `json:",embed"`
+}
+
+// Ref returns what the Item of a [NewCustomDiscount] for this item is.
+func (i *CartItem) Ref() *CartItemRef { return &CartItemRef{Type: i.Type, ID: i.ID} }
+
+// CartDisplayPrice is the price of a [Cart] as the store shows it.
+type CartDisplayPrice struct {
+	WithTax    Money `json:"with_tax,omitzero"`
+	WithoutTax Money `json:"without_tax,omitzero"`
+	Tax        Money `json:"tax,omitzero"`
+	// Discount is the sum of all discounts, less than zero if there are any.
+	Discount        Money `json:"discount,omitzero"`
+	WithoutDiscount Money `json:"without_discount,omitzero"`
+	Extra           Extra `json:",embed"`
+}
+
+// MarshalJSON encodes i like the service.
+func (i CartItem) MarshalJSON() ([]byte, error) { return payloads.Marshal(&i) }
+
+// UnmarshalJSON decodes an item of the service.
+func (i *CartItem) UnmarshalJSON(b []byte) error { return decodeRecord(b, i) }
+
+// MarshalJSON encodes p like the service.
+func (p CartDisplayPrice) MarshalJSON() ([]byte, error) { return payloads.Marshal(&p) }
+
+// UnmarshalJSON decodes the display price of a cart.
+func (p *CartDisplayPrice) UnmarshalJSON(b []byte) error { return decodeRecord(b, p) }
+
+// cartRead is a cart as it was read, and what the response shows about its discounts.
+type cartRead struct {
+	*Cart
+	owned     []uuid.UUID                // ids of the discounts of the cart itself; nil if unknown
+	itemOf    map[uuid.UUID]*CartItemRef // the items of the others
+	listed    []uuid.UUID                // ids of discounts that items name
+	hasList   bool                       // the response lists discounts, perhaps none
+	hasItems  bool                       // the response lists items, perhaps none
+	namesItem bool                       // a relationship of the cart names an item
+	showsNone bool                       // the response itself shows that the cart has no items
+}
+
+type cartBody struct {
+	Data     json.RawMessage `json:"data"`
+	Included Extra           `json:"included"`
+	Extra    Extra           `json:",embed"`
+}
+
+type cartData struct {
+	ID               string `json:"id"`
+	Type             string `json:"type"`
+	Name             string `json:"name"`
+	DiscountSettings struct {
+		CustomDiscountsEnabled bool  `json:"custom_discounts_enabled"`
+		Extra                  Extra `json:",embed"`
+	} `json:"discount_settings"`
+	Meta struct {
+		DisplayPrice CartDisplayPrice `json:"display_price"`
+		Timestamps   struct {
+			Timestamps
+			ExpiresAt time.Time `json:"expires_at"`
+		} `json:"timestamps"`
+		Extra Extra `json:",embed"`
+	} `json:"meta"`
+	Extra Extra `json:",embed"`
+}
+
+// readItems decodes a response that should hold the items of a cart. If it holds the cart itself,
+// as the response of a stub that knows no items, they stay unknown.
+func readItems(b []byte, cartID string) (*cartRead, error) {
+	body, errs, err := readCartBody(b)
+	if err != nil {
+		return nil, err
+	}
+	if !isList(body.Data) {
+		if _, err := readCart(b, cartID); err != nil {
+			return nil, errors.New("data is missing, or not an array of items")
+		}
+		return &cartRead{}, nil
+	}
+	c := &cartRead{Cart: &Cart{Errors: errs}, itemOf: map[uuid.UUID]*CartItemRef{}}
+	return c, c.addItems(body.Data)
+}
+
+// readCartBody decodes a response about a cart or its items, which may report errors too.
+func readCartBody(b []byte) (body cartBody, errs []ErrorObject, err error) {
+	if err := payloads.Unmarshal(b, &body); err != nil {
+		return body, nil, err
+	}
+	if _, ok := body.Extra["included"]; ok { // a value that does not fit
+		return body, nil, errors.New("included is not an object")
+	}
+	return body, takeErrors(body.Extra), nil
+}
+
+// isSameCart reports whether two ids name the same cart. Letter case makes a difference, except
+// in a UUID.
+func isSameCart(a, b string) bool {
+	return a == b || strings.EqualFold(a, b) && uuid.Validate(a) == nil
+}
+
+// readCart decodes a response that should hold the cart with that id. Its error holds nothing of b.
+func readCart(b []byte, cartID string) (*cartRead, error) {
+	body, errs, err := readCartBody(b)
+	if err != nil {
+		return nil, err
+	}
+	var data cartData
+	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
+		return nil, errors.New("data is missing, or not a cart with an id")
+	}
+	if !isSameCart(data.ID, cartID) {
+		return nil, errors.New("data is not the cart that was asked for")
+	}
+	c := &cartRead{
+		Cart: &Cart{
+			ID: data.ID, Type: data.Type, Name: data.Name,
+			CustomDiscountsEnabled: data.DiscountSettings.CustomDiscountsEnabled,
+			ExpiresAt:              data.Meta.Timestamps.ExpiresAt,
+			DisplayPrice:           data.Meta.DisplayPrice,
+			Errors:                 errs,
+			Timestamps:             data.Meta.Timestamps.Timestamps,
+		},
+		itemOf: map[uuid.UUID]*CartItemRef{},
+	}
+	err = cmp.Or(c.addRelationships(data.Extra),
+		c.addItems(body.Included["items"]), c.addDiscounts(body.Included["custom_discounts"]))
+	if err != nil {
+		return nil, err
+	}
+	isZero := func(m Money) bool { return m.Amount.isSet() && m.Amount.IsZero() }
+	price := &c.DisplayPrice
+	c.showsNone = c.showsNone || c.hasItems && len(c.Items) == 0 ||
+		isZero(price.WithTax) || isZero(price.WithoutTax) || isZero(price.WithoutDiscount)
+	c.setItems()
+	c.Extra, err = otherMembers(&data, &body)
+	return c, err
+}
+
+// addRelationships reads the relationships of the cart.
+func (c *cartRead) addRelationships(extra Extra) error {
+	items, err := readRefs(extra, "items")
+	c.namesItem, c.showsNone = len(items) > 0, items != nil && len(items) == 0
+	owned, errOwned := readRefs(extra, "custom_discounts")
+	c.owned = owned
+	return cmp.Or(err, errOwned)
+}
+
+// addItems reads the items of the cart, and the discounts of each.
+func (c *cartRead) addItems(raw []byte) error {
+	if c.hasItems = raw != nil; c.hasItems && !isList(raw) {
+		return errors.New("included.items is not an array")
+	}
+	for element := range wire.Elements(raw) {
+		var item CartItem
+		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil {
+			return errors.New("an item is not an object")
+		}
+		if len(c.Items) == maxItems {
+			return errors.New("more items than a cart may have")
+		}
+		refs, err := readRefs(item.Extra, "custom_discounts")
+		if err != nil {
+			return err
+		}
+		c.Items = append(c.Items, item)
+		for _, id := range refs {
+			if item.ID != uuid.Nil { // without it, the path of the discount is unknown
+				c.itemOf[id] = item.Ref()
+			}
+			c.listed = append(c.listed, id)
+		}
+	}
+	return nil
+}
+
+// addDiscounts reads the discounts of the cart and its items, each id once.
+func (c *cartRead) addDiscounts(raw []byte) error {
+	if c.hasList = raw != nil; c.hasList && !isList(raw) {
+		return errors.New("included.custom_discounts is not an array")
+	}
+	seen := map[uuid.UUID]bool{}
+	for element := range wire.Elements(raw) {
+		var d CustomDiscount
+		switch err := d.UnmarshalJSON(element); {
+		case err != nil || element[0] != '{' || d.ID == uuid.Nil:
+			return errors.New("a custom discount is not an object with an id")
+		case d.Extra["external_id"] != nil || d.Extra["discount_engine"] != nil:
+			return errors.New("the external id or the engine of a custom discount is not a text")
+		case d.Item != nil && d.Item.ID == uuid.Nil:
+			return errors.New("a custom discount is for an item without an id")
+		case len(c.CustomDiscounts) == maxDiscounts:
+			return errors.New("more custom discounts than a cart may have")
+		case seen[d.ID]:
+			continue
+		}
+		seen[d.ID] = true
+		c.CustomDiscounts = append(c.CustomDiscounts, d)
+	}
+	return nil
+}
+
+// setItems sets the Item of each discount that an item names.
+func (c *cartRead) setItems() {
+	for i := range c.CustomDiscounts {
+		d := &c.CustomDiscounts[i]
+		if ref := c.itemOf[d.ID]; ref != nil && d.Item == nil {
+			d.Item = ref.clone()
+		}
+	}
+}
+
+// isPlaced reports whether the response shows if d is a discount of the cart or of an item.
+func (c *cartRead) isPlaced(d *CustomDiscount) bool {
+	return d.Item != nil || slices.Contains(c.owned, d.ID)
+}
+
+// isEmpty reports whether the cart has no items.
+func (c *cartRead) isEmpty() bool { return len(c.Items) == 0 && !c.namesItem }
+
+// takesNone returns why the cart takes no discounts at all, as far as the response shows.
+func (c *cartRead) takesNone() error {
+	switch {
+	case c.isEmpty():
+		return ErrEmptyCart
+	case c.showsPromotions():
+		return ErrPromotionConflict
+	}
+	return nil
+}
+
+// shownDiscount is an entry of the discounts of an item.
+type shownDiscount struct {
+	Amount          Money  `json:"amount"`
+	PromotionSource string `json:"promotion_source"`
+	Extra           Extra  `json:",embed"`
+}
+
+// shownDiscounts returns the discounts that an item shows.
+func (i *CartItem) shownDiscounts() (list []shownDiscount, err error) {
+	if raw := i.Extra["discounts"]; raw != nil && payloads.Unmarshal(raw, &list) != nil {
+		err = errors.New("the discounts of an item are not an array")
+	}
+	return list, err
+}
+
+// showsPromotions reports whether an item of the cart is, or has, a promotion of the store, or what
+// may be one.
+func (c *Cart) showsPromotions() bool {
+	return slices.ContainsFunc(c.Items, func(i CartItem) bool {
+		shown, err := i.shownDiscounts()
+		isPromotion := func(d shownDiscount) bool { return d.PromotionSource != "" || d.Extra["promotion_source"] != nil }
+		return i.Type == "promotion_item" || err != nil || slices.ContainsFunc(shown, isPromotion)
+	})
+}
+
+// lacksItems reports whether the response leaves out items that the cart has, or an item that a
+// discount may be for.
+func (c *cartRead) lacksItems() bool {
+	isUnplaced := func(d CustomDiscount) bool { return !c.isPlaced(&d) }
+	return !c.hasItems && (c.namesItem || slices.ContainsFunc(c.CustomDiscounts, isUnplaced))
+}
+
+// readRefs returns the ids of the resources that a relationship names; nil if there is no such
+// relationship. extra has the relationships, of which only the data count.
+func readRefs(extra Extra, name string) ([]uuid.UUID, error) {
+	var relationships map[string]struct {
+		Data  json.RawMessage `json:"data"`
+		Extra Extra           `json:",embed"`
+	}
+	if raw := extra["relationships"]; raw != nil && payloads.Unmarshal(raw, &relationships) != nil {
+		return nil, errors.New("a relationship is not an object")
+	}
+	raw := relationships[name].Data
+	if raw == nil {
+		return nil, nil
+	}
+	ids := []uuid.UUID{}
+	for element := range wire.Elements(raw) {
+		var ref ResourceRef
+		if payloads.Unmarshal(element, &ref) != nil || ref.ID == uuid.Nil {
+			return nil, errors.New("a relationship names a resource without an id")
+		}
+		ids = append(ids, ref.ID)
+	}
+	return ids, nil
+}
+
+// maxSlashes limits the time that it takes to find a name in Extra which is not taken.
+const maxSlashes = 8
+
+// otherMembers returns the Extra of a cart. It is nil if there are no other members.
+func otherMembers(data *cartData, body *cartBody) (Extra, error) {
+	delete(body.Included, "items")
+	delete(body.Included, "custom_discounts")
+	nested := Extra{}
+	for name, extra := range map[string]Extra{
+		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": body.Included,
+	} {
+		if len(extra) > 0 {
+			nested[name], _ = json.Marshal(extra) // no error: it was decoded
+		}
+	}
+	all := Extra{}
+	maps.Copy(all, data.Extra)
+	for _, extra := range []Extra{nested, body.Extra} {
+		for _, name := range slices.Sorted(maps.Keys(extra)) { // so that the names are the same each time
+			free := name
+			for all[free] != nil {
+				if free = "/" + free; len(free)-len(name) == maxSlashes {
+					return nil, errors.New("too many members of the response have the same name but for slashes")
+				}
+			}
+			all[free] = extra[name]
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	return all, nil
+}
+
+// copy returns a copy of a cart that shares no memory with it.
+func (c *Cart) copy() *Cart {
+	fresh := new(*c)
+	fresh.Items, fresh.Errors = slices.Clone(c.Items), slices.Clone(c.Errors)
+	fresh.CustomDiscounts = cloneAll(c.CustomDiscounts)
+	for i := range fresh.Items {
+		item := &fresh.Items[i]
+		copyExtras(&item.Extra, &item.UnitPrice.Extra, &item.Value.Extra)
+	}
+	for i := range fresh.Errors {
+		o := &fresh.Errors[i]
+		o.Meta.MissingIDs = slices.Clone(o.Meta.MissingIDs)
+		copyExtras(&o.Extra, &o.Meta.Extra)
+	}
+	p := &fresh.DisplayPrice
+	copyExtras(&p.Extra, &p.WithTax.Extra, &p.WithoutTax.Extra, &p.Tax.Extra, &p.Discount.Extra,
+		&p.WithoutDiscount.Extra, &fresh.Timestamps.Extra, &fresh.Extra)
+	if c.Response != nil {
+		fresh.Response = new(*c.Response)
+		fresh.Response.Header = c.Response.Header.Clone()
+	}
+	return fresh
+}
