@@ -1,7 +1,6 @@
 package commerce_test
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,24 +21,20 @@ import (
 	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
-// sentinels are what errors.Is may find in an error, by their names in the documentation.
-var sentinels = map[string]error{
-	"context.DeadlineExceeded": context.DeadlineExceeded, "ErrBadRequest": commerce.ErrBadRequest,
-	"ErrUnauthorized": commerce.ErrUnauthorized, "ErrForbidden": commerce.ErrForbidden,
-	"ErrNotFound": commerce.ErrNotFound, "ErrConflict": commerce.ErrConflict,
-	"ErrUnprocessable": commerce.ErrUnprocessable, "ErrRateLimited": commerce.ErrRateLimited,
-	"ErrServer": commerce.ErrServer, "ErrBadResponse": commerce.ErrBadResponse,
-	"ErrOutcomeUnknown": commerce.ErrOutcomeUnknown, "ErrPartialFailure": commerce.ErrPartialFailure,
-	"ErrInvalidArgument": commerce.ErrInvalidArgument, "ErrOffsetLimit": commerce.ErrOffsetLimit,
-	"ErrListDrift": commerce.ErrListDrift, "ErrNoProgress": commerce.ErrNoProgress,
-	"ErrTimeout": commerce.ErrTimeout, "ErrToken": commerce.ErrToken, "ErrDifferent": commerce.ErrDifferent,
-	"ErrLock": commerce.ErrLock, "ErrDiscountLimit": commerce.ErrDiscountLimit,
-	"ErrDiscountsDisabled": commerce.ErrDiscountsDisabled, "ErrCartItemNotFound": commerce.ErrCartItemNotFound,
-	"ErrItemTypeMismatch": commerce.ErrItemTypeMismatch, "ErrPromotionConflict": commerce.ErrPromotionConflict,
-	"ErrEmptyCart": commerce.ErrEmptyCart, "ErrConnection": commerce.ErrConnection,
-	"ErrCertificate": commerce.ErrCertificate, "ErrBelowZero": commerce.ErrBelowZero,
-	"ErrEnded": commerce.ErrEnded, "ErrStateNotShown": commerce.ErrStateNotShown,
-}
+// sentinels are the errors of the table in reasons.go, by their names there.
+var sentinels = func() map[string]error {
+	source, err := os.ReadFile("reasons.go")
+	_, table, _ := strings.Cut(string(source), "var sentinels = ")
+	names, byName := regexp.MustCompile(`\berr: ([\w.]+)`).FindAllStringSubmatch(table, -1), map[string]error{}
+	rows := commerce.SentinelRows()
+	if err != nil || len(names) != len(rows) {
+		panic(fmt.Sprintf("reasons.go shows %d sentinels, want %d; error %v", len(names), len(rows), err))
+	}
+	for i, row := range rows {
+		byName[names[i][1]] = row.Err
+	}
+	return byName
+}()
 
 // A write without a result must not take what a gateway sends for a success, nor a report of
 // errors.

@@ -1,8 +1,11 @@
 package commerce_test
 
 import (
+	"encoding"
 	"flag"
+	"fmt"
 	"go/ast"
+	"go/constant"
 	"go/format"
 	"go/importer"
 	"go/parser"
@@ -20,6 +23,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
@@ -199,23 +203,27 @@ func exported(t *testing.T, file *ast.File) (declarations []string) {
 // that take a context.
 func TestHouse_calls(t *testing.T) {
 	t.Parallel()
-	var got, want []string
+	const table = "internal/e2e/calls/table.go"
+	rows := map[string]bool{}
 	for _, call := range calls.All() {
 		name, _, _ := strings.Cut(call.Name, " (")
-		got = append(got, name)
+		rows[name] = true
 	}
-	walkSources(t, func(name string, file *ast.File) {
-		for _, declaration := range file.Decls {
+	walkSources(t, func(file string, source *ast.File) {
+		for _, declaration := range source.Decls {
 			f, ok := declaration.(*ast.FuncDecl)
-			if ok && path.Dir(name) == "." && f.Name.IsExported() && takesContext(f) {
-				want = append(want, publicName(f))
+			if !ok || path.Dir(file) != "." || !ast.IsExported(publicName(f)) || !f.Name.IsExported() || !takesContext(f) {
+				continue
 			}
+			if name := publicName(f); !rows[name] {
+				t.Errorf("%s of %s has no row in %s: add it, for the tests of all calls", name, file, table)
+			}
+			delete(rows, publicName(f))
 		}
 	})
-	want = slices.DeleteFunc(want, func(name string) bool { return !ast.IsExported(name) })
-	slices.Sort(got)
-	slices.Sort(want)
-	diff(t, "calls in internal/e2e/calls", slices.Compact(got), want)
+	for name := range rows {
+		t.Errorf("%s has a row in %s, but takes no context, or does not exist", name, table)
+	}
 }
 
 func takesContext(f *ast.FuncDecl) bool {
@@ -244,6 +252,85 @@ func receiver(t ast.Expr) string {
 	if name, ok := t.(*ast.Ident); ok {
 		return name.Name
 	}
+	return ""
+}
+
+// text is a number with a text.
+type text interface {
+	fmt.Stringer
+	encoding.TextMarshaler
+}
+
+// textTypes are the types of exported constants that are numbers: where their texts are, and the
+// function and the page that name all of them.
+var textTypes = map[string]struct {
+	of                func(n int64) text
+	texts, call, page string
+}{
+	"Outcome": {
+		of:    func(n int64) text { return commerce.Outcome(n) },
+		texts: "outcomeNames in outcome.go", call: "func OutcomeOf(", page: "docs/promises.md",
+	},
+	"Remedy": {
+		of:    func(n int64) text { return commerce.Remedy(n) },
+		texts: "remedyNames in reasons.go", call: "func RemedyOf(", page: "README.md",
+	},
+}
+
+// Each constant that is a number prints as its name does, and what lists the constants names it.
+func TestHouse_constants(t *testing.T) {
+	t.Parallel()
+	words := regexp.MustCompile("([a-z])([A-Z])")
+	for _, object := range declared(t) {
+		c, isConst := object.(*types.Const)
+		named, isNamed := object.Type().(*types.Named)
+		if !isConst || !isNamed || named.Obj().Pkg() != c.Pkg() || c.Val().Kind() != constant.Int {
+			continue
+		}
+		typ, ok := textTypes[named.Obj().Name()]
+		if !ok {
+			t.Errorf("%s is of a type that this test does not know: add it to textTypes", c)
+			continue
+		}
+		n, _ := constant.Int64Val(c.Val())
+		want := words.ReplaceAllString(strings.TrimPrefix(c.Name(), named.Obj().Name()), "$1 $2")
+		want = strings.ToLower(want)
+		encoded, err := typ.of(n).MarshalText()
+		if got := typ.of(n).String(); got != want || string(encoded) != want || err != nil {
+			t.Errorf("%s prints as %q, and is encoded as %q, want %q: add it to %s", c.Name(), got, encoded, want, typ.texts)
+		}
+		if !strings.Contains(comment(t, typ.call), c.Name()) || !strings.Contains(readFile(t, typ.page), "`"+c.Name()+"`") {
+			t.Errorf("the comment of %s) or %s does not name %s: add when it is returned", typ.call, typ.page, c.Name())
+		}
+		isAdvice := regexp.MustCompile(`\| ` + want + `\b[^|\n]*\|\n`)
+		if named.Obj().Name() == "Remedy" && !isAdvice.MatchString(readFile(t, "docs/discounts.md")) {
+			t.Errorf("no row in the table of docs/discounts.md advises %q: add an error with %s", want, c.Name())
+		}
+	}
+}
+
+// declared returns the exported declarations of the root package.
+func declared(t *testing.T) (list []types.Object) {
+	t.Helper()
+	scope := checkTypes(t, gotoken.NewFileSet(), &types.Info{}).Scope()
+	for _, name := range scope.Names() {
+		if object := scope.Lookup(name); object.Exported() {
+			list = append(list, object)
+		}
+	}
+	return list
+}
+
+// comment returns the comment of a function of the root package, e.g. "func IsFinal(".
+func comment(t *testing.T, function string) string {
+	t.Helper()
+	files, _ := filepath.Glob("*.go") // no error: the pattern is right
+	for _, file := range files {
+		if before, _, ok := strings.Cut(readFile(t, file), "\n"+function); ok {
+			return before[strings.LastIndex(before, "\n\n"):]
+		}
+	}
+	t.Fatalf("there is no %s", function)
 	return ""
 }
 

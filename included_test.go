@@ -2,13 +2,13 @@ package commerce_test
 
 import (
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jarcoal/httpmock"
 
 	"github.com/commerce-go/commerce"
 )
@@ -25,34 +25,47 @@ func includedLists(i *commerce.Included) map[string]reflect.Value {
 	return lists
 }
 
+// Each field of SubscriptionInclude asks for the list of Included with its name, and so does All.
+// Each list can be asked for.
 func TestIncluded_includes(t *testing.T) {
 	t.Parallel()
-	var include commerce.SubscriptionInclude
-	lists := includedLists(&commerce.Included{})
-	diff(t, "number of includes", reflect.TypeOf(include).NumField()-1, len(lists)) // without All
-	for field, value := range reflect.ValueOf(&include).Elem().Fields() {
-		value.SetBool(field.Name != "All")
-	}
-	for _, tt := range []struct {
-		include    commerce.SubscriptionInclude
-		responders responders
-	}{
-		{include: include, responders: responders{respond(200, `{"data":[]}`)}},
-		{include: everything, responders: responders{respond(400, `{}`), respond(200, `{"data":[]}`)}},
-	} {
-		stub := newStub(t, tt.responders...)
-		opts := &commerce.SubscriptionListOptions{Include: tt.include}
-		if _, err := stub.client(t).Subscriptions.List(t.Context(), opts); err != nil {
-			t.Fatal(err)
+	includes, lists := reflect.TypeFor[commerce.SubscriptionInclude](), reflect.TypeFor[commerce.Included]()
+	inAll := asksFor(t, everything, respond(400, `{}`), respond(200, `{"data":[]}`))
+	for field := range includes.Fields() {
+		list, ok := lists.FieldByName(field.Name)
+		if !ok && field.Name != "All" {
+			t.Errorf("SubscriptionInclude.%s asks for nothing: add its list to Included in included.go", field.Name)
 		}
-		got := map[string]bool{}
-		for _, r := range stub.sent() {
-			for name := range strings.SplitSeq(parseQuery(t, r.RawQuery).Get("include"), ",") {
-				got[name] = true
-			}
+		if !ok {
+			continue
 		}
-		diff(t, "includes", slices.Sorted(maps.Keys(got)), slices.Sorted(maps.Keys(lists)))
+		var alone commerce.SubscriptionInclude
+		reflect.ValueOf(&alone).Elem().FieldByIndex(field.Index).SetBool(true)
+		name, _, _ := strings.Cut(list.Tag.Get("json"), ",")
+		diff(t, "SubscriptionInclude."+field.Name, asksFor(t, alone, respond(200, `{"data":[]}`)), []string{name})
+		if !slices.Contains(inAll, name) {
+			t.Errorf("SubscriptionInclude.All asks for %q, not for %s: add it to allIncludes in include.go", inAll, name)
+		}
 	}
+	for list := range lists.Fields() {
+		if _, ok := includes.FieldByName(list.Name); !ok && list.Name != "Extra" {
+			t.Errorf("Included.%s cannot be asked for: add it to SubscriptionInclude in include.go", list.Name)
+		}
+	}
+}
+
+// asksFor returns the names of what a call with these responses asks for.
+func asksFor(t *testing.T, include commerce.SubscriptionInclude, responders ...httpmock.Responder) (names []string) {
+	t.Helper()
+	stub := newStub(t, responders...)
+	opts := &commerce.SubscriptionListOptions{Include: include}
+	if _, err := stub.client(t).Subscriptions.List(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range stub.sent() {
+		names = append(names, strings.Split(parseQuery(t, r.RawQuery).Get("include"), ",")...)
+	}
+	return names
 }
 
 func TestIncluded_find(t *testing.T) {
@@ -77,7 +90,7 @@ func TestIncluded_find(t *testing.T) {
 		} {
 			find := reflect.ValueOf(tt.included).MethodByName(strings.TrimSuffix(field.Name, "s"))
 			if !find.IsValid() {
-				t.Fatalf("no method finds an element of %s", field.Name)
+				t.Fatalf("no method of Included finds an element of %s by its id: add one to included.go", field.Name)
 			}
 			found := find.Call([]reflect.Value{reflect.ValueOf(tt.id)})
 			if got := found[0].Pointer(); got != tt.want || found[1].Bool() != (tt.want != 0) {

@@ -3,7 +3,6 @@ package commerce_test
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -19,17 +18,13 @@ func TestOutcome_text(t *testing.T) {
 	if commerce.Outcome(0) != commerce.OutcomeUnknown {
 		t.Error("the zero Outcome is not OutcomeUnknown")
 	}
-	for i, want := range []string{
-		"unknown", "none", "not sent", "rejected", "partial", "unreadable", "applied", "Outcome(7)",
-	} {
-		if got := commerce.Outcome(i).String(); got != want {
-			t.Errorf("Outcome(%d) = %q, want %q", i, got, want)
-		}
-		var log bytes.Buffer
-		slog.New(slog.NewJSONHandler(&log, nil)).Info("done", "outcome", commerce.Outcome(i))
-		if want := fmt.Sprintf(`"outcome":%q`, want); !strings.Contains(log.String(), want) {
-			t.Errorf("logged as JSON: %s, want %s", &log, want)
-		}
+	if got := commerce.Outcome(200).String(); got != "Outcome(200)" {
+		t.Errorf("an unknown outcome prints as %s, want Outcome(200)", got)
+	}
+	var log bytes.Buffer
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("done", "outcome", commerce.OutcomeNotSent)
+	if !strings.Contains(log.String(), `"outcome":"not sent"`) {
+		t.Errorf("logged as JSON: %s, want not sent", &log)
 	}
 }
 

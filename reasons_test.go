@@ -2,6 +2,7 @@ package commerce_test
 
 import (
 	"errors"
+	"go/types"
 	"regexp"
 	"slices"
 	"strings"
@@ -10,11 +11,13 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// reasonRows are the errors in the documentation of the service, and variations of them.
-var reasonRows = []struct {
+type reasonRow struct {
 	name, title, detail string
 	want                error
-}{
+}
+
+// reasonRows are the errors in the documentation of the service, and variations of them.
+var reasonRows = []reasonRow{
 	{
 		name:  "not enabled",
 		title: "Bad Request", detail: "Custom discounts not enabled for this cart",
@@ -64,32 +67,59 @@ var reasonRows = []struct {
 	{name: "no text"},
 }
 
-// Each exported sentinel is in the list of the tests, and in the table of causes in
-// docs/discounts.md, unless it is about something else.
+// Each exported sentinel has a row in the table of reasons.go. It has one in the table of
+// docs/discounts.md too, unless no error about discounts matches it, or another row tells more. The
+// comments that list sentinels list all.
 func TestSentinels(t *testing.T) {
 	t.Parallel()
-	elsewhere := []string{
-		"ErrBadRequest", "ErrNotFound", "ErrUnprocessable", // the reason of the service counts
-		"ErrPartialFailure",                               // the result and the reasons count
-		"ErrOffsetLimit", "ErrListDrift", "ErrNoProgress", // of walks
-		"ErrEnded", "ErrStateNotShown", // of subscriptions
+	elsewhere := map[string]bool{
+		// The reason of the service tells more, or the result does.
+		"ErrBadRequest": true, "ErrNotFound": true, "ErrUnprocessable": true, "ErrPartialFailure": true,
+		// They are about walks and subscriptions.
+		"ErrOffsetLimit": true, "ErrListDrift": true, "ErrNoProgress": true, "ErrEnded": true, "ErrStateNotShown": true,
 	}
 	_, table, _ := strings.Cut(readFile(t, "docs/discounts.md"), "|---|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
-	exported := regexp.MustCompile(`(?m)^\tErr[A-Z]\w+$`)
-	for _, name := range exported.FindAllString(readFile(t, "testdata/api/commerce.txt"), -1) {
-		name = strings.TrimSpace(name)
-		if sentinels[name] == nil {
-			t.Errorf("%s is not in the sentinels of errors_test.go", name)
+	for _, object := range declared(t) {
+		name := object.Name()
+		if _, isVar := object.(*types.Var); !isVar || object.Type() != types.Universe.Lookup("error").Type() {
+			continue
 		}
-		if isThere := strings.Contains(table, "`"+name+"`"); isThere == slices.Contains(elsewhere, name) {
-			t.Errorf("%s: in the table of docs/discounts.md is %t, want %t", name, isThere, !isThere)
+		if sentinels[name] == nil {
+			t.Errorf("%s has no row in the table sentinels of reasons.go: add it", name)
+		}
+		if isThere := strings.Contains(table, "`"+name+"`"); isThere == elsewhere[name] {
+			t.Errorf("%s has a row in the table of docs/discounts.md: %t; in elsewhere of this test: %t; want one: the row, "+
+				"unless no error about discounts matches it", name, isThere, isThere)
+		}
+		delete(elsewhere, name)
+	}
+	diff(t, "names in elsewhere that do not exist", elsewhere, map[string]bool{})
+	for function, has := range map[string]func(commerce.SentinelRow) bool{
+		"func (o ErrorObject) Reason(": func(row commerce.SentinelRow) bool { return row.IsReason },
+		"func IsFinal(":                func(row commerce.SentinelRow) bool { return row.IsFinal },
+	} {
+		listed := map[error]bool{}
+		for _, name := range regexp.MustCompile(`\bErr[A-Z]\w+`).FindAllString(comment(t, function), -1) {
+			listed[sentinels[name]] = true
+		}
+		for _, row := range commerce.SentinelRows() {
+			if listed[row.Err] != has(row) {
+				t.Errorf("the comment of %s) lists the sentinel %s: %t, want %t, as its row in reasons.go has it",
+					function, row.Name, !has(row), has(row))
+			}
 		}
 	}
 }
 
 func TestErrorObject_Reason(t *testing.T) {
 	t.Parallel()
+	for _, row := range commerce.SentinelRows() {
+		isOfRow := func(r reasonRow) bool { return r.want == row.Err } //nolint:errorlint // the sentinel itself
+		if row.IsReason && !slices.ContainsFunc(reasonRows, isOfRow) {
+			t.Errorf("%s has words, but no row in reasonRows of this test: add the text of the service", row.Name)
+		}
+	}
 	for _, tt := range reasonRows {
 		o := commerce.ErrorObject{Title: tt.title, Detail: tt.detail}
 		if got := o.Reason(); got != tt.want { //nolint:errorlint // must be the sentinel itself

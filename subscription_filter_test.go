@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"sort"
@@ -67,6 +68,52 @@ func TestSubscriptionFilter_request(t *testing.T) {
 		diff(t, tt.name, parseQuery(t, raw).Get("filter"), tt.want)
 		if strings.Contains(raw, "+") {
 			t.Errorf("%s: query %s has a space as +, want %%20", tt.name, raw)
+		}
+	}
+}
+
+// Each field of a filter is sent, copied and checked. A field that is not would list the whole
+// store.
+func TestSubscriptionFilter_fields(t *testing.T) {
+	t.Parallel()
+	sent := map[string]string{} // fields by query and type: a list of one is sent as one value is
+	for field := range reflect.TypeFor[commerce.SubscriptionFilter]().Fields() {
+		opts := &commerce.SubscriptionListOptions{}
+		value := reflect.ValueOf(&opts.Filter).Elem().FieldByIndex(field.Index)
+		one, isList := value, field.Type.Kind() == reflect.Slice
+		if isList {
+			value.Set(reflect.MakeSlice(field.Type, 1, 1))
+			one = value.Index(0)
+		}
+		one.Set(reflect.ValueOf(map[bool]any{true: "x", false: numberedID(1)}[one.Kind() == reflect.String]))
+		s := newStub(t, respond(200, emptyList), respond(200, emptyList))
+		subscriptions := s.client(t).Subscriptions
+		walk := subscriptions.All(t.Context(), opts)
+		_, errList := subscriptions.List(t.Context(), opts)
+		one.SetZero()
+		if _, err := commerce.Collect(walk); err != nil || errList != nil {
+			t.Fatalf("SubscriptionFilter.%s: errors %v, %v", field.Name, err, errList)
+		}
+		filter := parseQuery(t, s.sent()[0].RawQuery).Get("filter")
+		copied := parseQuery(t, s.sent()[1].RawQuery).Get("filter")
+		key := filter + field.Type.String()
+		if filter == "" || sent[key] != "" {
+			t.Errorf("SubscriptionFilter.%s alone is sent as %q, like %q: add it to conditions in subscription_filter.go",
+				field.Name, filter, sent[key])
+		}
+		if copied != filter {
+			t.Errorf("SubscriptionFilter.%s of a walk changes with the options: copy it in check of subscription_filter.go",
+				field.Name)
+		}
+		if sent[key] = field.Name; !isList {
+			continue
+		}
+		for _, length := range []int{0, 1} {
+			value.Set(reflect.MakeSlice(field.Type, length, length))
+			if _, err := subscriptions.List(t.Context(), opts); len(invalidFields(err)) != 1 {
+				t.Errorf("SubscriptionFilter.%s with %d zero elements: error %v, want a ValidationError: add it to check in "+
+					"subscription_filter.go", field.Name, length, err)
+			}
 		}
 	}
 }

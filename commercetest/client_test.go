@@ -3,11 +3,16 @@ package commercetest_test
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
+	"strings"
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/uuid"
+
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
+	"github.com/commerce-go/commerce/internal/e2e/calls"
 )
 
 // The tests of this file run the client of package commerce against the store.
@@ -39,6 +44,66 @@ func TestClient_sameOverEachTransport(t *testing.T) {
 		store := newStore()
 		wantEqual(t, "in a bubble", runProgram(t, store, "https://store.test", store.Transport()), want)
 	})
+}
+
+// The store has what each call of the client sends, except the two that take any path.
+func TestClient_calls(t *testing.T) {
+	t.Parallel()
+	for _, call := range calls.All() {
+		store := commercetest.NewStore(commercetest.Config{})
+		_, _ = call.Do(t.Context(), store.Client(), calls.NewArgs()) // the store may refuse the ids
+		for _, r := range store.Requests() {
+			if r.Operation == commercetest.OpAny && !strings.HasPrefix(call.Name, "Client.Do") && call.Name != "Walk" {
+				t.Errorf("%s sends %s %s, which the store does not have: add it to endpoints in endpoints.go",
+					call.Name, r.Method, r.Path)
+			}
+		}
+	}
+}
+
+// The store knows each field of a filter of the client.
+func TestClient_filters(t *testing.T) {
+	t.Parallel()
+	store := commercetest.NewStore(commercetest.Config{})
+	store.Seed(1)
+	for field := range reflect.TypeFor[commerce.SubscriptionFilter]().Fields() {
+		opts := &commerce.SubscriptionListOptions{}
+		value := reflect.ValueOf(&opts.Filter).Elem().FieldByIndex(field.Index)
+		if field.Type.Kind() == reflect.Slice {
+			value.Set(reflect.MakeSlice(field.Type, 1, 1))
+			value = value.Index(0)
+		}
+		value.Set(reflect.ValueOf(map[bool]any{true: "of none", false: uuid.Max}[value.Kind() == reflect.String]))
+		page, err := store.Client().Subscriptions.List(t.Context(), opts)
+		if err != nil || len(page.Subscriptions) > 0 {
+			t.Errorf("no subscription has this %s, but the store lists some, error %v: add it to subscriptionFilter in "+
+				"filter.go, and to what reads it", field.Name, err)
+		}
+	}
+}
+
+// The store has resources for each list of Included, in one of the generations.
+func TestClient_includes(t *testing.T) {
+	t.Parallel()
+	for list := range reflect.TypeFor[commerce.Included]().Fields() {
+		opts, n := &commerce.SubscriptionListOptions{}, 0
+		include := reflect.ValueOf(&opts.Include).Elem().FieldByName(list.Name)
+		if !include.IsValid() { // Extra
+			continue
+		}
+		include.SetBool(true)
+		for _, generation := range []commercetest.Generation{commercetest.FirstGeneration, commercetest.SecondGeneration} {
+			store := commercetest.NewStore(commercetest.Config{Generation: generation})
+			store.Seed(12)
+			if page, err := store.Client().Subscriptions.List(t.Context(), opts); err == nil {
+				n += reflect.ValueOf(page.Included).FieldByIndex(list.Index).Len()
+			}
+		}
+		if n == 0 {
+			t.Errorf("the store includes no %s in any generation: add them to includes in subscriptions.go, and to what "+
+				"Seed makes", list.Name)
+		}
+	}
 }
 
 // runProgram returns what a program saw, and which requests the store received.

@@ -49,7 +49,9 @@
 //	DELETE /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
 //	GET    /v2/subscriptions/subscriptions                       filter, include, page[limit], page[offset]
 //	GET    /v2/subscriptions/subscriptions/{id}                  include
-//	GET    /v2/subscriptions/subscriptions/{id}/plans            also /products or /pricing_options
+//	GET    /v2/subscriptions/subscriptions/{id}/plans
+//	GET    /v2/subscriptions/subscriptions/{id}/products         the first generation
+//	GET    /v2/subscriptions/subscriptions/{id}/pricing_options  the second generation
 //	GET    /v2/subscriptions/subscriptions/{id}/states
 //	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume
 //	GET    /v2/subscriptions/subscriptions/{id}/states/{state}

@@ -2,8 +2,14 @@ package commercetest_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"net/http"
+	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -101,6 +107,65 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Each constant of an operation has an endpoint, and each endpoint a constant. The comment of the
+// constant and that of the package show the endpoints.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	short := func(endpoint string) string { return regexp.MustCompile(`\{\w+\}`).ReplaceAllString(endpoint, "{}") }
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := short(strings.Join(strings.Fields(string(doc)), " ")) + " "
+	constants := declaredOperations(t)
+	for _, op := range commercetest.Operations() {
+		if _, ok := constants[op]; !ok {
+			t.Errorf("endpoints.go has the operation %q: add a constant to faults.go", op)
+		}
+	}
+	delete(constants, commercetest.OpAny)
+	for op, comment := range constants {
+		if len(op.Endpoints()) == 0 {
+			t.Errorf("operation %q of faults.go has no handler: add it to endpoints in endpoints.go", op)
+		}
+		comment, _, _ = strings.Cut(short(comment), ",")
+		method, path, _ := strings.Cut(strings.TrimSpace(comment), " ")
+		for _, endpoint := range op.Endpoints() {
+			endpoint = short(endpoint)
+			if !strings.HasPrefix(endpoint, method+" ") || !strings.HasSuffix(endpoint, strings.TrimPrefix(path, "...")) {
+				t.Errorf("the comment of operation %q in faults.go shows %s, want %s", op, comment, endpoint)
+			}
+			if !strings.Contains(listed, " "+endpoint+" ") {
+				t.Errorf("%s is not in the list of endpoints in doc.go: add it", endpoint)
+			}
+		}
+	}
+}
+
+// declaredOperations returns the comments of the constants of operations.
+func declaredOperations(t *testing.T) map[commercetest.Operation]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "faults.go", nil, parser.ParseComments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	comments := map[commercetest.Operation]string{}
+	for _, declaration := range file.Decls {
+		constants, _ := declaration.(*ast.GenDecl)
+		if constants == nil || constants.Tok != token.CONST {
+			continue
+		}
+		for _, spec := range constants.Specs {
+			c, _ := spec.(*ast.ValueSpec)
+			if typ, ok := c.Type.(*ast.Ident); ok && typ.Name == "Operation" {
+				name, _ := strconv.Unquote(c.Values[0].(*ast.BasicLit).Value)
+				comments[commercetest.Operation(name)] = c.Comment.Text()
+			}
+		}
+	}
+	return comments
 }
 
 // The operation of a request is that of its endpoint.

@@ -373,7 +373,7 @@ func TestInject_operation(t *testing.T) {
 	for _, r := range requests {
 		operations[r.op] = true
 	}
-	wantEqual(t, "Operations()", commercetest.Operations(), slices.Sorted(maps.Keys(operations)))
+	wantEqual(t, "operations of operationRequests", slices.Sorted(maps.Keys(operations)), commercetest.Operations())
 	for _, faulty := range requests {
 		for _, r := range requests {
 			store := newCart(t, commercetest.Config{})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -108,7 +109,8 @@ func sameTimes(text string) string {
 	return text
 }
 
-// Each name of commerce.ReasonOf has an advice, except those whose advice is by their remedy.
+// Each name of commerce.ReasonOf has an advice, except those whose advice is by their remedy. Each
+// outcome of a write that failed has a text.
 func TestTodos(t *testing.T) {
 	t.Parallel()
 	source, err := os.ReadFile("../../final.go")
@@ -123,12 +125,18 @@ func TestTodos(t *testing.T) {
 	}
 	for _, name := range names {
 		if _, ok := todos[name]; ok == slices.Contains(byRemedy, name) {
-			t.Errorf("%s has an advice of its own: %t, want %t", name, ok, !ok)
+			t.Errorf("%s is in todos of advice.go: %t; in byRemedy of this test: %t; want one of them", name, ok, ok)
 		}
 	}
 	for name := range todos {
 		if !slices.Contains(names, name) {
 			t.Errorf("the advice for %s is for no name of ReasonOf", name)
+		}
+	}
+	without := []commerce.Outcome{commerce.OutcomeNone, commerce.OutcomeApplied} // no write failed
+	for o := commerce.OutcomeUnknown; !strings.HasPrefix(o.String(), "Outcome("); o++ {
+		if outcomes[o] == "" && !slices.Contains(without, o) {
+			t.Errorf("outcomes of advice.go has no text for %q", o)
 		}
 	}
 }
