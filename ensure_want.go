@@ -149,8 +149,8 @@ func (p *priceLimit) mayTake(amount Decimal) bool {
 	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount).IsNegative()
 }
 
-// changed counts an update or a deletion that adds this amount to the price. One that takes less off
-// counts only if it is confirmed.
+// changed counts an update or a deletion that adds this amount to the price. One that takes less
+// off counts only if it is confirmed.
 func (p *priceLimit) changed(w *ensureWrite, amount Decimal) {
 	if amount.IsNegative() || w.isDone() && !w.isChanged && !w.isGone {
 		p.take(amount)

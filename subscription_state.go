@@ -207,8 +207,8 @@ func (c StateChange) isMade(m SubscriptionMeta) bool {
 	return !m.Paused && !m.Canceled && !m.Suspended && !m.Closed
 }
 
-// isMadeAfter is isMade after the request, whose error is failed. If the service confirmed a resume,
-// what dunning set may follow the payment.
+// isMadeAfter is isMade after the request, whose error is failed. If the service confirmed a
+// resume, what dunning set may follow the payment.
 func (c StateChange) isMadeAfter(before, after SubscriptionMeta, failed *Error) bool {
 	if failed == nil && c.Action == ActionResume {
 		after.Suspended = after.Suspended && !before.Suspended && !c.Reopen
