@@ -38,7 +38,7 @@ func payments() []payment {
 			},
 		},
 		{
-			name: "in doubt", want: errInDoubt, open: true, before: func(tb *table, cart string) {
+			name: "in doubt", want: commerce.ErrOutcomeUnknown, open: true, before: func(tb *table, cart string) {
 				tb.store.RemoveDiscount(cart, tb.store.Discounts(cart)[0].ID)
 				tb.store.Inject(commercetest.Fault{Operation: add, Late: true, Delay: time.Hour})
 			},

@@ -18,7 +18,6 @@ import (
 
 var (
 	errNone    = errors.New("no row is open, or another worker has it")
-	errInDoubt = errors.New("a write without a response may still be applied")
 	errChanged = errors.New("the row changed meanwhile")
 	errLost    = errors.New("this took too long, and another worker may have got the row")
 )
@@ -28,7 +27,7 @@ var (
 type Worker struct {
 	DB       *sql.DB
 	Client   *commerce.Client
-	Engines  []string      // all discount engines of the application
+	Engine   string        // the name of the application: no other discounts are touched
 	Rows     int           // worked on at the same time, e.g. 8
 	Deadline time.Duration // of a row, e.g. a minute
 	Grace    time.Duration // how late the service may apply a write without a response, e.g. 10 s
@@ -82,16 +81,16 @@ func (w *Worker) carryOut(ctx context.Context, r *row) error {
 func (w *Worker) ensure(ctx context.Context, r *row) error {
 	ctx, cancel := context.WithTimeout(ctx, w.Deadline)
 	defer cancel()
-	var want []commerce.NewCustomDiscount
-	if err := json.Unmarshal([]byte(r.wish), &want); err != nil {
+	var wish []commerce.NewCustomDiscount
+	if err := json.Unmarshal([]byte(r.wish), &wish); err != nil {
 		return err
 	}
-	opts := &commerce.EnsureCustomDiscountsOptions{
-		Update: true, Prune: true, Engines: w.Engines, Settle: w.Grace, Enable: true, NotBelowZero: true,
-	}
-	result, err := w.Client.Carts.EnsureCustomDiscounts(ctx, r.cart, want, opts)
-	if err == nil && len(result.InDoubt) > 0 {
-		return errInDoubt
+	want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return wish, nil }
+	opts := &commerce.SetCustomDiscountsOptions{Engine: w.Engine, Settle: w.Grace}
+	result, err := w.Client.Carts.SetCustomDiscounts(ctx, r.cart, want, opts)
+	isBare := errors.Is(err, commerce.ErrEmptyCart) && commerce.IsFinal(err) && result != nil && len(result.Different) == 0
+	if len(wish) == 0 && isBare {
+		return nil // as wished, although the call returns an error for each cart without items
 	}
 	return err
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
+const empty = `{"errors":[{"status":"422","title":"Empty cart","detail":"The cart is empty"}]}`
+
 const moon = `{"errors":[{"status":"422","title":"Not today","detail":"The moon is full"}]}`
 
 // rowCase is what happens to the writes of a row, and what becomes of it.
@@ -142,6 +144,84 @@ func TestWorker_emptyCart(t *testing.T) {
 	})
 }
 
+// No discounts on a cart without items are done, unless one may still be there.
+func TestWorker_nothingWanted(t *testing.T) {
+	t.Parallel()
+	const remove = commercetest.OpDeleteDiscount
+	refusedRead := commercetest.Fault{Operation: commercetest.OpCart, Status: 422, Body: empty, Times: -1}
+	tests := []struct {
+		name    string
+		left    bool // a discount is on the cart
+		fault   commercetest.Fault
+		amounts string
+		problem string // of an open row
+	}{
+		{name: "nothing left"},
+		{name: "a discount left", left: true},
+		{
+			name: "not deleted", left: true, fault: commercetest.Fault{Operation: remove, Status: 422, Body: moon, Times: -1},
+			amounts: wanted(-1), problem: "The moon is full",
+		},
+		{
+			name: "in doubt", left: true, fault: commercetest.Fault{Operation: remove, Late: true, Delay: time.Hour, Times: -1},
+			amounts: wanted(-1), problem: "may still change the cart",
+		},
+		{name: "not read", fault: refusedRead, problem: "The cart is empty"},
+		{name: "not read after the deletion", left: true, fault: refusedRead, problem: "The cart is empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tb := newTable(t)
+				cart := tb.store.AddCart()
+				if tt.left {
+					d := promos([]int64{-1})[0]
+					tb.store.AddDiscount(cart, commerce.CustomDiscount{
+						Amount: commerce.Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,
+						DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID,
+					})
+				}
+				if fault := tt.fault; fault.Operation != "" {
+					fault.Match = func(in commercetest.Request) bool { // reads only of a cart without discounts
+						return in.Operation != commercetest.OpCart || len(tb.store.Discounts(cart)) == 0
+					}
+					tb.store.Inject(fault)
+				}
+				if err := tb.wish(t.Context(), cart); err != nil {
+					t.Fatal(err)
+				}
+				tb.work(time.Minute)
+				s := tb.state(cart)
+				if s.Version != s.Done != (tt.problem != "") || !strings.Contains(s.Problem, tt.problem) ||
+					tt.problem == "" && s.Problem != "" {
+					t.Errorf("got %+v, want a problem with %q", s, tt.problem)
+				}
+				if got := amounts(tb.store, cart); got != tt.amounts {
+					t.Errorf("the cart has %q, want %q", got, tt.amounts)
+				}
+			})
+		})
+	}
+}
+
+// A wish with another engine is final, and nothing is written.
+func TestWorker_otherEngine(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tb := newTable(t)
+		tb.Engine = "loyalty"
+		cart := tb.addCart(-1)
+		tb.work(time.Second)
+		if s := tb.state(cart); s.Done != 1 || !strings.Contains(s.Problem, "discount_engine") {
+			t.Errorf("got %+v, want the engine as a problem", s)
+		}
+		if got := amounts(tb.store, cart); got != "" {
+			t.Errorf("the cart has %q, want nothing", got)
+		}
+	})
+}
+
 // The discounts take no more than the cart costs, also together with those of others. No wish takes
 // them off. If others take more, the customer may still fill the cart, until an hour has passed.
 func TestWorker_price(t *testing.T) {
@@ -157,6 +237,7 @@ func TestWorker_price(t *testing.T) {
 		{name: "too much", wish: []int64{-4000, -7000}, amounts: "promo-1:-4000 promo-2:-6000 "},
 		{name: "with others", others: -9000, wish: []int64{-4000}, amounts: "loyal:-9000 promo-1:-1000 "},
 		{name: "none", others: -10, amounts: "loyal:-10 "},
+		{name: "none, others take more", others: -10001, amounts: "loyal:-10001 ", open: true},
 		{name: "others take more", others: -10001, wish: []int64{-1}, amounts: "loyal:-10001 ", open: true},
 	}
 	for _, tt := range tests {
@@ -243,7 +324,7 @@ func TestWorker_newWish(t *testing.T) {
 // cart be looked at again.
 func TestWorker_lostClaim(t *testing.T) {
 	t.Parallel()
-	for _, failed := range []error{nil, commerce.ErrDifferent, errInDoubt} {
+	for _, failed := range []error{nil, commerce.ErrDifferent, commerce.ErrOutcomeUnknown} {
 		synctest.Test(t, func(t *testing.T) {
 			tb := newTable(t)
 			cart := tb.addCart(-1)

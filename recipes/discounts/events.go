@@ -66,7 +66,7 @@ func (e *Events) handle(r *http.Request) error {
 		return errors.Join(errUseless, err)
 	}
 	switch about := event.Payload.Data; about.Type {
-	case "cart": // a worker calls Ensure; if the cart is as wanted, that causes no event
+	case "cart": // a worker looks at it; if it is as wanted, that causes no event
 		return e.worker.LookAgain(r.Context(), about.ID) // does nothing for a cart without a row
 	case "subscription":
 		return e.read(r.Context(), about.ID)

@@ -102,7 +102,7 @@ func newTable(t *testing.T, opts ...commerce.Option) *table {
 	t.Cleanup(func() { _ = db.Close() })
 	store := commercetest.New(t, commercetest.Config{})
 	return &table{t: t, store: store, Worker: &Worker{
-		DB: db, Client: store.Client(opts...), Engines: []string{"promo-engine"},
+		DB: db, Client: store.Client(opts...), Engine: "promo-engine",
 		Rows: 1, Deadline: time.Minute, Grace: 10 * time.Second,
 	}}
 }

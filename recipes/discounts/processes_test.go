@@ -74,7 +74,7 @@ func (cfg childConfig) worker(process string) (*Worker, error) {
 			MinBackoff: 10 * time.Millisecond, MaxBackoff: 50 * time.Millisecond, AttemptTimeout: chaosLate * 4 / 5,
 		}))
 	return &Worker{
-		DB: db, Client: client, Engines: []string{"promo-engine"},
+		DB: db, Client: client, Engine: "promo-engine",
 		Rows: 16, Deadline: 2 * time.Second, Grace: 2 * chaosLate,
 	}, err
 }

@@ -32,7 +32,7 @@ func TestReadyToPay(t *testing.T) {
 			},
 		},
 		{
-			name: "in doubt", want: errInDoubt, before: func(s *shop) {
+			name: "in doubt", want: commerce.ErrOutcomeUnknown, before: func(s *shop) {
 				s.removeDiscount()
 				s.store.Inject(commercetest.Fault{Operation: add, Late: true, Delay: time.Hour})
 			},

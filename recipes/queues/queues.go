@@ -13,7 +13,6 @@ import (
 )
 
 var (
-	errInDoubt = errors.New("a write without a response may still be applied")
 	errChanged = errors.New("the wish changed while it was carried out")
 	errYoung   = errors.New("the customer may still fill the cart")
 )
@@ -31,7 +30,7 @@ type Carts struct {
 	Client   *commerce.Client
 	Locker   commerce.Locker // of all machines
 	Wish     func(ctx context.Context, cart string) (Wish, error)
-	Engines  []string      // all discount engines of the application
+	Engine   string        // the name of the application: no other discounts are touched
 	Deadline time.Duration // of a run, e.g. a minute
 	Grace    time.Duration // how late the service may apply a write without a response, e.g. 10 s
 }
@@ -73,13 +72,16 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 	if err != nil {
 		return err
 	}
-	opts := &commerce.EnsureCustomDiscountsOptions{
-		Update: true, Prune: true, Engines: c.Engines, Settle: c.Grace, Enable: true, NotBelowZero: true,
+	want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		return wish.Discounts, nil
 	}
-	result, err := c.Client.Carts.EnsureCustomDiscounts(ctx, cart, wish.Discounts, opts)
+	opts := &commerce.SetCustomDiscountsOptions{Engine: c.Engine, Settle: c.Grace}
+	result, err := c.Client.Carts.SetCustomDiscounts(ctx, cart, want, opts)
+	isBare := errors.Is(err, commerce.ErrEmptyCart) && commerce.IsFinal(err) && result != nil && len(result.Different) == 0
 	switch {
-	case result != nil && len(result.InDoubt) > 0:
-		err = errors.Join(err, errInDoubt)
+	case len(wish.Discounts) == 0 && isBare:
+		err = nil // as wished, although the call returns an error for each cart without items
+	case errors.Is(err, commerce.ErrOutcomeUnknown):
 		select {
 		case <-time.After(2 * c.Grace):
 		case <-held.Done():

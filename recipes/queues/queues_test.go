@@ -146,7 +146,7 @@ func newShop(t *testing.T, items ...commerce.CartItemRef) *shop {
 	s.set(-1)
 	s.carts = &Carts{
 		Client: store.Client(commerce.WithCartLocker(locker)), Locker: locker, Wish: s.read,
-		Engines: []string{"promo-engine"}, Deadline: time.Minute, Grace: 10 * time.Second,
+		Engine: "promo-engine", Deadline: time.Minute, Grace: 10 * time.Second,
 	}
 	return s
 }
@@ -159,6 +159,8 @@ func (s *shop) amounts() string {
 	}
 	return strings.Join(list, " ")
 }
+
+const empty = `{"errors":[{"status":"422","title":"Empty cart","detail":"The cart is empty"}]}`
 
 const moon = `{"errors":[{"status":"422","title":"Not today","detail":"The moon is full"}]}`
 
@@ -185,7 +187,7 @@ func jobs() []job {
 		},
 		{
 			name: "in doubt", fault: commercetest.Fault{Operation: add, Late: true, Delay: 90 * time.Second, Status: 504},
-			want: "later", text: errInDoubt.Error(), again: "done", amounts: "-1",
+			want: "later", text: "may still change the cart", again: "done", amounts: "-1",
 		},
 		{
 			name: "service down", fault: commercetest.Fault{Status: 503, Times: 4},
@@ -276,6 +278,7 @@ func TestEnsure_price(t *testing.T) {
 		{name: "with others", others: -4000, wish: []int64{-4000, -4000}, amounts: "-4000 -4000 -2000"},
 		{name: "others take all", others: -10000, wish: []int64{-1}, amounts: "-10000"},
 		{name: "none", others: -10, amounts: "-10"},
+		{name: "none, others take more", others: -10001, err: commerce.ErrBelowZero, amounts: "-10001"},
 		{name: "others take more", others: -10001, wish: []int64{-1}, err: commerce.ErrBelowZero, amounts: "-10001"},
 		{
 			name: "others take more, an hour later", others: -10001, wish: []int64{-1}, age: time.Hour,
@@ -305,6 +308,57 @@ func TestEnsure_price(t *testing.T) {
 				}
 				if got := s.amounts(); got != tt.amounts {
 					t.Errorf("the cart has %q, want %q", got, tt.amounts)
+				}
+			})
+		})
+	}
+}
+
+// No discounts on a cart without items are done, unless one may still be there.
+func TestEnsure_nothingWanted(t *testing.T) {
+	t.Parallel()
+	const remove = commercetest.OpDeleteDiscount
+	refusedRead := commercetest.Fault{Operation: commercetest.OpCart, Status: 422, Body: empty, Times: -1}
+	tests := []struct {
+		name  string
+		left  bool // a discount is on the cart
+		fault commercetest.Fault
+		err   string
+	}{
+		{name: "nothing left"},
+		{name: "a discount left", left: true},
+		{
+			name: "not deleted", left: true, err: "Not today",
+			fault: commercetest.Fault{Operation: remove, Status: 422, Body: moon, Times: -1},
+		},
+		{
+			name: "in doubt", left: true, err: "may still change the cart",
+			fault: commercetest.Fault{Operation: remove, Late: true, Delay: time.Hour, Times: -1},
+		},
+		{name: "not read", fault: refusedRead, err: "Empty cart"},
+		{name: "not read after the deletion", left: true, fault: refusedRead, err: "Empty cart"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newShop(t, commerce.CartItemRef{})
+				if tt.left {
+					if err := s.carts.ensure(t.Context(), s.cart); err != nil {
+						t.Fatal(err)
+					}
+				}
+				s.store.RemoveItem(s.cart, s.store.CartItems(s.cart)[0].ID)
+				s.set()
+				if fault := tt.fault; fault.Operation != "" {
+					fault.Match = func(in commercetest.Request) bool { // reads only of a cart without discounts
+						return in.Operation != commercetest.OpCart || s.amounts() == ""
+					}
+					s.store.Inject(fault)
+				}
+				err := s.carts.ensure(t.Context(), s.cart)
+				if (err != nil) != (tt.err != "") || err != nil && !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v, want %q", err, tt.err)
 				}
 			})
 		})
