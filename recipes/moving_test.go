@@ -63,7 +63,9 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 func movedCart(
 	ctx context.Context, client *commerce.Client, cartID string, discounts []commerce.NewCustomDiscount,
 ) error {
-	if _, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, discounts, nil); err != nil {
+	want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return discounts, nil }
+	opts := &commerce.SetCustomDiscountsOptions{Engine: "e"}
+	if _, err := client.Carts.SetCustomDiscounts(ctx, cartID, want, opts); err != nil {
 		return err
 	}
 	cart, err := client.Carts.Get(ctx, cartID)

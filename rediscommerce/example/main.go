@@ -52,12 +52,13 @@ func run(ctx context.Context, env func(string) string) error {
 	if err != nil {
 		return err
 	}
-	discounts := []commerce.NewCustomDiscount{{
-		Amount: commerce.NewDecimal(-1000), Description: "Ten dollars off",
-		DiscountCode: "TEN-OFF", DiscountEngine: "promo-engine", ExternalID: "promo-1",
-	}}
-	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
-	result, err := client.Carts.EnsureCustomDiscounts(ctx, env("CART_ID"), discounts, opts)
+	want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		return []commerce.NewCustomDiscount{{
+			Amount: commerce.NewDecimal(-1000), Description: "Ten dollars off", DiscountCode: "TEN-OFF", ExternalID: "promo-1",
+		}}, nil
+	}
+	opts := &commerce.SetCustomDiscountsOptions{Engine: "promo-engine"}
+	result, err := client.Carts.SetCustomDiscounts(ctx, env("CART_ID"), want, opts)
 	if err != nil {
 		return err
 	}
