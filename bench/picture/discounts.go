@@ -35,7 +35,7 @@ func drawDiscounts(ctx context.Context) (string, error) {
 	for _, client := range []struct {
 		name string
 		add  adder
-	}{{"a loop that retries", retry}, {"no retry", sendOnce}, {"EnsureCustomDiscounts", ensure}} {
+	}{{"a loop that retries", retry}, {"no retry", sendOnce}, {"SetCustomDiscounts", set}} {
 		r, err := write(ctx, client.name, client.add)
 		if err != nil {
 			return "", err
@@ -114,9 +114,12 @@ func retry(ctx context.Context, store *commercetest.Store, cartID string, d comm
 	return err
 }
 
-// ensure makes one call of the library. It need not wait for late writes: the store has none.
-func ensure(ctx context.Context, store *commercetest.Store, cartID string, d commerce.NewCustomDiscount) error {
-	opts := &commerce.EnsureCustomDiscountsOptions{Settle: time.Millisecond}
-	_, err := store.Client().Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{d}, opts)
+// set makes one call of the library. It need not wait for late writes: the store has none.
+func set(ctx context.Context, store *commercetest.Store, cartID string, d commerce.NewCustomDiscount) error {
+	want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+		return []commerce.NewCustomDiscount{d}, nil
+	}
+	opts := &commerce.SetCustomDiscountsOptions{Engine: d.DiscountEngine, Settle: time.Millisecond}
+	_, err := store.Client().Carts.SetCustomDiscounts(ctx, cartID, want, opts)
 	return err
 }
