@@ -277,24 +277,6 @@ func ExampleCartService_SetCustomDiscounts() {
 	// $100.00 0
 }
 
-// To take a discount off again, want the others. Here there are none.
-func ExampleCartService_EnsureCustomDiscounts_takeOff() {
-	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
-	opts := &commerce.EnsureCustomDiscountsOptions{Enable: true}
-	if _, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{oneOff}, opts); err != nil {
-		log.Fatal(err)
-	}
-
-	none := &commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"promo-engine"}}
-	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, nil, none)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(len(ensured.Deleted), "taken off,", len(ensured.Cart.CustomDiscounts), "on the cart")
-	// Output: 1 taken off, 0 on the cart
-}
-
 // A dry run changes nothing, and says what the call would do. An empty cart or a discount that
 // differs is an error, as it would be later.
 func ExampleCartService_EnsureCustomDiscounts_dryRun() {
