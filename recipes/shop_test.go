@@ -70,7 +70,9 @@ func (o offer) discount(price commerce.Decimal) commerce.NewCustomDiscount {
 
 // ofEachItem is for SetCustomDiscounts: it takes a percentage off each item of a cart. Give it an
 // engine of its own. Only the unit price is certain not to change with discounts.
-func ofEachItem(code string, percent int64) func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+func ofEachItem(
+	code string, percent int64,
+) func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 	return func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		for _, item := range cart.Items {
 			switch {
