@@ -493,7 +493,7 @@ func ExampleSubscriptionService_All_options() {
 	client, ctx := exampleStore().Client(), context.Background()
 
 	opts := &commerce.SubscriptionListOptions{
-		Filter:      commerce.SubscriptionFilter{Email: "subscriber-0001@example.com"},
+		Filter:      commerce.SubscriptionFilter{Emails: []string{"subscriber-0001@example.com"}},
 		Concurrency: 4, // page requests in flight; 1 if not set
 	}
 	subs, err := commerce.Collect(client.Subscriptions.All(ctx, opts))

@@ -30,9 +30,11 @@ func TestSubscriptionFilter_request(t *testing.T) {
 	}{
 		{name: "none"},
 		{
-			name:   "one value of each field",
-			filter: commerce.SubscriptionFilter{AccountID: a, Name: "n", Email: "e", ExternalRef: "r"},
-			want:   `eq(account_id,"` + a.String() + `"):eq(name,"n"):eq(email,"e"):eq(external_ref,"r")`,
+			name: "one value of each field",
+			filter: commerce.SubscriptionFilter{
+				AccountIDs: []uuid.UUID{a}, Names: []string{"n"}, Emails: []string{"e"}, ExternalRefs: []string{"r"},
+			},
+			want: `eq(account_id,"` + a.String() + `"):eq(name,"n"):eq(email,"e"):eq(external_ref,"r")`,
 		},
 		{
 			name: "several values of each field",
@@ -44,18 +46,13 @@ func TestSubscriptionFilter_request(t *testing.T) {
 				"in(email,a@b.example,e):in(external_ref,order-1,R_2,r)",
 		},
 		{
-			name:   "a list of one",
-			filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{a}, Names: []string{"n"}},
-			want:   `eq(account_id,"` + a.String() + `"):eq(name,"n")`,
-		},
-		{
 			name:   "some of a list in quotes",
 			filter: commerce.SubscriptionFilter{Names: []string{"azAZ09-_.@", "a b", `"\`, "a,b)", "é", "+", "*", "$"}},
 			want:   `in(name,azAZ09-_.@,"a b","\"\\","a,b)","é","+","*","$")`,
 		},
 		{
 			name:   "characters of the grammar and of URLs",
-			filter: commerce.SubscriptionFilter{Name: ` a"b\c,(d):'e'&f=g#h%20é+`},
+			filter: commerce.SubscriptionFilter{Names: []string{` a"b\c,(d):'e'&f=g#h%20é+`}},
 			want:   `eq(name," a\"b\\c,(d):'e'&f=g#h%20é+")`,
 		},
 	} {
@@ -134,22 +131,15 @@ func TestSubscriptionFilter_validation(t *testing.T) {
 			},
 		},
 		{
-			name: "zero values in lists", want: all,
+			name: "zero values, of an empty form or an unset variable", want: all,
 			filter: commerce.SubscriptionFilter{
 				AccountIDs: []uuid.UUID{a, uuid.Nil}, Names: []string{""},
 				Emails: []string{"", "e"}, ExternalRefs: []string{"r", ""},
 			},
 		},
 		{
-			name: "one and several", want: all,
-			filter: commerce.SubscriptionFilter{
-				AccountID: a, AccountIDs: []uuid.UUID{a}, Name: "n", Names: []string{"n"},
-				Email: "e", Emails: []string{"e"}, ExternalRef: "r", ExternalRefs: []string{"r"},
-			},
-		},
-		{
 			name:   "invalid UTF-8",
-			filter: commerce.SubscriptionFilter{Name: "\xff", Email: "\xff", ExternalRefs: []string{"r", "\xff"}},
+			filter: commerce.SubscriptionFilter{Names: []string{"\xff"}, Emails: []string{"\xff"}, ExternalRefs: []string{"r", "\xff"}},
 			want:   []string{"filter.name", "filter.email", "filter.external_ref"},
 		},
 	} {
@@ -168,12 +158,12 @@ func TestSubscriptionFilter_requestLine(t *testing.T) {
 	refusal := func(n int) error {
 		r := &recorder{respond: respond(200, emptyList)}
 		opts := &commerce.SubscriptionListOptions{
-			Filter: commerce.SubscriptionFilter{Email: strings.Repeat("a é", 300) + strings.Repeat("a", n)},
+			Filter: commerce.SubscriptionFilter{Emails: []string{strings.Repeat("a é", 300) + strings.Repeat("a", n)}},
 			Offset: commerce.MaxOffset, PageSize: 100, Include: everything,
 		}
 		_, err := newClientAt(t, baseURL+"/path/of/a/proxy", r).Subscriptions.List(t.Context(), opts)
 		if err != nil {
-			r.checkRefused(t, err, opts.Filter.Email)
+			r.checkRefused(t, err, opts.Filter.Emails[0])
 		}
 		lines = r.lines()
 		return err
@@ -219,9 +209,7 @@ func (r *ignored) read(ctx context.Context, s *accountStore) (subs []*commerce.S
 	if r.call == "AllByAccount" {
 		return commerce.Collect(c.Subscriptions.AllByAccount(ctx, sequence(nil, r.accounts...), opts))
 	}
-	if opts.Filter.AccountIDs = r.accounts; len(r.accounts) == 1 {
-		opts.Filter = commerce.SubscriptionFilter{AccountID: r.accounts[0]}
-	}
+	opts.Filter.AccountIDs = r.accounts
 	if r.call == "All" {
 		return commerce.Collect(c.Subscriptions.All(ctx, opts))
 	}
@@ -331,6 +319,14 @@ func FuzzSubscriptionFilter_lists(f *testing.F) {
 	})
 }
 
+// valueOf returns a list of one text, and nil for none.
+func valueOf(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{text}
+}
+
 var condition = regexp.MustCompile(`(?s)^eq\((\w+),"((?:[^"\\]|\\.)*)"\)(:|$)`)
 
 // A filter that is sent says what it should to a parser that is not the library's.
@@ -343,11 +339,10 @@ func FuzzFilter(f *testing.F) {
 		f.Add([]byte{}, "", text, "x")
 	}
 	f.Fuzz(func(t *testing.T, account []byte, name, email, ref string) {
-		filter := commerce.SubscriptionFilter{Name: name, Email: email, ExternalRef: ref}
-		copy(filter.AccountID[:], account)
-		want := map[string]string{"name": name, "email": email, "external_ref": ref, "account_id": filter.AccountID.String()}
-		if filter.AccountID == uuid.Nil {
-			want["account_id"] = ""
+		filter := commerce.SubscriptionFilter{Names: valueOf(name), Emails: valueOf(email), ExternalRefs: valueOf(ref)}
+		want := map[string]string{"name": name, "email": email, "external_ref": ref}
+		if id, err := uuid.FromBytes(account); err == nil && id != uuid.Nil {
+			filter.AccountIDs, want["account_id"] = []uuid.UUID{id}, id.String()
 		}
 		maps.DeleteFunc(want, func(_, value string) bool { return value == "" })
 		r := &recorder{respond: respond(200, emptyList)}

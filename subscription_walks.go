@@ -151,15 +151,15 @@ func (s *SubscriptionService) checkByAccount(
 	o *SubscriptionListOptions, problems *ValidationError,
 ) SubscriptionListOptions {
 	c := *cmp.Or(o, &SubscriptionListOptions{})
-	if c.Filter.AccountID != uuid.Nil || c.Filter.AccountIDs != nil {
+	if c.Filter.AccountIDs != nil {
 		problems.add("filter.account_id", "must not be set in a walk by account")
 	}
 	if c.Offset != 0 {
 		problems.add("offset", "must be 0 in a walk by account: resume after an account")
 	}
-	c.Filter.AccountID, c.Filter.AccountIDs = uuid.Max, nil // the request line has at least one account
+	c.Filter.AccountIDs = []uuid.UUID{uuid.Max} // the request line has at least one account
 	c = s.check(&c, problems)
-	c.Filter.AccountID = uuid.Nil
+	c.Filter.AccountIDs = nil
 	return c
 }
 
@@ -224,8 +224,7 @@ func (w *subscriptionWalk) pages(ctx context.Context) iter.Seq2[*SubscriptionPag
 		Concurrency: w.opts.Concurrency,
 		Yielded:     w.yielded,
 	})
-	filter := &w.opts.Filter
-	canGoOn := w.opts.Offset == 0 && filter.AccountID == uuid.Nil && filter.AccountIDs == nil
+	canGoOn := w.opts.Offset == 0 && w.opts.Filter.AccountIDs == nil
 	return func(yield func(*SubscriptionPage, error) bool) {
 		for page, err := range withPagingError(byOffset) {
 			if canGoOn && errors.Is(err, ErrOffsetLimit) {
@@ -396,7 +395,7 @@ func withoutZero(accounts iter.Seq2[uuid.UUID, error]) iter.Seq2[uuid.UUID, erro
 // It is at least 1.
 func (s *SubscriptionService) accountsPerRequest(o SubscriptionListOptions) int {
 	lineWith := func(n int) int {
-		o.Filter.AccountIDs = make([]uuid.UUID, n)
+		o.Filter.AccountIDs = slices.Repeat([]uuid.UUID{uuid.Max}, n)
 		return s.lineLength(o)
 	}
 	two := lineWith(2)

@@ -147,20 +147,18 @@ func TestAllByAccount_accounts(t *testing.T) {
 // TestAllByAccount_longFilters has a filter without space for an account.
 func TestAllByAccount_validation(t *testing.T) {
 	t.Parallel()
-	id, names := numberedID(1), []string{""}
-	for _, filter := range []commerce.SubscriptionFilter{
-		{AccountID: id, Names: names}, {AccountIDs: []uuid.UUID{id}, Names: names},
-	} {
-		opts := &commerce.SubscriptionListOptions{Filter: filter, Offset: 1, PageSize: 101, Concurrency: 17}
-		r := &recorder{respond: respond(200, emptyList)}
-		c := newClient(t, r)
-		_, allErr := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
-		_, pagesErr := commerce.Collect(c.Subscriptions.PagesByAccount(t.Context(), nil, opts))
-		for _, err := range []error{allErr, pagesErr} {
-			want := []string{"filter.account_id", "offset", "filter.name", "page size", "concurrency"}
-			diff(t, "invalid fields", invalidFields(err), want)
-			r.checkRefused(t, err, "")
-		}
+	opts := &commerce.SubscriptionListOptions{
+		Filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{numberedID(1)}, Names: []string{""}},
+		Offset: 1, PageSize: 101, Concurrency: 17,
+	}
+	r := &recorder{respond: respond(200, emptyList)}
+	c := newClient(t, r)
+	_, allErr := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
+	_, pagesErr := commerce.Collect(c.Subscriptions.PagesByAccount(t.Context(), nil, opts))
+	for _, err := range []error{allErr, pagesErr} {
+		want := []string{"filter.account_id", "offset", "filter.name", "page size", "concurrency"}
+		diff(t, "invalid fields", invalidFields(err), want)
+		r.checkRefused(t, err, "")
 	}
 }
 
@@ -212,11 +210,11 @@ func TestAllByAccount_longFilters(t *testing.T) {
 	for n := 5_600; ; n++ {
 		r := &recorder{respond: respond(200, emptyList)}
 		opts := &commerce.SubscriptionListOptions{PageSize: 100}
-		opts.Filter.Email = strings.Repeat("a", n)
+		opts.Filter.Emails = []string{strings.Repeat("a", n)}
 		walk := newClient(t, r).Subscriptions.AllByAccount(t.Context(), sequence(nil, sortedIDs(8)...), opts)
 		if _, err := commerce.Collect(walk); err != nil {
 			diff(t, "invalid fields", invalidFields(err), []string{"filter"})
-			r.checkRefused(t, err, opts.Filter.Email)
+			r.checkRefused(t, err, opts.Filter.Emails[0])
 			break
 		}
 		for _, line := range r.lines() {

@@ -248,7 +248,8 @@ func (s *SubscriptionService) check(o *SubscriptionListOptions, problems *Valida
 	}
 	checkPaging(problems, checked.PageSize, checked.Concurrency)
 	if checked.Filter.text() != "" && s.lineLength(checked) > maxLine {
-		problems.add("filter", "must be shorter: the request line must not have more than "+strconv.Itoa(maxLine)+" bytes")
+		problems.add("filter", "must be shorter: the request line must not have more than "+strconv.Itoa(maxLine)+
+			" bytes; read many accounts in parts, see slices.Chunk")
 	}
 	return checked
 }

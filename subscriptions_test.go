@@ -288,7 +288,7 @@ func TestAll_shortPages(t *testing.T) {
 // internal/paging has the other cases.
 func TestAll_offsetLimit(t *testing.T) {
 	t.Parallel()
-	ofAccount := commerce.SubscriptionFilter{AccountID: numberedID(1)}
+	ofAccount := commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{numberedID(1)}}
 	for _, tt := range []struct {
 		name    string
 		total   int

@@ -140,7 +140,7 @@ func TestWalk(t *testing.T) {
 			secrets = append(secrets, s.ID.String())
 			yielded++
 		}
-		filter := commerce.SubscriptionFilter{Email: "ron@canary.example", Name: "Ron Swanson"}
+		filter := commerce.SubscriptionFilter{Emails: []string{"ron@canary.example"}, Names: []string{"Ron Swanson"}}
 		_, err := client.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{Filter: filter})
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 		Amount: commerce.NewDecimal(-1), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "x",
 	}}
 	opts := &commerce.SubscriptionListOptions{
-		Filter:  commerce.SubscriptionFilter{Email: email},
+		Filter:  commerce.SubscriptionFilter{Emails: []string{email}},
 		Include: commerce.SubscriptionInclude{All: true},
 	}
 	page, err := client.Subscriptions.List(ctx, opts)

@@ -157,7 +157,7 @@ func (c *stateCommand) each(
 		return missing, nil
 	}
 	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
-	opts.Filter.AccountID = c.account
+	opts.Filter.AccountIDs = []uuid.UUID{c.account}
 	for page, err := range s.Subscriptions.Pages(ctx, opts) {
 		if err != nil {
 			return nil, err

@@ -12,7 +12,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -30,10 +29,7 @@ import (
 func main() {
 	opts := &commerce.SubscriptionListOptions{Include: commerce.SubscriptionInclude{All: true}}
 	flag.Func("email", "only subscriptions of the subscriber with this `address`", func(s string) error {
-		if s == "" { // e.g. an unset variable of a script: it would list the whole store
-			return errors.New("must not be empty")
-		}
-		opts.Filter.Email = s
+		opts.Filter.Emails = []string{s} // an empty one is refused, e.g. of an unset variable of a script
 		return nil
 	})
 	flag.Parse()

@@ -121,8 +121,8 @@ func TestLeaks_arguments(t *testing.T) {
 		Description: secretDetail, ExternalID: secretExternalID + "\xff", DiscountCode: secretEmail,
 		DiscountEngine: secretEmail + "\xff", Item: &commerce.CartItemRef{Type: secretClient},
 	}}
-	email := filter(commerce.SubscriptionFilter{Email: secretEmail + "\xff"})
-	name := filter(commerce.SubscriptionFilter{Name: strings.Repeat(secretDetail, 999)})
+	email := filter(commerce.SubscriptionFilter{Emails: []string{secretEmail + "\xff"}})
+	name := filter(commerce.SubscriptionFilter{Names: []string{strings.Repeat(secretDetail, 999)}})
 	for what, err := range map[string]error{
 		"discounts":   errorOf(c.Carts.AddCustomDiscounts(ctx, secretExternalID, discounts, nil)),
 		"filter":      errorOf(c.Subscriptions.List(ctx, email)),

@@ -39,7 +39,7 @@ func everyCall() map[string]call {
 	args.NewDiscount.Description, args.NewDiscount.ExternalID = secretDetail, secretExternalID
 	args.Discount.Description, args.Discount.ExternalID = secretDetail, secretExternalID
 	args.Options = &commerce.SubscriptionListOptions{Filter: commerce.SubscriptionFilter{
-		Email: secretEmail, Name: secretDetail, ExternalRef: secretExternalID,
+		Emails: []string{secretEmail}, Names: []string{secretDetail}, ExternalRefs: []string{secretExternalID},
 	}}
 	args.Query = url.Values{"filter": {secretEmail}, secretExternalID: {secretDetail}}
 	args.Body = map[string]string{secretExternalID: secretEmail}
