@@ -407,7 +407,8 @@ func ExampleSubscriptionService_All_resume() {
 			return
 		}
 		fmt.Println("stopped at", stopped.Offset)
-		opts.Offset = max(0, stopped.Offset-overlap)
+		opts = stopped.Resume(opts)
+		opts.Offset = max(0, opts.Offset-overlap)
 	}
 	// Output:
 	// from 0 on: 100 seen, 0 repeated
@@ -415,30 +416,9 @@ func ExampleSubscriptionService_All_resume() {
 	// from 90 on: 250 seen, 10 repeated
 }
 
-// All subscriptions of a store of any size, with the subscriptions of many accounts in each
-// request.
-func ExampleSubscriptionService_AllByAccount() {
-	store := commercetest.NewStore(commercetest.Config{})
-	store.Seed(1100)
-	client, ctx := store.Client(), context.Background()
-
-	n := 0
-	opts := &commerce.SubscriptionListOptions{Concurrency: 4}
-	for sub, err := range client.Subscriptions.AllByAccount(ctx, nil, opts) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		if sub.Meta.Status == "active" {
-			n++
-		}
-	}
-	fmt.Println(n, "active subscriptions")
-	// Output: 1000 active subscriptions
-}
-
 // A job that resumes after an error or a crash: it stores Finished together with the records
 // up to it. Those after it are yielded again.
-func ExampleSubscriptionService_PagesByAccount() {
+func ExampleSubscriptionService_Pages_finished() {
 	store := commercetest.NewStore(commercetest.Config{})
 	store.Seed(1000)
 	store.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 7, Status: 403})
@@ -448,8 +428,8 @@ func ExampleSubscriptionService_PagesByAccount() {
 	written := 0           // records in the output
 	export := func() error {
 		pending := 0 // records after finished
-		accounts := client.Accounts.IDs(ctx, finished)
-		for page, err := range client.Subscriptions.PagesByAccount(ctx, accounts, nil) {
+		opts := &commerce.SubscriptionListOptions{ByAccount: true, After: finished}
+		for page, err := range client.Subscriptions.Pages(ctx, opts) {
 			if err != nil {
 				return err
 			}

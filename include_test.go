@@ -37,8 +37,10 @@ func pagesOf(c *commerce.Client, id uuid.UUID) map[string]func(context.Context) 
 		"Pages": func(ctx context.Context) ([]*commerce.SubscriptionPage, error) {
 			return commerce.Collect(c.Subscriptions.Pages(ctx, opts))
 		},
-		"PagesByAccount": func(ctx context.Context) ([]*commerce.SubscriptionPage, error) {
-			return commerce.Collect(c.Subscriptions.PagesByAccount(ctx, nil, opts))
+		"by account": func(ctx context.Context) ([]*commerce.SubscriptionPage, error) {
+			byAccount := *opts
+			byAccount.ByAccount = true
+			return commerce.Collect(c.Subscriptions.Pages(ctx, &byAccount))
 		},
 	}
 }
@@ -220,8 +222,8 @@ func TestSubscriptionInclude_allOfOlderStore(t *testing.T) {
 			s.Seed(60)
 			s.AddAccount(uuid.UUID{1}) // the first one
 			s.Inject(commercetest.Fault{Match: isIn, Status: 400, Times: -1})
-			opts := &commerce.SubscriptionListOptions{Include: everything, Concurrency: concurrency}
-			pages, err := commerce.Collect(s.Client().Subscriptions.PagesByAccount(t.Context(), nil, opts))
+			opts := &commerce.SubscriptionListOptions{Include: everything, ByAccount: true, Concurrency: concurrency}
+			pages, err := commerce.Collect(s.Client().Subscriptions.Pages(t.Context(), opts))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -249,31 +249,29 @@ func (l Links) next() paging.Next {
 
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
 // [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift], [ErrNoProgress], or
-// [ErrBadResponse] if a page has a record twice. In a walk by account it may also be an error of
-// the accounts.
+// [ErrBadResponse] if a page has a record twice. [PagingError.Resume] returns the options of a walk
+// that goes on.
 type PagingError struct {
-	// Offset is 0 in a walk by account, and after All and Pages have passed the offset limit. In
-	// others it is the position right after the last record that the walk yielded, at the time
-	// when its page was read. If the walk yielded none, it is the offset where it began. A walk
-	// with this offset in its options resumes here, in a list of fewer than 10,100 records. In a
-	// longer one, start again at offset 0, or use AllByAccount.
+	// Offset is the position right after the last record that a walk by offset yielded, at the time
+	// when its page was read. If it yielded none, it is the offset where the walk began. It is 0 in
+	// a walk by account, also after All and Pages passed the offset limit.
 	//
-	// The resumed walk cannot know what changed in between: if a record before Offset was
-	// removed, it misses a record; if one was added, it yields a record again. If that matters,
-	// resume some records earlier and drop those that were yielded before. If the first record
-	// of the resumed walk was not yielded before, start again at offset 0.
+	// A walk with this Offset resumes here. It ends in [ErrOffsetLimit] if the list has 10,100
+	// records or more; then begin again at 0. It cannot know what changed in between: if a record
+	// before Offset was removed, it misses a record; if one was added, it yields a record again. If
+	// that matters, resume some records earlier and drop those that were yielded before. If the
+	// first record of the resumed walk was not yielded before, begin again at 0.
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
-	// Finished is set in a walk by account, also in All and Pages, and in [AccountService.IDs]:
-	// every record of this account and of the accounts before it was yielded. To resume, walk the
-	// accounts that follow it, e.g. AllByAccount with Accounts.IDs(ctx, Finished); after All and
-	// Pages, records of those accounts may come again. It is the zero UUID if the walk finished no
-	// account, or if AllByAccount would miss an account that is not listed: then start again.
+	// Finished is the account up to which a walk by account yielded every record, or
+	// [AccountService.IDs] every id. It is the zero UUID if that is none. It is also set if All and
+	// Pages went on by account, unless they know that an account up to it is not listed. To be sure
+	// to miss no such account, begin again.
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
-	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you go on without
-	// the account, by a walk of the accounts that follow it.
+	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you leave out the
+	// account, by Skip in [SubscriptionListOptions].
 	Account uuid.UUID
 	// Err is the cause.
 	Err error
@@ -300,9 +298,6 @@ func newPagingError(err error) *PagingError {
 	stop, _ := errors.AsType[*paging.Error](err)
 	e := &PagingError{Offset: stop.Offset, Seen: stop.Seen, Err: stop.Err}
 	e.Finished, _ = stop.Finished.(uuid.UUID)
-	if inner, ok := errors.AsType[*PagingError](stop.Err); ok && errors.Is(inner, stop.Err) {
-		e.Err = inner.Err // of Accounts.IDs; not if the caller wrapped it
-	}
 	if isOfOneAccount(stop.Err) || errors.Is(stop.Err, ErrOffsetLimit) {
 		e.Account, _ = stop.Key.(uuid.UUID)
 	}

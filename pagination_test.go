@@ -82,8 +82,8 @@ func TestWalk_sameID(t *testing.T) {
 	page = respond(200, `{"data":[`+same+`,`+same+`],"links":{"next":null}}`)
 	_, err = commerce.Collect(newStub(t, page, page).client(t).Subscriptions.All(t.Context(), nil))
 	checkStop(t, err, commerce.PagingError{Err: commerce.ErrBadResponse})
-	accounts := sequence(nil, numberedID(1))
-	_, err = commerce.Collect(newStub(t, page, page).client(t).Subscriptions.AllByAccount(t.Context(), accounts, nil))
+	account := respond(200, `{"data":[{"id":"`+numberedID(1).String()+`"}],"links":{"next":null}}`)
+	_, err = commerce.Collect(newStub(t, account, page, page).client(t).Subscriptions.All(t.Context(), byAccount()))
 	checkStop(t, err, commerce.PagingError{Err: commerce.ErrBadResponse, Account: numberedID(1)})
 }
 
@@ -298,7 +298,6 @@ var nullableLists = []struct {
 	{name: "Accounts.IDs", call: errorOf("Accounts.IDs")},
 	{name: "Walk", call: errorOf("Walk")},
 	{name: "All", call: errorOf("Subscriptions.All")},
-	{name: "AllByAccount", call: errorOf("Subscriptions.AllByAccount")},
 	{
 		name: "items of a cart", call: ensureOnEmpty,
 		before: responders{respond(200, `{"data":{"id":"0a8d0b6c-cart"},"included":{"custom_discounts":[]}}`)},

@@ -17,7 +17,7 @@ import (
 //
 // If the first line of a request would have more than 6,000 bytes, the filter is a
 // [*ValidationError] too: gateways refuse longer lines, often from 8 KB on. About 150 accounts fit
-// in a line. To read those of more accounts, call All with parts of them, see [slices.Chunk].
+// in a line. For more, call All with parts of them, as in docs/recipes.md.
 //
 // If the store ignores the filter on accounts, a subscription of another account ends the call or
 // the walk in [ErrBadResponse]. A subscription without a readable account_id is taken for one that

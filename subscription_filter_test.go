@@ -195,7 +195,7 @@ func (t ignoresFilter) RoundTrip(req *http.Request) (*http.Response, error) {
 // ignored is a read of the subscriptions of accounts, from a store that ignores the filter.
 type ignored struct {
 	name     string
-	call     string // List, All or AllByAccount
+	call     string // List, All or by account
 	begin    string // of the filters that are ignored; "" for all
 	accounts []uuid.UUID
 	pageSize int
@@ -206,11 +206,13 @@ type ignored struct {
 func (r *ignored) read(ctx context.Context, s *accountStore) (subs []*commerce.Subscription, err error) {
 	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: ignoresFilter{s.Transport(), r.begin}}))
 	opts := &commerce.SubscriptionListOptions{PageSize: r.pageSize}
-	if r.call == "AllByAccount" {
-		return commerce.Collect(c.Subscriptions.AllByAccount(ctx, sequence(nil, r.accounts...), opts))
+	if opts.ByAccount = r.call == "by account"; opts.ByAccount {
+		isRead := func(id uuid.UUID) bool { return slices.Contains(r.accounts, id) }
+		opts.Skip = slices.DeleteFunc(slices.Clone(s.accounts), isRead)
+	} else {
+		opts.Filter.AccountIDs = r.accounts
 	}
-	opts.Filter.AccountIDs = r.accounts
-	if r.call == "All" {
+	if r.call != "List" {
 		return commerce.Collect(c.Subscriptions.All(ctx, opts))
 	}
 	page, err := c.Subscriptions.List(ctx, opts)
@@ -235,10 +237,10 @@ func TestSubscriptionFilter_ignored(t *testing.T) {
 		{name: "some accounts", call: "All", accounts: some, pageSize: 100, requests: 1},
 		{name: "the first account", call: "All", accounts: first, pageSize: 5, seen: 5, requests: 2},
 		{name: "the first accounts", call: "All", accounts: firstTwo, pageSize: 10, seen: 28, requests: 4},
-		{name: "an account", call: "AllByAccount", accounts: one, pageSize: 100, requests: 1},
-		{name: "some accounts", call: "AllByAccount", accounts: some, pageSize: 100, requests: 1},
-		{name: "the first account", call: "AllByAccount", accounts: first, pageSize: 5, seen: 5, requests: 2},
-		{name: "a list", call: "AllByAccount", begin: "in(", accounts: some, pageSize: 100, seen: 2, requests: 2},
+		{name: "an account", call: "by account", accounts: one, pageSize: 100, requests: 2},
+		{name: "some accounts", call: "by account", accounts: some, pageSize: 100, requests: 2},
+		{name: "the first account", call: "by account", accounts: first, pageSize: 5, seen: 5, requests: 3},
+		{name: "a list", call: "by account", begin: "in(", accounts: some, pageSize: 100, seen: 2, requests: 3},
 	} {
 		before := len(s.Requests())
 		got, err := tt.read(t.Context(), s)
@@ -273,7 +275,7 @@ func TestSubscriptionFilter_withoutAccount(t *testing.T) {
 		sub.Attributes.Extra = extra
 		s.AddSubscription(sub)
 	}
-	for _, call := range []string{"List", "All", "AllByAccount"} {
+	for _, call := range []string{"List", "All", "by account"} {
 		read := ignored{call: call, accounts: s.accounts, pageSize: 100}
 		if got, err := read.read(t.Context(), s); err != nil || len(got) != 5 {
 			t.Errorf("%s: got %d records, error %v, want 5", call, len(got), err)

@@ -25,22 +25,20 @@ import (
 // even if other records are added or removed meanwhile, as long as the order of the records that
 // stay does not change, and the store shows where the list ends: see [SubscriptionService.Pages].
 //
-// An offset reaches 10,100 records. Beyond them, the walk goes on by account, in the order of
-// [SubscriptionService.AllByAccount], with the exceptions that Pages describes.
+// An offset reaches 10,100 records. Beyond them, the walk goes on by account, with the exceptions
+// that Pages describes. With ByAccount in [SubscriptionListOptions] it does so from the start.
 //
 // An error ends the walk. It is yielded last, after all records of the pages before it: a
-// [*ValidationError] if opts are invalid, otherwise a [*PagingError], which says where another
-// walk can resume. A change of the order that the walk notices ends in [ErrListDrift]. A page that
-// is too large (see [SubscriptionService.List]), or has a record twice or without a UUID, ends in
-// [ErrBadResponse].
+// [*ValidationError] if opts are invalid, otherwise a [*PagingError], which can be resumed. A
+// change of the order that the walk notices ends in [ErrListDrift]. A page that is too large (see
+// [SubscriptionService.List]), or has a record twice or without a UUID, ends in [ErrBadResponse].
 //
 // With opts.Concurrency, several pages are read at a time; the records and their order stay the
 // same. Nothing is sent before the loop starts, and nothing is in flight when it ends. Each loop is
 // a new walk, and several goroutines may loop at the same time. opts are copied. The caller may
 // keep the records; a pointer to a record keeps its page in memory.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	return eachLoop(s.check, opts.withoutInclude(), func(o SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-		w := &subscriptionWalk{SubscriptionService: s, opts: o}
+	return eachLoop(s, opts.withoutInclude(), func(w *subscriptionWalk) iter.Seq2[*Subscription, error] {
 		return w.records(ctx, w.pages(ctx))
 	})
 }
@@ -58,109 +56,66 @@ func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
 // The Subscriptions of a page are the records that were not yielded before, at least one. Offset is
 // the place of the first of them in the list. Included and Links come from the response.
 //
-// Without links, one or two more requests confirm the end of the list. The walk may end early,
-// without an error, if a store has no links and shortens pages near the end to one record or to
-// lengths that it did not use before, or if a shortened page states that it is the last.
+// Without links, one or two more requests confirm the end of the list. A walk may end early,
+// without an error, if a shortened page states that it is the last. So may a walk of a store
+// without links, if pages near the end have one record, or a length that no page had before.
 //
-// Beyond the offset limit, pages are like in PagesByAccount: first those of the accounts that the
-// service lists, then of the other accounts of the first 10,100 records. A subscription of any
+// Beyond the offset limit, pages are like in a walk by account: first those of the accounts that
+// the service lists, then of the other accounts of the first 10,100 records. A subscription of any
 // other account is missed there.
 //
 // The walk ends in [ErrOffsetLimit]
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
 //     accounts for this token, or not in the order of their ids,
 //   - at an account that has 10,100 subscriptions or more,
-//   - after all that it found, if an unlisted or unreadable account has subscriptions: there may be
-//     more such accounts.
+//   - at the end, if an account with subscriptions is not listed, or cannot be read in a record.
+//     There may be other such accounts, and the walk would not know.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {
-	return eachLoop(s.check, opts, func(o SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
-		w := &subscriptionWalk{SubscriptionService: s, opts: o}
-		return w.pages(ctx)
-	})
-}
-
-// AllByAccount walks the subscriptions of accounts, however many there are, like
-// [SubscriptionService.All]. If accounts is nil, it walks the whole store: all accounts of
-// [AccountService.IDs]. No id may occur twice in accounts, except right after itself.
-//
-// Each subscription that exists from the start of the walk to its end, and whose account is one
-// of accounts, is yielded exactly once. A walk of the whole store does not see subscriptions of
-// accounts that the service does not list.
-//
-// opts.Filter may select by other fields than the account. A filter on accounts and an Offset are
-// a [*ValidationError]. At most opts.Concurrency requests are in flight, and twice as many pages
-// are in flight or wait for the caller. With Concurrency 1 it is a page and a request for accounts.
-//
-// All other errors are a [*PagingError]. To resume, pass the accounts after its Finished:
-// Accounts.IDs(ctx, Finished), unless accounts is a sequence of your own. Subscriptions of later
-// accounts are then yielded again; use [SubscriptionService.PagesByAccount] to avoid that. If one
-// account cannot be read, e.g. because it has 10,100 subscriptions or more ([ErrOffsetLimit]),
-// the error names it in Account. To go on without it, pass the accounts after it.
-//
-// accounts is read ahead, by one goroutine. An error of it, or a zero UUID, ends the walk after
-// the accounts before it. The loop ends only after accounts has yielded an id or returned.
-func (s *SubscriptionService) AllByAccount(
-	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
-) iter.Seq2[*Subscription, error] {
-	return eachLoop(s.checkByAccount, opts.withoutInclude(),
-		func(o SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-			w := &subscriptionWalk{SubscriptionService: s, opts: o, byAccount: true}
-			return w.records(ctx, withPagingError(w.parts(ctx, accounts)))
-		})
-}
-
-// PagesByAccount is like [SubscriptionService.AllByAccount], but yields pages, with related
-// resources. The Subscriptions of a page are those that were not yielded before, at least one.
-// Offset is always 0.
-//
-// If the Finished of a page is not zero, every subscription of this account and of the
-// accounts before it is yielded with this page, and none of later accounts. To be able to
-// resume after a crash, store Finished together with what is written up to this page, and
-// remove what was written after it before you resume. When the walk ends without an error, all
-// accounts are finished, even if the last page has no Finished.
-func (s *SubscriptionService) PagesByAccount(
-	ctx context.Context, accounts iter.Seq2[uuid.UUID, error], opts *SubscriptionListOptions,
-) iter.Seq2[*SubscriptionPage, error] {
-	return eachLoop(s.checkByAccount, opts, func(o SubscriptionListOptions) iter.Seq2[*SubscriptionPage, error] {
-		w := &subscriptionWalk{SubscriptionService: s, opts: o}
-		return withPagingError(w.parts(ctx, accounts))
-	})
+	return eachLoop(s, opts, func(w *subscriptionWalk) iter.Seq2[*SubscriptionPage, error] { return w.pages(ctx) })
 }
 
 // eachLoop checks options, and returns a sequence each of whose loops is a new walk.
 func eachLoop[T any](
-	check func(*SubscriptionListOptions, *ValidationError) SubscriptionListOptions, opts *SubscriptionListOptions,
-	begin func(SubscriptionListOptions) iter.Seq2[T, error],
+	s *SubscriptionService, opts *SubscriptionListOptions, begin func(*subscriptionWalk) iter.Seq2[T, error],
 ) iter.Seq2[T, error] {
 	problems := &ValidationError{}
-	o := check(opts, problems)
+	o := s.check(opts, problems)
+	o.checkWalk(problems)
 	o.PageSize, o.Concurrency = cmp.Or(o.PageSize, MaxPageSize), max(1, o.Concurrency)
 	return func(yield func(T, error) bool) {
 		if err := problems.err(); err != nil {
 			yield(*new(T), err)
 			return
 		}
-		begin(o)(yield)
+		begin(&subscriptionWalk{SubscriptionService: s, opts: o, byAccount: o.goesByAccount()})(yield)
 	}
 }
 
-// checkByAccount is check for a walk by account.
-func (s *SubscriptionService) checkByAccount(
-	o *SubscriptionListOptions, problems *ValidationError,
-) SubscriptionListOptions {
-	c := *cmp.Or(o, &SubscriptionListOptions{})
-	if c.Filter.AccountIDs != nil {
-		problems.add("filter.account_id", "must not be set in a walk by account")
+// Resume returns a copy of opts, for a walk that goes on where the walk with opts stopped. Some
+// records may come again. None is missed, except by a walk by offset if the list has changed in
+// between, see Offset.
+//
+// A walk by account goes on after Finished, and a walk by offset at Offset. The walk begins again
+// where that could miss records: after All and Pages have passed the offset limit, because a walk
+// by account misses accounts that are not listed; and after [ErrOffsetLimit], if opts have an
+// Offset. If a filter on accounts selects more than an offset reaches, no walk can go on.
+//
+// Look at the cause first: the walk will end in the same way if it is final, see [IsFinal], unless
+// you add Account to Skip.
+func (e *PagingError) Resume(opts *SubscriptionListOptions) *SubscriptionListOptions {
+	o := *cmp.Or(opts, &SubscriptionListOptions{})
+	o.Skip = slices.Clone(o.Skip)
+	switch {
+	case o.goesByAccount():
+		o.After = cmp.Or(e.Finished, o.After)
+	case errors.Is(e.Err, ErrOffsetLimit) && o.Filter.AccountIDs == nil:
+		o.Offset = 0
+	default:
+		o.Offset = e.Offset
 	}
-	if c.Offset != 0 {
-		problems.add("offset", "must be 0 in a walk by account: resume after an account")
-	}
-	c.Filter.AccountIDs = []uuid.UUID{uuid.Max} // the request line has at least one account
-	c = s.check(&c, problems)
-	c.Filter.AccountIDs = nil
-	return c
+	return &o
 }
 
 // subscriptionWalk is a loop over subscriptions.
@@ -209,8 +164,11 @@ func (w *subscriptionWalk) finished(account uuid.UUID) uuid.UUID {
 	return account
 }
 
-// pages walks the list by offset. At the offset limit, it goes on by account.
+// pages walks the list by account, or by offset. At the offset limit, it goes on by account.
 func (w *subscriptionWalk) pages(ctx context.Context) iter.Seq2[*SubscriptionPage, error] {
+	if w.byAccount {
+		return withPagingError(w.parts(ctx, w.accountList()))
+	}
 	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
 	byOffset := paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
 		Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
@@ -249,7 +207,7 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 	w.byAccount = true
 	seen := len(w.yielded)
 	stop := func(err error) { yield(nil, w.stopped(err, seen)) }
-	read := func(accounts iter.Seq2[uuid.UUID, error]) (isRead bool) {
+	read := func(accounts paging.KeysConfig[uuid.UUID]) (isRead bool) {
 		for page, err := range w.parts(ctx, accounts) {
 			if err != nil {
 				stop(err)
@@ -262,7 +220,8 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 		}
 		return true
 	}
-	if !read(nil) {
+	accounts := w.accountList()
+	if !read(accounts) {
 		return
 	}
 	_, isUnknown := w.accounts[uuid.Nil]
@@ -279,14 +238,11 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 		}
 	}
 	w.isLast = true
-	isRead := read(func(yield func(uuid.UUID, error) bool) {
-		for _, account := range others {
-			if !yield(account, nil) {
-				return
-			}
-		}
-	})
-	if isRead && (isUnknown || w.isHidden.Load()) {
+	accounts.Limit = len(others) + 1 // so that the page is not full, and the last one
+	accounts.Fetch = func(context.Context, uuid.UUID, int) (paging.KeyPage[uuid.UUID], error) {
+		return paging.KeyPage[uuid.UUID]{IDs: others, Next: paging.NextNone}, nil
+	}
+	if read(accounts) && (isUnknown || w.isHidden.Load()) {
 		stop(&paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})
 	}
 }
@@ -338,21 +294,24 @@ func (w *subscriptionWalk) isOfHidden(sub Subscription) bool {
 	return isHidden || sub.Attributes.AccountID == uuid.Nil
 }
 
-// parts walks the subscriptions of accounts. nil means those that the service lists.
+// accountList describes the accounts that the service lists, from where the walk begins.
+func (w *subscriptionWalk) accountList() paging.KeysConfig[uuid.UUID] {
+	return (&AccountService{w.core}).list(w.opts.After)
+}
+
+// parts walks the subscriptions of accounts, but for those to skip.
 func (w *subscriptionWalk) parts(
-	ctx context.Context, accounts iter.Seq2[uuid.UUID, error],
+	ctx context.Context, accounts paging.KeysConfig[uuid.UUID],
 ) iter.Seq2[*SubscriptionPage, error] {
-	var keys func(context.Context) iter.Seq2[uuid.UUID, error]
-	if accounts != nil {
-		keys = func(context.Context) iter.Seq2[uuid.UUID, error] { return withoutZero(accounts) }
-	}
 	return paging.Parts(ctx, paging.PartsConfig[*SubscriptionPage, uuid.UUID, uuid.UUID]{
-		Keys:    keys,
-		KeyList: (&AccountService{w.core}).list(uuid.Nil),
-		Listed: func(account uuid.UUID) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			delete(w.accounts, account)
+		KeyList: accounts,
+		Listed: func(account uuid.UUID) (isRead bool) {
+			if !w.isLast {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				delete(w.accounts, account)
+			}
+			return !slices.Contains(w.opts.Skip, account)
 		},
 		MaxKeys: w.accountsPerRequest(w.opts),
 		Fetch:   w.fetch,
@@ -375,20 +334,6 @@ func (w *subscriptionWalk) parts(
 var tooManyAccounts = []int{
 	http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
 	http.StatusRequestHeaderFieldsTooLarge,
-}
-
-// withoutZero ends in an error at a zero UUID.
-func withoutZero(accounts iter.Seq2[uuid.UUID, error]) iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) {
-		for id, err := range accounts {
-			if err == nil && id == uuid.Nil {
-				err = invalid("accounts", "must not have the zero UUID")
-			}
-			if !yield(id, err) {
-				return
-			}
-		}
-	}
 }
 
 // accountsPerRequest returns the number of accounts that the first line of a request can name.

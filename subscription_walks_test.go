@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"maps"
 	"math/bits"
@@ -16,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+	"github.com/jarcoal/httpmock"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
@@ -75,96 +75,127 @@ func idsOf(subs []*commerce.Subscription) (ids []uuid.UUID) {
 	return ids
 }
 
-// sequence yields these accounts, and then err if it is not nil.
-func sequence(err error, accounts ...uuid.UUID) iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) {
-		for _, account := range accounts {
-			if !yield(account, nil) {
-				return
+// listing responds with accounts, which are sorted, and with no subscriptions.
+func listing(accounts []uuid.UUID) roundTripper {
+	return func(req *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(req.URL.Path, "/v2/accounts") {
+			return respond(200, emptyList)(req)
+		}
+		after := strings.TrimSuffix(strings.TrimPrefix(req.URL.Query().Get("filter"), "gt(id,"), ")")
+		var list []string
+		for _, id := range accounts {
+			if id.String() > after && len(list) < 100 {
+				list = append(list, `{"id":"`+id.String()+`"}`)
 			}
 		}
-		if err != nil {
-			yield(uuid.Nil, err)
-		}
+		return respond(200, `{"data":[`+strings.Join(list, ",")+`],"links":{"next":null}}`)(req)
 	}
 }
 
 // isIn reports whether a request is for several accounts.
 func isIn(r commercetest.Request) bool { return strings.Contains(r.RawQuery, "in%28account_id") }
 
+// byAccount returns the options of a walk by account from its start.
+func byAccount() *commerce.SubscriptionListOptions {
+	return &commerce.SubscriptionListOptions{ByAccount: true}
+}
+
 // The store refuses filters with several accounts, so the order of the records shows that of
-// the accounts.
-func TestAllByAccount_accounts(t *testing.T) {
+// the accounts. No account that is skipped, or not after After, is asked for.
+func TestAll_byAccount(t *testing.T) {
 	t.Parallel()
-	s := newAccountStore(t, 1, 0, 1, 1)
-	a, empty, b, c := s.accounts[0], s.accounts[1], s.accounts[2], s.accounts[3]
-	unknown := uuid.New()
+	s := newAccountStore(t, 1, 0, 2, 1)
+	all := s.accounts
+	a, empty, b, c := all[0], all[1], all[2], all[3]
+	between := b
+	between[15]++ // no account has it
 	for _, tt := range []struct {
-		name     string
-		accounts iter.Seq2[uuid.UUID, error]
-		want     []uuid.UUID // accounts with subscriptions
-		err      error
-		finished uuid.UUID
+		name  string
+		after uuid.UUID
+		skip  []uuid.UUID
+		want  []uuid.UUID // accounts that are read
 	}{
-		{name: "no account", accounts: sequence(nil)},
-		{name: "one account", accounts: sequence(nil, b), want: []uuid.UUID{b}},
-		{name: "another order", accounts: sequence(nil, c, a, empty, b), want: []uuid.UUID{c, a, b}},
-		{name: "repeated", accounts: sequence(nil, a, a, empty, empty, c, c, c), want: []uuid.UUID{a, c}},
-		{name: "unknown account", accounts: sequence(nil, a, unknown, b), want: []uuid.UUID{a, b}},
-		{name: "error only", accounts: sequence(io.EOF), err: io.EOF},
-		{
-			name: "error after accounts", accounts: sequence(io.EOF, c, b, empty), want: []uuid.UUID{c, b},
-			err: io.EOF, finished: empty,
-		},
-		{
-			name: "zero account", accounts: sequence(nil, a, b, uuid.Nil, c), want: []uuid.UUID{a, b},
-			err: commerce.ErrInvalidArgument, finished: b,
-		},
-		{name: "zero account first", accounts: sequence(nil, uuid.Nil, c), err: commerce.ErrInvalidArgument},
+		{name: "all", want: all},
+		{name: "all, with an empty list to skip", skip: []uuid.UUID{}, want: all},
+		{name: "after the first", after: a, want: all[1:]},
+		{name: "after an id that is none", after: between, want: all[3:]},
+		{name: "after the last", after: c},
+		{name: "after all ids", after: uuid.Max},
+		{name: "without one in the middle", skip: []uuid.UUID{b}, want: []uuid.UUID{a, empty, c}},
+		{name: "without the first and the last", skip: []uuid.UUID{c, a, c}, want: []uuid.UUID{empty, b}},
+		{name: "without any", skip: all},
+		{name: "after the first, without the next", after: a, skip: []uuid.UUID{a, empty}, want: all[2:]},
 	} {
-		for _, concurrency := range []int{1, 8} {
-			before := len(s.listed())
+		for _, concurrency := range []int{1, 16} {
+			before := len(s.Requests())
 			s.Inject(commercetest.Fault{Match: isIn, Status: 400, Times: -1})
-			opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-			subs, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), tt.accounts, opts))
-			var got []uuid.UUID
-			for _, sub := range subs {
-				got = append(got, sub.Attributes.AccountID)
+			opts := &commerce.SubscriptionListOptions{
+				ByAccount: tt.after == uuid.Nil, After: tt.after, Skip: tt.skip, Concurrency: concurrency,
 			}
-			diff(t, tt.name, got, tt.want)
-			if tt.err == nil {
-				diff(t, tt.name+": error", err, nil)
-			} else {
-				checkStop(t, err, commerce.PagingError{Seen: len(tt.want), Finished: tt.finished, Err: tt.err})
-			}
-			if len(s.listed()) > before && tt.want == nil {
-				t.Errorf("%s: got %d requests, want none", tt.name, len(s.listed())-before)
+			subs, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), opts))
+			diff(t, tt.name+": error", err, nil)
+			diff(t, tt.name+": subscriptions", idsOf(subs), s.of(tt.want...))
+			diff(t, tt.name+": in order", slices.IsSortedFunc(subs, func(x, y *commerce.Subscription) int {
+				return compareIDs(x.Attributes.AccountID, y.Attributes.AccountID)
+			}), true)
+			for _, r := range s.Requests()[before:] {
+				for _, account := range all {
+					isNamed := r.Operation == commercetest.OpList && strings.Contains(r.RawQuery, account.String())
+					if isNamed && !slices.Contains(tt.want, account) {
+						t.Errorf("%s: account %s was asked for: %s", tt.name, account, r.RawQuery)
+					}
+				}
 			}
 		}
 	}
 }
 
-// TestAllByAccount_longFilters has a filter without space for an account.
-func TestAllByAccount_validation(t *testing.T) {
+// TestAll_longFilters has a filter without space for an account.
+func TestAll_byAccountValidation(t *testing.T) {
 	t.Parallel()
-	opts := &commerce.SubscriptionListOptions{
-		Filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{numberedID(1)}, Names: []string{""}},
-		Offset: 1, PageSize: 101, Concurrency: 17,
-	}
-	r := &recorder{respond: respond(200, emptyList)}
-	c := newClient(t, r)
-	_, allErr := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
-	_, pagesErr := commerce.Collect(c.Subscriptions.PagesByAccount(t.Context(), nil, opts))
-	for _, err := range []error{allErr, pagesErr} {
-		want := []string{"filter.account_id", "offset", "filter.name", "page size", "concurrency"}
-		diff(t, "invalid fields", invalidFields(err), want)
-		r.checkRefused(t, err, "")
+	id := numberedID(1)
+	for _, tt := range []struct {
+		name  string
+		opts  commerce.SubscriptionListOptions
+		list  []string // fields that are invalid in List
+		walks []string // in All and Pages
+	}{
+		{name: "nothing to skip", opts: commerce.SubscriptionListOptions{Skip: []uuid.UUID{}}},
+		{
+			name: "only for walks", list: []string{"by account", "after", "skip"},
+			opts: commerce.SubscriptionListOptions{ByAccount: true, After: id, Skip: []uuid.UUID{id}},
+		},
+		{
+			name: "skip alone", opts: commerce.SubscriptionListOptions{Skip: []uuid.UUID{id}},
+			list: []string{"skip"}, walks: []string{"skip"},
+		},
+		{
+			name: "all at once", list: []string{"filter.name", "offset", "page size", "concurrency", "after", "skip"},
+			opts: commerce.SubscriptionListOptions{
+				Filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{id}, Names: []string{""}},
+				After:  id, Skip: []uuid.UUID{id, {}}, Offset: -1, PageSize: 101, Concurrency: 17,
+			},
+			walks: []string{"filter.name", "offset", "page size", "concurrency", "filter.account_id", "offset", "skip"},
+		},
+	} {
+		r := &recorder{respond: respond(200, emptyList)}
+		subscriptions := newClient(t, r).Subscriptions
+		_, pagesErr := commerce.Collect(subscriptions.Pages(t.Context(), &tt.opts))
+		_, allErr := commerce.Collect(subscriptions.All(t.Context(), &tt.opts))
+		for _, err := range []error{pagesErr, allErr} {
+			diff(t, "walks: "+tt.name, invalidFields(err), tt.walks)
+		}
+		if tt.walks != nil {
+			r.checkRefused(t, allErr, "")
+		}
+		_, err := subscriptions.List(t.Context(), &tt.opts)
+		diff(t, "List: "+tt.name, invalidFields(err), tt.list)
 	}
 }
 
 // The first line of a request names as many accounts as 6,000 bytes have space for, whatever else
 // it has.
-func TestAllByAccount_requestLine(t *testing.T) {
+func TestAll_requestLine(t *testing.T) {
 	t.Parallel()
 	accounts := sortedIDs(400)
 	include := commerce.SubscriptionInclude{Plans: true, Products: true, PricingOptions: true}
@@ -182,14 +213,17 @@ func TestAllByAccount_requestLine(t *testing.T) {
 			},
 		},
 	} {
-		r := &recorder{respond: respond(200, emptyList)}
+		r := &recorder{respond: httpmock.Responder(listing(accounts))}
 		c := newClientAt(t, baseURL+tt.path, r)
-		walk := c.Subscriptions.AllByAccount(t.Context(), sequence(nil, accounts...), &tt.opts)
-		if _, err := commerce.Collect(walk); err != nil {
+		tt.opts.ByAccount = true
+		if _, err := commerce.Collect(c.Subscriptions.All(t.Context(), &tt.opts)); err != nil {
 			t.Fatal(err)
 		}
 		longest, named := 0, 0
 		for _, line := range r.lines() {
+			if strings.Contains(line, "/v2/accounts") {
+				continue
+			}
 			longest = max(longest, len(line))
 			for _, account := range accounts {
 				named += strings.Count(line, account.String())
@@ -204,15 +238,14 @@ func TestAllByAccount_requestLine(t *testing.T) {
 
 // However long the filter is, no line is too long, also that of the last page. The walk is refused
 // if there is no line for a single account. The last filters leave space for 1 to 4 accounts.
-func TestAllByAccount_longFilters(t *testing.T) {
+func TestAll_longFilters(t *testing.T) {
 	t.Parallel()
 	perLine := map[int]bool{}
 	for n := 5_600; ; n++ {
-		r := &recorder{respond: respond(200, emptyList)}
-		opts := &commerce.SubscriptionListOptions{PageSize: 100}
+		r := &recorder{respond: httpmock.Responder(listing(sortedIDs(8)))}
+		opts := &commerce.SubscriptionListOptions{PageSize: 100, ByAccount: true}
 		opts.Filter.Emails = []string{strings.Repeat("a", n)}
-		walk := newClient(t, r).Subscriptions.AllByAccount(t.Context(), sequence(nil, sortedIDs(8)...), opts)
-		if _, err := commerce.Collect(walk); err != nil {
+		if _, err := commerce.Collect(newClient(t, r).Subscriptions.All(t.Context(), opts)); err != nil {
 			diff(t, "invalid fields", invalidFields(err), []string{"filter"})
 			r.checkRefused(t, err, opts.Filter.Emails[0])
 			break
@@ -230,15 +263,15 @@ func TestAllByAccount_longFilters(t *testing.T) {
 }
 
 // A page with Finished is the last one of the accounts up to it. TestModel_parts of
-// internal/paging checks the walk, and TestAllByAccount_errors goes on after Finished.
-func TestPagesByAccount_finished(t *testing.T) {
+// internal/paging checks the walk, and TestPagingError_Resume goes on after Finished.
+func TestPages_finished(t *testing.T) {
 	t.Parallel()
 	s := newAccountStore(t, slices.Repeat([]int{1, 0, 2, 150}, 10)...)
 	refusesMany := func(r commercetest.Request) bool { return strings.Count(r.RawQuery, "%2C") > 10 }
 	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, Times: -1, Match: refusesMany})
 	var yielded []*commerce.Subscription
 	var last uuid.UUID
-	for page, err := range s.Client().Subscriptions.PagesByAccount(t.Context(), nil, nil) {
+	for page, err := range s.Client().Subscriptions.Pages(t.Context(), byAccount()) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -255,12 +288,12 @@ func TestPagesByAccount_finished(t *testing.T) {
 
 // A store may refuse several accounts in a filter. Then there is a request for each, and a few to
 // find that out. If it refuses one too, the first error ends the walk, and no account is blamed.
-func TestAllByAccount_refusedFilter(t *testing.T) {
+func TestAll_refusedFilter(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{400, 413, 414, 431} {
 		s := newAccountStore(t, slices.Repeat([]int{1, 0, 3, 2}, 100)...)
 		s.Inject(commercetest.Fault{Status: status, Times: -1, Match: isIn})
-		got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, nil))
+		got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), byAccount()))
 		diff(t, fmt.Sprint(status, ": error"), err, nil)
 		diff(t, fmt.Sprint(status, ": subscriptions"), idsOf(got), s.of(s.accounts...))
 		if n, most := len(s.listed()), len(s.accounts)+1+bits.Len(uint(len(s.accounts))); n > most {
@@ -269,7 +302,7 @@ func TestAllByAccount_refusedFilter(t *testing.T) {
 	}
 	s := newAccountStore(t, slices.Repeat([]int{1}, 300)...)
 	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 400, After: 3, Times: -1})
-	got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), nil, nil))
+	got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), byAccount()))
 	stop, ok := errors.AsType[*commerce.PagingError](err)
 	if !ok {
 		t.Fatalf("error = %v, want a *PagingError", err)
@@ -281,118 +314,195 @@ func TestAllByAccount_refusedFilter(t *testing.T) {
 	}
 }
 
-// The error of a walk of accounts is not nested: none of its accounts is finished here. One that
-// the caller wrapped is returned with what the caller added.
-func TestAllByAccount_errorOfAnotherWalk(t *testing.T) {
-	t.Parallel()
-	other := &commerce.PagingError{Seen: 7, Finished: numberedID(1), Err: commerce.ErrForbidden}
-	wrapped := fmt.Errorf("read the accounts: %w", other)
-	for err, want := range map[error]error{other: commerce.ErrForbidden, wrapped: wrapped} {
-		_, err := commerce.Collect(newStub(t).client(t).Subscriptions.AllByAccount(t.Context(), sequence(err), nil))
-		stop, ok := errors.AsType[*commerce.PagingError](err)
-		if !ok || *stop != (commerce.PagingError{Err: want}) {
-			t.Errorf("got error %#v, want a PagingError with %v only", err, want)
-		}
-	}
-}
-
-// An account with more subscriptions than can be read is in the error. The walk goes on after it.
-func TestAllByAccount_offsetLimit(t *testing.T) {
-	t.Parallel()
-	s := newAccountStore(t, 5, 10_100, 0, 5, 1)
-	c, opts := s.Client(), &commerce.SubscriptionListOptions{Concurrency: 8}
-	got, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), nil, opts))
-	checkStop(t, err, commerce.PagingError{
-		Seen: len(got), Finished: s.accounts[0], Account: s.accounts[1], Err: commerce.ErrOffsetLimit,
-	})
-	after := c.Accounts.IDs(t.Context(), s.accounts[1])
-	rest, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), after, opts))
-	if err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "rest", idsOf(rest), s.of(s.accounts[2:]...))
-}
-
-// Whenever an error ends the walk, its fields say what was yielded, and another walk yields the
-// rest.
-func TestAllByAccount_errors(t *testing.T) {
-	t.Parallel()
-	for _, operation := range []commercetest.Operation{commercetest.OpAccounts, commercetest.OpList} {
-		for _, concurrency := range []int{1, 8} {
-			s := newAccountStore(t, slices.Repeat([]int{1, 0, 3}, 100)...)
-			for after := 0; after < 20; after += 3 {
-				s.Inject(commercetest.Fault{Operation: operation, After: after, Status: 403})
-			}
-			s.checkResumes(t, &commerce.SubscriptionListOptions{Concurrency: concurrency})
-		}
-	}
-}
-
-// checkResumes walks until no error is left, each time after the last account that was finished,
-// and checks each walk.
-func (s *accountStore) checkResumes(t *testing.T, opts *commerce.SubscriptionListOptions) {
-	t.Helper()
-	c := s.Client()
-	yielded := map[uuid.UUID]bool{}
-	var finished uuid.UUID
-	for stops := 0; ; stops++ {
-		var accounts iter.Seq2[uuid.UUID, error] // all
-		if finished != uuid.Nil {
-			accounts = c.Accounts.IDs(t.Context(), finished)
-		}
-		subs, err := commerce.Collect(c.Subscriptions.AllByAccount(t.Context(), accounts, opts))
-		for _, sub := range subs {
-			if compareIDs(sub.Attributes.AccountID, finished) <= 0 {
-				t.Fatalf("got a subscription of account %s after %s", sub.Attributes.AccountID, finished)
-			}
-			yielded[sub.ID] = true
-		}
-		if err == nil {
-			diff(t, "subscriptions", slices.SortedFunc(maps.Keys(yielded), compareIDs), s.of(s.accounts...))
-			if stops < 2 {
-				t.Errorf("the walk stopped %d times, want more", stops)
-			}
-			return
-		}
-		stop, ok := errors.AsType[*commerce.PagingError](err)
-		if !ok {
-			t.Fatalf("error = %v, want a *PagingError", err)
-		}
-		checkStop(t, err, commerce.PagingError{Seen: len(subs), Finished: stop.Finished, Err: commerce.ErrForbidden})
-		if _, ok := stop.Err.(*commerce.Error); !ok { //nolint:errorlint // itself, not what it wraps
-			t.Errorf("the cause is a %T, want an *Error", stop.Err)
-		}
-		if stop.Finished != uuid.Nil {
-			finished = stop.Finished
-		}
-	}
-}
-
-// A record without an id ends the walk. It names the account if it asked for no other.
-func TestAllByAccount_badRecord(t *testing.T) {
+// A record without an id ends the walk. The error names the account, also if its part had others.
+func TestAll_badRecord(t *testing.T) {
 	t.Parallel()
 	s := newAccountStore(t, 1, 1, 1)
 	bad := commerce.Subscription{}
 	bad.Attributes.AccountID = s.accounts[1]
 	s.AddSubscription(bad)
 	for _, tt := range []struct {
-		name     string
-		accounts []uuid.UUID
-		want     commerce.PagingError
+		name string
+		opts commerce.SubscriptionListOptions
+		want commerce.PagingError
 	}{
 		{
-			name: "several accounts", accounts: s.accounts,
+			name: "several accounts", opts: *byAccount(),
 			want: commerce.PagingError{Seen: 1, Finished: s.accounts[0], Account: s.accounts[1]},
 		},
-		{name: "one account", accounts: s.accounts[1:2], want: commerce.PagingError{Account: s.accounts[1]}},
+		{
+			name: "one account", opts: commerce.SubscriptionListOptions{After: s.accounts[0], Skip: s.accounts[2:]},
+			want: commerce.PagingError{Account: s.accounts[1]},
+		},
 	} {
-		got, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(), sequence(nil, tt.accounts...), nil))
+		got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), &tt.opts))
 		if len(got) != tt.want.Seen {
 			t.Errorf("%s: got %d records, want %d", tt.name, len(got), tt.want.Seen)
 		}
 		tt.want.Err = commerce.ErrBadResponse
 		checkStop(t, err, tt.want)
 	}
+}
+
+// resumed are walks that stopped, and the options of the walk that goes on.
+var resumed = []struct {
+	name       string
+	opts, want commerce.SubscriptionListOptions
+	err        commerce.PagingError
+}{
+	{name: "by offset", err: commerce.PagingError{Offset: 7, Seen: 7}, want: offset(7)},
+	{name: "by offset, nothing yielded", err: commerce.PagingError{}},
+	{name: "after an offset", opts: offset(7), err: commerce.PagingError{Offset: 9, Seen: 2}, want: offset(9)},
+	{name: "after an offset, nothing yielded", opts: offset(7), err: commerce.PagingError{Offset: 7}, want: offset(7)},
+	{
+		name: "at the limit after an offset: begins again", opts: offset(7),
+		err: commerce.PagingError{Offset: 10_100, Seen: 10_093, Err: commerce.ErrOffsetLimit},
+	},
+	{
+		name: "at the limit with accounts: no options are valid", opts: ofAccount(0), want: ofAccount(10_100),
+		err: commerce.PagingError{Offset: 10_100, Seen: 10_100, Err: commerce.ErrOffsetLimit},
+	},
+	{name: "beyond the limit: begins again", err: commerce.PagingError{Seen: 10_200, Finished: numberedID(1)}},
+	{name: "beyond the limit, none finished", err: commerce.PagingError{Seen: 10_200, Account: numberedID(1)}},
+	{name: "by account, none finished", opts: *byAccount(), err: commerce.PagingError{Seen: 3}, want: *byAccount()},
+	{
+		name: "by account", opts: *byAccount(), err: commerce.PagingError{Seen: 3, Finished: numberedID(1)},
+		want: commerce.SubscriptionListOptions{ByAccount: true, After: numberedID(1)},
+	},
+	{
+		name: "after an account, none finished", opts: after(1), want: after(1),
+		err: commerce.PagingError{Account: numberedID(3), Err: commerce.ErrOffsetLimit},
+	},
+	{
+		name: "after an account", opts: after(1), want: after(2),
+		err: commerce.PagingError{Finished: numberedID(2), Account: numberedID(3), Err: commerce.ErrOffsetLimit},
+	},
+}
+
+func offset(n int) commerce.SubscriptionListOptions {
+	return commerce.SubscriptionListOptions{Offset: n}
+}
+
+func ofAccount(offset int) commerce.SubscriptionListOptions {
+	of := commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{numberedID(1)}}
+	return commerce.SubscriptionListOptions{Filter: of, Offset: offset}
+}
+
+func after(n int) commerce.SubscriptionListOptions {
+	return commerce.SubscriptionListOptions{After: numberedID(n), Skip: []uuid.UUID{numberedID(5)}, PageSize: 7}
+}
+
+// Resume changes neither the options nor what they share with others.
+func TestPagingError_Resume(t *testing.T) {
+	t.Parallel()
+	for _, tt := range resumed {
+		before := tt.opts
+		diff(t, tt.name, *tt.err.Resume(&tt.opts), tt.want)
+		diff(t, tt.name+": options of the walk", tt.opts, before)
+	}
+	stop := &commerce.PagingError{Offset: 7}
+	diff(t, "no options", *stop.Resume(nil), offset(7))
+	shared := &commerce.SubscriptionListOptions{ByAccount: true, Skip: make([]uuid.UUID, 0, 5)}
+	first, second := stop.Resume(shared), stop.Resume(shared)
+	first.Skip, second.Skip = append(first.Skip, numberedID(1)), append(second.Skip, numberedID(2))
+	diff(t, "accounts to skip", first.Skip, []uuid.UUID{numberedID(1)})
+}
+
+// collectAll resumes a walk until it ends without an error, and returns the ids of all that it
+// yielded, and the number of errors. It leaves out an account after its 10,100 records.
+func (s *accountStore) collectAll(
+	t *testing.T, opts *commerce.SubscriptionListOptions,
+) (ids []uuid.UUID, stops int) {
+	t.Helper()
+	yielded := map[uuid.UUID]bool{}
+	for ; stops < 100; stops++ {
+		subs, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), opts))
+		for _, sub := range subs {
+			if compareIDs(sub.Attributes.AccountID, opts.After) <= 0 {
+				t.Fatalf("got a subscription of account %s after %s", sub.Attributes.AccountID, opts.After)
+			}
+			yielded[sub.ID] = true
+		}
+		if err == nil {
+			return slices.SortedFunc(maps.Keys(yielded), compareIDs), stops
+		}
+		stop, ok := errors.AsType[*commerce.PagingError](err)
+		if !ok || stop.Seen != len(subs) {
+			t.Fatalf("error = %+v after %d records, want a *PagingError", err, len(subs))
+		}
+		if cause := fmt.Sprintf("%T", stop.Err); strings.Contains(cause, "paging.") {
+			t.Errorf("the cause is a %s, want an error that callers know", cause)
+		}
+		opts = stop.Resume(opts)
+		if stop.Account != uuid.Nil {
+			opts.Skip = append(opts.Skip, stop.Account)
+		}
+	}
+	t.Fatalf("%d walks ended in an error", stops)
+	return nil, stops
+}
+
+// A walk is resumed until it ends, whichever walk it is, and whatever stopped it: every record is
+// found.
+func TestPagingError_resumed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		sizes []int // of the accounts
+		opts  commerce.SubscriptionListOptions
+		long  bool
+	}{
+		{name: "by offset", sizes: slices.Repeat([]int{1, 0, 3}, 300)},
+		{name: "by account", sizes: slices.Repeat([]int{1, 0, 3}, 300), opts: *byAccount()},
+		{name: "by account, one too large", sizes: []int{5, 3, 10_100, 0, 5, 1}, opts: *byAccount()},
+		{name: "beyond the limit", sizes: slices.Repeat([]int{3}, 3500), long: true},
+	} {
+		if testing.Short() && tt.long {
+			continue
+		}
+		for _, concurrency := range []int{1, 16} {
+			s := newAccountStore(t, tt.sizes...)
+			want := s.of(s.accounts...)
+			for after := 0; after < 20; after += 3 {
+				s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: after, Status: 503},
+					commercetest.Fault{Operation: commercetest.OpAccounts, After: after, Status: 403})
+			}
+			s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 120, Status: 503})
+			tt.opts.Concurrency = concurrency
+			got, stops := s.collectAll(t, &tt.opts)
+			if !slices.Equal(got, want) || stops < 2 {
+				t.Errorf("%s, concurrency %d: got %d of %d records after %d errors, want all, after 2 or more",
+					tt.name, concurrency, len(got), len(want), stops)
+			}
+		}
+	}
+}
+
+// A walk that went on by account does not know yet which of the accounts that it met are listed.
+// Resume begins again, because a walk by account would miss the one that is not: without an error.
+func TestPagingError_unlisted(t *testing.T) {
+	t.Parallel()
+	s, accounts := &accountStore{Store: commercetest.New(t, commercetest.Config{})}, sortedIDs(3400)
+	for _, account := range slices.Backward(accounts) {
+		s.AddAccount(account)
+		for range 3 {
+			s.add(account)
+		}
+	}
+	hidden := accounts[len(accounts)-1] // with the oldest subscriptions, and with the newest
+	s.add(hidden)
+	s.RemoveAccount(hidden)
+	byAccount := func(r commercetest.Request) bool { return strings.Contains(r.RawQuery, "account_id") }
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Match: byAccount, After: 5, Status: 503})
+	client := s.Client(attempts(1))
+	got, err := commerce.Collect(client.Subscriptions.All(t.Context(), nil))
+	stop, ok := errors.AsType[*commerce.PagingError](err)
+	if !ok || stop.Finished == uuid.Nil {
+		t.Fatalf("error = %+v after %d records, want a *PagingError with Finished", err, len(got))
+	}
+	rest, err := commerce.Collect(client.Subscriptions.All(t.Context(), stop.Resume(nil)))
+	checkStop(t, err, commerce.PagingError{Seen: len(rest), Err: commerce.ErrOffsetLimit})
+	diff(t, "records", len(slices.Compact(idsOf(append(got, rest...)))), 3*len(accounts)+1)
 }
 
 // limited returns a store with more subscriptions than a walk by offset reads: accounts with 3
@@ -609,8 +719,8 @@ func TestAll_stopsByAccount(t *testing.T) {
 		if !ok || stop.Offset != 0 || stop.Seen != len(got) || stop.Finished == uuid.Nil || commerce.IsFinal(err) {
 			t.Fatalf("%s: got %d records, error %+v, want a PagingError with Finished", what, len(got), err)
 		}
-		rest, err := commerce.Collect(s.Client().Subscriptions.AllByAccount(t.Context(),
-			s.Client().Accounts.IDs(t.Context(), stop.Finished), nil))
+		after := &commerce.SubscriptionListOptions{After: stop.Finished}
+		rest, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), after))
 		diff(t, what+": error", err, nil)
 		if ids := slices.Compact(idsOf(append(got, rest...))); !slices.Equal(ids, want) {
 			t.Errorf("%s: got %d of %d subscriptions", what, len(ids), len(want))

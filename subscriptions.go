@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -27,7 +28,7 @@ type SubscriptionListOptions struct {
 	Filter  SubscriptionFilter
 	Include SubscriptionInclude
 	// Offset is the number of records to skip, at most MaxOffset. A walk with it ends at the
-	// offset limit; see [PagingError] for how to resume.
+	// offset limit.
 	Offset int
 	// PageSize is the number of records per page, 1 to MaxPageSize. 0 means the page length
 	// setting of the store in List, and MaxPageSize in walks. Walks read at least 2 records per
@@ -36,11 +37,28 @@ type SubscriptionListOptions struct {
 	// Concurrency is the maximum number of page requests in flight in a walk, 1 to
 	// MaxConcurrency. 0 means 1: the next page is read while the caller works on the current
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
-	// [WithLimiter]. In Pages and All, a walk begins with one request in flight and adds one
-	// with each full page. Therefore a list of fewer than 2*PageSize-1 records wastes no request,
-	// and a longer list at most Concurrency-1. A wasted request asks for a page after the end of
-	// the list, which a walk without concurrency would not request.
+	// [WithLimiter]. A walk by offset begins with one request in flight and adds one with each full
+	// page. Some requests may ask for pages after the end of the list, which a walk without
+	// concurrency does not request: none in a list of fewer than 2*PageSize-1 records, and at most
+	// Concurrency-1 in a longer one.
 	Concurrency int
+
+	// ByAccount lets All and Pages go by account from the start: in the order of the accounts' ids,
+	// with the subscriptions of many accounts in a request. Each subscription that exists from the
+	// start of the walk to its end is yielded exactly once, if the service lists its account all
+	// that time; otherwise it may be missed. The error of an account that cannot be read names it.
+	//
+	// A filter on accounts or an Offset is then a [*ValidationError]. With Concurrency n, up to 2*n
+	// pages are in flight or wait for the caller. With Concurrency 1 it is a page, and a request
+	// for accounts.
+	ByAccount bool
+	// After lets a walk by account begin with the first account whose id is greater, e.g. than the
+	// Finished of a [SubscriptionPage]. It implies ByAccount. The zero UUID is before all ids.
+	After uuid.UUID
+	// Skip are accounts that a walk by account does not ask for, because they cannot be read: see
+	// Account in [PagingError]. The zero UUID in it is a [*ValidationError], and so is an account
+	// without ByAccount or After.
+	Skip []uuid.UUID
 }
 
 // SubscriptionPage is a page of a list of subscriptions.
@@ -53,8 +71,13 @@ type SubscriptionPage struct {
 	// Offset of the first of Subscriptions in the list, when it was read. It is 0 in a walk by
 	// account.
 	Offset int
-	// Finished is the account up to which all subscriptions are yielded with this page, see
-	// [SubscriptionService.PagesByAccount]. It is the zero UUID on other pages.
+	// Finished is the account up to which a walk by account has yielded every subscription with
+	// this page, except those of Skip, and none of later accounts. It is the zero UUID on other
+	// pages.
+	//
+	// To go on after a crash, store Finished together with what was written up to this page. Then
+	// remove what was written after it, and walk with it as After. A walk that ends without an
+	// error has finished all accounts, even if its last page has no Finished.
 	Finished uuid.UUID
 	Response *Response
 	// Extra holds other members of the response, e.g. meta.
@@ -143,6 +166,7 @@ func readSubscription(b []byte, id uuid.UUID) (*SubscriptionResult, error) {
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
 	problems := &ValidationError{}
 	o := s.check(opts, problems)
+	o.checkList(problems)
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
@@ -242,16 +266,56 @@ func (s *SubscriptionService) lineLength(o SubscriptionListOptions) int {
 // check returns a copy of o, which may be nil, and adds its problems.
 func (s *SubscriptionService) check(o *SubscriptionListOptions, problems *ValidationError) SubscriptionListOptions {
 	checked := *cmp.Or(o, &SubscriptionListOptions{})
-	checked.Filter = checked.Filter.check(problems)
+	checked.Filter, checked.Skip = checked.Filter.check(problems), slices.Clone(checked.Skip)
 	if checked.Offset < 0 || checked.Offset > MaxOffset {
 		problems.add("offset", "must be 0 to "+strconv.Itoa(MaxOffset))
 	}
 	checkPaging(problems, checked.PageSize, checked.Concurrency)
-	if checked.Filter.text() != "" && s.lineLength(checked) > maxLine {
+	longest := checked
+	if checked.goesByAccount() && checked.Filter.AccountIDs == nil {
+		longest.Filter.AccountIDs = []uuid.UUID{uuid.Max} // a request of the walk has one or more
+	}
+	if longest.Filter.text() != "" && s.lineLength(longest) > maxLine {
 		problems.add("filter", "must be shorter: the request line must not have more than "+strconv.Itoa(maxLine)+
-			" bytes; read many accounts in parts, see slices.Chunk")
+			" bytes; read many accounts in parts, by slices.Chunk")
 	}
 	return checked
+}
+
+// goesByAccount reports whether a walk goes by account from the start.
+func (o *SubscriptionListOptions) goesByAccount() bool { return o.ByAccount || o.After != uuid.Nil }
+
+// checkList adds the problems of options that are only for walks.
+func (o *SubscriptionListOptions) checkList(problems *ValidationError) {
+	const onlyWalks = "must not be set: it is for All and Pages"
+	if o.ByAccount {
+		problems.add("by account", onlyWalks)
+	}
+	if o.After != uuid.Nil {
+		problems.add("after", onlyWalks)
+	}
+	if len(o.Skip) > 0 {
+		problems.add("skip", onlyWalks)
+	}
+}
+
+// checkWalk adds the problems of options that depend on the kind of a walk.
+func (o *SubscriptionListOptions) checkWalk(problems *ValidationError) {
+	if !o.goesByAccount() {
+		if len(o.Skip) > 0 {
+			problems.add("skip", "must not be set without ByAccount or After")
+		}
+		return
+	}
+	if o.Filter.AccountIDs != nil {
+		problems.add("filter.account_id", "must not be set in a walk by account")
+	}
+	if o.Offset != 0 {
+		problems.add("offset", "must be 0 in a walk by account, which begins after an account")
+	}
+	if slices.Contains(o.Skip, uuid.Nil) {
+		problems.add("skip", "must not have the zero UUID")
+	}
 }
 
 // query returns the query of the request, without values that are zero.

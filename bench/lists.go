@@ -56,8 +56,8 @@ func all(concurrency int) client {
 
 func allByAccount(concurrency int) client {
 	return library(func(ctx context.Context, c *commerce.Client) (n int, err error) {
-		opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-		return count(c.Subscriptions.AllByAccount(ctx, nil, opts))
+		opts := &commerce.SubscriptionListOptions{ByAccount: true, Concurrency: concurrency}
+		return count(c.Subscriptions.All(ctx, opts))
 	})
 }
 

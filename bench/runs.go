@@ -69,20 +69,20 @@ var runs = []run{
 	{name: "All, gzip", store: zipped, n: listed, unit: perRecords, do: all(1)},
 	// loop, gzip is the loop with compressed responses.
 	{name: "loop, gzip", store: zipped, n: listed, unit: perRecords, do: loop("", byStandard), like: "All, gzip"},
-	// AllByAccount walks 100,000 subscriptions of 33,334 accounts, and lists the accounts too.
+	// All, ByAccount walks 100,000 subscriptions of 33,334 accounts, and lists the accounts too.
 	// Times are per 10,000 records, as those of All.
-	{name: "AllByAccount", store: large, n: 10 * listed, unit: perRecords, do: allByAccount(1)},
+	{name: "All, ByAccount", store: large, n: 10 * listed, unit: perRecords, do: allByAccount(1)},
 	// All, 20 ms is All with responses that take 20 ms, with Concurrency 1. The 102 requests alone
 	// take 2,040 ms.
 	{name: "All, 20 ms", store: slow, n: listed, unit: perRecords, do: all(1)},
 	// All, 20 ms, x8 is the same with Concurrency 8. The requests alone take 260 ms, if always 8
 	// are in flight.
 	{name: "All, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: all(8)},
-	// AllByAccount, 20 ms walks 10,000 subscriptions of 3,334 accounts, with Concurrency 1. 34
+	// All, ByAccount, 20 ms walks 10,000 subscriptions of 3,334 accounts, with Concurrency 1. 34
 	// requests list the accounts, and 113 the subscriptions.
-	{name: "AllByAccount, 20 ms", store: slow, n: listed, unit: perRecords, do: allByAccount(1)},
-	// AllByAccount, 20 ms, x8 is the same with Concurrency 8.
-	{name: "AllByAccount, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: allByAccount(8)},
+	{name: "All, ByAccount, 20 ms", store: slow, n: listed, unit: perRecords, do: allByAccount(1)},
+	// All, ByAccount, 20 ms, x8 is the same with Concurrency 8.
+	{name: "All, ByAccount, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: allByAccount(8)},
 
 	// GET: library reads a page of one subscription by Client.Do into a json.RawMessage, 3,000
 	// times.

@@ -44,9 +44,6 @@ func moved(ctx context.Context, client *commerce.Client, cartID, email string) e
 	if _, err := commerce.Collect(client.Subscriptions.All(ctx, nil)); err != nil {
 		return err
 	}
-	if _, err := commerce.Collect(client.Subscriptions.AllByAccount(ctx, nil, nil)); err != nil {
-		return err
-	}
 	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
 		return err
 	}

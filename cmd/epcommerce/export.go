@@ -316,17 +316,11 @@ func (x *export) walk(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	from, skipped := x.Finished, x.Skipped // the walk reads accounts ahead, while save changes x
-	accounts := func(yield func(uuid.UUID, error) bool) {
-		for id, err := range x.shop.Accounts.IDs(ctx, from) {
-			if !slices.Contains(skipped, id) && !yield(id, err) {
-				return
-			}
-		}
+	opts := &commerce.SubscriptionListOptions{
+		ByAccount: true, After: x.Finished, Skip: x.Skipped, Concurrency: x.concurrency,
 	}
-	opts := &commerce.SubscriptionListOptions{Concurrency: x.concurrency}
 	opts.Include.All = true
-	for page, err := range x.shop.Subscriptions.PagesByAccount(ctx, accounts, opts) {
+	for page, err := range x.shop.Subscriptions.Pages(ctx, opts) {
 		if err != nil {
 			return err
 		}

@@ -23,7 +23,6 @@ import (
 	"flag"
 	"log"
 	"os"
-	"slices"
 
 	"github.com/google/uuid"
 
@@ -96,15 +95,10 @@ func main() {
 func (j *job) walk(client *commerce.Client, concurrency int) error {
 	check(os.Truncate(j.output.Name(), j.Length))
 	ctx, lines := context.Background(), json.NewEncoder(j.output)
-	accounts := func(yield func(uuid.UUID, error) bool) {
-		for id, err := range client.Accounts.IDs(ctx, j.Finished) {
-			if !slices.Contains(j.Skipped, id) && !yield(id, err) {
-				return
-			}
-		}
+	opts := &commerce.SubscriptionListOptions{
+		ByAccount: true, After: j.Finished, Skip: j.Skipped, Concurrency: concurrency,
 	}
-	opts := &commerce.SubscriptionListOptions{Concurrency: concurrency}
-	for page, err := range client.Subscriptions.PagesByAccount(ctx, accounts, opts) {
+	for page, err := range client.Subscriptions.Pages(ctx, opts) {
 		if err != nil {
 			return err
 		}

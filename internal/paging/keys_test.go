@@ -31,9 +31,11 @@ type keyList struct {
 func (l *keyList) config(limit, segments int) KeysConfig[int] {
 	return KeysConfig[int]{
 		Fetch: l.fetch, Compare: cmp.Compare[int], Limit: limit, Segments: segments,
-		Predict: func(first, last, times int) (int, bool) { return last + times*(last-first), true },
+		Predict: predict,
 	}
 }
+
+func predict(first, last, times int) (int, bool) { return last + times*(last-first), true }
 
 func (l *keyList) fetch(ctx context.Context, after, limit int) (p KeyPage[int], err error) {
 	n := l.begin()

@@ -13,14 +13,12 @@ import (
 // PartsConfig describes a walk over the records that belong to some keys. The keys are read in
 // parts: a part is the list of the records of several keys, and [Walk] reads it.
 type PartsConfig[P any, K, ID comparable] struct {
-	// Keys are read by one goroutine, with a context that ends with the walk. No key is the zero
-	// value. Equal keys that follow each other count once. If Keys is nil, the keys are those of
-	// KeyList, whose requests count as requests in flight if Concurrency is more than 1. Then
-	// several segments of it are read at a time.
-	Keys    func(context.Context) iter.Seq2[K, error]
+	// KeyList has the keys. If Concurrency is more than 1, its requests count as requests in
+	// flight, and several segments of it are read at a time.
 	KeyList KeysConfig[K]
-	// Listed is called with each key of KeyList. It may be nil.
-	Listed func(K)
+	// Listed is called with each key of KeyList, and reports whether to read its records. It may be
+	// nil: then all are read.
+	Listed func(K) bool
 	// MaxKeys is the maximum number of keys in a part, at least 1.
 	MaxKeys int
 	// Fetch reads a page of a part. Calls overlap if Concurrency is more than 1. It must return
@@ -133,24 +131,12 @@ type partsWalk[P any, K, ID comparable] struct {
 // pull passes the keys to pack.
 func (w *partsWalk[P, K, ID]) pull(ctx context.Context) error {
 	defer close(w.keys)
-	keys := w.Keys
-	if keys == nil {
-		keys = w.keyList
-	}
-	var last K
-	for key, err := range keys(ctx) {
-		if stop, ok := errors.AsType[*Error](err); ok { // of KeyList
+	for key, err := range w.keyList(ctx) {
+		if stop, ok := errors.AsType[*Error](err); ok {
 			return stop.Err
 		}
-		if err != nil {
-			return err
-		}
-		if key == last {
+		if w.Listed != nil && !w.Listed(key) {
 			continue
-		}
-		last = key
-		if w.Keys == nil && w.Listed != nil {
-			w.Listed(key)
 		}
 		select {
 		case w.keys <- key:

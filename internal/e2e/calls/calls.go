@@ -6,7 +6,6 @@ package calls
 import (
 	"context"
 	"encoding/json"
-	"iter"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -82,11 +81,6 @@ func NewArgs() *Args {
 func InvalidArgs() *Args {
 	options := &commerce.SubscriptionListOptions{PageSize: -1}
 	return &Args{CartID: "a/b", Options: options, Path: []string{".."}}
-}
-
-// accounts is a sequence of one account.
-func (a *Args) accounts() iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) { yield(a.AccountID, nil) }
 }
 
 // list is any list whose records have an id.

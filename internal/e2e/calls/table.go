@@ -178,12 +178,6 @@ var table = []Call{
 	lists("Subscriptions.Pages", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
 		return commerce.Collect(c.Subscriptions.Pages(ctx, a.Options))
 	}),
-	lists("Subscriptions.AllByAccount", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-		return commerce.Collect(c.Subscriptions.AllByAccount(ctx, a.accounts(), a.Options))
-	}),
-	lists("Subscriptions.PagesByAccount", func(ctx context.Context, c *commerce.Client, a *Args) (any, error) {
-		return commerce.Collect(c.Subscriptions.PagesByAccount(ctx, a.accounts(), a.Options))
-	}),
 	{
 		Name: "Accounts.IDs", Method: http.MethodGet, List: true, TakesAll: true,
 		responses: respond(http.StatusOK, accounts),

@@ -46,7 +46,7 @@ var suite = []struct {
 		checkWalk(t, c.Subscriptions.All(t.Context(), nil))
 	}},
 	{name: "walk by account", test: func(t *testing.T, c *commerce.Client) {
-		checkWalk(t, c.Subscriptions.AllByAccount(t.Context(), nil, nil))
+		checkWalk(t, c.Subscriptions.All(t.Context(), &commerce.SubscriptionListOptions{ByAccount: true}))
 	}},
 	{name: "unauthorized", test: liveUnauthorized},
 	{name: "questions", test: liveQuestions},
