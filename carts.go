@@ -52,7 +52,10 @@ func (s *CartService) AddCustomDiscounts(
 	if len(discounts) == 0 {
 		problems.add("discounts", "must hold at least one")
 	}
-	checkBatch(discounts, opts, problems)
+	checkEach(discounts, problems)
+	if !opts.AllowRepeated {
+		checkRepeated(discounts, problems)
+	}
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
@@ -144,16 +147,22 @@ func checkCartID(cartID string) *ValidationError {
 	return problems
 }
 
-// checkBatch adds the problems of discounts.
-func checkBatch(discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions, problems *ValidationError) {
+// checkEach adds the problems of each of the discounts.
+func checkEach(discounts []NewCustomDiscount, problems *ValidationError) {
+	for i := range discounts {
+		discounts[i].check(i, problems)
+	}
+}
+
+// checkRepeated adds a problem for each discount with a key that one before it has.
+func checkRepeated(discounts []NewCustomDiscount, problems *ValidationError) {
 	seen := map[discountKey]bool{}
 	for i := range discounts {
-		d := &discounts[i]
-		d.check(i, problems)
-		if seen[d.key()] && !opts.AllowRepeated {
+		key := discounts[i].key()
+		if seen[key] {
 			problems.addAt(i, "external_id", "must occur only once with the same discount_engine")
 		}
-		seen[d.key()] = true
+		seen[key] = true
 	}
 }
 

@@ -227,15 +227,9 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 	_, isUnknown := w.accounts[uuid.Nil]
 	delete(w.accounts, uuid.Nil)
 	others := slices.SortedFunc(maps.Keys(w.accounts), compareAccounts)
-	for some := range slices.Chunk(others, MaxPageSize) { // a list may lag: ask for them
-		listed, err := (&AccountService{w.core}).listed(ctx, some)
-		if err != nil {
-			stop(&paging.Error{Err: err})
-			return
-		}
-		for _, account := range listed {
-			delete(w.accounts, account)
-		}
+	if err := w.forgetListed(ctx, others); err != nil {
+		stop(&paging.Error{Err: err})
+		return
 	}
 	w.isLast = true
 	accounts.Limit = len(others) + 1 // so that the page is not full, and the last one
@@ -245,6 +239,20 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 	if read(accounts) && (isUnknown || w.isHidden.Load()) {
 		stop(&paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})
 	}
+}
+
+// forgetListed asks which of these accounts the service lists, as its list may lag.
+func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUID) error {
+	for some := range slices.Chunk(accounts, MaxPageSize) {
+		listed, err := (&AccountService{w.core}).listed(ctx, some)
+		if err != nil {
+			return err
+		}
+		for _, account := range listed {
+			delete(w.accounts, account)
+		}
+	}
+	return nil
 }
 
 // stopped returns the error of a walk that went on by account.

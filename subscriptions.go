@@ -108,7 +108,7 @@ func (s *SubscriptionService) Get(
 	if id == uuid.Nil {
 		return nil, invalid("subscription id", "must not be the zero UUID")
 	}
-	o := s.get("Subscriptions.Get", id, include)
+	o := s.get("Subscriptions.Get", id, SubscriptionListOptions{Include: include})
 	result, r, err := o.do(ctx, s.core)
 	if err != nil {
 		return nil, err
@@ -117,14 +117,14 @@ func (s *SubscriptionService) Get(
 	return result, nil
 }
 
-// get returns the request for a subscription.
+// get returns the request for a subscription. Of opts only Include counts.
 func (s *SubscriptionService) get(
-	op string, id uuid.UUID, include SubscriptionInclude,
+	op string, id uuid.UUID, opts SubscriptionListOptions,
 ) operation[*SubscriptionResult] {
 	return operation[*SubscriptionResult]{
 		op: op, method: http.MethodGet, path: subscriptionsPath + "/" + id.String(), decides: true,
 		vary: func(send func(string) *transport.Result) *transport.Result {
-			return s.core.cfg.generation.try(SubscriptionListOptions{Include: include}, send)
+			return s.core.cfg.generation.try(opts, send)
 		},
 		accept: func(b []byte) (*SubscriptionResult, error) { return readSubscription(b, id) },
 		finish: func(result **SubscriptionResult, _ *transport.Result) error {
