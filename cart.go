@@ -144,12 +144,6 @@ func readCartBody(b []byte) (body cartBody, errs []ErrorObject, err error) {
 	return body, takeErrors(body.Extra), nil
 }
 
-// isSameCart reports whether two ids name the same cart. Letter case makes a difference, except
-// in a UUID.
-func isSameCart(a, b string) bool {
-	return a == b || strings.EqualFold(a, b) && uuid.Validate(a) == nil
-}
-
 // readCart decodes a response that should hold the cart with that id. Its error holds nothing of b.
 func readCart(b []byte, cartID string) (*cartRead, error) {
 	body, errs, err := readCartBody(b)
@@ -160,7 +154,8 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
 		return nil, errors.New("data is missing, or not a cart with an id")
 	}
-	if !isSameCart(data.ID, cartID) {
+	// Letter case makes a difference, except in a UUID.
+	if data.ID != cartID && (!strings.EqualFold(data.ID, cartID) || uuid.Validate(cartID) != nil) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
 	c := &cartRead{

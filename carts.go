@@ -52,7 +52,9 @@ func (s *CartService) AddCustomDiscounts(
 	if len(discounts) == 0 {
 		problems.add("discounts", "must hold at least one")
 	}
-	checkEach(discounts, problems)
+	for i := range discounts {
+		discounts[i].check(i, problems)
+	}
 	if !opts.AllowRepeated {
 		checkRepeated(discounts, problems)
 	}
@@ -111,7 +113,9 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
-	_, _, err := newCartWriter("Carts.DeleteCustomDiscounts", cartID).deleteAll().do(ctx, s.core)
+	w := newCartWriter("Carts.DeleteCustomDiscounts", cartID)
+	o := operation[none]{op: w.op, method: http.MethodDelete, path: cartPath(cartID, "custom-discounts"), cart: w}
+	_, _, err := o.do(ctx, s.core)
 	return err
 }
 
@@ -145,13 +149,6 @@ func checkCartID(cartID string) *ValidationError {
 		problems.add("cart id", err.Error())
 	}
 	return problems
-}
-
-// checkEach adds the problems of each of the discounts.
-func checkEach(discounts []NewCustomDiscount, problems *ValidationError) {
-	for i := range discounts {
-		discounts[i].check(i, problems)
-	}
 }
 
 // checkRepeated adds a problem for each discount with a key that one before it has.
@@ -340,11 +337,5 @@ func (w *cartWriter) delete(d CustomDiscount) *operation[none] {
 	return &operation[none]{
 		op: w.op, method: http.MethodDelete, path: cartPath(w.cartID, d.path()...), harmlessTwice: true, deletes: true,
 		cart: w,
-	}
-}
-
-func (w *cartWriter) deleteAll() *operation[none] {
-	return &operation[none]{
-		op: w.op, method: http.MethodDelete, path: cartPath(w.cartID, "custom-discounts"), cart: w,
 	}
 }

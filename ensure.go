@@ -374,16 +374,16 @@ func writePart[T any](
 // known returns the outcome of a write: OutcomeUnknown too if it was applied in part, or its
 // response cannot be read.
 func (e *ensureRun) known(err error) Outcome {
-	failed, _ := err.(*Error) //nolint:errorlint // of an operation
-	switch {
+	switch failed, _ := err.(*Error); { //nolint:errorlint // of an operation
 	case e.opts.DryRun:
 		return OutcomeNone
 	case failed == nil:
 		return OutcomeApplied
 	case failed.Outcome == OutcomeUnreadable || failed.Outcome == OutcomePartial:
 		return OutcomeUnknown
+	default:
+		return failed.Outcome
 	}
-	return failed.Outcome
 }
 
 // enable enables custom discounts for the cart.

@@ -167,7 +167,8 @@ func (e *ensureRun) mayBeAccepted() bool {
 func (e *ensureRun) isLate(cause error) bool {
 	switch cause { //nolint:errorlint // it is not wrapped
 	case ErrBelowZero:
-		return e.mayCostMore() || !slices.Contains(e.before.causes[:], cause)
+		mayCostMore := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow // than the last read showed
+		return mayCostMore || !slices.Contains(e.before.causes[:], cause)
 	case ErrEmptyCart, ErrPromotionConflict:
 		return !slices.Contains(e.before.causes[:], cause)
 	}
@@ -187,10 +188,4 @@ func (e *ensureRun) isContradicted(w *ensureWrite) bool {
 	return w.isGone ||
 		hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
 		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
-}
-
-// mayCostMore reports whether something that this call wrote may let the cart cost more than the
-// last read showed.
-func (e *ensureRun) mayCostMore() bool {
-	return e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
 }

@@ -12,9 +12,9 @@ var errNewKey = errors.New("a discount with another key is wanted after discount
 
 // checkWanted adds the problems of the wanted discounts.
 func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
-	checkEach(want, problems)
 	checkRepeated(want, problems)
 	for i, d := range want {
+		d.check(i, problems)
 		if !d.Amount.IsInteger() {
 			problems.addAt(i, "amount", "must be a whole number")
 		}

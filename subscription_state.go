@@ -116,7 +116,7 @@ func (r *stateRun) ensure(ctx context.Context) (err error) {
 	case err != nil:
 		return withOutcome(err, OutcomeNotSent)
 	case r.change.Action == ActionResume && !r.change.Reopen && (r.before.Canceled || r.before.Closed):
-		return r.newError(OutcomeNotSent, ErrEnded)
+		return &Error{Op: r.read.op, Outcome: OutcomeNotSent, Err: ErrEnded}
 	case r.change.isMade(r.before):
 		return nil
 	}
@@ -146,13 +146,9 @@ func (r *stateRun) confirm(ctx context.Context, failed *Error) error {
 	case err != nil:
 		return withOutcome(err, OutcomeUnknown)
 	case isEarly || !r.change.isRefuted(r.before, after):
-		return r.newError(OutcomeUnknown, errors.New("the subscription does not show the change"))
+		return &Error{Op: r.read.op, Outcome: OutcomeUnknown, Err: errors.New("the subscription does not show the change")}
 	}
-	return r.newError(OutcomeRejected, ErrStateNotShown)
-}
-
-func (r *stateRun) newError(outcome Outcome, err error) *Error {
-	return &Error{Op: r.read.op, Outcome: outcome, Err: err}
+	return &Error{Op: r.read.op, Outcome: OutcomeRejected, Err: ErrStateNotShown}
 }
 
 // showsWithin is the time after which a read shows a change, if it shows that it was made.
@@ -170,9 +166,8 @@ func (r *stateRun) look(ctx context.Context) (SubscriptionMeta, error) {
 	_ = json.Unmarshal(response.Body, &body)    // if it fails, there is no flag
 	for _, flag := range r.change.flags(meta) { // one that is absent is false in meta
 		if value := string(body.Data.Meta[flag]); value != "true" && value != "false" {
-			e := r.newError(OutcomeNone, fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag))
-			e.StatusCode, e.Attempts = response.StatusCode, response.Attempts
-			return meta, e
+			err = fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag)
+			return meta, &Error{Op: r.read.op, StatusCode: response.StatusCode, Attempts: response.Attempts, Err: err}
 		}
 	}
 	return meta, nil
