@@ -463,7 +463,7 @@ func TestPagingError_resumed(t *testing.T) {
 		for _, concurrency := range []int{1, 16} {
 			s := newAccountStore(t, tt.sizes...)
 			want := s.of(s.accounts...)
-			for after := 0; after < 20; after += 3 {
+			for after := 0; after < 20; after += 6 {
 				s.Inject(commercetest.Fault{Operation: commercetest.OpList, After: after, Status: 503},
 					commercetest.Fault{Operation: commercetest.OpAccounts, After: after, Status: 403})
 			}
