@@ -332,7 +332,7 @@ func TestReasonOf_names(t *testing.T) {
 			}
 		}
 	}
-	diff(t, "names in the comment of ReasonOf in final.go, and in reasons.go", listed, names)
+	diff(t, "the comment of ReasonOf in final.go, with the names in reasons.go wanted", listed, names)
 }
 
 func TestReasonOf(t *testing.T) {

@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"context"
 	"encoding"
 	"flag"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -87,11 +89,17 @@ func TestHouse_arrows(t *testing.T) {
 	}
 }
 
-// checkTypes checks the types of the root package. The go command compiles what it imports.
+// compiledPackages lists the packages that the root package imports, and the files into which the
+// go command compiled them.
+var compiledPackages = sync.OnceValues(func() ([]byte, error) {
+	args := []string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "."}
+	return exec.CommandContext(context.Background(), "go", args...).Output()
+})
+
+// checkTypes checks the types of the root package.
 func checkTypes(t *testing.T, files *gotoken.FileSet, info *types.Info) *types.Package {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", ".")
-	out, err := list.Output()
+	out, err := compiledPackages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,8 +307,12 @@ func TestHouse_constants(t *testing.T) {
 		if got := typ.of(n).String(); got != want || string(encoded) != want || err != nil {
 			t.Errorf("%s prints as %q, and is encoded as %q, want %q: add it to %s", c.Name(), got, encoded, want, typ.texts)
 		}
-		if !strings.Contains(comment(t, typ.call), c.Name()) || !strings.Contains(readFile(t, typ.page), "`"+c.Name()+"`") {
-			t.Errorf("the comment of %s) or %s does not name %s: add when it is returned", typ.call, typ.page, c.Name())
+		for place, text := range map[string]string{
+			"the comment of " + typ.call + ")": comment(t, typ.call), typ.page: readFile(t, typ.page),
+		} {
+			if !strings.Contains(text, c.Name()) {
+				t.Errorf("%s does not name %s: add when it is returned", place, c.Name())
+			}
 		}
 		isAdvice := regexp.MustCompile(`\| ` + want + `\b[^|\n]*\|\n`)
 		if named.Obj().Name() == "Remedy" && !isAdvice.MatchString(readFile(t, "docs/discounts.md")) {

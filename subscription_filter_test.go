@@ -83,7 +83,7 @@ func TestSubscriptionFilter_fields(t *testing.T) {
 			one = value.Index(0)
 		}
 		one.Set(reflect.ValueOf(map[bool]any{true: "x", false: numberedID(1)}[one.Kind() == reflect.String]))
-		s := newStub(t, respond(200, emptyList), respond(200, emptyList))
+		s := newStub(t, slices.Repeat(responders{respond(200, emptyList)}, 4)...)
 		subscriptions := s.client(t).Subscriptions
 		walk := subscriptions.All(t.Context(), opts)
 		_, errList := subscriptions.List(t.Context(), opts)
@@ -94,11 +94,15 @@ func TestSubscriptionFilter_fields(t *testing.T) {
 		filter := parseQuery(t, s.sent()[0].RawQuery).Get("filter")
 		copied := parseQuery(t, s.sent()[1].RawQuery).Get("filter")
 		key := filter + field.Type.String()
-		if filter == "" || sent[key] != "" {
-			t.Errorf("SubscriptionFilter.%s alone is sent as %q, like %q: add it to conditions in subscription_filter.go",
-				field.Name, filter, sent[key])
-		}
-		if copied != filter {
+		switch {
+		case filter == "":
+			t.Errorf("SubscriptionFilter.%s alone lists the whole store: add it to conditions in subscription_filter.go",
+				field.Name)
+			continue
+		case sent[key] != "":
+			t.Errorf("SubscriptionFilter.%s is sent as %s is: give it a field of its own in conditions in subscription_filter.go",
+				field.Name, sent[key])
+		case copied != filter:
 			t.Errorf("SubscriptionFilter.%s of a walk changes with the options: copy it in check of subscription_filter.go",
 				field.Name)
 		}

@@ -76,7 +76,7 @@ func TestClient_filters(t *testing.T) {
 		value.Set(reflect.ValueOf(map[bool]any{true: "of none", false: uuid.Max}[value.Kind() == reflect.String]))
 		page, err := store.Client().Subscriptions.List(t.Context(), opts)
 		if err != nil || len(page.Subscriptions) > 0 {
-			t.Errorf("no subscription has this %s, but the store lists some, error %v: add it to subscriptionFilter in "+
+			t.Errorf("SubscriptionFilter.%s selects none, but the store lists some, error %v: add it to subscriptionFilter in "+
 				"filter.go, and to what reads it", field.Name, err)
 		}
 	}

@@ -130,8 +130,8 @@ func TestOperations(t *testing.T) {
 		if len(op.Endpoints()) == 0 {
 			t.Errorf("operation %q of faults.go has no handler: add it to endpoints in endpoints.go", op)
 		}
-		comment, _, _ = strings.Cut(short(comment), ",")
-		method, path, _ := strings.Cut(strings.TrimSpace(comment), " ")
+		comment, _, _ = strings.Cut(short(strings.TrimSpace(comment)), ",")
+		method, path, _ := strings.Cut(comment, " ")
 		for _, endpoint := range op.Endpoints() {
 			endpoint = short(endpoint)
 			if !strings.HasPrefix(endpoint, method+" ") || !strings.HasSuffix(endpoint, strings.TrimPrefix(path, "...")) {
