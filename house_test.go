@@ -61,7 +61,7 @@ func TestHouse_files(t *testing.T) {
 // from a file to each file that declares a package-level name or a method which it uses.
 func TestHouse_arrows(t *testing.T) {
 	t.Parallel()
-	const maxPairs, maxArrows = 10, 185
+	const maxPairs, maxArrows = 7, 185
 	arrows := map[[2]string]bool{}
 	files := gotoken.NewFileSet()
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
@@ -417,7 +417,7 @@ func TestHouse_size(t *testing.T) {
 		}
 	})
 	limits := map[string]int{
-		"lines of the library": 9720, "lines of its tests": 22_330, "words of all pages": 28_000, "exported names": 252,
+		"lines of the library": 9690, "lines of its tests": 22_330, "words of all pages": 28_000, "exported names": 265,
 	}
 	for what, limit := range limits {
 		if got := sizes[what]; got > limit || got < limit*9/10 {
