@@ -62,7 +62,8 @@ func TestCart_extra(t *testing.T) {
 		{name: "only an id", body: cartOf("", ""), want: `null`},
 		{name: "lists of null", body: cartOf("", `,"included":{"items":null,"custom_discounts":null}`), want: `null`},
 		{
-			name: "members of the response", body: cartOf(`,"x":1,"links":{}`, `,"x":2,"/x":3,"links":5,"meta":{"n":1}`),
+			name: "members of the response",
+			body: cartOf(`,"x":1,"links":{}`, `,"x":2,"/x":3,"links":5,"meta":{"n":1},"errors":[]`),
 			want: `{"x":1,"links":{},"//x":2,"/x":3,"/links":5,"meta":{"n":1}}`,
 		},
 		{
@@ -78,15 +79,18 @@ func TestCart_extra(t *testing.T) {
 			body: cartOf(`,"meta":{"timestamps":{},"n":1},"discount_settings":{"n":3}`, `,"meta":{"n":4}`),
 		},
 	} {
-		cart, err := newStub(t, respond(200, tt.body)).client(t).Carts.Get(t.Context(), cartID)
-		if err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
+		for range 20 { // the names are the same each time
+			cart, err := newStub(t, respond(200, tt.body)).client(t).Carts.Get(t.Context(), cartID)
+			if err != nil {
+				t.Fatalf("%s: %v", tt.name, err)
+			}
+			diff(t, tt.name, jsonValue(t, []byte(encode(t, cart.Extra))), jsonValue(t, []byte(tt.want)))
 		}
-		diff(t, tt.name, jsonValue(t, []byte(encode(t, cart.Extra))), jsonValue(t, []byte(tt.want)))
 	}
 }
 
-// The parts of a cart have JSON like the service's too.
+// The parts of a cart have JSON like the service's too. An amount that is not set is left out, and 0
+// is not.
 func TestCart_jsonOfParts(t *testing.T) {
 	t.Parallel()
 	const money = `{"amount":-1000,"currency":"USD","formatted":"-$10.00","float_price":-10}`
@@ -96,7 +100,10 @@ func TestCart_jsonOfParts(t *testing.T) {
 	}{
 		{text: money, v: &commerce.Money{}},
 		{text: `{"id":"` + itemID + `","type":"cart_item","unit_price":` + money + `,"new":1}`, v: &commerce.CartItem{}},
-		{text: `{"with_tax":` + money + `,"shipping":{"amount":0}}`, v: &commerce.CartDisplayPrice{}},
+		{
+			text: `{"with_tax":` + money + `,"without_tax":{"currency":"USD"},"tax":{"amount":0},"shipping":{"amount":0}}`,
+			v:    &commerce.CartDisplayPrice{},
+		},
 	} {
 		if err := json.Unmarshal([]byte(tt.text), tt.v); err != nil {
 			t.Errorf("%s: %v", tt.text, err)
@@ -114,13 +121,4 @@ func TestCart_jsonOfParts(t *testing.T) {
 			t.Errorf("%s: no error", text)
 		}
 	}
-}
-
-// An amount that is not set is left out, and 0 is not.
-func TestCart_jsonOfPrices(t *testing.T) {
-	t.Parallel()
-	price := commerce.CartDisplayPrice{
-		WithTax: commerce.Money{Currency: "USD"}, Tax: commerce.Money{Amount: commerce.NewDecimal(0)},
-	}
-	diff(t, "price", encode(t, price), `{"with_tax":{"currency":"USD"},"tax":{"amount":0}}`)
 }

@@ -172,28 +172,6 @@ func TestCartsGet_itemOfDiscount(t *testing.T) {
 	}
 }
 
-// Members of the response that the library does not know are kept, also those of included. Those
-// of the cart keep their names. The others have the same names each time.
-func TestCartsGet_extra(t *testing.T) {
-	t.Parallel()
-	body := `{"data":{"id":"0a8d0b6c-cart","links":{"self":"x"},"x":1},
-		"x":2,"/x":3,"links":{"next":null},"meta":{"total":1},"errors":[],
-		"included":{"items":[],"promotions":[{"id":"p"}],"tax_items":null}}`
-	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
-	want := commerce.Extra{
-		"links": raw(`{"self":"x"}`), "/links": raw(`{"next":null}`), "meta": raw(`{"total":1}`),
-		"x": raw(`1`), "/x": raw(`3`), "//x": raw(`2`),
-		"included": raw(`{"promotions":[{"id":"p"}],"tax_items":null}`),
-	}
-	for range 100 {
-		got, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		diff(t, "Extra", got.Extra, want)
-	}
-}
-
 // Ids that are UUIDs may differ in letter case.
 func TestCartsGet_letterCase(t *testing.T) {
 	t.Parallel()
