@@ -101,27 +101,10 @@ var ensureCredits = []ensureScenario{
 		matches: []error{commerce.ErrDifferent, commerce.ErrForbidden},
 	},
 	{
-		name: "the service changes an external id, response with the id that was sent, and no ids of its own",
-		want: discounts("Code-A"), request: lowerCase,
-		respond: func(_, added []commerce.CustomDiscount) string {
-			added[0].ID, added[0].ExternalID = uuid.Nil, "Code-A"
-			return asData(added)
-		},
-		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, isFinal: true,
-	},
-	{
 		name: "the service changes an external id, response lost", want: discounts("Code-A"), request: lowerCase,
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Status: 504}},
 		requests: "cart add cart", cart: []string{"code-a -1000"}, counts: "added 1, missing 1, different 1",
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, takes: 2 * second,
-	},
-	{
-		name: "an equal discount of another engine appears", want: discounts("a"),
-		after:    afterAdd(foreign(placed("x", -1000))),
-		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
-		requests: "cart add cart add cart", cart: []string{"a -1000", "x -1000"},
-		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
 	{
 		name: "an equal discount without an engine appears", want: discounts("a"),

@@ -30,11 +30,6 @@ var ensureInterrupted = []ensureScenario{
 		outcome: commerce.OutcomeNotSent, matches: []error{context.Canceled}, differs: []error{commerce.ErrDifferent},
 	},
 	{
-		name: "the context ends before a delete", cancel: http.MethodGet, before: place(placed("a", -1), placed("a", -1000)),
-		requests: "cart", cart: []string{"a -1", "a -1000"}, counts: "discounts 1, missing 1, different 1",
-		outcome: commerce.OutcomeNotSent, matches: []error{context.Canceled}, differs: []error{commerce.ErrDifferent},
-	},
-	{
 		name: "the context ends in the wait for late writes", cancel: http.MethodPost, cancelAfter: second,
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 504}},
 		requests: "cart add", counts: "missing 2, in doubt 2",
@@ -117,13 +112,6 @@ var ensureFailures = []ensureScenario{
 		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "unprocessable",
 	},
 	{
-		name:     "a deletion finds nothing, and the discount is there again: others write too",
-		before:   place(placed("a", -1000), placed("a", -1000), placed("b", -1000)),
-		faults:   []commercetest.Fault{{Operation: opDelete, Status: 404, Body: refusal}},
-		requests: "cart delete-discount cart", cart: []string{"a -1000", "a -1000", "b -1000"},
-		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected, reason: "not_found",
-	},
-	{
 		name:     "an update finds nothing, and the discount is there again",
 		before:   place(placed("a", -1), placed("b", -1000)),
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
@@ -136,16 +124,6 @@ var ensureFailures = []ensureScenario{
 		requests: "cart add cart", counts: "missing 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
 	},
 	{
-		name: "update refused, too many requests", before: place(placed("a", -1), placed("b", -1000)),
-		opts: commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults: []commercetest.Fault{
-			{Operation: commercetest.OpUpdateDiscount, Status: 429, Header: waitSecond, Times: -1},
-		},
-		requests: "cart update-discount cart", cart: []string{"a -1", "b -1000"},
-		counts: "discounts 2, different 1", outcome: commerce.OutcomeRejected,
-		differs: []error{commerce.ErrDifferent}, reason: "rate_limited",
-	},
-	{
 		name:   "different, and the delete of a copy refused, too many requests",
 		before: place(placed("a", -1), placed("b", -1000), placed("b", -1000)),
 		faults: []commercetest.Fault{
@@ -153,16 +131,6 @@ var ensureFailures = []ensureScenario{
 		},
 		requests: "cart delete-discount cart", cart: []string{"a -1", "b -1000", "b -1000"},
 		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "rate_limited",
-	},
-	{
-		name:   "two refusals with the same text, one of a gateway",
-		before: place(placed("a", -1), placed("b", -1)), opts: commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults: []commercetest.Fault{
-			{Operation: commercetest.OpUpdateDiscount, Status: 400, Body: `{"errors":[{"detail":"d"}]}`},
-			{Operation: commercetest.OpUpdateDiscount, Status: 400, Times: -1, Body: gateway},
-		},
-		requests: "cart update-discount update-discount cart", cart: []string{"a -1", "b -1"},
-		counts: "discounts 2, different 2", outcome: commerce.OutcomeRejected, reason: "bad_request",
 	},
 	{
 		name: "in doubt, and the cart is refused",
@@ -212,11 +180,6 @@ var undoings = []undoing{
 		outcome:  commerce.OutcomeUnknown, reason: "outcome_unknown", takes: 2 * second,
 	},
 	{
-		name: "update, undone once", kind: opUpdate, times: 1,
-		requests: "cart update-discount cart cart update-discount cart",
-		outcome:  commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
 		name: "update, undone twice", kind: opUpdate, times: 2,
 		requests: "cart update-discount cart cart update-discount cart",
 		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
@@ -225,11 +188,6 @@ var undoings = []undoing{
 		name: "deletion, undone once", kind: opDelete, times: 1,
 		requests: "cart delete-discount cart cart delete-discount cart",
 		outcome:  commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
-		name: "deletion, undone twice", kind: opDelete, times: 2,
-		requests: "cart delete-discount cart cart delete-discount cart",
-		outcome:  commerce.OutcomePartial, reason: "different", takes: 2 * second,
 	},
 	{
 		name: "deletion, late", kind: opDelete, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true, Times: 2},

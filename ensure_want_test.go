@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,23 +95,11 @@ func removeAfter(op commercetest.Operation) func(*commercetest.Store, string, co
 	}
 }
 
-// removeOnce removes what the first add added.
-func removeOnce(s *commercetest.Store, cartID string, in commercetest.Request) {
-	isAdd := func(r commercetest.Request) bool { return r.Operation == opAdd }
-	if all := s.Requests(); isAdd(in) && all[slices.IndexFunc(all, isAdd)].ID == in.ID {
-		s.RemoveDiscount(cartID, s.Discounts(cartID)[0].ID)
-	}
-}
-
 func addTwin(s *commercetest.Store, cartID string) {
 	send(s, http.MethodPost, `{"data":{"type":"cart_item","id":"p","quantity":1}}`, "carts", cartID, "items")
 }
 
 var setScenarios = []ensureScenario{
-	{
-		name: "a percentage", choose: tenPercent, requests: "cart add cart", cart: []string{"a -1000"},
-		counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
-	},
 	{
 		name: "a percentage, and the cart changes", choose: tenPercent, before: addTwin,
 		after: removeAfter(opAdd), requests: "add-item cart add cart update-discount cart", cart: []string{"a -1000"},
@@ -144,12 +131,6 @@ var setScenarios = []ensureScenario{
 		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "the add is confirmed, but the cart does not show it", choose: ids("a"), after: removeOnce,
-		requests: "cart add cart cart add cart", cart: []string{"a -1000"}, takes: 2 * second,
-		counts: "discounts 1, added 1, in doubt 1", outcome: commerce.OutcomeUnknown,
-		matches: []error{commerce.ErrOutcomeUnknown},
-	},
-	{
 		name: "the service changes what it is sent", choose: amounts(-1000), request: roundAmounts,
 		requests: "cart add cart update-discount cart", cart: []string{"a -990"},
 		counts: "discounts 1, added 1, updated 1, different 1", outcome: commerce.OutcomePartial,
@@ -177,10 +158,6 @@ var setScenarios = []ensureScenario{
 		name: "not valid after an add", choose: amounts(-1, 1), requests: "cart add cart", cart: []string{"a -1"},
 		counts: "discounts 1, added 1", outcome: commerce.OutcomePartial, matches: []error{commerce.ErrInvalidArgument},
 		isFinal: true,
-	},
-	{
-		name: "another key after an add", choose: ids("a", "b"), requests: "cart add cart", cart: []string{"a -1000"},
-		counts: "added 1, missing 1, different 1", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "a random key, the response is lost", choose: ids("1", "2", "3"),
@@ -456,25 +433,12 @@ const firstCartID = "599c9a5a-e949-5fbb-b06a-814d93202b11"
 // The item costs 10,000. What the customer pays is never below 0.
 var priceScenarios = []ensureScenario{
 	{
-		name: "half and half", choose: percents(50, 50), requests: "cart add cart", cart: []string{"a -5000", "b -5000"},
-		counts: "discounts 2, added 2", outcome: commerce.OutcomeApplied,
-	},
-	{
 		name: "more than all", choose: percents(70, 60, 20), requests: "cart add cart", cart: []string{"a -7000", "b -3000"},
 		counts: "discounts 2, added 2, lowered 2", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "a fixed amount above the price", choose: amounts(-20_000), requests: "cart add cart",
-		cart: []string{"a -10000"}, counts: "discounts 1, added 1, lowered 1", outcome: commerce.OutcomeApplied,
-	},
-	{
 		name: "an amount of 0", choose: percents(10, 0), before: place(placed("b", -1)),
 		requests: "cart delete-discount add cart", cart: []string{"a -1000"}, counts: "discounts 1, added 1, deleted 1",
-		outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "others take half", choose: percents(80), before: place(foreign(placed("x", -5000))),
-		requests: "cart add cart", cart: []string{"a -5000", "x -5000"}, counts: "discounts 1, added 1, lowered 1",
 		outcome: commerce.OutcomeApplied,
 	},
 	{
@@ -507,12 +471,6 @@ var priceScenarios = []ensureScenario{
 		faults: []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{"data":{"id":"` + firstCartID + `"},` +
 			`"included":{"items":[{` + item + `}],"custom_discounts":[]}}`}},
 		outcome: commerce.OutcomeNotSent, reason: "bad_response", matches: []error{commerce.ErrBadResponse},
-	},
-	{
-		name: "less is taken off before more", choose: percents(10, 90),
-		requests: "cart update-discount update-discount cart", cart: []string{"a -1000", "b -9000"},
-		before: place(placed("a", -9000), placed("b", -1000)),
-		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied, after: notBelowZero,
 	},
 	{
 		name: "more only after less is confirmed", choose: percents(10, 90), after: notBelowZero,
@@ -611,27 +569,12 @@ var ensureEnables = []ensureScenario{
 		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "the service takes none", disabled: true, opts: withEnable, takes: 2 * second,
-		faults: []commercetest.Fault{{
-			Operation: opAdd, Status: 400, Body: `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled"}]}`,
-			Times: -1,
-		}},
-		requests: "cart update-cart add cart cart add cart", counts: "missing 2, enabled",
-		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDiscountsDisabled},
-	},
-	{
 		name: "not enabled", disabled: true, requests: "cart add cart", counts: "missing 2",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountsDisabled}, isFinal: true,
 	},
 	{
 		name: "nothing to add", disabled: true, opts: withEnable, before: place(placed("a", -1000), placed("b", -1000)),
 		requests: "cart", cart: both, counts: "discounts 2", outcome: commerce.OutcomeApplied,
-	},
-	{
-		name: "enable before surplus copies are deleted", disabled: true, opts: withEnable,
-		before:   place(placed("a", -1000), placed("a", -1000)),
-		requests: "cart update-cart delete-discount add cart", cart: both,
-		counts: "discounts 2, added 1, deleted 1, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
 		name: "enable, as a copy on another level must be replaced", disabled: true,
@@ -683,12 +626,6 @@ var ensureEnables = []ensureScenario{
 		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "enabled, and the cart cannot be read", disabled: true, opts: withEnable,
-		faults:   []commercetest.Fault{{Operation: opCart, After: 1, Status: 500, Times: 2}},
-		requests: "cart update-cart add cart cart", cart: both, counts: "added 2, in doubt 2, enabled",
-		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrServer},
-	},
-	{
 		name: "enabled, and the add is refused", disabled: true, opts: withEnable,
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 422, Body: refusal}},
 		requests: "cart update-cart add cart", counts: "missing 2, enabled",
@@ -730,19 +667,5 @@ func TestEnsureCustomDiscounts_enabledText(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "are now enabled") || !isEnabled {
 		t.Errorf("result %+v, error %v, want one that says that they are enabled", result, err)
-	}
-}
-
-// With AllOrNothing, nothing is added as long as one of the wanted discounts may be on the cart in
-// another form: its level is unknown.
-func TestEnsureCustomDiscounts_allOrNothingUnplaced(t *testing.T) {
-	t.Parallel()
-	unplaced := cartOf("", `,"included":{"items":[{`+item+`}],"custom_discounts":[{"id":"`+discountID+
-		`","discount_engine":"engine","external_id":"a","amount":-1}]}`)
-	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, AllOrNothing: true}
-	s := newStub(t, respond(200, unplaced)) // a write fails the test
-	result, err := s.client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a", "b"), opts)
-	if err == nil || counts(result) != "missing 1, different 1" {
-		t.Errorf("result %s, error %v, want one missing and one different", counts(result), err)
 	}
 }
