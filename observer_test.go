@@ -337,25 +337,27 @@ func TestObserver_unusablePage(t *testing.T) {
 // A token request is a call within the call that needs the token.
 func TestObserver_contexts(t *testing.T) {
 	t.Parallel()
-	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-	var got []string
-	base := roundTripper(func(req *http.Request) (*http.Response, error) {
-		got = append(got, req.URL.Path+" "+namesIn(req.Context()))
-		return store.Transport().RoundTrip(req)
+	synctest.Test(t, func(t *testing.T) { // a wait of a busy machine would be logged
+		store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		var got []string
+		base := roundTripper(func(req *http.Request) (*http.Response, error) {
+			got = append(got, req.URL.Path+" "+namesIn(req.Context()))
+			return store.Transport().RoundTrip(req)
+		})
+		var logged []string
+		logger := slog.New(logFunc(func(ctx context.Context) { logged = append(logged, namesIn(ctx)) }))
+		c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: base}),
+			commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret),
+			commerce.WithObserver(&observations{}), commerce.WithLogger(logger))
+		if _, err := c.Settings(context.WithValue(t.Context(), namesKey{}, "caller")); err != nil {
+			t.Fatal(err)
+		}
+		diff(t, "requests", got, []string{
+			"/oauth/access_token caller/Client.Settings/token/POST 1",
+			"/v2/settings caller/Client.Settings/GET 1",
+		})
+		diff(t, "contexts of log events", logged, []string{"caller/Client.Settings/token", "caller/Client.Settings"})
 	})
-	var logged []string
-	logger := slog.New(logFunc(func(ctx context.Context) { logged = append(logged, namesIn(ctx)) }))
-	c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: base}),
-		commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret),
-		commerce.WithObserver(&observations{}), commerce.WithLogger(logger))
-	if _, err := c.Settings(context.WithValue(t.Context(), namesKey{}, "caller")); err != nil {
-		t.Fatal(err)
-	}
-	diff(t, "requests", got, []string{
-		"/oauth/access_token caller/Client.Settings/token/POST 1",
-		"/v2/settings caller/Client.Settings/GET 1",
-	})
-	diff(t, "contexts of log events", logged, []string{"caller/Client.Settings/token", "caller/Client.Settings"})
 }
 
 // carelessObserver returns contexts that have ended or are nil, and nil functions.
