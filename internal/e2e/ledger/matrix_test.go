@@ -71,9 +71,13 @@ func (c cell) expected() (wants []Want, applications int, waits bool) {
 	return c.Write, applications, c.WriteWaits
 }
 
-// run makes the call. If only a timeout ends an attempt, it may pass on a busy machine
-// before the server or the client reaches the fault. Then the call is made again with
-// twice the timeout.
+// notKept is wrong only if it stays: net/http closes a connection after a response if the goroutine
+// that wrote the request does not run within 50 ms, as on a busy machine.
+const notKept = "the call came on a new connection, want the one of the call before"
+
+// run makes the call, again if the connection was not kept. If only a timeout ends an attempt, it
+// may pass on a busy machine before the server or the client reaches the fault. Then the call is
+// made again with twice the timeout.
 func (c cell) run(ctx context.Context, t *testing.T) {
 	t.Helper()
 	policy := twoAttempts
@@ -82,6 +86,9 @@ func (c cell) run(ctx context.Context, t *testing.T) {
 		policy.AttemptTimeout = 50 * time.Millisecond
 	}
 	wrong := c.try(ctx, t, policy)
+	for n := 0; wrong == notKept && n < 5; n++ {
+		wrong = c.try(ctx, t, policy)
+	}
 	for waits && wrong != "" && policy.AttemptTimeout <= 10*time.Second {
 		policy.AttemptTimeout *= 2
 		wrong = c.try(ctx, t, policy)
@@ -121,8 +128,10 @@ func (c cell) try(ctx context.Context, t *testing.T, policy commerce.RetryPolicy
 	}
 	switch wrong = result.mismatchAll(wants); {
 	case wrong != "":
-	case len(arrivals) == 0 || arrivals[0].Reused != c.reused:
-		wrong = fmt.Sprintf("arrivals %v, want the first one on a connection with reused=%v", arrivals, c.reused)
+	case len(arrivals) == 0 || arrivals[0].Reused && !c.reused:
+		wrong = fmt.Sprintf("arrivals %v, want one, on a new connection", arrivals)
+	case c.reused && !arrivals[0].Reused:
+		wrong = notKept
 	case applied != applications:
 		wrong = fmt.Sprintf("applied %d times, want %d", applied, applications)
 	}
