@@ -2,7 +2,6 @@ package commerce_test
 
 import (
 	"encoding/json"
-	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -159,12 +158,6 @@ var ensureCredits = []ensureScenario{
 		before:   place(placed("w", -1), placed("v", -1), placed("x", -1), placed("y", -1), placed("z", -1)),
 		requests: "cart add cart", cart: []string{"v -1", "w -1", "x -1", "y -1", "z -1"}, counts: "missing 1",
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountLimit}, isFinal: true,
-	},
-	{
-		name: "the response shows the whole cart, no read after it", respond: wholeCart, cancel: http.MethodPost,
-		before:   place(placed("x", -1)),
-		requests: "cart add", cart: []string{"a -1000", "b -1000", "x -1"},
-		counts: "added 2, in doubt 2", outcome: commerce.OutcomeUnknown,
 	},
 	{
 		name: "500 with a part and a reason", want: discounts("a", "b"), faults: []commercetest.Fault{{

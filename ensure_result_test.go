@@ -194,11 +194,6 @@ var undoings = []undoing{
 		requests: "cart delete-discount delete-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
 	{
-		name: "enabling, undone once", kind: opEnable, times: 1,
-		requests: "cart update-cart update-cart add cart cart update-cart add cart",
-		outcome:  commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
 		name: "enabling, undone twice", kind: opEnable, times: 2,
 		requests: "cart update-cart update-cart add cart cart update-cart update-cart add cart",
 		outcome:  commerce.OutcomePartial, reason: "discounts_disabled", takes: 2 * second,

@@ -294,12 +294,6 @@ var ensureChanges = []ensureScenario{
 		outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "on another level, update", before: place(forItem(placed("a", -1000)), placed("b", -1000)),
-		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
-		requests: "cart delete-discount add cart", cart: both, counts: "discounts 2, added 1, deleted 1",
-		outcome: commerce.OutcomeApplied,
-	},
-	{
 		name:   "unwanted, prune",
 		before: place(placed("a", -1000), placed("b", -1000), forItem(placed("c", -1)), foreign(placed("d", -1))),
 		opts:   commerce.EnsureCustomDiscountsOptions{Prune: true}, requests: "cart delete-discount cart",

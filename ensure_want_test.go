@@ -42,13 +42,6 @@ func ids(lists ...string) func(*commerce.Cart, int) ([]commerce.NewCustomDiscoun
 	}
 }
 
-// tenPercent takes a tenth off the cart.
-func tenPercent(cart *commerce.Cart, _ int) ([]commerce.NewCustomDiscount, error) {
-	d := discount("a")
-	d.Amount = cart.DisplayPrice.WithoutDiscount.Amount.Percent(commerce.NewDecimal(-10))
-	return []commerce.NewCustomDiscount{d}, nil
-}
-
 // failAt fails the n-th time.
 func failAt(n int, choose func(*commerce.Cart, int) ([]commerce.NewCustomDiscount, error)) func(
 	*commerce.Cart, int,
@@ -86,36 +79,12 @@ func undoFirst(s *commercetest.Store, cartID string, in commercetest.Request) {
 	}
 }
 
-// removeAfter removes the only item's twin after a request of the operation.
-func removeAfter(op commercetest.Operation) func(*commercetest.Store, string, commercetest.Request) {
-	return func(s *commercetest.Store, cartID string, in commercetest.Request) {
-		if items := s.CartItems(cartID); in.Operation == op && len(items) > 1 {
-			s.RemoveItem(cartID, items[1].ID)
-		}
-	}
-}
-
-func addTwin(s *commercetest.Store, cartID string) {
-	send(s, http.MethodPost, `{"data":{"type":"cart_item","id":"p","quantity":1}}`, "carts", cartID, "items")
-}
-
 var setScenarios = []ensureScenario{
-	{
-		name: "a percentage, and the cart changes", choose: tenPercent, before: addTwin,
-		after: removeAfter(opAdd), requests: "add-item cart add cart update-discount cart", cart: []string{"a -1000"},
-		counts: "discounts 1, added 1, updated 1", outcome: commerce.OutcomeApplied,
-	},
 	{
 		name: "the cart changes with each read", choose: amounts(-1, -2, -3, -4),
 		requests: "cart add cart update-discount cart update-discount cart", cart: []string{"a -3"},
 		counts: "discounts 1, added 1, updated 1, different 1", outcome: commerce.OutcomePartial,
 		differs: []error{commerce.ErrDifferent},
-	},
-	{
-		name: "the cart changes with each read, after it was enabled", choose: amounts(-9, -1, -2, -3, -4),
-		disabled: true,
-		requests: "cart update-cart add cart update-discount cart update-discount cart", cart: []string{"a -2"},
-		counts: "discounts 1, added 1, updated 1, different 1, enabled", outcome: commerce.OutcomePartial,
 	},
 	{
 		name: "each read asks for one more change", choose: oneMore("a", "b", "c", "d"),
@@ -131,26 +100,20 @@ var setScenarios = []ensureScenario{
 		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "the service changes what it is sent", choose: amounts(-1000), request: roundAmounts,
-		requests: "cart add cart update-discount cart", cart: []string{"a -990"},
-		counts: "discounts 1, added 1, updated 1, different 1", outcome: commerce.OutcomePartial,
-		matches: []error{commerce.ErrDifferent}, isFinal: true,
-	},
-	{
 		name: "nothing is wanted", choose: ids(""), before: place(placed("x", -1)),
 		requests: "cart delete-discount cart", counts: "deleted 1", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "an error", choose: failAt(1, tenPercent), before: place(placed("x", -1)), cart: []string{"x -1"},
+		name: "an error", choose: failAt(1, percents(10)), before: place(placed("x", -1)), cart: []string{"x -1"},
 		requests: "cart", outcome: commerce.OutcomeNotSent,
 		matches: []error{errWant},
 	},
 	{
-		name: "an error after an add", choose: failAt(2, tenPercent), requests: "cart add cart", cart: []string{"a -1000"},
+		name: "an error after an add", choose: failAt(2, percents(10)), requests: "cart add cart", cart: []string{"a -1000"},
 		counts: "discounts 1, added 1", outcome: commerce.OutcomePartial, matches: []error{errWant},
 	},
 	{
-		name: "an error after an add without a response", choose: failAt(2, tenPercent),
+		name: "an error after an add without a response", choose: failAt(2, percents(10)),
 		faults: []commercetest.Fault{{Operation: opAdd, Cut: true}}, requests: "cart add cart", takes: 2 * second,
 		counts: "missing 1, in doubt 1", outcome: commerce.OutcomeUnknown, matches: []error{errWant},
 	},
@@ -462,11 +425,6 @@ var priceScenarios = []ensureScenario{
 		counts: "discounts 1, added 1, lowered 1", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "prices that leave out the subtotal", choose: percents(10), store: commercetest.Config{BarePrices: true},
-		before: place(placed("a", -500)), requests: "cart update-discount cart", cart: []string{"a -1000"},
-		counts: "discounts 1, updated 1", outcome: commerce.OutcomeApplied,
-	},
-	{
 		name: "no price", choose: notCalled, before: place(placed("a", -500)), cart: []string{"a -500"}, requests: "cart",
 		faults: []commercetest.Fault{{Operation: opCart, Status: 200, Body: `{"data":{"id":"` + firstCartID + `"},` +
 			`"included":{"items":[{` + item + `}],"custom_discounts":[]}}`}},
@@ -525,11 +483,6 @@ var priceScenarios = []ensureScenario{
 		faults:   []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 422, Body: refusal, Times: -1}},
 		requests: "cart delete-discount cart", cart: []string{"a -9000"}, counts: "missing 1, different 1",
 		outcome: commerce.OutcomeRejected, reason: "unprocessable", isFinal: true,
-	},
-	{
-		name: "an empty cart", choose: notCalled, requests: "cart items", outcome: commerce.OutcomeNotSent,
-		before: func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
-		reason: "empty_cart", isFinal: true,
 	},
 	{
 		name: "an empty cart with discounts", choose: notCalled, requests: "cart items delete-discount cart items",
