@@ -89,8 +89,8 @@ func TestCart_extra(t *testing.T) {
 	}
 }
 
-// The parts of a cart have JSON like the service's too. An amount that is not set is left out, and 0
-// is not.
+// The parts of a cart have JSON like the service's too. An amount that is not set is left out, and
+// 0 is not.
 func TestCart_jsonOfParts(t *testing.T) {
 	t.Parallel()
 	const money = `{"amount":-1000,"currency":"USD","formatted":"-$10.00","float_price":-10}`

@@ -3,15 +3,15 @@
 //
 // [New] makes a [Client], with the credentials of a store: [WithClientCredentials],
 // [WithTokenSource] or [WithToken]. Make one and keep it: clients do not change, and are safe for
-// concurrent use. A call is one method call. Its attempts are HTTP requests; a call that fails
-// before it sends anything makes none. [RetryPolicy] states when a call is sent again.
+// concurrent use. A call is one method call. Its attempts are HTTP requests; it may fail without
+// any. [RetryPolicy] states when a call is sent again.
 //
 // # Discounts
 //
 // [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it.
 // Call it whenever the cart or the offers change, after an error or a crash, and before the
-// payment. [CartService.EnsureCustomDiscounts] adds what is missing of a list, and with options
-// does the rest. [CartService.AddCustomDiscounts] sends one request, which is not idempotent. It
+// payment. [CartService.EnsureCustomDiscounts] adds the missing discounts of a list; options let it
+// change and delete others. [CartService.AddCustomDiscounts] sends one request, which is not idempotent. It
 // is never sent again once it may have been applied; the [Outcome] of an error says what is
 // known, and what to do.
 //

@@ -19,11 +19,10 @@ type EnsureCustomDiscountsOptions struct {
 	// or text, and replaces those with another item. Without Update, such discounts are in
 	// Different and the error matches ErrDifferent.
 	Update bool
-	// Prune deletes discounts that are not wanted, if their engine occurs in the wanted
-	// discounts or in Engines. Discounts of other engines are never touched.
+	// Prune deletes the discounts that are not wanted, of the engines of the wanted ones and of
+	// Engines. Discounts of other engines are never touched.
 	Prune bool
-	// Engines whose unwanted discounts Prune deletes too. If no discount is wanted, Prune
-	// needs it.
+	// Engines are further engines for Prune. It needs at least one if no discount is wanted.
 	Engines []string
 	// AllOrNothing adds the missing discounts in one request that adds all of them or none. It
 	// sends none as long as one of them cannot be sent. It does not apply to other changes.
@@ -32,8 +31,8 @@ type EnsureCustomDiscountsOptions struct {
 	// and deleted. The service may create a cart that does not exist, as in Get.
 	DryRun bool
 	// Enable enables custom discounts for the cart before the first add, if they are not, and
-	// the cart shows no promotions of the store: see [CartService.EnableCustomDiscounts]. It is
-	// not undone, also if the call fails.
+	// the cart shows no promotions of the store: see [CartService.EnableCustomDiscounts].
+	// They stay enabled, even if the call fails.
 	Enable bool
 	// NotBelowZero needs Update. It lowers wanted discounts in whole units, so that the cart costs
 	// no less than 0: the one with the last external id first, to nothing if needed, then the one
@@ -41,10 +40,10 @@ type EnsureCustomDiscountsOptions struct {
 	// off, and the error matches ErrBelowZero. If the price of the cart cannot be read, nothing is
 	// written, and the error matches ErrBadResponse.
 	NotBelowZero bool
-	// Settle is the time to wait before the cart is read again, after a write without a
-	// response, or one that the cart does not show: the service may still apply it, and another
-	// write may have undone it. 0 means 2 s. If it is negative, or would last beyond the deadline
-	// of the context, the cart is read again at once, and nothing is sent again.
+	// Settle is the time to wait after a write that got no response, or that the cart does not
+	// show. The service may still apply it in that time. Then the cart is read again. 0 means 2 s.
+	// If it is negative, or would last beyond the deadline of the context, the cart is read again
+	// at once, and nothing is sent again.
 	Settle time.Duration
 }
 
@@ -66,8 +65,8 @@ type CustomDiscountsResult struct {
 	// InDoubt are the discounts of writes that may still take effect: adds, updates and
 	// deletions without a response, and adds that were confirmed, if the cart did not show
 	// their effect. It may be set even if the error is nil: a discount that was sent twice may
-	// appear a second time. If another caller adds the same discount meanwhile, the call takes
-	// it for its own, and no longer lists it here.
+	// appear a second time. If another caller adds an equal discount meanwhile, nothing tells
+	// them apart: the call takes it for its own, and does not list it here.
 	InDoubt []NewCustomDiscount
 	// Cart as last read; nil if it was not read.
 	Cart *Cart
