@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -61,7 +62,7 @@ func (s *CartService) AddCustomDiscounts(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	result, _, err := newCartWriter("Carts.AddCustomDiscounts", cartID).add(discounts, opts).do(ctx, s.core)
+	result, _, err := newCartWriter(ctx, "Carts.AddCustomDiscounts", cartID).add(discounts, opts).do(ctx, s.core)
 	return result, err
 }
 
@@ -82,7 +83,7 @@ func (s *CartService) UpdateCustomDiscount(
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	updated, _, err := newCartWriter("Carts.UpdateCustomDiscount", cartID).update(d).do(ctx, s.core)
+	updated, _, err := newCartWriter(ctx, "Carts.UpdateCustomDiscount", cartID).update(d).do(ctx, s.core)
 	return updated, err
 }
 
@@ -99,7 +100,7 @@ func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d
 	if err := problems.err(); err != nil {
 		return err
 	}
-	_, _, err := newCartWriter("Carts.DeleteCustomDiscount", cartID).delete(d).do(ctx, s.core)
+	_, _, err := newCartWriter(ctx, "Carts.DeleteCustomDiscount", cartID).delete(d).do(ctx, s.core)
 	return err
 }
 
@@ -113,7 +114,7 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
-	w := newCartWriter("Carts.DeleteCustomDiscounts", cartID)
+	w := newCartWriter(ctx, "Carts.DeleteCustomDiscounts", cartID)
 	o := operation[none]{op: w.op, method: http.MethodDelete, path: cartPath(cartID, "custom-discounts"), cart: w}
 	_, _, err := o.do(ctx, s.core)
 	return err
@@ -133,7 +134,7 @@ func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) 
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
-	_, _, err := newCartWriter("Carts.EnableCustomDiscounts", cartID).enable().do(ctx, s.core)
+	_, _, err := newCartWriter(ctx, "Carts.EnableCustomDiscounts", cartID).enable().do(ctx, s.core)
 	return err
 }
 
@@ -179,49 +180,56 @@ type cartWriter struct {
 	cartID string
 	// end ends the turn and the lock of the cart, and held is the state of the lock: lock sets
 	// both. Without a Locker held never ends.
-	end  func()
-	held context.Context //nolint:containedctx // lives as long as the lock
-	// around is the turn that the caller's context belongs to: checkTurn sets it.
-	around *heldTurn
+	end    func()
+	held   context.Context //nolint:containedctx // lives as long as the lock
+	within *wantCall       // the caller's context is that of this function, or derived from it
 }
 
-// heldTurn is a value of the context of a function of the caller that is called in the turn of a
-// cart. A write to the cart in that function would wait for itself for ever.
-type heldTurn struct {
-	key    string
-	around *heldTurn   // which the call was made in
-	ended  atomic.Bool // the function has returned
+// cartKey returns the key of the lock of a cart.
+func (c *core) cartKey(cartID string) string {
+	if uuid.Validate(cartID) == nil {
+		cartID = strings.ToLower(cartID)
+	}
+	return c.lockPrefix + cartID
 }
 
-type heldTurnKey struct{}
-
-// holdTurn returns a context for a function of the caller. leave must be called when it returns.
-func (w *cartWriter) holdTurn(ctx context.Context, c *core) (held context.Context, leave func()) {
-	turn := &heldTurn{key: c.lockPrefix + w.cartID, around: w.around}
-	return context.WithValue(ctx, heldTurnKey{}, turn), func() { turn.ended.Store(true) }
+// wantCall is a value of the context of a function want that a call for a cart has called. A write
+// to the cart in want would wait for the turn of the call, and the call waits for want.
+type wantCall struct {
+	key    string    // of the cart
+	within *wantCall // the call was made in this function
+	ended  atomic.Bool
 }
 
-// checkTurn returns a [*ValidationError] if ctx belongs to a function that is called in the turn of
-// the cart.
-func (w *cartWriter) checkTurn(ctx context.Context, c *core) error {
-	w.around, _ = ctx.Value(heldTurnKey{}).(*heldTurn)
-	for turn := w.around; turn != nil; turn = turn.around {
-		if turn.key == c.lockPrefix+w.cartID && !turn.ended.Load() {
-			return invalid("context", "must not belong to a function that is called in the turn of this cart")
+type wantCallKey struct{}
+
+// startWant returns a context for a function want, and what to call when it has returned.
+func (w *cartWriter) startWant(ctx context.Context, c *core) (ofWant context.Context, end func()) {
+	call := &wantCall{key: c.cartKey(w.cartID), within: w.within}
+	return context.WithValue(ctx, wantCallKey{}, call), func() { call.ended.Store(true) }
+}
+
+// checkContext returns a [*ValidationError] if the writes belong to a function want of a call for
+// the same cart.
+func (w *cartWriter) checkContext(c *core) error {
+	for call := w.within; call != nil; call = call.within {
+		if call.key == c.cartKey(w.cartID) && !call.ended.Load() {
+			return invalid("context", "must not be that of the function want of a call for this cart")
 		}
 	}
 	return nil
 }
 
-func newCartWriter(op, cartID string) *cartWriter {
-	return &cartWriter{op: op, cartID: cartID, held: context.Background()}
+func newCartWriter(ctx context.Context, op, cartID string) *cartWriter {
+	within, _ := ctx.Value(wantCallKey{}).(*wantCall)
+	return &cartWriter{op: op, cartID: cartID, held: context.Background(), within: within}
 }
 
 // lock waits for the turn of the cart, then for its lock. The error matches the error of ctx if
 // that ended, and [ErrLock] if there was no lock when the turn had come.
 func (w *cartWriter) lock(ctx context.Context, c *core) error {
 	call := observedIn(ctx, c.cfg.observer)
-	start, key := time.Now(), c.lockPrefix+w.cartID
+	start, key := time.Now(), c.cartKey(w.cartID)
 	endTurn, err := c.cfg.turns.take(ctx, key)
 	call.waited(Waits{Turn: transport.WaitSince(start)})
 	if err != nil {

@@ -104,7 +104,8 @@ func parseBase(s string, cfg config) (base *url.URL, problem string) {
 		return nil, "must not have a query"
 	case u.Fragment != "" || strings.Contains(s, "#"):
 		return nil, "must not have a fragment"
-	case u.Scheme == "http" && !cfg.insecure && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !cfg.insecure &&
+		!strings.EqualFold(u.Hostname(), "localhost") && !net.ParseIP(u.Hostname()).IsLoopback():
 		return nil, "must start with https:// (plain http to another machine needs WithInsecureHTTP)"
 	}
 	path := strings.TrimSuffix(strings.TrimRight(u.EscapedPath(), "/"), "/v2")
@@ -114,11 +115,6 @@ func parseBase(s string, cfg config) (base *url.URL, problem string) {
 		}
 	}
 	return &url.URL{Scheme: u.Scheme, Host: strings.TrimSuffix(u.Host, ":"), Path: path}, ""
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // Do calls any other endpoint of the service under the same rules. GET and HEAD are retried

@@ -11,9 +11,9 @@
 // [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it.
 // Call it whenever the cart or the offers change, after an error or a crash, and before the
 // payment. [CartService.EnsureCustomDiscounts] adds the missing discounts of a list; options let it
-// change and delete others. [CartService.AddCustomDiscounts] sends one request, which is not idempotent. It
-// is never sent again once it may have been applied; the [Outcome] of an error says what is
-// known, and what to do.
+// change and delete others. [CartService.AddCustomDiscounts] sends one request, which is not
+// idempotent. It is never sent again once it may have been applied; the [Outcome] of an error says
+// what is known, and what to do.
 //
 // # Subscriptions
 //

@@ -101,7 +101,7 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 func (s *CartService) EnsureCustomDiscounts(
 	ctx context.Context, cartID string, want []NewCustomDiscount, opts *EnsureCustomDiscountsOptions,
 ) (*CustomDiscountsResult, error) {
-	run := newEnsureRun(s, opEnsure, cartID, cmp.Or(opts, &EnsureCustomDiscountsOptions{}))
+	run := newEnsureRun(s, newCartWriter(ctx, opEnsure, cartID), cmp.Or(opts, &EnsureCustomDiscountsOptions{}))
 	run.opts.check(run.problems)
 	checkWanted(want, run.problems)
 	if len(want) == 0 && len(run.opts.Engines) == 0 {
@@ -137,19 +137,19 @@ const opSet = "Carts.SetCustomDiscounts"
 // adds, changes, removes, each exactly once. It is [CartService.EnsureCustomDiscounts] with
 // Update, Prune, Enable and NotBelowZero.
 //
-// want gets a copy of the cart after each read, in the turn and under the lock of the cart. It
-// should compute and not wait, and return the same for the same cart: see [Cart.Subtotal] and
-// [Decimal.Percent]. An empty DiscountEngine means opts.Engine; another one is an invalid argument.
-// An amount of 0 is left out. An error of want ends the call before a write; [errors.Is] finds it.
-// An external id that is new after a write is not added: the error is not final.
+// want gets a copy of the cart after each read. It should compute and not wait, and return the same
+// for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
+// opts.Engine; another one is an invalid argument. An amount of 0 is left out. An error of want
+// ends the call before a write; [errors.Is] finds it. An external id that is new after a write is
+// not added: the error is not final.
 //
-// want must not write to the cart. Until it returns, a write with its context, or with one derived
-// from it, is a [*ValidationError]. With another context, the write and the call wait for each
-// other until one of the contexts ends.
+// want must not write to carts, as the call has the turn and the lock of this one. With its
+// context, or one derived from it, a write to this cart is a [*ValidationError] until want returns.
+// With another context, the write and the call wait for each other.
 //
 // If the error is nil, the last read showed exactly what want returned for that cart, except what
-// was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. With
-// something in doubt, the error matches [ErrOutcomeUnknown]: call again after its RetryAfter.
+// was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. Otherwise,
+// with something in doubt, the error matches [ErrOutcomeUnknown]: call again after its RetryAfter.
 //
 // For a cart without items, want is not called, and discounts of the engine are taken off. The
 // error is [ErrEmptyCart], also if the customer just looks at an empty cart.
@@ -158,7 +158,7 @@ func (s *CartService) SetCustomDiscounts(
 	opts *SetCustomDiscountsOptions,
 ) (*CustomDiscountsResult, error) {
 	o := *cmp.Or(opts, &SetCustomDiscountsOptions{})
-	run := newEnsureRun(s, opSet, cartID, &EnsureCustomDiscountsOptions{
+	run := newEnsureRun(s, newCartWriter(ctx, opSet, cartID), &EnsureCustomDiscountsOptions{
 		Update: true, Prune: true, Engines: []string{o.Engine}, Enable: true, NotBelowZero: true,
 		AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
 	})
@@ -192,11 +192,11 @@ func withEngine(list []NewCustomDiscount, engine string) ([]NewCustomDiscount, e
 	return set, problems.err()
 }
 
-func newEnsureRun(s *CartService, op, cartID string, opts *EnsureCustomDiscountsOptions) *ensureRun {
+func newEnsureRun(s *CartService, w *cartWriter, opts *EnsureCustomDiscountsOptions) *ensureRun {
 	opts = new(*opts) // a copy, as opts may change during the call
 	opts.Engines = slices.Clone(opts.Engines)
 	run := &ensureRun{
-		service: s, writer: newCartWriter(op, cartID), problems: checkCartID(cartID), opts: opts,
+		service: s, writer: w, problems: checkCartID(w.cartID), opts: opts,
 		plan: &ensurePlan{}, journal: newJournal(),
 	}
 	run.journal.enables = opts.Enable
@@ -211,7 +211,7 @@ func (e *ensureRun) call(ctx context.Context) (*CustomDiscountsResult, error) {
 	method := "" // several
 	if e.opts.DryRun {
 		method = http.MethodGet
-	} else if err := e.writer.checkTurn(ctx, e.service.core); err != nil {
+	} else if err := e.writer.checkContext(e.service.core); err != nil {
 		return nil, err
 	}
 	var result *CustomDiscountsResult

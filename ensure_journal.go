@@ -194,19 +194,19 @@ func (j *journal) compare(c *Cart) {
 	}
 	for _, w := range j.writes {
 		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
-		wasShown := w.isSeen && w.outcome == OutcomeApplied && !w.isGone
+		wasSeen := w.isSeen && w.outcome == OutcomeApplied && !w.isGone
 		switch w.kind {
 		case addWrite:
 			mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
 			w.isUndone = w.isUndone || mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
 		case updateWrite:
-			if w.isSeen = wasShown || n >= 0 && w.want.hasContents(&cart[n]); w.isSeen && n >= 0 {
+			if w.isSeen = wasSeen || n >= 0 && w.want.hasContents(&cart[n]); w.isSeen && n >= 0 {
 				w.discount = cart[n]
 			}
 		case deleteWrite:
-			w.isSeen = wasShown || n < 0 && !w.isFinal()
+			w.isSeen = wasSeen || n < 0 && !w.isFinal()
 		case enableWrite:
-			w.isSeen = wasShown || c.CustomDiscountsEnabled
+			w.isSeen = wasSeen || c.CustomDiscountsEnabled
 		}
 	}
 	j.read = len(j.writes)

@@ -69,9 +69,9 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	case e.cart.isEmpty():
 		return nil, nil
 	}
-	held, leave := e.writer.holdTurn(ctx, e.service.core)
-	defer leave()
-	want, err := e.choose(held, e.cart.copy())
+	ofWant, end := e.writer.startWant(ctx, e.service.core)
+	defer end()
+	want, err := e.choose(ofWant, e.cart.copy())
 	if err != nil {
 		return nil, err
 	}

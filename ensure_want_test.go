@@ -263,6 +263,13 @@ func TestSetCustomDiscounts_contextOfWant(t *testing.T) {
 			}
 		}
 		below := func(ctx context.Context) error { return set(ctx, otherID, ensure(cartID)) }
+		belowDryRun := func(ctx context.Context) error {
+			_, err := carts.SetCustomDiscounts(ctx, otherID,
+				func(ctx context.Context, _ *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+					return nil, ensure(strings.ToUpper(cartID))(ctx)
+				}, &commerce.SetCustomDiscountsOptions{Engine: "engine", DryRun: true})
+			return err
+		}
 		enable := func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, time.Hour)
 			defer cancel()
@@ -270,6 +277,7 @@ func TestSetCustomDiscounts_contextOfWant(t *testing.T) {
 		}
 		for name, inTurn := range map[string]func(context.Context) error{
 			"the same cart": ensure(cartID), "below another cart": below, "a derived context": enable,
+			"below a dry run, in upper case": belowDryRun,
 		} {
 			err := set(t.Context(), cartID, inTurn)
 			if invalid, ok := errors.AsType[*commerce.ValidationError](err); !ok || !commerce.IsFinal(err) {

@@ -37,8 +37,8 @@ type Error struct {
 	// empty for the first read of a call.
 	Part string
 	// StatusCode of the response to the last attempt. It is 0 if there was no response, and in an
-	// error of EnsureCustomDiscounts, whose other facts are those of its last failed call. If
-	// the last attempt was not sent, it is the status of the attempt before.
+	// error of SetCustomDiscounts or EnsureCustomDiscounts, whose other facts are those of its last
+	// failed request. If the last attempt was not sent, it is the status of the attempt before.
 	StatusCode int
 	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
 	// response has none that can be read. The error code of a token request, e.g.
@@ -161,6 +161,18 @@ func (e ensureEnd) Error() string {
 		return "the cart is not as wanted"
 	}
 	return fmt.Sprintf("%d of %d discounts are as wanted", e.matched, e.wanted)
+}
+
+// isTemporary reports whether the same request may succeed later. Such a status is about the
+// credentials, about the load or the state of the service, or about other requests.
+func isTemporary(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
+		http.StatusConflict, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly,
+		http.StatusTooManyRequests:
+		return true
+	}
+	return status >= 500
 }
 
 // failuresIn yields the errors of calls in the tree of err, also of those of EnsureCustomDiscounts.

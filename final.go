@@ -115,18 +115,6 @@ func (e *Error) isFinalRefusal() bool {
 // isObject reports whether an entry was an object of the service, and not a text of a gateway.
 func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
 
-// isTemporary reports whether the same request may succeed later. Such a status is about the
-// credentials, about the load or the state of the service, or about other requests.
-func isTemporary(status int) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout,
-		http.StatusConflict, http.StatusMisdirectedRequest, http.StatusLocked, http.StatusTooEarly,
-		http.StatusTooManyRequests:
-		return true
-	}
-	return status >= 500
-}
-
 // ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
 // change. If several match, the first one of this list counts:
 //

@@ -32,8 +32,8 @@ type Observer interface {
 // address, a header, a body, a token or an id of a record.
 type CallInfo struct {
 	Op string // like [Error].Op, e.g. "Carts.AddCustomDiscounts"
-	// Method of HTTP. EnsureCustomDiscounts and EnsureState have none, as they send several
-	// requests; with DryRun it has GET.
+	// Method of HTTP. A call that sends several requests has none: SetCustomDiscounts,
+	// EnsureCustomDiscounts and EnsureState. With DryRun it is GET.
 	Method string
 }
 
@@ -72,7 +72,7 @@ type AttemptResult struct {
 }
 
 // Waits are the times that a call waited before it could send a request. Waits of less than a
-// millisecond do not count. The Settle time of EnsureCustomDiscounts is not among them.
+// millisecond do not count. Settle is not among them.
 type Waits struct {
 	Turn    time.Duration // for other writes of the client to the same cart
 	Lock    time.Duration // for the [Locker]

@@ -54,7 +54,7 @@ type none = struct{}
 // do makes the call of a method that is this operation and nothing else.
 func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.Result, err error) {
 	if o.cart != nil {
-		if err := o.cart.checkTurn(ctx, c); err != nil {
+		if err := o.cart.checkContext(c); err != nil {
 			return result, nil, err
 		}
 	}

@@ -242,12 +242,12 @@ func WithLimiter(l Limiter) Option {
 }
 
 // WithCartLocker holds a lock of l during each write to a cart, and during the whole of
-// [CartService.EnsureCustomDiscounts]. Without it, only the writes of one process take turns: see
-// [CartService]. [Client.Do] takes neither a turn nor a lock.
+// [CartService.SetCustomDiscounts] and [CartService.EnsureCustomDiscounts]. Without it, only the
+// writes of one process take turns: see [CartService]. [Client.Do] takes neither a turn nor a lock.
 //
 // If the lock is lost during a write, the write goes on and the call then ends in [ErrLock].
 // A lock cannot prevent what a process sends after a pause in the middle of a write;
-// EnsureCustomDiscounts repairs it.
+// these two calls repair it.
 func WithCartLocker(l Locker) Option {
 	return setting("cart locker", l, func(c *config) *Locker { return &c.locker })
 }

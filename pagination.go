@@ -250,7 +250,7 @@ func (l Links) next() paging.Next {
 // PagingError is the error of a walk whose options were valid. It unwraps to its cause: an
 // [*Error], the error of the context, [ErrOffsetLimit], [ErrListDrift], [ErrNoProgress], or
 // [ErrBadResponse] if a page has a record twice. [PagingError.Resume] returns the options of a walk
-// that goes on.
+// of All or Pages that goes on.
 type PagingError struct {
 	// Offset is the position right after the last record that a walk by offset yielded, at the time
 	// when its page was read. If it yielded none, it is the offset where the walk began. It is 0 in
@@ -271,7 +271,7 @@ type PagingError struct {
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
 	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you leave out the
-	// account, by Skip in [SubscriptionListOptions].
+	// account, by ByAccount and Skip in [SubscriptionListOptions].
 	Account uuid.UUID
 	// Err is the cause.
 	Err error

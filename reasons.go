@@ -49,7 +49,7 @@ var (
 	ErrToken = errors.New("no access token")
 	// ErrDifferent means that a discount on the cart differs from the wanted one, and that the
 	// options of the call do not let it change the discount, or the service changes what it is
-	// sent: see [CartService.EnsureCustomDiscounts].
+	// sent: see Update in [EnsureCustomDiscountsOptions].
 	ErrDifferent = errors.New("a discount on the cart differs")
 	// ErrLock means that the [Locker] refused the lock, that the lock was lost, or that the
 	// context ended while the call waited for the lock. Then the error matches the error of

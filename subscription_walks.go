@@ -38,16 +38,11 @@ import (
 // a new walk, and several goroutines may loop at the same time. opts are copied. The caller may
 // keep the records; a pointer to a record keeps its page in memory.
 func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOptions) iter.Seq2[*Subscription, error] {
-	return eachLoop(s, opts.withoutInclude(), func(w *subscriptionWalk) iter.Seq2[*Subscription, error] {
+	o := *cmp.Or(opts, &SubscriptionListOptions{})
+	o.Include = SubscriptionInclude{}
+	return eachLoop(s, &o, func(w *subscriptionWalk) iter.Seq2[*Subscription, error] {
 		return w.records(ctx, w.pages(ctx))
 	})
-}
-
-// withoutInclude returns a copy of o that includes nothing. o may be nil.
-func (o *SubscriptionListOptions) withoutInclude() *SubscriptionListOptions {
-	c := *cmp.Or(o, &SubscriptionListOptions{})
-	c.Include = SubscriptionInclude{}
-	return &c
 }
 
 // Pages walks the list page by page, with related resources. The rules for order, errors and
@@ -102,8 +97,9 @@ func eachLoop[T any](
 // by account misses accounts that are not listed; and after [ErrOffsetLimit], if opts have an
 // Offset. If a filter on accounts selects more than an offset reaches, no walk can go on.
 //
-// Look at the cause first: the walk will end in the same way if it is final, see [IsFinal], unless
-// you add Account to Skip.
+// Look at the cause first. If it is final, see [IsFinal], the walk will end in the same way, except
+// after ErrOffsetLimit of a walk with an Offset, which begins again, and unless you leave out
+// Account: set ByAccount, and add it to Skip.
 func (e *PagingError) Resume(opts *SubscriptionListOptions) *SubscriptionListOptions {
 	o := *cmp.Or(opts, &SubscriptionListOptions{})
 	o.Skip = slices.Clone(o.Skip)
@@ -113,7 +109,7 @@ func (e *PagingError) Resume(opts *SubscriptionListOptions) *SubscriptionListOpt
 	case errors.Is(e.Err, ErrOffsetLimit) && o.Filter.AccountIDs == nil:
 		o.Offset = 0
 	default:
-		o.Offset = e.Offset
+		o.Offset = min(e.Offset, MaxOffset)
 	}
 	return &o
 }
@@ -272,8 +268,8 @@ func cannotList(err error) bool {
 	if !isCall {
 		return errors.Is(err, ErrListDrift)
 	}
-	mayPass := e.RetryAfter > 0 || slices.Contains([]int{401, 408, 429}, e.StatusCode)
-	isRefused := e.StatusCode >= 400 && e.StatusCode <= 499 && !mayPass
+	mayPass := e.RetryAfter > 0 || e.StatusCode != http.StatusForbidden && isTemporary(e.StatusCode)
+	isRefused := e.StatusCode >= 400 && !mayPass
 	return e.Op == opAccountIDs && (isRefused || errors.Is(err, ErrBadResponse))
 }
 

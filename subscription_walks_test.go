@@ -354,12 +354,13 @@ var resumed = []struct {
 	{name: "by offset, nothing yielded", err: commerce.PagingError{}},
 	{name: "after an offset", opts: offset(7), err: commerce.PagingError{Offset: 9, Seen: 2}, want: offset(9)},
 	{name: "after an offset, nothing yielded", opts: offset(7), err: commerce.PagingError{Offset: 7}, want: offset(7)},
+	{name: "right before the limit", err: commerce.PagingError{Offset: 10_030, Seen: 10_030}, want: offset(10_000)},
 	{
 		name: "at the limit after an offset: begins again", opts: offset(7),
 		err: commerce.PagingError{Offset: 10_100, Seen: 10_093, Err: commerce.ErrOffsetLimit},
 	},
 	{
-		name: "at the limit with accounts: no options are valid", opts: ofAccount(0), want: ofAccount(10_100),
+		name: "at the limit with accounts: ends there again", opts: ofAccount(0), want: ofAccount(10_000),
 		err: commerce.PagingError{Offset: 10_100, Seen: 10_100, Err: commerce.ErrOffsetLimit},
 	},
 	{name: "beyond the limit: begins again", err: commerce.PagingError{Seen: 10_200, Finished: numberedID(1)}},

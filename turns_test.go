@@ -261,6 +261,12 @@ func TestLocker_key(t *testing.T) {
 		}
 		diff(t, "events of "+tt.base, l.events, []string{"lock commerce/" + tt.want + "/carts/É+1", "unlock"})
 	}
+	l := newLocker(t)
+	c := newStub(t, respond(204, "")).client(t, commerce.WithCartLocker(l))
+	if err := c.Carts.DeleteCustomDiscounts(t.Context(), strings.ToUpper(itemID)); err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "events of a UUID", l.events, []string{"lock commerce/store.example/carts/" + itemID, "unlock"})
 }
 
 // safeError is an error whose text has a secret, but a safe message.

@@ -272,7 +272,7 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 			return nil, usagef("discount %d of FILE: %s", i+1, inJSON(err))
 		}
 		// -10.00 would be ten of the smallest unit.
-		if bytes.Contains(written.Amount, []byte(".")) || !d.Amount.IsInteger() {
+		if bytes.ContainsAny(written.Amount, ".eE") || !d.Amount.IsInteger() {
 			return nil, usagef("discount %d of FILE: the amount must be in the smallest unit, without a point", i+1)
 		}
 		want = append(want, d)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/commerce-go/commerce"
@@ -78,8 +79,9 @@ func (c *Carts) ensure(ctx context.Context, cart string) error {
 	opts := &commerce.SetCustomDiscountsOptions{Engine: c.Engine, Settle: c.Grace}
 	result, err := c.Client.Carts.SetCustomDiscounts(ctx, cart, want, opts)
 	isBare := errors.Is(err, commerce.ErrEmptyCart) && commerce.IsFinal(err) && result != nil && len(result.Different) == 0
+	isWanted := func(d commerce.NewCustomDiscount) bool { return !d.Amount.IsZero() }
 	switch {
-	case len(wish.Discounts) == 0 && isBare:
+	case isBare && !slices.ContainsFunc(wish.Discounts, isWanted):
 		err = nil // as wished, although the call returns an error for each cart without items
 	case errors.Is(err, commerce.ErrOutcomeUnknown):
 		select {

@@ -57,7 +57,7 @@ func run(ctx context.Context, env func(string) string) error {
 			Amount: commerce.NewDecimal(-1000), Description: "Ten dollars off", DiscountCode: "TEN-OFF", ExternalID: "promo-1",
 		}}, nil
 	}
-	opts := &commerce.SetCustomDiscountsOptions{Engine: "promo-engine"}
+	opts := &commerce.SetCustomDiscountsOptions{Engine: "redis-example"}
 	result, err := client.Carts.SetCustomDiscounts(ctx, env("CART_ID"), want, opts)
 	if err != nil {
 		return err
