@@ -182,7 +182,7 @@ func TestClient_With(t *testing.T) {
 
 func TestDo(t *testing.T) {
 	t.Parallel()
-	const body = ` {"data": {"custom_discount_limit":5}} `
+	const body = "\ufeff" + ` {"data": {"custom_discount_limit":5}} ` // a byte order mark is skipped
 	s := newStub(t, respond(200, body, "X-Request-Id", "req-1", "Set-Cookie", token),
 		respond(200, ` {"a": 1.0} `), respond(204, ""), respond(201, `{"b":2}`), respond(200, ""))
 	c, ctx := s.client(t), t.Context()

@@ -34,6 +34,7 @@ var errorBodies = []struct {
 		want: []errorEntry{{}, {Extra: extra("status", `"bad"`)}, {Extra: extra("status", `[4]`)}},
 	},
 	{name: "an object, not an array", body: `{"errors":{"title":"a"}}`, want: titledA},
+	{name: "a byte order mark", body: "\ufeff" + `{"errors":[{"title":"a"}]}`, want: titledA},
 	{
 		name: "meta", body: `{"errors":[{"meta":{"missing_ids":["` + itemID + `"],"id":"x","value":2}}]}`,
 		want: []errorEntry{{Meta: commerce.ErrorMeta{

@@ -292,25 +292,6 @@ func TestError_text(t *testing.T) {
 	}
 }
 
-// A byte order mark before JSON is skipped, in responses, errors and tokens.
-func TestError_byteOrderMark(t *testing.T) {
-	t.Parallel()
-	const mark = "\ufeff"
-	s := newStub(t,
-		respond(200, mark+`{"access_token":"t","expires_in":3600}`),
-		respond(200, mark+`{"data":[],"links":{"next":null}}`),
-		respond(404, mark+`{"errors":[{"title":"Not Found"}]}`),
-	)
-	c := s.client(t, commerce.WithClientCredentials("id", "secret"))
-	if _, err := c.Subscriptions.List(t.Context(), nil); err != nil {
-		t.Errorf("got error %v for a list, want none", err)
-	}
-	_, err := c.Carts.Get(t.Context(), "cart-1")
-	if e, ok := errors.AsType[*commerce.Error](err); !ok || len(e.Errors) != 1 || e.Errors[0].Title != "Not Found" {
-		t.Errorf("got error %v, want the entry of the response", err)
-	}
-}
-
 // An error says what is known: the reason if the title is only the status, each title once, and
 // which request of a call failed.
 func TestError_textOfReason(t *testing.T) {

@@ -204,37 +204,6 @@ func ExampleCartService_EnsureCustomDiscounts_missing() {
 	// missing: promo-2 discount limit reached
 }
 
-// With Update and Prune, the cart gets exactly the wanted discounts of an engine: promo-1 with
-// another amount, and promo-2 no more. Discounts of other engines stay.
-func ExampleCartService_EnsureCustomDiscounts_exactly() {
-	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
-	before := []commerce.NewCustomDiscount{oneOff, oneOff, oneOff}
-	before[1].ExternalID = "promo-2"
-	before[2].DiscountEngine = "loyalty-engine"
-	if err := client.Carts.EnableCustomDiscounts(ctx, cartID); err != nil {
-		log.Fatal(err)
-	}
-	if _, err := client.Carts.AddCustomDiscounts(ctx, cartID, before, nil); err != nil {
-		log.Fatal(err)
-	}
-
-	wanted := oneOff
-	wanted.Amount = commerce.NewDecimal(-200)
-	opts := &commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true}
-	ensured, err := client.Carts.EnsureCustomDiscounts(ctx, cartID, []commerce.NewCustomDiscount{wanted}, opts)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println("updated:", ensured.Updated[0].ExternalID, ensured.Updated[0].Amount.Amount)
-	fmt.Println("deleted:", ensured.Deleted[0].ExternalID)
-	fmt.Println("on the cart:", len(store.Discounts(cartID)))
-	// Output:
-	// updated: promo-1 -200
-	// deleted: promo-2
-	// on the cart: 2
-}
-
 // applyOffers makes sure that the cart has the offers of these codes, each once, and no others of
 // the engine "shop". It returns what the customer pays.
 func applyOffers(ctx context.Context, client *commerce.Client, cartID string, codes []string) (commerce.Money, error) {

@@ -306,14 +306,6 @@ func TestPaymentAuthority_redactsItself(t *testing.T) {
 	}
 }
 
-// The zero time counts as none, so one that a store sends is kept apart.
-func TestTimestamps_zero(t *testing.T) {
-	t.Parallel()
-	sub := commerce.Subscription{}
-	sub.Meta.Timestamps.Extra = commerce.Extra{"created_at": json.RawMessage(`"0001-01-01T00:00:00Z"`)}
-	checkRoundTrip(t, `{"meta":{"timestamps":{"created_at":"0001-01-01T00:00:00Z"}}}`, sub)
-}
-
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	const in = `"relationships":{"r":{"links":{"null":null,"text":"x","empty":"","object":{},"no href":{"href":""},` +
