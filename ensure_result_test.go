@@ -190,10 +190,6 @@ var undoings = []undoing{
 		outcome:  commerce.OutcomeApplied, takes: 2 * second,
 	},
 	{
-		name: "deletion, late", kind: opDelete, fault: &commercetest.Fault{Late: true, Delay: second, Cut: true, Times: 2},
-		requests: "cart delete-discount delete-discount cart", outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
-	{
 		name: "enabling, undone twice", kind: opEnable, times: 2,
 		requests: "cart update-cart update-cart add cart cart update-cart update-cart add cart",
 		outcome:  commerce.OutcomePartial, reason: "discounts_disabled", takes: 2 * second,

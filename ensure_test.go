@@ -249,13 +249,6 @@ var ensureRefusals = []ensureScenario{
 		requests: "cart update-discount cart", cart: both, counts: "discounts 2, updated 1",
 		outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
-	{
-		name: "an update is lost", before: place(placed("a", -1), placed("b", -1000)),
-		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
-		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateDiscount, Status: 504}},
-		requests: "cart update-discount cart update-discount cart", cart: both, counts: "discounts 2, updated 1",
-		outcome: commerce.OutcomeApplied, takes: 2 * second,
-	},
 }
 
 // The cart has other discounts.

@@ -545,16 +545,6 @@ var ensureEnables = []ensureScenario{
 		counts:   "discounts 2, added 1, deleted 1, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "enable for an empty cart", disabled: true, opts: withEnable,
-		before:   func(s *commercetest.Store, cartID string) { s.RemoveItem(cartID, uuid.MustParse(itemID)) },
-		requests: "cart items", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "empty_cart", isFinal: true,
-	},
-	{
-		name: "enable for promotions of the store", disabled: true, opts: withEnable,
-		before:   func(s *commercetest.Store, cartID string) { s.AddPromotion(cartID) },
-		requests: "cart", counts: "missing 2", outcome: commerce.OutcomeNotSent, reason: "promotion_conflict", isFinal: true,
-	},
-	{
 		name: "enable for a cart that uses rule promotions", disabled: true, opts: withEnable, before: useRulePromotions,
 		requests: "update-cart cart update-cart add cart", cart: both,
 		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,

@@ -278,11 +278,17 @@ func TestSubscriptionInclude_allAfterMove(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var got []string
+	want := []string{"pricing_options", "products", "products", "pricing_options", "pricing_options"}
+	diff(t, "includes", s.includes(t), want)
+}
+
+// includes returns what each request asked for besides plans.
+func (s *stub) includes(t *testing.T) (includes []string) {
+	t.Helper()
 	for _, r := range s.sent() {
-		got = append(got, strings.TrimPrefix(parseQuery(t, r.RawQuery).Get("include"), "plans,"))
+		includes = append(includes, strings.TrimPrefix(parseQuery(t, r.RawQuery).Get("include"), "plans,"))
 	}
-	diff(t, "includes", got, []string{"pricing_options", "products", "products", "pricing_options", "pricing_options"})
+	return includes
 }
 
 // A store of the second generation refuses its includes once, by mistake. The records that it then
@@ -296,21 +302,11 @@ func TestSubscriptionInclude_allRefusedByMistake(t *testing.T) {
 			respond(200, `{"data":`+data+`,"links":{"next":null}}`), respond(200, `{"data":`+data+`,"links":{"next":null}}`))
 		c := s.client(t)
 		for range 2 {
-			var err error
-			if name == "Get" {
-				_, err = c.Subscriptions.Get(t.Context(), numberedID(1), everything)
-			} else {
-				_, err = c.Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Include: everything})
-			}
-			if err != nil {
+			if _, err := pagesOf(c, numberedID(1))[name](t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		var got []string
-		for _, r := range s.sent() {
-			got = append(got, strings.TrimPrefix(parseQuery(t, r.RawQuery).Get("include"), "plans,"))
-		}
-		diff(t, name+": includes", got, []string{"pricing_options", "products", "pricing_options"})
+		diff(t, name+": includes", s.includes(t), []string{"pricing_options", "products", "pricing_options"})
 	}
 }
 
