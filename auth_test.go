@@ -353,19 +353,6 @@ func sourceOf(text string, err error) sourceFunc {
 	return func() (*oauth2.Token, error) { return &oauth2.Token{AccessToken: text}, err }
 }
 
-// A source is asked for another token after a 401. TestToken of internal/e2e/timing has what else
-// may follow.
-func TestTokenSource(t *testing.T) {
-	t.Parallel()
-	s := newStub(t, respond(401, ""), respond(201, `{"data":[{"external_id":"a"}]}`))
-	asked := 0
-	source := sourceFunc(func() (*oauth2.Token, error) { asked++; return sourceOf(fmt.Sprint("t", asked), nil)() })
-	if err := addDiscount(t.Context(), s.client(t, commerce.WithTokenSource(source), attempts(1))); err != nil {
-		t.Error(err)
-	}
-	diff(t, "second token", s.sent()[1].Header.Get("Authorization"), "Bearer t2")
-}
-
 func TestTokenSource_failures(t *testing.T) {
 	t.Parallel()
 	errOwn := errors.New("text with " + token)

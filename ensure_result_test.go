@@ -36,12 +36,6 @@ var ensureInterrupted = []ensureScenario{
 		outcome: commerce.OutcomeUnknown, matches: []error{context.Canceled}, takes: second,
 	},
 	{
-		name:     "confirmed, not on the cart, and then the cart cannot be read",
-		faults:   []commercetest.Fault{confirmed, {Operation: opCart, After: 2, Status: 403, Times: -1}},
-		requests: "cart add cart cart", counts: "missing 2, in doubt 2",
-		outcome: commerce.OutcomeUnknown, matches: []error{commerce.ErrForbidden}, takes: 2 * second,
-	},
-	{
 		name:   "confirmed, and the cart cannot be read",
 		faults: []commercetest.Fault{{Operation: opCart, After: 1, Status: 403, Times: -1}},
 		cart:   both, requests: "cart add cart", counts: "added 2, in doubt 2",

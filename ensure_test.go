@@ -259,12 +259,6 @@ var ensureChanges = []ensureScenario{
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent}, isFinal: true,
 	},
 	{
-		name: "several, none as wanted, update", before: place(placed("a", -1), placed("a", -2), placed("b", -1000)),
-		opts:     commerce.EnsureCustomDiscountsOptions{Update: true},
-		requests: "cart delete-discount update-discount cart", cart: both, counts: "discounts 2, updated 1, deleted 1",
-		outcome: commerce.OutcomeApplied,
-	},
-	{
 		name: "the service rounds amounts", request: roundAmounts, requests: "cart add cart",
 		cart: []string{"a -990", "b -990"}, counts: "discounts 2, added 2, different 2",
 		outcome: commerce.OutcomePartial, matches: []error{commerce.ErrDifferent},

@@ -571,21 +571,10 @@ var ensureEnables = []ensureScenario{
 		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "enable may come late", disabled: true, opts: withEnable,
-		faults:   []commercetest.Fault{{Operation: commercetest.OpUpdateCart, Cut: true, Times: 2}},
-		requests: "cart update-cart update-cart cart cart update-cart add cart", cart: both, takes: 2 * second,
-		counts: "discounts 2, added 2, enabled", outcome: commerce.OutcomeApplied,
-	},
-	{
 		name: "enabled, and the add is refused", disabled: true, opts: withEnable,
 		faults:   []commercetest.Fault{{Operation: opAdd, Status: 422, Body: refusal}},
 		requests: "cart update-cart add cart", counts: "missing 2, enabled",
 		outcome: commerce.OutcomePartial, isFinal: true,
-	},
-	{
-		name: "enable in a dry run", disabled: true, requests: "cart", counts: "added 2, enabled",
-		opts:    commerce.EnsureCustomDiscountsOptions{Enable: true, DryRun: true},
-		outcome: commerce.OutcomeApplied,
 	},
 }
 
