@@ -151,12 +151,14 @@ func TestWorker_nothingWanted(t *testing.T) {
 	refusedRead := commercetest.Fault{Operation: commercetest.OpCart, Status: 422, Body: empty, Times: -1}
 	tests := []struct {
 		name    string
+		wish    []int64
 		left    bool // a discount is on the cart
 		fault   commercetest.Fault
 		amounts string
 		problem string // of an open row
 	}{
 		{name: "nothing left"},
+		{name: "nothing left, amounts of 0", wish: []int64{0, 0}},
 		{name: "a discount left", left: true},
 		{
 			name: "not deleted", left: true, fault: commercetest.Fault{Operation: remove, Status: 422, Body: moon, Times: -1},
@@ -188,7 +190,7 @@ func TestWorker_nothingWanted(t *testing.T) {
 					}
 					tb.store.Inject(fault)
 				}
-				if err := tb.wish(t.Context(), cart); err != nil {
+				if err := tb.wish(t.Context(), cart, tt.wish...); err != nil {
 					t.Fatal(err)
 				}
 				tb.work(time.Minute)
