@@ -165,14 +165,11 @@ func (e *ensureRun) mayBeAccepted() bool {
 
 // isLate reports whether a cause was first shown after something was written, which may be why.
 func (e *ensureRun) isLate(cause error) bool {
-	switch cause { //nolint:errorlint // it is not wrapped
-	case ErrBelowZero:
-		mayCostMore := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow // than the last read showed
-		return mayCostMore || !slices.Contains(e.before.causes[:], cause)
-	case ErrEmptyCart, ErrPromotionConflict:
-		return !slices.Contains(e.before.causes[:], cause)
-	}
-	return false
+	isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
+	isNew := isOfCart && !slices.Contains(e.before.causes[:], cause)
+	// The cart may cost more than the last read showed.
+	mayCostMore := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
+	return isNew || mayCostMore && cause == ErrBelowZero //nolint:errorlint // it is not wrapped
 }
 
 // isUnexplained reports whether d differs although no read showed that before something was

@@ -350,8 +350,7 @@ func (tt *ensureScenario) run(t *testing.T) {
 	if tt.locker != nil {
 		opts = append(opts, commerce.WithCartLocker(tt.locker))
 	}
-	start := time.Now()
-	carts := s.Client(opts...).Carts
+	start, carts := time.Now(), s.Client(opts...).Carts
 	var result *commerce.CustomDiscountsResult
 	var err error
 	if n := 0; tt.choose == nil {

@@ -197,7 +197,8 @@ func TestSetCustomDiscounts_invalid(t *testing.T) {
 	} {
 		s := commercetest.New(t, commercetest.Config{})
 		result, err := s.Client().Carts.SetCustomDiscounts(
-			t.Context(), s.AddCart(commerce.CartItemRef{}), choice(tt.change), &commerce.SetCustomDiscountsOptions{Engine: tt.engine})
+			t.Context(), s.AddCart(commerce.CartItemRef{}), choice(tt.change),
+			&commerce.SetCustomDiscountsOptions{Engine: tt.engine})
 		if diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.bad); result != nil {
 			t.Errorf("%s: result = %+v, want nil", tt.name, result)
 		}
@@ -293,7 +294,8 @@ func TestSetCustomDiscounts_contextOfWant(t *testing.T) {
 			t.Errorf("after want: %v", err)
 		}
 		dryRun := func(ctx context.Context) error {
-			_, err := carts.EnsureCustomDiscounts(ctx, cartID, discounts("b"), &commerce.EnsureCustomDiscountsOptions{DryRun: true})
+			opts := &commerce.EnsureCustomDiscountsOptions{DryRun: true}
+			_, err := carts.EnsureCustomDiscounts(ctx, cartID, discounts("b"), opts)
 			return err
 		}
 		if err := set(t.Context(), cartID, dryRun); err != nil {

@@ -417,7 +417,7 @@ func TestHouse_size(t *testing.T) {
 		}
 	})
 	limits := map[string]int{
-		"lines of the library": 9690, "lines of its tests": 22_330, "words of all pages": 28_000, "exported names": 265,
+		"lines of the library": 9690, "lines of its tests": 22_210, "words of all pages": 28_000, "exported names": 265,
 	}
 	for what, limit := range limits {
 		if got := sizes[what]; got > limit || got < limit*9/10 {

@@ -93,7 +93,8 @@ func (s *SubscriptionService) EnsureState(
 		return nil, err
 	}
 	const op = "Subscriptions.EnsureState"
-	run := &stateRun{core: s.core, read: s.get(op, id, SubscriptionListOptions{}), write: change.operation(op, id), change: change}
+	read, write := s.get(op, id, SubscriptionListOptions{}), change.operation(op, id)
+	run := &stateRun{core: s.core, read: read, write: write, change: change}
 	run.write.part = "change"
 	err := s.core.observe(ctx, op, "", run.ensure) // several methods
 	return run.latest, err

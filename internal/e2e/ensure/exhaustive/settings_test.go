@@ -90,7 +90,8 @@ func setTo(name, right string, more ...commerce.NewCustomDiscount) *job {
 			return s.IsEnabled && s.String() == fmt.Sprintf("engine/a %d%s, other/a -1", -s.Price/10, right)
 		},
 		do: func(ctx context.Context, client *commerce.Client, c *call) {
-			c.result, c.err = client.Carts.SetCustomDiscounts(ctx, "cart", want, &commerce.SetCustomDiscountsOptions{Engine: engine})
+			opts := &commerce.SetCustomDiscountsOptions{Engine: engine}
+			c.result, c.err = client.Carts.SetCustomDiscounts(ctx, "cart", want, opts)
 		},
 	}
 }
