@@ -53,7 +53,7 @@ type CartItem struct {
 	Extra     Extra `json:",embed"`
 }
 
-// Ref returns what the Item of a [NewCustomDiscount] for this item is.
+// Ref returns the Item of a [NewCustomDiscount] for this item.
 func (i *CartItem) Ref() *CartItemRef { return &CartItemRef{Type: i.Type, ID: i.ID} }
 
 // CartDisplayPrice is the price of a [Cart] as the store shows it.

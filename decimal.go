@@ -15,7 +15,7 @@ import (
 // not with ==, and do not use a Decimal as the key of a map, because one number has many
 // representations. In a database, XML or YAML keep its String, and read that with ParseDecimal.
 //
-// Results are exact, except of the methods that round. They take time and memory for all digits
+// Results are exact, except in the methods that round. They take time and memory for all digits
 // of the numbers: 1e10000 is cheap, 1e1000000000 is not. An exponent beyond 32 bits panics.
 //
 // Decoding accepts a JSON number of at most 10,000 characters with an exponent within
@@ -103,7 +103,7 @@ func (d Decimal) Round(places int32) Decimal {
 }
 
 // Percent returns percent hundredths of d, rounded to a whole number as Round does:
-// price.Percent(NewDecimal(-10)) takes a tenth off.
+// price.Percent(NewDecimal(-10)) is minus a tenth of price.
 func (d Decimal) Percent(percent Decimal) Decimal { return d.Mul(percent).Shift(-2).Round(0) }
 
 // String returns d without zeros at the end of its decimal places, such as "-12.5". What is

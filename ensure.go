@@ -19,8 +19,8 @@ type EnsureCustomDiscountsOptions struct {
 	// or text, and replaces those with another item. Without Update, such discounts are in
 	// Different and the error matches ErrDifferent.
 	Update bool
-	// Prune deletes the discounts that are not wanted, of the engines of the wanted ones and of
-	// Engines. Discounts of other engines are never touched.
+	// Prune deletes unwanted discounts that have an engine of Engines or of a wanted discount.
+	// Discounts of other engines are never touched.
 	Prune bool
 	// Engines are further engines for Prune. It needs at least one if no discount is wanted.
 	Engines []string
@@ -64,9 +64,9 @@ type CustomDiscountsResult struct {
 	Different []CustomDiscount
 	// InDoubt are the discounts of writes that may still take effect: adds, updates and
 	// deletions without a response, and adds that were confirmed, if the cart did not show
-	// their effect. It may be set even if the error is nil: a discount that was sent twice may
-	// appear a second time. If another caller adds an equal discount meanwhile, nothing tells
-	// them apart: the call takes it for its own, and does not list it here.
+	// their effect. EnsureCustomDiscounts may set it even if the error is nil: a discount that
+	// was sent twice may appear a second time. If another caller adds an equal discount
+	// meanwhile, nothing tells them apart: the call takes it for its own, and does not list it.
 	InDoubt []NewCustomDiscount
 	// Cart as last read; nil if it was not read.
 	Cart *Cart
@@ -137,17 +137,17 @@ const opSet = "Carts.SetCustomDiscounts"
 // adds, changes, removes, each exactly once. It is [CartService.EnsureCustomDiscounts] with
 // Update, Prune, Enable and NotBelowZero.
 //
-// want gets a copy of the cart after each read. It should compute and not wait, and return the same
+// want gets a copy of the cart after each read. It must compute and not wait, and return the same
 // for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
-// opts.Engine; another one is an invalid argument. An amount of 0 is left out. An error of want
-// ends the call before a write; [errors.Is] finds it. An external id that is new after a write is
-// not added: the error is not final.
+// opts.Engine; another one is an invalid argument. An amount of 0 is left out. After an error of
+// want nothing more is written; [errors.Is] finds it. External ids must be stable: one that is new
+// after a write is not added, and the error is not final.
 //
 // want must not write to carts, as the call has the turn and the lock of this one. With its
 // context, or one derived from it, a write to this cart is a [*ValidationError] until want returns.
-// With another context, the write and the call wait for each other.
+// With another context, they deadlock until a context ends.
 //
-// If the error is nil, the last read showed exactly what want returned for that cart, except what
+// A nil error, without DryRun, means: the last read showed exactly what want returned, except what
 // was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. Otherwise,
 // with something in doubt, the error matches [ErrOutcomeUnknown]: call again after its RetryAfter.
 //

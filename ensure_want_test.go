@@ -247,7 +247,7 @@ func TestSetCustomDiscounts_contextOfWant(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 		cartID, otherID := s.AddCart(commerce.CartItemRef{}), s.AddCart(commerce.CartItemRef{})
-		carts := s.Client(commerce.WithObserver(forgetful{})).Carts
+		carts := s.Client(commerce.WithObserver(carelessObserver{context.Background()})).Carts
 		var kept context.Context //nolint:containedctx // of a goroutine that outlasts want
 		set := func(ctx context.Context, id string, inTurn func(context.Context) error) error {
 			_, err := carts.SetCustomDiscounts(ctx, id,
@@ -302,19 +302,6 @@ func TestSetCustomDiscounts_contextOfWant(t *testing.T) {
 			t.Errorf("a dry run: %v", err)
 		}
 	})
-}
-
-// forgetful is an observer whose contexts have no values.
-type forgetful struct{}
-
-func (forgetful) StartCall(context.Context, commerce.CallInfo) (context.Context, func(commerce.CallResult)) {
-	return context.Background(), nil
-}
-
-func (forgetful) StartAttempt(
-	ctx context.Context, _ commerce.AttemptInfo,
-) (context.Context, func(commerce.AttemptResult)) {
-	return ctx, nil
 }
 
 // want may return any error, also a pointer that is nil.

@@ -11,10 +11,10 @@ import (
 )
 
 // SubscriptionFilter selects subscriptions. In each field that is not nil, a subscription must have
-// one of the values. nil does not filter: it is also what append returns for no values, and what
-// url.Values hold for a name that a form does not have. An empty slice that is not nil is a
-// [*ValidationError], and so is a zero UUID or an empty text in a slice, such as the value of an
-// empty field of a form: it must not list the subscriptions of everybody.
+// one of the values. nil does not filter. It is also what append returns for no values, and what
+// r.Form["email"] is if a form has no such field, which would list the subscriptions of everybody:
+// use []string{r.FormValue("email")}. An empty text and a zero UUID in a slice are a
+// [*ValidationError], and so is an empty slice that is not nil.
 //
 // If the first line of a request would have more than 6,000 bytes, the filter is a
 // [*ValidationError] too: gateways refuse longer lines, often from 8 KB on. About 150 accounts fit

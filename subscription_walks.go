@@ -88,18 +88,18 @@ func eachLoop[T any](
 	}
 }
 
-// Resume returns a copy of opts, for a walk that goes on where the walk with opts stopped. Some
-// records may come again. None is missed, except by a walk by offset if the list has changed in
-// between, see Offset.
+// Resume returns a copy of opts, for a walk that goes on where the walk with opts stopped. Records
+// may come again, after the offset limit all of them. None is missed, except by a walk by offset if
+// the list has changed in between, see Offset.
 //
 // A walk by account goes on after Finished, and a walk by offset at Offset. The walk begins again
-// where that could miss records: after All and Pages have passed the offset limit, because a walk
+// if that could miss records: after All and Pages have passed the offset limit, because a walk
 // by account misses accounts that are not listed; and after [ErrOffsetLimit], if opts have an
 // Offset. If a filter on accounts selects more than an offset reaches, no walk can go on.
 //
-// Look at the cause first. If it is final, see [IsFinal], the walk will end in the same way, except
-// after ErrOffsetLimit of a walk with an Offset, which begins again, and unless you leave out
-// Account: set ByAccount, and add it to Skip.
+// Look at the cause first. If [IsFinal] is true, the walk ends in the same way, with two
+// exceptions. One with an Offset that ended in ErrOffsetLimit begins again. To leave out Account,
+// set ByAccount and add Account to Skip.
 func (e *PagingError) Resume(opts *SubscriptionListOptions) *SubscriptionListOptions {
 	o := *cmp.Or(opts, &SubscriptionListOptions{})
 	o.Skip = slices.Clone(o.Skip)

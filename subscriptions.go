@@ -27,8 +27,8 @@ const subscriptionsPath = "/v2/subscriptions/subscriptions"
 type SubscriptionListOptions struct {
 	Filter  SubscriptionFilter
 	Include SubscriptionInclude
-	// Offset is the number of records to skip, at most MaxOffset. A walk with it ends at the
-	// offset limit.
+	// Offset is the number of records to skip, at most MaxOffset. A walk with it ends in
+	// [ErrOffsetLimit] at the limit.
 	Offset int
 	// PageSize is the number of records per page, 1 to MaxPageSize. 0 means the page length
 	// setting of the store in List, and MaxPageSize in walks. Walks read at least 2 records per
@@ -71,9 +71,9 @@ type SubscriptionPage struct {
 	// Offset of the first of Subscriptions in the list, when it was read. It is 0 in a walk by
 	// account.
 	Offset int
-	// Finished is the account up to which a walk by account has yielded every subscription with
-	// this page, except those of Skip, and none of later accounts. It is the zero UUID on other
-	// pages.
+	// Finished is set by a walk by account: with this page it has yielded every subscription of
+	// the accounts up to Finished, except Skip, and none of later accounts. It is the zero UUID on
+	// other pages.
 	//
 	// To go on after a crash, store Finished together with what was written up to this page. Then
 	// remove what was written after it, and walk with it as After. A walk that ends without an
