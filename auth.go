@@ -157,13 +157,13 @@ func (cc *clientCredentials) finish(r *tokenRequest, token *oauth2.Token) {
 func (cc *clientCredentials) fetch(ctx context.Context, c *core) (*oauth2.Token, error) {
 	var token *oauth2.Token
 	err := c.observe(ctx, opToken, http.MethodPost, func(ctx context.Context) (err error) {
-		token, err = cc.exchange(ctx, c)
+		token, err = cc.post(ctx, c)
 		return err
 	})
 	return token, err
 }
 
-func (cc *clientCredentials) exchange(ctx context.Context, c *core) (*oauth2.Token, error) {
+func (cc *clientCredentials) post(ctx context.Context, c *core) (*oauth2.Token, error) {
 	form := url.Values{
 		"grant_type": {"client_credentials"}, "client_id": {cc.id}, "client_secret": {cc.secret()},
 	}

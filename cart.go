@@ -144,6 +144,15 @@ func readCartBody(b []byte) (body cartBody, errs []ErrorObject, err error) {
 	return body, takeErrors(body.Extra), nil
 }
 
+// canonicalCartID returns the one spelling of a cart id: letter case makes a difference, except in
+// a UUID.
+func canonicalCartID(cartID string) string {
+	if uuid.Validate(cartID) == nil {
+		return strings.ToLower(cartID)
+	}
+	return cartID
+}
+
 // readCart decodes a response that should hold the cart with that id. Its error holds nothing of b.
 func readCart(b []byte, cartID string) (*cartRead, error) {
 	body, errs, err := readCartBody(b)
@@ -154,8 +163,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
 		return nil, errors.New("data is missing, or not a cart with an id")
 	}
-	// Letter case makes a difference, except in a UUID.
-	if data.ID != cartID && (!strings.EqualFold(data.ID, cartID) || uuid.Validate(cartID) != nil) {
+	if canonicalCartID(data.ID) != canonicalCartID(cartID) {
 		return nil, errors.New("data is not the cart that was asked for")
 	}
 	c := &cartRead{

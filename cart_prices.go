@@ -1,8 +1,6 @@
 package commerce
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Subtotal returns the price of the cart before all discounts: what a percentage is computed from.
 // It is [CartDisplayPrice].WithoutDiscount. If the response leaves that out, or it is below 0, or 0

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -185,13 +184,8 @@ type cartWriter struct {
 	within *wantCall       // the caller's context is that of this function, or derived from it
 }
 
-// cartKey returns the key of the lock of a cart.
-func (c *core) cartKey(cartID string) string {
-	if uuid.Validate(cartID) == nil {
-		cartID = strings.ToLower(cartID)
-	}
-	return c.lockPrefix + cartID
-}
+// cartKey returns the key of the turn and of the lock of a cart.
+func (c *core) cartKey(cartID string) string { return c.lockPrefix + canonicalCartID(cartID) }
 
 // wantCall is a value of the context of a function want that a call for a cart has called. A write
 // to the cart in want would wait for the turn of the call, and the call waits for want.
@@ -212,8 +206,9 @@ func (w *cartWriter) startWant(ctx context.Context, c *core) (ofWant context.Con
 // checkContext returns a [*ValidationError] if the writes belong to a function want of a call for
 // the same cart.
 func (w *cartWriter) checkContext(c *core) error {
+	key := c.cartKey(w.cartID)
 	for call := w.within; call != nil; call = call.within {
-		if call.key == c.cartKey(w.cartID) && !call.ended.Load() {
+		if call.key == key && !call.ended.Load() {
 			return invalid("context", "must not be that of the function want of a call for this cart")
 		}
 	}

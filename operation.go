@@ -196,7 +196,7 @@ func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result
 	return c.exchange(ctx, call)
 }
 
-// observe makes a call that the observer is told about.
+// observe makes a call, and notifies the observer of its start and its end.
 func (c *core) observe(ctx context.Context, op, method string, call func(context.Context) error) error {
 	ctx, observed := startCall(ctx, c.cfg.observer, op, method)
 	defer observed.abandon()
