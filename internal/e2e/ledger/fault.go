@@ -3,6 +3,7 @@ package ledger
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Protocol is a set of ways to use HTTP.
@@ -91,13 +92,13 @@ func NoFault() *Fault {
 	}
 }
 
-// Faults returns all faults, each with a unique name.
-func Faults() []*Fault {
+// Faults returns all faults, each with a unique name. They are shared: some have bodies of megabytes.
+var Faults = sync.OnceValue(func() []*Fault {
 	return slices.Concat([]*Fault{NoFault()},
 		closedConnections(), stalls(), invalidResponses(),
 		additions(), unreadableResponses(), truncatedResponses(), statuses(), errorBodies(),
 		streamResets(), goAways(), invalidFrames())
-}
+})
 
 // withDefaults sets On, Write and Read of the faults that do not have their own.
 func withDefaults(list []*Fault, on Protocol, write, read []Want) []*Fault {

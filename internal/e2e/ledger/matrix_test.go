@@ -9,9 +9,11 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// TestFaults meets each fault with both operations, on a new and on a reused
-// connection, over each protocol of the fault. With -short it makes only writes on new
-// connections, over HTTP/1.1 without TLS and HTTP/2: more shows nothing about races.
+// TestFaults meets each fault with both operations, on a new and on a reused connection, over each
+// protocol of the fault; reads not over HTTP/1.1 with TLS, as they meet TLS with HTTP/2. A complete
+// response on a connection that stays open comes only on new ones, over HTTP/1.1 without TLS and
+// HTTP/2: it says the same everywhere. With -short all faults come so, and only to writes: more shows
+// nothing about races.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
@@ -38,14 +40,16 @@ func runCells(ctx context.Context, t *testing.T, f *Fault) {
 	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
 		for _, op := range operations {
 			for _, reused := range []bool{false, true} {
+				c := cell{f, p, op, reused}
+				wants, _, _ := c.expected()
 				beforeRequest := f.Stage == AtAccept || f.Stage == AfterTLS
-				short := testing.Short() && (f.Heavy || p == TLS || !op.write || reused)
-				if f.On&p == 0 || beforeRequest && reused || short {
+				short := testing.Short() && (f.Heavy || !op.write)
+				same := testing.Short() || f.Response != nil && f.End == Keep
+				slow := wants[0].Attempts == slowed && p != HTTP1 // for a second
+				if f.On&p == 0 || reused && (beforeRequest || same) || short || slow || p == TLS && (same || !op.write) {
 					continue
 				}
-				t.Run(fmt.Sprintf("%s/%s/reused=%v", p, op.name, reused), func(t *testing.T) {
-					cell{f, p, op, reused}.run(ctx, t)
-				})
+				t.Run(fmt.Sprintf("%s/%s/reused=%v", p, op.name, reused), func(t *testing.T) { c.run(ctx, t) })
 			}
 		}
 	}
@@ -83,7 +87,7 @@ func (c cell) run(ctx context.Context, t *testing.T) {
 	policy := twoAttempts
 	_, _, waits := c.expected()
 	if waits {
-		policy.AttemptTimeout = 50 * time.Millisecond
+		policy.AttemptTimeout = 20 * time.Millisecond
 	}
 	wrong := c.try(ctx, t, policy)
 	for n := 0; wrong == notKept && n < 5; n++ {

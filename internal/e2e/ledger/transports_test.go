@@ -255,7 +255,7 @@ func transportFaults() []*Fault {
 		faultNamed("201, body closed in the middle"),
 		faultNamed("502 after it was applied"),
 		faultNamed("404"),
-		faultNamed("429"),
+		faultNamed("421"), // the library sends it again, without the wait of a 429
 		faultNamed("RST_STREAM PROTOCOL_ERROR after it was applied"),
 		faultNamed("RST_STREAM REFUSED_STREAM after it was applied"),
 		faultNamed("RST_STREAM REFUSED_STREAM before the body"),
@@ -267,24 +267,25 @@ func transportFaults() []*Fault {
 type transportWrite struct {
 	name    string
 	hasBody bool
+	on      Protocol // without a body it is the same with TLS, and as h2c
 	call    func(ctx context.Context, c *commerce.Client, call string) error
 }
 
 var transportWrites = []transportWrite{
 	{
-		name: "add", hasBody: true,
+		name: "add", hasBody: true, on: all | H2C,
 		call: func(ctx context.Context, c *commerce.Client, call string) error {
 			return addDiscounts.do(ctx, c, call).err
 		},
 	},
 	{
-		name: "delete all",
+		name: "delete all", on: HTTP1 | HTTP2,
 		call: func(ctx context.Context, c *commerce.Client, _ string) error {
 			return c.Carts.DeleteCustomDiscounts(ctx, "a-cart")
 		},
 	},
 	{
-		name: "Do without a body",
+		name: "Do without a body", on: HTTP1, // net/http sends it otherwise than a delete
 		call: func(ctx context.Context, c *commerce.Client, _ string) error {
 			_, err := c.Do(ctx, http.MethodPost, []string{"v2", "carts", "a-cart", "checkout"}, nil, nil, nil)
 			return err
@@ -322,8 +323,8 @@ func (custom *customTransport) runCells(ctx context.Context, t *testing.T) {
 				continue
 			}
 			for _, write := range transportWrites {
-				isMain := p&(HTTP1|HTTP2) != 0 // without a body it is the same with TLS, and as h2c
-				if !isMain && !write.hasBody || testing.Short() && (!isMain || !write.hasBody) {
+				isMain := p&(HTTP1|HTTP2) != 0 // a response is the same with TLS, and as h2c
+				if write.on&p == 0 || !isMain && f.Response != nil || testing.Short() && (!isMain || !write.hasBody) {
 					continue
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s", p, f.Name, write.name), func(t *testing.T) {
