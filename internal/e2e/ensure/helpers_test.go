@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 // settings returns how long a chaos test lasts (CHAOS), and its seed (CHAOS_SEED).
 func settings(t *testing.T) (time.Duration, uint64) {
 	t.Helper()
-	duration, seed := 2*time.Second, rand.Uint64()
+	duration, seed := time.Second, rand.Uint64()
 	var err error
 	if s := os.Getenv("CHAOS"); s != "" {
 		if duration, err = time.ParseDuration(s); err != nil {

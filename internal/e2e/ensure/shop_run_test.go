@@ -24,14 +24,14 @@ var shopEvents = []string{
 	"final, called again", "quiet call", "quiet call without a write", "two shops", "two callers of a shop",
 }
 
-// TestChaos_shop lets shops set their offers on a cart, for CHAOS, in at least 300 scenarios: the
+// TestChaos_shop lets shops set their offers on a cart, for CHAOS, in at least 100 scenarios: the
 // customer, the store, other programs and faults come in between. It compares what the calls did
 // and returned with the log of the server. CHAOS_SCENARIO is the number of the only scenario of
 // CHAOS_SEED to run.
 func TestChaos_shop(t *testing.T) {
 	t.Parallel()
 	n, events := &findings{wrong: map[string][]int{}}, map[string]int{}
-	scenarios := forScenarios(t, 300, func(t *testing.T, number int, r *rand.Rand) {
+	scenarios := forScenarios(t, 100, func(t *testing.T, number int, r *rand.Rand) {
 		sc := newShopScenario(r)
 		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events}
 		run.run()
