@@ -130,14 +130,14 @@ func (p program) write(t *testing.T, suffix, content string) {
 // is saved.
 func TestMain_resumes(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, 3000)
+	p := newProgram(t, 300)
 	var left atomic.Int32 // requests of this run that succeed
 	p.Inject(commercetest.Fault{Times: -1, Status: http.StatusForbidden, Match: func(commercetest.Request) bool {
 		return left.Add(-1) < 0
 	}})
 	runs, requests := 0, 0
 	for code := 1; code != 0 && runs < 50; runs++ {
-		left.Store(14)
+		left.Store(5)
 		saved := p.saved(t)
 		var stderr string
 		code, stderr = p.run(t)
@@ -176,7 +176,7 @@ func TestMain_leftovers(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p := newProgram(t, 300)
+			p := newProgram(t, 60)
 			p.write(t, ".partial", tt.partial)
 			if tt.state != "" {
 				p.write(t, ".state", tt.state)
@@ -194,7 +194,7 @@ func TestMain_leftovers(t *testing.T) {
 // All stores of a region share the address. A client id tells them apart, a token does not.
 func TestMain_otherStore(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, 300)
+	p := newProgram(t, 60)
 	p.token = true
 	state, err := json.Marshal(job{Store: p.URL() + " ", Length: 1})
 	if err != nil {
@@ -214,6 +214,9 @@ func TestMain_otherStore(t *testing.T) {
 // are complete.
 func TestMain_skips(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("walks 10,100 records in one goroutine")
+	}
 	p := newProgram(t, 600)
 	var account uuid.UUID
 	for sub := range p.Subscriptions() {
@@ -232,7 +235,7 @@ func TestMain_skips(t *testing.T) {
 // What may pass costs no account.
 func TestMain_triesAgain(t *testing.T) {
 	t.Parallel()
-	p := newProgram(t, 300)
+	p := newProgram(t, 60)
 	list := commercetest.OpList // the first requests are for one account; the client retries three times
 	p.Inject(commercetest.Fault{Operation: list, Status: 502, Times: 3}, commercetest.Fault{Operation: list, Status: 200})
 	p.mustRun(t, 0, "try again: ")
