@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -62,15 +63,12 @@ func repeat(prefix, element string, n int, suffix string) func() string {
 // numbered is repeat with the index of the element in place of %d.
 func numbered(prefix, element string, n int, suffix string) func() string {
 	return func() string {
-		var b strings.Builder
-		b.WriteString(prefix)
+		before, after, _ := strings.Cut(element, "%d")
+		b := []byte(prefix)
 		for i := range n {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			fmt.Fprintf(&b, element, i)
+			b = append(strconv.AppendInt(append(b, before...), int64(i), 10), after+","...)
 		}
-		return b.String() + suffix
+		return string(b[:len(b)-1]) + suffix
 	}
 }
 
@@ -128,7 +126,10 @@ func main() {
 // measure makes the call and prints what it cost.
 func measure(b *bomb) error {
 	var packed bytes.Buffer
-	z := gzip.NewWriter(&packed)
+	z, err := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
+	if err != nil {
+		return err
+	}
 	size, err := z.Write([]byte(b.body()))
 	if err := errors.Join(err, z.Close()); err != nil {
 		return err
