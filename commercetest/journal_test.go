@@ -35,7 +35,18 @@ func TestStore_MaxRequests(t *testing.T) {
 	if list := store.Requests(); len(list) != 1 || list[0].ID != "commercetest-000006" || store.Dropped() != 0 {
 		t.Errorf("after ClearRequests: got %d requests, and %d dropped, want the sixth and none", len(list), store.Dropped())
 	}
+	all := commercetest.New(t, commercetest.Config{})
+	send(t, all, get("/v2/settings"))
+	if in := all.Requests()[0]; in.Response != nil {
+		t.Errorf("without MaxRequests the response %q is kept, want none", in.Response)
+	}
+}
 
+func TestStore_MaxRequests_size(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("fills 32 MiB four times in one goroutine")
+	}
 	const size = 1 << 20
 	large := commercetest.New(t, commercetest.Config{MaxRequests: 1000})
 	for range 32 {
@@ -65,11 +76,6 @@ func TestStore_MaxRequests(t *testing.T) {
 		if n := len(full.Requests()); n > 20 {
 			t.Errorf("%d requests that changed a large cart are kept, want 20 at most", n)
 		}
-	}
-	all := commercetest.New(t, commercetest.Config{})
-	send(t, all, get("/v2/settings"))
-	if in := all.Requests()[0]; in.Response != nil {
-		t.Errorf("without MaxRequests the response %q is kept, want none", in.Response)
 	}
 }
 

@@ -92,7 +92,7 @@ func NoFault() *Fault {
 	}
 }
 
-// Faults returns all faults, each with a unique name. They are shared: some have bodies of megabytes.
+// Faults returns all faults, each with a unique name. They are shared, as some have megabytes.
 var Faults = sync.OnceValue(func() []*Fault {
 	return slices.Concat([]*Fault{NoFault()},
 		closedConnections(), stalls(), invalidResponses(),

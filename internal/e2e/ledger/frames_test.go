@@ -8,7 +8,7 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// TestFrames makes writes with each fault of HTTP/2, with the default number of attempts. After some
+// TestFrames makes writes with each fault of HTTP/2 and the default number of attempts. After some
 // of these faults, net/http itself would send a request again, thousands of times. At most one copy
 // of the body may reach the server.
 func TestFrames(t *testing.T) {
