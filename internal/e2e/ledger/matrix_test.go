@@ -10,10 +10,9 @@ import (
 )
 
 // TestFaults meets each fault with both operations, on a new and on a reused connection, over each
-// protocol of the fault; reads not over HTTP/1.1 with TLS, as they meet TLS with HTTP/2. A complete
-// response on a connection that stays open comes only on new ones, over HTTP/1.1 without TLS and
-// HTTP/2: it says the same everywhere. With -short all faults come so, and only to writes: more
-// shows nothing about races.
+// protocol, but reads not over HTTP/1.1 with TLS. Complete responses on a connection that stays
+// open come on new ones, over HTTP/1.1 without TLS and HTTP/2: they say the same everywhere. With
+// -short all faults come so, and only to writes: more shows nothing about races.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}

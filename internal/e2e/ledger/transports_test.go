@@ -406,8 +406,7 @@ func (custom *customTransport) checkTotal(t *testing.T, calls map[string]error, 
 
 // TestTransports_secondConnection makes many writes through a transport that retries
 // after a lost response. net/http may write to an idle connection although the context has
-// just ended. If the library did not close that connection, about one call in a thousand
-// would be applied twice: TestEvidence shows that it does.
+// just ended: TestEvidence shows that the library closes that connection.
 func TestTransports_secondConnection(t *testing.T) {
 	t.Parallel()
 	for _, p := range []Protocol{HTTP1, TLS, HTTP2} {
