@@ -333,8 +333,7 @@ func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
 		if stop, ok := errors.AsType[*Error](err); ok {
 			return stop.Err
 		}
-		p.accept(len(keys))
-		if err := p.add(ctx, page); err != nil {
+		if err := p.add(ctx, page, len(keys)); err != nil {
 			return err
 		}
 		if pages++; pages == p.size.suspicious && isPart && !p.tooLong {
@@ -343,8 +342,12 @@ func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
 			}
 		}
 	}
-	p.accept(len(keys)) // an empty list was accepted too
-	return p.finish(ctx, keys[len(keys)-1])
+	last := keys[len(keys)-1]
+	if last == p.keys[len(p.keys)-1] { // before accept and the last page, which let the next part begin
+		p.size.learn(len(p.keys), len(p.yielded))
+	}
+	p.accept(len(keys))
+	return p.finish(ctx, last)
 }
 
 // accept is called if the store accepted a list of so many keys, and at the end of the part.
@@ -356,9 +359,13 @@ func (p *part[P, K, ID]) accept(keys int) {
 	}
 }
 
-// add passes the new records of a page to the consumer, unless the list may end with them.
-func (p *part[P, K, ID]) add(ctx context.Context, page P) error {
+// add passes the new records of a page to the consumer, unless the list, of so many keys, may end
+// with them.
+func (p *part[P, K, ID]) add(ctx context.Context, page P, keys int) error {
 	ids, next := p.Look(page)
+	if next != NextNone { // otherwise readList accepts, after it has learned
+		p.accept(keys)
+	}
 	added := slices.DeleteFunc(addNew(p.yielded, ids, 0), func(i int) bool {
 		_, isBefore := p.Before[ids[i]]
 		return isBefore
@@ -380,9 +387,6 @@ func (p *part[P, K, ID]) add(ctx context.Context, page P) error {
 // finish is called when all records up to this key were added.
 func (p *part[P, K, ID]) finish(ctx context.Context, key K) error {
 	isLast := key == p.keys[len(p.keys)-1]
-	if isLast { // before the page, whose slot lets the next part begin
-		p.size.learn(len(p.keys), len(p.yielded))
-	}
 	if p.held != nil && (!p.split || isLast) {
 		p.Finish(p.held.page, key)
 	}
