@@ -16,20 +16,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain makes 2,000 the default of -rapid.checks, and 750 with -short, of which a fifth is made.
+// TestMain makes 400 the default of -rapid.checks. With -short, a fifth of them is made.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	isSet := false
-	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })
-	checks := "2000"
-	if testing.Short() {
-		checks = "750"
-	}
-	if !isSet {
-		if err := flag.Set("rapid.checks", checks); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(2)
-		}
+	if err := flag.Set("rapid.checks", "400"); err != nil { // the command line is parsed later
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -170,6 +161,9 @@ func (l *list) fetch(ctx context.Context, offset, limit int) (*page, error) {
 }
 
 func wait(ctx context.Context, d time.Duration) error {
+	if d == 0 {
+		return ctx.Err()
+	}
 	select {
 	case <-time.After(d):
 		return nil
@@ -209,7 +203,7 @@ func (l *list) page(r request) page {
 // walk.
 func (l *list) run(t *testing.T, cfg config) (got []int, problem string, err error) {
 	t.Helper()
-	seen := map[int]bool{}
+	seen := make(map[int]bool, len(l.ids))
 	synctest.Test(t, func(t *testing.T) {
 		for p, e := range Walk(t.Context(), cfg) {
 			_, inFlight := l.counts()
@@ -271,7 +265,7 @@ func (l *list) staying(total int) []int {
 
 // lost returns the elements of want that are not in got.
 func lost(want, got []int) []int {
-	yielded := map[int]bool{}
+	yielded := make(map[int]bool, len(got))
 	for _, id := range got {
 		yielded[id] = true
 	}

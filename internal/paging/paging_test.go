@@ -408,8 +408,8 @@ func TestWalk_requestAfter(t *testing.T) {
 	}
 }
 
-// TestWalk_oldPages reads lists of a store that returns old pages. Each walk yields all records, or
-// ends in an error.
+// TestWalk_oldPages reads lists by 20 of a store that returns old pages. Each walk yields all
+// records, or ends in an error.
 func TestWalk_oldPages(t *testing.T) {
 	t.Parallel()
 	firstEmpty := func(r request, p page) page {
@@ -433,11 +433,11 @@ func TestWalk_oldPages(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			complete, stopped := 0, 0
-			for total := 1; total <= 600; total++ {
-				for _, length := range []int{100, 50, 7} {
+			for total := 1; total <= 120; total++ {
+				for _, length := range []int{20, 10, 3} {
 					for _, concurrency := range []int{1, 4} {
 						s := scenario{
-							total: total, limit: 100, concurrency: concurrency, lengths: []int{length}, quirk: tt.quirk, quirkAt: 2,
+							total: total, lengths: []int{length}, quirk: tt.quirk, quirkAt: 2,
 							before: []time.Duration{latency}, after: []time.Duration{0},
 						}
 						l := s.list()
@@ -445,7 +445,7 @@ func TestWalk_oldPages(t *testing.T) {
 							l.alter = tt.alter
 						}
 						cfg := l.config()
-						cfg.Concurrency = concurrency
+						cfg.Limit, cfg.MaxLimit, cfg.Concurrency = 20, 20, concurrency
 						got, err := l.walk(t, cfg)
 						switch missing := total - len(got); {
 						case err != nil:
@@ -468,7 +468,7 @@ func TestWalk_oldPages(t *testing.T) {
 // the end with few requests, also if the store sends no links.
 func TestWalk_changesAnywhere(t *testing.T) {
 	t.Parallel()
-	const total, walks = 950, 40
+	const total, walks = 950, 10
 	for _, links := range []links{trueLinks, noLinks} {
 		for _, concurrency := range []int{1, 4} {
 			for removed := range 6 {
