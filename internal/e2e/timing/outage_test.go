@@ -74,19 +74,20 @@ func (l *load) run(t *testing.T, d time.Duration) {
 // A store that refuses everything for a while, without a Retry-After, fails no call.
 func TestGate_outage(t *testing.T) {
 	t.Parallel()
-	for _, latency := range []time.Duration{20 * time.Millisecond, 80 * time.Millisecond} {
-		for _, dark := range []time.Duration{time.Second, 3 * time.Second, 10 * time.Second} {
-			synctest.Test(t, func(t *testing.T) {
-				l := &load{clients: 1, operations: 1, workers: 8, latency: latency, allow: func(at time.Duration) bool {
-					return at < 10*time.Second || at > 10*time.Second+dark
-				}}
-				l.run(t, 30*time.Second)
-				t.Logf("%v, %v: %d refused, %d failed", latency, dark, l.refused, l.failed)
-				if l.failed > 0 || l.refused > 40 {
-					t.Errorf("latency %v, %v: %d refused, %d failed, want at most 40 and 0", latency, dark, l.refused, l.failed)
-				}
-			})
-		}
+	const fast, slow = 20 * time.Millisecond, 80 * time.Millisecond
+	for _, tt := range []struct{ dark, latency time.Duration }{
+		{time.Second, slow}, {3 * time.Second, slow}, {10 * time.Second, fast}, {10 * time.Second, slow},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &load{clients: 1, operations: 1, workers: 8, latency: tt.latency, allow: func(at time.Duration) bool {
+				return at < 10*time.Second || at > 10*time.Second+tt.dark
+			}}
+			l.run(t, 30*time.Second)
+			t.Logf("%v: %d refused, %d failed", tt, l.refused, l.failed)
+			if l.failed > 0 || l.refused > 40 {
+				t.Errorf("%v: %d refused, %d failed, want at most 40 and 0", tt, l.refused, l.failed)
+			}
+		})
 	}
 }
 
