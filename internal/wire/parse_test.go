@@ -69,7 +69,7 @@ func TestParseUUID(t *testing.T) {
 }
 
 // randomTexts is how many texts the tests of usualTime and usualUUID compare.
-const randomTexts = 300_000
+const randomTexts = 25_000
 
 // change changes up to two bytes of a text, and sometimes cuts the last one.
 func change(r *rand.Rand, text string) string {
@@ -87,9 +87,9 @@ func TestUsualTime(t *testing.T) {
 	isUsual := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z$`)
 	r, n := rand.New(rand.NewPCG(1, 2)), 0
 	for range randomTexts {
-		at := time.Unix(r.Int64N(2e11)-6.3e10, 0).UTC() // in the years -27 to 6311
+		date := fmt.Sprintf("%04d-%02d-%02d", r.IntN(3000), 1+r.IntN(12), 1+r.IntN(31)) // also February 31
 		fraction := fmt.Sprintf(".%010d", r.Int64N(1e10))[:r.IntN(12)]
-		text := change(r, at.Format("2006-01-02T15:04:05")+fraction+"Z")
+		text := change(r, date+time.Unix(r.Int64N(1e5), 0).UTC().Format("T15:04:05")+fraction+"Z")
 		want, err := time.Parse(time.RFC3339, text)
 		wantLength := len(text) + 2
 		if err != nil || want.Year() < 2 || !isUsual.MatchString(text) {

@@ -285,7 +285,7 @@ func TestCodec_readerAgain(t *testing.T) {
 //
 //nolint:paralleltest // measures the memory of the whole process
 func TestCodec_chunks(t *testing.T) {
-	const pages, texts, most = 200, 2000, 1024
+	const pages, texts, most = 100, 1000, 1024
 	c, heap := newTestCodec(), func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
