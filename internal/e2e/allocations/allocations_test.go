@@ -67,7 +67,7 @@ func TestAllocations(t *testing.T) {
 	} {
 		got, call := math.Inf(1), calls.Named(tt.call)
 		for range 3 { // the lowest counts: a garbage collection, which empties pools, only adds
-			got = min(got, testing.AllocsPerRun(20, func() {
+			got = min(got, testing.AllocsPerRun(5, func() {
 				if _, err := call.Do(t.Context(), tt.client, args); err != nil {
 					t.Fatalf("%s: %v", tt.call, err)
 				}
