@@ -63,13 +63,13 @@ func TestAll(t *testing.T) {
 		big  []int
 		size int
 	}{
-		{name: "small accounts", opts: byAccount, size: size(12_000)},
-		{name: "large accounts", opts: byAccount, size: size(1000), big: []int{9000, 10_099}},
-		{name: "by offset, and then by account", size: max(size(12_000), 11_000)},
+		{name: "small accounts", opts: byAccount, size: size(2000)},
+		{name: "large accounts", opts: byAccount, size: size(1000), big: []int{10_099}},
+		{name: "by offset, and then by account", size: size(11_000)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if testing.Short() && len(tt.big) > 0 {
-				t.Skip("TestPagingError_resumed of the root package has a large account too")
+			if testing.Short() && tt.name != "small accounts" {
+				t.Skip("takes long, and small accounts show races too")
 			}
 			s := startStore(t, storeConfig{Seed: rand.Uint64(), Changes: 40, Subscriptions: tt.size, Big: tt.big})
 			w := walk(t, s.URL, tt.opts)
