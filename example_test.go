@@ -389,8 +389,8 @@ func ExampleSubscriptionService_All_resume() {
 // up to it. Those after it are yielded again.
 func ExampleSubscriptionService_Pages_finished() {
 	store := commercetest.NewStore(commercetest.Config{})
-	store.Seed(1000)
-	store.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 7, Status: 403})
+	store.Seed(500)
+	store.Inject(commercetest.Fault{Operation: commercetest.OpList, After: 4, Status: 403})
 	client, ctx := store.Client(), context.Background()
 
 	var finished uuid.UUID // in a state file; zero at the start
@@ -410,11 +410,11 @@ func ExampleSubscriptionService_Pages_finished() {
 		written += pending // the end of the walk finishes all
 		return nil
 	}
-	fmt.Println(errors.Is(export(), commerce.ErrForbidden), written < 1000)
+	fmt.Println(errors.Is(export(), commerce.ErrForbidden), written < 500)
 	fmt.Println(export(), written)
 	// Output:
 	// true true
-	// <nil> 1000
+	// <nil> 500
 }
 
 // Walk reads any other list, up to the highest offset.

@@ -99,6 +99,9 @@ var compiledPackages = sync.OnceValues(func() ([]byte, error) {
 // checkTypes checks the types of the root package.
 func checkTypes(t *testing.T, files *gotoken.FileSet, info *types.Info) *types.Package {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("has one goroutine")
+	}
 	out, err := compiledPackages()
 	if err != nil {
 		t.Fatal(err)
@@ -446,6 +449,9 @@ func exportedNames(file *ast.File) (n int) {
 // that .ci/vendors and .ci/licenses fetch, and without what `make dist` makes.
 func eachFile(t *testing.T, suffix string, visit func(name, text string)) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("has one goroutine")
+	}
 	err := filepath.WalkDir(".", func(name string, _ fs.DirEntry, err error) error {
 		if name == ".cache" || name == "dist" {
 			return fs.SkipDir

@@ -341,11 +341,11 @@ func TestRelationshipData(t *testing.T) {
 
 // elements returns n elements of an array, with the number of each in place of %d.
 func elements(n int, element string) string {
-	list := make([]string, n)
-	for i := range list {
-		list[i] = strings.ReplaceAll(element, "%d", strconv.Itoa(i))
+	parts := strings.SplitAfter(strings.Repeat(element+",", n), "%d")
+	for i := range parts {
+		parts[i] = strings.Replace(parts[i], "%d", strconv.Itoa(i), 1)
 	}
-	return strings.Join(list, ",")
+	return strings.TrimSuffix(strings.Join(parts, ""), ",")
 }
 
 type limitTest struct {
@@ -399,7 +399,7 @@ func TestLimits(t *testing.T) {
 		},
 		{
 			name: "values", limit: 100_001,
-			body: func(n int) string { return `{"data":[],"links":{` + elements(n-1, `"%d":""`) + `}}` },
+			body: func(n int) string { return `{"data":[],"x":[` + elements(n-1, `""`) + `]}` },
 		},
 	}...) {
 		t.Run(tt.name, func(t *testing.T) {
@@ -430,7 +430,7 @@ func TestLimits_errors(t *testing.T) {
 
 // mutations is the number of pages that TestBothWays_mutated changes. `make proof NAME=both-ways`
 // changes more.
-var mutations = flag.Int("mutations", 5_000, "number of pages that TestBothWays_mutated changes")
+var mutations = flag.Int("mutations", 1_000, "number of pages that TestBothWays_mutated changes")
 
 // pages returns bodies of lists: of both payload generations, from the service's documentation and
 // from the fake store, and one with unknown members and values that do not fit.
@@ -557,23 +557,20 @@ func mutate(random *rand.Rand, page []byte) []byte {
 // Neither keeps anything of its input: the next response is read into the same buffer.
 func compareWays(t *testing.T, page []byte) (isRead bool) {
 	t.Helper()
-	want, wantErr := commerce.ReadByDecoder(page)
-	for way, read := range map[string]func([]byte) (commerce.ListBody, error){
-		"reader": commerce.ReadFast, "decoder": commerce.ReadByDecoder,
-	} {
+	read := func(way func([]byte) (commerce.ListBody, error), next byte) (commerce.ListBody, error) {
 		buffer := slices.Clone(page)
-		got, err := read(buffer)
-		for i := range buffer {
-			buffer[i] = 'x'
-		}
-		if err != nil {
-			continue
-		}
-		isRead = isRead || way == "reader"
-		if wantErr != nil || !reflect.DeepEqual(want, got) {
-			diff(t, "page of the "+way, got, want)
-			t.Errorf("the %s accepts the page, error of the decoder = %v, and reads something else", way, wantErr)
-		}
+		body, err := way(buffer)
+		copy(buffer, bytes.Repeat([]byte{next}, len(page)))
+		return body, err
+	}
+	want, wantErr := read(commerce.ReadByDecoder, 'x')
+	got, err := read(commerce.ReadFast, 'y')
+	if isRead = err == nil; !isRead {
+		got, err = read(commerce.ReadByDecoder, 'y')
+	}
+	if err == nil && (wantErr != nil || !reflect.DeepEqual(want, got)) {
+		diff(t, "page", got, want)
+		t.Errorf("the reader accepts the page: %t, error of the decoder = %v, and something else is read", isRead, wantErr)
 	}
 	return isRead
 }
@@ -590,7 +587,7 @@ func heap() int64 {
 // neighbours are relationships with large values, which take all forms that a list in a record can
 // have.
 func neighbours() []string {
-	text := strings.Repeat("x", 500_000)
+	text := strings.Repeat("x", 200_000)
 	object, link := `{"data":{"meta":"`+text+`"}}`, `"`+text+`"`
 	array := `{"data":[` + strings.Repeat(`{"type":"t","id":"`+itemID+`","meta":{"m":"`+text[:500]+`"}},`, 20) + `{}]}`
 	return []string{
@@ -606,18 +603,17 @@ func neighbours() []string {
 //nolint:paralleltest // measures the memory of the whole process
 func TestReadFast_keepsLittle(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes half a minute under the race detector, and has one goroutine")
+		t.Skip("has one goroutine")
 	}
-	const records, pages, limit = 200, 20, 10 << 10
+	const records, pages, limit = 100, 20, 10 << 10
 	store := commercetest.New(t, commercetest.Config{})
-	store.Seed(100)
+	store.Seed(records)
 	var list struct {
 		Data []json.RawMessage `json:"data"`
 	}
 	if err := json.Unmarshal(list100(t, store), &list); err != nil {
 		t.Fatal(err)
 	}
-	list.Data = slices.Repeat(list.Data, records/len(list.Data))
 	large := neighbours()
 	for i := range list.Data {
 		if place := i % (records / pages); place > 0 {
@@ -626,8 +622,8 @@ func TestReadFast_keepsLittle(t *testing.T) {
 		}
 	}
 	page, err := json.Marshal(list)
-	if err != nil {
-		t.Fatal(err)
+	if _, errRead := commerce.ReadFast(page); err != nil || errRead != nil { // makes the tables of types
+		t.Fatal(err, errRead)
 	}
 	kept := make([]commerce.Subscription, pages)
 	before := heap()
