@@ -342,12 +342,7 @@ func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
 			}
 		}
 	}
-	last := keys[len(keys)-1]
-	if last == p.keys[len(p.keys)-1] { // before accept and the last page, which let the next part begin
-		p.size.learn(len(p.keys), len(p.yielded))
-	}
-	p.accept(len(keys))
-	return p.finish(ctx, last)
+	return p.finish(ctx, keys)
 }
 
 // accept is called if the store accepted a list of so many keys, and at the end of the part.
@@ -363,7 +358,7 @@ func (p *part[P, K, ID]) accept(keys int) {
 // with them.
 func (p *part[P, K, ID]) add(ctx context.Context, page P, keys int) error {
 	ids, next := p.Look(page)
-	if next != NextNone { // otherwise readList accepts, after it has learned
+	if next != NextNone { // otherwise finish accepts, after it has learned
 		p.accept(keys)
 	}
 	added := slices.DeleteFunc(addNew(p.yielded, ids, 0), func(i int) bool {
@@ -384,9 +379,14 @@ func (p *part[P, K, ID]) add(ctx context.Context, page P, keys int) error {
 	return nil
 }
 
-// finish is called when all records up to this key were added.
-func (p *part[P, K, ID]) finish(ctx context.Context, key K) error {
+// finish is called when all records of a list of keys were added.
+func (p *part[P, K, ID]) finish(ctx context.Context, keys []K) error {
+	key := keys[len(keys)-1]
 	isLast := key == p.keys[len(p.keys)-1]
+	if isLast { // before accept and the last page, which let the next part begin
+		p.size.learn(len(p.keys), len(p.yielded))
+	}
+	p.accept(len(keys))
 	if p.held != nil && (!p.split || isLast) {
 		p.Finish(p.held.page, key)
 	}
