@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -45,19 +46,19 @@ func (s *Store) listSubscriptions(in *call) response {
 	for _, sub := range stored {
 		page = append(page, sub.encodedFor(in.account))
 	}
-	body := struct {
-		Data     []json.RawMessage            `json:"data"`
+	rest := encode(struct {
 		Included map[string][]json.RawMessage `json:"included,omitempty"`
 		Links    map[string]any               `json:"links,omitempty"`
-	}{
-		Data:     []json.RawMessage{},
-		Included: includedResources(query.include, includable, page),
-		Links:    query.links(in.Path, total),
+	}{includedResources(query.include, includable, page), query.links(in.Path, total)})
+	records := make([][]byte, len(page)) // joined: json.Marshal would read each of them again
+	for i, sub := range page {
+		records[i] = sub.raw
 	}
-	for _, sub := range page {
-		body.Data = append(body.Data, sub.raw)
+	data := slices.Concat([]byte(`{"data":[`), bytes.Join(records, []byte(",")), []byte("]"))
+	if rest = rest[1:]; len(rest) > 1 {
+		data = append(data, ',')
 	}
-	return jsonResponse(http.StatusOK, body)
+	return response{status: http.StatusOK, body: append(data, rest...)}
 }
 
 // readInclude checks the include parameter of a list or of a subscription.

@@ -82,9 +82,9 @@ var bombs = map[string]bomb{
 	"texts": {status: 200, call: list, body: repeat(
 		`{"data":[{"attributes":{"offering":{"meta":{"external_plan_refs":[`, `""`, 8_000_000, `]}}}}]}`)},
 	"prices": {status: 200, call: list, body: numbered(
-		`{"data":[],"included":{"plans":[{"meta":{"prices":{`, `"%d":{}`, 2_000_000, `}}}]}}`)},
+		`{"data":[],"included":{"plans":[{"meta":{"prices":{`, `"%d":{}`, 1_000_000, `}}}]}}`)},
 	"relationships": {status: 200, call: list, body: numbered(
-		`{"data":[{"relationships":{`, `"%d":{}`, 2_000_000, `}}]}`)},
+		`{"data":[{"relationships":{`, `"%d":{}`, 1_000_000, `}}]}`)},
 	"misfits in prices": {status: 200, call: list, body: numbered(
 		`{"data":[],"included":{"plans":[{"meta":{"prices":{`,
 		`"%d":{"display_price":{"tax":{"amount":{}}}}`, 99_980, `}}}]}}`)},
@@ -94,11 +94,11 @@ var bombs = map[string]bomb{
 		`{"data":5,"included":{"plans":[`, `{}`, 10_000, `]}}`)},
 	"misfit in a page of escapes": {status: 200, call: list, body: func() string {
 		return `{"data":[{"id":1,"attributes":{"offering":{"relationships":{"plans":{"data":[{"type":"` +
-			strings.Repeat(`\u0041`, 5_000_000) + `"}]}}}}}],"errors":["e"]}`
+			strings.Repeat(`\u0041`, 4_000_000) + `"}]}}}}}],"errors":["e"]}`
 	}},
-	"write members":    {status: 201, call: add, body: numbered(`{`, `"%d":0`, 2_700_000, `}`)},
+	"write members":    {status: 201, call: add, body: numbered(`{`, `"%d":0`, 1_350_000, `}`)},
 	"records by Do":    {status: 200, call: read, body: repeat(`{"data":[`, `{}`, 1_000_000, `]}`)},
-	"members":          {status: 200, call: list, body: numbered(`{"data":[{`, `"%d":0`, 2_000_000, `}]}`)},
+	"members":          {status: 200, call: list, body: numbered(`{"data":[{`, `"%d":0`, 1_000_000, `}]}`)},
 	"list errors":      {status: 400, call: list, body: repeat(`{"errors":[`, `{}`, 349_000, `]}`)},
 	"list entries":     {status: 400, call: list, body: repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`)},
 	"batch errors":     {status: 422, call: add, body: repeat(`{"errors":[`, `{"a":1}`, 130_000, `]}`)},

@@ -218,7 +218,7 @@ func eventually(t *testing.T, missing func() string) {
 	t.Helper()
 	deadline := time.NewTimer(maxWait)
 	defer deadline.Stop()
-	tick := time.NewTicker(200 * time.Microsecond)
+	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		what := missing()
@@ -257,9 +257,10 @@ func goroutines(label string) string {
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		return err.Error()
 	}
+	labelled := fmt.Sprintf("%q:%q", "ledger", label)
 	var stacks []string
 	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
-		if strings.Contains(stack, fmt.Sprintf("%q:%q", "ledger", label)) {
+		if strings.Contains(stack, labelled) {
 			stacks = append(stacks, stack)
 		}
 	}
