@@ -64,7 +64,10 @@ type CartDisplayPrice struct {
 	// Discount is the sum of all discounts, less than zero if there are any.
 	Discount        Money `json:"discount,omitzero"`
 	WithoutDiscount Money `json:"without_discount,omitzero"`
-	Extra           Extra `json:",embed"`
+	// Shipping is contained in WithTax, WithoutTax and WithoutDiscount. If the response leaves it
+	// out, there is none.
+	Shipping Money `json:"shipping,omitzero"`
+	Extra    Extra `json:",embed"`
 }
 
 // MarshalJSON encodes i like the service.
@@ -82,12 +85,13 @@ func (p *CartDisplayPrice) UnmarshalJSON(b []byte) error { return decodeRecord(b
 // cartRead is a cart as it was read, and what the response shows about its discounts.
 type cartRead struct {
 	*Cart
-	owned     []uuid.UUID                // ids of the discounts of the cart itself; nil if unknown
+	owned     []uuid.UUID                // ids of the discounts of the cart itself
 	itemOf    map[uuid.UUID]*CartItemRef // the items of the others
 	listed    []uuid.UUID                // ids of discounts that items name
 	hasList   bool                       // the response lists discounts, perhaps none
 	hasItems  bool                       // the response lists items, perhaps none
 	namesItem bool                       // a relationship of the cart names an item
+	named     []ResourceRef              // those items of which it is known that they are some
 	showsNone bool                       // the response itself shows that the cart has no items
 }
 
@@ -194,9 +198,13 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 // addRelationships reads the relationships of the cart.
 func (c *cartRead) addRelationships(extra Extra) error {
 	items, err := readRefs(extra, "items")
+	items = slices.DeleteFunc(items, func(ref ResourceRef) bool { return ref.Type == "shipping_group" })
 	c.namesItem, c.showsNone = len(items) > 0, items != nil && len(items) == 0
+	c.named = slices.DeleteFunc(items, func(ref ResourceRef) bool { return !strings.HasSuffix(ref.Type, "_item") })
 	owned, errOwned := readRefs(extra, "custom_discounts")
-	c.owned = owned
+	for _, ref := range owned {
+		c.owned = append(c.owned, ref.ID)
+	}
 	return cmp.Or(err, errOwned)
 }
 
@@ -218,11 +226,11 @@ func (c *cartRead) addItems(raw []byte) error {
 			return err
 		}
 		c.Items = append(c.Items, item)
-		for _, id := range refs {
+		for _, ref := range refs {
 			if item.ID != uuid.Nil { // without it, the path of the discount is unknown
-				c.itemOf[id] = item.Ref()
+				c.itemOf[ref.ID] = item.Ref()
 			}
-			c.listed = append(c.listed, id)
+			c.listed = append(c.listed, ref.ID)
 		}
 	}
 	return nil
@@ -272,52 +280,30 @@ func (c *cartRead) isPlaced(d *CustomDiscount) bool {
 // isEmpty reports whether the cart has no items.
 func (c *cartRead) isEmpty() bool { return len(c.Items) == 0 && !c.namesItem }
 
-// takesNone returns why the cart takes no discounts at all, as far as the response shows.
-func (c *cartRead) takesNone() error {
-	switch {
-	case c.isEmpty():
-		return ErrEmptyCart
-	case c.showsPromotions():
-		return ErrPromotionConflict
-	}
-	return nil
-}
-
-// shownDiscount is an entry of the discounts of an item.
-type shownDiscount struct {
-	Amount          Money  `json:"amount"`
-	PromotionSource string `json:"promotion_source"`
-	Extra           Extra  `json:",embed"`
-}
-
-// shownDiscounts returns the discounts that an item shows.
-func (i *CartItem) shownDiscounts() (list []shownDiscount, err error) {
-	if raw := i.Extra["discounts"]; raw != nil && payloads.Unmarshal(raw, &list) != nil {
-		err = errors.New("the discounts of an item are not an array")
-	}
-	return list, err
-}
-
-// showsPromotions reports whether an item of the cart is, or has, a promotion of the store, or what
-// may be one.
-func (c *Cart) showsPromotions() bool {
-	return slices.ContainsFunc(c.Items, func(i CartItem) bool {
-		shown, err := i.shownDiscounts()
-		isPromotion := func(d shownDiscount) bool { return d.PromotionSource != "" || d.Extra["promotion_source"] != nil }
-		return i.Type == "promotion_item" || err != nil || slices.ContainsFunc(shown, isPromotion)
-	})
-}
-
 // lacksItems reports whether the response leaves out items that the cart has, or an item that a
 // discount may be for.
 func (c *cartRead) lacksItems() bool {
 	isUnplaced := func(d CustomDiscount) bool { return !c.isPlaced(&d) }
-	return !c.hasItems && (c.namesItem || slices.ContainsFunc(c.CustomDiscounts, isUnplaced))
+	return c.lacksNamed() || !c.hasItems && (c.namesItem || slices.ContainsFunc(c.CustomDiscounts, isUnplaced))
 }
 
-// readRefs returns the ids of the resources that a relationship names; nil if there is no such
-// relationship. extra has the relationships, of which only the data count.
-func readRefs(extra Extra, name string) ([]uuid.UUID, error) {
+// lacksNamed reports whether a relationship names an item that is not included.
+func (c *cartRead) lacksNamed() bool {
+	has := c.itemIDs()
+	return slices.ContainsFunc(c.named, func(ref ResourceRef) bool { return ref.ID != uuid.Nil && !has[ref.ID] })
+}
+
+func (c *cartRead) itemIDs() map[uuid.UUID]bool {
+	ids := map[uuid.UUID]bool{}
+	for i := range c.Items {
+		ids[c.Items[i].ID] = true
+	}
+	return ids
+}
+
+// readRefs returns the resources that a relationship names; nil if there is no such relationship.
+// Each has an id, but for a promotion_item. extra has the relationships; only the data count.
+func readRefs(extra Extra, name string) ([]ResourceRef, error) {
 	var relationships map[string]struct {
 		Data  json.RawMessage `json:"data"`
 		Extra Extra           `json:",embed"`
@@ -329,15 +315,16 @@ func readRefs(extra Extra, name string) ([]uuid.UUID, error) {
 	if raw == nil {
 		return nil, nil
 	}
-	ids := []uuid.UUID{}
+	refs := []ResourceRef{}
 	for element := range wire.Elements(raw) {
 		var ref ResourceRef
-		if payloads.Unmarshal(element, &ref) != nil || ref.ID == uuid.Nil {
+		err := payloads.Unmarshal(element, &ref)
+		if err != nil || ref.ID == uuid.Nil && ref.Type != string(promotionItem) {
 			return nil, errors.New("a relationship names a resource without an id")
 		}
-		ids = append(ids, ref.ID)
+		refs = append(refs, ref)
 	}
-	return ids, nil
+	return refs, nil
 }
 
 // maxSlashes limits the time that it takes to find a name in Extra which is not taken.
@@ -390,7 +377,7 @@ func (c *Cart) copy() *Cart {
 	}
 	p := &fresh.DisplayPrice
 	copyExtras(&p.Extra, &p.WithTax.Extra, &p.WithoutTax.Extra, &p.Tax.Extra, &p.Discount.Extra,
-		&p.WithoutDiscount.Extra, &fresh.Timestamps.Extra, &fresh.Extra)
+		&p.WithoutDiscount.Extra, &p.Shipping.Extra, &fresh.Timestamps.Extra, &fresh.Extra)
 	if c.Response != nil {
 		fresh.Response = new(*c.Response)
 		fresh.Response.Header = c.Response.Header.Clone()

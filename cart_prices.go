@@ -1,27 +1,44 @@
 package commerce
 
-import "fmt"
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
 
-// Subtotal returns the price of the cart before all discounts: what a percentage is computed from.
-// It is [CartDisplayPrice].WithoutDiscount. If the response leaves that out, or it is below 0, or 0
-// although the cart costs something, it is WithoutTax minus Discount; without Discount, minus the
-// custom discounts, unless an item shows a promotion. What is absent is not 0: if the response does
-// not show the price, the error matches [ErrBadResponse] and names the member.
+	"github.com/google/uuid"
+)
+
+// Subtotal returns the price of the goods before all discounts, without shipping: what a percentage
+// is computed from. It is [CartDisplayPrice].WithoutDiscount minus Shipping. If the response leaves
+// that out, or it is not above 0 although the goods cost something, it is WithoutTax minus Discount
+// and Shipping; without Discount, minus the custom discounts, unless the cart shows a promotion. It
+// is below 0 if credits take more than the goods cost. What is absent is not 0: if the response
+// does not show the price, the error matches [ErrBadResponse] and names the member.
 func (c *Cart) Subtotal() (Money, error) {
-	shown := c.DisplayPrice.WithoutDiscount
+	shown := c.DisplayPrice.goods(c.DisplayPrice.WithoutDiscount)
 	net, err := c.net()
-	isFree := shown.Amount.isSet() && shown.Amount.IsZero() && (err != nil || net.Amount.Sign() <= 0)
-	if shown.Amount.Sign() > 0 || isFree {
+	if shown.Amount.Sign() > 0 || shown.Amount.isSet() && (err != nil || net.Amount.Sign() <= 0) {
 		return shown, nil
 	}
 	return net, err
 }
 
-// net returns the price of the cart without tax, before all discounts.
+// goods returns a price that contains shipping without it.
+func (p *CartDisplayPrice) goods(price Money) Money {
+	if !price.Amount.isSet() || p.Shipping.Amount.IsZero() {
+		return price
+	}
+	return Money{Amount: price.Amount.Sub(p.Shipping.Amount), Currency: price.Currency}
+}
+
+// net returns the price of the goods without tax, before all discounts. A WithoutTax of 0 beside
+// another total is no price.
 func (c *Cart) net() (Money, error) {
 	p, discount := &c.DisplayPrice, c.DisplayPrice.Discount.Amount
+	price := p.goods(p.WithoutTax)
 	switch {
-	case !p.WithoutTax.Amount.isSet():
+	case !price.Amount.isSet(), p.WithoutTax.Amount.IsZero() && !p.WithTax.Amount.IsZero():
 		return Money{}, unreadablePrice("without_discount and without_tax")
 	case !discount.isSet() && c.showsPromotions():
 		return Money{}, unreadablePrice("without_discount and discount")
@@ -31,7 +48,7 @@ func (c *Cart) net() (Money, error) {
 			return Money{}, err
 		}
 	}
-	return Money{Amount: p.WithoutTax.Amount.Sub(discount), Currency: p.WithoutTax.Currency}, nil
+	return Money{Amount: price.Amount.Sub(discount), Currency: price.Currency}, nil
 }
 
 // Total returns what the customer pays: [CartDisplayPrice].WithTax. If the response does not show
@@ -47,6 +64,67 @@ func unreadablePrice(members string) error {
 	return fmt.Errorf("%w: meta.display_price shows no number in %s", ErrBadResponse, members)
 }
 
+// shownPrices returns the members of the display price of i that are readable, by their names. The
+// value is for all pieces.
+func (i *CartItem) shownPrices() map[string]struct{ Value Money } {
+	var meta struct {
+		Prices map[string]struct{ Value Money } `json:"display_price"`
+	}
+	_ = json.Unmarshal(i.Extra["meta"], &meta) // what is not readable is not shown
+	return meta.Prices
+}
+
+// PriceOf returns the price of all pieces of an item of c, without tax and before discounts: what
+// the discounts for the item may take in all. It is without_tax minus discount of the display price
+// of the item, but not more than Value; else Value, if that does not include tax; else the part of
+// Value that [Cart.Subtotal] has of its price without tax, rounded down. If the response shows none
+// of these, the error matches [ErrBadResponse].
+func (c *Cart) PriceOf(item *CartItem) (Money, error) {
+	shown, value := item.shownPrices(), item.Value
+	net, off := shown["without_tax"].Value, shown["discount"].Value.Amount
+	price, subtotalErr := c.Subtotal()
+	all, netErr := c.net()
+	switch whole := net.Amount.Sub(off); {
+	case net.Amount.isSet() && off.isSet() && (!whole.IsZero() || value.Amount.Sign() <= 0): // else it is not filled in
+		if value.Amount.isSet() {
+			whole = lowest(whole, value.Amount)
+		}
+		return Money{Amount: whole, Currency: net.Currency}, nil
+	case !value.Amount.isSet():
+	case string(value.Extra["includes_tax"]) == "false":
+		return value, nil
+	case subtotalErr == nil && netErr == nil && price.Amount.Sign() > 0:
+		part := value.Amount.Mul(lowest(all.Amount, price.Amount)).number.Div(price.Amount.number)
+		return Money{Amount: Decimal{part.Floor()}, Currency: value.Currency}, nil
+	}
+	return Money{}, fmt.Errorf("%w: an item shows no price without tax", ErrBadResponse)
+}
+
+// isTaxed reports whether the cart may have tax, so that parts of its discounts are rounded.
+func (c *Cart) isTaxed() bool {
+	return slices.ContainsFunc(c.Items, func(i CartItem) bool {
+		return string(i.Value.Extra["includes_tax"]) == "true" || !i.shownPrices()["tax"].Value.Amount.IsZero()
+	})
+}
+
+// checkCurrency returns an error if the prices and the custom discounts are not in one currency.
+func (c *Cart) checkCurrency() error {
+	p, one := &c.DisplayPrice, ""
+	shown := []Money{p.WithTax, p.WithoutTax, p.Tax, p.Discount, p.WithoutDiscount, p.Shipping}
+	for i := range c.Items {
+		shown = append(shown, c.Items[i].Value)
+	}
+	for i := range c.CustomDiscounts {
+		shown = append(shown, c.CustomDiscounts[i].Amount)
+	}
+	for _, m := range shown {
+		if one = cmp.Or(one, m.Currency); m.Currency != "" && m.Currency != one {
+			return fmt.Errorf("%w: the cart shows amounts in several currencies", ErrBadResponse)
+		}
+	}
+	return nil
+}
+
 // sumOf returns the sum of the amounts of discounts, which must all be readable.
 func sumOf(discounts []CustomDiscount) (sum Decimal, err error) {
 	for i := range discounts {
@@ -59,9 +137,9 @@ func sumOf(discounts []CustomDiscount) (sum Decimal, err error) {
 	return sum, nil
 }
 
-// promotions returns what promotions of the store take off, 0 or less: the total discount without
-// the custom discounts, whose sum is custom.
-func (c *Cart) promotions(custom Decimal) (sum Decimal, err error) {
+// promotionsOff returns what promotions of the store take off, 0 or less: the total discount
+// without the custom discounts, whose sum is custom.
+func (c *Cart) promotionsOff(custom Decimal) (sum Decimal, err error) {
 	all := c.DisplayPrice.Discount.Amount
 	switch {
 	case !c.showsPromotions():
@@ -70,4 +148,126 @@ func (c *Cart) promotions(custom Decimal) (sum Decimal, err error) {
 		return sum, unreadablePrice("discount")
 	}
 	return lowest(sum, all.Sub(custom)), nil
+}
+
+// totalDiffers reports whether the total discount is not the sum of the discounts that c shows, as
+// far as it shows them. Each of them may be rounded for each item.
+func (c *Cart) totalDiffers() bool {
+	sum, err := sumOf(c.CustomDiscounts)
+	promotions, shown := c.Promotions(), c.DisplayPrice.Discount.Amount
+	for _, p := range promotions {
+		if !p.Amount.Amount.isSet() {
+			return false
+		}
+		sum = sum.Add(p.Amount.Amount)
+	}
+	units := NewDecimal(int64(len(c.Items) * (len(promotions) + len(c.CustomDiscounts))))
+	difference := shown.Sub(sum)
+	return err == nil && shown.isSet() && lowest(difference, difference.Neg()).Add(units).IsNegative()
+}
+
+// Promotion is a promotion of the store, of either kind, that a [Cart] shows.
+type Promotion struct {
+	// ID is zero if the response does not show it.
+	ID uuid.UUID
+	// Name is that of the promotion, or its code.
+	Name string
+	// Amount is what the promotion takes off, less than 0; the zero value if that is not readable.
+	Amount Money
+}
+
+// Promotions returns the promotions of the store that the cart shows, each once: discounts of items
+// that are not in CustomDiscounts, items of the type promotion_item, and what the relationships of
+// the cart and its items name. The service adds no custom discounts beside one.
+func (c *Cart) Promotions() []Promotion {
+	var list []Promotion
+	for _, p := range c.shownPromotions() {
+		list = append(list, p.Promotion)
+	}
+	return list
+}
+
+func (c *Cart) showsPromotions() bool { return len(c.shownPromotions()) > 0 }
+
+// shownPromotion is a promotion, and how the cart shows it.
+type shownPromotion struct {
+	Promotion
+	hasAmounts bool // Amount is the sum of amounts, or one of them is not readable
+	isKnown    bool // it is a promotion also if the custom discounts are not known
+}
+
+// add adds what the promotion takes off an item.
+func (p *shownPromotion) add(name string, m Money) {
+	isReadable := m.Amount.isSet() && (p.Amount.Amount.isSet() || !p.hasAmounts)
+	if p.Name, p.hasAmounts = name, true; isReadable {
+		p.Amount = Money{Amount: m.Amount.Add(p.Amount.Amount), Currency: m.Currency}
+	} else {
+		p.Amount = Money{}
+	}
+}
+
+// shownPromotions returns the promotions that the cart shows, and what may be one.
+func (c *Cart) shownPromotions() (list []*shownPromotion) {
+	find := func(id uuid.UUID) *shownPromotion {
+		isSame := func(p *shownPromotion) bool { return p.ID == id && id != uuid.Nil }
+		if i := slices.IndexFunc(list, isSame); i >= 0 {
+			return list[i]
+		}
+		list = append(list, &shownPromotion{Promotion: Promotion{ID: id}})
+		return list[len(list)-1]
+	}
+	for i := range c.Items {
+		for _, d := range c.promotionsOf(&c.Items[i]) {
+			p := find(d.ID)
+			p.isKnown = p.isKnown || d.PromotionSource != "" || d.Extra["promotion_source"] != nil
+			p.add(d.Code, d.Amount)
+		}
+	}
+	extras := []Extra{c.Extra}
+	for _, item := range c.Items {
+		if extras = append(extras, item.Extra); item.Type == promotionItem {
+			p := find(item.promotionID())
+			if p.isKnown = true; !p.hasAmounts {
+				p.add(item.Name, item.Value)
+			}
+		}
+	}
+	for _, extra := range extras {
+		refs, err := readRefs(extra, "promotions")
+		if err != nil {
+			find(uuid.Nil)
+		}
+		for _, ref := range refs {
+			find(ref.ID).isKnown = true
+		}
+	}
+	return list
+}
+
+// shownDiscount is an entry of the discounts of an item.
+type shownDiscount struct {
+	ID              uuid.UUID `json:"id"`
+	Code            string    `json:"code"`
+	Amount          Money     `json:"amount"`
+	PromotionSource string    `json:"promotion_source"`
+	Extra           Extra     `json:",embed"`
+}
+
+// promotionsOf returns the discounts that an item shows and that are no custom ones. If they cannot
+// be read, it returns one that says nothing.
+func (c *Cart) promotionsOf(item *CartItem) (list []shownDiscount) {
+	if raw := item.Extra["discounts"]; raw != nil && payloads.Unmarshal(raw, &list) != nil {
+		return make([]shownDiscount, 1)
+	}
+	return slices.DeleteFunc(list, func(shown shownDiscount) bool {
+		return slices.ContainsFunc(c.CustomDiscounts, func(d CustomDiscount) bool { return d.ID == shown.ID })
+	})
+}
+
+// promotionID returns the id of the promotion that an item shows.
+func (i *CartItem) promotionID() (id uuid.UUID) {
+	if json.Unmarshal(i.Extra["promotion_id"], &id) != nil || id == uuid.Nil {
+		return i.ID
+	}
+	return id
 }

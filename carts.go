@@ -3,6 +3,7 @@ package commerce
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -126,6 +127,9 @@ func (s *CartService) DeleteCustomDiscounts(ctx context.Context, cartID string) 
 // of the store on the cart: the request also sets use_rule_promotions to false. A store with the
 // calculation method "simple" takes no custom discounts at all, see [Client.Settings].
 //
+// It leaves out the custom attributes of the cart; whether the service keeps them then is not
+// documented. [CartService.SetCustomDiscounts] sends them back.
+//
 // The request may be sent again, as a second one does no harm. One that arrives late enables the
 // discounts again, if somebody disabled them meanwhile. The error is a [*ValidationError] or an
 // [*Error]; its Outcome is OutcomeUnreadable if the response does not show that they are enabled.
@@ -133,7 +137,7 @@ func (s *CartService) EnableCustomDiscounts(ctx context.Context, cartID string) 
 	if err := checkCartID(cartID).err(); err != nil {
 		return err
 	}
-	_, _, err := newCartWriter(ctx, "Carts.EnableCustomDiscounts", cartID).enable().do(ctx, s.core)
+	_, _, err := newCartWriter(ctx, "Carts.EnableCustomDiscounts", cartID).enable(nil).do(ctx, s.core)
 	return err
 }
 
@@ -281,10 +285,15 @@ func (w *cartWriter) checkWritten(r *transport.Result) error {
 	return nil
 }
 
-func (w *cartWriter) enable() *operation[none] {
+// enable enables custom discounts. It sends the custom attributes of the cart back, as it is not
+// known whether a request without any clears them.
+func (w *cartWriter) enable(attributes json.RawMessage) *operation[none] {
+	body := `{"data":{"discount_settings":{"custom_discounts_enabled":true,"use_rule_promotions":false}`
+	if attributes != nil && string(attributes) != "null" {
+		body += `,"custom_attributes":` + string(attributes)
+	}
 	return &operation[none]{
-		op: w.op, method: http.MethodPut, path: cartPath(w.cartID), harmlessTwice: true, cart: w,
-		body: []byte(`{"data":{"discount_settings":{"custom_discounts_enabled":true,"use_rule_promotions":false}}}`),
+		op: w.op, method: http.MethodPut, path: cartPath(w.cartID), harmlessTwice: true, cart: w, body: []byte(body + `}}`),
 		finish: func(_ *none, r *transport.Result) error {
 			c, err := readCart(r.Body, w.cartID)
 			if err == nil && !c.CustomDiscountsEnabled {

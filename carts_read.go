@@ -3,8 +3,11 @@ package commerce
 import (
 	"context"
 	"errors"
+	"maps"
 	"net/http"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -75,12 +78,12 @@ func isAboutInclude(body []byte) bool {
 // readComplete reads a cart with its items, and returns an error if it may have a discount that the
 // response leaves out.
 func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*cartRead, error) {
-	needsItems := func(c *cartRead) bool { return !c.hasItems }
+	needsItems := func(c *cartRead) bool { return !c.hasItems || c.lacksNamed() }
 	c, err := s.read(ctx, op, cartID, needsItems)
 	if err != nil {
 		return nil, err
 	}
-	if err = c.checkComplete(); err != nil && !c.hasList && s.core.cfg.cartQuery.swap(0) {
+	if err = c.checkComplete(); errors.Is(err, ErrBadResponse) && !c.hasList && s.core.cfg.cartQuery.swap(0) {
 		// The store may ignore an include that it does not know as a whole.
 		again, errAgain := s.read(ctx, op, cartID, needsItems)
 		if errAgain != nil {
@@ -96,35 +99,57 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	if err != nil {
 		return nil, &Error{
 			Op: op, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
-			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: matching(ErrBadResponse, err),
+			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: err,
 		}
 	}
 	return c, nil
 }
 
-// readItems reads the items of a cart that came without them.
+// readItems reads the items of a cart that came without some of them: as long as one is missing,
+// and a page has others than those before.
 func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartRead) error {
 	o := operation[*cartRead]{
 		op: op, method: http.MethodGet, path: cartPath(cartID, "items"), query: cartQueries[1], decides: true, part: "items",
 		accept: func(b []byte) (*cartRead, error) { return readItems(b, cartID) },
 	}
-	items, _, err := o.request(ctx, s.core)
-	if err != nil || !items.hasItems {
-		return err
+	for isFirst := true; ; isFirst = false {
+		page, _, err := o.request(ctx, s.core)
+		if err != nil || !page.hasItems {
+			return err
+		}
+		if isFirst {
+			c.Items, c.listed, c.hasItems, c.itemOf = nil, nil, true, page.itemOf
+		}
+		has := c.itemIDs()
+		others := slices.DeleteFunc(page.Items, func(i CartItem) bool { return has[i.ID] })
+		c.Items, c.listed = append(c.Items, others...), append(c.listed, page.listed...)
+		c.Errors = append(c.Errors, page.Errors...)
+		maps.Copy(c.itemOf, page.itemOf)
+		c.setItems()
+		if len(others) == 0 || !c.lacksNamed() {
+			return nil
+		}
+		next := url.Values{"page[limit]": {"100"}, "page[offset]": {strconv.Itoa(len(c.Items))}}
+		o.query = cartQueries[1] + "&" + next.Encode()
 	}
-	c.Items, c.itemOf, c.listed, c.hasItems = items.Items, items.itemOf, items.listed, true
-	c.Errors = append(c.Errors, items.Errors...)
-	c.setItems()
-	return nil
 }
 
-// checkComplete returns an error if the response may leave out a discount.
+// checkComplete returns an error, which matches [ErrBadResponse], if the response may leave out an
+// item or a discount. It is [ErrPromotionConflict] if there is no list of discounts, but an item
+// that shows that the cart takes none.
 func (c *cartRead) checkComplete() error {
-	if !c.hasItems {
-		return errors.New("the cart was read without its items")
-	}
-	if !c.hasList {
-		return c.checkUnlisted()
+	unusable := func(text string) error { return matching(ErrBadResponse, errors.New(text)) }
+	switch {
+	case !c.hasItems:
+		return unusable("the cart was read without its items")
+	case c.lacksNamed():
+		return unusable("a relationship names an item that is not included")
+	case !c.hasList && len(c.owned)+len(c.listed) == 0 && c.showsAll():
+		return nil
+	case !c.hasList && slices.ContainsFunc(c.Items, func(i CartItem) bool { return i.Type == promotionItem }):
+		return ErrPromotionConflict
+	case !c.hasList:
+		return unusable("the cart was read without its custom discounts")
 	}
 	has := map[uuid.UUID]bool{}
 	for _, d := range c.CustomDiscounts {
@@ -132,34 +157,20 @@ func (c *cartRead) checkComplete() error {
 	}
 	for _, id := range slices.Concat(c.owned, c.listed) {
 		if !has[id] {
-			return errors.New("a relationship names a custom discount that is not included")
+			return unusable("a relationship names a custom discount that is not included")
 		}
 	}
 	return nil
 }
 
-// checkUnlisted returns an error unless a response without a list of custom discounts shows that
-// there are none: no relationship names one, and the total discount is 0 and no item shows a
-// discount, or the items show promotions of the store that make up the total.
-func (c *cartRead) checkUnlisted() error {
-	total, sum, shown, isPromotion := c.DisplayPrice.Discount.Amount, Decimal{}, 0, true
-	for i := range c.Items {
-		discounts, err := c.Items[i].shownDiscounts()
-		if err != nil {
-			return err
-		}
-		for _, d := range discounts {
-			sum = sum.Add(d.Amount.Amount)
-			isPromotion = isPromotion && d.PromotionSource != ""
-		}
-		if shown += len(discounts); c.Items[i].Type == "promotion_item" {
-			shown++
-		}
+// showsAll reports whether a response without a list of custom discounts shows that there are none:
+// the total discount is 0 and there is no promotion, or known promotions make up the total.
+func (c *cartRead) showsAll() bool {
+	total, sum, shown := c.DisplayPrice.Discount.Amount, Decimal{}, c.shownPromotions()
+	isPromoted := len(shown) > 0 && total.isSet()
+	for _, p := range shown {
+		sum, isPromoted = sum.Add(p.Amount.Amount), isPromoted && p.isKnown && p.Amount.Amount.isSet()
 	}
-	isNone := total.IsZero() && shown == 0 && (total.isSet() || c.isEmpty() && c.showsNone)
-	isPromoted := shown > 0 && isPromotion && total.isSet() && total.Equal(sum)
-	if len(c.owned)+len(c.listed) > 0 || !isNone && !isPromoted {
-		return errors.New("the cart was read without its custom discounts")
-	}
-	return nil
+	isNone := len(shown) == 0 && total.IsZero() && (total.isSet() || c.isEmpty() && c.showsNone)
+	return isNone || isPromoted && total.Equal(sum)
 }

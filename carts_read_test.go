@@ -220,7 +220,10 @@ const (
 	saleSum = `,"meta":{"display_price":{"discount":{"amount":-4000,"currency":"USD","formatted":"-$40.00"}}}`
 	rebate  = `{"amount":{"amount":-2000,"currency":"USD"},"code":"SALE","promotion_source":"rule"}`
 	oneItem = `{"data":[{` + item + `}]}`
-	another = `e6a1ff20-ce5c-4e32-a4d9-6a1d1d3d5f10` // id of an item
+	older   = `{"id":"` + another + `","code":"SALE","amount":{"amount":-3000}}`
+
+	withPromotion = `,"relationships":{"promotions":{"data":[{"type":"promotion","id":"` + another + `"}]}}`
+	another       = `e6a1ff20-ce5c-4e32-a4d9-6a1d1d3d5f10` // id of an item
 )
 
 // formOfCart is how the service, or its specification, shows a cart, and what Ensure does with it.
@@ -287,8 +290,24 @@ var formsOfCarts = []formOfCart{
 		requests: "GET",
 	},
 	{
-		name: "lists, and a discount without a source", data: hasItem + saleSum, requests: "GET POST GET",
-		rest: `,"included":{"items":[{` + item + `,"discounts":[{"promotion_source":null}]}],"custom_discounts":[]}`,
+		name: "lists, and a discount without a source", data: hasItem + saleSum, want: commerce.ErrPromotionConflict,
+		rest:     `,"included":{"items":[{` + item + `,"discounts":[{"promotion_source":null}]}],"custom_discounts":[]}`,
+		requests: "GET",
+	},
+	{
+		name: "lists, and the cart names a promotion", data: withPromotion, want: commerce.ErrPromotionConflict,
+		rest: `,"included":{"items":[{` + item + `}],"custom_discounts":[]}`, requests: "GET",
+	},
+	{
+		name: "promotions of the older kind", data: hasItem + saleSum, want: commerce.ErrPromotionConflict,
+		items: `{"data":[{` + item + withPromotion + `,"discounts":[` + older + `]},` +
+			`{"type":"promotion_item","promotion_id":"` + another + `","value":{"amount":-3000}},` +
+			`{"type":"promotion_item","promotion_id":"` + discountID + `","value":{"amount":-1000}}]}`,
+		requests: "GET GET",
+	},
+	{
+		name: "a promotion of the older kind that nothing names", data: hasItem + saleSum,
+		items: `{"data":[{` + item + `,"discounts":[` + older + `]}]}`,
 	},
 	{
 		name: "lists, and a promotion item", data: hasItem, want: commerce.ErrPromotionConflict, requests: "GET",
@@ -302,7 +321,7 @@ var formsOfCarts = []formOfCart{
 	{
 		name: "a promotion that takes nothing off", data: hasItem + noSum,
 		items: `{"data":[{` + item + `},{"type":"promotion_item"}]}`,
-		want:  commerce.ErrPromotionConflict, requests: "GET GET",
+		want:  commerce.ErrPromotionConflict, wantNone: commerce.ErrPromotionConflict, requests: "GET GET",
 	},
 	{
 		name: "a discount that is no promotion", data: hasItem + saleSum,
@@ -316,7 +335,14 @@ var formsOfCarts = []formOfCart{
 	{name: "no sum", data: hasItem, items: oneItem},
 	{name: "a sum of null", data: hasItem + strings.Replace(noSum, "0", "null", 1), items: oneItem},
 	{name: "promotions without a sum", data: hasItem, items: `{"data":[{` + item + `,"discounts":[` + rebate + `]}]}`},
-	{name: "a promotion item without a sum", data: hasItem, items: `{"data":[{"type":"promotion_item"}]}`},
+	{
+		name: "a promotion item without a sum", items: `{"data":[{"type":"promotion_item"}]}`, requests: "GET GET",
+		want: commerce.ErrPromotionConflict, wantNone: commerce.ErrPromotionConflict,
+	},
+	{
+		name: "an item that is nowhere", data: hasItem + noSum, items: `{"data":[{"id":"` + another + `"}]}`,
+		want: commerce.ErrBadResponse, wantNone: commerce.ErrBadResponse, requests: "GET GET GET GET GET GET",
+	},
 	{
 		name: "discounts that cancel out", data: hasItem + noSum,
 		items: `{"data":[{` + item + `,"discounts":[{"amount":{"amount":-5}},{"amount":{"amount":5}}]}]}`,

@@ -306,6 +306,8 @@ type CartItemType string
 const (
 	ItemTypeCartItem   CartItemType = "cart_item"
 	ItemTypeCustomItem CartItemType = "custom_item"
+
+	promotionItem CartItemType = "promotion_item" // shows a promotion of the store
 )
 
 const customDiscountType = "custom_discount"

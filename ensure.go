@@ -34,10 +34,10 @@ type EnsureCustomDiscountsOptions struct {
 	// the cart shows no promotions of the store: see [CartService.EnableCustomDiscounts].
 	// They stay enabled, even if the call fails.
 	Enable bool
-	// NotBelowZero needs Update. It lowers wanted discounts in whole units, so that the cart costs
-	// no less than 0: the one with the last external id first, to nothing if needed, then the one
-	// before it. If discounts of others take more than the cart costs, the wanted ones are taken
-	// off, and the error matches ErrBelowZero. If the price of the cart cannot be read, nothing is
+	// NotBelowZero needs Update. It lowers wanted discounts in whole units, so that neither the
+	// cart nor an item costs less than 0: the last of the list first, to nothing if needed. If
+	// discounts of others take more than the cart or an item costs, the wanted ones are taken off,
+	// and the error matches ErrBelowZero. If a price that is needed cannot be read, nothing is
 	// written, and the error matches ErrBadResponse.
 	NotBelowZero bool
 	// Settle is the time to wait after a write that got no response, or that the cart does not
@@ -129,6 +129,9 @@ type SetCustomDiscountsOptions struct {
 	DryRun bool
 	// Settle means the same as in [EnsureCustomDiscountsOptions].
 	Settle time.Duration
+	// AnyTotal lets the error be nil although the total discount of the cart is not the sum of the
+	// discounts that it shows, for a store where that member means something else.
+	AnyTotal bool
 }
 
 const opSet = "Carts.SetCustomDiscounts"
@@ -162,6 +165,7 @@ func (s *CartService) SetCustomDiscounts(
 		Update: true, Prune: true, Engines: []string{o.Engine}, Enable: true, NotBelowZero: true,
 		AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
 	})
+	run.anyTotal = o.AnyTotal
 	checkEngine("engine", o.Engine, run.problems)
 	if want == nil {
 		run.problems.add("want", "must not be nil")
@@ -251,6 +255,9 @@ type ensureRun struct {
 	writer     *cartWriter                                               // without turn and lock in a dry run
 	problems   *ValidationError                                          // of the arguments
 	choose     func(context.Context, *Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts; else nil
+	answers    map[discountKey][2]string                                 // of choose: the first and the last contents
+	shown      string                                                    // what choose saw then
+	anyTotal   bool                                                      // of SetCustomDiscountsOptions
 	given      []NewCustomDiscount
 	want       []NewCustomDiscount // given, lowered; with the amount 0, it must not be on the cart
 	wanted     int                 // number of discounts in given with another amount than 0
@@ -262,6 +269,7 @@ type ensureRun struct {
 	wasEnabled bool    // at the first read
 	before     look    // what the reads showed before anything was written
 	failures   []error // of the writes
+	waited     bool    // for a total that is the sum of what the cart shows
 	mustEnd    bool    // the next read is the last, as there is no time to wait for late writes
 	isCut      bool    // more would be updated or deleted, if the call could read the cart again
 }
@@ -281,8 +289,10 @@ func (e *ensureRun) run(ctx context.Context) (*CustomDiscountsResult, error) {
 			return e.undecided(err)
 		}
 		e.makePlan()
-		if slices.ContainsFunc(e.plan.add, func(d *NewCustomDiscount) bool { return !e.journal.keys[d.key()] }) {
-			return e.end(errNewKey)
+		if e.plan.isDone() && e.totalDiffers() && !e.waited && !e.mustEnd && reads < maxCartReads {
+			if e.waited = true; e.settle(ctx) {
+				continue
+			}
 		}
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
 			e.isCut = len(e.plan.unchanged()) > 0
@@ -387,7 +397,7 @@ func (e *ensureRun) known(err error) Outcome {
 
 // enable enables custom discounts for the cart.
 func (e *ensureRun) enable(ctx context.Context) *ensureWrite {
-	_, _, err := writePart(ctx, e, "enable", e.writer.enable())
+	_, _, err := writePart(ctx, e, "enable", e.writer.enable(e.cart.Extra["custom_attributes"]))
 	w := &ensureWrite{kind: enableWrite, outcome: e.known(err)}
 	e.journal.record(w)
 	return w

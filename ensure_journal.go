@@ -99,12 +99,14 @@ type journal struct {
 	read   int                  // number of writes before the last read that succeeded
 	failed bool                 // a later read failed, which ended the call
 	seen   map[uuid.UUID]bool   // discounts that the reads showed
-	keys   map[discountKey]bool // that were ever wanted, and whether they may be added
+	wanted map[discountKey]bool // keys that were ever wanted
 	// enables: the call may enable custom discounts for the cart.
 	enables bool
 }
 
-func newJournal() *journal { return &journal{seen: map[uuid.UUID]bool{}, keys: map[discountKey]bool{}} }
+func newJournal() *journal {
+	return &journal{seen: map[uuid.UUID]bool{}, wanted: map[discountKey]bool{}}
+}
 
 func (j *journal) record(writes ...*ensureWrite) { j.writes = append(j.writes, writes...) }
 
@@ -263,10 +265,7 @@ func (j *journal) isRenamed(w *ensureWrite, d *CustomDiscount) bool {
 }
 
 // isUnwanted reports whether the key of d was never wanted.
-func (j *journal) isUnwanted(d *CustomDiscount) bool {
-	_, isKnown := j.keys[d.key()]
-	return !isKnown
-}
+func (j *journal) isUnwanted(d *CustomDiscount) bool { return !j.wanted[d.key()] }
 
 // attribution finds out which discount belongs to which write.
 type attribution struct {

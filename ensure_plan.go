@@ -172,6 +172,17 @@ func (p *ensurePlan) isChanged(want *NewCustomDiscount, d *CustomDiscount) bool 
 	})
 }
 
+// takesNone returns why the cart takes no discounts at all, as far as the response shows.
+func (c *cartRead) takesNone() error {
+	switch {
+	case c.isEmpty():
+		return ErrEmptyCart
+	case c.showsPromotions():
+		return ErrPromotionConflict
+	}
+	return nil
+}
+
 // isFor reports whether d is a discount of the item that w is for, or of the cart if w is for
 // no item.
 func (c *cartRead) isFor(w *NewCustomDiscount, d *CustomDiscount) bool {

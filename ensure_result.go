@@ -113,9 +113,7 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 	}
 	failed := &Error{
 		Op: e.writer.op, Outcome: e.outcome(stopped),
-		Err: ensureEnd{
-			matched: e.plan.matched, wanted: e.wanted, causes: transport.Hide(causes), mayPass: e.mayPass(causes),
-		},
+		Err: ensureEnd{e.plan.matched, e.wanted, transport.Hide(causes), e.mayPass(causes), e.lags()},
 	}
 	named := map[string]bool{}
 	name := func(cause error) {
@@ -147,6 +145,12 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 	return failed
 }
 
+// lags reports whether the total discount is still that of before the first write.
+func (e *ensureRun) lags() bool {
+	return e.cart != nil && e.journal.has((*ensureWrite).isSent) &&
+		e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount)
+}
+
 // mayPass reports whether the same call may succeed although all causes are final: a read did not
 // show what this call wrote, or showed a cause only after something was written.
 func (e *ensureRun) mayPass(causes []error) bool {
@@ -168,7 +172,7 @@ func (e *ensureRun) isLate(cause error) bool {
 	isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
 	isNew := isOfCart && !slices.Contains(e.before.causes[:], cause)
 	// The cart may cost more than the last read showed.
-	mayCostMore := e.journal.has((*ensureWrite).isSent) && !e.price.isShortNow
+	mayCostMore := e.journal.has((*ensureWrite).isSent) && !e.price.isShort
 	return isNew || mayCostMore && cause == ErrBelowZero //nolint:errorlint // it is not wrapped
 }
 

@@ -3,12 +3,10 @@ package commerce
 import (
 	"cmp"
 	"context"
-	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
-
-var errNewKey = errors.New("a discount with another key is wanted after discounts were added")
 
 // checkWanted adds the problems of the wanted discounts.
 func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
@@ -22,18 +20,14 @@ func checkWanted(want []NewCustomDiscount, problems *ValidationError) {
 	}
 }
 
-// setWant sets the wanted discounts. A key that is new after a discount was sent must not be added:
-// if each call of choose made one up, there would be a copy for each.
+// setWant sets the wanted discounts.
 func (e *ensureRun) setWant(want []NewCustomDiscount) {
-	isLate := e.journal.has(func(w *ensureWrite) bool { return !w.isEnabling() && w.isSent() })
 	e.want, e.wanted = make([]NewCustomDiscount, len(want)), 0
 	for i := range want {
 		if e.want[i] = want[i].copyItem(); !want[i].isNone() {
 			e.wanted++
 		}
-		if _, isKnown := e.journal.keys[want[i].key()]; !isKnown {
-			e.journal.keys[want[i].key()] = !isLate
-		}
+		e.journal.wanted[want[i].key()] = true
 	}
 }
 
@@ -45,6 +39,9 @@ func (e *ensureRun) decide(ctx context.Context) error {
 		return err
 	}
 	e.setWant(want)
+	if err := e.checkEngines(); err != nil {
+		return err
+	}
 	if e.opts.NotBelowZero {
 		if err := e.price.lower(e.cart, e.want, e.staying()); err != nil {
 			return err
@@ -54,19 +51,15 @@ func (e *ensureRun) decide(ctx context.Context) error {
 }
 
 // chosen returns the discounts that are wanted for the cart. It calls the function want only for a
-// cart with items whose price is readable.
+// cart with items whose price is readable, and not below 0.
 func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
-	if e.opts.NotBelowZero && !e.cart.isEmpty() {
-		_, errSubtotal := e.cart.Subtotal()
-		_, errTotal := e.cart.Total()
-		if err := cmp.Or(errSubtotal, errTotal); err != nil {
-			return nil, err
-		}
-	}
+	price, err := e.readPrice()
 	switch {
+	case err != nil:
+		return nil, err
 	case e.choose == nil:
 		return e.given, nil
-	case e.cart.isEmpty():
+	case e.cart.isEmpty(), price.Amount.IsNegative():
 		return nil, nil
 	}
 	ofWant, end := e.writer.startWant(ctx, e.service.core)
@@ -81,8 +74,69 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 			checked[i].Amount = NewDecimal(-1)
 		}
 	}
-	checkWanted(checked, problems)
-	return want, problems.err()
+	if checkWanted(checked, problems); problems.err() != nil {
+		return nil, problems
+	}
+	return want, e.checkAnswer(want)
+}
+
+// readPrice returns the price before discounts, if the call needs it. A cart that shows a promotion
+// takes no discounts, whatever it costs.
+func (e *ensureRun) readPrice() (price Money, err error) {
+	if !e.opts.NotBelowZero || e.cart.isEmpty() {
+		return price, nil
+	}
+	if e.choose != nil {
+		err = e.cart.checkCurrency()
+	}
+	price, errPrice := e.cart.Subtotal()
+	_, errTotal := e.cart.Total()
+	if err = cmp.Or(err, errPrice, errTotal); err != nil && e.cart.showsPromotions() {
+		err = ErrPromotionConflict
+	}
+	return price, err
+}
+
+// checkEngines returns an error if a discount that shows no engine may be a wanted one.
+func (e *ensureRun) checkEngines() error {
+	for _, d := range e.cart.CustomDiscounts {
+		key := d.key()
+		isWanted := func(w NewCustomDiscount) bool { return w.key().externalID == key.externalID }
+		if key.engine == "" && (key.externalID == "" || slices.ContainsFunc(e.want, isWanted)) {
+			return fmt.Errorf("%w: a custom discount that may be a wanted one shows no engine", ErrBadResponse)
+		}
+	}
+	return nil
+}
+
+// checkAnswer compares a list with those that want returned before for the same cart: the same
+// items, price before discounts, and discounts of others. It returns ErrWantChanged if a key is
+// new, or its contents have changed twice.
+func (e *ensureRun) checkAnswer(want []NewCustomDiscount) error {
+	price, _ := e.cart.Subtotal()
+	shown := fmt.Sprint(price.Amount, e.cart.Promotions())
+	for _, i := range e.cart.Items {
+		shown += fmt.Sprintln(i.ID, i.Quantity, i.Value.Amount)
+	}
+	for _, d := range e.cart.CustomDiscounts {
+		if d.key().engine != strings.TrimSpace(e.opts.Engines[0]) {
+			shown += fmt.Sprintln(d.ID, d.Amount.Amount)
+		}
+	}
+	isSame := e.shown == shown
+	if !isSame {
+		e.shown, e.answers = shown, map[discountKey][2]string{}
+	}
+	for i, d := range want {
+		contents := fmt.Sprint(i, d.Amount, d.Description, d.DiscountCode, d.Item)
+		before, isKnown := e.answers[d.key()]
+		isChanged := before[0] != before[1] && before[1] != contents
+		if isSame && !isKnown || isChanged {
+			return ErrWantChanged
+		}
+		e.answers[d.key()] = [2]string{cmp.Or(before[0], contents), contents}
+	}
+	return nil
 }
 
 // staying returns the discounts of the cart that the call does not change.
@@ -98,7 +152,10 @@ func (e *ensureRun) staying() []CustomDiscount {
 func (e *ensureRun) makePlan() {
 	e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 	if !e.journal.has((*ensureWrite).isSent) {
-		e.before = look{different: e.plan.different, causes: [2]error{e.cart.takesNone(), e.objection()}}
+		e.before = look{
+			different: e.plan.different, causes: [2]error{e.cart.takesNone(), e.objection()},
+			discount: e.cart.DisplayPrice.Discount.Amount,
+		}
 	}
 }
 
@@ -106,6 +163,7 @@ func (e *ensureRun) makePlan() {
 type look struct {
 	different []CustomDiscount
 	causes    [2]error // why the cart cannot become as wanted; nil elements do not count
+	discount  Decimal  // in all
 }
 
 // objection returns why a cart that has the wanted discounts is not as it should be.
@@ -117,8 +175,15 @@ func (e *ensureRun) objection() error {
 		return ErrEmptyCart
 	case e.opts.NotBelowZero && (e.price.isShort || isBelow):
 		return ErrBelowZero
+	case e.plan.isDone() && e.totalDiffers():
+		return ErrPriceDiffers
 	}
 	return nil
+}
+
+// totalDiffers reports whether SetCustomDiscounts must not believe the total discount of the cart.
+func (e *ensureRun) totalDiffers() bool {
+	return e.choose != nil && !e.anyTotal && !e.opts.DryRun && e.cart.totalDiffers()
 }
 
 // undecided returns the result if it is not known which discounts are wanted now.
@@ -131,86 +196,4 @@ func (e *ensureRun) undecided(err error) (*CustomDiscountsResult, error) {
 		e.makePlan()
 	}
 	return e.end(err)
-}
-
-// priceLimit keeps the price of a cart from falling below 0.
-type priceLimit struct {
-	staying Decimal             // highest sum of discounts that the call does not change, of all reads; 0 or less
-	lowered []NewCustomDiscount // as they were wanted
-	// isShort: what stays takes more than the cart costs. isShortNow: that is so by the last read
-	// alone.
-	isShort, isShortNow bool
-
-	isSet bool
-	left  Decimal // of the price, when what was written since the last read has taken effect
-}
-
-// mayTake reports whether the price is not below 0 after a write that adds this amount to it.
-func (p *priceLimit) mayTake(amount Decimal) bool {
-	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount).IsNegative()
-}
-
-// changed counts an update or a deletion that adds this amount to the price. One that takes less
-// off counts only if it is confirmed.
-func (p *priceLimit) changed(w *ensureWrite, amount Decimal) {
-	if amount.IsNegative() || w.isDone() && !w.isChanged && !w.isGone {
-		p.take(amount)
-	}
-}
-
-// take counts a write that adds this amount to the price.
-func (p *priceLimit) take(amount Decimal) { p.left = p.left.Add(amount) }
-
-// lower lowers the amounts of want, so that they and what stays take no more than the cart costs. A
-// discount that was lowered to nothing has the amount 0.
-func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
-	*p = priceLimit{staying: p.staying} // nothing else outlasts a read
-	if c.isEmpty() {
-		return nil
-	}
-	limit, err := p.of(c, staying)
-	if err != nil {
-		return err
-	}
-	p.isShort = limit.IsNegative()
-	order := make([]*NewCustomDiscount, len(want))
-	for i := range want {
-		order[i] = &want[i]
-		limit = limit.Add(want[i].Amount)
-	}
-	slices.SortFunc(order, func(a, b *NewCustomDiscount) int {
-		return cmp.Or(strings.Compare(b.ExternalID, a.ExternalID), strings.Compare(b.DiscountEngine, a.DiscountEngine))
-	})
-	for _, d := range order { // limit is below 0 by what is too much
-		if limit.IsNegative() && d.Amount.Sign() < 0 {
-			p.lowered = append(p.lowered, d.copyItem())
-			cut := lowest(limit.Neg(), d.Amount.Neg())
-			d.Amount, limit = d.Amount.Add(cut), limit.Add(cut)
-		}
-	}
-	return nil
-}
-
-// of returns what the wanted discounts may take in all, in whole units. It is below 0 if what stays
-// takes more than the cart costs.
-func (p *priceLimit) of(c *cartRead, staying []CustomDiscount) (limit Decimal, err error) {
-	subtotal, err := c.Subtotal()
-	if err != nil {
-		return limit, err
-	}
-	limit = subtotal.Amount
-	if net, err := c.net(); err == nil { // prices may include tax
-		limit = lowest(limit, net.Amount)
-	}
-	custom, errCustom := sumOf(staying)
-	all, errAll := sumOf(c.CustomDiscounts)
-	promotions, errPromotions := c.promotions(all)
-	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
-		return limit, err
-	}
-	limit = limit.Add(promotions)
-	p.isSet, p.left = true, limit.Add(all)
-	p.isShortNow = limit.Add(custom).IsNegative()
-	p.staying = lowest(p.staying, custom)
-	return Decimal{limit.Add(p.staying).number.Floor()}, nil
 }

@@ -120,7 +120,7 @@ func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
 //	server_error, offset_limit, certificate, token, bad_response, unauthorized, forbidden,
-//	empty_cart, below_zero, discount_limit, promotion_conflict, cart_item_not_found,
+//	empty_cart, below_zero, price_differs, want_changed, discount_limit, promotion_conflict, cart_item_not_found,
 //	discounts_disabled, item_type_mismatch, not_found, conflict, unprocessable, bad_request,
 //	different, ended, state_not_shown, list_drift, no_progress, partial, outcome_unknown,
 //	connection
@@ -158,8 +158,11 @@ func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0
 	}
-	isFinal, known := IsFinal(err), reasonOf(err).remedy
-	switch {
+	isFinal, row := IsFinal(err), reasonOf(err)
+	end, _ := errors.AsType[ensureEnd](err)
+	switch known := row.remedy; {
+	case row.err == ErrPriceDiffers && end.lags: //nolint:errorlint // a row of the table
+		return RemedyAgain
 	case isFinal && known == RemedyCart:
 		return RemedyCart
 	case isFinal, known == RemedyStaff:

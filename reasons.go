@@ -94,6 +94,12 @@ var (
 	// ErrBelowZero means that the cart costs less than 0, mostly as discounts of others take more
 	// than it costs.
 	ErrBelowZero = errors.New("the cart would cost less than 0")
+	// ErrPriceDiffers means that the total discount of the cart is not the sum of the discounts
+	// that it shows: see [CartService.SetCustomDiscounts].
+	ErrPriceDiffers = errors.New("the total discount is not the sum of the discounts that the cart shows")
+	// ErrWantChanged means that the function want of [CartService.SetCustomDiscounts] returned
+	// another list for the same cart.
+	ErrWantChanged = errors.New("want returned another list for the same cart")
 	// ErrEmptyCart means that the cart has no items. A cart that does not exist reads as an
 	// empty one.
 	ErrEmptyCart = errors.New("empty cart")
@@ -134,6 +140,8 @@ var sentinels = []sentinel{
 		words: [][]string{{"empty cart"}, {"cart is empty"}},
 	},
 	{err: ErrBelowZero, name: "below_zero", isFinal: true, isShown: true, remedy: RemedyCart},
+	{err: ErrPriceDiffers, name: "price_differs", isShown: true, remedy: RemedyStaff},
+	{err: ErrWantChanged, name: "want_changed", isShown: true, remedy: RemedyStaff},
 	{err: ErrDiscountLimit, name: "discount_limit", words: [][]string{{"discount limit"}}, remedy: RemedyCart},
 	{
 		err: ErrPromotionConflict, name: "promotion_conflict", isFinal: true, isShown: true, remedy: RemedyCart,

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// A cart is read several times. What others take off counts as the highest sum of all reads.
+// A cart is read several times. What others take off counts by the last read.
 func TestPriceLimit(t *testing.T) {
 	t.Parallel()
 	type read struct {
@@ -35,7 +35,7 @@ func TestPriceLimit(t *testing.T) {
 			name: "others took more before",
 			reads: []read{
 				{price: "100", others: "-90", want: []int64{-20}, got: []int64{-10}, lowered: 1},
-				{price: "100", others: "-10", want: []int64{-20}, got: []int64{-10}, lowered: 1},
+				{price: "100", others: "-10", want: []int64{-20}, got: []int64{-20}},
 				{price: "200", others: "-10", want: []int64{-20}, got: []int64{-20}},
 			},
 		},

@@ -1,0 +1,282 @@
+package commerce_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+type object = map[string]any
+
+// reshown is a store that shows carts otherwise.
+type reshown struct {
+	http.RoundTripper
+	show func(cart object)
+}
+
+func (s reshown) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := s.RoundTripper.RoundTrip(req)
+	if err != nil || req.Method != http.MethodGet || s.show == nil || strings.HasSuffix(req.URL.Path, "/items") {
+		return resp, err
+	}
+	text, err := readAll(resp.Body)
+	var body object
+	if err != nil || json.Unmarshal([]byte(text), &body) != nil {
+		return nil, err
+	}
+	s.show(body)
+	raw, err := json.Marshal(body)
+	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(string(raw))), -1
+	return resp, err
+}
+
+// member returns a member of nested objects and arrays, which must be there.
+func member(of any, names ...any) any {
+	for _, name := range names {
+		switch name := name.(type) {
+		case string:
+			of = of.(object)[name]
+		case int:
+			of = of.([]any)[name]
+		}
+	}
+	return of
+}
+
+func displayPrice(cart object) object { return member(cart, "data", "meta", "display_price").(object) }
+
+// A shownPrice is a cart, and how SetCustomDiscounts ends that wants these discounts for it.
+type shownPrice struct {
+	name   string
+	store  commercetest.Config
+	prices []int64 // of the items; nil: one of 10,000
+	// quantity of each item.
+	quantity int64
+	want     []commerce.NewCustomDiscount
+	before   []commerce.CustomDiscount
+	show     func(cart object) // edits what a read shows
+	set      commerce.SetCustomDiscountsOptions
+
+	cart    []string // at the end, as onCart has it
+	reason  string
+	remedy  commerce.Remedy
+	isIdle  bool // nothing is written
+	isFinal bool
+}
+
+// itemOf returns the id of the item n of a cart, from 0.
+func itemOf(n int) uuid.UUID { return numberedID(100 + n) }
+
+// offItem returns a discount for an item.
+func offItem(id string, item int, amount int64) commerce.NewCustomDiscount {
+	return amountOf(discountOf(id, itemOf(item)), amount)
+}
+
+// setAmount edits a member of the display price.
+func setAmount(name string, amount int64) func(object) {
+	return func(cart object) { displayPrice(cart)[name] = object{"amount": amount, "currency": "USD"} }
+}
+
+var withLists = commercetest.Config{EmptyLists: commercetest.EmptyListsAsArrays}
+
+var taxIncluded = commercetest.Config{TaxPercent: 19, PricesIncludeTax: true}
+
+var shownPrices = []shownPrice{
+	{
+		name: "an item is free, prices with tax", store: taxIncluded, prices: []int64{1190, 11_900},
+		want: []commerce.NewCustomDiscount{offItem("a", 0, -1190)}, cart: []string{"a -1000 item"},
+	},
+	{
+		name: "two free items, prices with tax", store: taxIncluded, prices: []int64{99, 9},
+		want: []commerce.NewCustomDiscount{offItem("a", 0, -99), offItem("b", 1, -9)},
+		cart: []string{"a -83 item", "b -7 item"},
+	},
+	{
+		name: "others take more than an item", prices: []int64{100, 10_000}, want: discounts("b"),
+		before: []commerce.CustomDiscount{foreign(placedOn("x", 0, -101)), placed("b", -1000)},
+		cart:   []string{"x -101 item"}, reason: "below_zero", remedy: commerce.RemedyCart, isFinal: true,
+	},
+	{
+		name: "the last of the list is lowered first", want: []commerce.NewCustomDiscount{
+			amountOf(discount("b"), -7000), amountOf(discount("a"), -7000),
+		},
+		cart: []string{"a -3000", "b -7000"},
+	},
+	{
+		name: "shipping", want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		show: setAmount("shipping", 700), cart: []string{"a -9300"},
+	},
+	{
+		name: "another currency", want: discounts("a"), show: func(cart object) {
+			displayPrice(cart)["with_tax"].(object)["currency"] = "EUR"
+		},
+		reason: "bad_response", remedy: commerce.RemedyStaff, isIdle: true,
+	},
+	{
+		name: "a discount in another currency", want: discounts("a"), before: []commerce.CustomDiscount{inEuros(placed("a", -1))},
+		cart: []string{"a -1"}, reason: "bad_response", remedy: commerce.RemedyStaff, isIdle: true,
+	},
+	{
+		name: "a total discount that is no sum", store: withLists, want: discounts("a"), show: setAmount("discount", -1),
+		cart: []string{"a -1000"}, reason: "price_differs", remedy: commerce.RemedyAgain,
+	},
+	{
+		name: "a total discount that is no sum, nothing to write", want: discounts("a"), show: setAmount("discount", -1),
+		before: []commerce.CustomDiscount{placed("a", -1000)}, cart: []string{"a -1000"},
+		reason: "price_differs", remedy: commerce.RemedyStaff, isIdle: true,
+	},
+	{
+		name: "any total", store: withLists, want: discounts("a"), show: setAmount("discount", -1),
+		set: commerce.SetCustomDiscountsOptions{AnyTotal: true}, cart: []string{"a -1000"},
+	},
+	{
+		name: "an amount for each piece", store: commercetest.Config{}, quantity: 3,
+		want: []commerce.NewCustomDiscount{offItem("a", 0, -1000)}, cart: []string{"a -1000 item"},
+		reason: "price_differs", remedy: commerce.RemedyStaff,
+	},
+	{
+		name: "totals come late", store: commercetest.Config{TotalsLag: time.Second}, want: discounts("a"),
+		cart: []string{"a -1000"},
+	},
+	{
+		name: "an item is left out, but a list has it", prices: []int64{6000, 4000}, show: dropItem,
+		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, cart: []string{"a -10000"},
+	},
+	{
+		name: "a discount without an engine", want: discounts("a"), before: []commerce.CustomDiscount{placed("a", -1000)},
+		show: dropEngine, cart: []string{"a -1000"}, reason: "bad_response", remedy: commerce.RemedyStaff, isIdle: true,
+	},
+	{
+		name: "a discount of somebody without an engine", want: discounts("b"), show: dropEngine,
+		before: []commerce.CustomDiscount{foreign(placed("x", -9500))}, cart: []string{"b -500", "x -9500"},
+	},
+	{
+		name: "credits", before: []commerce.CustomDiscount{placed("a", -1000)}, show: func(cart object) {
+			for _, member := range []string{"without_discount", "without_tax", "with_tax"} {
+				setAmount(member, -500)(cart)
+			}
+			setAmount("discount", 0)(cart)
+		},
+		reason: "below_zero", remedy: commerce.RemedyAgain, // the cart may cost more without the discount
+	},
+	{
+		name: "credits, and shipping", before: []commerce.CustomDiscount{placed("a", -1000)}, show: func(cart object) {
+			for _, member := range []string{"without_discount", "without_tax", "with_tax"} {
+				setAmount(member, 200)(cart)
+			}
+			setAmount("discount", 0)(cart)
+			setAmount("shipping", 700)(cart)
+		},
+		set: commerce.SetCustomDiscountsOptions{AnyTotal: true},
+	},
+	{
+		name: "the price without tax is 0 beside a total", want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		show: setAmount("without_tax", 0), cart: []string{"a -10000"},
+	},
+	{
+		name: "an item shows no price", prices: []int64{10_000, 100}, want: []commerce.NewCustomDiscount{offItem("a", 0, -1)},
+		show: func(cart object) {
+			for _, item := range member(cart, "included", "items").([]any) {
+				delete(item.(object), "value")
+				delete(item.(object), "meta")
+			}
+		},
+		reason: "bad_response", remedy: commerce.RemedyStaff, isIdle: true,
+	},
+	{
+		name: "a promotion and no price", want: discounts("a"), isIdle: true, show: func(cart object) {
+			member(cart, "data", "meta").(object)["display_price"] = object{}
+			included := member(cart, "included").(object)
+			included["items"] = append(included["items"].([]any), object{"type": "promotion_item"})
+		},
+		reason: "promotion_conflict", remedy: commerce.RemedyCart, isFinal: true,
+	},
+}
+
+func dropItem(cart object) {
+	included := member(cart, "included").(object)
+	included["items"] = included["items"].([]any)[:1]
+}
+
+func dropEngine(cart object) {
+	list, _ := member(cart, "included").(object)["custom_discounts"].([]any)
+	for _, d := range list {
+		if d := d.(object); d["external_id"] != "b" {
+			delete(d, "discount_engine")
+		}
+	}
+}
+
+// placedOn returns a discount that is on an item of the cart already.
+func placedOn(id string, item int, amount int64) commerce.CustomDiscount {
+	d := placed(id, amount)
+	d.Item = offItem(id, item, amount).Item
+	return d
+}
+
+func inEuros(d commerce.CustomDiscount) commerce.CustomDiscount {
+	d.Amount.Currency = "EUR"
+	return d
+}
+
+// A price that is not there, contradicts another one, or is not the sum of what is shown is not
+// believed. Neither the cart nor an item costs less than 0.
+func TestSetCustomDiscounts_shownPrices(t *testing.T) {
+	t.Parallel()
+	for _, tt := range shownPrices {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, tt.run)
+		})
+	}
+}
+
+func (tt *shownPrice) run(t *testing.T) {
+	tt.store.DiscountsEnabled = true
+	s := commercetest.New(t, tt.store)
+	var f commercetest.CartFixture
+	for i, price := range append(tt.prices, 10_000)[:max(1, len(tt.prices))] {
+		item := commercetest.ItemFixture{CartItemRef: commerce.CartItemRef{ID: itemOf(i)}, Price: price, Quantity: tt.quantity}
+		f.Items = append(f.Items, item)
+	}
+	cartID, err := s.AddCartFixture(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(tt.before...)(s, cartID)
+	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), tt.show}}))
+	tt.set.Engine = "engine"
+	call := func() (*commerce.CustomDiscountsResult, error) {
+		return c.Carts.SetCustomDiscounts(t.Context(), cartID,
+			func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return tt.want, nil }, &tt.set)
+	}
+	before := s.Discounts(cartID)
+	result, err := call()
+	diff(t, "cart", onCart(s, cartID), tt.cart)
+	if commerce.ReasonOf(err) != tt.reason || commerce.RemedyOf(err) != tt.remedy || commerce.IsFinal(err) != tt.isFinal {
+		t.Errorf("error %v, reason %s, remedy %v, final %t, want %s, %v, %t", err, commerce.ReasonOf(err),
+			commerce.RemedyOf(err), commerce.IsFinal(err), tt.reason, tt.remedy, tt.isFinal)
+	}
+	if tt.isIdle {
+		diff(t, "what is on the cart", s.Discounts(cartID), before)
+	}
+	if err == nil && tt.show == nil {
+		total, err := result.Cart.Total()
+		if want := s.CartState(cartID).Total; err != nil || !total.Amount.Equal(want.Amount) || total.Amount.IsNegative() {
+			t.Errorf("the total is %v, error %v, want %v", total, err, want)
+		}
+	}
+	before = s.Discounts(cartID)
+	_, _ = call()
+	diff(t, "after a second call", s.Discounts(cartID), before)
+}
