@@ -197,13 +197,13 @@ type shownPromotion struct {
 }
 
 // add adds what the promotion takes off an item.
-func (p *shownPromotion) add(name string, m Money) {
-	isReadable := m.Amount.isSet() && (p.Amount.Amount.isSet() || !p.hasAmounts)
-	if p.Name, p.hasAmounts = name, true; isReadable {
+func (p *shownPromotion) add(m Money) {
+	if m.Amount.isSet() && (p.Amount.Amount.isSet() || !p.hasAmounts) {
 		p.Amount = Money{Amount: m.Amount.Add(p.Amount.Amount), Currency: m.Currency}
 	} else {
 		p.Amount = Money{}
 	}
+	p.hasAmounts = true
 }
 
 // shownPromotions returns the promotions that the cart shows, and what may be one.
@@ -219,16 +219,16 @@ func (c *Cart) shownPromotions() (list []*shownPromotion) {
 	for i := range c.Items {
 		for _, d := range c.promotionsOf(&c.Items[i]) {
 			p := find(d.ID)
-			p.isKnown = p.isKnown || d.PromotionSource != "" || d.Extra["promotion_source"] != nil
-			p.add(d.Code, d.Amount)
+			p.Name, p.isKnown = d.Code, p.isKnown || d.PromotionSource != "" || d.Extra["promotion_source"] != nil
+			p.add(d.Amount)
 		}
 	}
 	extras := []Extra{c.Extra}
 	for _, item := range c.Items {
 		if extras = append(extras, item.Extra); item.Type == promotionItem {
 			p := find(item.promotionID())
-			if p.isKnown = true; !p.hasAmounts {
-				p.add(item.Name, item.Value)
+			if p.Name, p.isKnown = cmp.Or(item.Name, p.Name), true; !p.hasAmounts {
+				p.add(item.Value)
 			}
 		}
 	}

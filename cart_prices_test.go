@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"testing"
@@ -32,6 +33,21 @@ var pricesOfCarts = []struct {
 	{
 		name: "a subtotal of 0", subtotal: "1000", total: "with_tax",
 		price: `"without_discount":{"amount":0},"without_tax":{"amount":900},"discount":{"amount":-100}`,
+	},
+	{
+		name: "shipping", subtotal: "1000", total: "1700",
+		price: `"with_tax":{"amount":1700},"without_discount":{"amount":1700},"shipping":{"amount":700}`,
+	},
+	{
+		name: "shipping, no subtotal", subtotal: "1000", total: "with_tax",
+		price: `"without_tax":{"amount":1600},"discount":{"amount":-100},"shipping":{"amount":700}`,
+	},
+	{
+		name: "no price without tax beside a total", price: `"with_tax":{"amount":900},"without_tax":{"amount":0}`,
+		subtotal: "without_discount and without_tax", total: "900",
+	},
+	{
+		name: "credits", price: `"with_tax":{"amount":-5},"without_discount":{"amount":-5}`, subtotal: "-5", total: "-5",
 	},
 	{
 		name: "a subtotal below 0", subtotal: "1000", total: "with_tax",
@@ -77,4 +93,66 @@ func TestCart_prices(t *testing.T) {
 			}
 		}
 	}
+}
+
+// A price of an item is that without tax and before discounts, or none.
+func TestCart_PriceOf(t *testing.T) {
+	t.Parallel()
+	const (
+		ofCart  = `"with_tax":{"amount":1190},"without_tax":{"amount":1000},"discount":{"amount":0}`
+		withTax = `"value":{"amount":1190,"includes_tax":true}`
+		shown   = `"meta":{"display_price":{"without_tax":{"value":{"amount":900}},"discount":{"value":{"amount":-100}}}}`
+	)
+	for _, tt := range []struct{ name, cart, item, want string }{
+		{name: "shown", cart: ofCart, item: withTax + `,` + shown, want: "1000"},
+		{name: "shown, no more than the value", cart: ofCart, item: `"value":{"amount":950},` + shown, want: "950"},
+		{name: "the value", item: `"value":{"amount":950,"includes_tax":false}`, want: "950"},
+		{name: "it is not known whether the value has tax", item: `"value":{"amount":950}`},
+		{
+			name: "the part without tax", cart: ofCart + `,"without_discount":{"amount":1190}`,
+			item: `"value":{"amount":99,"includes_tax":true}`, want: "83",
+		},
+		{
+			name: "shown prices of 0", cart: ofCart, want: "950", item: `"value":{"amount":950,"includes_tax":false},` +
+				`"meta":{"display_price":{"without_tax":{"value":{"amount":0}},"discount":{"value":{"amount":0}}}}`,
+		},
+		{name: "a credit", item: strings.ReplaceAll(shown, "900", "-900"), want: "-800"},
+		{name: "in another form", item: `"value":"free","meta":{"display_price":[7]}`},
+		{name: "nothing", cart: ofCart, item: `"value":{}`},
+	} {
+		body := cartOf(`,"meta":{"display_price":{`+tt.cart+`}}`, `,"included":{"items":[{`+item+`,`+tt.item+`}]}`)
+		c, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		got, err := c.PriceOf(&c.Items[0])
+		if got.Amount.String() != cmp.Or(tt.want, "0") || errors.Is(err, commerce.ErrBadResponse) != (tt.want == "") {
+			t.Errorf("%s: PriceOf() = %v, error %v, want %q", tt.name, got, err, tt.want)
+		}
+	}
+}
+
+// Each promotion is there once, whatever names it.
+func TestCart_Promotions(t *testing.T) {
+	t.Parallel()
+	entry := func(id, amount string) string {
+		return `{"id":"` + id + `","code":"SALE","amount":{"amount":` + amount + `,"currency":"USD"}}`
+	}
+	items := `"items":[{` + item + withPromotion + `,"discounts":[` + entry(another, "-3") + `,` + entry(discountID, "-9") + `]},` +
+		`{"type":"cart_item","discounts":[` + entry(another, "-4") + `,` + entry(itemID, "null") + `,` + entry(itemID, "-1") + `]},` +
+		`{"type":"promotion_item","promotion_id":"` + another + `","name":"Sale","value":{"amount":-7}},` +
+		`{"type":"promotion_item","id":"` + numberedID(2).String() + `","name":"Order","value":{"amount":-5}}]`
+	body := cartOf(strings.ReplaceAll(withPromotion, another, numberedID(1).String()),
+		`,"included":{`+items+`,"custom_discounts":[{"id":"`+discountID+`"}]}`)
+	c, err := newStub(t, respond(200, body)).client(t).Carts.Get(t.Context(), cartID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, p := range c.Promotions() {
+		got = append(got, strings.Join([]string{p.ID.String(), p.Name, encode(t, p.Amount.Amount)}, " "))
+	}
+	diff(t, "promotions", got, []string{
+		another + " Sale -7", itemID + " SALE 0", numberedID(2).String() + " Order -5", numberedID(1).String() + "  0",
+	})
 }

@@ -3,9 +3,11 @@ package commerce_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -616,4 +618,55 @@ func TestEnsureCustomDiscounts_secondReadFails(t *testing.T) {
 	}
 	once := []string{withItems, withoutItems, withoutItems} // the cart, its items, and the cart again
 	diff(t, "queries", queries, slices.Concat(once, once))
+}
+
+// A cart may have more items than a response includes: the list of its items is read page by page.
+func TestEnsureCustomDiscounts_pagesOfItems(t *testing.T) {
+	t.Parallel()
+	var named, all []string
+	for n := range 5 {
+		named = append(named, fmt.Sprintf(`{"type":"cart_item","id":"%v"}`, numberedID(n)))
+		all = append(all, fmt.Sprintf(`{"type":"cart_item","id":"%v",%s}`, numberedID(n), strings.ReplaceAll(refs, discountID,
+			numberedID(10+n).String())))
+	}
+	page := func(from, to int) string { return `{"data":[` + strings.Join(all[from:min(to, len(all))], ",") + `]}` }
+	var list []string
+	for n := range 5 {
+		list = append(list, fmt.Sprintf(`{"id":"%v","amount":-1,"external_id":"x%d","discount_engine":"other"}`, numberedID(10+n), n))
+	}
+	named = append(named, `{"type":"shipping_group","id":"`+another+`"}`, `{"type":"promotion_item"}`)
+	cart := cartOf(`,"relationships":{"items":{"data":[`+strings.Join(named, ",")+`]}}`,
+		`,"included":{"items":[`+all[0]+`],"custom_discounts":[`+strings.Join(list, ",")+`]}`)
+	var offsets []string
+	c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(req.URL.Path, "/items") {
+			return respond(200, cart)(req)
+		}
+		offset := req.URL.Query().Get("page[offset]")
+		n, _ := strconv.Atoi(offset)
+		offsets = append(offsets, offset)
+		return respond(200, page(n, n+2))(req)
+	}))
+	opts := &commerce.EnsureCustomDiscountsOptions{Prune: true, Engines: []string{"engine"}}
+	result, err := c.Carts.EnsureCustomDiscounts(t.Context(), cartID, nil, opts)
+	if err != nil || len(result.Cart.Items) != 5 || result.Cart.CustomDiscounts[4].Item.ID != numberedID(4) {
+		t.Errorf("result %+v, error %v, want 5 items, and the item of each discount", result, err)
+	}
+	diff(t, "offsets", offsets, []string{"", "2", "4"})
+}
+
+// Enabling keeps the custom attributes of the cart: a request that has some replaces all.
+func TestEnsureCustomDiscounts_customAttributes(t *testing.T) {
+	t.Parallel()
+	for attributes, want := range map[string]string{
+		"": "", `,"custom_attributes":null`: "", `,"custom_attributes":{"a":{"type":"string","value":"b"}}`: `,"custom_attributes":` +
+			`{"a":{"type":"string","value":"b"}}`,
+	} {
+		lists := `,"included":{"items":[{` + item + `}],"custom_discounts":[]}`
+		s := newStub(t, respond(200, cartOf(attributes, lists)), respond(500, ""), respond(200, cartOf(attributes, lists)))
+		opts := &commerce.EnsureCustomDiscountsOptions{Enable: true, Settle: -1}
+		_, _ = s.client(t, attempts(1)).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), opts)
+		diff(t, attributes, s.sent()[1].Body, `{"data":{"discount_settings":`+
+			`{"custom_discounts_enabled":true,"use_rule_promotions":false}`+want+`}}`)
+	}
 }

@@ -74,8 +74,9 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 			checked[i].Amount = NewDecimal(-1)
 		}
 	}
-	if checkWanted(checked, problems); problems.err() != nil {
-		return nil, problems
+	checkWanted(checked, problems)
+	if err := problems.err(); err != nil {
+		return nil, err
 	}
 	return want, e.checkAnswer(want)
 }
