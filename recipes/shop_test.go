@@ -20,8 +20,10 @@ import (
 // A shop to copy: offers of a percentage of the cart, of a fixed amount, and of a percentage of
 // each item.
 
-// engine is the name of the shop. No other program may write discounts of the engine.
-const engine = "shop"
+const (
+	engine   = "shop" // no other program may write discounts of this engine
+	currency = "USD"  // of the offers of a fixed amount
+)
 
 type shop struct {
 	client *commerce.Client
@@ -43,7 +45,7 @@ func (s shop) apply(ctx context.Context, cartID string, codes ...string) (commer
 	want := func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		price, err := cart.Subtotal()
 		for _, o := range s.offers {
-			if slices.Contains(codes, o.code) {
+			if slices.Contains(codes, o.code) && (o.cents == 0 || price.Currency == currency) {
 				list = append(list, o.discount(price.Amount))
 			}
 		}
@@ -69,21 +71,21 @@ func (o offer) discount(price commerce.Decimal) commerce.NewCustomDiscount {
 }
 
 // ofEachItem is for SetCustomDiscounts: it takes a percentage off each item of a cart. Give it an
-// engine of its own. Only the unit price is certain not to change with discounts.
+// engine of its own.
 func ofEachItem(
 	code string, percent int64,
 ) func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 	return func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		for _, item := range cart.Items {
-			switch {
-			case item.Type != commerce.ItemTypeCartItem && item.Type != commerce.ItemTypeCustomItem:
+			if item.Type != commerce.ItemTypeCartItem && item.Type != commerce.ItemTypeCustomItem {
 				continue // takes no discounts, e.g. a promotion
-			case item.UnitPrice.Currency == "": // absent is not free
-				return nil, fmt.Errorf("%w: item %s shows no price", commerce.ErrBadResponse, item.ID)
 			}
-			price := item.UnitPrice.Amount.Mul(commerce.NewDecimal(int64(item.Quantity)))
+			price, err := cart.PriceOf(&item)
+			if err != nil {
+				return nil, err
+			}
 			list = append(list, commerce.NewCustomDiscount{
-				Amount:      price.Percent(commerce.NewDecimal(-percent)),
+				Amount:      price.Amount.Percent(commerce.NewDecimal(-percent)),
 				Description: "Offer " + code, DiscountCode: code, ExternalID: code + "/" + item.ID.String(),
 				Item: item.Ref(),
 			})

@@ -204,6 +204,7 @@ var todos = map[string]step{
 	"bad_response":        {text: "check COMMERCE_BASE_URL: this is not what the service sends"},
 	"empty_cart":          {text: "check the id: a cart that does not exist reads as an empty one"},
 	"below_zero":          {"the discounts are more than the price, remove some: this shows them", "discounts show CART"},
+	"price_differs":       {"check again in a minute: the total discount is not the sum of all", "carts check CART"},
 	"discount_limit":      takesMore,
 	"discounts_disabled":  enabling,
 	"promotion_conflict":  {text: "remove the promotions of the store from the cart in the shop, or take another cart"},

@@ -117,7 +117,8 @@ func (s *shop) checkCart(ctx context.Context, cart *commerce.Cart, planned []com
 		limit.todo = "" // it may be full because of these
 	}
 	return []check{
-		items, s.enabledFor(cart), promotionsOf(cart), doubles, limit, enginesOf(cart), s.totalsOf(ctx, cart, planned),
+		items, s.enabledFor(cart), promotionsOf(cart), doubles, limit, enginesOf(cart), s.pricesOf(ctx, cart, planned),
+		s.totalsOf(ctx, cart, planned),
 	}
 }
 
@@ -159,29 +160,11 @@ func (s *shop) enabledFor(cart *commerce.Cart) check {
 	return c
 }
 
-// countPromoted returns the number of items that are promotions of the store, or have some.
-func countPromoted(cart *commerce.Cart) (n int) {
-	for _, item := range cart.Items {
-		var discounts []struct {
-			Source any `json:"promotion_source"`
-		}
-		_ = json.Unmarshal(item.Extra["discounts"], &discounts) // absent, or not for us
-		isPromotion := item.Type == "promotion_item"
-		for _, d := range discounts {
-			isPromotion = isPromotion || d.Source != nil && d.Source != ""
-		}
-		if isPromotion {
-			n++
-		}
-	}
-	return n
-}
-
 func promotionsOf(cart *commerce.Cart) check {
 	c := check{name: "promotions", found: "none of the store"}
-	n := countPromoted(cart)
+	n := len(cart.Promotions())
 	if n > 0 {
-		c.found = counted(n, "item") + " with promotions of the store"
+		c.found = counted(n, "promotion") + " of the store"
 	}
 	if n > 0 && cart.CustomDiscountsEnabled { // otherwise they may end when it is
 		c.found += ", which exclude discounts"
@@ -243,6 +226,28 @@ func sumOf(discounts []commerce.CustomDiscount) (sum commerce.Decimal, ok bool) 
 // isShown reports whether an amount is there: an absent one is not 0.
 func isShown(m commerce.Money) bool { return m.Amount != commerce.Decimal{} }
 
+// pricesOf looks for items whose discounts take more than they cost.
+func (s *shop) pricesOf(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) check {
+	c := check{name: "items", found: "no item costs less than 0"}
+	for _, item := range cart.Items {
+		discounts := slices.DeleteFunc(slices.Clone(after(cart, planned)), func(d commerce.CustomDiscount) bool {
+			return d.Item == nil || d.Item.ID != item.ID
+		})
+		price, err := cart.PriceOf(&item)
+		sum, isReadable := sumOf(discounts)
+		switch left := price.Amount.Add(sum); {
+		case len(discounts) == 0:
+		case err != nil, !isReadable:
+			return check{name: "items", found: "the store does not show what each item costs", skipped: true}
+		case left.IsNegative():
+			price.Amount, price.Formatted = left, ""
+			c.found = fmt.Sprintf("item %s (%s) costs %s", plain(item.Name), item.ID, s.money(ctx, price))
+			c.todo = s.todo(todos["below_zero"])
+		}
+	}
+	return c
+}
+
 // totalsOf compares the totals of a cart with its discounts. That display_price.discount is their
 // sum is a guess, so it fails only if the prices do not show them either.
 func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []commerce.CustomDiscount) check {
@@ -260,7 +265,7 @@ func (s *shop) totalsOf(ctx context.Context, cart *commerce.Cart, planned []comm
 		return skip
 	case pays.Amount.IsNegative():
 		c.found, c.todo = "the customer pays "+s.money(ctx, pays), s.todo(todos["below_zero"])
-	case planned != nil, countPromoted(cart) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum): // right
+	case planned != nil, len(cart.Promotions()) > 0, price.Discount.Amount.Equal(sum), lowered.Equal(sum): // right
 	case !isShown(price.WithoutTax), !isShown(price.WithoutDiscount):
 		return skip
 	default:

@@ -122,6 +122,7 @@ func TestTodos(t *testing.T) {
 	names := regexp.MustCompile(`\w+`).FindAllString(list, -1)
 	byRemedy := []string{
 		"timeout", "deadline_exceeded", "server_error", "connection", "no_progress", "bad_request", "unprocessable",
+		"want_changed", // of a function, which the tool has not
 	}
 	for _, name := range names {
 		if _, ok := todos[name]; ok == slices.Contains(byRemedy, name) {

@@ -35,8 +35,8 @@ func TestDoctor(t *testing.T) {
 		s.Seed(5)
 		cart := s.AddCart(commerce.CartItemRef{})
 		got := caller{env: storeEnv(s)}.run(t, "doctor", "--cart", cart)
-		if got.code != 0 || strings.Contains(got.stdout, "FAIL") || strings.Count(got.stdout, "\n") != 14 {
-			t.Errorf("got %+v, want 14 checks without a failure", got)
+		if got.code != 0 || strings.Contains(got.stdout, "FAIL") || strings.Count(got.stdout, "\n") != 15 {
+			t.Errorf("got %+v, want 15 checks without a failure", got)
 		}
 		if want := s.Config().Generation.String() + " generation"; !strings.Contains(got.stdout, want) {
 			t.Errorf("got %q, want %q", got.stdout, want)

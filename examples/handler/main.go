@@ -24,8 +24,12 @@ import (
 	"github.com/commerce-go/commerce/examples/internal/store"
 )
 
-// offers are the amounts of discounts by their code. A request names codes, never amounts.
-var offers = map[string]int64{"SUMMER-10": -1000, "LOYAL": -250}
+// offers are the codes of discounts and their amounts, in one order. A request names codes, never
+// amounts.
+var offers = []struct {
+	code   string
+	amount int64
+}{{"SUMMER-10", -1000}, {"LOYAL", -250}}
 
 // replyTo returns what to tell the customer after an error.
 func replyTo(err error) (status int, text string) {
@@ -67,11 +71,11 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	want := func(context.Context, *commerce.Cart) (list []commerce.NewCustomDiscount, _ error) {
-		for code, amount := range offers {
-			if slices.Contains(r.PostForm["code"], code) {
+		for _, o := range offers {
+			if slices.Contains(r.PostForm["code"], o.code) {
 				list = append(list, commerce.NewCustomDiscount{
-					Amount: commerce.NewDecimal(amount), Description: "Offer " + code, DiscountCode: code,
-					ExternalID: code, // the same each time: a cart has an offer once, however often the customer clicks
+					Amount: commerce.NewDecimal(o.amount), Description: "Offer " + o.code, DiscountCode: o.code,
+					ExternalID: o.code, // the same each time: a cart has an offer once, however often the customer clicks
 				})
 			}
 		}
