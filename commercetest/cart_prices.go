@@ -32,11 +32,15 @@ func (m *CalculationMethod) UnmarshalText(text []byte) error {
 	return readName(m, text, calculationNames)
 }
 
-// totals are what a cart costs, in the smallest unit of its currency.
-type totals struct{ prices, discounts, withoutTax, tax commerce.Decimal }
+// totals are what a cart costs, in the smallest unit of its currency. Shipping is in prices and in
+// withoutTax too.
+type totals struct {
+	prices, discounts, withoutTax, tax, shipping commerce.Decimal
+	lines                                        []line // one for each item
+}
 
-// line is an item in the computation of totals.
-type line struct{ gross, net, off, rate commerce.Decimal } // gross is net if prices have no tax
+// line is an item in the computation of totals. gross is net if prices have no tax.
+type line struct{ gross, net, off, rate, tax commerce.Decimal }
 
 // totals computes what c costs.
 func (c *cart) totals(cfg *Config) (t totals) {
@@ -45,48 +49,57 @@ func (c *cart) totals(cfg *Config) (t totals) {
 		id := target(d).ID
 		off[id] = off[id].Add(d.Amount.Amount)
 	}
-	var lines []line
 	for _, item := range c.items {
+		own, quantity := off[item.ref.ID], commerce.NewDecimal(item.quantity)
+		if cfg.AmountPerPiece {
+			own = own.Mul(quantity)
+		}
 		l := line{gross: item.value(), rate: item.taxRate(cfg)}
-		l.net, l.off = l.gross, c.promotion(item).Add(off[item.ref.ID])
-		switch quantity := commerce.NewDecimal(item.quantity); {
+		l.net, l.off = l.gross, c.promotion(item).Add(own)
+		switch {
 		case cfg.CalculationMethod == SimpleCalculation:
 			net, tax := item.netOfPiece(cfg)
-			l.net, t.tax = net.Mul(quantity), t.tax.Add(tax.Mul(quantity))
+			l.net, l.tax = net.Mul(quantity), tax.Mul(quantity)
 		case cfg.PricesIncludeTax:
 			l.net = withoutTax(l.gross, l.rate)
 		}
 		t.prices, t.withoutTax, t.discounts = t.prices.Add(l.gross), t.withoutTax.Add(l.net), t.discounts.Add(l.off)
-		lines = append(lines, l)
+		t.lines = append(t.lines, l)
 	}
 	if cfg.CalculationMethod == LineCalculation {
-		t.tax = lineTaxes(lines, t.withoutTax, off[uuid.Nil])
+		spread(t.lines, t.withoutTax, off[uuid.Nil])
+	}
+	for _, l := range t.lines {
+		t.tax = t.tax.Add(l.tax)
 	}
 	t.discounts = t.discounts.Add(off[uuid.Nil])
 	t.withoutTax = t.withoutTax.Add(t.discounts)
 	if cfg.TotalsNotBelowZero && t.withoutTax.Add(t.tax).IsNegative() {
 		t.withoutTax, t.tax = commerce.Decimal{}, commerce.Decimal{}
 	}
+	if len(c.items) > 0 {
+		t.shipping = commerce.NewDecimal(cfg.Shipping)
+	}
+	t.prices, t.withoutTax = t.prices.Add(t.shipping), t.withoutTax.Add(t.shipping)
 	return t
 }
 
-// lineTaxes returns the taxes of lines after all discounts. off is that of the cart: each line gets
-// its part, rounded, and the last one the rest. net is the sum of the lines.
-func lineTaxes(lines []line, net, off commerce.Decimal) (tax commerce.Decimal) {
+// spread takes what a cart gets off from its lines: each gets its part, rounded, and the last one
+// the rest. Then it computes the taxes of the lines. net is the sum of the lines before.
+func spread(lines []line, net, off commerce.Decimal) {
 	rest := off
-	for i, l := range lines {
-		part := rest
+	for i := range lines {
+		l, part := &lines[i], rest
 		if i < len(lines)-1 && !net.IsZero() {
 			part = quotient(off.Mul(l.net), net)
 		}
 		rest = rest.Sub(part)
-		if off := l.off.Add(part); off.IsZero() && !l.gross.Equal(l.net) {
-			tax = tax.Add(l.gross.Sub(l.net)) // what the price includes
+		if l.off = l.off.Add(part); l.off.IsZero() && !l.gross.Equal(l.net) {
+			l.tax = l.gross.Sub(l.net) // what the price includes
 		} else {
-			tax = tax.Add(l.net.Add(off).Mul(l.rate).Round(0))
+			l.tax = l.net.Add(l.off).Mul(l.rate).Round(0)
 		}
 	}
-	return tax
 }
 
 // netOfPiece returns the price of a piece without tax, and its tax, by the method simple.
@@ -116,12 +129,9 @@ func (i cartItem) taxRate(cfg *Config) commerce.Decimal {
 
 // displayPrice returns what c costs, as responses show it. An empty cart has no currency.
 func (c *cart) displayPrice(cfg *Config) *displayPrice {
-	display := func(d commerce.Decimal) money {
-		if len(c.items) == 0 {
-			return money{Amount: d, Formatted: d.String()}
-		}
-		m := c.currency.money(d)
-		return money{Amount: d, Currency: m.Currency, Formatted: m.Formatted}
+	display := c.money
+	if len(c.items) == 0 {
+		display = withoutCurrency
 	}
 	t := c.totals(cfg)
 	price := &displayPrice{
@@ -130,8 +140,18 @@ func (c *cart) displayPrice(cfg *Config) *displayPrice {
 	if !cfg.BarePrices {
 		price.Discount, price.WithoutDiscount = new(display(t.discounts)), new(display(t.prices))
 	}
+	if !t.shipping.IsZero() {
+		price.Shipping = new(display(t.shipping))
+	}
 	return price
 }
+
+func (c *cart) money(d commerce.Decimal) money {
+	m := c.currency.money(d)
+	return money{Amount: d, Currency: m.Currency, Formatted: m.Formatted}
+}
+
+func withoutCurrency(d commerce.Decimal) money { return money{Amount: d, Formatted: d.String()} }
 
 // shownPrice is displayPrice, or that of before the last change, for as long as the totals lag.
 func (c *cart) shownPrice(cfg *Config) *displayPrice {

@@ -61,12 +61,13 @@ func totalsTests() []totalsTest {
 		return f
 	}
 	guide, cents := items{item(999, 3, 20), item(3, 1, 0)}, items{item(1, 1, 100), item(1, 1, 100), item(1, 1, 0)}
-	both := []itemOff{{1, -5}, {2, -5}, {0, -7}}
+	both, three := []itemOff{{1, -5}, {2, -5}, {0, -7}}, []itemOff{{1, -5}, {2, -3}, {0, -10}}
+	thousand := []itemOff{{0, -1000}}
 	return []totalsTest{
-		{name: "line", items: guide, offs: []itemOff{{0, -1000}}, want: "2400 2000 400 -1000 3000"},
+		{name: "line", items: guide, offs: thousand, want: "2400 2000 400 -1000 3000"},
 		{
 			name: "simple, as printed", cfg: config{CalculationMethod: commercetest.SimpleCalculation},
-			items: guide, offs: []itemOff{{0, -1000}}, want: "2597 2000 597 -1000 3000",
+			items: guide, offs: thousand, want: "2597 2000 597 -1000 3000",
 		},
 		{
 			name: "simple, prices include tax", items: items{item(120, 3, 20)},
@@ -98,6 +99,13 @@ func totalsTests() []totalsTest {
 			name: "also by the simple method", items: items{item(999, 3, 19)},
 			cfg: config{PricesIncludeTax: true, CalculationMethod: commercetest.SimpleCalculation}, want: "2997 2517 480 0 2997",
 		},
+		{name: "shipping", cfg: config{Shipping: 700}, items: guide, offs: thousand, want: "3100 2700 400 -1000 3700"},
+		{name: "shipping of an empty cart", cfg: config{Shipping: 700}, items: items{}, want: "0 0 0 0 0"},
+		{
+			name: "shipping, not below zero", cfg: config{Shipping: 700, TotalsNotBelowZero: true},
+			items: guide, offs: []itemOff{{0, -4000}}, want: "700 700 0 -4000 3700",
+		},
+		{name: "per piece", cfg: config{AmountPerPiece: true}, items: guide, offs: three, want: "3566 2972 594 -28 3000"},
 		{name: "items that cost nothing", items: items{item(5, 1), item(5, 1)}, offs: both, want: "-7 -7 0 -17 10"},
 	}
 }
@@ -109,10 +117,19 @@ func TestTotals(t *testing.T) {
 			t.Parallel()
 			store := commercetest.NewStore(tt.cfg)
 			id := addItems(t, store, tt.items, tt.offs...)
-			got := displayPrice(t, send(t, store, get("/v2/carts/"+id)).Body)
+			body := send(t, store, get("/v2/carts/"+id+"?include=items")).Body
+			got := displayPrice(t, body)
 			text := fmt.Sprint(got["with_tax"], got["without_tax"], got["tax"], got["discount"], got["without_discount"])
 			wantEqual(t, "totals", text, tt.want)
 			wantEqual(t, "CartState", store.CartState(id).Total.Amount.String(), fmt.Sprint(got["with_tax"]))
+			shipping := tt.cfg.Shipping
+			if len(tt.items) == 0 {
+				shipping = 0
+			}
+			wantEqual(t, "shipping", int64(got["shipping"]), shipping)
+			_, isShown := got["shipping"]
+			isNamed := strings.Contains(body, `{"type":"shipping_group","id":"`)
+			wantEqual(t, "shipping is shown, and its group named", []bool{isShown, isNamed}, []bool{shipping > 0, shipping > 0})
 		})
 	}
 }

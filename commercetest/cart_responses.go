@@ -42,6 +42,7 @@ type displayPrice struct {
 	Tax             money  `json:"tax"`
 	Discount        *money `json:"discount,omitempty"`
 	WithoutDiscount *money `json:"without_discount,omitempty"`
+	Shipping        *money `json:"shipping,omitempty"`
 }
 
 type money struct {
@@ -132,6 +133,9 @@ func includeList[T any](l EmptyLists, included map[string]any, name string, list
 func (c *cart) data(cfg *Config) cartData {
 	lists := cfg.EmptyLists
 	var items []resourceRef
+	if cfg.Shipping > 0 && len(c.items) > 0 {
+		items = append(items, resourceRef{"shipping_group", newID("shipping-groups", c.number)})
+	}
 	for _, item := range c.itemsData(cfg) {
 		items = append(items, resourceRef{Type: string(item.Type), ID: item.ID})
 	}

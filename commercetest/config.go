@@ -175,6 +175,12 @@ type Config struct {
 	// TotalsNotBelowZero makes a cart whose discounts are more than its prices cost 0. Whether the
 	// service does so is not documented.
 	TotalsNotBelowZero bool `json:"totals_not_below_zero"`
+	// AmountPerPiece takes the amount of a discount of an item off each of its pieces. Otherwise it
+	// is taken off once. Which of the two the service does is not documented.
+	AmountPerPiece bool `json:"amount_per_piece"`
+	// Shipping is what a shipping group costs that each cart with items has, without tax. The
+	// totals contain it, as in printed carts of the service. TotalsNotBelowZero is about the rest.
+	Shipping int64 `json:"shipping"`
 	// TotalsLag is how long after a change the display_price of a cart is that of before: its items
 	// and discounts are new, its totals are old.
 	TotalsLag time.Duration `json:"totals_lag"`
@@ -251,8 +257,8 @@ func (c Config) Validate() error {
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
 	case c.CalculationMethod > SimpleCalculation:
 		problem = "CalculationMethod must be LineCalculation or SimpleCalculation"
-	case !(c.TaxPercent >= 0 && c.TaxPercent <= maxRate), c.TotalsLag < 0:
-		problem = "TaxPercent and TotalsLag must not be negative"
+	case !(c.TaxPercent >= 0 && c.TaxPercent <= maxRate), c.TotalsLag < 0, c.Shipping < 0:
+		problem = "TaxPercent, TotalsLag and Shipping must not be negative"
 	case c.MaxRequests < 0:
 		problem = "MaxRequests must not be negative"
 	case c.RateLimit < 0 || c.RateLimit > maxRate:
