@@ -67,17 +67,34 @@ const (
 		"relationships":{
 			"items":{"data":[{"type":"cart_item","id":"` + cartItem + `"},{"type":"custom_item","id":"` + customItem + `"}]},
 			"custom_discounts":{"data":[{"type":"custom_discount","id":"` + firstID + `"}]}}}`
-	fullCartItems = `[
+)
+
+// fullCartItems returns the items of the cart, which have a part of its discount.
+func fullCartItems() string {
+	price := func(amount, formatted string) string {
+		m := `{"amount":` + amount + `,"currency":"USD","formatted":"` + formatted + `"}`
+		return `{"unit":` + m + `,"value":` + m + `}`
+	}
+	display := func(price, tax, off, before string) string {
+		return `{"with_tax":` + price + `,"without_tax":` + price + `,"tax":` + tax + `,"discount":` + off +
+			`,"without_discount":` + before + `}`
+	}
+	zero, before := price("0", "$0.00"), price("10000", "$100.00")
+	first := display(price("8500", "$85.00"), zero, price("-1500", "-$15.00"), before)
+	second := display(price("9500", "$95.00"), zero, price("-500", "-$5.00"), before)
+	return `[
 		{"id":"` + cartItem + `","type":"cart_item","product_id":"8a653f26-a169-53b8-b7fc-02d59b898f8a",
 			"name":"Product","sku":"sku-000001","quantity":1,
 			"unit_price":{"amount":10000,"currency":"USD","includes_tax":false},
-			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"timestamps":{` + timestamps + `}},
+			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"display_price":` + first + `,
+			"timestamps":{` + timestamps + `}},
 			"relationships":{"custom_discounts":{"data":[{"type":"custom_discount","id":"` + secondID + `"}]}}},
 		{"id":"` + customItem + `","type":"custom_item","name":"Custom item","sku":"sku-000002","quantity":1,
 			"unit_price":{"amount":10000,"currency":"USD","includes_tax":false},
-			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"timestamps":{` + timestamps + `}},
+			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"display_price":` + second + `,
+			"timestamps":{` + timestamps + `}},
 			"relationships":{"custom_discounts":{"data":null}}}]`
-)
+}
 
 // The cart of the test has a discount of its own and one of an item, which responses
 // include without its item and its formatted amount.
@@ -100,16 +117,16 @@ func TestGetCart(t *testing.T) {
 		},
 		{
 			name: "items and discounts", target: cartPath + "?include=items,custom_discounts",
-			want: `{"data":` + fullCartData + `,"included":{"items":` + fullCartItems + `,` + both + `}}`,
+			want: `{"data":` + fullCartData + `,"included":{"items":` + fullCartItems() + `,` + both + `}}`,
 		},
 		{
 			name: "two include parameters", target: cartPath + "?include=items&include=custom_discounts",
-			want: `{"data":` + fullCartData + `,"included":{"items":` + fullCartItems + `,` + both + `}}`,
+			want: `{"data":` + fullCartData + `,"included":{"items":` + fullCartItems() + `,` + both + `}}`,
 		},
-		{name: "items of the cart", target: cartPath + "/items", want: `{"data":` + fullCartItems + `}`},
+		{name: "items of the cart", target: cartPath + "/items", want: `{"data":` + fullCartItems() + `}`},
 		{
 			name: "items with discounts", target: cartPath + "/items?include=custom_discounts",
-			want: `{"data":` + fullCartItems + `,"included":{"custom_discounts":[` + ofItem + `]}}`,
+			want: `{"data":` + fullCartItems() + `,"included":{"custom_discounts":[` + ofItem + `]}}`,
 		},
 		{name: "unknown cart", target: "/v2/carts/new", want: `{"data":` + emptyCartData + `}`},
 		{
@@ -249,7 +266,7 @@ func settingsOf(t *testing.T, resp wireResponse) [2]bool {
 // refuse them, even if they were enabled before. The cart of the test has a promotion.
 func TestUpdateCart_promotions(t *testing.T) {
 	t.Parallel()
-	stay := commercetest.Config{PromotionsStay: true}
+	stay, older := commercetest.Config{PromotionsStay: true}, commercetest.Config{StandardPromotions: true}
 	for _, tt := range []struct {
 		name, body string
 		cfg        commercetest.Config
@@ -260,6 +277,7 @@ func TestUpdateCart_promotions(t *testing.T) {
 		{name: "enable", body: enableDiscounts, status: 200, items: 2, add: 201},
 		{name: "exchange", body: exchangeSettings, status: 200, items: 2, add: 201},
 		{name: "enable, they stay", body: enableDiscounts, cfg: stay, status: 200, items: 3, add: 422},
+		{name: "enable, older ones stay", body: enableDiscounts, cfg: older, status: 200, items: 3, add: 422},
 		{name: "only the name", body: `{"data":{"name":"Mine"}}`, status: 200, items: 3, add: 422},
 		{name: "disable", body: usePromotions, status: 200, items: 3, add: 400},
 		{
@@ -414,35 +432,56 @@ func TestErrorsBesideCarts(t *testing.T) {
 }
 
 // A promotion of the store is in the total discount, which the discounts of the items make up, and
-// it is an item.
+// it is an item. Those of the older kind do not say where they are from.
 func TestAddPromotion_shown(t *testing.T) {
 	t.Parallel()
-	store := newCart(t, commercetest.Config{})
-	store.AddPromotion(cartID)
-	c := rawCart(t, send(t, store, get(cartPath+"?include=items")))
-	var items []struct {
-		Type      string
-		Value     struct{ Amount int }
-		Discounts []struct {
-			Amount struct{ Amount int }
-			Source string `json:"promotion_source"`
+	for source, cfg := range map[any]commercetest.Config{"rule-promotion": {}, nil: {StandardPromotions: true}} {
+		store := newCart(t, cfg)
+		store.AddPromotion(cartID)
+		resp := send(t, store, get(cartPath+"?include=items"))
+		c := rawCart(t, resp)
+		var items []struct {
+			ID, Type      string
+			PromotionID   string `json:"promotion_id"`
+			Source        any    `json:"promotion_source"`
+			Value         struct{ Amount int }
+			Relationships json.RawMessage
+			Discounts     []struct {
+				ID     string
+				Amount struct{ Amount int }
+				Source any `json:"promotion_source"`
+			}
 		}
+		if err := json.Unmarshal(c.Included["items"], &items); err != nil || len(items) != 3 {
+			t.Fatalf("items %s, error %v, want 3", c.Included["items"], err)
+		}
+		total, promotion := 0, items[2]
+		for _, item := range items[:2] {
+			wantEqual(t, "discounts of an item", len(item.Discounts), 1)
+			wantEqual(t, "source", item.Discounts[0].Source, source)
+			wantEqual(t, "promotion", item.Discounts[0].ID, promotion.PromotionID)
+			wantEqual(t, "value", item.Value.Amount, 10_000)
+			total += item.Discounts[0].Amount.Amount
+		}
+		wantEqual(t, "total", c.Data.Meta.DisplayPrice.Discount.Amount, total)
+		wantEqual(t, "total", total, -2000)
+		wantEqual(t, "last item", promotion.Type, "promotion_item")
+		wantEqual(t, "source of the last item", promotion.Source, source)
+		wantEqual(t, "value of the last item", promotion.Value.Amount, total)
+		prices := itemPrices(t, resp.Body)
+		wantEqual(t, "price of the first item", prices[0]["with_tax"], [2]int{9000, 9000})
+		wantEqual(t, "price of the last item", prices[2], map[string][2]int{
+			"with_tax": {total, total}, "without_tax": {total, total}, "tax": {}, "discount": {}, "without_discount": {},
+		})
+		named := `"promotions":{"data":[{"type":"promotion","id":"` + promotion.PromotionID + `"}]}`
+		for _, related := range []json.RawMessage{
+			c.Data.Relationships, items[0].Relationships, items[1].Relationships, promotion.Relationships,
+		} {
+			wantEqual(t, "relationships name it: "+string(related), strings.Contains(string(related), named), true)
+		}
+		wantEqual(t, "items that the relationships name", strings.Count(string(c.Data.Relationships), `"id"`), 3+1)
+		wantEqual(t, "its item is named", strings.Contains(string(c.Data.Relationships), promotion.ID), true)
 	}
-	if err := json.Unmarshal(c.Included["items"], &items); err != nil || len(items) != 3 {
-		t.Fatalf("items %s, error %v, want 3", c.Included["items"], err)
-	}
-	total := 0
-	for _, item := range items[:2] {
-		wantEqual(t, "discounts of an item", len(item.Discounts), 1)
-		wantEqual(t, "source", item.Discounts[0].Source, "rule-promotion")
-		wantEqual(t, "value", item.Value.Amount, 9000)
-		total += item.Discounts[0].Amount.Amount
-	}
-	wantEqual(t, "total", c.Data.Meta.DisplayPrice.Discount.Amount, total)
-	wantEqual(t, "total", total, -2000)
-	wantEqual(t, "last item", items[2].Type, "promotion_item")
-	wantEqual(t, "value of the last item", items[2].Value.Amount, total)
-	wantEqual(t, "items that the relationships name", strings.Count(string(c.Data.Relationships), `"id"`), 3)
 }
 
 // A change sets updated_at and moves expires_at, also in its own response.

@@ -153,6 +153,34 @@ func (c *cart) money(d commerce.Decimal) money {
 
 func withoutCurrency(d commerce.Decimal) money { return money{Amount: d, Formatted: d.String()} }
 
+// itemDisplayPrice returns what so many pieces of an item cost, as responses show it. The price of
+// one is that of all, divided and rounded half away from zero: how the service rounds is not
+// documented.
+func (c *cart) itemDisplayPrice(l line, quantity int64) *itemDisplayPrice {
+	display := func(value commerce.Decimal) itemMoney {
+		unit := value
+		if quantity != 1 {
+			unit = quotient(value, commerce.NewDecimal(quantity))
+		}
+		return itemMoney{Unit: c.money(unit), Value: c.money(value)}
+	}
+	net := l.net.Add(l.off)
+	return &itemDisplayPrice{
+		WithTax: display(net.Add(l.tax)), WithoutTax: display(net), Tax: display(l.tax),
+		Discount: display(l.off), WithoutDiscount: display(l.gross),
+	}
+}
+
+// promotionDisplayPrice returns what the promotion of a cart takes off in all, as an item shows it.
+func (c *cart) promotionDisplayPrice(off commerce.Decimal) *itemDisplayPrice {
+	display := func(m money) itemMoney { return itemMoney{m, m} }
+	price, zero := display(c.money(off)), display(c.money(commerce.Decimal{}))
+	return &itemDisplayPrice{
+		WithTax: price, WithoutTax: price, Tax: zero, Discount: zero,
+		WithoutDiscount: display(withoutCurrency(commerce.Decimal{})),
+	}
+}
+
 // shownPrice is displayPrice, or that of before the last change, for as long as the totals lag.
 func (c *cart) shownPrice(cfg *Config) *displayPrice {
 	if c.priceBefore != nil && time.Since(c.updatedAt) < cfg.TotalsLag {

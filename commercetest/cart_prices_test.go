@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -130,6 +131,101 @@ func TestTotals(t *testing.T) {
 			_, isShown := got["shipping"]
 			isNamed := strings.Contains(body, `{"type":"shipping_group","id":"`)
 			wantEqual(t, "shipping is shown, and its group named", []bool{isShown, isNamed}, []bool{shipping > 0, shipping > 0})
+			if tt.cfg.CalculationMethod == commercetest.LineCalculation && !tt.cfg.TotalsNotBelowZero {
+				wantSums(t, itemPrices(t, body), got)
+			}
+		})
+	}
+}
+
+// wantSums checks that the prices of items add up to those of their cart, but for shipping.
+func wantSums(t *testing.T, items []map[string][2]int, cart map[string]int) {
+	t.Helper()
+	sums := map[string]int{}
+	for _, item := range items {
+		for name, price := range item {
+			sums[name] += price[1]
+		}
+	}
+	for name, sum := range sums {
+		if name == "with_tax" || name == "without_tax" || name == "without_discount" {
+			sum += cart["shipping"]
+		}
+		wantEqual(t, "sum of "+name, sum, cart[name])
+	}
+}
+
+// itemPrices returns the amounts of the display_price of each item in the body of a cart: of one
+// piece, and of all.
+func itemPrices(t *testing.T, body string) (list []map[string][2]int) {
+	t.Helper()
+	var c struct {
+		Included struct {
+			Items []struct {
+				Meta struct {
+					DisplayPrice map[string]struct{ Unit, Value struct{ Amount int } } `json:"display_price"`
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &c); err != nil {
+		t.Fatalf("body %s: %v", body, err)
+	}
+	for _, item := range c.Included.Items {
+		prices := map[string][2]int{}
+		for name, m := range item.Meta.DisplayPrice {
+			prices[name] = [2]int{m.Unit.Amount, m.Value.Amount}
+		}
+		list = append(list, prices)
+	}
+	return list
+}
+
+// An item shows its price after its own discounts, promotions and its part of those of the cart.
+// Without tax, the price minus the discount is that before discounts.
+func TestItemDisplayPrice(t *testing.T) {
+	t.Parallel()
+	type config = commercetest.Config
+	simple := config{CalculationMethod: commercetest.SimpleCalculation}
+	for _, tt := range []struct {
+		name  string
+		cfg   config
+		price int64 // of a piece; there are three
+		offs  []itemOff
+		want  string // of a piece and of all: with tax, without tax, tax, discount, without discount
+	}{
+		{name: "no discount", price: 999, want: "[1199 3596] [999 2997] [200 599] [0 0] [999 2997]"},
+		{
+			name: "rounded", price: 999, offs: []itemOff{{1, -100}, {0, -1000}},
+			want: "[759 2278] [633 1898] [127 380] [-366 -1099] [999 2997]",
+		},
+		{
+			name: "for each piece", cfg: config{AmountPerPiece: true, Shipping: 700}, price: 1000, offs: []itemOff{{1, -100}},
+			want: "[1080 3240] [900 2700] [180 540] [-100 -300] [1000 3000]",
+		},
+		{
+			name: "tax in the price", cfg: config{PricesIncludeTax: true}, price: 120,
+			want: "[120 360] [100 300] [20 60] [0 0] [120 360]",
+		},
+		{
+			name: "simple, without its part", cfg: simple, price: 999, offs: []itemOff{{1, -300}, {0, -1000}},
+			want: "[1098 3294] [899 2697] [199 597] [-100 -300] [999 2997]",
+		},
+		{name: "bare", cfg: config{BarePrices: true}, price: 999, want: "<nil> <nil> <nil> <nil> <nil>"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := commercetest.NewStore(tt.cfg)
+			percent, none := 20.0, 0.0
+			id := addItems(t, store, []commercetest.ItemFixture{
+				{Price: tt.price, Quantity: 3, TaxPercent: &percent}, {Price: 3, TaxPercent: &none},
+			}, tt.offs...)
+			p := itemPrices(t, send(t, store, get("/v2/carts/"+id+"?include=items")).Body)[0]
+			got := fmt.Sprint(p["with_tax"], p["without_tax"], p["tax"], p["discount"], p["without_discount"])
+			if len(p) == 0 {
+				got = "<nil> <nil> <nil> <nil> <nil>"
+			}
+			wantEqual(t, "display_price", got, tt.want)
 		})
 	}
 }
@@ -187,7 +283,7 @@ func TestCurrencies(t *testing.T) {
 		total := store.CartState(id).Total
 		wantEqual(t, tt.name, total.Currency+" "+total.Formatted, tt.want)
 		body := send(t, store, get("/v2/carts/"+id+"?include=items")).Body
-		wantEqual(t, tt.name+": the code in the response", strings.Count(body, `"currency":"`+total.Currency+`"`), 7)
+		wantEqual(t, tt.name+": the code in the response", strings.Count(body, `"currency":"`+total.Currency+`"`), 17)
 		wantEqual(t, tt.name+": discount", send(t, store, post("/v2/carts/"+id+"/custom-discounts",
 			`{"data":[`+onCart("a").request()+`]}`)).Status, 201)
 		d := store.Discounts(id)[0]
@@ -247,6 +343,8 @@ func TestTotalsLag(t *testing.T) {
 			send(t, store, addRequest(onCart(key)))
 			wantEqual(t, "discounts", len(store.Discounts(cartID)), i+1)
 			wantEqual(t, "total at once", total(), before)
+			prices := itemPrices(t, send(t, store, get(cartPath+"?include=items")).Body)
+			wantEqual(t, "part of an item at once", prices[0]["discount"][1], -500*(i+1))
 			time.Sleep(time.Second)
 		}
 		time.Sleep(time.Second)

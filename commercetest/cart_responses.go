@@ -32,8 +32,13 @@ type cartSettings struct {
 }
 
 type cartMeta struct {
-	DisplayPrice *displayPrice `json:"display_price,omitempty"` // nil: an item, not a cart
+	DisplayPrice *displayPrice `json:"display_price"`
 	Timestamps   timestamps    `json:"timestamps"`
+}
+
+type itemMeta struct {
+	DisplayPrice *itemDisplayPrice `json:"display_price,omitempty"`
+	Timestamps   timestamps        `json:"timestamps"`
 }
 
 type displayPrice struct {
@@ -43,6 +48,21 @@ type displayPrice struct {
 	Discount        *money `json:"discount,omitempty"`
 	WithoutDiscount *money `json:"without_discount,omitempty"`
 	Shipping        *money `json:"shipping,omitempty"`
+}
+
+// itemDisplayPrice is what an item costs after all discounts, with its part of those of the cart.
+type itemDisplayPrice struct {
+	WithTax         itemMoney `json:"with_tax"`
+	WithoutTax      itemMoney `json:"without_tax"`
+	Tax             itemMoney `json:"tax"`
+	Discount        itemMoney `json:"discount"`
+	WithoutDiscount itemMoney `json:"without_discount"`
+}
+
+// itemMoney is for one piece and for all.
+type itemMoney struct {
+	Unit  money `json:"unit"`
+	Value money `json:"value"`
 }
 
 type money struct {
@@ -61,6 +81,7 @@ type timestamps struct {
 type relationships struct {
 	Items           *relationship `json:"items,omitempty"`
 	CustomDiscounts *relationship `json:"custom_discounts,omitempty"`
+	Promotions      *relationship `json:"promotions,omitempty"`
 }
 
 // relationship with nil Data is sent as null.
@@ -78,13 +99,15 @@ type itemData struct {
 	ID            uuid.UUID             `json:"id"`
 	Type          commerce.CartItemType `json:"type"`
 	ProductID     string                `json:"product_id,omitempty"`
+	PromotionID   uuid.UUID             `json:"promotion_id,omitzero"`
 	Name          string                `json:"name"`
+	Description   string                `json:"description,omitempty"`
 	SKU           string                `json:"sku"`
 	Quantity      int64                 `json:"quantity"`
 	UnitPrice     itemPrice             `json:"unit_price"`
-	Value         itemPrice             `json:"value"` // of all pieces
+	Value         itemPrice             `json:"value"` // of all pieces, before all discounts
 	Discounts     []itemDiscount        `json:"discounts,omitempty"`
-	Meta          cartMeta              `json:"meta"`
+	Meta          itemMeta              `json:"meta"`
 	Relationships relationships         `json:"relationships"`
 	// PromotionSource of an item of the type promotion_item.
 	PromotionSource string `json:"promotion_source,omitempty"`
@@ -92,10 +115,10 @@ type itemData struct {
 
 // itemDiscount is what a promotion of the store takes off an item.
 type itemDiscount struct {
-	ID              uuid.UUID `json:"id"`
+	ID              uuid.UUID `json:"id"` // of the promotion
 	Amount          itemPrice `json:"amount"`
 	Code            string    `json:"code"`
-	PromotionSource string    `json:"promotion_source"`
+	PromotionSource string    `json:"promotion_source,omitempty"`
 }
 
 type itemPrice struct {
@@ -136,12 +159,17 @@ func (c *cart) data(cfg *Config) cartData {
 	if cfg.Shipping > 0 && len(c.items) > 0 {
 		items = append(items, resourceRef{"shipping_group", newID("shipping-groups", c.number)})
 	}
-	for _, item := range c.itemsData(cfg) {
-		items = append(items, resourceRef{Type: string(item.Type), ID: item.ID})
+	for _, item := range c.items {
+		items = append(items, resourceRef{string(item.ref.Type), item.ref.ID})
+	}
+	promotions := c.promotions()
+	if promotions != nil {
+		items = append(items, resourceRef{promotionItem, c.promotionItemID()})
 	}
 	related := relationships{
 		Items:           lists.relationship(items, &relationship{}),
 		CustomDiscounts: lists.relationship(c.discountRefs(uuid.Nil), nil),
+		Promotions:      promotions,
 	}
 	return cartData{
 		ID:               c.id,
@@ -165,34 +193,44 @@ func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.
 
 // The promotion of the store, as responses show it.
 const (
+	promotionItem   = "promotion_item"
 	promotionCode   = "TEN-PERCENT"
 	promotionSource = "rule-promotion"
 )
 
+func (c *cart) promotionID() uuid.UUID { return newID("promotions", c.number) }
+
+func (c *cart) promotionItemID() uuid.UUID { return newID("promotion-items", c.number) }
+
+// promotions names the promotion of a cart. It returns nil if there is none that shows.
+func (c *cart) promotions() *relationship {
+	if !c.hasPromotion || len(c.items) == 0 {
+		return nil
+	}
+	return &relationship{Data: []resourceRef{{"promotion", c.promotionID()}}}
+}
+
 // itemsData returns the items as responses show them. It is never nil.
 func (c *cart) itemsData(cfg *Config) []itemData {
-	list, lists := []itemData{}, cfg.EmptyLists
+	list, promotions := []itemData{}, c.promotions()
 	price := func(amount commerce.Decimal) itemPrice {
 		return itemPrice{Amount: amount, Currency: c.currency.Code, IncludesTax: cfg.PricesIncludeTax}
 	}
-	promotion := itemData{
-		ID: newID("promotions", c.number), Type: "promotion_item", Name: "Ten percent off", SKU: promotionCode,
-		Quantity: 1, PromotionSource: promotionSource,
-		Relationships: relationships{CustomDiscounts: lists.relationship(nil, &relationship{})},
-	}
-	for _, item := range c.items {
-		var discounts []itemDiscount
-		off := c.promotion(item)
-		if c.hasPromotion {
-			discounts = append(discounts, itemDiscount{
-				ID: promotion.ID, Amount: price(off), Code: promotionCode, PromotionSource: promotionSource,
-			})
-			promotion.UnitPrice = price(promotion.UnitPrice.Amount.Add(off))
-			promotion.Value = promotion.UnitPrice
+	related := func(item uuid.UUID) relationships {
+		refs := c.discountRefs(item)
+		return relationships{
+			CustomDiscounts: cfg.EmptyLists.relationship(refs, &relationship{}), Promotions: promotions,
 		}
+	}
+	source := promotionSource
+	if cfg.StandardPromotions {
+		source = ""
+	}
+	var off commerce.Decimal
+	t := c.totals(cfg)
+	for i, item := range c.items {
 		created := timestamp(item.createdAt)
-		promotion.Meta = cartMeta{Timestamps: timestamps{CreatedAt: created, UpdatedAt: created}}
-		list = append(list, itemData{
+		data := itemData{
 			ID:            item.ref.ID,
 			Type:          item.ref.Type,
 			ProductID:     item.productID,
@@ -200,16 +238,35 @@ func (c *cart) itemsData(cfg *Config) []itemData {
 			SKU:           item.sku,
 			Quantity:      item.quantity,
 			UnitPrice:     price(item.price),
-			Value:         price(item.value().Add(off)),
-			Discounts:     discounts,
-			Meta:          promotion.Meta,
-			Relationships: relationships{CustomDiscounts: lists.relationship(c.discountRefs(item.ref.ID), &relationship{})},
-		})
+			Value:         price(item.value()),
+			Meta:          itemMeta{Timestamps: timestamps{CreatedAt: created, UpdatedAt: created}},
+			Relationships: related(item.ref.ID),
+		}
+		if !cfg.BarePrices {
+			data.Meta.DisplayPrice = c.itemDisplayPrice(t.lines[i], item.quantity)
+		}
+		if promotions != nil {
+			amount := c.promotion(item)
+			off = off.Add(amount)
+			data.Discounts = []itemDiscount{{
+				ID: c.promotionID(), Amount: price(amount), Code: promotionCode, PromotionSource: source,
+			}}
+		}
+		list = append(list, data)
 	}
-	if c.hasPromotion && len(list) > 0 {
-		list = append(list, promotion)
+	if promotions == nil {
+		return list
 	}
-	return list
+	promotion := itemData{
+		ID: c.promotionItemID(), Type: promotionItem, PromotionID: c.promotionID(),
+		Name: "Ten percent off", Description: "Promotion", SKU: promotionCode, Quantity: 1,
+		UnitPrice: price(off), Value: price(off), PromotionSource: source,
+		Meta: itemMeta{Timestamps: list[len(list)-1].Meta.Timestamps}, Relationships: related(c.promotionItemID()),
+	}
+	if !cfg.BarePrices {
+		promotion.Meta.DisplayPrice = c.promotionDisplayPrice(off)
+	}
+	return append(list, promotion)
 }
 
 // discountRefs names the discounts of an item, or of the cart itself if the

@@ -96,7 +96,8 @@ func displayPrice(t *testing.T, body string) map[string]int {
 	return amounts
 }
 
-// BarePrices leaves members out of each cart, also of one without items.
+// BarePrices leaves members out of each cart, also of one without items, and the display_price out
+// of items.
 func TestBarePrices(t *testing.T) {
 	t.Parallel()
 	store := commercetest.NewStore(commercetest.Config{BarePrices: true, TaxPercent: 10})
@@ -116,5 +117,9 @@ func TestBarePrices(t *testing.T) {
 		{name: "empty", raw: get("/v2/carts/new"), want: map[string]int{"with_tax": 0, "without_tax": 0, "tax": 0}},
 	} {
 		wantEqual(t, tt.name, displayPrice(t, send(t, store, tt.raw).Body), tt.want)
+	}
+	store.AddPromotion(id)
+	for _, item := range itemPrices(t, send(t, store, get("/v2/carts/"+id+"?include=items")).Body) {
+		wantEqual(t, "prices of an item", len(item), 0)
 	}
 }

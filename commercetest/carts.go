@@ -241,8 +241,8 @@ func cloneItemRef(ref *commerce.CartItemRef) *commerce.CartItemRef {
 }
 
 // EnableDiscounts enables custom discounts for a cart without a request, instead of promotions of
-// the store: those that the cart has go, unless [Config.PromotionsStay] is set. If there is no such
-// cart, EnableDiscounts adds one.
+// the store: those that the cart has go, unless [Config.PromotionsStay] or
+// [Config.StandardPromotions] is set. If there is no such cart, EnableDiscounts adds one.
 func (s *Store) EnableDiscounts(cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,7 +254,9 @@ func (s *Store) EnableDiscounts(cartID string) {
 }
 
 // dropPromotion removes the promotion of a cart for which custom discounts were enabled.
-func (s *Store) dropPromotion(c *cart) { c.hasPromotion = c.hasPromotion && s.cfg.PromotionsStay }
+func (s *Store) dropPromotion(c *cart) {
+	c.hasPromotion = c.hasPromotion && (s.cfg.PromotionsStay || s.cfg.StandardPromotions)
+}
 
 // AddDiscount adds a discount to a cart without a request, as another program would,
 // and without any check: not of the limits, and not of the item. If d has no ID, it
@@ -284,7 +286,8 @@ func (s *Store) addDiscount(c *cart, d commerce.CustomDiscount) {
 // AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts until
 // they are enabled for it, even if they were before: see [Config.PromotionsStay]. It takes a tenth
 // off each item. Responses show it as discounts of the items, as an item of the type
-// promotion_item, and in the total discount. If there is no such cart, AddPromotion adds one.
+// promotion_item, in relationships, and in the total discount: it is one promotion, with one id.
+// [Config.StandardPromotions] sets its kind. If there is no such cart, AddPromotion adds one.
 func (s *Store) AddPromotion(cartID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -105,6 +105,7 @@ func TestEnableDiscounts_promotions(t *testing.T) {
 	}{
 		{name: "they go", want: 201},
 		{name: "they stay", cfg: commercetest.Config{PromotionsStay: true}, want: 422},
+		{name: "those of the older kind stay", cfg: commercetest.Config{StandardPromotions: true}, want: 422},
 	} {
 		store := newCart(t, tt.cfg)
 		send(t, store, put(cartPath, usePromotions))

@@ -149,6 +149,11 @@ type Config struct {
 	// enabled, so that it still refuses them. Otherwise they go. Which of the two the service does
 	// is not documented.
 	PromotionsStay bool `json:"promotions_stay"`
+	// StandardPromotions makes the promotions of the store those of the older kind, "Promotions
+	// Standard", as guides of the service print them: they have no promotion_source. A cart keeps
+	// them if custom discounts are enabled for it, and so still refuses these, as the service says
+	// of its hybrid mode. Default: those of the Promotions Builder.
+	StandardPromotions bool `json:"standard_promotions"`
 	// FractionalAmounts accepts amounts of discounts that are not whole numbers.
 	FractionalAmounts bool `json:"fractional_amounts"`
 	// EmptyLists of a cart. Default: EmptyListsAsPrinted.
@@ -156,7 +161,7 @@ type Config struct {
 	// ErrorsBesideCarts sends an error beside the data of each read of a cart or of its items.
 	ErrorsBesideCarts bool `json:"errors_beside_carts"`
 	// BarePrices leaves out discount and without_discount in the display_price of carts, as some
-	// examples in the documentation of the service do.
+	// examples in the documentation of the service do, and the display_price of items.
 	BarePrices bool `json:"bare_prices"`
 	// Currencies of the store, the default first unless USD is among them. Default: EUR, USD, GBP,
 	// JPY and KWD. A cart has the currency of [CartFixture.Currency], or of the header
@@ -181,8 +186,8 @@ type Config struct {
 	// Shipping is what a shipping group costs that each cart with items has, without tax. The
 	// totals contain it, as in printed carts of the service. TotalsNotBelowZero is about the rest.
 	Shipping int64 `json:"shipping"`
-	// TotalsLag is how long after a change the display_price of a cart is that of before: its items
-	// and discounts are new, its totals are old.
+	// TotalsLag is how long after a change the display_price of a cart is that of before: its
+	// items, with their own display_price, and its discounts are new, its totals are old.
 	TotalsLag time.Duration `json:"totals_lag"`
 	// CartDiscountLimit is the maximum number of discounts on a cart, not counting
 	// those on its items. Negative: custom discounts are not enabled, and the store
