@@ -96,8 +96,9 @@ func (s *Store) readCart(in *call, body func(c *cart, names []string) cartBody) 
 
 // cartChange holds those members of a cart that a request sets. nil: not set.
 type cartChange struct {
-	name     *string
-	settings settingsChange
+	name             *string
+	customAttributes json.RawMessage
+	settings         settingsChange
 }
 
 // settingsChange holds those discount settings, of a cart or of new carts, that a request sets.
@@ -112,6 +113,11 @@ func (change *cartChange) read(v *validator, root members) {
 	if raw, ok := o["name"]; ok {
 		change.name = new(v.text("data.name", raw))
 	}
+	if raw, ok := o["custom_attributes"]; ok {
+		if _, ok := v.object("data.custom_attributes", raw); ok {
+			change.customAttributes = raw
+		}
+	}
 	change.settings = v.discountSettings("data.discount_settings", o["discount_settings"])
 }
 
@@ -119,6 +125,9 @@ func (change *cartChange) read(v *validator, root members) {
 func (s *Store) applyChange(c *cart, change cartChange) *errorObject {
 	if change.name != nil {
 		c.name = *change.name
+	}
+	if change.customAttributes != nil {
+		c.customAttributes = change.customAttributes
 	}
 	if enable := change.settings.enableDiscounts; enable != nil && *enable {
 		s.dropPromotion(c)

@@ -484,6 +484,37 @@ func TestAddPromotion_shown(t *testing.T) {
 	}
 }
 
+// Custom attributes are replaced as a whole, by a request that has them.
+func TestCustomAttributes(t *testing.T) {
+	t.Parallel()
+	const one, two = `{"a":{"type":"string","value":"x"}}`, `{"b":{"type":"integer","value":1}}`
+	store := newCart(t, commercetest.Config{})
+	for _, tt := range []struct {
+		name, raw, want string
+		status          int
+	}{
+		{name: "none", raw: get(cartPath), status: 200},
+		{name: "set", raw: put(cartPath, `{"data":{"custom_attributes":`+one+`}}`), status: 200, want: one},
+		{name: "kept", raw: put(cartPath, `{"data":{"name":"n"}}`), status: 200, want: one},
+		{name: "replaced", raw: put(cartPath, `{"data":{"custom_attributes":`+two+`}}`), status: 200, want: two},
+		{name: "no object", raw: put(cartPath, `{"data":{"custom_attributes":[]}}`), status: 400},
+		{name: "read", raw: get(cartPath), status: 200, want: two},
+		{name: "new cart", raw: post("/v2/carts", `{"data":{"custom_attributes":`+one+`}}`), status: 201, want: one},
+	} {
+		var c struct {
+			Data struct {
+				Attributes json.RawMessage `json:"custom_attributes"`
+			}
+		}
+		resp := send(t, store, tt.raw)
+		if err := json.Unmarshal([]byte(resp.Body), &c); err != nil {
+			t.Fatal(err)
+		}
+		wantEqual(t, tt.name+": status", resp.Status, tt.status)
+		wantEqual(t, tt.name+": attributes", string(c.Data.Attributes), tt.want)
+	}
+}
+
 // A change sets updated_at and moves expires_at, also in its own response.
 func TestUpdateCart_timestamps(t *testing.T) {
 	t.Parallel()

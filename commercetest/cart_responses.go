@@ -1,6 +1,7 @@
 package commercetest
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,6 +16,7 @@ type cartData struct {
 	Name             string            `json:"name"`
 	Links            map[string]string `json:"links"`
 	DiscountSettings discountSettings  `json:"discount_settings"`
+	CustomAttributes json.RawMessage   `json:"custom_attributes,omitempty"`
 	Meta             cartMeta          `json:"meta"`
 	Relationships    relationships     `json:"relationships"`
 }
@@ -177,6 +179,7 @@ func (c *cart) data(cfg *Config) cartData {
 		Name:             c.name,
 		Links:            map[string]string{"self": "https://" + linkHost + "/v2/carts/" + c.id},
 		DiscountSettings: c.settings,
+		CustomAttributes: c.customAttributes,
 		Meta: cartMeta{
 			DisplayPrice: c.shownPrice(cfg),
 			Timestamps: timestamps{

@@ -2,6 +2,7 @@ package commercetest
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,7 @@ const (
 type cart struct {
 	id, name             string
 	settings             discountSettings
+	customAttributes     json.RawMessage // an object; nil: not set
 	hasPromotion         bool
 	currency             Currency
 	priceBefore          *displayPrice // before the last change; nil: there was none
