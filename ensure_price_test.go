@@ -99,7 +99,7 @@ var shownPrices = []shownPrice{
 	{
 		name: "two free items, prices with tax", store: taxIncluded, prices: []int64{99, 9},
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -99), offItem("b", 1, -9)},
-		cart: []string{"a -83 item", "b -7 item"},
+		cart: []string{"a -83 item", "b -8 item"},
 	},
 	{
 		name: "others take more than an item", prices: []int64{100, 10_000}, want: discounts("b"),
@@ -140,7 +140,7 @@ var shownPrices = []shownPrice{
 		set: commerce.SetCustomDiscountsOptions{AnyTotal: true}, cart: []string{"a -1000"},
 	},
 	{
-		name: "an amount for each piece", store: commercetest.Config{}, quantity: 3,
+		name: "an amount for each piece", store: commercetest.Config{AmountPerPiece: true}, quantity: 3,
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -1000)}, cart: []string{"a -1000 item"},
 		reason: "price_differs", remedy: commerce.RemedyStaff,
 	},

@@ -242,7 +242,7 @@ func ExampleCartService_SetCustomDiscounts() {
 	}
 	// Output:
 	// $90.00 1
-	// $85.00 2
+	// $80.00 2
 	// $100.00 0
 }
 

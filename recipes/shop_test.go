@@ -2,6 +2,7 @@ package recipes_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -424,21 +425,20 @@ func TestShop_eachItem(t *testing.T) {
 // Whatever the service shows of an item.
 func TestOfEachItem(t *testing.T) {
 	t.Parallel()
-	cents := func(n int64) commerce.Money { return commerce.Money{Amount: commerce.NewDecimal(n), Currency: "USD"} }
+	withoutTax := func(cents int64) commerce.Money {
+		extra := commerce.Extra{"includes_tax": json.RawMessage("false")}
+		return commerce.Money{Amount: commerce.NewDecimal(cents), Currency: "USD", Extra: extra}
+	}
 	for _, tt := range []struct {
 		name string
 		item commerce.CartItem
 		want string
 		err  error
 	}{
-		{name: "plain", item: commerce.CartItem{Type: "cart_item", Quantity: 2, UnitPrice: cents(500)}, want: "-100"},
-		{
-			name: "a value after discounts", want: "-100",
-			item: commerce.CartItem{Type: "cart_item", Quantity: 2, UnitPrice: cents(500), Value: cents(900)},
-		},
-		{name: "free", item: commerce.CartItem{Type: "custom_item", Quantity: 2, UnitPrice: cents(0)}, want: "0"},
+		{name: "plain", item: commerce.CartItem{Type: "cart_item", Quantity: 2, Value: withoutTax(1000)}, want: "-100"},
+		{name: "free", item: commerce.CartItem{Type: "custom_item", Quantity: 2, Value: withoutTax(0)}, want: "0"},
 		{name: "no price", item: commerce.CartItem{Type: "cart_item", Quantity: 2}, err: commerce.ErrBadResponse},
-		{name: "promotion", item: commerce.CartItem{Type: "promotion_item", Quantity: 1, UnitPrice: cents(-500)}},
+		{name: "promotion", item: commerce.CartItem{Type: "promotion_item", Quantity: 1, Value: withoutTax(-500)}},
 	} {
 		got, err := ofEachItem("SALE", 10)(t.Context(), &commerce.Cart{Items: []commerce.CartItem{tt.item}})
 		amount := ""
