@@ -79,23 +79,35 @@ func (i *CartItem) shownPrices() map[string]struct{ Value Money } {
 // of the item, but not more than Value; else Value, if that does not include tax; else the part of
 // Value that [Cart.Subtotal] has of its price without tax, rounded down. If the response shows none
 // of these, the error matches [ErrBadResponse].
-func (c *Cart) PriceOf(item *CartItem) (Money, error) {
-	shown, value := item.shownPrices(), item.Value
+func (c *Cart) PriceOf(item *CartItem) (Money, error) { return item.price(c.withoutTax()) }
+
+// withoutTax returns the price of the goods before discounts, and the part of it that is no tax: 0
+// and 0 if the cart does not show both.
+func (c *Cart) withoutTax() (whole, part Decimal) {
+	subtotal, err := c.Subtotal()
+	net, errNet := c.net()
+	if err != nil || errNet != nil || subtotal.Amount.Sign() <= 0 {
+		return whole, part
+	}
+	return subtotal.Amount, lowest(subtotal.Amount, net.Amount)
+}
+
+// price returns the price of all pieces of i. whole and part are those of its cart.
+func (i *CartItem) price(whole, part Decimal) (Money, error) {
+	shown, value := i.shownPrices(), i.Value
 	net, off := shown["without_tax"].Value, shown["discount"].Value.Amount
-	price, subtotalErr := c.Subtotal()
-	all, netErr := c.net()
-	switch whole := net.Amount.Sub(off); {
-	case net.Amount.isSet() && off.isSet() && (!whole.IsZero() || value.Amount.Sign() <= 0): // else it is not filled in
+	switch price := net.Amount.Sub(off); {
+	case net.Amount.isSet() && off.isSet() && (!price.IsZero() || value.Amount.Sign() <= 0): // else it is not filled in
 		if value.Amount.isSet() {
-			whole = lowest(whole, value.Amount)
+			price = lowest(price, value.Amount)
 		}
-		return Money{Amount: whole, Currency: net.Currency}, nil
+		return Money{Amount: price, Currency: net.Currency}, nil
 	case !value.Amount.isSet():
 	case string(value.Extra["includes_tax"]) == "false":
 		return value, nil
-	case subtotalErr == nil && netErr == nil && price.Amount.Sign() > 0:
-		part := value.Amount.Mul(lowest(all.Amount, price.Amount)).number.Div(price.Amount.number)
-		return Money{Amount: Decimal{part.Floor()}, Currency: value.Currency}, nil
+	case !whole.IsZero():
+		price = Decimal{value.Amount.Mul(part).number.Div(whole.number).Floor()}
+		return Money{Amount: price, Currency: value.Currency}, nil
 	}
 	return Money{}, fmt.Errorf("%w: an item shows no price without tax", ErrBadResponse)
 }
@@ -137,33 +149,27 @@ func sumOf(discounts []CustomDiscount) (sum Decimal, err error) {
 	return sum, nil
 }
 
-// promotionsOff returns what promotions of the store take off, 0 or less: the total discount
-// without the custom discounts, whose sum is custom.
-func (c *Cart) promotionsOff(custom Decimal) (sum Decimal, err error) {
-	all := c.DisplayPrice.Discount.Amount
-	switch {
-	case !c.showsPromotions():
-		return sum, nil
-	case !all.isSet():
-		return sum, unreadablePrice("discount")
+// promotionsOff returns what promotions of the store take off, and their number.
+func (c *Cart) promotionsOff() (sum Decimal, n int, err error) {
+	shown := c.Promotions()
+	for _, p := range shown {
+		if !p.Amount.Amount.isSet() {
+			return sum, n, fmt.Errorf("%w: a promotion has no readable amount", ErrBadResponse)
+		}
+		sum = sum.Add(p.Amount.Amount)
 	}
-	return lowest(sum, all.Sub(custom)), nil
+	return sum, len(shown), nil
 }
 
 // totalDiffers reports whether the total discount is not the sum of the discounts that c shows, as
 // far as it shows them. Each of them may be rounded for each item.
 func (c *Cart) totalDiffers() bool {
-	sum, err := sumOf(c.CustomDiscounts)
-	promotions, shown := c.Promotions(), c.DisplayPrice.Discount.Amount
-	for _, p := range promotions {
-		if !p.Amount.Amount.isSet() {
-			return false
-		}
-		sum = sum.Add(p.Amount.Amount)
-	}
-	units := NewDecimal(int64(len(c.Items) * (len(promotions) + len(c.CustomDiscounts))))
-	difference := shown.Sub(sum)
-	return err == nil && shown.isSet() && lowest(difference, difference.Neg()).Add(units).IsNegative()
+	promotions, n, err := c.promotionsOff()
+	custom, errCustom := sumOf(c.CustomDiscounts)
+	units := NewDecimal(int64(len(c.Items) * (n + len(c.CustomDiscounts))))
+	difference := c.DisplayPrice.Discount.Amount.Sub(promotions.Add(custom))
+	return err == nil && errCustom == nil && c.DisplayPrice.Discount.Amount.isSet() &&
+		lowest(difference, difference.Neg()).Add(units).IsNegative()
 }
 
 // Promotion is a promotion of the store, of either kind, that a [Cart] shows.
@@ -208,22 +214,23 @@ func (p *shownPromotion) add(m Money) {
 
 // shownPromotions returns the promotions that the cart shows, and what may be one.
 func (c *Cart) shownPromotions() (list []*shownPromotion) {
+	byID := map[uuid.UUID]*shownPromotion{}
 	find := func(id uuid.UUID) *shownPromotion {
-		isSame := func(p *shownPromotion) bool { return p.ID == id && id != uuid.Nil }
-		if i := slices.IndexFunc(list, isSame); i >= 0 {
-			return list[i]
+		p := byID[id]
+		if p == nil || id == uuid.Nil {
+			p = &shownPromotion{Promotion: Promotion{ID: id}}
+			byID[id], list = p, append(list, p)
 		}
-		list = append(list, &shownPromotion{Promotion: Promotion{ID: id}})
-		return list[len(list)-1]
+		return p
 	}
+	isCustom, extras := c.customIDs(), []Extra{c.Extra}
 	for i := range c.Items {
-		for _, d := range c.promotionsOf(&c.Items[i]) {
+		for _, d := range c.Items[i].promotions(isCustom) {
 			p := find(d.ID)
 			p.Name, p.isKnown = d.Code, p.isKnown || d.PromotionSource != "" || d.Extra["promotion_source"] != nil
 			p.add(d.Amount)
 		}
 	}
-	extras := []Extra{c.Extra}
 	for _, item := range c.Items {
 		if extras = append(extras, item.Extra); item.Type == promotionItem {
 			p := find(item.promotionID())
@@ -244,6 +251,14 @@ func (c *Cart) shownPromotions() (list []*shownPromotion) {
 	return list
 }
 
+func (c *Cart) customIDs() map[uuid.UUID]bool {
+	ids := map[uuid.UUID]bool{}
+	for i := range c.CustomDiscounts {
+		ids[c.CustomDiscounts[i].ID] = true
+	}
+	return ids
+}
+
 // shownDiscount is an entry of the discounts of an item.
 type shownDiscount struct {
 	ID              uuid.UUID `json:"id"`
@@ -253,15 +268,13 @@ type shownDiscount struct {
 	Extra           Extra     `json:",embed"`
 }
 
-// promotionsOf returns the discounts that an item shows and that are no custom ones. If they cannot
-// be read, it returns one that says nothing.
-func (c *Cart) promotionsOf(item *CartItem) (list []shownDiscount) {
-	if raw := item.Extra["discounts"]; raw != nil && payloads.Unmarshal(raw, &list) != nil {
+// promotions returns the discounts that i shows and that are no custom ones. If they cannot be
+// read, it returns one that says nothing.
+func (i *CartItem) promotions(isCustom map[uuid.UUID]bool) (list []shownDiscount) {
+	if raw := i.Extra["discounts"]; raw != nil && payloads.Unmarshal(raw, &list) != nil {
 		return make([]shownDiscount, 1)
 	}
-	return slices.DeleteFunc(list, func(shown shownDiscount) bool {
-		return slices.ContainsFunc(c.CustomDiscounts, func(d CustomDiscount) bool { return d.ID == shown.ID })
-	})
+	return slices.DeleteFunc(list, func(d shownDiscount) bool { return isCustom[d.ID] })
 }
 
 // promotionID returns the id of the promotion that an item shows.

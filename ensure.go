@@ -143,19 +143,19 @@ const opSet = "Carts.SetCustomDiscounts"
 // want gets a copy of the cart after each read. It must compute and not wait, and return the same
 // for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
 // opts.Engine; another one is an invalid argument. An amount of 0 is left out. After an error of
-// want nothing more is written; [errors.Is] finds it. External ids must be stable: one that is new
-// after a write is not added, and the error is not final.
+// want nothing more is written; [errors.Is] finds it. Another list for the same cart at a later
+// read, also in another order, ends in [ErrWantChanged].
 //
 // want must not write to carts, as the call has the turn and the lock of this one. With its
-// context, or one derived from it, a write to this cart is a [*ValidationError] until want returns.
-// With another context, they deadlock until a context ends.
+// context, a write to this cart is a [*ValidationError]. With another one, it is a deadlock.
 //
 // A nil error, without DryRun, means: the last read showed exactly what want returned, except what
-// was Lowered; nothing is in doubt; the cart has items, and [Cart.Total] is not below 0. Otherwise,
-// with something in doubt, the error matches [ErrOutcomeUnknown]: call again after its RetryAfter.
+// was Lowered; nothing is in doubt; the cart has items; neither it nor an item costs less than 0;
+// and the total discount is the sum of what the cart shows, else it is [ErrPriceDiffers]. With
+// something in doubt, it matches [ErrOutcomeUnknown]: call again after its RetryAfter.
 //
-// For a cart without items, want is not called, and discounts of the engine are taken off. The
-// error is [ErrEmptyCart], also if the customer just looks at an empty cart.
+// For a cart without items, or whose [Cart.Subtotal] is below 0, want is not called, and discounts
+// of the engine are taken off. Without items, the error is [ErrEmptyCart].
 func (s *CartService) SetCustomDiscounts(
 	ctx context.Context, cartID string, want func(ctx context.Context, cart *Cart) ([]NewCustomDiscount, error),
 	opts *SetCustomDiscountsOptions,

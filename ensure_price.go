@@ -3,6 +3,8 @@ package commerce
 import (
 	"cmp"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
 // priceLimit keeps the prices of a cart, and of its items, from falling below 0.
@@ -40,10 +42,8 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 		return nil
 	}
 	wanted := slices.Clone(want)
-	for i := range c.Items {
-		if err := p.lowerFor(c, &c.Items[i], want, staying); err != nil {
-			return err
-		}
+	if err := p.lowerForItems(c, want, staying); err != nil {
+		return err
 	}
 	limit, err := p.of(c, staying)
 	if err != nil {
@@ -61,29 +61,39 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	return nil
 }
 
-// lowerFor lowers the discounts for an item, so that they and what stays take no more
-// than it costs.
-func (p *priceLimit) lowerFor(c *cartRead, item *CartItem, want []NewCustomDiscount, staying []CustomDiscount) error {
-	isOwn := func(d *NewCustomDiscount) bool { return d.Item != nil && d.Item.ID == item.ID }
-	isOther := func(d CustomDiscount) bool { return d.Item == nil || d.Item.ID != item.ID }
-	isAny := slices.ContainsFunc(want, func(d NewCustomDiscount) bool { return isOwn(&d) && d.Amount.Sign() < 0 })
-	others := slices.DeleteFunc(slices.Clone(staying), isOther)
-	if !isAny && len(others) == 0 {
-		return nil
+// lowerForItems lowers the discounts for each item, so that they and what stays take no more than
+// it costs.
+func (p *priceLimit) lowerForItems(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
+	isOwn, others := map[uuid.UUID]bool{}, map[uuid.UUID][]CustomDiscount{}
+	for _, d := range want {
+		if d.Item != nil && !d.isNone() {
+			isOwn[d.Item.ID] = true
+		}
 	}
-	price, err := c.PriceOf(item)
-	off, errOff := sumOf(others)
-	if err = cmp.Or(err, errOff); err != nil && isAny {
-		return err
-	} else if err != nil {
-		return nil
+	for _, d := range staying {
+		if d.Item != nil {
+			others[d.Item.ID] = append(others[d.Item.ID], d)
+		}
 	}
-	for _, d := range c.promotionsOf(item) {
-		off = off.Add(d.Amount.Amount)
+	whole, part := c.withoutTax()
+	isCustom := c.customIDs()
+	for i := range c.Items {
+		item, id := &c.Items[i], c.Items[i].ID
+		price, err := item.price(whole, part)
+		off, errOff := sumOf(others[id])
+		switch err = cmp.Or(err, errOff); {
+		case !isOwn[id] && (err != nil || others[id] == nil):
+			continue
+		case err != nil:
+			return err
+		}
+		limit := price.Amount.Add(off)
+		for _, d := range item.promotions(isCustom) {
+			limit = limit.Add(d.Amount.Amount)
+		}
+		p.isShort = p.isShort || limit.IsNegative()
+		cut(want, limit, func(d *NewCustomDiscount) bool { return d.Item != nil && d.Item.ID == id })
 	}
-	limit := price.Amount.Add(off)
-	p.isShort = p.isShort || limit.IsNegative()
-	cut(want, limit, isOwn)
 	return nil
 }
 
@@ -116,7 +126,7 @@ func (p *priceLimit) of(c *cartRead, staying []CustomDiscount) (limit Decimal, e
 	}
 	custom, errCustom := sumOf(staying)
 	all, errAll := sumOf(c.CustomDiscounts)
-	promotions, errPromotions := c.promotionsOff(all)
+	promotions, _, errPromotions := c.promotionsOff()
 	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
 		return limit, err
 	}

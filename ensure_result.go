@@ -113,7 +113,7 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 	}
 	failed := &Error{
 		Op: e.writer.op, Outcome: e.outcome(stopped),
-		Err: ensureEnd{e.plan.matched, e.wanted, transport.Hide(causes), e.mayPass(causes), e.lags()},
+		Err: ensureEnd{e.plan.matched, e.wanted, transport.Hide(causes), e.mayPass(causes)},
 	}
 	named := map[string]bool{}
 	name := func(cause error) {
@@ -143,12 +143,6 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 		failed.RetryAfter = max(failed.RetryAfter, settle) // until a late write is shown
 	}
 	return failed
-}
-
-// lags reports whether the total discount is still that of before the first write.
-func (e *ensureRun) lags() bool {
-	return e.cart != nil && e.journal.has((*ensureWrite).isSent) &&
-		e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount)
 }
 
 // mayPass reports whether the same call may succeed although all causes are final: a read did not

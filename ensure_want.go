@@ -176,11 +176,15 @@ func (e *ensureRun) objection() error {
 		return ErrEmptyCart
 	case e.opts.NotBelowZero && (e.price.isShort || isBelow):
 		return ErrBelowZero
-	case e.plan.isDone() && e.totalDiffers():
-		return ErrPriceDiffers
+	case !e.plan.isDone() || !e.totalDiffers():
+		return nil
+	case e.journal.has((*ensureWrite).isSent) && e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount):
+		return errTotalLags
 	}
-	return nil
+	return ErrPriceDiffers
 }
+
+var errTotalLags = fmt.Errorf("%w: it is still that of before the first write", ErrPriceDiffers)
 
 // totalDiffers reports whether SetCustomDiscounts must not believe the total discount of the cart.
 func (e *ensureRun) totalDiffers() bool {

@@ -154,7 +154,6 @@ type ensureEnd struct {
 	matched, wanted int
 	causes          transport.Hidden[[]error]
 	mayPass         bool // the same call may succeed, whatever the causes are
-	lags            bool // the total discount is that of before the first write
 }
 
 func (e ensureEnd) Error() string {

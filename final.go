@@ -158,10 +158,9 @@ func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0
 	}
-	isFinal, row := IsFinal(err), reasonOf(err)
-	end, _ := errors.AsType[ensureEnd](err)
-	switch known := row.remedy; {
-	case row.err == ErrPriceDiffers && end.lags: //nolint:errorlint // a row of the table
+	isFinal, known := IsFinal(err), reasonOf(err).remedy
+	switch {
+	case errors.Is(err, errTotalLags):
 		return RemedyAgain
 	case isFinal && known == RemedyCart:
 		return RemedyCart
