@@ -44,7 +44,7 @@ func (e *ensureRun) decide(ctx context.Context) error {
 	}
 	if e.opts.NotBelowZero {
 		if err := e.price.lower(e.cart, e.want, e.staying()); err != nil {
-			return err
+			return e.orPromotions(err)
 		}
 	}
 	return e.mustStop(ctx) // want may have taken long
@@ -81,8 +81,7 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	return want, e.checkAnswer(want)
 }
 
-// readPrice returns the price before discounts, if the call needs it. A cart that shows a promotion
-// takes no discounts, whatever it costs.
+// readPrice returns the price before discounts, if the call needs it.
 func (e *ensureRun) readPrice() (price Money, err error) {
 	if !e.opts.NotBelowZero || e.cart.isEmpty() {
 		return price, nil
@@ -92,10 +91,16 @@ func (e *ensureRun) readPrice() (price Money, err error) {
 	}
 	price, errPrice := e.cart.Subtotal()
 	_, errTotal := e.cart.Total()
-	if err = cmp.Or(err, errPrice, errTotal); err != nil && e.cart.showsPromotions() {
-		err = ErrPromotionConflict
+	return price, e.orPromotions(cmp.Or(err, errPrice, errTotal))
+}
+
+// orPromotions returns the error of a price that cannot be read. A cart that shows promotions takes
+// no discounts, whatever it costs.
+func (e *ensureRun) orPromotions(err error) error {
+	if err != nil && e.cart.showsPromotions() {
+		return ErrPromotionConflict
 	}
-	return price, err
+	return err
 }
 
 // checkEngines returns an error if a discount that shows no engine may be a wanted one.
