@@ -119,19 +119,20 @@ func (e *ensureRun) checkEngines() error {
 // items, price before discounts, and discounts of others. It returns ErrWantChanged if a key is
 // new, or its contents have changed twice.
 func (e *ensureRun) checkAnswer(want []NewCustomDiscount) error {
+	var shown strings.Builder
 	price, _ := e.cart.Subtotal()
-	shown := fmt.Sprint(price.Amount, e.cart.Promotions())
+	fmt.Fprintln(&shown, price.Amount, e.cart.Promotions())
 	for _, i := range e.cart.Items {
-		shown += fmt.Sprintln(i.ID, i.Quantity, i.Value.Amount)
+		fmt.Fprintln(&shown, i.ID, i.Quantity, i.Value.Amount)
 	}
 	for _, d := range e.cart.CustomDiscounts {
 		if d.key().engine != strings.TrimSpace(e.opts.Engines[0]) {
-			shown += fmt.Sprintln(d.ID, d.Amount.Amount)
+			fmt.Fprintln(&shown, d.ID, d.Amount.Amount)
 		}
 	}
-	isSame := e.shown == shown
+	isSame := e.shown == shown.String()
 	if !isSame {
-		e.shown, e.answers = shown, map[discountKey][2]string{}
+		e.shown, e.answers = shown.String(), map[discountKey][2]string{}
 	}
 	for i, d := range want {
 		contents := fmt.Sprint(i, d.Amount, d.Description, d.DiscountCode, d.Item)
