@@ -32,13 +32,13 @@ func (p *CartDisplayPrice) goods(price Money) Money {
 	return Money{Amount: price.Amount.Sub(p.Shipping.Amount), Currency: price.Currency}
 }
 
-// net returns the price of the goods without tax, before all discounts. A WithoutTax of 0 beside
-// another total is no price.
+// net returns the price of the goods without tax, before all discounts. A WithoutTax of 0 beside a
+// total that is not just tax is no price.
 func (c *Cart) net() (Money, error) {
 	p, discount := &c.DisplayPrice, c.DisplayPrice.Discount.Amount
 	price := p.goods(p.WithoutTax)
 	switch {
-	case !price.Amount.isSet(), p.WithoutTax.Amount.IsZero() && !p.WithTax.Amount.IsZero():
+	case !price.Amount.isSet(), p.WithoutTax.Amount.IsZero() && !p.WithTax.Amount.Equal(p.Tax.Amount):
 		return Money{}, unreadablePrice("without_discount and without_tax")
 	case !discount.isSet() && c.showsPromotions():
 		return Money{}, unreadablePrice("without_discount and discount")
@@ -77,19 +77,23 @@ func (i *CartItem) shownPrices() map[string]struct{ Value Money } {
 // PriceOf returns the price of all pieces of an item of c, without tax and before discounts: what
 // the discounts for the item may take in all. It is without_tax minus discount of the display price
 // of the item, but not more than Value; else Value, if that does not include tax; else the part of
-// Value that [Cart.Subtotal] has of its price without tax, rounded down. If the response shows none
-// of these, the error matches [ErrBadResponse].
+// Value that is no tax in the price of the cart, rounded down. If the response shows none of these,
+// the error matches [ErrBadResponse].
 func (c *Cart) PriceOf(item *CartItem) (Money, error) { return item.price(c.withoutTax()) }
 
 // withoutTax returns the price of the goods before discounts, and the part of it that is no tax: 0
-// and 0 if the cart does not show both.
+// and 0 if the cart does not show both. A Subtotal that is less than the items cost has no tax.
 func (c *Cart) withoutTax() (whole, part Decimal) {
-	subtotal, err := c.Subtotal()
-	net, errNet := c.net()
-	if err != nil || errNet != nil || subtotal.Amount.Sign() <= 0 {
+	net, err := c.net()
+	subtotal, errSubtotal := c.Subtotal()
+	if err != nil || errSubtotal != nil {
 		return whole, part
 	}
-	return subtotal.Amount, lowest(subtotal.Amount, net.Amount)
+	for i := range c.Items {
+		whole = whole.Sub(lowest(Decimal{}, c.Items[i].Value.Amount.Neg()))
+	}
+	whole = lowest(whole.Neg(), subtotal.Amount.Neg()).Neg()
+	return whole, lowest(whole, net.Amount)
 }
 
 // price returns the price of all pieces of i. whole and part are those of its cart.
@@ -103,9 +107,9 @@ func (i *CartItem) price(whole, part Decimal) (Money, error) {
 		}
 		return Money{Amount: price, Currency: net.Currency}, nil
 	case !value.Amount.isSet():
-	case string(value.Extra["includes_tax"]) == "false":
+	case string(value.Extra["includes_tax"]) == "false", value.Amount.IsZero():
 		return value, nil
-	case !whole.IsZero():
+	case whole.Sign() > 0:
 		price = Decimal{value.Amount.Mul(part).number.Div(whole.number).Floor()}
 		return Money{Amount: price, Currency: value.Currency}, nil
 	}
@@ -114,7 +118,8 @@ func (i *CartItem) price(whole, part Decimal) (Money, error) {
 
 // isTaxed reports whether the cart may have tax, so that parts of its discounts are rounded.
 func (c *Cart) isTaxed() bool {
-	return slices.ContainsFunc(c.Items, func(i CartItem) bool {
+	isShown := !c.DisplayPrice.WithTax.Amount.Equal(c.DisplayPrice.WithoutTax.Amount)
+	return isShown || slices.ContainsFunc(c.Items, func(i CartItem) bool {
 		return string(i.Value.Extra["includes_tax"]) == "true" || !i.shownPrices()["tax"].Value.Amount.IsZero()
 	})
 }

@@ -269,7 +269,7 @@ type ensureRun struct {
 	wasEnabled bool    // at the first read
 	before     look    // what the reads showed before anything was written
 	failures   []error // of the writes
-	waited     bool    // for a total that is the sum of what the cart shows
+	waited     bool    // since the last write, for a total that is the sum of what the cart shows
 	mustEnd    bool    // the next read is the last, as there is no time to wait for late writes
 	isCut      bool    // more would be updated or deleted, if the call could read the cart again
 }
@@ -285,15 +285,16 @@ func (e *ensureRun) run(ctx context.Context) (*CustomDiscountsResult, error) {
 		if err := e.read(ctx); err != nil {
 			return e.unreadable(err)
 		}
-		if err := e.decide(ctx); err != nil {
-			return e.undecided(err)
-		}
-		e.makePlan()
-		if e.plan.isDone() && e.totalDiffers() && !e.waited && !e.mustEnd && reads < maxCartReads {
+		if e.totalDiffers() && !e.waited && !e.mustEnd && reads < maxCartReads {
 			if e.waited = true; e.settle(ctx) {
 				continue
 			}
 		}
+		e.waited = false
+		if err := e.decide(ctx); err != nil {
+			return e.undecided(err)
+		}
+		e.makePlan()
 		if e.plan.isDone() || e.mustEnd || reads == maxCartReads {
 			e.isCut = len(e.plan.unchanged()) > 0
 			return e.end(e.objection())

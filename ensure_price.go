@@ -11,7 +11,10 @@ import (
 type priceLimit struct {
 	lowered []NewCustomDiscount // as they were wanted
 	isShort bool                // what stays takes more than the cart, or an item of it, costs
-	misses  int                 // reads of the call that showed a total below 0
+	misses  int                 // reads of the call that showed a total below 0 for no other reason
+	gap     Decimal             // how much less than its members show the cart costs, by such a total
+	isOver  bool                // the wanted discounts take more than the limit now
+	isWrong bool                // a total below 0 was not the sum of what the read showed
 
 	isSet bool
 	left  Decimal // of the price, when what was written since the last read has taken effect
@@ -37,7 +40,7 @@ func (p *priceLimit) take(amount Decimal) { p.left = p.left.Add(amount) }
 // than each item costs, and than the cart costs. A discount that was lowered to nothing has the
 // amount 0.
 func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
-	*p = priceLimit{misses: p.misses} // nothing else outlasts a read
+	*p = priceLimit{misses: p.misses, gap: p.gap, isOver: p.isOver, isWrong: p.isWrong} // nothing else outlasts a read
 	if c.isEmpty() {
 		return nil
 	}
@@ -144,15 +147,21 @@ func (p *priceLimit) held(c *cartRead, limit, own Decimal) Decimal {
 	if c.isTaxed() {
 		units = NewDecimal(int64(len(c.Items)))
 	}
-	total := c.DisplayPrice.WithTax
+	limit = limit.Sub(p.gap)
+	total, wasOver := c.DisplayPrice.goods(c.DisplayPrice.WithTax).Amount, p.isOver
+	p.isOver = own.Cmp(limit) > 0
 	switch {
-	case !total.Amount.IsNegative() && !units.IsZero() && total.Amount.Cmp(units.Mul(NewDecimal(3))) <= 0:
+	case !total.IsNegative() && !units.IsZero() && total.Cmp(units.Mul(NewDecimal(3))) <= 0:
 		return lowest(limit, own) // more would be too much again
-	case !total.Amount.IsNegative():
+	case !total.IsNegative(), p.isOver && !wasOver: // that is why
 		return limit
+	case p.isOver: // it was not lowered
+		p.misses++
 	}
 	if p.misses++; p.misses > 1 {
 		return Decimal{}
 	}
-	return lowest(limit, own.Add(c.DisplayPrice.goods(total).Amount).Sub(units))
+	lower := lowest(limit, own.Add(total).Sub(units))
+	p.gap, p.isWrong = limit.Sub(lower), c.totalDiffers()
+	return lower
 }

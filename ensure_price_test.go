@@ -87,6 +87,15 @@ func setAmount(name string, amount int64) func(object) {
 	return func(cart object) { displayPrice(cart)[name] = object{"amount": amount, "currency": "USD"} }
 }
 
+// totalAtSum edits the total if the total discount is this.
+func totalAtSum(discount, total int64) func(object) {
+	return func(cart object) {
+		if member(displayPrice(cart), "discount", "amount") == float64(discount) {
+			setAmount("with_tax", total)(cart)
+		}
+	}
+}
+
 var withLists = commercetest.Config{EmptyLists: commercetest.EmptyListsAsArrays}
 
 var taxIncluded = commercetest.Config{TaxPercent: 19, PricesIncludeTax: true}
@@ -100,6 +109,13 @@ var shownPrices = []shownPrice{
 		name: "two free items, prices with tax", store: taxIncluded, prices: []int64{99, 9},
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -99), offItem("b", 1, -9)},
 		cart: []string{"a -83 item", "b -8 item"},
+	},
+	{
+		name: "two free items, prices with tax, none without", prices: []int64{99, 9}, store: commercetest.Config{
+			TaxPercent: 19, PricesIncludeTax: true, BarePrices: true, EmptyLists: commercetest.EmptyListsAsArrays,
+		},
+		want: []commerce.NewCustomDiscount{offItem("a", 0, -99), offItem("b", 1, -9)},
+		cart: []string{"a -83 item", "b -7 item"},
 	},
 	{
 		name: "others take more than an item", prices: []int64{100, 10_000}, want: discounts("b"),
@@ -143,6 +159,52 @@ var shownPrices = []shownPrice{
 		name: "an amount for each piece", store: commercetest.Config{AmountPerPiece: true}, quantity: 3,
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -1000)}, cart: []string{"a -1000 item"},
 		reason: "price_differs", remedy: commerce.RemedyStaff,
+	},
+	{
+		name: "an amount for each piece takes more than the cart costs", store: commercetest.Config{AmountPerPiece: true},
+		quantity: 3, want: []commerce.NewCustomDiscount{offItem("a", 0, -20_000)},
+		reason: "price_differs", remedy: commerce.RemedyStaff,
+	},
+	{
+		name: "totals below 0 come late", store: commercetest.Config{TotalsLag: time.Second},
+		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
+		before: []commerce.CustomDiscount{placed("b", -15_000)}, cart: []string{"a -10000"},
+	},
+	{
+		name: "a free cart costs less than 0 with tax", show: totalAtSum(-10_000, -3),
+		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
+		before: []commerce.CustomDiscount{placed("b", -15_000)}, cart: []string{"a -9996"},
+	},
+	{
+		name: "a total below 0, and a promotion", store: withLists,
+		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		before: []commerce.CustomDiscount{placed("b", -5000)}, show: func(cart object) {
+			totalAtSum(-5000, -3)(cart)
+			included := member(cart, "included").(object)
+			included["items"] = append(included["items"].([]any), object{"type": "promotion_item", "value": object{"amount": 0}})
+		},
+		reason: "promotion_conflict", remedy: commerce.RemedyCart, isFinal: true,
+	},
+	{
+		name: "tax that items do not show", store: commercetest.Config{
+			TaxPercent: 7, BarePrices: true, EmptyLists: commercetest.EmptyListsAsArrays,
+		},
+		prices: []int64{108, 411, 746, 9}, want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		before: []commerce.CustomDiscount{foreign(placedOn("x", 2, -547))}, cart: []string{"a -722", "x -547 item"},
+	},
+	{
+		name: "a free cart costs less than its shipping", store: commercetest.Config{Shipping: 170},
+		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
+		show: totalAtSum(-10_000, 167), cart: []string{"a -9996"},
+	},
+	{
+		name: "just tax is left of a cart", store: taxIncluded, cart: []string{"a -8403"},
+		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, show: func(cart object) {
+			totalAtSum(-8403, 300)(cart)
+			if member(displayPrice(cart), "with_tax", "amount") == int64(300) {
+				setAmount("tax", 300)(cart)
+			}
+		},
 	},
 	{
 		name: "totals come late", store: commercetest.Config{TotalsLag: time.Second}, want: discounts("a"),

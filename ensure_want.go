@@ -184,7 +184,7 @@ func (e *ensureRun) objection() error {
 		return ErrBelowZero
 	case !e.plan.isDone() || !e.totalDiffers():
 		return nil
-	case e.journal.has((*ensureWrite).isSent) && e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount):
+	case !e.price.isWrong && e.journal.has((*ensureWrite).isSent) && e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount):
 		return errTotalLags
 	}
 	return ErrPriceDiffers
@@ -194,7 +194,7 @@ var errTotalLags = fmt.Errorf("%w: it is still that of before the first write", 
 
 // totalDiffers reports whether SetCustomDiscounts must not believe the total discount of the cart.
 func (e *ensureRun) totalDiffers() bool {
-	return e.choose != nil && !e.anyTotal && !e.opts.DryRun && e.cart.totalDiffers()
+	return e.choose != nil && !e.anyTotal && !e.opts.DryRun && (e.price.isWrong || e.cart.totalDiffers())
 }
 
 // undecided returns the result if it is not known which discounts are wanted now.
