@@ -84,6 +84,10 @@ func (s *cartServer) send(method, path string, body []byte) reply {
 	if err != nil {
 		panic(err)
 	}
+	return replyOf(resp)
+}
+
+func replyOf(resp *http.Response) reply {
 	text, err := io.ReadAll(resp.Body)
 	if err := errors.Join(err, resp.Body.Close()); err != nil {
 		panic(err)
