@@ -32,13 +32,13 @@ func (p *CartDisplayPrice) goods(price Money) Money {
 	return Money{Amount: price.Amount.Sub(p.Shipping.Amount), Currency: price.Currency}
 }
 
-// net returns the price of the goods without tax, before all discounts. A WithoutTax of 0 beside a
-// total that is not just tax is no price.
+// net returns the price of the goods without tax, before all discounts. A WithoutTax of 0 may be
+// none.
 func (c *Cart) net() (Money, error) {
 	p, discount := &c.DisplayPrice, c.DisplayPrice.Discount.Amount
 	price := p.goods(p.WithoutTax)
 	switch {
-	case !price.Amount.isSet(), p.WithoutTax.Amount.IsZero() && !p.WithTax.Amount.Equal(p.Tax.Amount):
+	case !price.Amount.isSet(), p.WithoutTax.Amount.IsZero() && p.showsMore():
 		return Money{}, unreadablePrice("without_discount and without_tax")
 	case !discount.isSet() && c.showsPromotions():
 		return Money{}, unreadablePrice("without_discount and discount")
@@ -49,6 +49,13 @@ func (c *Cart) net() (Money, error) {
 		}
 	}
 	return Money{Amount: price.Amount.Sub(discount), Currency: price.Currency}, nil
+}
+
+// showsMore reports whether a WithoutTax of 0 is no price, as other members show one: a total that
+// is not just tax, or a price without any discount.
+func (p *CartDisplayPrice) showsMore() bool {
+	isWhole := p.Discount.Amount.isSet() && p.Discount.Amount.IsZero()
+	return !p.WithTax.Amount.Equal(p.Tax.Amount) || isWhole && p.goods(p.WithoutDiscount).Amount.Sign() > 0
 }
 
 // Total returns what the customer pays: [CartDisplayPrice].WithTax. If the response does not show
@@ -102,7 +109,7 @@ func (i *CartItem) price(whole, part Decimal) (Money, error) {
 	net, off := shown["without_tax"].Value, shown["discount"].Value.Amount
 	switch price := net.Amount.Sub(off); {
 	case net.Amount.isSet() && off.isSet() && (!price.IsZero() || value.Amount.Sign() <= 0): // else it is not filled in
-		if value.Amount.isSet() {
+		if !value.Amount.IsZero() {
 			price = lowest(price, value.Amount)
 		}
 		return Money{Amount: price, Currency: net.Currency}, nil

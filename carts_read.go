@@ -126,7 +126,7 @@ func (s *CartService) readItems(ctx context.Context, op, cartID string, c *cartR
 		c.Errors = append(c.Errors, page.Errors...)
 		maps.Copy(c.itemOf, page.itemOf)
 		c.setItems()
-		if len(others) == 0 || !c.lacksNamed() {
+		if len(others) == 0 || !c.lacksNamed() || len(c.Items) > maxItems {
 			return nil
 		}
 		next := url.Values{"page[limit]": {"100"}, "page[offset]": {strconv.Itoa(len(c.Items))}}

@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -668,5 +669,29 @@ func TestEnsureCustomDiscounts_customAttributes(t *testing.T) {
 		_, _ = s.client(t, attempts(1)).Carts.EnsureCustomDiscounts(t.Context(), cartID, discounts("a"), opts)
 		diff(t, attributes, s.sent()[1].Body, `{"data":{"discount_settings":`+
 			`{"custom_discounts_enabled":true,"use_rule_promotions":false}`+want+`}}`)
+	}
+}
+
+// A store that has ever more items is left.
+func TestGet_endlessItems(t *testing.T) {
+	t.Parallel()
+	cart := cartOf(`,"relationships":{"items":{"data":[{"type":"cart_item","id":"`+another+`"}]}}`,
+		`,"included":{"items":[],"custom_discounts":[]}`)
+	pages := 0
+	c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(req.URL.Path, "/items") {
+			return respond(200, cart)(req)
+		}
+		pages++
+		var list []string
+		for range 500 {
+			list = append(list, `{"type":"cart_item","id":"`+uuid.NewString()+`"}`)
+		}
+		return respond(200, `{"data":[`+strings.Join(list, ",")+`]}`)(req)
+	}))
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	if _, err := c.Carts.Get(ctx, cartID); pages > 25 {
+		t.Errorf("%d pages of 500 items, error %v, want 10,000 items at most", pages, err)
 	}
 }

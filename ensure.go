@@ -256,7 +256,7 @@ type ensureRun struct {
 	problems   *ValidationError                                          // of the arguments
 	choose     func(context.Context, *Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts; else nil
 	answers    map[discountKey][2]string                                 // of choose: the first and the last contents
-	shown      string                                                    // what choose saw then
+	shown      []string                                                  // what choose saw then
 	anyTotal   bool                                                      // of SetCustomDiscountsOptions
 	given      []NewCustomDiscount
 	want       []NewCustomDiscount // given, lowered; with the amount 0, it must not be on the cart
@@ -347,7 +347,7 @@ func (e *ensureRun) write(ctx context.Context) error {
 			return err
 		}
 		isReplaced := func(d *NewCustomDiscount) bool { return isRefused && d.key() == w.discount.key() }
-		if more := w.raises(); e.price.mayTake(more) && !slices.ContainsFunc(e.plan.add, isReplaced) {
+		if more := w.raises(); e.price.mayTake(w.discount.Item, more) && !slices.ContainsFunc(e.plan.add, isReplaced) {
 			e.change(ctx, w)
 			e.price.changed(w, more)
 		}
@@ -431,8 +431,8 @@ func (e *ensureRun) add(ctx context.Context) {
 	var adds []*ensureWrite
 	var batch []NewCustomDiscount
 	for _, d := range e.plan.add {
-		if e.mayAdd(d) && e.price.mayTake(d.Amount) {
-			e.price.take(d.Amount)
+		if e.mayAdd(d) && e.price.mayTake(d.Item, d.Amount) {
+			e.price.take(d.Item, d.Amount)
 			batch = append(batch, *d)
 			adds = append(adds, &ensureWrite{kind: addWrite, want: d, discount: d.asAdded(), outcome: OutcomeNotSent})
 		}

@@ -16,25 +16,37 @@ type priceLimit struct {
 	isOver  bool                // the wanted discounts take more than the limit now
 	isWrong bool                // a total below 0 was not the sum of what the read showed
 
-	isSet bool
-	left  Decimal // of the price, when what was written since the last read has taken effect
+	// left of the prices of the items, and of the cart by the zero id, when what was written since
+	// the last read has taken effect.
+	left map[uuid.UUID]Decimal
 }
 
-// mayTake reports whether the price is not below 0 after a write that adds this amount to it.
-func (p *priceLimit) mayTake(amount Decimal) bool {
-	return !p.isSet || !amount.IsNegative() || !p.left.Add(amount).IsNegative()
+// mayTake reports whether no price is below 0 after a write that adds this amount to that of an
+// item, or nil, and of the cart.
+func (p *priceLimit) mayTake(item *CartItemRef, amount Decimal) bool {
+	isBelow := func(id uuid.UUID) bool {
+		left, isKnown := p.left[id]
+		return isKnown && left.Add(amount).IsNegative()
+	}
+	return !amount.IsNegative() || !isBelow(uuid.Nil) && (item == nil || !isBelow(item.ID))
 }
 
 // changed counts an update or a deletion that adds this amount to the price. One that takes less
 // off counts only if it is confirmed.
 func (p *priceLimit) changed(w *ensureWrite, amount Decimal) {
 	if amount.IsNegative() || w.isDone() && !w.isChanged && !w.isGone {
-		p.take(amount)
+		p.take(w.discount.Item, amount)
 	}
 }
 
 // take counts a write that adds this amount to the price.
-func (p *priceLimit) take(amount Decimal) { p.left = p.left.Add(amount) }
+func (p *priceLimit) take(item *CartItemRef, amount Decimal) {
+	for id, left := range p.left {
+		if id == uuid.Nil || item != nil && id == item.ID {
+			p.left[id] = left.Add(amount)
+		}
+	}
+}
 
 // lower lowers the amounts of want, the last ones first, so that they and what stays take no more
 // than each item costs, and than the cart costs. A discount that was lowered to nothing has the
@@ -44,6 +56,7 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 	if c.isEmpty() {
 		return nil
 	}
+	p.left = map[uuid.UUID]Decimal{}
 	wanted := slices.Clone(want)
 	if err := p.lowerForItems(c, want, staying); err != nil {
 		return err
@@ -67,37 +80,44 @@ func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []Cust
 // lowerForItems lowers the discounts for each item, so that they and what stays take no more than
 // it costs.
 func (p *priceLimit) lowerForItems(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
-	isOwn, others := map[uuid.UUID]bool{}, map[uuid.UUID][]CustomDiscount{}
+	isOwn := map[uuid.UUID]bool{}
 	for _, d := range want {
 		if d.Item != nil && !d.isNone() {
 			isOwn[d.Item.ID] = true
 		}
 	}
-	for _, d := range staying {
-		if d.Item != nil {
-			others[d.Item.ID] = append(others[d.Item.ID], d)
-		}
-	}
+	all, others, isCustom := byItem(c.CustomDiscounts), byItem(staying), c.customIDs()
 	whole, part := c.withoutTax()
-	isCustom := c.customIDs()
 	for i := range c.Items {
 		item, id := &c.Items[i], c.Items[i].ID
 		price, err := item.price(whole, part)
-		off, errOff := sumOf(others[id])
-		switch err = cmp.Or(err, errOff); {
-		case !isOwn[id] && (err != nil || others[id] == nil):
+		switch {
+		case !isOwn[id] && (err != nil || others[id].IsZero()):
 			continue
 		case err != nil:
 			return err
 		}
-		limit := price.Amount.Add(off)
+		limit := price.Amount
 		for _, d := range item.promotions(isCustom) {
 			limit = limit.Add(d.Amount.Amount)
 		}
-		p.isShort = p.isShort || limit.IsNegative()
+		p.left[id] = limit.Add(all[id])
+		limit = limit.Add(others[id])
+		p.isShort = p.isShort || limit.IsNegative() && !price.Amount.IsNegative()
 		cut(want, limit, func(d *NewCustomDiscount) bool { return d.Item != nil && d.Item.ID == id })
 	}
 	return nil
+}
+
+// byItem returns the sums of discounts by their items.
+func byItem(discounts []CustomDiscount) map[uuid.UUID]Decimal {
+	sums := map[uuid.UUID]Decimal{}
+	for i := range discounts {
+		if d := &discounts[i]; d.Item != nil {
+			sums[d.Item.ID] = sums[d.Item.ID].Add(d.Amount.Amount)
+		}
+	}
+	return sums
 }
 
 // cut lowers those of want that are chosen, the last one first, so that they take no more than
@@ -134,7 +154,7 @@ func (p *priceLimit) of(c *cartRead, staying []CustomDiscount) (limit Decimal, e
 		return limit, err
 	}
 	limit = limit.Add(promotions)
-	p.isSet, p.left = true, limit.Add(all)
+	p.left[uuid.Nil] = limit.Add(all)
 	limit = limit.Add(custom)
 	p.isShort = p.isShort || limit.IsNegative() && !subtotal.Amount.IsNegative()
 	return p.held(c, limit, custom.Sub(all)), nil

@@ -3,8 +3,10 @@ package commerce_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -341,4 +343,166 @@ func (tt *shownPrice) run(t *testing.T) {
 	before = s.Discounts(cartID)
 	_, _ = call()
 	diff(t, "after a second call", s.Discounts(cartID), before)
+}
+
+// calledCart is a cart for which the same is called three times: no total is below 0 after a call,
+// and a loop that calls again as long as it is told to ends.
+type calledCart struct {
+	name   string
+	store  commercetest.Config
+	items  []commercetest.ItemFixture
+	before []commerce.CustomDiscount
+	faults []commercetest.Fault
+	promo  bool
+	show   func(object)
+	want   func(*commerce.Cart) []commerce.NewCustomDiscount
+
+	cart   []string // after the first call; nil: it does not matter
+	reason string   // of each call; "*": it does not matter, "!": not nil
+	remedy commerce.Remedy
+}
+
+func at(prices ...int64) (list []commercetest.ItemFixture) {
+	for _, p := range prices {
+		list = append(list, commercetest.ItemFixture{Price: p})
+	}
+	return list
+}
+
+func taxed(percent float64, price int64) commercetest.ItemFixture {
+	return commercetest.ItemFixture{Price: price, TaxPercent: &percent}
+}
+
+func offer(list ...commerce.NewCustomDiscount) func(*commerce.Cart) []commerce.NewCustomDiscount {
+	return func(*commerce.Cart) []commerce.NewCustomDiscount { return list }
+}
+
+func offCart(id string, amount int64) commerce.NewCustomDiscount {
+	return amountOf(discount(id), amount)
+}
+
+var (
+	bareTax      = commercetest.Config{TaxPercent: 19, BarePrices: true, EmptyLists: commercetest.EmptyListsAsArrays}
+	bareIncluded = commercetest.Config{
+		TaxPercent: 19, PricesIncludeTax: true, BarePrices: true, EmptyLists: commercetest.EmptyListsAsArrays,
+	}
+	thousands = at(10_000)
+)
+
+var calledAgain = []calledCart{
+	{
+		name: "prices with tax, nothing but totals", store: bareIncluded, items: at(1190, 11_900),
+		want: offer(offItem("a", 0, -1190)), cart: []string{"a -1000 item"},
+	},
+	{ // ends at -270, then without discounts, then at -270 …, RemedyAgain each time
+		name: "two rates of tax", store: commercetest.Config{TaxPercent: 19},
+		items: []commercetest.ItemFixture{taxed(19, 9000), taxed(7, 9000)},
+		want:  offer(offItem("i", 0, -4500), offCart("c", -18_000)), reason: "*",
+	},
+	{ // the tax of each item is 0 when the hold is needed
+		name: "one rate of tax", store: commercetest.Config{TaxPercent: 19}, items: at(5435, 5, 8),
+		want: offer(offItem("i", 0, -1811), offCart("c", -5448)), reason: "*",
+	},
+	{ // without_tax is 0 beside a tax of 1 by rounding: bad_response for ever, below 0 with other prices
+		name: "all off, a tax by rounding", store: bareTax, items: at(2632, 400, 2, 6817, 2),
+		want: offer(offItem("i", 0, -2632), offCart("c", -9853)),
+	},
+	{
+		name: "an amount for each piece, below 0", store: commercetest.Config{AmountPerPiece: true},
+		items: []commercetest.ItemFixture{{Price: 100, Quantity: 3}}, want: offer(offItem("a", 0, -300)),
+		reason: "*",
+	},
+	{
+		name: "promotions, and no price", store: withLists, items: thousands, promo: true, want: offer(offCart("a", -100)),
+		show:   func(c object) { member(c, "data", "meta").(object)["display_price"] = object{} },
+		reason: "promotion_conflict", remedy: commerce.RemedyCart,
+	},
+	{
+		name: "an offer for each item, one is a credit", items: at(10_000, 500), show: showCredit,
+		want: offer(offItem("a", 0, -100), offItem("b", 1, -100)), cart: []string{"a -100 item"},
+	},
+	{ // item 0 costs 100
+		name: "a deletion is refused", items: at(100, 10_000), want: offer(offItem("b", 0, -100)),
+		before: []commerce.CustomDiscount{placedOn("a", 0, -60), placedOn("b", 0, -40)}, reason: "*",
+		faults: []commercetest.Fault{{Operation: commercetest.OpDeleteDiscount, Status: 422, Body: refusal, Times: -1}},
+		cart:   []string{"a -60 item", "b -40 item"},
+	},
+	{
+		name: "totals of 0 beside a price", items: thousands, want: offer(offCart("a", -100)), show: func(c object) {
+			for _, name := range []string{"without_tax", "with_tax", "discount"} {
+				setAmount(name, 0)(c)
+			}
+		},
+		reason: "!",
+	},
+	{
+		name: "a value of 0 beside a price of the item", items: thousands, want: offer(offItem("a", 0, -100)),
+		show: func(c object) {
+			member(c, "included", "items", 0).(object)["value"] = object{"amount": 0, "currency": "USD"}
+		},
+		cart: []string{"a -100 item"},
+	},
+	{
+		name: "an amount of 0 is left out", items: thousands, cart: []string{"a -10"},
+		want: func(c *commerce.Cart) []commerce.NewCustomDiscount {
+			if len(c.CustomDiscounts) > 0 {
+				return []commerce.NewCustomDiscount{offCart("a", -10), offCart("none", 0)}
+			}
+			return []commerce.NewCustomDiscount{offCart("a", -10)}
+		},
+	},
+}
+
+func showCredit(c object) {
+	item := member(c, "included", "items", 1).(object)
+	item["value"] = object{"amount": -500, "currency": "USD", "includes_tax": false}
+	delete(item["meta"].(object), "display_price")
+	for _, name := range []string{"without_discount", "without_tax", "with_tax"} {
+		setAmount(name, int64(displayPrice(c)[name].(object)["amount"].(float64))-1000)(c)
+	}
+}
+
+func TestSetCustomDiscounts_calledAgain(t *testing.T) {
+	t.Parallel()
+	for _, tt := range calledAgain {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, tt.run)
+		})
+	}
+}
+
+func (tt *calledCart) run(t *testing.T) {
+	tt.store.DiscountsEnabled = true
+	s := commercetest.New(t, tt.store)
+	items := slices.Clone(tt.items)
+	for i := range items {
+		items[i].ID = itemOf(i)
+	}
+	cartID, err := s.AddCartFixture(commercetest.CartFixture{Items: items, Promotion: tt.promo})
+	if err != nil {
+		t.Fatal(err)
+	}
+	place(tt.before...)(s, cartID)
+	s.Inject(tt.faults...)
+	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), tt.show}}))
+	for n := range 3 {
+		_, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,
+			func(_ context.Context, c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+				return tt.want(c), nil
+			},
+			&commerce.SetCustomDiscountsOptions{Engine: "engine"})
+		cart, total, remedy := onCart(s, cartID), s.CartState(cartID).Total.Amount, commerce.RemedyOf(err)
+		what := fmt.Sprintf("call %d: cart %q, total %v, remedy %v, error %v", n+1, cart, total, remedy, err)
+		switch reason := commerce.ReasonOf(err); {
+		case total.IsNegative():
+			t.Error("below 0:", what)
+		case n == 2 && remedy == commerce.RemedyAgain:
+			t.Error("for ever:", what)
+		case tt.reason == "!" && err == nil, tt.reason != "*" && tt.reason != "!" && (reason != tt.reason || remedy != tt.remedy):
+			t.Errorf("%s, want reason %q, remedy %v", what, tt.reason, tt.remedy)
+		case tt.cart != nil && !slices.Equal(cart, tt.cart):
+			t.Errorf("%s, want cart %q", what, tt.cart)
+		}
+	}
 }

@@ -166,8 +166,8 @@ func (e *ensureRun) isLate(cause error) bool {
 	isOfCart := slices.Contains([]error{ErrEmptyCart, ErrPromotionConflict, ErrBelowZero}, cause)
 	isNew := isOfCart && !slices.Contains(e.before.causes[:], cause)
 	// The cart may cost more than the last read showed.
-	mayCostMore := e.journal.has((*ensureWrite).isSent) && !e.price.isShort
-	return isNew || mayCostMore && cause == ErrBelowZero //nolint:errorlint // it is not wrapped
+	mayCostMore := cause == ErrBelowZero && !e.price.isShort //nolint:errorlint // it is not wrapped
+	return e.journal.has((*ensureWrite).isSent) && (isNew || mayCostMore)
 }
 
 // isUnexplained reports whether d differs although no read showed that before something was

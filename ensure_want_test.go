@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -614,5 +615,28 @@ func TestEnsureCustomDiscounts_enabledText(t *testing.T) {
 	}
 	if err == nil || !strings.Contains(err.Error(), "are now enabled") || !isEnabled {
 		t.Errorf("result %+v, error %v, want one that says that they are enabled", result, err)
+	}
+}
+
+// A store that lists items in another order each time does not hide that want makes up ids.
+func TestSetCustomDiscounts_wantChangedOrder(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+	cartID, err := s.AddCartFixture(commercetest.CartFixture{Items: at(5000, 5000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reads := 0
+	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), func(c object) {
+		if reads++; reads%2 == 0 {
+			slices.Reverse(member(c, "included", "items").([]any))
+		}
+	}}}))
+	_, err = c.Carts.SetCustomDiscounts(t.Context(), cartID,
+		func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+			return []commerce.NewCustomDiscount{offCart(uuid.NewString(), -1)}, nil
+		}, &commerce.SetCustomDiscountsOptions{Engine: "engine"})
+	if commerce.ReasonOf(err) != "want_changed" {
+		t.Errorf("error %v, want ErrWantChanged", err)
 	}
 }
