@@ -83,7 +83,7 @@ func (i *CartItem) shownPrices() map[string]struct{ Value Money } {
 
 // PriceOf returns the price of all pieces of an item of c, without tax and before discounts: what
 // the discounts for the item may take in all. It is without_tax minus discount of the display price
-// of the item, but not more than Value; else Value, if that does not include tax; else the part of
+// of the item, or Value if that is less; else Value, if that does not include tax; else the part of
 // Value that is no tax in the price of the cart, rounded down. If the response shows none of these,
 // the error matches [ErrBadResponse].
 func (c *Cart) PriceOf(item *CartItem) (Money, error) { return item.price(c.withoutTax()) }
@@ -174,11 +174,16 @@ func (c *Cart) promotionsOff() (sum Decimal, n int, err error) {
 }
 
 // totalDiffers reports whether the total discount is not the sum of the discounts that c shows, as
-// far as it shows them. Each of them may be rounded for each item.
+// far as it shows them. Each of them may be rounded for each item, but not one that is for an item.
 func (c *Cart) totalDiffers() bool {
 	promotions, n, err := c.promotionsOff()
 	custom, errCustom := sumOf(c.CustomDiscounts)
-	units := NewDecimal(int64(len(c.Items) * (n + len(c.CustomDiscounts))))
+	for i := range c.CustomDiscounts {
+		if c.CustomDiscounts[i].Item == nil {
+			n++
+		}
+	}
+	units := NewDecimal(int64(len(c.Items) * n))
 	difference := c.DisplayPrice.Discount.Amount.Sub(promotions.Add(custom))
 	return err == nil && errCustom == nil && c.DisplayPrice.Discount.Amount.isSet() &&
 		lowest(difference, difference.Neg()).Add(units).IsNegative()
@@ -245,7 +250,9 @@ func (c *Cart) shownPromotions() (list []*shownPromotion) {
 	}
 	for _, item := range c.Items {
 		if extras = append(extras, item.Extra); item.Type == promotionItem {
-			p := find(item.promotionID())
+			id := item.ID
+			_ = json.Unmarshal(item.Extra["promotion_id"], &id) // absent, or not for us
+			p := find(id)
 			if p.Name, p.isKnown = cmp.Or(item.Name, p.Name), true; !p.hasAmounts {
 				p.add(item.Value)
 			}
@@ -287,12 +294,4 @@ func (i *CartItem) promotions(isCustom map[uuid.UUID]bool) (list []shownDiscount
 		return make([]shownDiscount, 1)
 	}
 	return slices.DeleteFunc(list, func(d shownDiscount) bool { return isCustom[d.ID] })
-}
-
-// promotionID returns the id of the promotion that an item shows.
-func (i *CartItem) promotionID() (id uuid.UUID) {
-	if json.Unmarshal(i.Extra["promotion_id"], &id) != nil || id == uuid.Nil {
-		return i.ID
-	}
-	return id
 }

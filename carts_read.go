@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/google/uuid"
-
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
@@ -80,6 +78,9 @@ func isAboutInclude(body []byte) bool {
 func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*cartRead, error) {
 	needsItems := func(c *cartRead) bool { return !c.hasItems || c.lacksNamed() }
 	c, err := s.read(ctx, op, cartID, needsItems)
+	if err == nil && c.hasItems && c.lacksNamed() { // an item may have gone between two requests
+		c, err = s.read(ctx, op, cartID, needsItems)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -151,10 +152,7 @@ func (c *cartRead) checkComplete() error {
 	case !c.hasList:
 		return unusable("the cart was read without its custom discounts")
 	}
-	has := map[uuid.UUID]bool{}
-	for _, d := range c.CustomDiscounts {
-		has[d.ID] = true
-	}
+	has := c.customIDs()
 	for _, id := range slices.Concat(c.owned, c.listed) {
 		if !has[id] {
 			return unusable("a relationship names a custom discount that is not included")

@@ -344,7 +344,8 @@ var formsOfCarts = []formOfCart{
 	},
 	{
 		name: "an item that is nowhere", data: hasItem + noSum, items: `{"data":[{"id":"` + another + `"}]}`,
-		want: commerce.ErrBadResponse, wantNone: commerce.ErrBadResponse, requests: "GET GET GET GET GET GET",
+		want: commerce.ErrBadResponse, wantNone: commerce.ErrBadResponse,
+		requests: "GET GET GET GET GET GET GET GET GET",
 	},
 	{
 		name: "discounts that cancel out", data: hasItem + noSum,

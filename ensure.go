@@ -143,16 +143,16 @@ const opSet = "Carts.SetCustomDiscounts"
 // want gets a copy of the cart after each read. It must compute and not wait, and return the same
 // for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
 // opts.Engine; another one is an invalid argument. An amount of 0 is left out. After an error of
-// want nothing more is written; [errors.Is] finds it. Another list for the same cart at a later
-// read, also in another order, ends in [ErrWantChanged].
+// want nothing more is written; [errors.Is] finds it. A new key for the same cart at a later read,
+// or contents or an order that change twice, end in [ErrWantChanged].
 //
 // want must not write to carts, as the call has the turn and the lock of this one. With its
 // context, a write to this cart is a [*ValidationError]. With another one, it is a deadlock.
 //
 // A nil error, without DryRun, means: the last read showed exactly what want returned, except what
 // was Lowered; nothing is in doubt; the cart has items; neither it nor an item costs less than 0;
-// and the total discount is the sum of what the cart shows, else it is [ErrPriceDiffers]. With
-// something in doubt, it matches [ErrOutcomeUnknown]: call again after its RetryAfter.
+// and the total discount, if shown, is the sum of the others, but for rounding: else it is
+// [ErrPriceDiffers]. In doubt, it matches [ErrOutcomeUnknown]: call again after its RetryAfter.
 //
 // For a cart without items, or whose [Cart.Subtotal] is below 0, want is not called, and discounts
 // of the engine are taken off. Without items, the error is [ErrEmptyCart].

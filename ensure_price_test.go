@@ -413,6 +413,11 @@ var calledAgain = []calledCart{
 		reason: "*",
 	},
 	{
+		name: "an amount for each piece, a small one", store: commercetest.Config{AmountPerPiece: true},
+		items: []commercetest.ItemFixture{{Price: 100, Quantity: 3}, {Price: 100}},
+		want:  offer(offItem("a", 0, -2), offItem("b", 1, -1)), reason: "price_differs", remedy: commerce.RemedyStaff,
+	},
+	{
 		name: "promotions, and no price", store: withLists, items: thousands, promo: true, want: offer(offCart("a", -100)),
 		show:   func(c object) { member(c, "data", "meta").(object)["display_price"] = object{} },
 		reason: "promotion_conflict", remedy: commerce.RemedyCart,

@@ -120,8 +120,8 @@ func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
 //
 //	invalid_argument, lock, rate_limited, limiter, timeout, deadline_exceeded, canceled,
 //	server_error, offset_limit, certificate, token, bad_response, unauthorized, forbidden,
-//	empty_cart, below_zero, price_differs, want_changed, discount_limit, promotion_conflict, cart_item_not_found,
-//	discounts_disabled, item_type_mismatch, not_found, conflict, unprocessable, bad_request,
+//	empty_cart, below_zero, price_differs, want_changed, discount_limit, promotion_conflict,
+//	cart_item_not_found, discounts_disabled, item_type_mismatch, not_found, conflict, unprocessable, bad_request,
 //	different, ended, state_not_shown, list_drift, no_progress, partial, outcome_unknown,
 //	connection
 //
@@ -153,7 +153,8 @@ func reasonOf(err error) sentinel {
 
 // RemedyOf returns what to do after err; 0 if it is nil. It refines [IsFinal]: after a final error
 // it is RemedyCart or RemedyStaff. After another one it is RemedyAgain, or RemedyStaff if calling
-// again helps only when somebody has fixed the credentials, the certificate or the address.
+// again helps only when somebody has fixed the credentials, the certificate, the address, or what
+// [ErrPriceDiffers] and [ErrWantChanged] name.
 func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0

@@ -91,8 +91,8 @@ var (
 	// ErrPromotionConflict means that the cart has promotions of the store, which cannot be
 	// combined with custom discounts.
 	ErrPromotionConflict = errors.New("promotion conflict")
-	// ErrBelowZero means that the cart costs less than 0, mostly as discounts of others take more
-	// than it costs.
+	// ErrBelowZero means that the cart, or an item, costs less than 0, mostly as discounts of
+	// others take more than it costs.
 	ErrBelowZero = errors.New("the cart would cost less than 0")
 	// ErrPriceDiffers means that the total discount of the cart is not the sum of the discounts
 	// that it shows: see [CartService.SetCustomDiscounts].

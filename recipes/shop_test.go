@@ -85,6 +85,9 @@ func ofEachItem(
 			if err != nil {
 				return nil, err
 			}
+			if price.Amount.IsNegative() {
+				continue // a credit
+			}
 			list = append(list, commerce.NewCustomDiscount{
 				Amount:      price.Amount.Percent(commerce.NewDecimal(-percent)),
 				Description: "Offer " + code, DiscountCode: code, ExternalID: code + "/" + item.ID.String(),
