@@ -2,6 +2,7 @@ package commerce
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -13,7 +14,7 @@ type priceLimit struct {
 	isShort bool                // what stays takes more than the cart, or an item of it, costs
 	misses  int                 // reads of the call that showed a total below 0 for no other reason
 	gap     Decimal             // how much less than its members show the cart costs, by such a total
-	isOver  bool                // the wanted discounts take more than the limit now
+	isOver  bool                // the discounts take more than the cart, or an item of it, costs now
 	isWrong bool                // a total below 0 was not the sum of what the read showed
 
 	// left of the prices of the items, and of the cart by the zero id, when what was written since
@@ -92,7 +93,7 @@ func (p *priceLimit) lowerForItems(c *cartRead, want []NewCustomDiscount, stayin
 		item, id := &c.Items[i], c.Items[i].ID
 		price, err := item.price(whole, part)
 		switch {
-		case !isOwn[id] && (err != nil || others[id].IsZero()):
+		case !isOwn[id] && (err != nil || all[id].IsZero()):
 			continue
 		case err != nil:
 			return err
@@ -169,7 +170,7 @@ func (p *priceLimit) held(c *cartRead, limit, own Decimal) Decimal {
 	}
 	limit = limit.Sub(p.gap)
 	total, wasOver := c.DisplayPrice.goods(c.DisplayPrice.WithTax).Amount, p.isOver
-	p.isOver = own.Cmp(limit) > 0
+	p.isOver = own.Cmp(limit) > 0 || slices.ContainsFunc(slices.Collect(maps.Values(p.left)), Decimal.IsNegative)
 	switch {
 	case !total.IsNegative() && !units.IsZero() && total.Cmp(units.Mul(NewDecimal(3))) <= 0:
 		return lowest(limit, own) // more would be too much again

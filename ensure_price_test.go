@@ -394,6 +394,10 @@ var calledAgain = []calledCart{
 		name: "prices with tax, nothing but totals", store: bareIncluded, items: at(1190, 11_900),
 		want: offer(offItem("a", 0, -1190)), cart: []string{"a -1000 item"},
 	},
+	{ // the tax of the item that is below 0 makes the total less than 0
+		name: "a discount on a free item", store: commercetest.Config{TaxPercent: 100}, items: at(328, 1),
+		before: []commerce.CustomDiscount{placedOn("b", 1, -219)}, want: offer(offCart("a", -329)), cart: []string{"a -329"},
+	},
 	{ // ends at -270, then without discounts, then at -270 …, RemedyAgain each time
 		name: "two rates of tax", store: commercetest.Config{TaxPercent: 19},
 		items: []commercetest.ItemFixture{taxed(19, 9000), taxed(7, 9000)},
