@@ -395,7 +395,7 @@ var calledAgain = []calledCart{
 		want: offer(offItem("a", 0, -1190)), cart: []string{"a -1000 item"},
 	},
 	{ // the tax of the item that is below 0 makes the total less than 0
-		name: "a discount on a free item", store: commercetest.Config{TaxPercent: 100}, items: at(328, 1),
+		name: "a discount on a cheap item", items: []commercetest.ItemFixture{taxed(0, 328), taxed(100, 1)},
 		before: []commerce.CustomDiscount{placedOn("b", 1, -219)}, want: offer(offCart("a", -329)), cart: []string{"a -329"},
 	},
 	{ // ends at -270, then without discounts, then at -270 …, RemedyAgain each time
