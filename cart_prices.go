@@ -125,8 +125,7 @@ func (i *CartItem) price(whole, part Decimal) (Money, error) {
 
 // isTaxed reports whether the cart may have tax, so that parts of its discounts are rounded.
 func (c *Cart) isTaxed() bool {
-	isShown := !c.DisplayPrice.WithTax.Amount.Equal(c.DisplayPrice.WithoutTax.Amount)
-	return isShown || slices.ContainsFunc(c.Items, func(i CartItem) bool {
+	return !c.DisplayPrice.Tax.Amount.IsZero() || slices.ContainsFunc(c.Items, func(i CartItem) bool {
 		return string(i.Value.Extra["includes_tax"]) == "true" || !i.shownPrices()["tax"].Value.Amount.IsZero()
 	})
 }

@@ -175,7 +175,7 @@ var shownPrices = []shownPrice{
 	{
 		name: "a free cart costs less than 0 with tax", show: totalAtSum(-10_000, -3),
 		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
-		before: []commerce.CustomDiscount{placed("b", -15_000)}, cart: []string{"a -9996"},
+		before: []commerce.CustomDiscount{placed("b", -15_000)}, cart: []string{"a -9997"},
 	},
 	{
 		name: "a total below 0, and a promotion", store: withLists,
@@ -195,9 +195,14 @@ var shownPrices = []shownPrice{
 		before: []commerce.CustomDiscount{foreign(placedOn("x", 2, -547))}, cart: []string{"a -722", "x -547 item"},
 	},
 	{
+		name: "a small cart without a price without tax", store: commercetest.Config{Shipping: 700}, prices: []int64{3},
+		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, cart: []string{"a -3"},
+		show: func(cart object) { delete(displayPrice(cart), "without_tax") },
+	},
+	{
 		name: "a free cart costs less than its shipping", store: commercetest.Config{Shipping: 170},
 		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
-		show: totalAtSum(-10_000, 167), cart: []string{"a -9996"},
+		show: totalAtSum(-10_000, 167), cart: []string{"a -9997"},
 	},
 	{
 		name: "just tax is left of a cart", store: taxIncluded, cart: []string{"a -8403"},
