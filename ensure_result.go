@@ -178,9 +178,14 @@ func (e *ensureRun) isUnexplained(d CustomDiscount) bool {
 }
 
 // isContradicted reports whether a write was refused for a reason that the last read does not show,
-// or its response was a 404: another program may write to the cart too.
+// or its response was a 404: another program may write to the cart too. A discount for an item that
+// was not found may be wanted for another one now.
 func (e *ensureRun) isContradicted(w *ensureWrite) bool {
+	isMoved := func(d NewCustomDiscount) bool {
+		return d.key() == w.want.key() && !e.cart.isFor(w.want, new(d.asAdded()))
+	}
 	return w.isGone ||
 		hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
-		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
+		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions() ||
+		hasReason(w.reasons, ErrCartItemNotFound) && slices.ContainsFunc(e.want, isMoved)
 }

@@ -509,6 +509,17 @@ var priceScenarios = []ensureScenario{
 		cart: []string{"x -1"}, counts: "deleted 1", outcome: commerce.OutcomePartial, reason: "empty_cart", isFinal: true,
 	},
 	{
+		name: "the customer exchanges the item", requests: "cart add cart", counts: "missing 1",
+		choose: func(_ *commerce.Cart, n int) ([]commerce.NewCustomDiscount, error) {
+			item := uuid.MustParse(itemID)
+			if n == 1 { // it is gone before the add
+				item = itemOf(1)
+			}
+			return []commerce.NewCustomDiscount{discountOf("a", item)}, nil
+		},
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrCartItemNotFound},
+	},
+	{
 		name: "a dry run", choose: percents(70, 60), set: commerce.SetCustomDiscountsOptions{DryRun: true}, disabled: true,
 		before: place(placed("x", -1)), requests: "cart", cart: []string{"x -1"},
 		counts: "added 2, deleted 1, lowered 1, enabled", outcome: commerce.OutcomeApplied,
