@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing/iotest"
 	"time"
@@ -34,6 +35,7 @@ type exchange struct {
 	batch  []commerce.NewCustomDiscount // of an add
 	state  int                          // of the cart: the number of the one that the request read or made
 	hidden []string                     // members that are left out of the response to a read
+	prices *prices                      // that a read showed; nil: those of the state
 }
 
 func (e *exchange) isRead() bool {
@@ -49,7 +51,19 @@ func (e *exchange) isEnable() bool {
 func (e *exchange) hasRead() bool { return e.isRead() && e.Delivered && e.Status == http.StatusOK }
 
 // shows returns the cart that a read shows, in part.
-func (e *exchange) shows(s *cartServer) cartState { return s.states[e.state] }
+func (e *exchange) shows(s *cartServer) cartState {
+	state := s.states[e.state]
+	if e.prices != nil {
+		state.prices = *e.prices
+	}
+	if slices.Contains(e.hidden, "engines") {
+		state.discounts = slices.Clone(state.discounts)
+		for i := range state.discounts {
+			state.discounts[i].DiscountEngine = ""
+		}
+	}
+	return state
+}
 
 func (e *exchange) isWrite() bool { return e.Call > 0 && e.Method != http.MethodGet }
 

@@ -19,8 +19,10 @@ import (
 
 // cartServer is a store of commercetest with one cart. It logs each request, and what became of it.
 type cartServer struct {
-	store  *commercetest.Store
-	cartID string
+	store    *commercetest.Store
+	cartID   string
+	shipping int64 // that a cart with items costs
+	lags     bool  // the totals of a cart come late
 
 	mu     sync.Mutex
 	states []cartState
@@ -29,24 +31,46 @@ type cartServer struct {
 
 // cartState is the content of the cart, and how reads show it.
 type cartState struct {
-	discounts   []commerce.CustomDiscount
-	prices      prices
-	items       int
-	isPromoted  bool // the cart has a promotion of the store
-	isEnabled   bool // the cart takes custom discounts
-	cart, lines reply
-	by          *exchange // the write that led to it; nil: a change by another program
+	discounts      []commerce.CustomDiscount
+	prices         prices
+	items          int
+	lines          []line
+	isPromoted     bool // the cart has a promotion of the store
+	isEnabled      bool // the cart takes custom discounts
+	cart, itemList reply
+	by             *exchange // the write that led to it; nil: a change by another program
 }
 
-// prices of a cart as the store knows them, in cents.
-type prices struct{ WithTax, WithoutTax, Discount, WithoutDiscount int64 }
+// prices of a cart, in cents.
+type prices struct{ WithTax, WithoutTax, Tax, Discount, WithoutDiscount, Shipping int64 }
 
-// pricesOf returns the prices in the response to the read of a cart.
-func pricesOf(r reply) prices {
+// line is an item of a cart: what all its pieces cost, in cents. gross is with tax if prices are.
+type line struct {
+	ref                   commerce.CartItemRef
+	gross, net, promotion int64
+}
+
+// amount is a price in a response.
+type amount struct{ Amount int64 }
+
+// pricesOf returns the prices in the response to the read of a cart: those that it shows, those
+// that it must show, as the sums of what the items show, and those of the items.
+func pricesOf(r reply) (shown, sums prices, lines []line) {
 	var body struct {
 		Data struct {
 			Meta struct {
-				Prices map[string]struct{ Amount int64 } `json:"display_price"`
+				Prices map[string]amount `json:"display_price"`
+			}
+		}
+		Included struct {
+			Items []struct {
+				commerce.CartItemRef
+
+				Value     amount
+				Discounts []struct{ Amount amount }
+				Meta      struct {
+					Prices map[string]struct{ Value amount } `json:"display_price"`
+				}
 			}
 		}
 	}
@@ -54,10 +78,25 @@ func pricesOf(r reply) prices {
 		panic(err)
 	}
 	p := body.Data.Meta.Prices
-	return prices{
-		WithTax: p["with_tax"].Amount, WithoutTax: p["without_tax"].Amount,
-		Discount: p["discount"].Amount, WithoutDiscount: p["without_discount"].Amount,
+	shown = prices{
+		p["with_tax"].Amount, p["without_tax"].Amount, p["tax"].Amount, p["discount"].Amount,
+		p["without_discount"].Amount, p["shipping"].Amount,
 	}
+	for _, i := range body.Included.Items {
+		if i.Type == "promotion_item" {
+			continue
+		}
+		of := func(name string) int64 { return i.Meta.Prices[name].Value.Amount }
+		l := line{ref: i.CartItemRef, gross: i.Value.Amount, net: of("without_tax") - of("discount")}
+		for _, d := range i.Discounts {
+			l.promotion += d.Amount.Amount
+		}
+		lines = append(lines, l)
+		sums.WithTax, sums.WithoutTax = sums.WithTax+of("with_tax"), sums.WithoutTax+of("without_tax")
+		sums.Tax, sums.Discount = sums.Tax+of("tax"), sums.Discount+of("discount")
+		sums.WithoutDiscount += l.gross
+	}
+	return shown, sums, lines
 }
 
 // keepState adds the present state of the cart. The caller of this and of the methods below holds
@@ -66,10 +105,16 @@ func (s *cartServer) keepState() {
 	path := "/v2/carts/" + s.cartID
 	state := cartState{
 		discounts: s.store.Discounts(s.cartID), items: len(s.store.CartItems(s.cartID)),
-		cart:  s.send(http.MethodGet, path+"?include=items,custom_discounts", nil),
-		lines: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
+		cart:     s.send(http.MethodGet, path+"?include=items,custom_discounts", nil),
+		itemList: s.send(http.MethodGet, path+"/items?include=custom_discounts", nil),
 	}
-	state.prices = pricesOf(state.cart)
+	_, state.prices, state.lines = pricesOf(state.cart)
+	if state.items > 0 {
+		state.prices.Shipping = s.shipping
+		state.prices.WithTax += s.shipping
+		state.prices.WithoutTax += s.shipping
+		state.prices.WithoutDiscount += s.shipping
+	}
 	state.isPromoted = strings.Contains(state.cart.body, `"promotion_item"`)
 	state.isEnabled = strings.Contains(state.cart.body, `"custom_discounts_enabled":true`)
 	s.states = append(s.states, state)
@@ -138,10 +183,16 @@ func (s *cartServer) apply(e *exchange) reply {
 	if !e.isWrite() {
 		state := s.states[len(s.states)-1]
 		e.Shown, e.state = state.discounts, len(s.states)-1
+		if e.isRead() && s.lags {
+			r := s.send(e.Method, e.Path+"?include=items,custom_discounts", nil)
+			shown, _, _ := pricesOf(r)
+			e.prices = &shown
+			return r
+		}
 		if e.isRead() {
 			return state.cart
 		}
-		return state.lines
+		return state.itemList
 	}
 	before := s.current()
 	r := s.send(e.Method, e.Path, e.Body)

@@ -3,7 +3,10 @@ package ensure_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce"
 )
@@ -36,10 +39,11 @@ type shopCall struct {
 
 // wanting is a call of want.
 type wanting struct {
-	read  *exchange
-	price commerce.Money
-	err   error
-	list  []commerce.NewCustomDiscount
+	read   *exchange
+	price  commerce.Money
+	prices map[uuid.UUID]commerce.Money // of the items
+	err    error
+	list   []commerce.NewCustomDiscount
 }
 
 // String describes what a call returned.
@@ -53,6 +57,9 @@ func (c *shopCall) readLog(s *cartServer) {
 	for _, e := range s.log {
 		if e.Call == c.Number {
 			c.exchanges = append(c.exchanges, e)
+		}
+		if e.Call == 0 && strings.HasPrefix(e.Method, theCustomer) && !e.At.Before(c.Started) && !e.At.After(c.Ended) {
+			c.isAlone = false // with an item, its discounts go
 		}
 		if e.Call < c.Number && e.isWrite() && e.AppliedAt.After(c.Started) {
 			c.isAlone = false // a write of an earlier call appears during this one

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/commerce-go/commerce"
 )
 
@@ -18,6 +20,8 @@ import (
 var shopEvents = []string{
 	"not sent", "rejected", "unknown", "partial", "applied",
 	"below_zero", "empty_cart", "promotion_conflict", "bad_response", "discounts_disabled", "outcome_unknown",
+	"price_differs", "want_changed", "an offer for an item", "a lowered offer for an item", "a total that lags",
+	"two currencies", "shipping", "promotions of the older kind",
 	"lowered", "enabled", "promotions replaced", "without Subtotal", "dry run", "price not the one of the first read",
 	"the customer changes the cart", "the store promotes the cart", "another program disables discounts",
 	"another program changes its discounts", "a write undone", "enabling ignored",
@@ -91,17 +95,15 @@ func (run *shopRun) String() string {
 	for _, e := range run.server.log {
 		text += fmt.Sprintf("%10v %v", e.At.Sub(start), e)
 		if e.state > 0 || e.isRead() {
-			text += fmt.Sprintf(" cart %d %+v", e.state, run.server.states[e.state].prices)
+			text += fmt.Sprintf(" cart %d %+v %+v", e.state, e.shows(run.server).prices, e.shows(run.server).lines)
 		}
 		text += fmt.Sprintf(" %v\n", e.hidden)
 	}
 	for _, c := range run.calls {
 		text += fmt.Sprintf("%v, codes %v of %+v\n", c.String(), c.codes, c.offers)
 	}
-	c := sc.Config
-	return fmt.Sprintf("promotions stay %t; tax %v, included %t; empty lists %d; hidden %v, any %t; "+
-		"%d callers; rates %+v\nat the start %v:\n%s\n%s", c.PromotionsStay, c.TaxPercent, c.PricesIncludeTax,
-		c.EmptyLists, sc.Hidden, sc.HidesAny, len(sc.Callers), sc.Rates, sc.Start, describe(sc.Initial), text)
+	return fmt.Sprintf("%+v; hidden %v, any %t; %d callers; rates %+v\nat the start %v:\n%s\n%s", sc.Config,
+		sc.Hidden, sc.HidesAny, len(sc.Callers), sc.Rates, sc.Start, describe(run.server.states[0].discounts), text)
 }
 
 // shopClient is the client of a shop.
@@ -152,7 +154,7 @@ func (run *shopRun) callAll(n int, c shopCaller) {
 	client := run.newClient(c, rand.New(rand.NewPCG(run.sc.seed, uint64(n))))
 	for n, p := range c.Calls {
 		time.Sleep(p.Pause)
-		made := client.call(c.Codes[n], p)
+		made := client.call(client.inAnyOrder(c.Codes[n]), p)
 		if len(run.sc.Callers) == 1 && commerce.IsFinal(made.Err) {
 			run.confirm(made, c, p)
 		}
@@ -168,7 +170,7 @@ func (run *shopRun) confirm(made *shopCall, c shopCaller, p plannedCall) {
 	isFalse := func(e *exchange) bool { return e.Fault.WithCart } // a refusal that the service would not repeat
 	mayLook := slices.ContainsFunc(made.exchanges, isFalse)
 	hasChanged := run.server.isChangedByOthers(made.Number, read.state, len(run.server.states)-1)
-	if made.exchanges = nil; read.At.IsZero() || mayLook || hasChanged {
+	if made.exchanges = nil; read.At.IsZero() || mayLook || hasChanged || run.server.lags {
 		return
 	}
 	client := run.newClient(shopCaller{Shop: c.Shop}, nil)
@@ -209,19 +211,33 @@ func (c *shopClient) call(codes []string, p plannedCall) *shopCall {
 
 // applyOffers is that of README, for the offers of a shop.
 func (c *shopClient) applyOffers(ctx context.Context, call *shopCall) (*commerce.CustomDiscountsResult, error) {
-	opts := call.Options
+	opts, order := call.Options, call.codes
 	opts.Engine = c.shop.Engine
 	return c.client.Carts.SetCustomDiscounts(ctx, c.run.server.cartID,
 		func(_ context.Context, cart *commerce.Cart) (want []commerce.NewCustomDiscount, err error) {
 			price, err := cart.Subtotal()
-			for _, code := range c.inAnyOrder(call.codes) {
-				amount := commerce.NewDecimal(-c.shop.Fixed[code])
-				if percent := c.shop.Percent[code]; percent > 0 {
-					amount = price.Amount.Percent(commerce.NewDecimal(-percent))
+			prices, lines := map[uuid.UUID]commerce.Money{}, []line{}
+			for _, i := range cart.Items {
+				if i.Type != "promotion_item" {
+					lines = append(lines, line{ref: *i.Ref()})
 				}
-				want = append(want, newOffer("", code, amount))
 			}
-			call.wants = append(call.wants, wanting{read: c.read, price: price, err: err, list: want})
+			priceOf := func(l line) int64 {
+				isIt := func(i commerce.CartItem) bool { return i.ID == l.ref.ID }
+				price, errItem := cart.PriceOf(&cart.Items[slices.IndexFunc(cart.Items, isIt)])
+				if err = errors.Join(err, errItem); errItem != nil {
+					return 0
+				}
+				prices[l.ref.ID] = price
+				return whole(price.Amount)
+			}
+			if c.run.sc.Fickle {
+				order = c.inAnyOrder(order)
+			}
+			for _, code := range order {
+				want = append(want, c.shop.offer(code, whole(price.Amount), lines, priceOf))
+			}
+			call.wants = append(call.wants, wanting{read: c.read, price: price, prices: prices, err: err, list: want})
 			return want, err
 		}, &opts)
 }
@@ -254,7 +270,7 @@ func (run *shopRun) disturb(e *exchange, r *rand.Rand) {
 		run.carts++
 		run.mu.Unlock()
 		run.count("the customer changes the cart")
-		s.change(fmt.Sprint("the customer makes it ", prices), func() { s.setItems(prices) })
+		s.change(fmt.Sprint(theCustomer, " makes it ", prices), func() { s.setItems(prices) })
 	case happens(rates.Promotion):
 		run.count("the store promotes the cart")
 		s.change("the store promotes the cart", func() { s.store.AddPromotion(s.cartID) })
@@ -276,9 +292,12 @@ func (run *shopRun) callQuietly() {
 		for n := range run.sc.Shops {
 			client := run.newClient(shopCaller{Shop: n}, nil)
 			p := plannedCall{}
+			time.Sleep(run.sc.Config.TotalsLag)
 			codes, state := client.shop.codes(), run.server.last()
 			ends := run.sc.endingOf(state, client.shop, codes)
-			ends.isIdle = round == 2 && mayBeIdle
+			if ends != nil {
+				ends.isIdle = round == 2 && mayBeIdle
+			}
 			call := client.call(codes, p)
 			call.ending = ends
 			run.count("quiet call")
@@ -302,6 +321,12 @@ func (run *shopRun) note(c *shopCall) {
 	}
 	if c.Result != nil && len(c.Result.Lowered) > 0 {
 		run.count("lowered")
+		if slices.ContainsFunc(c.Result.Lowered, func(d commerce.NewCustomDiscount) bool { return d.Item != nil }) {
+			run.count("a lowered offer for an item")
+		}
+	}
+	if c.Result != nil && slices.ContainsFunc(c.Result.Discounts, func(d commerce.CustomDiscount) bool { return d.Item != nil }) {
+		run.count("an offer for an item")
 	}
 	if c.Result != nil && c.Result.Enabled {
 		run.count("enabled")
@@ -318,9 +343,19 @@ func (run *shopRun) note(c *shopCall) {
 	if c.ending != nil && !slices.ContainsFunc(c.exchanges, isWrite) {
 		run.count("quiet call without a write")
 	}
-	for n, e := range c.exchanges {
+	for _, e := range c.exchanges {
+		state := e.shows(run.server)
+		for name, happened := range map[string]bool{
+			"a total that lags": state.prices != run.server.states[e.state].prices, "two currencies": e.hides("currency"),
+			"shipping":                     state.prices.Shipping > 0 && e.isRead(),
+			"promotions of the older kind": run.sc.Config.StandardPromotions && e.isRead() && state.isPromoted,
+		} {
+			if happened {
+				run.count(name)
+			}
+		}
 		before := run.server.states[max(0, e.state-1)]
-		if e.isEnable() && !e.AppliedAt.IsZero() && before.isPromoted && c.lastRead(n).shows(run.server).isPromoted {
+		if e.isEnable() && !e.AppliedAt.IsZero() && before.isPromoted {
 			run.count("promotions replaced")
 		}
 	}

@@ -24,7 +24,8 @@ type shopScenario struct {
 	Promoted  bool // the cart has a promotion of the store at the start
 	Enabled   bool
 	UsesRules bool // use_rule_promotions is set at the start, if Enabled is not
-	Initial   []commerce.CustomDiscount
+	Initial   []initialDiscount
+	Fickle    bool // the shops return their offers in another order each time
 	// Hidden are the members that reads leave out. HidesAny: others with each read.
 	Hidden   []string
 	HidesAny bool
@@ -49,10 +50,19 @@ type rates struct {
 	Undone                               string // method of the writes that are undone; empty: all
 }
 
-// offers are those of a shop, by their codes: percentages of the subtotal, and amounts in cents.
+// offers are those of a shop, by their codes: percentages of the price, and amounts in cents. Items
+// has those that are for an item, and for which one; the others are for the cart.
 type offers struct {
 	Engine         string
 	Percent, Fixed map[string]int64
+	Items          map[string]int
+}
+
+// initialDiscount is on the cart at the start: on which item, from 1; 0: on the cart itself.
+type initialDiscount struct {
+	commerce.CustomDiscount
+
+	item int
 }
 
 func (o offers) codes() []string {
@@ -61,7 +71,9 @@ func (o offers) codes() []string {
 
 const (
 	third         = "another engine"
+	theCustomer   = "the customer"
 	shortSettle   = 100 * time.Millisecond
+	defaultSettle = 2 * time.Second
 	longestLate   = 4 * shortSettle
 	faultsPerCall = 40
 )
@@ -72,7 +84,12 @@ func newShopScenario(r *rand.Rand) *shopScenario {
 		CartDiscountLimit: 1000, ItemDiscountLimit: 1000, EmptyLists: commercetest.EmptyLists(r.IntN(4)),
 		ErrorsBesideCarts: r.IntN(6) == 0, PromotionsStay: r.IntN(3) == 0,
 		TaxPercent: []float64{0, 0, 20}[r.IntN(3)], PricesIncludeTax: r.IntN(3) == 0,
+		StandardPromotions: r.IntN(2) == 0, Shipping: []int64{0, 0, 700}[r.IntN(3)],
 	}
+	if r.IntN(6) == 0 {
+		sc.Config.TotalsLag = []time.Duration{shortSettle / 2, defaultSettle / 2, 2*defaultSettle + 1}[r.IntN(3)]
+	}
+	sc.Fickle = r.IntN(20) == 0
 	sc.Promoted, sc.Enabled, sc.UsesRules = r.IntN(5) == 0, r.IntN(2) == 0, r.IntN(2) == 0
 	if sc.Config.TaxPercent == 0 {
 		sc.Config.PricesIncludeTax = false
@@ -104,20 +121,21 @@ func newPrices(r *rand.Rand) (list []int64) {
 	if r.IntN(8) == 0 {
 		return nil
 	}
-	for range 1 + r.IntN(2) {
+	for range 1 + r.IntN(4) {
 		list = append(list, []int64{0, 3, 100, 999, 1000, 1000, 2000, 2000, 2000, 12345}[r.IntN(10)])
 	}
 	return list
 }
 
 // newHidden returns members that the response to a read leaves out. "zero" means that
-// without_discount is there, but 0.
+// without_discount is there, but 0; "items" are the prices of items; "engines" are those of
+// discounts; "currency" means that there are two.
 func (sc *shopScenario) newHidden(r *rand.Rand) []string {
 	hidden := [][]string{
 		nil, nil, nil, nil, nil, nil, {"without_discount"}, {"without_discount"}, {"discount"},
 		{"without_discount", "discount"}, {"without_tax"}, {"without_tax", "without_discount"}, {"with_tax"},
-		{"list"}, {"zero"},
-	}[r.IntN(15)]
+		{"list"}, {"zero"}, {"items"}, {"items", "without_discount"}, {"currency"}, {"engines"},
+	}[r.IntN(19)]
 	if sc.Config.PricesIncludeTax && hidden != nil && hidden[0] == "without_tax" {
 		return nil // what the items cost without tax cannot be known
 	}
@@ -128,23 +146,29 @@ func (sc *shopScenario) newHidden(r *rand.Rand) []string {
 // those of the shops, perhaps twice, or with other amounts, and one of another engine.
 func (sc *shopScenario) addShops(r *rand.Rand) {
 	for n := range []int{1, 1, 2}[r.IntN(3)] {
-		o := offers{Engine: fmt.Sprintf("shop-%d", n), Percent: map[string]int64{}, Fixed: map[string]int64{}}
+		o := offers{Engine: fmt.Sprintf("shop-%d", n)}
+		o.Percent, o.Fixed, o.Items = map[string]int64{}, map[string]int64{}, map[string]int{}
 		for k := range 1 + r.IntN(4) {
-			if code := fmt.Sprintf("%c-%d", 'a'+byte(r.IntN(26)), k); r.IntN(3) > 0 {
+			code := fmt.Sprintf("%c-%d", 'a'+byte(r.IntN(26)), k)
+			if r.IntN(3) > 0 {
 				o.Percent[code] = []int64{1, 5, 10, 33, 50, 70, 100}[r.IntN(7)]
 			} else {
 				o.Fixed[code] = []int64{1, 100, 500, 1500, 3000}[r.IntN(5)]
+			}
+			if r.IntN(3) == 0 {
+				o.Items[code] = 1 + r.IntN(4)
 			}
 		}
 		sc.Shops = append(sc.Shops, o)
 		for _, code := range append(o.codes(), "unwanted") {
 			for range []int{0, 0, 0, 1, 2}[r.IntN(5)] {
-				sc.Initial = append(sc.Initial, onCart(newOffer(o.Engine, code, commerce.NewDecimal(-1-r.Int64N(1000)))))
+				d := onCart(newOffer(o.Engine, code, commerce.NewDecimal(-1-r.Int64N(1000))))
+				sc.Initial = append(sc.Initial, initialDiscount{d, r.IntN(3)})
 			}
 		}
 	}
 	if r.IntN(2) == 0 {
-		sc.Initial = append(sc.Initial, newForeign(r))
+		sc.Initial = append(sc.Initial, initialDiscount{newForeign(r), r.IntN(3)})
 	}
 	for i := range sc.Initial {
 		sc.Initial[i].ID = newID(r)
@@ -225,11 +249,14 @@ func newFault(r *rand.Rand, rate int) fault {
 // newServer returns a server with the cart as it is at the start.
 func (sc *shopScenario) newServer() *cartServer {
 	store := commercetest.NewStore(sc.Config)
-	s := &cartServer{store: store, cartID: store.AddCart()}
+	s := &cartServer{store: store, cartID: store.AddCart(), shipping: sc.Config.Shipping, lags: sc.Config.TotalsLag > 0}
 	s.setItems(sc.Start)
 	s.setSettings(discountSettings{sc.Enabled, sc.UsesRules && !sc.Enabled})
 	for _, d := range sc.Initial {
-		store.AddDiscount(s.cartID, d)
+		if d.item > 0 && len(sc.Start) > 0 {
+			d.Item = &store.CartItems(s.cartID)[d.item%len(sc.Start)]
+		}
+		store.AddDiscount(s.cartID, d.CustomDiscount)
 	}
 	if sc.Promoted {
 		store.AddPromotion(s.cartID)
@@ -316,13 +343,24 @@ func (e *exchange) hide(r reply) reply {
 		data, _ := body["data"].(map[string]any)
 		meta, _ := data["meta"].(map[string]any)
 		price, _ := meta["display_price"].(map[string]any)
+		included, _ := body["included"].(map[string]any)
 		for _, name := range e.hidden {
 			switch member, _ := price["without_discount"].(map[string]any); name {
 			case "list":
-				included, _ := body["included"].(map[string]any)
 				delete(included, "custom_discounts")
 			case "zero":
 				member["amount"] = 0
+			case "currency":
+				price["with_tax"].(map[string]any)["currency"] = "EUR"
+			case "items", "engines":
+				list, member := "items", "meta"
+				if name == "engines" {
+					list, member = "custom_discounts", "discount_engine"
+				}
+				entries, _ := included[list].([]any)
+				for _, entry := range entries {
+					delete(entry.(map[string]any), member)
+				}
 			default:
 				delete(price, name)
 			}
