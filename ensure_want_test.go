@@ -509,6 +509,19 @@ var priceScenarios = []ensureScenario{
 		cart: []string{"x -1"}, counts: "deleted 1", outcome: commerce.OutcomePartial, reason: "empty_cart", isFinal: true,
 	},
 	{
+		name: "others took more than the cart costs, at the first read alone", choose: percents(10),
+		before: place(placed("a", -1000), foreign(placed("x", -12_000))),
+		after: func(s *commercetest.Store, cartID string, _ commercetest.Request) {
+			for _, d := range s.Discounts(cartID) {
+				if d.ExternalID == "x" {
+					s.RemoveDiscount(cartID, d.ID)
+				}
+			}
+		},
+		requests: "cart delete-discount cart add cart", cart: []string{"a -1000"},
+		counts: "discounts 1, added 1, deleted 1", outcome: commerce.OutcomeApplied,
+	},
+	{
 		name: "the customer exchanges the item", requests: "cart add cart", counts: "missing 1",
 		choose: func(_ *commerce.Cart, n int) ([]commerce.NewCustomDiscount, error) {
 			item := uuid.MustParse(itemID)
