@@ -89,14 +89,18 @@ func setAmount(name string, amount int64) func(object) {
 	return func(cart object) { displayPrice(cart)[name] = object{"amount": amount, "currency": "USD"} }
 }
 
-// totalAtSum edits the total if the total discount is this.
-func totalAtSum(discount, total int64) func(object) {
+// atSum edits a member of the display price if the total discount is this.
+func atSum(discount int64, name string, amount int64) func(object) {
 	return func(cart object) {
 		if member(displayPrice(cart), "discount", "amount") == float64(discount) {
-			setAmount("with_tax", total)(cart)
+			setAmount(name, amount)(cart)
 		}
 	}
 }
+
+func totalAtSum(discount, total int64) func(object) { return atSum(discount, "with_tax", total) }
+
+func discountAtSum(discount, shown int64) func(object) { return atSum(discount, "discount", shown) }
 
 var withLists = commercetest.Config{EmptyLists: commercetest.EmptyListsAsArrays}
 
@@ -152,6 +156,15 @@ var shownPrices = []shownPrice{
 		name: "a total discount that is no sum, nothing to write", want: discounts("a"), show: setAmount("discount", -1),
 		before: []commerce.CustomDiscount{placed("a", -1000)}, cart: []string{"a -1000"},
 		reason: "price_differs", remedy: commerce.RemedyStaff, isIdle: true,
+	},
+	{
+		name: "a total discount that is the sum, rounded for each item", store: withLists, prices: []int64{6000, 4000},
+		want: discounts("a"), show: discountAtSum(-1000, -1002), cart: []string{"a -1000"},
+	},
+	{
+		name: "a total discount that rounding does not make", store: withLists, prices: []int64{6000, 4000},
+		want: discounts("a"), show: discountAtSum(-1000, -1003), cart: []string{"a -1000"},
+		reason: "price_differs", remedy: commerce.RemedyStaff,
 	},
 	{
 		name: "any total", store: withLists, want: discounts("a"), show: setAmount("discount", -1),
