@@ -85,13 +85,12 @@ func (sc *shopScenario) problem(e *exchange, state cartState, shop offers, codes
 		return ""
 	case !ok, e.hides("with_tax"), e.hides("currency"):
 		return reason
-	case state.isPromoted && e.hides("discount"): // how much the promotions take off
-		return "bad_response"
 	case price < 0:
 		return ""
-	case slices.ContainsFunc(codes, isOfItem) && slices.ContainsFunc(state.lines, isUnknown),
-		slices.ContainsFunc(state.discounts, mayBeWanted):
+	case slices.ContainsFunc(state.discounts, mayBeWanted):
 		return "bad_response"
+	case slices.ContainsFunc(codes, isOfItem) && slices.ContainsFunc(state.lines, isUnknown):
+		return reason
 	}
 	return ""
 }
@@ -117,7 +116,7 @@ func (state cartState) promotions() (sum int64) {
 
 // differs reports whether the total discount is not the sum of what a response shows.
 func (e *exchange) differs(state cartState) bool {
-	sum, entries, items := state.promotions(), len(state.discounts), state.items
+	sum, entries, items := state.promotions(), len(onItem(state.discounts, uuid.Nil)), state.items
 	if sum += sumOf(state.discounts, ""); state.isPromoted {
 		entries, items = entries+1, items+1
 	}
@@ -185,11 +184,7 @@ func (sc *shopScenario) left(e *exchange, state cartState, engine string) (cart 
 			items[l.ref.ID] = max(0, items[l.ref.ID])
 		}
 	}
-	promotions := int64(0)
-	if state.isPromoted {
-		promotions = min(0, state.prices.Discount-sumOf(state.discounts, ""))
-	}
-	return price + promotions + sumOf(state.discounts, "") - sumOf(ofEngine(state.discounts, engine), ""), items
+	return price + state.promotions() + sumOf(state.discounts, "") - sumOf(ofEngine(state.discounts, engine), ""), items
 }
 
 // isShort reports whether others take more than the cart or an item costs.
