@@ -61,7 +61,7 @@ func TestHouse_files(t *testing.T) {
 // from a file to each file that declares a package-level name or a method which it uses.
 func TestHouse_arrows(t *testing.T) {
 	t.Parallel()
-	const maxPairs, maxArrows = 7, 185
+	const maxPairs, maxArrows = 7, 200
 	arrows := map[[2]string]bool{}
 	files := gotoken.NewFileSet()
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
@@ -411,7 +411,7 @@ func TestHouse_size(t *testing.T) {
 		}
 	})
 	limits := map[string]int{
-		"lines of the library": 9690, "lines of its tests": 22_180, "words of all pages": 28_000, "exported names": 265,
+		"lines of the library": 10_050, "lines of its tests": 23_530, "words of all pages": 28_000, "exported names": 268,
 	}
 	for what, limit := range limits {
 		if got := sizes[what]; got > limit || got < limit*9/10 {
