@@ -19,7 +19,7 @@ func (c *Cart) Subtotal() (Money, error) {
 	shown := c.DisplayPrice.goods(c.DisplayPrice.WithoutDiscount)
 	net, err := c.net()
 	if shown.Amount.Sign() > 0 || shown.Amount.isSet() && (err != nil || net.Amount.Sign() <= 0) {
-		return shown, nil
+		net, err = shown, nil
 	}
 	return net, err
 }

@@ -138,8 +138,10 @@ func TestCart_Promotions(t *testing.T) {
 	entry := func(id, amount string) string {
 		return `{"id":"` + id + `","code":"SALE","amount":{"amount":` + amount + `,"currency":"USD"}}`
 	}
-	items := `"items":[{` + item + withPromotion + `,"discounts":[` + entry(another, "-3") + `,` + entry(discountID, "-9") + `]},` +
-		`{"type":"cart_item","discounts":[` + entry(another, "-4") + `,` + entry(itemID, "null") + `,` + entry(itemID, "-1") + `]},` +
+	first := entry(another, "-3") + `,` + entry(discountID, "-9")
+	second := entry(another, "-4") + `,` + entry(itemID, "null") + `,` + entry(itemID, "-1")
+	items := `"items":[{` + item + withPromotion + `,"discounts":[` + first + `]},` +
+		`{"type":"cart_item","discounts":[` + second + `]},` +
 		`{"type":"promotion_item","promotion_id":"` + another + `","name":"Sale","value":{"amount":-7}},` +
 		`{"type":"promotion_item","id":"` + numberedID(2).String() + `","name":"Order","value":{"amount":-5}}]`
 	body := cartOf(strings.ReplaceAll(withPromotion, another, numberedID(1).String()),

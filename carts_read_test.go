@@ -634,7 +634,8 @@ func TestEnsureCustomDiscounts_pagesOfItems(t *testing.T) {
 	page := func(from, to int) string { return `{"data":[` + strings.Join(all[from:min(to, len(all))], ",") + `]}` }
 	var list []string
 	for n := range 5 {
-		list = append(list, fmt.Sprintf(`{"id":"%v","amount":-1,"external_id":"x%d","discount_engine":"other"}`, numberedID(10+n), n))
+		const ofOthers = `{"id":"%v","amount":-1,"external_id":"x%d","discount_engine":"other"}`
+		list = append(list, fmt.Sprintf(ofOthers, numberedID(10+n), n))
 	}
 	named = append(named, `{"type":"shipping_group","id":"`+another+`"}`, `{"type":"promotion_item"}`)
 	cart := cartOf(`,"relationships":{"items":{"data":[`+strings.Join(named, ",")+`]}}`,
@@ -660,10 +661,8 @@ func TestEnsureCustomDiscounts_pagesOfItems(t *testing.T) {
 // Enabling keeps the custom attributes of the cart: a request that has some replaces all.
 func TestEnsureCustomDiscounts_customAttributes(t *testing.T) {
 	t.Parallel()
-	for attributes, want := range map[string]string{
-		"": "", `,"custom_attributes":null`: "", `,"custom_attributes":{"a":{"type":"string","value":"b"}}`: `,"custom_attributes":` +
-			`{"a":{"type":"string","value":"b"}}`,
-	} {
+	const some = `,"custom_attributes":{"a":{"type":"string","value":"b"}}`
+	for attributes, want := range map[string]string{"": "", `,"custom_attributes":null`: "", some: some} {
 		lists := `,"included":{"items":[{` + item + `}],"custom_discounts":[]}`
 		s := newStub(t, respond(200, cartOf(attributes, lists)), respond(500, ""), respond(200, cartOf(attributes, lists)))
 		opts := &commerce.EnsureCustomDiscountsOptions{Enable: true, Settle: -1}

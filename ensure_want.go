@@ -185,10 +185,11 @@ func (e *ensureRun) objection() error {
 		return ErrBelowZero
 	case !e.plan.isDone() || !e.totalDiffers():
 		return nil
-	case !e.price.isWrong && e.journal.has((*ensureWrite).isSent) && e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount):
-		return errTotalLags
+	case e.price.isWrong || !e.journal.has((*ensureWrite).isSent),
+		!e.cart.DisplayPrice.Discount.Amount.Equal(e.before.discount):
+		return ErrPriceDiffers
 	}
-	return ErrPriceDiffers
+	return errTotalLags
 }
 
 var errTotalLags = fmt.Errorf("%w: it is still that of before the first write", ErrPriceDiffers)

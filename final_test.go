@@ -282,7 +282,8 @@ func documentedCauses(t *testing.T) []causeRow {
 var temporaryCauses = []error{
 	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrConflict, commerce.ErrRateLimited, commerce.ErrServer,
 	commerce.ErrTimeout, context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden,
-	commerce.ErrBadResponse, commerce.ErrConnection, commerce.ErrCertificate, commerce.ErrPriceDiffers, commerce.ErrWantChanged,
+	commerce.ErrBadResponse, commerce.ErrConnection, commerce.ErrCertificate, commerce.ErrPriceDiffers,
+	commerce.ErrWantChanged,
 }
 
 // checkCause checks the first row that matches err: it must not advise to call again if err is

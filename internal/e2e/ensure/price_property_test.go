@@ -304,7 +304,7 @@ func (c *pricedCart) callTwice(reasons []string) (reason string, isLowered bool)
 		}
 	}
 	switch {
-	case again != reason && !(c.isVague && slices.Contains(reasons, again)) && reason != "below_zero":
+	case again != reason && (!c.isVague || !slices.Contains(reasons, again)) && reason != "below_zero":
 		c.broken(before, "the second call ends like the first", "it returned %v, and then %v", err, errAgain)
 	case err == nil && errAgain == nil && c.writes > 0:
 		c.broken(before, "the second call has nothing to do",
@@ -339,7 +339,8 @@ func (c *pricedCart) check(before string, result *commerce.CustomDiscountsResult
 			sum, off = sum-i.gross/10, off-i.gross/10
 		}
 		if net += i.net; i.net+ofItem[i.ref.ID] < 0 {
-			c.broken(before, "no item below 0", "item %d costs %d without tax, but discounts take %d", n, i.net, -ofItem[i.ref.ID])
+			c.broken(before, "no item below 0",
+				"item %d costs %d without tax, but discounts take %d", n, i.net, -ofItem[i.ref.ID])
 		}
 	}
 	total := whole(state.Total.Amount)
@@ -361,7 +362,8 @@ func (c *pricedCart) broken(before, promise, format string, args ...any) {
 	c.fail(c.name+": "+promise, c.number, func() string {
 		state := c.store.CartState(c.id)
 		text := fmt.Sprintf(format, args...) + "\nit had\n" + before
-		text += fmt.Sprintf("\nand has, for %v,\n%s\noffers %v, items\n", state.Total.Amount, describe(state.Discounts), c.offs)
+		text += fmt.Sprintf("\nand has, for %v,\n%s\noffers %v, items\n",
+			state.Total.Amount, describe(state.Discounts), c.offs)
 		for _, i := range c.items {
 			text += fmt.Sprintf("%s x%d: %d, net %d, tax %d %%, ", i.ref.ID, i.quantity, i.gross, i.net, i.rate)
 			text += fmt.Sprintf("offers %v\n", i.offs)

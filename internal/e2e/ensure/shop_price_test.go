@@ -34,7 +34,7 @@ func (e *exchange) net(state cartState) (price int64, ok bool) {
 	case !e.hides("discount"):
 		return p.WithoutTax - p.Shipping - p.Discount, true
 	}
-	return p.WithoutTax - p.Shipping - sumOf(state.discounts, ""), !state.isPromoted
+	return p.WithoutTax - p.Shipping - sumOf(state.discounts), !state.isPromoted
 }
 
 // priceOf returns what [commerce.Cart.PriceOf] must return; false: the response does not tell.
@@ -117,7 +117,7 @@ func (state cartState) promotions() (sum int64) {
 // differs reports whether the total discount is not the sum of what a response shows.
 func (e *exchange) differs(state cartState) bool {
 	sum, entries, items := state.promotions(), len(onItem(state.discounts, uuid.Nil)), state.items
-	if sum += sumOf(state.discounts, ""); state.isPromoted {
+	if sum += sumOf(state.discounts); state.isPromoted {
 		entries, items = entries+1, items+1
 	}
 	difference := state.prices.Discount - sum
@@ -140,12 +140,9 @@ func whole(d commerce.Decimal) int64 {
 	return n
 }
 
-// sumOf returns the sum of the discounts of an engine; of all if it is empty.
-func sumOf(list []commerce.CustomDiscount, engine string) (sum int64) {
+func sumOf(list []commerce.CustomDiscount) (sum int64) {
 	for _, d := range list {
-		if engine == "" || d.DiscountEngine == engine {
-			sum += whole(d.Amount.Amount)
-		}
+		sum += whole(d.Amount.Amount)
 	}
 	return sum
 }
@@ -178,13 +175,13 @@ func (sc *shopScenario) left(e *exchange, state cartState, engine string) (cart 
 	for _, l := range state.lines {
 		list := onItem(state.discounts, l.ref.ID)
 		if price, ok := sc.priceOf(e, state, l); ok {
-			items[l.ref.ID] = price + l.promotion + sumOf(list, "") - sumOf(ofEngine(list, engine), "")
+			items[l.ref.ID] = price + l.promotion + sumOf(list) - sumOf(ofEngine(list, engine))
 		}
 		if len(list) == len(ofEngine(list, engine)) { // a promotion alone never takes more than the item costs
 			items[l.ref.ID] = max(0, items[l.ref.ID])
 		}
 	}
-	return price + state.promotions() + sumOf(state.discounts, "") - sumOf(ofEngine(state.discounts, engine), ""), items
+	return price + state.promotions() + sumOf(state.discounts) - sumOf(ofEngine(state.discounts, engine)), items
 }
 
 // isShort reports whether others take more than the cart or an item costs.
@@ -299,9 +296,8 @@ func (sc *shopScenario) endingOf(state cartState, shop offers, codes []string) *
 	sc.lower(read, state, shop.Engine, want)
 	want = withAmounts(want)
 	after := state
-	after.discounts = slices.Concat(want, slices.DeleteFunc(slices.Clone(state.discounts), func(d commerce.CustomDiscount) bool {
-		return d.DiscountEngine == shop.Engine
-	}))
+	isOwn := func(d commerce.CustomDiscount) bool { return d.DiscountEngine == shop.Engine }
+	after.discounts = slices.Concat(want, slices.DeleteFunc(slices.Clone(state.discounts), isOwn))
 	isMissing := func(d commerce.CustomDiscount) bool {
 		return !slices.ContainsFunc(there, func(o commerce.CustomDiscount) bool {
 			return o.ExternalID == d.ExternalID && itemID(o.Item) == itemID(d.Item)

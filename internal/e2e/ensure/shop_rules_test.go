@@ -128,7 +128,7 @@ func (c *shopCall) wrongAmounts(read *exchange, s *cartServer) string {
 	wanted := onCarts(c.wants[len(c.wants)-1].list)
 	lowered := slices.Clone(wanted)
 	if c.sc.lower(read, state, c.offers.Engine, lowered); c.mayHold(s) {
-		cut(lowered, -sumOf(there, ""), func(*commerce.CustomDiscount) bool { return true })
+		cut(lowered, -sumOf(there), func(*commerce.CustomDiscount) bool { return true })
 	}
 	if got, want := describe(there), describe(withAmounts(lowered)); got != want {
 		return fmt.Sprintf("the last read showed\n%s\nwant\n%s\nof\n%s", got, want, describe(wanted))
@@ -154,7 +154,7 @@ func (c *shopCall) belowItem(state cartState) string {
 			rounded = int64(state.items)
 		}
 		isOwn := len(ofEngine(list, c.offers.Engine)) > 0
-		if isOwn && l.net+rounded+l.promotion+sumOf(list, "") < 0 {
+		if isOwn && l.net+rounded+l.promotion+sumOf(list) < 0 {
 			return fmt.Sprintf("%+v has\n%s", l, describe(list))
 		}
 	}
@@ -409,7 +409,7 @@ func (c *shopCall) wrongEnding(s *cartServer) string {
 		reads = 4
 	}
 	switch {
-	case !slices.Contains(c.ending.reasons, reason) && !(mayHold && reason == ""):
+	case !slices.Contains(c.ending.reasons, reason) && (!mayHold || reason != ""):
 		return fmt.Sprintf("the reason is %q, want one of %q; the cart has\n%s", reason, c.ending.reasons, there)
 	case !slices.Contains(c.ending.carts, there) && c.ending.carts != nil && !mayHold:
 		return fmt.Sprintf("the cart has\n%s\nwant one of\n%q", there, c.ending.carts)

@@ -325,7 +325,8 @@ func (run *shopRun) note(c *shopCall) {
 			run.count("a lowered offer for an item")
 		}
 	}
-	if c.Result != nil && slices.ContainsFunc(c.Result.Discounts, func(d commerce.CustomDiscount) bool { return d.Item != nil }) {
+	isOfItem := func(d commerce.CustomDiscount) bool { return d.Item != nil }
+	if c.Result != nil && slices.ContainsFunc(c.Result.Discounts, isOfItem) {
 		run.count("an offer for an item")
 	}
 	if c.Result != nil && c.Result.Enabled {
