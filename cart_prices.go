@@ -18,7 +18,7 @@ import (
 func (c *Cart) Subtotal() (Money, error) {
 	shown := c.DisplayPrice.goods(c.DisplayPrice.WithoutDiscount)
 	net, err := c.net()
-	if shown.Amount.Sign() > 0 || shown.Amount.isSet() && (err != nil || net.Amount.Sign() <= 0) {
+	if shown.Amount.Sign() > 0 || shown.Amount.isSet() && (err != nil || net.Amount.Cmp(shown.Amount) <= 0) {
 		net, err = shown, nil
 	}
 	return net, err

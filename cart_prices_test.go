@@ -39,6 +39,10 @@ var pricesOfCarts = []struct {
 		price: `"with_tax":{"amount":1700},"without_discount":{"amount":1700},"shipping":{"amount":700}`,
 	},
 	{
+		name: "shipping, a subtotal of 0", subtotal: "0", total: "with_tax", price: `"without_discount":{"amount":0},` +
+			`"without_tax":{"amount":600},"discount":{"amount":-100},"shipping":{"amount":700}`,
+	},
+	{
 		name: "shipping, no subtotal", subtotal: "1000", total: "with_tax",
 		price: `"without_tax":{"amount":1600},"discount":{"amount":-100},"shipping":{"amount":700}`,
 	},

@@ -146,7 +146,8 @@ var shownPrices = []shownPrice{
 	},
 	{
 		name: "a discount in another currency", want: discounts("a"),
-		before: []commerce.CustomDiscount{inEuros(placed("a", -1))}, cart: []string{"a -1"}, reason: "bad_response", remedy: commerce.RemedyStaff, isIdle: true,
+		before: []commerce.CustomDiscount{inEuros(placed("a", -1))}, cart: []string{"a -1"},
+		reason: "bad_response", remedy: commerce.RemedyStaff, isIdle: true,
 	},
 	{
 		name: "a total discount that is no sum", store: withLists, want: discounts("a"), show: setAmount("discount", -1),
@@ -263,7 +264,8 @@ var shownPrices = []shownPrice{
 	},
 	{
 		name: "the price without tax is 0 beside a total",
-		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, show: setAmount("without_tax", 0), cart: []string{"a -10000"},
+		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, show: setAmount("without_tax", 0),
+		cart: []string{"a -10000"},
 	},
 	{
 		name: "an item shows no price", prices: []int64{10_000, 100}, want: []commerce.NewCustomDiscount{offItem("a", 0, -1)},

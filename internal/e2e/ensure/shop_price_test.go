@@ -19,7 +19,7 @@ func (e *exchange) subtotal(state cartState) (price int64, ok bool) {
 		shown = -state.prices.Shipping
 	}
 	net, ok := e.net(state)
-	if !e.hides("without_discount") && (shown > 0 || !ok || net <= 0) {
+	if !e.hides("without_discount") && (shown > 0 || !ok || net <= shown) {
 		return shown, true
 	}
 	return net, ok
@@ -49,6 +49,9 @@ func (sc *shopScenario) priceOf(e *exchange, state cartState, l line) (price int
 	var all int64
 	for _, o := range state.lines {
 		all += o.gross
+	}
+	if subtotal, ok := e.subtotal(state); ok {
+		all = max(all, subtotal)
 	}
 	return floor(l.gross*min(net, all), all), ok
 }
