@@ -366,7 +366,7 @@ func (tt *shownPrice) run(t *testing.T) {
 }
 
 // calledCart is a cart for which the same is called three times: no total is below 0 after a call,
-// and a loop that calls again as long as it is told to ends.
+// a call after a nil error changes nothing, and a loop that calls again as it is told to ends.
 type calledCart struct {
 	name   string
 	store  commercetest.Config
@@ -515,6 +515,7 @@ func (tt *calledCart) run(t *testing.T) {
 	place(tt.before...)(s, cartID)
 	s.Inject(tt.faults...)
 	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), tt.show}}))
+	wasDone, before := false, "" // the writes so far
 	for n := range 3 {
 		_, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,
 			func(_ context.Context, c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
@@ -526,6 +527,11 @@ func (tt *calledCart) run(t *testing.T) {
 		if tt.cart != nil && !slices.Equal(cart, tt.cart) {
 			t.Errorf("%s, want cart %q", what, tt.cart)
 		}
+		requests := strings.ReplaceAll(operations(s)+" ", "cart ", "")
+		if wasDone && requests != before && tt.reason != "*" { // then nothing shows that there is tax
+			t.Errorf("%s, want no write after %q: %q", what, before, requests)
+		}
+		wasDone, before = err == nil, requests
 		switch reason := commerce.ReasonOf(err); {
 		case total.IsNegative():
 			t.Error("below 0:", what)
