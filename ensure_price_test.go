@@ -342,7 +342,12 @@ func (tt *shownPrice) run(t *testing.T) {
 	tt.set.Engine = "engine"
 	call := func() (*commerce.CustomDiscountsResult, error) {
 		return c.Carts.SetCustomDiscounts(t.Context(), cartID,
-			func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return tt.want, nil }, &tt.set)
+			func(_ context.Context, c *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+				if price, err := c.Subtotal(); err != nil || price.Amount.IsNegative() {
+					t.Errorf("want was called for the price %v, error %v", price, err)
+				}
+				return tt.want, nil
+			}, &tt.set)
 	}
 	before := s.Discounts(cartID)
 	result, err := call()
