@@ -155,7 +155,7 @@ func (run *shopRun) callAll(n int, c shopCaller) {
 	for n, p := range c.Calls {
 		time.Sleep(p.Pause)
 		made := client.call(client.inAnyOrder(c.Codes[n]), p)
-		if len(run.sc.Callers) == 1 && commerce.IsFinal(made.Err) {
+		if len(run.sc.Callers) == 1 && commerce.IsFinal(made.Err) && !run.sc.Fickle {
 			run.confirm(made, c, p)
 		}
 	}
