@@ -100,7 +100,7 @@ func TestPrices(t *testing.T) {
 		ends, lowered := map[string]int{}, 0
 		for n := range carts {
 			synctest.Test(t, func(t *testing.T) {
-				r := rand.New(rand.NewPCG(seed, uint64(k<<32+n)))
+				r := rand.New(rand.NewPCG(seed, uint64(k)<<32+uint64(n)))
 				cfg := newPriceConfig(r)
 				kind.set(&cfg, r)
 				c := &pricedCart{findings: broken, t: t, name: kind.name, number: n, hides: kind.hides, cfg: cfg}
