@@ -145,12 +145,16 @@ func (p *priceLimit) of(c *cartRead, staying []CustomDiscount) (limit Decimal, e
 		return limit, err
 	}
 	limit = subtotal.Amount
-	if net, err := c.net(); err == nil { // prices may include tax
+	net, errNet := c.net()
+	if errNet == nil { // prices may include tax
 		limit = lowest(limit, net.Amount)
 	}
 	custom, errCustom := sumOf(staying)
 	all, errAll := sumOf(c.CustomDiscounts)
-	promotions, _, errPromotions := c.promotionsOff()
+	promotions, n, errPromotions := c.promotionsOff()
+	if n > 0 {
+		errPromotions = cmp.Or(errPromotions, errNet)
+	}
 	if err := cmp.Or(errCustom, errAll, errPromotions); err != nil {
 		return limit, err
 	}

@@ -59,11 +59,11 @@ func displayPrice(cart object) object { return member(cart, "data", "meta", "dis
 
 // A shownPrice is a cart, and how SetCustomDiscounts ends that wants these discounts for it.
 type shownPrice struct {
-	name   string
-	store  commercetest.Config
-	prices []int64 // of the items; nil: one of 10,000
-	// quantity of each item.
-	quantity int64
+	name     string
+	store    commercetest.Config
+	prices   []int64 // of the items; nil: one of 10,000
+	quantity int64   // of each item
+	promoted bool
 	want     []commerce.NewCustomDiscount
 	before   []commerce.CustomDiscount
 	show     func(cart object) // edits what a read shows
@@ -200,6 +200,15 @@ var shownPrices = []shownPrice{
 			included["items"] = append(included["items"].([]any), object{"type": "promotion_item", "value": object{"amount": 0}})
 		},
 		reason: "promotion_conflict", remedy: commerce.RemedyCart, isFinal: true,
+	},
+	{
+		name: "a promotion beside a price with tax, and no total discount", store: commercetest.Config{
+			TaxPercent: 20, PricesIncludeTax: true, PromotionsStay: true, EmptyLists: commercetest.EmptyListsAsArrays,
+		},
+		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		before: []commerce.CustomDiscount{placed("a", -100)}, cart: []string{"a -100"},
+		promoted: true, show: func(cart object) { delete(displayPrice(cart), "discount") },
+		reason: "promotion_conflict", remedy: commerce.RemedyCart, isFinal: true, isIdle: true,
 	},
 	{
 		name: "rounded taxes are less than 0", store: commercetest.Config{TaxPercent: 7}, prices: []int64{108, 411, 746, 9},
@@ -342,7 +351,9 @@ func (tt *shownPrice) run(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	place(tt.before...)(s, cartID)
+	if place(tt.before...)(s, cartID); tt.promoted {
+		s.AddPromotion(cartID)
+	}
 	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), tt.show}}))
 	tt.set.Engine = "engine"
 	call := func() (*commerce.CustomDiscountsResult, error) {

@@ -75,6 +75,7 @@ func (sc *shopScenario) problem(e *exchange, state cartState, shop offers, codes
 		return reason
 	}
 	price, ok := e.subtotal(state)
+	_, hasNet := e.net(state)
 	isOfItem := func(code string) bool { return shop.Items[code] > 0 }
 	isUnknown := func(l line) bool {
 		_, ok := sc.priceOf(e, state, l)
@@ -92,6 +93,8 @@ func (sc *shopScenario) problem(e *exchange, state cartState, shop offers, codes
 		return ""
 	case slices.ContainsFunc(state.discounts, mayBeWanted):
 		return "bad_response"
+	case state.isPromoted && !hasNet:
+		return reason
 	case slices.ContainsFunc(codes, isOfItem) && slices.ContainsFunc(state.lines, isUnknown):
 		return reason
 	}
@@ -270,8 +273,8 @@ type ending struct {
 // differ by no more than rounding.
 func (sc *shopScenario) endingOf(state cartState, shop offers, codes []string) *ending {
 	read := &exchange{hidden: sc.Hidden}
-	isSmall := state.prices.WithoutDiscount < 1000
-	if read.hides("engines") || sc.Config.TotalsLag > 0 && (read.hides("discount") || isSmall) {
+	isVague := state.prices.WithoutDiscount < 1000 || state.isPromoted || read.hides("discount")
+	if read.hides("engines") || sc.Config.TotalsLag > 0 && (isVague || sc.Config.TaxPercent > 0) {
 		return nil
 	}
 	there, end := ofEngine(state.discounts, shop.Engine), &ending{reads: 2}
