@@ -97,9 +97,9 @@ func (c *Cart) withoutTax() (whole, part Decimal) {
 		return whole, part
 	}
 	for i := range c.Items {
-		whole = whole.Sub(lowest(Decimal{}, c.Items[i].Value.Amount.Neg()))
+		whole = whole.Add(highest(Decimal{}, c.Items[i].Value.Amount))
 	}
-	whole = lowest(whole.Neg(), subtotal.Amount.Neg()).Neg()
+	whole = highest(whole, subtotal.Amount)
 	return whole, lowest(whole, net.Amount)
 }
 

@@ -63,6 +63,9 @@ func (d Decimal) isAmount() bool {
 // lowest returns the lower one of a and b.
 func lowest(a, b Decimal) Decimal { return Decimal{decimal.Min(a.number, b.number)} }
 
+// highest returns the higher one of a and b.
+func highest(a, b Decimal) Decimal { return Decimal{decimal.Max(a.number, b.number)} }
+
 // Add returns d + o.
 func (d Decimal) Add(o Decimal) Decimal { return Decimal{d.number.Add(o.number)} }
 

@@ -255,7 +255,7 @@ type ensureRun struct {
 	writer     *cartWriter                                               // without turn and lock in a dry run
 	problems   *ValidationError                                          // of the arguments
 	choose     func(context.Context, *Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts; else nil
-	answers    map[discountKey][2]string                                 // of choose: the first and the last contents
+	returned   map[discountKey][2]string                                 // by choose: the first and the last contents
 	shown      []string                                                  // what choose saw then
 	anyTotal   bool                                                      // of SetCustomDiscountsOptions
 	given      []NewCustomDiscount

@@ -22,8 +22,8 @@ type priceLimit struct {
 	left map[uuid.UUID]Decimal
 }
 
-// mayTake reports whether no price is below 0 after a write that adds this amount to that of an
-// item, or nil, and of the cart.
+// mayTake reports whether no price is below 0 after a write to an item, or nil, that adds this
+// amount.
 func (p *priceLimit) mayTake(item *CartItemRef, amount Decimal) bool {
 	isBelow := func(id uuid.UUID) bool {
 		left, isKnown := p.left[id]
@@ -40,7 +40,7 @@ func (p *priceLimit) changed(w *ensureWrite, amount Decimal) {
 	}
 }
 
-// take counts a write that adds this amount to the price.
+// take counts a write to an item, or nil, that adds this amount.
 func (p *priceLimit) take(item *CartItemRef, amount Decimal) {
 	for id, left := range p.left {
 		if id == uuid.Nil || item != nil && id == item.ID {
@@ -53,11 +53,10 @@ func (p *priceLimit) take(item *CartItemRef, amount Decimal) {
 // than each item costs, and than the cart costs. A discount that was lowered to nothing has the
 // amount 0.
 func (p *priceLimit) lower(c *cartRead, want []NewCustomDiscount, staying []CustomDiscount) error {
-	*p = priceLimit{misses: p.misses, gap: p.gap, isOver: p.isOver, isWrong: p.isWrong} // nothing else outlasts a read
+	p.lowered, p.isShort, p.left = nil, false, map[uuid.UUID]Decimal{} // the rest outlasts a read
 	if c.isEmpty() {
 		return nil
 	}
-	p.left = map[uuid.UUID]Decimal{}
 	wanted := slices.Clone(want)
 	if err := p.lowerForItems(c, want, staying); err != nil {
 		return err

@@ -77,7 +77,7 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	if err := problems.err(); err != nil {
 		return nil, err
 	}
-	return want, e.checkAnswer(want)
+	return want, e.checkReturned(want)
 }
 
 // readPrice returns the price before discounts, if the call needs it.
@@ -114,10 +114,10 @@ func (e *ensureRun) checkEngines() error {
 	return nil
 }
 
-// checkAnswer compares a list with those that want returned before for the same cart: the same
+// checkReturned compares a list with those that want returned before for the same cart: the same
 // items, price before discounts, and discounts of others. It returns ErrWantChanged if a key is
 // new, or its contents have changed twice.
-func (e *ensureRun) checkAnswer(want []NewCustomDiscount) error {
+func (e *ensureRun) checkReturned(want []NewCustomDiscount) error {
 	price, _ := e.cart.Subtotal()
 	shown := []string{fmt.Sprint(price.Amount)}
 	for _, p := range e.cart.Promotions() {
@@ -132,17 +132,17 @@ func (e *ensureRun) checkAnswer(want []NewCustomDiscount) error {
 	slices.Sort(shown)
 	isSame := slices.Equal(e.shown, shown)
 	if !isSame {
-		e.shown, e.answers = shown, map[discountKey][2]string{}
+		e.shown, e.returned = shown, map[discountKey][2]string{}
 	}
 	want = slices.DeleteFunc(slices.Clone(want), func(d NewCustomDiscount) bool { return d.isNone() })
 	for i, d := range want {
 		contents := fmt.Sprint(i, d.Amount, d.Description, d.DiscountCode, d.Item)
-		before, isKnown := e.answers[d.key()]
+		before, isKnown := e.returned[d.key()]
 		isChanged := before[0] != before[1] && before[1] != contents
 		if isSame && !isKnown || isChanged {
 			return ErrWantChanged
 		}
-		e.answers[d.key()] = [2]string{cmp.Or(before[0], contents), contents}
+		e.returned[d.key()] = [2]string{cmp.Or(before[0], contents), contents}
 	}
 	return nil
 }
