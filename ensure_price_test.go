@@ -3,8 +3,8 @@ package commerce_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,26 +20,39 @@ import (
 
 type object = map[string]any
 
-// reshown is a store that shows carts otherwise.
-type reshown struct {
-	http.RoundTripper
-	show func(cart object)
+// showing returns a client of a store that shows carts as show edits them; nil: as they are.
+func showing(s *commercetest.Store, show func(cart object)) *commerce.Client {
+	e := editor{RoundTripper: s.Transport()}
+	if show != nil {
+		e.show = func(body string) string {
+			var cart object
+			err := json.Unmarshal([]byte(body), &cart)
+			show(cart)
+			text, errText := json.Marshal(cart)
+			if err := errors.Join(err, errText); err != nil {
+				panic(err)
+			}
+			return string(text)
+		}
+	}
+	return s.Client(commerce.WithHTTPClient(&http.Client{Transport: e}))
 }
 
-func (s reshown) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := s.RoundTripper.RoundTrip(req)
-	if err != nil || req.Method != http.MethodGet || s.show == nil || strings.HasSuffix(req.URL.Path, "/items") {
-		return resp, err
+// addCart adds a cart with these items, whose ids are those of itemOf, and these discounts.
+func addCart(
+	t *testing.T, s *commercetest.Store, items []commercetest.ItemFixture, placed []commerce.CustomDiscount,
+) (cartID string) {
+	t.Helper()
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].ID = itemOf(i)
 	}
-	text, err := readAll(resp.Body)
-	var body object
-	if err != nil || json.Unmarshal([]byte(text), &body) != nil {
-		return nil, err
+	cartID, err := s.AddCartFixture(commercetest.CartFixture{Items: items})
+	if err != nil {
+		t.Fatal(err)
 	}
-	s.show(body)
-	raw, err := json.Marshal(body)
-	resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(string(raw))), -1
-	return resp, err
+	place(placed...)(s, cartID)
+	return cartID
 }
 
 // member returns a member of nested objects and arrays, which must be there.
@@ -59,15 +72,14 @@ func displayPrice(cart object) object { return member(cart, "data", "meta", "dis
 
 // A shownPrice is a cart, and how SetCustomDiscounts ends that wants these discounts for it.
 type shownPrice struct {
-	name     string
-	store    commercetest.Config
-	prices   []int64 // of the items; nil: one of 10,000
-	quantity int64   // of each item
-	promoted bool
-	want     []commerce.NewCustomDiscount
-	before   []commerce.CustomDiscount
-	show     func(cart object) // edits what a read shows
-	set      commerce.SetCustomDiscountsOptions
+	name       string
+	store      commercetest.Config
+	items      []commercetest.ItemFixture // nil: one of 10,000
+	isPromoted bool
+	want       []commerce.NewCustomDiscount
+	before     []commerce.CustomDiscount
+	show       func(cart object) // edits what a read shows
+	set        commerce.SetCustomDiscountsOptions
 
 	cart    []string // at the end, as onCart has it
 	reason  string
@@ -108,34 +120,34 @@ var taxIncluded = commercetest.Config{TaxPercent: 19, PricesIncludeTax: true}
 
 var shownPrices = []shownPrice{
 	{
-		name: "an item is free, prices with tax", store: taxIncluded, prices: []int64{1190, 11_900},
+		name: "an item is free, prices with tax", store: taxIncluded, items: at(1190, 11_900),
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -1190)}, cart: []string{"a -1000 item"},
 	},
 	{
-		name: "two free items, prices with tax", store: taxIncluded, prices: []int64{99, 9},
+		name: "two free items, prices with tax", store: taxIncluded, items: at(99, 9),
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -99), offItem("b", 1, -9)},
 		cart: []string{"a -83 item", "b -8 item"},
 	},
 	{
-		name: "two free items, prices with tax, none without", prices: []int64{99, 9}, store: commercetest.Config{
+		name: "two free items, prices with tax, none without", items: at(99, 9), store: commercetest.Config{
 			TaxPercent: 19, PricesIncludeTax: true, BarePrices: true, EmptyLists: commercetest.EmptyListsAsArrays,
 		},
 		want: []commerce.NewCustomDiscount{offItem("a", 0, -99), offItem("b", 1, -9)},
 		cart: []string{"a -83 item", "b -7 item"},
 	},
 	{
-		name: "others take more than an item", prices: []int64{100, 10_000}, want: discounts("b"),
+		name: "others take more than an item", items: at(100, 10_000), want: discounts("b"),
 		before: []commerce.CustomDiscount{foreign(placedOn("x", 0, -101)), placed("b", -1000)},
 		cart:   []string{"x -101 item"}, reason: "below_zero", remedy: commerce.RemedyCart, isFinal: true,
 	},
 	{
 		name: "the last of the list is lowered first", want: []commerce.NewCustomDiscount{
-			amountOf(discount("b"), -7000), amountOf(discount("a"), -7000),
+			offCart("b", -7000), offCart("a", -7000),
 		},
 		cart: []string{"a -3000", "b -7000"},
 	},
 	{
-		name: "shipping", want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		name: "shipping", want: []commerce.NewCustomDiscount{offCart("a", -20_000)},
 		show: setAmount("shipping", 700), cart: []string{"a -9300"},
 	},
 	{
@@ -159,11 +171,11 @@ var shownPrices = []shownPrice{
 		reason: "price_differs", remedy: commerce.RemedyStaff, isIdle: true,
 	},
 	{
-		name: "a total discount that is the sum, rounded for each item", store: withLists, prices: []int64{6000, 4000},
+		name: "a total discount that is the sum, rounded for each item", store: withLists, items: at(6000, 4000),
 		want: discounts("a"), show: discountAtSum(-1000, -1002), cart: []string{"a -1000"},
 	},
 	{
-		name: "a total discount that rounding does not make", store: withLists, prices: []int64{6000, 4000},
+		name: "a total discount that rounding does not make", store: withLists, items: at(6000, 4000),
 		want: discounts("a"), show: discountAtSum(-1000, -1003), cart: []string{"a -1000"},
 		reason: "price_differs", remedy: commerce.RemedyStaff,
 	},
@@ -172,28 +184,29 @@ var shownPrices = []shownPrice{
 		set: commerce.SetCustomDiscountsOptions{AnyTotal: true}, cart: []string{"a -1000"},
 	},
 	{
-		name: "an amount for each piece", store: commercetest.Config{AmountPerPiece: true}, quantity: 3,
-		want: []commerce.NewCustomDiscount{offItem("a", 0, -1000)}, cart: []string{"a -1000 item"},
+		name: "an amount for each piece", store: commercetest.Config{AmountPerPiece: true},
+		items: []commercetest.ItemFixture{{Quantity: 3}},
+		want:  []commerce.NewCustomDiscount{offItem("a", 0, -1000)}, cart: []string{"a -1000 item"},
 		reason: "price_differs", remedy: commerce.RemedyStaff,
 	},
 	{
 		name: "an amount for each piece takes more than the cart costs", store: commercetest.Config{AmountPerPiece: true},
-		quantity: 3, want: []commerce.NewCustomDiscount{offItem("a", 0, -20_000)},
+		items: []commercetest.ItemFixture{{Quantity: 3}}, want: []commerce.NewCustomDiscount{offItem("a", 0, -20_000)},
 		reason: "price_differs", remedy: commerce.RemedyStaff,
 	},
 	{
 		name: "totals below 0 come late", store: commercetest.Config{TotalsLag: time.Second},
-		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
+		want:   []commerce.NewCustomDiscount{offCart("a", -10_000)},
 		before: []commerce.CustomDiscount{placed("a", -15_000)}, cart: []string{"a -10000"},
 	},
 	{
 		name: "a free cart costs less than 0 with tax", show: totalAtSum(-10_000, -3),
-		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
+		want:   []commerce.NewCustomDiscount{offCart("a", -10_000)},
 		before: []commerce.CustomDiscount{placed("b", -15_000)}, cart: []string{"a -9997"},
 	},
 	{
 		name: "a total below 0, and a promotion", store: withLists,
-		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		want:   []commerce.NewCustomDiscount{offCart("a", -20_000)},
 		before: []commerce.CustomDiscount{placed("b", -5000)}, show: func(cart object) {
 			totalAtSum(-5000, -3)(cart)
 			included := member(cart, "included").(object)
@@ -205,36 +218,36 @@ var shownPrices = []shownPrice{
 		name: "a promotion beside a price with tax, and no total discount", store: commercetest.Config{
 			TaxPercent: 20, PricesIncludeTax: true, PromotionsStay: true, EmptyLists: commercetest.EmptyListsAsArrays,
 		},
-		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		want:   []commerce.NewCustomDiscount{offCart("a", -20_000)},
 		before: []commerce.CustomDiscount{placed("a", -100)}, cart: []string{"a -100"},
-		promoted: true, show: func(cart object) { delete(displayPrice(cart), "discount") },
+		isPromoted: true, show: func(cart object) { delete(displayPrice(cart), "discount") },
 		reason: "promotion_conflict", remedy: commerce.RemedyCart, isFinal: true, isIdle: true,
 	},
 	{
-		name: "rounded taxes are less than 0", store: commercetest.Config{TaxPercent: 7}, prices: []int64{108, 411, 746, 9},
-		want:   []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		name: "rounded taxes are less than 0", store: commercetest.Config{TaxPercent: 7}, items: at(108, 411, 746, 9),
+		want:   []commerce.NewCustomDiscount{offCart("a", -20_000)},
 		before: []commerce.CustomDiscount{foreign(placedOn("x", 2, -547))}, cart: []string{"a -722", "x -547 item"},
 	},
 	{
 		name: "tax that items do not show", store: commercetest.Config{
 			TaxPercent: 7, BarePrices: true, EmptyLists: commercetest.EmptyListsAsArrays,
 		},
-		prices: []int64{108, 411, 746, 9}, want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		items: at(108, 411, 746, 9), want: []commerce.NewCustomDiscount{offCart("a", -20_000)},
 		before: []commerce.CustomDiscount{foreign(placedOn("x", 2, -547))}, cart: []string{"a -722", "x -547 item"},
 	},
 	{
-		name: "a small cart without a price without tax", store: commercetest.Config{Shipping: 700}, prices: []int64{3},
-		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, cart: []string{"a -3"},
+		name: "a small cart without a price without tax", store: commercetest.Config{Shipping: 700}, items: at(3),
+		want: []commerce.NewCustomDiscount{offCart("a", -20_000)}, cart: []string{"a -3"},
 		show: func(cart object) { delete(displayPrice(cart), "without_tax") },
 	},
 	{
 		name: "a free cart costs less than its shipping", store: commercetest.Config{Shipping: 170},
-		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -10_000)},
+		want: []commerce.NewCustomDiscount{offCart("a", -10_000)},
 		show: totalAtSum(-10_000, 167), cart: []string{"a -9997"},
 	},
 	{
 		name: "just tax is left of a cart", store: taxIncluded, cart: []string{"a -8403"},
-		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, show: func(cart object) {
+		want: []commerce.NewCustomDiscount{offCart("a", -20_000)}, show: func(cart object) {
 			totalAtSum(-8403, 300)(cart)
 			if member(displayPrice(cart), "with_tax", "amount") == int64(300) {
 				setAmount("tax", 300)(cart)
@@ -246,8 +259,8 @@ var shownPrices = []shownPrice{
 		cart: []string{"a -1000"},
 	},
 	{
-		name: "an item is left out, but a list has it", prices: []int64{6000, 4000}, show: dropItem,
-		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, cart: []string{"a -10000"},
+		name: "an item is left out, but a list has it", items: at(6000, 4000), show: dropItem,
+		want: []commerce.NewCustomDiscount{offCart("a", -20_000)}, cart: []string{"a -10000"},
 	},
 	{
 		name: "a discount without an engine", want: discounts("a"), before: []commerce.CustomDiscount{placed("a", -1000)},
@@ -278,11 +291,11 @@ var shownPrices = []shownPrice{
 	},
 	{
 		name: "the price without tax is 0 beside a total",
-		want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)}, show: setAmount("without_tax", 0),
+		want: []commerce.NewCustomDiscount{offCart("a", -20_000)}, show: setAmount("without_tax", 0),
 		cart: []string{"a -10000"},
 	},
 	{
-		name: "an item shows no price", prices: []int64{10_000, 100}, want: []commerce.NewCustomDiscount{offItem("a", 0, -1)},
+		name: "an item shows no price", items: at(10_000, 100), want: []commerce.NewCustomDiscount{offItem("a", 0, -1)},
 		show: func(cart object) {
 			for _, item := range member(cart, "included", "items").([]any) {
 				delete(item.(object), "value")
@@ -342,19 +355,14 @@ func TestSetCustomDiscounts_shownPrices(t *testing.T) {
 func (tt *shownPrice) run(t *testing.T) {
 	tt.store.DiscountsEnabled = true
 	s := commercetest.New(t, tt.store)
-	var f commercetest.CartFixture
-	for i, price := range append(tt.prices, 10_000)[:max(1, len(tt.prices))] {
-		ref := commerce.CartItemRef{ID: itemOf(i)}
-		f.Items = append(f.Items, commercetest.ItemFixture{CartItemRef: ref, Price: price, Quantity: tt.quantity})
+	if tt.items == nil {
+		tt.items = at(10_000)
 	}
-	cartID, err := s.AddCartFixture(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if place(tt.before...)(s, cartID); tt.promoted {
+	cartID := addCart(t, s, tt.items, tt.before)
+	if tt.isPromoted {
 		s.AddPromotion(cartID)
 	}
-	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), tt.show}}))
+	c := showing(s, tt.show)
 	tt.set.Engine = "engine"
 	call := func() (*commerce.CustomDiscountsResult, error) {
 		return c.Carts.SetCustomDiscounts(t.Context(), cartID,
@@ -392,17 +400,18 @@ func (tt *shownPrice) run(t *testing.T) {
 	}
 }
 
-// calledCart is a cart for which the same is called three times: no total is below 0 after a call,
-// a call after a nil error changes nothing, and a loop that calls again as it is told to ends.
+// calledCart is a cart for which the same call is made three times: no total is below 0 after one,
+// a call after a nil error writes nothing, and the third does not ask for one more.
 type calledCart struct {
 	name   string
 	store  commercetest.Config
 	items  []commercetest.ItemFixture
 	before []commerce.CustomDiscount
 	faults []commercetest.Fault
-	promo  bool
-	show   func(object)
+	show   func(cart object)
 	want   func(*commerce.Cart) []commerce.NewCustomDiscount
+
+	isPromoted bool
 
 	cart   []string // after the first call; nil: it does not matter
 	reason string   // of each call; "*": it does not matter, "!": not nil
@@ -469,7 +478,8 @@ var calledAgain = []calledCart{
 		want:  offer(offItem("a", 0, -2), offItem("b", 1, -1)), reason: "price_differs", remedy: commerce.RemedyStaff,
 	},
 	{
-		name: "promotions, and no price", store: withLists, items: thousands, promo: true, want: offer(offCart("a", -100)),
+		name: "promotions, and no price", store: withLists, items: thousands, isPromoted: true,
+		want:   offer(offCart("a", -100)),
 		show:   func(c object) { member(c, "data", "meta").(object)["display_price"] = object{} },
 		reason: "promotion_conflict", remedy: commerce.RemedyCart,
 	},
@@ -531,17 +541,12 @@ func TestSetCustomDiscounts_calledAgain(t *testing.T) {
 func (tt *calledCart) run(t *testing.T) {
 	tt.store.DiscountsEnabled = true
 	s := commercetest.New(t, tt.store)
-	items := slices.Clone(tt.items)
-	for i := range items {
-		items[i].ID = itemOf(i)
+	cartID := addCart(t, s, tt.items, tt.before)
+	if tt.isPromoted {
+		s.AddPromotion(cartID)
 	}
-	cartID, err := s.AddCartFixture(commercetest.CartFixture{Items: items, Promotion: tt.promo})
-	if err != nil {
-		t.Fatal(err)
-	}
-	place(tt.before...)(s, cartID)
 	s.Inject(tt.faults...)
-	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), tt.show}}))
+	c := showing(s, tt.show)
 	wasDone, before := false, "" // the writes so far
 	for n := range 3 {
 		_, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,

@@ -445,12 +445,12 @@ func (tt *ensureScenario) editResponse(cart, before []commerce.CustomDiscount, b
 	return string(edited)
 }
 
-// editor edits the bodies of writes on their way to a store, and those of the responses to
-// POSTs. Fields may be nil.
+// editor edits the bodies of writes on their way to a store, and those of the responses to POSTs,
+// and to reads of a cart. Fields may be nil.
 type editor struct {
 	http.RoundTripper
-	edit, respond func(body string) string
-	done          func(method string) // a response was read
+	edit, respond, show func(body string) string
+	done                func(method string) // a response was read
 }
 
 func (e editor) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -467,12 +467,19 @@ func (e editor) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if req.Method == http.MethodPost && e.respond != nil {
+	var edit func(body string) string
+	switch {
+	case req.Method == http.MethodPost:
+		edit = e.respond
+	case req.Method == http.MethodGet && !strings.HasSuffix(req.URL.Path, "/items"):
+		edit = e.show
+	}
+	if edit != nil {
 		text, err := readAll(resp.Body)
 		if err != nil {
 			return nil, err
 		}
-		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(e.respond(text))), -1
+		resp.Body, resp.ContentLength = io.NopCloser(strings.NewReader(edit(text))), -1
 	}
 	if e.done != nil {
 		resp.Body = closer{resp.Body, func() { e.done(req.Method) }}

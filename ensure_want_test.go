@@ -646,20 +646,16 @@ func TestEnsureCustomDiscounts_enabledText(t *testing.T) {
 func TestSetCustomDiscounts_wantChangedOrder(t *testing.T) {
 	t.Parallel()
 	s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-	cartID, err := s.AddCartFixture(commercetest.CartFixture{Items: at(5000, 5000)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	reads := 0
-	c := s.Client(commerce.WithHTTPClient(&http.Client{Transport: reshown{s.Transport(), func(c object) {
+	cartID, reads := addCart(t, s, at(5000, 5000), nil), 0
+	c := showing(s, func(cart object) {
 		if reads++; reads%2 == 0 {
-			slices.Reverse(member(c, "included", "items").([]any))
+			slices.Reverse(member(cart, "included", "items").([]any))
 		}
-	}}}))
-	_, err = c.Carts.SetCustomDiscounts(t.Context(), cartID,
+	})
+	_, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,
 		func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
 			return []commerce.NewCustomDiscount{offCart(uuid.NewString(), -1)}, nil
-		}, &commerce.SetCustomDiscountsOptions{Engine: "engine"})
+		}, ofEngine)
 	if commerce.ReasonOf(err) != "want_changed" {
 		t.Errorf("error %v, want ErrWantChanged", err)
 	}
