@@ -152,6 +152,11 @@ func (d *NewCustomDiscount) key() discountKey { return newDiscountKey(d.Discount
 
 func (d *CustomDiscount) key() discountKey { return newDiscountKey(d.DiscountEngine, d.ExternalID) }
 
+// contents returns all of d as a text, to compare it.
+func (d *NewCustomDiscount) contents() string {
+	return fmt.Sprint(d.key(), d.Amount, d.Description, d.DiscountCode, d.Item)
+}
+
 // mayHaveEngine reports whether o has the engine of d, or does not show its own. Letter case
 // does not count, as the service may change it.
 func (d *NewCustomDiscount) mayHaveEngine(o *CustomDiscount) bool {

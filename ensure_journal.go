@@ -33,6 +33,23 @@ type ensureWrite struct {
 	isChanged bool // an update: the response showed other contents than were sent
 	isGone    bool // an update or a deletion: the response was a 404. An attempt before it may have had an effect
 	isUndone  bool // an add: it was refused, as enabling was undone, or has no effect yet
+	sentTo    scene
+	isOver    bool // it was refused, but the last read shows another scene: the same write may succeed
+}
+
+// scene is what a read shows of a cart, and what is wanted for it: a refusal is about both.
+type scene struct {
+	contents  []string // of the cart, and of the wanted discounts
+	discounts []CustomDiscount
+}
+
+// isSameIn reports whether the write would be the same in another scene: with the same contents
+// and, if the service may have counted them, no fewer discounts.
+func (w *ensureWrite) isSameIn(s scene) bool {
+	isGone := func(d CustomDiscount) bool { return !hasDiscount(s.discounts, d.ID) }
+	isCounted := w.outcome == OutcomeRejected && !w.isEnabling()
+	return slices.Equal(w.sentTo.contents, s.contents) &&
+		!(isCounted && slices.ContainsFunc(w.sentTo.discounts, isGone))
 }
 
 func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool {
@@ -74,7 +91,7 @@ func (w *ensureWrite) isUnknown() bool { return w.outcome == OutcomeUnknown }
 // isFinal reports whether the write must not be made again in this call: it was refused, or
 // the service changes the key that it is sent.
 func (w *ensureWrite) isFinal() bool {
-	return !w.isUndone &&
+	return !w.isUndone && !w.isOver &&
 		(w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons) > 0 || w.isRenamed())
 }
 
@@ -102,13 +119,29 @@ type journal struct {
 	wanted map[discountKey]bool // keys that were ever wanted
 	// enables: the call may enable custom discounts for the cart.
 	enables bool
+	scene   scene // of the last read
 }
 
 func newJournal() *journal {
 	return &journal{seen: map[uuid.UUID]bool{}, wanted: map[discountKey]bool{}}
 }
 
-func (j *journal) record(writes ...*ensureWrite) { j.writes = append(j.writes, writes...) }
+func (j *journal) record(writes ...*ensureWrite) {
+	for _, w := range writes {
+		w.sentTo = j.scene
+	}
+	j.writes = append(j.writes, writes...)
+}
+
+// enter compares the last refusal of each write with the scene of a read.
+func (j *journal) enter(s scene) {
+	j.scene = s
+	for n, w := range j.writes {
+		isAgain := func(o *ensureWrite) bool { return w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount) }
+		isRefused := w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent
+		w.isOver = isRefused && !w.isSameIn(s) && !slices.ContainsFunc(j.writes[n+1:], isAgain)
+	}
+}
 
 // recent returns the writes since the last read.
 func (j *journal) recent() []*ensureWrite { return j.writes[j.read:] }
@@ -138,7 +171,7 @@ func (j *journal) permits(isSame func(w *ensureWrite) bool) permission {
 		if n++; n == 2 || w.isFinal() {
 			return never
 		}
-		if !w.settled && (!w.isSeen || w.kind == addWrite) {
+		if !w.settled && !w.isOver && (!w.isSeen || w.kind == addWrite) {
 			permitted = later
 		}
 	}

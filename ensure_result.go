@@ -154,11 +154,7 @@ func (e *ensureRun) mayPass(causes []error) bool {
 
 // mayBeAccepted reports whether a write that was refused may be accepted next time.
 func (e *ensureRun) mayBeAccepted() bool {
-	isUndone := func(w *ensureWrite) bool { return w.isUndone }
-	isRefusedAdd := func(w *ensureWrite) bool { return w.kind == addWrite && w.outcome == OutcomeRejected }
-	isDeletion := func(w *ensureWrite) bool { return w.kind == deleteWrite && w.isSent() && !w.isFinal() }
-	return e.journal.has(isUndone) || e.journal.has(e.isContradicted) ||
-		e.journal.has(isRefusedAdd) && e.journal.has(isDeletion)
+	return e.journal.has(func(w *ensureWrite) bool { return w.isUndone || w.isOver }) || e.journal.has(e.isContradicted)
 }
 
 // isLate reports whether a cause was first shown after something was written, which may be why.
@@ -178,14 +174,9 @@ func (e *ensureRun) isUnexplained(d CustomDiscount) bool {
 }
 
 // isContradicted reports whether a write was refused for a reason that the last read does not show,
-// or its response was a 404: another program may write to the cart too. A discount for an item that
-// was not found may be wanted for another one now.
+// or its response was a 404: another program may write to the cart too.
 func (e *ensureRun) isContradicted(w *ensureWrite) bool {
-	isMoved := func(d NewCustomDiscount) bool {
-		return d.key() == w.want.key() && !e.cart.isFor(w.want, new(d.asAdded()))
-	}
 	return w.isGone ||
 		hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
-		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions() ||
-		hasReason(w.reasons, ErrCartItemNotFound) && slices.ContainsFunc(e.want, isMoved)
+		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
 }

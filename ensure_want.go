@@ -118,14 +118,7 @@ func (e *ensureRun) checkEngines() error {
 // items, price before discounts, and discounts of others. It returns ErrWantChanged if a key is
 // new, or its contents have changed twice.
 func (e *ensureRun) checkReturned(want []NewCustomDiscount) error {
-	price, _ := e.cart.Subtotal()
-	shown := []string{fmt.Sprint(price.Amount)}
-	for _, p := range e.cart.Promotions() {
-		shown = append(shown, fmt.Sprint(p))
-	}
-	for _, i := range e.cart.Items {
-		shown = append(shown, fmt.Sprint(i.ID, i.Quantity, i.Value.Amount))
-	}
+	shown := e.cart.contents()
 	for _, d := range e.staying() {
 		shown = append(shown, fmt.Sprint(d.ID, d.Amount.Amount))
 	}
@@ -136,7 +129,7 @@ func (e *ensureRun) checkReturned(want []NewCustomDiscount) error {
 	}
 	want = slices.DeleteFunc(slices.Clone(want), func(d NewCustomDiscount) bool { return d.isNone() })
 	for i, d := range want {
-		contents := fmt.Sprint(i, d.Amount, d.Description, d.DiscountCode, d.Item)
+		contents := fmt.Sprint(i, d.contents())
 		before, isKnown := e.returned[d.key()]
 		isChanged := before[0] != before[1] && before[1] != contents
 		if isSame && !isKnown || isChanged {
@@ -145,6 +138,19 @@ func (e *ensureRun) checkReturned(want []NewCustomDiscount) error {
 		e.returned[d.key()] = [2]string{cmp.Or(before[0], contents), contents}
 	}
 	return nil
+}
+
+// contents returns what a cart costs, and why: items, price before discounts, and promotions.
+func (c *cartRead) contents() []string {
+	price, _ := c.Subtotal()
+	shown := []string{fmt.Sprint(price.Amount)}
+	for _, p := range c.Promotions() {
+		shown = append(shown, fmt.Sprint(p))
+	}
+	for _, i := range c.Items {
+		shown = append(shown, fmt.Sprint(i.ID, i.Quantity, i.Value.Amount))
+	}
+	return shown
 }
 
 // staying returns the discounts of the cart that the call does not change.
@@ -158,6 +164,7 @@ func (e *ensureRun) staying() []CustomDiscount {
 
 // makePlan plans what to write. As long as nothing was sent, it keeps what the cart shows.
 func (e *ensureRun) makePlan() {
+	e.journal.enter(e.scene())
 	e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 	if !e.journal.has((*ensureWrite).isSent) {
 		e.before = look{
@@ -165,6 +172,21 @@ func (e *ensureRun) makePlan() {
 			discount: e.cart.DisplayPrice.Discount.Amount,
 		}
 	}
+}
+
+// scene returns what the last read showed, and what is wanted.
+func (e *ensureRun) scene() scene {
+	shown := e.cart.contents()
+	for _, d := range e.want {
+		shown = append(shown, d.contents())
+	}
+	for _, d := range e.cart.CustomDiscounts {
+		if e.opts.AllOrNothing { // they decide what is in the batch
+			shown = append(shown, d.ID.String())
+		}
+	}
+	slices.Sort(shown)
+	return scene{shown, e.cart.CustomDiscounts}
 }
 
 // look is what a read of a cart shows.

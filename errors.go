@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/commerce-go/commerce/internal/transport"
+	"github.com/commerce-go/commerce/internal/wire"
 )
 
 // Error is the error of a call whose arguments were valid. Find it with [errors.AsType], and
@@ -89,17 +90,31 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 		e.Err = refreshError{transport.Hide(token)}
 	}
 	ended := errors.Is(e.Err, context.Canceled) || errors.Is(e.Err, context.DeadlineExceeded)
+	isCut := errors.Is(e.Err, ErrConnection) || errors.Is(e.Err, ErrTimeout)
 	switch {
 	case outcome == OutcomePartial:
 		e.Err = nil // the caller reports how many were added, and Errors why others were not
 	case outcome == OutcomeRejected && r.Is2xx():
 		e.Err = nil // Errors has the reasons
+	case r.Is2xx() && isCut:
 	case outcome == OutcomeUnreadable, r.Is2xx() && !ended:
-		e.Err = matching(ErrBadResponse, e.Err)
+		e.Err = matching(badResponse(call, r), e.Err)
 	case r.StatusCode == http.StatusForbidden && r.IsRateLimited():
 		e.Err = matching(ErrRateLimited, e.Err)
 	}
 	return e
+}
+
+// errNotJSON may pass: mostly, the response is the page of a gateway while the service is down.
+var errNotJSON = fmt.Errorf("%w: no JSON", ErrBadResponse)
+
+// badResponse returns what is wrong with a 2xx that cannot be read.
+func badResponse(call *transport.Call, r *transport.Result) error {
+	isEmpty := len(r.Body) == 0 && transport.IsRead(call.Method)
+	if isEmpty || r.Truncated || wire.Valid(r.Body) {
+		return ErrBadResponse
+	}
+	return errNotJSON
 }
 
 // withOutcome returns the error of a call with another outcome.
@@ -193,15 +208,27 @@ func failuresIn(err error) iter.Seq[*Error] {
 	}
 }
 
+// anyFailure reports whether one of them is so.
+func anyFailure(err error, is func(*Error) bool) bool {
+	for failed := range failuresIn(err) {
+		if is(failed) {
+			return true
+		}
+	}
+	return false
+}
+
 // Error describes the error for people. The text may change; do not parse it.
 func (e *Error) Error() string {
-	text := "commerce: " + e.Op
-	if problem := e.problem(); problem != "" {
-		text += ": " + problem
+	text := "commerce"
+	for _, part := range []string{e.Op, e.problem()} {
+		if part != "" {
+			text += ": " + part
+		}
 	}
 	var facts []string
-	if e.Outcome != OutcomeNone {
-		facts = append(facts, "outcome "+e.Outcome.String())
+	if outcome := e.outcome(); e.Outcome != OutcomeNone && outcome != "" {
+		facts = append(facts, "outcome "+outcome)
 	}
 	if e.Attempts > 0 {
 		facts = append(facts, "attempts "+strconv.Itoa(e.Attempts))
@@ -290,6 +317,18 @@ func (e *Error) titles() []string {
 	return titles
 }
 
+// isUnknown reports whether it is not known whether a write was applied. An Error that a caller
+// made of a cause does not say so.
+func (e *Error) isUnknown() bool { return e.Outcome == OutcomeUnknown && (e.isOfCall() || e.Err == nil) }
+
+// outcome returns the text of Outcome; "" if the Error does not say it.
+func (e *Error) outcome() string {
+	if e.Outcome == OutcomeUnknown && !e.isUnknown() {
+		return ""
+	}
+	return e.Outcome.String()
+}
+
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error {
 	if e == nil {
@@ -311,7 +350,7 @@ func (e *Error) Is(target error) bool {
 	case e.Outcome == OutcomePartial:
 		return target == ErrPartialFailure
 	case target == ErrOutcomeUnknown:
-		return e.Outcome == OutcomeUnknown
+		return e.isUnknown()
 	case target == ErrRateLimited && errors.Is(e.Err, transport.ErrGate):
 		return true
 	}
@@ -340,11 +379,9 @@ func (e Error) Format(f fmt.State, verb rune) {
 
 // LogValue returns the fields that are safe to log.
 func (e Error) LogValue() slog.Value {
-	attrs := []slog.Attr{
-		slog.String("op", e.Op), slog.String("outcome", e.Outcome.String()), slog.Int("attempts", e.Attempts),
-	}
+	attrs := []slog.Attr{slog.String("op", e.Op), slog.Int("attempts", e.Attempts)}
 	for _, a := range []slog.Attr{
-		slog.String("part", e.Part), slog.Int("status", e.StatusCode), slog.Any("titles", e.titles()),
+		slog.String("outcome", e.outcome()), slog.String("part", e.Part), slog.Int("status", e.StatusCode), slog.Any("titles", e.titles()),
 		slog.String("request_id", e.RequestID), slog.Duration("retry_after", e.RetryAfter),
 	} {
 		if !reflect.ValueOf(a.Value.Any()).IsZero() {

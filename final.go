@@ -5,6 +5,9 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"strings"
+
+	"github.com/commerce-go/commerce/internal/transport"
 )
 
 // OutcomeOf returns the most severe outcome of all errors of this package in the tree
@@ -49,23 +52,25 @@ func outcomesIn(err error, list []Outcome) []Outcome {
 // until the cart, the discounts, the subscription, the accounts or the settings change. A job
 // queue need not call again. It is true for
 //
-//   - a [*ValidationError],
-//   - a refusal by the service: a response with an error object that has a title or a status,
-//     and a 4xx status other than 401, 403, 407, 408, 409, 421, 423, 425 and 429. A batch that
-//     was refused with a 2xx, in full or in part, counts too,
-//   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero] and [ErrDifferent],
-//   - [ErrEnded] and [ErrStateNotShown],
-//   - [ErrOffsetLimit], also beside an error that kept the walk from going on.
+//   - a [*ValidationError], and [ErrInvalidArgument],
+//   - a refusal: an error object of the service in a 2xx to a batch, or in a 4xx other than 401,
+//     403, 407, 408, 409, 421, 423, 425 and 429; and its sentinels alone, e.g. in a test,
+//   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero], [ErrDifferent], [ErrEnded],
+//     [ErrStateNotShown], and [ErrOffsetLimit], also beside why the walk did not go on,
+//   - an error of yours that states [RemedyCart].
 //
-// Without ErrOffsetLimit, it is false if the tree of err holds any other error, also one of
-// another package, or an error with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; for
-// nil; and if no access token could be obtained.
+// Else it is false if the tree of err holds any other error, also one of another package, or one
+// with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; and without an access token.
 //
-// An error of [CartService.EnsureCustomDiscounts] or [CartService.SetCustomDiscounts] is final only
-// if each of its causes is, and never because a read does not show what the call wrote, or because
-// a read showed the cause only after the call wrote something. A refused add is not final if the
-// call also deleted a discount. No error is final if a discount to update or delete was gone (404).
+// A refusal is about what was sent to the cart as it was read. For EnsureCustomDiscounts and
+// SetCustomDiscounts it is final only if the last read shows the same items, price before discounts
+// and promotions, and no fewer discounts, and the same write is wanted; never because a read does
+// not show what the call wrote, or shows the cause only after a write, and never after a 404 to an
+// update or a deletion. A limit that was reached and left again between two reads is not seen.
 func IsFinal(err error) bool {
+	if stated := statedRemedy(err); stated != 0 && stated != RemedyStaff {
+		return stated == RemedyCart
+	}
 	switch e := err.(type) { //nolint:errorlint // walks the tree itself
 	case *Error:
 		return e.isFinal()
@@ -81,7 +86,8 @@ func IsFinal(err error) bool {
 }
 
 func isFinalSentinel(err error) bool {
-	return sentinelOf(func(s sentinel) bool { return s.err == err }).isFinal //nolint:errorlint // the tree ends here
+	row := sentinelOf(func(s sentinel) bool { return s.err == err }) //nolint:errorlint // the tree ends here
+	return row.isFinal || row.words != nil || row.status > 0 && !isTemporary(row.status)
 }
 
 func areFinal(errs []error) bool {
@@ -90,7 +96,7 @@ func areFinal(errs []error) bool {
 }
 
 func (e *Error) isFinal() bool {
-	if e == nil || e.Outcome == OutcomeUnknown || e.Outcome == OutcomeUnreadable || e.RetryAfter > 0 {
+	if e == nil || e.isUnknown() || e.Outcome == OutcomeUnreadable || e.RetryAfter > 0 {
 		return false
 	}
 	if end, ok := errors.AsType[ensureEnd](e.Err); ok {
@@ -137,11 +143,9 @@ func ReasonOf(err error) string {
 
 // reasonOf returns the row of the sentinel that tells most about the cause of err.
 func reasonOf(err error) sentinel {
-	isRefused := false
-	for failed := range failuresIn(err) {
-		isRefused = isRefused || failed.Op == opToken &&
-			(failed.StatusCode == http.StatusUnauthorized || slices.ContainsFunc(failed.Errors, isObject))
-	}
+	isRefused := !anyFailure(err, (*Error).isOfCall) || anyFailure(err, func(e *Error) bool {
+		return e.Op == opToken && (e.StatusCode == http.StatusUnauthorized || slices.ContainsFunc(e.Errors, isObject))
+	})
 	row := sentinelOf(func(s sentinel) bool {
 		return errors.Is(err, s.err) && (s.err != ErrToken || isRefused) //nolint:errorlint // a row of the table
 	})
@@ -151,29 +155,76 @@ func reasonOf(err error) sentinel {
 	return row
 }
 
-// RemedyOf returns what to do after err; 0 if it is nil. It refines [IsFinal]: after a final error
-// it is RemedyCart or RemedyStaff. After another one it is RemedyAgain, or RemedyStaff if calling
-// again helps only when somebody has fixed the credentials, the certificate, the address, or what
-// [ErrPriceDiffers] and [ErrWantChanged] name.
+// RemedyOf returns what to do after err; 0 if it is nil. A program that calls again as long as it
+// is RemedyAgain applies nothing twice. It refines [IsFinal]: after a final error it is RemedyCart,
+// if the call is one of a cart, or RemedyStaff. After another one it is
+//
+//   - RemedyStaff if calling again helps only when somebody has fixed the credentials, the
+//     certificate, the address, or what [ErrPriceDiffers] and [ErrWantChanged] name,
+//   - RemedyRead if the outcome is OutcomeUnknown, OutcomeUnreadable or OutcomePartial, and the
+//     call might do harm twice. SetCustomDiscounts, EnsureCustomDiscounts, EnableCustomDiscounts,
+//     DeleteCustomDiscount and EnsureState do none,
+//   - otherwise RemedyAgain.
+//
+// If an error of yours, e.g. of the function want of [CartService.SetCustomDiscounts], has a method
+// Remedy() Remedy, that decides, unless a write is in doubt.
 func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0
 	}
-	isFinal, known := IsFinal(err), reasonOf(err).remedy
-	switch {
-	case errors.Is(err, errTotalLags):
-		return RemedyAgain
-	case isFinal && known == RemedyCart:
+	isFinal, reason := IsFinal(err), reasonOf(err)
+	mayPass := errors.Is(err, errTotalLags) || errors.Is(err, errNotJSON)
+	switch stated := statedRemedy(err); {
+	case stated != 0:
+		return stated
+	case isFinal && reason.remedy == RemedyCart && !anyFailure(err, (*Error).isOfOther):
 		return RemedyCart
-	case isFinal, known == RemedyStaff:
+	case isFinal, reason.remedy == RemedyStaff && !mayPass, errors.Is(err, transport.ErrAddress),
+		anyFailure(err, (*Error).isOfGateway):
 		return RemedyStaff
-	}
-	for failed := range failuresIn(err) { // refused by something before the service
-		mayPass := isTemporary(failed.StatusCode) && failed.StatusCode != http.StatusProxyAuthRequired
-		isClient := failed.StatusCode >= 400 && failed.StatusCode <= 499
-		if isClient && !mayPass && !slices.ContainsFunc(failed.Errors, isObject) {
-			return RemedyStaff
-		}
+	case anyFailure(err, (*Error).mayDoHarm), reason.remedy == RemedyRead && !anyFailure(err, (*Error).isOfCall):
+		return RemedyRead
 	}
 	return RemedyAgain
+}
+
+// statedRemedy returns what an error of the caller says is to do; 0 if there is none, or if a
+// write is in doubt.
+func statedRemedy(err error) Remedy {
+	stated, ok := errors.AsType[interface {
+		error
+		Remedy() Remedy
+	}](err)
+	if !ok || errors.Is(err, ErrOutcomeUnknown) || anyFailure(err, (*Error).mayDoHarm) {
+		return 0
+	}
+	if remedy := stated.Remedy(); int(remedy) < len(remedyNames) {
+		return remedy
+	}
+	return 0
+}
+
+// harmlessTwice are the calls that do no harm if they are made again, whatever became of the
+// first.
+var harmlessTwice = []string{
+	"Carts.SetCustomDiscounts", "Carts.EnsureCustomDiscounts", "Carts.EnableCustomDiscounts",
+	"Carts.DeleteCustomDiscount", "Subscriptions.EnsureState",
+}
+
+// mayDoHarm reports whether a write may have been applied that would then be applied twice.
+func (e *Error) mayDoHarm() bool {
+	isApplied := e.isUnknown() || e.Outcome == OutcomeUnreadable || e.Outcome == OutcomePartial
+	return isApplied && !slices.Contains(harmlessTwice, e.Op)
+}
+
+// isOfCall reports whether a call returned the error, and not a caller that made it for a test.
+func (e *Error) isOfCall() bool { return e.Op != "" }
+
+// isOfOther reports whether the call is not one of a cart.
+func (e *Error) isOfOther() bool { return e.isOfCall() && !strings.HasPrefix(e.Op, "Carts.") }
+
+// isOfGateway reports whether something before the service refused the call.
+func (e *Error) isOfGateway() bool {
+	mayPass := isTemporary(e.StatusCode) && e.StatusCode != http.StatusProxyAuthRequired
+	return e.StatusCode >= 400 && e.StatusCode <= 499 && !mayPass && !slices.ContainsFunc(e.Errors, isObject)
 }

@@ -243,12 +243,13 @@ func (joined) Error() string { return "joined" }
 
 func (j joined) Unwrap() []error { return j }
 
-// causeRow is a row of the table of causes in docs/discounts.md. The last two have no
-// sentinels: the first of them is for final errors, the other for all.
+// causeRow is a row of the table of causes in docs/discounts.md. The third from the end is for all
+// final errors, the last for all others.
 type causeRow struct {
 	cause     string
 	sentinels []error
 	isFinal   bool
+	advice    string // the first word of what to do
 }
 
 func documentedCauses(t *testing.T) []causeRow {
@@ -263,6 +264,7 @@ func documentedCauses(t *testing.T) []causeRow {
 	for line := range strings.Lines(table) {
 		cells := strings.Split(line, "|")
 		row := causeRow{cause: strings.TrimSpace(cells[1]), isFinal: strings.Contains(cells[2], "`IsFinal(err)`")}
+		row.advice = regexp.MustCompile(`\w+`).FindString(cells[4])
 		for _, name := range regexp.MustCompile("`([a-zA-Z.]+)`").FindAllStringSubmatch(cells[2], -1) {
 			if sentinels[name[1]] == nil {
 				t.Fatalf("docs/discounts.md names %s, which this test does not know", name[1])
@@ -272,8 +274,8 @@ func documentedCauses(t *testing.T) []causeRow {
 		causes = append(causes, row)
 	}
 	n := len(causes)
-	if n < 10 || causes[n-1].cause != "anything else" || causes[n-1].sentinels != nil || !causes[n-2].isFinal {
-		t.Fatalf("docs/discounts.md has the causes %v, want the last two for final errors and for anything else", causes)
+	if n < 10 || causes[n-1].cause != "anything else" || causes[n-1].sentinels != nil || !causes[n-3].isFinal {
+		t.Fatalf("docs/discounts.md has the causes %v, want one for final errors, and the last for anything else", causes)
 	}
 	return causes
 }
@@ -283,7 +285,7 @@ var temporaryCauses = []error{
 	commerce.ErrOutcomeUnknown, commerce.ErrLock, commerce.ErrConflict, commerce.ErrRateLimited, commerce.ErrServer,
 	commerce.ErrTimeout, context.DeadlineExceeded, commerce.ErrToken, commerce.ErrUnauthorized, commerce.ErrForbidden,
 	commerce.ErrBadResponse, commerce.ErrConnection, commerce.ErrCertificate, commerce.ErrPriceDiffers,
-	commerce.ErrWantChanged,
+	commerce.ErrWantChanged, commerce.ErrPartialFailure,
 }
 
 // checkCause checks the first row that matches err: it must not advise to call again if err is
@@ -410,13 +412,13 @@ func TestRemedyOf(t *testing.T) {
 		{name: "conflict, without an object", err: fails(409, ""), want: commerce.RemedyAgain},
 		{name: "a limit of a gateway", err: fails(429, "slow down"), want: commerce.RemedyAgain},
 		{name: "a 429 with an object", err: fails(429, refusal), want: commerce.RemedyAgain},
-		{name: "busy", err: fails(503, gateway), want: commerce.RemedyAgain},
+		{name: "busy", err: fails(503, gateway), want: commerce.RemedyRead},
 		{name: "forbidden", err: fails(403, refusal), want: commerce.RemedyStaff},
 		{name: "unauthorized", err: fails(401, refusal), want: commerce.RemedyStaff},
 		{name: "credentials refused", err: fails(401, refusal, credentials), want: commerce.RemedyStaff},
 		{name: "no connection for a token", err: addDiscount(t.Context(), down), want: commerce.RemedyAgain},
 		{name: "response lost", err: addDiscount(t.Context(), newStub(t, failTransport).client(t, attempts(1))),
-			want: commerce.RemedyAgain},
+			want: commerce.RemedyRead},
 		{name: "redirect", err: fails(302, ""), want: commerce.RemedyStaff},
 		{name: "empty cart", err: commerce.ErrEmptyCart, want: commerce.RemedyCart},
 		{name: "below zero", err: commerce.ErrBelowZero, want: commerce.RemedyCart},
@@ -431,4 +433,66 @@ func TestRemedyOf(t *testing.T) {
 	}
 	others := []string{commerce.Remedy(0).String(), commerce.Remedy(9).String()}
 	diff(t, "texts of no remedy and of an unknown one", others, []string{"", "Remedy(9)"})
+}
+
+// What a mock returns has the advice of the table in docs/discounts.md: a sentinel alone, wrapped,
+// and as the cause of an Error without an operation, which says nothing about an outcome.
+func TestRemedyOf_sentinels(t *testing.T) {
+	t.Parallel()
+	n := 0
+	for _, row := range documentedCauses(t) {
+		for _, target := range row.sentinels {
+			made := &commerce.Error{Err: target}
+			for _, err := range []error{target, fmt.Errorf("cart 7: %w", target), made} {
+				got, isFinal := commerce.RemedyOf(err), commerce.IsFinal(err)
+				isCart := got == commerce.RemedyCart
+				if n++; got.String() != row.advice || isCart && !isFinal || isFinal && !isCart && got != commerce.RemedyStaff {
+					t.Errorf("RemedyOf(%#v) = %v, IsFinal = %t, want %s, as docs/discounts.md has it", err, got, isFinal, row.advice)
+				}
+			}
+			if text := made.Error() + made.LogValue().String(); strings.Contains(text, "(outcome") || strings.Contains(text, "outcome=") {
+				t.Errorf("the text of an Error without an operation is %q, want no outcome", text)
+			}
+		}
+	}
+	if n < 60 {
+		t.Errorf("%d errors, want those of at least 20 sentinels", n)
+	}
+}
+
+// stated is an error of a caller that says what to do.
+type stated commerce.Remedy
+
+func (s stated) Error() string { return "no offers in this currency" }
+
+func (s stated) Remedy() commerce.Remedy { return commerce.Remedy(s) }
+
+func TestRemedyOf_stated(t *testing.T) {
+	t.Parallel()
+	lost := addDiscount(t.Context(), newStub(t, failTransport).client(t, attempts(1)))
+	busy := addDiscount(t.Context(), newStub(t, respond(429, refusal)).client(t, attempts(1)))
+	final := addDiscount(t.Context(), newStub(t, respond(422, refusal)).client(t, attempts(1)))
+	const again, cart, staff, read = commerce.RemedyAgain, commerce.RemedyCart, commerce.RemedyStaff, commerce.RemedyRead
+	for _, tt := range []struct {
+		name    string
+		err     error
+		want    commerce.Remedy
+		isFinal bool
+	}{
+		{name: "again", err: stated(again), want: again},
+		{name: "cart", err: stated(cart), want: cart, isFinal: true},
+		{name: "staff", err: stated(staff), want: staff},
+		{name: "read", err: stated(read), want: read},
+		{name: "wrapped", err: fmt.Errorf("cart 7: %w", stated(cart)), want: cart, isFinal: true},
+		{name: "zero", err: stated(0), want: again},
+		{name: "one that does not exist", err: stated(5), want: again},
+		{name: "with an error that may pass", err: errors.Join(busy, stated(cart)), want: cart, isFinal: true},
+		{name: "with a final one", err: errors.Join(final, stated(again)), want: again},
+		{name: "with a write in doubt", err: errors.Join(lost, stated(again)), want: read},
+		{name: "final, with a write in doubt", err: errors.Join(lost, stated(cart)), want: read},
+	} {
+		if got, isFinal := commerce.RemedyOf(tt.err), commerce.IsFinal(tt.err); got != tt.want || isFinal != tt.isFinal {
+			t.Errorf("%s: RemedyOf() = %v, IsFinal() = %t, want %v, %t", tt.name, got, isFinal, tt.want, tt.isFinal)
+		}
+	}
 }

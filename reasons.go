@@ -110,9 +110,9 @@ type sentinel struct {
 	err     error
 	name    string // of ReasonOf
 	status  int    // of responses that match; 0: there is more to it, see statusSentinel
-	isFinal bool   // by itself, without a refusal by the service: see IsFinal
+	isFinal bool   // by itself, without an error of a call: see IsFinal
 	isShown bool   // its text says more to an observer than what it wraps
-	remedy  Remedy // RemedyCart if it is final, RemedyStaff if it is not; otherwise 0
+	remedy  Remedy // RemedyCart if it is final, RemedyStaff if it is not; RemedyRead if its call is not known; else 0
 	// words are in the title and detail of a refusal for this reason, all of one list. Letter case,
 	// numbers and punctuation do not matter.
 	words [][]string
@@ -121,7 +121,7 @@ type sentinel struct {
 // sentinels has all of them. If several match, the first one counts: what tells most about the
 // cause comes first.
 var sentinels = []sentinel{
-	{err: ErrInvalidArgument, name: "invalid_argument"},
+	{err: ErrInvalidArgument, name: "invalid_argument", isFinal: true},
 	{err: ErrLock, name: "lock", isShown: true},
 	{err: ErrRateLimited, name: "rate_limited", status: http.StatusTooManyRequests},
 	{err: transport.ErrLimiter, name: "limiter"},
@@ -162,7 +162,7 @@ var sentinels = []sentinel{
 	{err: ErrStateNotShown, name: "state_not_shown", isFinal: true, isShown: true},
 	{err: ErrListDrift, name: "list_drift"},
 	{err: ErrNoProgress, name: "no_progress"},
-	{err: ErrPartialFailure, name: "partial", isShown: true},
+	{err: ErrPartialFailure, name: "partial", isShown: true, remedy: RemedyRead},
 	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
 	{err: ErrConnection, name: "connection"},
 }
@@ -208,11 +208,14 @@ const (
 	// RemedyStaff means that your staff must act: the program, the credentials, the address or
 	// the settings are wrong.
 	RemedyStaff
+	// RemedyRead means that a write may have been applied, and that the same call might apply it a
+	// second time: read what it changes, then decide.
+	RemedyRead
 )
 
-var remedyNames = [...]string{"", "again", "cart", "staff"}
+var remedyNames = [...]string{"", "again", "cart", "staff", "read"}
 
-// String returns "again", "cart" or "staff"; "" for 0.
+// String returns "again", "cart", "staff" or "read"; "" for 0.
 func (r Remedy) String() string {
 	if int(r) < len(remedyNames) {
 		return remedyNames[r]

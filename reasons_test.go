@@ -74,7 +74,7 @@ func TestSentinels(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]bool{
 		// The reason of the service tells more, or the result does.
-		"ErrBadRequest": true, "ErrNotFound": true, "ErrUnprocessable": true, "ErrPartialFailure": true,
+		"ErrBadRequest": true, "ErrNotFound": true, "ErrUnprocessable": true,
 		// They are about walks and subscriptions.
 		"ErrOffsetLimit": true, "ErrListDrift": true, "ErrNoProgress": true, "ErrEnded": true, "ErrStateNotShown": true,
 	}

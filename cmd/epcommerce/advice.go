@@ -127,8 +127,9 @@ func (e *environment) advice(err error) string {
 	reason := commerce.ReasonOf(err)
 	next, isKnown := todos[reason]
 	isInDoubt := is[*commerce.Error](err) && commerce.OutcomeOf(err) == commerce.OutcomeUnknown
+	remedy := commerce.RemedyOf(err)
 	switch {
-	case isInDoubt && e.isAPI:
+	case remedy == commerce.RemedyRead:
 		return "look at what it should change first: the same command sends the request again"
 	case isInDoubt && e.cart != "":
 		return e.todo(mayBeLate)
@@ -144,7 +145,7 @@ func (e *environment) advice(err error) string {
 		return e.todo(next)
 	case !is[*commerce.Error](err) && !is[*commerce.PagingError](err):
 		return ""
-	case commerce.RemedyOf(err) != commerce.RemedyAgain:
+	case remedy != commerce.RemedyAgain:
 		return "correct what the service names"
 	}
 	return e.todo(again)

@@ -35,7 +35,7 @@ var offers = []struct {
 func replyTo(err error) (status int, text string) {
 	remedy := commerce.RemedyOf(err)
 	switch {
-	case errors.Is(err, commerce.ErrOutcomeUnknown):
+	case errors.Is(err, commerce.ErrOutcomeUnknown), remedy == commerce.RemedyRead:
 		return http.StatusServiceUnavailable, "Please look at your cart again before you pay."
 	case remedy == commerce.RemedyAgain:
 		return http.StatusServiceUnavailable, "Please try again in a minute."

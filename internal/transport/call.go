@@ -61,6 +61,9 @@ var ErrCertificate = errors.New("the certificate was not accepted")
 // ErrConnection is matched by any other error of the HTTP transport.
 var ErrConnection = errors.New("no response")
 
+// ErrAddress is an [ErrConnection] because the host does not exist, or does not speak TLS.
+var ErrAddress = fmt.Errorf("%w from this address", ErrConnection)
+
 // byteOrderMark begins the bodies of some gateways. JSON must not have it.
 var byteOrderMark = []byte("\ufeff")
 

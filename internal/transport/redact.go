@@ -109,6 +109,13 @@ func isOfCertificate(err error) bool {
 	return false
 }
 
+// isOfAddress reports whether err itself means that the address is wrong.
+func isOfAddress(err error) bool {
+	lookup, _ := err.(*net.DNSError)
+	_, isNoTLS := err.(tls.RecordHeaderError)
+	return isNoTLS || lookup != nil && lookup.IsNotFound
+}
+
 func describeOp(e *net.OpError) string {
 	switch e.Op {
 	case "dial", "read", "write", "proxyconnect", "remote error", "local error":
@@ -142,8 +149,11 @@ func redact(ctx context.Context, err error) error {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
 		e.safe, kind = ErrTimeout, ErrTimeout
 	}
-	if slices.ContainsFunc(slices.Collect(Tree(err)), isOfCertificate) {
+	switch tree := slices.Collect(Tree(err)); {
+	case slices.ContainsFunc(tree, isOfCertificate):
 		kind = ErrCertificate
+	case slices.ContainsFunc(tree, isOfAddress):
+		kind = ErrAddress
 	}
 	e.full = Hide(fmt.Errorf("%w: %w", kind, err))
 	var last error
