@@ -171,7 +171,7 @@ func (j *journal) permits(isSame func(w *ensureWrite) bool) permission {
 		if n++; n == 2 || w.isFinal() {
 			return never
 		}
-		if !w.settled && !w.isOver && (!w.isSeen || w.kind == addWrite) {
+		if !w.settled && (!w.isSeen || w.kind == addWrite) {
 			permitted = later
 		}
 	}

@@ -522,7 +522,8 @@ var priceScenarios = []ensureScenario{
 		counts: "discounts 1, added 1, deleted 1", outcome: commerce.OutcomeApplied,
 	},
 	{
-		name: "the customer exchanges the item", requests: "cart add cart add cart", counts: "discounts 1, added 1",
+		name: "the customer exchanges the item", requests: "cart add cart cart add cart", counts: "discounts 1, added 1",
+		takes: 2 * time.Second,
 		cart: []string{"a -1000 item"},
 		choose: func(_ *commerce.Cart, n int) ([]commerce.NewCustomDiscount, error) {
 			item := uuid.MustParse(itemID)

@@ -109,12 +109,16 @@ type serverClient struct {
 	faults  []fault         // of the next requests; those after them have none
 	latency time.Duration   // of each request
 	after   func(*exchange) // called after each request; may be nil
+	before  func()          // called before each request; may be nil
 	// edit changes the response to a request that was applied at once; may be nil.
 	edit func(*exchange, reply) reply
 }
 
 // RoundTrip implements [http.RoundTripper].
 func (c *serverClient) RoundTrip(req *http.Request) (*http.Response, error) {
+	if c.before != nil {
+		c.before()
+	}
 	e := &exchange{Call: c.call, Method: req.Method, Path: req.URL.Path, Fault: noFault, At: time.Now()}
 	if req.Body != nil {
 		var err error

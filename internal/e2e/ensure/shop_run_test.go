@@ -25,7 +25,7 @@ var shopEvents = []string{
 	"lowered", "enabled", "promotions replaced", "without Subtotal", "dry run", "price not the one of the first read",
 	"the customer changes the cart", "the store promotes the cart", "another program disables discounts",
 	"another program changes its discounts", "a write undone", "enabling ignored",
-	"final, called again", "quiet call", "quiet call without a write", "two shops", "two callers of a shop",
+	"final, called again", "final, called again while another caller was frozen", "quiet call", "quiet call without a write", "two shops", "two callers of a shop",
 }
 
 // TestChaos_shop lets shops set their offers on a cart, for CHAOS, in at least 100 scenarios: the
@@ -37,7 +37,7 @@ func TestChaos_shop(t *testing.T) {
 	n, events := &findings{wrong: map[string][]int{}}, map[string]int{}
 	scenarios := forScenarios(t, 100, func(t *testing.T, number int, r *rand.Rand) {
 		sc := newShopScenario(r)
-		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events}
+		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events, freezing: make(chan struct{}, 1)}
 		run.run()
 	})
 	n.report(t)
@@ -57,10 +57,12 @@ type shopRun struct {
 	server *cartServer
 	*findings
 
-	mu     sync.Mutex
-	events map[string]int
-	calls  []*shopCall
-	carts  int // changes by the customer
+	freezing chan struct{} // holds who freezes the others
+	mu       sync.Mutex
+	thawed   chan struct{} // closed when the callers may go on; nil: they may
+	events   map[string]int
+	calls    []*shopCall
+	carts    int // changes by the customer
 }
 
 func (run *shopRun) count(name string) {
@@ -123,6 +125,7 @@ func (run *shopRun) newClient(c shopCaller, r *rand.Rand) *shopClient {
 	shop.transport = &serverClient{server: run.server, faults: c.Faults, latency: c.Latency, edit: shop.edit}
 	if len(c.Calls) > 0 {
 		shop.transport.after = func(e *exchange) { run.disturb(e, r) }
+		shop.transport.before = run.awaitThaw
 	}
 	shop.hidden = func() []string {
 		if run.sc.HidesAny && len(c.Calls) > 0 {
@@ -155,9 +158,36 @@ func (run *shopRun) callAll(n int, c shopCaller) {
 	for n, p := range c.Calls {
 		time.Sleep(p.Pause)
 		made := client.call(client.inAnyOrder(c.Codes[n]), p)
-		if len(run.sc.Callers) == 1 && commerce.IsFinal(made.Err) && !run.sc.Fickle {
-			run.confirm(made, c, p)
+		if commerce.IsFinal(made.Err) && !run.sc.Fickle {
+			run.freeze(func() { run.confirm(made, c, p) })
 		}
+	}
+}
+
+// freeze lets f run while no other caller begins a request.
+func (run *shopRun) freeze(f func()) {
+	run.freezing <- struct{}{} // not a mutex, which synctest does not see
+	defer func() { <-run.freezing }()
+	thawed := make(chan struct{})
+	run.setThawed(thawed)
+	time.Sleep(2 * time.Second) // the requests that have begun end
+	f()
+	run.setThawed(nil)
+	close(thawed)
+}
+
+func (run *shopRun) setThawed(thawed chan struct{}) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.thawed = thawed
+}
+
+func (run *shopRun) awaitThaw() {
+	run.mu.Lock()
+	thawed := run.thawed
+	run.mu.Unlock()
+	if thawed != nil {
+		<-thawed
 	}
 }
 
@@ -178,6 +208,9 @@ func (run *shopRun) confirm(made *shopCall, c shopCaller, p plannedCall) {
 	p.Timeout = 0
 	again := client.call(made.codes, p)
 	run.count("final, called again")
+	if len(run.sc.Callers) > 1 {
+		run.count("final, called again while another caller was frozen")
+	}
 	if want := commerce.ReasonOf(made.Err); commerce.ReasonOf(again.Err) != want {
 		run.fail("what is final stays so", run.number, func() string {
 			return fmt.Sprintf("call %d: %s, but the same call again returned %v\n%v", made.Number, want, again.Err, run)
