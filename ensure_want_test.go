@@ -524,7 +524,7 @@ var priceScenarios = []ensureScenario{
 	{
 		name: "the customer exchanges the item", requests: "cart add cart cart add cart", counts: "discounts 1, added 1",
 		takes: 2 * time.Second,
-		cart: []string{"a -1000 item"},
+		cart:  []string{"a -1000 item"},
 		choose: func(_ *commerce.Cart, n int) ([]commerce.NewCustomDiscount, error) {
 			item := uuid.MustParse(itemID)
 			if n == 1 { // it is gone before the add

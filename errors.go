@@ -319,7 +319,9 @@ func (e *Error) titles() []string {
 
 // isUnknown reports whether it is not known whether a write was applied. An Error that a caller
 // made of a cause does not say so.
-func (e *Error) isUnknown() bool { return e.Outcome == OutcomeUnknown && (e.isOfCall() || e.Err == nil) }
+func (e *Error) isUnknown() bool {
+	return e.Outcome == OutcomeUnknown && (e.isOfCall() || e.Err == nil)
+}
 
 // outcome returns the text of Outcome; "" if the Error does not say it.
 func (e *Error) outcome() string {

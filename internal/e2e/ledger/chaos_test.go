@@ -202,14 +202,34 @@ func (w *worker) make(ctx context.Context, c randomCall, call string) error {
 	return w.callers[c.protocol](ctx, c.op, call)
 }
 
-// libraryCaller makes calls by the library.
+// libraryCaller makes calls by the library. Half of them it makes again as long as RemedyOf says so,
+// and once more, with the same fault, after a final error.
 func libraryCaller(t *testing.T, s *Server, base *http.Transport) caller {
 	t.Helper()
 	client := newClient(t, s.URL(), base, commerce.WithRetry(commerce.RetryPolicy{
 		MinBackoff: time.Millisecond, MaxBackoff: time.Millisecond, AttemptTimeout: attemptTimeout,
 	}))
-	return func(ctx context.Context, op operation, call string) error { return op.do(ctx, client, call).err }
+	n := 0
+	return func(ctx context.Context, op operation, call string) error {
+		err := op.do(ctx, client, call).err
+		for n++; n%2 == 0 && ctx.Err() == nil && !isHeld(err) && commerce.RemedyOf(err) == commerce.RemedyAgain; {
+			repeated.Add(1)
+			err = op.do(ctx, client, call).err
+		}
+		if last := s.Last(); commerce.IsFinal(err) && last != nil {
+			frozen.Add(1)
+			s.Plan(last, last, last, last)
+			if again := op.do(context.WithoutCancel(ctx), client, call+"again").err; again == nil {
+				t.Errorf("%s: %v, but the same call in the same world returned nil", call, err)
+			}
+		}
+		return err
+	}
 }
+
+// repeated and frozen count the calls that were made again after RemedyAgain, and after a final
+// error.
+var repeated, frozen atomic.Int64
 
 // retryablehttpCaller makes calls by go-retryablehttp, with its defaults except for the
 // waits.
@@ -310,6 +330,7 @@ func TestChaos(t *testing.T) {
 	}
 	duplicates, applications := l.Duplicates()
 	sent := len(list) - held
+	t.Logf("%d calls made again after RemedyAgain, %d after a final error", repeated.Load(), frozen.Load())
 	t.Logf("CHAOS_SEED=%d: %d POST calls in %v by %d workers, and %d that the gate held back; "+
 		"%d applied, %d twice or more, %d wrong outcomes; outcomes %v",
 		seed, sent, took, workers, held, applications, duplicates, wrong, counts)

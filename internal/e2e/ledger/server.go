@@ -28,6 +28,7 @@ type Server struct {
 	closed   bool
 	bodiless bool // see WriteWithoutBody
 	plan     []*Fault
+	last     *Fault // see Last
 	arrivals []Arrival
 	signal   chan struct{} // closed and replaced when a fault is reached
 	open     map[*Conn]bool
@@ -112,6 +113,13 @@ func (s *Server) Plan(faults ...*Fault) {
 	s.plan, s.arrivals = faults, nil
 }
 
+// Last returns the last fault of the plan that was used; nil if none was.
+func (s *Server) Last() *Fault {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 // Arrivals returns what has arrived since the last call of Plan.
 func (s *Server) Arrivals() []Arrival {
 	s.mu.Lock()
@@ -184,6 +192,7 @@ func (c *Conn) nextFault() *Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.plan[0]
+	s.last = f
 	if len(s.plan) > 1 {
 		s.plan = s.plan[1:]
 	}
