@@ -496,3 +496,29 @@ func TestRemedyOf_stated(t *testing.T) {
 		}
 	}
 }
+
+// The advice after a write that may have been applied depends on whether the call does harm twice.
+func TestRemedyOf_outcomes(t *testing.T) {
+	t.Parallel()
+	isHarmless := map[string]bool{
+		"Carts.SetCustomDiscounts": true, "Carts.EnsureCustomDiscounts": true, "Carts.EnableCustomDiscounts": true,
+		"Carts.DeleteCustomDiscount": true, "Subscriptions.EnsureState": true,
+	}
+	mayBeApplied := []commerce.Outcome{commerce.OutcomeUnknown, commerce.OutcomeUnreadable, commerce.OutcomePartial}
+	ops := []string{"Carts.A new call"}
+	for _, c := range calls.All() {
+		ops = append(ops, c.Op)
+	}
+	for _, op := range ops {
+		for o := commerce.OutcomeUnknown; o < commerce.OutcomeApplied; o++ {
+			want := commerce.RemedyAgain
+			if slices.Contains(mayBeApplied, o) && !isHarmless[op] {
+				want = commerce.RemedyRead
+			}
+			err := fmt.Errorf("w: %w", &commerce.Error{Op: op, Outcome: o, Err: commerce.ErrConnection})
+			if got := commerce.RemedyOf(err); got != want || commerce.IsFinal(err) {
+				t.Errorf("%s, outcome %v: RemedyOf() = %v, IsFinal() = %t, want %v, false", op, o, got, commerce.IsFinal(err), want)
+			}
+		}
+	}
+}
