@@ -30,7 +30,8 @@ type AddCustomDiscountsResult struct {
 	// Added are the discounts that the service reports as added.
 	Added []CustomDiscount
 	// Errors of the discounts that were not added. If the discount is for an item of the
-	// cart, Meta.ID names that item, not the discount.
+	// cart, Meta.ID names that item, not the discount. Extra of an error inside data has the
+	// external_id that is beside it there.
 	Errors []ErrorObject
 	// Unconfirmed are the discounts that the response does not prove were added. Read the
 	// cart before you send them again.
@@ -45,8 +46,8 @@ type AddCustomDiscountsResult struct {
 // UnconfirmedDiscount is a discount that may not have been added.
 type UnconfirmedDiscount struct {
 	NewCustomDiscount
-	// Reasons are the error entries that may be about the discount: they name its item, or
-	// no item. See [ErrorObject.Reason].
+	// Reasons are the error entries that may be about the discount: their Extra has its
+	// external_id or, without one, they name its item or no item. See [ErrorObject.Reason].
 	Reasons []ErrorObject
 }
 
@@ -148,6 +149,7 @@ func readBatch(r *transport.Result) *batchResponse {
 // readMembers reads the members of a body. Names may have any letter case.
 func (b *batchResponse) readMembers(members []wire.Member) error {
 	var data []byte
+	var inline []ErrorObject
 	for _, m := range members {
 		switch strings.ToLower(m.Name) {
 		case "data":
@@ -155,7 +157,7 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 				return errors.New("the response has data twice")
 			}
 			data = m.Value
-			b.readData(data)
+			inline = b.readData(data)
 		case "errors":
 			b.Errors = readErrorObjects(m.Value)
 		case "options":
@@ -167,22 +169,25 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 			b.Extra[m.Name] = bytes.Clone(m.Value)
 		}
 	}
+	b.Errors = append(b.Errors, inline[:min(len(inline), maxErrors-len(b.Errors))]...)
 	return nil
 }
 
-// readData collects the discounts in data, which is an array or one object. Anything else in
-// it may be a discount in an unknown form.
-func (b *batchResponse) readData(data []byte) {
+// readData collects the discounts in data, which is an array or one object, and returns the errors
+// of the others. Anything else in it may be a discount in an unknown form.
+func (b *batchResponse) readData(data []byte) (inline []ErrorObject) {
 	seen := map[uuid.UUID]bool{}
 	n := 0
 	for element := range wire.Elements(data) {
 		if n++; n > maxDiscounts {
 			b.Added, b.mayHold = nil, true
-			return
+			return inline
 		}
 		var d CustomDiscount
-		if element[0] != '{' || d.UnmarshalJSON(element) != nil || !isCustomDiscount(&d) {
+		errs := readInlineErrors(element)
+		if len(errs) > 0 || element[0] != '{' || d.UnmarshalJSON(element) != nil || !isCustomDiscount(&d) {
 			b.mayHold = true
+			inline = append(inline, errs[:min(len(errs), maxErrors-len(inline))]...)
 			continue
 		}
 		if d.ID != uuid.Nil && seen[d.ID] {
@@ -191,6 +196,7 @@ func (b *batchResponse) readData(data []byte) {
 		seen[d.ID] = true
 		b.Added = append(b.Added, d)
 	}
+	return inline
 }
 
 // isCustomDiscount reports whether an object in data is a discount that can be identified: by
@@ -278,11 +284,13 @@ func takeOne[K comparable](counts map[K]int, key K) bool {
 	return counts[key] >= 0
 }
 
-// reasonsFor returns the entries that name the item of d, or no item.
+// reasonsFor returns the entries that name the external id of d or, without one, its item or none.
 func reasonsFor(d *NewCustomDiscount, entries []ErrorObject) []ErrorObject {
 	var found []ErrorObject
 	for _, o := range entries {
-		if o.Meta.ID == "" || d.Item != nil && strings.EqualFold(o.Meta.ID, d.Item.ID.String()) {
+		id := o.externalID()
+		mayBe := o.Meta.ID == "" || d.Item != nil && strings.EqualFold(o.Meta.ID, d.Item.ID.String())
+		if id == "" && mayBe || strings.EqualFold(id, d.key().externalID) {
 			found = append(found, o)
 		}
 	}

@@ -154,6 +154,11 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "500 with all", status: 500, body: `{"data":[$a]}`, added: 1},
 		{name: "429", sent: "a b", status: 429, body: `{"data":[$a]}`, added: 1, unconfirmed: "b"},
 		{name: "sent twice", sentTwice: true, status: 201, body: `{"data":[$a]}`, added: 1},
+		{
+			name: "an error in data", sent: "a b", status: 201, added: 1, unconfirmed: "b",
+			body: `{"data":[$a,{"external_id":"b","title":"Discount limit reached","status":"422"}]}`,
+		},
+		{name: "all, and an error in data", status: 201, body: `{"data":[$a,{"Error":"no"}]}`, added: 1},
 	},
 	commerce.OutcomeRejected: {
 		{name: "as many errors as sent", sent: "a b", status: 201, body: `{"data":[],"errors":[$failed,$failed]}`},
@@ -195,6 +200,8 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "in another member", status: 201, body: `{"custom_discounts":[$a],"errors":[$failed]}`},
 		{name: "refused, sent twice", sentTwice: true, status: 200, body: `{"errors":[$failed]}`},
 		{name: "truncated", status: 201, body: `{"data":[$a]`},
+		{name: "only errors in data", allOrNothing: true, status: 201, body: `{"data":[{$id,"errors":[$failed]}]}`},
+		{name: "data is an error", status: 201, body: `{"data":{"type":"custom_discount",$id,"error":"no"}}`},
 	},
 	commerce.OutcomeUnknown: {
 		{name: "404, sent twice", sentTwice: true, status: 404},
@@ -215,6 +222,7 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "422, type deep within", status: 422, body: `{"a":[{"b":{"type":"Custom_Discounts"}}]}`},
 		{name: "422, code deep within", status: 422, body: `{"a":[{"b":{"discount_code":null}}]}`},
 		{name: "422, engine deep within", status: 422, body: `{"a":[[{"Discount_Engine":"e"}]]}`},
+		{name: "422, an error in data", status: 422, body: `{"data":[{"external_id":"a","errors":["no"]}]}`},
 		{name: "404, truncated", sent: "a b", status: 404, body: `{"data":[$a],"err`},
 		{name: "422, UTF-16", status: 422, body: "\xff\xfe{\x00}\x00"},
 		{name: "422, UTF-16 without a mark", status: 422, body: "\x00{\x00}"},
@@ -320,6 +328,69 @@ func TestAddCustomDiscounts_reasons(t *testing.T) {
 		[]error{commerce.ErrEmptyCart, commerce.ErrNotFound})
 }
 
+// inlineForms are members of an element of data, and the titles and details of their errors.
+var inlineForms = map[string][]string{
+	`"error":"oops"`:                               {"oops"},
+	`"error":{"title":"oops"}`:                     {"oops"},
+	`"ERROR":["oops",{"detail":"no"}]`:             {"oops", "no"},
+	`"errors":[{"title":"oops"},"no"]`:             {"oops", "no"},
+	`"errors":{"title":"oops","status":422}`:       {"oops"},
+	`"Errors":"oops","errors":[]`:                  {"oops"},
+	`"title":"oops","status":"422"`:                {"oops"},
+	`"Title":"oops","title":"","status":422`:       {"oops"},
+	`"status":422,"title":"no","errors":["oops"]`:  {"oops", "no"},
+	`"error":"","errors":[],"title":"","status":0`: nil,
+	`"error":null,"errors":{},"title":"summer"`:    nil,
+	`"error":false,"errors":[null,{}],"status":1`:  nil,
+	`"error":{},"errors":"","title":"a"`:           nil,
+	`"meta":{"errors":["oops"]}`:                   nil,
+}
+
+func texts(entries []commerce.ErrorObject) (list []string) {
+	for _, o := range entries {
+		list = append(list, o.Title+o.Detail)
+	}
+	return list
+}
+
+// An element of data with an error is no discount that was added. Its errors are the reasons of the
+// unconfirmed discount with its external id, or of all if it has none.
+func TestAddCustomDiscounts_inlineErrors(t *testing.T) {
+	t.Parallel()
+	const item = `"relationships":{"item":{"data":{"type":"cart_item",$id}}}`
+	for form, want := range inlineForms {
+		for element, isOfB := range map[string]bool{
+			`{"type":"custom_discount",$id,"External_ID":" B ",`:            true,
+			`{"type":"custom_discount",$id,"external_id":"b",` + item + `,`: true,
+			`{"type":"custom_discount",$id,`:                                false,
+			`{"type":"custom_discount",$id,"external_id":"",`:               false,
+		} {
+			if want == nil && strings.Contains(element, "External_ID") {
+				continue // the discount has none then
+			}
+			call := batchCall{sent: discounts("a", "b", "c"), status: 201}
+			call.body = outcomeTexts.Replace(`{"data":[$a,` + element + form + `}]}`)
+			result, outcome := call.do(t)
+			if outcome != commerce.OutcomePartial {
+				t.Fatalf("%s: outcome = %v, want partial", call.body, outcome)
+			}
+			got := map[string][]string{} // external id to reasons
+			for _, d := range result.Unconfirmed {
+				got[d.ExternalID] = texts(d.Reasons)
+			}
+			reasons := map[string][]string{"b": want, "c": want}
+			switch {
+			case isOfB && want == nil:
+				delete(reasons, "b")
+			case isOfB:
+				reasons["c"] = nil
+			}
+			diff(t, "errors of "+call.body, texts(result.Errors), want)
+			diff(t, "reasons of "+call.body, got, reasons)
+		}
+	}
+}
+
 // checkIs checks that err matches the first errors, and not the others.
 func checkIs(t *testing.T, err error, is, not []error) {
 	t.Helper()
@@ -374,8 +445,45 @@ func TestAddCustomDiscounts_limit(t *testing.T) {
 	}
 }
 
-// Whatever the body, the outcome, the result and the error agree, and a response in which
-// encoding/json finds a discount is no rejection.
+// holdsInlineError reports whether encoding/json finds an error in an element of data.
+func holdsInlineError(body []byte) bool {
+	var members map[string]any
+	_ = json.Unmarshal(body, &members)
+	for name, data := range members {
+		elements, isArray := data.([]any)
+		if strings.ToLower(name) != "data" { //nolint:staticcheck // an EqualFold finds more letters
+			continue
+		}
+		if !isArray {
+			elements = []any{data}
+		}
+		for _, element := range elements {
+			object, _ := element.(map[string]any)
+			has := map[string]bool{}
+			for name, value := range object {
+				name = strings.ToLower(name)
+				has[name] = has[name] || !isNoError(value)
+			}
+			if has["error"] || has["errors"] || has["title"] && has["status"] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isNoError(v any) bool {
+	switch v := v.(type) {
+	case []any:
+		return !slices.ContainsFunc(v, func(element any) bool { return !isNoError(element) })
+	case map[string]any:
+		return len(v) == 0
+	}
+	return v == nil || v == false || v == "" || v == 0.0
+}
+
+// Whatever the body, the outcome, the result and the error agree, a response in which encoding/json
+// finds a discount is no rejection, and one with an error in data is no success.
 func FuzzBatchBody(f *testing.F) {
 	for _, rows := range outcomeRows {
 		for _, row := range rows {
@@ -397,6 +505,9 @@ func FuzzBatchBody(f *testing.F) {
 					t.Errorf("unconfirmed, but not sent: %+v", d)
 				}
 			}
+		}
+		if outcome == commerce.OutcomeApplied && holdsInlineError(body) {
+			t.Errorf("status %d is applied, but data has an error: %s", call.status, body)
 		}
 		var members map[string]json.RawMessage
 		var data []map[string]json.RawMessage

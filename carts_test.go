@@ -266,6 +266,7 @@ func TestUpdateCustomDiscount_outcome(t *testing.T) {
 		"empty": ``, "HTML": `<html>`, "no data": `{}`, "no discount": `{"data":[]}`, "truncated": `{"data":{`,
 		"errors too":       strings.TrimSuffix(updatedBody, "}") + `,"errors":[{"title":"x"}]}`,
 		"another discount": `{"data":{"type":"custom_discount","id":"` + itemID + `"}}`,
+		"an error in data": `{"data":{"type":"custom_discount","id":"` + discountID + `","error":"no"}}`,
 		"two discounts": `{"data":[{"type":"custom_discount","id":"` + discountID + `"},` +
 			`{"type":"custom_discount","id":"` + itemID + `"}]}`,
 	} {
@@ -280,6 +281,25 @@ func TestUpdateCustomDiscount_outcome(t *testing.T) {
 			}
 			return err
 		})
+	}
+}
+
+// An error in data is no confirmation of an update.
+func TestUpdateCustomDiscount_inlineErrors(t *testing.T) {
+	t.Parallel()
+	for form, want := range inlineForms {
+		body := `{"type":"custom_discount","id":"` + discountID + `",` + form + `}`
+		for _, body := range []string{`{"data":` + body + `}`, `{"data":[` + body + `],"errors":[]}`} {
+			_, err := newStub(t, respond(200, body)).client(t).Carts.UpdateCustomDiscount(t.Context(), cartID, existing())
+			var got []string
+			if e, ok := errors.AsType[*commerce.Error](err); ok {
+				got = texts(e.Errors)
+			}
+			if outcome := commerce.OutcomeOf(err); outcome == commerce.OutcomeApplied != (want == nil) {
+				t.Errorf("%s: got outcome %v", body, outcome)
+			}
+			diff(t, "errors of "+body, got, want)
+		}
 	}
 }
 

@@ -198,10 +198,11 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 		added = slices.DeleteFunc(slices.Clone(result.Added), isOld)
 	}
 	failed, _ := errors.AsType[*Error](err)
-	mayRefuse := failed != nil && failed.StatusCode < 500 // a gateway's errors do not tell what the service did
+	// The errors of a gateway do not tell what the service did.
+	mayRefuse := failed != nil && (failed.StatusCode <= 299 || didNotAct(failed.StatusCode))
 	for _, w := range adds {
 		isShown := slices.ContainsFunc(added, func(d CustomDiscount) bool { return d.key() == w.want.key() })
-		if mayRefuse && !isShown && (result != nil || w.isFinal()) {
+		if mayRefuse && !isShown {
 			w.reasons = reasonsFor(w.want, failed.Errors)
 		}
 		if result != nil && len(w.reasons) > 0 {

@@ -3,6 +3,7 @@ package commerce
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -73,6 +74,46 @@ func readErrorObjects(raw []byte) []ErrorObject {
 		}
 	}
 	return list
+}
+
+// readInlineErrors returns the errors of an element of data: those in its members error and errors,
+// and itself if it has both a title and a status. Each names the external id of the element.
+func readInlineErrors(element []byte) (list []ErrorObject) {
+	members, _ := wire.Members(element)
+	object := wire.Object{}
+	for _, m := range members {
+		switch name := strings.ToLower(m.Name); name {
+		case "error", "errors":
+			list = append(list, readErrorObjects(m.Value)...)
+		case "title", "status":
+			if readErrorObjects(m.Value) == nil {
+				continue
+			}
+			fallthrough
+		default:
+			object[name] = m
+		}
+	}
+	id := bytes.Clone(object.Peek("external_id"))
+	if object.Peek("title") != nil && object.Peek("status") != nil {
+		list = append(list, newErrorObject(object))
+	}
+	for i := range list {
+		if o := &list[i]; id != nil && o.Extra["external_id"] == nil {
+			if o.Extra == nil {
+				o.Extra = Extra{}
+			}
+			o.Extra["external_id"] = id
+		}
+	}
+	return list
+}
+
+// externalID returns the external id of the discount that an entry names; "" if it names none.
+func (o *ErrorObject) externalID() string {
+	var id string
+	_ = json.Unmarshal(o.Extra["external_id"], &id) // absent, or not a text
+	return strings.TrimSpace(id)
 }
 
 // newErrorObject takes the known members of an object. The others go to Extra.

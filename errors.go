@@ -41,9 +41,9 @@ type Error struct {
 	// error of SetCustomDiscounts or EnsureCustomDiscounts, whose other facts are those of its last
 	// failed request. If the last attempt was not sent, it is the status of the attempt before.
 	StatusCode int
-	// Errors are the first 1,000 entries of the response's errors array. It is empty if the
-	// response has none that can be read. The error code of a token request, e.g.
-	// "invalid_client", is the Title of an entry.
+	// Errors are the first 1,000 entries of the response's errors array and, of a write, errors
+	// inside data. It is empty if the response has none that can be read. The error code of a token
+	// request, e.g. "invalid_client", is the Title of an entry.
 	Errors []ErrorObject
 	// Outcome states whether a write was applied. It is OutcomeNone for a read. If Op is
 	// "token", it is OutcomeNotSent for reads too.

@@ -124,15 +124,17 @@ func (o *operation[T]) read(result *T, call *transport.Call, r *transport.Result
 	if r.OK() {
 		return nil
 	}
-	outcome := OutcomeNone
+	outcome, errs := OutcomeNone, readErrors(r.Body)
 	if !transport.IsRead(call.Method) {
-		body := showsNothing
-		if mayHoldDiscounts(r) {
+		b, body := readBatch(r), showsNothing
+		if b.mayHold {
 			body = mayShow
 		}
-		outcome = outcomeOfWrite(r, body)
+		if outcome = outcomeOfWrite(r, body); b.Errors != nil {
+			errs = b.Errors
+		}
 	}
-	return newError(call, r, outcome, readErrors(r.Body))
+	return newError(call, r, outcome, errs)
 }
 
 // call returns the request.
