@@ -190,7 +190,7 @@ func (b *batchResponse) readData(data []byte) (inline []ErrorObject) {
 			inline = append(inline, errs[:min(len(errs), maxErrors-len(inline))]...)
 			continue
 		}
-		if d.ID != uuid.Nil && seen[d.ID] {
+		if seen[d.ID] {
 			continue // one discount, listed twice
 		}
 		seen[d.ID] = true
@@ -199,12 +199,10 @@ func (b *batchResponse) readData(data []byte) (inline []ErrorObject) {
 	return inline
 }
 
-// isCustomDiscount reports whether an object in data is a discount that can be identified: by
-// its external id, or by its id and type. An id alone is not enough, because the cart has one
-// too.
+// isCustomDiscount reports whether an object in data is a discount that was added: it has an id,
+// and its type or an external id. An id alone is not enough, because the cart has one too.
 func isCustomDiscount(d *CustomDiscount) bool {
-	return d.Type == customDiscountType && d.ID != uuid.Nil ||
-		(d.Type == "" || d.Type == customDiscountType) && d.ExternalID != ""
+	return d.ID != uuid.Nil && (d.Type == customDiscountType || d.Type == "" && d.ExternalID != "")
 }
 
 // isPlainText reports whether a body is UTF-8 text that is not compressed. A body that is

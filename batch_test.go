@@ -158,6 +158,7 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 			name: "an error in data", sent: "a b", status: 201, added: 1, unconfirmed: "b",
 			body: `{"data":[$a,{"external_id":"b","title":"Discount limit reached","status":"422"}]}`,
 		},
+		{name: "one without id", sent: "a b", status: 201, body: `{"data":[$a,{"external_id":"b"}]}`, added: 1, unconfirmed: "b"},
 		{name: "all, and an error in data", status: 201, body: `{"data":[$a,{"Error":"no"}]}`, added: 1},
 	},
 	commerce.OutcomeRejected: {
@@ -200,6 +201,8 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "in another member", status: 201, body: `{"custom_discounts":[$a],"errors":[$failed]}`},
 		{name: "refused, sent twice", sentTwice: true, status: 200, body: `{"errors":[$failed]}`},
 		{name: "truncated", status: 201, body: `{"data":[$a]`},
+		{name: "no id", status: 201, body: `{"data":[{"type":"custom_discount","external_id":"a"}]}`},
+		{name: "an id that is no UUID", status: 201, body: `{"data":{"external_id":"a","id":"01JA"}}`},
 		{name: "only errors in data", allOrNothing: true, status: 201, body: `{"data":[{$id,"errors":[$failed]}]}`},
 		{name: "data is an error", status: 201, body: `{"data":{"type":"custom_discount",$id,"error":"no"}}`},
 	},
@@ -222,6 +225,7 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "422, type deep within", status: 422, body: `{"a":[{"b":{"type":"Custom_Discounts"}}]}`},
 		{name: "422, code deep within", status: 422, body: `{"a":[{"b":{"discount_code":null}}]}`},
 		{name: "422, engine deep within", status: 422, body: `{"a":[[{"Discount_Engine":"e"}]]}`},
+		{name: "422, no id", status: 422, body: `{"data":[{"external_id":"a"}]}`},
 		{name: "422, an error in data", status: 422, body: `{"data":[{"external_id":"a","errors":["no"]}]}`},
 		{name: "404, truncated", sent: "a b", status: 404, body: `{"data":[$a],"err`},
 		{name: "422, UTF-16", status: 422, body: "\xff\xfe{\x00}\x00"},
@@ -304,7 +308,7 @@ func TestAddCustomDiscounts_reasons(t *testing.T) {
 	batch := discounts("a", "b", "c", "d")
 	batch[2].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(itemID)}
 	batch[3].Item = &commerce.CartItemRef{Type: commerce.ItemTypeCartItem, ID: uuid.MustParse(otherID)}
-	body := `{"data":[{"external_id":"a"}],"errors":[` + limit + `,` + notFound + `,` + mismatch + `]}`
+	body := `{"data":[{"id":"` + discountID + `","external_id":"a"}],"errors":[` + limit + `,` + notFound + `,` + mismatch + `]}`
 	c := newStub(t, respond(201, body)).client(t)
 	result, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, batch, nil)
 	if !errors.Is(err, commerce.ErrPartialFailure) {
@@ -415,7 +419,7 @@ func TestAddCustomDiscounts_enginesShareAnID(t *testing.T) {
 	for engine, unconfirmed := range map[string][]string{"f": {"e"}, "e": {"f"}, "": {"f"}, "other": {"e", "f"}} {
 		call := batchCall{
 			sent: []commerce.NewCustomDiscount{withEngine("e"), withEngine("f")}, status: 201,
-			body: `{"data":[{"external_id":"a","discount_engine":"` + engine + `"}]}`,
+			body: `{"data":[{"id":"` + discountID + `","external_id":"a","discount_engine":"` + engine + `"}]}`,
 		}
 		result, _ := call.do(t)
 		var want []commerce.NewCustomDiscount
@@ -429,14 +433,20 @@ func TestAddCustomDiscounts_enginesShareAnID(t *testing.T) {
 // A response with more discounts than are read neither confirms nor refuses the batch.
 func TestAddCustomDiscounts_limit(t *testing.T) {
 	t.Parallel()
-	const record = `{"external_id":"%d"}`
+	records := func(n int) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf(`{"id":"%v","external_id":"%d"}`, numberedID(i), i))
+		}
+		return strings.Join(list, ",")
+	}
 	for _, tt := range []struct {
 		name, data, other string
 		want              commerce.Outcome
 	}{
-		{name: "10,000", data: elements(10_000, record), want: commerce.OutcomePartial},
-		{name: "10,001", data: elements(10_001, record), want: commerce.OutcomeUnreadable},
-		{name: "many other values", data: record, other: elements(600_000, `1`), want: commerce.OutcomeUnreadable},
+		{name: "10,000", data: records(10_000), want: commerce.OutcomePartial},
+		{name: "10,001", data: records(10_001), want: commerce.OutcomeUnreadable},
+		{name: "many other values", data: records(1), other: elements(600_000, `1`), want: commerce.OutcomeUnreadable},
 	} {
 		call := batchCall{sent: discounts("0"), status: 201, body: `{"data":[` + tt.data + `],"x":[` + tt.other + `]}`}
 		if _, got := call.do(t); got != tt.want {

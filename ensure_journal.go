@@ -194,7 +194,7 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 	j.record(adds...)
 	var added []CustomDiscount
 	if result != nil {
-		isOld := func(d CustomDiscount) bool { return d.ID == uuid.Nil || j.seen[d.ID] }
+		isOld := func(d CustomDiscount) bool { return j.seen[d.ID] }
 		added = slices.DeleteFunc(slices.Clone(result.Added), isOld)
 	}
 	failed, _ := errors.AsType[*Error](err)

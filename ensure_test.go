@@ -540,7 +540,7 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 		_, err := newStub(t).client(t).Carts.EnsureCustomDiscounts(t.Context(), cartID, tt.want, &tt.opts)
 		diff(t, "invalid fields: "+tt.name, invalidFields(err), tt.bad)
 	}
-	s := newStub(t, respond(201, `{"data":[{"external_id":"a\tb","discount_engine":"engine"}]}`))
+	s := newStub(t, respond(201, `{"data":[{"id":"`+itemID+`","external_id":"a\tb","discount_engine":"engine"}]}`))
 	if _, err := s.client(t).Carts.AddCustomDiscounts(t.Context(), cartID, discounts("a\tb"), nil); err != nil {
 		t.Errorf("add: error = %v, want none", err)
 	}

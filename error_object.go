@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
@@ -99,11 +100,10 @@ func readInlineErrors(element []byte) (list []ErrorObject) {
 		list = append(list, newErrorObject(object))
 	}
 	for i := range list {
-		if o := &list[i]; id != nil && o.Extra["external_id"] == nil {
-			if o.Extra == nil {
-				o.Extra = Extra{}
-			}
-			o.Extra["external_id"] = id
+		if id != nil {
+			extra := Extra{"external_id": id}
+			maps.Copy(extra, list[i].Extra)
+			list[i].Extra = extra
 		}
 	}
 	return list
