@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -15,7 +16,11 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/jarcoal/httpmock"
 
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/internal/e2e/calls"
@@ -251,6 +256,103 @@ func TestError_facts(t *testing.T) {
 	e, ok = errors.AsType[*commerce.Error](list(t.Context(), c))
 	if text := fmt.Sprintf("%v %+v %#v %s", e, e, e, encode(t, e)); !ok || strings.Contains(text, "an id") {
 		t.Errorf("error = %s, want no request id", text)
+	}
+}
+
+// failure is a way for a call to fail.
+type failure struct {
+	name           string
+	first, respond httpmock.Responder // to the first request, if it differs, and to the others
+	opts           []commerce.Option
+	timeout        time.Duration // after another call; 0: none; -1: the context has ended
+}
+
+// failures are ways for a call to fail, each with an error of its own.
+var failures = []failure{
+	{name: "refused", respond: respond(422, `{"errors":[{"title":"a","detail":"b"}]}`)},
+	{name: "another detail", respond: respond(422, `{"errors":[{"title":"a","detail":"c"}]}`)},
+	{name: "no entry", respond: respond(422, "")},
+	{name: "request id", respond: respond(422, "", "X-Request-Id", "1")},
+	{name: "rate limited", respond: respond(429, "", "Retry-After", "600")},
+	{name: "forbidden", respond: respond(403, gateway)},
+	{name: "rate limited by a gateway", respond: respond(403, gateway, "Retry-After", "600")},
+	{name: "not JSON", respond: respond(200, gateway)},
+	{name: "truncated", respond: respondTruncated(200, `{"data":`)},
+	{name: "truncated error", respond: respondTruncated(500, "")},
+	{name: "partial", respond: respond(201, `{"data":[{"type":"custom_discount","id":"`+itemID+`"}],"errors":[`+bare+`]}`)},
+	{name: "no response", respond: failTransport},
+	{name: "closed", respond: func(*http.Request) (*http.Response, error) { return nil, io.EOF }},
+	{name: "certificate", respond: func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} }},
+	{name: "token", respond: respond(502, gateway), opts: byCredentials},
+	{name: "refresh", first: respond(200, `{"access_token":"t"}`), respond: respond(401, ""), opts: byCredentials},
+	{name: "limiter", respond: respond(504, ""), opts: []commerce.Option{commerce.WithLimiter(failingLimiter{})}},
+	{name: "lock", respond: respond(505, ""), opts: []commerce.Option{commerce.WithCartLocker(failingLocker{})}},
+	{name: "lock lost", respond: respond(506, ""), opts: []commerce.Option{commerce.WithCartLocker(losingLocker)}},
+	{name: "canceled", timeout: -1},
+	{name: "gate", respond: respond(429, "", "Retry-After", "10"), timeout: time.Second},
+}
+
+var byCredentials = []commerce.Option{commerce.WithClientCredentials("id", "secret")}
+
+// do makes a call that fails.
+func (f *failure) do(t *testing.T, call calls.Call) error {
+	t.Helper()
+	requests := 0
+	s := roundTripper(func(req *http.Request) (*http.Response, error) {
+		if requests++; requests == 1 && f.first != nil {
+			return f.first(req)
+		}
+		return f.respond(req)
+	})
+	once := commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 1})
+	ctx, c := t.Context(), newClient(t, s, append([]commerce.Option{once}, f.opts...)...)
+	if f.timeout > 0 {
+		_, _ = call.Do(ctx, c, calls.NewArgs())
+	}
+	if f.timeout != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.timeout)
+		defer cancel()
+	}
+	_, err := call.Do(ctx, c, calls.NewArgs())
+	return err
+}
+
+// cmp.Diff compares each error with another one, without options.
+func TestError_Equal(t *testing.T) {
+	t.Parallel()
+	for _, call := range calls.All() {
+		t.Run(call.Name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				errs, again := map[string]error{}, map[string]error{}
+				for _, f := range failures {
+					if errs[f.name], again[f.name] = f.do(t, call), f.do(t, call); errs[f.name] == nil {
+						delete(errs, f.name) // e.g. Client.Do takes the body of a partial success
+					}
+				}
+				if !call.TakesAll {
+					_, errs["invalid"] = call.Do(t.Context(), newStub(t).client(t), calls.InvalidArgs())
+					_, again["invalid"] = call.Do(t.Context(), newStub(t).client(t), calls.InvalidArgs())
+				}
+				for name, make := range map[string]func() error{
+					"ended":              func() error { return &commerce.Error{Err: commerce.ErrEnded} },
+					"text of ended":      func() error { return &commerce.Error{Err: errors.New(commerce.ErrEnded.Error())} },
+					"end of a walk":      func() error { return &commerce.PagingError{Err: commerce.ErrOffsetLimit} },
+					"nil":                func() error { return (*commerce.Error)(nil) },
+					"no end of any walk": func() error { return (*commerce.PagingError)(nil) },
+				} {
+					errs[name], again[name] = make(), make()
+				}
+				for name, err := range errs {
+					for other, b := range again {
+						if d := cmp.Diff(err, b); (d == "") != (name == other) {
+							t.Errorf("%s and %s: %v and %v (-first +second):\n%s", name, other, err, b, d)
+						}
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -120,6 +121,39 @@ func (e *Error) isFinalRefusal() bool {
 
 // isObject reports whether an entry was an object of the service, and not a text of a gateway.
 func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
+
+// Equal reports whether two errors are equal, also for cmp.Diff of github.com/google/go-cmp. Causes
+// are equal if they have the same text and match the same sentinels. cmp.Diff prints the texts of
+// errors that differ, and all fields, Detail included, if the texts are equal.
+func (e *Error) Equal(other *Error) bool {
+	if e == nil || other == nil {
+		return e == other
+	}
+	a, b := *e, *other
+	a.Err, b.Err = nil, nil
+	return reflect.DeepEqual(a, b) && areEqual(e.Err, other.Err)
+}
+
+// Equal reports whether two errors are equal: see [Error.Equal].
+func (e *PagingError) Equal(other *PagingError) bool {
+	if e == nil || other == nil {
+		return e == other
+	}
+	a, b := *e, *other
+	a.Err, b.Err = nil, nil
+	return a == b && areEqual(e.Err, other.Err)
+}
+
+// areEqual reports whether two causes are equal, as far as texts, sentinels and fields show.
+func areEqual(a, b error) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	x, _ := errors.AsType[*Error](a)
+	y, _ := errors.AsType[*Error](b)
+	differs := func(s sentinel) bool { return errors.Is(a, s.err) != errors.Is(b, s.err) }
+	return x.Equal(y) && a.Error() == b.Error() && !slices.ContainsFunc(sentinels, differs)
+}
 
 // ReasonOf returns a short name of the cause of err, for metrics and logs. The names do not
 // change. If several match, the first one of this list counts:
