@@ -227,7 +227,7 @@ func newCartWriter(ctx context.Context, op, cartID string) *cartWriter {
 // lock waits for the turn of the cart, then for its lock. The error matches the error of ctx if
 // that ended, and [ErrLock] if there was no lock when the turn had come.
 func (w *cartWriter) lock(ctx context.Context, c *core) error {
-	call := observedIn(ctx, c.cfg.observer)
+	call := observedIn(ctx, c.cfg.observer, c.cfg.logger)
 	start, key := time.Now(), c.cartKey(w.cartID)
 	endTurn, err := c.cfg.turns.take(ctx, key)
 	call.waited(Waits{Turn: transport.WaitSince(start)})

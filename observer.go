@@ -3,6 +3,7 @@ package commerce
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -44,6 +45,8 @@ type CallResult struct {
 	// Error is empty if the call succeeded. Otherwise it has the status, e.g. "404 Not Found",
 	// or describes in a few words what went wrong. There are few different texts.
 	Error      string
+	Reason     string        // ReasonOf the error, "other" after a panic; empty if the call succeeded
+	Remedy     Remedy        // RemedyOf the error, RemedyStaff after a panic; 0 if the call succeeded
 	StatusCode int           // of the last response; 0 if there was none
 	RequestID  string        // of the last response
 	Attempts   int           // number of requests
@@ -91,10 +94,10 @@ func (w *Waits) add(other Waits) {
 	w.Backoff += other.Backoff
 }
 
-// observedCall is a call with an observer. A nil pointer is a call without one.
+// observedCall is a call with an observer, a logger or both. A nil pointer is a call without them.
 // It belongs to the goroutine of the call.
 type observedCall struct {
-	observer Observer
+	observer Observer // nil: none
 	info     CallInfo
 	start    time.Time
 	finish   func(CallResult)
@@ -106,33 +109,68 @@ type observedCall struct {
 
 type observedCallKey struct{}
 
-// startCall tells an observer, which may be nil, that a call begins.
-func startCall(ctx context.Context, observer Observer, op, method string) (context.Context, *observedCall) {
-	if observer == nil {
+// startCall tells an observer that a call begins. The observer and the logger may be nil.
+func startCall(
+	ctx context.Context, observer Observer, logger *slog.Logger, info CallInfo,
+) (context.Context, *observedCall) {
+	if observer == nil && logger == nil {
 		return ctx, nil
 	}
-	o := &observedCall{observer: observer, info: CallInfo{Op: op, Method: method}, start: time.Now()}
-	given, finish := o.observer.StartCall(ctx, o.info)
-	o.finish = finish
-	return context.WithValue(transport.WithValues(ctx, given), observedCallKey{}, o), o
+	o := &observedCall{observer: observer, info: info, start: time.Now()}
+	var tell func(CallResult)
+	if observer != nil {
+		var given context.Context
+		given, tell = observer.StartCall(ctx, info)
+		ctx = transport.WithValues(ctx, given)
+	}
+	o.finish = func(r CallResult) {
+		if logger != nil && r.Reason != "" && info.Op != opToken { // a call waits for the token, and fails too
+			logFailure(ctx, logger, info.Op, &r)
+		}
+		if tell != nil {
+			tell(r)
+		}
+	}
+	return context.WithValue(ctx, observedCallKey{}, o), o
 }
 
-// observedIn returns the call of a context, for a client with this observer.
-func observedIn(ctx context.Context, observer Observer) *observedCall {
-	if observer == nil {
+// logFailure logs a call that failed: at warn, or at info if nobody needs to act.
+func logFailure(ctx context.Context, logger *slog.Logger, op string, r *CallResult) {
+	level := slog.LevelWarn
+	if r.Remedy == RemedyCart || r.Reason == "canceled" {
+		level = slog.LevelInfo
+	}
+	attrs := []slog.Attr{
+		slog.String("op", op), slog.String("error", r.Error), slog.String("reason", r.Reason),
+		slog.String("remedy", r.Remedy.String()), slog.String("outcome", r.Outcome.String()),
+		slog.Int("attempts", r.Attempts), slog.Duration("duration", r.Duration),
+	}
+	if r.StatusCode != 0 {
+		attrs = append(attrs, slog.Int("status", r.StatusCode))
+	}
+	if r.RequestID != "" {
+		attrs = append(attrs, slog.String("request_id", r.RequestID))
+	}
+	logger.LogAttrs(ctx, level, "commerce: failed", attrs...)
+}
+
+// observedIn returns the call of a context, for a client with this observer and this logger.
+func observedIn(ctx context.Context, observer Observer, logger *slog.Logger) *observedCall {
+	if observer == nil && logger == nil {
 		return nil
 	}
 	o, _ := ctx.Value(observedCallKey{}).(*observedCall)
 	return o
 }
 
-// end tells the observer that the call ended with this error, and returns the error.
+// end tells the observer and the logger that the call ended with this error, and returns the error.
 func (o *observedCall) end(err error) error {
 	if o == nil {
 		return err
 	}
 	if err != nil {
 		o.result.Error, o.result.Records = describe(err), 0
+		o.result.Reason, o.result.Remedy = ReasonOf(err), RemedyOf(err)
 	}
 	if e, ok := errors.AsType[*Error](err); ok && e.RequestID != "" && e.Op == o.info.Op {
 		o.result.RequestID = e.RequestID // it may be in the body only
@@ -149,18 +187,17 @@ func (o *observedCall) end(err error) error {
 func (o *observedCall) abandon() {
 	if o != nil && !o.ended {
 		o.result.Error, o.result.Outcome, o.result.Records = transport.Panicked, OutcomeUnknown, 0
+		o.result.Reason, o.result.Remedy = "other", RemedyStaff
 		o.tell()
 	}
 }
 
-// tell passes the result to the observer.
+// tell passes on the result.
 func (o *observedCall) tell() {
 	o.ended = true
 	o.result.Waits.add(o.waits)
 	o.result.Duration = time.Since(o.start)
-	if o.finish != nil {
-		o.finish(o.result)
-	}
+	o.finish(o.result)
 }
 
 // waited adds a wait before the next attempt.
@@ -182,7 +219,10 @@ func (o *observedCall) StartAttempt(
 	o.result.Attempts++
 	info := AttemptInfo{Op: o.info.Op, Method: method, Attempt: n, Waits: o.waits}
 	o.waits = Waits{}
-	ctx, end := o.observer.StartAttempt(ctx, info)
+	var end func(AttemptResult)
+	if o.observer != nil {
+		ctx, end = o.observer.StartAttempt(ctx, info)
+	}
 	return ctx, func(r transport.AttemptResult) {
 		if r.StatusCode != 0 {
 			o.result.StatusCode, o.result.RequestID = r.StatusCode, r.RequestID

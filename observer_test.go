@@ -53,9 +53,9 @@ func (o *observations) StartAttempt(
 	return context.WithValue(ctx, namesKey{}, names), func(r commerce.AttemptResult) { o.add(r) }
 }
 
-// ignoreTimes ignores what depends on the clock.
+// ignoreTimes ignores what depends on the clock, and what TestObserver_failures compares.
 var ignoreTimes = cmp.Options{
-	cmpopts.IgnoreFields(commerce.CallResult{}, "Duration", "Waits"),
+	cmpopts.IgnoreFields(commerce.CallResult{}, "Duration", "Waits", "Reason", "Remedy"),
 	cmpopts.IgnoreFields(commerce.AttemptInfo{}, "Waits"),
 	cmpopts.IgnoreFields(commerce.AttemptResult{}, "Duration"),
 }
@@ -184,14 +184,28 @@ func TestObserver_failures(t *testing.T) {
 			{name: "panic during a token request", transport: panics, opt: credentials, want: "planned"},
 			{name: "panic of the locker", transport: panics, opt: commerce.WithCartLocker(panickingLocker{}), want: "planned"},
 		} {
-			o := &observations{}
-			c := newClient(t, tt.transport, attempts(1), tt.opt, commerce.WithObserver(o))
+			o, logged := &observations{}, 0
+			logger := slog.New(recordFunc(func(ctx context.Context, r slog.Record) {
+				if r.Message == "commerce: failed" && namesIn(ctx) == "/"+call.Op {
+					logged++
+				}
+			}))
+			c := newClient(t, tt.transport, attempts(1), tt.opt, commerce.WithObserver(o), commerce.WithLogger(logger))
 			var err error
 			got := recovered(func() { _, err = call.Do(t.Context(), c, calls.NewArgs()) })
 			if got != tt.want || (err == nil) != (got != nil) {
 				t.Errorf("%s, %s: recovered %v, error %v, want %v", call.Name, tt.name, got, err, tt.want)
 			}
 			o.checkEnds(t, call.Name+", "+tt.name)
+			wantReason, wantRemedy := commerce.ReasonOf(err), commerce.RemedyOf(err)
+			if got != nil {
+				wantReason, wantRemedy = "other", commerce.RemedyStaff
+			}
+			last, _ := o.list[len(o.list)-1].(commerce.CallResult)
+			if last.Reason != wantReason || last.Remedy != wantRemedy || logged != 1 {
+				t.Errorf("%s, %s: got %+v and %d events, want the reason %s, the remedy %v and one event",
+					call.Name, tt.name, last, logged, wantReason, wantRemedy)
+			}
 			for _, event := range o.list {
 				if result, ok := event.(commerce.CallResult); ok && (result.Error == "panic") != (got != nil) {
 					t.Errorf("%s, %s: got %+v, recovered %v", call.Name, tt.name, result, got)
@@ -345,7 +359,7 @@ func TestObserver_contexts(t *testing.T) {
 			return store.Transport().RoundTrip(req)
 		})
 		var logged []string
-		logger := slog.New(logFunc(func(ctx context.Context) { logged = append(logged, namesIn(ctx)) }))
+		logger := slog.New(recordFunc(func(ctx context.Context, _ slog.Record) { logged = append(logged, namesIn(ctx)) }))
 		c := store.Client(commerce.WithHTTPClient(&http.Client{Transport: base}),
 			commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret),
 			commerce.WithObserver(&observations{}), commerce.WithLogger(logger))

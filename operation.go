@@ -58,7 +58,7 @@ func (o *operation[T]) do(ctx context.Context, c *core) (result T, r *transport.
 			return result, nil, err
 		}
 	}
-	ctx, observed := startCall(ctx, c.cfg.observer, o.op, o.method)
+	ctx, observed := startCall(ctx, c.cfg.observer, c.cfg.logger, CallInfo{Op: o.op, Method: o.method})
 	defer observed.abandon()
 	if o.cart != nil {
 		if err := o.cart.lock(ctx, c); err != nil {
@@ -198,9 +198,9 @@ func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result
 	return c.exchange(ctx, call)
 }
 
-// observe makes a call, and notifies the observer of its start and its end.
+// observe makes a call, and notifies the observer and the logger.
 func (c *core) observe(ctx context.Context, op, method string, call func(context.Context) error) error {
-	ctx, observed := startCall(ctx, c.cfg.observer, op, method)
+	ctx, observed := startCall(ctx, c.cfg.observer, c.cfg.logger, CallInfo{Op: op, Method: method})
 	defer observed.abandon()
 	return observed.end(call(ctx))
 }
@@ -208,7 +208,7 @@ func (c *core) observe(ctx context.Context, op, method string, call func(context
 // exchange makes a call with the settings of the client that hold for token requests too.
 func (c *core) exchange(ctx context.Context, call *transport.Call) *transport.Result {
 	call.Header = c.header()
-	if o := observedIn(ctx, c.cfg.observer); o != nil {
+	if o := observedIn(ctx, c.cfg.observer, c.cfg.logger); o != nil {
 		call.Observer = o
 	}
 	call.Policy, call.Limiter, call.Logger = transport.Policy(c.cfg.retry), c.cfg.limiter, c.cfg.logger

@@ -252,13 +252,20 @@ func WithCartLocker(l Locker) Option {
 	return setting("cart locker", l, func(c *config) *Locker { return &c.locker })
 }
 
-// WithLogger logs each attempt as "commerce: attempt" (level debug), each wait at the gate as
-// "commerce: waited" (level debug), and each retry as "commerce: retry" (level warn). These
-// texts may change. The keys are op, method, attempt, status, request_id and error, and a
-// [time.Duration]: duration of the attempt, or wait. No event holds a URL, a network address,
-// a header, a token or a body. The handler gets the context of the call, with the values that
-// an [Observer] added when the call began. Therefore a log record shows the trace id of its call.
-// By default nothing is logged.
+// WithLogger logs each call that failed, once, as "commerce: failed" (level warn). The level is
+// info if the remedy is RemedyCart or the reason "canceled", because nobody needs to act. The keys
+// are op, error, reason, remedy, outcome, attempts, duration, status and request_id, as in
+// [CallResult]. Arguments that are invalid before a call begins are not logged. A token request
+// that failed is logged as the failure of the call that needs the token.
+//
+// It also logs each attempt as "commerce: attempt" (level debug), each wait at the gate as
+// "commerce: waited" (level debug), and each retry as "commerce: retry" (level warn). The keys are
+// op, method, attempt, status, request_id and error, and a [time.Duration]: duration of the
+// attempt, or wait.
+//
+// These texts may change. No event holds a URL, a network address, a header, a token or a body.
+// The handler gets the context of the call, with the values that an [Observer] added when the call
+// began. Therefore a log record shows the trace id of its call. By default nothing is logged.
 func WithLogger(l *slog.Logger) Option {
 	return setting("logger", l, func(c *config) **slog.Logger { return &c.logger })
 }

@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -10,11 +11,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
+	"github.com/commerce-go/commerce/commercetest"
 )
 
 type sourceFunc func() (*oauth2.Token, error)
@@ -169,28 +172,74 @@ func TestClient_httpClientIsCopied(t *testing.T) {
 	}
 }
 
-// logFunc is called with the context of each event. It is a slog.Handler.
-type logFunc func(context.Context)
+// recordFunc is called with each event. It is a slog.Handler.
+type recordFunc func(context.Context, slog.Record)
 
-func (logFunc) Enabled(context.Context, slog.Level) bool          { return true }
-func (f logFunc) Handle(ctx context.Context, _ slog.Record) error { f(ctx); return nil }
-func (f logFunc) WithAttrs([]slog.Attr) slog.Handler              { return f }
-func (f logFunc) WithGroup(string) slog.Handler                   { return f }
+func (recordFunc) Enabled(context.Context, slog.Level) bool          { return true }
+func (f recordFunc) Handle(ctx context.Context, r slog.Record) error { f(ctx, r); return nil }
+func (f recordFunc) WithAttrs([]slog.Attr) slog.Handler              { return f }
+func (f recordFunc) WithGroup(string) slog.Handler                   { return f }
 
 //nolint:paralleltest // changes the default logger, which is where a careless library would log to
 func TestWithLogger(t *testing.T) {
 	byDefault, events := 0, 0
 	before := slog.Default()
-	slog.SetDefault(slog.New(logFunc(func(context.Context) { byDefault++ }))) // also that of package log
+	slog.SetDefault(slog.New(recordFunc(func(context.Context, slog.Record) { byDefault++ }))) // also that of package log
 	t.Cleanup(func() { slog.SetDefault(before) })
 	silent := newStub(t, respond(500, ""), respond(200, emptyList)).client(t)
-	logger := slog.New(logFunc(func(context.Context) { events++ }))
+	logger := slog.New(recordFunc(func(context.Context, slog.Record) { events++ }))
 	logged := newStub(t, respond(500, ""), respond(200, emptyList)).client(t, commerce.WithLogger(logger))
 	if err := errors.Join(list(t.Context(), silent), list(t.Context(), logged)); err != nil {
 		t.Fatal(err)
 	}
 	if byDefault != 0 || events != 3 { // two attempts and a retry
 		t.Errorf("got %d events by default and %d with a logger, want 0 and 3", byDefault, events)
+	}
+}
+
+// A call that failed is one event, also without an observer; invalid arguments and successes are
+// none. TestObserver_failures has all calls.
+func TestWithLogger_failures(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault commercetest.Fault
+		items []commerce.CartItemRef
+		want  string // without the message and the op
+	}{
+		"an empty cart": {want: `INFO error="empty cart" reason=empty_cart remedy=cart outcome="not sent" ` +
+			`attempts=2 duration=0s status=200 request_id=commercetest-000003`},
+		"refused": {
+			items: make([]commerce.CartItemRef, 1), fault: commercetest.Fault{Operation: commercetest.OpAdd, Status: 400},
+			want: `WARN error="400 Bad Request" reason=bad_request remedy=staff outcome=rejected ` +
+				`attempts=3 duration=0s status=200 request_id=commercetest-000003`,
+		},
+		"no token": {
+			fault: commercetest.Fault{Operation: commercetest.OpToken, Status: 401},
+			want:  `WARN error="401 Unauthorized" reason=token remedy=staff outcome="not sent" attempts=0 duration=0s`,
+		},
+		"canceled": {
+			fault: commercetest.Fault{Operation: commercetest.OpCart, Delay: time.Hour},
+			want:  `INFO error="context canceled" reason=canceled remedy=again outcome="not sent" attempts=1 duration=10s`,
+		},
+		"a success": {items: make([]commerce.CartItemRef, 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+				store.Inject(tt.fault)
+				var log bytes.Buffer
+				c := store.Client(commerce.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), attempts(1),
+					commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
+				ctx, cancel := context.WithCancel(t.Context())
+				defer time.AfterFunc(10*time.Second, cancel).Stop()
+				for _, cart := range []string{"", store.AddCart(tt.items...)} {
+					_, _ = c.Carts.EnsureCustomDiscounts(ctx, cart, discounts("a"), nil)
+				}
+				_, got, _ := strings.Cut(strings.TrimSpace(log.String()), " level=")
+				diff(t, "log", strings.Replace(got, ` msg="commerce: failed" op=Carts.EnsureCustomDiscounts`, "", 1), tt.want)
+			})
+		})
 	}
 }
 
