@@ -90,9 +90,9 @@ var extendSource string
 var releaseSource string
 
 var (
-	acquireScript = redis.NewScript(serverSource + acquireSource)
-	extendScript  = redis.NewScript(serverSource + extendSource)
-	releaseScript = redis.NewScript(serverSource + releaseSource)
+	acquireScript = newScript(serverSource + acquireSource)
+	extendScript  = newScript(serverSource + extendSource)
+	releaseScript = newScript(serverSource + releaseSource)
 )
 
 // NewLocker returns a locker on the server of c. c should have timeouts, as it has by default:

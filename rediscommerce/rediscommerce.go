@@ -25,6 +25,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -76,12 +77,20 @@ func (s *server) timeoutOf(ctx context.Context) time.Duration {
 	return s.timeout
 }
 
+// script is a script of Lua.
+type script struct {
+	*redis.Script
+	source string
+}
+
+func newScript(source string) script { return script{redis.NewScript(source), source} }
+
 // run runs a script, and waits for its response until ctx or the timeout ends. response has two
 // elements. go-redis heeds the deadline of ctx only if it is set up so, and it sends a command
 // again on its own: a script may run twice, or after run has returned. If err is not nil, late
 // receives the response when go-redis returns, nil if there is none.
 func (s *server) run(
-	ctx context.Context, script *redis.Script, key string, args ...any,
+	ctx context.Context, script script, key string, args ...any,
 ) (response []string, late <-chan []string, err error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeoutOf(ctx))
 	defer cancel()
@@ -105,7 +114,7 @@ func (s *server) run(
 	case ctx.Err() != nil:
 		return nil, responses, ctx.Err()
 	default:
-		return nil, responses, &unavailableError{err: err}
+		return nil, responses, &unavailableError{err, script.source}
 	}
 }
 
@@ -122,12 +131,15 @@ func (s *server) goOn(ctx context.Context, err error) error {
 
 // ErrUnavailable is matched by the error of a call that ended because the server of a [Limiter] or
 // a [Locker] cannot be used. The store was not asked. That of a Locker matches [commerce.ErrLock]
-// too.
+// too. If the server refused a command, the text names the command.
 var ErrUnavailable = errors.New("rediscommerce: the server cannot be used")
 
 // unavailableError means that the server cannot be used. Its text has no address. errors.Is and
 // errors.As find the error of go-redis, which may have one.
-type unavailableError struct{ err error }
+type unavailableError struct {
+	err    error
+	script string // its source; empty: there is none
+}
 
 func (e *unavailableError) Error() string { return ErrUnavailable.Error() + ": " + e.reason() }
 
@@ -147,14 +159,19 @@ var code = regexp.MustCompile(`^[A-Z]*`)
 
 func (e *unavailableError) reason() string {
 	if refused, ok := errors.AsType[redis.Error](e.err); ok {
-		switch text := refused.Error(); {
+		text := refused.Error()
+		response := "it responded with " + code.FindString(text) // the rest may be an address, as in MOVED
+		if command := e.command(text); command != "" {
+			response += " to " + command
+		}
+		switch {
 		case strings.HasPrefix(text, "NOPERM"), strings.Contains(text, "user executing the script can't"):
-			return "its user must be allowed to run scripts with INFO, TIME, and the commands that README.md names, on its keys"
+			return response + ": its user must be allowed to run scripts with INFO, TIME, and the commands that " +
+				"README.md names, on its keys"
 		case strings.HasPrefix(text, "NOINFO"):
 			return "INFO must show run_id and master_replid"
-		default: // the rest may be an address, as in MOVED
-			return "it responded with " + code.FindString(text)
 		}
+		return response
 	}
 	if number, ok := errors.AsType[syscall.Errno](e.err); ok {
 		return number.Error()
@@ -173,4 +190,27 @@ func (e *unavailableError) reason() string {
 	default:
 		return "connection error"
 	}
+}
+
+var (
+	scriptLine = regexp.MustCompile(`:(\d+)[:.]`) // in an error of Redis, Valkey or miniredis
+	redisCall  = regexp.MustCompile(`redis\.call\('([A-Z]+)'`)
+	evalsha    = regexp.MustCompile("(?i)['`]evalsha['`]")
+)
+
+// command returns the command to which the server responded with an error, or "". The text of the
+// error may hold values, but it has the line of the script.
+func (e *unavailableError) command(text string) string {
+	if evalsha.MatchString(text) {
+		return "EVALSHA"
+	}
+	lines := strings.Split(e.script, "\n")
+	if m := scriptLine.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil && n >= 1 && n <= len(lines) {
+			if call := redisCall.FindStringSubmatch(lines[n-1]); call != nil {
+				return call[1]
+			}
+		}
+	}
+	return ""
 }

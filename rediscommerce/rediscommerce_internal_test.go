@@ -34,11 +34,17 @@ func TestUnavailableError(t *testing.T) {
 		{name: "pool", err: redis.ErrPoolTimeout, want: "it did not respond in time"},
 		{name: "closed", err: io.EOF, want: "the connection was closed"},
 		{name: "of the server", err: serverError("MOVED 1 " + address), want: "it responded with MOVED"},
+		{name: "a command with values", err: serverError("ERR unknown command 'SET', with args beginning with: " + address),
+			want: "it responded with ERR"},
+		{name: "a line of the script", err: serverError("ERR no command from " + address + ", on @user_script:2."),
+			want: "it responded with ERR to INFO"},
+		{name: "a line without a command", err: serverError("ERR 1+1, on @user_script:1."), want: "it responded with ERR"},
+		{name: "a line of another script", err: serverError("ERR oh, on @user_script:9."), want: "it responded with ERR"},
 		{name: "unknown", err: errors.New(address), want: "connection error"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			err := error(&unavailableError{err: tt.err})
+			err := error(&unavailableError{err: tt.err, script: "local a\nreturn redis.call('INFO')"})
 			if text := err.Error(); !strings.HasSuffix(text, ": "+tt.want) {
 				t.Errorf("got %q, want %q at the end", text, tt.want)
 			}

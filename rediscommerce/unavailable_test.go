@@ -36,10 +36,12 @@ func TestUnavailable(t *testing.T) {
 		{name: "closed", server: closing, option: limiting, want: "connection"},
 		{name: "closed, locker", server: closing, option: locking, want: "connection"},
 		{name: "client closed", server: closedClient, option: locking, want: "the client is closed"},
-		{name: "not allowed", server: forbidding, option: limiting, want: "its user must be allowed to run"},
-		{name: "not allowed, locker", server: forbidding, option: locking, want: "its user must be allowed to run"},
-		{name: "other data", server: otherData, option: limiting, want: "WRONGTYPE"},
-		{name: "other data, locker", server: otherData, option: locking, want: "WRONGTYPE"},
+		{name: "not allowed", server: forbidding, option: limiting, want: "ERR to TIME: its user must be allowed to run"},
+		{name: "not allowed, locker", server: forbidding, option: locking, want: "ERR to INFO: its user must be allowed to run"},
+		{name: "no scripts", server: withoutScripts, option: locking, want: "NOPERM to EVALSHA: its user must be allowed to run"},
+		{name: "other data", server: otherData, option: limiting, want: "WRONGTYPE to ZRANGE"},
+		{name: "other data, locker", server: otherData, option: locking, want: "WRONGTYPE to HGET"},
+		{name: "no INFO", server: withoutINFO, option: locking, want: "ERR to INFO"},
 		{name: "INFO without run_id", server: withoutID, option: locking, want: "must show run_id"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -176,6 +178,18 @@ func forbidding(t *testing.T) redis.UniversalClient {
 	s := redistest.Start(t)
 	must(t, s.Client(t).Do(t.Context(), "ACL", "SETUSER", "default", "-info", "-time"))
 	return s.Client(t)
+}
+
+func withoutScripts(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	s := redistest.Start(t)
+	must(t, s.Client(t).Do(t.Context(), "ACL", "SETUSER", "default", "-evalsha"))
+	return s.Client(t)
+}
+
+func withoutINFO(t *testing.T) redis.UniversalClient {
+	t.Helper()
+	return redistest.Client(t, miniredis.RunT(t).Addr())
 }
 
 func otherData(t *testing.T) redis.UniversalClient {
