@@ -39,6 +39,8 @@ const scope = "github.com/commerce-go/commerce/otelcommerce"
 const (
 	opKey        = attribute.Key("commerce.op")
 	outcomeKey   = attribute.Key("commerce.outcome")
+	reasonKey    = attribute.Key("commerce.reason")
+	remedyKey    = attribute.Key("commerce.remedy")
 	attemptsKey  = attribute.Key("commerce.attempts")
 	recordsKey   = attribute.Key("commerce.records")
 	requestIDKey = attribute.Key("commerce.request_id")
@@ -114,8 +116,7 @@ func (o *observer) StartCall(
 	ctx, span := o.tracer.Start(ctx, call.Op, trace.WithAttributes(op))
 	return ctx, func(r commerce.CallResult) {
 		defer span.End()
-		failure := fail(span, r.Error)
-		o.calls.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(append(failure, op)...))
+		o.calls.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(append(failCall(span, r), op)...))
 		span.SetAttributes(attemptsKey.Int(r.Attempts))
 		if isWrite(call) {
 			outcome := outcomeKey.String(r.Outcome.String())
@@ -167,6 +168,23 @@ func (o *observer) StartAttempt(
 // isWrite reports whether the outcome of a call describes a write.
 func isWrite(call commerce.CallInfo) bool {
 	return call.Method != http.MethodGet && call.Method != http.MethodHead && call.Op != "token"
+}
+
+// emptyCart is the reason of a call that is not an error here: customers have empty carts.
+var emptyCart = commerce.ReasonOf(commerce.ErrEmptyCart)
+
+// failCall marks the span of a call as failed, if the call failed, and returns the attributes that
+// tell why.
+func failCall(span trace.Span, r commerce.CallResult) (attrs []attribute.KeyValue) {
+	if r.Reason == "" {
+		return nil
+	}
+	if r.Reason != emptyCart {
+		attrs = fail(span, r.Error)
+	}
+	cause := []attribute.KeyValue{reasonKey.String(r.Reason), remedyKey.String(r.Remedy.String())}
+	span.SetAttributes(cause...)
+	return append(attrs, cause...)
 }
 
 // fail marks the span as failed, if text is not empty, and returns its attribute error.type: the

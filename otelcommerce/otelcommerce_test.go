@@ -197,7 +197,7 @@ func failingCalls() map[string]failingCall {
 			opts: []commerce.Option{commerce.WithHTTPClient(&http.Client{Transport: failing{}})},
 			want: []span{
 				{Status: failed("failed (otelcommerce_test.loud)"), Attrs: "commerce.attempts=1," + listOp +
-					",error.type=failed (otelcommerce_test.loud)"},
+					",commerce.reason=connection,commerce.remedy=again,error.type=failed (otelcommerce_test.loud)"},
 				{Status: failed("failed (otelcommerce_test.loud)"), Attrs: listOp +
 					",error.type=failed (otelcommerce_test.loud),http.request.method=GET"},
 			},
@@ -206,7 +206,7 @@ func failingCalls() map[string]failingCall {
 			fault: commercetest.Fault{Cut: true, CutAfter: 10},
 			want: []span{
 				{Status: failed("unusable response"), Attrs: "commerce.attempts=1," + listOp +
-					",commerce.request_id=commercetest-000001,error.type=unusable response"},
+					",commerce.reason=bad_response,commerce.remedy=staff,commerce.request_id=commercetest-000001,error.type=unusable response"},
 				{Status: failed("unexpected EOF"), Attrs: listOp + ",commerce.request_id=commercetest-000001," +
 					"error.type=unexpected EOF,http.request.method=GET,http.response.status_code=200"},
 			},
@@ -215,9 +215,10 @@ func failingCalls() map[string]failingCall {
 			fault: commercetest.Fault{Operation: commercetest.OpToken, Status: 401, Body: "canary"},
 			opts:  []commerce.Option{credentials},
 			want: []span{
-				{Status: failed(""), Attrs: "commerce.attempts=0," + listOp + ",error.type=401"},
+				{Status: failed(""), Attrs: "commerce.attempts=0," + listOp +
+					",commerce.reason=token,commerce.remedy=staff,error.type=401"},
 				{Status: failed(""), Attrs: "commerce.attempts=1,commerce.op=token," +
-					"commerce.request_id=commercetest-000001,error.type=401"},
+					"commerce.reason=token,commerce.remedy=staff,commerce.request_id=commercetest-000001,error.type=401"},
 				{Status: failed(""), Attrs: "commerce.op=token,commerce.request_id=commercetest-000001," +
 					"error.type=401,http.request.method=POST,http.response.status_code=401"},
 			},
@@ -227,7 +228,7 @@ func failingCalls() map[string]failingCall {
 			write: true,
 			want: []span{
 				{Status: failed(""), Attrs: "commerce.attempts=1," + addOp + ",commerce.outcome=rejected," +
-					"commerce.request_id=commercetest-000001,error.type=422"},
+					"commerce.reason=unprocessable,commerce.remedy=cart,commerce.request_id=commercetest-000001,error.type=422"},
 				{Status: failed(""), Attrs: addOp + ",commerce.request_id=commercetest-000001," +
 					"error.type=422,http.request.method=POST,http.response.status_code=422"},
 			},
@@ -236,7 +237,7 @@ func failingCalls() map[string]failingCall {
 			fault: commercetest.Fault{Cut: true}, write: true,
 			want: []span{
 				{Status: failed("unexpected EOF"), Attrs: "commerce.attempts=1," + addOp +
-					",commerce.outcome=unknown,error.type=unexpected EOF"},
+					",commerce.outcome=unknown,commerce.reason=outcome_unknown,commerce.remedy=REMEDY,error.type=unexpected EOF"},
 				{Status: failed("unexpected EOF"), Attrs: addOp + ",error.type=unexpected EOF,http.request.method=POST"},
 			},
 		},
@@ -263,11 +264,14 @@ func (tt failingCall) check(t *testing.T) {
 	if tt.write {
 		call = callAdd
 	}
-	if err := call(t.Context(), client); err == nil {
+	err := call(t.Context(), client)
+	if err == nil {
 		t.Fatal("got no error")
 	}
 	var got []span
 	for _, s := range e.all(t) {
+		s.Attrs = strings.Replace(s.Attrs, "outcome_unknown,commerce.remedy="+commerce.RemedyOf(err).String(),
+			"outcome_unknown,commerce.remedy=REMEDY", 1)
 		got = append(got, span{Status: s.Status, Attrs: s.Attrs})
 	}
 	if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -277,6 +281,28 @@ func (tt failingCall) check(t *testing.T) {
 		t.Errorf("got %d kinds of write, want one if the call writes (%t)", got, tt.write)
 	}
 	e.checkSecrets(t)
+}
+
+// An empty cart has a reason and a remedy, but is not an error.
+func TestEmptyCart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e, store := newExported(), commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		_, err := store.Client(e.observe()).Carts.EnsureCustomDiscounts(t.Context(), store.AddCart(), discounts("a"), nil)
+		if !errors.Is(err, commerce.ErrEmptyCart) {
+			t.Errorf("error = %v, want ErrEmptyCart", err)
+		}
+		const cause = ",commerce.reason=empty_cart,commerce.remedy=cart"
+		want := span{Name: ensure, Kind: trace.SpanKindInternal, Attrs: "commerce.attempts=2," + op +
+			",commerce.outcome=not sent" + cause + ",commerce.request_id=commercetest-000002"}
+		if diff := cmp.Diff(want, e.all(t)[0]); diff != "" {
+			t.Errorf("the span of the call (-want +got):\n%s", diff)
+		}
+		wantMetric := map[string]string{op + cause: "1 in 0"}
+		if diff := cmp.Diff(wantMetric, e.metrics(t)["commerce.client.call.duration s"]); diff != "" {
+			t.Errorf("durations of calls (-want +got):\n%s", diff)
+		}
+	})
 }
 
 const add = "Carts.AddCustomDiscounts"
