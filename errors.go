@@ -317,6 +317,9 @@ func (e *Error) titles() []string {
 	return titles
 }
 
+// isOfCall reports whether a call returned the error, and not a caller that made it for a test.
+func (e *Error) isOfCall() bool { return e.Op != "" }
+
 // isUnknown reports whether it is not known whether a write was applied. An Error that a caller
 // made of a cause does not say so.
 func (e *Error) isUnknown() bool {

@@ -251,9 +251,6 @@ func (e *Error) mayDoHarm() bool {
 	return isApplied && !slices.Contains(harmlessTwice, e.Op)
 }
 
-// isOfCall reports whether a call returned the error, and not a caller that made it for a test.
-func (e *Error) isOfCall() bool { return e.Op != "" }
-
 // isOfOther reports whether the call is not one of a cart.
 func (e *Error) isOfOther() bool { return e.isOfCall() && !strings.HasPrefix(e.Op, "Carts.") }
 

@@ -202,8 +202,8 @@ func (w *worker) make(ctx context.Context, c randomCall, call string) error {
 	return w.callers[c.protocol](ctx, c.op, call)
 }
 
-// libraryCaller makes calls by the library. Half of them it makes again as long as RemedyOf says so,
-// and once more, with the same fault, after a final error.
+// libraryCaller makes calls by the library. Half of them it makes again as long as RemedyOf says
+// so, and once more, with the same fault, after a final error.
 func libraryCaller(t *testing.T, s *Server, base *http.Transport) caller {
 	t.Helper()
 	client := newClient(t, s.URL(), base, commerce.WithRetry(commerce.RetryPolicy{
