@@ -191,8 +191,8 @@ type cartWriter struct {
 // cartKey returns the key of the turn and of the lock of a cart.
 func (c *core) cartKey(cartID string) string { return c.lockPrefix + canonicalCartID(cartID) }
 
-// wantCall is a value of the context of a function want that a call for a cart has called. A write
-// to the cart in want would wait for the turn of the call, and the call waits for want.
+// wantCall is a value of the context of a function, want or Then, that a call for a cart has
+// called. A write to the cart in it would wait for the turn of the call, and the call waits for it.
 type wantCall struct {
 	key    string    // of the cart
 	within *wantCall // the call was made in this function
@@ -201,19 +201,19 @@ type wantCall struct {
 
 type wantCallKey struct{}
 
-// startWant returns a context for a function want, and what to call when it has returned.
+// startWant returns a context for such a function, and what to call when it has returned.
 func (w *cartWriter) startWant(ctx context.Context, c *core) (ofWant context.Context, end func()) {
 	call := &wantCall{key: c.cartKey(w.cartID), within: w.within}
 	return context.WithValue(ctx, wantCallKey{}, call), func() { call.ended.Store(true) }
 }
 
-// checkContext returns a [*ValidationError] if the writes belong to a function want of a call for
+// checkContext returns a [*ValidationError] if the writes belong to such a function of a call for
 // the same cart.
 func (w *cartWriter) checkContext(c *core) error {
 	key := c.cartKey(w.cartID)
 	for call := w.within; call != nil; call = call.within {
 		if call.key == key && !call.ended.Load() {
-			return invalid("context", "must not be that of the function want of a call for this cart")
+			return invalid("context", "must not be that of the function want or Then of a call for this cart")
 		}
 	}
 	return nil

@@ -129,6 +129,14 @@ type SetCustomDiscountsOptions struct {
 	DryRun bool
 	// Settle means the same as in [EnsureCustomDiscountsOptions].
 	Settle time.Duration
+	// Then is called once, when the cart is as it should be, before the call returns nil: to
+	// compare the price with the one that the customer saw, and to place the order. No other call
+	// changes the cart meanwhile, as this one still has its turn and its lock. Keep it short, e.g.
+	// authorize a payment before, and take the money later; a lock must outlast it. Its context
+	// ends when the lock is lost. Its error is returned as it is, beside the result; an [Observer]
+	// is not told. It is not called with DryRun, or if want was not called for the last read. It
+	// must not write to this cart, like want; Client.Do takes no turn, and may.
+	Then func(ctx context.Context, result *CustomDiscountsResult) error
 	// AnyTotal lets the error be nil although the total discount of the cart is not the sum of the
 	// discounts that it shows, for a store where that member means something else.
 	AnyTotal bool
@@ -165,7 +173,7 @@ func (s *CartService) SetCustomDiscounts(
 		Update: true, Prune: true, Engines: []string{o.Engine}, Enable: true, NotBelowZero: true,
 		AllOrNothing: o.AllOrNothing, DryRun: o.DryRun, Settle: o.Settle,
 	})
-	run.anyTotal = o.AnyTotal
+	run.anyTotal, run.then = o.AnyTotal, o.Then
 	checkEngine("engine", o.Engine, run.problems)
 	if want == nil {
 		run.problems.add("want", "must not be nil")
@@ -208,7 +216,7 @@ func newEnsureRun(s *CartService, w *cartWriter, opts *EnsureCustomDiscountsOpti
 }
 
 // call makes the call, if the arguments are valid.
-func (e *ensureRun) call(ctx context.Context) (*CustomDiscountsResult, error) {
+func (e *ensureRun) call(ctx context.Context) (result *CustomDiscountsResult, err error) {
 	if err := e.problems.err(); err != nil {
 		return nil, err
 	}
@@ -218,12 +226,24 @@ func (e *ensureRun) call(ctx context.Context) (*CustomDiscountsResult, error) {
 	} else if err := e.writer.checkContext(e.service.core); err != nil {
 		return nil, err
 	}
-	var result *CustomDiscountsResult
-	err := e.service.core.observe(ctx, e.writer.op, method, func(ctx context.Context) (err error) {
+	defer func() {
+		if e.writer.end != nil {
+			e.writer.end()
+		}
+	}()
+	err = e.service.core.observe(ctx, e.writer.op, method, func(ctx context.Context) (err error) {
 		result, err = e.run(ctx)
 		return err
 	})
-	return result, err
+	if err != nil || e.then == nil || !e.wasAsked || e.opts.DryRun {
+		return result, err
+	}
+	ofThen, end := e.writer.startWant(ctx, e.service.core)
+	defer end()
+	ofThen, cancel := context.WithCancelCause(ofThen)
+	defer cancel(nil)
+	defer context.AfterFunc(e.writer.held, func() { cancel(e.writer.checkLock()) })()
+	return result, e.then(ofThen, result)
 }
 
 func checkEngine(field, engine string, problems *ValidationError) {
@@ -257,7 +277,9 @@ type ensureRun struct {
 	choose     func(context.Context, *Cart) ([]NewCustomDiscount, error) // of SetCustomDiscounts; else nil
 	returned   map[discountKey][2]string                                 // by choose: the first and the last contents
 	shown      []string                                                  // what choose saw then
-	anyTotal   bool                                                      // of SetCustomDiscountsOptions
+	anyTotal   bool                                                      // of SetCustomDiscountsOptions, as is then
+	then       func(context.Context, *CustomDiscountsResult) error
+	wasAsked   bool // choose, for the last read
 	given      []NewCustomDiscount
 	want       []NewCustomDiscount // given, lowered; with the amount 0, it must not be on the cart
 	wanted     int                 // number of discounts in given with another amount than 0
@@ -279,7 +301,6 @@ func (e *ensureRun) run(ctx context.Context) (*CustomDiscountsResult, error) {
 		if err := e.writer.lock(ctx, e.service.core); err != nil {
 			return e.end(err)
 		}
-		defer e.writer.end()
 	}
 	for reads := 1; ; reads++ {
 		if err := e.read(ctx); err != nil {

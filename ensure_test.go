@@ -1,6 +1,7 @@
 package commerce_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -564,4 +566,122 @@ func TestEnsureCustomDiscounts_copies(t *testing.T) {
 		t.Errorf("got %s, error %v, want one discount with its own item", counts(result), err)
 	}
 	diff(t, "cart", onCart(s, cartID), []string{"a -1000 item", "unwanted -1"})
+}
+
+// thenCall is a call with Then.
+type thenCall struct {
+	name   string
+	offer  int64 // what the shop takes off; 0: nothing
+	others []commerce.CustomDiscount
+	show   func(object) // changes what the cart shows
+	cartID string       // of a cart that does not exist; "": one that costs 1000
+	dryRun bool
+	fail   error // of want
+	want   bool  // Then is called
+}
+
+// Then is called once, with the result of a call that would return nil, after the end of the call
+// for the observer. Its error is returned as it is.
+func TestSetCustomDiscounts_then(t *testing.T) {
+	t.Parallel()
+	declined := errors.New("declined")
+	for _, tt := range []thenCall{
+		{name: "with a discount", offer: -100, want: true},
+		{name: "nothing to write", want: true},
+		{name: "a dry run", offer: -100, dryRun: true},
+		{name: "an empty cart", offer: -100, cartID: "unknown"},
+		{name: "discounts of others take more", others: []commerce.CustomDiscount{foreign(placed("x", -2000))}},
+		{name: "a price below 0", show: func(cart object) {
+			setAmount("without_discount", -100)(cart)
+			setAmount("without_tax", -100)(cart)
+		}},
+		{name: "want fails", fail: declined},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+			cartID := cmp.Or(tt.cartID, addCart(t, s, at(1000), tt.others))
+			observer, calls := &observations{}, 0
+			c, err := showing(s, tt.show).With(commerce.WithObserver(observer))
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := &commerce.SetCustomDiscountsOptions{Engine: "engine", DryRun: tt.dryRun}
+			opts.Then = func(_ context.Context, r *commerce.CustomDiscountsResult) error {
+				calls++
+				if end, ok := observer.list[len(observer.list)-1].(commerce.CallResult); !ok || end.Error != "" {
+					t.Errorf("before Then, the observer was told %+v last, want the end of a call without an error", end)
+				}
+				if total, err := r.Cart.Total(); err != nil || !total.Amount.Equal(commerce.NewDecimal(1000+tt.offer)) {
+					t.Errorf("the total is %v, %v, want %d", total, err, 1000+tt.offer)
+				}
+				return declined
+			}
+			result, err := c.Carts.SetCustomDiscounts(t.Context(), cartID,
+				func(context.Context, *commerce.Cart) (list []commerce.NewCustomDiscount, _ error) {
+					if tt.offer != 0 {
+						list = append(list, offCart("a", tt.offer))
+					}
+					return list, tt.fail
+				}, opts)
+			if isAsItIs := err == declined; isAsItIs != tt.want || (calls == 1) != tt.want || calls > 1 || result == nil {
+				t.Errorf("Then was called %d times, result %v, error %v, want a call %t, and its error", calls, result, err, tt.want)
+			}
+		})
+	}
+}
+
+// Then has the turn and the lock: another call waits, a write to the cart is an invalid argument,
+// and a lost lock ends the context. If it panics, both are free.
+func TestSetCustomDiscounts_thenHasTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		cartID, otherID := s.AddCart(commerce.CartItemRef{}), s.AddCart(commerce.CartItemRef{})
+		locker := commercetest.NewLocker()
+		c := s.Client(commerce.WithCartLocker(locker))
+		set := func(id, code string, then func(context.Context, *commerce.CustomDiscountsResult) error) error {
+			opts := &commerce.SetCustomDiscountsOptions{Engine: "engine", Then: then}
+			want := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) {
+				return discounts(code), nil
+			}
+			_, err := c.Carts.SetCustomDiscounts(t.Context(), id, want, opts)
+			return err
+		}
+		var paid []commerce.CustomDiscount
+		var tab sync.WaitGroup
+		err := set(cartID, "a", func(ctx context.Context, _ *commerce.CustomDiscountsResult) error {
+			tab.Go(func() {
+				if err := set(cartID, "b", nil); err != nil {
+					t.Error(err)
+				}
+			})
+			time.Sleep(time.Second) // of the bubble: the other tab could write
+			paid = s.Discounts(cartID)
+			_, err := c.Carts.EnsureCustomDiscounts(ctx, cartID, discounts("c"), nil)
+			diff(t, "a write to the cart in Then", invalidFields(err), []string{"context"})
+			_, err = c.Carts.EnsureCustomDiscounts(ctx, otherID, discounts("c"), nil)
+			_, errDo := c.Do(ctx, http.MethodGet, []string{"v2", "carts", cartID}, nil, nil, nil)
+			return errors.Join(err, errDo)
+		})
+		tab.Wait()
+		if after := s.Discounts(cartID); err != nil || paid[0].ExternalID != "a" || after[0].ExternalID != "b" {
+			t.Errorf("error %v; in Then the cart had %v, after the other tab %v, want a, then b", err, paid, after)
+		}
+		err = set(cartID, "a", func(ctx context.Context, _ *commerce.CustomDiscountsResult) error {
+			locker.Lose("commerce/store.example/carts/" + cartID)
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		if !errors.Is(err, commerce.ErrLock) {
+			t.Errorf("the lock is lost: error %v, want ErrLock", err)
+		}
+		func() {
+			defer func() { _ = recover() }()
+			_ = set(cartID, "a", func(context.Context, *commerce.CustomDiscountsResult) error { panic("test") })
+		}()
+		if err := set(cartID, "b", nil); err != nil {
+			t.Errorf("after a panic: %v", err)
+		}
+	})
 }

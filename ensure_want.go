@@ -53,6 +53,7 @@ func (e *ensureRun) decide(ctx context.Context) error {
 // cart with items whose price is readable, and not below 0.
 func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	price, err := e.readPrice()
+	e.wasAsked = false
 	switch {
 	case err != nil:
 		return nil, err
@@ -63,6 +64,7 @@ func (e *ensureRun) chosen(ctx context.Context) ([]NewCustomDiscount, error) {
 	}
 	ofWant, end := e.writer.startWant(ctx, e.service.core)
 	defer end()
+	e.wasAsked = true
 	want, err := e.choose(ofWant, e.cart.copy())
 	if err != nil {
 		return nil, err
