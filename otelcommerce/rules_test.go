@@ -139,14 +139,15 @@ const begin = 10 * time.Minute
 func TestRules(t *testing.T) {
 	t.Parallel()
 	unavailable, slow := commercetest.Fault{Status: 503}, commercetest.Fault{Delay: time.Hour}
+	revoked, refused := commercetest.Fault{Status: 401}, commercetest.Fault{Status: 400}
 	for name, tt := range map[string]trouble{
 		"an outage of 30 s":    {fault: unavailable, length: 30 * time.Second, want: "map[]"},
 		"an outage":            {fault: unavailable, length: time.Hour, want: "map[StoreFails:7m0s]"},
 		"no responses":         {fault: slow, length: time.Hour, want: "map[StoreFails:10m0s]"},
 		"customers who leave":  {fault: slow, length: time.Hour, leave: time.Second, want: "map[]"},
 		"a day of empty carts": {length: 24 * time.Hour, empty: true, want: "map[]"},
-		"a revoked credential": {fault: commercetest.Fault{Status: 401}, length: time.Hour, want: "map[StoreNeedsStaff:1m0s]"},
-		"one refused call":     {fault: commercetest.Fault{Status: 400}, length: time.Second, want: "map[StoreNeedsStaff:1m0s]"},
+		"a revoked credential": {fault: revoked, length: time.Hour, want: "map[StoreNeedsStaff:1m0s]"},
+		"one refused call":     {fault: refused, length: time.Second, want: "map[StoreNeedsStaff:1m0s]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
