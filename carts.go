@@ -20,10 +20,8 @@ import (
 //
 // The service may lose one of two writes to the same cart that overlap, although it confirms both.
 // Therefore writes to a cart take turns: those of all clients of a process that [New] made with the
-// library's own transport, and their copies. Two names of one host count as two stores. A client
-// that New made with [WithHTTPClient] shares turns with its copies only, as its transport may
-// belong to a bubble of testing/synctest, in which the library's own transport must not be used.
-// See [WithCartLocker] for writes of several processes.
+// same transport (see [WithHTTPClient]), and of their copies. Two names of one host count as two
+// stores. See [WithCartLocker] for writes of several processes.
 type CartService struct{ core *core }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:
@@ -229,7 +227,7 @@ func newCartWriter(ctx context.Context, op, cartID string) *cartWriter {
 func (w *cartWriter) lock(ctx context.Context, c *core) error {
 	call := observedIn(ctx, c.cfg.observer, c.cfg.logger)
 	start, key := time.Now(), c.cartKey(w.cartID)
-	endTurn, err := c.cfg.turns.take(ctx, key)
+	endTurn, err := takeTurn(ctx, turnKey{c.cfg.turnsOf.Key(), key})
 	call.waited(Waits{Turn: transport.WaitSince(start)})
 	if err != nil {
 		return &Error{Op: w.op, Outcome: OutcomeNotSent, Err: err}

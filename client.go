@@ -45,13 +45,11 @@ type Client struct {
 // options that later options replace.
 func New(baseURL string, opts ...Option) (*Client, error) {
 	defaults := config{
-		retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{}), turns: processTurns,
+		retry: RetryPolicy{}.withDefaults(), header: transport.Hide(http.Header{}), gate: transport.NewGate(),
 		transport: transport.New(nil),
 	}
 	cfg, problems := defaults.with(opts)
-	if cfg.transport != defaults.transport {
-		cfg.turns = newTurns()
-	}
+	cfg.turnsOf = cfg.transport
 	base, problem := parseBase(baseURL, cfg)
 	if problem != "" {
 		problems.add("base URL", problem)
@@ -75,8 +73,9 @@ func newClient(base *url.URL, cfg config) *Client {
 
 // With returns a copy of the client with other options, e.g. for a single call. Each option
 // replaces its setting as a whole. The copy shares the connections of c unless opts change
-// the HTTP client. It shares the token cache and the gate (see [WithLimiter]) unless opts
-// change the credentials. The error is a [*ValidationError].
+// the HTTP client, and the token cache unless opts change the credentials. It always shares the
+// gate (see [WithLimiter]), so make clients for different stores with [New]. The error is a
+// [*ValidationError].
 func (c *Client) With(opts ...Option) (*Client, error) {
 	cfg, problems := c.core.cfg.with(opts)
 	if err := problems.err(); err != nil {

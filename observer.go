@@ -77,7 +77,7 @@ type AttemptResult struct {
 // Waits are the times that a call waited before it could send a request. Waits of less than a
 // millisecond do not count. Settle is not among them.
 type Waits struct {
-	Turn    time.Duration // for other writes of the client to the same cart
+	Turn    time.Duration // for other writes to the same cart
 	Lock    time.Duration // for the [Locker]
 	Gate    time.Duration // after a 429, see [WithLimiter]
 	Limiter time.Duration // for the [Limiter]

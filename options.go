@@ -21,14 +21,14 @@ type Option func(*config, *ValidationError)
 // config holds the settings of a client. It does not change: options are applied to a copy.
 type config struct {
 	credentials credentials
-	gate        *transport.Gate // belongs to the credentials, as do the next two
-	generation  *generation
+	generation  *generation // belongs to the credentials, as does the next
 	cartQuery   *rememberedQuery
+	gate        *transport.Gate // New makes it, With never changes it
 	transport   *transport.Client
 	retry       RetryPolicy
 	limiter     Limiter
-	turns       *turns // New chooses them, With never changes them
-	locker      Locker // nil: none
+	turnsOf     *transport.Client // that New chose, With never changes it
+	locker      Locker            // nil: none
 	logger      *slog.Logger
 	observer    Observer // nil: none
 	product     string   // first part of the User-Agent header
@@ -49,10 +49,10 @@ func (c config) with(opts []Option) (config, *ValidationError) {
 	return c, problems
 }
 
-// authorize sets the credentials, and what belongs to the store that they are for.
+// authorize sets the credentials, and forgets what was learned about the store: they may be for one
+// with another generation.
 func (c *config) authorize(by credentials) {
-	c.credentials, c.gate = by, transport.NewGate()
-	c.generation, c.cartQuery = &generation{}, &rememberedQuery{}
+	c.credentials, c.generation, c.cartQuery = by, &generation{}, &rememberedQuery{}
 }
 
 // WithToken authorizes calls with a bearer token that does not change. It must be printable
@@ -112,6 +112,8 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // The library's own transport, if hc.Transport is nil, closes an idle connection after 50 s. Load
 // balancers often do so after 60 s, and a write that is sent at that moment has [OutcomeUnknown]:
 // set the IdleConnTimeout of any other transport to less than the limit of the server.
+// Give all clients of a store one transport, not a wrapper each: writes to a cart take turns only
+// if New got the same transport. A func, or a struct that has one or a slice, is never the same.
 //
 // Through another transport, proof that nothing of a write was sent comes only from the hooks of
 // [net/http/httptrace]. A write without a body has none.

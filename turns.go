@@ -29,18 +29,21 @@ type Locker interface {
 	Lock(ctx context.Context, key string) (held context.Context, unlock func(), err error)
 }
 
-// turns lets writes to a cart take turns, in the order they came. It keeps nothing about carts
-// without a write.
-type turns struct {
+// turns are those of the writes of all clients: two clients of one store must not overlap either.
+// There is nothing about carts without a write.
+var turns = struct {
 	mu    sync.Mutex
-	carts map[string]*cartTurns // by the key of the lock
+	carts map[turnKey]*cartTurns
+}{carts: map[turnKey]*cartTurns{}}
+
+// turnKey names a cart, and the transport of those that take turns to write to it. Transports may
+// belong to different bubbles of testing/synctest, whose channels must not meet.
+type turnKey struct {
+	transport any
+	cart      string // the key of its lock
 }
 
-// processTurns are those of all clients with the library's own transport: two clients of one store
-// must not overlap either. Other transports may belong to different bubbles of testing/synctest,
-// whose channels must not meet.
-var processTurns = newTurns()
-
+// cartTurns lets writes to a cart take turns, in the order they came.
 type cartTurns struct {
 	// current holds an element while a write has its turn. Those that wait send to the
 	// channel: the runtime serves senders in order, and one that gives up leaves no gap.
@@ -48,26 +51,24 @@ type cartTurns struct {
 	writes  int // that have their turn, or wait for it
 }
 
-func newTurns() *turns { return &turns{carts: map[string]*cartTurns{}} }
-
-// take waits for a turn. end ends it.
-func (t *turns) take(ctx context.Context, key string) (end func(), err error) {
+// takeTurn waits for a turn. end ends it.
+func takeTurn(ctx context.Context, key turnKey) (end func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	t.mu.Lock()
-	c := t.carts[key]
+	turns.mu.Lock()
+	c := turns.carts[key]
 	if c == nil {
 		c = &cartTurns{current: make(chan struct{}, 1)}
-		t.carts[key] = c
+		turns.carts[key] = c
 	}
 	c.writes++
-	t.mu.Unlock()
+	turns.mu.Unlock()
 	leave := func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
+		turns.mu.Lock()
+		defer turns.mu.Unlock()
 		if c.writes--; c.writes == 0 {
-			delete(t.carts, key)
+			delete(turns.carts, key)
 		}
 	}
 	select {

@@ -1,9 +1,14 @@
 package commerce
 
-// CartsWithTurns returns the number of carts that have a turn, or wait for one.
-func (c *Client) CartsWithTurns() int {
-	t := c.core.cfg.turns
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.carts)
+// CartsWithTurns returns the number of carts to which clients that share turns with c write, or wait
+// to write.
+func (c *Client) CartsWithTurns() (n int) {
+	turns.mu.Lock()
+	defer turns.mu.Unlock()
+	for key := range turns.carts {
+		if key.transport == c.core.cfg.turnsOf.Key() {
+			n++
+		}
+	}
+	return n
 }

@@ -434,7 +434,7 @@ func TestLocker_afterTurn(t *testing.T) {
 	})
 }
 
-// Two clients of one store in a process take turns too, if they use the library's own transport.
+// Clients of one store in a process take turns too, if they use the library's own transport.
 func TestTurns_clients(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -453,8 +453,12 @@ func TestTurns_clients(t *testing.T) {
 	}))
 	defer server.Close()
 	var calls sync.WaitGroup
-	for range 20 {
-		c, err := commerce.New(server.URL, commerce.WithToken(token))
+	for i := range 20 {
+		opts := []commerce.Option{commerce.WithToken(token)}
+		if i%5 > 0 {
+			opts = append(opts, commerce.WithHTTPClient(&http.Client{Timeout: time.Minute}))
+		}
+		c, err := commerce.New(server.URL, opts...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -468,5 +472,65 @@ func TestTurns_clients(t *testing.T) {
 	}
 	if calls.Wait(); most != 1 {
 		t.Errorf("%d writes to a cart at a time, want 1", most)
+	}
+}
+
+// wrapper is a transport that can be compared if what it wraps can be.
+type wrapper struct{ http.RoundTripper }
+
+// Clients that New made with the same transport take turns, and so do their copies. A transport
+// that cannot be compared is another one for each client.
+func TestTurns_transports(t *testing.T) {
+	t.Parallel()
+	shared := &http.Client{Transport: &wrapper{slow}}
+	for _, tt := range []struct {
+		name    string
+		client  func() *http.Client
+		address string // the n-th client gets it with %d replaced
+		carts   int    // with turns of the last client's transport; 0: 1
+		want    time.Duration
+	}{
+		{name: "one http.Client", client: func() *http.Client { return shared }, want: 5 * time.Second},
+		{name: "one transport with a timeout", want: 5 * time.Second, client: func() *http.Client {
+			return &http.Client{Transport: shared.Transport, Timeout: time.Minute}
+		}},
+		{name: "equal transports", want: 5 * time.Second, client: func() *http.Client {
+			return &http.Client{Transport: wrapper{shared.Transport}}
+		}},
+		{name: "a transport each", want: 2 * time.Second, client: func() *http.Client {
+			return &http.Client{Transport: &wrapper{slow}}
+		}},
+		{name: "a function", want: 2 * time.Second, client: func() *http.Client { return &http.Client{Transport: slow} }},
+		{name: "a wrapped function", want: 2 * time.Second, client: func() *http.Client {
+			return &http.Client{Transport: wrapper{slow}}
+		}},
+		{name: "a host each", want: 2 * time.Second, address: "https://store%d.example", carts: 4,
+			client: func() *http.Client { return shared }},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			start := time.Now()
+			var running sync.WaitGroup
+			write := func(c *commerce.Client) { running.Go(func() { _ = addDiscount(t.Context(), c) }) }
+			var c *commerce.Client
+			for i := range 4 {
+				address := fmt.Sprintf(cmp.Or(tt.address, baseURL+"/%d"), i)
+				c = newClientAt(t, address, nil, attempts(1), commerce.WithHTTPClient(tt.client()))
+				write(c)
+			}
+			other, err := c.With(commerce.WithHTTPClient(&http.Client{Transport: &wrapper{slow}}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			write(other)
+			synctest.Wait()
+			if got, want := c.CartsWithTurns(), cmp.Or(tt.carts, 1); got != want {
+				t.Errorf("%s: turns of %d carts, want %d", tt.name, got, want)
+			}
+			running.Wait()
+			if got := time.Since(start); got != tt.want || c.CartsWithTurns() != 0 {
+				t.Errorf("%s: the writes took %v, and turns of %d carts are kept, want %v and none",
+					tt.name, got, c.CartsWithTurns(), tt.want)
+			}
+		})
 	}
 }

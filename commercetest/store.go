@@ -109,7 +109,8 @@ func NewStore(cfg Config) *Store {
 func (s *Store) Config() Config { return s.cfg }
 
 // Client returns a client that sends its requests over [Store.Transport]. It uses
-// [Config.Token], so that [Store.Requests] shows no token requests.
+// [Config.Token], so that [Store.Requests] shows no token requests. Its writes take no
+// turns with those of other clients, as if each client were a process of its own.
 //
 // opts are applied after the options of the store and override them. To test
 // token requests, pass [commerce.WithClientCredentials] with the ClientID and

@@ -22,6 +22,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"reflect"
 	"sync"
 	"time"
 
@@ -184,6 +185,15 @@ func New(hc *http.Client) *Client {
 	c := &Client{base: Hide(hc.Transport), timeout: cmp.Or(max(0, hc.Timeout), math.MaxInt64)}
 	if hc.Transport == nil {
 		c.base, c.isOwn = Hide[http.RoundTripper](ownTransport()), true
+	}
+	return c
+}
+
+// Key is equal for clients with the same transport of the caller's, or with none. A transport that
+// cannot be compared is another one for each client.
+func (c *Client) Key() any {
+	if base := c.base(); reflect.ValueOf(base).Comparable() {
+		return base
 	}
 	return c
 }
