@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -41,8 +42,9 @@ type CartService struct{ core *core }
 // problem, because nothing tells them apart, unless AllowRepeated is set. If opts is nil, the
 // defaults apply.
 //
-// cartID must not be empty, "." or "..", and has at most 1,024 bytes. It must not contain spaces,
-// control characters, invalid UTF-8 or any of / \ ? # %.
+// cartID has 1 to 1,024 bytes. It must not be ".", "..", or the text of a missing value: undefined,
+// null, nil, <nil>, none, NaN, the zero UUID. It must not contain spaces, control characters,
+// invalid UTF-8 or any of / \ ? # %.
 func (s *CartService) AddCustomDiscounts(
 	ctx context.Context, cartID string, discounts []NewCustomDiscount, opts *AddCustomDiscountsOptions,
 ) (*AddCustomDiscountsResult, error) {
@@ -145,10 +147,20 @@ func cartPath(cartID string, below ...string) string {
 	return path
 }
 
+// missingTexts are what JavaScript, Go and Python print for a missing value, in lower case, except
+// those that [wire.Path] refuses. All users of a program that sends one would share a cart.
+var missingTexts = map[string]bool{
+	"undefined": true, "null": true, "nil": true, "<nil>": true, "none": true, "nan": true,
+}
+
 func checkCartID(cartID string) *ValidationError {
 	problems := &ValidationError{}
 	if _, err := wire.Path(cartID); err != nil {
 		problems.add("cart id", err.Error())
+	}
+	id, err := uuid.Parse(cartID)
+	if err == nil && id == uuid.Nil || missingTexts[strings.ToLower(cartID)] {
+		problems.add("cart id", "must not be the text of a missing value or the zero UUID")
 	}
 	return problems
 }

@@ -20,7 +20,8 @@ import (
 //
 // The key is "commerce/", the host of the base address, "/carts/" and the cart id. The host is
 // in lower case, without a final dot, and has its port if that is not the default port of its
-// scheme, e.g. "commerce/store.example:8443/carts/ID". A cart id that is a UUID is in lower case. A
+// scheme, e.g. "commerce/store.example:8443/carts/ID". A cart id that is a UUID is in lower case.
+// During a rollout, versions of this module may have different keys for any other spelling of it. A
 // Locker must be safe for concurrent use. It need not be reentrant.
 //
 // [errors.Is] finds the error of Lock in that of the call, [errors.As] does not. Its text is not

@@ -1,6 +1,6 @@
 package commerce
 
-// CartsWithTurns returns the number of carts to which clients that share turns with c write, or wait
+// CartsWithTurns returns the number of carts to which clients with the turns of c write, or wait
 // to write.
 func (c *Client) CartsWithTurns() (n int) {
 	turns.mu.Lock()
