@@ -84,6 +84,10 @@ func (c *Client) With(opts ...Option) (*Client, error) {
 	return newClient(c.core.base, cfg), nil
 }
 
+// CloseIdleConnections closes connections of the transport of c, and so of all clients that have
+// the same one, if no request uses them. It does nothing if the transport lacks this method.
+func (c *Client) CloseIdleConnections() { c.core.cfg.transport.CloseIdleConnections() }
+
 // parseBase returns the base address, or its problem. The text of the problem does not
 // repeat the address, which may hold a password.
 func parseBase(s string, cfg config) (base *url.URL, problem string) {

@@ -107,11 +107,9 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // WithHTTPClient makes calls through the Transport of hc, e.g. a proxy or a stub for tests; for
 // traces and metrics, see [WithObserver]. If hc.Timeout is less than
 // [RetryPolicy].AttemptTimeout, it limits each attempt instead. The client follows no redirects and
-// sends no cookies, so hc.CheckRedirect and hc.Jar are not used. hc is copied.
+// sends no cookies, so hc.CheckRedirect and hc.Jar are not used. hc is copied. If hc.Transport is
+// nil, calls go through the transport of a client without this option, see [NewTransport].
 //
-// The library's own transport, if hc.Transport is nil, closes an idle connection after 50 s. Load
-// balancers often do so after 60 s, and a write that is sent at that moment has [OutcomeUnknown]:
-// set the IdleConnTimeout of any other transport to less than the limit of the server.
 // Give all clients of a store one transport, not a wrapper each: writes to a cart take turns only
 // if New got the same transport. A func, or a struct that has one or a slice, is never the same.
 //
@@ -132,6 +130,17 @@ func WithHTTPClient(hc *http.Client) Option {
 		c.transport = transport.New(hc)
 	}
 }
+
+// NewTransport returns a transport with the settings of the library's own. Add a proxy or a
+// certificate, and pass it to [WithHTTPClient], which says what other transports cannot prove.
+//
+// It closes an idle connection after 50 s. Load balancers often do so after 60 s, and a write that
+// is sent at that moment has [OutcomeUnknown]: set the IdleConnTimeout of any other transport to
+// less than the limit of the server.
+//
+// All clients that have no transport share the library's own. If [http.DefaultTransport] is not an
+// [*http.Transport] when a call is made, e.g. because a test replaced it by a mock, they use that.
+func NewTransport() *http.Transport { return transport.NewTransport() }
 
 // RetryPolicy limits the attempts of a call. Zero fields mean the defaults.
 //

@@ -5,15 +5,20 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/jarcoal/httpmock"
 	"golang.org/x/oauth2"
 
 	"github.com/commerce-go/commerce"
@@ -169,6 +174,83 @@ func TestClient_httpClientIsCopied(t *testing.T) {
 	}
 	if hc.Timeout != time.Minute || hc.CheckRedirect != nil {
 		t.Error("the caller's client was changed")
+	}
+}
+
+// What replaces http.DefaultTransport, before a client is made or after, gets the calls of clients
+// without a transport of their own: a test with a mock must not look up a store.
+//
+//nolint:paralleltest // changes http.DefaultTransport and net.DefaultResolver
+func TestClient_defaultTransport(t *testing.T) {
+	const mocked = `=~^https://live\.store\.example/`
+	var lookups atomic.Int32
+	before := net.DefaultResolver
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		lookups.Add(1)
+		return nil, errors.New("no network")
+	}}
+	defer func() { net.DefaultResolver = before }()
+	defer httpmock.DeactivateAndReset()
+	stub := newStub(t, respond(204, ""), respond(204, ""))
+	var clients []*commerce.Client
+	for range 2 { // the first clients are made before the mock
+		for _, hc := range []*http.Client{nil, {Timeout: time.Minute}, {Transport: stub}} {
+			opts := []commerce.Option{commerce.WithToken(token), attempts(1), commerce.WithHTTPClient(hc)}
+			if hc == nil {
+				opts = opts[:2]
+			}
+			c, err := commerce.New("https://live.store.example", opts...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, c)
+		}
+		httpmock.Activate()
+	}
+	httpmock.RegisterResponder("DELETE", mocked, respond(204, ""))
+	write := func(c *commerce.Client) error { return c.Carts.DeleteCustomDiscounts(t.Context(), cartID) }
+	for i, c := range clients {
+		if err := write(c); err != nil || lookups.Load() > 0 {
+			t.Errorf("client %d: error %v, and %d look-ups, want neither", i, err, lookups.Load())
+		}
+	}
+	diff(t, "calls of the mock", httpmock.GetTotalCallCount(), 4)
+	httpmock.RegisterResponder("DELETE", mocked, func(req *http.Request) (*http.Response, error) {
+		httptrace.ContextClientTrace(req.Context()).GetConn("store.example:443")
+		return nil, errors.New("connection refused")
+	})
+	if err := write(clients[0]); commerce.OutcomeOf(err) != commerce.OutcomeUnknown {
+		t.Errorf("error %v, want an unknown outcome, as the hooks of a mock prove nothing without a body", err)
+	}
+	httpmock.DeactivateAndReset()
+	if err := write(clients[0]); !errors.Is(err, commerce.ErrConnection) || lookups.Load() == 0 {
+		t.Errorf("without the mock: error %v, and %d look-ups, want ErrConnection after some", err, lookups.Load())
+	}
+}
+
+// Clients with one transport share its connections, until one of them closes those that are idle.
+func TestNewTransport(t *testing.T) {
+	t.Parallel()
+	var conns atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	server.Start()
+	defer server.Close()
+	own := commerce.NewTransport()
+	first, second := newClientAt(t, server.URL, own), newClientAt(t, server.URL, own)
+	for i, c := range []*commerce.Client{first, second, first} {
+		if i == 2 {
+			second.CloseIdleConnections()
+		}
+		err := c.Carts.DeleteCustomDiscounts(t.Context(), cartID)
+		if got, want := conns.Load(), int32(1+i/2); err != nil || got != want || own == commerce.NewTransport() {
+			t.Errorf("write %d: error %v, and %d connections, want none and %d; or one transport is returned again",
+				i, err, got, want)
+		}
 	}
 }
 

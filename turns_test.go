@@ -454,11 +454,8 @@ func TestTurns_clients(t *testing.T) {
 	defer server.Close()
 	var calls sync.WaitGroup
 	for i := range 20 {
-		opts := []commerce.Option{commerce.WithToken(token)}
-		if i%5 > 0 {
-			opts = append(opts, commerce.WithHTTPClient(&http.Client{Timeout: time.Minute}))
-		}
-		c, err := commerce.New(server.URL, opts...)
+		opts := []commerce.Option{commerce.WithToken(token), commerce.WithHTTPClient(&http.Client{Timeout: time.Minute})}
+		c, err := commerce.New(server.URL, opts[:1+i%2]...) // every other one has a timeout
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -482,30 +479,20 @@ type wrapper struct{ http.RoundTripper }
 // that cannot be compared is another one for each client.
 func TestTurns_transports(t *testing.T) {
 	t.Parallel()
-	shared := &http.Client{Transport: &wrapper{slow}}
+	shared := &wrapper{slow}
 	for _, tt := range []struct {
-		name    string
-		client  func() *http.Client
-		address string // the n-th client gets it with %d replaced
-		carts   int    // with turns of the last client's transport; 0: 1
-		want    time.Duration
+		name      string
+		transport func() http.RoundTripper
+		address   string // of the n-th client, which replaces %d
+		want      time.Duration
 	}{
-		{name: "one http.Client", client: func() *http.Client { return shared }, want: 5 * time.Second},
-		{name: "one transport with a timeout", want: 5 * time.Second, client: func() *http.Client {
-			return &http.Client{Transport: shared.Transport, Timeout: time.Minute}
-		}},
-		{name: "equal transports", want: 5 * time.Second, client: func() *http.Client {
-			return &http.Client{Transport: wrapper{shared.Transport}}
-		}},
-		{name: "a transport each", want: 2 * time.Second, client: func() *http.Client {
-			return &http.Client{Transport: &wrapper{slow}}
-		}},
-		{name: "a function", want: 2 * time.Second, client: func() *http.Client { return &http.Client{Transport: slow} }},
-		{name: "a wrapped function", want: 2 * time.Second, client: func() *http.Client {
-			return &http.Client{Transport: wrapper{slow}}
-		}},
-		{name: "a host each", want: 2 * time.Second, address: "https://store%d.example", carts: 4,
-			client: func() *http.Client { return shared }},
+		{name: "one transport", want: 5 * time.Second, transport: func() http.RoundTripper { return shared }},
+		{name: "equal ones", want: 5 * time.Second, transport: func() http.RoundTripper { return wrapper{shared} }},
+		{name: "one each", want: 2 * time.Second, transport: func() http.RoundTripper { return &wrapper{slow} }},
+		{name: "a function", want: 2 * time.Second, transport: func() http.RoundTripper { return slow }},
+		{name: "a wrapped one", want: 2 * time.Second, transport: func() http.RoundTripper { return wrapper{slow} }},
+		{name: "a host each", want: 2 * time.Second, transport: func() http.RoundTripper { return shared },
+			address: "https://store%d.example"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			start := time.Now()
@@ -514,7 +501,7 @@ func TestTurns_transports(t *testing.T) {
 			var c *commerce.Client
 			for i := range 4 {
 				address := fmt.Sprintf(cmp.Or(tt.address, baseURL+"/%d"), i)
-				c = newClientAt(t, address, nil, attempts(1), commerce.WithHTTPClient(tt.client()))
+				c = newClientAt(t, address, tt.transport(), attempts(1))
 				write(c)
 			}
 			other, err := c.With(commerce.WithHTTPClient(&http.Client{Transport: &wrapper{slow}}))
@@ -522,10 +509,6 @@ func TestTurns_transports(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(other)
-			synctest.Wait()
-			if got, want := c.CartsWithTurns(), cmp.Or(tt.carts, 1); got != want {
-				t.Errorf("%s: turns of %d carts, want %d", tt.name, got, want)
-			}
 			running.Wait()
 			if got := time.Since(start); got != tt.want || c.CartsWithTurns() != 0 {
 				t.Errorf("%s: the writes took %v, and turns of %d carts are kept, want %v and none",

@@ -44,11 +44,8 @@ func corporate(caPEM []byte, proxy *url.URL) (*http.Transport, error) {
 	if !roots.AppendCertsFromPEM(caPEM) {
 		return nil, errors.New("there is no certificate in the PEM text")
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone() // with http.ProxyFromEnvironment
-	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
-	t.MaxIdleConnsPerHost = commerce.MaxConcurrency
-	t.IdleConnTimeout = 50 * time.Second // load balancers close connections after 60 s
-	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
+	t := commerce.NewTransport() // with http.ProxyFromEnvironment
+	t.TLSClientConfig.RootCAs = roots
 	if proxy != nil {
 		t.Proxy = http.ProxyURL(proxy)
 	}

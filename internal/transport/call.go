@@ -20,6 +20,8 @@ import (
 type call struct {
 	*Call
 	client *Client
+	base   http.RoundTripper
+	isOwn  bool            // base is the library's own transport
 	ctx    context.Context // the caller's
 
 	// The loop, and what passes through it. They are here to be allocated together.
@@ -217,7 +219,7 @@ func (c *call) newRequest(ctx context.Context) *http.Request {
 
 // send passes req to the base transport. The response has a valid status and a body.
 func (c *call) send(req *http.Request) (*http.Response, error) {
-	resp, err := c.client.base().RoundTrip(req)
+	resp, err := c.base.RoundTrip(req)
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ var (
 // collect prepares e for an attempt of c, which cancel ends. The header of a read is not observed:
 // that hook costs the most, and a read may be sent again anyway.
 func (e *evidence) collect(c *call, cancel func()) {
-	e.class, e.isOwn, e.cancelAttempt = c.Class, c.client.isOwn, cancel
+	e.class, e.isOwn, e.cancelAttempt = c.Class, c.isOwn, cancel
 	e.host, e.userAgent = c.URL.Host, c.Header.Get("User-Agent")
 	e.hooks.GetConn = e.requestConn
 	e.hooks.GotConn = e.useConn

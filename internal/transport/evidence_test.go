@@ -146,7 +146,7 @@ func (tt evidenceTest) run(t *testing.T) {
 	}
 	canceled := false
 	e := &evidence{}
-	e.collect(&call{client: &Client{isOwn: tt.isOwn}, Call: spec}, func() { canceled = true })
+	e.collect(&call{isOwn: tt.isOwn, Call: spec}, func() { canceled = true })
 	body := []byte("{}")
 	a := &attempt{evidence: e, req: &http.Request{Body: http.NoBody}}
 	if tt.noBody {

@@ -151,7 +151,10 @@ const maxIdle = 50 * time.Second
 // ownTransport is shared by all clients that have no transport of the caller's, so that a program
 // that makes a client per job does not leave a connection pool behind for each. Connections carry
 // no credentials.
-var ownTransport = sync.OnceValue(func() *http.Transport {
+var ownTransport = sync.OnceValue(NewTransport)
+
+// NewTransport returns a transport with the settings of the library's own.
+func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -165,35 +168,49 @@ var ownTransport = sync.OnceValue(func() *http.Transport {
 		// Pings detect a connection whose other end is gone.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
 	}
-})
+}
 
 // noHeader is never changed. Without a header, http.Client would make one.
 var noHeader = http.Header{}
 
 // Client makes calls. It is immutable and safe for concurrent use.
 type Client struct {
-	base    Hidden[http.RoundTripper] // buffers of its idle connections contain requests
-	isOwn   bool                      // base is the library's own transport
+	given   Hidden[http.RoundTripper] // the caller's, or nil; buffers of its idle connections contain requests
 	timeout time.Duration             // of the caller's http.Client, for each attempt
 }
 
 // New returns a client that uses the Transport and the Timeout of hc, and nothing else of it. hc is
 // neither kept nor changed. If hc or its Transport is nil, the client uses the library's own
-// transport.
+// transport, or what replaces [http.DefaultTransport].
 func New(hc *http.Client) *Client {
 	hc = cmp.Or(hc, &http.Client{})
-	c := &Client{base: Hide(hc.Transport), timeout: cmp.Or(max(0, hc.Timeout), math.MaxInt64)}
-	if hc.Transport == nil {
-		c.base, c.isOwn = Hide[http.RoundTripper](ownTransport()), true
+	return &Client{given: Hide(hc.Transport), timeout: cmp.Or(max(0, hc.Timeout), math.MaxInt64)}
+}
+
+// base returns the transport of a call, and whether it is the library's own. A mock or a wrapper in
+// place of [http.DefaultTransport] means all requests of the program.
+func (c *Client) base() (base http.RoundTripper, isOwn bool) {
+	if base = c.given(); base != nil {
+		return base, false
 	}
-	return c
+	switch base = http.DefaultTransport; base.(type) {
+	case nil, *http.Transport:
+		return ownTransport(), true
+	}
+	return base, false
+}
+
+// CloseIdleConnections closes the idle connections of the transport.
+func (c *Client) CloseIdleConnections() {
+	base, _ := c.base()
+	(&http.Client{Transport: base}).CloseIdleConnections()
 }
 
 // Key is equal for clients with the same transport of the caller's, or with none. A transport that
 // cannot be compared is another one for each client.
 func (c *Client) Key() any {
-	if base := c.base(); reflect.ValueOf(base).Comparable() {
-		return base
+	if given := c.given(); given == nil || reflect.ValueOf(given).Comparable() {
+		return given
 	}
 	return c
 }
@@ -201,6 +218,7 @@ func (c *Client) Key() any {
 // Do makes the call. It always returns a result.
 func (c *Client) Do(ctx context.Context, spec *Call) *Result {
 	run := &call{Call: spec, client: c, ctx: ctx}
+	run.base, run.isOwn = c.base()
 	run.httpClient.Transport = run
 	run.loop = retryablehttp.Client{
 		HTTPClient:   &run.httpClient,

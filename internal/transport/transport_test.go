@@ -12,8 +12,9 @@ import (
 
 func TestNew_ownTransport(t *testing.T) {
 	t.Parallel()
-	own, ok := New(nil).base().(*http.Transport)
-	if !ok || own != New(&http.Client{}).base() {
+	base, isOwn := New(nil).base()
+	own, ok := base.(*http.Transport)
+	if other, otherIsOwn := New(&http.Client{}).base(); !ok || other != base || !isOwn || !otherIsOwn {
 		t.Fatal("New(nil) and New(&http.Client{}) do not share the library's transport")
 	}
 	for name, ok := range map[string]bool{
@@ -74,7 +75,7 @@ func TestOwnTransport_idle(t *testing.T) {
 			Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),
 		}
 		go func() { _ = server.Serve(listener) }()
-		own := ownTransport().Clone()
+		own := NewTransport()
 		own.DialContext, own.Proxy = listener.dial, nil
 		client := New(&http.Client{Transport: own})
 		call := newCall(t, Once, "http://store.example")
