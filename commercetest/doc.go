@@ -24,8 +24,8 @@
 //
 //   - [Store.Client] and [Store.Transport] need no network and no goroutine. They
 //     work inside a [testing/synctest] bubble, where delays and the expiry of
-//     tokens take no real time. A transport that writes to one cart in two bubbles
-//     at a time panics.
+//     tokens take no real time. If one transport writes to one cart in two bubbles
+//     at a time, the test ends in a fatal error of the runtime.
 //   - [Store.URL] starts a server on the loopback interface. Close it with
 //     [Store.Close], or use [New].
 //   - Store implements [net/http.Handler].

@@ -11,8 +11,9 @@ import (
 
 // Transport returns a transport that passes requests to the store in memory, in
 // the goroutine of the caller and whatever their host. It works inside a
-// [testing/synctest] bubble, but not for one cart in two bubbles at a time: that panics. If a
-// [Fault] cuts the connection, the error matches [io.ErrUnexpectedEOF].
+// [testing/synctest] bubble, but not for one cart in two bubbles at a time: that is a
+// fatal error of the runtime. If a [Fault] cuts the connection, the error matches
+// [io.ErrUnexpectedEOF].
 //
 // Each call returns another transport. Clients take turns with their writes to a cart if they
 // have the same one, as in one process: see [commerce.CartService].
