@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/commerce-go/commerce/internal/transport"
 	"github.com/commerce-go/commerce/internal/wire"
 )
 
@@ -93,6 +94,7 @@ type cartRead struct {
 	namesItem bool                       // a relationship of the cart names an item
 	named     []ResourceRef              // those items of which it is known that they are some
 	showsNone bool                       // the response itself shows that the cart has no items
+	result    *transport.Result          // of the read of the cart
 }
 
 type cartBody struct {

@@ -62,7 +62,7 @@ func (s *CartService) read(
 	if err != nil {
 		return nil, err
 	}
-	c.Response = newResponse(r)
+	c.Response, c.result = newResponse(r), r
 	return c, nil
 }
 
@@ -100,7 +100,7 @@ func (s *CartService) readComplete(ctx context.Context, op, cartID string) (*car
 	if err != nil {
 		return nil, &Error{
 			Op: op, Outcome: OutcomeNone, StatusCode: c.Response.StatusCode,
-			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: err,
+			RequestID: c.Response.RequestID, Attempts: c.Response.Attempts, Err: err, Raw: newRawResponse(c.result),
 		}
 	}
 	return c, nil

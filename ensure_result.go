@@ -132,6 +132,7 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 		if f, ok := cause.(*Error); ok { //nolint:errorlint // of a call that this call made
 			if f.Attempts > 0 {
 				failed.RequestID, failed.RetryAfter, failed.Attempts = f.RequestID, f.RetryAfter, f.Attempts
+				failed.Raw = f.Raw
 			}
 			failed.Errors = append(failed.Errors, f.Errors...)
 			cause = failedCall{transport.Hide(f)}

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -63,6 +64,50 @@ type Error struct {
 	// reason why the response cannot be read. It is nil if the response alone explains the
 	// error.
 	Err error
+	// Raw returns what Body and ContentType do; nil: nothing. It prints as "withheld".
+	Raw rawResponse
+}
+
+// rawResponse returns the beginning of a response. It is a function, so neither fmt nor reflection
+// leads to what it returns; nil: there is none.
+type rawResponse func() (body []byte, contentType string)
+
+// newRawResponse copies the first 4 KiB of a body, which may be large.
+func newRawResponse(r *transport.Result) rawResponse {
+	body, contentType := bytes.Clone(r.Body[:min(len(r.Body), 4<<10)]), r.Header.Get("Content-Type")
+	if !transport.IsPrintable(contentType) {
+		contentType = ""
+	}
+	return func() ([]byte, string) { return bytes.Clone(body), contentType }
+}
+
+// String returns "withheld".
+func (rawResponse) String() string { return "withheld" }
+
+// MarshalText returns what String does.
+func (rawResponse) MarshalText() ([]byte, error) { return []byte("withheld"), nil }
+
+// Equal lets cmp.Diff compare values of Error. Raw does not count: a test cannot make one.
+func (rawResponse) Equal(rawResponse) bool { return true }
+
+// Body returns a copy of the first 4 KiB of the last response, as received: of an error, or of a
+// 2xx that cannot be read. It is empty after a partial success, and for a 2xx to a token request.
+// It may hold customers' data or credentials, so nothing prints it.
+func (e *Error) Body() []byte {
+	if e.Raw == nil {
+		return nil
+	}
+	body, _ := e.Raw()
+	return body
+}
+
+// ContentType returns the Content-Type of the response that Body is part of. It may be empty.
+func (e *Error) ContentType() string {
+	if e.Raw == nil {
+		return ""
+	}
+	_, contentType := e.Raw()
+	return contentType
 }
 
 // newError returns the error of a call that failed. It is the error of the token request if
@@ -82,6 +127,9 @@ func newError(call *transport.Call, r *transport.Result, outcome Outcome, errs [
 		if e.RequestID == "" && transport.IsRequestID(o.RequestID) {
 			e.RequestID = o.RequestID
 		}
+	}
+	if outcome != OutcomePartial && (call.Op != opToken || !r.Is2xx()) { // a 2xx may hold a token
+		e.Raw = newRawResponse(r)
 	}
 	if token, ok := errors.AsType[*Error](r.Err); ok {
 		if r.StatusCode == 0 {

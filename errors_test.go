@@ -279,10 +279,10 @@ var failures = []failure{
 	{name: "not JSON", respond: respond(200, gateway)},
 	{name: "truncated", respond: respondTruncated(200, `{"data":`)},
 	{name: "truncated error", respond: respondTruncated(500, "")},
-	{name: "partial", respond: respond(201, `{"data":[{"type":"custom_discount","id":"`+itemID+`"}],"errors":[`+bare+`]}`)},
+	{name: "partial", respond: respond(201, partial)},
 	{name: "no response", respond: failTransport},
-	{name: "closed", respond: func(*http.Request) (*http.Response, error) { return nil, io.EOF }},
-	{name: "certificate", respond: func(*http.Request) (*http.Response, error) { return nil, x509.UnknownAuthorityError{} }},
+	{name: "closed", respond: httpmock.NewErrorResponder(io.EOF)},
+	{name: "certificate", respond: httpmock.NewErrorResponder(x509.UnknownAuthorityError{})},
 	{name: "token", respond: respond(502, gateway), opts: byCredentials},
 	{name: "refresh", first: respond(200, `{"access_token":"t"}`), respond: respond(401, ""), opts: byCredentials},
 	{name: "limiter", respond: respond(504, ""), opts: []commerce.Option{commerce.WithLimiter(failingLimiter{})}},
@@ -291,6 +291,8 @@ var failures = []failure{
 	{name: "canceled", timeout: -1},
 	{name: "gate", respond: respond(429, "", "Retry-After", "10"), timeout: time.Second},
 }
+
+const partial = `{"data":[{"type":"custom_discount","id":"` + itemID + `"}],"errors":[` + bare + `]}`
 
 var byCredentials = []commerce.Option{commerce.WithClientCredentials("id", "secret")}
 
@@ -352,6 +354,55 @@ func TestError_Equal(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// An error keeps the beginning of the last response, unless that may hold a token or is a success
+// in part.
+func TestError_Body(t *testing.T) {
+	t.Parallel()
+	const read, ensure = "Carts.Get", "Carts.EnsureCustomDiscounts"
+	const flagless = `{"data":{"id":"02000000-0000-0000-0000-000000000000","type":"subscription"}}`
+	page := func(status int, body string) httpmock.Responder {
+		return respond(status, body, "Content-Type", "text/html")
+	}
+	large, cart := strings.Repeat("large", 1_000), cartOf(hasItem, "")
+	filled := cartOf(hasItem+noSum, `,"included":{"items":[{`+item+`}],"custom_discounts":[]}`)
+	two := []commerce.Option{attempts(2)}
+	type test struct {
+		failure
+		call, want string
+	}
+	tests := []test{
+		{failure: failure{name: "lost", first: page(503, "a"), respond: failTransport, opts: two}, call: read},
+		{failure: failure{name: "last", first: page(503, ""), respond: page(403, "b"), opts: two}, call: read, want: "b"},
+		{failure: failure{name: "large", respond: page(500, large)}, call: read, want: large[:4<<10]},
+		{failure: failure{name: "partial", respond: page(201, partial)}, call: "Carts.AddCustomDiscounts"},
+		{failure: failure{name: "incomplete", respond: page(200, cart)}, call: ensure, want: cart},
+		{failure: failure{name: "add", first: page(200, filled), respond: page(403, "b")}, call: ensure, want: "b"},
+		{failure: failure{name: "no flag", respond: page(200, flagless)}, call: "Subscriptions.EnsureState", want: flagless},
+		{failure: failure{name: "token", respond: page(403, "b"), opts: byCredentials}, call: read, want: "b"},
+		{failure: failure{name: "token, 200", respond: page(200, "b"), opts: byCredentials}, call: read},
+	}
+	for _, call := range calls.All() {
+		tt := test{failure: failure{name: "403", respond: page(403, gateway)}, call: call.Name, want: gateway}
+		tests = append(tests, tt)
+		if tt.name, tt.respond = "200", page(200, gateway); call.Op != "Client.Do" { // takes any 2xx
+			tests = append(tests, tt)
+		}
+	}
+	for _, tt := range tests {
+		synctest.Test(t, func(t *testing.T) {
+			err := tt.do(t, calls.Named(tt.call))
+			e, _ := errors.AsType[*commerce.Error](err)
+			body := e.Body()
+			if got := string(body); got != tt.want || (e.ContentType() == "text/html") != (tt.want != "") {
+				t.Errorf("%s, %s: error %v, body %.80q of %q, want %.80q", tt.name, tt.call, err, got, e.ContentType(), tt.want)
+			}
+			if clear(body); string(e.Body()) != tt.want {
+				t.Errorf("%s, %s: the body is %.80q after its copy was changed, want %.80q", tt.name, tt.call, e.Body(), tt.want)
+			}
 		})
 	}
 }

@@ -123,14 +123,14 @@ func (e *Error) isFinalRefusal() bool {
 func isObject(o ErrorObject) bool { return o.Title != "" || o.Status != 0 }
 
 // Equal reports whether two errors are equal, also for cmp.Diff of github.com/google/go-cmp. Causes
-// are equal if they have the same text and match the same sentinels. cmp.Diff prints the texts of
-// errors that differ, and all fields, Detail included, if the texts are equal.
+// are equal if they have the same text and match the same sentinels. Raw does not count. cmp.Diff
+// prints the texts of errors that differ, or all fields, Detail included, if the texts are equal.
 func (e *Error) Equal(other *Error) bool {
 	if e == nil || other == nil {
 		return e == other
 	}
 	a, b := *e, *other
-	a.Err, b.Err = nil, nil
+	a.Err, b.Err, a.Raw, b.Raw = nil, nil, nil, nil
 	return reflect.DeepEqual(a, b) && areEqual(e.Err, other.Err)
 }
 

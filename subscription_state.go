@@ -168,7 +168,9 @@ func (r *stateRun) look(ctx context.Context) (SubscriptionMeta, error) {
 	for _, flag := range r.change.flags(meta) { // one that is absent is false in meta
 		if value := string(body.Data.Meta[flag]); value != "true" && value != "false" {
 			err = fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag)
-			return meta, &Error{Op: r.read.op, StatusCode: response.StatusCode, Attempts: response.Attempts, Err: err}
+			return meta, &Error{
+				Op: r.read.op, StatusCode: response.StatusCode, Attempts: response.Attempts, Err: err, Raw: newRawResponse(response),
+			}
 		}
 	}
 	return meta, nil

@@ -66,7 +66,7 @@ func quote(word string) string {
 
 // explain returns what happened, what is known, and what to do, a line each.
 func (e *environment) explain(err error) string {
-	text, todo := describe(err), e.advice(err)
+	text, todo := e.describe(err), e.advice(err)
 	outcome := commerce.OutcomeOf(err)
 	if e.done > 0 && (outcome == commerce.OutcomeNotSent || outcome == commerce.OutcomeRejected) {
 		outcome = commerce.OutcomePartial // other writes succeeded
@@ -87,8 +87,9 @@ var goNames = regexp.MustCompile(
 
 var discountNumber = regexp.MustCompile(`\bdiscount (\d+): `)
 
-// describe returns what happened, with what the service says about it.
-func describe(err error) string {
+// describe returns what happened, with what the service says about it, and with --verbose the
+// response that says so.
+func (e *environment) describe(err error) string {
 	text := goNames.ReplaceAllString(err.Error(), "")
 	if is[*commerce.ValidationError](err) { // people count from 1
 		text = discountNumber.ReplaceAllStringFunc(text, func(match string) string {
@@ -102,6 +103,9 @@ func describe(err error) string {
 	}
 	for _, detail := range failed.Details() {
 		text += "\n  the service: " + plain(detail)
+	}
+	if body := failed.Body(); e.verbose && len(body) > 0 {
+		text += "\n  the response (" + plain(failed.ContentType()) + "): " + plain(string(body))
 	}
 	return text
 }

@@ -169,7 +169,7 @@ func TestDescribe(t *testing.T) {
 			Err: &commerce.Error{Op: "Walk", StatusCode: 500, Outcome: none},
 		},
 	} {
-		if got := describe(err); got != want {
+		if got := (&environment{}).describe(err); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

@@ -355,7 +355,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		}
 		for ; e.done < len(plan.Deleted) && err == nil; e.done++ {
 			if err = s.Carts.DeleteCustomDiscount(ctx, args[0], plan.Deleted[e.done]); err != nil {
-				say(e.stderr, "%s", describe(err))
+				say(e.stderr, "%s", e.describe(err))
 				break
 			}
 		}

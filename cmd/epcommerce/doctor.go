@@ -91,7 +91,7 @@ func (d *doctor) checked(found string, err error) []check {
 		if todo == d.todo(again) || todo == "" {
 			todo = "try again later, then ask the people of the service"
 		}
-		return []check{{found: describe(err), todo: todo}}
+		return []check{{found: d.describe(err), todo: todo}}
 	}
 	return []check{{found: found}}
 }

@@ -122,7 +122,7 @@ func (x *export) toFile(ctx context.Context) error {
 		fmt.Fprint(x.shop.stderr, "\r") // the next message is longer
 	}
 	if err != nil {
-		code, text, todo := exitUnfinished, describe(err), x.shop.advice(err)
+		code, text, todo := exitUnfinished, x.shop.describe(err), x.shop.advice(err)
 		if ctx.Err() != nil {
 			code, text, todo = exitInterrupted, "interrupted", ""
 		}

@@ -123,7 +123,7 @@ func newRootCommand(e *environment) *cobra.Command {
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
 	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE` names, not the environment")
 	flags.StringVar(&e.store, "store", "", "use the store of `NAME`.env in the folder epcommerce of your configuration")
-	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error")
+	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error, and show a response that is an error")
 	flags.StringVarP(&e.output, "output", "o", "table", "`format` of lists: table, json, jsonl or csv")
 	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
 	version.RunE = func(*cobra.Command, []string) error {

@@ -252,4 +252,12 @@ func TestRun_verbose(t *testing.T) {
 	if strings.Contains(got.stdout, "op=") {
 		t.Errorf("got %q on standard output, want data only", got.stdout)
 	}
+	page := commercetest.Fault{Status: 403, Body: "<html>\n\x1b[2Jincident 7", Times: -1}
+	fake.Inject(page)
+	for flag, want := range map[string]bool{"--verbose": true, "--verbose=false": false} {
+		got := caller{env: storeEnv(fake)}.run(t, flag, "carts", "check", "1")
+		if strings.Contains(got.stderr, "): <html> [2Jincident 7\n") != want {
+			t.Errorf("%s: got %q, want the response: %t, without its escape", flag, got.stderr, want)
+		}
+	}
 }

@@ -111,7 +111,7 @@ func (s *shop) parseAmount(ctx context.Context, text string, cart *commerce.Cart
 	switch {
 	case err != nil:
 		return amount, usagef("--amount %s: the decimal places of %s can't be read: %s\n"+
-			"  to do: use the smallest unit, such as -500", text, currency, describe(err))
+			"  to do: use the smallest unit, such as -500", text, currency, s.describe(err))
 	case max(len(point)-1, 0) != int(places): // -500.0 may be meant to be 5.00
 		return amount, usagef("--amount %s: %s has %d decimal places", text, currency, places)
 	}

@@ -112,7 +112,7 @@ func (c *stateCommand) ensure(ctx context.Context, s *shop, ids []uuid.UUID, lef
 			}
 			continue
 		}
-		say(s.stderr, "%s: %s", id, describe(err))
+		say(s.stderr, "%s: %s", id, s.describe(err))
 		if failed = errors.Join(failed, err); ctx.Err() != nil {
 			break
 		}

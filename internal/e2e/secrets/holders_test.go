@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/commerce-go/commerce"
 )
 
@@ -127,5 +129,31 @@ func TestLeaks_holders(t *testing.T) {
 				s.text(t, what+" by reflection", reach(v))
 			}
 		}
+	}
+}
+
+// Nothing but Body and ContentType shows the body of an error, nor its type.
+func TestLeaks_raw(t *testing.T) {
+	t.Parallel()
+	s := newSearch(t)
+	for name, call := range someCalls() {
+		c, log := newClient(t, base, over(transport(func(req *http.Request) (*http.Response, error) {
+			resp, err := echo(http.StatusForbidden, htmlBody)(req)
+			resp.Header.Set("Content-Type", secretDetail)
+			return resp, err
+		})))
+		_, err := call(t.Context(), c)
+		e, _ := errors.AsType[*commerce.Error](err)
+		if e == nil || find(string(e.Body())) == nil || find(e.ContentType()) == nil {
+			t.Fatalf("%s: error %v, want one with secrets in its body", name, err)
+		}
+		other := *e
+		other.Errors = []commerce.ErrorObject{{Detail: "a"}} // not in the text: cmp.Diff shows the fields
+		for what, v := range map[string]any{"error": err, "raw": e.Raw, "pointer": &e.Raw} {
+			s.value(t, name+": "+what, v)
+			s.text(t, name+": "+what+" by reflection", reach(v))
+		}
+		s.text(t, name+": difference", cmp.Diff(e, &other))
+		s.text(t, name+": log", log.String())
 	}
 }

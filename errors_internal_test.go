@@ -1,0 +1,18 @@
+package commerce
+
+import (
+	"testing"
+
+	"github.com/commerce-go/commerce/internal/transport"
+)
+
+// An error does not keep a large body in memory.
+func TestNewRawResponse(t *testing.T) {
+	t.Parallel()
+	large := make([]byte, 1<<20)
+	raw := newRawResponse(&transport.Result{Body: large})
+	large[0] = 1
+	if body, _ := raw(); len(body) != 4<<10 || body[0] == 1 {
+		t.Errorf("got %d bytes, the first is %d, want 4 KiB of their own", len(body), body[0])
+	}
+}
