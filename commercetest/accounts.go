@@ -167,18 +167,7 @@ func (s *Store) listAccounts(in *call) response {
 		return errorsResponse(http.StatusBadRequest, *problem)
 	}
 	page, total := s.accountPage(query)
-	body := map[string]any{
-		"data": page,
-		"meta": map[string]any{
-			"page": map[string]int{
-				"limit":   query.limit,
-				"offset":  query.offset,
-				"current": query.offset/query.limit + 1,
-				"total":   (total + query.limit - 1) / query.limit,
-			},
-			"results": map[string]int{"total": total},
-		},
-	}
+	body := map[string]any{"data": page, "meta": query.meta(total)}
 	if links := query.links(in.Path, total); links != nil {
 		body["links"] = links
 	}

@@ -152,6 +152,8 @@ func TestImplicitToken(t *testing.T) {
 		},
 		{name: "read items", raw: get(cartPath + "/items"), status: 200},
 		{name: "delete an item", raw: del(itemPath), status: 200},
+		{name: "check out", raw: post(cartPath+"/checkout", checkout("")), status: 201},
+		{name: "read orders", raw: get(ordersPath), status: 200},
 		{name: "read settings", raw: get(settingsPath), status: 200},
 		{name: "read currencies", raw: get("/v2/currencies"), status: 200},
 		{name: "read cart settings", raw: get("/v2/settings/cart"), status: 200},

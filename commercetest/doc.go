@@ -48,6 +48,9 @@
 //	POST   /v2/carts/{cartID}/items/{itemID}/custom-discounts    one discount
 //	PUT    /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
 //	DELETE /v2/carts/{cartID}/items/{itemID}/custom-discounts/{id}
+//	POST   /v2/carts/{cartID}/checkout                           makes an order; the cart stays
+//	GET    /v2/orders                                            filter, page[limit], page[offset]
+//	GET    /v2/orders/{id}                                       include=custom_discounts
 //	GET    /v2/subscriptions/subscriptions                       filter, include, page[limit], page[offset]
 //	GET    /v2/subscriptions/subscriptions/{id}                  include
 //	GET    /v2/subscriptions/subscriptions/{id}/plans
@@ -75,6 +78,8 @@
 //   - An empty cart accepts no discounts. Any other accepts them only if they were enabled: by
 //     [commerce.CartService.EnableCustomDiscounts] for the cart, by PUT /v2/settings/cart before it
 //     was created, by [Config.DiscountsEnabled], or by [Store.EnableDiscounts].
+//   - A cart can be checked out any number of times. Each checkout is an order, which nobody pays:
+//     [Store.Orders] returns them.
 //   - Lists of a cart that are empty are missing, or null: see [EmptyLists].
 //   - A token of the implicit grant is a shopper's. It allows requests about carts and items, and
 //     reads of settings. With the token of an account ([Store.AccountToken]) in the header

@@ -43,6 +43,10 @@ var endpoints = []*endpoint{
 	{method: "PUT", path: itemDiscountsPath + "/{discount}", op: OpUpdateDiscount, handle: (*Store).updateDiscount},
 	{method: "DELETE", path: itemDiscountsPath + "/{discount}", op: OpDeleteDiscount, handle: (*Store).deleteDiscount},
 
+	{method: "POST", path: "/v2/carts/{cart}/checkout", op: OpCheckout, handle: (*Store).checkOut},
+	{method: "GET", path: "/v2/orders", op: OpOrders, handle: (*Store).listOrders},
+	{method: "GET", path: "/v2/orders/{order}", op: OpOrder, handle: (*Store).getOrder},
+
 	{method: "GET", path: "/v2/settings", op: OpSettings, handle: (*Store).getSettings},
 	{method: "GET", path: "/v2/settings/cart", op: OpGetCartSettings, handle: (*Store).getCartSettings},
 	{method: "PUT", path: "/v2/settings/cart", op: OpCartSettings, handle: (*Store).updateCartSettings},

@@ -92,6 +92,8 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 		{name: "discounts of an item", line: "DELETE " + itemDiscounts, allow: "POST"},
 		{name: "discount of an item", line: "GET " + itemDiscounts + "/d", allow: "DELETE, PUT"},
 		{name: "cart settings", line: "DELETE /v2/settings/cart", allow: "GET, HEAD, PUT"},
+		{name: "checkout", line: "GET /v2/carts/c/checkout", allow: "POST"},
+		{name: "orders", line: "POST /v2/orders", allow: "GET, HEAD"},
 		{name: "accounts", line: "POST /v2/accounts", allow: "GET, HEAD"},
 		{name: "subscription", line: "PUT /v2/subscriptions/subscriptions/s", allow: "GET, HEAD"},
 		{name: "states", line: "DELETE /v2/subscriptions/subscriptions/s/states", allow: "GET, HEAD, POST"},

@@ -30,6 +30,9 @@ const (
 	OpAddItem         Operation = "add item"          // POST /v2/carts/{cartID}/items
 	OpUpdateItem      Operation = "update item"       // PUT /v2/carts/{cartID}/items/{itemID}
 	OpDeleteItem      Operation = "delete item"       // DELETE /v2/carts/{cartID}/items/{itemID}
+	OpCheckout        Operation = "checkout"          // POST /v2/carts/{cartID}/checkout
+	OpOrders          Operation = "orders"            // GET /v2/orders
+	OpOrder           Operation = "order"             // GET /v2/orders/{id}
 	OpAccounts        Operation = "accounts"          // GET /v2/accounts
 	OpList            Operation = "list"              // GET /v2/subscriptions/subscriptions
 	OpSubscription    Operation = "subscription"      // GET /v2/subscriptions/subscriptions/{id}

@@ -28,11 +28,15 @@ type filterField struct{ operators, values []string } // no values: any
 
 var (
 	anyText = filterField{operators: []string{"eq", "in"}}
+	onlyEq  = filterField{operators: []string{"eq"}}
 	flag    = filterField{operators: []string{"eq"}, values: []string{"true", "false"}}
 
 	subscriptionFilter = filterGrammar{"account_id": anyText, "name": anyText, "email": anyText, "external_ref": anyText}
 	invoiceFilter      = filterGrammar{
 		"subscriber_id": anyText, "subscription_id": anyText, "outstanding": flag, "tax_required": flag,
+	}
+	orderFilter = filterGrammar{
+		"external_ref": onlyEq, "order_number": onlyEq, "account_id": onlyEq, "status": onlyEq, "payment": onlyEq,
 	}
 	accountFilter = filterGrammar{"id": {operators: []string{"eq", "lt", "le", "gt", "ge", "in"}}}
 )

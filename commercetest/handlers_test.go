@@ -24,7 +24,7 @@ func TestHandle(t *testing.T) {
 	})
 	eachSender(t, func(t *testing.T, send sendFunc) {
 		store := commercetest.NewStore(commercetest.Config{DiscountsEnabled: true})
-		store.Handle("POST /v2/carts/{id}/checkout", echo)
+		store.Handle("POST /v2/carts/{id}/copy", echo)
 		store.Handle("PATCH /v2/carts/{id}", echo)
 		store.Handle("/v2/settings", echo) // only for the methods that the store does not handle
 		store.Handle("/open", echo)
@@ -37,8 +37,8 @@ func TestHandle(t *testing.T) {
 			body      string // default: teapot
 		}{
 			{
-				name: "other path", raw: post("/v2/carts/c%20d/checkout?x=1", "hello"), status: 418,
-				seen: `POST store.test c d /v2/carts/c%20d/checkout?x=1 "hello" 5`,
+				name: "other path", raw: post("/v2/carts/c%20d/copy?x=1", "hello"), status: 418,
+				seen: `POST store.test c d /v2/carts/c%20d/copy?x=1 "hello" 5`,
 			},
 			{
 				name: "other method", raw: "PATCH /v2/carts/c HTTP/1.1\r\nHost: store.test\r\n" + bearer + "\r\n", status: 418,
@@ -88,8 +88,8 @@ func TestClearHandlers(t *testing.T) {
 func TestHandle_encodedPath(t *testing.T) {
 	t.Parallel()
 	store := commercetest.New(t, commercetest.Config{})
-	store.Handle("GET /v2/orders", http.NotFoundHandler())
-	for path, want := range map[string]int{"/v2/orders": 401, "/%762/orders": 404} {
+	store.Handle("GET /v2/returns", http.NotFoundHandler())
+	for path, want := range map[string]int{"/v2/returns": 401, "/%762/returns": 404} {
 		raw := strings.Replace(get(path), "commercetest-token", "unknown", 1)
 		wantEqual(t, path, send(t, store, raw).Status, want)
 	}

@@ -56,6 +56,19 @@ func (p intParam) read(values url.Values) (int, error) {
 	return n, nil
 }
 
+// meta returns the meta member of a list that has so many records in total.
+func (q pageQuery) meta(total int) map[string]any {
+	return map[string]any{
+		"page": map[string]int{
+			"limit":   q.limit,
+			"offset":  q.offset,
+			"current": q.offset/q.limit + 1,
+			"total":   (total + q.limit - 1) / q.limit,
+		},
+		"results": map[string]int{"total": total},
+	}
+}
+
 // links returns the links of a page of the list at path, or nil if lists have none. As in responses
 // of the service, a link to a page that does not exist is null; last is always null.
 func (q pageQuery) links(path string, total int) map[string]any {

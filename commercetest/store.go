@@ -44,6 +44,8 @@ type Store struct {
 	// The numbers of carts, items and discounts that got an id.
 	cartCount, itemCount, discountCount int
 
+	orders []*order // oldest first
+
 	accounts      accountSet
 	subscriptions subscriptionSet
 	lastNumber    int // of the subscriptions

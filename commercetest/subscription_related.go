@@ -148,6 +148,9 @@ func listOf(s *Store, in *call, g filterGrammar, find func([]condition) []any) r
 	start := min(query.offset, len(all))
 	page := append([]any{}, all[start:min(start+query.limit, len(all))]...)
 	body := map[string]any{"data": page}
+	if in.Operation == OpOrders { // the only one of these lists whose total is documented
+		body["meta"] = query.meta(len(all))
+	}
 	if links := query.links(in.Path, len(all)); links != nil {
 		body["links"] = links
 	}

@@ -11,7 +11,7 @@ export async function use(): Promise<StoreRequest[]> {
   const number: number = await store.fault({ ...fault, header: { 'Retry-After': '2' }, body: { errors: [] } })
   const [add] = await store.wait({ operation: 'add', cart: id, pending: 0, timeout: '2s' })
   const text: string | undefined = add?.after?.discounts[0]?.amount.formatted
-  await store.control('POST', 'stubs', { method: 'GET', path: '/v2/orders/{id}', body: { number, text, total } })
+  await store.control('POST', 'stubs', { method: 'GET', path: '/v2/returns/{id}', body: { number, text, total } })
   // @ts-expect-error no member of a fault
   await store.fault({ stauts: 503 })
   // @ts-expect-error no state

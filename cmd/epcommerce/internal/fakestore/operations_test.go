@@ -41,7 +41,7 @@ var sampleCalls = map[string]string{
 	"GET /_store/subscriptions": "",
 	"POST /_store/subscriptions": `{"number":2,"state":"paused","currency":"GBP",
 		"account_id":"11111111-2222-4333-8444-555555555555","plan_id":"00000000-0000-0000-0000-000000000000"}`,
-	"POST /_store/stubs": `{"method":"GET","path":"/v2/orders/{id}","status":203,"header":{"X-A":"b"},
+	"POST /_store/stubs": `{"method":"GET","path":"/v2/returns/{id}","status":203,"header":{"X-A":"b"},
 		"body":{"data":[]}}`,
 	"GET /_store/stubs":      "",
 	"GET /_store/verify":     "",
@@ -263,7 +263,7 @@ func TestStubs(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
 	for _, row := range []struct{ stub, line, want string }{
-		{`{"method":"GET","path":"/v2/orders/{id}","body":{"data":[1]}}`, "GET /v2/orders/7", `200 {"data":[1]}`},
+		{`{"method":"GET","path":"/v2/returns/{id}","body":{"data":[1]}}`, "GET /v2/returns/7", `200 {"data":[1]}`},
 		{`{"method":"POST","path":"/pay","status":402,"body":"no \"money\""}`, "POST /pay", `402 no "money"`},
 		{`{"method":"POST","path":"/pay","body":"yes"}`, "POST /pay", "200 yes"}, // replaced
 		{`{"method":"GET","path":"/empty","status":204}`, "GET /empty", "204 "},
@@ -399,7 +399,7 @@ func TestPathPattern(t *testing.T) {
 		"/v2/carts/{cart}":  {"/v2/carts/a"},
 		"/v2/{a}/x/*":       {"/v2/carts/x/a"},
 		"/v2/größe":         {"/v2/gr%C3%B6%C3%9Fe", "/v2/größe"},
-		"/v2/orders-1,2@3;": {"/v2/orders-1,2@3;"},
+		"/v2/returns-1,2@3;": {"/v2/returns-1,2@3;"},
 	} {
 		if err := path.validate("path"); err != nil {
 			t.Error(err)
