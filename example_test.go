@@ -206,8 +206,11 @@ func ExampleCartService_EnsureCustomDiscounts_missing() {
 
 // applyOffers makes sure that the cart has the offers of these codes, each once, and no others of
 // the engine "shop". It returns what the customer pays.
-func applyOffers(ctx context.Context, client *commerce.Client, cartID string, codes []string) (commerce.Money, error) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+func applyOffers(
+	ctx context.Context, client *commerce.Client, cartID string, codes []string,
+	then func(context.Context, *commerce.CustomDiscountsResult) error, // nil: only show the price
+) (commerce.Money, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // a closed tab does not end it
 	defer cancel()
 	want := func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		price, err := cart.Subtotal()
@@ -220,7 +223,7 @@ func applyOffers(ctx context.Context, client *commerce.Client, cartID string, co
 		}
 		return list, err
 	}
-	opts := &commerce.SetCustomDiscountsOptions{Engine: "shop"}
+	opts := &commerce.SetCustomDiscountsOptions{Engine: "shop", Then: then}
 	result, err := client.Carts.SetCustomDiscounts(ctx, cartID, want, opts)
 	if err != nil {
 		return commerce.Money{}, err
@@ -234,7 +237,7 @@ func ExampleCartService_SetCustomDiscounts() {
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 
 	for _, codes := range [][]string{{"SUMMER-10"}, {"SUMMER-10", "LOYAL", "UNKNOWN"}, nil} {
-		price, err := applyOffers(ctx, client, cartID, codes)
+		price, err := applyOffers(ctx, client, cartID, codes, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -244,6 +247,29 @@ func ExampleCartService_SetCustomDiscounts() {
 	// $90.00 1
 	// $80.00 2
 	// $100.00 0
+}
+
+// The customer pays the price that the page showed.
+func ExampleSetCustomDiscountsOptions_then() {
+	store := exampleStore()
+	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
+	codes := []string{"SUMMER-10"}
+	placeOrder := func(context.Context, *commerce.Client, string) error { return nil }
+
+	seen, err := applyOffers(ctx, client, cartID, codes, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	codes = nil // another tab takes the code off
+	_, err = applyOffers(ctx, client, cartID, codes, func(ctx context.Context, result *commerce.CustomDiscountsResult) error {
+		if total, err := result.Cart.Total(); err != nil || !total.Amount.Equal(seen.Amount) {
+			return errors.New("show the price again")
+		}
+		return placeOrder(ctx, client, cartID)
+	})
+	fmt.Println(err)
+	// Output:
+	// show the price again
 }
 
 // A dry run changes nothing, and says what the call would do. An empty cart or a discount that
