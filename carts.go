@@ -38,9 +38,9 @@ type CartService struct{ core *core }
 // the result is nil.
 //
 // The arguments are checked first, and do not change: a [*ValidationError] lists all problems,
-// with the index of the discount. Two discounts with the same engine and external id are a
-// problem, because nothing tells them apart, unless AllowRepeated is set. If opts is nil, the
-// defaults apply.
+// with the index of the discount. More than 1,000 discounts are a problem. Two discounts with the
+// same engine and external id are a problem, because nothing tells them apart, unless AllowRepeated
+// is set. If opts is nil, the defaults apply.
 //
 // cartID has 1 to 1,024 bytes. It must not be ".", "..", or the text of a missing value: undefined,
 // null, nil, <nil>, none, NaN, the zero UUID. It must not contain spaces, control characters,

@@ -94,8 +94,14 @@ func (d NewCustomDiscount) Validate() error {
 	return problems.err()
 }
 
+// maxWanted is the number of discounts of a call.
+const maxWanted = 1_000
+
 // check adds the problems of the discount at index to problems.
 func (d *NewCustomDiscount) check(index int, problems *ValidationError) {
+	if index == maxWanted { // the first one too many
+		problems.add("discounts", "must hold at most 1,000")
+	}
 	checkAmount(d.Amount, index, problems)
 	for _, text := range d.texts() {
 		switch {

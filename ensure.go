@@ -82,8 +82,9 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 // EnsureCustomDiscounts makes sure that each wanted discount is on the cart exactly once. It
 // reads the cart, deletes surplus copies, adds what is missing, and reads the cart again. It is
 // safe to call at any time. The key of a discount is its engine and external id, which must not
-// contain control characters or U+FEFF. Amounts must be whole numbers. All callers must want the
-// same. Most programs need only [CartService.SetCustomDiscounts].
+// contain control characters or U+FEFF. Amounts must be whole numbers. want has at most 1,000
+// discounts. All callers must want the same. Most programs need only
+// [CartService.SetCustomDiscounts].
 //
 // If the error is nil, the last read showed each wanted discount exactly once, with the wanted
 // contents and, with Prune, no other of these engines. A write that is still on its way may change
@@ -150,9 +151,9 @@ const opSet = "Carts.SetCustomDiscounts"
 //
 // want gets a copy of the cart after each read. It must compute and not wait, and return the same
 // for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
-// opts.Engine; another one is an invalid argument. An amount of 0 is left out. After an error of
-// want nothing more is written; [errors.Is] finds it. A new key for the same cart at a later read,
-// or contents or an order that change twice, end in [ErrWantChanged].
+// opts.Engine. Another one, or more than 1,000 discounts, is an invalid argument. An amount of 0
+// is left out. After an error of want nothing more is written; [errors.Is] finds it. A new key for
+// the same cart at a later read, or contents or an order that change twice end in [ErrWantChanged].
 //
 // want must not write to carts, as the call has the turn and the lock of this one. With its
 // context, a write to this cart is a [*ValidationError]. With another one, it is a deadlock.
@@ -463,7 +464,7 @@ func (e *ensureRun) add(ctx context.Context) {
 	}
 	if err := e.cart.takesNone(); err != nil {
 		e.failures = append(e.failures, err)
-		e.journal.record(adds...)
+		e.journal.recordBatch(adds, nil, nil)
 		return
 	}
 	o := e.writer.add(batch, &AddCustomDiscountsOptions{AllOrNothing: e.opts.AllOrNothing})

@@ -534,6 +534,7 @@ func TestEnsureCustomDiscounts_invalid(t *testing.T) {
 			opts: commerce.EnsureCustomDiscountsOptions{Engines: []string{"engine"}},
 		},
 		{name: "nothing", bad: []string{"discounts"}},
+		{name: "1,001", want: discounts(strings.Split(elements(1_001, "%d"), ",")...), bad: []string{"discounts"}},
 		{
 			name: "not below zero without update", bad: []string{"not below zero"}, want: discounts("a"),
 			opts: commerce.EnsureCustomDiscountsOptions{NotBelowZero: true},

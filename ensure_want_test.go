@@ -137,6 +137,11 @@ var setScenarios = []ensureScenario{
 		isFinal: true,
 	},
 	{
+		name: "more than 1,000 after an add", choose: ids("a", elements(1_001, "%d")), requests: "cart add cart",
+		cart: []string{"a -1000"}, counts: "discounts 1, added 1", outcome: commerce.OutcomePartial,
+		matches: []error{commerce.ErrInvalidArgument}, isFinal: true,
+	},
+	{
 		name: "a random key, the response is lost", choose: ids("1", "2", "3"),
 		faults:   []commercetest.Fault{{Operation: opAdd, Apply: true, Cut: true}},
 		requests: "cart add cart", cart: []string{"1 -1000"}, takes: 2 * second,
