@@ -48,6 +48,7 @@ type UnconfirmedDiscount struct {
 	NewCustomDiscount
 	// Reasons are the error entries that may be about the discount: their Extra has its
 	// external_id or, without one, they name its item or no item. See [ErrorObject.Reason].
+	// Discounts with the same reasons share them: do not change them.
 	Reasons []ErrorObject
 }
 
@@ -76,9 +77,10 @@ func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
 // completes the result.
 type batchResponse struct {
 	AddCustomDiscountsResult
-	option  []byte // add_all_or_nothing, as it is in the response; nil after compare
-	mayHold bool   // the response shows discounts, or may hold some in an unknown form
-	problem error  // why the response shows no discount; nil if it shows one
+	inline  []ErrorObject // of elements of data; also in Errors
+	option  []byte        // add_all_or_nothing, as it is in the response; nil after compare
+	mayHold bool          // the response shows discounts, or may hold some in an unknown form
+	problem error         // why the response shows no discount; nil if it shows one
 }
 
 // shows returns what the response shows of a batch, after compare. docs/promises.md describes when
@@ -117,10 +119,6 @@ func (b *batchResponse) err(call *transport.Call, r *transport.Result, sent int)
 	return e
 }
 
-// mayHoldDiscounts reports whether a response shows discounts, or may hold some. It is the
-// Applied of writes to a cart, and of [Client.Do], which may add discounts too.
-func mayHoldDiscounts(r *transport.Result) bool { return readBatch(r).mayHold }
-
 // readBatch reads the response to a write, whatever its status.
 func readBatch(r *transport.Result) *batchResponse {
 	b := &batchResponse{}
@@ -149,7 +147,6 @@ func readBatch(r *transport.Result) *batchResponse {
 // readMembers reads the members of a body. Names may have any letter case.
 func (b *batchResponse) readMembers(members []wire.Member) error {
 	var data []byte
-	var inline []ErrorObject
 	for _, m := range members {
 		switch strings.ToLower(m.Name) {
 		case "data":
@@ -157,7 +154,7 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 				return errors.New("the response has data twice")
 			}
 			data = m.Value
-			inline = b.readData(data)
+			b.readData(data)
 		case "errors":
 			b.Errors = readErrorObjects(m.Value)
 		case "options":
@@ -169,26 +166,28 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 			b.Extra[m.Name] = bytes.Clone(m.Value)
 		}
 	}
-	b.Errors = append(b.Errors, inline[:min(len(inline), maxErrors-len(b.Errors))]...)
+	b.Errors = append(b.Errors, b.inline[:min(len(b.inline), maxErrors-len(b.Errors))]...)
 	return nil
 }
 
-// readData collects the discounts in data, which is an array or one object, and returns the errors
-// of the others. Anything else in it may be a discount in an unknown form.
-func (b *batchResponse) readData(data []byte) (inline []ErrorObject) {
-	seen := map[uuid.UUID]bool{}
-	n := 0
+// readData collects the discounts in data, which is an array or one object, and the errors of the
+// others. Anything else in it may be a discount in an unknown form.
+func (b *batchResponse) readData(data []byte) {
+	seen, n := map[uuid.UUID]bool{}, 0
 	for element := range wire.Elements(data) {
 		if n++; n > maxDiscounts {
 			b.Added, b.mayHold = nil, true
-			return inline
+			return
 		}
 		var d CustomDiscount
-		errs := readInlineErrors(element)
-		if len(errs) > 0 || element[0] != '{' || d.UnmarshalJSON(element) != nil || !isCustomDiscount(&d) {
-			b.mayHold = true
-			inline = append(inline, errs[:min(len(errs), maxErrors-len(inline))]...)
-			continue
+		isKnown := element[0] == '{' && d.UnmarshalJSON(element) == nil && isCustomDiscount(&d)
+		if !isKnown || d.Extra != nil { // mostly there are no other members
+			errs := readInlineErrors(element)
+			b.inline = append(b.inline, errs[:min(len(errs), maxErrors-len(b.inline))]...)
+			if !isKnown || len(errs) > 0 {
+				b.mayHold = true
+				continue
+			}
 		}
 		if seen[d.ID] {
 			continue // one discount, listed twice
@@ -196,7 +195,6 @@ func (b *batchResponse) readData(data []byte) (inline []ErrorObject) {
 		seen[d.ID] = true
 		b.Added = append(b.Added, d)
 	}
-	return inline
 }
 
 // isCustomDiscount reports whether an object in data is a discount that was added: it has an id,
@@ -245,13 +243,12 @@ func holdsDiscount(body []byte) bool {
 
 // compare compares the response with the batch that was sent.
 func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscountsOptions) {
+	reasonsOf := reasonsFor(b.Errors)
 	for _, d := range unconfirmed(sent, b.Added) {
-		b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{
-			NewCustomDiscount: d.copyItem(), Reasons: reasonsFor(&d, b.Errors),
-		})
+		b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{d.copyItem(), reasonsOf(&d).entries})
 	}
 	b.AllOrNothing = string(b.option) == "true" || string(b.option) != "false" && opts.AllOrNothing
-	b.option = nil // a part of the body, which a caller that keeps the result must not keep
+	b.inline, b.option = nil, nil // a caller that keeps the result must not keep them, a part of the body
 }
 
 // unconfirmed returns the discounts in sent that have no match in added. It matches them by
@@ -282,17 +279,30 @@ func takeOne[K comparable](counts map[K]int, key K) bool {
 	return counts[key] >= 0
 }
 
-// reasonsFor returns the entries that name the external id of d or, without one, its item or none.
-func reasonsFor(d *NewCustomDiscount, entries []ErrorObject) []ErrorObject {
-	var found []ErrorObject
+// reasons are the error entries for a discount, and what [ErrorObject.Reason] returns for each.
+type reasons struct {
+	entries []ErrorObject
+	causes  []error
+}
+
+// reasonsFor returns a function that finds the entries for a discount: those without a subject,
+// then those whose subject is its external id or its item. Most discounts share theirs, as there
+// may be 1,000 of both.
+func reasonsFor(entries []ErrorObject) func(*NewCustomDiscount) reasons {
+	about := map[string]reasons{}
 	for _, o := range entries {
-		id := o.externalID()
-		mayBe := o.Meta.ID == "" || d.Item != nil && strings.EqualFold(o.Meta.ID, d.Item.ID.String())
-		if id == "" && mayBe || strings.EqualFold(id, d.key().externalID) {
-			found = append(found, o)
-		}
+		r := about[o.subject()]
+		about[o.subject()] = reasons{append(r.entries, o), append(r.causes, o.Reason())}
 	}
-	return found
+	return func(d *NewCustomDiscount) reasons {
+		r, item := about[""], cmp.Or(d.Item, &CartItemRef{})
+		for _, name := range slices.Compact([]string{strings.ToLower(d.key().externalID), item.ID.String()}) {
+			if named, ok := about[name]; ok {
+				r = reasons{slices.Concat(r.entries, named.entries), slices.Concat(r.causes, named.causes)}
+			}
+		}
+		return r
+	}
 }
 
 type batchRequest struct {

@@ -1,6 +1,7 @@
 package commerce
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -24,9 +25,9 @@ type ensureWrite struct {
 	// discount to update or delete, as it was last seen or changed. For an add, the one that the
 	// response or a read showed; before that the wanted one, without an ID.
 	discount CustomDiscount
-	outcome  Outcome       // Applied, Unknown, Rejected or NotSent; None in a dry run; zero in a plan
-	reasons  []ErrorObject // why it was refused
-	settled  bool          // Settle has passed since
+	outcome  Outcome // Applied, Unknown, Rejected or NotSent; None in a dry run; zero in a plan
+	reasons  reasons // why it was refused
+	settled  bool    // Settle has passed since
 	// isSeen: a read showed the effect. Of an update or a deletion without a response, the last
 	// read.
 	isSeen    bool
@@ -40,20 +41,18 @@ type ensureWrite struct {
 // scene is what a read shows of a cart, and what is wanted for it: a refusal is about both.
 type scene struct {
 	contents  []string // of the cart, and of the wanted discounts
-	discounts []CustomDiscount
+	discounts map[uuid.UUID]bool
 }
 
 // isSameIn reports whether the write would be the same in another scene: with the same contents
 // and, if the service may have counted them, no fewer discounts.
 func (w *ensureWrite) isSameIn(s scene) bool {
-	isGone := func(d CustomDiscount) bool { return !hasDiscount(s.discounts, d.ID) }
-	isCounted := w.outcome == OutcomeRejected && !w.isEnabling()
-	return slices.Equal(w.sentTo.contents, s.contents) &&
-		!(isCounted && slices.ContainsFunc(w.sentTo.discounts, isGone))
-}
-
-func (w *ensureWrite) isAddOf(d *NewCustomDiscount) bool {
-	return w.kind == addWrite && w.want.key() == d.key()
+	for id := range w.sentTo.discounts {
+		if w.outcome == OutcomeRejected && !w.isEnabling() && !s.discounts[id] {
+			return false
+		}
+	}
+	return slices.Equal(w.sentTo.contents, s.contents)
 }
 
 // changes reports whether the write updates or deletes d.
@@ -92,7 +91,7 @@ func (w *ensureWrite) isUnknown() bool { return w.outcome == OutcomeUnknown }
 // the service changes the key that it is sent.
 func (w *ensureWrite) isFinal() bool {
 	return !w.isUndone && !w.isOver &&
-		(w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons) > 0 || w.isRenamed())
+		(w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons.entries) > 0 || w.isRenamed())
 }
 
 // isInDoubt reports whether the write may still take effect.
@@ -113,22 +112,25 @@ func (w *ensureWrite) isRenamed() bool {
 // journal lists the writes of a call, with an entry for each discount.
 type journal struct {
 	writes []*ensureWrite
-	read   int                  // number of writes before the last read that succeeded
-	failed bool                 // a later read failed, which ended the call
-	seen   map[uuid.UUID]bool   // discounts that the reads showed
-	wanted map[discountKey]bool // keys that were ever wanted
+	adds   map[discountKey][]*ensureWrite // those that add something
+	read   int                            // number of writes before the last read that succeeded
+	failed bool                           // a later read failed, which ended the call
+	seen   map[uuid.UUID]bool             // discounts that the reads showed
+	wanted map[discountKey]bool           // keys that were ever wanted
 	// enables: the call may enable custom discounts for the cart.
 	enables bool
 	scene   scene // of the last read
 }
 
 func newJournal() *journal {
-	return &journal{seen: map[uuid.UUID]bool{}, wanted: map[discountKey]bool{}}
+	return &journal{seen: map[uuid.UUID]bool{}, wanted: map[discountKey]bool{}, adds: map[discountKey][]*ensureWrite{}}
 }
 
 func (j *journal) record(writes ...*ensureWrite) {
 	for _, w := range writes {
-		w.sentTo = j.scene
+		if w.sentTo = j.scene; w.kind == addWrite {
+			j.adds[w.want.key()] = append(j.adds[w.want.key()], w)
+		}
 	}
 	j.writes = append(j.writes, writes...)
 }
@@ -137,10 +139,19 @@ func (j *journal) record(writes ...*ensureWrite) {
 func (j *journal) enter(s scene) {
 	j.scene = s
 	for n, w := range j.writes {
-		isAgain := func(o *ensureWrite) bool { return w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount) }
 		isRefused := w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent
-		w.isOver = isRefused && !w.isSameIn(s) && !slices.ContainsFunc(j.writes[n+1:], isAgain)
+		w.isOver = isRefused && !w.isSameIn(s) && !j.isRepeated(n)
 	}
+}
+
+// isRepeated reports whether a later write does the same as that at index n.
+func (j *journal) isRepeated(n int) bool {
+	w := j.writes[n]
+	if w.kind == addWrite {
+		adds := j.adds[w.want.key()]
+		return adds[len(adds)-1] != w
+	}
+	return slices.ContainsFunc(j.writes[n+1:], func(o *ensureWrite) bool { return o.changes(&w.discount) })
 }
 
 // recent returns the writes since the last read.
@@ -159,13 +170,13 @@ const (
 	now
 )
 
-// permits states when a write may be made, by the writes of the same kind to the same discount. One
-// that the last read does not show is made again, once, after Settle: it may come late, or another
-// write may have undone it.
-func (j *journal) permits(isSame func(w *ensureWrite) bool) permission {
+// permits states when a write may be made, by the writes of the same kind to the same discount: all
+// of writes, if isSame is nil. One that the last read does not show is made again, once, after
+// Settle: it may come late, or another write may have undone it.
+func permits(writes []*ensureWrite, isSame func(w *ensureWrite) bool) permission {
 	permitted, n := now, 0
-	for _, w := range j.writes {
-		if !isSame(w) {
+	for _, w := range writes {
+		if isSame != nil && !isSame(w) {
 			continue
 		}
 		if n++; n == 2 || w.isFinal() {
@@ -178,15 +189,14 @@ func (j *journal) permits(isSame func(w *ensureWrite) bool) permission {
 	return permitted
 }
 
-func (j *journal) mayAdd(d *NewCustomDiscount) permission {
-	return j.permits(func(w *ensureWrite) bool { return w.isAddOf(d) })
-}
+func (j *journal) mayAdd(d *NewCustomDiscount) permission { return permits(j.adds[d.key()], nil) }
 
 func (j *journal) mayChange(kind writeKind, d *CustomDiscount) permission {
-	return j.permits(func(w *ensureWrite) bool { return w.kind == kind && w.changes(d) })
+	return permits(j.writes, func(w *ensureWrite) bool { return w.kind == kind && w.changes(d) })
 }
 
-// recordBatch records adds that were sent in one request, which ended with result and err. A
+// recordBatch records adds that were sent in one request, which ended with result and err, or that
+// were not sent, without both. A
 // discount of the response that no read has shown confirms one of the adds: the one with its
 // key, or else, as the service may change the key or leave it out, one that is like it, or any of
 // its engine that is left, even one that was refused.
@@ -194,18 +204,17 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 	j.record(adds...)
 	var added []CustomDiscount
 	if result != nil {
-		isOld := func(d CustomDiscount) bool { return j.seen[d.ID] }
-		added = slices.DeleteFunc(slices.Clone(result.Added), isOld)
+		added = slices.DeleteFunc(slices.Clone(result.Added), func(d CustomDiscount) bool { return j.seen[d.ID] })
 	}
 	failed, _ := errors.AsType[*Error](err)
 	// The errors of a gateway do not tell what the service did.
 	mayRefuse := failed != nil && (failed.StatusCode <= 299 || didNotAct(failed.StatusCode))
+	reasonsOf := reasonsFor(cmp.Or(failed, &Error{}).Errors)
 	for _, w := range adds {
-		isShown := slices.ContainsFunc(added, func(d CustomDiscount) bool { return d.key() == w.want.key() })
-		if mayRefuse && !isShown {
-			w.reasons = reasonsFor(w.want, failed.Errors)
+		if mayRefuse && !slices.ContainsFunc(added, func(d CustomDiscount) bool { return d.key() == w.want.key() }) {
+			w.reasons = reasonsOf(w.want)
 		}
-		if result != nil && len(w.reasons) > 0 {
+		if result != nil && len(w.reasons.entries) > 0 {
 			w.outcome = OutcomeRejected
 		}
 	}
@@ -213,7 +222,7 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 		isOpen: func(w *ensureWrite) bool { return w.discount.ID == uuid.Nil },
 		signs:  []sign{hasKey, isLike, mayBeAccepted, mayHaveEngine},
 		found: func(w *ensureWrite) {
-			if w.outcome = OutcomeApplied; len(w.reasons) > 0 {
+			if w.outcome = OutcomeApplied; len(w.reasons.entries) > 0 {
 				w.outcome = OutcomeUnknown
 			}
 		},
@@ -225,22 +234,23 @@ func (j *journal) recordBatch(adds []*ensureWrite, result *AddCustomDiscountsRes
 func (j *journal) compare(c *Cart) {
 	cart := c.CustomDiscounts
 	j.credit(slices.DeleteFunc(slices.Clone(cart), func(d CustomDiscount) bool { return j.seen[d.ID] }))
+	at := map[uuid.UUID]int{}
 	for i := range cart {
-		j.seen[cart[i].ID] = true
+		j.seen[cart[i].ID], at[cart[i].ID] = true, i
 	}
+	mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
 	for _, w := range j.writes {
-		n := slices.IndexFunc(cart, func(d CustomDiscount) bool { return d.ID == w.discount.ID })
+		n, isThere := at[w.discount.ID]
 		wasSeen := w.isSeen && w.outcome == OutcomeApplied && !w.isGone
 		switch w.kind {
 		case addWrite:
-			mayEnable := j.enables && (!c.CustomDiscountsEnabled || j.has((*ensureWrite).hasEnabled))
-			w.isUndone = w.isUndone || mayEnable && hasReason(w.reasons, ErrDiscountsDisabled)
+			w.isUndone = w.isUndone || mayEnable && slices.Contains(w.reasons.causes, ErrDiscountsDisabled)
 		case updateWrite:
-			if w.isSeen = wasSeen || n >= 0 && w.want.hasContents(&cart[n]); w.isSeen && n >= 0 {
+			if w.isSeen = wasSeen || isThere && w.want.hasContents(&cart[n]); w.isSeen && isThere {
 				w.discount = cart[n]
 			}
 		case deleteWrite:
-			w.isSeen = wasSeen || n < 0 && !w.isFinal()
+			w.isSeen = wasSeen || !isThere && !w.isFinal()
 		case enableWrite:
 			w.isSeen = wasSeen || c.CustomDiscountsEnabled
 		}
@@ -263,10 +273,11 @@ func (j *journal) credit(appeared []CustomDiscount) {
 func (j *journal) inDoubt() []NewCustomDiscount {
 	var list []NewCustomDiscount
 	for n, w := range j.writes {
-		isListed := slices.ContainsFunc(j.writes[:n], func(o *ensureWrite) bool {
-			return o.isInDoubt() && (w.kind == addWrite && o.isAddOf(w.want) || o.changes(&w.discount))
-		})
-		if !w.isEnabling() && w.isInDoubt() && !isListed {
+		isListed := func(o *ensureWrite) bool {
+			isSameAdd := w.kind == addWrite && o.kind == addWrite && w.want.key() == o.want.key()
+			return o.isInDoubt() && (isSameAdd || o.changes(&w.discount))
+		}
+		if !w.isEnabling() && w.isInDoubt() && !slices.ContainsFunc(j.writes[:n], isListed) {
 			list = append(list, w.want.copyItem())
 		}
 	}

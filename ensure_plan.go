@@ -72,7 +72,7 @@ func (p *ensurePlan) planAdds() {
 	isRefused := p.journal.has(func(w *ensureWrite) bool { return w.isEnabling() && w.isFinal() })
 	mustEnable := p.opts.Enable && !p.cart.CustomDiscountsEnabled
 	if mayAdd && mustEnable && p.cart.takesNone() == nil {
-		permitted := p.journal.permits((*ensureWrite).isEnabling)
+		permitted := permits(p.journal.writes, (*ensureWrite).isEnabling)
 		p.enable, p.mustSettle = permitted == now, p.mustSettle || permitted == later
 		p.holdsAdds = permitted == later || isRefused
 	}

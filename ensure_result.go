@@ -64,14 +64,14 @@ func (e *ensureRun) hadEffect(w *ensureWrite) bool {
 func (e *ensureRun) missing() []UnconfirmedDiscount {
 	var list []UnconfirmedDiscount
 	for _, d := range e.plan.add {
-		isAdded := func(w *ensureWrite) bool { return w.isAddOf(d) && w.isDone() }
-		if slices.ContainsFunc(e.journal.recent(), isAdded) {
+		adds, recent := e.journal.adds[d.key()], e.journal.recent()
+		if slices.ContainsFunc(adds, func(w *ensureWrite) bool { return w.isDone() && slices.Contains(recent, w) }) {
 			continue
 		}
 		missing := UnconfirmedDiscount{NewCustomDiscount: d.copyItem()}
-		for _, w := range e.journal.writes {
-			if w.isAddOf(d) && w.reasons != nil {
-				missing.Reasons = w.reasons
+		for _, w := range adds {
+			if w.reasons.entries != nil {
+				missing.Reasons = w.reasons.entries
 			}
 		}
 		list = append(list, missing)
@@ -178,6 +178,6 @@ func (e *ensureRun) isUnexplained(d CustomDiscount) bool {
 // or its response was a 404: another program may write to the cart too.
 func (e *ensureRun) isContradicted(w *ensureWrite) bool {
 	return w.isGone ||
-		hasReason(w.reasons, ErrEmptyCart) && !e.cart.isEmpty() ||
-		hasReason(w.reasons, ErrPromotionConflict) && !e.cart.showsPromotions()
+		slices.Contains(w.reasons.causes, ErrEmptyCart) && !e.cart.isEmpty() ||
+		slices.Contains(w.reasons.causes, ErrPromotionConflict) && !e.cart.showsPromotions()
 }

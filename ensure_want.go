@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/google/uuid"
 )
 
 // checkWanted adds the problems of the wanted discounts.
@@ -182,13 +184,14 @@ func (e *ensureRun) scene() scene {
 	for _, d := range e.want {
 		shown = append(shown, d.contents())
 	}
+	there := map[uuid.UUID]bool{}
 	for _, d := range e.cart.CustomDiscounts {
-		if e.opts.AllOrNothing { // they decide what is in the batch
+		if there[d.ID] = true; e.opts.AllOrNothing { // they decide what is in the batch
 			shown = append(shown, d.ID.String())
 		}
 	}
 	slices.Sort(shown)
-	return scene{shown, e.cart.CustomDiscounts}
+	return scene{shown, there}
 }
 
 // look is what a read of a cart shows.

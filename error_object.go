@@ -83,15 +83,10 @@ func readInlineErrors(element []byte) (list []ErrorObject) {
 	members, _ := wire.Members(element)
 	object := wire.Object{}
 	for _, m := range members {
-		switch name := strings.ToLower(m.Name); name {
-		case "error", "errors":
+		switch name := strings.ToLower(m.Name); {
+		case name == "error", name == "errors":
 			list = append(list, readErrorObjects(m.Value)...)
-		case "title", "status":
-			if readErrorObjects(m.Value) == nil {
-				continue
-			}
-			fallthrough
-		default:
+		case name != "title" && name != "status" || readErrorObjects(m.Value) != nil:
 			object[name] = m
 		}
 	}
@@ -99,21 +94,20 @@ func readInlineErrors(element []byte) (list []ErrorObject) {
 	if object.Peek("title") != nil && object.Peek("status") != nil {
 		list = append(list, newErrorObject(object))
 	}
-	for i := range list {
-		if id != nil {
-			extra := Extra{"external_id": id}
-			maps.Copy(extra, list[i].Extra)
-			list[i].Extra = extra
-		}
+	for i := 0; id != nil && i < len(list); i++ {
+		extra := Extra{"external_id": id}
+		maps.Copy(extra, list[i].Extra)
+		list[i].Extra = extra
 	}
 	return list
 }
 
-// externalID returns the external id of the discount that an entry names; "" if it names none.
-func (o *ErrorObject) externalID() string {
+// subject returns the external id of the discount that an entry names or, without one, the id of
+// its item, in lower case.
+func (o *ErrorObject) subject() string {
 	var id string
 	_ = json.Unmarshal(o.Extra["external_id"], &id) // absent, or not a text
-	return strings.TrimSpace(id)
+	return strings.ToLower(cmp.Or(strings.TrimSpace(id), o.Meta.ID))
 }
 
 // newErrorObject takes the known members of an object. The others go to Extra.

@@ -319,7 +319,7 @@ func (e *Error) problem() string {
 	}
 	for _, o := range e.Errors { // the title says less than is known
 		if reason := o.Reason(); o.Title == status && reason != nil && !slices.Contains(all, reason.Error()) {
-			titles = append(titles, reason.Error())
+			all, titles = append(all, reason.Error()), append(titles, reason.Error())
 		}
 	}
 	if titles != nil {

@@ -449,7 +449,8 @@ func TestError_text(t *testing.T) {
 // which request of a call failed.
 func TestError_textOfReason(t *testing.T) {
 	t.Parallel()
-	const disabled = `{"errors":[{"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}]}`
+	const notEnabled = `{"title":"Bad Request","detail":"Custom discounts not enabled for this cart"}`
+	const disabled = `{"errors":[` + notEnabled + `,` + notEnabled + `]}`
 	const twice = `{"errors":[{"title":"Refused"},{"title":"Refused"},{"title":"Other"}]}`
 	filled := cartOf(hasItem+noSum, `,"included":{"items":[{`+item+`}],"custom_discounts":[]}`)
 	ensure := func(c *commerce.Client) error {

@@ -193,7 +193,7 @@ func (c *core) address(path, query string) *url.URL {
 // send makes a call with credentials and an optional JSON body. Any write may add discounts:
 // [Client.Do] does not know which.
 func (c *core) send(ctx context.Context, call *transport.Call) *transport.Result {
-	call.Auth, call.Gate, call.Applied = c, c.cfg.gate, mayHoldDiscounts
+	call.Auth, call.Gate, call.Applied = c, c.cfg.gate, func(r *transport.Result) bool { return readBatch(r).mayHold }
 	call.ContentType = "application/json"
 	return c.exchange(ctx, call)
 }

@@ -189,11 +189,13 @@ func (o ErrorObject) Reason() error {
 }
 
 // hasReason reports whether one of the entries has this reason. If target is not a reason, as
-// in most calls of errors.Is, it does not look at the texts.
+// in most calls of errors.Is, it does not look at the texts. Of equal entries it reads the first.
 func hasReason(entries []ErrorObject, target error) bool {
 	isTarget := func(reason error) bool { return reason == target } //nolint:errorlint // a reason is a sentinel
+	isEqual := func(a, b ErrorObject) bool { return a.Title == b.Title && a.Detail == b.Detail }
+	hasTarget := func(o ErrorObject) bool { return isTarget(o.Reason()) }
 	return slices.ContainsFunc(sentinels, func(s sentinel) bool { return s.words != nil && isTarget(s.err) }) &&
-		slices.ContainsFunc(entries, func(o ErrorObject) bool { return isTarget(o.Reason()) })
+		slices.ContainsFunc(slices.CompactFunc(slices.Clone(entries), isEqual), hasTarget)
 }
 
 // Remedy is what to do after an error: see [RemedyOf].

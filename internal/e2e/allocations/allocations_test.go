@@ -4,10 +4,15 @@ package allocations
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/commerce-go/commerce"
@@ -77,5 +82,40 @@ func TestAllocations(t *testing.T) {
 		if got > tt.limit {
 			t.Errorf("%s: got %.0f allocations, want at most %.0f", tt.call, got, tt.limit)
 		}
+	}
+}
+
+// TestAllocations_refused holds that calls with twice as many discounts, all refused with as many
+// reasons each, allocate twice as much memory.
+//
+//nolint:paralleltest // the allocations of other tests would count, too
+func TestAllocations_refused(t *testing.T) {
+	refuse := func(n int) uint64 {
+		store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+		store.Inject(commercetest.Fault{
+			Operation: commercetest.OpAdd, Status: 422, Times: -1,
+			Body: `{"errors":[` + strings.Repeat(`{"detail":"Custom discount limit reached"},`, n) + `{}]}`,
+		})
+		want := slices.Repeat([]commerce.NewCustomDiscount{calls.NewArgs().NewDiscount}, n)
+		for i := range want {
+			want[i].ExternalID = strconv.Itoa(i)
+		}
+		choose := func(context.Context, *commerce.Cart) ([]commerce.NewCustomDiscount, error) { return want, nil }
+		carts, cart := store.Client().Carts, store.AddCart(commerce.CartItemRef{})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, errEnsure := carts.EnsureCustomDiscounts(t.Context(), cart, want, nil)
+		_, errSet := carts.SetCustomDiscounts(t.Context(), cart, choose, &commerce.SetCustomDiscountsOptions{Engine: "engine"})
+		_, errAdd := carts.AddCustomDiscounts(t.Context(), cart, want, nil)
+		for _, err := range []error{errEnsure, errSet, errAdd} {
+			if got := commerce.ReasonOf(err); got != "discount_limit" {
+				t.Errorf("reason %q of %v, want discount_limit", got, err)
+			}
+		}
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	if size, twice := refuse(500), refuse(1_000); 2*twice > 5*size {
+		t.Errorf("500 discounts take %d bytes, and 1,000 take %d, want at most 2.5 times as many", size, twice)
 	}
 }
