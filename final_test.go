@@ -104,16 +104,16 @@ var outcomesOfWrites = []struct {
 		want: commerce.OutcomeRejected, is: commerce.ErrForbidden,
 	},
 	{
-		name: "429, lost response", responders: responders{rateLimited, failTransport}, replayable: 5,
+		name: "429, lost response", responders: responders{rateLimited, failTransport}, replayable: 4,
 		want: commerce.OutcomeUnknown, is: commerce.ErrOutcomeUnknown,
 	},
 	{
 		name: "a refusal that may hold a discount", responders: responders{respond(429, `{"data":{"id":1}}`)},
-		replayable: 12, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
+		replayable: 4, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
 	},
 	{
 		name: "a refusal whose body does not arrive", responders: responders{respondTruncated(429, "")},
-		replayable: 12, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
+		replayable: 4, want: commerce.OutcomeUnknown, is: commerce.ErrRateLimited,
 	},
 	{
 		name: "a truncated refusal with an empty array", responders: responders{respondTruncated(404, "[ ]")},

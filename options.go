@@ -156,16 +156,16 @@ func NewTransport() *http.Transport { return transport.NewTransport() }
 // there is a new token. If a wait would last beyond the deadline of the context, the call returns
 // the last response as an error instead. [WithLimiter] describes the waits after a 429.
 type RetryPolicy struct {
-	// MaxAttempts is the maximum number of attempts of a call. 1 turns retries off. A call
-	// that is sent again after a 401 with a new token may exceed it by one. Raise it for a job
-	// that competes with many others for a store that sends Retry-After. Default 4.
-	//
-	// Unless MaxAttempts is 1, a 429 without a Retry-After does not count, up to 12 attempts
-	// in all, see [WithLimiter]. A call without a deadline can then last 12 times
-	// AttemptTimeout plus 12 times MaxBackoff, 10 minutes with the defaults, not counting
-	// waits for its turn, for a limiter or for a token. A single call that gets nothing but
-	// quick 429s lasts about 40 s.
+	// MaxAttempts is the maximum number of attempts of a call, without those that get a 429 without
+	// a Retry-After. 1 turns retries off, unless MaxRefusals is set. A call that is sent again
+	// after a 401 with a new token may exceed it by one. Raise it for a job that competes with many
+	// others for a store that sends Retry-After. Default 4.
 	MaxAttempts int
+	// MaxRefusals is the maximum number of all attempts, if it is greater than MaxAttempts. Default
+	// MaxAttempts if that is set, otherwise 12: a call without a deadline that gets nothing but
+	// quick 429s then lasts about 40 s, and any call at most 12 times AttemptTimeout and
+	// MaxBackoff, not counting waits for its turn, for a limiter or for a token.
+	MaxRefusals int
 	// MinBackoff is the upper bound of the first wait between two attempts. The bound
 	// doubles with each attempt, up to MaxBackoff. Waits are random and may be shorter than
 	// MinBackoff. It must not be greater than MaxBackoff. Default 250 ms, or MaxBackoff if
@@ -182,6 +182,7 @@ type RetryPolicy struct {
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
+	p.MaxRefusals = cmp.Or(p.MaxRefusals, p.MaxAttempts, 12)
 	p.MaxAttempts = cmp.Or(p.MaxAttempts, 4)
 	p.MaxBackoff = cmp.Or(p.MaxBackoff, 20*time.Second)
 	p.MinBackoff = cmp.Or(p.MinBackoff, min(250*time.Millisecond, p.MaxBackoff))
@@ -194,6 +195,9 @@ func WithRetry(p RetryPolicy) Option {
 	return func(c *config, problems *ValidationError) {
 		if p.MaxAttempts < 0 {
 			problems.add("retry.MaxAttempts", "must be at least 1, or 0 for the default")
+		}
+		if p.MaxRefusals < 0 {
+			problems.add("retry.MaxRefusals", "must be at least 1, or 0 for the default")
 		}
 		for _, d := range []struct {
 			field string

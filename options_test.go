@@ -44,12 +44,14 @@ func TestNew_options(t *testing.T) {
 				commerce.WithToken(""), commerce.WithTokenSource(nil), commerce.WithClientCredentials("", ""),
 				commerce.WithHTTPClient(nil), commerce.WithLimiter(nil), commerce.WithLogger(nil), commerce.WithUserAgent(" "),
 				commerce.WithObserver(nil), commerce.WithCartLocker(nil),
-				commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: -1, MinBackoff: -1, MaxBackoff: -1, AttemptTimeout: -1}),
+				commerce.WithRetry(commerce.RetryPolicy{
+					MaxAttempts: -1, MaxRefusals: -1, MinBackoff: -1, MaxBackoff: -1, AttemptTimeout: -1,
+				}),
 			},
 			want: []string{
 				"token", "token source", "client id", "client secret", "http client", "limiter", "logger", "user agent",
 				"observer", "cart locker",
-				"retry.MaxAttempts", "retry.MinBackoff", "retry.MaxBackoff", "retry.AttemptTimeout",
+				"retry.MaxAttempts", "retry.MaxRefusals", "retry.MinBackoff", "retry.MaxBackoff", "retry.AttemptTimeout",
 			},
 		},
 		{
@@ -350,6 +352,39 @@ func TestRetryPolicy_statuses(t *testing.T) {
 			if got, want := requests > 1, documented(i, status); got != want {
 				t.Errorf("status %d: call %d is sent again: %t, documented: %t", status, i, got, want)
 			}
+		}
+	}
+}
+
+// A call sends at most MaxAttempts requests, and up to MaxRefusals if they get a 429.
+func TestWithRetry_attempts(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		attempts, refusals     int
+		only429, only503, both int // requests
+	}{
+		{only429: 12, only503: 4, both: 8},
+		{attempts: 1, only429: 1, only503: 1, both: 1},
+		{attempts: 2, only429: 2, only503: 2, both: 2},
+		{attempts: 20, only429: 12, only503: 20, both: 20}, // after 12 in a row, the service accepts nothing
+		{refusals: 1, only429: 4, only503: 4, both: 4},
+		{refusals: 6, only429: 6, only503: 4, both: 6},
+		{attempts: 1, refusals: 5, only429: 5, only503: 1, both: 2},
+		{attempts: 3, refusals: 2, only429: 3, only503: 3, both: 3},
+		{attempts: 4, refusals: 12, only429: 12, only503: 4, both: 8},
+	} {
+		for want, statuses := range map[*int][]int{&tt.only429: {429}, &tt.only503: {503}, &tt.both: {429, 503}} {
+			synctest.Test(t, func(t *testing.T) {
+				requests := 0
+				c := newClient(t, roundTripper(func(req *http.Request) (*http.Response, error) {
+					requests++
+					return respond(statuses[(requests-1)%len(statuses)], "")(req)
+				}), commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: tt.attempts, MaxRefusals: tt.refusals}))
+				if err := list(t.Context(), c); err == nil || requests != *want {
+					t.Errorf("MaxAttempts %d, MaxRefusals %d, %v: error %v after %d requests, want %d",
+						tt.attempts, tt.refusals, statuses, err, requests, *want)
+				}
+			})
 		}
 	}
 }

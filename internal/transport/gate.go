@@ -30,8 +30,7 @@ const (
 	// chose it.
 	memory = time.Minute
 	// maxRefused is how many refusals in a row show that the service accepts nothing. It is also
-	// the maximum number of attempts of a call, unless MaxAttempts is higher. Simulations:
-	// TestGate_outage, TestBurst_acceptsNothing.
+	// the default of MaxRefusals. Simulations: TestGate_outage, TestBurst_acceptsNothing.
 	maxRefused = 12
 
 	// These did best in simulations of walks, bursts, outages, many clients and many operations,

@@ -39,11 +39,10 @@ func (c *call) shouldRetry() bool {
 	return !refresh || c.refresh()
 }
 
-// hasAttempts reports whether the policy allows another attempt. Refusals do not count, unless
-// there are many.
+// hasAttempts reports whether the policy allows another attempt.
 func (c *call) hasAttempts() bool {
 	most, n := c.Policy.MaxAttempts, c.result.Attempts
-	return !c.refusedAll && most > 1 && n-c.refusals < most && n < max(most, maxRefused)
+	return !c.refusedAll && n-c.refusals < most && n < max(most, c.Policy.MaxRefusals)
 }
 
 // retryable reports whether sending the call again is safe and may help.

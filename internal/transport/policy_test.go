@@ -124,7 +124,7 @@ func TestPolicy_sentTwice(t *testing.T) {
 	}
 }
 
-// A 429 without a Retry-After does not count against MaxAttempts, up to 12 attempts in all.
+// A 429 without a Retry-After does not count against MaxAttempts, up to MaxRefusals, 12.
 func TestPolicy_refusals(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -140,7 +140,6 @@ func TestPolicy_refusals(t *testing.T) {
 		{name: "only refusals", class: Replayable, attempts: 4, statuses: []int{429}, want: 12},
 		{name: "a write", class: Once, attempts: 4, statuses: []int{429}, want: 12},
 		{name: "a write that may be applied", class: Once, attempts: 4, statuses: []int{429}, applied: true, want: 1},
-		{name: "MaxAttempts is 1", class: Replayable, attempts: 1, statuses: []int{429}, want: 1},
 		{name: "MaxAttempts is 2", class: Replayable, attempts: 2, statuses: []int{429}, want: 12},
 		{name: "MaxAttempts is greater, but the service accepts nothing", class: Replayable, attempts: 20,
 			statuses: []int{429}, want: 12},
@@ -159,6 +158,7 @@ func TestPolicy_refusals(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			call := newCall(t, tt.class, storeURL)
 			call.Policy.MaxAttempts, call.Policy.MinBackoff, call.Policy.MaxBackoff = tt.attempts, time.Hour, time.Hour
+			call.Policy.MaxRefusals = 12
 			call.Applied = func(*Result) bool { return tt.applied }
 			if !tt.noGate {
 				call.Gate = NewGate()

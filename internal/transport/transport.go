@@ -46,7 +46,8 @@ func IsRead(method string) bool { return method == http.MethodGet || method == h
 
 // Policy limits the attempts of a call.
 type Policy struct {
-	MaxAttempts    int           // at least 1
+	MaxAttempts    int           // that are not refused by a 429 without a Retry-After; at least 1
+	MaxRefusals    int           // attempts in all, unless MaxAttempts is greater
 	MinBackoff     time.Duration // the first backoff is random and less than this
 	MaxBackoff     time.Duration // maximum of each backoff; a call with a longer Retry-After is not sent again
 	AttemptTimeout time.Duration // for each attempt, including its response body

@@ -48,7 +48,7 @@ func run(ctx context.Context, env func(string) string) error {
 	}
 	client, err := commerce.New(env("COMMERCE_BASE_URL"), commerce.WithToken(env("COMMERCE_TOKEN")),
 		commerce.WithLimiter(limiter), commerce.WithCartLocker(locker),
-		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 8}))
+		commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: 8, MaxRefusals: 12}))
 	if err != nil {
 		return err
 	}

@@ -43,12 +43,13 @@ func settings(t *testing.T) (time.Duration, uint64) {
 
 // impatient gives up soon, so that late writes are applied after it.
 var impatient = commerce.WithRetry(commerce.RetryPolicy{
-	MaxAttempts: 4, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, AttemptTimeout: attemptTimeout,
+	MaxAttempts: 4, MaxRefusals: 12, MinBackoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond,
+	AttemptTimeout: attemptTimeout,
 })
 
 // patient has no random waits, so that a seed always gives the same requests.
 var patient = commerce.WithRetry(commerce.RetryPolicy{
-	MaxAttempts: 4, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: attemptTimeout,
+	MaxAttempts: 4, MaxRefusals: 12, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: attemptTimeout,
 })
 
 func newClient(t *testing.T, transport http.RoundTripper) *commerce.Client {

@@ -32,8 +32,10 @@ func TestMain(m *testing.M) {
 // maxWait is the maximum time to wait for something that must happen.
 const maxWait = time.Minute
 
-// twoAttempts allows two attempts without a wait between them.
-var twoAttempts = commerce.RetryPolicy{MaxAttempts: 2, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: maxWait}
+// twoAttempts allows two attempts without a wait between them, and others after a 429.
+var twoAttempts = commerce.RetryPolicy{
+	MaxAttempts: 2, MaxRefusals: slowed, MinBackoff: 1, MaxBackoff: 1, AttemptTimeout: maxWait,
+}
 
 func newClient(t *testing.T, address string, rt http.RoundTripper, opts ...commerce.Option) *commerce.Client {
 	t.Helper()

@@ -40,7 +40,7 @@ func TestWalk_herd(t *testing.T) {
 				start := time.Now()
 				var wg sync.WaitGroup
 				for range 50 {
-					c := newClient(t, s.send, commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: tt.attempts}))
+					c := newClient(t, s.send, commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: tt.attempts, MaxRefusals: 12}))
 					wg.Go(func() {
 						if err := s.walk(ctx, c, 1); err != nil {
 							t.Error(err)

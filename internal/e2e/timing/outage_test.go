@@ -54,7 +54,9 @@ func (l *load) run(t *testing.T, d time.Duration) {
 				for time.Since(start) < d {
 					r := c.Do(t.Context(), &transport.Call{
 						Op: fmt.Sprint(n % l.operations), Method: http.MethodGet, URL: address, Header: http.Header{}, Gate: gate,
-						Policy: transport.Policy{MaxAttempts: 4, MaxBackoff: 20 * time.Second, AttemptTimeout: time.Minute},
+						Policy: transport.Policy{
+							MaxAttempts: 4, MaxRefusals: 12, MaxBackoff: 20 * time.Second, AttemptTimeout: time.Minute,
+						},
 					})
 					if !r.OK() {
 						l.mu.Lock()

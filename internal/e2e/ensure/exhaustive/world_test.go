@@ -120,7 +120,7 @@ func (w *world) start(j *job, name string) {
 		commerce.WithToken("token"), commerce.WithHTTPClient(&http.Client{Transport: c}),
 		// Without random waits, the same choices make the same run.
 		commerce.WithRetry(commerce.RetryPolicy{
-			MaxAttempts: 2, MinBackoff: 1, MaxBackoff: settle, AttemptTimeout: time.Minute,
+			MaxAttempts: 2, MaxRefusals: 12, MinBackoff: 1, MaxBackoff: settle, AttemptTimeout: time.Minute,
 		}),
 	}
 	if w.hasLock {
