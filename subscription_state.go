@@ -169,7 +169,8 @@ func (r *stateRun) look(ctx context.Context) (SubscriptionMeta, error) {
 		if value := string(body.Data.Meta[flag]); value != "true" && value != "false" {
 			err = fmt.Errorf("%w: %s of the subscription is absent, or not a flag", ErrBadResponse, flag)
 			return meta, &Error{
-				Op: r.read.op, StatusCode: response.StatusCode, Attempts: response.Attempts, Err: err, Raw: newRawResponse(response),
+				Op: r.read.op, StatusCode: response.StatusCode, Attempts: response.Attempts, Err: err,
+				Raw: newRawResponse(response),
 			}
 		}
 	}
