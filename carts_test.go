@@ -136,7 +136,7 @@ func TestAddCustomDiscounts_argumentsAreCopied(t *testing.T) {
 		return list
 	}
 	list, opts := batch(), &commerce.AddCustomDiscountsOptions{AllOrNothing: true}
-	c := newStub(t, respond(201, `{"data":[{"id":"`+itemID+`","external_id":"a"}],"options":{"add_all_or_nothing":false}}`)).client(t)
+	c := newStub(t, respond(201, outcomeTexts.Replace(`{"data":[$a],"options":{"add_all_or_nothing":false}}`))).client(t)
 	result, err := c.Carts.AddCustomDiscounts(t.Context(), cartID, list, opts)
 	if !errors.Is(err, commerce.ErrPartialFailure) || result.AllOrNothing {
 		t.Fatalf("got result %+v, error %v, want a partial failure without AllOrNothing", result, err)

@@ -375,7 +375,7 @@ func TestLocker_lost(t *testing.T) {
 			responders: func(l *testLocker) responders { return responders{respond(503, ""), l.losing(respond(404, ""))} }},
 		{name: "all added, with an error", write: add, want: commerce.OutcomeUnknown, status: 201,
 			responders: func(l *testLocker) responders {
-				return responders{l.losing(respond(201, `{"data":[{"id":"`+itemID+`","external_id":"a"}],"errors":[{"title":"x"}]}`))}
+				return responders{l.losing(respond(201, outcomeTexts.Replace(`{"data":[$a],"errors":[$failed]}`)))}
 			}},
 	}
 	for _, write := range cartWrites() {

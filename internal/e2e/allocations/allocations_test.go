@@ -105,7 +105,8 @@ func TestAllocations_refused(t *testing.T) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		_, errEnsure := carts.EnsureCustomDiscounts(t.Context(), cart, want, nil)
-		_, errSet := carts.SetCustomDiscounts(t.Context(), cart, choose, &commerce.SetCustomDiscountsOptions{Engine: "engine"})
+		opts := &commerce.SetCustomDiscountsOptions{Engine: "engine"}
+		_, errSet := carts.SetCustomDiscounts(t.Context(), cart, choose, opts)
 		_, errAdd := carts.AddCustomDiscounts(t.Context(), cart, want, nil)
 		for _, err := range []error{errEnsure, errSet, errAdd} {
 			if got := commerce.ReasonOf(err); got != "discount_limit" {

@@ -56,7 +56,7 @@ func token(value string) reply { return body(200, `{"access_token":"`+value+`","
 // success is the response that each of the calls below wants.
 func success(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodPost {
-		return body(201, `{"data":[{"type":"custom_discount","id":"3b4de20a-ccd0-44e6-894f-628e7afb3db0","external_id":"a"}]}`)(req)
+		return body(201, `{"data":[{"id":"3b4de20a-ccd0-44e6-894f-628e7afb3db0","external_id":"a"}]}`)(req)
 	}
 	return body(200, `{"data":[],"links":{"next":null}}`)(req)
 }
