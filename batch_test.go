@@ -152,7 +152,7 @@ var outcomeRows = map[commerce.Outcome][]outcomeRow{
 		{name: "500 with all", status: 500, body: `{"data":[$a]}`, added: 1},
 		{name: "429", sent: "a b", status: 429, body: `{"data":[$a]}`, added: 1, unconfirmed: "b"},
 		{name: "sent twice", sentTwice: true, status: 201, body: `{"data":[$a]}`, added: 1},
-		{name: "b failed", sent: "a b", status: 201, body: `{"data":[$a,{"title":"b","status":4}]}`, added: 1, unconfirmed: "b"},
+		{name: "b failed", sent: "a b", status: 201, body: `{"data":[$a,{"error":"b"}]}`, added: 1, unconfirmed: "b"},
 		{name: "no id", sent: "a b", status: 201, body: `{"data":[$a,{"external_id":"b"}]}`, added: 1, unconfirmed: "b"},
 		{name: "all, and an error in data", status: 201, body: `{"data":[$a,{"Error":"no"}]}`, added: 1},
 	},
