@@ -258,22 +258,13 @@ func failuresIn(err error) iter.Seq[*Error] {
 
 // anyFailure reports whether one of them is so.
 func anyFailure(err error, is func(*Error) bool) bool {
-	for failed := range failuresIn(err) {
-		if is(failed) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(failuresIn(err)), is)
 }
 
 // Error describes the error for people. The text may change; do not parse it.
 func (e *Error) Error() string {
-	text := "commerce"
-	for _, part := range []string{e.Op, e.problem()} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
+	isEmpty := func(part string) bool { return part == "" }
+	text := strings.Join(slices.DeleteFunc([]string{"commerce", e.Op, e.problem()}, isEmpty), ": ")
 	var facts []string
 	if outcome := e.outcome(); e.Outcome != OutcomeNone && outcome != "" {
 		facts = append(facts, "outcome "+outcome)
@@ -434,7 +425,8 @@ func (e Error) Format(f fmt.State, verb rune) {
 func (e Error) LogValue() slog.Value {
 	attrs := []slog.Attr{slog.String("op", e.Op), slog.Int("attempts", e.Attempts)}
 	for _, a := range []slog.Attr{
-		slog.String("outcome", e.outcome()), slog.String("part", e.Part), slog.Int("status", e.StatusCode), slog.Any("titles", e.titles()),
+		slog.String("outcome", e.outcome()), slog.String("part", e.Part), slog.Int("status", e.StatusCode),
+		slog.Any("titles", e.titles()),
 		slog.String("request_id", e.RequestID), slog.Duration("retry_after", e.RetryAfter),
 	} {
 		if !reflect.ValueOf(a.Value.Any()).IsZero() {
