@@ -1,6 +1,6 @@
 // Package commercetest is a fake store for tests of programs that use package
-// commerce. It runs in memory, speaks the HTTP of the service, keeps carts and
-// subscriptions, and fails on demand.
+// commerce. It runs in memory, speaks the HTTP of the service, keeps carts, orders
+// and subscriptions, and fails on demand.
 //
 //	func TestCheckout(t *testing.T) {
 //		// Of two writes to a cart that overlap, the service may lose one. So does this store.

@@ -234,7 +234,7 @@ func (s *Store) listOrders(in *call) response {
 	})
 }
 
-// getOrder handles GET /v2/orders/{orderID}. It can include custom_discounts: those of the items too.
+// getOrder handles GET /v2/orders/{orderID}. It can include custom_discounts, with those of items.
 func (s *Store) getOrder(in *call) response {
 	query, err := url.ParseQuery(in.RawQuery)
 	if err != nil {

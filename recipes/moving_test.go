@@ -164,8 +164,8 @@ func TestMoving(t *testing.T) {
 	}
 }
 
-// inFlight returns a cart of $100.00 that has discounts of the old code on itself and on its item, one
-// of them twice, and one of another program.
+// inFlight returns a cart of $100.00 that has discounts of the old code on itself and on its item,
+// one of them twice, and one of another program.
 func inFlight(t *testing.T, store *commercetest.Store) (cartID string) {
 	t.Helper()
 	cartID = store.AddCart(commerce.CartItemRef{})
