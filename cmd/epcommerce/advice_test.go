@@ -117,7 +117,8 @@ func TestAdvice(t *testing.T) {
 		return &commerce.Error{StatusCode: status, Errors: errs, Outcome: commerce.OutcomeRejected}
 	}
 	title := commerce.ErrorObject{Title: "No"}
-	unknown := &commerce.Error{Outcome: commerce.OutcomeUnknown, Err: commerce.ErrTimeout}
+	unknown := &commerce.Error{Op: "Carts.SetCustomDiscounts", Err: commerce.ErrTimeout}
+	ofAPI := &commerce.Error{Op: "Client.Do", Err: commerce.ErrTimeout}
 	for name, row := range map[string]struct {
 		err  error
 		e    environment
@@ -137,7 +138,7 @@ func TestAdvice(t *testing.T) {
 		"offset limit":       {err: &commerce.PagingError{Err: commerce.ErrOffsetLimit}, want: "select fewer"},
 		"drift":              {err: &commerce.PagingError{Err: commerce.ErrListDrift}, want: "run the same command again"},
 		"no progress":        {err: &commerce.PagingError{Err: commerce.ErrNoProgress}, want: again.text},
-		"an API in doubt":    {err: unknown, e: environment{isAPI: true}, want: "sends the request again"},
+		"an API in doubt":    {err: ofAPI, e: environment{isAPI: true}, want: "sends the request again"},
 		"in doubt":           {err: unknown, want: "first finds out what was done"},
 		"a cart is in doubt": {err: unknown, e: environment{cart: "c"}, want: "wait a minute"},
 		"Redis": {

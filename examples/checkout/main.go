@@ -3,7 +3,7 @@
 //
 //	go run ./examples/checkout
 //
-// It uses the fake store, or the store of COMMERCE_BASE_URL, where COMMERCE_CART is the id of a cart.
+// It uses the fake store or, with COMMERCE_BASE_URL, orders the cart COMMERCE_CART of that store.
 // Several processes need commerce.WithCartLocker, with a lock that outlives its process by 10 s.
 package main
 
@@ -43,8 +43,8 @@ type order struct {
 // errPrice means that the customer must see the price again, and pay with another reference.
 var errPrice = errors.New("the price has changed")
 
-// view returns the price of a cart for its page, which also holds a new reference for the order: two
-// clicks on that page, or a reload, are one order.
+// view returns the price of a cart for its page, which also holds a new reference for the order:
+// two clicks on that page, or a reload, are one order.
 func (s *shop) view(ctx context.Context, cartID string) (price commerce.Money, ref string, err error) {
 	opts := &commerce.SetCustomDiscountsOptions{Engine: "shop"}
 	result, err := s.client.Carts.SetCustomDiscounts(ctx, cartID, s.offers, opts)

@@ -12,8 +12,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// Whatever becomes of one request, and of those after it, the customer who clicks until the order is
-// there has one order, of the price on the page.
+// Whatever becomes of one request, and of those after it, the customer who clicks until the order
+// is there has one order, of the price on the page.
 func TestPay_faults(t *testing.T) {
 	t.Parallel()
 	for _, op := range []commercetest.Operation{
