@@ -243,7 +243,8 @@ func (e *ensureRun) call(ctx context.Context) (result *CustomDiscountsResult, er
 	defer end()
 	ofThen, cancel := context.WithCancelCause(ofThen)
 	defer cancel(nil)
-	defer context.AfterFunc(e.writer.held, func() { cancel(e.writer.checkLock()) })()
+	lost := e.writer.held
+	defer context.AfterFunc(lost, func() { cancel(e.writer.checkLock()) })() //nolint:contextcheck // that of the lock
 	return result, e.then(ofThen, result)
 }
 

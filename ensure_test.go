@@ -625,8 +625,9 @@ func TestSetCustomDiscounts_then(t *testing.T) {
 					}
 					return list, tt.fail
 				}, opts)
-			if isAsItIs := err == declined; isAsItIs != tt.want || (calls == 1) != tt.want || calls > 1 || result == nil {
-				t.Errorf("Then was called %d times, result %v, error %v, want a call %t, and its error", calls, result, err, tt.want)
+			isAsItIs := err == declined //nolint:errorlint // the error itself
+			if isAsItIs != tt.want || (calls == 1) != tt.want || calls > 1 || result == nil {
+				t.Errorf("Then was called %d times, result %v, error %v, want a call: %t", calls, result, err, tt.want)
 			}
 		})
 	}

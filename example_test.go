@@ -204,10 +204,16 @@ func ExampleCartService_EnsureCustomDiscounts_missing() {
 	// missing: promo-2 discount limit reached
 }
 
+// basket is a cart, and the codes that its customer has entered.
+type basket struct {
+	cartID string
+	codes  []string
+}
+
 // applyOffers makes sure that the cart has the offers of these codes, each once, and no others of
 // the engine "shop". It returns what the customer pays.
 func applyOffers(
-	ctx context.Context, client *commerce.Client, cartID string, codes []string,
+	ctx context.Context, client *commerce.Client, b basket,
 	then func(context.Context, *commerce.CustomDiscountsResult) error, // nil: only show the price
 ) (commerce.Money, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // a closed tab does not end it
@@ -215,7 +221,7 @@ func applyOffers(
 	want := func(_ context.Context, cart *commerce.Cart) (list []commerce.NewCustomDiscount, err error) {
 		price, err := cart.Subtotal()
 		for _, code := range []string{"SUMMER-10", "LOYAL"} { // ten percent each
-			if slices.Contains(codes, code) {
+			if slices.Contains(b.codes, code) {
 				list = append(list, commerce.NewCustomDiscount{
 					Amount: price.Amount.Percent(commerce.NewDecimal(-10)), Description: code, DiscountCode: code, ExternalID: code,
 				})
@@ -224,7 +230,7 @@ func applyOffers(
 		return list, err
 	}
 	opts := &commerce.SetCustomDiscountsOptions{Engine: "shop", Then: then}
-	result, err := client.Carts.SetCustomDiscounts(ctx, cartID, want, opts)
+	result, err := client.Carts.SetCustomDiscounts(ctx, b.cartID, want, opts)
 	if err != nil {
 		return commerce.Money{}, err
 	}
@@ -237,7 +243,7 @@ func ExampleCartService_SetCustomDiscounts() {
 	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
 
 	for _, codes := range [][]string{{"SUMMER-10"}, {"SUMMER-10", "LOYAL", "UNKNOWN"}, nil} {
-		price, err := applyOffers(ctx, client, cartID, codes, nil)
+		price, err := applyOffers(ctx, client, basket{cartID, codes}, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -252,21 +258,22 @@ func ExampleCartService_SetCustomDiscounts() {
 // The customer pays the price that the page showed.
 func ExampleSetCustomDiscountsOptions_then() {
 	store := exampleStore()
-	client, ctx, cartID := store.Client(), context.Background(), store.AddCart(commerce.CartItemRef{})
-	codes := []string{"SUMMER-10"}
+	client, ctx := store.Client(), context.Background()
+	b := basket{store.AddCart(commerce.CartItemRef{}), []string{"SUMMER-10"}}
 	placeOrder := func(context.Context, *commerce.Client, string) error { return nil }
 
-	seen, err := applyOffers(ctx, client, cartID, codes, nil)
+	seen, err := applyOffers(ctx, client, b, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	codes = nil // another tab takes the code off
-	_, err = applyOffers(ctx, client, cartID, codes, func(ctx context.Context, result *commerce.CustomDiscountsResult) error {
+	b.codes = nil // another tab takes the code off
+	pay := func(ctx context.Context, result *commerce.CustomDiscountsResult) error {
 		if total, err := result.Cart.Total(); err != nil || !total.Amount.Equal(seen.Amount) {
 			return errors.New("show the price again")
 		}
-		return placeOrder(ctx, client, cartID)
-	})
+		return placeOrder(ctx, client, b.cartID)
+	}
+	_, err = applyOffers(ctx, client, b, pay)
 	fmt.Println(err)
 	// Output:
 	// show the price again

@@ -450,7 +450,8 @@ func TestRemedyOf_sentinels(t *testing.T) {
 					t.Errorf("RemedyOf(%#v) = %v, IsFinal = %t, want %s, as docs/discounts.md has it", err, got, isFinal, row.advice)
 				}
 			}
-			if text := made.Error() + made.LogValue().String(); strings.Contains(text, "(outcome") || strings.Contains(text, "outcome=") {
+			text := made.Error() + made.LogValue().String()
+			if strings.Contains(text, "(outcome") || strings.Contains(text, "outcome=") {
 				t.Errorf("the text of an Error without an operation is %q, want no outcome", text)
 			}
 		}
@@ -510,7 +511,7 @@ func TestRemedyOf_outcomes(t *testing.T) {
 		ops = append(ops, c.Op)
 	}
 	for _, op := range ops {
-		for o := commerce.OutcomeUnknown; o < commerce.OutcomeApplied; o++ {
+		for o := range commerce.OutcomeApplied {
 			want := commerce.RemedyAgain
 			if slices.Contains(mayBeApplied, o) && !isHarmless[op] {
 				want = commerce.RemedyRead

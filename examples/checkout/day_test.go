@@ -91,8 +91,9 @@ func (d *day) count(name string) {
 // faults are what may become of a request. A late one comes within 10 s.
 var faults = []commercetest.Fault{
 	{Status: 503}, {Status: 503, Apply: true}, {Status: 504, Late: true, Delay: 7 * time.Second},
-	{Cut: true}, {Cut: true, Apply: true}, {Cut: true, CutAfter: 30, Apply: true}, {Cut: true, Late: true, Delay: 5 * time.Second},
-	{Status: 429}, {Body: "<html>back soon</html>", Status: 200}, {Delay: 2 * time.Second}, {Apply: true, Delay: 2 * time.Second},
+	{Cut: true}, {Cut: true, Apply: true}, {Cut: true, CutAfter: 30, Apply: true},
+	{Cut: true, Late: true, Delay: 5 * time.Second}, {Status: 429}, {Body: "<html>back soon</html>", Status: 200},
+	{Delay: 2 * time.Second}, {Apply: true, Delay: 2 * time.Second},
 }
 
 func (d *day) play(t *testing.T) {

@@ -71,7 +71,8 @@ func TestPay_otherPrice(t *testing.T) {
 	if again, err := s.pay(t.Context(), cartID, ref, price); err != nil || again.ID != first.ID {
 		t.Errorf("the same page again: %v, %v, want order %s", again, err, first.ID)
 	}
-	if placed, err := s.pay(t.Context(), cartID, "shop-"+uuid.NewString(), price); !errors.Is(err, errPrice) || placed.ID != "" {
+	placed, err := s.pay(t.Context(), cartID, "shop-"+uuid.NewString(), price)
+	if !errors.Is(err, errPrice) || placed.ID != "" {
 		t.Errorf("another page with the old price: %v, %v, want errPrice", placed, err)
 	}
 	if n := len(store.Orders()); n != 1 {

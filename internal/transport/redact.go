@@ -111,9 +111,13 @@ func isOfCertificate(err error) bool {
 
 // isOfAddress reports whether err itself means that the address is wrong.
 func isOfAddress(err error) bool {
-	lookup, _ := err.(*net.DNSError)
-	_, isNoTLS := err.(tls.RecordHeaderError)
-	return isNoTLS || lookup != nil && lookup.IsNotFound
+	switch e := err.(type) {
+	case *net.DNSError:
+		return e.IsNotFound
+	case tls.RecordHeaderError:
+		return true
+	}
+	return false
 }
 
 func describeOp(e *net.OpError) string {

@@ -55,8 +55,8 @@ var troubles = []trouble{
 	{name: "429", send: reply(429, "slow down"), want: "again again again again again"},
 	{name: "no host", send: dial(&net.DNSError{IsNotFound: true}), want: "staff staff staff staff staff"},
 	{name: "no listener", send: dial(errors.New("connection refused")), want: "again again again again again"},
-	{name: "no TLS", send: viaTLS(false), want: "staff staff staff staff staff"},
-	{name: "a certificate of somebody else", send: viaTLS(true), want: "staff staff staff staff staff"},
+	{name: "no TLS", send: dialled((*httptest.Server).Start), want: "staff staff staff staff staff"},
+	{name: "another certificate", send: dialled((*httptest.Server).StartTLS), want: "staff staff staff staff staff"},
 }
 
 // TestTroubles makes each call until the advice is not to call again, or nothing is left to do. The
@@ -137,7 +137,8 @@ func newClient(t *testing.T, f roundTripper) *commerce.Client {
 // call makes the call with a name.
 func (w world) call(ctx context.Context, c *commerce.Client, name string) error {
 	discount := commerce.NewCustomDiscount{
-		Amount: commerce.NewDecimal(-100), Description: "one off", DiscountCode: "ONE", DiscountEngine: "shop", ExternalID: "a",
+		Amount: commerce.NewDecimal(-100), Description: "one off", DiscountCode: "ONE", DiscountEngine: "shop",
+		ExternalID: "a",
 	}
 	var err error
 	switch name {
@@ -178,7 +179,8 @@ func reply(status int, body string) func(*http.Request, http.RoundTripper) (*htt
 }
 
 func cut(req *http.Request, _ http.RoundTripper) (*http.Response, error) {
-	return respond(req, http.StatusOK, io.MultiReader(strings.NewReader(`{"data":`), iotest.ErrReader(io.ErrUnexpectedEOF)))
+	body := io.MultiReader(strings.NewReader(`{"data":`), iotest.ErrReader(io.ErrUnexpectedEOF))
+	return respond(req, http.StatusOK, body)
 }
 
 // after returns a trouble that comes when the store has applied a write.
@@ -202,17 +204,13 @@ func dial(failure error) func(*http.Request, http.RoundTripper) (*http.Response,
 	}
 }
 
-// viaTLS sends the request to a server that speaks TLS with a certificate that the client does not
-// know, or that does not speak TLS.
-func viaTLS(isTLS bool) func(*http.Request, http.RoundTripper) (*http.Response, error) {
+// dialled sends the request to a server, which is started so. The client does not know its
+// certificate.
+func dialled(start func(*httptest.Server)) func(*http.Request, http.RoundTripper) (*http.Response, error) {
 	return func(req *http.Request, _ http.RoundTripper) (*http.Response, error) {
 		server := httptest.NewUnstartedServer(http.NotFoundHandler())
 		server.Config.ErrorLog = log.New(io.Discard, "", 0)
-		if isTLS {
-			server.StartTLS()
-		} else {
-			server.Start()
-		}
+		start(server)
 		defer server.Close()
 		rt := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", server.Listener.Addr().String())

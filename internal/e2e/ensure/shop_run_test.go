@@ -25,7 +25,8 @@ var shopEvents = []string{
 	"lowered", "enabled", "promotions replaced", "without Subtotal", "dry run", "price not the one of the first read",
 	"the customer changes the cart", "the store promotes the cart", "another program disables discounts",
 	"another program changes its discounts", "a write undone", "enabling ignored",
-	"final, called again", "final, called again while another caller was frozen", "quiet call", "quiet call without a write", "two shops", "two callers of a shop",
+	"final, called again", "final, called again while another caller was frozen",
+	"quiet call", "quiet call without a write", "two shops", "two callers of a shop",
 }
 
 // TestChaos_shop lets shops set their offers on a cart, for CHAOS, in at least 100 scenarios: the
@@ -37,7 +38,8 @@ func TestChaos_shop(t *testing.T) {
 	n, events := &findings{wrong: map[string][]int{}}, map[string]int{}
 	scenarios := forScenarios(t, 100, func(t *testing.T, number int, r *rand.Rand) {
 		sc := newShopScenario(r)
-		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events, freezing: make(chan struct{}, 1)}
+		run := &shopRun{t: t, number: number, sc: sc, server: sc.newServer(), findings: n, events: events}
+		run.freezing = make(chan struct{}, 1)
 		run.run()
 	})
 	n.report(t)
