@@ -149,13 +149,8 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 // mayPass reports whether the same call may succeed although all causes are final: a read did not
 // show what this call wrote, or showed a cause only after something was written.
 func (e *ensureRun) mayPass(causes []error) bool {
-	return e.isCut || e.mayBeAccepted() || slices.ContainsFunc(causes, e.isLate) ||
+	return e.isCut || e.journal.has(e.mayBeAccepted) || slices.ContainsFunc(causes, e.isLate) ||
 		slices.ContainsFunc(e.plan.different, e.isUnexplained)
-}
-
-// mayBeAccepted reports whether a write that was refused may be accepted next time.
-func (e *ensureRun) mayBeAccepted() bool {
-	return e.journal.has(func(w *ensureWrite) bool { return w.isUndone || w.isOver }) || e.journal.has(e.isContradicted)
 }
 
 // isLate reports whether a cause was first shown after something was written, which may be why.
@@ -174,10 +169,10 @@ func (e *ensureRun) isUnexplained(d CustomDiscount) bool {
 	return !hasDiscount(e.before.different, d.ID) && !e.journal.has(isOfService)
 }
 
-// isContradicted reports whether a write was refused for a reason that the last read does not show,
-// or its response was a 404: another program may write to the cart too.
-func (e *ensureRun) isContradicted(w *ensureWrite) bool {
-	return w.isGone ||
+// mayBeAccepted reports whether a write that was refused may be accepted next time: another program
+// may write to the cart too, if the last read does not show the reason, or the response was a 404.
+func (e *ensureRun) mayBeAccepted(w *ensureWrite) bool {
+	return w.isUndone || w.isOver || w.isGone ||
 		slices.Contains(w.reasons.causes, ErrEmptyCart) && !e.cart.isEmpty() ||
 		slices.Contains(w.reasons.causes, ErrPromotionConflict) && !e.cart.showsPromotions()
 }
