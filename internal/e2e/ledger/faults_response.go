@@ -136,11 +136,15 @@ func truncatedResponses() []*Fault {
 			&Fault{Name: "201, body closed " + t.where, Response: &body, End: Close},
 			&Fault{Name: "201, body reset " + t.where, Response: &body, End: Reset},
 			&Fault{Name: "201, chunks closed " + t.where, On: anyHTTP1, Response: &chunks, End: Close},
-			&Fault{Name: "201, body without a length closed " + t.where, On: anyHTTP1, Response: &unlimited, End: Close},
 		)
+		list = append(list, &Fault{
+			Name: "201, body without a length closed " + t.where, On: anyHTTP1, Response: &unlimited, End: Close,
+			Write: because(commerce.ErrBadResponse, wantUnreadable(201)), Read: because(commerce.ErrBadResponse, wantBadRead(201)),
+		})
 		if t.stalls {
 			list = append(list, &Fault{
 				Name: "201, body stalled " + t.where, Response: &body, End: Stall, WriteWaits: true, ReadWaits: true,
+				Write: because(commerce.ErrTimeout, wantUnreadable(201)), Read: because(commerce.ErrTimeout, wantBadRead(201)),
 			})
 		}
 	}
@@ -149,7 +153,8 @@ func truncatedResponses() []*Fault {
 		Name: "201, all added, and a length too long", Response: &Response{Status: 201, Body: added, ExtraLength: 5},
 		End: Close, Write: wantSuccess(201),
 	})
-	return applied(withDefaults(list, all, wantUnreadable(201), wantBadRead(201)))
+	isCut := commerce.ErrConnection
+	return applied(withDefaults(list, all, because(isCut, wantUnreadable(201)), because(isCut, wantBadRead(201))))
 }
 
 // statuses are responses whose status alone gives the outcome.

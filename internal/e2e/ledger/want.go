@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/commerce-go/commerce"
@@ -55,6 +56,16 @@ func wantFailedRead(status int) []Want {
 	return wantError(commerce.OutcomeNone, status, 1)
 }
 
+// errCutOrBad stands for one of ErrConnection and ErrBadResponse: net/http decides which ends of a
+// body are errors.
+var errCutOrBad = errors.New("a connection error, or an unusable response")
+
+// because returns wants whose error matches another sentinel than that of the status.
+func because(is error, wants []Want) []Want {
+	wants[0].Is = is
+	return wants
+}
+
 // sentinel returns the error that a status must match.
 func sentinel(status int) error {
 	switch {
@@ -74,6 +85,8 @@ func sentinel(status int) error {
 		return commerce.ErrRateLimited
 	case status >= 500 && status <= 599:
 		return commerce.ErrServer
+	case status >= 200 && status <= 299:
+		return errCutOrBad
 	case status >= 100 && status <= 399:
 		return commerce.ErrBadResponse
 	}
