@@ -34,21 +34,44 @@ type ensureWrite struct {
 	isChanged bool // an update: the response showed other contents than were sent
 	isGone    bool // an update or a deletion: the response was a 404. An attempt before it may have had an effect
 	isUndone  bool // an add: it was refused, as enabling was undone, or has no effect yet
-	sentTo    scene
+	sentTo    *scene
 	isOver    bool // it was refused, but the last read shows another scene: the same write may succeed
 }
 
 // scene is what a read shows of a cart, and what is wanted for it: a refusal is about both.
 type scene struct {
-	contents  []string // of the cart, and of the wanted discounts
-	discounts map[uuid.UUID]bool
+	cart    *cartRead
+	want    []NewCustomDiscount
+	isWhole bool // all or none are added: the discounts of the cart decide what is in the batch
+
+	contents []string // see look
+	there    map[uuid.UUID]bool
+}
+
+// look sets contents, and the discounts that are there.
+func (s *scene) look() {
+	if s.there != nil {
+		return
+	}
+	s.contents, s.there = s.cart.contents(), map[uuid.UUID]bool{}
+	for _, d := range s.want {
+		s.contents = append(s.contents, d.contents())
+	}
+	for _, d := range s.cart.CustomDiscounts {
+		if s.there[d.ID] = true; s.isWhole {
+			s.contents = append(s.contents, d.ID.String())
+		}
+	}
+	slices.Sort(s.contents)
 }
 
 // isSameIn reports whether the write would be the same in another scene: with the same contents
 // and, if the service may have counted them, no fewer discounts.
-func (w *ensureWrite) isSameIn(s scene) bool {
-	for id := range w.sentTo.discounts {
-		if w.outcome == OutcomeRejected && !w.isEnabling() && !s.discounts[id] {
+func (w *ensureWrite) isSameIn(s *scene) bool {
+	s.look()
+	w.sentTo.look()
+	for id := range w.sentTo.there {
+		if w.outcome == OutcomeRejected && !w.isEnabling() && !s.there[id] {
 			return false
 		}
 	}
@@ -119,7 +142,7 @@ type journal struct {
 	wanted map[discountKey]bool           // keys that were ever wanted
 	// enables: the call may enable custom discounts for the cart.
 	enables bool
-	scene   scene // of the last read
+	scene   *scene // of the last read
 }
 
 func newJournal() *journal {
@@ -136,7 +159,7 @@ func (j *journal) record(writes ...*ensureWrite) {
 }
 
 // enter compares the last refusal of each write with the scene of a read.
-func (j *journal) enter(s scene) {
+func (j *journal) enter(s *scene) {
 	j.scene = s
 	for n, w := range j.writes {
 		isRefused := w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent

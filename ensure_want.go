@@ -5,8 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/google/uuid"
 )
 
 // checkWanted adds the problems of the wanted discounts.
@@ -168,7 +166,7 @@ func (e *ensureRun) staying() []CustomDiscount {
 
 // makePlan plans what to write. As long as nothing was sent, it keeps what the cart shows.
 func (e *ensureRun) makePlan() {
-	e.journal.enter(e.scene())
+	e.journal.enter(&scene{cart: e.cart, want: e.want, isWhole: e.opts.AllOrNothing})
 	e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 	if !e.journal.has((*ensureWrite).isSent) {
 		e.before = look{
@@ -176,22 +174,6 @@ func (e *ensureRun) makePlan() {
 			discount: e.cart.DisplayPrice.Discount.Amount,
 		}
 	}
-}
-
-// scene returns what the last read showed, and what is wanted.
-func (e *ensureRun) scene() scene {
-	shown := e.cart.contents()
-	for _, d := range e.want {
-		shown = append(shown, d.contents())
-	}
-	there := map[uuid.UUID]bool{}
-	for _, d := range e.cart.CustomDiscounts {
-		if there[d.ID] = true; e.opts.AllOrNothing { // they decide what is in the batch
-			shown = append(shown, d.ID.String())
-		}
-	}
-	slices.Sort(shown)
-	return scene{shown, there}
 }
 
 // look is what a read of a cart shows.

@@ -205,9 +205,9 @@ func failingCalls() map[string]failingCall {
 		"truncated body": {
 			fault: commercetest.Fault{Cut: true, CutAfter: 10},
 			want: []span{
-				{Status: failed("unusable response"), Attrs: "commerce.attempts=1," + listOp +
-					",commerce.reason=bad_response,commerce.remedy=staff" +
-					",commerce.request_id=commercetest-000001,error.type=unusable response"},
+				{Status: failed("unexpected EOF"), Attrs: "commerce.attempts=1," + listOp +
+					",commerce.reason=connection,commerce.remedy=again" +
+					",commerce.request_id=commercetest-000001,error.type=unexpected EOF"},
 				{Status: failed("unexpected EOF"), Attrs: listOp + ",commerce.request_id=commercetest-000001," +
 					"error.type=unexpected EOF,http.request.method=GET,http.response.status_code=200"},
 			},
