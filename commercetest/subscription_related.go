@@ -3,6 +3,7 @@ package commercetest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -147,11 +148,12 @@ func listOf(s *Store, in *call, g filterGrammar, find func([]condition) []any) r
 	s.mu.Unlock()
 	start := min(query.offset, len(all))
 	page := append([]any{}, all[start:min(start+query.limit, len(all))]...)
-	body := map[string]any{"data": page}
-	if in.Operation == OpOrders { // the only one of these lists whose total is documented
+	body, links := map[string]any{"data": page}, query.links(in.Path, len(all))
+	if in.Operation == OpOrders { // as documented, only this list has a total, and its links are texts
 		body["meta"] = query.meta(len(all))
+		maps.DeleteFunc(links, func(_ string, link any) bool { return link == nil })
 	}
-	if links := query.links(in.Path, len(all)); links != nil {
+	if links != nil {
 		body["links"] = links
 	}
 	return jsonResponse(http.StatusOK, body)
