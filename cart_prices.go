@@ -294,3 +294,16 @@ func (i *CartItem) promotions(isCustom map[uuid.UUID]bool) (list []shownDiscount
 	}
 	return slices.DeleteFunc(list, func(d shownDiscount) bool { return isCustom[d.ID] })
 }
+
+// contents returns what a cart costs, and why: items, price before discounts, and promotions.
+func (c *Cart) contents() []string {
+	price, _ := c.Subtotal()
+	shown := []string{fmt.Sprint(price.Amount)}
+	for _, p := range c.Promotions() {
+		shown = append(shown, fmt.Sprint(p))
+	}
+	for _, i := range c.Items {
+		shown = append(shown, fmt.Sprint(i.ID, i.Quantity, i.Value.Amount))
+	}
+	return shown
+}

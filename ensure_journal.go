@@ -40,7 +40,7 @@ type ensureWrite struct {
 
 // scene is what a read shows of a cart, and what is wanted for it: a refusal is about both.
 type scene struct {
-	cart    *cartRead
+	cart    *Cart
 	want    []NewCustomDiscount
 	isWhole bool // all or none are added: the discounts of the cart decide what is in the batch
 

@@ -142,19 +142,6 @@ func (e *ensureRun) checkReturned(want []NewCustomDiscount) error {
 	return nil
 }
 
-// contents returns what a cart costs, and why: items, price before discounts, and promotions.
-func (c *cartRead) contents() []string {
-	price, _ := c.Subtotal()
-	shown := []string{fmt.Sprint(price.Amount)}
-	for _, p := range c.Promotions() {
-		shown = append(shown, fmt.Sprint(p))
-	}
-	for _, i := range c.Items {
-		shown = append(shown, fmt.Sprint(i.ID, i.Quantity, i.Value.Amount))
-	}
-	return shown
-}
-
 // staying returns the discounts of the cart that the call does not change.
 func (e *ensureRun) staying() []CustomDiscount {
 	engines := engineSet(e.want, e.opts)
@@ -166,7 +153,7 @@ func (e *ensureRun) staying() []CustomDiscount {
 
 // makePlan plans what to write. As long as nothing was sent, it keeps what the cart shows.
 func (e *ensureRun) makePlan() {
-	e.journal.enter(&scene{cart: e.cart, want: e.want, isWhole: e.opts.AllOrNothing})
+	e.journal.enter(&scene{cart: e.cart.Cart, want: e.want, isWhole: e.opts.AllOrNothing})
 	e.plan = newPlan(e.cart, e.want, e.opts, e.journal)
 	if !e.journal.has((*ensureWrite).isSent) {
 		e.before = look{
