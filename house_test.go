@@ -61,7 +61,7 @@ func TestHouse_files(t *testing.T) {
 // from a file to each file that declares a package-level name or a method which it uses.
 func TestHouse_arrows(t *testing.T) {
 	t.Parallel()
-	const maxPairs, maxArrows = 7, 200
+	const maxPairs, maxArrows = 7, 201
 	arrows := map[[2]string]bool{}
 	files := gotoken.NewFileSet()
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
