@@ -147,6 +147,7 @@ func readBatch(r *transport.Result) *batchResponse {
 // readMembers reads the members of a body. Names may have any letter case.
 func (b *batchResponse) readMembers(members []wire.Member) error {
 	var data []byte
+	var others []ErrorObject
 	for _, m := range members {
 		switch strings.ToLower(m.Name) {
 		case "data":
@@ -157,6 +158,8 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 			b.readData(data)
 		case "errors":
 			b.Errors = readErrorObjects(m.Value)
+		case "error":
+			others = readErrorObjects(m.Value)
 		case "options":
 			b.option = wire.ReadObject(m.Value).Peek("add_all_or_nothing")
 		default:
@@ -166,7 +169,8 @@ func (b *batchResponse) readMembers(members []wire.Member) error {
 			b.Extra[m.Name] = bytes.Clone(m.Value)
 		}
 	}
-	b.Errors = append(b.Errors, b.inline[:min(len(b.inline), maxErrors-len(b.Errors))]...)
+	others = append(others, b.inline...)
+	b.Errors = append(b.Errors, others[:min(len(others), maxErrors-len(b.Errors))]...)
 	return nil
 }
 

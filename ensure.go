@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -131,12 +130,15 @@ type SetCustomDiscountsOptions struct {
 	// Settle means the same as in [EnsureCustomDiscountsOptions].
 	Settle time.Duration
 	// Then is called once, when the cart is as it should be, before the call returns nil: to
-	// compare the price with the one that the customer saw, and to place the order. No other call
-	// changes the cart meanwhile, as this one still has its turn and its lock. Keep it short, e.g.
-	// authorize a payment before, and take the money later; a lock must outlast it. Its context
-	// ends when the lock is lost. Its error is returned as it is, beside the result; an [Observer]
-	// is not told. It is not called with DryRun, or if want was not called for the last read. It
-	// must not write to this cart, like want; Client.Do takes no turn, and may.
+	// compare the price with the one that the customer saw, and to place the order. It has the turn
+	// and the lock of the call. Keep it short, e.g. authorize a payment before, and take the money
+	// later; a lock must outlast it. Its context ends when the lock is lost. It is not called with
+	// DryRun, or if want was not called for the last read. It must not write to this cart, like
+	// want; Client.Do takes no turn, and may.
+	//
+	// Its error is returned as it is, beside the result; an [Observer] is not told. To [RemedyOf]
+	// it is RemedyAgain, unless it states another remedy: if the price has changed, RemedyCart; if
+	// something may have been done that must not be done twice, RemedyRead.
 	Then func(ctx context.Context, result *CustomDiscountsResult) error
 	// AnyTotal lets the error be nil although the total discount of the cart is not the sum of the
 	// discounts that it shows, for a store where that member means something else.
@@ -181,7 +183,7 @@ func (s *CartService) SetCustomDiscounts(
 	}
 	run.choose = func(ctx context.Context, c *Cart) ([]NewCustomDiscount, error) {
 		list, err := want(ctx, c)
-		if v := reflect.ValueOf(err); v.Kind() == reflect.Pointer && v.IsNil() { // its methods may panic
+		if isNilPointer(err) {
 			return nil, fmt.Errorf("want returned a nil %T as its error", err)
 		}
 		if err != nil {
@@ -238,6 +240,9 @@ func (e *ensureRun) call(ctx context.Context) (result *CustomDiscountsResult, er
 	})
 	if err != nil || e.then == nil || !e.wasAsked || e.opts.DryRun {
 		return result, err
+	}
+	if err := e.mustStop(ctx); err != nil {
+		return e.end(err)
 	}
 	ofThen, end := e.writer.startWant(ctx, e.service.core)
 	defer end()

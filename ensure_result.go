@@ -169,10 +169,11 @@ func (e *ensureRun) isUnexplained(d CustomDiscount) bool {
 	return !hasDiscount(e.before.different, d.ID) && !e.journal.has(isOfService)
 }
 
-// mayBeAccepted reports whether a write that was refused may be accepted next time: another program
-// may write to the cart too, if the last read does not show the reason, or the response was a 404.
+// mayBeAccepted reports whether a write that was refused may be accepted next time: another
+// program may write to the cart too, if the last read does not show the reason, or after a 404.
 func (e *ensureRun) mayBeAccepted(w *ensureWrite) bool {
 	return w.isUndone || w.isOver || w.isGone ||
+		slices.Contains(w.reasons.causes, ErrDiscountsDisabled) && e.cart.CustomDiscountsEnabled && !e.opts.Enable ||
 		slices.Contains(w.reasons.causes, ErrEmptyCart) && !e.cart.isEmpty() ||
 		slices.Contains(w.reasons.causes, ErrPromotionConflict) && !e.cart.showsPromotions()
 }

@@ -91,8 +91,10 @@ func readInlineErrors(element []byte) (list []ErrorObject) {
 		}
 	}
 	id := bytes.Clone(object.Peek("external_id"))
-	if object.Peek("title") != nil && object.Peek("status") != nil {
-		list = append(list, newErrorObject(object))
+	if hasTitle := object.Peek("title") != nil; object.Peek("status") != nil {
+		if o := newErrorObject(object); hasTitle || o.Status >= 400 {
+			list = append(list, o)
+		}
 	}
 	for i := 0; id != nil && i < len(list); i++ {
 		extra := Extra{"external_id": id}

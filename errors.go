@@ -158,11 +158,17 @@ var errNotJSON = fmt.Errorf("%w: no JSON", ErrBadResponse)
 
 // badResponse returns what is wrong with a 2xx that cannot be read.
 func badResponse(call *transport.Call, r *transport.Result) error {
-	isEmpty := len(r.Body) == 0 && transport.IsRead(call.Method)
+	isEmpty := len(r.Body) == 0 && (transport.IsRead(call.Method) || call.Op == opToken)
 	if isEmpty || r.Truncated || wire.Valid(r.Body) {
 		return ErrBadResponse
 	}
 	return errNotJSON
+}
+
+// isNilPointer reports whether the methods of err may panic.
+func isNilPointer(err error) bool {
+	v := reflect.ValueOf(err)
+	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // withOutcome returns the error of a call with another outcome.

@@ -65,9 +65,9 @@ func outcomesIn(err error, list []Outcome) []Outcome {
 //
 // A refusal is about what was sent to the cart as it was read. For EnsureCustomDiscounts and
 // SetCustomDiscounts it is final only if the last read shows the same items, price before discounts
-// and promotions, and no fewer discounts, and the same write is wanted; never because a read does
-// not show what the call wrote, or shows the cause only after a write, and never after a 404 to an
-// update or a deletion. A limit that was reached and left again between two reads is not seen.
+// and promotions, and no fewer discounts, and the same write is wanted. Their errors are not final
+// if a read does not show what the call wrote, or shows the cause only after a write, or if a
+// discount to change was gone. What changed and changed back between two reads is not seen.
 func IsFinal(err error) bool {
 	if stated := statedRemedy(err); stated != 0 && stated != RemedyStaff {
 		return stated == RemedyCart
@@ -191,23 +191,25 @@ func reasonOf(err error) sentinel {
 
 // RemedyOf returns what to do after err; 0 if it is nil. A program that calls again as long as it
 // is RemedyAgain applies nothing twice. It refines [IsFinal]: after a final error it is RemedyCart,
-// if the call is one of a cart, or RemedyStaff. After another one it is
+// if the cart or the offer must change, or RemedyStaff. After another one it is
 //
 //   - RemedyStaff if calling again helps only when somebody has fixed the credentials, the
-//     certificate, the address, or what [ErrPriceDiffers] and [ErrWantChanged] name,
+//     certificate, the address, what a gateway refuses, what [ErrBadResponse] says of a body, or
+//     what [ErrPriceDiffers] and [ErrWantChanged] name,
 //   - RemedyRead if the outcome is OutcomeUnknown, OutcomeUnreadable or OutcomePartial, and the
 //     call might do harm twice. SetCustomDiscounts, EnsureCustomDiscounts, EnableCustomDiscounts,
 //     DeleteCustomDiscount and EnsureState do none,
 //   - otherwise RemedyAgain.
 //
-// If an error of yours, e.g. of the function want of [CartService.SetCustomDiscounts], has a method
+// If an error of yours, e.g. of the functions want and Then of SetCustomDiscounts, has a method
 // Remedy() Remedy, that decides, unless a write is in doubt.
 func RemedyOf(err error) Remedy {
 	if err == nil {
 		return 0
 	}
 	isFinal, reason := IsFinal(err), reasonOf(err)
-	mayPass := errors.Is(err, errTotalLags) || errors.Is(err, errNotJSON)
+	mayPass := errors.Is(err, errTotalLags) || errors.Is(err, errNotJSON) ||
+		reason.err == ErrUnauthorized && anyFailure(err, (*Error).isTokenDown)
 	switch stated := statedRemedy(err); {
 	case stated != 0:
 		return stated
@@ -216,7 +218,7 @@ func RemedyOf(err error) Remedy {
 	case isFinal, reason.remedy == RemedyStaff && !mayPass, errors.Is(err, transport.ErrAddress),
 		anyFailure(err, (*Error).isOfGateway):
 		return RemedyStaff
-	case anyFailure(err, (*Error).mayDoHarm), reason.remedy == RemedyRead && !anyFailure(err, (*Error).isOfCall):
+	case mayDoHarm(err):
 		return RemedyRead
 	}
 	return RemedyAgain
@@ -229,7 +231,7 @@ func statedRemedy(err error) Remedy {
 		error
 		Remedy() Remedy
 	}](err)
-	if !ok || errors.Is(err, ErrOutcomeUnknown) || anyFailure(err, (*Error).mayDoHarm) {
+	if !ok || isNilPointer(stated) || errors.Is(err, ErrOutcomeUnknown) || mayDoHarm(err) {
 		return 0
 	}
 	if remedy := stated.Remedy(); int(remedy) < len(remedyNames) {
@@ -246,16 +248,26 @@ var harmlessTwice = []string{
 }
 
 // mayDoHarm reports whether a write may have been applied that would then be applied twice.
-func (e *Error) mayDoHarm() bool {
-	isApplied := e.isUnknown() || e.Outcome == OutcomeUnreadable || e.Outcome == OutcomePartial
-	return isApplied && !slices.Contains(harmlessTwice, e.Op)
+func mayDoHarm(err error) bool {
+	isMock := !anyFailure(err, (*Error).isOfCall)
+	return isMock && errors.Is(err, ErrPartialFailure) || anyFailure(err, func(e *Error) bool {
+		isApplied := e.isUnknown() || e.Outcome == OutcomeUnreadable || e.Outcome == OutcomePartial
+		return isApplied && !slices.Contains(harmlessTwice, e.Op)
+	})
+}
+
+// isTokenDown reports whether the service could not say anything about the credentials.
+func (e *Error) isTokenDown() bool {
+	return e.Op == opToken && (e.StatusCode == 0 || e.StatusCode >= 500 || e.StatusCode == http.StatusTooManyRequests)
 }
 
 // isOfOther reports whether the call is not one of a cart.
 func (e *Error) isOfOther() bool { return e.isOfCall() && !strings.HasPrefix(e.Op, "Carts.") }
 
-// isOfGateway reports whether something before the service refused the call.
+// isOfGateway reports whether something before the service refused the call. A part of a call gets
+// a 404 if a discount is gone.
 func (e *Error) isOfGateway() bool {
-	mayPass := isTemporary(e.StatusCode) && e.StatusCode != http.StatusProxyAuthRequired
+	isGone := e.Part != "" && e.StatusCode == http.StatusNotFound
+	mayPass := isGone || isTemporary(e.StatusCode) && e.StatusCode != http.StatusProxyAuthRequired
 	return e.StatusCode >= 400 && e.StatusCode <= 499 && !mayPass && !slices.ContainsFunc(e.Errors, isObject)
 }

@@ -162,9 +162,10 @@ type RetryPolicy struct {
 	// others for a store that sends Retry-After. Default 4.
 	MaxAttempts int
 	// MaxRefusals is the maximum number of all attempts, if it is greater than MaxAttempts. Default
-	// MaxAttempts if that is set, otherwise 12: a call without a deadline that gets nothing but
-	// quick 429s then lasts about 40 s, and any call at most 12 times AttemptTimeout and
-	// MaxBackoff, not counting waits for its turn, for a limiter or for a token.
+	// MaxAttempts if that is set, otherwise 12. Twelve refusals in a row end a call anyway. With
+	// 12, a call without a deadline that gets nothing but quick 429s lasts about 40 s, and any call
+	// at most 12 times AttemptTimeout and MaxBackoff, not counting waits for its turn, for a
+	// limiter or for a token.
 	MaxRefusals int
 	// MinBackoff is the upper bound of the first wait between two attempts. The bound
 	// doubles with each attempt, up to MaxBackoff. Waits are random and may be shorter than

@@ -314,7 +314,12 @@ func (e *PagingError) Error() string {
 }
 
 // Unwrap returns the cause.
-func (e *PagingError) Unwrap() error { return e.Err }
+func (e *PagingError) Unwrap() error {
+	if e == nil {
+		return nil
+	}
+	return e.Err
+}
 
 // isOfOneAccount reports whether an error may be caused by a record of a single account.
 func isOfOneAccount(err error) bool {

@@ -112,7 +112,7 @@ type sentinel struct {
 	status  int    // of responses that match; 0: there is more to it, see statusSentinel
 	isFinal bool   // by itself, without an error of a call: see IsFinal
 	isShown bool   // its text says more to an observer than what it wraps
-	remedy  Remedy // RemedyCart if it is final, RemedyStaff if it is not; RemedyRead if its call is not known; else 0
+	remedy  Remedy // RemedyCart if it is final, RemedyStaff if it is not; otherwise 0
 	// words are in the title and detail of a refusal for this reason, all of one list. Letter case,
 	// numbers and punctuation do not matter.
 	words [][]string
@@ -162,7 +162,7 @@ var sentinels = []sentinel{
 	{err: ErrStateNotShown, name: "state_not_shown", isFinal: true, isShown: true},
 	{err: ErrListDrift, name: "list_drift"},
 	{err: ErrNoProgress, name: "no_progress"},
-	{err: ErrPartialFailure, name: "partial", isShown: true, remedy: RemedyRead},
+	{err: ErrPartialFailure, name: "partial", isShown: true},
 	{err: ErrOutcomeUnknown, name: "outcome_unknown"},
 	{err: ErrConnection, name: "connection"},
 }

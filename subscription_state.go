@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -141,6 +142,9 @@ func (r *stateRun) confirm(ctx context.Context, failed *Error) error {
 	case err == nil && r.change.isMadeAfter(r.before, after, failed):
 		return nil
 	case failed != nil && failed.Outcome == OutcomeRejected:
+		if err != nil || !reflect.DeepEqual(r.before, after) { // it was refused for a state that is over
+			failed.RetryAfter = showsWithin
+		}
 		return failed
 	case failed != nil:
 		return withOutcome(failed, OutcomeUnknown)

@@ -352,7 +352,7 @@ var stateStores = []struct {
 	},
 	{
 		name: "refused, and the read fails", change: pause, reads: "|404", status: []int{422},
-		want: changes + " rejected unprocessable final", again: "read nil not sent not_found final",
+		want: changes + " rejected unprocessable", again: "read nil not sent not_found final",
 	},
 	{name: "the first read fails", change: pause, reads: "404", want: "read nil not sent not_found final"},
 	{

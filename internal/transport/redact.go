@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"net"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -117,7 +118,7 @@ func isOfAddress(err error) bool {
 	case tls.RecordHeaderError:
 		return true
 	}
-	return false
+	return err == http.ErrSchemeMismatch
 }
 
 func describeOp(e *net.OpError) string {

@@ -208,9 +208,12 @@ func (c *Client) CloseIdleConnections() {
 }
 
 // Key is equal for clients with the same transport of the caller's, or with none. A transport that
-// cannot be compared is another one for each client.
+// cannot be compared, or has no contents that would tell it from others, is another one for each
+// client.
 func (c *Client) Key() any {
-	if given := c.given(); given == nil || reflect.ValueOf(given).Comparable() {
+	given := c.given()
+	v := reflect.ValueOf(given)
+	if given == nil || v.Comparable() && reflect.Indirect(v).Type().Size() > 0 {
 		return given
 	}
 	return c
