@@ -335,6 +335,7 @@ var inlineForms = map[string][]string{
 	`"title":"oops","status":"422"`:                {"oops"},
 	`"Title":"oops","title":"","status":422`:       {"oops"},
 	`"status":422,"title":"no","errors":["oops"]`:  {"oops", "no"},
+	`"status":"422","detail":"oops"`:               {"oops"},
 	`"error":"","errors":[],"title":"","status":0`: nil,
 	`"error":null,"errors":{},"title":"summer"`:    nil,
 	`"error":false,"errors":[null,{}],"status":1`:  nil,

@@ -92,8 +92,9 @@ func (s *CartService) UpdateCustomDiscount(
 //
 // The request may be sent again, as a second one does no harm. The error is a
 // [*ValidationError] or an [*Error]. It matches [ErrNotFound] if the cart has no such
-// discount, or has it on another level. But if an earlier attempt of the same call may have
-// deleted the discount, a 404 is a success.
+// discount, or has it on another level; after a call that failed with [RemedyAgain], that may mean
+// that it is deleted. If an earlier attempt of the same call may have deleted it, a 404 is a
+// success.
 func (s *CartService) DeleteCustomDiscount(ctx context.Context, cartID string, d CustomDiscount) error {
 	problems := checkCartID(cartID)
 	checkTarget(&d, problems)

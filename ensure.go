@@ -87,10 +87,10 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 //
 // If the error is nil, the last read showed each wanted discount exactly once, with the wanted
 // contents and, with Prune, no other of these engines. A write that is still on its way may change
-// the cart later. What the service refused is not sent again; a write that the next read does not
-// show is sent once more after Settle. The call holds the turn of the cart, and the lock of
-// [WithCartLocker], from start to end, unless DryRun is set. If the cart cannot be read in full,
-// the error is an [ErrBadResponse], and nothing is written.
+// the cart later. What the service refused is not sent again, unless the next read shows another
+// cart; a write that the next read does not show is sent once more after Settle. The call holds the
+// turn of the cart, and the lock of [WithCartLocker], from start to end, unless DryRun is set. If
+// the cart cannot be read in full, the error is an [ErrBadResponse], and nothing is written.
 //
 // The error is a [*ValidationError] or an [*Error], which matches [ErrEmptyCart], [ErrDifferent],
 // [ErrBelowZero], [ErrLock], the reasons of Missing, and the errors of the calls that it made. Its

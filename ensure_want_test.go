@@ -573,6 +573,15 @@ var ensureEnables = []ensureScenario{
 		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountsDisabled}, isFinal: true,
 	},
 	{
+		name: "another program enables them after the add", disabled: true, requests: "cart add cart", counts: "missing 2",
+		after: func(s *commercetest.Store, cartID string, r commercetest.Request) {
+			if r.Method == http.MethodPost {
+				s.EnableDiscounts(cartID)
+			}
+		},
+		outcome: commerce.OutcomeRejected, matches: []error{commerce.ErrDiscountsDisabled},
+	},
+	{
 		name: "nothing to add", disabled: true, opts: withEnable, before: place(placed("a", -1000), placed("b", -1000)),
 		requests: "cart", cart: both, counts: "discounts 2", outcome: commerce.OutcomeApplied,
 	},

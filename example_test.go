@@ -255,6 +255,15 @@ func ExampleCartService_SetCustomDiscounts() {
 	// $100.00 0
 }
 
+// errPrice means that the customer must see the price again.
+var errPrice error = priceError{}
+
+type priceError struct{}
+
+func (priceError) Error() string { return "show the price again" }
+
+func (priceError) Remedy() commerce.Remedy { return commerce.RemedyCart }
+
 // The customer pays the price that the page showed.
 func ExampleSetCustomDiscountsOptions_then() {
 	store := exampleStore()
@@ -269,7 +278,7 @@ func ExampleSetCustomDiscountsOptions_then() {
 	b.codes = nil // another tab takes the code off
 	pay := func(ctx context.Context, result *commerce.CustomDiscountsResult) error {
 		if total, err := result.Cart.Total(); err != nil || !total.Amount.Equal(seen.Amount) {
-			return errors.New("show the price again")
+			return errPrice // its method Remedy returns RemedyCart
 		}
 		return placeOrder(ctx, client, b.cartID)
 	}

@@ -209,7 +209,7 @@ func RemedyOf(err error) Remedy {
 	}
 	isFinal, reason := IsFinal(err), reasonOf(err)
 	mayPass := errors.Is(err, errTotalLags) || errors.Is(err, errNotJSON) ||
-		reason.err == ErrUnauthorized && anyFailure(err, (*Error).isTokenDown)
+		errors.Is(reason.err, ErrUnauthorized) && anyFailure(err, (*Error).isTokenDown)
 	switch stated := statedRemedy(err); {
 	case stated != 0:
 		return stated

@@ -523,3 +523,39 @@ func TestRemedyOf_outcomes(t *testing.T) {
 		}
 	}
 }
+
+// What passes by itself is not for the staff, and what a caller's error says is read with care.
+func TestRemedyOf_passes(t *testing.T) {
+	t.Parallel()
+	const issued = `{"access_token":"x1","token_type":"Bearer","expires_in":3600}`
+	down := newStub(t, respond(200, issued), respond(401, refusal), respond(503, "")).client(t,
+		attempts(1), commerce.WithClientCredentials("id", "secret"))
+	emptyToken := newStub(t, respond(200, "")).client(t, attempts(1), commerce.WithClientCredentials("id", "secret"))
+	scheme := newStub(t, httpmock.NewErrorResponder(http.ErrSchemeMismatch)).client(t, attempts(1))
+	var none *statedPointer
+	part := &commerce.Error{Op: "Carts.SetCustomDiscounts", Part: "delete", StatusCode: 404}
+	for _, tt := range []struct {
+		name string
+		err  error
+		want commerce.Remedy
+	}{
+		{name: "no token while its endpoint is down", err: list(t.Context(), down), want: commerce.RemedyAgain},
+		{name: "an empty token response", err: list(t.Context(), emptyToken), want: commerce.RemedyStaff},
+		{name: "https to a port that speaks http", err: list(t.Context(), scheme), want: commerce.RemedyStaff},
+		{name: "a nil pointer that states a remedy", err: fmt.Errorf("w: %w", none), want: commerce.RemedyAgain},
+		{name: "a part of a mock, with a cause", err: errors.Join(commerce.ErrPartialFailure, commerce.ErrServer),
+			want: commerce.RemedyRead},
+		{name: "a discount that was gone, without a body", err: part, want: commerce.RemedyAgain},
+	} {
+		if got := commerce.RemedyOf(tt.err); got != tt.want || tt.err == nil {
+			t.Errorf("%s: RemedyOf(%v) = %v, want %v", tt.name, tt.err, got, tt.want)
+		}
+	}
+}
+
+// statedPointer is an error of a caller whose methods panic if it is nil.
+type statedPointer struct{ remedy commerce.Remedy }
+
+func (*statedPointer) Error() string { return "stated" }
+
+func (s *statedPointer) Remedy() commerce.Remedy { return s.remedy }

@@ -351,6 +351,10 @@ var stateStores = []struct {
 		want: changes + " rejected unprocessable final",
 	},
 	{
+		name: "refused, as it was canceled then", change: pause, reads: "canceled|", status: []int{422},
+		want: changes + " rejected unprocessable", again: changes + " rejected unprocessable final",
+	},
+	{
 		name: "refused, and the read fails", change: pause, reads: "|404", status: []int{422},
 		want: changes + " rejected unprocessable", again: "read nil not sent not_found final",
 	},

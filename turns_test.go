@@ -491,6 +491,7 @@ func TestTurns_transports(t *testing.T) {
 		{name: "one each", want: 2 * time.Second, transport: func() http.RoundTripper { return &wrapper{slow} }},
 		{name: "a function", want: 2 * time.Second, transport: func() http.RoundTripper { return slow }},
 		{name: "a wrapped one", want: 2 * time.Second, transport: func() http.RoundTripper { return wrapper{slow} }},
+		{name: "without contents", want: 2 * time.Second, transport: func() http.RoundTripper { return &emptyTransport{} }},
 		{name: "a host each", want: 2 * time.Second, transport: func() http.RoundTripper { return shared },
 			address: "https://store%d.example"},
 	} {
@@ -517,3 +518,8 @@ func TestTurns_transports(t *testing.T) {
 		})
 	}
 }
+
+// emptyTransport has no contents: pointers to two of them may be equal.
+type emptyTransport struct{}
+
+func (*emptyTransport) RoundTrip(req *http.Request) (*http.Response, error) { return slow(req) }

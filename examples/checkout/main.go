@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,27 +33,37 @@ type shop struct {
 
 // order is what the shop reads of an order.
 type order struct {
-	ID   string `json:"id"`
-	Meta struct {
+	ID          string `json:"id"`
+	ExternalRef string `json:"external_ref"`
+	Meta        struct {
 		DisplayPrice struct {
 			Total commerce.Money `json:"with_tax"`
 		} `json:"display_price"`
 	} `json:"meta"`
 }
 
-// errPrice means that the customer must see the price again, and pay with another reference.
-var errPrice = errors.New("the price has changed")
+// errPrice means that the customer must see the price again, and that the cart needs a new
+// reference.
+var errPrice error = priceError{}
 
-// view returns the price of a cart for its page, which also holds a new reference for the order:
-// two clicks on that page, or a reload, are one order.
-func (s *shop) view(ctx context.Context, cartID string) (price commerce.Money, ref string, err error) {
+type priceError struct{}
+
+func (priceError) Error() string { return "the price has changed" }
+
+func (priceError) Remedy() commerce.Remedy { return commerce.RemedyCart } // not "call again"
+
+// newRef returns a reference for the order of a cart. Keep it with the cart, and not with a page,
+// until the order is paid: a page that is loaded again must not order again.
+func newRef() string { return "shop-" + uuid.NewString() }
+
+// view returns the price of a cart.
+func (s *shop) view(ctx context.Context, cartID string) (price commerce.Money, err error) {
 	opts := &commerce.SetCustomDiscountsOptions{Engine: "shop"}
 	result, err := s.client.Carts.SetCustomDiscounts(ctx, cartID, s.offers, opts)
 	if err != nil {
-		return price, "", err
+		return price, err
 	}
-	price, err = result.Cart.Total()
-	return price, "shop-" + uuid.NewString(), err
+	return result.Cart.Total()
 }
 
 // pay places the order of a cart for the price that the customer saw. Authorize the payment before,
@@ -71,8 +82,11 @@ func (s *shop) pay(ctx context.Context, cartID, ref string, seen commerce.Money)
 		placed, err = s.place(ctx, cartID, ref)
 		return err
 	}
-	if _, err := s.client.Carts.SetCustomDiscounts(ctx, cartID, s.offers, opts); err != nil {
-		return order{}, err
+	if _, err = s.client.Carts.SetCustomDiscounts(ctx, cartID, s.offers, opts); err != nil && placed.ID == "" {
+		var errFind error // the order may be there, although the cart takes no discounts any more
+		if placed, errFind = s.find(ctx, ref); errFind != nil || placed.ID == "" {
+			return order{}, err
+		}
 	}
 	if !isSame(placed.Meta.DisplayPrice.Total, seen) { // an item was changed at the last moment
 		return order{}, errPrice
@@ -102,7 +116,8 @@ func (s *shop) find(ctx context.Context, ref string) (order, error) {
 	var list struct{ Data []order }
 	query := url.Values{"filter": {"eq(external_ref," + ref + ")"}}
 	_, err := s.client.Do(ctx, http.MethodGet, []string{"v2", "orders"}, query, nil, &list)
-	return append(list.Data, order{})[0], err
+	isOther := func(o order) bool { return o.ExternalRef != ref }
+	return append(slices.DeleteFunc(list.Data, isOther), order{})[0], err
 }
 
 func isSame(a, b commerce.Money) bool { return a.Amount.Equal(b.Amount) && a.Currency == b.Currency }
@@ -128,7 +143,8 @@ func main() {
 		log.Fatal(err)
 	}
 	s := &shop{client: client, offers: tenPercent}
-	price, ref, err := s.view(context.Background(), cartID)
+	ref := newRef()
+	price, err := s.view(context.Background(), cartID)
 	if err != nil {
 		log.Fatal(err)
 	}

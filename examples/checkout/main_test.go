@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/google/uuid"
-
 	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -27,7 +25,8 @@ func TestPay_faults(t *testing.T) {
 						store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 						cartID := store.AddCart(commerce.CartItemRef{})
 						s := &shop{client: store.Client(), offers: tenPercent}
-						price, ref, err := s.view(t.Context(), cartID)
+						ref := newRef()
+						price, err := s.view(t.Context(), cartID)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -57,7 +56,8 @@ func TestPay_otherPrice(t *testing.T) {
 	store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
 	cartID := store.AddCart(commerce.CartItemRef{})
 	s := &shop{client: store.Client(), offers: tenPercent}
-	price, ref, err := s.view(t.Context(), cartID)
+	ref := newRef()
+	price, err := s.view(t.Context(), cartID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,16 @@ func TestPay_otherPrice(t *testing.T) {
 	if again, err := s.pay(t.Context(), cartID, ref, price); err != nil || again.ID != first.ID {
 		t.Errorf("the same page again: %v, %v, want order %s", again, err, first.ID)
 	}
-	placed, err := s.pay(t.Context(), cartID, "shop-"+uuid.NewString(), price)
+	placed, err := s.pay(t.Context(), cartID, newRef(), price)
 	if !errors.Is(err, errPrice) || placed.ID != "" {
 		t.Errorf("another page with the old price: %v, %v, want errPrice", placed, err)
+	}
+	store.RemoveItem(cartID, store.CartItems(cartID)[0].ID)
+	if again, err := s.pay(t.Context(), cartID, ref, price); err != nil || again.ID != first.ID {
+		t.Errorf("the cart is empty now: %v, %v, want order %s", again, err, first.ID)
+	}
+	if commerce.RemedyOf(errPrice) != commerce.RemedyCart {
+		t.Error("a program would pay again with the old price")
 	}
 	if n := len(store.Orders()); n != 1 {
 		t.Errorf("%d orders, want 1", n)

@@ -118,7 +118,7 @@ func isOfAddress(err error) bool {
 	case tls.RecordHeaderError:
 		return true
 	}
-	return err == http.ErrSchemeMismatch
+	return errors.Is(err, http.ErrSchemeMismatch)
 }
 
 func describeOp(e *net.OpError) string {

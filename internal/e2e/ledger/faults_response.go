@@ -139,7 +139,8 @@ func truncatedResponses() []*Fault {
 		)
 		list = append(list, &Fault{
 			Name: "201, body without a length closed " + t.where, On: anyHTTP1, Response: &unlimited, End: Close,
-			Write: because(commerce.ErrBadResponse, wantUnreadable(201)), Read: because(commerce.ErrBadResponse, wantBadRead(201)),
+			Write: because(commerce.ErrBadResponse, wantUnreadable(201)),
+			Read:  because(commerce.ErrBadResponse, wantBadRead(201)),
 		})
 		if t.stalls {
 			list = append(list, &Fault{
