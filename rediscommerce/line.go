@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/commerce-go/commerce/internal/lease"
 )
 
 // line is the queue of the calls of this process that want a lock. A goroutine asks for all of
@@ -24,7 +26,7 @@ type call chan result
 
 // result is a lock, or an error.
 type result struct {
-	*held
+	*lease.Held
 
 	unlocked chan struct{} // closed by the call
 	released chan struct{} // closed when the lock is released on the server, or that has failed
@@ -34,7 +36,7 @@ type result struct {
 // unlock waits until the lock is released, but not after ctx has ended.
 func (r result) unlock(ctx context.Context) {
 	close(r.unlocked)
-	r.end(context.Canceled)
+	r.End(context.Canceled)
 	select {
 	case <-r.released:
 	case <-ctx.Done():
@@ -137,10 +139,10 @@ func (q *line) fail(c call, err error) {
 }
 
 // use passes a lock to the first call that waits, and returns when it is released, or lost.
-func (q *line) use(ctx context.Context, r *request, lock *held) {
-	granted := result{held: lock, unlocked: make(chan struct{}), released: make(chan struct{})}
+func (q *line) use(ctx context.Context, r *request, lock *lease.Held) {
+	granted := result{Held: lock, unlocked: make(chan struct{}), released: make(chan struct{})}
 	if lock.Err() != nil || !q.pass(granted) { // the response came after the end of the lease, or all calls gave up
-		lock.end(context.Canceled)
+		lock.End(context.Canceled)
 		_ = r.release(ctx)
 		return
 	}
@@ -191,9 +193,9 @@ func (q *line) newRequest() *request {
 
 // ask asks for the lock once. lock is nil if it was not granted. If err is not nil, the command may
 // still acquire the lock until late receives.
-func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, err error) {
+func (r *request) ask(ctx context.Context) (lock *lease.Held, late <-chan []string, err error) {
 	r.counter++
-	start := now()
+	start := lease.Now()
 	queue, old := r.oldQueue(r.field)
 	if !old {
 		queue = ""
@@ -211,7 +213,7 @@ func (r *request) ask(ctx context.Context) (lock *held, late <-chan []string, er
 	case "granted":
 		r.forget(r.field)
 		r.see(sweepField, response[1])
-		return newHeld(lease(r.expiry), start, now), nil, nil
+		return lease.New(leaseOf(r.expiry), start), nil, nil
 	case "closed":
 		r.see(serverField, response[1])
 		r.move(maxLocks)
@@ -261,7 +263,7 @@ func (r *request) releaseLate(ctx context.Context, late <-chan []string) {
 
 // extend extends the lease until the lock is lost or released. Extensions may overlap, so that one
 // that hangs on a broken connection does not lose the lock.
-func (r *request) extend(lock *held) {
+func (r *request) extend(lock *lease.Held) {
 	tick := time.NewTicker(r.expiry / 5)
 	defer tick.Stop()
 	for {
@@ -271,16 +273,16 @@ func (r *request) extend(lock *held) {
 		case <-tick.C:
 		}
 		r.counter++
-		start := now()
+		start := lease.Now()
 		go func(counter int) {
 			response, _, err := r.server.run(lock, extendScript, locksKey, r.field, r.token, counter,
 				r.expiry.Milliseconds())
 			switch {
 			case err != nil: // the next one may succeed
 			case response[0] == "granted":
-				lock.extend(start)
+				lock.Extend(start)
 			case response[0] == "lost":
-				lock.end(context.Canceled)
+				lock.End(context.Canceled)
 			} // "closed": no other process gets the lock before this lease has ended
 		}(r.counter)
 	}

@@ -114,10 +114,10 @@ func NewLocker(c redis.UniversalClient, cfg LockerConfig) (*Locker, error) {
 	}, nil
 }
 
-// lease is how long a holder believes in its lock after it sent the command that succeeded.
-func lease(expiry time.Duration) time.Duration { return expiry / 10 * 8 }
+// leaseOf is how long a holder believes in its lock after it sent the command that succeeded.
+func leaseOf(expiry time.Duration) time.Duration { return expiry / 10 * 8 }
 
-// patience is how long the others must see the same value. The difference to lease is for clocks
+// patience is how long the others must see the same value. The difference to leaseOf is for clocks
 // of different speed.
 func patience(expiry time.Duration) time.Duration { return expiry / 10 * 9 }
 
@@ -135,7 +135,7 @@ func (l *Locker) Lock(ctx context.Context, key string) (held context.Context, un
 		select {
 		case r := <-c:
 			if r.err == nil {
-				return r.held, sync.OnceFunc(func() { r.unlock(ctx) }), nil
+				return r.Held, sync.OnceFunc(func() { r.unlock(ctx) }), nil
 			}
 			err = r.err
 		case <-ctx.Done():

@@ -1,4 +1,4 @@
-package rediscommerce
+package lease
 
 import (
 	"context"
@@ -26,11 +26,11 @@ func TestHeld_clocks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			start := now()
-			h := newHeld(lease, start, func() instant {
-				return instant{start.monotonic.Add(tt.monotonic), start.wall.Add(tt.wall)}
+			start := Now()
+			h := newHeld(lease, start, func() Instant {
+				return Instant{start.monotonic.Add(tt.monotonic), start.wall.Add(tt.wall)}
 			})
-			defer h.end(context.Canceled)
+			defer h.End(context.Canceled)
 			if err := h.Err(); !errors.Is(err, tt.want) {
 				t.Errorf("Err() = %v, want %v", err, tt.want)
 			}
@@ -42,13 +42,13 @@ func TestHeld_extend(t *testing.T) {
 	t.Parallel()
 	const lease = 8 * time.Second
 	synctest.Test(t, func(t *testing.T) {
-		first := now()
-		h := newHeld(lease, first, now)
+		first := Now()
+		h := New(lease, first)
 		time.Sleep(2 * time.Second)
-		second := now()
+		second := Now()
 		time.Sleep(2 * time.Second)
-		h.extend(second)
-		h.extend(first) // an extension that overlapped
+		h.Extend(second)
+		h.Extend(first) // an extension that overlapped
 		time.Sleep(6*time.Second - 1)
 		if err := h.Err(); err != nil {
 			t.Errorf("before the end of the second lease: Err() = %v, want nil", err)
@@ -60,8 +60,8 @@ func TestHeld_extend(t *testing.T) {
 		default:
 			t.Error("Done is open at the end of the second lease, want closed")
 		}
-		h.extend(now())
-		h.end(context.Canceled)
+		h.Extend(Now())
+		h.End(context.Canceled)
 		if err := h.Err(); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("extended after the end: Err() = %v, want %v", err, context.DeadlineExceeded)
 		}
@@ -72,8 +72,8 @@ func TestHeld_extend(t *testing.T) {
 func TestHeld_end(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHeld(time.Second, now(), now)
-		h.end(context.Canceled)
+		h := New(time.Second, Now())
+		h.End(context.Canceled)
 		for range 2 {
 			if err := h.Err(); !errors.Is(err, context.Canceled) {
 				t.Errorf("Err() = %v, want %v", err, context.Canceled)
