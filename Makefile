@@ -127,6 +127,7 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	go mod tidy
 	cd otelcommerce && go mod tidy
 	cd rediscommerce && go mod tidy
+	cd sqlcommerce && go mod tidy
 	cd cmd/epcommerce && go mod tidy
 	cd recipes/discounts && go mod tidy
 	cd recipes/queues && go mod tidy
@@ -134,7 +135,7 @@ tidy: ## Tidy go.mod and go.sum of all modules
 	cd bench && go mod tidy
 	cd .ci/packages && go mod tidy
 
-# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce, rediscommerce or cmd/epcommerce is for that module.
+# DRAFT=-draft takes a changelog without a date. MODULE=otelcommerce, rediscommerce, sqlcommerce or cmd/epcommerce is for that module.
 .PHONY: release-check
 release-check: ## Check whether this checkout may be tagged as a release
 	bash .ci/release-check $(DRAFT) $(MODULE)

@@ -126,6 +126,7 @@ func TestLocker_process(t *testing.T) {
 			onBoth(t, func(t *testing.T, d database) {
 				l, holder := d.locker(t, d.open(t)), d.start(t, "hold", "https://store.example", "")
 				holder.expect(t, "ErrLock false applied")
+				time.Sleep(expiry / 5) // the next extension comes soon
 				start, unlock, took := time.Now(), func() {}, expiry
 				must(t, holder.Signal(tt.signal))
 				if tt.next {
@@ -185,9 +186,9 @@ func newShop(t *testing.T, method string, fault commercetest.Fault, arrived func
 	return s
 }
 
-// A process gets a signal in the middle of its first of two writes, and the next one takes its turn.
-// The write of a process that was killed arrives before the next one looks at the cart. One that was
-// stopped begins no second write.
+// A process gets a signal in the middle of its first of two writes, and the next one takes its
+// turn. The write of a process that was killed arrives before the next one looks at the cart. One
+// that was stopped begins no second write.
 func TestShop_signal(t *testing.T) {
 	t.Parallel()
 	for sig, fault := range map[syscall.Signal]commercetest.Fault{

@@ -47,12 +47,12 @@ var clocks = map[Dialect]string{
 type LockerConfig struct {
 	// Dialect is required.
 	Dialect Dialect
-	// Table is the name of the table, with or without a schema: letters, digits and underscores. All
-	// processes must use the same. Default "commerce_locks".
+	// Table is the name of the table, with or without a schema: letters, digits and underscores.
+	// All processes must use the same. Default "commerce_locks".
 	Table string
-	// Expiry is how long the lock of a process that died is kept from others at least, from 1 s to
-	// 10 min. Until then, a write of the dead process may still arrive. They get it after 1.25 of
-	// Expiry at most. A process that cannot reach the database loses its locks after Expiry.
+	// Expiry is how long others wait for the lock of a process that died, and at most a quarter
+	// more, from 1 s to 10 min: its last write may arrive so late. A process that cannot reach the
+	// database loses its locks after Expiry; if it dies then, others wait for a quarter at least.
 	// Default 10 s.
 	Expiry time.Duration
 }
@@ -109,8 +109,8 @@ func NewLocker(ctx context.Context, db *sql.DB, cfg LockerConfig) (*Locker, erro
 	case l.expiry < time.Second || l.expiry > 10*time.Minute:
 		return nil, invalid("Expiry", "must be from 1 s to 10 min, or 0 for 10 s")
 	}
-	// Parameters are numbered as they appear: some drivers of SQLite ignore the numbers. The holder of
-	// a row may take it again: the response to its first statement may have been lost.
+	// Parameters are numbered as they appear: some drivers of SQLite ignore the numbers. The holder
+	// of a row may take it again: the response to its first statement may have been lost.
 	fill := strings.NewReplacer("{table}", cfg.table(), "{now}", clock).Replace
 	l.take = fill(`INSERT INTO {table} AS l (name, holder, ends) VALUES ($1, $2, {now} + $3)
 		ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, ends = {now} + $3
@@ -150,8 +150,8 @@ func (l *Locker) prepare(ctx context.Context, cfg LockerConfig) error {
 	return nil
 }
 
-// row is how long a row is valid, in milliseconds. The holder relies on 0.8 of it, as clocks may run
-// at different speeds. It is extended each quarter of Expiry: a dead holder's has Expiry left.
+// row is how long a row is valid, in milliseconds. The holder relies on 0.8 of it, as clocks may
+// run at different speeds. It is extended each quarter of Expiry: a dead holder's has Expiry left.
 func (l *Locker) row() int64 { return (l.expiry * 5 / 4).Milliseconds() }
 
 // Lock implements [commerce.Locker]. It waits for the lock at most until ctx ends. unlock waits
@@ -236,8 +236,8 @@ func (l *Locker) release(ctx context.Context, key, holder string) (released <-ch
 // sweepEach is the number of releases after which old rows are deleted.
 const sweepEach = 100
 
-// run executes a statement, again and again if it fails, for at most a quarter of Expiry. It reports
-// whether the statement changed a row.
+// run executes a statement, again and again if it fails, for at most a quarter of Expiry. It
+// reports whether the statement changed a row.
 func (l *Locker) run(ctx context.Context, statement string, args ...any) (changed bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, l.expiry/4)
 	defer cancel()

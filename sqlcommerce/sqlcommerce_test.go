@@ -188,8 +188,8 @@ func TestLocker_table(t *testing.T) {
 	})
 }
 
-// A call waits until its context ends, and the error is that of the context. A lock that another has
-// had meanwhile is lost, and is not taken again.
+// A call waits until its context ends, and the error is that of the context. A lock that another
+// has had meanwhile is lost, and is not taken again.
 func TestLocker_lost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d database) {
@@ -255,8 +255,8 @@ func TestLocker_response(t *testing.T) {
 	})
 }
 
-// A row is valid from when it was written, although the statement waited. A statement that waits for
-// a row, or is not allowed, ends in ErrUnavailable after a quarter of Expiry.
+// A row is valid from when it was written, although the statement waited. A statement that waits
+// for a row, or is not allowed, ends in ErrUnavailable after a quarter of Expiry.
 func TestErrUnavailable(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, func(t *testing.T, d database) {

@@ -66,7 +66,8 @@ func (h *Held) Err() error {
 	return h.err
 }
 
-// Extend begins a new lease. start is from before the command that succeeded was sent. A lease that has ended stays so.
+// Extend begins a new lease. start is from before the command that succeeded was sent. A lease that
+// has ended stays so.
 func (h *Held) Extend(start Instant) {
 	if h.Err() != nil {
 		return
