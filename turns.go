@@ -17,6 +17,8 @@ import (
 // Lock waits for the lock with this key, at most until ctx ends. held ends when the lock is
 // lost, e.g. because it expired. held.Err must be right when it is called: it must compare
 // clocks, because a timer may fire late. unlock releases the lock; it is called once.
+// A lock must outlive its process by the time that a write may be late (10 s): one that ends with a
+// connection to a database does not.
 //
 // The key is "commerce/", the host of the base address, "/carts/" and the cart id. The host is
 // in lower case, without a final dot, and has its port if that is not the default port of its
