@@ -189,24 +189,26 @@ func TestLocker_table(t *testing.T) {
 }
 
 // A call waits until its context ends, and the error is that of the context. A lock that another
-// has had meanwhile is lost, and is not taken again.
+// has had meanwhile, or whose row is over, is lost, and is not taken again.
 func TestLocker_lost(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, d database) {
 		db := d.open(t)
 		l := d.locker(t, db)
 		held, _, _ := lock(t, l, cart)
+		over, _, _ := lock(t, l, "over")
 		ctx, cancel := context.WithTimeout(t.Context(), expiry*3/8) // between two extensions
 		defer cancel()
 		if _, _, err := l.Lock(ctx, cart); !errors.Is(err, ctx.Err()) || errors.Is(err, sqlcommerce.ErrUnavailable) {
 			t.Errorf("Lock() = %v, want the error of the context", err)
 		}
-		execute(t, db, "DELETE FROM commerce_locks")
+		execute(t, db, "DELETE FROM commerce_locks WHERE name <> 'over'")
+		execute(t, db, "UPDATE commerce_locks SET ends = 1")
 		_, unlock, _ := lock(t, l, cart)
 		unlock()
 		time.Sleep(expiry / 2)
-		if held.Err() == nil {
-			t.Fatal("the first holder has the lock, want it to notice by the next extension")
+		if held.Err() == nil || over.Err() == nil {
+			t.Fatal("a holder has a lock that was over, want it to notice by the next extension")
 		}
 		lock(t, l, cart)
 	})
