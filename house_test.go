@@ -152,7 +152,9 @@ func walkSources(t *testing.T, visit func(name string, file *ast.File)) {
 // write these files: go test -run House_api -update.
 func TestHouse_api(t *testing.T) {
 	t.Parallel()
-	surface := map[string][]string{".": nil, "commercetest": nil, "otelcommerce": nil, "rediscommerce": nil, "sqlcommerce": nil}
+	surface := map[string][]string{
+		".": nil, "commercetest": nil, "otelcommerce": nil, "rediscommerce": nil, "sqlcommerce": nil,
+	}
 	walkSources(t, func(name string, file *ast.File) {
 		dir := path.Dir(name)
 		if _, ok := surface[dir]; ok {
