@@ -264,10 +264,10 @@ func (e *Error) isTokenDown() bool {
 // isOfOther reports whether the call is not one of a cart.
 func (e *Error) isOfOther() bool { return e.isOfCall() && !strings.HasPrefix(e.Op, "Carts.") }
 
-// isOfGateway reports whether something before the service refused the call. A part of a call gets
-// a 404 if a discount is gone.
+// isOfGateway reports whether something before the service refused the call. A 404 to the part of a
+// call that changes a discount mostly means that another program has deleted it.
 func (e *Error) isOfGateway() bool {
-	isGone := e.Part != "" && e.StatusCode == http.StatusNotFound
+	isGone := (e.Part == "update" || e.Part == "delete") && e.StatusCode == http.StatusNotFound
 	mayPass := isGone || isTemporary(e.StatusCode) && e.StatusCode != http.StatusProxyAuthRequired
 	return e.StatusCode >= 400 && e.StatusCode <= 499 && !mayPass && !slices.ContainsFunc(e.Errors, isObject)
 }

@@ -533,7 +533,9 @@ func TestRemedyOf_passes(t *testing.T) {
 	emptyToken := newStub(t, respond(200, "")).client(t, attempts(1), commerce.WithClientCredentials("id", "secret"))
 	scheme := newStub(t, httpmock.NewErrorResponder(http.ErrSchemeMismatch)).client(t, attempts(1))
 	var none *statedPointer
-	part := &commerce.Error{Op: "Carts.SetCustomDiscounts", Part: "delete", StatusCode: 404}
+	part := func(name string) error {
+		return &commerce.Error{Op: "Carts.SetCustomDiscounts", Part: name, StatusCode: 404}
+	}
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -545,7 +547,9 @@ func TestRemedyOf_passes(t *testing.T) {
 		{name: "a nil pointer that states a remedy", err: fmt.Errorf("w: %w", none), want: commerce.RemedyAgain},
 		{name: "a part of a mock, with a cause", err: errors.Join(commerce.ErrPartialFailure, commerce.ErrServer),
 			want: commerce.RemedyRead},
-		{name: "a discount that was gone, without a body", err: part, want: commerce.RemedyAgain},
+		{name: "a discount to delete was gone, without a body", err: part("delete"), want: commerce.RemedyAgain},
+		{name: "a discount to update was gone, without a body", err: part("update"), want: commerce.RemedyAgain},
+		{name: "a page of a gateway in place of an add", err: part("add"), want: commerce.RemedyStaff},
 	} {
 		if got := commerce.RemedyOf(tt.err); got != tt.want || tt.err == nil {
 			t.Errorf("%s: RemedyOf(%v) = %v, want %v", tt.name, tt.err, got, tt.want)
