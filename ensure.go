@@ -136,8 +136,8 @@ type SetCustomDiscountsOptions struct {
 	// DryRun, or if want was not called for the last read. It must not write to this cart, like
 	// want; Client.Do takes no turn, and may.
 	//
-	// Its error is returned as it is, beside the result; an [Observer] is not told. To [RemedyOf]
-	// it is RemedyAgain, unless it states another remedy: if the price has changed, RemedyCart; if
+	// Its error is returned as it is, beside the result; no [Observer] gets it. To [RemedyOf] it is
+	// RemedyAgain, unless it states another remedy: if the price has changed, RemedyCart; if
 	// something may have been done that must not be done twice, RemedyRead.
 	Then func(ctx context.Context, result *CustomDiscountsResult) error
 	// AnyTotal lets the error be nil although the total discount of the cart is not the sum of the

@@ -70,8 +70,9 @@ func (s *scene) look() {
 func (w *ensureWrite) isSameIn(s *scene) bool {
 	s.look()
 	w.sentTo.look()
+	mayCount := w.outcome == OutcomeRejected && !w.isEnabling()
 	for id := range w.sentTo.there {
-		if w.outcome == OutcomeRejected && !w.isEnabling() && !s.there[id] {
+		if mayCount && !s.there[id] {
 			return false
 		}
 	}
@@ -110,11 +111,16 @@ func (w *ensureWrite) isDone() bool { return w.outcome == OutcomeApplied || w.ou
 
 func (w *ensureWrite) isUnknown() bool { return w.outcome == OutcomeUnknown }
 
+// isRefused reports whether nothing of the write was applied, by the service or by this call.
+func (w *ensureWrite) isRefused() bool {
+	return w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent
+}
+
 // isFinal reports whether the write must not be made again in this call: it was refused, or
 // the service changes the key that it is sent.
 func (w *ensureWrite) isFinal() bool {
 	return !w.isUndone && !w.isOver &&
-		(w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent || len(w.reasons.entries) > 0 || w.isRenamed())
+		(w.isRefused() || len(w.reasons.entries) > 0 || w.isRenamed())
 }
 
 // isInDoubt reports whether the write may still take effect.
@@ -162,8 +168,7 @@ func (j *journal) record(writes ...*ensureWrite) {
 func (j *journal) enter(s *scene) {
 	j.scene = s
 	for n, w := range j.writes {
-		isRefused := w.outcome == OutcomeRejected || w.outcome == OutcomeNotSent
-		w.isOver = isRefused && !w.isSameIn(s) && !j.isRepeated(n)
+		w.isOver = w.isRefused() && !w.isSameIn(s) && !j.isRepeated(n)
 	}
 }
 
