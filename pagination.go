@@ -256,8 +256,8 @@ type PagingError struct {
 	// when its page was read. If it yielded none, it is the offset where the walk began. It is 0 in
 	// a walk by account, also after All and Pages passed the offset limit.
 	//
-	// A walk with this Offset resumes here. It ends in [ErrOffsetLimit] if the list has 10,100
-	// records or more; then begin again at 0. It cannot know what changed in between: if a record
+	// A walk with this Offset resumes here. It ends in [ErrOffsetLimit] if the list has more than
+	// 10,100 records; then begin again at 0. It cannot know what changed in between: if a record
 	// before Offset was removed, it misses a record; if one was added, it yields a record again. If
 	// that matters, resume some records earlier and drop those that were yielded before. If the
 	// first record of the resumed walk was not yielded before, begin again at 0.

@@ -62,7 +62,8 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 // The walk ends in [ErrOffsetLimit]
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
 //     accounts for this token, or not in the order of their ids,
-//   - at an account that has 10,100 subscriptions or more,
+//   - at an account that has more than 10,100 subscriptions, or exactly 10,100 if the links do not
+//     show that it has no more,
 //   - at the end, if an account with subscriptions is not listed, or cannot be read in a record.
 //     There may be other such accounts, and the walk would not know.
 func (s *SubscriptionService) Pages(

@@ -411,7 +411,7 @@ func TestPagingError_Resume(t *testing.T) {
 }
 
 // collectAll resumes a walk until it ends without an error, and returns the ids of all that it
-// yielded, and the number of errors. It leaves out an account after its 10,100 records.
+// yielded, and the number of errors. It leaves out an account after its first 10,100 records.
 func (s *accountStore) collectAll(
 	t *testing.T, opts *commerce.SubscriptionListOptions,
 ) (ids []uuid.UUID, stops int) {
@@ -456,11 +456,14 @@ func TestPagingError_resumed(t *testing.T) {
 	}{
 		{name: "by offset", sizes: slices.Repeat([]int{1, 0, 3}, 300)},
 		{name: "by account", sizes: slices.Repeat([]int{1, 0, 3}, 300), opts: *byAccount()},
-		{name: "by account, one too large", sizes: []int{5, 3, 10_100, 0, 5, 1}, opts: *byAccount()},
+		{name: "by account, one too large", sizes: []int{5, 3, 10_101, 0, 5, 1}, opts: *byAccount()},
 		{name: "beyond the limit", sizes: slices.Repeat([]int{90}, 117), long: true},
 	} {
 		s := newAccountStore(t, tt.sizes...)
 		want := s.of(s.accounts...)
+		if large := s.subscriptions[s.accounts[2]]; len(large) > 10_100 { // its oldest one is out of reach
+			want = slices.DeleteFunc(want, func(id uuid.UUID) bool { return id == large[0] })
+		}
 		for _, concurrency := range []int{1, 16} {
 			if testing.Short() && (tt.long || concurrency == 1) {
 				continue // shows nothing about races that the others do not show

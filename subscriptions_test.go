@@ -296,7 +296,8 @@ func TestAll_offsetLimit(t *testing.T) {
 		seen    int // before ErrOffsetLimit; 0: no error
 	}{
 		{name: "one fewer than within reach", total: 10_099},
-		{name: "all within reach", total: 10_100, opts: commerce.SubscriptionListOptions{Filter: ofAccount}, seen: 10_100},
+		{name: "all within reach", total: 10_100, opts: commerce.SubscriptionListOptions{Filter: ofAccount}},
+		{name: "more", total: 10_101, seen: 10_100, opts: commerce.SubscriptionListOptions{Filter: ofAccount}},
 		{
 			name: "several accounts", total: 10_200, seen: 10_100, opts: commerce.SubscriptionListOptions{
 				Filter: commerce.SubscriptionFilter{AccountIDs: []uuid.UUID{numberedID(1), numberedID(2)}},

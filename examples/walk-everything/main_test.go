@@ -215,14 +215,14 @@ func TestMain_otherStore(t *testing.T) {
 func TestMain_skips(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("walks 10,100 records in one goroutine")
+		t.Skip("walks 10,101 records in one goroutine")
 	}
 	p := newProgram(t, 600)
 	var account uuid.UUID
 	for sub := range p.Subscriptions() {
 		account = sub.Attributes.AccountID
 	}
-	for n := range 10_100 {
+	for n := range 10_101 {
 		p.AddSubscription(commerce.Subscription{
 			ID: uuid.NewSHA1(account, []byte{byte(n >> 8), byte(n)}), Type: "subscription",
 			Attributes: commerce.SubscriptionAttributes{AccountID: account},

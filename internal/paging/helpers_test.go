@@ -64,14 +64,15 @@ const (
 	noLinks
 	alwaysNext // there is always a next page
 	neverNext  // there is no next page, even after a full page
+	cappedNext // like trueLinks, but there is no next page if it would begin beyond offset 10,000
 )
 
 // next returns what a page says that is the end of its list, or has as many records as requested.
 func (l links) next(isEnd, isFull bool) Next {
 	switch {
-	case l == alwaysNext, l == trueLinks && !isEnd:
+	case l == alwaysNext, (l == trueLinks || l == cappedNext) && !isEnd:
 		return NextExists
-	case l == trueLinks, l == neverNext && (isEnd || isFull):
+	case l == trueLinks, l == cappedNext, l == neverNext && (isEnd || isFull):
 		return NextNone
 	}
 	return NextUnknown
@@ -195,7 +196,8 @@ func (l *list) page(r request) page {
 		length = min(length, l.length(l.pages))
 	}
 	to := min(from+length, len(l.ids))
-	next := l.links.next(to == len(l.ids), to-from == r.limit)
+	isEnd := to == len(l.ids) || l.links == cappedNext && to > 10_000
+	next := l.links.next(isEnd, to-from == r.limit)
 	return page{Items: slices.Clone(l.ids[from:to]), Requested: r.start, Next: next}
 }
 

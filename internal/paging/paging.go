@@ -298,7 +298,10 @@ func (w *walk[P, ID]) step(ctx context.Context) (page P, hasNew bool, err error)
 			if len(added) > 0 {
 				w.Keep(f.page, added, p.start+added[0])
 			}
-			return f.page, len(added) > 0, w.accept(p)
+			if err = w.accept(p); errors.Is(err, ErrOffsetLimit) {
+				err = w.checkLimit(ctx, &p)
+			}
+			return f.page, len(added) > 0, err
 		case isOld && w.doubts == maxDoubts:
 			return none, false, ErrNoProgress
 		case r.start == 0:
@@ -355,6 +358,23 @@ func (w *walk[P, ID]) checkAfterLast(ctx context.Context) error {
 		return errEnd
 	}
 	return nil
+}
+
+// checkLimit returns errEnd if the list ends with p, a page at the highest offset. A null next link
+// of a full page may only mean that no page can follow. It is true if the store links to a page
+// even from there, so that a page with one record less has a next link.
+func (w *walk[P, ID]) checkLimit(ctx context.Context, p *pageFacts[ID]) error {
+	if p.next != NextNone {
+		return ErrOffsetLimit
+	}
+	f, err := w.read(ctx, request{p.start, p.limit - 1})
+	switch {
+	case err != nil:
+		return err
+	case f.next == NextExists:
+		return errEnd
+	}
+	return ErrOffsetLimit
 }
 
 // maxDoubts limits the pages without new records in between that may be old ones. No simulation

@@ -32,7 +32,7 @@ func TestWalk_requests(t *testing.T) {
 		{name: "pages of 25", total: 240, length: 25, links: 10, noLinks: 12},
 		{name: "the longest list that shows its end without links", total: 10_000, links: 102, noLinks: 103},
 		{name: "the longest list that shows its end with links", total: 10_099, links: 103, noLinks: 103},
-		{name: "all within reach", total: 10_100, links: 103, noLinks: 103},
+		{name: "all within reach, with one request that proves it", total: 10_100, links: 104, noLinks: 103},
 	} {
 		for links, want := range map[links]int{trueLinks: tt.links, noLinks: tt.noLinks} {
 			for _, concurrency := range []int{0, 1, 4, 8} {
@@ -160,13 +160,20 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{name: "one on the last page", total: 10_001, limit: 1, want: 10_001},
 		{name: "none on the last page", total: 10_000, limit: 2, want: 10_000},
 		{name: "none on the last page, no links", total: 10_000, limit: 2, links: noLinks, want: 10_000},
-		{name: "all within reach", total: 10_100, limit: 30, want: 10_100, wantErr: ErrOffsetLimit},
-		{name: "more than within reach", total: 10_200, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "all within reach", total: 10_100, limit: 30, want: 10_100},
+		{name: "more than within reach", total: 10_101, want: 10_100, wantErr: ErrOffsetLimit},
+		// Links that stop at the highest offset prove nothing there.
+		{name: "10,000, capped links", total: 10_000, links: cappedNext, want: 10_000},
+		{name: "10,099, capped links", total: 10_099, links: cappedNext, want: 10_099},
+		{name: "10,100, capped links", total: 10_100, links: cappedNext, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "10,101, capped links", total: 10_101, links: cappedNext, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "10,100, no next page ever", total: 10_100, links: neverNext, want: 10_100, wantErr: ErrOffsetLimit},
+		{name: "10,100, always a next page", total: 10_100, links: alwaysNext, want: 10_100, wantErr: ErrOffsetLimit},
 		{name: "pages of 25", total: 10_010, length: lengths(25), want: 10_010},
 		{name: "pages of 25, too many", total: 10_099, length: lengths(25), want: 10_025, wantErr: ErrOffsetLimit},
 		{name: "start at the limit", total: 10_050, offset: 10_000, want: 50},
 		{name: "start at the limit, one record", total: 10_001, offset: 10_000, limit: 2, want: 1},
-		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100, wantErr: ErrOffsetLimit},
+		{name: "start at the limit, full page", total: 10_100, offset: 10_000, limit: 2, want: 100},
 		{name: "start after the end", total: 9_000, offset: 10_000},
 		{name: "start after the end, no links", total: 9_000, offset: 10_000, links: noLinks},
 		// Without links, a short last page is the end only if all pages before it were full: then
