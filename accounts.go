@@ -39,7 +39,7 @@ func (s *AccountService) IDs(ctx context.Context, after uuid.UUID) iter.Seq2[uui
 func (s *AccountService) list(after uuid.UUID) paging.KeysConfig[uuid.UUID] {
 	return paging.KeysConfig[uuid.UUID]{
 		Fetch:   s.idsAfter,
-		Compare: compareAccounts,
+		Compare: compareIDs,
 		After:   after,
 		Limit:   MaxPageSize,
 		Predict: predictID,
@@ -66,7 +66,7 @@ func predictID(first, last uuid.UUID, times int) (id uuid.UUID, ok bool) {
 	return id, true
 }
 
-func compareAccounts(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // idsAfter reads a page of ids that are greater than after.
 func (s *AccountService) idsAfter(

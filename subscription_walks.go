@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -18,20 +19,21 @@ import (
 	"github.com/commerce-go/commerce/internal/transport"
 )
 
-// All walks the list from opts.Offset to its end, record by record, however long it is. It includes
-// no related resources; use [SubscriptionService.Pages] for them.
+// All walks the list from opts.Offset to its end, record by record, however long it is. An offset
+// reaches 10,100 records; beyond, the walk goes on by account, see [SubscriptionService.Pages].
+// With ByAccount it does so from the start. It includes no related resources; use Pages for them.
 //
 // Each record that is in the list from the start of the walk to its end is yielded exactly once,
-// even if other records are added or removed meanwhile, as long as the order of the records that
-// stay does not change, and the store shows where the list ends: see [SubscriptionService.Pages].
-//
-// An offset reaches 10,100 records. Beyond them, the walk goes on by account, with the exceptions
-// that Pages describes. With ByAccount in [SubscriptionListOptions] it does so from the start.
+// even if others are added or removed meanwhile, as long as the store shows where the list ends,
+// see Pages, and the order of those that stay does not change. The order is not documented: if the
+// records do not prove it, the walk reads the start of the list again. Then a list sorted by the
+// last change loses none, or ends in [ErrListDrift]. If it is sorted by another thing that changes,
+// such as a name, the walk may miss records.
 //
 // An error ends the walk. It is yielded last, after all records of the pages before it: a
-// [*ValidationError] if opts are invalid, otherwise a [*PagingError], which can be resumed. A
-// change of the order that the walk notices ends in [ErrListDrift]. A page that is too large (see
-// [SubscriptionService.List]), or has a record twice or without a UUID, ends in [ErrBadResponse].
+// [*ValidationError] if opts are invalid, otherwise a [*PagingError], which can be resumed. A page
+// that is too large (see [SubscriptionService.List]), or has a record twice or without a UUID, ends
+// in [ErrBadResponse].
 //
 // With opts.Concurrency, several pages are read at a time; the records and their order stay the
 // same. Nothing is sent before the loop starts, and nothing is in flight when it ends. Each loop is
@@ -62,8 +64,7 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 // The walk ends in [ErrOffsetLimit]
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
 //     accounts for this token, or not in the order of their ids,
-//   - at an account that has more than 10,100 subscriptions, or exactly 10,100 if the links do not
-//     show that it has no more,
+//   - at an account that has more than 10,100 subscriptions,
 //   - at the end, if an account with subscriptions is not listed, or cannot be read in a record.
 //     There may be other such accounts, and the walk would not know.
 func (s *SubscriptionService) Pages(
@@ -136,7 +137,8 @@ func (w *subscriptionWalk) records(
 	ctx context.Context, pages iter.Seq2[*SubscriptionPage, error],
 ) iter.Seq2[*Subscription, error] {
 	return records(ctx, pages, (*SubscriptionPage).items, func(stop *PagingError, page *SubscriptionPage, n int) {
-		if stop.Offset = page.Offset + n; w.byAccount {
+		looksAgain := page.Offset == 0 && stop.Seen > n // at the start of the list
+		if stop.Offset = page.Offset + n; w.byAccount || looksAgain {
 			stop.Offset = 0
 		}
 		if n == len(page.Subscriptions) && page.Finished != uuid.Nil {
@@ -154,7 +156,7 @@ func (w *subscriptionWalk) finished(account uuid.UUID) uuid.UUID {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id := range w.accounts {
-		if compareAccounts(id, account) <= 0 || w.isLast {
+		if compareIDs(id, account) <= 0 || w.isLast {
 			return uuid.Nil
 		}
 	}
@@ -223,7 +225,7 @@ func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPag
 	}
 	_, isUnknown := w.accounts[uuid.Nil]
 	delete(w.accounts, uuid.Nil)
-	others := slices.SortedFunc(maps.Keys(w.accounts), compareAccounts)
+	others := slices.SortedFunc(maps.Keys(w.accounts), compareIDs)
 	if err := w.forgetListed(ctx, others); err != nil {
 		stop(&paging.Error{Err: err})
 		return
@@ -362,4 +364,9 @@ var subscriptionPages = paging.Pages[*SubscriptionPage, uuid.UUID]{
 		p.Subscriptions, p.Offset = paging.Kept(p.Subscriptions, indexes), offset
 	},
 	Repeats: errRepeats,
+	Compare: compareIDs,
+	Times: func(p *SubscriptionPage, i int) (created, updated time.Time) {
+		times := &p.Subscriptions[i].Meta.Timestamps
+		return times.CreatedAt, times.UpdatedAt
+	},
 }

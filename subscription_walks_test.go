@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jarcoal/httpmock"
@@ -797,4 +799,53 @@ func TestAll_driftOfAccount(t *testing.T) {
 	got, err := commerce.Collect(client.Subscriptions.All(t.Context(), nil))
 	checkStop(t, err, commerce.PagingError{Seen: len(got), Account: s.accounts[0], Err: commerce.ErrListDrift})
 	diff(t, "is final", commerce.IsFinal(err), false)
+}
+
+// lastChangeFirst returns a store of two accounts that sorts subscriptions by their last change,
+// the last one first. After each of the first requests for subscriptions, two that a walk has not
+// read change.
+func lastChangeFirst(t *testing.T, requests int32) *accountStore {
+	t.Helper()
+	s := &accountStore{accounts: sortedIDs(2), subscriptions: map[uuid.UUID][]uuid.UUID{}}
+	now := time.Unix(0, 0)
+	add := func(id, account uuid.UUID) {
+		now = now.Add(time.Second)
+		sub := commerce.Subscription{ID: id, Attributes: commerce.SubscriptionAttributes{AccountID: account}}
+		sub.Meta.Timestamps.UpdatedAt = now
+		s.AddSubscription(sub)
+	}
+	var count atomic.Int32
+	s.Store = commercetest.New(t, commercetest.Config{AfterRequest: func(_ *commercetest.Store, in commercetest.Request) {
+		n := count.Load()
+		if in.Operation != commercetest.OpList || n == requests || !count.CompareAndSwap(n, n+1) {
+			return
+		}
+		for _, account := range s.accounts {
+			id := s.subscriptions[account][n]
+			s.RemoveSubscription(id)
+			add(id, account)
+		}
+	}})
+	for n := range 350 {
+		id, account := uuid.New(), s.accounts[n%2]
+		add(id, account)
+		s.subscriptions[account] = append(s.subscriptions[account], id)
+	}
+	return s
+}
+
+// If the store sorts by the last change, a walk looks at the start of the list again. One that is
+// stopped there begins again.
+func TestAll_lastChangeFirst(t *testing.T) {
+	t.Parallel()
+	for _, opts := range []commerce.SubscriptionListOptions{{}, {Concurrency: 8}, {ByAccount: true}} {
+		s := lastChangeFirst(t, 9)
+		got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), &opts))
+		diff(t, "error", err, nil)
+		diff(t, fmt.Sprintf("subscriptions with %+v", opts), idsOf(got), s.of(s.accounts...))
+	}
+	_, err := stopAt(t, 349, func(ctx context.Context) iter.Seq2[*commerce.Subscription, error] {
+		return lastChangeFirst(t, 1).Client().Subscriptions.All(ctx, nil)
+	})
+	checkStop(t, err, commerce.PagingError{Seen: 349, Err: context.Canceled})
 }

@@ -7,7 +7,8 @@
 // records after it move up, and the next page misses one. Therefore each page overlaps the page
 // before it by one record, the anchor. A page connects to the pages before it if any of its
 // records was seen before. Then no record in between is missing, because the order of the records
-// is stable. The walk yields the new records of the page, and drops those that it has seen.
+// is stable; if it may not be, see order. The walk yields the new records of the page, and drops
+// those that it has seen.
 //
 // # Steps back
 //
@@ -47,6 +48,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"time"
 )
 
 // The errors of a walk itself. Errors of a fetch are passed on as they are.
@@ -79,6 +81,12 @@ type Pages[P any, ID comparable] struct {
 	Keep func(page P, records []int, offset int)
 	// Repeats is the error of a page that has an id twice, also when it is read again.
 	Repeats error
+
+	// Compare compares ids, and Times returns when a record of a page was created and last changed,
+	// the zero time if it does not say. With them, a walk looks at the order of the list. Both may
+	// be nil.
+	Compare func(a, b ID) int
+	Times   func(page P, record int) (created, updated time.Time)
 }
 
 // Kept returns those items that have these indexes, which increase. It uses the memory of items,
@@ -132,11 +140,26 @@ func (e *Error) Unwrap() error { return e.Err }
 // walk. When the range ends, for whatever reason, no fetch is running.
 func Walk[P any, ID comparable](ctx context.Context, cfg Config[P, ID]) iter.Seq2[P, error] {
 	return func(yield func(P, error) bool) {
-		w := &walk[P, ID]{Config: cfg, resume: cfg.Offset, overlap: 1, seen: cfg.Yielded, page: map[ID]struct{}{}}
+		w := &walk[P, ID]{Config: cfg}
+		for page, err := range w.all(ctx) {
+			if !yield(page, err) || err != nil {
+				return
+			}
+		}
+		if w.mayHaveMissed() {
+			w.lookAgain(ctx, yield)
+		}
+	}
+}
+
+// all yields the pages up to the end of the list.
+func (w *walk[P, ID]) all(ctx context.Context) iter.Seq2[P, error] {
+	return func(yield func(P, error) bool) {
+		w.resume, w.overlap, w.seen, w.page = w.Offset, 1, w.Yielded, map[ID]struct{}{}
 		if w.seen == nil {
 			w.seen = map[ID]struct{}{}
 		}
-		w.last.start = cfg.Offset
+		w.last.start = w.Offset
 		defer w.cancelAhead()
 		for {
 			page, hasNew, err := w.step(ctx)
@@ -168,6 +191,7 @@ type walk[P any, ID comparable] struct {
 	Config[P, ID]
 	seen     map[ID]struct{}       // the records of all pages that connected, from cfg.Offset on
 	page     map[ID]struct{}       // the records of a page, see hasTwice
+	order    order                 // of the list
 	last     pageFacts[ID]         // the last page that connected
 	tail     ID                    // the record where the walk is, see update
 	resume   int                   // end of the last page with new records: another walk can resume there
@@ -230,7 +254,12 @@ func (w *walk[P, ID]) read(ctx context.Context, r request) (fetched[P, ID], erro
 		w.ahead = slices.Delete(w.ahead, 0, 1)
 		// Wait does not return before the page is fetched, because no fetch must outlast the walk:
 		// Fetch itself watches ctx.
-		return pending.page.Wait(context.WithoutCancel(ctx))
+		f, err := pending.page.Wait(context.WithoutCancel(ctx))
+		if err != nil || !pending.isLast || w.Concurrency == 1 || !w.onlyRises() {
+			return f, err
+		}
+		// The store may have read the list for this page before it did so for the page before. A
+		// record that moved to the end in between is on neither.
 	}
 	w.cancelAhead()
 	if w.requests++; w.requests > w.budget() {
@@ -288,12 +317,14 @@ func (w *walk[P, ID]) step(ctx context.Context) (page P, hasNew bool, err error)
 		if err != nil {
 			return none, false, err
 		}
-		from, connects := w.connects(r, f.ids)
+		w.observe(f)
+		from, connects := w.connects(r, f)
 		p := w.facts(r, f, from)
 		p.afterStepBack = steps > 0
 		isOld := connects && w.mayBeOld(&p)
 		switch {
 		case connects && !isOld:
+			w.acceptTimes(f)
 			added := addNew(w.seen, f.ids, from)
 			if len(added) > 0 {
 				w.Keep(f.page, added, p.start+added[0])
@@ -364,15 +395,11 @@ func (w *walk[P, ID]) checkAfterLast(ctx context.Context) error {
 // of a full page may only mean that no page can follow. It is true if the store links to a page
 // even from there, so that a page with one record less has a next link.
 func (w *walk[P, ID]) checkLimit(ctx context.Context, p *pageFacts[ID]) error {
-	if p.next != NextNone {
-		return ErrOffsetLimit
-	}
-	f, err := w.read(ctx, request{p.start, p.limit - 1})
-	switch {
-	case err != nil:
-		return err
-	case f.next == NextExists:
-		return errEnd
+	if p.next == NextNone {
+		f, err := w.read(ctx, request{p.start, p.limit - 1})
+		if err != nil || f.next == NextExists {
+			return cmp.Or(err, errEnd)
+		}
 	}
 	return ErrOffsetLimit
 }
@@ -428,12 +455,14 @@ func (w *walk[P, ID]) isSeen(id ID) bool {
 // belongs to the walk. Records before the first one that was seen were added meanwhile, so they
 // belong to the walk. But if the walk did not begin at the start of the list, they may be from
 // before the start of the walk, so they do not belong to it.
-func (w *walk[P, ID]) connects(r request, ids []ID) (from int, ok bool) {
-	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(ids) == 0) {
+func (w *walk[P, ID]) connects(r request, f fetched[P, ID]) (from int, ok bool) {
+	if len(w.seen) == 0 || r.start == 0 && (w.Offset == 0 || len(f.ids) == 0) {
 		return 0, true
 	}
-	from = slices.IndexFunc(ids, w.isSeen)
-	if ok = from >= 0; w.Offset == 0 {
+	for from < len(f.ids) && (!w.isSeen(f.ids[from]) || w.isMoved(f, from)) {
+		from++
+	}
+	if ok = from < len(f.ids); w.Offset == 0 {
 		from = 0
 	}
 	return from, ok

@@ -168,6 +168,15 @@ func TestWalk_offsetLimit(t *testing.T) {
 		{name: "10,100, capped links", total: 10_100, links: cappedNext, want: 10_100, wantErr: ErrOffsetLimit},
 		{name: "10,101, capped links", total: 10_101, links: cappedNext, want: 10_100, wantErr: ErrOffsetLimit},
 		{name: "10,100, no next page ever", total: 10_100, links: neverNext, want: 10_100, wantErr: ErrOffsetLimit},
+		{
+			name: "10,100, no link after a page of 99", total: 10_100, want: 10_100, wantErr: ErrOffsetLimit,
+			alter: func(r request, p page) page {
+				if r.limit == 99 {
+					p.Next = NextUnknown
+				}
+				return p
+			},
+		},
 		{name: "10,100, always a next page", total: 10_100, links: alwaysNext, want: 10_100, wantErr: ErrOffsetLimit},
 		{name: "pages of 25", total: 10_010, length: lengths(25), want: 10_010},
 		{name: "pages of 25, too many", total: 10_099, length: lengths(25), want: 10_025, wantErr: ErrOffsetLimit},

@@ -256,7 +256,7 @@ var partsTests = []struct {
 	{name: "one key", keys: 1, counts: each(3), maxRequests: 1},
 	{name: "one key with many records", keys: 1, counts: each(2099), maxRequests: 22},
 	{
-		name: "one key with too many records", keys: 1, counts: each(2100), maxRequests: 22,
+		name: "one key with too many records", keys: 1, counts: each(2101), maxRequests: 22,
 		want: &Error{Seen: 2100, Key: 1, Err: ErrOffsetLimit},
 	},
 	{
@@ -286,7 +286,7 @@ var partsTests = []struct {
 	},
 	{name: "a key with many records", keys: 300, counts: only(77, 2099), maxRequests: 73},
 	{
-		name: "a key with too many records", keys: 300, counts: only(77, 2100), maxRequests: 57,
+		name: "a key with too many records", keys: 300, counts: only(77, 2101), maxRequests: 57,
 		want: &Error{Finished: 76, Key: 77, Err: ErrOffsetLimit},
 	},
 	{
