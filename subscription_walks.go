@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -95,8 +94,7 @@ func eachLoop[T any](
 // the list has changed in between, see Offset.
 //
 // A walk by account goes on after Finished, and a walk by offset at Offset. The walk begins again
-// if that could miss records: after All and Pages have passed the offset limit, because a walk
-// by account misses accounts that are not listed; and after [ErrOffsetLimit], if opts have an
+// after All and Pages have passed the offset limit, and after [ErrOffsetLimit], if opts have an
 // Offset. If a filter on accounts selects more than an offset reaches, no walk can go on.
 //
 // Look at the cause first. If [IsFinal] is true, the walk ends in the same way, with two
@@ -124,11 +122,10 @@ type subscriptionWalk struct {
 	begun     atomic.Bool // a request was made
 	byAccount bool
 
-	// What a walk by offset needs to go on by account:
-	yielded  map[uuid.UUID]struct{} // ids of its records
-	accounts map[uuid.UUID]struct{} // of its records, without those that the service lists
-	mu       sync.Mutex             // guards accounts while the service lists others
-	isLast   bool                   // it reads these accounts
+	// What the first records show, those that an offset reaches:
+	yielded  map[uuid.UUID]struct{} // their ids
+	accounts map[uuid.UUID]struct{} // their accounts, without those that the service lists
+	isLast   bool                   // the walk reads these accounts
 	isHidden atomic.Bool            // one of them has a subscription
 }
 
@@ -141,103 +138,110 @@ func (w *subscriptionWalk) records(
 		if stop.Offset = page.Offset + n; w.byAccount || looksAgain {
 			stop.Offset = 0
 		}
-		if n == len(page.Subscriptions) && page.Finished != uuid.Nil {
-			stop.Finished = page.Finished
-		}
-		if w.isLast { // what was finished before is so no longer
-			stop.Finished = w.finished(stop.Finished)
+		if n == len(page.Subscriptions) {
+			stop.Finished = cmp.Or(page.Finished, stop.Finished)
 		}
 	})
-}
-
-// finished returns the account up to which all subscriptions are yielded: that one, or none if an
-// account that is not listed comes before it. A walk of the accounts that follow would miss those.
-func (w *subscriptionWalk) finished(account uuid.UUID) uuid.UUID {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for id := range w.accounts {
-		if compareIDs(id, account) <= 0 || w.isLast {
-			return uuid.Nil
-		}
-	}
-	return account
 }
 
 // pages walks the list by account, or by offset. At the offset limit, it goes on by account.
 func (w *subscriptionWalk) pages(ctx context.Context) iter.Seq2[*SubscriptionPage, error] {
-	if w.byAccount {
-		return withPagingError(w.parts(ctx, w.accountList()))
-	}
-	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
-	byOffset := paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
-		Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
-			return w.fetch(ctx, w.opts.Filter.AccountIDs, offset, limit)
-		},
-		Pages:       subscriptionPages,
-		Offset:      w.opts.Offset,
-		Limit:       w.opts.PageSize,
-		MaxOffset:   MaxOffset,
-		MaxLimit:    MaxPageSize,
-		Concurrency: w.opts.Concurrency,
-		Yielded:     w.yielded,
-	})
-	canGoOn := w.opts.Offset == 0 && w.opts.Filter.AccountIDs == nil
 	return func(yield func(*SubscriptionPage, error) bool) {
-		for page, err := range withPagingError(byOffset) {
-			if canGoOn && errors.Is(err, ErrOffsetLimit) {
-				w.goOn(ctx, yield)
-				return
+		seen, finished := 0, uuid.Nil
+		w.all(ctx, func(page *SubscriptionPage, err error) bool {
+			if err != nil {
+				return yield(nil, w.stopped(err, seen, finished))
 			}
-			if err == nil && canGoOn {
-				for i := range page.Subscriptions {
-					w.accounts[page.Subscriptions[i].Attributes.AccountID] = struct{}{}
-				}
-			}
-			if !yield(page, err) {
-				return
-			}
-		}
+			seen, finished = seen+len(page.Subscriptions), cmp.Or(page.Finished, finished)
+			return yield(page, nil)
+		})
 	}
 }
 
-// goOn yields what a walk by offset did not reach: first of the accounts that the service lists,
-// then of the others that the walk knows.
-func (w *subscriptionWalk) goOn(ctx context.Context, yield func(*SubscriptionPage, error) bool) {
-	w.byAccount = true
-	seen := len(w.yielded)
-	stop := func(err error) { yield(nil, w.stopped(err, seen)) }
-	read := func(accounts paging.KeysConfig[uuid.UUID]) (isRead bool) {
-		for page, err := range w.parts(ctx, accounts) {
-			if err != nil {
-				stop(err)
-				return false
-			}
-			seen += len(page.Subscriptions)
-			if !yield(page, nil) {
-				return false
-			}
-		}
-		return true
+// all yields the subscriptions of the first records, if the walk begins by offset, then of all
+// accounts that the service lists, then of other accounts of the first records. An error is the
+// last value.
+func (w *subscriptionWalk) all(ctx context.Context, yield func(*SubscriptionPage, error) bool) {
+	if !w.byAccount && !w.first(ctx, yield) {
+		return
 	}
-	accounts := w.accountList()
-	if !read(accounts) {
+	w.byAccount = true
+	if !w.read(ctx, w.accountList(), yield) || w.opts.goesByAccount() && !w.first(ctx, yield) {
 		return
 	}
 	_, isUnknown := w.accounts[uuid.Nil]
 	delete(w.accounts, uuid.Nil)
 	others := slices.SortedFunc(maps.Keys(w.accounts), compareIDs)
 	if err := w.forgetListed(ctx, others); err != nil {
-		stop(&paging.Error{Err: err})
+		yield(nil, err)
 		return
 	}
 	w.isLast = true
-	accounts.Limit = len(others) + 1 // so that the page is not full, and the last one
-	accounts.Fetch = func(context.Context, uuid.UUID, int) (paging.KeyPage[uuid.UUID], error) {
+	list := w.accountList()
+	list.After, list.Limit = uuid.Nil, len(others)+1 // so that the page is not full, and the last one
+	list.Fetch = func(context.Context, uuid.UUID, int) (paging.KeyPage[uuid.UUID], error) {
 		return paging.KeyPage[uuid.UUID]{IDs: others, Next: paging.NextNone}, nil
 	}
-	if read(accounts) && (isUnknown || w.isHidden.Load()) {
-		stop(&paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})
+	if w.read(ctx, list, yield) && (isUnknown || w.isHidden.Load()) {
+		yield(nil, &paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})
 	}
+}
+
+// first yields the first records, in a walk by account only those whose account the service does
+// not list. It reports whether the walk can go on after them.
+func (w *subscriptionWalk) first(ctx context.Context, yield func(*SubscriptionPage, error) bool) (goesOn bool) {
+	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
+	canGoOn := w.opts.Offset == 0 && w.opts.Filter.AccountIDs == nil
+	for page, err := range paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
+		Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
+			return w.fetch(ctx, w.opts.Filter.AccountIDs, offset, limit)
+		},
+		Pages: subscriptionPages, Yielded: w.yielded, Concurrency: w.opts.Concurrency,
+		Offset: w.opts.Offset, Limit: w.opts.PageSize, MaxOffset: MaxOffset, MaxLimit: MaxPageSize,
+	}) {
+		if canGoOn && errors.Is(err, ErrOffsetLimit) {
+			return true
+		}
+		if err == nil && canGoOn {
+			err = w.learn(ctx, page)
+		}
+		if (err != nil || len(page.Subscriptions) > 0) && (!yield(page, err) || err != nil) {
+			return false
+		}
+	}
+	return false
+}
+
+// learn remembers the accounts of a page. In a walk by account, it removes the subscriptions of
+// those that the service lists.
+func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) error {
+	accounts := idsOf(page.Subscriptions, func(sub *Subscription) uuid.UUID { return sub.Attributes.AccountID })
+	for _, account := range accounts {
+		w.accounts[account] = struct{}{}
+	}
+	if !w.byAccount {
+		return nil
+	}
+	accounts = slices.DeleteFunc(accounts, func(id uuid.UUID) bool { return id == uuid.Nil })
+	slices.SortFunc(accounts, compareIDs)
+	err := w.forgetListed(ctx, slices.Compact(accounts))
+	page.Offset, page.Unlisted = 0, true
+	page.Subscriptions = slices.DeleteFunc(page.Subscriptions, func(sub Subscription) bool {
+		return !w.isOfHidden(sub) || slices.Contains(w.opts.Skip, sub.Attributes.AccountID)
+	})
+	return err
+}
+
+// read yields the subscriptions of accounts. It reports whether it yielded all.
+func (w *subscriptionWalk) read(
+	ctx context.Context, accounts paging.KeysConfig[uuid.UUID], yield func(*SubscriptionPage, error) bool,
+) bool {
+	for page, err := range w.parts(ctx, accounts) {
+		if !yield(page, err) || err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // forgetListed asks which of these accounts the service lists, as its list may lag.
@@ -245,7 +249,7 @@ func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUI
 	for some := range slices.Chunk(accounts, MaxPageSize) {
 		listed, err := (&AccountService{w.core}).listed(ctx, some)
 		if err != nil {
-			return err
+			return &paging.Error{Err: err}
 		}
 		for _, account := range listed {
 			delete(w.accounts, account)
@@ -254,11 +258,17 @@ func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUI
 	return nil
 }
 
-// stopped returns the error of a walk that went on by account.
-func (w *subscriptionWalk) stopped(err error, seen int) *PagingError {
+// stopped returns the error of a walk after that many records. finished is the last account that a
+// page finished.
+func (w *subscriptionWalk) stopped(err error, seen int, finished uuid.UUID) *PagingError {
 	stop := newPagingError(err)
-	stop.Seen, stop.Finished = seen, w.finished(stop.Finished)
-	if stop.Account == uuid.Nil && cannotList(stop.Err) {
+	if stop.Seen = seen; w.byAccount {
+		stop.Offset = 0
+	}
+	if stop.Finished == uuid.Nil || w.isLast {
+		stop.Finished = finished
+	}
+	if w.byAccount && !w.opts.goesByAccount() && stop.Account == uuid.Nil && cannotList(stop.Err) {
 		stop.Err = matching(ErrOffsetLimit, stop.Err)
 	}
 	return stop
@@ -288,8 +298,9 @@ func (w *subscriptionWalk) fetch(
 		o.Include = w.core.cfg.generation.includes()
 	}
 	page, err := w.list(ctx, o, &w.buffers)
-	if err == nil && w.isLast && slices.ContainsFunc(page.Subscriptions, w.isOfHidden) {
-		w.isHidden.Store(true)
+	if err == nil && w.isLast {
+		page.Unlisted = true
+		w.isHidden.CompareAndSwap(false, slices.ContainsFunc(page.Subscriptions, w.isOfHidden))
 	}
 	return page, err
 }
@@ -314,8 +325,6 @@ func (w *subscriptionWalk) parts(
 		KeyList: accounts,
 		Listed: func(account uuid.UUID) (isRead bool) {
 			if !w.isLast {
-				w.mu.Lock()
-				defer w.mu.Unlock()
 				delete(w.accounts, account)
 			}
 			return !slices.Contains(w.opts.Skip, account)
@@ -326,14 +335,15 @@ func (w *subscriptionWalk) parts(
 			e, ok := errors.AsType[*Error](err)
 			return ok && slices.Contains(tooManyAccounts, e.StatusCode)
 		},
-		OfOneKey:    isOfOneAccount,
-		Before:      w.yielded,
-		Finish:      func(page *SubscriptionPage, account uuid.UUID) { page.Finished = w.finished(account) },
-		Pages:       subscriptionPages,
-		Limit:       w.opts.PageSize,
-		MaxOffset:   MaxOffset,
-		MaxLimit:    MaxPageSize,
-		Concurrency: w.opts.Concurrency,
+		OfOneKey: isOfOneAccount,
+		Before:   w.yielded,
+		Finish: func(page *SubscriptionPage, account uuid.UUID) {
+			if !w.isLast {
+				page.Finished = account
+			}
+		},
+		Pages: subscriptionPages, Concurrency: w.opts.Concurrency,
+		Limit: w.opts.PageSize, MaxOffset: MaxOffset, MaxLimit: MaxPageSize,
 	})
 }
 

@@ -45,8 +45,14 @@ type SubscriptionListOptions struct {
 
 	// ByAccount lets All and Pages go by account from the start: in the order of the accounts' ids,
 	// with the subscriptions of many accounts in a request. Each subscription that exists from the
-	// start of the walk to its end is yielded exactly once, if the service lists its account all
-	// that time; otherwise it may be missed. The error of an account that cannot be read names it.
+	// start of the walk to its end is yielded exactly once, if it keeps its account, and the
+	// service lists that all the time; otherwise it may be missed, or come twice. The error of an
+	// account that cannot be read names it.
+	//
+	// After the last account, the walk reads the first 10,100 subscriptions by offset, and which of
+	// their accounts are listed: a request for each for 100 subscriptions. Those of accounts that
+	// are not listed come then. If there are any, and more than 10,100 in the list, it reads all of
+	// these accounts, and ends in [ErrOffsetLimit]: there may be other such accounts.
 	//
 	// A filter on accounts or an Offset is then a [*ValidationError]. With Concurrency n, up to 2*n
 	// pages are in flight or wait for the caller. With Concurrency 1 it is a page, and a request
@@ -72,13 +78,16 @@ type SubscriptionPage struct {
 	// account.
 	Offset int
 	// Finished is set by a walk by account: with this page it has yielded every subscription of
-	// the accounts up to Finished, except Skip, and none of later accounts. It is the zero UUID on
-	// other pages.
+	// the listed accounts up to Finished, except Skip, and none of later accounts. It is the zero
+	// UUID on other pages.
 	//
 	// To go on after a crash, store Finished together with what was written up to this page. Then
 	// remove what was written after it, and walk with it as After. A walk that ends without an
 	// error has finished all accounts, even if its last page has no Finished.
 	Finished uuid.UUID
+	// Unlisted is set by a walk by account if the service does not list the accounts of these
+	// subscriptions. Such pages come last.
+	Unlisted bool
 	Response *Response
 	// Extra holds other members of the response, e.g. meta.
 	Extra Extra

@@ -53,6 +53,9 @@ type exportState struct {
 	Count    int         // of subscriptions
 	Unknown  int         // of those without the address of a subscriber
 	Skipped  []uuid.UUID // accounts that cannot be read
+	Unlisted int         // subscriptions of accounts that the service does not list
+	Beyond   bool        // there may be others of such accounts
+	Done     bool        // nothing is missing but what these members say
 }
 
 func newExportCommand(e *environment) *cobra.Command {
@@ -143,8 +146,16 @@ func (x *export) finish() error {
 	x.shop.unknown = x.Unknown
 	x.shop.sayUnknown()
 	say(x.shop.stderr, "%d subscriptions are in %s", x.Count, x.path)
+	if x.Unlisted > 0 {
+		say(x.shop.stderr, "%s of accounts that the service does not list", counted(x.Unlisted, "subscription"))
+	}
 	if len(x.Skipped) > 0 {
 		err := fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)
+		return &exitError{code: exitUnfinished, err: err}
+	}
+	if x.Beyond {
+		err := fmt.Errorf("%s may lack others of accounts that the service does not list: "+
+			"there are more subscriptions than an offset reaches", x.path)
 		return &exitError{code: exitUnfinished, err: err}
 	}
 	return nil
@@ -282,7 +293,7 @@ func (x *export) run(ctx context.Context) error {
 // checkAny returns an error if not one account could be read, although there are subscriptions:
 // FILE must not be replaced by an empty one.
 func (x *export) checkAny(ctx context.Context) error {
-	if x.Finished != uuid.Nil {
+	if x.Finished != uuid.Nil || x.Unlisted > 0 {
 		return nil
 	}
 	page, err := x.shop.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 1})
@@ -295,6 +306,9 @@ func (x *export) checkAny(ctx context.Context) error {
 // walk writes what is missing, and saves what is finished, also if it ends early. It removes what
 // was written after the state, because that comes again.
 func (x *export) walk(ctx context.Context) (err error) {
+	if x.Done {
+		return nil
+	}
 	next, saved := x.exportState, time.Now()
 	_, err = x.part.Seek(x.Length, io.SeekStart)
 	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
@@ -320,7 +334,12 @@ func (x *export) walk(ctx context.Context) (err error) {
 		ByAccount: true, After: x.Finished, Skip: x.Skipped, Concurrency: x.concurrency,
 	}
 	opts.Include.All = true
+	unlisted := 0
 	for page, err := range x.shop.Subscriptions.Pages(ctx, opts) {
+		stop, _ := errors.AsType[*commerce.PagingError](err)
+		if next.Beyond = errors.Is(err, commerce.ErrOffsetLimit) && stop.Account == uuid.Nil; next.Beyond {
+			break // after all that can be found
+		}
 		if err != nil {
 			return err
 		}
@@ -330,6 +349,9 @@ func (x *export) walk(ctx context.Context) (err error) {
 		}
 		for _, r := range records {
 			p.print(r)
+		}
+		if page.Unlisted {
+			unlisted += len(records)
 		}
 		x.show(p.n)
 		if page.Finished == uuid.Nil {
@@ -346,6 +368,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 			saved = time.Now()
 		}
 	}
+	next.Unlisted, next.Done = unlisted, true // not before: a run that goes on reads these again
 	return mark()
 }
 

@@ -9,11 +9,11 @@
 // it to start over. A token does not say which store it is for: with one, going on needs -resume.
 // Only one run at a time may write a file. A subscription is in FILE once if it
 // exists, and its account is listed, from the start of the first run to the end of the last. The
-// service does not list deleted accounts.
+// service does not list deleted accounts: theirs come last.
 //
 // Exit codes: 0 done; 1 stopped by an error, fix its cause and run it again; 2 unknown flag; 3
 // done, but without the accounts that it names, which cannot be read, e.g. because they have more
-// than 10,099 subscriptions.
+// than 10,100 subscriptions, or there may be others that the service does not list.
 package main
 
 import (
@@ -68,8 +68,12 @@ func main() {
 		log.Fatalf("a token does not say which store it is for: set -resume if it is the same, or delete %s", j.path)
 	}
 	var failed uuid.UUID // the account that failed in the walk before
+	isBeyond := false    // accounts that are not listed may have more subscriptions
 	for err := j.walk(client, *concurrency); err != nil; err = j.walk(client, *concurrency) {
 		stop, ok := errors.AsType[*commerce.PagingError](err)
+		if isBeyond = ok && stop.Account == uuid.Nil && errors.Is(err, commerce.ErrOffsetLimit); isBeyond {
+			break // after all that can be found
+		}
 		if !ok || stop.Account == uuid.Nil || len(j.Skipped) == 100 { // 100 failed: probably all would
 			log.Fatal(err)
 		}
@@ -86,6 +90,11 @@ func main() {
 	check(os.Rename(*path+".partial", *path))
 	if len(j.Skipped) > 0 {
 		log.Print("done, without the accounts ", j.Skipped)
+	}
+	if isBeyond {
+		log.Print("done; the service does not list all accounts, and others of them may have subscriptions")
+	}
+	if len(j.Skipped) > 0 || isBeyond {
 		os.Exit(3)
 	}
 }

@@ -71,8 +71,7 @@ func (w *walk[P, ID]) mayHaveMissed() bool {
 // maxLooks limits how often a walk looks at the start of the list again.
 const maxLooks = 10
 
-var errSortedByChange = fmt.Errorf(
-	"%w; the list seems to be sorted by a time that changes faster than it can be read", ErrListDrift)
+var errSortedByChange = fmt.Errorf("%w; it is sorted by a time that changes faster than it can be read", ErrListDrift)
 
 // lookAgain yields the records that moved to the start of the list. All that changed since the
 // first page of the walk come before the newest record of that page. It reads up to there, until
