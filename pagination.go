@@ -266,8 +266,9 @@ type PagingError struct {
 	// Seen is the number of records that the walk yielded.
 	Seen int
 	// Finished is the account up to which a walk by account yielded every record of the listed
-	// accounts, or [AccountService.IDs] every id. It is the zero UUID if that is none. It is also set if All
-	// and Pages went on by account. A walk after it reads accounts that are not listed again.
+	// accounts, or [AccountService.IDs] every id. It is the zero UUID if that is none. It is also
+	// set if All and Pages went on by account. A walk after it reads accounts that are not listed
+	// again.
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
 	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you leave out the

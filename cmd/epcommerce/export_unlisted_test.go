@@ -17,8 +17,8 @@ import (
 )
 
 // newHidingStore returns a store with n subscriptions that does not list each k-th account; 0: it
-// lists all. It also returns how many subscriptions of those accounts a walk finds: those of accounts
-// that have one of the first 10,100.
+// lists all. It also returns how many subscriptions of those accounts a walk finds, because they
+// have one of the first 10,100, and how many it does not.
 func newHidingStore(t *testing.T, cfg commercetest.Config, n, k int) (s *commercetest.Store, hidden, lost int) {
 	t.Helper()
 	s = commercetest.New(t, cfg)

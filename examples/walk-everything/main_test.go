@@ -137,7 +137,7 @@ func TestMain_resumes(t *testing.T) {
 	}})
 	runs, requests := 0, 0
 	for code := 1; code != 0 && runs < 50; runs++ {
-		left.Store(5)
+		left.Store(int32(5 + runs)) // enough for the last part, which begins again in each run
 		saved := p.saved(t)
 		var stderr string
 		code, stderr = p.run(t)
@@ -145,6 +145,9 @@ func TestMain_resumes(t *testing.T) {
 			t.Fatalf("exit code %d and %q on stderr, want 0, or 1 and the error", code, stderr)
 		}
 		for _, r := range p.Requests()[requests:] {
+			if r.Operation == commercetest.OpAccounts && !strings.Contains(r.RawQuery, "sort") {
+				continue // asks which accounts of the first subscriptions are listed
+			}
 			first := uuids.FindString(r.RawQuery) // accounts are listed after it, subscriptions from it on
 			if first != "" && (first < saved || first == saved && r.Operation == commercetest.OpList) {
 				t.Errorf("run %d asked for account %s, and saved was what is up to %s", runs, first, saved)
