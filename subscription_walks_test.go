@@ -782,6 +782,9 @@ func TestAll_stopsByAccount(t *testing.T) {
 	checkStop(t, err, commerce.PagingError{Seen: seen, Finished: finished, Err: commerce.ErrServer})
 	_, err = stopAt(t, 10_401, all)
 	checkStop(t, err, commerce.PagingError{Seen: 10_401, Finished: finished, Err: context.Canceled})
+	got, err = commerce.Collect(s.Client().Subscriptions.All(t.Context(), &commerce.SubscriptionListOptions{After: uuid.Max}))
+	checkStop(t, err, commerce.PagingError{Seen: 52, Err: commerce.ErrOffsetLimit})
+	diff(t, "after all that are listed", len(slices.Compact(idsOf(got))), 52)
 }
 
 // An account whose list drifts is in the error, which is not that of the accounts.
