@@ -782,7 +782,8 @@ func TestAll_stopsByAccount(t *testing.T) {
 	checkStop(t, err, commerce.PagingError{Seen: seen, Finished: finished, Err: commerce.ErrServer})
 	_, err = stopAt(t, 10_401, all)
 	checkStop(t, err, commerce.PagingError{Seen: 10_401, Finished: finished, Err: context.Canceled})
-	got, err = commerce.Collect(s.Client().Subscriptions.All(t.Context(), &commerce.SubscriptionListOptions{After: uuid.Max}))
+	opts := &commerce.SubscriptionListOptions{After: uuid.Max}
+	got, err = commerce.Collect(s.Client().Subscriptions.All(t.Context(), opts))
 	checkStop(t, err, commerce.PagingError{Seen: 52, Err: commerce.ErrOffsetLimit})
 	diff(t, "after all that are listed", len(slices.Compact(idsOf(got))), 52)
 }

@@ -93,16 +93,17 @@ func (l *datedList) page(isWanted func(dated) bool, offset, limit int) (*datedPa
 // timeAt returns the zero time for 0.
 func timeAt(n int) time.Time { return time.Time{}.Add(time.Duration(n)) }
 
-// datedPages are those of a walk that looks at the order, or does not.
-func datedPages(looks bool) (pages Pages[*datedPage, int]) {
-	if pages = testPages(func(r dated) int { return r.id }); looks {
-		pages.Compare = cmp.Compare[int]
-		pages.Times = func(p *datedPage, i int) (created, updated time.Time) {
-			return timeAt(p.Items[i].created), timeAt(p.Items[i].updated)
-		}
+// datedPages are those of a walk that looks at the order.
+func datedPages() Pages[*datedPage, int] {
+	pages := testPages(dated.number)
+	pages.Compare = cmp.Compare[int]
+	pages.Times = func(p *datedPage, i int) (created, updated time.Time) {
+		return timeAt(p.Items[i].created), timeAt(p.Items[i].updated)
 	}
 	return pages
 }
+
+func (r dated) number() int { return r.id }
 
 // walk walks the list.
 func (l *datedList) walk(
@@ -165,16 +166,16 @@ type datedWalk struct {
 // datedResult counts walks that lost records without an error, and walks that ended in an error.
 type datedResult struct{ losing, stopped, requests int }
 
-// run walks so many lists, and looks at their order, or does not.
-func (w *datedWalk) run(t *testing.T, walks int, looks bool) (r datedResult) {
+// run walks so many lists.
+func (w *datedWalk) run(t *testing.T, walks int, with Pages[*datedPage, int]) (r datedResult) {
 	t.Helper()
 	const total = 600
 	for seed := range uint64(walks) {
 		l := newDatedList(total, w.compare, seed)
 		l.changes = w.changes
-		pages := l.walk(t.Context(), datedPages(looks), w.concurrency)
+		pages := l.walk(t.Context(), with, w.concurrency)
 		if w.byKey {
-			pages = l.byKey(t.Context(), datedPages(looks), w.concurrency)
+			pages = l.byKey(t.Context(), with, w.concurrency)
 		}
 		seen, stop := collect(t, pages)
 		switch {
@@ -201,7 +202,7 @@ func TestOrder(t *testing.T) {
 		for _, changes := range []float64{0, 0.002, 0.01, 0.05} {
 			for n := range 4 {
 				w := datedWalk{compare: order.compare, changes: changes, byKey: n > 1, concurrency: 1 + 7*(n%2)}
-				without, with := w.run(t, walks, false), w.run(t, walks, true)
+				without, with := w.run(t, walks, testPages(dated.number)), w.run(t, walks, datedPages())
 				what := fmt.Sprintf("%s, %g %% changed, by key %t, concurrency %d: before %v, now %v of %d walks",
 					order.name, 100*changes, w.byKey, w.concurrency, without, with, walks)
 				if !order.isProven {
@@ -240,7 +241,7 @@ func TestOrder_neverChanged(t *testing.T) {
 		for i, r := range l.records {
 			l.records[i].updated = tt.updated(r)
 		}
-		_, err := collect(t, l.walk(t.Context(), datedPages(true), 1))
+		_, err := collect(t, l.walk(t.Context(), datedPages(), 1))
 		if l.requests != tt.want || err != nil {
 			t.Errorf("%s: %d requests, error %v, want %d", tt.name, l.requests, err, tt.want)
 		}
@@ -266,7 +267,7 @@ func TestOrder_lastPageAhead(t *testing.T) {
 				l.records[350].updated, l.after = 10_000, nil
 			}
 		}
-		seen, err := collect(t, l.walk(t.Context(), datedPages(true), 8))
+		seen, err := collect(t, l.walk(t.Context(), datedPages(), 8))
 		if len(seen) != 450 || err != nil || l.after != nil {
 			t.Errorf("got %d of 450 records, error %v, changed: %t", len(seen), err, l.after == nil)
 		}
@@ -278,7 +279,7 @@ func TestOrder_fast(t *testing.T) {
 	t.Parallel()
 	l := newDatedList(600, reverse(byUpdated), 1)
 	l.changes = 0.4
-	seen, err := collect(t, l.walk(t.Context(), datedPages(true), 1))
+	seen, err := collect(t, l.walk(t.Context(), datedPages(), 1))
 	stop, ok := errors.AsType[*Error](err)
 	if !ok || !errors.Is(stop, errSortedByChange) || stop.Offset != 0 || stop.Seen != len(seen) {
 		t.Errorf("error %+v after %d records, want errSortedByChange, Offset 0", err, len(seen))
