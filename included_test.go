@@ -203,7 +203,7 @@ var relatedTests = []struct {
 func TestIncluded_of(t *testing.T) {
 	t.Parallel()
 	for _, tt := range relatedTests {
-		c := newStub(t, respond(200, `{"data":[`+tt.sub+`],"included":`+tt.included+`}`)).client(t)
+		c := newStub(t, respond(200, `{"data":[{"id":"`+itemID+`",`+tt.sub[1:]+`],"included":`+tt.included+`}`)).client(t)
 		page, err := c.Subscriptions.List(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)

@@ -388,14 +388,17 @@ func includedLimits() (tests []limitTest) {
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, tt := range append(includedLimits(), []limitTest{
-		{name: "records", limit: 1_000, body: func(n int) string { return `{"data":[` + elements(n, `{}`) + `]}` }},
+		{
+			name: "records", limit: 1_000,
+			body: func(n int) string { return `{"data":[` + elements(n, `{"id":"`+itemID+`"}`) + `]}` },
+		},
 		{
 			name: "records after an unusual name", limit: 1_000,
-			body: func(n int) string { return `{"d\u0061ta":[` + elements(n, `{}`) + `]}` },
+			body: func(n int) string { return `{"d\u0061ta":[` + elements(n, `{"id":"`+itemID+`"}`) + `]}` },
 		},
 		{
 			name: "records with values that do not fit", limit: 1_000,
-			body: func(n int) string { return `{"data":[` + elements(n, `{"id":%d}`) + `]}` },
+			body: func(n int) string { return `{"data":[` + elements(n, `{"id":"`+itemID+`","type":%d}`) + `]}` },
 		},
 		{
 			name: "values", limit: 100_001,

@@ -269,7 +269,7 @@ func (w *subscriptionWalk) stopped(err error, seen int, finished uuid.UUID) *Pag
 		stop.Finished = finished
 	}
 	if w.byAccount && !w.opts.goesByAccount() && stop.Account == uuid.Nil && cannotList(stop.Err) {
-		stop.Err = matching(ErrOffsetLimit, stop.Err)
+		stop.Err = fmt.Errorf("%w, or mend this, as the walk then goes on by account: %w", ErrOffsetLimit, stop.Err)
 	}
 	return stop
 }

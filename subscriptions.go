@@ -167,11 +167,10 @@ func readSubscription(b []byte, id uuid.UUID) (*SubscriptionResult, error) {
 
 // List reads one page: https://developer.elasticpath.com/docs/api/subscriptions/list-subscriptions
 //
-// A record without a readable id has the zero ID. If opts is nil, List reads the first page
-// of all subscriptions, with the page length of the store. A page with more than 1,000
-// records, 10,000 included resources or 100,000 JSON values is an [ErrBadResponse]; a smaller
-// PageSize helps. The error is a [*ValidationError] before anything is sent, and an [*Error]
-// after.
+// If opts is nil, List reads the first page of all subscriptions, with the page length of the
+// store. A page with more than 1,000 records, 10,000 included resources or 100,000 JSON values is
+// an [ErrBadResponse]; a smaller PageSize helps. So is a record without an id that is a UUID. The
+// error is a [*ValidationError] before anything is sent, and an [*Error] after.
 func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOptions) (*SubscriptionPage, error) {
 	problems := &ValidationError{}
 	o := s.check(opts, problems)
@@ -185,7 +184,7 @@ func (s *SubscriptionService) List(ctx context.Context, opts *SubscriptionListOp
 // listBuffers keeps the buffers of calls that belong to no walk.
 var listBuffers = sync.Pool{New: func() any { return &transport.Buffers{} }}
 
-// list reads a page. The options were checked. walk has the buffers of a walk, which needs all ids.
+// list reads a page. The options were checked. walk has the buffers of a walk.
 func (s *SubscriptionService) list(
 	ctx context.Context, o SubscriptionListOptions, walk *transport.Buffers,
 ) (*SubscriptionPage, error) {
@@ -197,10 +196,7 @@ func (s *SubscriptionService) list(
 		accept: func(b []byte) (*SubscriptionPage, error) { return readPage(b, cmp.Or(o.PageSize, MaxPageSize)) },
 		finish: func(page **SubscriptionPage, _ *transport.Result) error {
 			subs := (*page).Subscriptions
-			err := o.Filter.checkAccounts(subs)
-			if err == nil && walk != nil {
-				err = checkIDs(subs)
-			}
+			err := cmp.Or(o.Filter.checkAccounts(subs), checkIDs(subs))
 			s.core.cfg.generation.learn(subs)
 			return err
 		},

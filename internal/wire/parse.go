@@ -54,7 +54,7 @@ func usualUUID(b, id []byte) (length int) {
 const maxFraction = 9
 
 // parseTime parses a raw JSON value. null and "" are the zero time. Any other value must be a
-// string that time.Parse accepts in the format of RFC 3339, and reads without a loss.
+// string that time.Parse accepts in the format of RFC 3339, reads without a loss, and can write.
 func parseTime(raw []byte) (at time.Time, err error) {
 	if isBlank(raw) {
 		return at, nil
@@ -76,6 +76,9 @@ func parseTime(raw []byte) (at time.Time, err error) {
 	}
 	if err == nil && at.IsZero() {
 		err = errors.New("a timestamp that would count as none")
+	}
+	if err == nil {
+		_, err = at.MarshalText() // refuses +24:00
 	}
 	return at, err
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Whatever package time accepts is parsed as by package time, and nothing else. A fraction of which
-// package time drops digits is no time.
+// package time drops digits is no time, nor is an offset that package time cannot write.
 func TestParseTime(t *testing.T) {
 	t.Parallel()
 	texts := []string{
@@ -41,6 +41,7 @@ func TestParseTime(t *testing.T) {
 		`5`, `{}`, `true`, `[""]`, fine + `Z"`, fine + `+02:00"`, fine + `123Z"`, `"2024-02-28T1:30:30.0000000000Z"`,
 		`"2024-02-28T12:30:30,1234567890Z"`, `"2024-02-28T12:30:30\u002e1234567890Z"`,
 		`"2024-02-28T12:30:30.123456789\u0030Z"`, `"0001-01-01T00:00:00Z"`,
+		`"2024-02-28T12:30:30+24:00"`, // cannot be written
 	} {
 		if got, err := parseTime([]byte(raw)); err == nil {
 			t.Errorf("parseTime(%s) = %v, want an error", raw, got)
