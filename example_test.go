@@ -511,7 +511,7 @@ func ExampleSubscriptionService_Pages() {
 	}
 	// Output:
 	// Razor Handle is billed every 1 month
-	// Digest Subscription is billed every 1 year
+	// Digest Subscription is billed every 1 week
 	// Green Tea Box is billed every 1 month
 }
 

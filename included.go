@@ -81,6 +81,8 @@ func (i *Included) BillingOf(sub *Subscription) (*Billing, bool) {
 // false if neither states one in that currency, or if the two differ. The Extra of the price is
 // that of the resource.
 //
+// An amount with tax (IncludesTax) is gross: do not add it to one without.
+//
 // That the price is per billing interval is a conclusion: the documentation does not say so.
 // Quantities and a PendingPriceChange do not count, and nothing is computed from a
 // BasePricePercentage, whose meaning is not clear.

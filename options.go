@@ -159,7 +159,8 @@ type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call, without those that get a 429 without
 	// a Retry-After. 1 turns retries off, unless MaxRefusals is set. A call that is sent again
 	// after a 401 with a new token may exceed it by one. Raise it for a job that competes with many
-	// others for a store that sends Retry-After. Default 4.
+	// others for a store that sends Retry-After, or that nobody waits for: 20 attempts at a store
+	// that is down take about two minutes. Default 4.
 	MaxAttempts int
 	// MaxRefusals is the maximum number of all attempts, if it is greater than MaxAttempts. Default
 	// MaxAttempts if that is set, otherwise 12. Twelve refusals in a row end a call anyway. With

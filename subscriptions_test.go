@@ -401,9 +401,9 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// A list is accepted exactly if it is a JSON object with an array of objects that have ids, or null,
-// as data: other odd values cannot lose a page. Whatever the reader accepts, it reads like the
-// decoder.
+// A list is accepted exactly if it is a JSON object with an array of objects that have ids, or
+// null, as data: other odd values cannot lose a page. Whatever the reader accepts, it reads like
+// the decoder.
 func FuzzListBody(f *testing.F) {
 	for _, generation := range []string{"first", "second"} {
 		page, err := os.ReadFile("testdata/payload/" + generation + "_generation.json")

@@ -138,6 +138,9 @@ type Config struct {
 	// MaxPage is the number of records that a page of any list has at most, however many
 	// page[limit] asks for, 1 to 100. The links lead to pages of that length. Default: 100.
 	MaxPage int `json:"max_page"`
+	// UnlistedAccounts leaves each n-th account of Seed out of GET /v2/accounts, although it has
+	// subscriptions, as if it were new or the token might not see it. 0: none.
+	UnlistedAccounts int `json:"unlisted_accounts"`
 
 	// AddStatus is the status of a response that confirms added discounts, all or
 	// some of them: 201 or 200. Default: 201.
@@ -258,6 +261,8 @@ func (c Config) Validate() error {
 		problem = "EmptyLists must be EmptyListsAsPrinted, EmptyListsLeftOut, EmptyListsNull or EmptyListsAsArrays"
 	case c.MaxPage < 0 || c.MaxPage > maxPageLimit:
 		problem = fmt.Sprintf("MaxPage must be 1 to %d, or 0 for the default", maxPageLimit)
+	case c.UnlistedAccounts < 0:
+		problem = "UnlistedAccounts must not be negative"
 	case c.AddStatus != 0 && c.AddStatus != http.StatusOK && c.AddStatus != http.StatusCreated:
 		problem = "AddStatus must be 200 or 201, or 0 for the default"
 	case c.CalculationMethod > SimpleCalculation:

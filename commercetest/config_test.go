@@ -58,6 +58,7 @@ func TestNewStore_refusesConfig(t *testing.T) {
 		{field: "Links", cfg: commercetest.Config{Links: 4}},
 		{field: "MaxPage", cfg: commercetest.Config{MaxPage: -1}},
 		{field: "MaxPage", cfg: commercetest.Config{MaxPage: 101}},
+		{field: "UnlistedAccounts", cfg: commercetest.Config{UnlistedAccounts: -1}},
 		{field: "AddStatus", cfg: commercetest.Config{AddStatus: 202}},
 		{field: "TaxPercent, TotalsLag and Shipping", cfg: commercetest.Config{TaxPercent: -1}},
 		{field: "TaxPercent, TotalsLag and Shipping", cfg: commercetest.Config{TotalsLag: -1}},

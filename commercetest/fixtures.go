@@ -106,7 +106,7 @@ type SubscriptionFixture struct {
 	// (which is inactive), closed (because payments failed; it is inactive and not canceled),
 	// paused, pending, resumed or suspended. Empty: active.
 	State string `json:"state"`
-	// Currency of the subscription. The plans have prices in USD and GBP. Empty: USD.
+	// Currency of the subscription. The plans have prices in USD, GBP and EUR. Empty: USD.
 	Currency string `json:"currency"`
 	// PlanID is that of a plan of Seed. Zero: all in turn.
 	PlanID uuid.UUID `json:"plan_id"`
@@ -138,7 +138,7 @@ func (s *Store) AddSubscriptionFixture(f SubscriptionFixture) ([]uuid.UUID, erro
 	if err := f.validate(); err != nil {
 		return nil, err
 	}
-	f.Number, f.State = max(f.Number, 1), cmp.Or(f.State, stateActive)
+	f.Number, f.State, f.Currency = max(f.Number, 1), cmp.Or(f.State, stateActive), cmp.Or(f.Currency, "USD")
 	offerings, includable := sharedOfferings(s.cfg.Generation)
 	if f.PlanID != uuid.Nil {
 		if offerings = withPlan(offerings, f.PlanID); offerings == nil {

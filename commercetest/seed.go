@@ -20,15 +20,16 @@ var seedNames = []string{
 	"Ana Pereira, Lda. (Billing)", "Li Wei", "Smith & Sons", "Zoë Müller",
 }
 
-// Seed replaces all subscriptions of the store with n new ones, newest first, in
-// the payload of [Config.Generation]. It also replaces the accounts and the subscribers,
-// and the resources that a list can include. With n below 1 there are no subscriptions.
+// Seed replaces all subscriptions of the store with n new ones, newest first, in the payload of
+// [Config.Generation]. It also replaces the accounts and the subscribers, and the resources that a
+// list can include. With n below 1 there are no subscriptions.
 //
-// Seed is deterministic: the subscriptions are the same in every store of the
-// generation. A larger n adds newer ones. Their external refs are "order-000001"
-// for the oldest, "order-000002" and so on. Each account has up to three
-// subscriptions and one subscriber, whose email is "subscriber-0001@example.com", then
-// "subscriber-0002@example.com" and so on; see [Store.SubscriberOf].
+// Seed is deterministic: the subscriptions are the same in every store of the generation. A larger
+// n adds newer ones. Their external refs are "order-000001" for the oldest, "order-000002" and so
+// on. Each account has up to three subscriptions and one subscriber, whose email is
+// "subscriber-0001@example.com", then "subscriber-0002@example.com" and so on; see
+// [Store.SubscriberOf]. Of five accounts, one pays in GBP with tax, one in EUR, with tax if the
+// price is below 10, and the others in USD without tax.
 //
 // Some subscriptions are paused, canceled, closed, suspended or pending. Some are canceled and
 // still active, as happens before the last billing run. Others were canceled at once, and are
@@ -49,9 +50,15 @@ func (s *Store) Seed(n int) {
 	for i := 1; i <= n; i++ {
 		stored := newStoredSubscription(i, seed.start(i))
 		stored.seed = seed
-		if account := seedAccount(i); account > len(accounts) { // its first subscription
-			accounts = append(accounts, stored.accountID)
+		account, isListed := seedAccount(i), true
+		if n := s.cfg.UnlistedAccounts; n > 0 {
+			isListed = account%n > 0
+		}
+		if account > len(subscribers) { // its first subscription
 			subscribers[stored.accountID] = []Subscriber{seedSubscriber(account)}
+			if isListed {
+				accounts = append(accounts, stored.accountID)
+			}
 		}
 		subscriptions.add(stored)
 	}
@@ -104,7 +111,7 @@ func (s *seed) subscription(i int) commerce.Subscription {
 	plan := &sub.Relationships.Get("plans").Data.Refs[0]
 	plan.ID = cmp.Or(s.fixture.PlanID, plan.ID)
 	a.PlanID = plan.ID
-	a.Currency = cmp.Or(s.fixture.Currency, "USD")
+	a.Currency = cmp.Or(s.fixture.Currency, seedCurrency(account))
 	a.PaymentAuthority = seedPaymentAuthority(account)
 	sub.Meta = commerce.SubscriptionMeta{
 		Owner:  "store",

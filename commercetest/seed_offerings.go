@@ -15,7 +15,7 @@ var seedOfferings = []struct {
 	name, description string
 	products          []string
 	monthlyCents      int64
-	months            []int // between two bills, for each billing period
+	months            []int // between two bills, for each billing period; 0: a week
 }{
 	{
 		name: "Coffee Club", description: "Fresh beans at your door",
@@ -27,7 +27,7 @@ var seedOfferings = []struct {
 	},
 	{
 		name: "Daily Digest", description: "The news, every morning",
-		products: []string{"Digest Subscription"}, monthlyCents: 900, months: []int{12},
+		products: []string{"Digest Subscription"}, monthlyCents: 900, months: []int{0},
 	},
 	{
 		name: "Razor Plan", description: "Blades as you need them",
@@ -73,7 +73,10 @@ func newSeedOfferings(g Generation) (offerings []commerce.Offering, includable [
 		var periods []seedPeriod
 		for _, months := range o.months {
 			cents := o.monthlyCents
-			if months == 12 {
+			switch months {
+			case 0:
+				cents /= 4
+			case 12:
 				cents *= 10
 			}
 			periods = append(periods, seedPeriod{offering: n, months: months, cents: cents})

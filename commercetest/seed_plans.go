@@ -85,7 +85,7 @@ func (p seedProduct) image() string { return fmt.Sprintf("https://images.example
 // generation, a pricing option in the second.
 type seedPeriod struct {
 	offering int
-	months   int   // between two bills: 1 or 12
+	months   int   // between two bills: 1 or 12, or 0 for a week
 	cents    int64 // per bill
 }
 
@@ -151,7 +151,10 @@ func (p seedPeriod) price() commerce.OptionPrice {
 
 // names returns the display name of the period and its billing interval type.
 func (p seedPeriod) names() (name, interval string) {
-	if p.months == 12 {
+	switch p.months {
+	case 0:
+		return "Weekly", "week"
+	case 12:
 		return "Yearly", "year"
 	}
 	return "Monthly", "month"
@@ -163,14 +166,15 @@ func (p seedPeriod) billing() commerce.Billing {
 		panic("commercetest: " + err.Error())
 	}
 	_, interval := p.names()
+	lengths := map[int]int64{0: 104, 1: 24, 12: 2} // two years
 	return commerce.Billing{
 		BillingIntervalType: interval,
 		BillingFrequency:    commerce.NewDecimal(1),
 		TrialPeriod:         commerce.NewDecimal(1),
-		PlanLength:          commerce.NewDecimal(24 / int64(p.months)),
+		PlanLength:          commerce.NewDecimal(lengths[p.months]),
 		EndBehavior:         "close",
-		CanPause:            p.months == 1, // a yearly subscription cannot be paused
-		CanResume:           p.months == 1,
+		CanPause:            p.months < 12, // a yearly subscription cannot be paused
+		CanResume:           p.months < 12,
 		CanCancel:           true,
 		BasePricePercentage: percentage,
 		FixedPrice:          seedPrices(p.cents),
@@ -181,14 +185,18 @@ func seedTimestamps() commerce.Timestamps {
 	return commerce.Timestamps{CreatedAt: seedStart, UpdatedAt: seedStart}
 }
 
-// seedPrices returns a price without tax in the currency of the subscriptions and a
-// price with tax in another currency.
+// seedPrices returns a price without tax in one currency, one with tax in another, and one in a
+// third, where only small prices are with tax.
 func seedPrices(cents int64) commerce.Prices {
 	return commerce.Prices{
 		"USD": {Amount: commerce.NewDecimal(cents)},
 		"GBP": {Amount: commerce.NewDecimal(cents * 9 / 10), IncludesTax: true},
+		"EUR": {Amount: commerce.NewDecimal(cents), IncludesTax: cents < 1000},
 	}
 }
+
+// seedCurrency returns the currency of the subscriptions of an account.
+func seedCurrency(account int) string { return []string{"USD", "USD", "USD", "GBP", "EUR"}[account%5] }
 
 func seedMoney(cents int64) commerce.Money {
 	return commerce.Money{

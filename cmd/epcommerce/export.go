@@ -25,6 +25,12 @@ import (
 // saveInterval is the time between two states: how much work a crash costs.
 const saveInterval = 250 * time.Millisecond
 
+// maxAttempts is the number of attempts while the store is down. They last about two minutes.
+const maxAttempts = 20
+
+// maxOutages is the number of times that an export waits at the same account.
+const maxOutages = 3
+
 // maxSkipped is the number of accounts that an export goes on without. If more cannot be read,
 // probably none can.
 const maxSkipped = 100
@@ -72,6 +78,10 @@ func newExportCommand(e *environment) *cobra.Command {
 			}
 			if e.output == "table" {
 				e.output, e.stdout = "jsonl", e.printable()
+			}
+			var err error
+			if s.Client, err = s.patient(); err != nil {
+				return err
 			}
 			return x.list(ctx, s, &commerce.SubscriptionListOptions{Concurrency: x.concurrency}, 0)
 		}
@@ -121,9 +131,7 @@ func (x *export) toFile(ctx context.Context) error {
 	}
 	x.shown = time.Now()
 	err := x.run(ctx)
-	if x.shop.stderrTerminal {
-		fmt.Fprint(x.shop.stderr, "\r") // the next message is longer
-	}
+	x.endLine()
 	if err != nil {
 		code, text, todo := exitUnfinished, x.shop.describe(err), x.shop.advice(err)
 		if ctx.Err() != nil {
@@ -171,6 +179,13 @@ func (x *export) show(n int) {
 	if time.Since(x.shown) >= interval {
 		x.shown = time.Now()
 		fmt.Fprintf(x.shop.stderr, format, n)
+	}
+}
+
+// endLine lets the next message, which is longer, take the place of the number.
+func (x *export) endLine() {
+	if x.shop.stderrTerminal {
+		fmt.Fprint(x.shop.stderr, "\r")
 	}
 }
 
@@ -261,13 +276,20 @@ func (x *export) readState() (isComplete bool, err error) {
 // run walks until all accounts are read, without those that cannot be read, and publishes the file.
 func (x *export) run(ctx context.Context) error {
 	var failed uuid.UUID // the account that failed in the walk before
+	outages, before := 0, x.Finished
 	for {
 		err := x.walk(ctx)
 		if err == nil {
 			err = x.checkAny(ctx)
 		}
+		if x.Finished != before {
+			outages, before = 0, x.Finished
+		}
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		switch {
+		case outages < maxOutages && x.isOver(ctx, err):
+			outages++
+			continue
 		case err == nil:
 			if err := x.part.Close(); err != nil {
 				return err
@@ -288,6 +310,32 @@ func (x *export) run(ctx context.Context) error {
 		}
 		x.Skipped = append(x.Skipped, stop.Account)
 	}
+}
+
+// isOver reports whether err was an outage, and waits until that is over.
+func (x *export) isOver(ctx context.Context, err error) bool {
+	_, isOfCall := errors.AsType[*commerce.Error](err)
+	isOutage := isOfCall && commerce.RemedyOf(err) == commerce.RemedyAgain && !errors.Is(err, commerce.ErrBadResponse)
+	if !isOutage || ctx.Err() != nil {
+		return false
+	}
+	x.endLine()
+	say(x.shop.stderr, "the store does not answer as it should; waiting up to two minutes")
+	patient, err := x.shop.patient()
+	if err == nil {
+		_, err = patient.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 1})
+	}
+	if err == nil {
+		for _, err = range patient.Accounts.IDs(ctx, uuid.Nil) {
+			break
+		}
+	}
+	return err == nil
+}
+
+// patient returns a client for work that nobody waits for.
+func (s *shop) patient() (*commerce.Client, error) {
+	return s.With(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: maxAttempts}))
 }
 
 // checkAny returns an error if not one account could be read, although there are subscriptions:

@@ -541,6 +541,51 @@ func TestExport_triesAgain(t *testing.T) {
 	checkFile(t, s, path)
 }
 
+// A job at night goes on after 10 s without the store, and Ctrl-C ends the wait.
+func TestExport_nightly(t *testing.T) {
+	t.Parallel()
+	length := 10 * time.Second
+	if testing.Short() {
+		length = 3 * time.Second // the client alone gives up after 2 s
+	}
+	for name, row := range map[string]struct {
+		down      commercetest.Operation
+		file      string
+		interrupt bool
+	}{
+		"lists":     {down: commercetest.OpList, file: "subs.jsonl"},
+		"accounts":  {down: commercetest.OpAccounts, file: "subs.csv"},
+		"a stream":  {down: commercetest.OpList, file: "-"},
+		"interrupt": {down: commercetest.OpList, file: "subs.csv", interrupt: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			s := commercetest.New(t, commercetest.Config{})
+			s.Seed(300)
+			s.Inject(commercetest.Fault{Operation: row.down, Status: 503, After: 1, Times: -1})
+			after, want := s.ClearFaults, 0
+			if row.interrupt {
+				after, want = cancel, exitInterrupted
+			}
+			time.AfterFunc(length, after)
+			path := row.file
+			if path != "-" {
+				path = filepath.Join(t.TempDir(), path)
+			}
+			start := time.Now()
+			got := caller{env: pairEnv(s), ctx: ctx}.run(t, "subscriptions", "export", path)
+			if took := time.Since(start); got.code != want || took < length || row.interrupt && took > length+5*time.Second {
+				t.Errorf("got exit code %d after %v and %s, want %d", got.code, took, got.stderr, want)
+			}
+			if want == 0 && path != "-" {
+				checkFile(t, s, path)
+			}
+		})
+	}
+}
+
 // The last step may fail, as on Windows while another program has FILE open. Then nothing is lost:
 // the same command completes FILE without reading the store again.
 func TestExport_renameFails(t *testing.T) {

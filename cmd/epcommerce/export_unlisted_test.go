@@ -21,25 +21,24 @@ import (
 // have one of the first 10,100, and how many it does not.
 func newHidingStore(t *testing.T, cfg commercetest.Config, n, k int) (s *commercetest.Store, hidden, lost int) {
 	t.Helper()
+	cfg.UnlistedAccounts = k
 	s = commercetest.New(t, cfg)
 	s.Seed(n)
-	number, known := map[uuid.UUID]int{}, map[uuid.UUID]bool{}
-	for sub := range s.Subscriptions() {
-		if account := sub.Attributes.AccountID; number[account] == 0 {
-			number[account] = len(number) + 1
-		}
+	listed, err := commerce.Collect(s.Client().Accounts.IDs(t.Context(), uuid.Nil))
+	if err != nil {
+		t.Fatal(err)
 	}
-	i := 0
+	known, i := map[uuid.UUID]bool{}, 0
 	for sub := range s.Subscriptions() {
 		account := sub.Attributes.AccountID
 		known[account] = known[account] || i < 10_100
-		if i++; k > 0 && number[account]%k == 0 {
-			s.RemoveAccount(account)
-			if known[account] {
-				hidden++
-			} else {
-				lost++
-			}
+		if i++; slices.Contains(listed, account) {
+			continue
+		}
+		if known[account] {
+			hidden++
+		} else {
+			lost++
 		}
 	}
 	return s, hidden, lost

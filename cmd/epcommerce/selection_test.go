@@ -25,6 +25,9 @@ func lineOf(sub *commerce.Subscription, in *commerce.Included, subscriber *comme
 	plan, _ := in.PlanOf(sub)
 	option, _ := in.PricingOptionOf(sub)
 	object := map[string]any{"subscription": sub, "plan": plan, "pricing_option": option}
+	if p, ok := in.PriceOf(sub); ok {
+		object["price_amount"], object["price_includes_tax"] = p.Amount, p.IncludesTax
+	}
 	if subscriber != nil {
 		object["subscriber_email"] = subscriber.Email
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -144,9 +145,10 @@ func (s *shop) newRecord(ctx context.Context, sub *commerce.Subscription, includ
 	option, _ := included.PricingOptionOf(sub)
 	object := members{"subscription": sub, "plan": plan, "pricing_option": option}
 	plan, option = cmp.Or(plan, &commerce.Plan{}), cmp.Or(option, &commerce.PricingOption{})
-	price, cents := "", ""
+	price, cents, includesTax := "", "", ""
 	if p, ok := included.PriceOf(sub); ok {
-		price, cents = s.priceOf(ctx, p, sub, plan), p.Amount.String()
+		price, cents, includesTax = s.priceOf(ctx, p, sub, plan), p.Amount.String(), strconv.FormatBool(p.IncludesTax)
+		object["price_amount"], object["price_includes_tax"] = p.Amount, p.IncludesTax
 	}
 	interval, frequency := "", ""
 	if b, ok := included.BillingOf(sub); ok {
@@ -186,6 +188,7 @@ func (s *shop) newRecord(ctx context.Context, sub *commerce.Subscription, includ
 		{"resumed_at", at(times.ResumedAt, time.RFC3339Nano)},
 		{"canceled_at", at(times.CanceledAt, time.RFC3339Nano)},
 		{"end_date", at(times.EndDate, time.RFC3339Nano)},
+		{"price_includes_tax", includesTax},
 	}}
 }
 

@@ -25,11 +25,11 @@ func TestList(t *testing.T) {
 	rows := map[commercetest.Generation]string{
 		commercetest.FirstGeneration: "" +
 			"b62b7b82-31c3-5375-90bd-baae28962b76  active    Yearly                1 year    $67.50     2024-02-02\n" +
-			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  active    Yearly                1 year    $90.00     2024-02-02\n" +
+			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  active    Weekly                1 week    $2.25      2024-02-02\n" +
 			"50babc88-edc9-5c16-b82b-2d0d723bc6f0  active    Monthly               1 month   $14.00     2024-02-02\n",
 		commercetest.SecondGeneration: "" +
 			"b62b7b82-31c3-5375-90bd-baae28962b76  active    Razor Handle          1 month   $6.75      2024-02-02\n" +
-			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  active    Digest Subscription   1 year    $90.00     2024-02-02\n" +
+			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  active    Digest Subscription   1 week    $2.25      2024-02-02\n" +
 			"50babc88-edc9-5c16-b82b-2d0d723bc6f0  active    Green Tea Box         1 month   $14.00     2024-02-02\n",
 	}
 	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {

@@ -48,7 +48,7 @@ var sampleCalls = map[string]string{
 	"DELETE /_store/stubs":   "",
 	"GET /_store/namespaces": "",
 	"POST /_store/namespaces": `{"name":"n","subscriptions":1,"generation":"first","token_life":"1m","page_length":3,
-		"links":"objects","max_page":9,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
+		"links":"objects","max_page":9,"unlisted_accounts":2,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
 		"promotions_stay":true,"fractional_amounts":true,"bare_prices":true,"tax_percent":7.25,"prices_include_tax":true,
 		"currencies":[{"code":"ABC"}],"calculation_method":"simple","totals_not_below_zero":true,"totals_lag":"2s",
 		"standard_promotions":true,"amount_per_piece":true,"shipping":700,
