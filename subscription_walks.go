@@ -122,11 +122,14 @@ type subscriptionWalk struct {
 	begun     atomic.Bool // a request was made
 	byAccount bool
 
+	ofNobody map[uuid.UUID]struct{} // yielded before the first records, without a readable account
+
 	// What the first records show, those that an offset reaches:
-	yielded  map[uuid.UUID]struct{} // their ids
-	accounts map[uuid.UUID]struct{} // their accounts, without those that the service lists
-	isLast   bool                   // the walk reads these accounts
-	isHidden atomic.Bool            // one of them has a subscription
+	yielded    map[uuid.UUID]struct{} // their ids
+	isUnproven bool                   // a walk must begin at 0 to find all
+	accounts   map[uuid.UUID]bool     // their accounts: is it hidden, that is, not listed by the service?
+	isLast     bool                   // the walk reads the hidden accounts
+	isHidden   atomic.Bool            // one of them has a subscription
 }
 
 // records yields the records of pages.
@@ -134,8 +137,7 @@ func (w *subscriptionWalk) records(
 	ctx context.Context, pages iter.Seq2[*SubscriptionPage, error],
 ) iter.Seq2[*Subscription, error] {
 	return records(ctx, pages, (*SubscriptionPage).items, func(stop *PagingError, page *SubscriptionPage, n int) {
-		looksAgain := page.Offset == 0 && stop.Seen > n // at the start of the list
-		if stop.Offset = page.Offset + n; w.byAccount || looksAgain {
+		if stop.Offset = page.Offset + n; w.byAccount || w.isUnproven {
 			stop.Offset = 0
 		}
 		if n == len(page.Subscriptions) {
@@ -169,34 +171,45 @@ func (w *subscriptionWalk) all(ctx context.Context, yield func(*SubscriptionPage
 	if !w.read(ctx, w.accountList(), yield) || w.opts.goesByAccount() && !w.first(ctx, yield) {
 		return
 	}
-	_, isUnknown := w.accounts[uuid.Nil]
+	isUnknown := w.accounts[uuid.Nil]
 	delete(w.accounts, uuid.Nil)
-	others := slices.SortedFunc(maps.Keys(w.accounts), compareIDs)
-	if err := w.forgetListed(ctx, others); err != nil {
+	others := maps.Clone(w.accounts)
+	maps.DeleteFunc(others, func(_ uuid.UUID, isHidden bool) bool { return !isHidden })
+	ids := slices.SortedFunc(maps.Keys(others), compareIDs) // also of those that are listed since
+	if err := w.forgetListed(ctx, ids); err != nil {
 		yield(nil, err)
 		return
 	}
 	w.isLast = true
 	list := w.accountList()
-	list.After, list.Limit = uuid.Nil, len(others)+1 // so that the page is not full, and the last one
+	list.After, list.Limit = uuid.Nil, len(ids)+1 // so that the page is not full, and the last one
 	list.Fetch = func(context.Context, uuid.UUID, int) (paging.KeyPage[uuid.UUID], error) {
-		return paging.KeyPage[uuid.UUID]{IDs: others, Next: paging.NextNone}, nil
+		return paging.KeyPage[uuid.UUID]{IDs: ids, Next: paging.NextNone}, nil
 	}
 	if w.read(ctx, list, yield) && (isUnknown || w.isHidden.Load()) {
 		yield(nil, &paging.Error{Err: fmt.Errorf("%w: an account with subscriptions is not listed", ErrOffsetLimit)})
 	}
 }
 
+// orOthers returns the error of a walk by account that has read all accounts, but cannot find out
+// whether there are others: nobody can leave out what fails by Skip.
+func orOthers(err error) error {
+	if !isOfOneAccount(err) && !cannotList(err) {
+		return err
+	}
+	return &paging.Error{Err: fmt.Errorf("%w: an account with subscriptions may be not listed: %w", ErrOffsetLimit, err)}
+}
+
 // first yields the first records, in a walk by account only those whose account the service does
 // not list. It reports whether the walk can go on after them.
 func (w *subscriptionWalk) first(ctx context.Context, yield func(*SubscriptionPage, error) bool) (goesOn bool) {
-	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}
+	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]bool{}
 	canGoOn := w.opts.Offset == 0 && w.opts.Filter.AccountIDs == nil
 	for page, err := range paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
 		Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
 			return w.fetch(ctx, w.opts.Filter.AccountIDs, offset, limit)
 		},
-		Pages: subscriptionPages, Yielded: w.yielded, Concurrency: w.opts.Concurrency,
+		Pages: subscriptionPages, Yielded: w.yielded, Unproven: &w.isUnproven, Concurrency: w.opts.Concurrency,
 		Offset: w.opts.Offset, Limit: w.opts.PageSize, MaxOffset: MaxOffset, MaxLimit: MaxPageSize,
 	}) {
 		if canGoOn && errors.Is(err, ErrOffsetLimit) {
@@ -204,6 +217,9 @@ func (w *subscriptionWalk) first(ctx context.Context, yield func(*SubscriptionPa
 		}
 		if err == nil && canGoOn {
 			err = w.learn(ctx, page)
+		}
+		if err != nil && w.byAccount {
+			err = orOthers(err)
 		}
 		if (err != nil || len(page.Subscriptions) > 0) && (!yield(page, err) || err != nil) {
 			return false
@@ -215,19 +231,27 @@ func (w *subscriptionWalk) first(ctx context.Context, yield func(*SubscriptionPa
 // learn remembers the accounts of a page. In a walk by account, it removes the subscriptions of
 // those that the service lists.
 func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) error {
-	accounts := idsOf(page.Subscriptions, func(sub *Subscription) uuid.UUID { return sub.Attributes.AccountID })
-	for _, account := range accounts {
-		w.accounts[account] = struct{}{}
+	var others []uuid.UUID
+	for i := range page.Subscriptions {
+		account := page.Subscriptions[i].Attributes.AccountID
+		if _, isKnown := w.accounts[account]; !isKnown {
+			w.accounts[account] = true
+			others = append(others, account)
+		}
 	}
 	if !w.byAccount {
 		return nil
 	}
-	accounts = slices.DeleteFunc(accounts, func(id uuid.UUID) bool { return id == uuid.Nil })
-	slices.SortFunc(accounts, compareIDs)
-	err := w.forgetListed(ctx, slices.Compact(accounts))
+	others = slices.DeleteFunc(others, func(id uuid.UUID) bool { return id == uuid.Nil })
+	slices.SortFunc(others, compareIDs)
+	err := w.forgetListed(ctx, others)
 	page.Offset, page.Unlisted = 0, true
 	page.Subscriptions = slices.DeleteFunc(page.Subscriptions, func(sub Subscription) bool {
-		return !w.isOfHidden(sub) || slices.Contains(w.opts.Skip, sub.Attributes.AccountID)
+		if _, isYielded := w.ofNobody[sub.ID]; isYielded || !w.isOfHidden(sub) {
+			return true
+		}
+		w.isHidden.Store(true)
+		return slices.Contains(w.opts.Skip, sub.Attributes.AccountID)
 	})
 	return err
 }
@@ -236,12 +260,24 @@ func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) er
 func (w *subscriptionWalk) read(
 	ctx context.Context, accounts paging.KeysConfig[uuid.UUID], yield func(*SubscriptionPage, error) bool,
 ) bool {
+	w.ofNobody = map[uuid.UUID]struct{}{}
 	for page, err := range w.parts(ctx, accounts) {
+		if err == nil {
+			w.rememberNobodys(page)
+		}
 		if !yield(page, err) || err != nil {
 			return false
 		}
 	}
 	return true
+}
+
+func (w *subscriptionWalk) rememberNobodys(page *SubscriptionPage) {
+	for i := range page.Subscriptions {
+		if sub := &page.Subscriptions[i]; sub.Attributes.AccountID == uuid.Nil {
+			w.ofNobody[sub.ID] = struct{}{}
+		}
+	}
 }
 
 // forgetListed asks which of these accounts the service lists, as its list may lag.
@@ -252,7 +288,7 @@ func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUI
 			return &paging.Error{Err: err}
 		}
 		for _, account := range listed {
-			delete(w.accounts, account)
+			w.accounts[account] = false
 		}
 	}
 	return nil
@@ -308,8 +344,7 @@ func (w *subscriptionWalk) fetch(
 // isOfHidden reports whether a subscription belongs to an account that is not listed. One whose
 // account cannot be read may.
 func (w *subscriptionWalk) isOfHidden(sub Subscription) bool {
-	_, isHidden := w.accounts[sub.Attributes.AccountID]
-	return isHidden || sub.Attributes.AccountID == uuid.Nil
+	return w.accounts[sub.Attributes.AccountID] || sub.Attributes.AccountID == uuid.Nil
 }
 
 // accountList describes the accounts that the service lists, from where the walk begins.

@@ -157,16 +157,18 @@ func (x *export) finish() error {
 	if x.Unlisted > 0 {
 		say(x.shop.stderr, "%s of accounts that the service does not list", counted(x.Unlisted, "subscription"))
 	}
+	var lacks []error
 	if len(x.Skipped) > 0 {
-		err := fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped)
-		return &exitError{code: exitUnfinished, err: err}
+		lacks = append(lacks, fmt.Errorf("%s lacks the accounts that can't be read: %v", x.path, x.Skipped))
 	}
 	if x.Beyond {
-		err := fmt.Errorf("%s may lack others of accounts that the service does not list: "+
-			"there are more subscriptions than an offset reaches", x.path)
-		return &exitError{code: exitUnfinished, err: err}
+		lacks = append(lacks, fmt.Errorf("%s may lack others of accounts that the service does not list: "+
+			"not all subscriptions can be read without their accounts", x.path))
 	}
-	return nil
+	if len(lacks) == 0 {
+		return nil
+	}
+	return &exitError{code: exitUnfinished, err: errors.Join(lacks...)}
 }
 
 // show shows the number of subscriptions in the part: on a terminal in one line, and in a log each
@@ -279,9 +281,6 @@ func (x *export) run(ctx context.Context) error {
 	outages, before := 0, x.Finished
 	for {
 		err := x.walk(ctx)
-		if err == nil {
-			err = x.checkAny(ctx)
-		}
 		if x.Finished != before {
 			outages, before = 0, x.Finished
 		}
@@ -338,12 +337,9 @@ func (s *shop) patient() (*commerce.Client, error) {
 	return s.With(commerce.WithRetry(commerce.RetryPolicy{MaxAttempts: maxAttempts}))
 }
 
-// checkAny returns an error if not one account could be read, although there are subscriptions:
-// FILE must not be replaced by an empty one.
+// checkAny returns an error if there are subscriptions: a walk has found none, and FILE must not be
+// replaced by an empty one.
 func (x *export) checkAny(ctx context.Context) error {
-	if x.Finished != uuid.Nil || x.Unlisted > 0 {
-		return nil
-	}
 	page, err := x.shop.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 1})
 	if err == nil && len(page.Subscriptions) > 0 {
 		err = errors.New("no account can be read, but there are subscriptions: the file of before stays")
@@ -382,7 +378,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 		ByAccount: true, After: x.Finished, Skip: x.Skipped, Concurrency: x.concurrency,
 	}
 	opts.Include.All = true
-	unlisted := 0
+	read, unlisted := 0, 0
 	for page, err := range x.shop.Subscriptions.Pages(ctx, opts) {
 		stop, _ := errors.AsType[*commerce.PagingError](err)
 		if next.Beyond = errors.Is(err, commerce.ErrOffsetLimit) && stop.Account == uuid.Nil; next.Beyond {
@@ -395,6 +391,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		read += len(page.Subscriptions)
 		for _, r := range records {
 			p.print(r)
 		}
@@ -416,8 +413,15 @@ func (x *export) walk(ctx context.Context) (err error) {
 			saved = time.Now()
 		}
 	}
-	next.Unlisted, next.Done = unlisted, true // not before: a run that goes on reads these again
-	return mark()
+	if read == 0 && next.Finished == uuid.Nil {
+		err = x.checkAny(ctx)
+	}
+	next.Unlisted = unlisted // not before: a run that goes on reads these again
+	if err == nil {
+		err = mark()
+	}
+	next.Done = err == nil
+	return err
 }
 
 // save makes next the state. The part is on the disk before the state says so.

@@ -2,6 +2,7 @@ package paging
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -12,7 +13,7 @@ import (
 type order struct {
 	id, created, updated steps
 	pages                int       // that connected
-	front, newest        time.Time // newest time of the last change on the first of them, and on all
+	front, newest        time.Time // newest last change on the first of them that has one, and on all
 }
 
 // steps are the ways that a value goes from record to record.
@@ -28,8 +29,15 @@ func (w *walk[P, ID]) observe(f fetched[P, ID]) {
 		lastCreated, lastUpdated := w.Times(f.page, i-1)
 		created, updated := w.Times(f.page, i)
 		w.order.id.add(w.Compare(f.ids[i-1], f.ids[i]))
-		w.order.created.add(lastCreated.Compare(created))
-		w.order.updated.add(lastUpdated.Compare(updated))
+		w.order.created.addTimes(lastCreated, created)
+		w.order.updated.addTimes(lastUpdated, updated)
+	}
+}
+
+// addTimes leaves out a step from or to a record without a time, which shows nothing.
+func (s *steps) addTimes(last, next time.Time) {
+	if !last.IsZero() && !next.IsZero() {
+		s.add(last.Compare(next))
 	}
 }
 
@@ -40,7 +48,7 @@ func (w *walk[P, ID]) acceptTimes(f fetched[P, ID]) {
 			w.order.newest = updated
 		}
 	}
-	if w.order.pages++; w.order.pages == 1 {
+	if w.order.pages++; w.order.front.IsZero() {
 		w.order.front = w.order.newest
 	}
 }
@@ -58,14 +66,14 @@ func (w *walk[P, ID]) isMoved(f fetched[P, ID], record int) bool {
 	return updated.After(w.order.newest)
 }
 
-// mayHaveMissed reports whether records may have moved to the start of the list behind the walk. It
-// is false if the ids or the times of creation show the order, and the times of the last change
-// another one. It is false if these only rise too: see isMoved.
-func (w *walk[P, ID]) mayHaveMissed() bool {
+// isUnproven reports whether records may move to the start of the list behind the walk. It is false
+// if the ids or the times of creation show the order, and the times of the last change another one.
+// It is false if these only rise too: see isMoved.
+func (w *walk[P, ID]) isUnproven() bool {
 	o := &w.order
 	isOneWay := !o.id.up || !o.id.down || !o.created.up || !o.created.down
 	isProven := o.updated.up && (isOneWay || !o.updated.down)
-	return w.Offset == 0 && o.pages > 1 && !o.newest.IsZero() && !isProven
+	return w.Offset == 0 && !o.newest.IsZero() && !isProven
 }
 
 // maxLooks limits how often a walk looks at the start of the list again.
@@ -74,27 +82,31 @@ const maxLooks = 10
 var errSortedByChange = fmt.Errorf("%w; it is sorted by a time that changes faster than it can be read", ErrListDrift)
 
 // lookAgain yields the records that moved to the start of the list. All that changed since the
-// first page of the walk come before the newest record of that page. It reads up to there, until
-// one page has it all, so that nothing moved while it was read.
+// first page of the walk come before the newest record of that page, or beside it if the times are
+// equal. It reads up to there, until one page has it all, so that nothing moved while it was read.
 func (w *walk[P, ID]) lookAgain(ctx context.Context, yield func(P, error) bool) {
 	again := &walk[P, ID]{order: w.order}
 	for range maxLooks {
 		front := again.order.front
 		again = &walk[P, ID]{Config: w.Config}
-		again.Concurrency, again.Yielded = 0, nil
+		again.Concurrency, again.Yielded, again.Unproven = 0, nil, nil
+		offset := 0
 		for page, err := range again.all(ctx) {
-			if err != nil {
-				yield(page, &Error{Seen: len(w.seen), Err: err})
+			if stop, ok := errors.AsType[*Error](err); ok {
+				stop.Seen, stop.Offset = len(w.seen), 0
+				yield(page, stop)
 				return
 			}
 			ids, _ := w.Look(page)
 			_, oldest := w.Times(page, len(ids)-1)
-			if added := addNew(w.seen, ids, 0); len(added) > 0 {
-				if w.Keep(page, added, 0); !yield(page, nil) {
+			added := addNew(w.seen, ids, 0)
+			if len(added) > 0 {
+				if w.Keep(page, added, offset+added[0]); !yield(page, nil) {
 					return
 				}
 			}
-			if !oldest.After(front) {
+			offset += len(ids)
+			if !oldest.IsZero() && (oldest.Before(front) || oldest.Equal(front) && len(added) == 0) {
 				break
 			}
 		}

@@ -116,6 +116,9 @@ type Config[P any, ID comparable] struct {
 
 	// Yielded collects the ids of the records that the walk yields. It starts empty, or is nil.
 	Yielded map[ID]struct{}
+	// Unproven is set before a page is yielded: records may have moved to the start of the list
+	// since, so that only a walk from there finds them. It may be nil.
+	Unproven *bool
 }
 
 // Error is the error that ends a walk.
@@ -123,7 +126,9 @@ type Error struct {
 	Seen int // number of records yielded
 	Err  error
 
-	Offset int // Walk: of the first record that the walk has not yielded
+	// Walk: of the first record that the walk has not yielded, or 0 if records may have moved to the
+	// start of the list.
+	Offset int
 
 	// Keys of a list, nil if there is none. Key is nil too if the failed request was for several
 	// keys.
@@ -146,7 +151,7 @@ func Walk[P any, ID comparable](ctx context.Context, cfg Config[P, ID]) iter.Seq
 				return
 			}
 		}
-		if w.mayHaveMissed() {
+		if w.isUnproven() && w.order.pages > 1 {
 			w.lookAgain(ctx, yield)
 		}
 	}
@@ -168,11 +173,19 @@ func (w *walk[P, ID]) all(ctx context.Context) iter.Seq2[P, error] {
 			} else {
 				w.cancelAhead()
 			}
+			isUnproven := w.isUnproven()
+			if w.Unproven != nil {
+				*w.Unproven = isUnproven
+			}
 			if hasNew && !yield(page, nil) || errors.Is(err, errEnd) {
 				return
 			}
 			if err != nil {
-				yield(*new(P), &Error{Offset: w.resume, Seen: len(w.seen), Err: err})
+				stop := &Error{Offset: w.resume, Seen: len(w.seen), Err: err}
+				if isUnproven { // what changed since may be before the offset
+					stop.Offset = 0
+				}
+				yield(*new(P), stop)
 				return
 			}
 		}

@@ -245,6 +245,7 @@ type part[P any, K, ID comparable] struct {
 	held             *partsPage[P] // not passed to the consumer yet, because it may be the last
 	yielded          map[ID]struct{}
 	split            bool // a list of several keys was left early, so records of later keys may be yielded already
+	unproven         bool // records may come after the last page of a list, see Config
 	tooLong          bool // a list was too long: check the length of the next ones first
 }
 
@@ -329,6 +330,7 @@ func (p *part[P, K, ID]) readList(ctx context.Context, keys []K) error {
 	pages := 0
 	for page, err := range Walk(ctx, Config[P, ID]{
 		Fetch: fetch, Pages: p.Pages, Limit: p.Limit, MaxOffset: p.MaxOffset, MaxLimit: p.MaxLimit,
+		Unproven: &p.unproven,
 	}) {
 		if stop, ok := errors.AsType[*Error](err); ok {
 			return stop.Err
@@ -373,7 +375,7 @@ func (p *part[P, K, ID]) add(ctx context.Context, page P, keys int) error {
 		return err
 	}
 	p.held = &partsPage[P]{page, len(added)}
-	if next == NextExists {
+	if next == NextExists && !p.unproven {
 		return p.passHeld(ctx)
 	}
 	return nil
