@@ -788,6 +788,31 @@ func TestAll_stopsByAccount(t *testing.T) {
 	got, err = commerce.Collect(s.Client().Subscriptions.All(t.Context(), opts))
 	checkStop(t, err, commerce.PagingError{Seen: 52, Err: commerce.ErrOffsetLimit})
 	diff(t, "after all that are listed", len(slices.Compact(idsOf(got))), 52)
+	opts.Skip = hidden // there may be others, as without Skip
+	_, err = commerce.Collect(s.Client().Subscriptions.All(t.Context(), opts))
+	checkStop(t, err, commerce.PagingError{Err: commerce.ErrOffsetLimit})
+}
+
+// After all accounts, a walk by account cannot find out whether there are others. It says so, and
+// does not ask again for ever.
+func TestAll_orOthers(t *testing.T) {
+	t.Parallel()
+	for what, fault := range map[string]commercetest.Fault{
+		"accounts by id are refused": {Operation: commercetest.OpAccounts, Status: 400},
+		"a record has no id":         {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
+	} {
+		fault.Match = func(r commercetest.Request) bool {
+			return strings.Contains(r.RawQuery, "in%28id") || r.Operation == commercetest.OpList && !strings.Contains(r.RawQuery, "account_id")
+		}
+		s := newAccountStore(t, 1, 2)
+		fault.Times = -1
+		s.Inject(fault)
+		_, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), byAccount()))
+		checkStop(t, err, commerce.PagingError{Seen: 3, Finished: s.accounts[1], Err: commerce.ErrOffsetLimit})
+		if _, ok := errors.AsType[*commerce.Error](err); !ok {
+			t.Errorf("%s: error %v, want the cause too", what, err)
+		}
+	}
 }
 
 // An account whose list drifts is in the error, which is not that of the accounts.

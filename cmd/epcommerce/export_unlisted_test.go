@@ -5,6 +5,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -98,6 +99,52 @@ func TestExport_unlisted(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A disk is full when the last records are written. The next run writes them again.
+func TestExport_full(t *testing.T) {
+	t.Parallel()
+	s, _, _ := newHidingStore(t, commercetest.Config{}, 400, 4)
+	dir, c := t.TempDir(), caller{env: pairEnv(s)}
+	whole, path := filepath.Join(dir, "whole.jsonl"), filepath.Join(dir, "subs.jsonl")
+	if got := c.run(t, "subscriptions", "export", whole); got.code != 0 {
+		t.Fatalf("got %+v, want exit code 0", got)
+	}
+	want, err := os.ReadFile(whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit := fmt.Sprintf("ulimit -f %d; ", len(want)/1024)
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", limit+`exec "$0" subscriptions export "$1"`, binary, path)
+	for name, value := range c.env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "too large") {
+		t.Fatalf("got %v and %s, want a file that is too large", err, out)
+	}
+	if got := c.run(t, "subscriptions", "export", path); got.code != 0 {
+		t.Errorf("got %+v, want exit code 0", got)
+	}
+	if got, err := os.ReadFile(path); err != nil || !slices.Equal(idsIn(string(got)), idsIn(string(want))) {
+		t.Errorf("got %d bytes, error %v, want those of %d bytes", len(got), err, len(want))
+	}
+}
+
+// Nothing could be read, and nothing is done: the next run reads all.
+func TestExport_nothingRead(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(9)
+	s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 200, Body: "<html>", Times: -1,
+		Match: func(r commercetest.Request) bool { return strings.Contains(r.RawQuery, "account_id") }})
+	path, c := filepath.Join(t.TempDir(), "subs.jsonl"), caller{env: pairEnv(s)}
+	for _, want := range []int{exitUnfinished, 0} {
+		if got := c.run(t, "subscriptions", "export", path); got.code != want {
+			t.Errorf("got %+v, want exit code %d", got, want)
+		}
+		s.ClearFaults()
+	}
+	checkFile(t, s, path)
 }
 
 // An export that is killed at any request, also in the part that reads what is not listed, and goes

@@ -83,14 +83,15 @@ var errSortedByChange = fmt.Errorf("%w; it is sorted by a time that changes fast
 
 // lookAgain yields the records that moved to the start of the list. All that changed since the
 // first page of the walk come before the newest record of that page, or beside it if the times are
-// equal. It reads up to there, until one page has it all, so that nothing moved while it was read.
+// equal. It reads up to there, until nothing moved while it was read: one page has it all, or the
+// newest record is the same as the time before.
 func (w *walk[P, ID]) lookAgain(ctx context.Context, yield func(P, error) bool) {
 	again := &walk[P, ID]{order: w.order}
 	for range maxLooks {
 		front := again.order.front
 		again = &walk[P, ID]{Config: w.Config}
 		again.Concurrency, again.Yielded, again.Unproven = 0, nil, nil
-		offset := 0
+		offset, found := 0, false
 		for page, err := range again.all(ctx) {
 			if stop, ok := errors.AsType[*Error](err); ok {
 				stop.Seen, stop.Offset = len(w.seen), 0
@@ -101,6 +102,7 @@ func (w *walk[P, ID]) lookAgain(ctx context.Context, yield func(P, error) bool) 
 			_, oldest := w.Times(page, len(ids)-1)
 			added := addNew(w.seen, ids, 0)
 			if len(added) > 0 {
+				found = true
 				if w.Keep(page, added, offset+added[0]); !yield(page, nil) {
 					return
 				}
@@ -110,7 +112,7 @@ func (w *walk[P, ID]) lookAgain(ctx context.Context, yield func(P, error) bool) 
 				break
 			}
 		}
-		if again.order.pages <= 1 {
+		if again.order.pages <= 1 || !found && again.order.front.Equal(front) {
 			return
 		}
 	}

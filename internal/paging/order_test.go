@@ -284,4 +284,70 @@ func TestOrder_fast(t *testing.T) {
 	if !ok || !errors.Is(stop, errSortedByChange) || stop.Offset != 0 || stop.Seen != len(seen) {
 		t.Errorf("error %+v after %d records, want errSortedByChange, Offset 0", err, len(seen))
 	}
+	if l.requests != 71 {
+		t.Errorf("%d requests, want those of a walk and 10 looks", l.requests)
+	}
+}
+
+// A walk that stops begins again at 0, whatever it had read: all that changed meanwhile is there.
+func TestOrder_stops(t *testing.T) {
+	t.Parallel()
+	for n := range 12 {
+		ctx, cancel := context.WithCancel(t.Context())
+		l := newDatedList(600, reverse(byUpdated), 1)
+		l.changes = 0.1
+		l.after = func(int) {
+			if l.requests == 1+n {
+				cancel()
+			}
+		}
+		seen, err := collect(t, l.walk(ctx, datedPages(), 1))
+		stop, ok := errors.AsType[*Error](err)
+		if !ok || stop.Err != context.Canceled || stop.Offset != 0 || stop.Seen != len(seen) {
+			t.Errorf("after %d requests: %+v after %d records, want Offset 0 and the cause", 1+n, err, len(seen))
+		}
+	}
+}
+
+// Records that changed at the time of the newest one are behind the walk too, and so are those
+// after records without a time. Without times of creation, only those of the change show the order.
+func TestOrder_sameTime(t *testing.T) {
+	t.Parallel()
+	const total = 600
+	nullsFirst := func(a, b dated) int {
+		return cmp.Or(min(1, a.updated)-min(1, b.updated), byUpdated(b, a))
+	}
+	for name, tt := range map[string]struct {
+		compare func(a, b dated) int
+		without int // each record with such a number has no time
+		change  func(l *datedList)
+	}{
+		"at once": {compare: reverse(byUpdated), change: func(l *datedList) {
+			newest := l.records[0].updated
+			for i := range 250 {
+				l.records[total-1-i].updated = newest
+			}
+		}},
+		"without a time": {compare: nullsFirst, without: 3, change: func(l *datedList) {
+			for i := range 5 {
+				l.records[total-1-i].updated = l.now + i
+			}
+		}},
+	} {
+		l := newDatedList(total, tt.compare, 1)
+		for i := range l.records {
+			if l.records[i].created = 0; tt.without > 0 && i%tt.without == 0 {
+				l.records[i].updated = 0
+			}
+		}
+		l.after = func(int) {
+			if l.requests == 4 {
+				tt.change(l)
+			}
+		}
+		seen, err := collect(t, l.walk(t.Context(), datedPages(), 1))
+		if len(seen) != total || err != nil || l.requests > 13 {
+			t.Errorf("%s: got %d of %d records after %d requests, error %v", name, len(seen), total, l.requests, err)
+		}
+	}
 }

@@ -126,8 +126,8 @@ type Error struct {
 	Seen int // number of records yielded
 	Err  error
 
-	// Walk: of the first record that the walk has not yielded, or 0 if records may have moved to the
-	// start of the list.
+	// Walk: of the first record that the walk has not yielded, or 0 if records may have moved to
+	// the start of the list.
 	Offset int
 
 	// Keys of a list, nil if there is none. Key is nil too if the failed request was for several
