@@ -254,8 +254,8 @@ func (l Links) next() paging.Next {
 type PagingError struct {
 	// Offset is the position right after the last record that a walk by offset yielded, at the time
 	// when its page was read. If it yielded none, it is the offset where the walk began. It is 0 in
-	// a walk by account, also after All and Pages passed the offset limit, or if they look at the
-	// start of the list again.
+	// a walk by account, also after All and Pages passed the offset limit, and if the records do
+	// not prove the order of the list: what changed meanwhile may be at its start.
 	//
 	// A walk with this Offset resumes here. It ends in [ErrOffsetLimit] if the list has more than
 	// 10,100 records; then begin again at 0. It cannot know what changed in between: if a record

@@ -23,16 +23,16 @@ import (
 // With ByAccount it does so from the start. It includes no related resources; use Pages for them.
 //
 // Each record that is in the list from the start of the walk to its end is yielded exactly once,
-// even if others are added or removed meanwhile, as long as the store shows where the list ends,
-// see Pages, and the order of those that stay does not change. The order is not documented: if the
-// records do not prove it, the walk reads the start of the list again. Then a list sorted by the
-// last change loses none, or ends in [ErrListDrift]. If it is sorted by another thing that changes,
-// such as a name, the walk may miss records.
+// even if others are added or removed, as long as the store shows where the list ends, see Pages,
+// and the order of those that stay does not change. If the records do not prove their order, a walk
+// from Offset 0 reads the start of the list again, usually with one request. Then a list sorted by
+// the last change loses none, or ends in [ErrListDrift], if each record has the time of it. A walk
+// may miss records if the list is sorted by something else that changes, such as a name, or, with
+// Concurrency and the last change at the end, if several change at the same time.
 //
-// An error ends the walk. It is yielded last, after all records of the pages before it: a
-// [*ValidationError] if opts are invalid, otherwise a [*PagingError], which can be resumed. A page
-// that is too large (see [SubscriptionService.List]), or has a record twice or without a UUID, ends
-// in [ErrBadResponse].
+// An error ends the walk, after all records of the pages before it: a [*ValidationError] if opts
+// are invalid, otherwise a [*PagingError], which can be resumed. A page that is too large (see
+// [SubscriptionService.List]), or has a record twice, ends in [ErrBadResponse].
 //
 // With opts.Concurrency, several pages are read at a time; the records and their order stay the
 // same. Nothing is sent before the loop starts, and nothing is in flight when it ends. Each loop is
@@ -64,8 +64,8 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
 //     accounts for this token, or not in the order of their ids,
 //   - at an account that has more than 10,100 subscriptions,
-//   - at the end, if an account with subscriptions is not listed, or cannot be read in a record.
-//     There may be other such accounts, and the walk would not know.
+//   - at the end, if an account with subscriptions is not listed, or cannot be read in a record, or
+//     the walk cannot find out. There may be other such accounts, and the walk would not know.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {

@@ -28,7 +28,7 @@ type SubscriptionListOptions struct {
 	Filter  SubscriptionFilter
 	Include SubscriptionInclude
 	// Offset is the number of records to skip, at most MaxOffset. A walk with it ends in
-	// [ErrOffsetLimit] at the limit.
+	// [ErrOffsetLimit] at the limit, and does not look at the start of the list again.
 	Offset int
 	// PageSize is the number of records per page, 1 to MaxPageSize. 0 means the page length
 	// setting of the store in List, and MaxPageSize in walks. Walks read at least 2 records per
@@ -39,8 +39,7 @@ type SubscriptionListOptions struct {
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
 	// [WithLimiter]. A walk by offset begins with one request in flight and adds one with each full
 	// page. Some requests may ask for pages after the end of the list, which a walk without
-	// concurrency does not request: none in a list of fewer than 2*PageSize-1 records, and at most
-	// Concurrency-1 in a longer one.
+	// concurrency does not request: at most Concurrency-1.
 	Concurrency int
 
 	// ByAccount lets All and Pages go by account from the start: in the order of the accounts' ids,
@@ -50,9 +49,9 @@ type SubscriptionListOptions struct {
 	// account that cannot be read names it.
 	//
 	// After the last account, the walk reads the first 10,100 subscriptions by offset, and which of
-	// their accounts are listed: a request for each for 100 subscriptions. Those of accounts that
-	// are not listed come then. If there are any, and more than 10,100 in the list, it reads all of
-	// these accounts, and ends in [ErrOffsetLimit]: there may be other such accounts.
+	// their accounts are listed: one or two requests for each page. Those of accounts that are not
+	// listed come then, also if the ids are before After. If there are any, and more than 10,100 in
+	// the list, it reads all of these accounts, and ends in [ErrOffsetLimit]: there may be others.
 	//
 	// A filter on accounts or an Offset is then a [*ValidationError]. With Concurrency n, up to 2*n
 	// pages are in flight or wait for the caller. With Concurrency 1 it is a page, and a request
@@ -61,7 +60,7 @@ type SubscriptionListOptions struct {
 	// After lets a walk by account begin with the first account whose id is greater, e.g. than the
 	// Finished of a [SubscriptionPage]. It implies ByAccount. The zero UUID is before all ids.
 	After uuid.UUID
-	// Skip are accounts that a walk by account does not ask for, because they cannot be read: see
+	// Skip are accounts that a walk by account leaves out, because they cannot be read: see
 	// Account in [PagingError]. The zero UUID in it is a [*ValidationError], and so is an account
 	// without ByAccount or After.
 	Skip []uuid.UUID
