@@ -1,0 +1,267 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/commerce-go/commerce/commercetest"
+)
+
+// run asks a store in memory about facts. It must be called in a bubble of synctest.
+func run(ctx context.Context, t *testing.T, base http.RoundTripper, o Options) *Report {
+	t.Helper()
+	report, err := Run(ctx, commercetest.NewStore(commercetest.Config{}).Client(), base, o, func(Result) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// seeded returns a store with subscriptions.
+func seeded(t *testing.T, cfg commercetest.Config) *commercetest.Store {
+	t.Helper()
+	s := commercetest.New(t, cfg)
+	s.Seed(13)
+	return s
+}
+
+// transport is a function that is a transport.
+type transport func(*http.Request) (*http.Response, error)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// results returns the facts with a verdict, with what was observed.
+func (r *Report) results(v Verdict) (list []string) {
+	for _, in := range r.Results {
+		if in.Verdict == v {
+			list = append(list, in.Fact+": "+in.Observed)
+		}
+	}
+	return list
+}
+
+func TestRun_bothGenerations(t *testing.T) {
+	t.Parallel()
+	for _, generation := range []commercetest.Generation{commercetest.FirstGeneration, commercetest.SecondGeneration} {
+		t.Run(generation.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := seeded(t, commercetest.Config{Generation: generation})
+				r := run(t.Context(), t, s.Transport(), Options{})
+				for _, v := range []Verdict{Allowed, Differs} {
+					if list := r.results(v); list != nil {
+						t.Errorf("%s: %v, want none", v, list)
+					}
+				}
+				if n := r.Count(Same); n < 80 || r.Unasked() > 0 || r.Requests > maxRequests {
+					t.Errorf("%d facts are the same, %d could not be asked, %d requests; want at least 80, 0, at most %d",
+						n, r.Unasked(), r.Requests, maxRequests)
+				}
+				if r.Generation != generation.String() || r.Method != "line" {
+					t.Errorf("got the generation %s and the method %s, want %v and line", r.Generation, r.Method, generation)
+				}
+				if s.Carts() != nil || r.Left != nil {
+					t.Errorf("the carts %v and %v are left, want none", s.Carts(), r.Left)
+				}
+				t.Logf("%d facts, %d requests, %v", r.Count(Same), r.Requests, r.Took)
+			})
+		})
+	}
+}
+
+// Each fact can be asked alone, with what it needs, in as many requests and carts as it states.
+func TestRun_only(t *testing.T) {
+	t.Parallel()
+	first := 0
+	for _, f := range firstFacts {
+		first += f.requests + shares[f.uses].requests
+	}
+	for _, f := range facts {
+		if f.flag != "" {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s, o := seeded(t, commercetest.Config{}), Options{Only: []string{f.name}}
+				r := run(t.Context(), t, s.Transport(), o)
+				carts, requests := map[string]bool{}, 0
+				for _, in := range s.Requests() {
+					_, id, _ := strings.Cut(in.Path, cartPrefix)
+					id, rest, _ := strings.Cut(id, "/")
+					carts[id] = id != ""
+					if in.Method != http.MethodDelete || rest != "" {
+						requests++
+					}
+				}
+				delete(carts, "")
+				last := r.Results[len(r.Results)-1]
+				if last.Fact != f.name && len(r.Results) > len(firstFacts) || last.Verdict != Same {
+					t.Errorf("got %+v, want %s to be the same", last, f.name)
+				}
+				if most := first + f.requests + shares[f.uses].requests; requests > most || len(carts) > o.Carts() {
+					t.Errorf("%d requests, %d carts; want at most %d, %d", requests, len(carts), most, o.Carts())
+				}
+			})
+		})
+	}
+}
+
+// The facts that need no flag fit into one run, and so do those with flags, but for a burst.
+func TestFacts_requests(t *testing.T) {
+	t.Parallel()
+	n, used := 0, map[string]bool{}
+	for _, f := range facts {
+		n += f.requests
+		if _, isKnown := shares[f.uses]; f.uses != "" && !isKnown {
+			t.Errorf("%s uses %q, which is none of shares", f.name, f.uses)
+		}
+		if !used[f.uses] {
+			n += shares[f.uses].requests
+		}
+		used[f.uses] = true
+	}
+	if n > maxRequests {
+		t.Errorf("all facts need %d requests, want at most %d", n, maxRequests)
+	}
+	t.Logf("%d facts, at most %d requests and %d carts", len(facts), n, new(Options).Carts())
+}
+
+// interrupt is a transport that ends a context at a request, in one of these ways.
+type interrupt struct {
+	store  *commercetest.Store
+	at     int
+	way    string
+	cancel context.CancelFunc
+	n      int
+}
+
+func (i *interrupt) RoundTrip(r *http.Request) (*http.Response, error) {
+	i.n++
+	if i.n != i.at {
+		return i.store.Transport().RoundTrip(r)
+	}
+	i.cancel()
+	detached := r.Clone(context.WithoutCancel(r.Context()))
+	switch i.way {
+	case "before the request":
+	case "before the response":
+		_, _ = i.store.Transport().RoundTrip(detached)
+	case "before a late request":
+		go func() {
+			time.Sleep(time.Second) // in a bubble
+			_, _ = i.store.Transport().RoundTrip(detached)
+		}()
+	}
+	return nil, context.Canceled
+}
+
+func TestRun_interrupted(t *testing.T) {
+	t.Parallel()
+	for moment := range 20 {
+		for _, way := range []string{"before the request", "before the response", "before a late request"} {
+			t.Run(fmt.Sprint(moment, " ", way), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					ctx, cancel := context.WithCancel(t.Context())
+					s := seeded(t, commercetest.Config{})
+					r := run(ctx, t, &interrupt{store: s, at: 1 + moment*9, way: way, cancel: cancel}, Options{})
+					synctest.Wait()
+					if !r.Interrupted || len(r.Results) != len(facts) || r.Left != nil || s.Carts() != nil {
+						t.Errorf("interrupted %t, %d results, left %v, carts %v", r.Interrupted, len(r.Results), r.Left, s.Carts())
+					}
+				})
+			})
+		}
+	}
+}
+
+// No lost response leaves a cart or shows a difference, whatever request it is of.
+func TestRun_lostResponse(t *testing.T) {
+	t.Parallel()
+	for _, late := range []bool{false, true} {
+		for lost, isLast := 1, false; !isLast; lost++ {
+			synctest.Test(t, func(t *testing.T) {
+				s, n := seeded(t, commercetest.Config{}), 0
+				r := run(t.Context(), t, transport(func(r *http.Request) (*http.Response, error) {
+					if n++; n != lost {
+						return s.Transport().RoundTrip(r)
+					}
+					detached := r.Clone(context.WithoutCancel(r.Context()))
+					go func() {
+						if late {
+							time.Sleep(time.Second) // in a bubble
+						}
+						_, _ = s.Transport().RoundTrip(detached)
+					}()
+					time.Sleep(time.Millisecond)
+					return nil, errors.New("lost")
+				}), Options{})
+				time.Sleep(time.Second)
+				if list := r.results(Differs); list != nil || r.Left != nil || s.Carts() != nil {
+					t.Errorf("response %d is lost: differs %v, left %v, carts %v; want none", lost, list, r.Left, s.Carts())
+				}
+				isLast = n < lost
+			})
+		}
+	}
+}
+
+func TestRun_refused(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := seeded(t, commercetest.Config{})
+		s.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 429, Times: -1})
+		r := run(t.Context(), t, s.Transport(), Options{})
+		refused := 0
+		for _, in := range s.Requests() {
+			if in.Status == http.StatusTooManyRequests {
+				refused++
+			}
+		}
+		if refused != maxRefusals || r.Count(Same) != len(firstFacts) || s.Carts() != nil {
+			t.Errorf("%d refusals, %d facts the same, carts %v; want %d, %d, none",
+				refused, r.Count(Same), s.Carts(), maxRefusals, len(firstFacts))
+		}
+	})
+}
+
+// A cart that cannot be deleted is named, after 30 s.
+func TestRun_left(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := seeded(t, commercetest.Config{})
+		s.Inject(commercetest.Fault{Operation: commercetest.OpDeleteCart, Status: 503, Times: -1})
+		start := time.Now()
+		r := run(t.Context(), t, s.Transport(), Options{Only: []string{"f-add"}})
+		if diff := cmp.Diff(s.Carts(), r.Left); diff != "" || r.Left == nil || time.Since(start) > removalTime+5*time.Second {
+			t.Errorf("after %v, carts that are left (-store +report):\n%s", time.Since(start), diff)
+		}
+	})
+}
+
+// At most 20 requests start in any second, however fast the store is.
+func TestRun_rate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := seeded(t, commercetest.Config{})
+		var starts []time.Time
+		run(t.Context(), t, transport(func(r *http.Request) (*http.Response, error) {
+			starts = append(starts, time.Now())
+			return s.Transport().RoundTrip(r)
+		}), Options{})
+		for i := perSecond; i < len(starts); i++ {
+			if d := starts[i].Sub(starts[i-perSecond]); d < time.Second {
+				t.Fatalf("%d requests start within %v", perSecond+1, d)
+			}
+		}
+	})
+}
