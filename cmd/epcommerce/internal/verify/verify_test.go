@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -84,11 +87,9 @@ func TestRun_only(t *testing.T) {
 	for _, f := range firstFacts {
 		first += f.requests + shares[f.uses].requests
 	}
-	for _, f := range facts {
-		if f.flag != "" {
-			continue
-		}
-		t.Run(f.name, func(t *testing.T) {
+	for i, name := range unflagged() {
+		f := facts[i]
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s, o := seeded(t, commercetest.Config{}), Options{Only: []string{f.name}}
@@ -138,15 +139,14 @@ func TestFacts_requests(t *testing.T) {
 // interrupt is a transport that ends a context at a request, in one of these ways.
 type interrupt struct {
 	store  *commercetest.Store
-	at     int
+	at     int64
 	way    string
 	cancel context.CancelFunc
-	n      int
+	n      atomic.Int64
 }
 
 func (i *interrupt) RoundTrip(r *http.Request) (*http.Response, error) {
-	i.n++
-	if i.n != i.at {
+	if i.n.Add(1) != i.at {
 		return i.store.Transport().RoundTrip(r)
 	}
 	i.cancel()
@@ -164,55 +164,72 @@ func (i *interrupt) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, context.Canceled
 }
 
+// Ctrl-C at 21 moments, 7 of each kind.
 func TestRun_interrupted(t *testing.T) {
 	t.Parallel()
-	for moment := range 20 {
-		for _, way := range []string{"before the request", "before the response", "before a late request"} {
-			t.Run(fmt.Sprint(moment, " ", way), func(t *testing.T) {
-				t.Parallel()
-				synctest.Test(t, func(t *testing.T) {
-					ctx, cancel := context.WithCancel(t.Context())
-					s := seeded(t, commercetest.Config{})
-					r := run(ctx, t, &interrupt{store: s, at: 1 + moment*9, way: way, cancel: cancel}, Options{})
-					synctest.Wait()
-					if !r.Interrupted || len(r.Results) != len(facts) || r.Left != nil || s.Carts() != nil {
-						t.Errorf("interrupted %t, %d results, left %v, carts %v", r.Interrupted, len(r.Results), r.Left, s.Carts())
-					}
-				})
+	ways := []string{"before the request", "before the response", "before a late request"}
+	for moment := range 21 {
+		way := ways[moment%len(ways)]
+		t.Run(fmt.Sprint(moment, " ", way), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				ctx, cancel := context.WithCancel(t.Context())
+				s := seeded(t, commercetest.Config{})
+				r := run(ctx, t, &interrupt{store: s, at: 1 + int64(moment)*9, way: way, cancel: cancel}, Options{})
+				synctest.Wait()
+				if !r.Interrupted || len(r.Results) != len(facts) || r.Left != nil || s.Carts() != nil {
+					t.Errorf("interrupted %t, %d results, left %v, carts %v", r.Interrupted, len(r.Results), r.Left, s.Carts())
+				}
 			})
-		}
+		})
 	}
 }
 
-// No lost response leaves a cart or shows a difference, whatever request it is of.
+// No lost response leaves a cart or shows a difference, whatever request it is of. Every second
+// request takes effect a second later. The facts are asked in parts, which is faster.
 func TestRun_lostResponse(t *testing.T) {
 	t.Parallel()
-	for _, late := range []bool{false, true} {
-		for lost, isLast := 1, false; !isLast; lost++ {
-			synctest.Test(t, func(t *testing.T) {
-				s, n := seeded(t, commercetest.Config{}), 0
-				r := run(t.Context(), t, transport(func(r *http.Request) (*http.Response, error) {
-					if n++; n != lost {
-						return s.Transport().RoundTrip(r)
-					}
-					detached := r.Clone(context.WithoutCancel(r.Context()))
-					go func() {
-						if late {
-							time.Sleep(time.Second) // in a bubble
+	var total atomic.Int64
+	t.Cleanup(func() { t.Logf("%d requests lost their responses", total.Load()) })
+	for part := range slices.Chunk(unflagged(), 12) {
+		t.Run(part[0], func(t *testing.T) {
+			t.Parallel()
+			for lost, sent := int64(1), int64(1); lost <= sent; lost++ {
+				total.Add(1)
+				synctest.Test(t, func(t *testing.T) {
+					s := seeded(t, commercetest.Config{})
+					var n atomic.Int64
+					r := run(t.Context(), t, transport(func(r *http.Request) (*http.Response, error) {
+						if n.Add(1) != lost {
+							return s.Transport().RoundTrip(r)
 						}
-						_, _ = s.Transport().RoundTrip(detached)
-					}()
-					time.Sleep(time.Millisecond)
-					return nil, errors.New("lost")
-				}), Options{})
-				time.Sleep(time.Second)
-				if list := r.results(Differs); list != nil || r.Left != nil || s.Carts() != nil {
-					t.Errorf("response %d is lost: differs %v, left %v, carts %v; want none", lost, list, r.Left, s.Carts())
-				}
-				isLast = n < lost
-			})
+						detached := r.Clone(context.WithoutCancel(r.Context()))
+						go func() {
+							time.Sleep(time.Duration(lost%2) * time.Second) // in a bubble
+							_, _ = s.Transport().RoundTrip(detached)
+						}()
+						time.Sleep(time.Millisecond)
+						return nil, errors.New("lost")
+					}), Options{Only: part})
+					time.Sleep(time.Second)
+					if list := r.results(Differs); list != nil || r.Left != nil || s.Carts() != nil {
+						t.Errorf("response %d is lost: differs %v, left %v, carts %v; want none", lost, list, r.Left, s.Carts())
+					}
+					sent = n.Load()
+				})
+			}
+		})
+	}
+}
+
+// unflagged returns the names of the facts that need no flag.
+func unflagged() (names []string) {
+	for _, f := range facts {
+		if f.flag == "" {
+			names = append(names, f.name)
 		}
 	}
+	return names
 }
 
 func TestRun_refused(t *testing.T) {
@@ -253,9 +270,12 @@ func TestRun_rate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := seeded(t, commercetest.Config{})
+		var mu sync.Mutex
 		var starts []time.Time
 		run(t.Context(), t, transport(func(r *http.Request) (*http.Response, error) {
+			mu.Lock()
 			starts = append(starts, time.Now())
+			mu.Unlock()
 			return s.Transport().RoundTrip(r)
 		}), Options{})
 		for i := perSecond; i < len(starts); i++ {
