@@ -226,12 +226,15 @@ func (s *Store) addCartItem(in *call) response {
 	})
 }
 
-// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity.
+// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity if it has
+// one: it may be for a shipping group only, which has no effect here.
 func (s *Store) updateCartItem(in *call) response {
-	var quantity int64
+	var quantity int64 // 0: it stays
 	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
-			quantity = v.quantity(o["quantity"])
+			if raw, ok := o["quantity"]; ok {
+				quantity = v.quantity(raw)
+			}
 		}
 	})
 	if refusal != nil {
@@ -243,7 +246,7 @@ func (s *Store) updateCartItem(in *call) response {
 		if i < 0 {
 			return itemNotFound()
 		}
-		c.items[i].quantity = quantity
+		c.items[i].quantity = cmp.Or(quantity, c.items[i].quantity)
 		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
