@@ -130,7 +130,7 @@ func (s *Store) applyChange(c *cart, change cartChange) *errorObject {
 		c.customAttributes = change.customAttributes
 	}
 	if enable := change.settings.enableDiscounts; enable != nil && *enable {
-		s.dropPromotion(c)
+		s.dropPromotions(c)
 	}
 	return change.settings.apply(&c.settings)
 }
@@ -218,10 +218,14 @@ func (s *Store) addCartItem(in *call) response {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {
-		if refusal := s.useCurrency(c, in); refusal != nil {
+		if item.ref.Type == promotionItem {
+			refusal = s.applyCode(c, item.sku)
+		} else if refusal = s.useCurrency(c, in); refusal == nil {
+			s.addItem(c, item)
+		}
+		if refusal != nil {
 			return *refusal
 		}
-		s.addItem(c, item)
 		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
@@ -255,10 +259,15 @@ func itemNotFound() response {
 	return errorResponse(http.StatusNotFound, "Not Found", "The cart has no such item")
 }
 
-// cartItem reads the data of a request that adds an item.
+// cartItem reads the data of a request that adds an item. The code of a promotion is the SKU of its
+// item.
 func (v *validator) cartItem(o members) (item cartItem) {
-	item.quantity = v.quantity(o["quantity"])
 	item.ref.Type = commerce.CartItemType(v.text("data.type", o["type"]))
+	if item.ref.Type == promotionItem {
+		item.sku = v.text("data.code", o["code"])
+		return item
+	}
+	item.quantity = v.quantity(o["quantity"])
 	switch item.ref.Type {
 	case commerce.ItemTypeCartItem:
 		item.productID = v.text("data.id", o["id"])

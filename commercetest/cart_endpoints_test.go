@@ -670,7 +670,7 @@ func TestCartItemEndpoints_problems(t *testing.T) {
 		{name: "item without data", raw: post(cartPath+"/items", `{}`), want: "data must be an object"},
 		{name: "item without a type", raw: item(`{"quantity":1}`), want: "data.type" + textRequired},
 		{
-			name: "item of another type", raw: item(`{"type":"promotion_item","quantity":1}`),
+			name: "item of another type", raw: item(`{"type":"subscription_item","quantity":1}`),
 			want: "data.type must be cart_item or custom_item",
 		},
 		{name: "no product", raw: item(`{"type":"cart_item","quantity":1}`), want: "data.id" + textRequired},

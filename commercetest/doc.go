@@ -37,7 +37,7 @@
 //	GET    /v2/carts/{cartID}                                    include=items,custom_discounts
 //	PUT    /v2/carts/{cartID}                                    name, discount_settings
 //	DELETE /v2/carts/{cartID}
-//	POST   /v2/carts/{cartID}/items                              a cart_item or a custom_item
+//	POST   /v2/carts/{cartID}/items                              a cart_item, a custom_item or a promotion_item
 //	GET    /v2/carts/{cartID}/items                              include=custom_discounts
 //	PUT    /v2/carts/{cartID}/items/{itemID}                     quantity
 //	DELETE /v2/carts/{cartID}/items/{itemID}
