@@ -130,7 +130,7 @@ func (s *Store) applyChange(c *cart, change cartChange) *errorObject {
 		c.customAttributes = change.customAttributes
 	}
 	if enable := change.settings.enableDiscounts; enable != nil && *enable {
-		s.dropPromotion(c)
+		s.dropPromotions(c)
 	}
 	return change.settings.apply(&c.settings)
 }
@@ -218,20 +218,27 @@ func (s *Store) addCartItem(in *call) response {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {
-		if refusal := s.useCurrency(c, in); refusal != nil {
+		if item.ref.Type == promotionItem {
+			refusal = s.applyCode(c, item.sku)
+		} else if refusal = s.useCurrency(c, in); refusal == nil {
+			s.addItem(c, item)
+		}
+		if refusal != nil {
 			return *refusal
 		}
-		s.addItem(c, item)
 		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
 
-// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity.
+// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity if it has
+// one: it may be for a shipping group only, which has no effect here.
 func (s *Store) updateCartItem(in *call) response {
-	var quantity int64
+	var quantity int64 // 0: it stays
 	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
-			quantity = v.quantity(o["quantity"])
+			if raw, ok := o["quantity"]; ok {
+				quantity = v.quantity(raw)
+			}
 		}
 	})
 	if refusal != nil {
@@ -243,7 +250,7 @@ func (s *Store) updateCartItem(in *call) response {
 		if i < 0 {
 			return itemNotFound()
 		}
-		c.items[i].quantity = quantity
+		c.items[i].quantity = cmp.Or(quantity, c.items[i].quantity)
 		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
@@ -252,10 +259,15 @@ func itemNotFound() response {
 	return errorResponse(http.StatusNotFound, "Not Found", "The cart has no such item")
 }
 
-// cartItem reads the data of a request that adds an item.
+// cartItem reads the data of a request that adds an item. The code of a promotion is the SKU of its
+// item.
 func (v *validator) cartItem(o members) (item cartItem) {
-	item.quantity = v.quantity(o["quantity"])
 	item.ref.Type = commerce.CartItemType(v.text("data.type", o["type"]))
+	if item.ref.Type == promotionItem {
+		item.sku = v.text("data.code", o["code"])
+		return item
+	}
+	item.quantity = v.quantity(o["quantity"])
 	switch item.ref.Type {
 	case commerce.ItemTypeCartItem:
 		item.productID = v.text("data.id", o["id"])

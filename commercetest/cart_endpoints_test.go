@@ -497,7 +497,7 @@ func TestCustomAttributes(t *testing.T) {
 		{name: "set", raw: put(cartPath, `{"data":{"custom_attributes":`+one+`}}`), status: 200, want: one},
 		{name: "kept", raw: put(cartPath, `{"data":{"name":"n"}}`), status: 200, want: one},
 		{name: "replaced", raw: put(cartPath, `{"data":{"custom_attributes":`+two+`}}`), status: 200, want: two},
-		{name: "no object", raw: put(cartPath, `{"data":{"custom_attributes":[]}}`), status: 400},
+		{name: "no object", raw: put(cartPath, `{"data":{"custom_attributes":[]}}`), status: 422},
 		{name: "read", raw: get(cartPath), status: 200, want: two},
 		{name: "new cart", raw: post("/v2/carts", `{"data":{"custom_attributes":`+one+`}}`), status: 201, want: one},
 	} {
@@ -617,6 +617,8 @@ func TestUpdateItem(t *testing.T) {
 	wantEqual(t, "quantity", is.Quantity, 3)
 	wantEqual(t, "unit price", is.UnitPrice.String(), was.UnitPrice.String())
 	wantEqual(t, "value", is.Value.Amount.String(), was.UnitPrice.Amount.Mul(commerce.NewDecimal(3)).String())
+	same := send(t, store, put(itemPath, `{"data":{"type":"cart_item","shipping_group_id":"`+absentItem+`"}}`))
+	wantEqual(t, "quantity without a change", decodeItems(t, same, 200).Data[0].Quantity, 3)
 	wantEqual(t, "unknown item", send(t, store, put(cartPath+"/items/"+absentItem, `{"data":{"quantity":3}}`)).Status, 404)
 }
 
@@ -624,6 +626,11 @@ func TestCartEndpoints_problems(t *testing.T) {
 	t.Parallel()
 	checkProblems(t, []problem{
 		{name: "cart without data", raw: post("/v2/carts", `{}`), want: "data must be an object"},
+		{name: "change without data", raw: put(cartPath, `{}`), want: "data must be an object"},
+		{
+			name: "two problems", raw: put(cartPath, `{"data":{"name":1,"custom_attributes":[]}}`),
+			want: "data.name" + textRequired + "; data.custom_attributes must be an object",
+		},
 		{name: "blank name", raw: post("/v2/carts", `{"data":{"name":" "}}`), want: "data.name" + textRequired},
 		{
 			name: "settings are a boolean", raw: put(cartPath, `{"data":{"discount_settings":true}}`),
@@ -663,14 +670,15 @@ func TestCartItemEndpoints_problems(t *testing.T) {
 		{name: "item without data", raw: post(cartPath+"/items", `{}`), want: "data must be an object"},
 		{name: "item without a type", raw: item(`{"quantity":1}`), want: "data.type" + textRequired},
 		{
-			name: "item of another type", raw: item(`{"type":"promotion_item","quantity":1}`),
+			name: "item of another type", raw: item(`{"type":"subscription_item","quantity":1}`),
 			want: "data.type must be cart_item or custom_item",
 		},
 		{name: "no product", raw: item(`{"type":"cart_item","quantity":1}`), want: "data.id" + textRequired},
 		{name: "no quantity", raw: item(`{"type":"cart_item","id":"p"}`), want: quantity},
 		{name: "quantity is zero", raw: item(`{"type":"cart_item","id":"p","quantity":0}`), want: quantity},
 		{name: "quantity is a fraction", raw: item(`{"type":"cart_item","id":"p","quantity":1.5}`), want: quantity},
-		{name: "item changed without a quantity", raw: put(itemPath, `{"data":{}}`), want: quantity},
+		{name: "item changed to none", raw: put(itemPath, `{"data":{"quantity":0}}`), want: quantity},
+		{name: "item changed to null", raw: put(itemPath, `{"data":{"quantity":null}}`), want: quantity},
 		{
 			name: "discount changed to a fraction",
 			raw:  put(cartPath+"/custom-discounts/"+absentItem, `{"data":{"type":"custom_discount","amount":-0.5}}`),
@@ -698,7 +706,8 @@ func TestCartItemEndpoints_problems(t *testing.T) {
 // problem is a request that the store refuses, and the detail of its error.
 type problem struct{ name, raw, want string }
 
-// checkProblems sends each request to a store with a cart, which it must not change.
+// checkProblems sends each request to a store with a cart, which it must not change. A refusal of a
+// change of the cart is a 422 with one error object.
 func checkProblems(t *testing.T, problems []problem) {
 	t.Helper()
 	for _, tt := range problems {
@@ -706,8 +715,12 @@ func checkProblems(t *testing.T, problems []problem) {
 			t.Parallel()
 			store := newCart(t, commercetest.Config{})
 			before := readCart(t, store, cartID)
-			wantJSON(t, send(t, store, tt.raw), 400,
-				fmt.Sprintf(`{"errors":[{"status":400,"title":"Validation Error","detail":%q}]}`, tt.want))
+			refusal := fmt.Sprintf(`"title":"Validation Error","detail":%q}`, tt.want)
+			if strings.HasPrefix(tt.raw, "PUT "+cartPath+" ") {
+				wantJSON(t, send(t, store, tt.raw), 422, `{"status":422,`+refusal)
+			} else {
+				wantJSON(t, send(t, store, tt.raw), 400, `{"errors":[{"status":400,`+refusal+`]}`)
+			}
 			wantEqual(t, "cart", readCart(t, store, cartID), before)
 		})
 	}

@@ -25,7 +25,7 @@ type cart struct {
 	id, name             string
 	settings             discountSettings
 	customAttributes     json.RawMessage // an object; nil: not set
-	hasPromotion         bool
+	promotions           []PromotionCode // in the order they were added; replaced, never changed
 	currency             Currency
 	priceBefore          *displayPrice // before the last change; nil: there was none
 	items                []cartItem
@@ -250,14 +250,9 @@ func (s *Store) EnableDiscounts(cartID string) {
 	defer s.mu.Unlock()
 	s.changeCart(s.cart(cartID), func(c *cart) bool {
 		c.settings = discountSettings{CustomDiscountsEnabled: true}
-		s.dropPromotion(c)
+		s.dropPromotions(c)
 		return true
 	})
-}
-
-// dropPromotion removes the promotion of a cart for which custom discounts were enabled.
-func (s *Store) dropPromotion(c *cart) {
-	c.hasPromotion = c.hasPromotion && (s.cfg.PromotionsStay || s.cfg.StandardPromotions)
 }
 
 // AddDiscount adds a discount to a cart without a request, as another program would,
@@ -283,20 +278,6 @@ func (s *Store) addDiscount(c *cart, d commerce.CustomDiscount) {
 		d.ID = s.newDiscountID()
 	}
 	c.discounts = append(c.discounts, d)
-}
-
-// AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts until
-// they are enabled for it, even if they were before: see [Config.PromotionsStay]. It takes a tenth
-// off each item. Responses show it as discounts of the items, as an item of the type
-// promotion_item, in relationships, and in the total discount: it is one promotion, with one id.
-// [Config.StandardPromotions] sets its kind. If there is no such cart, AddPromotion adds one.
-func (s *Store) AddPromotion(cartID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changeCart(s.cart(cartID), func(c *cart) bool {
-		c.hasPromotion = true
-		return true
-	})
 }
 
 // newDiscountID returns the id of the next discount. The caller holds s.mu.

@@ -59,7 +59,7 @@ var endpoints = []*endpoint{
 	{method: "GET", path: subscriptionPath + "/plans", op: OpPlans, handle: listRelated(plansInclude)},
 	{method: "GET", path: subscriptionPath + "/products", op: OpProducts, handle: listRelated(productsInclude)},
 	{
-		method: "GET", path: subscriptionPath + "/pricing_options", op: OpPricingOptions,
+		method: "GET", path: subscriptionPath + "/pricing-options", op: OpPricingOptions,
 		handle: listRelated(pricingOptionsInclude),
 	},
 	{method: "GET", path: "/v2/subscriptions/subscribers", op: OpSubscribers, handle: (*Store).listSubscribers},

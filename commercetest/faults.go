@@ -38,7 +38,7 @@ const (
 	OpSubscription    Operation = "subscription"      // GET /v2/subscriptions/subscriptions/{id}
 	OpPlans           Operation = "plans"             // GET /v2/subscriptions/subscriptions/{id}/plans
 	OpProducts        Operation = "products"          // GET /v2/subscriptions/subscriptions/{id}/products
-	OpPricingOptions  Operation = "pricing options"   // GET /v2/subscriptions/subscriptions/{id}/pricing_options
+	OpPricingOptions  Operation = "pricing options"   // GET /v2/subscriptions/subscriptions/{id}/pricing-options
 	OpSubscribers     Operation = "subscribers"       // GET /v2/subscriptions/subscribers
 	OpInvoices        Operation = "invoices"          // GET /v2/subscriptions/invoices
 	OpStates          Operation = "states"            // GET /v2/subscriptions/subscriptions/{id}/states

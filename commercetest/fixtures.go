@@ -87,7 +87,9 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 	c.settings = discountSettings{
 		CustomDiscountsEnabled: enabled, UseRulePromotions: !enabled && c.settings.UseRulePromotions,
 	}
-	c.hasPromotion = f.Promotion
+	if f.Promotion {
+		c.addPromotion(s.cfg.ownPromotion())
+	}
 	for _, d := range f.Discounts {
 		s.addDiscount(c, commerce.CustomDiscount{
 			Amount: commerce.Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,

@@ -59,7 +59,8 @@ type errorObject struct {
 }
 
 type errorMeta struct {
-	ID string `json:"id"`
+	ID   string `json:"id,omitempty"`
+	Code string `json:"code,omitempty"` // of a promotion
 }
 
 // jsonResponse returns a response with v as its JSON body.

@@ -103,6 +103,7 @@ func NewStore(cfg Config) *Store {
 			CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,
 		}},
 	}
+	s.newCarts.Discounts.UseRulePromotions = cfg.usesBuilder() && !s.newCarts.Discounts.CustomDiscountsEnabled
 	s.ClearHandlers()
 	return s
 }

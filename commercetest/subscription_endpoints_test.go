@@ -81,7 +81,7 @@ func TestListRelated(t *testing.T) {
 		store := seeded(g.generation, 3)
 		one := subscriptionPath(t, store, "")
 		for _, name := range []string{"plans", "products", "pricing_options"} {
-			resp := send(t, store, get(one+"/"+name))
+			resp := send(t, store, get(one+"/"+strings.ReplaceAll(name, "_", "-")))
 			if name != "plans" && name != g.second {
 				wantJSON(t, resp, 404, `{"errors":[{`+noSubscription+`}]}`)
 				continue

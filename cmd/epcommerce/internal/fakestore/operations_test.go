@@ -51,7 +51,7 @@ var sampleCalls = map[string]string{
 		"links":"objects","max_page":9,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
 		"promotions_stay":true,"fractional_amounts":true,"bare_prices":true,"tax_percent":7.25,"prices_include_tax":true,
 		"currencies":[{"code":"ABC"}],"calculation_method":"simple","totals_not_below_zero":true,"totals_lag":"2s",
-		"standard_promotions":true,"amount_per_piece":true,"shipping":700,
+		"promotion_codes":[{"code":"A","standard":true}],"standard_promotions":true,"amount_per_piece":true,"shipping":700,
 		"errors_beside_carts":true,"cart_discount_limit":1,"item_discount_limit":1,"rate_limit":7,"rate_burst":9,
 		"retry_after":"2s","close_at_once":true,"flags_follow_payment":true,"lose_overlapping_writes":true}`,
 	"DELETE /_store/namespaces": "",
