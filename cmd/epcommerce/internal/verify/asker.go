@@ -144,7 +144,8 @@ func (r reply) says() string {
 type object = map[string]any
 
 // send sends a request below /v2. The path has no characters that need an escape. A response that
-// says nothing about the fact ends it: that of a gateway, or a 429 that does not pass.
+// says nothing about the fact ends it: that of a gateway, a 401 or 403, or a
+// 429 that does not pass.
 func (a *asker) send(method, path string, query url.Values, in any) (r reply) {
 	for range maxRefusals {
 		switch {
@@ -160,7 +161,7 @@ func (a *asker) send(method, path string, query url.Values, in any) (r reply) {
 			a.skip("interrupted")
 		case r.status == 0:
 			a.skip("no response to a " + method)
-		case r.status/100 == 5:
+		case r.status/100 == 5, r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 			a.skip("a " + method + " got a " + strconv.Itoa(r.status))
 		case r.status == http.StatusTooManyRequests:
 			_ = pause(a.ctx, time.Second)

@@ -154,15 +154,17 @@ var listFacts = []fact{
 	},
 	{
 		name: "f-times", grade: "seen", uses: "page", want: "3, 6 or 9 digits and Z", ask: func(a *asker) string {
+			n := 0
 			for _, sub := range a.page().list("data") {
 				times, _ := dig(sub, "meta.timestamps").(map[string]any)
+				n += len(times)
 				for _, v := range times {
 					if text, ok := v.(string); v != nil && (!ok || !timeText.MatchString(text)) {
 						return "another form"
 					}
 				}
 			}
-			return "3, 6 or 9 digits and Z"
+			return or(n > 0, "3, 6 or 9 digits and Z", "there are none")
 		},
 	},
 	{
@@ -205,8 +207,11 @@ var listFacts = []fact{
 		},
 	},
 	{
-		name: "f-eq", grade: "doc", uses: "page", need: need{requests: 1}, want: findsIts,
-		ask: func(a *asker) string { return a.filtered("eq(account_id,%s)") },
+		name: "f-eq", grade: "doc", uses: "page", need: need{requests: 2}, want: findsIts,
+		ask: func(a *asker) string {
+			unknown := a.get(subscriptions, "filter", "eq(account_id,"+uuid.NewString()+")")
+			return or(len(unknown.list("data")) > 0, "finds others", a.filtered("eq(account_id,%s)"))
+		},
 	},
 	{
 		name: "f-in", grade: "doc", uses: "page", need: need{requests: 1}, want: findsIts, may: []string{"400 Bad Request", "400 with another title"},
@@ -225,9 +230,9 @@ var listFacts = []fact{
 		ask: func(a *asker) string { return a.filtered("eq(account_id,%[1]s):eq(account_id,%[1]s)") },
 	},
 	{
-		name: "f-unquoted", grade: "guess", need: need{requests: 1}, want: "accepted",
+		name: "f-unquoted", grade: "doc", need: need{requests: 1}, want: "a list",
 		ask: func(a *asker) string {
-			return refusal(a.get(subscriptions, "page[limit]", "1", "filter", "eq(external_ref,epcommerce-verify_1.2@3*4$5)"))
+			return listed(a.get(subscriptions, "page[limit]", "1", "filter", "eq(external_ref,epcommerce-verify_1.2@3*4$5)"))
 		},
 	},
 	{
@@ -274,9 +279,9 @@ var listFacts = []fact{
 		},
 	},
 	{
-		name: "f-invoices", grade: "doc", need: need{requests: 1}, want: "accepted",
+		name: "f-invoices", grade: "doc", need: need{requests: 1}, want: "a list",
 		ask: func(a *asker) string {
-			return refusal(a.get("subscriptions/invoices", "page[limit]", "1", "filter", "eq(subscription_id,"+uuid.NewString()+")"))
+			return listed(a.get("subscriptions/invoices", "page[limit]", "1", "filter", "eq(subscription_id,"+uuid.NewString()+")"))
 		},
 	},
 	{
@@ -349,13 +354,19 @@ var flags = []string{"canceled", "paused", "closed", "pending", "suspended"}
 // pageOf returns in words how the store responds to a page of subscriptions.
 func (a *asker) pageOf(limit, offset string) string {
 	r := a.get(subscriptions, "page[limit]", limit, "page[offset]", offset)
-	switch {
-	case !r.ok():
-		return fmt.Sprint(r.status)
-	case len(r.list("data")) > 100:
-		return "more than 100"
+	if text := listed(r); text != "a list" {
+		return text
 	}
-	return "at most 100"
+	return or(len(r.list("data")) > 100, "more than 100", "at most 100")
+}
+
+// listed returns the status of a response, or "a list".
+func listed(r reply) string {
+	body, _ := r.body.(map[string]any)
+	if _, ok := body["data"]; ok && r.ok() {
+		return "a list"
+	}
+	return or(r.ok(), "no list", fmt.Sprint(r.status))
 }
 
 func (a *asker) unknownSubscription() reply {

@@ -3,6 +3,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -143,7 +144,8 @@ func Run(ctx context.Context, c *commerce.Client, base http.RoundTripper, o Opti
 	}
 	report.Interrupted = ctx.Err() != nil
 	report.Left = a.undo()
-	report.Generation, report.Method, report.Tax = a.kind.generation, a.kind.method, a.kind.tax
+	report.Generation, report.Method = cmp.Or(a.kind.generation, "unknown"), cmp.Or(a.kind.method, "unknown")
+	report.Tax = cmp.Or(a.kind.tax, "unknown")
 	report.Requests, report.Took = l.count(), time.Since(report.Date)
 	return report, nil
 }

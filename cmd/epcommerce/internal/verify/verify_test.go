@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -284,4 +285,58 @@ func TestRun_rate(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A store that responds to everything in one way has few facts: no question is answered by nothing.
+func TestRun_nothing(t *testing.T) {
+	t.Parallel()
+	const sub = `{"id":"1","sku":"verify-one","type":"custom_item","attributes":{"account_id":"1"}}`
+	lists := []string{
+		"f-accounts-listed", "f-all-states", "f-in", "f-in-quotes", "f-invoices", "f-joined", "f-no-total",
+		"f-offset-10000", "f-page-length", "f-quotes", "f-unquoted",
+	}
+	for name, tt := range map[string]struct {
+		status int
+		body   string
+		want   []string
+	}{
+		"empty object": {status: 200, body: `{}`},
+		"empty list": {
+			status: 200, body: `{"data":[]}`, want: []string{"f-invoices", "f-offset-10000", "f-unquoted"},
+		},
+		"records": {status: 200, body: `{"data":[` + sub + `]}`, want: lists},
+		"a cart":  {status: 201, body: `{"data":[` + sub + `],"included":{"items":[` + sub + `]}}`, want: lists},
+		"refused": {
+			status: 400, body: `{"errors":[{"title":"Bad Request"}]}`, want: []string{
+				"f-bad-filter", "f-capital-operator", "f-errors", "f-offset-10001", "f-page-0", "f-page-101", "f-unknown-filter",
+			},
+		},
+		"forbidden": {status: 403, body: `{"errors":[{"title":"Forbidden","status":"403"}]}`},
+		"not found": {
+			status: 404, body: `{"errors":[{"title":"Not Found","status":"404"}]}`, want: []string{"f-errors", "f-get-unknown"},
+		},
+		"a gateway": {status: 502, body: `<html>`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				base := transport(func(r *http.Request) (*http.Response, error) {
+					header := http.Header{"Content-Type": {"application/json"}}
+					return &http.Response{
+						StatusCode: tt.status, Header: header, Body: io.NopCloser(strings.NewReader(tt.body)), Request: r,
+					}, nil
+				})
+				var same []string
+				for _, in := range run(t.Context(), t, base, Options{}).Results {
+					if in.Verdict == Same {
+						same = append(same, in.Fact)
+					}
+				}
+				slices.Sort(same)
+				if diff := cmp.Diff(tt.want, same); diff != "" {
+					t.Errorf("facts that are the same (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
 }
