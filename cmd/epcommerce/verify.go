@@ -93,7 +93,8 @@ func (s *shop) verify(ctx context.Context, o verify.Options, file string) error 
 		return err
 	}
 	if file != "" {
-		if err := os.WriteFile(file, []byte(report.Markdown("epcommerce "+commerce.Version)), 0o644); err != nil { //nolint:gosec // as above
+		text := report.Markdown("epcommerce " + commerce.Version)
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil { //nolint:gosec // as above
 			return err
 		}
 	}

@@ -25,7 +25,8 @@ var cartFacts = []fact{
 		},
 	},
 	{
-		name: "f-off-by-default", grade: "doc", need: need{3, 1}, want: "off, 400 Bad Request", ask: func(a *asker) string {
+		name: "f-off-by-default", grade: "doc", need: need{3, 1}, want: "off, 400 Bad Request",
+		ask: func(a *asker) string {
 			if a.kind.enabled {
 				return a.skip("the settings enable them for new carts")
 			}
@@ -35,7 +36,8 @@ var cartFacts = []fact{
 		},
 	},
 	{
-		name: "f-put-keeps", grade: "open", need: need{4, 1}, want: "name and attributes stay", ask: func(a *asker) string {
+		name: "f-put-keeps", grade: "open", need: need{4, 1}, want: "name and attributes stay",
+		ask: func(a *asker) string {
 			c := a.newCart(item("one", 10_000, 1))
 			attributes := object{"verify": object{"type": "string", "value": "kept"}}
 			a.put(c.path, object{"name": "epcommerce-verify", "custom_attributes": attributes})
@@ -56,7 +58,8 @@ var cartFacts = []fact{
 		ask: func(a *asker) string { return a.bothSettings().says() },
 	},
 	{
-		name: "f-bare-error", grade: "doc", uses: "both settings", want: "an object without errors", ask: func(a *asker) string {
+		name: "f-bare-error", grade: "doc", uses: "both settings", want: "an object without errors",
+		ask: func(a *asker) string {
 			r := a.bothSettings()
 			return or(r.at("errors") == nil && r.at("title") != nil, "an object without errors", "with errors")
 		},
@@ -78,7 +81,8 @@ var cartFacts = []fact{
 		},
 	},
 	{
-		name: "f-value", grade: "doc", uses: "three pieces", want: "unit_price times quantity", ask: func(a *asker) string {
+		name: "f-value", grade: "doc", uses: "three pieces", want: "unit_price times quantity",
+		ask: func(a *asker) string {
 			three := anyItem(a.threePieces().before)
 			value, _ := numberAt(three, "value.amount")
 			return or(value == 30_000, "unit_price times quantity", "another amount")
@@ -201,7 +205,8 @@ var discountFacts = []fact{
 		ask: func(a *asker) string { return fmt.Sprint(a.shared().added.status) },
 	},
 	{
-		name: "f-add-data", grade: "doc", uses: "shared cart", want: "an array, amount an object", may: []string{"an array, amount a number"},
+		name: "f-add-data", grade: "doc", uses: "shared cart", want: "an array, amount an object",
+		may: []string{"an array, amount a number"},
 		ask: func(a *asker) string {
 			r := a.shared().added
 			if len(r.list("data")) != 2 {
@@ -219,10 +224,11 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-included", grade: "doc", uses: "shared cart", want: "2 discounts, each in its relationships", ask: func(a *asker) string {
+		name: "f-included", grade: "doc", uses: "shared cart", want: "2 discounts, each in its relationships",
+		ask: func(a *asker) string {
 			r := a.shared().after
-			own, ofItem := idsOf(r.list("data.relationships.custom_discounts.data")),
-				idsOf(listAt(anyItem(r), "relationships.custom_discounts.data"))
+			own := idsOf(r.list("data.relationships.custom_discounts.data"))
+			ofItem := idsOf(listAt(anyItem(r), "relationships.custom_discounts.data"))
 			both := slices.Sorted(slices.Values(append(slices.Clone(own), ofItem...)))
 			all := slices.Sorted(slices.Values(idsOf(r.list("included.custom_discounts"))))
 			isEach := len(own) == 1 && len(ofItem) == 1 && slices.Equal(both, all)
@@ -232,12 +238,14 @@ var discountFacts = []fact{
 	{
 		name: "f-no-discounts", grade: "seen", uses: "shared cart", want: "missing or null", ask: func(a *asker) string {
 			r := a.shared().before
-			own, ofItem := r.at("data.relationships.custom_discounts.data"), dig(anyItem(r), "relationships.custom_discounts.data")
+			own := r.at("data.relationships.custom_discounts.data")
+			ofItem := dig(anyItem(r), "relationships.custom_discounts.data")
 			return or(own == nil && ofItem == nil && r.at("included.custom_discounts") == nil, "missing or null", "empty arrays")
 		},
 	},
 	{
-		name: "f-errors-beside", grade: "doc", uses: "shared cart", want: "none on a read", may: []string{"errors beside data"},
+		name: "f-errors-beside", grade: "doc", uses: "shared cart", want: "none on a read",
+		may: []string{"errors beside data"},
 		ask: func(a *asker) string {
 			return or(a.shared().after.at("errors") == nil, "none on a read", "errors beside data")
 		},
@@ -260,7 +268,8 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-subtotal", grade: "doc", uses: "shared cart", want: "as before the discounts", ask: func(a *asker) string {
+		name: "f-subtotal", grade: "doc", uses: "shared cart", want: "as before the discounts",
+		ask: func(a *asker) string {
 			before, _ := subtotal(a.shared().before)
 			after, ok := subtotal(a.shared().after)
 			if !ok {
@@ -270,7 +279,8 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-subtotal-tax", grade: "open", uses: "shared cart", want: "the prices of the items", ask: func(a *asker) string {
+		name: "f-subtotal-tax", grade: "open", uses: "shared cart", want: "the prices of the items",
+		ask: func(a *asker) string {
 			n, ok := subtotal(a.shared().before)
 			if !ok {
 				return a.skip("the prices of the cart have no without_discount")
@@ -330,7 +340,8 @@ var discountFacts = []fact{
 				return "the add got " + r.says()
 			}
 			after := a.read(c)
-			return or(near(price(before)-price(after), 1_000_000), "below 0", or(price(after) < 0, "below 0, other", "not below 0"))
+			isWhole := near(price(before)-price(after), 1_000_000)
+			return or(isWhole, "below 0", or(price(after) < 0, "below 0, other", "not below 0"))
 		},
 	},
 	{
@@ -376,7 +387,8 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-rest-failed", grade: "guess", uses: "partial add", want: "those in data are there", ask: func(a *asker) string {
+		name: "f-rest-failed", grade: "guess", uses: "partial add", want: "those in data are there",
+		ask: func(a *asker) string {
 			p := a.partial()
 			same := slices.Equal(idsOf(p.added.list("data")), idsOf(p.after.list("included.custom_discounts")))
 			return or(same, "those in data are there", "others are there")
@@ -396,7 +408,8 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-same-external-id", grade: "open", need: need{5, 1}, want: "a second discount", ask: func(a *asker) string {
+		name: "f-same-external-id", grade: "open", need: need{5, 1}, want: "a second discount",
+		ask: func(a *asker) string {
 			if a.kind.limit < 2 {
 				return a.skip("a cart takes one discount only")
 			}
@@ -466,7 +479,8 @@ var discountFacts = []fact{
 		ask: func(a *asker) string { return refusal(a.delete(a.shared().discounts() + "/" + missing)) },
 	},
 	{
-		name: "f-delete-other-level", grade: "guess", uses: "shared cart", need: need{requests: 1}, want: "404", ask: func(a *asker) string {
+		name: "f-delete-other-level", grade: "guess", uses: "shared cart", need: need{requests: 1}, want: "404",
+		ask: func(a *asker) string {
 			s := a.shared()
 			own := textAt(s.after.body, "data.relationships.custom_discounts.data.0.id")
 			return refusal(a.delete(s.item(0) + "/custom-discounts/" + own))
@@ -495,11 +509,13 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-update-fraction", grade: "doc", uses: "shared cart", need: need{requests: 1}, want: "400", may: []string{"422"},
+		name: "f-update-fraction", grade: "doc", uses: "shared cart", need: need{requests: 1}, want: "400",
+		may: []string{"422"},
 		ask: func(a *asker) string { return a.updateShared(-1.5) },
 	},
 	{
-		name: "f-update-object", grade: "doc", uses: "shared cart", need: need{requests: 1}, want: "400", may: []string{"422"},
+		name: "f-update-object", grade: "doc", uses: "shared cart", need: need{requests: 1}, want: "400",
+		may: []string{"422"},
 		ask: func(a *asker) string { return a.updateShared(object{"amount": -2, "currency": "USD"}) },
 	},
 	{
@@ -511,7 +527,8 @@ var discountFacts = []fact{
 		ask: func(a *asker) string { return a.limitOf(func(c cart, d object) object { return on(c, 0, d) }) },
 	},
 	{
-		name: "f-method", grade: "doc", uses: "shared cart", need: need{3, 1}, want: "only with the method line", ask: func(a *asker) string {
+		name: "f-method", grade: "doc", uses: "shared cart", need: need{3, 1}, want: "only with the method line",
+		ask: func(a *asker) string {
 			switch a.kind.method {
 			case "line":
 				return or(a.shared().added.ok(), "only with the method line", "not with the method line")

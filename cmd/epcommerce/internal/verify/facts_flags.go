@@ -16,7 +16,8 @@ import (
 // flagFacts are asked only with a flag. The last one cannot be undone.
 var flagFacts = []fact{
 	{
-		name: "f-shipping", grade: "doc", uses: "shared cart", flag: "shipping", want: "in all totals", ask: func(a *asker) string {
+		name: "f-shipping", grade: "doc", uses: "shared cart", flag: "shipping", want: "in all totals",
+		ask: func(a *asker) string {
 			r := a.shared().before
 			shipping, _ := numberAt(r.body, "data.meta.display_price.shipping.amount")
 			if shipping == 0 {
@@ -57,7 +58,8 @@ var flagFacts = []fact{
 		},
 	},
 	{
-		name: "f-promotion-only", grade: "open", uses: "promoted cart", flag: "promotion", want: "the total is what shows", ask: func(a *asker) string {
+		name: "f-promotion-only", grade: "open", uses: "promoted cart", flag: "promotion", want: "the total is what shows",
+		ask: func(a *asker) string {
 			p := a.promoted()
 			inDiscounts, asItem := shownPromotions(p.before)
 			total, ok := off(p.before)
@@ -80,12 +82,14 @@ var flagFacts = []fact{
 		},
 	},
 	{
-		name: "f-code-refused", grade: "doc", flag: "promotion", need: need{3, 1}, want: "422", ask: func(a *asker) string {
+		name: "f-code-refused", grade: "doc", flag: "promotion", need: need{3, 1}, want: "422",
+		ask: func(a *asker) string {
 			return refusal(a.applyCode(a.openCart(item("one", 10_000, 1))))
 		},
 	},
 	{
-		name: "f-429", grade: "doc", uses: "burst", flag: "burst", want: "no Retry-After", may: []string{"with Retry-After"},
+		name: "f-429", grade: "doc", uses: "burst", flag: "burst", want: "no Retry-After",
+		may: []string{"with Retry-After"},
 		ask: func(a *asker) string {
 			return or(a.burst()["Retry-After"], "with Retry-After", "no Retry-After")
 		},
@@ -94,12 +98,14 @@ var flagFacts = []fact{
 		name: "f-429-reset", grade: "guess", uses: "burst", flag: "burst", want: "no reset",
 		may: []string{"RateLimit-Reset", "X-RateLimit-Reset"}, ask: func(a *asker) string {
 			headers := a.burst()
-			reset := or(headers["X-Ratelimit-Reset"], "X-RateLimit-Reset", or(headers["Ratelimit-Reset"], "RateLimit-Reset", "no reset"))
+			reset := or(headers["Ratelimit-Reset"], "RateLimit-Reset", "no reset")
+			reset = or(headers["X-Ratelimit-Reset"], "X-RateLimit-Reset", reset)
 			return reset + "; headers " + strings.Join(slices.Sorted(maps.Keys(headers)), ", ")
 		},
 	},
 	{
-		name: "f-pause", grade: "doc", uses: "paused subscription", flag: "subscription", want: "204 and 204", ask: func(a *asker) string {
+		name: "f-pause", grade: "doc", uses: "paused subscription", flag: "subscription", want: "204 and 204",
+		ask: func(a *asker) string {
 			p := a.paused()
 			return fmt.Sprintf("%d and %d", p.pause, p.resume)
 		},
@@ -111,7 +117,8 @@ var flagFacts = []fact{
 		},
 	},
 	{
-		name: "f-new-state", grade: "guess", uses: "paused subscription", flag: "subscription", want: "a new id and the action", ask: func(a *asker) string {
+		name: "f-new-state", grade: "guess", uses: "paused subscription", flag: "subscription", want: "a new id and the action",
+		ask: func(a *asker) string {
 			p := a.paused()
 			isNew := textAt(p.during.body, state+"id") != textAt(p.before.body, state+"id")
 			action := textAt(p.during.body, state+"attributes.action")
@@ -133,7 +140,8 @@ var flagFacts = []fact{
 		},
 	},
 	{
-		name: "f-ended", grade: "guess", uses: "canceled subscription", flag: "destroy", want: "canceled, and inactive or closed", ask: func(a *asker) string {
+		name: "f-ended", grade: "guess", uses: "canceled subscription", flag: "destroy", want: "canceled, and inactive or closed",
+		ask: func(a *asker) string {
 			r := a.canceled()
 			isEnded := textAt(r.body, "data.meta.status") == "inactive" || r.at("data.meta.closed") == true
 			return or(r.at("data.meta.canceled") == true, "canceled", "not canceled") +

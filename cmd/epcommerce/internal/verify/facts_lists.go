@@ -28,7 +28,8 @@ var listFacts = []fact{
 		},
 	},
 	{
-		name: "f-links", grade: "doc", uses: "page", want: "texts or null", may: []string{"objects with href", "without next"},
+		name: "f-links", grade: "doc", uses: "page", want: "texts or null",
+		may: []string{"objects with href", "without next"},
 		ask: func(a *asker) string {
 			links, _ := a.page().at("links").(map[string]any)
 			_, hasNext := links["next"]
@@ -70,7 +71,7 @@ var listFacts = []fact{
 				return a.skip("the store has fewer than 3 subscriptions")
 			}
 			r := a.get(subscriptions, "page[limit]", "2", "page[offset]", "1")
-			return or(slices.Equal(idsOf(r.list("data")), ids[1:3]), "counts records", "counts something else; or the list changed")
+			return or(slices.Equal(idsOf(r.list("data")), ids[1:3]), "counts records", "counts something else, or the list changed")
 		},
 	},
 	{
@@ -124,7 +125,8 @@ var listFacts = []fact{
 				return a.skip("the store has fewer than 2 subscriptions")
 			}
 			updated := instants(list, "meta.timestamps.updated_at")
-			return fmt.Sprintf("created_at %s; updated_at %s, id %s", direction(created), direction(updated), direction(idsOf(list)))
+			return fmt.Sprintf("created_at %s; updated_at %s, id %s",
+				direction(created), direction(updated), direction(idsOf(list)))
 		},
 	},
 	{
@@ -168,7 +170,8 @@ var listFacts = []fact{
 		},
 	},
 	{
-		name: "f-get", grade: "doc", uses: "page", need: need{requests: 1}, want: "200 with included", ask: func(a *asker) string {
+		name: "f-get", grade: "doc", uses: "page", need: need{requests: 1}, want: "200 with included",
+		ask: func(a *asker) string {
 			id := a.firstOf("id")
 			include := or(a.kind.generation == "first", "plans,products", "plans,pricing_options")
 			r := a.get(subscriptions+"/"+id, "include", include)
@@ -192,14 +195,16 @@ var listFacts = []fact{
 		},
 	},
 	{
-		name: "f-unknown-include", grade: "guess", uses: "page", need: need{requests: 1}, want: "400", may: []string{"accepted"},
+		name: "f-unknown-include", grade: "guess", uses: "page", need: need{requests: 1}, want: "400",
+		may: []string{"accepted"},
 		ask: func(a *asker) string {
 			a.page()
 			return refusal(a.get(subscriptions, "page[limit]", "1", "include", "verify_unknown"))
 		},
 	},
 	{
-		name: "f-other-include", grade: "guess", uses: "page", need: need{requests: 1}, want: "400", may: []string{"accepted"},
+		name: "f-other-include", grade: "guess", uses: "page", need: need{requests: 1}, want: "400",
+		may: []string{"accepted"},
 		ask: func(a *asker) string {
 			a.page() // sets the generation
 			include := or(a.kind.generation == "first", "pricing_options", "products")
@@ -214,7 +219,8 @@ var listFacts = []fact{
 		},
 	},
 	{
-		name: "f-in", grade: "doc", uses: "page", need: need{requests: 1}, want: findsIts, may: []string{"400 Bad Request", "400 with another title"},
+		name: "f-in", grade: "doc", uses: "page", need: need{requests: 1}, want: findsIts,
+		may: []string{"400 Bad Request", "400 with another title"},
 		ask: func(a *asker) string { return a.filtered("in(account_id,%s," + uuid.NewString() + ")") },
 	},
 	{
@@ -281,7 +287,8 @@ var listFacts = []fact{
 	{
 		name: "f-invoices", grade: "doc", need: need{requests: 1}, want: "a list",
 		ask: func(a *asker) string {
-			return listed(a.get("subscriptions/invoices", "page[limit]", "1", "filter", "eq(subscription_id,"+uuid.NewString()+")"))
+			filter := "eq(subscription_id," + uuid.NewString() + ")"
+			return listed(a.get("subscriptions/invoices", "page[limit]", "1", "filter", filter))
 		},
 	},
 	{

@@ -94,7 +94,8 @@ var switches = []struct {
 		},
 	},
 	{
-		field: "CalculationMethod", turn: func(c *commercetest.Config) { c.CalculationMethod = commercetest.SimpleCalculation },
+		field: "CalculationMethod",
+		turn:  func(c *commercetest.Config) { c.CalculationMethod = commercetest.SimpleCalculation },
 	},
 	{
 		field: "TotalsNotBelowZero", turn: func(c *commercetest.Config) { c.TotalsNotBelowZero = true },
@@ -144,10 +145,12 @@ var switches = []struct {
 
 // kinds are fields that make another kind of store, for which no fact differs.
 var kinds = map[string]func(*commercetest.Config){
-	"PageLength":        func(c *commercetest.Config) { c.PageLength = 7 },
-	"TaxPercent":        func(c *commercetest.Config) { c.TaxPercent = 19 },
-	"PricesIncludeTax":  func(c *commercetest.Config) { c.TaxPercent, c.PricesIncludeTax = 19, true },
-	"Currencies":        func(c *commercetest.Config) { c.Currencies = []commercetest.Currency{{Code: "XTS"}, {Code: "GBP"}} },
+	"PageLength":       func(c *commercetest.Config) { c.PageLength = 7 },
+	"TaxPercent":       func(c *commercetest.Config) { c.TaxPercent = 19 },
+	"PricesIncludeTax": func(c *commercetest.Config) { c.TaxPercent, c.PricesIncludeTax = 19, true },
+	"Currencies": func(c *commercetest.Config) {
+		c.Currencies = []commercetest.Currency{{Code: "XTS"}, {Code: "GBP"}}
+	},
 	"RateBurst":         func(c *commercetest.Config) { c.RateBurst = 35 },
 	"CartDiscountLimit": func(c *commercetest.Config) { c.CartDiscountLimit, c.ItemDiscountLimit = 2, 2 },
 }

@@ -127,7 +127,9 @@ type Report struct {
 
 // Run asks a store about facts. It calls each for each of them, and deletes its carts before it
 // returns, also if ctx ends. base is the transport of the client.
-func Run(ctx context.Context, c *commerce.Client, base http.RoundTripper, o Options, each func(Result)) (*Report, error) {
+func Run( //nolint:revive // argument-limit: a run has that many parts
+	ctx context.Context, c *commerce.Client, base http.RoundTripper, o Options, each func(Result),
+) (*Report, error) {
 	l := &limiter{base: base, headers: map[string]bool{}}
 	limited, err := c.With(
 		commerce.WithHTTPClient(&http.Client{Transport: l}),
