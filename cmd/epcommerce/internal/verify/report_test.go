@@ -65,8 +65,8 @@ func (rec *recorder) collect(v any) {
 	}
 }
 
-// Neither the table nor the report has a text of the store: of a usual one, of one that differs, and
-// of one whose errors have secrets.
+// Neither the table nor the report has a text of the store: of a usual one, of one that differs,
+// and of one whose errors have secrets.
 func TestReport_private(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../../../docs/service.md")
