@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -124,8 +125,8 @@ func TestVerify_interrupted(t *testing.T) {
 func TestVerify_left(t *testing.T) {
 	t.Parallel()
 	s := &shop{environment: &environment{}}
-	err, ok := s.concluded(&verify.Report{Left: []string{"a cart"}}).(*exitError)
-	if !ok || err.code != exitFailed {
+	err := s.concluded(&verify.Report{Left: []string{"a cart"}})
+	if exit, ok := errors.AsType[*exitError](err); !ok || exit.code != exitFailed {
 		t.Errorf("got %v, want exit code %d", err, exitFailed)
 	}
 }

@@ -77,7 +77,7 @@ func (r reply) at(path string) any { return dig(r.body, path) }
 func (r reply) list(path string) []any { return listAt(r.body, path) }
 
 func dig(v any, path string) any {
-	for _, name := range strings.Split(path, ".") {
+	for name := range strings.SplitSeq(path, ".") {
 		switch in := v.(type) {
 		case map[string]any:
 			v = in[name]
@@ -184,7 +184,7 @@ func (a *asker) try(ctx context.Context, method, path string, query url.Values, 
 	return r
 }
 
-func ask( //nolint:revive // argument-limit: a request has that many parts
+func ask(
 	ctx context.Context, c *commerce.Client, method, path string, query url.Values, in any,
 ) reply {
 	var body json.RawMessage
@@ -251,8 +251,8 @@ func (a *asker) newCartID() string {
 
 // undo deletes all carts and undoes other changes, in a time of its own, even if the run was
 // interrupted. It returns what may be left.
-func (a *asker) undo() (left []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), removalTime)
+func (a *asker) undo(ctx context.Context) (left []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
 	defer cancel()
 	for _, restore := range a.restore {
 		if err := restore(ctx); err != nil {

@@ -41,9 +41,11 @@ func TestFacts_page(t *testing.T) {
 		t.Error(problem)
 	}
 	for name, tt := range map[string]struct{ before, after, want string }{
-		"no row":       {before: `<a id="f-add"></a>`, want: "f-add has no row"},
-		"no fact":      {before: `id="f-add"`, after: `id="f-sub"`, want: "there is no fact f-sub"},
-		"twice":        {before: `<a id="f-add"></a>`, after: `<a id="f-add"></a><a id="f-add"></a>`, want: "f-add has 2 rows or more"},
+		"no row":  {before: `<a id="f-add"></a>`, want: "f-add has no row"},
+		"no fact": {before: `id="f-add"`, after: `id="f-sub"`, want: "there is no fact f-sub"},
+		"twice": {
+			before: `<a id="f-add"></a>`, after: `<a id="f-add"></a><a id="f-add"></a>`, want: "f-add has 2 rows or more",
+		},
 		"new open row": {before: "| fact | grade |", after: "| New. | open | – | – |\n| fact | grade |", want: `"New."`},
 		"reason":       {before: "A new token leaves", after: "Tokens leave", want: "no row begins with"},
 	} {
@@ -74,7 +76,8 @@ func drift(page string) (problems []string) {
 			}
 		}
 		if (cells[2] == "guess" || cells[2] == "open") && (len(anchors) > 0) == isReasoned {
-			problems = append(problems, `a row is `+cells[2]+`, and must have either a fact or a reason in unaskable: "`+fact+`"`)
+			problem := `a row is ` + cells[2] + `, and must have either a fact or a reason in unaskable: "` + fact + `"`
+			problems = append(problems, problem)
 		}
 	}
 	names := map[string]int{}

@@ -197,12 +197,15 @@ type cart struct {
 
 func (c cart) discounts() string { return c.path + "/custom-discounts" }
 
-// item returns the path of an item.
-func (c cart) item(i int) string {
-	if i < len(c.items) {
-		return c.path + "/items/" + c.items[i]
+// item returns the path of its first item.
+func (c cart) item() string { return c.path + "/items/" + c.first() }
+
+// first returns the id of its first item, or "none": the asker knows why, and sends nothing.
+func (c cart) first() string {
+	if len(c.items) == 0 {
+		return "none"
 	}
-	return c.path + "/items/none" // the asker sends nothing: it knows why there is no item
+	return c.items[0]
 }
 
 func item(sku string, price, quantity int) object {
@@ -219,11 +222,10 @@ func discount(externalID string, amount any) object {
 	}
 }
 
-// on returns the discount for an item of a cart.
-func on(c cart, i int, d object) object {
+// on returns the discount for the first item of a cart.
+func on(c cart, d object) object {
 	d = maps.Clone(d)
-	id := c.item(i)[len(c.path+"/items/"):]
-	d["relationships"] = object{"item": object{"data": object{"type": "custom_item", "id": id}}}
+	d["relationships"] = object{"item": object{"data": object{"type": "custom_item", "id": c.first()}}}
 	return d
 }
 
@@ -401,7 +403,7 @@ func instants(list []any, path string) (texts []string) {
 // near reports whether two amounts are the same, but for rounding.
 func near(a, b float64) bool { return math.Abs(a-b) <= 1 }
 
-// both sends requests at the same time, and returns the responses that there were.
+// together sends requests at the same time, and returns the responses that there were.
 func (a *asker) together(n int, send func(i int) reply) (replies []reply) {
 	if a.why != "" {
 		return nil

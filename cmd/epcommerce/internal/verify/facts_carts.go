@@ -114,6 +114,7 @@ var cartFacts = []fact{
 		ask: func(a *asker) string {
 			c := cart{path: "carts/" + a.newCartID()}
 			a.post(c.path+"/items", item("one", 100, 1))
+			_ = pause(a.ctx, time.Second) // so that the limiter starts them at once
 			replies := a.together(4, func(i int) reply {
 				in := object{"data": item("parallel"+strconv.Itoa(i), 100, 1)}
 				return ask(a.ctx, a.client, http.MethodPost, c.path+"/items", nil, in)
@@ -159,7 +160,7 @@ func (a *asker) emptied() emptiedCart {
 	return once(a, "emptied cart", func() (e emptiedCart) {
 		c := a.openCart(item("one", 10_000, 1))
 		a.added(c, discount("stays", -300))
-		e.deleted = a.delete(c.item(0))
+		e.deleted = a.delete(c.item())
 		e.after = a.read(c)
 		e.added = a.add(c, discount("empty", -300))
 		return e
@@ -173,7 +174,7 @@ func (a *asker) threePieces() pieces {
 	return once(a, "three pieces", func() (p pieces) {
 		c := a.openCart(item("three", 10_000, 3))
 		p.before = a.read(c)
-		a.added(c, on(c, 0, discount("item", -300)))
+		a.added(c, on(c, discount("item", -300)))
 		p.after = a.read(c)
 		return p
 	})
@@ -182,7 +183,7 @@ func (a *asker) threePieces() pieces {
 // sharedCart is a cart with an item, before and after it got a discount, and one for its item.
 type sharedCart struct {
 	cart
-	empty, before, added, after reply
+	before, added, after reply
 }
 
 func (a *asker) shared() sharedCart {
@@ -192,7 +193,7 @@ func (a *asker) shared() sharedCart {
 		if a.why == "" && textAt(s.before.body, "data.type") != "cart" {
 			a.skip("a read of a cart shows none")
 		}
-		s.added = a.added(s.cart, discount("cart", -300), on(s.cart, 0, discount("item", -200)))
+		s.added = a.added(s.cart, discount("cart", -300), on(s.cart, discount("item", -200)))
 		s.after = a.read(s.cart)
 		return s
 	})
@@ -367,7 +368,7 @@ var discountFacts = []fact{
 		name: "f-item-endpoint", grade: "doc", need: need{5, 1}, want: "one on the item; 422 without data",
 		ask: func(a *asker) string {
 			c := a.openCart(item("one", 10_000, 1))
-			path := c.item(0) + "/custom-discounts"
+			path := c.item() + "/custom-discounts"
 			added := a.post(path, discount("item", -300))
 			empty := a.send(http.MethodPost, path, nil, object{})
 			ids := listAt(anyItem(a.read(c)), "relationships.custom_discounts.data")
@@ -448,16 +449,16 @@ var discountFacts = []fact{
 	{
 		name: "f-deleted-with-item", grade: "open", need: need{6, 1}, want: "deleted with it", ask: func(a *asker) string {
 			c := a.openCart(item("one", 10_000, 1), item("two", 10_000, 1))
-			a.added(c, on(c, 0, discount("item", -300)))
-			a.delete(c.item(0))
+			a.added(c, on(c, discount("item", -300)))
+			a.delete(c.item())
 			return or(discountsOf(a.read(c)) == 0, "deleted with it", "stays")
 		},
 	},
 	{
 		name: "f-quantity", grade: "open", need: need{5, 1}, want: "stays", ask: func(a *asker) string {
 			c := a.openCart(item("one", 10_000, 1))
-			added := a.added(c, on(c, 0, discount("item", -300)))
-			if r := a.put(c.item(0), object{"type": "custom_item", "quantity": 2}); a.why == "" && !r.ok() {
+			added := a.added(c, on(c, discount("item", -300)))
+			if r := a.put(c.item(), object{"type": "custom_item", "quantity": 2}); a.why == "" && !r.ok() {
 				return a.skip("a change of the quantity got " + r.says())
 			}
 			read := a.read(c).list("included.custom_discounts")
@@ -468,7 +469,7 @@ var discountFacts = []fact{
 		name: "f-delete-all", grade: "open", need: need{5, 1}, want: "204; that of the item stays",
 		ask: func(a *asker) string {
 			c := a.openCart(item("one", 10_000, 1))
-			a.added(c, discount("cart", -300), on(c, 0, discount("item", -200)))
+			a.added(c, discount("cart", -300), on(c, discount("item", -200)))
 			r := a.delete(c.discounts())
 			n := discountsOf(a.read(c))
 			return fmt.Sprint(r.status) + []string{"; none stays", "; that of the item stays", "; both stay"}[min(n, 2)]
@@ -483,7 +484,7 @@ var discountFacts = []fact{
 		ask: func(a *asker) string {
 			s := a.shared()
 			own := textAt(s.after.body, "data.relationships.custom_discounts.data.0.id")
-			return refusal(a.delete(s.item(0) + "/custom-discounts/" + own))
+			return refusal(a.delete(s.item() + "/custom-discounts/" + own))
 		},
 	},
 	{
@@ -524,7 +525,7 @@ var discountFacts = []fact{
 	},
 	{
 		name: "f-item-limit", grade: "doc", need: need{4, 1}, want: "as the setting; then 422 Limit Reached",
-		ask: func(a *asker) string { return a.limitOf(func(c cart, d object) object { return on(c, 0, d) }) },
+		ask: func(a *asker) string { return a.limitOf(on) },
 	},
 	{
 		name: "f-method", grade: "doc", uses: "shared cart", need: need{3, 1}, want: "only with the method line",
@@ -551,7 +552,7 @@ const texts = "Zehn Prozent für Łódź, «été» 10 % – \"quoted\" 'and' <t
 
 func onMissing(c cart) object {
 	c.items = []string{missing}
-	return on(c, 0, discount("missing", -300))
+	return on(c, discount("missing", -300))
 }
 
 // partialAdd is an add of two discounts, one of them for an item that is not there.

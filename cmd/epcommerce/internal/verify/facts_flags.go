@@ -117,7 +117,8 @@ var flagFacts = []fact{
 		},
 	},
 	{
-		name: "f-new-state", grade: "guess", uses: "paused subscription", flag: "subscription", want: "a new id and the action",
+		name: "f-new-state", grade: "guess", uses: "paused subscription", flag: "subscription",
+		want: "a new id and the action",
 		ask: func(a *asker) string {
 			p := a.paused()
 			isNew := textAt(p.during.body, state+"id") != textAt(p.before.body, state+"id")
@@ -140,7 +141,8 @@ var flagFacts = []fact{
 		},
 	},
 	{
-		name: "f-ended", grade: "guess", uses: "canceled subscription", flag: "destroy", want: "canceled, and inactive or closed",
+		name: "f-ended", grade: "guess", uses: "canceled subscription", flag: "destroy",
+		want: "canceled, and inactive or closed",
 		ask: func(a *asker) string {
 			r := a.canceled()
 			isEnded := textAt(r.body, "data.meta.status") == "inactive" || r.at("data.meta.closed") == true

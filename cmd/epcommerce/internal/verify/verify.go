@@ -127,7 +127,7 @@ type Report struct {
 
 // Run asks a store about facts. It calls each for each of them, and deletes its carts before it
 // returns, also if ctx ends. base is the transport of the client.
-func Run( //nolint:revive // argument-limit: a run has that many parts
+func Run(
 	ctx context.Context, c *commerce.Client, base http.RoundTripper, o Options, each func(Result),
 ) (*Report, error) {
 	l := &limiter{base: base, headers: map[string]bool{}}
@@ -145,7 +145,7 @@ func Run( //nolint:revive // argument-limit: a run has that many parts
 		each(r)
 	}
 	report.Interrupted = ctx.Err() != nil
-	report.Left = a.undo()
+	report.Left = a.undo(ctx)
 	report.Generation, report.Method = cmp.Or(a.kind.generation, "unknown"), cmp.Or(a.kind.method, "unknown")
 	report.Tax = cmp.Or(a.kind.tax, "unknown")
 	report.Requests, report.Took = l.count(), time.Since(report.Date)
