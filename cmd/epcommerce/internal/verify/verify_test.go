@@ -91,10 +91,7 @@ func TestRun_bothGenerations(t *testing.T) {
 // Each fact can be asked alone, with what it needs, in as many requests and carts as it states.
 func TestRun_only(t *testing.T) {
 	t.Parallel()
-	first := 0
-	for _, f := range firstFacts {
-		first += f.requests + shares[f.uses].requests
-	}
+	const first = 8 // requests of the first facts, if the totals of a cart do not lag
 	for i, name := range unflagged() {
 		f := facts[i]
 		t.Run(name, func(t *testing.T) {
@@ -116,7 +113,11 @@ func TestRun_only(t *testing.T) {
 				if last.Fact != f.name && len(r.Results) > len(firstFacts) || last.Verdict != Same {
 					t.Errorf("got %+v, want %s to be the same", last, f.name)
 				}
-				if most := first + f.requests + shares[f.uses].requests; requests > most || len(carts) > o.Carts() {
+				most := first
+				if len(r.Results) > len(firstFacts) {
+					most += f.requests + shares[f.uses].requests
+				}
+				if requests > most || len(carts) > o.Carts() {
 					t.Errorf("%d requests, %d carts; want at most %d, %d", requests, len(carts), most, o.Carts())
 				}
 			})
