@@ -110,7 +110,7 @@ var cartFacts = []fact{
 		},
 	},
 	{
-		name: "f-parallel", grade: "doc", need: need{5, 1}, want: "all kept", may: []string{"some lost"},
+		name: "f-parallel", grade: "doc", need: need{6, 1}, want: "all kept", may: []string{"some lost"},
 		ask: func(a *asker) string {
 			c := cart{path: "carts/" + a.newCartID()}
 			a.post(c.path+"/items", item("one", 100, 1))
