@@ -68,7 +68,10 @@ func (s *Store) addCart(f CartFixture) *cart {
 	for _, in := range f.Items {
 		item := cartItem{
 			ref: in.CartItemRef, name: cmp.Or(in.Name, "Product"), quantity: cmp.Or(in.Quantity, 1),
-			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)), taxPercent: in.TaxPercent,
+			price: commerce.NewDecimal(defaultItemPrice), taxPercent: in.TaxPercent,
+		}
+		if in.Price != nil {
+			item.price = commerce.NewDecimal(*in.Price)
 		}
 		if in.Type == commerce.ItemTypeCustomItem {
 			item.name = cmp.Or(in.Name, "Custom item")
