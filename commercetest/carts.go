@@ -185,6 +185,19 @@ func (s *Store) addItem(c *cart, item cartItem) {
 	c.items = append(c.items, item)
 }
 
+// mergeItem adds the quantity of an item to that of the same one: a custom item with its SKU, or a
+// cart item of its product. It reports whether c has one. Custom items without a SKU are never the same.
+func (c *cart) mergeItem(item cartItem) bool {
+	i := slices.IndexFunc(c.items, func(has cartItem) bool {
+		return has.productID == item.productID && (has.sku == item.sku || item.productID != "")
+	})
+	if i < 0 {
+		return false
+	}
+	c.items[i].quantity += item.quantity
+	return true
+}
+
 // cart returns the cart with this id. Like the service, it returns an empty one if
 // there is none, or if it has expired. The caller holds s.mu.
 func (s *Store) cart(id string) *cart {
