@@ -220,7 +220,7 @@ func (s *Store) addCartItem(in *call) response {
 	return s.writeCart(in, func(c *cart) response {
 		if item.ref.Type == promotionItem {
 			refusal = s.applyCode(c, item.sku)
-		} else if refusal = s.useCurrency(c, in); refusal == nil {
+		} else if refusal = s.useCurrency(c, in); refusal == nil && !c.mergeItem(item) {
 			s.addItem(c, item)
 		}
 		if refusal != nil {
@@ -278,7 +278,7 @@ func (v *validator) cartItem(o members) (item cartItem) {
 			item.sku = v.text("data.sku", raw)
 		}
 		if price, ok := v.object("data.price", o["price"]); ok {
-			item.price = v.number("data.price.amount", price["amount"])
+			item.price = v.price("data.price.amount", price["amount"])
 		}
 	case "":
 	default:
@@ -300,6 +300,15 @@ func (v *validator) quantity(raw json.RawMessage) (n int64) {
 		v.addProblem("data.quantity", "is required, and must be a whole number of at least 1")
 	}
 	return n
+}
+
+// deleteItems handles DELETE /v2/carts/{cartID}/items. The cart keeps its own discounts.
+func (s *Store) deleteItems(in *call) response {
+	return s.writeCart(in, func(c *cart) response {
+		c.items, c.promotions = nil, nil
+		c.discounts = slices.DeleteFunc(c.discounts, func(d commerce.CustomDiscount) bool { return d.Item != nil })
+		return response{status: http.StatusNoContent}
+	})
 }
 
 // deleteItem handles DELETE /v2/carts/{cartID}/items/{itemID}. The discounts of the

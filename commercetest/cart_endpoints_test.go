@@ -599,6 +599,54 @@ func TestItems(t *testing.T) {
 	})
 }
 
+// Custom items of one SKU are one item, and cart items of one product. The first says what it is.
+func TestAddItem_same(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{}) // with an item of each type
+	var last wireResponse
+	for _, data := range []string{
+		`{"type":"custom_item","name":"One","sku":"a","quantity":1,"price":{"amount":5}}`,
+		`{"type":"custom_item","name":"Two","sku":"a","quantity":2,"price":{"amount":7}}`,
+		`{"type":"custom_item","name":"Three","sku":"b","quantity":1,"price":{"amount":0}}`,
+		`{"type":"custom_item","name":"Four","quantity":1,"price":{"amount":1}}`,
+		`{"type":"custom_item","name":"Four","quantity":1,"price":{"amount":1}}`, // nobody says that it is the same
+		`{"type":"cart_item","id":"p","quantity":1}`, `{"type":"cart_item","id":"q","quantity":1}`,
+		`{"type":"cart_item","id":"p","quantity":40}`,
+	} {
+		last = send(t, store, post(cartPath+"/items", `{"data":`+data+`}`))
+	}
+	var got []string
+	for _, i := range decodeItems(t, last, 201).Data[2:] {
+		got = append(got, fmt.Sprintf("%s %s%s %d*%d=%d",
+			i.Name, i.Type, i.ProductID, i.Quantity, i.UnitPrice.Amount, i.Value.Amount))
+	}
+	wantEqual(t, "items", got, []string{
+		"One custom_item 3*5=15", "Three custom_item 1*0=0", "Four custom_item 1*1=1", "Four custom_item 1*1=1",
+		"Product cart_itemp 41*10000=410000", "Product cart_itemq 1*10000=10000",
+	})
+}
+
+// A cart that is emptied keeps its name and its own discounts.
+func TestDeleteItems(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{StandardPromotions: true})
+	send(t, store, addRequest(onCartA, item))
+	send(t, store, put(cartPath, `{"data":{"name":"Mine"}}`))
+	store.AddPromotion(cartID)
+	for range 2 {
+		wantNoContent(t, send(t, store, del(cartPath+"/items")))
+		c := readCart(t, store, cartID)
+		wantEqual(t, "items", len(c.Data.Relationships.Items.Data), 0)
+		wantEqual(t, "name", c.Data.Name, "Mine")
+		if list := store.Discounts(cartID); len(list) != 1 || list[0].Item != nil {
+			t.Errorf("discounts %v, want that of the cart", list)
+		}
+	}
+	wantEqual(t, "status of a new item", send(t, store, post(cartPath+"/items",
+		`{"data":{"type":"cart_item","id":"p","quantity":1}}`)).Status, 201)
+	wantEqual(t, "status of an add: the promotion has gone", send(t, store, addRequest(onCartA)).Status, 201)
+}
+
 // A change of the quantity changes the value of the item.
 func TestUpdateItem(t *testing.T) {
 	t.Parallel()
@@ -664,7 +712,10 @@ func TestCartEndpoints_problems(t *testing.T) {
 
 func TestCartItemEndpoints_problems(t *testing.T) {
 	t.Parallel()
-	const quantity = "data.quantity is required, and must be a whole number of at least 1"
+	const (
+		quantity      = "data.quantity is required, and must be a whole number of at least 1"
+		priceRequired = " must be a whole number of at least 0"
+	)
 	item := func(data string) string { return post(cartPath+"/items", `{"data":`+data+`}`) }
 	checkProblems(t, []problem{
 		{name: "item without data", raw: post(cartPath+"/items", `{}`), want: "data must be an object"},
@@ -695,6 +746,14 @@ func TestCartItemEndpoints_problems(t *testing.T) {
 		{
 			name: "no price", raw: item(`{"type":"custom_item","name":"n","quantity":1}`),
 			want: "data.price must be an object",
+		},
+		{
+			name: "price is a fraction", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":0.5}}`),
+			want: "data.price.amount" + priceRequired,
+		},
+		{
+			name: "price below 0", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":-1}}`),
+			want: "data.price.amount" + priceRequired,
 		},
 		{
 			name: "price is a string", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":"1"}}`),

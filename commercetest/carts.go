@@ -68,7 +68,10 @@ func (s *Store) addCart(f CartFixture) *cart {
 	for _, in := range f.Items {
 		item := cartItem{
 			ref: in.CartItemRef, name: cmp.Or(in.Name, "Product"), quantity: cmp.Or(in.Quantity, 1),
-			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)), taxPercent: in.TaxPercent,
+			price: commerce.NewDecimal(defaultItemPrice), taxPercent: in.TaxPercent,
+		}
+		if in.Price != nil {
+			item.price = commerce.NewDecimal(*in.Price)
 		}
 		if in.Type == commerce.ItemTypeCustomItem {
 			item.name = cmp.Or(in.Name, "Custom item")
@@ -180,6 +183,19 @@ func (s *Store) addItem(c *cart, item cartItem) {
 	}
 	item.createdAt = time.Now()
 	c.items = append(c.items, item)
+}
+
+// mergeItem adds the quantity of an item to that of the same one: a custom item with its SKU, or a
+// cart item of its product. It reports whether c has one. Custom items without a SKU are never the same.
+func (c *cart) mergeItem(item cartItem) bool {
+	i := slices.IndexFunc(c.items, func(has cartItem) bool {
+		return has.productID == item.productID && (has.sku == item.sku || item.productID != "")
+	})
+	if i < 0 {
+		return false
+	}
+	c.items[i].quantity += item.quantity
+	return true
 }
 
 // cart returns the cart with this id. Like the service, it returns an empty one if

@@ -163,6 +163,16 @@ func (v *validator) number(path string, raw []byte) (n commerce.Decimal) {
 	return n
 }
 
+// price reads a whole number of at least 0.
+func (v *validator) price(path string, raw []byte) commerce.Decimal {
+	problems := len(v.problems)
+	n := v.number(path, raw)
+	if len(v.problems) == problems && (n.IsNegative() || !n.IsInteger()) {
+		v.addProblem(path, "must be a whole number of at least 0")
+	}
+	return n
+}
+
 // amount reads a JSON number less than zero, which must be whole without v.fractions.
 func (v *validator) amount(path string, raw []byte) commerce.Money {
 	problems := len(v.problems)

@@ -39,6 +39,7 @@
 //	DELETE /v2/carts/{cartID}
 //	POST   /v2/carts/{cartID}/items                              a cart_item, a custom_item or a promotion_item
 //	GET    /v2/carts/{cartID}/items                              include=custom_discounts
+//	DELETE /v2/carts/{cartID}/items                              all of them
 //	PUT    /v2/carts/{cartID}/items/{itemID}                     quantity
 //	DELETE /v2/carts/{cartID}/items/{itemID}
 //	POST   /v2/carts/{cartID}/custom-discounts                   an array of discounts, or one

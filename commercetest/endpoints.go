@@ -32,6 +32,7 @@ var endpoints = []*endpoint{
 
 	{method: "POST", path: itemsPath, op: OpAddItem, handle: (*Store).addCartItem},
 	{method: "GET", path: itemsPath, op: OpItems, handle: (*Store).getItems},
+	{method: "DELETE", path: itemsPath, op: OpDeleteItems, handle: (*Store).deleteItems},
 	{method: "PUT", path: itemsPath + "/{item}", op: OpUpdateItem, handle: (*Store).updateCartItem},
 	{method: "DELETE", path: itemsPath + "/{item}", op: OpDeleteItem, handle: (*Store).deleteItem},
 

@@ -87,7 +87,7 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 		{name: "cart", line: "PATCH /v2/carts/c", allow: "DELETE, GET, HEAD, PUT"},
 		{name: "discounts", line: "GET /v2/carts/c/custom-discounts", allow: "DELETE, POST"},
 		{name: "discount", line: "GET /v2/carts/c/custom-discounts/d", allow: "DELETE, PUT"},
-		{name: "items", line: "DELETE /v2/carts/c/items", allow: "GET, HEAD, POST"},
+		{name: "items", line: "PATCH /v2/carts/c/items", allow: "DELETE, GET, HEAD, POST"},
 		{name: "item", line: "GET /v2/carts/c/items/i", allow: "DELETE, PUT"},
 		{name: "discounts of an item", line: "DELETE " + itemDiscounts, allow: "POST"},
 		{name: "discount of an item", line: "GET " + itemDiscounts + "/d", allow: "DELETE, PUT"},

@@ -30,6 +30,7 @@ const (
 	OpAddItem         Operation = "add item"          // POST /v2/carts/{cartID}/items
 	OpUpdateItem      Operation = "update item"       // PUT /v2/carts/{cartID}/items/{itemID}
 	OpDeleteItem      Operation = "delete item"       // DELETE /v2/carts/{cartID}/items/{itemID}
+	OpDeleteItems     Operation = "delete items"      // DELETE /v2/carts/{cartID}/items
 	OpCheckout        Operation = "checkout"          // POST /v2/carts/{cartID}/checkout
 	OpOrders          Operation = "orders"            // GET /v2/orders
 	OpOrder           Operation = "order"             // GET /v2/orders/{id}

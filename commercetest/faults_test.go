@@ -347,6 +347,7 @@ func operationRequests() []operationRequest {
 		{op: commercetest.OpAddItem, raw: post(cartPath+"/items", newItem), status: 201},
 		{op: commercetest.OpUpdateItem, raw: put(itemPath, `{"data":{"quantity":3}}`), status: 200},
 		{op: commercetest.OpDeleteItem, raw: del(itemPath), status: 200},
+		{op: commercetest.OpDeleteItems, raw: del(cartPath + "/items"), status: 204},
 		{op: commercetest.OpCheckout, raw: post(cartPath+"/checkout", checkout("")), status: 201},
 		{op: commercetest.OpOrders, raw: get(ordersPath), status: 200},
 		{op: commercetest.OpOrder, raw: get(ordersPath + "/" + absentItem), status: 404},

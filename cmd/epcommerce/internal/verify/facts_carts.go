@@ -25,6 +25,33 @@ var cartFacts = []fact{
 		},
 	},
 	{
+		name: "f-same-sku", grade: "doc", need: need{3, 1}, want: "one item, quantity 2", ask: func(a *asker) string {
+			c := a.newCart(item("one", 10_000, 1))
+			a.post(c.path+"/items", item("one", 10_000, 1))
+			n, quantity := 0, 0.0
+			for _, in := range a.read(c).list("included.items") {
+				if textAt(in, "sku") == "verify-one" {
+					n++
+					quantity, _ = numberAt(in, "quantity")
+				}
+			}
+			return or(n == 1, "one item", "other items") + or(quantity == 2, ", quantity 2", ", another quantity")
+		},
+	},
+	{
+		name: "f-price-below-zero", grade: "doc", need: need{1, 1}, want: "400", may: []string{"422"},
+		ask: func(a *asker) string {
+			return refusal(a.post("carts/"+a.newCartID()+"/items", item("one", -100, 1)))
+		},
+	},
+	{
+		name: "f-delete-items", grade: "doc", need: need{3, 1}, want: "204, the cart is empty", ask: func(a *asker) string {
+			c := a.newCart(item("one", 10_000, 1))
+			r := a.delete(c.path + "/items")
+			return refusedOr(r, r.status) + or(anyItem(a.read(c)) == nil, ", the cart is empty", ", an item is left")
+		},
+	},
+	{
 		name: "f-off-by-default", grade: "doc", need: need{3, 1}, want: "off, 400 Bad Request",
 		ask: func(a *asker) string {
 			if a.kind.enabled {

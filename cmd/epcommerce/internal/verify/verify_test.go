@@ -316,7 +316,8 @@ func TestRun_nothing(t *testing.T) {
 		"a cart":  {status: 201, body: `{"data":[` + sub + `],"included":{"items":[` + sub + `]}}`, want: lists},
 		"refused": {
 			status: 400, body: `{"errors":[{"title":"Bad Request"}]}`, want: []string{
-				"f-bad-filter", "f-capital-operator", "f-errors", "f-offset-10001", "f-page-0", "f-page-101", "f-unknown-filter",
+				"f-bad-filter", "f-capital-operator", "f-errors", "f-offset-10001", "f-page-0", "f-page-101",
+				"f-price-below-zero", "f-unknown-filter",
 			},
 		},
 		"forbidden": {status: 403, body: `{"errors":[{"title":"Forbidden","status":"403"}]}`},
