@@ -53,7 +53,7 @@ prints statuses, names of members and what it sent, and nothing of the store.`
 	flags.BoolVar(&o.Shipping, "shipping", false, "ask about shipping, if all carts of the store have it")
 	flags.StringVar(&o.Subscription, "subscription", "", "pause and resume the subscription with this `ID`, for tests")
 	flags.BoolVar(&o.Destroy, "destroy", false, "then cancel the subscription immediately: this cannot be undone")
-	flags.IntVar(&o.Burst, "burst", 0, "send `N` requests at once, to see a refusal; at most 150")
+	flags.IntVar(&o.Burst, "burst", 0, "send `N` requests at once, to see a refusal")
 	e.addYes(flags)
 	complete(cmd, "only", verify.Names()...)
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -415,11 +414,6 @@ func (a *asker) together(n int, send func(i int) reply) (replies []reply) {
 	for range n {
 		replies = append(replies, <-results)
 	}
-	isMissing := func(r reply) bool {
-		return r.status == 0 || r.status/100 == 5 || r.status == http.StatusTooManyRequests
-	}
-	if slices.ContainsFunc(replies, isMissing) {
-		a.lost = true
-	}
+	a.lost = a.lost || slices.ContainsFunc(replies, func(r reply) bool { return r.status == 0 || r.status/100 == 5 })
 	return replies
 }

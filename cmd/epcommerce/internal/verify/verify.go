@@ -28,8 +28,8 @@ type Options struct {
 	Burst        int      // requests to send at once; 0: none
 }
 
-// MaxBurst is the maximum of Options.Burst. A production store accepts 100 requests a second.
-const MaxBurst = 150
+// maxBurst is the maximum of Options.Burst. A production store accepts 100 requests a second.
+const maxBurst = 150
 
 // Validate returns an error that names the flag that is wrong.
 func (o *Options) Validate() error {
@@ -38,13 +38,14 @@ func (o *Options) Validate() error {
 			return fmt.Errorf("--only: there is no fact %q; docs/service.md has them", name)
 		}
 	}
+	fits := min(maxBurst, maxRequests-o.needs().requests)
 	switch {
 	case o.Subscription != "" && uuid.Validate(o.Subscription) != nil:
 		return errors.New("--subscription must be an id like 36fabae3-23f7-533a-97f3-017ba2665c58")
 	case o.Destroy && o.Subscription == "":
 		return errors.New("--destroy needs --subscription")
-	case o.Burst < 0 || o.Burst > MaxBurst:
-		return fmt.Errorf("--burst must be 1 to %d", MaxBurst)
+	case o.Burst < 0 || o.Burst > fits:
+		return fmt.Errorf("--burst must be 1 to %d beside the other facts; with --only f-429,f-429-reset, to %d", fits, maxBurst)
 	}
 	return nil
 }
@@ -79,16 +80,20 @@ func (o *Options) chosen() []fact {
 }
 
 // Carts returns the number of carts that Run creates at most.
-func (o *Options) Carts() (n int) {
-	shared := map[string]int{}
+func (o *Options) Carts() (n int) { return o.needs().carts }
+
+// needs returns what the chosen facts need together, without a burst.
+func (o *Options) needs() (n need) {
+	used := map[string]bool{}
 	for _, f := range o.chosen() {
-		if o.has(f.flag) {
-			n += f.carts
-			shared[f.uses] = shares[f.uses].carts
+		if !o.has(f.flag) {
+			continue
 		}
-	}
-	for _, carts := range shared {
-		n += carts
+		n.requests, n.carts = n.requests+f.requests, n.carts+f.carts
+		if !used[f.uses] {
+			n.requests, n.carts = n.requests+shares[f.uses].requests, n.carts+shares[f.uses].carts
+		}
+		used[f.uses] = true
 	}
 	return n
 }
@@ -159,9 +164,9 @@ func (a *asker) answer(f fact) Result {
 	requests := f.requests
 	if _, ok := a.known[f.uses]; !ok {
 		requests += shares[f.uses].requests
-	}
-	if f.uses == "burst" {
-		requests += a.opts.Burst
+		if f.uses == "burst" {
+			requests += a.opts.Burst
+		}
 	}
 	switch {
 	case a.ctx.Err() != nil:

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/uuid"
 
 	"github.com/commerce-go/commerce/commercetest"
 )
@@ -125,24 +126,29 @@ func TestRun_only(t *testing.T) {
 	}
 }
 
-// The facts that need no flag fit into one run, and so do those with flags, but for a burst.
+// All facts fit into one run, with a burst that a development store refuses.
 func TestFacts_requests(t *testing.T) {
 	t.Parallel()
-	n, used := 0, map[string]bool{}
 	for _, f := range facts {
-		n += f.requests
 		if _, isKnown := shares[f.uses]; f.uses != "" && !isKnown {
 			t.Errorf("%s uses %q, which is none of shares", f.name, f.uses)
 		}
-		if !used[f.uses] {
-			n += shares[f.uses].requests
+	}
+	all := Options{Promotion: "x", Currency: "x", Shipping: true, Subscription: uuid.NewString(), Destroy: true, Burst: 40}
+	if err := all.Validate(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d facts: %+v; without flags %+v", len(facts), all.needs(), new(Options).needs())
+	for _, o := range []Options{
+		{Burst: maxBurst}, {Burst: -1}, {Only: []string{"f-429"}, Burst: maxBurst + 1}, {Destroy: true}, {Subscription: "x"},
+	} {
+		if o.Validate() == nil {
+			t.Errorf("%+v is valid, want an error", o)
 		}
-		used[f.uses] = true
 	}
-	if n > maxRequests {
-		t.Errorf("all facts need %d requests, want at most %d", n, maxRequests)
+	if o := (Options{Only: []string{"f-429", "f-429-reset"}, Burst: maxBurst}); o.Validate() != nil {
+		t.Error(o.Validate())
 	}
-	t.Logf("%d facts, at most %d requests and %d carts", len(facts), n, new(Options).Carts())
 }
 
 // interrupt is a transport that ends a context at a request, in one of these ways.
