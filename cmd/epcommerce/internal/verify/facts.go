@@ -109,7 +109,7 @@ func (a *asker) firstCart() visible {
 			if seen.discount < 0 && discountsOf(after) == 1 {
 				seen.discount = passed
 			}
-			if seen.discount >= 0 && price(before)-price(after) == 300 {
+			if seen.discount >= 0 && price(after) < price(before) {
 				seen.total = passed
 			}
 			return seen.total >= 0
