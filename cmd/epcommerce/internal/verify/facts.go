@@ -287,7 +287,11 @@ func (a *asker) read(c cart) reply {
 	if wait := time.Until(a.lastWrite.Add(a.kind.lag)); wait > 0 && a.kind.lag > 0 {
 		_ = pause(a.ctx, wait)
 	}
-	return a.get(c.path, "include", "items,custom_discounts")
+	r := a.get(c.path, "include", "items,custom_discounts")
+	if a.why == "" && !r.ok() {
+		a.skip("a read of a cart got " + r.says())
+	}
+	return r
 }
 
 // discountsOf returns the number of discounts that a cart has, with those of its items.

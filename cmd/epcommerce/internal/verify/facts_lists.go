@@ -337,7 +337,7 @@ var listFacts = []fact{
 				found := idsOf(r.list("data"))
 				missing = append(missing, slices.DeleteFunc(part, func(id string) bool { return slices.Contains(found, id) })...)
 			}
-			return or(len(missing) == 0, "all of the first page", fmt.Sprintf("%d of %d are not listed", len(missing), len(ids)))
+			return or(len(missing) == 0, "all of the first page", "some are not listed")
 		},
 	},
 	{

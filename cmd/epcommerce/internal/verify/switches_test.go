@@ -25,7 +25,8 @@ func usual() commercetest.Config {
 func everything(s *commercetest.Store) Options {
 	o := Options{Promotion: "TEN", Currency: "GBP", Shipping: true, Destroy: true, Burst: 40}
 	for sub := range s.Subscriptions() {
-		if sub.Meta.Status == "active" && !sub.Meta.Canceled && !sub.Meta.Paused && !sub.Meta.Pending && !sub.Meta.Suspended {
+		m := sub.Meta
+		if m.Status == "active" && !m.Canceled && !m.Paused && !m.Pending && !m.Suspended {
 			o.Subscription = sub.ID.String()
 		}
 	}
@@ -46,7 +47,8 @@ var switches = []struct {
 		want: []string{"allowed f-links"},
 	},
 	{
-		field: "Links", name: "without next", turn: func(c *commercetest.Config) { c.Links = commercetest.LinksWithoutNext },
+		field: "Links", name: "without next",
+		turn: func(c *commercetest.Config) { c.Links = commercetest.LinksWithoutNext },
 		want: []string{"allowed f-links"},
 	},
 	{

@@ -45,7 +45,8 @@ func (o *Options) Validate() error {
 	case o.Destroy && o.Subscription == "":
 		return errors.New("--destroy needs --subscription")
 	case o.Burst < 0 || o.Burst > fits:
-		return fmt.Errorf("--burst must be 1 to %d beside the other facts; with --only f-429,f-429-reset, to %d", fits, maxBurst)
+		return fmt.Errorf("--burst must be 1 to %d beside the other facts; with --only f-429,f-429-reset, to %d",
+			fits, maxBurst)
 	}
 	return nil
 }
