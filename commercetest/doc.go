@@ -57,6 +57,7 @@
 //	GET    /v2/subscriptions/subscriptions/{id}/plans
 //	GET    /v2/subscriptions/subscriptions/{id}/products         the first generation
 //	GET    /v2/subscriptions/subscriptions/{id}/pricing-options  the second generation
+//	GET    /v2/subscriptions/subscriptions/{id}/features         the second generation
 //	GET    /v2/subscriptions/subscriptions/{id}/states
 //	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume, pending
 //	GET    /v2/subscriptions/subscriptions/{id}/states/{state}

@@ -63,6 +63,7 @@ var endpoints = []*endpoint{
 		method: "GET", path: subscriptionPath + "/pricing-options", op: OpPricingOptions,
 		handle: listRelated(pricingOptionsInclude),
 	},
+	{method: "GET", path: subscriptionPath + "/features", op: OpFeatures, handle: (*Store).listFeatures},
 	{method: "GET", path: "/v2/subscriptions/subscribers", op: OpSubscribers, handle: (*Store).listSubscribers},
 	{method: "GET", path: "/v2/subscriptions/invoices", op: OpInvoices, handle: (*Store).listInvoices},
 	{method: "GET", path: subscriptionPath + "/states", op: OpStates, handle: (*Store).listStates},

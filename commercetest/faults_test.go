@@ -357,6 +357,7 @@ func operationRequests() []operationRequest {
 		{op: commercetest.OpPlans, raw: get(listPath + "/" + absentItem + "/plans"), status: 404},
 		{op: commercetest.OpProducts, raw: get(listPath + "/" + absentItem + "/products"), status: 404},
 		{op: commercetest.OpPricingOptions, raw: get(listPath + "/" + absentItem + "/pricing-options"), status: 404},
+		{op: commercetest.OpFeatures, raw: get(listPath + "/" + absentItem + "/features"), status: 404},
 		{op: commercetest.OpSubscribers, raw: get("/v2/subscriptions/subscribers"), status: 200},
 		{op: commercetest.OpInvoices, raw: get("/v2/subscriptions/invoices"), status: 200},
 		{op: commercetest.OpStates, raw: get(listPath + "/" + absentItem + "/states"), status: 404},
