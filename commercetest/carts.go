@@ -98,8 +98,8 @@ func (s *Store) emptyCart(id string) *cart {
 	return &cart{
 		currency: currency,
 
-		id: id, name: defaultCartName, settings: s.newCarts.Discounts, createdAt: now, updatedAt: now,
-		life:   time.Duration(cmp.Or(s.newCarts.CartExpiryDays, defaultCartDays)) * 24 * time.Hour,
+		id: id, name: defaultCartName, settings: discountSettings(s.newCarts.Discounts), createdAt: now, updatedAt: now,
+		life:   time.Duration(s.newCarts.CartExpiryDays) * 24 * time.Hour,
 		number: s.emptyCartCount,
 	}
 }

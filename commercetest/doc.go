@@ -66,8 +66,8 @@
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/currencies                                        page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
-//	GET    /v2/settings/cart                                     discounts and expiry of new carts
-//	PUT    /v2/settings/cart                                     discounts and expiry of new carts
+//	GET    /v2/settings/cart                                     settings of new carts
+//	PUT    /v2/settings/cart                                     settings of new carts
 //
 // and the endpoints of [Store.Handle].
 //
