@@ -226,8 +226,8 @@ func (s *Store) addCartItem(in *call) response {
 	})
 }
 
-// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity if it has
-// one: it may be for a shipping group only, which has no effect here.
+// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity. It may
+// have none, but a shipping group, which has no effect here.
 func (s *Store) updateCartItem(in *call) response {
 	var quantity int64 // 0: it stays
 	refusal := s.readBody(in, func(v *validator, root members) {

@@ -186,7 +186,7 @@ func (s *Store) addItem(c *cart, item cartItem) {
 }
 
 // mergeItem adds the quantity of an item to that of the same one: a custom item with its SKU, or a
-// cart item of its product. It reports whether c has one. Custom items without a SKU are never the same.
+// cart item of its product. It reports whether c has one. Without a SKU, no custom item is the same.
 func (c *cart) mergeItem(item cartItem) bool {
 	i := slices.IndexFunc(c.items, func(has cartItem) bool {
 		return has.productID == item.productID && (has.sku == item.sku || item.productID != "")
