@@ -91,6 +91,12 @@ func (op Operation) Endpoints() (list []string) {
 	return list
 }
 
+// isOfCarts reports whether op is about carts, and not about their settings.
+func (op Operation) isOfCarts() bool {
+	isPath := func(route string) bool { return strings.Contains(route, " /v2/carts") }
+	return slices.ContainsFunc(op.Endpoints(), isPath)
+}
+
 // OperationOf returns the operation of requests with a method and a path, percent-encoded, or OpAny
 // if a [Store] has no such endpoint.
 func OperationOf(method, path string) Operation {
