@@ -137,12 +137,8 @@ func (s *Store) applyChange(c *cart, change cartChange) *errorObject {
 
 // apply changes settings, both before it checks them. It returns why the result is refused, or nil.
 func (change settingsChange) apply(settings *discountSettings) *errorObject {
-	if change.enableDiscounts != nil {
-		settings.CustomDiscountsEnabled = *change.enableDiscounts
-	}
-	if change.useRulePromotions != nil {
-		settings.UseRulePromotions = *change.useRulePromotions
-	}
+	set(&settings.CustomDiscountsEnabled, change.enableDiscounts)
+	set(&settings.UseRulePromotions, change.useRulePromotions)
 	if settings.CustomDiscountsEnabled && settings.UseRulePromotions {
 		return &errorObject{
 			Status: 422, Title: "Cannot use both discounts together",
@@ -230,8 +226,8 @@ func (s *Store) addCartItem(in *call) response {
 	})
 }
 
-// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity if it has
-// one: it may be for a shipping group only, which has no effect here.
+// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity. It may
+// have none, but a shipping group, which has no effect here.
 func (s *Store) updateCartItem(in *call) response {
 	var quantity int64 // 0: it stays
 	refusal := s.readBody(in, func(v *validator, root members) {
@@ -287,14 +283,6 @@ func (v *validator) cartItem(o members) (item cartItem) {
 	return item
 }
 
-// expiryDays reads after how many days new carts expire. It returns 0 if raw is absent.
-func (v *validator) expiryDays(raw json.RawMessage) (n int) {
-	if raw != nil && (json.Unmarshal(raw, &n) != nil || n < 1 || n > 365) {
-		v.addProblem("data.cart_expiry_days", "must be a whole number from 1 to 365")
-	}
-	return n
-}
-
 func (v *validator) quantity(raw json.RawMessage) (n int64) {
 	if json.Unmarshal(raw, &n) != nil || n < 1 {
 		v.addProblem("data.quantity", "is required, and must be a whole number of at least 1")
@@ -320,39 +308,6 @@ func (s *Store) deleteItem(in *call) response {
 		}
 		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
-}
-
-// updateCartSettings handles PUT /v2/settings/cart. The settings are for new carts. A refusal is
-// that of updateCart.
-func (s *Store) updateCartSettings(in *call) response {
-	var change settingsChange
-	var days int
-	refusal := s.readBody(in, func(v *validator, root members) {
-		if o, ok := v.object("data", root["data"]); ok {
-			v.resourceType("data.type", o["type"], "settings")
-			change = v.discountSettings("data.discounts", o["discounts"])
-			days = v.expiryDays(o["cart_expiry_days"])
-		}
-	})
-	if refusal != nil {
-		return *refusal
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changed := s.newCarts
-	changed.CartExpiryDays = cmp.Or(days, changed.CartExpiryDays)
-	if refusal := change.apply(&changed.Discounts); refusal != nil {
-		return jsonResponse(http.StatusUnprocessableEntity, refusal)
-	}
-	s.newCarts = changed
-	return jsonResponse(http.StatusOK, cartBody{Data: changed})
-}
-
-// getCartSettings handles GET /v2/settings/cart.
-func (s *Store) getCartSettings(*call) response {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return jsonResponse(http.StatusOK, cartBody{Data: s.newCarts})
 }
 
 // uuid returns an id of the path. It is zero if the path element is not a UUID, and

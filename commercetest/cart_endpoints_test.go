@@ -173,8 +173,7 @@ func TestCreateCart(t *testing.T) {
 				store := commercetest.NewStore(commercetest.Config{})
 				before := decodeCart(t, send(store, post("/v2/carts", `{"data":{}}`)), 201)
 				if tt.settings != "" {
-					wantJSON(t, send(store, tt.settings), 200,
-						`{"data":{"type":"settings","discounts":{"custom_discounts_enabled":true}}}`)
+					wantEqual(t, "status of the settings", send(store, tt.settings).Status, 200)
 				}
 				c := decodeCart(t, send(store, post("/v2/carts", `{"data":{`+tt.data+`}}`)), 201)
 				wantEqual(t, "name", c.Data.Name, tt.wantName)
@@ -305,7 +304,8 @@ func TestUpdateCartSettings(t *testing.T) {
 		`"detail":"Only one discount setting can be set to true at a time."}`
 	none, enabled, promotions := [2]bool{}, [2]bool{true, false}, [2]bool{false, true}
 	shown := map[[2]bool]string{
-		none: `{"custom_discounts_enabled":false}`, enabled: `{"custom_discounts_enabled":true}`,
+		none:       `{"custom_discounts_enabled":false,"use_rule_promotions":false}`,
+		enabled:    `{"custom_discounts_enabled":true,"use_rule_promotions":false}`,
 		promotions: `{"custom_discounts_enabled":false,"use_rule_promotions":true}`,
 	}
 	const path = "/v2/settings/cart"
@@ -324,7 +324,7 @@ func TestUpdateCartSettings(t *testing.T) {
 		{name: "none", discounts: `{"custom_discounts_enabled":false}`, want: none},
 	} {
 		resp := send(t, store, put(path, `{"data":{"type":"settings","discounts":`+tt.discounts+`}}`))
-		want := `{"data":{"type":"settings","discounts":` + shown[tt.want] + `}}`
+		want := cartSettings(7, shown[tt.want], false)
 		if tt.refused {
 			wantJSON(t, resp, 422, refusal)
 		} else {
@@ -337,6 +337,42 @@ func TestUpdateCartSettings(t *testing.T) {
 		added := send(t, store, get("/v2/carts/"+store.AddCart()))
 		wantEqual(t, tt.name+": a cart of AddCart", settingsOf(t, added), tt.want)
 	}
+}
+
+// cartSettings returns the body of the settings for new carts. isSet tells whether those that
+// change nothing in this store are other than at first.
+func cartSettings(days int, discounts string, isSet bool) string {
+	return fmt.Sprintf(`{"data":{"type":"settings","id":"63cca836-d304-5ee0-a9bd-55a9102c6d63","cart_expiry_days":%d,`+
+		`"discounts":%s,"inventories":{"defer_inventory_check":%t},"items":{"separate_items_by_location":%[3]t},`+
+		`"show_all_carts":%t}}`, days, discounts, isSet, !isSet)
+}
+
+// The settings that change nothing in this store are kept, each for itself.
+func TestUpdateCartSettings_others(t *testing.T) {
+	t.Parallel()
+	const (
+		path = "/v2/settings/cart"
+		none = `{"custom_discounts_enabled":false,"use_rule_promotions":false}`
+	)
+	store := commercetest.NewStore(commercetest.Config{})
+	first := cartSettings(7, none, false)
+	wantJSON(t, send(t, store, get(path)), 200, first)
+	settings := []string{
+		`"inventories":{"defer_inventory_check":%t}`, `"items":{"separate_items_by_location":%t}`, `"show_all_carts":%t`,
+	}
+	set := func(i int, value bool) wireResponse {
+		return send(t, store, put(path, fmt.Sprintf(`{"data":{"type":"settings",`+settings[i]+`}}`, value)))
+	}
+	for i := range settings {
+		value := i < 2 // those that are false at first
+		want := strings.Replace(first, fmt.Sprintf(settings[i], !value), fmt.Sprintf(settings[i], value), 1)
+		wantJSON(t, set(i, value), 200, want)
+		wantJSON(t, set(i, !value), 200, first)
+	}
+	for i := range settings {
+		set(i, i < 2)
+	}
+	wantJSON(t, send(t, store, get(path)), 200, cartSettings(7, none, true))
 }
 
 // A new cart may exchange the settings that it has from the store.
@@ -695,6 +731,19 @@ func TestCartEndpoints_problems(t *testing.T) {
 		{
 			name: "settings of another type", raw: put("/v2/settings/cart", `{"data":{"type":"cart"}}`),
 			want: "data.type must be settings",
+		},
+		{
+			name: "location is a text", raw: put("/v2/settings/cart",
+				`{"data":{"type":"settings","items":{"separate_items_by_location":"x"}}}`),
+			want: "data.items.separate_items_by_location must be a boolean",
+		},
+		{
+			name: "inventories are a list", raw: put("/v2/settings/cart", `{"data":{"type":"settings","inventories":[]}}`),
+			want: "data.inventories must be an object",
+		},
+		{
+			name: "all carts are null", raw: put("/v2/settings/cart", `{"data":{"type":"settings","show_all_carts":null}}`),
+			want: "data.show_all_carts must be a boolean",
 		},
 		{name: "settings without data", raw: put("/v2/settings/cart", `{}`), want: "data must be an object"},
 		{

@@ -26,13 +26,6 @@ type discountSettings struct {
 	UseRulePromotions      bool `json:"use_rule_promotions,omitempty"`
 }
 
-// cartSettings are the settings for new carts.
-type cartSettings struct {
-	Type           string           `json:"type"`
-	CartExpiryDays int              `json:"cart_expiry_days,omitempty"` // 0: not set
-	Discounts      discountSettings `json:"discounts"`
-}
-
 type cartMeta struct {
 	DisplayPrice *displayPrice `json:"display_price"`
 	Timestamps   timestamps    `json:"timestamps"`

@@ -98,8 +98,8 @@ func (s *Store) emptyCart(id string) *cart {
 	return &cart{
 		currency: currency,
 
-		id: id, name: defaultCartName, settings: s.newCarts.Discounts, createdAt: now, updatedAt: now,
-		life:   time.Duration(cmp.Or(s.newCarts.CartExpiryDays, defaultCartDays)) * 24 * time.Hour,
+		id: id, name: defaultCartName, settings: discountSettings(s.newCarts.Discounts), createdAt: now, updatedAt: now,
+		life:   time.Duration(s.newCarts.CartExpiryDays) * 24 * time.Hour,
 		number: s.emptyCartCount,
 	}
 }
@@ -186,7 +186,7 @@ func (s *Store) addItem(c *cart, item cartItem) {
 }
 
 // mergeItem adds the quantity of an item to that of the same one: a custom item with its SKU, or a
-// cart item of its product. It reports whether c has one. Custom items without a SKU are never the same.
+// cart item of its product. It reports whether c has one. Without a SKU, no custom item is the same.
 func (c *cart) mergeItem(item cartItem) bool {
 	i := slices.IndexFunc(c.items, func(has cartItem) bool {
 		return has.productID == item.productID && (has.sku == item.sku || item.productID != "")

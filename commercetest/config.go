@@ -154,10 +154,10 @@ type Config struct {
 	// them if custom discounts are enabled for it, and so still refuses these, as the service says
 	// of its hybrid mode. Default: those of the Promotions Builder.
 	StandardPromotions bool `json:"standard_promotions"`
-	// PromotionCodes are the codes that POST /v2/carts/{cartID}/items takes, as an item of the type
+	// PromotionCodes are the codes that POST /v2/carts/{cartID}/items takes, as items of the type
 	// promotion_item. Each adds a promotion such as that of [Store.AddPromotion]. A cart that takes
-	// custom discounts takes none, and one that does not use rule promotions only those of the older
-	// kind. If one is of the Promotions Builder, new carts use rule promotions, unless
+	// custom discounts takes none, and one that does not use rule promotions takes only those of the
+	// older kind. If one is of the Promotions Builder, new carts use rule promotions, unless
 	// DiscountsEnabled is set.
 	PromotionCodes []PromotionCode `json:"promotion_codes"`
 	// FractionalAmounts accepts amounts of discounts that are not whole numbers.

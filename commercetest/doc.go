@@ -57,6 +57,7 @@
 //	GET    /v2/subscriptions/subscriptions/{id}/plans
 //	GET    /v2/subscriptions/subscriptions/{id}/products         the first generation
 //	GET    /v2/subscriptions/subscriptions/{id}/pricing-options  the second generation
+//	GET    /v2/subscriptions/subscriptions/{id}/features         the second generation
 //	GET    /v2/subscriptions/subscriptions/{id}/states
 //	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume, pending
 //	GET    /v2/subscriptions/subscriptions/{id}/states/{state}
@@ -65,8 +66,8 @@
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/currencies                                        page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
-//	GET    /v2/settings/cart                                     discounts and expiry of new carts
-//	PUT    /v2/settings/cart                                     discounts and expiry of new carts
+//	GET    /v2/settings/cart                                     settings of new carts
+//	PUT    /v2/settings/cart                                     settings of new carts
 //
 // and the endpoints of [Store.Handle].
 //

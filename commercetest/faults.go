@@ -40,6 +40,7 @@ const (
 	OpPlans           Operation = "plans"             // GET /v2/subscriptions/subscriptions/{id}/plans
 	OpProducts        Operation = "products"          // GET /v2/subscriptions/subscriptions/{id}/products
 	OpPricingOptions  Operation = "pricing options"   // GET /v2/subscriptions/subscriptions/{id}/pricing-options
+	OpFeatures        Operation = "features"          // GET /v2/subscriptions/subscriptions/{id}/features
 	OpSubscribers     Operation = "subscribers"       // GET /v2/subscriptions/subscribers
 	OpInvoices        Operation = "invoices"          // GET /v2/subscriptions/invoices
 	OpStates          Operation = "states"            // GET /v2/subscriptions/subscriptions/{id}/states
