@@ -96,11 +96,13 @@ cover: ## Print the coverage of the root package and internal/ by all tests
 # Environment of live: COMMERCE_BASE_URL, and COMMERCE_TOKEN or both of
 # COMMERCE_CLIENT_ID and COMMERCE_CLIENT_SECRET. It makes carts and removes them.
 .PHONY: live
-live: ## Run the tests against a real store, named by COMMERCE_* variables (see Makefile)
-	COMMERCE_LIVE=1 go test -run '^TestLive' -count=1 -v ./internal/e2e/live
+live: ## Test a real store, named by COMMERCE_* variables (see Makefile): .cache/report.md has the facts
+	mkdir -p .cache
+	status=0; go -C cmd/epcommerce run . verify --yes --report $(CURDIR)/.cache/report.md || status=$$?; \
+	COMMERCE_LIVE=1 go test -run '^TestLive' -count=1 -v ./internal/e2e/live && exit $$status
 
 .PHONY: live-rehearsal
-live-rehearsal: ## Run the same tests against the fake store, both generations (20 s)
+live-rehearsal: ## Run the same against the fake store, both generations (40 s)
 	bash .ci/live
 
 .PHONY: vendor-clients

@@ -420,13 +420,13 @@ type calledCart struct {
 
 func at(prices ...int64) (list []commercetest.ItemFixture) {
 	for _, p := range prices {
-		list = append(list, commercetest.ItemFixture{Price: p})
+		list = append(list, commercetest.ItemFixture{Price: &p})
 	}
 	return list
 }
 
 func taxed(percent float64, price int64) commercetest.ItemFixture {
-	return commercetest.ItemFixture{Price: price, TaxPercent: &percent}
+	return commercetest.ItemFixture{Price: &price, TaxPercent: &percent}
 }
 
 func offer(list ...commerce.NewCustomDiscount) func(*commerce.Cart) []commerce.NewCustomDiscount {
@@ -469,12 +469,12 @@ var calledAgain = []calledCart{
 	},
 	{
 		name: "an amount for each piece, below 0", store: commercetest.Config{AmountPerPiece: true},
-		items: []commercetest.ItemFixture{{Price: 100, Quantity: 3}}, want: offer(offItem("a", 0, -300)),
+		items: []commercetest.ItemFixture{{Price: new(int64(100)), Quantity: 3}}, want: offer(offItem("a", 0, -300)),
 		reason: "*",
 	},
 	{
 		name: "an amount for each piece, a small one", store: commercetest.Config{AmountPerPiece: true},
-		items: []commercetest.ItemFixture{{Price: 100, Quantity: 3}, {Price: 100}},
+		items: []commercetest.ItemFixture{{Price: new(int64(100)), Quantity: 3}, {Price: new(int64(100))}},
 		want:  offer(offItem("a", 0, -2), offItem("b", 1, -1)), reason: "price_differs", remedy: commerce.RemedyStaff,
 	},
 	{

@@ -238,10 +238,11 @@ type Limiter interface {
 
 // WithLimiter waits for l before each attempt, including retries and token requests. Clients of
 // the same store should share one, because they share the store's limit: 100 requests per second in
-// production, 25 to 50 in development, or that of the application key. Set 90 % of it:
+// production, 25 in development. A rate that is reserved for an application key is a part of that.
+// Set 90 % of it:
 //
 //	commerce.WithLimiter(rate.NewLimiter(90, 1))   // production
-//	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development, if the limit is 25
+//	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development
 //
 // Without a limiter, a client learns the rate from 429s, which takes longer. With one, it obeys
 // them too. After a 429 with Retry-After, all calls wait for that time, at most MaxBackoff. After

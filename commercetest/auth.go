@@ -36,8 +36,8 @@ func (op Operation) access() access {
 	case OpAdd, OpAddItemDiscount, OpUpdateDiscount, OpDeleteDiscount, OpDeleteDiscounts, OpCartSettings, OpAccounts,
 		OpSubscribers, OpInvoices:
 		return forClients
-	case OpList, OpSubscription, OpPlans, OpProducts, OpPricingOptions, OpStates, OpChangeState, OpState,
-		OpOrders, OpOrder:
+	case OpList, OpSubscription, OpPlans, OpProducts, OpPricingOptions, OpFeatures, OpStates, OpChangeState,
+		OpState, OpOrders, OpOrder:
 		return forAccounts
 	default:
 		return forShoppers

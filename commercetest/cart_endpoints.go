@@ -130,19 +130,15 @@ func (s *Store) applyChange(c *cart, change cartChange) *errorObject {
 		c.customAttributes = change.customAttributes
 	}
 	if enable := change.settings.enableDiscounts; enable != nil && *enable {
-		s.dropPromotion(c)
+		s.dropPromotions(c)
 	}
 	return change.settings.apply(&c.settings)
 }
 
 // apply changes settings, both before it checks them. It returns why the result is refused, or nil.
 func (change settingsChange) apply(settings *discountSettings) *errorObject {
-	if change.enableDiscounts != nil {
-		settings.CustomDiscountsEnabled = *change.enableDiscounts
-	}
-	if change.useRulePromotions != nil {
-		settings.UseRulePromotions = *change.useRulePromotions
-	}
+	set(&settings.CustomDiscountsEnabled, change.enableDiscounts)
+	set(&settings.UseRulePromotions, change.useRulePromotions)
 	if settings.CustomDiscountsEnabled && settings.UseRulePromotions {
 		return &errorObject{
 			Status: 422, Title: "Cannot use both discounts together",
@@ -218,20 +214,27 @@ func (s *Store) addCartItem(in *call) response {
 		return *refusal
 	}
 	return s.writeCart(in, func(c *cart) response {
-		if refusal := s.useCurrency(c, in); refusal != nil {
+		if item.ref.Type == promotionItem {
+			refusal = s.applyCode(c, item.sku)
+		} else if refusal = s.useCurrency(c, in); refusal == nil && !c.mergeItem(item) {
+			s.addItem(c, item)
+		}
+		if refusal != nil {
 			return *refusal
 		}
-		s.addItem(c, item)
 		return jsonResponse(http.StatusCreated, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
 
-// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity.
+// updateCartItem handles PUT /v2/carts/{cartID}/items/{itemID}, which changes the quantity. It may
+// have none, but a shipping group, which has no effect here.
 func (s *Store) updateCartItem(in *call) response {
-	var quantity int64
+	var quantity int64 // 0: it stays
 	refusal := s.readBody(in, func(v *validator, root members) {
 		if o, ok := v.object("data", root["data"]); ok {
-			quantity = v.quantity(o["quantity"])
+			if raw, ok := o["quantity"]; ok {
+				quantity = v.quantity(raw)
+			}
 		}
 	})
 	if refusal != nil {
@@ -243,7 +246,7 @@ func (s *Store) updateCartItem(in *call) response {
 		if i < 0 {
 			return itemNotFound()
 		}
-		c.items[i].quantity = quantity
+		c.items[i].quantity = cmp.Or(quantity, c.items[i].quantity)
 		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
 }
@@ -252,10 +255,15 @@ func itemNotFound() response {
 	return errorResponse(http.StatusNotFound, "Not Found", "The cart has no such item")
 }
 
-// cartItem reads the data of a request that adds an item.
+// cartItem reads the data of a request that adds an item. The code of a promotion is the SKU of its
+// item.
 func (v *validator) cartItem(o members) (item cartItem) {
-	item.quantity = v.quantity(o["quantity"])
 	item.ref.Type = commerce.CartItemType(v.text("data.type", o["type"]))
+	if item.ref.Type == promotionItem {
+		item.sku = v.text("data.code", o["code"])
+		return item
+	}
+	item.quantity = v.quantity(o["quantity"])
 	switch item.ref.Type {
 	case commerce.ItemTypeCartItem:
 		item.productID = v.text("data.id", o["id"])
@@ -266,7 +274,7 @@ func (v *validator) cartItem(o members) (item cartItem) {
 			item.sku = v.text("data.sku", raw)
 		}
 		if price, ok := v.object("data.price", o["price"]); ok {
-			item.price = v.number("data.price.amount", price["amount"])
+			item.price = v.price("data.price.amount", price["amount"])
 		}
 	case "":
 	default:
@@ -275,19 +283,20 @@ func (v *validator) cartItem(o members) (item cartItem) {
 	return item
 }
 
-// expiryDays reads after how many days new carts expire. It returns 0 if raw is absent.
-func (v *validator) expiryDays(raw json.RawMessage) (n int) {
-	if raw != nil && (json.Unmarshal(raw, &n) != nil || n < 1 || n > 365) {
-		v.addProblem("data.cart_expiry_days", "must be a whole number from 1 to 365")
-	}
-	return n
-}
-
 func (v *validator) quantity(raw json.RawMessage) (n int64) {
 	if json.Unmarshal(raw, &n) != nil || n < 1 {
 		v.addProblem("data.quantity", "is required, and must be a whole number of at least 1")
 	}
 	return n
+}
+
+// deleteItems handles DELETE /v2/carts/{cartID}/items. The cart keeps its own discounts.
+func (s *Store) deleteItems(in *call) response {
+	return s.writeCart(in, func(c *cart) response {
+		c.items, c.promotions = nil, nil
+		c.discounts = slices.DeleteFunc(c.discounts, func(d commerce.CustomDiscount) bool { return d.Item != nil })
+		return response{status: http.StatusNoContent}
+	})
 }
 
 // deleteItem handles DELETE /v2/carts/{cartID}/items/{itemID}. The discounts of the
@@ -299,39 +308,6 @@ func (s *Store) deleteItem(in *call) response {
 		}
 		return jsonResponse(http.StatusOK, cartBody{Data: c.itemsData(&s.cfg)})
 	})
-}
-
-// updateCartSettings handles PUT /v2/settings/cart. The settings are for new carts. A refusal is
-// that of updateCart.
-func (s *Store) updateCartSettings(in *call) response {
-	var change settingsChange
-	var days int
-	refusal := s.readBody(in, func(v *validator, root members) {
-		if o, ok := v.object("data", root["data"]); ok {
-			v.resourceType("data.type", o["type"], "settings")
-			change = v.discountSettings("data.discounts", o["discounts"])
-			days = v.expiryDays(o["cart_expiry_days"])
-		}
-	})
-	if refusal != nil {
-		return *refusal
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	changed := s.newCarts
-	changed.CartExpiryDays = cmp.Or(days, changed.CartExpiryDays)
-	if refusal := change.apply(&changed.Discounts); refusal != nil {
-		return jsonResponse(http.StatusUnprocessableEntity, refusal)
-	}
-	s.newCarts = changed
-	return jsonResponse(http.StatusOK, cartBody{Data: changed})
-}
-
-// getCartSettings handles GET /v2/settings/cart.
-func (s *Store) getCartSettings(*call) response {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return jsonResponse(http.StatusOK, cartBody{Data: s.newCarts})
 }
 
 // uuid returns an id of the path. It is zero if the path element is not a UUID, and

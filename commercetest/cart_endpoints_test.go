@@ -173,8 +173,7 @@ func TestCreateCart(t *testing.T) {
 				store := commercetest.NewStore(commercetest.Config{})
 				before := decodeCart(t, send(store, post("/v2/carts", `{"data":{}}`)), 201)
 				if tt.settings != "" {
-					wantJSON(t, send(store, tt.settings), 200,
-						`{"data":{"type":"settings","discounts":{"custom_discounts_enabled":true}}}`)
+					wantEqual(t, "status of the settings", send(store, tt.settings).Status, 200)
 				}
 				c := decodeCart(t, send(store, post("/v2/carts", `{"data":{`+tt.data+`}}`)), 201)
 				wantEqual(t, "name", c.Data.Name, tt.wantName)
@@ -305,7 +304,8 @@ func TestUpdateCartSettings(t *testing.T) {
 		`"detail":"Only one discount setting can be set to true at a time."}`
 	none, enabled, promotions := [2]bool{}, [2]bool{true, false}, [2]bool{false, true}
 	shown := map[[2]bool]string{
-		none: `{"custom_discounts_enabled":false}`, enabled: `{"custom_discounts_enabled":true}`,
+		none:       `{"custom_discounts_enabled":false,"use_rule_promotions":false}`,
+		enabled:    `{"custom_discounts_enabled":true,"use_rule_promotions":false}`,
 		promotions: `{"custom_discounts_enabled":false,"use_rule_promotions":true}`,
 	}
 	const path = "/v2/settings/cart"
@@ -324,7 +324,7 @@ func TestUpdateCartSettings(t *testing.T) {
 		{name: "none", discounts: `{"custom_discounts_enabled":false}`, want: none},
 	} {
 		resp := send(t, store, put(path, `{"data":{"type":"settings","discounts":`+tt.discounts+`}}`))
-		want := `{"data":{"type":"settings","discounts":` + shown[tt.want] + `}}`
+		want := cartSettings(7, shown[tt.want], false)
 		if tt.refused {
 			wantJSON(t, resp, 422, refusal)
 		} else {
@@ -337,6 +337,42 @@ func TestUpdateCartSettings(t *testing.T) {
 		added := send(t, store, get("/v2/carts/"+store.AddCart()))
 		wantEqual(t, tt.name+": a cart of AddCart", settingsOf(t, added), tt.want)
 	}
+}
+
+// cartSettings returns the body of the settings for new carts. isSet tells whether those that
+// change nothing in this store are other than at first.
+func cartSettings(days int, discounts string, isSet bool) string {
+	return fmt.Sprintf(`{"data":{"type":"settings","id":"63cca836-d304-5ee0-a9bd-55a9102c6d63","cart_expiry_days":%d,`+
+		`"discounts":%s,"inventories":{"defer_inventory_check":%t},"items":{"separate_items_by_location":%[3]t},`+
+		`"show_all_carts":%t}}`, days, discounts, isSet, !isSet)
+}
+
+// The settings that change nothing in this store are kept, each for itself.
+func TestUpdateCartSettings_others(t *testing.T) {
+	t.Parallel()
+	const (
+		path = "/v2/settings/cart"
+		none = `{"custom_discounts_enabled":false,"use_rule_promotions":false}`
+	)
+	store := commercetest.NewStore(commercetest.Config{})
+	first := cartSettings(7, none, false)
+	wantJSON(t, send(t, store, get(path)), 200, first)
+	settings := []string{
+		`"inventories":{"defer_inventory_check":%t}`, `"items":{"separate_items_by_location":%t}`, `"show_all_carts":%t`,
+	}
+	set := func(i int, value bool) wireResponse {
+		return send(t, store, put(path, fmt.Sprintf(`{"data":{"type":"settings",`+settings[i]+`}}`, value)))
+	}
+	for i := range settings {
+		value := i < 2 // those that are false at first
+		want := strings.Replace(first, fmt.Sprintf(settings[i], !value), fmt.Sprintf(settings[i], value), 1)
+		wantJSON(t, set(i, value), 200, want)
+		wantJSON(t, set(i, !value), 200, first)
+	}
+	for i := range settings {
+		set(i, i < 2)
+	}
+	wantJSON(t, send(t, store, get(path)), 200, cartSettings(7, none, true))
 }
 
 // A new cart may exchange the settings that it has from the store.
@@ -497,7 +533,7 @@ func TestCustomAttributes(t *testing.T) {
 		{name: "set", raw: put(cartPath, `{"data":{"custom_attributes":`+one+`}}`), status: 200, want: one},
 		{name: "kept", raw: put(cartPath, `{"data":{"name":"n"}}`), status: 200, want: one},
 		{name: "replaced", raw: put(cartPath, `{"data":{"custom_attributes":`+two+`}}`), status: 200, want: two},
-		{name: "no object", raw: put(cartPath, `{"data":{"custom_attributes":[]}}`), status: 400},
+		{name: "no object", raw: put(cartPath, `{"data":{"custom_attributes":[]}}`), status: 422},
 		{name: "read", raw: get(cartPath), status: 200, want: two},
 		{name: "new cart", raw: post("/v2/carts", `{"data":{"custom_attributes":`+one+`}}`), status: 201, want: one},
 	} {
@@ -599,6 +635,54 @@ func TestItems(t *testing.T) {
 	})
 }
 
+// Custom items of one SKU are one item, and cart items of one product. The first says what it is.
+func TestAddItem_same(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{}) // with an item of each type
+	var last wireResponse
+	for _, data := range []string{
+		`{"type":"custom_item","name":"One","sku":"a","quantity":1,"price":{"amount":5}}`,
+		`{"type":"custom_item","name":"Two","sku":"a","quantity":2,"price":{"amount":7}}`,
+		`{"type":"custom_item","name":"Three","sku":"b","quantity":1,"price":{"amount":0}}`,
+		`{"type":"custom_item","name":"Four","quantity":1,"price":{"amount":1}}`,
+		`{"type":"custom_item","name":"Four","quantity":1,"price":{"amount":1}}`, // nobody says that it is the same
+		`{"type":"cart_item","id":"p","quantity":1}`, `{"type":"cart_item","id":"q","quantity":1}`,
+		`{"type":"cart_item","id":"p","quantity":40}`,
+	} {
+		last = send(t, store, post(cartPath+"/items", `{"data":`+data+`}`))
+	}
+	var got []string
+	for _, i := range decodeItems(t, last, 201).Data[2:] {
+		got = append(got, fmt.Sprintf("%s %s%s %d*%d=%d",
+			i.Name, i.Type, i.ProductID, i.Quantity, i.UnitPrice.Amount, i.Value.Amount))
+	}
+	wantEqual(t, "items", got, []string{
+		"One custom_item 3*5=15", "Three custom_item 1*0=0", "Four custom_item 1*1=1", "Four custom_item 1*1=1",
+		"Product cart_itemp 41*10000=410000", "Product cart_itemq 1*10000=10000",
+	})
+}
+
+// A cart that is emptied keeps its name and its own discounts.
+func TestDeleteItems(t *testing.T) {
+	t.Parallel()
+	store := newCart(t, commercetest.Config{StandardPromotions: true})
+	send(t, store, addRequest(onCartA, item))
+	send(t, store, put(cartPath, `{"data":{"name":"Mine"}}`))
+	store.AddPromotion(cartID)
+	for range 2 {
+		wantNoContent(t, send(t, store, del(cartPath+"/items")))
+		c := readCart(t, store, cartID)
+		wantEqual(t, "items", len(c.Data.Relationships.Items.Data), 0)
+		wantEqual(t, "name", c.Data.Name, "Mine")
+		if list := store.Discounts(cartID); len(list) != 1 || list[0].Item != nil {
+			t.Errorf("discounts %v, want that of the cart", list)
+		}
+	}
+	wantEqual(t, "status of a new item", send(t, store, post(cartPath+"/items",
+		`{"data":{"type":"cart_item","id":"p","quantity":1}}`)).Status, 201)
+	wantEqual(t, "status of an add: the promotion has gone", send(t, store, addRequest(onCartA)).Status, 201)
+}
+
 // A change of the quantity changes the value of the item.
 func TestUpdateItem(t *testing.T) {
 	t.Parallel()
@@ -617,6 +701,8 @@ func TestUpdateItem(t *testing.T) {
 	wantEqual(t, "quantity", is.Quantity, 3)
 	wantEqual(t, "unit price", is.UnitPrice.String(), was.UnitPrice.String())
 	wantEqual(t, "value", is.Value.Amount.String(), was.UnitPrice.Amount.Mul(commerce.NewDecimal(3)).String())
+	same := send(t, store, put(itemPath, `{"data":{"type":"cart_item","shipping_group_id":"`+absentItem+`"}}`))
+	wantEqual(t, "quantity without a change", decodeItems(t, same, 200).Data[0].Quantity, 3)
 	wantEqual(t, "unknown item", send(t, store, put(cartPath+"/items/"+absentItem, `{"data":{"quantity":3}}`)).Status, 404)
 }
 
@@ -624,6 +710,11 @@ func TestCartEndpoints_problems(t *testing.T) {
 	t.Parallel()
 	checkProblems(t, []problem{
 		{name: "cart without data", raw: post("/v2/carts", `{}`), want: "data must be an object"},
+		{name: "change without data", raw: put(cartPath, `{}`), want: "data must be an object"},
+		{
+			name: "two problems", raw: put(cartPath, `{"data":{"name":1,"custom_attributes":[]}}`),
+			want: "data.name" + textRequired + "; data.custom_attributes must be an object",
+		},
 		{name: "blank name", raw: post("/v2/carts", `{"data":{"name":" "}}`), want: "data.name" + textRequired},
 		{
 			name: "settings are a boolean", raw: put(cartPath, `{"data":{"discount_settings":true}}`),
@@ -641,6 +732,19 @@ func TestCartEndpoints_problems(t *testing.T) {
 			name: "settings of another type", raw: put("/v2/settings/cart", `{"data":{"type":"cart"}}`),
 			want: "data.type must be settings",
 		},
+		{
+			name: "location is a text", raw: put("/v2/settings/cart",
+				`{"data":{"type":"settings","items":{"separate_items_by_location":"x"}}}`),
+			want: "data.items.separate_items_by_location must be a boolean",
+		},
+		{
+			name: "inventories are a list", raw: put("/v2/settings/cart", `{"data":{"type":"settings","inventories":[]}}`),
+			want: "data.inventories must be an object",
+		},
+		{
+			name: "all carts are null", raw: put("/v2/settings/cart", `{"data":{"type":"settings","show_all_carts":null}}`),
+			want: "data.show_all_carts must be a boolean",
+		},
 		{name: "settings without data", raw: put("/v2/settings/cart", `{}`), want: "data must be an object"},
 		{
 			name: "promotions are a string", want: "data.discounts.use_rule_promotions must be a boolean",
@@ -657,20 +761,24 @@ func TestCartEndpoints_problems(t *testing.T) {
 
 func TestCartItemEndpoints_problems(t *testing.T) {
 	t.Parallel()
-	const quantity = "data.quantity is required, and must be a whole number of at least 1"
+	const (
+		quantity      = "data.quantity is required, and must be a whole number of at least 1"
+		priceRequired = " must be a whole number of at least 0"
+	)
 	item := func(data string) string { return post(cartPath+"/items", `{"data":`+data+`}`) }
 	checkProblems(t, []problem{
 		{name: "item without data", raw: post(cartPath+"/items", `{}`), want: "data must be an object"},
 		{name: "item without a type", raw: item(`{"quantity":1}`), want: "data.type" + textRequired},
 		{
-			name: "item of another type", raw: item(`{"type":"promotion_item","quantity":1}`),
+			name: "item of another type", raw: item(`{"type":"subscription_item","quantity":1}`),
 			want: "data.type must be cart_item or custom_item",
 		},
 		{name: "no product", raw: item(`{"type":"cart_item","quantity":1}`), want: "data.id" + textRequired},
 		{name: "no quantity", raw: item(`{"type":"cart_item","id":"p"}`), want: quantity},
 		{name: "quantity is zero", raw: item(`{"type":"cart_item","id":"p","quantity":0}`), want: quantity},
 		{name: "quantity is a fraction", raw: item(`{"type":"cart_item","id":"p","quantity":1.5}`), want: quantity},
-		{name: "item changed without a quantity", raw: put(itemPath, `{"data":{}}`), want: quantity},
+		{name: "item changed to none", raw: put(itemPath, `{"data":{"quantity":0}}`), want: quantity},
+		{name: "item changed to null", raw: put(itemPath, `{"data":{"quantity":null}}`), want: quantity},
 		{
 			name: "discount changed to a fraction",
 			raw:  put(cartPath+"/custom-discounts/"+absentItem, `{"data":{"type":"custom_discount","amount":-0.5}}`),
@@ -689,6 +797,14 @@ func TestCartItemEndpoints_problems(t *testing.T) {
 			want: "data.price must be an object",
 		},
 		{
+			name: "price is a fraction", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":0.5}}`),
+			want: "data.price.amount" + priceRequired,
+		},
+		{
+			name: "price below 0", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":-1}}`),
+			want: "data.price.amount" + priceRequired,
+		},
+		{
 			name: "price is a string", raw: item(`{"type":"custom_item","name":"n","quantity":1,"price":{"amount":"1"}}`),
 			want: "data.price.amount" + numberRequired,
 		},
@@ -698,7 +814,8 @@ func TestCartItemEndpoints_problems(t *testing.T) {
 // problem is a request that the store refuses, and the detail of its error.
 type problem struct{ name, raw, want string }
 
-// checkProblems sends each request to a store with a cart, which it must not change.
+// checkProblems sends each request to a store with a cart, which it must not change. A refusal of a
+// change of the cart is a 422 with one error object.
 func checkProblems(t *testing.T, problems []problem) {
 	t.Helper()
 	for _, tt := range problems {
@@ -706,8 +823,12 @@ func checkProblems(t *testing.T, problems []problem) {
 			t.Parallel()
 			store := newCart(t, commercetest.Config{})
 			before := readCart(t, store, cartID)
-			wantJSON(t, send(t, store, tt.raw), 400,
-				fmt.Sprintf(`{"errors":[{"status":400,"title":"Validation Error","detail":%q}]}`, tt.want))
+			refusal := fmt.Sprintf(`"title":"Validation Error","detail":%q}`, tt.want)
+			if strings.HasPrefix(tt.raw, "PUT "+cartPath+" ") {
+				wantJSON(t, send(t, store, tt.raw), 422, `{"status":422,`+refusal)
+			} else {
+				wantJSON(t, send(t, store, tt.raw), 400, `{"errors":[{"status":400,`+refusal+`]}`)
+			}
 			wantEqual(t, "cart", readCart(t, store, cartID), before)
 		})
 	}

@@ -55,7 +55,7 @@ func (c *cart) totals(cfg *Config) (t totals) {
 			own = own.Mul(quantity)
 		}
 		l := line{gross: item.value(), rate: item.taxRate(cfg)}
-		l.net, l.off = l.gross, c.promotion(item).Add(own)
+		l.net, l.off = l.gross, c.promotionsOf(item).Add(own)
 		switch {
 		case cfg.CalculationMethod == SimpleCalculation:
 			net, tax := item.netOfPiece(cfg)
@@ -171,16 +171,6 @@ func (c *cart) itemDisplayPrice(l line, quantity int64) *itemDisplayPrice {
 	}
 }
 
-// promotionDisplayPrice returns what the promotion of a cart takes off in all, as an item shows it.
-func (c *cart) promotionDisplayPrice(off commerce.Decimal) *itemDisplayPrice {
-	display := func(m money) itemMoney { return itemMoney{m, m} }
-	price, zero := display(c.money(off)), display(c.money(commerce.Decimal{}))
-	return &itemDisplayPrice{
-		WithTax: price, WithoutTax: price, Tax: zero, Discount: zero,
-		WithoutDiscount: display(withoutCurrency(commerce.Decimal{})),
-	}
-}
-
 // shownPrice is displayPrice, or that of before the last change, for as long as the totals lag.
 func (c *cart) shownPrice(cfg *Config) *displayPrice {
 	if c.priceBefore != nil && time.Since(c.updatedAt) < cfg.TotalsLag {
@@ -192,14 +182,6 @@ func (c *cart) shownPrice(cfg *Config) *displayPrice {
 // value is the price of all pieces.
 func (i cartItem) value() commerce.Decimal {
 	return i.price.Mul(commerce.NewDecimal(i.quantity))
-}
-
-// promotion returns what the promotion of a cart takes off an item: a tenth.
-func (c *cart) promotion(item cartItem) commerce.Decimal {
-	if !c.hasPromotion {
-		return commerce.Decimal{}
-	}
-	return truncate(item.value().Shift(-1)).Neg()
 }
 
 // quotient returns a / b, rounded half away from zero to a whole number.

@@ -55,7 +55,7 @@ func totalsTests() []totalsTest {
 		items  = []commercetest.ItemFixture
 	)
 	item := func(price, quantity int64, percent ...float64) commercetest.ItemFixture {
-		f := commercetest.ItemFixture{Price: price, Quantity: quantity}
+		f := commercetest.ItemFixture{Price: &price, Quantity: quantity}
 		if len(percent) > 0 {
 			f.TaxPercent = &percent[0]
 		}
@@ -218,7 +218,7 @@ func TestItemDisplayPrice(t *testing.T) {
 			store := commercetest.NewStore(tt.cfg)
 			percent, none := 20.0, 0.0
 			id := addItems(t, store, []commercetest.ItemFixture{
-				{Price: tt.price, Quantity: 3, TaxPercent: &percent}, {Price: 3, TaxPercent: &none},
+				{Price: &tt.price, Quantity: 3, TaxPercent: &percent}, {Price: new(int64(3)), TaxPercent: &none},
 			}, tt.offs...)
 			p := itemPrices(t, send(t, store, get("/v2/carts/"+id+"?include=items")).Body)[0]
 			got := fmt.Sprint(p["with_tax"], p["without_tax"], p["tax"], p["discount"], p["without_discount"])
@@ -275,7 +275,7 @@ func TestCurrencies(t *testing.T) {
 	} {
 		store := commercetest.NewStore(commercetest.Config{Currencies: tt.currencies, DiscountsEnabled: true})
 		id, err := store.AddCartFixture(commercetest.CartFixture{
-			Currency: tt.code, Items: []commercetest.ItemFixture{{Price: tt.price}},
+			Currency: tt.code, Items: []commercetest.ItemFixture{{Price: &tt.price}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -26,13 +26,6 @@ type discountSettings struct {
 	UseRulePromotions      bool `json:"use_rule_promotions,omitempty"`
 }
 
-// cartSettings are the settings for new carts.
-type cartSettings struct {
-	Type           string           `json:"type"`
-	CartExpiryDays int              `json:"cart_expiry_days,omitempty"` // 0: not set
-	Discounts      discountSettings `json:"discounts"`
-}
-
 type cartMeta struct {
 	DisplayPrice *displayPrice `json:"display_price"`
 	Timestamps   timestamps    `json:"timestamps"`
@@ -164,14 +157,14 @@ func (c *cart) data(cfg *Config) cartData {
 	for _, item := range c.items {
 		items = append(items, resourceRef{string(item.ref.Type), item.ref.ID})
 	}
-	promotions := c.promotions()
-	if promotions != nil {
-		items = append(items, resourceRef{promotionItem, c.promotionItemID()})
+	promotions := c.shownPromotions()
+	for _, p := range promotions {
+		items = append(items, resourceRef{promotionItem, p.itemID(c)})
 	}
 	related := relationships{
 		Items:           lists.relationship(items, &relationship{}),
 		CustomDiscounts: lists.relationship(c.discountRefs(uuid.Nil), nil),
-		Promotions:      promotions,
+		Promotions:      promotionRefs(promotions),
 	}
 	return cartData{
 		ID:               c.id,
@@ -194,82 +187,46 @@ func (c *cart) data(cfg *Config) cartData {
 
 func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// The promotion of the store, as responses show it.
-const (
-	promotionItem   = "promotion_item"
-	promotionCode   = "TEN-PERCENT"
-	promotionSource = "rule-promotion"
-)
-
-func (c *cart) promotionID() uuid.UUID { return newID("promotions", c.number) }
-
-func (c *cart) promotionItemID() uuid.UUID { return newID("promotion-items", c.number) }
-
-// promotions names the promotion of a cart. It returns nil if there is none that shows.
-func (c *cart) promotions() *relationship {
-	if !c.hasPromotion || len(c.items) == 0 {
-		return nil
+// itemsData returns the items as responses show them, and an item for each promotion. It is never
+// nil.
+func (c *cart) itemsData(cfg *Config) []itemData {
+	list, t := []itemData{}, c.totals(cfg)
+	for i, item := range c.items {
+		list = append(list, c.itemData(cfg, item, t.lines[i]))
 	}
-	return &relationship{Data: []resourceRef{{"promotion", c.promotionID()}}}
+	for _, p := range c.shownPromotions() {
+		list = append(list, c.promotionData(cfg, p))
+	}
+	return list
 }
 
-// itemsData returns the items as responses show them. It is never nil.
-func (c *cart) itemsData(cfg *Config) []itemData {
-	list, promotions := []itemData{}, c.promotions()
-	price := func(amount commerce.Decimal) itemPrice {
-		return itemPrice{Amount: amount, Currency: c.currency.Code, IncludesTax: cfg.PricesIncludeTax}
-	}
-	related := func(item uuid.UUID) relationships {
-		refs := c.discountRefs(item)
-		return relationships{
-			CustomDiscounts: cfg.EmptyLists.relationship(refs, &relationship{}), Promotions: promotions,
-		}
-	}
-	source := promotionSource
-	if cfg.StandardPromotions {
-		source = ""
-	}
-	var off commerce.Decimal
-	t := c.totals(cfg)
-	for i, item := range c.items {
-		created := timestamp(item.createdAt)
-		data := itemData{
-			ID:            item.ref.ID,
-			Type:          item.ref.Type,
-			ProductID:     item.productID,
-			Name:          item.name,
-			SKU:           item.sku,
-			Quantity:      item.quantity,
-			UnitPrice:     price(item.price),
-			Value:         price(item.value()),
-			Meta:          itemMeta{Timestamps: timestamps{CreatedAt: created, UpdatedAt: created}},
-			Relationships: related(item.ref.ID),
-		}
-		if !cfg.BarePrices {
-			data.Meta.DisplayPrice = c.itemDisplayPrice(t.lines[i], item.quantity)
-		}
-		if promotions != nil {
-			amount := c.promotion(item)
-			off = off.Add(amount)
-			data.Discounts = []itemDiscount{{
-				ID: c.promotionID(), Amount: price(amount), Code: promotionCode, PromotionSource: source,
-			}}
-		}
-		list = append(list, data)
-	}
-	if promotions == nil {
-		return list
-	}
-	promotion := itemData{
-		ID: c.promotionItemID(), Type: promotionItem, PromotionID: c.promotionID(),
-		Name: "Ten percent off", Description: "Promotion", SKU: promotionCode, Quantity: 1,
-		UnitPrice: price(off), Value: price(off), PromotionSource: source,
-		Meta: itemMeta{Timestamps: list[len(list)-1].Meta.Timestamps}, Relationships: related(c.promotionItemID()),
+// itemData returns an item as responses show it.
+func (c *cart) itemData(cfg *Config, item cartItem, l line) itemData {
+	created := timestamp(item.createdAt)
+	data := itemData{
+		ID:        item.ref.ID,
+		Type:      item.ref.Type,
+		ProductID: item.productID,
+		Name:      item.name,
+		SKU:       item.sku,
+		Quantity:  item.quantity,
+		UnitPrice: c.itemPrice(cfg, item.price),
+		Value:     c.itemPrice(cfg, item.value()),
+		Discounts: c.promotionDiscounts(cfg, item),
+		Meta:      itemMeta{Timestamps: timestamps{CreatedAt: created, UpdatedAt: created}},
+		Relationships: relationships{
+			CustomDiscounts: cfg.EmptyLists.relationship(c.discountRefs(item.ref.ID), &relationship{}),
+			Promotions:      promotionRefs(c.promotions),
+		},
 	}
 	if !cfg.BarePrices {
-		promotion.Meta.DisplayPrice = c.promotionDisplayPrice(off)
+		data.Meta.DisplayPrice = c.itemDisplayPrice(l, item.quantity)
 	}
-	return append(list, promotion)
+	return data
+}
+
+func (c *cart) itemPrice(cfg *Config, amount commerce.Decimal) itemPrice {
+	return itemPrice{Amount: amount, Currency: c.currency.Code, IncludesTax: cfg.PricesIncludeTax}
 }
 
 // discountRefs names the discounts of an item, or of the cart itself if the

@@ -68,7 +68,7 @@ func TestDisplayPrice(t *testing.T) {
 // addPricedCart adds a cart with one item and a discount of the cart.
 func addPricedCart(t *testing.T, store *commercetest.Store, price, off int64) (cartID string) {
 	t.Helper()
-	cartID, err := store.AddCartFixture(commercetest.CartFixture{Items: []commercetest.ItemFixture{{Price: price}}})
+	cartID, err := store.AddCartFixture(commercetest.CartFixture{Items: []commercetest.ItemFixture{{Price: &price}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type cart struct {
 	id, name             string
 	settings             discountSettings
 	customAttributes     json.RawMessage // an object; nil: not set
-	hasPromotion         bool
+	promotions           []PromotionCode // in the order they were added; replaced, never changed
 	currency             Currency
 	priceBefore          *displayPrice // before the last change; nil: there was none
 	items                []cartItem
@@ -68,7 +68,10 @@ func (s *Store) addCart(f CartFixture) *cart {
 	for _, in := range f.Items {
 		item := cartItem{
 			ref: in.CartItemRef, name: cmp.Or(in.Name, "Product"), quantity: cmp.Or(in.Quantity, 1),
-			price: commerce.NewDecimal(cmp.Or(in.Price, defaultItemPrice)), taxPercent: in.TaxPercent,
+			price: commerce.NewDecimal(defaultItemPrice), taxPercent: in.TaxPercent,
+		}
+		if in.Price != nil {
+			item.price = commerce.NewDecimal(*in.Price)
 		}
 		if in.Type == commerce.ItemTypeCustomItem {
 			item.name = cmp.Or(in.Name, "Custom item")
@@ -95,8 +98,8 @@ func (s *Store) emptyCart(id string) *cart {
 	return &cart{
 		currency: currency,
 
-		id: id, name: defaultCartName, settings: s.newCarts.Discounts, createdAt: now, updatedAt: now,
-		life:   time.Duration(cmp.Or(s.newCarts.CartExpiryDays, defaultCartDays)) * 24 * time.Hour,
+		id: id, name: defaultCartName, settings: discountSettings(s.newCarts.Discounts), createdAt: now, updatedAt: now,
+		life:   time.Duration(s.newCarts.CartExpiryDays) * 24 * time.Hour,
 		number: s.emptyCartCount,
 	}
 }
@@ -182,6 +185,19 @@ func (s *Store) addItem(c *cart, item cartItem) {
 	c.items = append(c.items, item)
 }
 
+// mergeItem adds the quantity of an item to that of the same one: a custom item with its SKU, or a
+// cart item of its product. It reports whether c has one. Without a SKU, no custom item is the same.
+func (c *cart) mergeItem(item cartItem) bool {
+	i := slices.IndexFunc(c.items, func(has cartItem) bool {
+		return has.productID == item.productID && (has.sku == item.sku || item.productID != "")
+	})
+	if i < 0 {
+		return false
+	}
+	c.items[i].quantity += item.quantity
+	return true
+}
+
 // cart returns the cart with this id. Like the service, it returns an empty one if
 // there is none, or if it has expired. The caller holds s.mu.
 func (s *Store) cart(id string) *cart {
@@ -250,14 +266,9 @@ func (s *Store) EnableDiscounts(cartID string) {
 	defer s.mu.Unlock()
 	s.changeCart(s.cart(cartID), func(c *cart) bool {
 		c.settings = discountSettings{CustomDiscountsEnabled: true}
-		s.dropPromotion(c)
+		s.dropPromotions(c)
 		return true
 	})
-}
-
-// dropPromotion removes the promotion of a cart for which custom discounts were enabled.
-func (s *Store) dropPromotion(c *cart) {
-	c.hasPromotion = c.hasPromotion && (s.cfg.PromotionsStay || s.cfg.StandardPromotions)
 }
 
 // AddDiscount adds a discount to a cart without a request, as another program would,
@@ -283,20 +294,6 @@ func (s *Store) addDiscount(c *cart, d commerce.CustomDiscount) {
 		d.ID = s.newDiscountID()
 	}
 	c.discounts = append(c.discounts, d)
-}
-
-// AddPromotion adds a promotion of the store to a cart, which then refuses custom discounts until
-// they are enabled for it, even if they were before: see [Config.PromotionsStay]. It takes a tenth
-// off each item. Responses show it as discounts of the items, as an item of the type
-// promotion_item, in relationships, and in the total discount: it is one promotion, with one id.
-// [Config.StandardPromotions] sets its kind. If there is no such cart, AddPromotion adds one.
-func (s *Store) AddPromotion(cartID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changeCart(s.cart(cartID), func(c *cart) bool {
-		c.hasPromotion = true
-		return true
-	})
 }
 
 // newDiscountID returns the id of the next discount. The caller holds s.mu.

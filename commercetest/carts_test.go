@@ -191,10 +191,13 @@ func TestCart_expires_settings(t *testing.T) {
 	t.Parallel()
 	const path = "/v2/settings/cart"
 	settings := func(more string) string { return `{"data":{"type":"settings",` + more + `}}` }
-	none := `"discounts":{"custom_discounts_enabled":false}`
+	const (
+		none  = `"discounts":{"custom_discounts_enabled":false}`
+		shown = `{"custom_discounts_enabled":false,"use_rule_promotions":false}`
+	)
 	synctest.Test(t, func(t *testing.T) {
 		store := commercetest.NewStore(commercetest.Config{})
-		wantJSON(t, send(t, store, get(path)), 200, settings(none))
+		wantJSON(t, send(t, store, get(path)), 200, cartSettings(7, shown, false))
 		before := store.AddCart()
 		set := []struct {
 			days int
@@ -205,14 +208,14 @@ func TestCart_expires_settings(t *testing.T) {
 		}
 		var carts []string
 		for _, s := range set {
-			want := settings(fmt.Sprintf(`"cart_expiry_days":%d,%s`, s.days, none))
+			want := cartSettings(s.days, shown, false)
 			wantJSON(t, send(t, store, put(path, settings(s.body))), 200, want)
 			wantJSON(t, send(t, store, get(path)), 200, want)
 			carts = append(carts, decodeCart(t, send(t, store, post("/v2/carts", `{"data":{}}`)), 201).Data.ID)
 		}
 		refused := settings(`"cart_expiry_days":9,"discounts":{"custom_discounts_enabled":true,"use_rule_promotions":true}`)
 		wantEqual(t, "both discount settings", send(t, store, put(path, refused)).Status, 422)
-		wantJSON(t, send(t, store, get(path)), 200, settings(`"cart_expiry_days":30,`+none))
+		wantJSON(t, send(t, store, get(path)), 200, cartSettings(30, shown, false))
 		wantEqual(t, "carts", store.Carts(), append([]string{before}, carts...))
 		for i, s := range set {
 			expires := time.Now().UTC().AddDate(0, 0, s.days).Format("2006-01-02T15:04:05.000Z")

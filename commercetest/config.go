@@ -157,6 +157,12 @@ type Config struct {
 	// them if custom discounts are enabled for it, and so still refuses these, as the service says
 	// of its hybrid mode. Default: those of the Promotions Builder.
 	StandardPromotions bool `json:"standard_promotions"`
+	// PromotionCodes are the codes that POST /v2/carts/{cartID}/items takes, as items of the type
+	// promotion_item. Each adds a promotion such as that of [Store.AddPromotion]. A cart that takes
+	// custom discounts takes none, and one that does not use rule promotions takes only those of the
+	// older kind. If one is of the Promotions Builder, new carts use rule promotions, unless
+	// DiscountsEnabled is set.
+	PromotionCodes []PromotionCode `json:"promotion_codes"`
 	// FractionalAmounts accepts amounts of discounts that are not whole numbers.
 	FractionalAmounts bool `json:"fractional_amounts"`
 	// EmptyLists of a cart. Default: EmptyListsAsPrinted.
@@ -278,7 +284,7 @@ func (c Config) Validate() error {
 	case c.RetryAfter < 0:
 		problem = "RetryAfter must not be negative"
 	}
-	if problem = cmp.Or(problem, currencyProblem(c.Currencies)); problem != "" {
+	if problem = cmp.Or(problem, currencyProblem(c.Currencies), promotionProblem(c.PromotionCodes)); problem != "" {
 		return errors.New("commercetest: Config." + problem)
 	}
 	return nil
@@ -298,7 +304,7 @@ func (c Config) withDefaults() Config {
 	if len(c.Currencies) == 0 {
 		c.Currencies = defaultCurrencies()
 	}
-	c.Currencies = slices.Clone(c.Currencies)
+	c.Currencies, c.PromotionCodes = slices.Clone(c.Currencies), slices.Clone(c.PromotionCodes)
 	for i := range c.Currencies {
 		c.Currencies[i] = c.Currencies[i].withDefaults()
 	}

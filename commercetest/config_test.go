@@ -68,6 +68,10 @@ func TestNewStore_refusesConfig(t *testing.T) {
 		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR", DecimalPlaces: 10})},
 		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR", DecimalPlaces: -1})},
 		{field: "Currencies", cfg: withCurrencies(commercetest.Currency{Code: "EUR", Format: "{}"})},
+		{field: "PromotionCodes", cfg: commercetest.Config{PromotionCodes: []commercetest.PromotionCode{{}}}},
+		{field: "PromotionCodes", cfg: commercetest.Config{PromotionCodes: []commercetest.PromotionCode{
+			{Code: "A"}, {Code: "A", Standard: true},
+		}}},
 		{field: "CalculationMethod", cfg: commercetest.Config{CalculationMethod: 2}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: -1}},
 		{field: "RateLimit", cfg: commercetest.Config{RateLimit: 1_000_001}},

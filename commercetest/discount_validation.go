@@ -25,16 +25,31 @@ func (s *Store) readBody(in *call, read func(v *validator, root members)) *respo
 		return new(errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", detail))
 	}
 	v := &validator{status: http.StatusBadRequest, fractions: s.cfg.FractionalAmounts}
-	if in.Operation == OpChangeState { // its errors have the status as a text
+	switch in.Operation {
+	case OpChangeState: // its errors have the status as a text
 		v.status = "400"
+	case OpUpdateCart: // a 422 is the only refusal that its specification declares
+		v.status = http.StatusUnprocessableEntity
 	}
 	if root, ok := v.object("body", in.Body); ok {
 		read(v, root)
 	}
-	if len(v.problems) > 0 {
-		return new(errorsResponse(http.StatusBadRequest, v.problems...))
+	switch {
+	case len(v.problems) == 0:
+		return nil
+	case in.Operation == OpUpdateCart:
+		return new(jsonResponse(http.StatusUnprocessableEntity, joined(v.problems)))
 	}
-	return nil
+	return new(errorsResponse(http.StatusBadRequest, v.problems...))
+}
+
+// joined returns one error object for all problems.
+func joined(problems []errorObject) errorObject {
+	o := problems[0]
+	for _, p := range problems[1:] {
+		o.Detail += "; " + p.Detail
+	}
+	return o
 }
 
 // batch is what a request adds to a cart.
@@ -144,6 +159,16 @@ func (v *validator) number(path string, raw []byte) (n commerce.Decimal) {
 	isNumber := len(raw) > 0 && strings.ContainsRune("-0123456789", rune(raw[0]))
 	if !isNumber || n.UnmarshalJSON(raw) != nil {
 		v.addProblem(path, "is required, and must be a number")
+	}
+	return n
+}
+
+// price reads a whole number of at least 0.
+func (v *validator) price(path string, raw []byte) commerce.Decimal {
+	problems := len(v.problems)
+	n := v.number(path, raw)
+	if len(v.problems) == problems && (n.IsNegative() || !n.IsInteger()) {
+		v.addProblem(path, "must be a whole number of at least 0")
 	}
 	return n
 }

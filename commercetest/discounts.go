@@ -67,7 +67,7 @@ func (s *Store) addBatch(c *cart, b batch) response {
 		return errorsResponse(http.StatusBadRequest,
 			errorObject{Status: 400, Title: "Bad Request", Detail: "Custom discounts not enabled for this cart"})
 	}
-	if c.hasPromotion {
+	if len(c.promotions) > 0 {
 		return errorsResponse(http.StatusUnprocessableEntity, errorObject{
 			Status: 422, Title: "Cart contains Elastic Path promotions",
 			Detail: "Custom discounts cannot be combined with Elastic Path promotions. " +

@@ -37,8 +37,9 @@
 //	GET    /v2/carts/{cartID}                                    include=items,custom_discounts
 //	PUT    /v2/carts/{cartID}                                    name, discount_settings
 //	DELETE /v2/carts/{cartID}
-//	POST   /v2/carts/{cartID}/items                              a cart_item or a custom_item
+//	POST   /v2/carts/{cartID}/items                              a cart_item, a custom_item or a promotion_item
 //	GET    /v2/carts/{cartID}/items                              include=custom_discounts
+//	DELETE /v2/carts/{cartID}/items                              all of them
 //	PUT    /v2/carts/{cartID}/items/{itemID}                     quantity
 //	DELETE /v2/carts/{cartID}/items/{itemID}
 //	POST   /v2/carts/{cartID}/custom-discounts                   an array of discounts, or one
@@ -55,17 +56,18 @@
 //	GET    /v2/subscriptions/subscriptions/{id}                  include
 //	GET    /v2/subscriptions/subscriptions/{id}/plans
 //	GET    /v2/subscriptions/subscriptions/{id}/products         the first generation
-//	GET    /v2/subscriptions/subscriptions/{id}/pricing_options  the second generation
+//	GET    /v2/subscriptions/subscriptions/{id}/pricing-options  the second generation
+//	GET    /v2/subscriptions/subscriptions/{id}/features         the second generation
 //	GET    /v2/subscriptions/subscriptions/{id}/states
-//	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume
+//	POST   /v2/subscriptions/subscriptions/{id}/states           cancel, pause, resume, pending
 //	GET    /v2/subscriptions/subscriptions/{id}/states/{state}
 //	GET    /v2/subscriptions/subscribers                         filter, page[limit], page[offset]
 //	GET    /v2/subscriptions/invoices                            filter, page[limit], page[offset]
 //	GET    /v2/accounts                                          filter and sort by id, page[limit], page[offset]
 //	GET    /v2/currencies                                        page[limit], page[offset]
 //	GET    /v2/settings                                          custom_discount_limit and page_length
-//	GET    /v2/settings/cart                                     discounts and expiry of new carts
-//	PUT    /v2/settings/cart                                     discounts and expiry of new carts
+//	GET    /v2/settings/cart                                     settings of new carts
+//	PUT    /v2/settings/cart                                     settings of new carts
 //
 // and the endpoints of [Store.Handle].
 //

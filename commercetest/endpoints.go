@@ -32,6 +32,7 @@ var endpoints = []*endpoint{
 
 	{method: "POST", path: itemsPath, op: OpAddItem, handle: (*Store).addCartItem},
 	{method: "GET", path: itemsPath, op: OpItems, handle: (*Store).getItems},
+	{method: "DELETE", path: itemsPath, op: OpDeleteItems, handle: (*Store).deleteItems},
 	{method: "PUT", path: itemsPath + "/{item}", op: OpUpdateItem, handle: (*Store).updateCartItem},
 	{method: "DELETE", path: itemsPath + "/{item}", op: OpDeleteItem, handle: (*Store).deleteItem},
 
@@ -59,9 +60,10 @@ var endpoints = []*endpoint{
 	{method: "GET", path: subscriptionPath + "/plans", op: OpPlans, handle: listRelated(plansInclude)},
 	{method: "GET", path: subscriptionPath + "/products", op: OpProducts, handle: listRelated(productsInclude)},
 	{
-		method: "GET", path: subscriptionPath + "/pricing_options", op: OpPricingOptions,
+		method: "GET", path: subscriptionPath + "/pricing-options", op: OpPricingOptions,
 		handle: listRelated(pricingOptionsInclude),
 	},
+	{method: "GET", path: subscriptionPath + "/features", op: OpFeatures, handle: (*Store).listFeatures},
 	{method: "GET", path: "/v2/subscriptions/subscribers", op: OpSubscribers, handle: (*Store).listSubscribers},
 	{method: "GET", path: "/v2/subscriptions/invoices", op: OpInvoices, handle: (*Store).listInvoices},
 	{method: "GET", path: subscriptionPath + "/states", op: OpStates, handle: (*Store).listStates},
@@ -87,6 +89,12 @@ func (op Operation) Endpoints() (list []string) {
 		}
 	}
 	return list
+}
+
+// isOfCarts reports whether op is about carts, and not about their settings.
+func (op Operation) isOfCarts() bool {
+	isPath := func(route string) bool { return strings.Contains(route, " /v2/carts") }
+	return slices.ContainsFunc(op.Endpoints(), isPath)
 }
 
 // OperationOf returns the operation of requests with a method and a path, percent-encoded, or OpAny

@@ -54,7 +54,7 @@ func TestEndpoints_refusals(t *testing.T) {
 		{name: "trailing slash", line: list + "/", header: bearer, status: 404},
 		{name: "root", line: "GET /", status: 404},
 		{name: "host of the links", line: list, header: bearer, host: "store-links.example", status: 404},
-		{name: "empty item id", line: "DELETE /v2/carts/c/items/", header: bearer, status: 404},
+		{name: "empty item id", line: "DELETE /v2/carts/x/items/", header: bearer, status: 404},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -65,8 +65,11 @@ func TestEndpoints_refusals(t *testing.T) {
 				resp := send(commercetest.NewStore(commercetest.Config{DiscountsEnabled: true}),
 					fmt.Sprintf("%s HTTP/1.1\r\nHost: %s\r\n%s\r\n", tt.line, tt.host, tt.header))
 				want := bodies[tt.status]
-				if strings.HasSuffix(tt.line, "/v2/settings") { // whose errors have a number
+				switch {
+				case strings.HasSuffix(tt.line, "/v2/settings"): // whose errors have a number
 					want = strings.Replace(want, `"401"`, "401", 1)
+				case strings.Contains(tt.line, "/v2/carts/c"): // whose errors are one object
+					want = strings.NewReplacer("[", "", "]", "").Replace(want)
 				}
 				wantJSON(t, resp, tt.status, want)
 				wantEqual(t, "X-Request-Id", resp.Header.Get("X-Request-Id"), "commercetest-000001")
@@ -87,7 +90,7 @@ func TestEndpoints_methodNotAllowed(t *testing.T) {
 		{name: "cart", line: "PATCH /v2/carts/c", allow: "DELETE, GET, HEAD, PUT"},
 		{name: "discounts", line: "GET /v2/carts/c/custom-discounts", allow: "DELETE, POST"},
 		{name: "discount", line: "GET /v2/carts/c/custom-discounts/d", allow: "DELETE, PUT"},
-		{name: "items", line: "DELETE /v2/carts/c/items", allow: "GET, HEAD, POST"},
+		{name: "items", line: "PATCH /v2/carts/c/items", allow: "DELETE, GET, HEAD, POST"},
 		{name: "item", line: "GET /v2/carts/c/items/i", allow: "DELETE, PUT"},
 		{name: "discounts of an item", line: "DELETE " + itemDiscounts, allow: "POST"},
 		{name: "discount of an item", line: "GET " + itemDiscounts + "/d", allow: "DELETE, PUT"},

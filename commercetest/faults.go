@@ -30,6 +30,7 @@ const (
 	OpAddItem         Operation = "add item"          // POST /v2/carts/{cartID}/items
 	OpUpdateItem      Operation = "update item"       // PUT /v2/carts/{cartID}/items/{itemID}
 	OpDeleteItem      Operation = "delete item"       // DELETE /v2/carts/{cartID}/items/{itemID}
+	OpDeleteItems     Operation = "delete items"      // DELETE /v2/carts/{cartID}/items
 	OpCheckout        Operation = "checkout"          // POST /v2/carts/{cartID}/checkout
 	OpOrders          Operation = "orders"            // GET /v2/orders
 	OpOrder           Operation = "order"             // GET /v2/orders/{id}
@@ -38,7 +39,8 @@ const (
 	OpSubscription    Operation = "subscription"      // GET /v2/subscriptions/subscriptions/{id}
 	OpPlans           Operation = "plans"             // GET /v2/subscriptions/subscriptions/{id}/plans
 	OpProducts        Operation = "products"          // GET /v2/subscriptions/subscriptions/{id}/products
-	OpPricingOptions  Operation = "pricing options"   // GET /v2/subscriptions/subscriptions/{id}/pricing_options
+	OpPricingOptions  Operation = "pricing options"   // GET /v2/subscriptions/subscriptions/{id}/pricing-options
+	OpFeatures        Operation = "features"          // GET /v2/subscriptions/subscriptions/{id}/features
 	OpSubscribers     Operation = "subscribers"       // GET /v2/subscriptions/subscribers
 	OpInvoices        Operation = "invoices"          // GET /v2/subscriptions/invoices
 	OpStates          Operation = "states"            // GET /v2/subscriptions/subscriptions/{id}/states

@@ -69,7 +69,7 @@ func TestFault_failure(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]string{
 		400: `{"errors":[{"status":"400","title":"Bad Request"}]}`,
-		401: `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`,
+		401: `{"errors":{"status":"401","title":"Unable to validate access token"}}`, // of carts
 		409: `{"errors":[{"status":"409","title":"Conflict","detail":"Write conflict detected"}]}`,
 		422: `{"errors":[{"status":"422","title":"Unprocessable Entity"}]}`,
 		429: "Too Many Requests\n",
@@ -96,6 +96,11 @@ func TestFault_failureForms(t *testing.T) {
 	}{
 		{raw: get(settingsPath), status: 404, want: `{"errors":[{"status":404,"title":"Not Found"}]}`},
 		{raw: get(settingsPath), status: 503, want: `{"errors":[{"status":503,"title":"Service Unavailable"}]}`},
+		{raw: get(listPath), status: 401, want: `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`},
+		{
+			raw: get("/v2/settings/cart"), status: 401,
+			want: `{"errors":[{"status":"401","title":"Unable to validate access token"}]}`,
+		},
 		{raw: put("/v2/carts/c", `{"data":{}}`), status: 422, want: `{"status":422,"title":"Unprocessable Entity"}`},
 	} {
 		store := commercetest.New(t, commercetest.Config{})
@@ -347,6 +352,7 @@ func operationRequests() []operationRequest {
 		{op: commercetest.OpAddItem, raw: post(cartPath+"/items", newItem), status: 201},
 		{op: commercetest.OpUpdateItem, raw: put(itemPath, `{"data":{"quantity":3}}`), status: 200},
 		{op: commercetest.OpDeleteItem, raw: del(itemPath), status: 200},
+		{op: commercetest.OpDeleteItems, raw: del(cartPath + "/items"), status: 204},
 		{op: commercetest.OpCheckout, raw: post(cartPath+"/checkout", checkout("")), status: 201},
 		{op: commercetest.OpOrders, raw: get(ordersPath), status: 200},
 		{op: commercetest.OpOrder, raw: get(ordersPath + "/" + absentItem), status: 404},
@@ -355,7 +361,8 @@ func operationRequests() []operationRequest {
 		{op: commercetest.OpSubscription, raw: get(listPath + "/" + absentItem), status: 404},
 		{op: commercetest.OpPlans, raw: get(listPath + "/" + absentItem + "/plans"), status: 404},
 		{op: commercetest.OpProducts, raw: get(listPath + "/" + absentItem + "/products"), status: 404},
-		{op: commercetest.OpPricingOptions, raw: get(listPath + "/" + absentItem + "/pricing_options"), status: 404},
+		{op: commercetest.OpPricingOptions, raw: get(listPath + "/" + absentItem + "/pricing-options"), status: 404},
+		{op: commercetest.OpFeatures, raw: get(listPath + "/" + absentItem + "/features"), status: 404},
 		{op: commercetest.OpSubscribers, raw: get("/v2/subscriptions/subscribers"), status: 200},
 		{op: commercetest.OpInvoices, raw: get("/v2/subscriptions/invoices"), status: 200},
 		{op: commercetest.OpStates, raw: get(listPath + "/" + absentItem + "/states"), status: 404},

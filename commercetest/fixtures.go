@@ -33,8 +33,10 @@ type ItemFixture struct {
 	// The default type is cart_item, the default id a new one.
 	commerce.CartItemRef
 
-	Name     string `json:"name"`     // "": one that its type has
-	Price    int64  `json:"price"`    // of one piece, in the smallest unit of the currency; 0: 10,000
+	Name string `json:"name"` // "": one that its type has
+	// Price of one piece, in the smallest unit of the currency. nil: 10,000. A free item has
+	// new(int64), which is 0.
+	Price    *int64 `json:"price"`
 	Quantity int64  `json:"quantity"` // 0: 1
 	// TaxPercent is the tax on the item. nil: that of [Config.TaxPercent].
 	TaxPercent *float64 `json:"tax_percent"`
@@ -46,7 +48,7 @@ func (f *CartFixture) validate() error {
 		switch {
 		case item.Type != "" && item.Type != commerce.ItemTypeCartItem && item.Type != commerce.ItemTypeCustomItem:
 			return fmt.Errorf("items: the type of item %d must be cart_item or custom_item", i)
-		case item.Price < 0, item.Quantity < 0:
+		case item.Price != nil && *item.Price < 0, item.Quantity < 0:
 			return fmt.Errorf("items: the price and the quantity of item %d must not be negative", i)
 		case item.TaxPercent != nil && !(*item.TaxPercent >= 0 && *item.TaxPercent <= 1_000_000):
 			return fmt.Errorf("items: the tax_percent of item %d must not be negative", i)
@@ -87,7 +89,9 @@ func (s *Store) AddCartFixture(f CartFixture) (cartID string, err error) {
 	c.settings = discountSettings{
 		CustomDiscountsEnabled: enabled, UseRulePromotions: !enabled && c.settings.UseRulePromotions,
 	}
-	c.hasPromotion = f.Promotion
+	if f.Promotion {
+		c.addPromotion(s.cfg.ownPromotion())
+	}
 	for _, d := range f.Discounts {
 		s.addDiscount(c, commerce.CustomDiscount{
 			Amount: commerce.Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,

@@ -22,7 +22,7 @@ func TestStore_AddCartFixture(t *testing.T) {
 		Amount: commerce.NewDecimal(-100), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "1",
 	}
 	id, err := store.AddCartFixture(commercetest.CartFixture{
-		Items:     []commercetest.ItemFixture{{Price: 250, Quantity: 4}, {Price: 1}},
+		Items:     []commercetest.ItemFixture{{Price: new(int64(250)), Quantity: 4}, {Price: new(int64(1))}, {Price: new(int64)}},
 		Discounts: []commerce.NewCustomDiscount{discount, discount},
 	})
 	if err != nil {
@@ -34,7 +34,7 @@ func TestStore_AddCartFixture(t *testing.T) {
 		t.Fatal(err)
 	}
 	total := cart.DisplayPrice.WithTax.Amount.String()
-	wantEqual(t, "total, of 4 x 250 + 1 - 2 x 100", total, "801")
+	wantEqual(t, "total, of 4 x 250 + 1 + 0 - 2 x 100", total, "801")
 	if len(cart.CustomDiscounts) != 2 || !cart.CustomDiscountsEnabled {
 		t.Errorf("cart %+v, want two discounts, and more accepted", cart)
 	}
@@ -51,7 +51,7 @@ func TestStore_AddCartFixture(t *testing.T) {
 	got := fmt.Sprintf("%d items %v, %d items %v",
 		len(in.Before.Items), in.Before.Discounts, len(in.After.Items), in.After.Discounts)
 	wantEqual(t, "before and after", got,
-		"2 items [e 1 -$1.00 e 1 -$1.00], 2 items [e 1 -$1.00 e 1 -$1.00 e 2 -$1.00]")
+		"3 items [e 1 -$1.00 e 1 -$1.00], 3 items [e 1 -$1.00 e 1 -$1.00 e 2 -$1.00]")
 	in.After.Discounts[0].ExternalID, in.Before.Items[0] = "changed", commercetest.CartItemState{}
 	again := store.Requests()[1]
 	wantEqual(t, "after the result was changed", again.After.Discounts[0].ExternalID, "1")
@@ -131,7 +131,7 @@ func TestStore_AddCartFixture_refuses(t *testing.T) {
 	unknown := commercetest.ItemFixture{CartItemRef: commerce.CartItemRef{Type: "x"}}
 	for want, f := range map[string]commercetest.CartFixture{
 		"items: the type of item 0":        {Items: []commercetest.ItemFixture{unknown}},
-		"items: the price and the quanti":  {Items: []commercetest.ItemFixture{{Price: -1}}},
+		"items: the price and the quanti":  {Items: []commercetest.ItemFixture{{Price: new(int64(-1))}}},
 		"items: the price and the quantit": {Items: []commercetest.ItemFixture{{Quantity: -1}}},
 		"items: the id of item 1":          {Items: []commercetest.ItemFixture{{CartItemRef: item}, {CartItemRef: item}}},
 		"discounts: number 0: ":            {Discounts: []commerce.NewCustomDiscount{{}}},

@@ -107,7 +107,7 @@ func TestCheckout_total(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := commercetest.New(t, commercetest.Config{TotalsLag: time.Minute, TaxPercent: 10})
-		f := commercetest.CartFixture{Items: []commercetest.ItemFixture{{Price: 300}}, Currency: "EUR"}
+		f := commercetest.CartFixture{Items: []commercetest.ItemFixture{{Price: new(int64(300))}}, Currency: "EUR"}
 		id, err := store.AddCartFixture(f)
 		if err != nil {
 			t.Fatal(err)

@@ -59,7 +59,8 @@ type errorObject struct {
 }
 
 type errorMeta struct {
-	ID string `json:"id"`
+	ID   string `json:"id,omitempty"`
+	Code string `json:"code,omitempty"` // of a promotion
 }
 
 // jsonResponse returns a response with v as its JSON body.
@@ -104,6 +105,8 @@ func failure(op Operation, status int) response {
 		o.Status = status
 	case isOfGateway:
 		return response{status: status, body: []byte(http.StatusText(status) + "\n")}
+	case status == http.StatusUnauthorized && op.isOfCarts(): // printed so
+		return jsonResponse(status, map[string]errorObject{"errors": o})
 	case op == OpUpdateCart && status == http.StatusUnprocessableEntity: // see updateCart
 		o.Status = status
 		return jsonResponse(status, o)

@@ -39,8 +39,9 @@ func TestGetCartSettings(t *testing.T) {
 		store := commercetest.NewStore(commercetest.Config{})
 		for _, enabled := range []bool{false, true, false} {
 			body := fmt.Sprintf(`{"data":{"type":"settings","discounts":{"custom_discounts_enabled":%t}}}`, enabled)
-			wantJSON(t, send(store, put("/v2/settings/cart", body)), 200, body)
-			wantJSON(t, send(store, get("/v2/settings/cart")), 200, body)
+			want := cartSettings(7, fmt.Sprintf(`{"custom_discounts_enabled":%t,"use_rule_promotions":false}`, enabled), false)
+			wantJSON(t, send(store, put("/v2/settings/cart", body)), 200, want)
+			wantJSON(t, send(store, get("/v2/settings/cart")), 200, want)
 		}
 	})
 }

@@ -98,10 +98,7 @@ func NewStore(cfg Config) *Store {
 		carts:         map[string]*cart{},
 		subscriptions: newSubscriptionSet(0),
 		subscribers:   map[uuid.UUID][]Subscriber{},
-
-		newCarts: cartSettings{Type: "settings", Discounts: discountSettings{
-			CustomDiscountsEnabled: cfg.DiscountsEnabled && cfg.CartDiscountLimit >= 0,
-		}},
+		newCarts:      newCartSettings(&cfg),
 	}
 	s.ClearHandlers()
 	return s

@@ -2,11 +2,14 @@ package commercetest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 
 	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
 )
 
 // getSubscription handles GET /v2/subscriptions/subscriptions/{id}. It can include what a
@@ -58,4 +61,36 @@ func listRelated(kind include) func(*Store, *call) response {
 		found := includedResources([]string{kind.name}, includable, []*encodedSubscription{sub.encoded()})
 		return jsonResponse(http.StatusOK, map[string]any{"data": found[kind.name]})
 	}
+}
+
+// listFeatures handles GET .../features: those of the plan of a subscription, in the order of their
+// ids. Only the second generation has features.
+func (s *Store) listFeatures(in *call) response {
+	sub, includable := s.subscription(in)
+	if sub == nil || s.cfg.Generation == FirstGeneration {
+		return subscriptionNotFound()
+	}
+	created, plan := timestamp(seedStart), planOf(sub.decoded(), includable)
+	return listOf(s, in, nil, func([]condition) (all []any) {
+		for _, id := range slices.Sorted(maps.Keys(plan.Attributes.FeatureConfigurations)) {
+			configuration := plan.Attributes.FeatureConfigurations[id]
+			all = append(all, map[string]any{
+				"id": id, "type": "subscription_offering_feature",
+				"attributes": map[string]any{"name": "Feature: " + configuration.Type, "configuration": configuration},
+				"meta":       map[string]any{"owner": "store", "timestamps": timestamps{CreatedAt: created, UpdatedAt: created}},
+			})
+		}
+		return all
+	})
+}
+
+// planOf returns the plan of sub, if the store has it.
+func planOf(sub commerce.Subscription, includable []*resource) (plan commerce.Plan) {
+	i := slices.IndexFunc(includable, func(r *resource) bool {
+		return r.include == plansInclude && r.id == sub.Attributes.PlanID
+	})
+	if i >= 0 {
+		_ = json.Unmarshal(includable[i].active, &plan) // it was encoded from a commerce.Plan
+	}
+	return plan
 }

@@ -2,9 +2,13 @@ package commercetest_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/google/uuid"
+
+	"github.com/commerce-go/commerce"
 	"github.com/commerce-go/commerce/commercetest"
 )
 
@@ -74,6 +78,57 @@ func TestGetSubscription_refusals(t *testing.T) {
 	}
 }
 
+// The features of a subscription are those of its plan, in pages. The first generation has none.
+func TestListFeatures(t *testing.T) {
+	t.Parallel()
+	older := seeded(commercetest.FirstGeneration, 1)
+	wantJSON(t, send(t, older, get(subscriptionPath(t, older, "")+"/features")), 404, `{"errors":[{`+noSubscription+`}]}`)
+	store := seeded(commercetest.SecondGeneration, 8)
+	wantJSON(t, send(t, store, get(listPath+"/"+absentItem+"/features")), 404, `{"errors":[{`+noSubscription+`}]}`)
+	client := store.Client().Subscriptions
+	for sub := range store.Subscriptions() {
+		got := featuresOf(t, store, sub.ID, "?page[limit]=2")
+		maps.Copy(got, featuresOf(t, store, sub.ID, "?page[limit]=2&page[offset]=2"))
+		result, err := client.Get(t.Context(), sub.ID, commerce.SubscriptionInclude{Plans: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, _ := result.Included.Plan(sub.Attributes.PlanID)
+		wantEqual(t, "features", got, plan.Attributes.FeatureConfigurations)
+	}
+}
+
+// featuresOf returns the configurations on a page of the features of a subscription, by their ids.
+func featuresOf(
+	t *testing.T, store *commercetest.Store, id uuid.UUID, query string,
+) map[string]commerce.FeatureConfiguration {
+	t.Helper()
+	var body struct {
+		Data []struct {
+			ID, Type   string
+			Attributes struct {
+				Name          string
+				Configuration commerce.FeatureConfiguration
+			}
+			Meta struct{ Owner string }
+		}
+		Links map[string]any
+	}
+	if err := json.Unmarshal([]byte(send(t, store, get(listPath+"/"+id.String()+"/features"+query)).Body), &body); err != nil {
+		t.Fatal(err)
+	}
+	wantEqual(t, query+": there are links", len(body.Links) > 0, true)
+	list := map[string]commerce.FeatureConfiguration{}
+	for _, f := range body.Data {
+		list[f.ID] = f.Attributes.Configuration
+		wantEqual(t, "type", f.Type, "subscription_offering_feature")
+		if f.Attributes.Name == "" || f.Meta.Owner == "" {
+			t.Errorf("feature %+v, want its required members", f)
+		}
+	}
+	return list
+}
+
 // The resources of one subscription are those that it can include.
 func TestListRelated(t *testing.T) {
 	t.Parallel()
@@ -81,7 +136,7 @@ func TestListRelated(t *testing.T) {
 		store := seeded(g.generation, 3)
 		one := subscriptionPath(t, store, "")
 		for _, name := range []string{"plans", "products", "pricing_options"} {
-			resp := send(t, store, get(one+"/"+name))
+			resp := send(t, store, get(one+"/"+strings.ReplaceAll(name, "_", "-")))
 			if name != "plans" && name != g.second {
 				wantJSON(t, resp, 404, `{"errors":[{`+noSubscription+`}]}`)
 				continue

@@ -77,9 +77,9 @@ func (v *validator) stateAttributes(raw json.RawMessage) (a commerce.Subscriptio
 	a.CancelImmediately = v.boolean(path+".cancel_immediately", o["cancel_immediately"])
 	a.Action = v.text(path+".action", o["action"])
 	switch a.Action {
-	case "cancel", "pause", "resume", "":
+	case "cancel", "pause", "resume", "pending", "":
 	default:
-		v.addProblem(path+".action", "must be cancel, pause or resume")
+		v.addProblem(path+".action", "must be cancel, pause, resume or pending")
 	}
 	return a
 }
@@ -159,6 +159,8 @@ func (s *Store) enterState(sub *commerce.Subscription, a commerce.SubscriptionSt
 		if shopper == uuid.Nil && !s.cfg.FlagsFollowPayment {
 			m.Suspended, m.Closed = false, false
 		}
+	case "pending":
+		m.Pending = true
 	}
 	s.stateCount++
 	m.State = commerce.SubscriptionState{

@@ -39,6 +39,7 @@ func TestChangeState(t *testing.T) {
 			wantSecond: "paused paused_at active by merchandizer",
 		},
 		{name: "resume", action: "resume", wantFirst: "resumed_at active", wantSecond: "resumed_at active"},
+		{name: "pending", action: "pending", wantFirst: "pending active", wantSecond: "pending active"},
 	} {
 		for i, want := range []string{tt.wantSecond, tt.wantFirst} { // as in generations
 			t.Run(generations[i].name+" generation/"+tt.name, func(t *testing.T) {
@@ -186,6 +187,7 @@ func describeState(t *testing.T, resp wireResponse) string {
 	add("paused", m.Paused)
 	add("closed", m.Closed)
 	add("suspended", m.Suspended)
+	add("pending", m.Pending)
 	if !at.IsZero() {
 		add("canceled_at", m.Timestamps.CanceledAt.Equal(at))
 		add("paused_at", m.Timestamps.PausedAt.Equal(at))
@@ -303,7 +305,7 @@ func TestStates_refusals(t *testing.T) {
 		},
 		{
 			name: "unknown action", raw: post(states, newState("close", "")), status: 400,
-			want: problem("data.attributes.action must be cancel, pause or resume"),
+			want: problem("data.attributes.action must be cancel, pause, resume or pending"),
 		},
 		{
 			name: "no action", raw: post(states, newState("", "")), status: 400,

@@ -111,7 +111,7 @@ func newCart(t *testing.T, store *commercetest.Store, prices ...int64) (cartID s
 	no, cart := false, commercetest.CartFixture{Items: []commercetest.ItemFixture{}}
 	cart.DiscountsEnabled = &no // as the service creates a cart
 	for _, price := range prices {
-		cart.Items = append(cart.Items, commercetest.ItemFixture{Price: price})
+		cart.Items = append(cart.Items, commercetest.ItemFixture{Price: &price})
 	}
 	cartID, err := store.AddCartFixture(cart)
 	if err != nil {
@@ -378,7 +378,8 @@ func TestShop_eachItem(t *testing.T) {
 	t.Parallel()
 	store := commercetest.New(t, commercetest.Config{})
 	cartID, err := store.AddCartFixture(commercetest.CartFixture{Items: []commercetest.ItemFixture{
-		{Price: 1001, Quantity: 3}, {CartItemRef: commerce.CartItemRef{Type: commerce.ItemTypeCustomItem}, Price: 500},
+		{Price: new(int64(1001)), Quantity: 3},
+		{CartItemRef: commerce.CartItemRef{Type: commerce.ItemTypeCustomItem}, Price: new(int64(500))},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -137,7 +137,7 @@ func newRootCommand(e *environment) *cobra.Command {
 			append(newStateCommands(e), newListCommand(e), newGetCommand(e), newExportCommand(e))...),
 		group("discounts", "Show and change the custom discounts of a cart",
 			newShowCommand(e), newAddCommand(e), newApplyCommand(e), newRemoveCommand(e), newEnableCommand(e)),
-		newAPICommand(e), newServeCommand(e), version)
+		newVerifyCommand(e), newAPICommand(e), newServeCommand(e), version)
 	complete(root, "output", formats...)
 	_ = root.RegisterFlagCompletionFunc("store", e.storeNames)
 	root.SetUsageTemplate(strings.NewReplacer(

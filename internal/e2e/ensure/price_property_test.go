@@ -135,7 +135,6 @@ func (c *pricedCart) fill(r *rand.Rand) {
 	// With another rate for each item, nothing else says what an item costs without tax.
 	isUniform := c.hides || c.cfg.BarePrices || c.cfg.TaxPercent == 0
 	fixture := commercetest.CartFixture{Items: []commercetest.ItemFixture{}, DiscountsEnabled: &c.cfg.DiscountsEnabled}
-	var free []*pricedItem
 	for range 1 + r.IntN(4) {
 		ref := commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: newID(r)}
 		i := &pricedItem{ref: ref, quantity: 1 + r.Int64N(3)}
@@ -143,20 +142,16 @@ func (c *pricedCart) fill(r *rand.Rand) {
 			i.rate = []int64{0, 5, 19, 50}[r.IntN(4)]
 		}
 		price := []int64{0, 1 + r.Int64N(9), 1 + r.Int64N(200), 1 + r.Int64N(5000)}[r.IntN(4)]
-		if c.cfg.TotalsNotBelowZero && len(c.items)+len(free) == 0 {
+		if c.cfg.TotalsNotBelowZero && len(c.items) == 0 {
 			price++ // a cart of free items, whose total is cut, does not show that they are free
 		}
 		i.gross = price * i.quantity
 		if i.net = i.gross; c.cfg.PricesIncludeTax {
 			i.net = (200*i.gross + 100 + i.rate) / (200 + 2*i.rate) // half up
 		}
-		if price == 0 { // a fixture has no free items
-			free = append(free, i)
-			continue
-		}
 		c.items = append(c.items, i)
 		fixture.Items = append(fixture.Items, commercetest.ItemFixture{
-			CartItemRef: i.ref, Price: price, Quantity: i.quantity, TaxPercent: new(float64(i.rate)),
+			CartItemRef: i.ref, Price: &price, Quantity: i.quantity, TaxPercent: new(float64(i.rate)),
 		})
 	}
 	c.isVague = c.cfg.AmountPerPiece || isUniform && c.cfg.TaxPercent > 0
@@ -166,9 +161,6 @@ func (c *pricedCart) fill(r *rand.Rand) {
 	var err error
 	if c.id, err = c.store.AddCartFixture(fixture); err != nil {
 		c.t.Fatal(err)
-	}
-	for _, i := range free {
-		c.addFree(i)
 	}
 	c.offs = newOffs(r)
 	c.place(r, nil, 0)
@@ -181,17 +173,6 @@ func (c *pricedCart) fill(r *rand.Rand) {
 	if strings.HasPrefix(c.name, "promotions") && r.IntN(2) == 0 {
 		c.store.AddPromotion(c.id)
 	}
-}
-
-// addFree adds an item that costs nothing.
-func (c *pricedCart) addFree(i *pricedItem) {
-	body := fmt.Sprintf(`{"data":{"type":"custom_item","name":"Free","quantity":%d,"price":{"amount":0}}}`, i.quantity)
-	if r := c.server().send(http.MethodPost, "/v2/carts/"+c.id+"/items", []byte(body)); r.status > 299 {
-		c.t.Fatal(r.body)
-	}
-	items := c.store.CartItems(c.id)
-	i.ref = items[len(items)-1]
-	c.items = append(c.items, i)
 }
 
 func (c *pricedCart) server() *cartServer { return &cartServer{store: c.store, cartID: c.id} }

@@ -17,8 +17,8 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// suite is what a store must pass, and the questions to it. Each test that writes creates a cart of
-// its own.
+// suite is what a store must pass. Each test that writes creates a cart of its own. What the
+// documentation leaves open, epcommerce verify asks.
 var suite = []struct {
 	name string
 	test func(*testing.T, *commerce.Client)
@@ -49,7 +49,6 @@ var suite = []struct {
 		checkWalk(t, c.Subscriptions.All(t.Context(), &commerce.SubscriptionListOptions{ByAccount: true}))
 	}},
 	{name: "unauthorized", test: liveUnauthorized},
-	{name: "questions", test: liveQuestions},
 }
 
 func TestLive(t *testing.T) {
@@ -98,7 +97,7 @@ var stores = []struct {
 			"detail":"Custom discounts cannot be combined with Elastic Path promotions."}]}`,
 	}}},
 	{name: "in is not known", skipped: []string{"filter in"}, faults: []commercetest.Fault{{
-		Times: -1, Status: http.StatusBadRequest,
+		Operation: commercetest.OpList, Times: -1, Status: http.StatusBadRequest,
 		Match: func(in commercetest.Request) bool { return strings.Contains(in.RawQuery, "=in%28") },
 	}}},
 }
@@ -157,7 +156,7 @@ func checkCart(t *testing.T, c *commerce.Client, cart string, want ...string) []
 }
 
 func liveAddCustomDiscounts(t *testing.T, c *commerce.Client) {
-	cart, item := newCart(t, c, openCart)
+	cart, item := newCart(t, c)
 	missing := commerce.CartItemRef{Type: commerce.ItemTypeCustomItem, ID: uuid.New()}
 	batch := append(discounts(item), discount("live-refused", &missing))
 	result, err := c.Carts.AddCustomDiscounts(t.Context(), cart, batch, nil)
@@ -172,7 +171,7 @@ func liveAddCustomDiscounts(t *testing.T, c *commerce.Client) {
 }
 
 func liveEnsureCustomDiscounts(t *testing.T, c *commerce.Client) {
-	cart, item := newCart(t, c, openCart)
+	cart, item := newCart(t, c)
 	for _, step := range []struct {
 		name   string
 		amount int64 // of each wanted discount; 0: none is wanted
@@ -204,7 +203,7 @@ func liveEnsureCustomDiscounts(t *testing.T, c *commerce.Client) {
 
 func liveUpdateAndDelete(t *testing.T, c *commerce.Client) {
 	ctx := t.Context()
-	cart, item := newCart(t, c, openCart)
+	cart, item := newCart(t, c)
 	_, err := c.Carts.AddCustomDiscounts(ctx, cart, discounts(item), nil)
 	check(t, err)
 	for _, d := range checkCart(t, c, cart, "cart: live-cart -1000", "custom_item: live-item -1000") {

@@ -29,6 +29,7 @@ type fault struct {
 	commercetest.Fault
 
 	Always bool           `json:"always"` // Times is negative
+	Delay  *time.Duration `json:"delay"`  // nil: none, or two seconds with Late
 	Header header         `json:"header"`
 	Body   jsontext.Value `json:"body"`
 	Match  *match         `json:"match"`
@@ -82,20 +83,31 @@ func (m *match) String() string {
 // ParseFault reads a fault from JSON. An error of a member names it.
 func ParseFault(r io.Reader) (ParsedFault, error) {
 	var f fault
-	if err := readStrict(r, &f); err != nil {
+	if err := readRequest(r, &f); err != nil {
 		return ParsedFault{}, err
 	}
 	return f.parsed()
 }
 
-// fault returns the fault of a store.
+// delay returns the delay of f.
+func (f *fault) delay() time.Duration {
+	switch {
+	case f.Delay != nil:
+		return *f.Delay
+	case f.Late:
+		return 2 * time.Second
+	}
+	return 0
+}
+
+// parsed returns the fault of a store.
 func (f *fault) parsed() (ParsedFault, error) {
 	parsed, m := f.Fault, f.Match
 	if m == nil {
 		m = &match{}
 	}
 	matches := m.String()
-	parsed.Header, parsed.Body = f.Header.http(), bodyText(f.Body)
+	parsed.Header, parsed.Body, parsed.Delay = f.Header.http(), bodyText(f.Body), f.delay()
 	parsed.NoBody = f.Body.Kind() == '"' && parsed.Body == ""
 	if m.Path != "" {
 		if err := m.Path.validate("match.path"); err != nil {
@@ -120,9 +132,6 @@ func (f *fault) parsed() (ParsedFault, error) {
 	}
 	if f.Always {
 		parsed.Times = -1
-	}
-	if f.Late && f.Delay == 0 {
-		parsed.Delay = 2 * time.Second
 	}
 	if matches != "" {
 		parsed.Match = m.fits

@@ -162,7 +162,7 @@ func (c *call) receive(w http.ResponseWriter, v any) error {
 		if err != nil || len(body) == 0 {
 			return err
 		}
-		return readStrict(bytes.NewReader(body), v)
+		return readRequest(bytes.NewReader(body), v)
 	}
 	if c.request.ContentLength != 0 {
 		return errors.New("there must be no body: the parameters are in the query")
@@ -174,7 +174,7 @@ func (c *call) receive(w http.ResponseWriter, v any) error {
 		}
 		members[name] = values[0]
 	}
-	return readStrict(bytes.NewReader(encode(members)), v)
+	return readRequest(bytes.NewReader(encode(members)), v)
 }
 
 // statusError is refused with a status of its own.
@@ -247,6 +247,15 @@ func encode(v any) []byte {
 		panic("fakestore: " + err.Error()) // a mistake in the type of v
 	}
 	return text
+}
+
+// readRequest is readStrict for what a request has. It refuses 0 for members that cannot be 0.
+func readRequest(r io.Reader, v any) error {
+	var text bytes.Buffer
+	if err := readStrict(io.TeeReader(r, &text), v); err != nil {
+		return err
+	}
+	return refuseZero("", text.Bytes())
 }
 
 // readStrict reads JSON. An error of a member names it.

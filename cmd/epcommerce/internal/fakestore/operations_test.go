@@ -51,7 +51,7 @@ var sampleCalls = map[string]string{
 		"links":"objects","max_page":9,"unlisted_accounts":2,"add_status":200,"discounts_enabled":true,"empty_lists":"null",
 		"promotions_stay":true,"fractional_amounts":true,"bare_prices":true,"tax_percent":7.25,"prices_include_tax":true,
 		"currencies":[{"code":"ABC"}],"calculation_method":"simple","totals_not_below_zero":true,"totals_lag":"2s",
-		"standard_promotions":true,"amount_per_piece":true,"shipping":700,
+		"promotion_codes":[{"code":"A","standard":true}],"standard_promotions":true,"amount_per_piece":true,"shipping":700,
 		"errors_beside_carts":true,"cart_discount_limit":1,"item_discount_limit":1,"rate_limit":7,"rate_burst":9,
 		"retry_after":"2s","close_at_once":true,"flags_follow_payment":true,"lose_overlapping_writes":true}`,
 	"DELETE /_store/namespaces": "",
@@ -198,6 +198,17 @@ var refusals = [][2]string{
 	{`POST /_store/faults {"operation":"items","status":503,"match":{"path":"/v2/cart/*/items"}}`, "fits no request"},
 	{`POST /_store/carts {"items":[{"price":1998.9999999999998}]}`,
 		`member \"/items/0/price\" must be a whole number, not 1998.9999999999998`},
+	{`POST /_store/carts {"items":[{"price":-1}]}`, "items: the price and the quantity of item 0 must not be negative"},
+	{`POST /_store/carts {"items":[{},{"quantity":0}]}`, `member \"/items/1/quantity\" must not be 0: leave it out`},
+	{`POST /_store/faults {"status":503,"times":0}`, `member \"/times\" must not be 0: leave it out`},
+	{`POST /_store/faults {"status":0,"cut":true}`, `member \"/status\" must not be 0`},
+	{`POST /_store/subscriptions {"number":0}`, `member \"/number\" must not be 0`},
+	{`POST /_store/stubs {"method":"GET","path":"/a","status":0}`, `member \"/status\" must not be 0`},
+	{`POST /_store/reset {"page_length":0}`, `member \"/page_length\" must not be 0`},
+	{`POST /_store/reset {"cart_discount_limit":0}`, `member \"/cart_discount_limit\" must not be 0`},
+	{`POST /_store/reset {"token_life":"0s"}`, `member \"/token_life\" must not be 0`},
+	{`POST /_store/namespaces {"currencies":[{"code":"EUR","exchange_rate":0.0}]}`, `member \"/currencies/0/exchange_rate\"`},
+	{"GET /_store/wait?timeout=0s", `member \"/timeout\" must not be 0`},
 	{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
 	{"GET /_store/requests?since=zzz", "since must be the id of a request"},
 	{"GET /_store/requests?operation=ad;x=1", "the query cannot be read"},
@@ -242,6 +253,29 @@ var refusals = [][2]string{
 	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"a b":"c"}}`, "header must be"},
 	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"content-security-policy":""}}`, "header must be"},
 	{`POST /_store/stubs {"method":"GET","path":"/a","header":{"A":"b\r\nc"}}`, "header must be"},
+}
+
+// 0 is a value: an item may be free, and a fault late without a delay. What a response holds is not
+// looked at.
+func TestOperations_zero(t *testing.T) {
+	t.Parallel()
+	s := newTestServer(t, Config{})
+	cart := s.wantSent(t, "POST /_store/carts", `{"items":[{"price":0},{"price":250,"tax_percent":0}]}`, http.StatusCreated)
+	if got := regexp.MustCompile(`"formatted": "[^"]*"`).FindAllString(cart, -1); len(got) != 3 ||
+		got[0] != `"formatted": "$0.00"` || got[1] != got[2] || got[2] != `"formatted": "$2.50"` {
+		t.Errorf("prices %q, want $0.00, $2.50 and their sum", got)
+	}
+	for body, want := range map[string]time.Duration{
+		`{"late":true,"delay":"0s"}`: 0, `{"late":true}`: 2 * time.Second, `{"delay":"0s","cut":true}`: 0,
+		`{"body":{"status":0},"header":{"Times":"0"},"after":0,"match":{"header":{"number":"0"}}}`: 0,
+	} {
+		f, err := ParseFault(strings.NewReader(body))
+		if err != nil || f.Delay != want {
+			t.Errorf("%s: delay %v, error %v, want %v", body, f.Delay, err, want)
+		}
+	}
+	s.wantSent(t, "GET /_store/wait?count=0", "", http.StatusOK)
+	s.wantSent(t, "POST /_store/reset", `{"subscriptions":0,"tax_percent":0,"rate_limit":0,"shipping":0}`, http.StatusNoContent)
 }
 
 // An operation refuses what it does not know.

@@ -3,6 +3,7 @@ package fakestore
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -11,6 +12,45 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
+
+// notZero are members that make no sense with 0. Without them there is a default, which is not 0.
+var notZero = []string{
+	"add_status", "cart_discount_limit", "exchange_rate", "item_discount_limit", "max_page", "number", "page_length",
+	"quantity", "rate_burst", "status", "timeout", "times", "token_life",
+}
+
+var zero = regexp.MustCompile(`^("0*(\.0*)?(ns|us|µs|ms|s|m|h)?"|-?0(\.0*)?)$`)
+
+// refuseZero returns an error that names a member of notZero that is 0. It does not look at what a
+// response has: a body and a header.
+func refuseZero(path string, value jsontext.Value) error {
+	var object map[string]jsontext.Value
+	var list []jsontext.Value
+	switch value.Kind() {
+	case '{':
+		_ = json.Unmarshal(value, &object) // it was read before
+	case '[':
+		_ = json.Unmarshal(value, &list)
+	}
+	for i, element := range list {
+		if err := refuseZero(fmt.Sprint(path, "/", i), element); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		at := path + "/" + name
+		switch {
+		case name == "body" || name == "header":
+		case slices.Contains(notZero, name) && zero.Match(object[name]):
+			return fmt.Errorf("member %q must not be 0: leave it out for the default", at)
+		default:
+			if err := refuseZero(at, object[name]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
 
 // header is the header of a response that a fault or a stub has.
 type header map[string]texts

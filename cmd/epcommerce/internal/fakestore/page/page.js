@@ -467,17 +467,19 @@ on('confirm-reset', 'close', ({ target }) => target.returnValue &&
 on('clear-faults', 'click', () => run(() => send('DELETE', '/_store/faults'), 'There are no faults.'))
 on('clear-stubs', 'click', () => run(() => send('DELETE', '/_store/stubs'), 'There are no stubs.'))
 on('namespace', 'change', ({ target }) => show(all.find(({ name }) => name === target.value)))
+// What an empty field does not say has a default.
+const numberOf = (text) => text ? Number(text) : undefined
 onSubmit('add-fault', '/_store/faults', ({ times, status, delay, body, path, cart, header, text, ...members }) => {
   const [, name, value] = header.match(/^([^:]*):?(.*)$/)
   const match = { path, cart, body: text, header: header ? { [name.trim()]: value.trim() } : undefined }
   return {
-    operation: members.operation, times: Number(times), always: !times, apply: 'apply' in members,
-    late: 'late' in members, cut: 'cut' in members, status: 'cut' in members ? 0 : Number(status),
-    delay: delay || '0s', body: body || undefined,
+    operation: members.operation, times: numberOf(times), always: !times, apply: 'apply' in members,
+    late: 'late' in members, cut: 'cut' in members, status: 'cut' in members ? undefined : numberOf(status),
+    delay: delay || undefined, body: body || undefined,
     match: path || cart || text || header ? match : undefined,
   }
 }, 'The fault waits for requests.')
-onSubmit('add-stub', '/_store/stubs', (members) => ({ ...members, status: Number(members.status) }),
+onSubmit('add-stub', '/_store/stubs', (members) => ({ ...members, status: numberOf(members.status) }),
   'The stub waits for requests.')
 
 showNamespaces((await send('GET', '/_store/namespaces')).namespaces)
