@@ -211,7 +211,7 @@ func TestRun_pipeAndTerminal(t *testing.T) {
 	for name, args := range map[string][]string{
 		"doctor":             {"doctor", "--cart", "demo"},
 		"subscriptions list": {"subscriptions", "list", "--limit", "200"},
-		"subscriptions get":  {"subscriptions", "get", "36fabae3-23f7-533a-97f3-017ba2665c58"},
+		"subscriptions get":  {"subscriptions", "get", "57299b58-10d4-80b4-b91e-00a631f1e25d"},
 		"discounts show":     {"discounts", "show", "demo"},
 		"discounts remove":   {"discounts", "remove", "demo", "--engine", "promo-engine", "--yes"},
 	} {
@@ -258,6 +258,18 @@ func TestRun_verbose(t *testing.T) {
 		got := caller{env: storeEnv(fake)}.run(t, flag, "carts", "check", "1")
 		if strings.Contains(got.stderr, "): <html> [2Jincident 7\n") != want {
 			t.Errorf("%s: got %q, want the response: %t, without its escape", flag, got.stderr, want)
+		}
+	}
+}
+
+// The tool runs where only FIPS 140 may be used: with the fake store, and with the scripts for Redis.
+func TestRun_fips(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"--demo doctor --cart demo", "version", "serve --tls --check --addr 127.0.0.1:1"} {
+		cmd := exec.CommandContext(t.Context(), binary, strings.Fields(args)...)
+		cmd.Env = []string{"GODEBUG=fips140=only"}
+		if out, _ := cmd.CombinedOutput(); strings.Contains(string(out), "panic") || len(out) == 0 {
+			t.Errorf("%s: got %s, want what it prints otherwise", args, out)
 		}
 	}
 }
