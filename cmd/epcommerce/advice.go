@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,6 +92,7 @@ var discountNumber = regexp.MustCompile(`\bdiscount (\d+): `)
 // response that says so.
 func (e *environment) describe(err error) string {
 	text := goNames.ReplaceAllString(err.Error(), "")
+	text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
 	if is[*commerce.ValidationError](err) { // people count from 1
 		text = discountNumber.ReplaceAllStringFunc(text, func(match string) string {
 			n, _ := strconv.Atoi(discountNumber.FindStringSubmatch(match)[1])

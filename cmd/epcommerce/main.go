@@ -107,7 +107,7 @@ func newRootCommand(e *environment) *cobra.Command {
 			if e.output != "table" { // in a table, texts are plain
 				e.stdout = e.printable()
 			}
-			for _, name := range []string{"env-file", "store", "cart", "columns"} { // such as "$NOT_SET"
+			for _, name := range []string{"env-file", "store", "file", "cart", "columns"} { // such as "$NOT_SET"
 				if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
 					return fmt.Errorf("--%s must not be empty", name)
 				}
@@ -215,19 +215,6 @@ type exitError struct {
 
 func (e *exitError) Error() string { return cmp.Or(e.text, e.err.Error()) }
 func (e *exitError) Unwrap() error { return e.err }
-
-// unfinished returns the error of a command some of whose writes failed, for causes that it has
-// printed; nil if there are none.
-func (e *environment) unfinished(causes error, text string) error {
-	if causes == nil {
-		return nil
-	}
-	failed := &exitError{err: causes, text: text}
-	if e.done > 0 && !errors.Is(causes, context.Canceled) {
-		failed.code = exitUnfinished
-	}
-	return failed
-}
 
 // usagef returns an error of the command line or the environment.
 func usagef(format string, args ...any) error {
