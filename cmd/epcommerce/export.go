@@ -62,7 +62,7 @@ func newExportCommand(e *environment) *cobra.Command {
 	x := &export{concurrency: 4}
 	short := "Write all subscriptions to a .jsonl or .csv file, or to -"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
-		x.shop, x.path, x.format = s, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
+		x.shop, x.path, x.format = s, args[0], strings.ToLower(strings.TrimPrefix(filepath.Ext(args[0]), "."))
 		if x.concurrency < 1 || x.concurrency > 16 {
 			return usagef("--concurrency must be 1 to 16")
 		}
@@ -184,7 +184,7 @@ func (x *export) open() (err error) {
 		}
 	}
 	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
-	if locked, err := x.lock.TryLock(); err != nil {
+	if locked, err := x.shop.lockFile(x.lock); err != nil {
 		return usagef("%s can't be written: %w", x.path, err)
 	} else if opened, err := x.lock.Stat(); !locked || err != nil || !isAt(opened, x.lock.Path()) {
 		_ = x.lock.Unlock() // of a file that another run has removed
@@ -229,7 +229,7 @@ func (x *export) openPart() error {
 	if opened, err := x.part.Stat(); err != nil || !isAt(opened, x.part.Name()) {
 		return cmp.Or(err, usagef("%s must not be a symbolic link", x.part.Name()))
 	}
-	return x.part.Chmod(0o600)
+	return x.shop.protectFile(x.part.Name())
 }
 
 // readState reads the state of an earlier run, if there is one. A state without a part means that
@@ -375,7 +375,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 // save makes next the state. The part is on the disk before the state says so.
 func (x *export) save(next exportState) error {
 	text, err := json.Marshal(next)
-	if err = errors.Join(err, x.part.Sync()); err != nil {
+	if err = errors.Join(err, x.shop.syncFile(x.part)); err != nil {
 		return err
 	}
 	temporary := x.path + ".state.tmp"

@@ -51,6 +51,8 @@ type caller struct {
 	width    int // of the terminal
 	env      map[string]string
 	pasted   bool // the command was printed by another one
+	files    *fileLayer
+	secret   func() ([]byte, error) // what is typed, but not shown
 }
 
 // run runs the tool in this process.
@@ -59,11 +61,15 @@ func (c caller) run(t *testing.T, args ...string) result {
 	if c.ctx == nil {
 		c.ctx = t.Context()
 	}
+	if c.secret == nil {
+		c.secret = func() ([]byte, error) { return nil, nil }
+	}
 	var stdout, stderr bytes.Buffer
 	code := run(c.ctx, args, &environment{
 		width:  c.width,
 		getenv: func(name string) string { return c.env[name] },
 		stdin:  strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
+		files: *cmp.Or(c.files, new(newFileLayer())), readSecret: c.secret,
 		stdinTerminal: c.terminal, stdoutTerminal: c.terminal, stderrTerminal: c.terminal,
 	})
 	if word := goWords.FindString(stderr.String()); word != "" && !slices.Contains(args, "--verbose") {
@@ -123,7 +129,7 @@ func pairEnv(s *commercetest.Store) map[string]string {
 // openShop opens the store that the variables name.
 func openShop(t *testing.T, env map[string]string) *shop {
 	t.Helper()
-	s, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+	s, err := (&environment{files: newFileLayer(), getenv: func(name string) string { return env[name] }}).open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,7 @@ type printer struct {
 	columns  []string // of CSV; nil: all
 	noHeader bool     // of CSV
 	raw      bool     // CSV without apostrophes
-	mark     bool     // CSV begins with a byte order mark
+	mark     bool     // CSV is for Excel: it begins with a byte order mark
 	out      *bufio.Writer
 	width    int // of a table
 	csv      *csv.Writer
@@ -75,6 +75,16 @@ func newPrinter(w io.Writer, format string) *printer {
 // a table is bold. first has the columns.
 func (e *environment) newPrinter(head []row, first record) *printer {
 	return e.begin(newPrinter(e.stdout, e.output), head, first)
+}
+
+// printOne prints a record that is no list.
+func (e *environment) printOne(r record) error {
+	if e.output == "json" {
+		e.output = "jsonl" // an object
+	}
+	p := e.newPrinter(nil, r)
+	p.print(r)
+	return p.end()
 }
 
 func (e *environment) begin(p *printer, head []row, first record) *printer {
@@ -125,7 +135,10 @@ func (p *printer) print(r record) {
 		p.err = cmp.Or(p.err, p.encode(r.object))
 	case "csv":
 		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string {
-			if p.raw {
+			switch {
+			case p.mark && changedByExcel.MatchString(c.text):
+				return `="` + c.text + `"`
+			case p.raw:
 				return c.text
 			}
 			return safe(c.text)
@@ -228,6 +241,12 @@ func plain(s string) string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 	return cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "-")
 }
+
+// changedByExcel matches a text that Excel would take for another number, for a date or for a time.
+var changedByExcel = regexp.MustCompile(`^(0\d+([.,]\d+)?|\d{16,}|\d+(\.\d+)?[eE][+-]?\d+|` +
+	`\d+[-/:]\d+([-/:]\d+)?( \d[\d:]*)?|\d+\.\d+\.\d+)$|(?i)^(\d+[-/ ]?` + months + `([-/ ]\d+)?|` + months + `[-/ ]?\d+)$`)
+
+const months = `(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*`
 
 // formula matches the start of a cell that a spreadsheet may run. It may split a text into cells at
 // a semicolon, a tab or a line break, whatever quotes there are. It skips invisible characters at
