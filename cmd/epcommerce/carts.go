@@ -50,16 +50,12 @@ func (c check) record() record {
 		lines = append(lines, text("  to do: "+c.todo))
 	}
 	todo, command := todoParts(c.todo)
-	return record{
-		lines: lines,
-		cells: []cell{
-			{"check", c.name}, {"result", result}, {"ms", fmt.Sprint(ms)}, {"found", c.found},
-			{"todo", todo}, {"command", command},
-		},
-		object: members{
-			"check": c.name, "result": result, "ms": ms, "found": c.found, "todo": todo, "command": command,
-		},
-	}
+	r := record{lines: lines, cells: []cell{
+		{"check", c.name}, {"result", result}, {"ms", fmt.Sprint(ms)}, {"found", c.found}, {"todo", todo}, {"command", command},
+	}}
+	object := membersOf(r.cells)
+	object["ms"], r.object = ms, object
+	return r
 }
 
 // failures returns an error if some checks failed.

@@ -65,38 +65,27 @@ func (l *changes) add(wanted, result string, thing record) *change {
 	return c
 }
 
-// count returns the number of changes with a result.
-func (l *changes) count(result string) (n int) {
-	for _, c := range l.list {
-		if c.result == result {
-			n++
-		}
-	}
-	return n
-}
-
 // recordOf returns how a change is printed.
 func (l *changes) recordOf(c *change) record {
-	r, message, todo := record{}, "", ""
-	for i, line := range c.thing.lines {
-		if i == 0 {
-			line = row{append([]int{10}, line.widths...), append([]string{c.result}, line.texts...)}
-		}
-		r.lines = append(r.lines, line)
+	r, message, todo := record{lines: slices.Clone(c.thing.lines)}, "", ""
+	if len(r.lines) > 0 {
+		first := r.lines[0]
+		r.lines[0] = columns(append([]int{10}, first.widths...), append([]string{c.result}, first.texts...)...)
 	}
 	if c.err != nil {
 		message, todo = l.describe(c.err), l.advice(c.err)
-		r.lines = append(r.lines, text("  "+message))
-		if todo != "" {
+		if r.lines = append(r.lines, text("  "+message)); todo != "" {
 			r.lines = append(r.lines, text("  to do: "+todo))
 		}
 	}
 	todo, command := todoParts(todo)
-	r.cells = slices.Concat([]cell{{"wanted", c.wanted}, {"result", c.result}}, c.thing.cells,
-		[]cell{{"error", message}, {"todo", todo}, {"command", command}})
-	object := members{"wanted": c.wanted, "result": c.result, "error": message, "todo": todo, "command": command}
-	maps.Copy(object, c.thing.object.(members))
-	r.object = object
+	about := []cell{{"wanted", c.wanted}, {"result", c.result}, {"error", message}, {"todo", todo}, {"command", command}}
+	r.cells = slices.Concat(about[:2], c.thing.cells, about[2:])
+	if r.object = c.thing.object; r.object != nil {
+		object := membersOf(about)
+		maps.Copy(object, c.thing.object.(members))
+		r.object = object
+	}
 	return r
 }
 
@@ -140,36 +129,36 @@ func (l *changes) carryOut(ctx context.Context) error {
 // finish says how many changes have each result, and returns the error of the command. broken is
 // that of the output.
 func (l *changes) finish(ctx context.Context, broken error) error {
-	var counts []string
-	var causes error
-	for _, result := range results {
-		if n := l.count(result); n > 0 {
-			counts = append(counts, fmt.Sprint(n, " ", result))
-		}
-	}
+	counts, causes := map[string]int{}, error(nil)
 	for _, c := range l.list {
+		counts[c.result]++
 		causes = errors.Join(causes, c.err)
 	}
-	l.done = l.count(resultDone)
-	end := &exitError{err: causes, text: strings.Join(counts, ", ")}
+	var texts []string
+	for _, result := range results {
+		if n := counts[result]; n > 0 {
+			texts = append(texts, fmt.Sprint(n, " ", result))
+		}
+	}
+	l.done = counts[resultDone]
+	end := &exitError{err: causes, text: strings.Join(texts, ", ")}
 	switch {
 	case broken != nil:
 		say(l.stderr, "%s", end.text)
 		return broken
-	case l.count(resultInDoubt) > 0:
+	case counts[resultInDoubt] > 0, causes != nil && l.done > 0 && ctx.Err() == nil:
 		end.code = exitUnfinished
-	case ctx.Err() != nil && l.count(resultNotTried) > 0:
+	case ctx.Err() != nil && counts[resultNotTried] > 0:
 		end.code, end.err, end.text = exitInterrupted, errors.Join(causes, ctx.Err()), "interrupted: "+end.text
-	case causes == nil && l.count(resultUnchanged) == len(l.list):
+	case causes != nil:
+	case counts[resultUnchanged] == len(l.list):
 		say(l.stderr, "nothing to do")
 		return nil
-	case causes == nil:
-		if l.count(resultNotTried) == 0 { // otherwise it is a plan
+	default:
+		if counts[resultNotTried] == 0 { // otherwise it is a plan
 			say(l.stderr, "%s", end.text)
 		}
 		return nil
-	case l.done > 0:
-		end.code = exitUnfinished
 	}
 	return end
 }

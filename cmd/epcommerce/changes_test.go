@@ -95,7 +95,7 @@ func TestChanges_interrupted(t *testing.T) {
 	}
 	before, stop := context.WithCancel(t.Context())
 	stop()
-	for format, want := range map[string]string{"table": "not tried   " + ids[0] + "\n", "csv": "\ncancel,not tried," + ids[0]} {
+	for format, want := range map[string]string{"table": "not tried   " + ids[0] + " ", "csv": "\ncancel,not tried," + ids[0]} {
 		got := caller{ctx: before, env: storeEnv(s)}.run(t, "subscriptions", "cancel", ids[0], "--yes", "-o", format)
 		if got.code != exitInterrupted || !strings.Contains(got.stdout, want) || strings.Contains(got.stderr, "context") {
 			t.Errorf("before the first request: got %+v, want exit code %d and %q", got, exitInterrupted, want)
@@ -147,7 +147,7 @@ func TestChanges_ids(t *testing.T) {
 		args       []string
 	}{
 		"lines":         {text: "\uFEFF" + ids[0] + "\r\n\r\n " + ids[1] + "\n" + ids[0], want: "2 not tried"},
-		"a wrong one":   {text: ids[0] + "\n\nx\n", want: `line 3: the ID of a subscription must be a UUID, not "x"`},
+		"a wrong one":   {text: ids[0] + "\n\nx\n", want: `the ID of a subscription must be a UUID, not "x"`},
 		"none":          {text: "\r\n", want: "there are no ids"},
 		"and an id":     {text: ids[0], args: []string{ids[1]}, want: "by --file, or"},
 		"and - and one": {text: ids[0], args: []string{"-"}, want: "name subscriptions by"},

@@ -40,25 +40,23 @@ func discountRecord(d commerce.CustomDiscount, amount string) record {
 			{"description", d.Description},
 			{"item", item},
 		},
-		object: discountMembers(d),
+		object: newShownDiscount(d),
 	}
 }
 
-// discountMembers are the JSON of a discount: what a request for it has, and its id and currency.
-func discountMembers(d commerce.CustomDiscount) members {
-	m, request := members{}, map[string]json.RawMessage{}
-	text, _ := json.Marshal(commerce.NewCustomDiscount{ // no error: a number and texts
+// shownDiscount is the JSON of a discount: what a request for it has, its id and its currency.
+type shownDiscount struct {
+	ID       uuid.UUID      `json:"id,omitzero"`
+	Currency string         `json:"currency,omitzero"`
+	Request  jsontext.Value `json:",embed"`
+}
+
+func newShownDiscount(d commerce.CustomDiscount) shownDiscount {
+	request, _ := jsonv2.Marshal(&commerce.NewCustomDiscount{ // no error: a number and texts
 		Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
 		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
 	})
-	_ = json.Unmarshal(text, &request)
-	for name, value := range request {
-		m[name] = value
-	}
-	if m["currency"] = d.Amount.Currency; d.ID != uuid.Nil {
-		m["id"] = d.ID
-	}
-	return m
+	return shownDiscount{d.ID, d.Amount.Currency, request}
 }
 
 // discountChange returns how a discount is printed in changes. sign is how a table shows what is
@@ -216,7 +214,7 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 		checks = s.checkCart(ctx, plan.Cart, append(planned, plan.Added...))
 		s.warn(checks)
 	}
-	l := s.planOf(ctx, plan, planErr)
+	l := s.resultOf(ctx, plan, planErr, resultNotTried)
 	if a.dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
 		err := errors.Join(l.print(s.stdout, s.output), l.finish(ctx, nil))
 		return cmp.Or(err, planErr, failures(checks))
@@ -232,7 +230,7 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 			}
 		}
 	} else {
-		l = s.resultOf(ctx, result, err)
+		l = s.resultOf(ctx, result, err, resultDone)
 	}
 	return cmp.Or(l.finish(ctx, l.print(s.stdout, s.output)), err)
 }
@@ -289,8 +287,12 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	for i, text := range list {
 		var d commerce.NewCustomDiscount
 		var written struct{ Amount json.RawMessage }
-		request, err := withoutShown(text)
-		if err = cmp.Or(err, json.Unmarshal(request, &d), json.Unmarshal(text, &written)); err != nil {
+		var shown shownDiscount
+		err := jsonv2.Unmarshal(text, &shown)
+		if shown.Request == nil {
+			shown.Request = jsontext.Value("{}")
+		}
+		if err = cmp.Or(err, json.Unmarshal(shown.Request, &d), json.Unmarshal(text, &written)); err != nil {
 			return nil, usagef("discount %d of FILE: %s", i+1, inJSON(err))
 		}
 		// -10.00 would be ten of the smallest unit.
@@ -300,19 +302,6 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 		want = append(want, d)
 	}
 	return want, nil
-}
-
-// withoutShown returns a discount without what discounts show adds to a request for it.
-func withoutShown(text []byte) ([]byte, error) {
-	var d struct {
-		ID       jsontext.Value `json:"id"`
-		Currency jsontext.Value `json:"currency"`
-		Request  jsontext.Value `json:",embed"`
-	}
-	if err := jsonv2.Unmarshal(text, &d); err != nil || d.Request == nil {
-		return text, err
-	}
-	return d.Request, nil
 }
 
 // goType is how an error of JSON begins. Its words vary.
@@ -332,57 +321,48 @@ func (s *shop) newChanges(ctx context.Context) *changes {
 	return &changes{environment: s.environment, none: s.discountChange(ctx, nil, "", commerce.CustomDiscount{})}
 }
 
-// planOf returns the changes of a plan.
-func (s *shop) planOf(ctx context.Context, plan *commerce.CustomDiscountsResult, err error) *changes {
-	l := s.resultOf(ctx, plan, err)
-	for _, c := range l.list {
-		if c.result == resultDone {
-			c.result = resultNotTried
-		}
-	}
-	return l
-}
-
-// resultOf returns what became of each discount. err is that of the call.
-func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, err error) *changes {
-	l, seen := s.newChanges(ctx), map[any]bool{}
+// resultOf returns what became of each discount, or will become of it: success is the result of those
+// that are right. err is the error of the call.
+func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, err error, success string) *changes {
+	l, seen, missing := s.newChanges(ctx), map[[2]string]bool{}, []commerce.CustomDiscount{}
 	doubtful := map[[2]string]bool{}
-	for _, d := range r.InDoubt {
-		doubtful[[2]string{d.DiscountEngine, d.ExternalID}] = true
-	}
-	add := func(sign, wanted, result string, list []commerce.CustomDiscount) {
-		for _, d := range list {
-			key := [2]string{d.DiscountEngine, d.ExternalID}
-			if d.ID != uuid.Nil && seen[d.ID] || d.ID == uuid.Nil && seen[key] {
-				continue
-			}
-			seen[d.ID], seen[key] = true, true
-			c := l.add(wanted, result, s.discountChange(ctx, r.Cart, sign, d))
-			switch {
-			case doubtful[key]:
-				c.result, c.err = resultInDoubt, cmp.Or(err, errLate)
-			case result == resultFailed && ctx.Err() != nil:
-				c.result = resultNotTried
-			case result == resultFailed:
-				c.err = err
-			}
-		}
-	}
-	add("-", "delete", resultDone, r.Deleted)
-	add("~", "change", resultDone, r.Updated)
-	add("+", "add", resultDone, r.Added)
-	var missing []commerce.CustomDiscount
 	for _, d := range r.Missing {
 		missing = append(missing, asDiscount(d.NewCustomDiscount))
 	}
 	for _, d := range r.InDoubt {
 		missing = append(missing, asDiscount(d))
+		doubtful[keyOf(asDiscount(d))] = true
 	}
-	add("+", "add", resultFailed, missing)
-	add("!", "change", resultFailed, r.Different)
-	add("=", "add", resultUnchanged, r.Discounts)
+	for _, group := range []struct {
+		sign, wanted, result string
+		list                 []commerce.CustomDiscount
+	}{
+		{"-", "delete", success, r.Deleted}, {"~", "change", success, r.Updated}, {"+", "add", success, r.Added},
+		{"+", "add", resultFailed, missing}, {"!", "change", resultFailed, r.Different},
+		{"=", "add", resultUnchanged, r.Discounts},
+	} {
+		for _, d := range group.list {
+			key := keyOf(d)
+			if seen[key] && group.wanted == "add" {
+				continue // it was named by its change
+			}
+			seen[key] = group.sign != "-" // a copy was deleted
+			c := l.add(group.wanted, group.result, s.discountChange(ctx, r.Cart, group.sign, d))
+			switch {
+			case doubtful[key]:
+				c.result, c.err = resultInDoubt, cmp.Or(err, errLate)
+			case c.result == resultFailed && errors.Is(err, context.Canceled):
+				c.result = resultNotTried
+			case c.result == resultFailed:
+				c.err = err
+			}
+		}
+	}
 	return l
 }
+
+// keyOf is what tells the discounts of a cart apart.
+func keyOf(d commerce.CustomDiscount) [2]string { return [2]string{d.DiscountEngine, d.ExternalID} }
 
 // errLate is the error of a discount that was sent, if the call had no error.
 var errLate error = &commerce.Error{Op: "", Outcome: commerce.OutcomeUnknown, Err: errors.New("a write may still take effect")}

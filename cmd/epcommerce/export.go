@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -229,7 +230,7 @@ func (x *export) openPart() error {
 	if opened, err := x.part.Stat(); err != nil || !isAt(opened, x.part.Name()) {
 		return cmp.Or(err, usagef("%s must not be a symbolic link", x.part.Name()))
 	}
-	return x.shop.protectFile(x.part.Name())
+	return x.shop.ifKnown(x.shop.files.chmod(x.part.Name(), 0o600), "modes: others may read the file", syscall.EPERM)
 }
 
 // readState reads the state of an earlier run, if there is one. A state without a part means that
@@ -372,10 +373,15 @@ func (x *export) walk(ctx context.Context) (err error) {
 	return mark()
 }
 
+func (x *export) sync() error {
+	const warning = "fsync: after a crash of the machine, use --restart"
+	return x.shop.ifKnown(x.shop.files.sync(x.part), warning, syscall.EINVAL)
+}
+
 // save makes next the state. The part is on the disk before the state says so.
 func (x *export) save(next exportState) error {
 	text, err := json.Marshal(next)
-	if err = errors.Join(err, x.shop.syncFile(x.part)); err != nil {
+	if err = errors.Join(err, x.sync()); err != nil {
 		return err
 	}
 	temporary := x.path + ".state.tmp"

@@ -159,9 +159,8 @@ func newVersionCommand(e *environment) *cobra.Command {
 	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
 	cmd.RunE = func(*cobra.Command, []string) error {
 		return e.printOne(record{
-			lines:  []row{text(versionLine)},
-			cells:  []cell{{"version", commerce.Version}, {"go", runtime.Version()}, {"platform", platform}},
-			object: members{"version": commerce.Version, "go": runtime.Version(), "platform": platform},
+			lines: []row{text(versionLine)},
+			cells: []cell{{"version", commerce.Version}, {"go", runtime.Version()}, {"platform", platform}},
 		})
 	}
 	return cmd

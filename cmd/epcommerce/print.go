@@ -25,7 +25,7 @@ type cell struct{ column, text string }
 type record struct {
 	lines  []row  // of a table
 	cells  []cell // of CSV
-	object any    // of JSON
+	object any    // of JSON; nil: the cells
 }
 
 // row is a line of a table: texts in columns of these widths, which are for 80 columns in all. Such
@@ -58,7 +58,6 @@ type printer struct {
 	out      *bufio.Writer
 	width    int // of a table
 	csv      *csv.Writer
-	json     *json.Encoder
 	bold     bool  // the head of a table is
 	n        int   // records written
 	err      error // the first one; the buffers keep theirs
@@ -66,9 +65,7 @@ type printer struct {
 
 func newPrinter(w io.Writer, format string) *printer {
 	out := bufio.NewWriter(w)
-	p := &printer{format: format, out: out, width: defaultWidth, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
-	p.json.SetEscapeHTML(false)
-	return p
+	return &printer{format: format, out: out, width: defaultWidth, csv: csv.NewWriter(out)}
 }
 
 // newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
@@ -132,7 +129,7 @@ func (p *printer) print(r record) {
 		if p.format == "json" && p.n > 1 {
 			_ = p.out.WriteByte(',')
 		}
-		p.err = cmp.Or(p.err, p.encode(r.object))
+		p.err = cmp.Or(p.err, p.encode(r))
 	case "csv":
 		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string {
 			switch {
@@ -151,18 +148,26 @@ func (p *printer) print(r record) {
 // members are a JSON object whose members encode themselves.
 type members map[string]any
 
+// membersOf returns cells as members.
+func membersOf(cells []cell) members {
+	m := members{}
+	for _, c := range cells {
+		m[c.column] = c.text
+	}
+	return m
+}
+
 // verbatim writes what the members return as it is. encoding/json of Go 1.26 writes the same bytes,
 // except for a line separator in an e-mail address, but takes twice as long.
 var verbatim = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true),
 	jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // encode writes a line of JSON, or nothing if it returns an error.
-func (p *printer) encode(object any) error {
-	m, ok := object.(members)
-	if !ok {
-		return p.json.Encode(object)
+func (p *printer) encode(r record) error {
+	if r.object == nil {
+		r.object = membersOf(r.cells)
 	}
-	line, err := jsonv2.Marshal(m, verbatim)
+	line, err := jsonv2.Marshal(r.object, verbatim)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (x *selection) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&x.noHeader, "no-header", false, "leave the names of the columns out of CSV")
 	flags.BoolVar(&x.raw, "raw", false, "write CSV without the apostrophes that keep a spreadsheet from running a cell")
 	flags.BoolVar(&x.mark, "bom", false, "CSV for Excel: a byte order mark, and what it would change as =\"TEXT\"")
-	flags.StringVar(&x.separator, "separator", ",", "`sign` between the cells of CSV: , ; | or tab")
+	flags.StringVar(&x.separator, "separator", "", "`sign` between the cells of CSV instead of a comma: ; | or tab")
 	flags.BoolVar(&x.subscribers, "subscribers", false, "add subscriber_email; one request or more for each 100 accounts")
 	complete(cmd, "separator", ",", ";", "|", "tab")
 	complete(cmd, "state", subscriptionstate.Names...)

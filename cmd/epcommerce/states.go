@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -45,6 +44,7 @@ func newStateCommands(e *environment) []*cobra.Command {
 		})
 		flags.StringVar(&c.file, "file", "", "those whose ids are in `FILE`, one a line")
 		flags.BoolVar(&c.dryRun, "dry-run", false, "change nothing, only list what would be changed")
+		cmd.MarkFlagsMutuallyExclusive("account", "file")
 		e.addYes(flags)
 		if c.verb == "cancel" {
 			flags.BoolVar(&c.change.CancelImmediately, "immediately", false, "end them now, not with their billing period")
@@ -65,31 +65,28 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 		if err != nil {
 			return err
 		}
-		l := &changes{environment: e, head: stateHead, none: stateRecord("", noSubscription, nil)}
+		l := &changes{environment: e, head: stateHead, none: stateThing(noSubscription)}
 		if c.account != uuid.Nil {
-			err = c.addAccount(ctx, s, l)
+			if err := c.addAccount(ctx, s, l); err != nil {
+				return err
+			}
 		}
 		for _, id := range ids {
 			c.addID(ctx, s, l, id)
-		}
-		if err != nil {
-			return err
 		}
 		needed := 0
 		for _, change := range l.list {
 			if change.result == resultNotTried && change.ifDone == "" {
 				needed++
+			} else if c.dryRun {
+				change.result = cmp.Or(change.ifDone, change.result)
 			}
 		}
 		if c.dryRun {
-			for _, change := range l.list {
-				change.result = cmp.Or(change.ifDone, change.result)
-			}
 			return errors.Join(l.print(e.stdout, e.output), l.finish(ctx, nil))
 		}
 		if needed > 0 {
-			question := fmt.Sprintf("%s %s?", capital(c.verb), counted(needed, "subscription"))
-			if err := l.ask(ctx, question); err != nil {
+			if err := l.ask(ctx, capital(c.verb)+" "+counted(needed, "subscription")+"?"); err != nil {
 				return err
 			}
 		}
@@ -99,34 +96,20 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 
 // readIDs returns the ids that the command names, each once.
 func (c *stateCommand) readIDs(e *environment, args []string) (ids []uuid.UUID, err error) {
-	ways := 0
-	for _, is := range []bool{len(args) > 0, c.file != "", c.account != uuid.Nil} {
-		if is {
-			ways++
-		}
-	}
-	if ways != 1 {
-		return nil, usagef("name subscriptions by their ids, by --file, or an account by --account")
-	}
-	if slices.Equal(args, []string{"-"}) {
+	if slices.Equal(args, []string{"-"}) && c.file == "" {
 		c.file, args = "-", nil
 	}
-	where := ""
+	if (len(args) > 0) == (c.file != "" || c.account != uuid.Nil) {
+		return nil, usagef("name subscriptions by their ids, by --file, or an account by --account")
+	}
 	if c.file != "" {
 		content, err := e.readFile(c.file)
-		if err != nil {
-			return nil, usagef("--file: %w", err)
+		if args = strings.Fields(strings.TrimPrefix(string(content), "\uFEFF")); err != nil || len(args) == 0 {
+			return nil, usagef("--file: %w", cmp.Or(err, errors.New("there are no ids")))
 		}
-		args, where = strings.Split(strings.TrimPrefix(string(content), "\uFEFF"), "\n"), "line %d: "
 	}
-	for i, arg := range args {
-		if arg = strings.TrimSpace(arg); arg == "" && where != "" {
-			continue
-		}
+	for _, arg := range args {
 		id, err := parseID(arg)
-		if err != nil && where != "" {
-			err = usagef(where+"%w", i+1, err)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -134,15 +117,13 @@ func (c *stateCommand) readIDs(e *environment, args []string) (ids []uuid.UUID, 
 			ids = append(ids, id)
 		}
 	}
-	if len(ids) == 0 && c.account == uuid.Nil {
-		return nil, usagef("there are no ids")
-	}
 	return ids, nil
 }
 
 // addID adds the change of a subscription that was named.
 func (c *stateCommand) addID(ctx context.Context, s *shop, l *changes, id uuid.UUID) {
-	change := l.add(c.verb, resultNotTried, stateRecord(id.String(), record{}, nil))
+	change := l.add(c.verb, resultNotTried, stateThing(s.newRecord(ctx, &commerce.Subscription{ID: id}, nil)))
+	change.thing.lines = change.thing.lines[:1]
 	if ctx.Err() != nil {
 		return
 	}
@@ -183,13 +164,17 @@ func (c *stateCommand) addAccount(ctx context.Context, s *shop, l *changes) erro
 	return nil
 }
 
+var stateHead = []row{
+	columns([]int{10, 36, 12, 12}, append([]string{"RESULT"}, subscriptionHead[0].texts[:3]...)...), subscriptionHead[1],
+}
+
 const hasEnded = "canceled or closed: with --reopen they are resumed, and billed again"
 
 // addFound adds a subscription to its change.
 func (c *stateCommand) addFound(
 	ctx context.Context, s *shop, change *change, sub *commerce.Subscription, included *commerce.Included,
 ) {
-	change.thing = stateRecord(id(sub.ID), s.newRecord(ctx, sub, included), &sub.Meta)
+	change.thing = stateThing(s.newRecord(ctx, sub, included))
 	change.do = func() error {
 		_, err := s.Subscriptions.EnsureState(ctx, sub.ID, c.change)
 		return err
@@ -202,21 +187,11 @@ func (c *stateCommand) addFound(
 	}
 }
 
-var stateHead = []row{
-	columns([]int{10, 36, 12, 14}, "RESULT", "ID", "STATE BEFORE", "ENDS"), subscriptionHead[1],
-}
-
-// stateRecord returns how a subscription is printed in changes. meta is nil if it was not read.
-func stateRecord(id string, of record, meta *commerce.SubscriptionMeta) record {
-	before, ends := "", ""
-	if meta != nil {
-		before, ends = state(meta), at(meta.Timestamps.EndDate, time.DateOnly)
-	}
-	r := record{object: members{"id": id, "state_before": before}, cells: []cell{{"id", id}, {"state_before", before}}}
-	r.lines = []row{columns([]int{36, 12, 14}, id, before, ends)}
-	if meta != nil {
-		r.lines = append(r.lines, of.lines[1:]...)
-	}
+// stateThing returns the record of a subscription for changes.
+func stateThing(r record) record {
+	first := r.lines[0]
+	r.lines = append([]row{columns(first.widths[:3], first.texts[:3]...)}, r.lines[1:]...)
+	r.cells, r.object = []cell{r.cells[0], {"state_before", r.cells[3].text}}, nil
 	return r
 }
 

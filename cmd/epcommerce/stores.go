@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -19,10 +20,13 @@ func newStoresCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := e.newPrinter([]row{columns([]int{24, 52}, "STORE", "FILE")}, storeRecord("", ""))
+		of := func(name, file string) record {
+			return record{lines: []row{columns([]int{24, whole}, name, file)}, cells: []cell{{"store", name}, {"file", file}}}
+		}
+		p := e.newPrinter([]row{columns([]int{24, 52}, "STORE", "FILE")}, of("", ""))
 		names, _ := e.storeNames(nil, nil, "")
 		for _, name := range names {
-			p.print(storeRecord(name, filepath.Join(folder, name+".env")))
+			p.print(of(name, filepath.Join(folder, name+".env")))
 		}
 		if len(names) == 0 {
 			say(e.stderr, "there are no stores in %s\n  to do: epcommerce stores add NAME", folder)
@@ -30,13 +34,6 @@ func newStoresCommand(e *environment) *cobra.Command {
 		return p.end()
 	}
 	return cmd
-}
-
-func storeRecord(name, file string) record {
-	return record{
-		lines: []row{columns([]int{24, whole}, name, file)}, cells: []cell{{"store", name}, {"file", file}},
-		object: members{"store": name, "file": file},
-	}
 }
 
 func newAddStoreCommand(e *environment) *cobra.Command {
@@ -58,7 +55,8 @@ func newAddStoreCommand(e *environment) *cobra.Command {
 		if _, err := parseVariables("standard input", content); err != nil {
 			return err
 		}
-		if err := writePrivate(path, content); err != nil {
+		err = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600))
+		if err != nil {
 			return usagef("%w", err)
 		}
 		s, err := e.open(cmd.Context())
@@ -74,52 +72,22 @@ func newAddStoreCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
-// writePrivate writes a new file that only its owner can read.
-func writePrivate(path, content string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = file.WriteString(content)
-	return errors.Join(err, file.Close())
-}
-
 // askVariables returns the content of a file that names a store.
 func (e *environment) askVariables() (string, error) {
 	if !e.canAsk() {
 		content, err := e.readFile("-")
 		return string(content), err
 	}
-	content := ""
-	for _, question := range []struct{ variable, text string }{
-		{"COMMERCE_BASE_URL", "Base address, such as https://euwest.api.elasticpath.com"},
-		{"COMMERCE_CLIENT_ID", "Client id, or nothing for a token"},
-		{"COMMERCE_CLIENT_SECRET", "Client secret (not shown)"},
-		{"COMMERCE_TOKEN", "Access token (not shown)"},
-	} {
-		hasID := strings.Contains(content, "COMMERCE_CLIENT_ID")
-		isSecret := strings.HasSuffix(question.text, "(not shown)")
-		if isSecret && hasID == (question.variable == "COMMERCE_TOKEN") {
-			continue
-		}
-		fmt.Fprint(e.stderr, question.text, ": ")
-		var value string
-		if isSecret {
-			secret, err := e.readSecret()
-			if err != nil {
-				return "", err
-			}
-			value = string(secret)
-			fmt.Fprintln(e.stderr)
-		} else {
-			_, _ = fmt.Fscanln(e.stdin, &value) // byte by byte: the rest is for the next question
-		}
-		if value = strings.TrimSpace(value); value != "" {
-			content += question.variable + "='" + value + "'\n"
-		}
+	address, id, form := "", "", "COMMERCE_TOKEN='%[3]s'\n"
+	fmt.Fprint(e.stderr, "Base address, such as https://euwest.api.elasticpath.com: ")
+	_, _ = fmt.Fscanln(e.stdin, &address) // byte by byte: the rest is for the next question
+	fmt.Fprint(e.stderr, "Client id, or nothing for an access token: ")
+	_, _ = fmt.Fscanln(e.stdin, &id)
+	fmt.Fprint(e.stderr, "Client secret or access token, which is not shown: ")
+	secret, err := e.readSecret()
+	fmt.Fprintln(e.stderr)
+	if id != "" {
+		form = "COMMERCE_CLIENT_ID='%[2]s'\nCOMMERCE_CLIENT_SECRET='%[3]s'\n"
 	}
-	return content, nil
+	return fmt.Sprintf("COMMERCE_BASE_URL='%[1]s'\n"+form, address, id, strings.TrimSpace(string(secret))), err
 }

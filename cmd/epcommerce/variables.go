@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -83,6 +84,12 @@ func (e *environment) checkVariablesFile(path string) error {
 	}
 	say(e.stderr, "others may read %s", path)
 	return nil
+}
+
+// isOwn reports whether a file belongs to the user of this process, as far as the system knows.
+func isOwn(file fs.FileInfo) bool {
+	uid := reflect.Indirect(reflect.ValueOf(file.Sys())).FieldByName("Uid")
+	return uid.IsValid() && uid.Uint() == uint64(os.Geteuid())
 }
 
 // readVariables replaces the variables of the environment by those of the file that --env-file or
