@@ -154,10 +154,10 @@ func (l *changes) finish(ctx context.Context, broken error) error {
 	case counts[resultUnchanged] == len(l.list):
 		say(l.stderr, "nothing to do")
 		return nil
+	case counts[resultNotTried] == 0: // otherwise it is a plan
+		say(l.stderr, "%s", end.text)
+		return nil
 	default:
-		if counts[resultNotTried] == 0 { // otherwise it is a plan
-			say(l.stderr, "%s", end.text)
-		}
 		return nil
 	}
 	return end

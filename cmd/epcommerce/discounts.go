@@ -31,14 +31,9 @@ func discountRecord(d commerce.CustomDiscount, amount string) record {
 	return record{
 		lines: []row{columns(discountWidths, amount, engine, external), columns([]int{38, 38}, "  "+id(d.ID), item)},
 		cells: []cell{
-			{"id", id(d.ID)},
-			{"discount_engine", d.DiscountEngine},
-			{"external_id", d.ExternalID},
-			{"amount", d.Amount.Amount.String()},
-			{"currency", d.Amount.Currency},
-			{"discount_code", d.DiscountCode},
-			{"description", d.Description},
-			{"item", item},
+			{"id", id(d.ID)}, {"discount_engine", d.DiscountEngine}, {"external_id", d.ExternalID},
+			{"amount", d.Amount.Amount.String()}, {"currency", d.Amount.Currency}, {"discount_code", d.DiscountCode},
+			{"description", d.Description}, {"item", item},
 		},
 		object: newShownDiscount(d),
 	}
@@ -223,14 +218,13 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 		return err
 	}
 	result, err := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &a.opts)
-	if result == nil {
-		for _, c := range l.list {
-			if c.result == resultNotTried {
-				c.end(err)
-			}
-		}
-	} else {
+	if result != nil {
 		l = s.resultOf(ctx, result, err, resultDone)
+	}
+	for _, c := range l.list {
+		if c.result == resultNotTried && result == nil {
+			c.end(err)
+		}
 	}
 	return cmp.Or(l.finish(ctx, l.print(s.stdout, s.output)), err)
 }
@@ -324,14 +318,14 @@ func (s *shop) newChanges(ctx context.Context) *changes {
 // resultOf returns what became of each discount, or will become of it: success is the result of those
 // that are right. err is the error of the call.
 func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, err error, success string) *changes {
-	l, seen, missing := s.newChanges(ctx), map[[2]string]bool{}, []commerce.CustomDiscount{}
-	doubtful := map[[2]string]bool{}
-	for _, d := range r.Missing {
-		missing = append(missing, asDiscount(d.NewCustomDiscount))
-	}
+	l, seen, doubtful := s.newChanges(ctx), map[[2]string]bool{}, map[[2]string]bool{}
+	var missing []commerce.CustomDiscount
 	for _, d := range r.InDoubt {
 		missing = append(missing, asDiscount(d))
-		doubtful[keyOf(asDiscount(d))] = true
+		doubtful[[2]string{d.DiscountEngine, d.ExternalID}] = true
+	}
+	for _, d := range r.Missing {
+		missing = append(missing, asDiscount(d.NewCustomDiscount))
 	}
 	for _, group := range []struct {
 		sign, wanted, result string
@@ -342,7 +336,7 @@ func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, 
 		{"=", "add", resultUnchanged, r.Discounts},
 	} {
 		for _, d := range group.list {
-			key := keyOf(d)
+			key := [2]string{d.DiscountEngine, d.ExternalID}
 			if seen[key] && group.wanted == "add" {
 				continue // it was named by its change
 			}
@@ -360,9 +354,6 @@ func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, 
 	}
 	return l
 }
-
-// keyOf is what tells the discounts of a cart apart.
-func keyOf(d commerce.CustomDiscount) [2]string { return [2]string{d.DiscountEngine, d.ExternalID} }
 
 // errLate is the error of a discount that was sent, if the call had no error.
 var errLate error = &commerce.Error{Op: "", Outcome: commerce.OutcomeUnknown, Err: errors.New("a write may still take effect")}
