@@ -191,7 +191,7 @@ func (c *stateCommand) addFound(
 func stateThing(r record) record {
 	first := r.lines[0]
 	r.lines = append([]row{columns(first.widths[:3], first.texts[:3]...)}, r.lines[1:]...)
-	r.cells, r.object = []cell{r.cells[0], {"state_before", r.cells[3].text}}, nil
+	r.cells, r.object = []cell{r.cells[0], {"state_before", strings.Trim(r.cells[3].text, "-")}}, nil
 	return r
 }
 
