@@ -67,8 +67,8 @@ func (e *environment) variablesFile() (string, error) {
 	return filepath.Join(folder, e.store+".env"), err
 }
 
-// checkVariablesFile refuses a file that others can read, if that can be changed. Otherwise, as in a
-// container, it warns.
+// checkVariablesFile refuses a file that others can read, if that can be changed. Otherwise, as in
+// a container, it warns.
 func (e *environment) checkVariablesFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
