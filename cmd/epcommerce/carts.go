@@ -51,7 +51,8 @@ func (c check) record() record {
 	}
 	todo, command := todoParts(c.todo)
 	r := record{lines: lines, cells: []cell{
-		{"check", c.name}, {"result", result}, {"ms", fmt.Sprint(ms)}, {"found", c.found}, {"todo", todo}, {"command", command},
+		{"check", c.name}, {"result", result}, {"ms", fmt.Sprint(ms)}, {"found", c.found},
+		{"todo", todo}, {"command", command},
 	}}
 	object := membersOf(r.cells)
 	object["ms"], r.object = ms, object

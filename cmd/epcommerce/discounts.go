@@ -59,7 +59,8 @@ func newShownDiscount(d commerce.CustomDiscount) shownDiscount {
 func (s *shop) discountChange(ctx context.Context, cart *commerce.Cart, sign string, d commerce.CustomDiscount) record {
 	r := discountRecord(d, "")
 	r.object = members{"discount": r.object}
-	r.lines = []row{columns([]int{1, whole, 24, 25}, sign, s.amountOf(ctx, cart, d), plain(d.DiscountEngine), plain(d.ExternalID))}
+	r.lines = []row{columns([]int{1, whole, 24, 25},
+		sign, s.amountOf(ctx, cart, d), plain(d.DiscountEngine), plain(d.ExternalID))}
 	if d.Item != nil {
 		r.lines = append(r.lines, text("   on item "+d.Item.ID.String()))
 	}
@@ -315,8 +316,8 @@ func (s *shop) newChanges(ctx context.Context) *changes {
 	return &changes{environment: s.environment, none: s.discountChange(ctx, nil, "", commerce.CustomDiscount{})}
 }
 
-// resultOf returns what became of each discount, or will become of it: success is the result of those
-// that are right. err is the error of the call.
+// resultOf returns what became of each discount, or will become of it: success is the result of
+// those that are right. err is the error of the call.
 func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, err error, success string) *changes {
 	l, seen, doubtful := s.newChanges(ctx), map[[2]string]bool{}, map[[2]string]bool{}
 	var missing []commerce.CustomDiscount
@@ -356,7 +357,7 @@ func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, 
 }
 
 // errLate is the error of a discount that was sent, if the call had no error.
-var errLate error = &commerce.Error{Op: "", Outcome: commerce.OutcomeUnknown, Err: errors.New("a write may still take effect")}
+var errLate error = &commerce.Error{Outcome: commerce.OutcomeUnknown, Err: errors.New("a write may still take effect")}
 
 // asDiscount returns a discount that is not on a cart.
 func asDiscount(d commerce.NewCustomDiscount) commerce.CustomDiscount {

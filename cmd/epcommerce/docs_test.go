@@ -84,7 +84,8 @@ func TestDocs_members(t *testing.T) {
 	}
 	home := t.TempDir()
 	storeFile(t, filepath.Join(home, ".config", "epcommerce", "shop.env"), commercetest.New(t, commercetest.Config{}))
-	const id, discount = "57299b58-10d4-80b4-b91e-00a631f1e25d", " --engine e --external-id 1 --code c --description d --yes"
+	const id = "57299b58-10d4-80b4-b91e-00a631f1e25d"
+	const discount = " --engine e --external-id 1 --code c --description d --yes"
 	arguments := map[string]string{
 		"subscriptions list": "--limit 3 --subscribers", "subscriptions get": id, "subscriptions export": "- --subscribers",
 		"subscriptions cancel": id + " --yes", "subscriptions pause": id + " --yes", "subscriptions resume": id + " --yes",

@@ -129,7 +129,8 @@ func pairEnv(s *commercetest.Store) map[string]string {
 // openShop opens the store that the variables name.
 func openShop(t *testing.T, env map[string]string) *shop {
 	t.Helper()
-	s, err := (&environment{files: newFileLayer(), getenv: func(name string) string { return env[name] }}).open(t.Context())
+	e := &environment{files: newFileLayer(), getenv: func(name string) string { return env[name] }}
+	s, err := e.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,7 @@ func TestRun_verbose(t *testing.T) {
 	}
 }
 
-// The tool runs where only FIPS 140 may be used: with the fake store, and with the scripts for Redis.
+// The tool runs if only FIPS 140 may be used, with the fake store, and with the scripts for Redis.
 func TestRun_fips(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"--demo doctor --cart demo", "version", "serve --tls --check --addr 127.0.0.1:1"} {

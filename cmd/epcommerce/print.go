@@ -249,7 +249,8 @@ func plain(s string) string {
 
 // changedByExcel matches a text that Excel would take for another number, for a date or for a time.
 var changedByExcel = regexp.MustCompile(`^(0\d+([.,]\d+)?|\d{16,}|\d+(\.\d+)?[eE][+-]?\d+|` +
-	`\d+[-/:]\d+([-/:]\d+)?( \d[\d:]*)?|\d+\.\d+\.\d+)$|(?i)^(\d+[-/ ]?` + months + `([-/ ]\d+)?|` + months + `[-/ ]?\d+)$`)
+	`\d+[-/:]\d+([-/:]\d+)?( \d[\d:]*)?|\d+\.\d+\.\d+)$|` +
+	`(?i)^(\d+[-/ ]?` + months + `([-/ ]\d+)?|` + months + `[-/ ]?\d+)$`)
 
 const months = `(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*`
 

@@ -96,11 +96,11 @@ func (c *stateCommand) run(e *environment) func(context.Context, *shop, []string
 
 // readIDs returns the ids that the command names, each once.
 func (c *stateCommand) readIDs(e *environment, args []string) (ids []uuid.UUID, err error) {
-	if slices.Equal(args, []string{"-"}) && c.file == "" {
-		c.file, args = "-", nil
-	}
 	if (len(args) > 0) == (c.file != "" || c.account != uuid.Nil) {
 		return nil, usagef("name subscriptions by their ids, by --file, or an account by --account")
+	}
+	if slices.Equal(args, []string{"-"}) {
+		c.file = "-"
 	}
 	if c.file != "" {
 		content, err := e.readFile(c.file)

@@ -123,6 +123,7 @@ func TestStates_usage(t *testing.T) {
 		"both":           {unknownID, "--account", unknownID},
 		"no id":          {"x"},
 		"no account":     {"--account", "x"},
+		"input and both": {"-", "--account", unknownID},
 		"not for pauses": {unknownID, "--immediately"},
 	} {
 		got := caller{}.run(t, append([]string{"--demo", "subscriptions", "pause"}, args...)...)

@@ -28,8 +28,8 @@ func TestStores(t *testing.T) {
 		terminal                  bool
 		code                      int
 	}{
-		{name: "pair", stdin: typed, secret: pair["COMMERCE_CLIENT_SECRET"], terminal: true, want: "client credentials: accepted"},
-		{name: "token", stdin: s.URL() + "\r\n\n", secret: commercetest.DefaultToken, terminal: true, want: "token of COMMERCE"},
+		{name: "pair", stdin: typed, secret: pair["COMMERCE_CLIENT_SECRET"], terminal: true, want: "credentials: accepted"},
+		{name: "token", stdin: s.URL() + "\r\n\n", secret: commercetest.DefaultToken, terminal: true, want: "token of "},
 		{name: "lines", stdin: lines, want: "token of COMMERCE_TOKEN: accepted"},
 		{name: "lines", stdin: lines, code: exitUsage, want: "lines.env exists already"},
 		{name: "nothing", code: exitFailed, want: "nothing.env names no store"},
