@@ -412,7 +412,7 @@ func percents(list ...int64) func(*commerce.Cart, int) ([]commerce.NewCustomDisc
 func notCalled(*commerce.Cart, int) ([]commerce.NewCustomDiscount, error) { panic("want was called") }
 
 // firstCartID is the id of the first cart of a store.
-const firstCartID = "599c9a5a-e949-5fbb-b06a-814d93202b11"
+const firstCartID = "e464336d-da0a-8870-9408-6383528dbe14"
 
 // The item costs 10,000. What the customer pays is never below 0.
 var priceScenarios = []ensureScenario{

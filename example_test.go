@@ -376,9 +376,9 @@ func ExampleSubscriptionService_All() {
 	}
 	fmt.Println(n)
 	// Output:
-	// b62b7b82-31c3-5375-90bd-baae28962b76 USD active
-	// 2447bb63-6876-5e38-ab7b-5ceca15e68f3 USD active
-	// 50babc88-edc9-5c16-b82b-2d0d723bc6f0 USD active
+	// 27af62e6-cb8f-8017-b4b9-4dcb0fc148be USD active
+	// 5a969bed-a0ce-8c35-90fb-c5e61bc3d2c0 USD active
+	// 0a78ef43-f062-848a-8e85-62b822a8da86 USD active
 	// 3
 }
 

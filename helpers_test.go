@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"io"
@@ -315,7 +316,7 @@ func discounts(externalIDs ...string) (list []commerce.NewCustomDiscount) {
 
 // numberedID returns the n-th of a series of UUIDs.
 func numberedID(n int) uuid.UUID {
-	return uuid.NewSHA1(uuid.NameSpaceOID, []byte{byte(n >> 8), byte(n)})
+	return uuid.NewHash(sha256.New(), uuid.NameSpaceOID, []byte{byte(n >> 8), byte(n)}, 8)
 }
 
 func parseQuery(t *testing.T, raw string) url.Values {

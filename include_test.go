@@ -320,7 +320,7 @@ func TestSubscriptionInclude_allFirstRequest(t *testing.T) {
 			s.Inject(commercetest.Fault{Match: isForSubscriptions, Delay: time.Minute})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, err := pagesOf(s.Client(), uuid.New())[name](ctx)
+			_, err := pagesOf(s.Client(), numberedID(1))[name](ctx)
 			if !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%s: got error %v, want the deadline", name, err)
 			}

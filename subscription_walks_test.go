@@ -3,6 +3,7 @@ package commerce_test
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"iter"
@@ -41,7 +42,7 @@ func newAccountStore(t *testing.T, sizes ...int) *accountStore {
 		account := s.accounts[i]
 		s.AddAccount(account)
 		for n := range size {
-			sub := commerce.Subscription{ID: uuid.NewSHA1(account, []byte{byte(n >> 8), byte(n)})}
+			sub := commerce.Subscription{ID: uuid.NewHash(sha256.New(), account, []byte{byte(n >> 8), byte(n)}, 8)}
 			sub.Attributes.AccountID = account
 			s.AddSubscription(sub)
 			s.subscriptions[account] = append(s.subscriptions[account], sub.ID)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ const (
 )
 
 func id(kind string, n int) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "%s/%d", kind, n)).String()
+	return uuid.NewHash(sha256.New(), uuid.NameSpaceURL, fmt.Appendf(nil, "%s/%d", kind, n), 8).String()
 }
 
 func stamp(n int) string {

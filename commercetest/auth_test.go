@@ -1,6 +1,7 @@
 package commercetest_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"testing"
@@ -191,7 +192,7 @@ func TestImplicitToken(t *testing.T) {
 func TestImplicitToken_subscriptions(t *testing.T) {
 	t.Parallel()
 	of := func(path string, i int) string { return listPath + "/" + seededID(i) + path }
-	seven := "/states/" + uuid.NewSHA1(uuid.NameSpaceURL, []byte("https://store.example/states/7")).String()
+	seven := "/states/" + seededIDOf("states", 7)
 	requests := []struct {
 		name, raw string
 		own       bool // of account 3
@@ -256,8 +257,15 @@ func TestAccountToken(t *testing.T) {
 }
 
 // seededID returns the id of the i-th subscription of Seed.
-func seededID(i int) string {
-	return uuid.NewSHA1(uuid.NameSpaceURL, fmt.Appendf(nil, "https://store.example/subscriptions/%d", i)).String()
+func seededID(i int) string { return seededIDOf("subscriptions", i) }
+
+func seededIDOf(kind string, i int) string {
+	return hashID(uuid.NameSpaceURL, fmt.Appendf(nil, "https://store.example/%s/%d", kind, i)).String()
+}
+
+// hashID returns an id made from data, as the store makes it.
+func hashID(space uuid.UUID, data []byte) uuid.UUID {
+	return uuid.NewHash(sha256.New(), space, data, 8)
 }
 
 // seededAccount returns the account of the i-th subscription of Seed.

@@ -83,7 +83,7 @@ func fullCartItems() string {
 	first := display(price("8500", "$85.00"), zero, price("-1500", "-$15.00"), before)
 	second := display(price("9500", "$95.00"), zero, price("-500", "-$5.00"), before)
 	return `[
-		{"id":"` + cartItem + `","type":"cart_item","product_id":"8a653f26-a169-53b8-b7fc-02d59b898f8a",
+		{"id":"` + cartItem + `","type":"cart_item","product_id":"ab407484-c2f3-8fdc-a9d1-e010ca016afa",
 			"name":"Product","sku":"sku-000001","quantity":1,
 			"unit_price":{"amount":10000,"currency":"USD","includes_tax":false},
 			"value":{"amount":10000,"currency":"USD","includes_tax":false},"meta":{"display_price":` + first + `,

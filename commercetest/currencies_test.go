@@ -14,7 +14,7 @@ func TestListCurrencies(t *testing.T) {
 	store := commercetest.NewStore(commercetest.Config{})
 	const (
 		self  = `https://store-links.example/v2/currencies/`
-		euro  = `1bf5cb3b-dd62-5da0-bd6f-687de45a6d06`
+		euro  = `de548b38-fdc5-86a2-8fe6-9f748ff087b6`
 		first = `{"id":"` + euro + `","type":"currency","code":"EUR","exchange_rate":0.92,"format":"{price} €",
 			"decimal_point":",","thousand_separator":".","decimal_places":2,"default":false,"enabled":true,
 			"links":{"self":"` + self + euro + `"},

@@ -70,7 +70,7 @@ func ExampleConfig_afterRequest() {
 		DiscountsEnabled: true,
 		AfterRequest: func(s *commercetest.Store, in commercetest.Request) {
 			if in.ID == "commercetest-000001" {
-				newest := uuid.MustParse("c71b455a-3bba-573c-8931-fb92f325910b")
+				newest := uuid.MustParse("bbbdcfa3-5be8-8f98-a023-0eaf62c2288d")
 				fmt.Println("removed:", s.RemoveSubscription(newest))
 			}
 		},

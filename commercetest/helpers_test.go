@@ -181,7 +181,7 @@ func postForm(body string) string {
 
 // The cart of newCart, and its items.
 const (
-	cartID     = "599c9a5a-e949-5fbb-b06a-814d93202b11"
+	cartID     = "e464336d-da0a-8870-9408-6383528dbe14"
 	cartPath   = "/v2/carts/" + cartID
 	cartItem   = "3b4de20a-ccd0-44e6-894f-628e7afb3db0"
 	customItem = "5c1b2a2e-6c9f-4f0e-9d7c-0d7f2a0b9c11"
@@ -205,8 +205,8 @@ func newCart(t *testing.T, cfg commercetest.Config) *commercetest.Store {
 var discountIDs = []string{firstID, secondID}
 
 const (
-	firstID  = "a2ec4002-ea45-57b8-b220-b462f9d52f99"
-	secondID = "3e179ce5-bd7d-5ab2-acac-7a886bd0c288"
+	firstID  = "d4334f18-56f6-87a4-8eea-75308ab42b32"
+	secondID = "d25d0a9e-fac3-8171-89c4-5e8f5e59a951"
 )
 
 // discount is a custom discount of a cart, or of an item if itemID is set.

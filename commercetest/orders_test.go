@@ -20,7 +20,7 @@ import (
 const (
 	ordersPath   = "/v2/orders"
 	checkoutPath = cartPath + "/checkout"
-	firstOrder   = "6162eaa9-53e3-5a3a-8753-1580bb1c3ab3"
+	firstOrder   = "02e1ef4e-c8f9-8d37-89d6-c8fc08f7eb3a"
 
 	customer = `"customer":{"name":"Ada","email":"ada@example.com"}`
 	address  = `{"first_name":"Ada","last_name":"Byron","line_1":"1 Street","postcode":"1","country":"GB","county":"X"}`

@@ -273,8 +273,8 @@ func TestList_include(t *testing.T) {
 
 // The first two accounts of Seed, and their subscriptions of the first twelve.
 const (
-	account1 = "29979e80-3e0f-52f4-9d48-2efc43cf8844"
-	account2 = "ee6670c5-fa8f-51d1-a4a6-06f96559a9c4" // of Siobhán O'Brien
+	account1 = "57b804da-8b91-863e-97c1-ed2c129fb536"
+	account2 = "8e5fd674-38de-8460-a19b-cfb64d1f162f" // of Siobhán O'Brien
 )
 
 var (

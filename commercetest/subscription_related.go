@@ -42,7 +42,7 @@ func (s *Store) listSubscribers(in *call) response {
 }
 
 // subscriberID returns the id of the i-th subscriber of an account, counted from 0.
-func subscriberID(account uuid.UUID, i int) uuid.UUID { return uuid.NewSHA1(account, make([]byte, i)) }
+func subscriberID(account uuid.UUID, i int) uuid.UUID { return hashID(account, make([]byte, i)) }
 
 // listInvoices handles GET /v2/subscriptions/invoices: two for each subscription, oldest first.
 func (s *Store) listInvoices(in *call) response {

@@ -209,7 +209,7 @@ func TestStates_members(t *testing.T) {
 	eachSender(t, func(t *testing.T, send sendFunc) {
 		store := seeded(commercetest.SecondGeneration, 11)
 		target := subscriptionPath(t, store, "") + "/states"
-		const id = "6f7c6b97-8636-5aca-a9fa-eb9c5d570431"
+		const id = "73977b77-ff20-8094-995f-e946b3c5c780"
 		state := `{"id":"` + id + `","type":"subscription_state",` +
 			`"attributes":{"action":"cancel","cancel_immediately":true},"meta":{"created_at":"2024-03-06T02:17:00.123456111Z"}}`
 		wantJSON(t, send(store, get(target)), 200, `{"data":[`+state+`]}`)

@@ -6,7 +6,6 @@ replace github.com/commerce-go/commerce => ..
 
 require (
 	github.com/alicebob/miniredis/v2 v2.40.0
-	github.com/bsm/redislock v0.9.4
 	github.com/commerce-go/commerce v0.0.0
 	github.com/redis/go-redis/v9 v9.23.0
 	go.uber.org/goleak v1.3.0

@@ -54,7 +54,7 @@ var _ commerce.Limiter = (*Limiter)(nil)
 //go:embed limit.lua
 var limitSource string
 
-var limitScript = newScript(limitSource)
+var limitScript = &script{source: limitSource}
 
 var errNoSlot = errors.New("rediscommerce: the rate limit has no slot before the deadline of the call")
 

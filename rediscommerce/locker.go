@@ -90,9 +90,9 @@ var extendSource string
 var releaseSource string
 
 var (
-	acquireScript = newScript(serverSource + acquireSource)
-	extendScript  = newScript(serverSource + extendSource)
-	releaseScript = newScript(serverSource + releaseSource)
+	acquireScript = &script{source: serverSource + acquireSource}
+	extendScript  = &script{source: serverSource + extendSource}
+	releaseScript = &script{source: serverSource + releaseSource}
 )
 
 // NewLocker returns a locker on the server of c. c should have timeouts, as it has by default:

@@ -12,8 +12,8 @@
 //		commerce.WithLimiter(limiter), commerce.WithCartLocker(locker))
 //
 // It needs Redis 6 or later, or Valkey. The user of the server needs the right to run scripts
-// (EVAL, EVALSHA), to read and write the keys "commerce/limit" and "commerce/locks", and to
-// call TIME and INFO. README.md has a complete program. It describes how to set up a
+// (SCRIPT LOAD, EVAL, EVALSHA), to read and write the keys "commerce/limit" and "commerce/locks",
+// and to call TIME and INFO. README.md has a complete program. It describes how to set up a
 // service of many processes, and what a lock cannot prevent.
 package rediscommerce
 
@@ -27,6 +27,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -79,24 +80,38 @@ func (s *server) timeoutOf(ctx context.Context) time.Duration {
 
 // script is a script of Lua.
 type script struct {
-	*redis.Script
 	source string
+	sha    atomic.Value // its SHA-1, a string, from a server: a FIPS 140 program must not compute it
 }
 
-func newScript(source string) script { return script{redis.NewScript(source), source} }
+// runOn runs the script, which the server then has.
+func (s *script) runOn(ctx context.Context, c redis.UniversalClient, key string, args ...any) *redis.Cmd {
+	sha, _ := s.sha.Load().(string)
+	if sha == "" {
+		if sha = c.ScriptLoad(ctx, s.source).Val(); sha != "" {
+			s.sha.Store(sha)
+		}
+	}
+	if sha != "" {
+		if cmd := c.EvalSha(ctx, sha, []string{key}, args...); !redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			return cmd
+		}
+	}
+	return c.Eval(ctx, s.source, []string{key}, args...)
+}
 
 // run runs a script, and waits for its response until ctx or the timeout ends. response has two
 // elements. go-redis heeds the deadline of ctx only if it is set up so, and it sends a command
 // again on its own: a script may run twice, or after run has returned. If err is not nil, late
 // receives the response when go-redis returns, nil if there is none.
 func (s *server) run(
-	ctx context.Context, script script, key string, args ...any,
+	ctx context.Context, script *script, key string, args ...any,
 ) (response []string, late <-chan []string, err error) {
 	limited, cancel := context.WithTimeout(ctx, s.timeoutOf(ctx))
 	defer cancel()
 	responses, ended := make(chan []string, 1), make(chan error, 1)
 	go func() {
-		response, err := script.Run(limited, s.client, []string{key}, args...).StringSlice()
+		response, err := script.runOn(limited, s.client, key, args...).StringSlice()
 		if err == nil && len(response) != 2 {
 			response, err = nil, errors.New("the response has another form")
 		}

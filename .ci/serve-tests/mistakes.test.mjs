@@ -18,7 +18,7 @@ const lines = {
   'other operation': /fault 1 was not met: .*"operation":"items".* were "add" POST \S+\/custom-discounts$/,
   'operation of an item': /fault 1 was not met: .*"add item discount".* were "add" POST \/v2\/carts\/\S+$/,
   'always, but never met': /fault 1 was not met: .*"delete discounts".*"left":-1.* were "add" POST \S+$/,
-  'other cart in match.cart': /fault 1 was not met: .*"cart 00000000-\S+".* were "add" POST \/v2\/carts\/599c9a5a-\S+$/,
+  'other cart in match.cart': /fault 1 was not met: .*"cart 00000000-\S+".* were "add" POST \/v2\/carts\/e464336d-\S+$/,
   'after more requests than come': /fault 1 was not met: .*"after":1.* were "add" POST \S+$/,
   'other text in match.body': /fault 1 was not met: .*"body twenty-off".* were "add" POST \S+$/,
   'other value in match.header': /fault 1 was not met: .*"header X-Worker: 7".* were "add" POST \S+$/,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -91,6 +92,7 @@ var discountNumber = regexp.MustCompile(`\bdiscount (\d+): `)
 // response that says so.
 func (e *environment) describe(err error) string {
 	text := goNames.ReplaceAllString(err.Error(), "")
+	text = strings.ReplaceAll(text, context.Canceled.Error(), "interrupted")
 	if is[*commerce.ValidationError](err) { // people count from 1
 		text = discountNumber.ReplaceAllStringFunc(text, func(match string) string {
 			n, _ := strconv.Atoi(discountNumber.FindStringSubmatch(match)[1])
@@ -121,7 +123,7 @@ func inWords(err error) error {
 	case is[*strconv.NumError](invalid):
 		cause = "it is no number, or out of range"
 	case strings.Contains(cause, "UUID"):
-		cause = "it must be an id like 36fabae3-23f7-533a-97f3-017ba2665c58"
+		cause = "it must be an id like 57299b58-10d4-80b4-b91e-00a631f1e25d"
 	}
 	return fmt.Errorf("--%s %q: %s", invalid.GetFlag().Name, invalid.GetValue(), cause)
 }

@@ -29,28 +29,34 @@ var checkWidths = []int{4, 10, 8, 52}
 func (c check) failed() bool { return c.todo != "" }
 
 func (c check) record() record {
-	result, found := "ok", c.found
+	result := "ok"
 	switch {
 	case c.failed():
-		result, found = "FAIL", found+"\n  to do: "+c.todo
+		result = "FAIL"
 	case c.skipped:
 		result = "skip"
 	}
-	ms := fmt.Sprint(c.took.Milliseconds())
-	parts := strings.Split(found, "\n")
+	ms := c.took.Milliseconds()
+	parts := strings.Split(c.found, "\n")
 	first := plain(parts[0])
-	lines := []row{columns(checkWidths, result, c.name, ms+" ms", first)}
+	lines := []row{columns(checkWidths, result, c.name, fmt.Sprint(ms, " ms"), first)}
 	if len(first) > checkWidths[3] {
-		lines = []row{columns(checkWidths, result, c.name, ms+" ms", ""), text("  " + first)}
+		lines = []row{columns(checkWidths, result, c.name, fmt.Sprint(ms, " ms"), ""), text("  " + first)}
 	}
 	for _, part := range parts[1:] {
 		lines = append(lines, text(part))
 	}
-	return record{
-		lines:  lines,
-		cells:  []cell{{"check", c.name}, {"result", result}, {"ms", ms}, {"found", found}},
-		object: map[string]string{"check": c.name, "result": result, "ms": ms, "found": found},
+	if c.failed() {
+		lines = append(lines, text("  to do: "+c.todo))
 	}
+	todo, command := todoParts(c.todo)
+	r := record{lines: lines, cells: []cell{
+		{"check", c.name}, {"result", result}, {"ms", fmt.Sprint(ms)}, {"found", c.found},
+		{"todo", todo}, {"command", command},
+	}}
+	object := membersOf(r.cells)
+	object["ms"], r.object = ms, object
+	return r
 }
 
 // failures returns an error if some checks failed.

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -19,33 +21,48 @@ import (
 	"github.com/commerce-go/commerce"
 )
 
-// discountRecord returns how a discount is printed, with its amount in words. change is "" or what
-// will happen to it.
-func discountRecord(d commerce.CustomDiscount, change, amount string) record {
+// discountRecord returns how a discount is printed, with its amount in words.
+func discountRecord(d commerce.CustomDiscount, amount string) record {
 	item := "the cart"
 	if d.Item != nil {
 		item = d.Item.ID.String()
 	}
 	engine, external := plain(d.DiscountEngine), plain(d.ExternalID)
-	r := record{object: d, cells: []cell{
-		{"id", id(d.ID)},
-		{"discount_engine", d.DiscountEngine},
-		{"external_id", d.ExternalID},
-		{"amount", d.Amount.Amount.String()},
-		{"currency", d.Amount.Currency},
-		{"discount_code", d.DiscountCode},
-		{"description", d.Description},
-		{"item", item},
-	}}
-	if change == "" {
-		r.lines = []row{columns(discountWidths, amount, engine, external), columns([]int{38, 38}, "  "+id(d.ID), item)}
-		return r
+	return record{
+		lines: []row{columns(discountWidths, amount, engine, external), columns([]int{38, 38}, "  "+id(d.ID), item)},
+		cells: []cell{
+			{"id", id(d.ID)}, {"discount_engine", d.DiscountEngine}, {"external_id", d.ExternalID},
+			{"amount", d.Amount.Amount.String()}, {"currency", d.Amount.Currency}, {"discount_code", d.DiscountCode},
+			{"description", d.Description}, {"item", item},
+		},
+		object: newShownDiscount(d),
 	}
-	r.cells = append([]cell{{"change", change}}, r.cells...)
-	r.object = map[string]any{"change": change, "discount": d}
-	r.lines = []row{columns([]int{1, whole, 30, 31}, change, amount, engine, external)}
+}
+
+// shownDiscount is the JSON of a discount: what a request for it has, its id and its currency.
+type shownDiscount struct {
+	ID       uuid.UUID      `json:"id,omitzero"`
+	Currency string         `json:"currency,omitzero"`
+	Request  jsontext.Value `json:",embed"`
+}
+
+func newShownDiscount(d commerce.CustomDiscount) shownDiscount {
+	request, _ := jsonv2.Marshal(&commerce.NewCustomDiscount{ // no error: a number and texts
+		Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
+	})
+	return shownDiscount{d.ID, d.Amount.Currency, request}
+}
+
+// discountChange returns how a discount is printed in changes. sign is how a table shows what is
+// wanted.
+func (s *shop) discountChange(ctx context.Context, cart *commerce.Cart, sign string, d commerce.CustomDiscount) record {
+	r := discountRecord(d, "")
+	r.object = members{"discount": r.object}
+	r.lines = []row{columns([]int{1, whole, 24, 25},
+		sign, s.amountOf(ctx, cart, d), plain(d.DiscountEngine), plain(d.ExternalID))}
 	if d.Item != nil {
-		r.lines = append(r.lines, text("   on item "+item))
+		r.lines = append(r.lines, text("   on item "+d.Item.ID.String()))
 	}
 	return r
 }
@@ -63,16 +80,9 @@ func newShowCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		p := e.newPrinter(discountHead, discountRecord(commerce.CustomDiscount{}, "", ""))
+		p := e.newPrinter(discountHead, discountRecord(commerce.CustomDiscount{}, ""))
 		for _, d := range cart.CustomDiscounts {
-			r := discountRecord(d, "", s.amountOf(ctx, cart, d))
-			if e.output == "json" { // what apply reads
-				r.object = commerce.NewCustomDiscount{
-					Amount: d.Amount.Amount, Description: d.Description, DiscountCode: d.DiscountCode,
-					DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
-				}
-			}
-			p.print(r)
+			p.print(discountRecord(d, s.amountOf(ctx, cart, d)))
 		}
 		if p.format == "table" {
 			total := &cart.DisplayPrice
@@ -87,7 +97,7 @@ func newShowCommand(e *environment) *cobra.Command {
 		return nil
 	})
 	cmd.Example = "  epcommerce discounts show CART -o json > discounts.json"
-	cmd.Long = short + ".\n-o json prints what apply reads, -o jsonl all that the service sends."
+	cmd.Long = short + ".\n-o json prints what apply reads."
 	return cmd
 }
 
@@ -200,20 +210,24 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 		checks = s.checkCart(ctx, plan.Cart, append(planned, plan.Added...))
 		s.warn(checks)
 	}
-	if err := s.printPlan(ctx, plan, planErr); err != nil {
-		return err
+	l := s.resultOf(ctx, plan, planErr, resultNotTried)
+	if a.dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
+		err := errors.Join(l.print(s.stdout, s.output), l.finish(ctx, nil))
+		return cmp.Or(err, planErr, failures(checks))
 	}
-	switch n := len(plan.Added) + len(plan.Updated) + len(plan.Deleted); {
-	case a.dryRun:
-		return cmp.Or(planErr, failures(checks))
-	case n == 0:
-		return planErr
-	}
-	if err := s.confirm(ctx, makeChanges, "--yes"); err != nil {
+	if err := l.ask(ctx, makeChanges); err != nil {
 		return err
 	}
 	result, err := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &a.opts)
-	return s.report(result, err)
+	if result != nil {
+		l = s.resultOf(ctx, result, err, resultDone)
+	}
+	for _, c := range l.list {
+		if c.result == resultNotTried && result == nil {
+			c.end(err)
+		}
+	}
+	return cmp.Or(l.finish(ctx, l.print(s.stdout, s.output)), err)
 }
 
 // capital returns a sentence with its first letter in upper case.
@@ -227,18 +241,18 @@ func newEnableCommand(e *environment) *cobra.Command {
 			return err
 		}
 		e.warn([]check{s.itemsOf(cart)}) // an id that nobody has is that of a new cart
+		thing := record{
+			lines: []row{columns([]int{60}, args[0])}, cells: []cell{{"cart", args[0]}}, object: members{"cart": args[0]},
+		}
+		l := &changes{environment: e, none: thing}
+		change := l.add("enable", resultNotTried, thing)
+		change.do = func() error { return s.Carts.EnableCustomDiscounts(ctx, args[0]) }
 		if cart.CustomDiscountsEnabled {
-			say(e.stderr, "custom discounts are enabled for the cart already")
-			return nil
-		}
-		if err := e.confirm(ctx, capital(mayEnd)+". Enable them?", "--yes"); err != nil {
+			change.result = resultUnchanged
+		} else if err := e.confirm(ctx, capital(mayEnd)+". Enable them?", "--yes"); err != nil {
 			return err
 		}
-		if err := s.Carts.EnableCustomDiscounts(ctx, args[0]); err != nil {
-			return err
-		}
-		say(e.stderr, "custom discounts are enabled for the cart now")
-		return nil
+		return l.carryOut(ctx)
 	})
 	e.addYes(cmd.Flags())
 	cmd.Long = short + ".\n" + capital(mayEnd) + "."
@@ -268,7 +282,12 @@ func (e *environment) readDiscounts(path string) (want []commerce.NewCustomDisco
 	for i, text := range list {
 		var d commerce.NewCustomDiscount
 		var written struct{ Amount json.RawMessage }
-		if err := cmp.Or(json.Unmarshal(text, &d), json.Unmarshal(text, &written)); err != nil {
+		var shown shownDiscount
+		err := jsonv2.Unmarshal(text, &shown)
+		if shown.Request == nil {
+			shown.Request = jsontext.Value("{}")
+		}
+		if err = cmp.Or(err, json.Unmarshal(shown.Request, &d), json.Unmarshal(text, &written)); err != nil {
 			return nil, usagef("discount %d of FILE: %s", i+1, inJSON(err))
 		}
 		// -10.00 would be ten of the smallest unit.
@@ -292,37 +311,60 @@ func inJSON(err error) string {
 	return strings.TrimPrefix(parts[1]+": "+cmp.Or(parts[2], "this is not what it may hold"), ": ")
 }
 
-// printPlan prints the changes, and the differences that remain.
-func (s *shop) printPlan(ctx context.Context, plan *commerce.CustomDiscountsResult, planErr error) error {
-	p := s.newPrinter(nil, discountRecord(commerce.CustomDiscount{}, "+", ""))
-	for i, list := range [][]commerce.CustomDiscount{plan.Deleted, plan.Updated, plan.Added, plan.Different} {
-		for _, d := range list {
-			p.print(discountRecord(d, []string{"-", "~", "+", "!"}[i], s.amountOf(ctx, plan.Cart, d)))
-		}
-	}
-	if p.n == 0 && planErr == nil {
-		say(s.stderr, "nothing to do")
-	}
-	return p.end()
+// newChanges returns the changes of the discounts of a cart.
+func (s *shop) newChanges(ctx context.Context) *changes {
+	return &changes{environment: s.environment, none: s.discountChange(ctx, nil, "", commerce.CustomDiscount{})}
 }
 
-// report says what was done and what was not, and returns the error with its exit code.
-func (e *environment) report(r *commerce.CustomDiscountsResult, err error) error {
-	if r == nil {
-		return err
-	}
-	say(e.stderr, "%d added, %d changed, %d deleted", len(r.Added), len(r.Updated), len(r.Deleted))
-	for _, d := range r.Missing {
-		say(e.stderr, "not added: %s %s", plain(d.DiscountEngine), plain(d.ExternalID))
-	}
+// resultOf returns what became of each discount, or will become of it: success is the result of
+// those that are right. err is the error of the call.
+func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, err error, success string) *changes {
+	l, seen, doubtful := s.newChanges(ctx), map[[2]string]bool{}, map[[2]string]bool{}
+	var missing []commerce.CustomDiscount
 	for _, d := range r.InDoubt {
-		say(e.stderr, "in doubt: %s %s", plain(d.DiscountEngine), plain(d.ExternalID))
+		missing = append(missing, asDiscount(d))
+		doubtful[[2]string{d.DiscountEngine, d.ExternalID}] = true
 	}
-	if err == nil && len(r.InDoubt) > 0 {
-		err = errors.New("a write may still take effect\n  to do: " + e.todo(mayBeLate))
-		return &exitError{code: exitUnfinished, err: err}
+	for _, d := range r.Missing {
+		missing = append(missing, asDiscount(d.NewCustomDiscount))
 	}
-	return err
+	for _, group := range []struct {
+		sign, wanted, result string
+		list                 []commerce.CustomDiscount
+	}{
+		{"-", "delete", success, r.Deleted}, {"~", "change", success, r.Updated}, {"+", "add", success, r.Added},
+		{"+", "add", resultFailed, missing}, {"!", "change", resultFailed, r.Different},
+		{"=", "add", resultUnchanged, r.Discounts},
+	} {
+		for _, d := range group.list {
+			key := [2]string{d.DiscountEngine, d.ExternalID}
+			if seen[key] && group.wanted == "add" {
+				continue // it was named by its change
+			}
+			seen[key] = group.sign != "-" // a copy was deleted
+			c := l.add(group.wanted, group.result, s.discountChange(ctx, r.Cart, group.sign, d))
+			switch {
+			case doubtful[key]:
+				c.result, c.err = resultInDoubt, cmp.Or(err, errLate)
+			case c.result == resultFailed && errors.Is(err, context.Canceled):
+				c.result = resultNotTried
+			case c.result == resultFailed:
+				c.err = err
+			}
+		}
+	}
+	return l
+}
+
+// errLate is the error of a discount that was sent, if the call had no error.
+var errLate error = &commerce.Error{Outcome: commerce.OutcomeUnknown, Err: errors.New("a write may still take effect")}
+
+// asDiscount returns a discount that is not on a cart.
+func asDiscount(d commerce.NewCustomDiscount) commerce.CustomDiscount {
+	return commerce.CustomDiscount{
+		Amount: commerce.Money{Amount: d.Amount}, Description: d.Description, DiscountCode: d.DiscountCode,
+		DiscountEngine: d.DiscountEngine, ExternalID: d.ExternalID, Item: d.Item,
+	}
 }
 
 func newRemoveCommand(e *environment) *cobra.Command {
@@ -337,30 +379,21 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		plan := &commerce.CustomDiscountsResult{Cart: cart}
+		l := s.newChanges(ctx)
 		for _, d := range cart.CustomDiscounts {
 			if slices.Contains(engines, d.DiscountEngine) || slices.Contains(ids, d.ID) {
-				plan.Deleted = append(plan.Deleted, d)
+				change := l.add("delete", resultNotTried, s.discountChange(ctx, cart, "-", d))
+				change.do = func() error { return s.Carts.DeleteCustomDiscount(ctx, args[0], d) }
 			}
 		}
-		e.sayAbsent(cart, engines, ids)
-		if len(plan.Deleted) == 0 {
+		isAny := len(l.list) > 0
+		s.addAbsent(ctx, l, cart, engines, ids)
+		if !isAny {
 			e.warn([]check{s.itemsOf(cart)})
-		}
-		if err := s.printPlan(ctx, plan, nil); err != nil || len(plan.Deleted) == 0 {
+		} else if err := l.ask(ctx, makeChanges); err != nil {
 			return err
 		}
-		if err := e.confirm(ctx, makeChanges, "--yes"); err != nil {
-			return err
-		}
-		for ; e.done < len(plan.Deleted) && err == nil; e.done++ {
-			if err = s.Carts.DeleteCustomDiscount(ctx, args[0], plan.Deleted[e.done]); err != nil {
-				say(e.stderr, "%s", e.describe(err))
-				break
-			}
-		}
-		say(e.stderr, "%d deleted", e.done)
-		return e.unfinished(err, "not all are deleted")
+		return l.carryOut(ctx)
 	})
 	flags := cmd.Flags()
 	flags.Func("engine", "remove the discounts of this `engine`; may be repeated", func(text string) error {
@@ -379,20 +412,23 @@ func newRemoveCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
-// sayAbsent says which engines and ids no discount of the cart has.
-func (e *environment) sayAbsent(cart *commerce.Cart, engines []string, ids []uuid.UUID) {
+// addAbsent adds the ids that no discount of the cart has, which is no failure, and says which
+// engines it has not.
+func (s *shop) addAbsent(ctx context.Context, l *changes, cart *commerce.Cart, engines []string, ids []uuid.UUID) {
 	found := map[any]bool{}
 	for _, d := range cart.CustomDiscounts {
 		found[d.DiscountEngine], found[d.ID] = true, true
 	}
 	for _, engine := range engines {
 		if !found[engine] {
-			say(e.stderr, "the cart has no discount of %q; its engines are %s", engine, enginesOf(cart).found)
+			say(s.stderr, "the cart has no discount of %q; its engines are %s", engine, enginesOf(cart).found)
 		}
 	}
 	for _, id := range ids {
 		if !found[id] {
-			say(e.stderr, "the cart has no discount with the id %s", id)
+			c := l.add("delete", resultUnknown, s.discountChange(ctx, cart, "-", commerce.CustomDiscount{ID: id}))
+			c.thing.lines = []row{columns([]int{1, 36}, "-", id.String())}
+			say(s.stderr, "the cart has no discount with the id %s", id)
 		}
 	}
 }
@@ -404,12 +440,15 @@ func (e *environment) addYes(flags *pflag.FlagSet) {
 
 const makeChanges = "Make these changes?"
 
+// canAsk reports whether somebody can see a question, and reply.
+func (e *environment) canAsk() bool { return e.stdinTerminal && e.stderrTerminal }
+
 // confirm asks a question, unless a flag says yes. It refuses if nobody can see the question.
 func (e *environment) confirm(ctx context.Context, question, flag string) error {
 	if e.yes {
 		return nil
 	}
-	if !e.stdinTerminal || !e.stderrTerminal {
+	if !e.canAsk() {
 		return usagef("nothing was changed: without a terminal to ask on, this needs %s", flag)
 	}
 	fmt.Fprint(e.stderr, question, " [y/N] ")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"flag"
 	"os"
 	"os/exec"
@@ -73,6 +74,79 @@ func TestDocs_commands(t *testing.T) {
 	}
 	if len(commands) < 4 {
 		t.Errorf("got the commands %q, want at least 4", commands)
+	}
+}
+
+// The members of JSON are those of docs/tool.md, and amounts and durations are numbers.
+func TestDocs_members(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/tool.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	storeFile(t, filepath.Join(home, ".config", "epcommerce", "shop.env"), commercetest.New(t, commercetest.Config{}))
+	const id = "57299b58-10d4-80b4-b91e-00a631f1e25d"
+	const discount = " --engine e --external-id 1 --code c --description d --yes"
+	arguments := map[string]string{
+		"subscriptions list": "--limit 3 --subscribers", "subscriptions get": id, "subscriptions export": "- --subscribers",
+		"subscriptions cancel": id + " --yes", "subscriptions pause": id + " --yes", "subscriptions resume": id + " --yes",
+		"discounts show": "demo", "discounts add": "demo --amount -1" + discount, "discounts apply": "demo - --yes",
+		"discounts remove": "demo --engine loyalty --yes", "discounts enable": "demo", "carts check": "new", "doctor": "",
+		"stores": "", "version": "",
+	}
+	quoted := regexp.MustCompile("`([^`]+)`")
+	names := func(text string) (list []string) {
+		text = regexp.MustCompile(`\([^)]*\)`).ReplaceAllString(text, "")
+		for _, match := range quoted.FindAllStringSubmatch(text, -1) {
+			list = append(list, match[1])
+		}
+		return list
+	}
+	_, table, _ := strings.Cut(string(text), "| commands | members |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	for _, row := range strings.Split(table, "\n")[1:] {
+		cells := strings.Split(row, "|")
+		always, sometimes, _ := strings.Cut(cells[2], ";")
+		for _, command := range names(cells[1]) {
+			args := append(strings.Fields(command), strings.Fields(arguments[command])...)
+			c := caller{env: map[string]string{"HOME": home}, stdin: twoDiscounts}
+			got := c.run(t, append(args, "--demo", "-o", "jsonl")...)
+			if _, ok := arguments[command]; !ok || got.stdout == "" {
+				t.Errorf("%s: got %+v, want records", command, got)
+			}
+			delete(arguments, command)
+			for line := range strings.Lines(got.stdout) {
+				members := map[string]any{}
+				if err := json.Unmarshal([]byte(line), &members); err != nil {
+					t.Fatal(err, line)
+				}
+				checkMembers(t, command, members, names(always), names(sometimes))
+			}
+		}
+	}
+	if len(arguments) > 0 {
+		t.Errorf("the page has no members of %v", arguments)
+	}
+}
+
+func checkMembers(t *testing.T, command string, members map[string]any, always, sometimes []string) {
+	t.Helper()
+	for _, name := range always {
+		if _, ok := members[name]; !ok {
+			t.Errorf("%s: the page shows the member %s, which %v has not", command, name, members)
+		}
+	}
+	for name, value := range members {
+		_, isNumber := value.(float64)
+		if isNumber != (name == "amount" || name == "ms") || !slices.Contains(append(always, sometimes...), name) {
+			t.Errorf("%s: got the member %s, %v, want one of the page, and a number if it is one", command, name, value)
+		}
+	}
+	if nested, ok := members["discount"].(map[string]any); ok {
+		if _, isNumber := nested["amount"].(float64); !isNumber {
+			t.Errorf("%s: got %v, want an amount that is a number", command, nested)
+		}
 	}
 }
 

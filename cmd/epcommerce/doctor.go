@@ -33,12 +33,16 @@ func newDoctorCommand(e *environment) *cobra.Command {
 	d := &doctor{}
 	cmd := e.command("doctor", "Find out if the setup is right", func(ctx context.Context, s *shop, _ []string) error {
 		d.shop, e.cart = s, d.cartID
-		s.settings = func(context.Context) (*commerce.Settings, error) { return d.known, d.refused }
-		return d.run(ctx, e)
+		return d.start(ctx)
 	})
 	cmd.Example = "  epcommerce doctor --cart CART"
 	cmd.Flags().StringVar(&d.cartID, "cart", "", "check the cart with this `id` too, as carts check does")
 	return cmd
+}
+
+func (d *doctor) start(ctx context.Context) error {
+	d.settings = func(context.Context) (*commerce.Settings, error) { return d.known, d.refused }
+	return d.run(ctx, d.environment)
 }
 
 // run makes the checks. One that needs what has failed is skipped: a cause is one FAIL.

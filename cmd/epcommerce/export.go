@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -68,7 +69,7 @@ func newExportCommand(e *environment) *cobra.Command {
 	x := &export{concurrency: 4}
 	short := "Write all subscriptions to a .jsonl or .csv file, or to -"
 	cmd := e.command("export FILE", short, func(ctx context.Context, s *shop, args []string) error {
-		x.shop, x.path, x.format = s, args[0], strings.TrimPrefix(filepath.Ext(args[0]), ".")
+		x.shop, x.path, x.format = s, args[0], strings.ToLower(strings.TrimPrefix(filepath.Ext(args[0]), "."))
 		if x.concurrency < 1 || x.concurrency > 16 {
 			return usagef("--concurrency must be 1 to 16")
 		}
@@ -201,7 +202,7 @@ func (x *export) open() (err error) {
 		}
 	}
 	x.lock = flock.New(x.path+".lock", flock.SetPermissions(0o600))
-	if locked, err := x.lock.TryLock(); err != nil {
+	if locked, err := x.shop.lockFile(x.lock); err != nil {
 		return usagef("%s can't be written: %w", x.path, err)
 	} else if opened, err := x.lock.Stat(); !locked || err != nil || !isAt(opened, x.lock.Path()) {
 		_ = x.lock.Unlock() // of a file that another run has removed
@@ -246,7 +247,7 @@ func (x *export) openPart() error {
 	if opened, err := x.part.Stat(); err != nil || !isAt(opened, x.part.Name()) {
 		return cmp.Or(err, usagef("%s must not be a symbolic link", x.part.Name()))
 	}
-	return x.part.Chmod(0o600)
+	return x.shop.ifKnown(x.shop.files.chmod(x.part.Name(), 0o600), "modes: others may read the file", syscall.EPERM)
 }
 
 // readState reads the state of an earlier run, if there is one. A state without a part means that
@@ -424,10 +425,15 @@ func (x *export) walk(ctx context.Context) (err error) {
 	return err
 }
 
+func (x *export) sync() error {
+	const warning = "fsync: after a crash of the machine, use --restart"
+	return x.shop.ifKnown(x.shop.files.sync(x.part), warning, syscall.EINVAL)
+}
+
 // save makes next the state. The part is on the disk before the state says so.
 func (x *export) save(next exportState) error {
 	text, err := json.Marshal(next)
-	if err = errors.Join(err, x.part.Sync()); err != nil {
+	if err = errors.Join(err, x.sync()); err != nil {
 		return err
 	}
 	temporary := x.path + ".state.tmp"

@@ -298,11 +298,11 @@ func TestExport_states(t *testing.T) {
 		"not a state":   {state: `{`, code: exitUsage, want: "--restart"},
 		"other flags":   {state: `{"Store": "demo", "Content": "x"}`, code: exitUsage, want: "--restart"},
 		"shorter part": {
-			state: `{"Store": "demo", "Content": "{ [] false false false false}", "Length": 5}`, part: "1234",
+			state: `{"Store": "demo", "Content": "{ [] false false false false }", "Length": 5}`, part: "1234",
 			code: exitUsage, want: "--restart",
 		},
 		"the same": {
-			state: `{"Store": "demo", "Content": "{ [] false false false false}"}`, part: "1234", want: "2500 subscriptions",
+			state: `{"Store": "demo", "Content": "{ [] false false false false }"}`, part: "1234", want: "2500 subscriptions",
 		},
 		"start over":        {state: `{"Store": "x"}`, part: "1234", args: []string{"--restart"}, want: "2500 subscriptions"},
 		"part, no state":    {part: "1234", want: "2500 subscriptions"},

@@ -46,6 +46,10 @@ type environment struct {
 	isAPI         bool   // whether it is the command api
 	cart          string // the id of the cart that it is about, or ""
 	done          int    // the number of things that it has changed
+
+	files      fileLayer
+	warned     []string // what was said of the file system
+	readSecret func() ([]byte, error)
 }
 
 func main() {
@@ -66,6 +70,8 @@ func main() {
 		stdinTerminal:  term.IsTerminal(int(os.Stdin.Fd())),
 		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
+		files:          newFileLayer(),
+		readSecret:     func() ([]byte, error) { return term.ReadPassword(int(os.Stdin.Fd())) },
 	}))
 }
 
@@ -107,7 +113,7 @@ func newRootCommand(e *environment) *cobra.Command {
 			if e.output != "table" { // in a table, texts are plain
 				e.stdout = e.printable()
 			}
-			for _, name := range []string{"env-file", "store", "cart", "columns"} { // such as "$NOT_SET"
+			for _, name := range []string{"env-file", "store", "file", "cart", "columns", "separator"} { // such as "$NOT_SET"
 				if f := cmd.Flags().Lookup(name); f != nil && f.Changed && strings.Trim(f.Value.String(), "[]") == "" {
 					return fmt.Errorf("--%s must not be empty", name)
 				}
@@ -121,15 +127,10 @@ func newRootCommand(e *environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inWords(err) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
-	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE` names, not the environment")
+	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE` names, or standard input (-), not the environment")
 	flags.StringVar(&e.store, "store", "", "use the store of `NAME`.env in the folder epcommerce of your configuration")
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error, and show a response that is an error")
 	flags.StringVarP(&e.output, "output", "o", "table", "`format` of lists: table, json, jsonl or csv")
-	version := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
-	version.RunE = func(*cobra.Command, []string) error {
-		_, err := fmt.Fprintln(e.stdout, "epcommerce", commerce.Version, runtime.Version(), runtime.GOOS+"/"+runtime.GOARCH)
-		return err
-	}
 	root.AddCommand(
 		newDoctorCommand(e),
 		group("carts", "Check carts", newCheckCommand(e)),
@@ -137,7 +138,9 @@ func newRootCommand(e *environment) *cobra.Command {
 			append(newStateCommands(e), newListCommand(e), newGetCommand(e), newExportCommand(e))...),
 		group("discounts", "Show and change the custom discounts of a cart",
 			newShowCommand(e), newAddCommand(e), newApplyCommand(e), newRemoveCommand(e), newEnableCommand(e)),
-		newVerifyCommand(e), newAPICommand(e), newServeCommand(e), version)
+		newVerifyCommand(e), newStoresCommand(e), newAPICommand(e), newServeCommand(e), newVersionCommand(e))
+	root.Version = commerce.Version // adds the flag --version
+	root.SetVersionTemplate(versionLine + "\n")
 	complete(root, "output", formats...)
 	_ = root.RegisterFlagCompletionFunc("store", e.storeNames)
 	root.SetUsageTemplate(strings.NewReplacer(
@@ -146,6 +149,21 @@ func newRootCommand(e *environment) *cobra.Command {
 		"{{.CommandPath}} COMMAND --help describes a command.",
 	).Replace(root.UsageTemplate()))
 	return root
+}
+
+const platform = runtime.GOOS + "/" + runtime.GOARCH
+
+var versionLine = "epcommerce " + commerce.Version + " " + runtime.Version() + " " + platform
+
+func newVersionCommand(e *environment) *cobra.Command {
+	cmd := &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs}
+	cmd.RunE = func(*cobra.Command, []string) error {
+		return e.printOne(record{
+			lines: []row{text(versionLine)},
+			cells: []cell{{"version", commerce.Version}, {"go", runtime.Version()}, {"platform", platform}},
+		})
+	}
+	return cmd
 }
 
 // printable returns standard output without what would control a terminal, if it is one.
@@ -215,19 +233,6 @@ type exitError struct {
 
 func (e *exitError) Error() string { return cmp.Or(e.text, e.err.Error()) }
 func (e *exitError) Unwrap() error { return e.err }
-
-// unfinished returns the error of a command some of whose writes failed, for causes that it has
-// printed; nil if there are none.
-func (e *environment) unfinished(causes error, text string) error {
-	if causes == nil {
-		return nil
-	}
-	failed := &exitError{err: causes, text: text}
-	if e.done > 0 && !errors.Is(causes, context.Canceled) {
-		failed.code = exitUnfinished
-	}
-	return failed
-}
 
 // usagef returns an error of the command line or the environment.
 func usagef(format string, args ...any) error {

@@ -51,6 +51,8 @@ type caller struct {
 	width    int // of the terminal
 	env      map[string]string
 	pasted   bool // the command was printed by another one
+	files    *fileLayer
+	secret   func() ([]byte, error) // what is typed, but not shown
 }
 
 // run runs the tool in this process.
@@ -59,11 +61,15 @@ func (c caller) run(t *testing.T, args ...string) result {
 	if c.ctx == nil {
 		c.ctx = t.Context()
 	}
+	if c.secret == nil {
+		c.secret = func() ([]byte, error) { return nil, nil }
+	}
 	var stdout, stderr bytes.Buffer
 	code := run(c.ctx, args, &environment{
 		width:  c.width,
 		getenv: func(name string) string { return c.env[name] },
 		stdin:  strings.NewReader(c.stdin), stdout: &stdout, stderr: &stderr,
+		files: *cmp.Or(c.files, new(newFileLayer())), readSecret: c.secret,
 		stdinTerminal: c.terminal, stdoutTerminal: c.terminal, stderrTerminal: c.terminal,
 	})
 	if word := goWords.FindString(stderr.String()); word != "" && !slices.Contains(args, "--verbose") {
@@ -123,7 +129,8 @@ func pairEnv(s *commercetest.Store) map[string]string {
 // openShop opens the store that the variables name.
 func openShop(t *testing.T, env map[string]string) *shop {
 	t.Helper()
-	s, err := (&environment{getenv: func(name string) string { return env[name] }}).open(t.Context())
+	e := &environment{files: newFileLayer(), getenv: func(name string) string { return env[name] }}
+	s, err := e.open(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,7 +218,7 @@ func TestRun_pipeAndTerminal(t *testing.T) {
 	for name, args := range map[string][]string{
 		"doctor":             {"doctor", "--cart", "demo"},
 		"subscriptions list": {"subscriptions", "list", "--limit", "200"},
-		"subscriptions get":  {"subscriptions", "get", "36fabae3-23f7-533a-97f3-017ba2665c58"},
+		"subscriptions get":  {"subscriptions", "get", "57299b58-10d4-80b4-b91e-00a631f1e25d"},
 		"discounts show":     {"discounts", "show", "demo"},
 		"discounts remove":   {"discounts", "remove", "demo", "--engine", "promo-engine", "--yes"},
 	} {
@@ -258,6 +265,18 @@ func TestRun_verbose(t *testing.T) {
 		got := caller{env: storeEnv(fake)}.run(t, flag, "carts", "check", "1")
 		if strings.Contains(got.stderr, "): <html> [2Jincident 7\n") != want {
 			t.Errorf("%s: got %q, want the response: %t, without its escape", flag, got.stderr, want)
+		}
+	}
+}
+
+// The tool runs if only FIPS 140 may be used, with the fake store, and with the scripts for Redis.
+func TestRun_fips(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"--demo doctor --cart demo", "version", "serve --tls --check --addr 127.0.0.1:1"} {
+		cmd := exec.CommandContext(t.Context(), binary, strings.Fields(args)...)
+		cmd.Env = []string{"GODEBUG=fips140=only"}
+		if out, _ := cmd.CombinedOutput(); strings.Contains(string(out), "panic") || len(out) == 0 {
+			t.Errorf("%s: got %s, want what it prints otherwise", args, out)
 		}
 	}
 }

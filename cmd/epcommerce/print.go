@@ -25,7 +25,7 @@ type cell struct{ column, text string }
 type record struct {
 	lines  []row  // of a table
 	cells  []cell // of CSV
-	object any    // of JSON
+	object any    // of JSON; nil: the cells
 }
 
 // row is a line of a table: texts in columns of these widths, which are for 80 columns in all. Such
@@ -54,11 +54,10 @@ type printer struct {
 	columns  []string // of CSV; nil: all
 	noHeader bool     // of CSV
 	raw      bool     // CSV without apostrophes
-	mark     bool     // CSV begins with a byte order mark
+	mark     bool     // CSV is for Excel: it begins with a byte order mark
 	out      *bufio.Writer
 	width    int // of a table
 	csv      *csv.Writer
-	json     *json.Encoder
 	bold     bool  // the head of a table is
 	n        int   // records written
 	err      error // the first one; the buffers keep theirs
@@ -66,15 +65,23 @@ type printer struct {
 
 func newPrinter(w io.Writer, format string) *printer {
 	out := bufio.NewWriter(w)
-	p := &printer{format: format, out: out, width: defaultWidth, csv: csv.NewWriter(out), json: json.NewEncoder(out)}
-	p.json.SetEscapeHTML(false)
-	return p
+	return &printer{format: format, out: out, width: defaultWidth, csv: csv.NewWriter(out)}
 }
 
 // newPrinter returns a printer on standard output, in the format of -o. On a terminal the head of
 // a table is bold. first has the columns.
 func (e *environment) newPrinter(head []row, first record) *printer {
 	return e.begin(newPrinter(e.stdout, e.output), head, first)
+}
+
+// printOne prints a record that is no list.
+func (e *environment) printOne(r record) error {
+	if e.output == "json" {
+		e.output = "jsonl" // an object
+	}
+	p := e.newPrinter(nil, r)
+	p.print(r)
+	return p.end()
 }
 
 func (e *environment) begin(p *printer, head []row, first record) *printer {
@@ -122,10 +129,13 @@ func (p *printer) print(r record) {
 		if p.format == "json" && p.n > 1 {
 			_ = p.out.WriteByte(',')
 		}
-		p.err = cmp.Or(p.err, p.encode(r.object))
+		p.err = cmp.Or(p.err, p.encode(r))
 	case "csv":
 		_ = p.csv.Write(texts(p.chosen(r.cells), func(c cell) string {
-			if p.raw {
+			switch {
+			case p.mark && changedByExcel.MatchString(c.text):
+				return `="` + c.text + `"`
+			case p.raw:
 				return c.text
 			}
 			return safe(c.text)
@@ -138,18 +148,26 @@ func (p *printer) print(r record) {
 // members are a JSON object whose members encode themselves.
 type members map[string]any
 
+// membersOf returns cells as members.
+func membersOf(cells []cell) members {
+	m := members{}
+	for _, c := range cells {
+		m[c.column] = c.text
+	}
+	return m
+}
+
 // verbatim writes what the members return as it is. encoding/json of Go 1.26 writes the same bytes,
 // except for a line separator in an e-mail address, but takes twice as long.
 var verbatim = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true),
 	jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 
 // encode writes a line of JSON, or nothing if it returns an error.
-func (p *printer) encode(object any) error {
-	m, ok := object.(members)
-	if !ok {
-		return p.json.Encode(object)
+func (p *printer) encode(r record) error {
+	if r.object == nil {
+		r.object = membersOf(r.cells)
 	}
-	line, err := jsonv2.Marshal(m, verbatim)
+	line, err := jsonv2.Marshal(r.object, verbatim)
 	if err != nil {
 		return err
 	}
@@ -228,6 +246,13 @@ func plain(s string) string {
 	words := strings.FieldsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 	return cmp.Or(strings.TrimSpace(strings.Join(words, " ")), "-")
 }
+
+// changedByExcel matches a text that Excel would take for another number, for a date or for a time.
+var changedByExcel = regexp.MustCompile(`^(0\d+([.,]\d+)?|\d{16,}|\d+(\.\d+)?[eE][+-]?\d+|` +
+	`\d+[-/:]\d+([-/:]\d+)?( \d[\d:]*)?|\d+\.\d+\.\d+)$|` +
+	`(?i)^(\d+[-/ ]?` + months + `([-/ ]\d+)?|` + months + `[-/ ]?\d+)$`)
+
+const months = `(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*`
 
 // formula matches the start of a cell that a spreadsheet may run. It may split a text into cells at
 // a semicolon, a tab or a line break, whatever quotes there are. It skips invisible characters at

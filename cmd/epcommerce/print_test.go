@@ -111,7 +111,7 @@ func TestPrinter_width(t *testing.T) {
 	for _, width := range []int{60, 80, 200} {
 		for _, args := range [][]string{
 			{"subscriptions", "list", "--limit", "50"}, {"discounts", "show", "demo"}, {"doctor", "--cart", "demo"},
-			{"subscriptions", "get", "36fabae3-23f7-533a-97f3-017ba2665c58"},
+			{"subscriptions", "get", "57299b58-10d4-80b4-b91e-00a631f1e25d"},
 		} {
 			got := caller{width: width}.run(t, append(args, "--demo")...)
 			longest := 0

@@ -24,6 +24,7 @@ type selection struct {
 	noHeader    bool
 	subscribers bool
 	raw, mark   bool // as in printer
+	separator   string
 }
 
 func (x *selection) addFlags(cmd *cobra.Command) {
@@ -32,8 +33,10 @@ func (x *selection) addFlags(cmd *cobra.Command) {
 	flags.StringSliceVar(&x.columns, "columns", nil, "`names` of the columns of CSV, in this order, separated by commas")
 	flags.BoolVar(&x.noHeader, "no-header", false, "leave the names of the columns out of CSV")
 	flags.BoolVar(&x.raw, "raw", false, "write CSV without the apostrophes that keep a spreadsheet from running a cell")
-	flags.BoolVar(&x.mark, "bom", false, "begin CSV with a byte order mark, for Excel on Windows")
+	flags.BoolVar(&x.mark, "bom", false, "CSV for Excel: a byte order mark, and what it would change as =\"TEXT\"")
+	flags.StringVar(&x.separator, "separator", "", "`sign` between the cells of CSV instead of a comma: ; | or tab")
 	flags.BoolVar(&x.subscribers, "subscribers", false, "add subscriber_email; one request or more for each 100 accounts")
+	complete(cmd, "separator", ",", ";", "|", "tab")
 	complete(cmd, "state", subscriptionstate.Names...)
 	complete(cmd, "columns", texts(noSubscription.cells, func(c cell) string { return c.column })...)
 }
@@ -45,8 +48,11 @@ func complete(cmd *cobra.Command, flag string, values ...string) {
 
 // check refuses what does not fit the format, and columns and states that do not exist.
 func (x *selection) check(format string) error {
-	if format != "csv" && (len(x.columns) > 0 || x.noHeader || x.raw || x.mark) {
-		return usagef("--columns, --no-header, --raw and --bom are for CSV")
+	switch {
+	case format != "csv" && (len(x.columns) > 0 || x.noHeader || x.raw || x.mark || separators[x.separator] != ','):
+		return usagef("--columns, --no-header, --raw, --bom and --separator are for CSV")
+	case separators[x.separator] == 0:
+		return usagef("--separator must be one of , ; | and tab")
 	}
 	if x.state = strings.ToLower(x.state); x.state == "cancelled" {
 		x.state = "canceled"
@@ -65,10 +71,13 @@ func (x *selection) check(format string) error {
 	return nil
 }
 
+// separators are the values of --separator.
+var separators = map[string]rune{"": ',', ",": ',', ";": ';', "|": '|', "tab": '\t'}
+
 // newPrinter returns a printer of what is selected.
 func (x *selection) newPrinter(w io.Writer, format string) *printer {
 	p := newPrinter(w, format)
-	p.columns, p.noHeader, p.raw, p.mark = x.columns, x.noHeader, x.raw, x.mark
+	p.columns, p.noHeader, p.raw, p.mark, p.csv.Comma = x.columns, x.noHeader, x.raw, x.mark, separators[x.separator]
 	return p
 }
 

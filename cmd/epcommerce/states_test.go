@@ -70,7 +70,7 @@ func TestStates(t *testing.T) {
 	}
 	lost := commercetest.Fault{Operation: commercetest.OpChangeState, Cut: true, Apply: true}
 	s.Inject(lost, lost, lost)
-	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "6 of 6 done") {
+	if got := c.run(t, of("cancel", "--yes")...); got.code != 0 || !strings.Contains(got.stderr, "6 done") {
 		t.Errorf("got %+v, want six done", got)
 	}
 	if got, want := stateOf(s, account), strings.TrimSpace(strings.Repeat("canceled ", 6)); got != want {
@@ -87,7 +87,7 @@ func TestStates(t *testing.T) {
 		t.Errorf("resume all: got %+v, want none resumed, and a hint", got)
 	}
 	got = c.run(t, "subscriptions", "resume", ids[0], "--yes")
-	isHinted := strings.Contains(got.stderr, "--reopen")
+	isHinted := strings.Contains(got.stdout, "--reopen")
 	if got.code != exitFailed || !isHinted || strings.Contains(stateOf(s, account), "active") {
 		t.Errorf("resume: got %+v and %q, want a hint", got, stateOf(s, account))
 	}
@@ -111,7 +111,7 @@ func TestStates_oneFails(t *testing.T) {
 	s.Inject(commercetest.Fault{Operation: commercetest.OpChangeState, Status: http.StatusUnprocessableEntity, After: 2})
 	got := caller{env: storeEnv(s)}.run(t, "subscriptions", "pause", "--account", account.String(), "--yes")
 	paused := strings.Count(stateOf(s, account), "paused")
-	if got.code != exitUnfinished || !strings.Contains(got.stderr, "5 of 6 done") || paused != 5 {
+	if got.code != exitUnfinished || !strings.Contains(got.stderr, "5 done, 1 failed") || paused != 5 {
 		t.Errorf("got %+v and %q, want exit code %d and five paused", got, stateOf(s, account), exitUnfinished)
 	}
 }
@@ -123,6 +123,7 @@ func TestStates_usage(t *testing.T) {
 		"both":           {unknownID, "--account", unknownID},
 		"no id":          {"x"},
 		"no account":     {"--account", "x"},
+		"input and both": {"-", "--account", unknownID},
 		"not for pauses": {unknownID, "--immediately"},
 	} {
 		got := caller{}.run(t, append([]string{"--demo", "subscriptions", "pause"}, args...)...)
@@ -239,7 +240,7 @@ func TestStates_absentFlags(t *testing.T) {
 		t.Cleanup(server.Close)
 		env := map[string]string{"COMMERCE_BASE_URL": server.URL, "COMMERCE_TOKEN": "token"}
 		got := caller{env: env}.run(t, "subscriptions", "resume", id, "--yes")
-		if got.code != exitFailed || !strings.Contains(got.stderr, "absent, or not a flag") {
+		if got.code != exitFailed || !strings.Contains(got.stdout, "absent, or not a flag") {
 			t.Errorf("meta %s: got %+v, want an error", meta, got)
 		}
 	}
@@ -293,10 +294,10 @@ func TestStates_unknown(t *testing.T) {
 		want string
 		done int // how many are paused
 	}{
-		"one":           {args: []string{"0", unknownID, "1"}, code: exitUnfinished, want: "2 of 2 done", done: 2},
+		"one":           {args: []string{"0", unknownID, "1"}, code: exitUnfinished, want: "2 done", done: 2},
 		"first":         {args: []string{unknownID, "0"}, code: exitUnfinished, want: absent, done: 1},
 		"none":          {args: []string{unknownID}, code: exitFailed, want: absent},
-		"twice":         {args: []string{"0", "0", "1"}, want: "2 of 2 done", done: 2},
+		"twice":         {args: []string{"0", "0", "1"}, want: "2 done", done: 2},
 		"unknown twice": {args: []string{unknownID, unknownID}, code: exitFailed, want: absent + "\n"},
 		"account":       {args: []string{"--account", unknownID}, want: "the account " + unknownID + " has no subscriptions"},
 	} {
@@ -315,7 +316,7 @@ func TestStates_unknown(t *testing.T) {
 			}
 			got := caller{env: storeEnv(s)}.run(t, args...)
 			if done := strings.Count(stateOf(s, account), "paused"); done != row.done || got.code != row.code ||
-				!strings.Contains(got.stderr, row.want) {
+				!strings.Contains(got.stdout+got.stderr, row.want) {
 				t.Errorf("got %+v and %d paused, want exit code %d, %q and %d", got, done, row.code, row.want, row.done)
 			}
 		})

@@ -91,12 +91,7 @@ func newGetCommand(e *environment) *cobra.Command {
 		for _, c := range r.cells {
 			r.lines = append(r.lines, columns([]int{28, 50}, c.column, plain(c.text)))
 		}
-		if e.output == "json" {
-			e.output = "jsonl" // an object, not a list of one
-		}
-		p := e.newPrinter(nil, r)
-		p.print(r)
-		return p.end()
+		return e.printOne(r)
 	})
 	cmd.Example = "  epcommerce subscriptions get ID -o json"
 	return cmd

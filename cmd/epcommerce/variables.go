@@ -2,9 +2,12 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"runtime"
 	"slices"
@@ -49,35 +52,64 @@ func (e *environment) storeNames(*cobra.Command, []string, string) ([]string, co
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
+// variablesFile returns the path of the file that --env-file or --store names, or "".
+func (e *environment) variablesFile() (string, error) {
+	if e.store == "" {
+		return e.envFile, nil
+	}
+	folder, err := e.storeFolder()
+	switch {
+	case e.envFile != "":
+		return "", usagef("use one of --demo, --env-file and --store")
+	case !storeName.MatchString(e.store):
+		return "", usagef("the NAME of a store has letters, digits, - and _ only")
+	}
+	return filepath.Join(folder, e.store+".env"), err
+}
+
+// checkVariablesFile refuses a file that others can read, if that can be changed. Otherwise, as in
+// a container, it warns.
+func (e *environment) checkVariablesFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && e.store != "":
+		return usagef("%s does not exist\n  to do: add the store, or see the others by epcommerce stores\n"+
+			"    epcommerce stores add %s", path, e.store)
+	case err != nil || info.IsDir():
+		return usagef("%w", cmp.Or(err, fmt.Errorf("%s is a folder", path)))
+	case runtime.GOOS == "windows" || info.Mode().Perm()&0o077 == 0:
+		return nil
+	case isOwn(info) && e.files.chmod(path, info.Mode().Perm()) == nil: // which changes nothing
+		return usagef("%s can be read by others\n  to do: chmod 600 %s", path, quote(path))
+	}
+	say(e.stderr, "others may read %s", path)
+	return nil
+}
+
+// isOwn reports whether a file belongs to the user of this process, as far as the system knows.
+func isOwn(file fs.FileInfo) bool {
+	uid := reflect.Indirect(reflect.ValueOf(file.Sys())).FieldByName("Uid")
+	return uid.IsValid() && uid.Uint() == uint64(os.Geteuid())
+}
+
 // readVariables replaces the variables of the environment by those of the file that --env-file or
 // --store names, if there is one. Its errors never hold a value.
 func (e *environment) readVariables() error {
-	path := e.envFile
-	if e.store != "" {
-		folder, err := e.storeFolder()
-		switch {
-		case path != "":
-			return usagef("use one of --demo, --env-file and --store")
-		case !storeName.MatchString(e.store):
-			return usagef("the NAME of --store has letters, digits, - and _ only")
-		case err != nil:
+	path, err := e.variablesFile()
+	if err != nil || path == "" {
+		return err
+	}
+	if path != "-" {
+		if err := e.checkVariablesFile(path); err != nil {
 			return err
 		}
-		path = filepath.Join(folder, e.store+".env")
 	}
-	if path == "" {
-		return nil
-	}
-	info, err := os.Stat(path)
-	if err != nil || info.IsDir() {
-		return usagef("%w", cmp.Or(err, fmt.Errorf("%s is a folder", path)))
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
-		return usagef("%s can be read by others\n  to do: chmod 600 %s", path, quote(path))
-	}
-	content, err := os.ReadFile(path)
+	content, err := e.readFile(path)
 	if err != nil {
 		return usagef("%w", err)
+	}
+	if path == "-" {
+		path = "standard input"
 	}
 	values, err := parseVariables(path, string(content))
 	if err != nil {

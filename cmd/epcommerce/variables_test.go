@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,11 +27,14 @@ const noSecret = "do-not-print-this"
 // fileRow is a file that names a store, and what doctor says with it.
 type fileRow struct {
 	content string
+	stdin   string
 	mode    os.FileMode
 	args    []string // default: --env-file
 	env     map[string]string
 	code    int
-	want    string
+
+	readOnly bool // the file system is
+	want     string
 }
 
 // fileRows returns files for a store.
@@ -44,6 +48,7 @@ func fileRows(s *commercetest.Store) map[string]fileRow {
 		"incomplete": {content: "COMMERCE_BASE_URL=" + s.URL(), env: storeEnv(s), code: exitUsage,
 			want: "shop.env names no store"},
 		"others can read it": {content: good, mode: 0o640, code: exitUsage, want: "chmod 600"},
+		"read-only":          {content: good, mode: 0o444, readOnly: true, want: "epcommerce: others may read "},
 		"unknown variable":   {content: good + "COMMERCE_TOKN=" + noSecret, code: exitUsage, want: "line 5 of "},
 		"no variable":        {content: noSecret, code: exitUsage, want: "line 1 of "},
 		"byte order mark":    {content: "\uFEFF" + good, want: "responds"},
@@ -62,8 +67,11 @@ func fileRows(s *commercetest.Store) map[string]fileRow {
 			code: exitUsage, want: "shop.env: COMMERCE_BASE_URL must"},
 		"demo":         {content: good, args: []string{"--store", "shop", "--demo"}, code: exitUsage, want: "use one of"},
 		"no such file": {args: []string{"--env-file", "none"}, code: exitUsage, want: "no such file"},
-		"no such name": {args: []string{"--store", "none"}, code: exitUsage, want: "no such file"},
-		"not a name":   {args: []string{"--store", "../shop"}, code: exitUsage, want: "has letters"},
+		"no such name": {args: []string{"--store", "none"}, code: exitUsage,
+			want: "/epcommerce/none.env does not exist\n  to do: add the store"},
+		"standard input": {stdin: good, args: []string{"--env-file", "-"}, want: "standard input: " + s.URL() + " responds"},
+		"nothing there":  {args: []string{"--env-file", "-"}, code: exitUsage, want: "standard input names no store"},
+		"not a name":     {args: []string{"--store", "../shop"}, code: exitUsage, want: "has letters"},
 		"both": {content: good, args: []string{"--store", "shop", "--env-file", "x"},
 			code: exitUsage, want: "use one of"},
 	}
@@ -96,7 +104,11 @@ func TestVariables_file(t *testing.T) {
 			for name, value := range row.env {
 				env[name] = value
 			}
-			got := caller{env: env}.run(t, append([]string{"doctor"}, row.args...)...)
+			files := newFileLayer()
+			if row.readOnly {
+				files.chmod = func(string, os.FileMode) error { return syscall.EROFS }
+			}
+			got := caller{env: env, stdin: row.stdin, files: &files}.run(t, append([]string{"doctor"}, row.args...)...)
 			if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.want) {
 				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.want)
 			}
@@ -230,7 +242,7 @@ func TestVariables_redis(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	got := caller{ctx: ctx, env: env}.run(t, remove...)
-	if got.code == 0 || !strings.Contains(got.stderr, "lock") || onCart(s, cart) == "" {
+	if got.code == 0 || !strings.Contains(got.stdout, "waiting for the lock") || onCart(s, cart) == "" {
 		t.Errorf("a service writes to the cart: got %+v, want an error, and the cart as it was", got)
 	}
 	unlock()

@@ -24,13 +24,13 @@ func TestList(t *testing.T) {
 		"BILLED    PRICE      NEXT INVOICE\n"
 	rows := map[commercetest.Generation]string{
 		commercetest.FirstGeneration: "" +
-			"b62b7b82-31c3-5375-90bd-baae28962b76  active    Yearly                1 year    $67.50     2024-02-02\n" +
-			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  active    Weekly                1 week    $2.25      2024-02-02\n" +
-			"50babc88-edc9-5c16-b82b-2d0d723bc6f0  active    Monthly               1 month   $14.00     2024-02-02\n",
+			"27af62e6-cb8f-8017-b4b9-4dcb0fc148be  active    Yearly                1 year    $67.50     2024-02-02\n" +
+			"5a969bed-a0ce-8c35-90fb-c5e61bc3d2c0  active    Weekly                1 week    $2.25      2024-02-02\n" +
+			"0a78ef43-f062-848a-8e85-62b822a8da86  active    Monthly               1 month   $14.00     2024-02-02\n",
 		commercetest.SecondGeneration: "" +
-			"b62b7b82-31c3-5375-90bd-baae28962b76  active    Razor Handle          1 month   $6.75      2024-02-02\n" +
-			"2447bb63-6876-5e38-ab7b-5ceca15e68f3  active    Digest Subscription   1 week    $2.25      2024-02-02\n" +
-			"50babc88-edc9-5c16-b82b-2d0d723bc6f0  active    Green Tea Box         1 month   $14.00     2024-02-02\n",
+			"27af62e6-cb8f-8017-b4b9-4dcb0fc148be  active    Razor Handle          1 month   $6.75      2024-02-02\n" +
+			"5a969bed-a0ce-8c35-90fb-c5e61bc3d2c0  active    Digest Subscription   1 week    $2.25      2024-02-02\n" +
+			"0a78ef43-f062-848a-8e85-62b822a8da86  active    Green Tea Box         1 month   $14.00     2024-02-02\n",
 	}
 	commercetest.EachGeneration(t, commercetest.Config{}, func(t *testing.T, s *commercetest.Store) {
 		s.Seed(3)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -227,7 +228,7 @@ func TestMain_skips(t *testing.T) {
 	}
 	for n := range 10_101 {
 		p.AddSubscription(commerce.Subscription{
-			ID: uuid.NewSHA1(account, []byte{byte(n >> 8), byte(n)}), Type: "subscription",
+			ID: uuid.NewHash(sha256.New(), account, []byte{byte(n >> 8), byte(n)}, 8), Type: "subscription",
 			Attributes: commerce.SubscriptionAttributes{AccountID: account},
 		})
 	}
