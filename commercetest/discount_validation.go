@@ -28,7 +28,7 @@ func (s *Store) readBody(in *call, read func(v *validator, root members)) *respo
 	if in.Operation == OpChangeState { // its errors have the status as a text
 		v.status = "400"
 	}
-	if in.Operation == OpUpdateCart { // a 422 is the only refusal that its specification declares
+	if in.Operation == OpUpdateCart { // its specification declares no other refusal
 		v.status = http.StatusUnprocessableEntity
 	}
 	if root, ok := v.object("body", in.Body); ok {
