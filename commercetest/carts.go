@@ -186,7 +186,7 @@ func (s *Store) addItem(c *cart, item cartItem) {
 }
 
 // mergeItem adds the quantity of an item to that of the same one: a custom item with its SKU, or a
-// cart item of its product. It reports whether c has one. Without a SKU, no custom item is the same.
+// cart item of its product. It reports whether c has one. A custom item without a SKU is none.
 func (c *cart) mergeItem(item cartItem) bool {
 	i := slices.IndexFunc(c.items, func(has cartItem) bool {
 		return has.productID == item.productID && (has.sku == item.sku || item.productID != "")

@@ -159,8 +159,8 @@ type Config struct {
 	StandardPromotions bool `json:"standard_promotions"`
 	// PromotionCodes are the codes that POST /v2/carts/{cartID}/items takes, as items of the type
 	// promotion_item. Each adds a promotion such as that of [Store.AddPromotion]. A cart that takes
-	// custom discounts takes none, and one that does not use rule promotions takes only those of the
-	// older kind. If one is of the Promotions Builder, new carts use rule promotions, unless
+	// custom discounts takes none, and one without rule promotions takes only those of the older
+	// kind. If one is of the Promotions Builder, new carts use rule promotions, unless
 	// DiscountsEnabled is set.
 	PromotionCodes []PromotionCode `json:"promotion_codes"`
 	// FractionalAmounts accepts amounts of discounts that are not whole numbers.

@@ -25,10 +25,10 @@ func (s *Store) readBody(in *call, read func(v *validator, root members)) *respo
 		return new(errorResponse(http.StatusUnsupportedMediaType, "Unsupported Media Type", detail))
 	}
 	v := &validator{status: http.StatusBadRequest, fractions: s.cfg.FractionalAmounts}
-	switch in.Operation {
-	case OpChangeState: // its errors have the status as a text
+	if in.Operation == OpChangeState { // its errors have the status as a text
 		v.status = "400"
-	case OpUpdateCart: // a 422 is the only refusal that its specification declares
+	}
+	if in.Operation == OpUpdateCart { // its specification declares no other refusal
 		v.status = http.StatusUnprocessableEntity
 	}
 	if root, ok := v.object("body", in.Body); ok {

@@ -22,7 +22,9 @@ func TestStore_AddCartFixture(t *testing.T) {
 		Amount: commerce.NewDecimal(-100), Description: "d", DiscountCode: "c", DiscountEngine: "e", ExternalID: "1",
 	}
 	id, err := store.AddCartFixture(commercetest.CartFixture{
-		Items:     []commercetest.ItemFixture{{Price: new(int64(250)), Quantity: 4}, {Price: new(int64(1))}, {Price: new(int64)}},
+		Items: []commercetest.ItemFixture{
+			{Price: new(int64(250)), Quantity: 4}, {Price: new(int64(1))}, {Price: new(int64)},
+		},
 		Discounts: []commerce.NewCustomDiscount{discount, discount},
 	})
 	if err != nil {

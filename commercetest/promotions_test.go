@@ -126,7 +126,7 @@ func TestPromotionCodes_discounts(t *testing.T) {
 func TestPromotionCodes_settings(t *testing.T) {
 	t.Parallel()
 	old := []commercetest.PromotionCode{{Code: "OLD", Standard: true}}
-	both := append(old, commercetest.PromotionCode{Code: "RULE"})
+	both := []commercetest.PromotionCode{old[0], {Code: "RULE"}}
 	for _, tt := range []struct {
 		name string
 		cfg  commercetest.Config

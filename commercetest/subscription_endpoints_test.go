@@ -114,7 +114,8 @@ func featuresOf(
 		}
 		Links map[string]any
 	}
-	if err := json.Unmarshal([]byte(send(t, store, get(listPath+"/"+id.String()+"/features"+query)).Body), &body); err != nil {
+	resp := send(t, store, get(listPath+"/"+id.String()+"/features"+query))
+	if err := json.Unmarshal([]byte(resp.Body), &body); err != nil {
 		t.Fatal(err)
 	}
 	wantEqual(t, query+": there are links", len(body.Links) > 0, true)

@@ -162,8 +162,13 @@ func (s *Store) enterState(sub *commerce.Subscription, a commerce.SubscriptionSt
 	case "pending":
 		m.Pending = true
 	}
+	m.State = s.newState(a, now)
+}
+
+// newState returns a state with a new id. The caller holds s.mu.
+func (s *Store) newState(a commerce.SubscriptionStateAttributes, now time.Time) commerce.SubscriptionState {
 	s.stateCount++
-	m.State = commerce.SubscriptionState{
+	return commerce.SubscriptionState{
 		ID:         newID("new-states", s.stateCount),
 		Type:       "subscription_state",
 		Attributes: a,

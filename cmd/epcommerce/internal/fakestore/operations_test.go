@@ -207,7 +207,8 @@ var refusals = [][2]string{
 	{`POST /_store/reset {"page_length":0}`, `member \"/page_length\" must not be 0`},
 	{`POST /_store/reset {"cart_discount_limit":0}`, `member \"/cart_discount_limit\" must not be 0`},
 	{`POST /_store/reset {"token_life":"0s"}`, `member \"/token_life\" must not be 0`},
-	{`POST /_store/namespaces {"currencies":[{"code":"EUR","exchange_rate":0.0}]}`, `member \"/currencies/0/exchange_rate\"`},
+	{`POST /_store/namespaces {"currencies":[{"code":"EUR","exchange_rate":0.0}]}`,
+		`member \"/currencies/0/exchange_rate\"`},
 	{"GET /_store/wait?timeout=0s", `member \"/timeout\" must not be 0`},
 	{"GET /_store/requests?operation=ad", `operation must be one of [\"accounts\"`},
 	{"GET /_store/requests?since=zzz", "since must be the id of a request"},
@@ -260,7 +261,8 @@ var refusals = [][2]string{
 func TestOperations_zero(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
-	cart := s.wantSent(t, "POST /_store/carts", `{"items":[{"price":0},{"price":250,"tax_percent":0}]}`, http.StatusCreated)
+	cart := s.wantSent(t, "POST /_store/carts", `{"items":[{"price":0},{"price":250,"tax_percent":0}]}`,
+		http.StatusCreated)
 	if got := regexp.MustCompile(`"formatted": "[^"]*"`).FindAllString(cart, -1); len(got) != 3 ||
 		got[0] != `"formatted": "$0.00"` || got[1] != got[2] || got[2] != `"formatted": "$2.50"` {
 		t.Errorf("prices %q, want $0.00, $2.50 and their sum", got)
@@ -275,7 +277,8 @@ func TestOperations_zero(t *testing.T) {
 		}
 	}
 	s.wantSent(t, "GET /_store/wait?count=0", "", http.StatusOK)
-	s.wantSent(t, "POST /_store/reset", `{"subscriptions":0,"tax_percent":0,"rate_limit":0,"shipping":0}`, http.StatusNoContent)
+	s.wantSent(t, "POST /_store/reset", `{"subscriptions":0,"tax_percent":0,"rate_limit":0,"shipping":0}`,
+		http.StatusNoContent)
 }
 
 // An operation refuses what it does not know.
