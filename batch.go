@@ -183,8 +183,10 @@ func (b *batchResponse) readData(data []byte) {
 			b.Added, b.mayHold = nil, true
 			return
 		}
-		var d CustomDiscount
-		isKnown := element[0] == '{' && d.UnmarshalJSON(element) == nil && isCustomDiscount(&d)
+		var plain plainDiscount
+		isKnown := element[0] == '{' && payloads.Unmarshal(element, &plain) == nil
+		d := plain.withItem()
+		isKnown = isKnown && isCustomDiscount(&d)
 		if !isKnown || d.Extra != nil { // mostly there are no other members
 			errs := readInlineErrors(element)
 			b.inline = append(b.inline, errs[:min(len(errs), maxErrors-len(b.inline))]...)
@@ -247,9 +249,11 @@ func holdsDiscount(body []byte) bool {
 
 // compare compares the response with the batch that was sent.
 func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscountsOptions) {
-	reasonsOf := reasonsFor(b.Errors)
-	for _, d := range unconfirmed(sent, b.Added) {
-		b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{d.copyItem(), reasonsOf(&d).entries})
+	if rest := unconfirmed(sent, b.Added); len(rest) > 0 {
+		reasonsOf := reasonsFor(b.Errors)
+		for _, d := range rest {
+			b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{d.copyItem(), reasonsOf(&d).entries})
+		}
 	}
 	b.AllOrNothing = string(b.option) == "true" || string(b.option) != "false" && opts.AllOrNothing
 	b.inline, b.option = nil, nil // a caller that keeps the result must not keep them, a part of the body

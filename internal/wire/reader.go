@@ -204,7 +204,7 @@ func (r *reader) store(text []byte) string {
 	start := r.chunk.Len()
 	if start+len(text) > r.chunk.Cap() {
 		start, r.chunk = 0, strings.Builder{}
-		r.chunk.Grow(min(chunkSize, max(len(text), len(r.input)/4)))
+		r.chunk.Grow(min(chunkSize, max(len(text), len(r.input)/2)))
 	}
 	r.chunk.Write(text)
 	return r.chunk.String()[start:]
