@@ -78,7 +78,7 @@ func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
 type batchResponse struct {
 	AddCustomDiscountsResult
 	inline  []ErrorObject // of elements of data; also in Errors
-	option  []byte        // add_all_or_nothing, as it is in the response; nil after compare
+	option  []byte        // add_all_or_nothing, as it is in the response
 	mayHold bool          // the response shows discounts, or may hold some in an unknown form
 	problem error         // why the response shows no discount; nil if it shows one
 }
@@ -256,7 +256,6 @@ func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscoun
 		}
 	}
 	b.AllOrNothing = string(b.option) == "true" || string(b.option) != "false" && opts.AllOrNothing
-	b.inline, b.option = nil, nil // a caller that keeps the result must not keep them, a part of the body
 }
 
 // unconfirmed returns the discounts in sent that have no match in added. It matches them by
