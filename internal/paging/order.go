@@ -12,7 +12,7 @@ import (
 type order struct {
 	id, created, updated steps
 	pages                int       // that connected
-	front, newest        time.Time // newest time of the last change on the first of them, and on all
+	newest               time.Time // newest time of the last change on them
 }
 
 // steps are the ways that a value goes from record to record.
@@ -40,9 +40,7 @@ func (w *walk[P, ID]) acceptTimes(f fetched[P, ID]) {
 			w.order.newest = updated
 		}
 	}
-	if w.order.pages++; w.order.pages == 1 {
-		w.order.front = w.order.newest
-	}
+	w.order.pages++
 }
 
 // onlyRises reports whether the list may be sorted by the last change, the last one at the end.
@@ -73,13 +71,13 @@ const maxLooks = 10
 
 var errSortedByChange = fmt.Errorf("%w; it is sorted by a time that changes faster than it can be read", ErrListDrift)
 
-// lookAgain yields the records that moved to the start of the list. All that changed since the
-// first page of the walk come before the newest record of that page. It reads up to there, until
-// one page has it all, so that nothing moved while it was read.
+// lookAgain yields the records that moved to the start of the list. Those that the walk missed come
+// before the newest record that it saw. It reads up to there, until one page has it all, so that
+// nothing moved while it was read.
 func (w *walk[P, ID]) lookAgain(ctx context.Context, yield func(P, error) bool) {
 	again := &walk[P, ID]{order: w.order}
 	for range maxLooks {
-		front := again.order.front
+		newest := again.order.newest
 		again = &walk[P, ID]{Config: w.Config}
 		again.Concurrency, again.Yielded = 0, nil
 		for page, err := range again.all(ctx) {
@@ -94,7 +92,7 @@ func (w *walk[P, ID]) lookAgain(ctx context.Context, yield func(P, error) bool) 
 					return
 				}
 			}
-			if !oldest.After(front) {
+			if !oldest.After(newest) {
 				break
 			}
 		}
