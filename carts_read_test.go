@@ -589,7 +589,10 @@ func TestCartsGet_oddPart(t *testing.T) {
 		{body: body("", `"items":[{},5,{}]`), want: "included.items is not an array of objects"},
 		{body: body("", `"items":{}`), want: "included.items is not an array of objects"},
 		{body: body("", `"items":[{},null]`), want: "an item is not an object"},
-		{body: body("", `"custom_discounts":[`+discount+`,"x"]`), want: "included.custom_discounts is not an array of objects"},
+		{
+			body: body("", `"custom_discounts":[`+discount+`,"x"]`),
+			want: "included.custom_discounts is not an array of objects",
+		},
 		{body: body("", `"custom_discounts":[`+discount+`,null]`), want: "a custom discount is not an object with an id"},
 		{body: body(`"items":{"data":[`+id+`,{}]}`, ""), want: "a relationship names a resource without an id"},
 		{body: body(`"items":{"data":5}`, ""), want: "a relationship names a resource without an id"},
