@@ -2,7 +2,7 @@
 
 FUZZTIME ?= 2m
 NEXT_GO  ?= go1.27.4
-BEFORE   ?= 7783969
+BEFORE   ?= 619a4b6
 
 .DEFAULT_GOAL := help
 

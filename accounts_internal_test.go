@@ -33,3 +33,27 @@ func TestPredictID(t *testing.T) {
 		}
 	}
 }
+
+// Only an error of the list of accounts that does not pass shows that the service does not list
+// them.
+func TestCannotList(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]bool{
+		400: true, 403: true, 404: true, 422: true, 401: false, 408: false, 425: false, 429: false, 500: false, 0: false,
+	} {
+		if got := cannotList(&Error{Op: opAccountIDs, StatusCode: status}); got != want {
+			t.Errorf("status %d: got %t, want %t", status, got, want)
+		}
+	}
+}
+
+// A subscription without a readable account may belong to an account that is not listed.
+func TestSubscriptionWalk_isOfHidden(t *testing.T) {
+	t.Parallel()
+	w := &subscriptionWalk{accounts: map[uuid.UUID]struct{}{{1}: {}}}
+	for account, want := range map[uuid.UUID]bool{{1}: true, {2}: false, uuid.Nil: true} {
+		if got := w.isOfHidden(Subscription{Attributes: SubscriptionAttributes{AccountID: account}}); got != want {
+			t.Errorf("account %v: got %t, want %t", account, got, want)
+		}
+	}
+}

@@ -313,6 +313,32 @@ func TestClientCredentials_oneRequestForAll(t *testing.T) {
 	})
 }
 
+// After a 401, a call uses the token that another call has renewed meanwhile.
+func TestClientCredentials_renewedByAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &tokenServer{refused: map[string]bool{"t1": true}}
+		slow := roundTripper(func(req *http.Request) (*http.Response, error) {
+			resp, err := s.RoundTrip(req)
+			if req.URL.Query().Get("page[offset]") == "7" {
+				time.Sleep(time.Second) // its 401 comes when the other call is over
+			}
+			return resp, err
+		})
+		c := newClient(t, slow, commerce.WithClientCredentials("id", "secret"), attempts(1))
+		var calls sync.WaitGroup
+		var err error
+		calls.Go(func() {
+			_, err = c.Subscriptions.List(t.Context(), &commerce.SubscriptionListOptions{Offset: 7})
+		})
+		synctest.Wait()
+		err2 := list(t.Context(), c)
+		if calls.Wait(); errors.Join(err, err2) != nil || len(s.forms) != 2 {
+			t.Errorf("errors %v, %v, %d token requests, want 2", err, err2, len(s.forms))
+		}
+	})
+}
+
 // When a canceled call returns, its token request has ended too, unless other calls wait
 // for the token. A call that comes later makes a request of its own.
 func TestClientCredentials_givenUp(t *testing.T) {

@@ -78,7 +78,7 @@ func (d *UnconfirmedDiscount) UnmarshalJSON(b []byte) error {
 type batchResponse struct {
 	AddCustomDiscountsResult
 	inline  []ErrorObject // of elements of data; also in Errors
-	option  []byte        // add_all_or_nothing, as it is in the response; nil after compare
+	option  []byte        // add_all_or_nothing, as it is in the response
 	mayHold bool          // the response shows discounts, or may hold some in an unknown form
 	problem error         // why the response shows no discount; nil if it shows one
 }
@@ -183,8 +183,10 @@ func (b *batchResponse) readData(data []byte) {
 			b.Added, b.mayHold = nil, true
 			return
 		}
-		var d CustomDiscount
-		isKnown := element[0] == '{' && d.UnmarshalJSON(element) == nil && isCustomDiscount(&d)
+		var plain plainDiscount
+		isKnown := element[0] == '{' && payloads.Unmarshal(element, &plain) == nil
+		d := plain.withItem()
+		isKnown = isKnown && isCustomDiscount(&d)
 		if !isKnown || d.Extra != nil { // mostly there are no other members
 			errs := readInlineErrors(element)
 			b.inline = append(b.inline, errs[:min(len(errs), maxErrors-len(b.inline))]...)
@@ -247,12 +249,13 @@ func holdsDiscount(body []byte) bool {
 
 // compare compares the response with the batch that was sent.
 func (b *batchResponse) compare(sent []NewCustomDiscount, opts *AddCustomDiscountsOptions) {
-	reasonsOf := reasonsFor(b.Errors)
-	for _, d := range unconfirmed(sent, b.Added) {
-		b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{d.copyItem(), reasonsOf(&d).entries})
+	if rest := unconfirmed(sent, b.Added); len(rest) > 0 {
+		reasonsOf := reasonsFor(b.Errors)
+		for _, d := range rest {
+			b.Unconfirmed = append(b.Unconfirmed, UnconfirmedDiscount{d.copyItem(), reasonsOf(&d).entries})
+		}
 	}
 	b.AllOrNothing = string(b.option) == "true" || string(b.option) != "false" && opts.AllOrNothing
-	b.inline, b.option = nil, nil // a caller that keeps the result must not keep them, a part of the body
 }
 
 // unconfirmed returns the discounts in sent that have no match in added. It matches them by

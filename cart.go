@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -97,10 +98,71 @@ type cartRead struct {
 	result    *transport.Result          // of the read of the cart
 }
 
-type cartBody struct {
-	Data     json.RawMessage `json:"data"`
-	Included Extra           `json:"included"`
-	Extra    Extra           `json:",embed"`
+// cartBody is a response about a cart. Data is the cart, or its items.
+type cartBody[Data any] struct {
+	Data     Data `json:"data"`
+	Included struct {
+		Items           listed[*CartItem]      `json:"items"`
+		CustomDiscounts listed[*plainDiscount] `json:"custom_discounts"`
+		Extra           Extra                  `json:",embed"`
+	} `json:"included"`
+	Extra Extra `json:",embed"`
+}
+
+// cartRules are the rules of types of carts only.
+func cartRules() []wire.Rule {
+	return []wire.Rule{
+		wire.Record[CartItem](maxItems),
+		wire.Record[plainDiscount](maxDiscounts),
+		wire.Record[CartDisplayPrice](1),
+		orNull[*CartItem](),
+		orNull[*plainDiscount](),
+		wire.As(`{n`, decodeRelatedRefs, nil, reflect.TypeFor[ResourceRef]()),
+	}
+}
+
+// listed is a list that is nil only if it is absent: the service sends null for some empty lists.
+type listed[T any] []T
+
+func orNull[T any]() wire.Rule {
+	return wire.As(`n`, func(_ byte, l *listed[T]) any {
+		*l = listed[T]{}
+		return new(string) // reads null
+	}, nil)
+}
+
+// relatedRefs are given as an array or one object. They are nil only if they are absent.
+type relatedRefs []ResourceRef
+
+func decodeRelatedRefs(kind byte, refs *relatedRefs) any {
+	if *refs = (relatedRefs{}); kind == 'n' {
+		return new(string)
+	}
+	*refs = make(relatedRefs, 1)
+	return &(*refs)[0]
+}
+
+// cartRelations are those relationships of a cart or an item that count.
+type cartRelations struct {
+	Items           cartRelation `json:"items"`
+	CustomDiscounts cartRelation `json:"custom_discounts"`
+	Promotions      cartRelation `json:"promotions"`
+}
+
+// cartRelation names resources by an array or one object. Data is nil if it has no data, and if
+// these do not fit: Extra then has them.
+type cartRelation struct {
+	Data  relatedRefs `json:"data"`
+	Extra Extra       `json:",embed"`
+}
+
+// refs returns the resources. Each has an id, but for a promotion_item.
+func (r *cartRelation) refs() ([]ResourceRef, error) {
+	lacksID := func(ref ResourceRef) bool { return ref.ID == uuid.Nil && ref.Type != string(promotionItem) }
+	if r.Extra["data"] != nil || slices.ContainsFunc(r.Data, lacksID) {
+		return nil, errors.New("a relationship names a resource without an id")
+	}
+	return r.Data, nil
 }
 
 type cartData struct {
@@ -125,11 +187,11 @@ type cartData struct {
 // readItems decodes a response that should hold the items of a cart. If it holds the cart itself,
 // as the response of a stub that knows no items, they stay unknown.
 func readItems(b []byte, cartID string) (*cartRead, error) {
-	body, errs, err := readCartBody(b)
+	body, errs, err := readCartBody[listed[*CartItem]](b)
 	if err != nil {
 		return nil, err
 	}
-	if !isList(body.Data) {
+	if body.Data == nil {
 		if _, err := readCart(b, cartID); err != nil {
 			return nil, errors.New("data is missing, or not an array of items")
 		}
@@ -140,12 +202,17 @@ func readItems(b []byte, cartID string) (*cartRead, error) {
 }
 
 // readCartBody decodes a response about a cart or its items, which may report errors too.
-func readCartBody(b []byte) (body cartBody, errs []ErrorObject, err error) {
+func readCartBody[Data any](b []byte) (body cartBody[Data], errs []ErrorObject, err error) {
 	if err := payloads.Unmarshal(b, &body); err != nil {
 		return body, nil, err
 	}
-	if _, ok := body.Extra["included"]; ok { // a value that does not fit
+	switch included := body.Included.Extra; { // has the values that do not fit
+	case body.Extra["included"] != nil:
 		return body, nil, errors.New("included is not an object")
+	case included["items"] != nil:
+		return body, nil, errors.New("included.items is not an array of objects")
+	case included["custom_discounts"] != nil:
+		return body, nil, errors.New("included.custom_discounts is not an array of objects")
 	}
 	return body, takeErrors(body.Extra), nil
 }
@@ -161,12 +228,12 @@ func canonicalCartID(cartID string) string {
 
 // readCart decodes a response that should hold the cart with that id. Its error holds nothing of b.
 func readCart(b []byte, cartID string) (*cartRead, error) {
-	body, errs, err := readCartBody(b)
+	body, errs, err := readCartBody[cartData](b)
 	if err != nil {
 		return nil, err
 	}
-	var data cartData
-	if err := payloads.Unmarshal(body.Data, &data); err != nil || data.ID == "" {
+	data := &body.Data
+	if data.ID == "" {
 		return nil, errors.New("data is missing, or not a cart with an id")
 	}
 	if canonicalCartID(data.ID) != canonicalCartID(cartID) {
@@ -184,7 +251,7 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 		itemOf: map[uuid.UUID]*CartItemRef{},
 	}
 	err = cmp.Or(c.addRelationships(data.Extra),
-		c.addItems(body.Included["items"]), c.addDiscounts(body.Included["custom_discounts"]))
+		c.addItems(body.Included.Items), c.addDiscounts(body.Included.CustomDiscounts))
 	if err != nil {
 		return nil, err
 	}
@@ -193,41 +260,37 @@ func readCart(b []byte, cartID string) (*cartRead, error) {
 	c.showsNone = c.showsNone || c.hasItems && len(c.Items) == 0 ||
 		isZero(price.WithTax) || isZero(price.WithoutTax) || isZero(price.WithoutDiscount)
 	c.setItems()
-	c.Extra, err = otherMembers(&data, &body)
+	c.Extra, err = otherMembers(data, body.Included.Extra, body.Extra)
 	return c, err
 }
 
 // addRelationships reads the relationships of the cart.
 func (c *cartRead) addRelationships(extra Extra) error {
-	items, err := readRefs(extra, "items")
+	relations, err := readRelations(extra)
+	items, errItems := relations.Items.refs()
+	owned, errOwned := relations.CustomDiscounts.refs()
 	items = slices.DeleteFunc(items, func(ref ResourceRef) bool { return ref.Type == "shipping_group" })
 	c.namesItem, c.showsNone = len(items) > 0, items != nil && len(items) == 0
 	c.named = slices.DeleteFunc(items, func(ref ResourceRef) bool { return !strings.HasSuffix(ref.Type, "_item") })
-	owned, errOwned := readRefs(extra, "custom_discounts")
 	for _, ref := range owned {
 		c.owned = append(c.owned, ref.ID)
 	}
-	return cmp.Or(err, errOwned)
+	return cmp.Or(err, errItems, errOwned)
 }
 
 // addItems reads the items of the cart, and the discounts of each.
-func (c *cartRead) addItems(raw []byte) error {
-	if c.hasItems = raw != nil; c.hasItems && !isList(raw) {
-		return errors.New("included.items is not an array")
-	}
-	for element := range wire.Elements(raw) {
-		var item CartItem
-		if element[0] != '{' || payloads.Unmarshal(element, &item) != nil {
+func (c *cartRead) addItems(items listed[*CartItem]) error {
+	c.hasItems = items != nil
+	for _, item := range items {
+		if item == nil {
 			return errors.New("an item is not an object")
 		}
-		if len(c.Items) == maxItems {
-			return errors.New("more items than a cart may have")
-		}
-		refs, err := readRefs(item.Extra, "custom_discounts")
-		if err != nil {
+		relations, err := readRelations(item.Extra)
+		refs, errRefs := relations.CustomDiscounts.refs()
+		if err := cmp.Or(err, errRefs); err != nil {
 			return err
 		}
-		c.Items = append(c.Items, item)
+		c.Items = append(c.Items, *item)
 		for _, ref := range refs {
 			if item.ID != uuid.Nil { // without it, the path of the discount is unknown
 				c.itemOf[ref.ID] = item.Ref()
@@ -239,26 +302,23 @@ func (c *cartRead) addItems(raw []byte) error {
 }
 
 // addDiscounts reads the discounts of the cart and its items, each id once.
-func (c *cartRead) addDiscounts(raw []byte) error {
-	if c.hasList = raw != nil; c.hasList && !isList(raw) {
-		return errors.New("included.custom_discounts is not an array")
-	}
+func (c *cartRead) addDiscounts(discounts listed[*plainDiscount]) error {
+	c.hasList = discounts != nil
 	seen := map[uuid.UUID]bool{}
-	for element := range wire.Elements(raw) {
-		var d CustomDiscount
-		switch err := d.UnmarshalJSON(element); {
-		case err != nil || element[0] != '{' || d.ID == uuid.Nil:
+	for _, plain := range discounts {
+		switch {
+		case plain == nil || plain.ID == uuid.Nil:
 			return errors.New("a custom discount is not an object with an id")
-		case d.Extra["external_id"] != nil || d.Extra["discount_engine"] != nil:
+		case plain.Extra["external_id"] != nil || plain.Extra["discount_engine"] != nil:
 			return errors.New("the external id or the engine of a custom discount is not a text")
-		case d.Item != nil && d.Item.ID == uuid.Nil:
-			return errors.New("a custom discount is for an item without an id")
-		case len(c.CustomDiscounts) == maxDiscounts:
-			return errors.New("more custom discounts than a cart may have")
-		case seen[d.ID]:
+		case seen[plain.ID]:
 			continue
 		}
-		seen[d.ID] = true
+		seen[plain.ID] = true
+		d := plain.withItem()
+		if d.Item != nil && d.Item.ID == uuid.Nil {
+			return errors.New("a custom discount is for an item without an id")
+		}
 		c.CustomDiscounts = append(c.CustomDiscounts, d)
 	}
 	return nil
@@ -303,42 +363,22 @@ func (c *cartRead) itemIDs() map[uuid.UUID]bool {
 	return ids
 }
 
-// readRefs returns the resources that a relationship names; nil if there is no such relationship.
-// Each has an id, but for a promotion_item. extra has the relationships; only the data count.
-func readRefs(extra Extra, name string) ([]ResourceRef, error) {
-	var relationships map[string]struct {
-		Data  json.RawMessage `json:"data"`
-		Extra Extra           `json:",embed"`
+// readRelations reads the relationships in the Extra of a cart or an item.
+func readRelations(extra Extra) (r cartRelations, err error) {
+	if raw := extra["relationships"]; raw != nil && payloads.Unmarshal(raw, &r) != nil {
+		err = errors.New("a relationship is not an object")
 	}
-	if raw := extra["relationships"]; raw != nil && payloads.Unmarshal(raw, &relationships) != nil {
-		return nil, errors.New("a relationship is not an object")
-	}
-	raw := relationships[name].Data
-	if raw == nil {
-		return nil, nil
-	}
-	refs := []ResourceRef{}
-	for element := range wire.Elements(raw) {
-		var ref ResourceRef
-		err := payloads.Unmarshal(element, &ref)
-		if err != nil || ref.ID == uuid.Nil && ref.Type != string(promotionItem) {
-			return nil, errors.New("a relationship names a resource without an id")
-		}
-		refs = append(refs, ref)
-	}
-	return refs, nil
+	return r, err
 }
 
 // maxSlashes limits the time that it takes to find a name in Extra which is not taken.
 const maxSlashes = 8
 
 // otherMembers returns the Extra of a cart. It is nil if there are no other members.
-func otherMembers(data *cartData, body *cartBody) (Extra, error) {
-	delete(body.Included, "items")
-	delete(body.Included, "custom_discounts")
+func otherMembers(data *cartData, included, ofResponse Extra) (Extra, error) {
 	nested := Extra{}
 	for name, extra := range map[string]Extra{
-		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": body.Included,
+		"discount_settings": data.DiscountSettings.Extra, "meta": data.Meta.Extra, "included": included,
 	} {
 		if len(extra) > 0 {
 			nested[name], _ = json.Marshal(extra) // no error: it was decoded
@@ -346,7 +386,7 @@ func otherMembers(data *cartData, body *cartBody) (Extra, error) {
 	}
 	all := Extra{}
 	maps.Copy(all, data.Extra)
-	for _, extra := range []Extra{nested, body.Extra} {
+	for _, extra := range []Extra{nested, ofResponse} {
 		for _, name := range slices.Sorted(maps.Keys(extra)) { // so that the names are the same each time
 			free := name
 			for all[free] != nil {

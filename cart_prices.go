@@ -258,8 +258,9 @@ func (c *Cart) shownPromotions() (list []*shownPromotion) {
 		}
 	}
 	for _, extra := range extras {
-		refs, err := readRefs(extra, "promotions")
-		if err != nil {
+		relations, err := readRelations(extra)
+		refs, errRefs := relations.Promotions.refs()
+		if cmp.Or(err, errRefs) != nil {
 			find(uuid.Nil)
 		}
 		for _, ref := range refs {

@@ -330,7 +330,7 @@ func (w *cartWriter) add(
 			b := readBatch(r)
 			b.compare(discounts, opts)
 			b.Response = newResponse(r)
-			*result = &b.AddCustomDiscountsResult
+			*result = new(b.AddCustomDiscountsResult) // what the caller keeps must not keep the body
 			return b.err(call, r, len(discounts))
 		},
 	}

@@ -576,6 +576,36 @@ func TestCartsGet_badResponse(t *testing.T) {
 	}
 }
 
+// An odd part beside good ones is an error that names it. Relationships that do not count are not
+// looked at.
+func TestCartsGet_oddPart(t *testing.T) {
+	t.Parallel()
+	const discount, id = `{"id":"` + discountID + `"}`, `{"type":"x","id":"` + itemID + `"}`
+	body := func(relationships, included string) string {
+		return cartOf(`,"relationships":{`+relationships+`}`, `,"included":{`+included+`}`)
+	}
+	for _, tt := range []struct{ body, want string }{
+		{body: cartOf("", `,"included":5`), want: "included is not an object"},
+		{body: body("", `"items":[{},5,{}]`), want: "included.items is not an array of objects"},
+		{body: body("", `"items":{}`), want: "included.items is not an array of objects"},
+		{body: body("", `"items":[{},null]`), want: "an item is not an object"},
+		{
+			body: body("", `"custom_discounts":[`+discount+`,"x"]`),
+			want: "included.custom_discounts is not an array of objects",
+		},
+		{body: body("", `"custom_discounts":[`+discount+`,null]`), want: "a custom discount is not an object with an id"},
+		{body: body(`"items":{"data":[`+id+`,{}]}`, ""), want: "a relationship names a resource without an id"},
+		{body: body(`"items":{"data":5}`, ""), want: "a relationship names a resource without an id"},
+		{body: body("", `"items":[{"relationships":{"custom_discounts":5}}]`), want: "a relationship is not an object"},
+		{body: body(`"items":{"data":`+id+`},"x":5,"promotions":{"data":[{"id":"a"}]}`, `"items":[{"id":"`+itemID+`"}]`)},
+	} {
+		_, err := newStub(t, respond(200, tt.body)).client(t, attempts(1)).Carts.Get(t.Context(), cartID)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), ": "+tt.want+" (") {
+			t.Errorf("%s: error %v, want %q", tt.body, err, tt.want)
+		}
+	}
+}
+
 const promoted = `"items":[{` + item + `,"discounts":[{"amount":{"amount":-100},"promotion_source":"rule"}]}]`
 
 // No cache may respond to a read that decides what is written.

@@ -74,13 +74,11 @@ func withZeros[A any](attributes *A, b *Billing) *billedAttributes[A] {
 // rules are how the types are read and written whose JSON methods call the codec, or that have more
 // than one form in JSON.
 func rules() []wire.Rule {
-	return []wire.Rule{
+	return append(cartRules(),
 		wire.Record[Subscription](maxRecords),
 		wire.Record[Plan](maxIncluded),
 		wire.Record[Product](maxIncluded),
 		wire.Record[PricingOption](maxIncluded),
-		wire.Record[CartItem](maxItems),
-		wire.Record[CartDisplayPrice](1),
 		wire.Record[SubscriptionMeta](1),
 		wire.Record[SubscriptionState](1),
 		wire.Repeated(wire.Record[Offering](1), (*Offering).separate), // few offerings have many subscribers
@@ -103,7 +101,7 @@ func rules() []wire.Rule {
 		}, nil),
 		wire.As(`[{`, decodeRelationshipData, writeRelationshipData,
 			reflect.TypeFor[[]ResourceRef](), reflect.TypeFor[ResourceRef]()),
-	}
+	)
 }
 
 func init() { // the rules refer to payloads, so its declaration cannot hold them

@@ -54,6 +54,9 @@ func (d Decimal) isSet() bool { return d != (Decimal{}) }
 // the exponent states, and [decimal.New] accepts any exponent.
 func (d Decimal) isAmount() bool {
 	exp := d.number.Exponent()
+	if digits := d.number.NumDigits(); exp >= -maxAmountExponent && digits+int(exp) <= maxAmountExponent {
+		return true // most are: it needs no other number
+	}
 	if exp < -maxDigits || exp > maxAmountExponent || d.number.Abs().GreaterThan(maxAmount) {
 		return false
 	}

@@ -383,15 +383,20 @@ func (d *CustomDiscount) UnmarshalJSON(b []byte) error {
 	if err := payloads.Unmarshal(b, &read); err != nil {
 		return err
 	}
-	if relationships := read.Extra["relationships"]; relationships != nil {
+	*d = read.withItem()
+	return nil
+}
+
+// withItem takes the item of the discount from the relationships in Extra.
+func (d *plainDiscount) withItem() CustomDiscount {
+	if relationships := d.Extra["relationships"]; relationships != nil {
 		var more bool
-		if read.Item, more = readItem(relationships); !more {
-			delete(read.Extra, "relationships")
+		if d.Item, more = readItem(relationships); !more {
+			delete(d.Extra, "relationships")
 		}
 	}
-	if len(read.Extra) == 0 {
-		read.Extra = nil
+	if len(d.Extra) == 0 {
+		d.Extra = nil
 	}
-	*d = CustomDiscount(read)
-	return nil
+	return CustomDiscount(*d)
 }

@@ -352,6 +352,9 @@ func (e *ensureRun) read(ctx context.Context) error {
 func (e *ensureRun) unreadable(err error) (*CustomDiscountsResult, error) {
 	if e.cart != nil {
 		e.journal.failed = true
+		if e.plan.cart != e.cart && e.want != nil { // read again as its total lagged
+			e.makePlan()
+		}
 		return e.end(err)
 	}
 	return nil, withOutcome(err, OutcomeNotSent)

@@ -97,6 +97,55 @@ func TestEnsurePlan(t *testing.T) {
 	})
 }
 
+// Of several copies the one with the smallest id is kept, of those that match or can be updated.
+func TestEnsurePlan_smallest(t *testing.T) {
+	t.Parallel()
+	w := NewCustomDiscount{Amount: NewDecimal(-1), DiscountEngine: "engine", ExternalID: "a"}
+	other := w
+	other.Amount = NewDecimal(-2)
+	first, second, third := uuid.UUID{1}, uuid.UUID{2}, uuid.UUID{3}
+	for _, tt := range []struct {
+		copies []CustomDiscount
+		keep   uuid.UUID
+	}{
+		{copies: []CustomDiscount{w.withID(second), w.withID(first)}, keep: first},
+		{copies: []CustomDiscount{w.withID(first), w.withID(second)}, keep: first},
+		{copies: []CustomDiscount{w.withID(third), other.withID(first), w.withID(second)}, keep: second},
+		{copies: []CustomDiscount{other.withID(third), other.withID(second)}, keep: second},
+		{copies: []CustomDiscount{other.withID(second), other.withID(third)}, keep: second},
+	} {
+		cart := &cartRead{Cart: &Cart{CustomDiscounts: tt.copies}, owned: []uuid.UUID{first, second, third}}
+		p := newPlan(cart, []NewCustomDiscount{w}, &EnsureCustomDiscountsOptions{Update: true}, newJournal())
+		if len(p.found) != 1 || p.found[0].ID != tt.keep || len(p.delete) != len(tt.copies)-1 {
+			t.Errorf("of %v: keeps %v, deletes %d, want %v", tt.copies, p.found, len(p.delete), tt.keep)
+		}
+	}
+}
+
+// A response that names an id, but does not confirm the add, does not prove that the discount with
+// this id and the key of another wanted one comes from it.
+func TestJournal_namedID(t *testing.T) {
+	t.Parallel()
+	a := NewCustomDiscount{Amount: NewDecimal(-1), DiscountEngine: "engine", ExternalID: "a"}
+	b := NewCustomDiscount{Amount: NewDecimal(-1), DiscountEngine: "engine", ExternalID: "b"}
+	for _, tt := range []struct {
+		outcome  Outcome
+		isWanted bool // b
+		want     bool
+	}{
+		{outcome: OutcomeUnknown, isWanted: true}, {outcome: OutcomeUnknown, want: true},
+		{outcome: OutcomeApplied, isWanted: true, want: true},
+	} {
+		j, w := newJournal(), &ensureWrite{want: &a, discount: a.withID(uuid.UUID{1}), outcome: tt.outcome}
+		j.wanted[a.key()], j.wanted[b.key()] = true, tt.isWanted
+		j.record(w)
+		j.compare(&Cart{CustomDiscounts: []CustomDiscount{b.withID(uuid.UUID{1})}})
+		if w.isSeen != tt.want {
+			t.Errorf("%v, b is wanted %t: the add is seen %t, want %t", tt.outcome, tt.isWanted, w.isSeen, tt.want)
+		}
+	}
+}
+
 // A copy whose level is unknown may be the wanted one: it is neither deleted nor added again.
 func TestEnsurePlan_unplaced(t *testing.T) {
 	t.Parallel()

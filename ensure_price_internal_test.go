@@ -58,11 +58,11 @@ func TestPriceLimit(t *testing.T) {
 			if err := errors.Join(err1, err2, p.lower(c, want, others)); err != nil {
 				t.Fatal(err)
 			}
-			var got []int64
-			for _, d := range want {
-				got = append(got, d.Amount.number.IntPart())
+			var got, wantAmounts []Decimal
+			for i, d := range want {
+				got, wantAmounts = append(got, d.Amount), append(wantAmounts, NewDecimal(r.got[i]))
 			}
-			if d := cmp.Diff(r.got, got); d != "" || len(p.lowered) != r.lowered || p.isShort != r.isShort {
+			if d := cmp.Diff(wantAmounts, got); d != "" || len(p.lowered) != r.lowered || p.isShort != r.isShort {
 				t.Errorf("%s, read %d: %d lowered, short %t, want %d, %t; amounts (-want +got):\n%s",
 					tt.name, n+1, len(p.lowered), p.isShort, r.lowered, r.isShort, d)
 			}

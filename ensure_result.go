@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -41,15 +42,16 @@ func (e *ensureRun) end(stopped error) (*CustomDiscountsResult, error) {
 }
 
 // effects returns the discounts that writes of a kind added, updated or deleted, as far as is
-// known.
+// known, each as the last write left it.
 func (e *ensureRun) effects(kind writeKind) []CustomDiscount {
 	var list []CustomDiscount
-	for _, w := range e.journal.writes {
+	for _, w := range slices.Backward(e.journal.writes) {
 		isListed := w.discount.ID != uuid.Nil && hasDiscount(list, w.discount.ID)
 		if w.kind == kind && e.hadEffect(w) && !isListed {
 			list = append(list, w.discount.clone())
 		}
 	}
+	slices.Reverse(list)
 	return list
 }
 
@@ -111,15 +113,12 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 	if e.isDifferent() {
 		causes = slices.Insert(causes, 0, ErrDifferent)
 	}
-	failed := &Error{
-		Op: e.writer.op, Outcome: e.outcome(stopped),
-		Err: ensureEnd{e.plan.matched, e.wanted, transport.Hide(causes), e.mayPass(causes)},
-	}
+	failed := &Error{Op: e.writer.op, Outcome: e.outcome(stopped)}
+	list := []any{ensureEnd{e.plan.matched, e.wanted, transport.Hide(causes), e.mayPass(causes)}}
 	named := map[string]bool{}
 	name := func(cause error) {
 		if text := cause.Error(); !named[text] {
-			named[text] = true
-			failed.Err = fmt.Errorf("%w; %w", failed.Err, cause)
+			named[text], list = true, append(list, cause)
 		}
 	}
 	if r.Enabled && !e.opts.DryRun {
@@ -139,6 +138,7 @@ func (e *ensureRun) newError(r *CustomDiscountsResult, stopped error) *Error {
 		}
 		name(cause)
 	}
+	failed.Err = fmt.Errorf("%w"+strings.Repeat("; %w", len(named)), list...)
 	if failed.Outcome == OutcomeUnknown && e.journal.has((*ensureWrite).isInDoubt) {
 		settle := cmp.Or(max(0, e.opts.Settle), defaultSettle)
 		failed.RetryAfter = max(failed.RetryAfter, settle) // until a late write is shown

@@ -3,6 +3,7 @@ package commerce_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -133,6 +134,27 @@ var ensureFailures = []ensureScenario{
 		},
 		requests: "cart add cart", counts: "missing 2, in doubt 2",
 		outcome: commerce.OutcomeUnknown, reason: "not_found", takes: 2 * second,
+	},
+	{
+		name: "in doubt, and the service asks for a longer wait than Settle",
+		faults: []commercetest.Fault{
+			{Operation: opAdd, Cut: true},
+			{Operation: opCart, After: 1, Status: 429, Times: -1, Header: http.Header{"Retry-After": {"60"}}},
+		},
+		requests: "cart add cart", counts: "missing 2, in doubt 2",
+		outcome: commerce.OutcomeUnknown, reason: "rate_limited", takes: 2 * second, retryAfter: time.Minute,
+	},
+	{
+		name: "different, and more to delete than the call can read the cart", want: discounts("a"),
+		before: place(placed("a", -1), placed("x", -1)), opts: commerce.EnsureCustomDiscountsOptions{Prune: true},
+		after: func(s *commercetest.Store, cartID string, in commercetest.Request) {
+			if in.Operation == opCart {
+				s.AddDiscount(cartID, placed("x", -1))
+			}
+		},
+		requests: "cart" + strings.Repeat(" delete-discount cart", 3), cart: []string{"a -1", "x -1", "x -1"},
+		counts: "discounts 1, deleted 3, different 2", outcome: commerce.OutcomePartial,
+		matches: []error{commerce.ErrDifferent},
 	},
 	{
 		name:     "the cart is refused",

@@ -53,6 +53,8 @@ type ensureScenario struct {
 	isFinal  bool
 	reason   string // of the error; "": not checked
 	takes    time.Duration
+	// retryAfter is that of the error, if it is not 0.
+	retryAfter time.Duration
 }
 
 // counts returns the numbers of a result that are not 0.
@@ -183,6 +185,11 @@ var ensureAdds = []ensureScenario{
 		requests: "cart add cart cart add cart", cart: both, counts: "discounts 2, added 2, in doubt 2",
 		outcome: commerce.OutcomeApplied, takes: 2 * second,
 	},
+	{
+		name:   "confirmed, but not on the cart, must not wait",
+		faults: []commercetest.Fault{confirmed}, opts: commerce.EnsureCustomDiscountsOptions{Settle: -1},
+		requests: "cart add cart", counts: "missing 2, in doubt 2", outcome: commerce.OutcomeUnknown,
+	},
 }
 
 // The service refuses or loses something.
@@ -300,6 +307,13 @@ var ensureChanges = []ensureScenario{
 		opts:     commerce.EnsureCustomDiscountsOptions{Update: true, Prune: true, DryRun: true},
 		requests: "cart", cart: []string{"a -1", "c -1"},
 		counts: "discounts 1, added 1, updated 1, deleted 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "dry run on a cart below 0", want: []commerce.NewCustomDiscount{amountOf(discount("a"), -20_000)},
+		before:   place(placed("a", -20_000)),
+		opts:     commerce.EnsureCustomDiscountsOptions{Update: true, NotBelowZero: true, DryRun: true},
+		requests: "cart", cart: []string{"a -20000"}, counts: "discounts 1, updated 1, lowered 1",
+		outcome: commerce.OutcomeApplied,
 	},
 }
 
@@ -420,6 +434,9 @@ func (tt *ensureScenario) checkError(t *testing.T, err error) {
 	}
 	if ok && tt.choose != nil && strings.Contains(tt.counts, "in doubt") && failed.RetryAfter < 2*time.Second {
 		t.Errorf("%v has RetryAfter %v, want at least 2s", err, failed.RetryAfter)
+	}
+	if tt.retryAfter > 0 && (!ok || failed.RetryAfter != tt.retryAfter) {
+		t.Errorf("error %+v, want RetryAfter %v", failed, tt.retryAfter)
 	}
 	if err != nil && (!ok || failed.Op != op) {
 		t.Errorf("error = %#v, want an *Error of the operation", err)

@@ -114,6 +114,28 @@ var setScenarios = []ensureScenario{
 		counts: "discounts 2, updated 2", outcome: commerce.OutcomeApplied,
 	},
 	{
+		name: "the service changes an update, and another amount is wanted", choose: amounts(-1000, -500),
+		before: place(placed("a", -1)), request: roundAmounts, takes: 2 * second,
+		requests: "cart update-discount cart cart update-discount cart", cart: []string{"a -500"},
+		counts: "discounts 1, updated 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "the engine of the call, with spaces", requests: "cart add cart", cart: []string{"a -1000"},
+		choose: func(*commerce.Cart, int) ([]commerce.NewCustomDiscount, error) {
+			d := discount("a")
+			d.DiscountEngine = " engine "
+			return []commerce.NewCustomDiscount{d}, nil
+		},
+		counts: "discounts 1, added 1", outcome: commerce.OutcomeApplied,
+	},
+	{
+		name: "the total lags, and the cart cannot be read", choose: ids("a"),
+		store:    commercetest.Config{TotalsLag: time.Hour},
+		faults:   []commercetest.Fault{{Operation: opCart, After: 2, Status: 403, Times: -1}},
+		requests: "cart add cart cart", cart: []string{"a -1000"}, counts: "discounts 1, added 1",
+		outcome: commerce.OutcomeUnknown, reason: "forbidden", takes: 2 * second,
+	},
+	{
 		name: "nothing is wanted", choose: ids(""), before: place(placed("x", -1)),
 		requests: "cart delete-discount cart", counts: "deleted 1", outcome: commerce.OutcomeApplied,
 	},

@@ -550,6 +550,7 @@ func TestRemedyOf_passes(t *testing.T) {
 		{name: "a discount to delete was gone, without a body", err: part("delete"), want: commerce.RemedyAgain},
 		{name: "a discount to update was gone, without a body", err: part("update"), want: commerce.RemedyAgain},
 		{name: "a page of a gateway in place of an add", err: part("add"), want: commerce.RemedyStaff},
+		{name: "a page of a proxy", err: &commerce.Error{Op: "Carts.Get", StatusCode: 407}, want: commerce.RemedyStaff},
 	} {
 		if got := commerce.RemedyOf(tt.err); got != tt.want || tt.err == nil {
 			t.Errorf("%s: RemedyOf(%v) = %v, want %v", tt.name, tt.err, got, tt.want)

@@ -124,17 +124,17 @@ func (o *operation[T]) read(result *T, call *transport.Call, r *transport.Result
 	if r.OK() {
 		return nil
 	}
-	outcome, errs := OutcomeNone, readErrors(r.Body)
-	if !transport.IsRead(call.Method) {
-		b, body := readBatch(r), showsNothing
-		if b.mayHold {
-			body = mayShow
-		}
-		if outcome = outcomeOfWrite(r, body); b.Errors != nil {
-			errs = b.Errors
-		}
+	if transport.IsRead(call.Method) {
+		return newError(call, r, OutcomeNone, readErrors(r.Body))
 	}
-	return newError(call, r, outcome, errs)
+	b, body := readBatch(r), showsNothing
+	if b.mayHold {
+		body = mayShow
+	}
+	if b.Errors == nil && r.Is2xx() { // readBatch looks only for those beside data
+		b.Errors = readErrors(r.Body)
+	}
+	return newError(call, r, outcomeOfWrite(r, body), b.Errors)
 }
 
 // call returns the request.

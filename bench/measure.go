@@ -46,7 +46,7 @@ const slowRounds = 3
 // measureAll measures all runs in turn, several rounds of them. A round before these fills caches
 // and does not count.
 //
-// before is the commit of the earlier program, or empty: then it is left out.
+// before is the commit of the earlier library, or empty: then its runs are left out.
 func measureAll(rounds int, before string) (*results, error) {
 	servers := map[store]*server{}
 	for _, r := range runs {
@@ -114,7 +114,7 @@ func installSDK() (string, error) {
 	return strings.TrimSpace(string(version)), nil
 }
 
-// buildBefore builds this program as it was at a commit.
+// buildBefore builds this program with the library as it was at a commit.
 func buildBefore(commit string) (program string, remove func(), err error) {
 	if commit == "" {
 		return "", func() {}, nil
@@ -123,7 +123,7 @@ func buildBefore(commit string) (program string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	const script = `git archive "$1" | tar -x -C "$2" && go build -C "$2/bench" -o "$2/program" .`
+	const script = `git archive "$1" | tar -x -C "$2" && rm -r "$2/bench" && cp -R bench "$2" && go build -C "$2/bench" -o "$2/program" .`
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", script, "sh", commit, dir)
 	cmd.Dir = ".."
 	remove = func() { _ = os.RemoveAll(dir) }

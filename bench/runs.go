@@ -59,10 +59,6 @@ var runs = []run{
 	// js-sdk, included does the same as Pages in this way.
 	{name: "js-sdk, included", store: plain, n: listed, unit: perRecords, js: []string{walkJS, "plans,products"},
 		like: "Pages"},
-	// All, before is All by the library as it was at an earlier commit, see BEFORE in the Makefile.
-	{name: "All, before", store: plain, n: listed, unit: perRecords, old: "All", like: "All"},
-	// Pages, before is Pages by that library.
-	{name: "Pages, before", store: plain, n: listed, unit: perRecords, old: "Pages", like: "Pages"},
 	// no decoding reads the same pages by net/http and drops them. No client can be faster.
 	{name: "no decoding", store: plain, n: listed, unit: perRecords, do: floor},
 	// All, gzip is All with compressed responses. All other runs have uncompressed ones.
@@ -91,20 +87,31 @@ var runs = []run{
 	// GET: net/http reads the same page by net/http and io.ReadAll.
 	{name: "GET: net/http", store: plain, n: gets, unit: perCalls, do: getByHand, like: "GET: library"},
 	// POST: library x1 adds 4,000 batches of 3 discounts to a cart by AddCustomDiscounts.
-	{name: "POST: library x1", store: plain, n: posts, unit: perCalls, do: addByLibrary(1)},
+	{name: "POST: library x1", store: plain, n: posts, unit: perCalls, do: onNetwork(1, posts, addDiscounts)},
 	// POST: net/http x1 encodes and sends the same batches by encoding/json and net/http, decodes
 	// the response, and checks its status and that it has each external id.
 	{name: "POST: net/http x1", store: plain, n: posts, unit: perCalls, do: addByHand(1), like: "POST: library x1"},
 	// POST: library x16 makes the 4,000 calls on 16 goroutines, each with a cart of its own.
-	{name: "POST: library x16", store: plain, n: posts, unit: perCalls, do: addByLibrary(16)},
+	{name: "POST: library x16", store: plain, n: posts, unit: perCalls, do: onNetwork(16, posts, addDiscounts)},
 	// POST: net/http x16 does the same. Its transport keeps 16 idle connections, as that of the
 	// library does.
 	{name: "POST: net/http x16", store: plain, n: posts, unit: perCalls, do: addByHand(16), like: "POST: library x16"},
 	// Get a cart reads a cart with an item and 3 discounts by Carts.Get, 1,000 times.
-	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: library(getCart)},
+	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: onNetwork(1, ensures, getCart)},
 	// Ensure, none missing calls EnsureCustomDiscounts for the 3 discounts of such a cart: 1
 	// request.
-	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls, do: ensure("full", 0)},
+	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls, do: onNetwork(1, ensures, ensureCart("full", 0))},
 	// Ensure, 1 missing does so for a cart that lacks one of them: 3 requests, GET, POST and GET.
-	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls, do: ensure(shortCart, 1)},
+	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls, do: onNetwork(1, ensures, ensureCart(shortCart, 1))},
+
+	// The cart calls again, 10,000 times without a network: a transport in the process responds. So
+	// the figures are of the library alone.
+	{name: "Get, alone", store: plain, n: alones, unit: perCalls, do: alone(getCart)},
+	{name: "Ensure, alone", store: plain, n: alones, unit: perCalls, do: alone(ensureCart(shortCart, 1))},
+	{name: "Add, alone", store: plain, n: alones, unit: perCalls, do: alone(addDiscounts)},
+	// … before are the same calls of the library as it was at an earlier commit, see BEFORE in the
+	// Makefile.
+	{name: "Get, alone, before", store: plain, n: alones, unit: perCalls, old: "Get, alone", like: "Get, alone"},
+	{name: "Ensure, alone, before", store: plain, n: alones, unit: perCalls, old: "Ensure, alone", like: "Ensure, alone"},
+	{name: "Add, alone, before", store: plain, n: alones, unit: perCalls, old: "Add, alone", like: "Add, alone"},
 }

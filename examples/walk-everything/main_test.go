@@ -245,3 +245,16 @@ func TestMain_triesAgain(t *testing.T) {
 	p.mustRun(t, 0, "try again: ")
 	p.check(t)
 }
+
+// What does not pass is tried once more, and then costs the account.
+func TestMain_skipsUnreadable(t *testing.T) {
+	t.Parallel()
+	p := newProgram(t, 60)
+	account := slices.Collect(p.Subscriptions())[30].Attributes.AccountID
+	p.Inject(commercetest.Fault{
+		Operation: commercetest.OpList, Status: http.StatusOK, Times: 40, // without a body
+		Match: func(r commercetest.Request) bool { return strings.Contains(r.RawQuery, account.String()) },
+	})
+	p.mustRun(t, 3, "skip account "+account.String())
+	p.check(t, account)
+}

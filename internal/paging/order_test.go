@@ -274,6 +274,26 @@ func TestOrder_lastPageAhead(t *testing.T) {
 	})
 }
 
+// More records than a page has moved to the start behind the walk. It looks again from the newest
+// one on that it has seen, and not from where the walk began: else it would look without end.
+func TestOrder_manyMoved(t *testing.T) {
+	t.Parallel()
+	l := newDatedList(600, reverse(byUpdated), 1)
+	l.after = func(offset int) {
+		if offset > 300 {
+			for i := 450; i < 600; i++ {
+				l.now++
+				l.records[i].updated = l.now
+			}
+			l.after = nil
+		}
+	}
+	seen, err := collect(t, l.walk(t.Context(), datedPages(), 1))
+	if len(seen) != 600 || err != nil || l.requests != 12 {
+		t.Errorf("got %d records by %d requests, error %v, want 600 by 12", len(seen), l.requests, err)
+	}
+}
+
 // A list that changes faster than it can be read ends the walk in an error, which begins again.
 func TestOrder_fast(t *testing.T) {
 	t.Parallel()

@@ -273,6 +273,31 @@ func TestWalk_seemsToEnd(t *testing.T) {
 			length: lengths(20, 20, 20, 20, 20, 12, 20, 12, 20),
 			change: func(l *list) { add(0, map[int]int{6: 19, 7: 11, 8: 31}[l.pages])(l) },
 		},
+		{
+			name: "two pages of one length, which prove nothing, no links", total: 300, links: noLinks, requests: 24,
+			length: lengths(20, 20, 20, 20, 20, 20, 16, 16, 16, 16, 16, 16, 20),
+			change: func(l *list) { add(0, map[int]int{6: 20, 7: 17, 8: 32, 9: 25, 10: 15}[l.pages])(l) },
+		},
+	})
+}
+
+// A walk reaches the end if records near it go, and if more are added than the walk reads.
+func TestWalk_changesAtEnd(t *testing.T) {
+	t.Parallel()
+	testWalks(t, 58, 10, []walkTest{
+		{
+			name: "for 80 requests more are added than a page has", total: 14, length: lengths(2), added: 240,
+			change: func(l *list) { add(0, max(0, min(3, 3*(81-l.pages))))(l) },
+		},
+		{name: "the last records go when the walk has read most", links: neverNext, change: after(6, remove(42, 23))},
+		{
+			name: "the last ones go, others come, and pages are short", total: 9, limit: 4, length: lengths(3, 2), added: 1,
+			change: after(5, func(l *list) { remove(6, 12)(l); add(3, 4)(l) }),
+		},
+		{
+			name: "the last ones go twice, and pages have one record", total: 12, limit: 4, length: lengths(4, 1),
+			change: func(l *list) { after(2, remove(7, 10))(l); after(4, remove(4, 8))(l) },
+		},
 	})
 }
 
@@ -296,7 +321,7 @@ func TestWalk_wrongPages(t *testing.T) {
 		{name: "limit 1, no links", limit: 1, links: noLinks, want: 300},
 		{name: "each says that there is a next one", links: alwaysNext, want: 300, requests: 8, wantErr: ErrNoProgress},
 		{name: "one of two", total: 2, length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
-		{name: "one always", length: lengths(1), links: noLinks, want: 1, wantErr: ErrNoProgress},
+		{name: "one always", length: lengths(1), links: noLinks, want: 1, requests: 7, wantErr: ErrNoProgress},
 		{name: "one after full pages", length: lengths(100, 100, 1), links: noLinks, want: 199, wantErr: ErrNoProgress},
 		{name: "one after short pages", length: lengths(50, 50, 1), links: noLinks, want: 99, wantErr: ErrNoProgress},
 		{name: "one after pages of 2", length: lengths(2, 2, 1), links: noLinks, want: 3, wantErr: ErrNoProgress},

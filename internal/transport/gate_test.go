@@ -196,6 +196,17 @@ func checkPauses(t *testing.T) {
 	}
 }
 
+// After a second refusal the pause is not less than secondPause, however high the rate.
+func TestGate_secondPause(t *testing.T) {
+	t.Parallel()
+	for refused, want := range map[int]time.Duration{1: time.Millisecond, 2: 96 * time.Millisecond} {
+		s := scope{rate: 1000, refused: refused}
+		if got := ofSeconds(s.pause()).Round(time.Microsecond); got != want {
+			t.Errorf("after %d refusals: a pause of %v, want %v", refused, got, want)
+		}
+	}
+}
+
 // A call that was accepted without a wait, as it came when the gate opened, does not raise the
 // rate, which is not what limits it.
 func TestGate_noWait(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 )
 
 // errTooMany is the error for input that would need much more memory than its size.
-var errTooMany = errors.New("more values than a response may have; use a smaller PageSize")
+var errTooMany = errors.New("more values than a response may have; for a list, use a smaller PageSize")
 
 // maxCommas limits the number of values in one input: each value but the first of an
 // object or array follows a comma. The largest pages have about 20,000.
@@ -115,8 +115,7 @@ func (c *Codec) Marshal(v any) ([]byte, error) {
 // dropDuplicates returns the valid JSON b with only the last of the members that have
 // the same name, in each object: the members of Extra are written last.
 func dropDuplicates(b []byte) []byte {
-	lenient := json.JoinOptions(json.Deterministic(true),
-		jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	lenient := json.JoinOptions(lenient, json.Deterministic(true))
 	switch jsontext.Value(b).Kind() {
 	case jsontext.KindBeginObject:
 		var members map[string]jsontext.Value
@@ -139,7 +138,7 @@ func dropDuplicates(b []byte) []byte {
 
 // Valid is json.Valid of encoding/json, in half of the time.
 func Valid(b []byte) bool {
-	return jsontext.Value(b).IsValid(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	return jsontext.Value(b).IsValid(lenient)
 }
 
 // HasTooManyValues reports whether JSON text has more values than a response may have.

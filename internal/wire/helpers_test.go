@@ -112,6 +112,7 @@ type (
 		Bytes   []byte             `json:"bytes,omitzero"`
 		Pointer *bool              `json:"pointer,omitzero"`
 		Sub     *inner             `json:"sub,omitempty"`
+		Subs    []*inner           `json:"subs,omitzero"`
 		Words   map[word]string    `json:"words,omitzero"`
 		NoTags  struct{ A, B int } `json:"no_tags,omitzero"`
 		Links   links              `json:"links,omitzero"`

@@ -8,6 +8,7 @@ import (
 	"iter"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,12 +20,36 @@ type Member struct {
 	Value []byte // raw JSON, a part of what was read
 }
 
-func newLenientDecoder(b []byte) *jsontext.Decoder {
-	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+// A lenientDecoder accepts invalid UTF-8 and duplicate names.
+type lenientDecoder struct {
+	jsontext.Decoder
+	input bytes.Buffer
+}
+
+var (
+	lenientDecoders = sync.Pool{New: func() any { return &lenientDecoder{} }}
+	lenient         = json.JoinOptions(jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+)
+
+// newLenientDecoder returns a decoder from the pool. release returns it there.
+func newLenientDecoder(b []byte) *lenientDecoder {
+	dec := lenientDecoders.Get().(*lenientDecoder)
+	dec.read(b)
+	return dec
+}
+
+func (dec *lenientDecoder) read(b []byte) {
+	dec.input = *bytes.NewBuffer(b)
+	dec.Reset(&dec.input, lenient)
+}
+
+func (dec *lenientDecoder) release() {
+	dec.read(nil) // the pool must not keep the input
+	lenientDecoders.Put(dec)
 }
 
 // readValue reads the next value, and returns it as a part of b, which is what dec reads.
-func readValue(dec *jsontext.Decoder, b []byte) ([]byte, error) {
+func (dec *lenientDecoder) readValue(b []byte) ([]byte, error) {
 	value, err := dec.ReadValue()
 	end := int(dec.InputOffset())
 	return b[end-len(value) : end : end], err
@@ -34,6 +59,7 @@ func readValue(dec *jsontext.Decoder, b []byte) ([]byte, error) {
 // an error it returns those before the error; they are nil only if b is not an object.
 func Members(b []byte) ([]Member, error) {
 	dec := newLenientDecoder(b)
+	defer dec.release()
 	if dec.PeekKind() != '{' {
 		return nil, errors.New("not a JSON object")
 	}
@@ -45,7 +71,7 @@ func Members(b []byte) ([]Member, error) {
 			return list, describe(err)
 		}
 		name := token.String()
-		value, err := readValue(dec, b)
+		value, err := dec.readValue(b)
 		if err != nil {
 			return list, describe(err)
 		}
@@ -63,6 +89,7 @@ func Members(b []byte) ([]Member, error) {
 func Elements(b []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		dec := newLenientDecoder(b)
+		defer dec.release()
 		kind := dec.PeekKind()
 		if kind == 'n' {
 			return
@@ -71,7 +98,7 @@ func Elements(b []byte) iter.Seq[[]byte] {
 			_, _ = dec.ReadToken()
 		}
 		for dec.PeekKind() != ']' {
-			element, err := readValue(dec, b)
+			element, err := dec.readValue(b)
 			if err != nil || !yield(element) {
 				return
 			}
@@ -85,6 +112,7 @@ func Elements(b []byte) iter.Seq[[]byte] {
 // are ignored with everything in them.
 func HasMember(b []byte, skipped string, match func(name, text string) bool) bool {
 	dec := newLenientDecoder(b)
+	defer dec.release()
 	for {
 		container, length := dec.StackIndex(dec.StackDepth())
 		isName := container == '{' && length%2 == 0

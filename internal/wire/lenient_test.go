@@ -39,6 +39,20 @@ func TestElements(t *testing.T) {
 	}
 }
 
+// The pool of decoders keeps nothing of an input, also if a loop over its elements ends early.
+func TestElements_pool(t *testing.T) {
+	t.Parallel()
+	for range 100 { // a pool may drop what is put in
+		for range Elements([]byte(`["canary","canary"]`)) {
+			break
+		}
+		dec := lenientDecoders.Get().(*lenientDecoder)
+		if left := dec.UnreadBuffer(); len(left) > 0 || dec.input.Len() > 0 {
+			t.Fatalf("got a decoder with %q, want one without input", left)
+		}
+	}
+}
+
 func TestHasMember(t *testing.T) {
 	t.Parallel()
 	isX := func(name, text string) bool { return name == "x" || name == "t" && text == "x" }

@@ -37,6 +37,7 @@ type reader struct {
 	pos   int
 	begun bool // the token before pos begins an object or array
 
+	size     uint64                // of the tables in use, a power of 2: a short input uses a part
 	interned [1 << hashBits]string // short strings by their hash: many records have some in common
 	chunk    strings.Builder       // holds the short strings that were stored last
 	last     string                // the one that was stored last
@@ -67,6 +68,7 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 		r.keyValue = reflect.ValueOf(&r.key).Elem()
 	}
 	r.input, r.pos = b, 0
+	r.size = 1 << min(hashBits, bits.Len(uint(len(b))/32)) // a text or a number takes about 32 bytes
 	value := reflect.ValueOf(v).Elem()
 	err := c.reader(value.Type())(r, value)
 	if err == nil && (r.peek() != 0 || r.pos < len(b)) {
@@ -79,8 +81,8 @@ func (c *Codec) DecodeFast(b []byte, v any) error {
 
 // forget removes what was read, which the pool must not keep.
 func (r *reader) forget() {
-	clear(r.interned[:])
-	clear(r.repetitions[:])
+	clear(r.interned[:r.size])
+	clear(r.repetitions[:min(r.size, uint64(len(r.repetitions)))])
 	clear(r.skipped[:cap(r.skipped)])
 	r.skipped, r.chunk, r.at, r.rawAt = r.skipped[:0], strings.Builder{}, time.Time{}, nil
 	r.input, r.last, r.key, r.misses, r.extras = nil, "", "", 0, 0
@@ -183,7 +185,7 @@ func (r *reader) intern(text []byte) string {
 	if len(text) > maxInterned {
 		return string(text)
 	}
-	interned := &r.interned[hash(text)]
+	interned := &r.interned[hash(text)&(r.size-1)]
 	if *interned != string(text) {
 		// Most links "related" of a record begin with its link "self", which comes after them.
 		if len(text) > len(r.last) || r.last[:len(text)] != string(text) {
@@ -202,7 +204,7 @@ func (r *reader) store(text []byte) string {
 	start := r.chunk.Len()
 	if start+len(text) > r.chunk.Cap() {
 		start, r.chunk = 0, strings.Builder{}
-		r.chunk.Grow(min(chunkSize, max(len(text), len(r.input)/4)))
+		r.chunk.Grow(min(chunkSize, max(len(text), len(r.input)/2)))
 	}
 	r.chunk.Write(text)
 	return r.chunk.String()[start:]

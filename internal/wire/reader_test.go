@@ -34,7 +34,7 @@ var readerInputs = []string{
 	`{"links":{},"several":{"n":1},"shade":"s","new":[{"a":"\"}"},[[]]],"no_tags":{"A":1,"B":2}}`,
 	`{"shade":{"name":"s"},"shades":["s",null,{}],"several":[],"new":{}}`,
 	`{"no_tags":{"A":1,"C":2}}`,
-	`{"pointer":false,"sub":{"n":1,"x":2}}`,
+	`{"pointer":false,"sub":{"n":1,"x":2},"subs":[{"n":1},null,{}]}`,
 	`{"text":"\u00e9\\\"\n","texts":["\\","\\\\\"","\ud83d\ude00","é"],"new name":{"a":1},"Text":"no field"}`,
 	`{"texts":["a\\nb","a\nb","a\\nb"]}`,
 	`{"texts":["` + strings.Repeat("a", 97) + `","` + strings.Repeat("b", 96) + `"],"a":0,"b":-1e9,"c":true}`,
@@ -92,7 +92,7 @@ var decoderInputs = []string{
 	`{"nested":{"a":1,"shades":[{"b":2},{"b":3}],"a":4}}`, `{"nested":{"shades":[{"a":1},{"b":2,"b":3}]}}`,
 
 	// More elements than the rule of the element allows.
-	`{"several":[{},{},{},{}]}`,
+	`{"several":[{},{},{},{}]}`, `{"subs":[{},{},{},{}]}`,
 
 	// Duplicate names.
 	`{"text":"a","text":"b"}`, `{"map":{"a":{},"a":{}}}`,

@@ -32,7 +32,7 @@ func repeatedReader(t reflect.Type, read valueReader, separate func(v any)) valu
 		}
 		r.peek()
 		rest := r.input[r.pos:]
-		known := &r.repetitions[sampleHash(rest)%uint64(len(r.repetitions))]
+		known := &r.repetitions[sampleHash(rest)&(r.size-1)%uint64(len(r.repetitions))]
 		if known.raw != nil && bytes.HasPrefix(rest, known.raw) && known.value.Type() == t {
 			r.pos += len(known.raw)
 			r.misses = 0

@@ -1,7 +1,6 @@
 package wire
 
 import (
-	stdjson "encoding/json"
 	"errors"
 	"reflect"
 	"slices"
@@ -70,17 +69,11 @@ func newRule[T any](
 	}
 }
 
-type pointerToRecord[T any] interface {
-	*T
-	stdjson.Marshaler
-	stdjson.Unmarshaler
-}
-
-// Record is the rule for a type whose MarshalJSON and UnmarshalJSON methods call the codec: it is
-// decoded and encoded without them. A list of the type must not have more elements than the limit.
-// This is checked while the list is read, because a few bytes of JSON can become a large element in
-// memory.
-func Record[T any, P pointerToRecord[T]](limit int) Rule {
+// Record is the rule for a type whose methods MarshalJSON and UnmarshalJSON, if any, call the
+// codec: it is decoded and encoded without them. A list of the type, or of pointers to it, must not
+// have more elements than the limit. This is checked while the list is read, because a few bytes of
+// JSON can become a large element in memory.
+func Record[T any](limit int) Rule {
 	// The methods would call the codec again for each record, without end. The twin is the same
 	// type without methods: it has the same fields, so a pointer to a T points to a twin too.
 	// Convert would compare the types again each time.

@@ -163,6 +163,9 @@ func (c *Codec) pointerReader(t reflect.Type) valueReader {
 
 func (c *Codec) sliceReader(t reflect.Type) valueReader {
 	read, rule := c.reader(t.Elem()), c.rules[t.Elem()]
+	if t.Elem().Kind() == reflect.Pointer {
+		rule = c.rules[t.Elem().Elem()]
+	}
 	return func(r *reader, list reflect.Value) error {
 		if r.peek() == 'n' {
 			list.SetZero()
