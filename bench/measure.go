@@ -123,7 +123,8 @@ func buildBefore(commit string) (program string, remove func(), err error) {
 	if err != nil {
 		return "", nil, err
 	}
-	const script = `git archive "$1" | tar -x -C "$2" && rm -r "$2/bench" && cp -R bench "$2" && go build -C "$2/bench" -o "$2/program" .`
+	const script = `git archive "$1" | tar -x -C "$2" && rm -r "$2/bench" && cp -R bench "$2" &&
+		go build -C "$2/bench" -o "$2/program" .`
 	cmd := exec.CommandContext(context.Background(), "sh", "-c", script, "sh", commit, dir)
 	cmd.Dir = ".."
 	remove = func() { _ = os.RemoveAll(dir) }

@@ -100,9 +100,11 @@ var runs = []run{
 	{name: "Get a cart", store: plain, n: ensures, unit: perCalls, do: onNetwork(1, ensures, getCart)},
 	// Ensure, none missing calls EnsureCustomDiscounts for the 3 discounts of such a cart: 1
 	// request.
-	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls, do: onNetwork(1, ensures, ensureCart("full", 0))},
+	{name: "Ensure, none missing", store: plain, n: ensures, unit: perCalls,
+		do: onNetwork(1, ensures, ensureCart("full", 0))},
 	// Ensure, 1 missing does so for a cart that lacks one of them: 3 requests, GET, POST and GET.
-	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls, do: onNetwork(1, ensures, ensureCart(shortCart, 1))},
+	{name: "Ensure, 1 missing", store: plain, n: ensures, unit: perCalls,
+		do: onNetwork(1, ensures, ensureCart(shortCart, 1))},
 
 	// The cart calls again, 10,000 times without a network: a transport in the process responds. So
 	// the figures are of the library alone.
