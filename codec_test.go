@@ -53,7 +53,9 @@ func TestTables_methods(t *testing.T) {
 			withMethods[found[1]] = true
 		}
 		for _, found := range record.FindAllStringSubmatch(string(source), -1) {
-			want = append(want, found[1])
+			if found[1] != "plainDiscount" { // it has no methods
+				want = append(want, found[1])
+			}
 		}
 	}
 	slices.Sort(want)

@@ -194,7 +194,9 @@ func (w *subscriptionWalk) all(ctx context.Context, yield func(*SubscriptionPage
 // orOthers returns the error of a walk by account that has read all accounts, but cannot find out
 // whether there are others: nobody can leave out what fails by Skip.
 func orOthers(err error) error {
-	if !isOfOneAccount(err) && !cannotList(err) {
+	e, isCall := errors.AsType[*Error](err)
+	isForbidden := isCall && e.StatusCode == http.StatusForbidden // the accounts were listed before
+	if isForbidden || !isOfOneAccount(err) && !cannotList(err) {
 		return err
 	}
 	return &paging.Error{Err: fmt.Errorf("%w: an account with subscriptions may be not listed: %w", ErrOffsetLimit, err)}

@@ -342,7 +342,7 @@ func TestUpdateCartSettings(t *testing.T) {
 // cartSettings returns the body of the settings for new carts. isSet tells whether those that
 // change nothing in this store are other than at first.
 func cartSettings(days int, discounts string, isSet bool) string {
-	return fmt.Sprintf(`{"data":{"type":"settings","id":"63cca836-d304-5ee0-a9bd-55a9102c6d63","cart_expiry_days":%d,`+
+	return fmt.Sprintf(`{"data":{"type":"settings","id":"7b61cbc7-06e6-89f8-9444-e5a22b9a3d13","cart_expiry_days":%d,`+
 		`"discounts":%s,"inventories":{"defer_inventory_check":%t},"items":{"separate_items_by_location":%[3]t},`+
 		`"show_all_carts":%t}}`, days, discounts, isSet, !isSet)
 }
