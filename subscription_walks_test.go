@@ -803,7 +803,8 @@ func TestAll_orOthers(t *testing.T) {
 		"a record has no id":         {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
 	} {
 		fault.Match = func(r commercetest.Request) bool {
-			return strings.Contains(r.RawQuery, "in%28id") || r.Operation == commercetest.OpList && !strings.Contains(r.RawQuery, "account_id")
+			isByOffset := r.Operation == commercetest.OpList && !strings.Contains(r.RawQuery, "account_id")
+			return isByOffset || strings.Contains(r.RawQuery, "in%28id")
 		}
 		s := newAccountStore(t, 1, 2)
 		fault.Times = -1

@@ -412,16 +412,19 @@ func FuzzListBody(f *testing.F) {
 		}
 		f.Add(page)
 	}
+	const id = `"id":"` + itemID + `"`
+	const record = `{` + id + `}`
 	for _, page := range []string{
 		`{}`, `null`, `[]`, `n`, `"\ud8`, `{"":`, `{"data":null}`, `{"data":[]}`, `{"data":[5]}`, `{"data":[{}],"data":[]}`,
-		` { "data" : [ { "id" : "` + itemID + `" } , {"id":"` + itemID + `"} ] , "links" : { "next" : null } } `, `{"data":[{"id":1,"id":2}]}`, `{"data":[],"errors":[]}`,
-		`{"data":[{}]}`, `{"data":[{"id":"` + itemID + `"},{"id":null}]}`,
-		`{"data":[{"id":"` + itemID + `","type":"\u0061\\","meta":{"canceled":null,"timestamps":{"created_at":"soon"}},"Extra":1}]}`,
-		`{"data":[{"id":"` + itemID + `","relationships":{"r":{"data":[{"id":"` + itemID + `"}],"links":{"self":{"href":"/"}}}}}]}`,
+		` { "data" : [ ` + record + ` , ` + record + ` ] , "links" : { "next" : null } } `,
+		`{"data":[{"id":1,"id":2}]}`, `{"data":[],"errors":[]}`,
+		`{"data":[{}]}`, `{"data":[` + record + `,{"id":null}]}`,
+		`{"data":[{` + id + `,"type":"\u0061\\","meta":{"canceled":null,"timestamps":{"created_at":"soon"}},"Extra":1}]}`,
+		`{"data":[{` + id + `,"relationships":{"r":{"data":[{"id":"` + itemID + `"}],"links":{"self":{"href":"/"}}}}}]}`,
 		`{"data":[],"included":{"plans":[{"attributes":{"plan_length":1.50,"fixed_price":{"USD":{"amount":"12"}}},` +
 			`"meta":{"display_price":{"with_tax":5}}}]}}`,
-		"{\"data\":[{\"id\":\"" + itemID + "\",\"type\":\"\xff\",\"\xff\":{\"a\":[1e9,{}]}}]}", `{"data":[],"links":[],"included":false}`,
-		"{\"data\":[],\"links\":[],\"\\\\\\\\K\\\\dd\xcbe\":false}", "{\"data\":[{\"id\":\"" + itemID + "\",\"p\xe5\xe5lan\":1}]}",
+		"{\"data\":[{" + id + ",\"type\":\"\xff\",\"\xff\":{\"a\":[1e9,{}]}}]}", `{"data":[],"links":[],"included":false}`,
+		"{\"data\":[],\"links\":[],\"\\\\\\\\K\\\\dd\xcbe\":false}", "{\"data\":[{" + id + ",\"p\xe5\xe5lan\":1}]}",
 	} {
 		f.Add([]byte(page))
 	}

@@ -139,7 +139,8 @@ func checkMembers(t *testing.T, command string, members map[string]any, always, 
 	}
 	for name, value := range members {
 		_, isNumber := value.(float64)
-		if isNumber != (name == "amount" || name == "ms") || !slices.Contains(append(always, sometimes...), name) {
+		wantNumber := name == "amount" || name == "price_amount" || name == "ms"
+		if isNumber != wantNumber || !slices.Contains(append(always, sometimes...), name) {
 			t.Errorf("%s: got the member %s, %v, want one of the page, and a number if it is one", command, name, value)
 		}
 	}

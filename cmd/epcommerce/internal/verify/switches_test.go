@@ -60,6 +60,10 @@ var switches = []struct {
 		want: []string{"differs f-page-100"},
 	},
 	{
+		field: "UnlistedAccounts", turn: func(c *commercetest.Config) { c.UnlistedAccounts = 2 },
+		want: []string{"differs f-accounts-listed"},
+	},
+	{
 		field: "AddStatus", turn: func(c *commercetest.Config) { c.AddStatus = http.StatusOK },
 		want: []string{"allowed f-add"},
 	},
