@@ -122,6 +122,7 @@ type subscriptionWalk struct {
 	begun     atomic.Bool // a request was made
 	byAccount bool
 
+	listed   uuid.UUID              // an account that the service lists
 	ofNobody map[uuid.UUID]struct{} // yielded before the first records, without a readable account
 
 	// What the first records show, those that an offset reaches:
@@ -282,10 +283,28 @@ func (w *subscriptionWalk) rememberNobodys(page *SubscriptionPage) {
 	}
 }
 
-// forgetListed asks which of these accounts the service lists, as its list may lag.
+// forgetListed asks which of these accounts the service lists, as its list may lag. It asks for one
+// that is listed too: it is not documented that a filter selects accounts by their ids, and without
+// that all would seem hidden, and come twice.
 func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUID) error {
-	for some := range slices.Chunk(accounts, MaxPageSize) {
-		listed, err := (&AccountService{w.core}).listed(ctx, some)
+	service := &AccountService{w.core}
+	if w.listed == uuid.Nil && len(accounts) > 0 {
+		page, err := service.idsAfter(ctx, uuid.Nil, 1)
+		if err != nil {
+			return &paging.Error{Err: err}
+		}
+		w.listed = slices.Concat(page.IDs, []uuid.UUID{uuid.Nil})[0]
+	}
+	for some := range slices.Chunk(accounts, MaxPageSize-1) {
+		if w.listed != uuid.Nil {
+			some = append(slices.Clone(some), w.listed)
+		}
+		listed, err := service.listed(ctx, some)
+		isOther := func(id uuid.UUID) bool { return !slices.Contains(some, id) }
+		isIgnored := w.listed != uuid.Nil && !slices.Contains(listed, w.listed) || slices.ContainsFunc(listed, isOther)
+		if err == nil && isIgnored {
+			err = matching(ErrBadResponse, errors.New("the service does not select accounts by their ids"))
+		}
 		if err != nil {
 			return &paging.Error{Err: err}
 		}
@@ -362,6 +381,7 @@ func (w *subscriptionWalk) parts(
 		KeyList: accounts,
 		Listed: func(account uuid.UUID) (isRead bool) {
 			if !w.isLast {
+				w.listed = account
 				delete(w.accounts, account)
 			}
 			return !slices.Contains(w.opts.Skip, account)

@@ -72,7 +72,7 @@ func (s *server) page(u *url.URL) []byte {
 	q := u.Query()
 	total, element := s.subscriptions(q.Get("filter"))
 	if u.Path == accountsPath {
-		total, element = s.accountsAfter(q.Get("filter"))
+		total, element = s.accountsOf(q.Get("filter"))
 	}
 	offset, _ := strconv.Atoi(q.Get("page[offset]")) // 0 if there is none
 	limit, _ := strconv.Atoi(q.Get("page[limit]"))
@@ -110,15 +110,24 @@ func (s *server) subscriptions(filter string) (total int, element func(i int) st
 	return len(numbers), func(i int) string { return subscription(numbers[i]) }
 }
 
-// accountsAfter is the same for accounts, in the order of their ids. The filter is gt(id,...) or
-// empty.
-func (s *server) accountsAfter(filter string) (total int, element func(i int) string) {
-	_, after, _ := strings.Cut(strings.TrimSuffix(filter, ")"), ",")
+// accountsOf is the same for accounts, in the order of their ids. The filter is gt(id,...),
+// in(id,...), eq(id,...) or empty.
+func (s *server) accountsOf(filter string) (total int, element func(i int) string) {
+	operator, after, _ := strings.Cut(strings.TrimSuffix(filter, ")"), ",")
 	start, found := slices.BinarySearch(s.sorted, after)
 	if found {
 		start++
 	}
 	rest := s.sorted[start:]
+	if operator != "" && operator != "gt(id" {
+		rest = nil
+		for account := range strings.SplitSeq(after, ",") {
+			account = strings.Trim(account, `"`)
+			if _, isListed := s.accounts[account]; isListed {
+				rest = append(rest, account)
+			}
+		}
+	}
 	return len(rest), func(i int) string {
 		return fmt.Sprintf(`{"id":%q,"type":"account","name":"Ron Swanson","external_ref":""}`, rest[i])
 	}
