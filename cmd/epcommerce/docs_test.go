@@ -93,7 +93,7 @@ func TestDocs_members(t *testing.T) {
 		"subscriptions cancel": id + " --yes", "subscriptions pause": id + " --yes", "subscriptions resume": id + " --yes",
 		"discounts show": "demo", "discounts add": "demo --amount -1" + discount, "discounts apply": "demo - --yes",
 		"discounts remove": "demo --engine loyalty --yes", "discounts enable": "demo", "carts check": "new", "doctor": "",
-		"stores": "", "version": "",
+		"stores": "", "version": "", "verify": "--only f-settings --yes",
 	}
 	quoted := regexp.MustCompile("`([^`]+)`")
 	names := func(text string) (list []string) {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -61,6 +64,9 @@ prints statuses, names of members and what it sent, and nothing of the store.`
 
 // verify asks the store, prints the results and writes the report.
 func (s *shop) verify(ctx context.Context, o verify.Options, file string) error {
+	if o.Only != nil && len(o.Only) == 0 {
+		return usagef("--only must name a fact")
+	}
 	if file != "" {
 		f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY, 0o644)
 		if err != nil {
@@ -82,7 +88,11 @@ func (s *shop) verify(ctx context.Context, o verify.Options, file string) error 
 	if err := s.confirm(ctx, question, "--yes"); err != nil {
 		return err
 	}
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // so that a closed pipe is an error, not the end
 	p := s.newPrinter(verdictHead, verdictRecord(verify.Result{}))
+	o.Interrupted = func(carts []string) {
+		say(s.stderr, "deleting %d carts, in 30 s at most; Ctrl-C again leaves\n%s", len(carts), strings.Join(carts, "\n"))
+	}
 	report, err := verify.Run(ctx, s.Client, s.transport, o, func(r verify.Result) {
 		p.print(verdictRecord(r))
 		if s.output == "table" {
@@ -92,6 +102,9 @@ func (s *shop) verify(ctx context.Context, o verify.Options, file string) error 
 	if err != nil {
 		return err
 	}
+	for _, left := range report.Left {
+		say(s.stderr, "left in the store: %s", left)
+	}
 	if file != "" {
 		text := report.Markdown("epcommerce " + commerce.Version)
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -100,9 +113,6 @@ func (s *shop) verify(ctx context.Context, o verify.Options, file string) error 
 	}
 	if err := p.end(); err != nil {
 		return err
-	}
-	for _, left := range report.Left {
-		say(s.stderr, "left in the store: %s", left)
 	}
 	return s.concluded(report)
 }

@@ -37,6 +37,7 @@ type asker struct {
 	known   map[string]outcome // what several facts use, by name
 	why     string             // the question of this fact cannot be asked
 	stopped string             // nor can those after it
+	silent  int                // requests without a response, in a row
 
 	// What must be undone. Each cart is here before the first request that may create it.
 	carts     []string
@@ -156,12 +157,20 @@ func (a *asker) send(method, path string, query url.Values, in any) (r reply) {
 			return reply{}
 		}
 		r = a.try(a.ctx, method, path, query, in)
+		if a.silent++; r.status != 0 {
+			a.silent = 0
+		}
 		switch {
 		case a.ctx.Err() != nil:
 			a.skip("interrupted")
+		case a.silent == maxRefusals:
+			a.stopped = "three requests without a response in a row"
+			a.skip(a.stopped)
+		case textAt(r.error(), "title") == "Cart contains Elastic Path promotions":
+			a.skip("carts have promotions that stay")
 		case r.status == 0:
 			a.skip("no response to a " + method)
-		case r.status/100 == 5, r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
+		case r.status/100 == 5, slices.Contains(notAboutFacts, r.status):
 			a.skip("a " + method + " got a " + strconv.Itoa(r.status))
 		case r.status == http.StatusTooManyRequests:
 			_ = pause(a.ctx, time.Second)
@@ -173,6 +182,9 @@ func (a *asker) send(method, path string, query url.Values, in any) (r reply) {
 	a.skip(a.stopped)
 	return r
 }
+
+// notAboutFacts are statuses that say nothing about what was asked.
+var notAboutFacts = []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusRequestTimeout}
 
 // try sends a request once. The status is 0 if there is no response that can be read.
 func (a *asker) try(ctx context.Context, method, path string, query url.Values, in any) reply {
@@ -252,13 +264,16 @@ func (a *asker) newCartID() string {
 // undo deletes all carts and undoes other changes, in a time of its own, even if the run was
 // interrupted. It returns what may be left.
 func (a *asker) undo(ctx context.Context) (left []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
-	defer cancel()
+	detached := context.WithoutCancel(ctx)
 	for _, restore := range a.restore {
+		ctx, cancel := context.WithTimeout(detached, removalTime)
 		if err := restore(ctx); err != nil {
 			left = append(left, err.Error())
 		}
+		cancel()
 	}
+	ctx, cancel := context.WithTimeout(detached, removalTime)
+	defer cancel()
 	carts := a.remove(ctx, a.carts)
 	if a.lost && len(carts) == 0 && pause(ctx, 2*time.Second) == nil {
 		carts = a.remove(ctx, a.carts) // a late write may have created one again
@@ -268,7 +283,7 @@ func (a *asker) undo(ctx context.Context) (left []string) {
 
 // remove deletes carts. It returns those that may be left.
 func (a *asker) remove(ctx context.Context, carts []string) []string {
-	for {
+	for wait := 2 * time.Second; ; wait *= 2 {
 		var left []string
 		for _, id := range carts {
 			r := a.try(ctx, http.MethodDelete, "carts/"+id, nil, nil)
@@ -276,7 +291,7 @@ func (a *asker) remove(ctx context.Context, carts []string) []string {
 				left = append(left, id)
 			}
 		}
-		if len(left) == 0 || pause(ctx, 2*time.Second) != nil {
+		if len(left) == 0 || pause(ctx, wait) != nil {
 			return left
 		}
 		carts = left

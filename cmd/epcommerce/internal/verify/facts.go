@@ -64,7 +64,7 @@ var firstFacts = []fact{
 	{
 		name: "f-currencies", grade: "doc", need: need{requests: 1}, want: "have the eight members",
 		ask: func(a *asker) string {
-			r := a.get("currencies")
+			r := once(a, "currencies", func() reply { return a.get("currencies") })
 			for _, name := range []string{
 				"code", "decimal_places", "decimal_point", "thousand_separator", "format", "exchange_rate", "default", "enabled",
 			} {

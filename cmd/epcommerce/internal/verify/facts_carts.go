@@ -128,7 +128,9 @@ var cartFacts = []fact{
 				items = append(items, item(strconv.Itoa(i), 100, 1))
 			}
 			n := 0
-			for _, in := range a.get(a.newCart(items...).path + "/items").list("data") {
+			c := a.newCart(items...)
+			_ = pause(a.ctx, a.kind.lag)
+			for _, in := range a.get(c.path + "/items").list("data") {
 				if textAt(in, "type") == "custom_item" {
 					n++
 				}
@@ -146,7 +148,7 @@ var cartFacts = []fact{
 				in := object{"data": item("parallel"+strconv.Itoa(i), 100, 1)}
 				return ask(a.ctx, a.client, http.MethodPost, c.path+"/items", nil, in)
 			})
-			a.lastWrite = time.Now()
+			_ = pause(a.ctx, a.kind.lag)
 			confirmed := 1
 			for _, r := range replies {
 				if r.ok() {
@@ -418,6 +420,9 @@ var discountFacts = []fact{
 		name: "f-rest-failed", grade: "guess", uses: "partial add", want: "those in data are there",
 		ask: func(a *asker) string {
 			p := a.partial()
+			if len(p.added.list("data")) == 0 {
+				return a.skip("the add shows no discount")
+			}
 			same := slices.Equal(idsOf(p.added.list("data")), idsOf(p.after.list("included.custom_discounts")))
 			return or(same, "those in data are there", "others are there")
 		},
@@ -474,10 +479,15 @@ var discountFacts = []fact{
 		},
 	},
 	{
-		name: "f-deleted-with-item", grade: "open", need: need{6, 1}, want: "deleted with it", ask: func(a *asker) string {
+		name: "f-deleted-with-item", grade: "open", need: need{7, 1}, want: "deleted with it", ask: func(a *asker) string {
 			c := a.openCart(item("one", 10_000, 1), item("two", 10_000, 1))
 			a.added(c, on(c, discount("item", -300)))
-			a.delete(c.item())
+			if discountsOf(a.read(c)) != 1 {
+				return a.skip("a read does not show the discount")
+			}
+			if r := a.delete(c.item()); a.why == "" && !r.ok() {
+				return a.skip("the deletion of an item got " + r.says())
+			}
 			return or(discountsOf(a.read(c)) == 0, "deleted with it", "stays")
 		},
 	},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,6 +44,12 @@ var flagFacts = []fact{
 				return a.skip("an item in this currency got " + r.says())
 			}
 			read := a.get("carts/"+id, "include", "items")
+			currencies, _ := a.known["currencies"].value.(reply)
+			for _, in := range currencies.list("data") {
+				if textAt(in, "code") == a.opts.Currency && dig(in, "default") == true {
+					return a.skip("the currency is the default")
+				}
+			}
 			kept := textAt(anyItem(read), "unit_price.currency") == a.opts.Currency
 			return or(kept, "a read without the header keeps it", "a read without the header converts it")
 		},
@@ -63,6 +68,9 @@ var flagFacts = []fact{
 			p := a.promoted()
 			inDiscounts, asItem := shownPromotions(p.before)
 			total, ok := off(p.before)
+			if inDiscounts == 0 && asItem == 0 && total == 0 {
+				return a.skip("the promotion shows in no way")
+			}
 			if !ok {
 				return a.skip("the prices of the cart have no discount")
 			}
@@ -73,6 +81,9 @@ var flagFacts = []fact{
 		name: "f-promotion-removed", grade: "open", uses: "promoted cart", flag: "promotion", want: "removed",
 		may: []string{"a standard one stays"}, ask: func(a *asker) string {
 			p := a.promoted()
+			if inDiscounts, asItem := shownPromotions(p.before); inDiscounts == 0 && asItem == 0 {
+				return a.skip("the promotion shows in no way")
+			}
 			inDiscounts, asItem := shownPromotions(p.after)
 			isBuilder := slices.ContainsFunc(p.before.list("included.items"), func(in any) bool {
 				return dig(in, "promotion_source") != nil || dig(in, "discounts.0.promotion_source") != nil
@@ -100,7 +111,14 @@ var flagFacts = []fact{
 			headers := a.burst()
 			reset := or(headers["Ratelimit-Reset"], "RateLimit-Reset", "no reset")
 			reset = or(headers["X-Ratelimit-Reset"], "X-RateLimit-Reset", reset)
-			return reset + "; headers " + strings.Join(slices.Sorted(maps.Keys(headers)), ", ")
+			var names []string // others may be those of the store
+			for name := range headers {
+				if name == "Retry-After" || strings.Contains(name, "Ratelimit") {
+					names = append(names, name)
+				}
+			}
+			slices.Sort(names)
+			return fmt.Sprintf("%s; headers %s, %d others", reset, strings.Join(names, ", "), len(headers)-len(names))
 		},
 	},
 	{
@@ -245,9 +263,10 @@ func (a *asker) paused() pausedSubscription {
 			return nil
 		})
 		p.pause = a.post(path+"/states", change("pause")).status
+		resumed = p.pause/100 == 4 // it was refused: there is nothing to undo
 		p.during = a.get(path)
 		r := a.post(path+"/states", change("resume"))
-		p.resume, resumed = r.status, r.ok()
+		p.resume, resumed = r.status, resumed || r.ok()
 		p.after = a.get(path)
 		return p
 	})

@@ -26,6 +26,8 @@ type Options struct {
 	Subscription string   // the id of a subscription to pause and resume; "": none
 	Destroy      bool     // whether to cancel the subscription too
 	Burst        int      // requests to send at once; 0: none
+	// Interrupted is called with the carts that are deleted next, if ctx has ended; nil: nothing.
+	Interrupted func(carts []string)
 }
 
 // maxBurst is the maximum of Options.Burst. A production store accepts 100 requests a second.
@@ -151,6 +153,9 @@ func Run(
 		each(r)
 	}
 	report.Interrupted = ctx.Err() != nil
+	if report.Interrupted && o.Interrupted != nil {
+		o.Interrupted(a.carts)
+	}
 	report.Left = a.undo(ctx)
 	report.Generation, report.Method = cmp.Or(a.kind.generation, "unknown"), cmp.Or(a.kind.method, "unknown")
 	report.Tax = cmp.Or(a.kind.tax, "unknown")

@@ -266,6 +266,37 @@ func TestRun_refused(t *testing.T) {
 	})
 }
 
+// A pause that is refused does not keep its carts.
+func TestRun_pauseRefused(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusForbidden, http.StatusInternalServerError} {
+		synctest.Test(t, func(t *testing.T) {
+			s := seeded(t, commercetest.Config{})
+			o := Options{Subscription: everything(s).Subscription}
+			s.Inject(commercetest.Fault{Operation: commercetest.OpChangeState, Status: status, Times: -1})
+			report := run(t.Context(), t, s.Transport(), o)
+			if carts := s.Carts(); len(carts) > 0 {
+				t.Errorf("%d: left %v, carts %v", status, report.Left, carts)
+			}
+		})
+	}
+}
+
+// A store that does not respond ends it soon.
+func TestRun_silent(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		run(t.Context(), t, transport(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}), Options{})
+		if took := time.Since(start); took > 3*time.Minute {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
 // A cart that cannot be deleted is named, after 30 s.
 func TestRun_left(t *testing.T) {
 	t.Parallel()
