@@ -87,8 +87,8 @@ type script struct {
 // runOn runs the script, which the server then has.
 func (s *script) runOn(ctx context.Context, c redis.UniversalClient, key string, args ...any) *redis.Cmd {
 	sha, _ := s.sha.Load().(string)
-	if sha == "" {
-		if sha = c.ScriptLoad(ctx, s.source).Val(); sha != "" {
+	if sha == "" { // not c.ScriptLoad: of a cluster, that waits for every server, also one that hangs
+		if sha = s.load(ctx, c, key); sha != "" {
 			s.sha.Store(sha)
 		}
 	}
@@ -98,6 +98,18 @@ func (s *script) runOn(ctx context.Context, c redis.UniversalClient, key string,
 		}
 	}
 	return c.Eval(ctx, s.source, []string{key}, args...)
+}
+
+// load loads the script into the server of the key, and returns its SHA-1, or "".
+func (s *script) load(ctx context.Context, c redis.UniversalClient, key string) string {
+	if cluster, ok := c.(*redis.ClusterClient); ok {
+		node, err := cluster.MasterForKey(ctx, key)
+		if err != nil {
+			return ""
+		}
+		return node.ScriptLoad(ctx, s.source).Val()
+	}
+	return c.ScriptLoad(ctx, s.source).Val()
 }
 
 // run runs a script, and waits for its response until ctx or the timeout ends. response has two
