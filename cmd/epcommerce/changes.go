@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os/signal"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/commerce-go/commerce"
 )
@@ -115,6 +117,7 @@ func (l *changes) ask(ctx context.Context, question string) error {
 // carryOut makes the changes that were not tried, one after the other, and prints what became of
 // each as soon as it is known. It goes on after an error, but not if nobody can read its output.
 func (l *changes) carryOut(ctx context.Context) error {
+	signal.Ignore(syscall.SIGPIPE) // as with a full disk, what became of the rest is said
 	p, broken := l.printer(l.stdout, l.output), error(nil)
 	for _, c := range l.list {
 		if c.result == resultNotTried && ctx.Err() == nil && broken == nil {
@@ -144,7 +147,11 @@ func (l *changes) finish(ctx context.Context, broken error) error {
 	end := &exitError{err: causes, text: strings.Join(texts, ", ")}
 	switch {
 	case broken != nil:
+		_ = l.print(l.stderr, "table") // nobody has read it
 		say(l.stderr, "%s", end.text)
+		if l.done+counts[resultInDoubt] > 0 {
+			broken = &exitError{code: exitUnfinished, err: broken}
+		}
 		return broken
 	case counts[resultInDoubt] > 0, causes != nil && l.done > 0 && ctx.Err() == nil:
 		end.code = exitUnfinished

@@ -210,7 +210,7 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 		checks = s.checkCart(ctx, plan.Cart, append(planned, plan.Added...))
 		s.warn(checks)
 	}
-	l := s.resultOf(ctx, plan, planErr, resultNotTried)
+	l := s.resultOf(ctx, plan, planErr, resultNotTried, nil)
 	if a.dryRun || len(plan.Added)+len(plan.Updated)+len(plan.Deleted) == 0 {
 		err := errors.Join(l.print(s.stdout, s.output), l.finish(ctx, nil))
 		return cmp.Or(err, planErr, failures(checks))
@@ -220,7 +220,7 @@ func (a *application) run(ctx context.Context, s *shop, cart string) error {
 	}
 	result, err := s.Carts.EnsureCustomDiscounts(ctx, cart, a.want, &a.opts)
 	if result != nil {
-		l = s.resultOf(ctx, result, err, resultDone)
+		l = s.resultOf(ctx, result, err, resultDone, plan.Deleted)
 	}
 	for _, c := range l.list {
 		if c.result == resultNotTried && result == nil {
@@ -318,12 +318,17 @@ func (s *shop) newChanges(ctx context.Context) *changes {
 
 // resultOf returns what became of each discount, or will become of it: success is the result of
 // those that are right. err is the error of the call.
-func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, err error, success string) *changes {
+func (s *shop) resultOf(
+	ctx context.Context, r *commerce.CustomDiscountsResult, err error, success string, deletes []commerce.CustomDiscount,
+) *changes {
 	l, seen, doubtful := s.newChanges(ctx), map[[2]string]bool{}, map[[2]string]bool{}
 	var missing []commerce.CustomDiscount
 	for _, d := range r.InDoubt {
-		missing = append(missing, asDiscount(d))
-		doubtful[[2]string{d.DiscountEngine, d.ExternalID}] = true
+		key := [2]string{d.DiscountEngine, d.ExternalID}
+		doubtful[key] = true
+		if !slices.ContainsFunc(r.Different, func(o commerce.CustomDiscount) bool { return keyOf(o) == key }) {
+			missing = append(missing, asDiscount(d))
+		}
 	}
 	for _, d := range r.Missing {
 		missing = append(missing, asDiscount(d.NewCustomDiscount))
@@ -337,12 +342,16 @@ func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, 
 		{"=", "add", resultUnchanged, r.Discounts},
 	} {
 		for _, d := range group.list {
-			key := [2]string{d.DiscountEngine, d.ExternalID}
+			key := keyOf(d)
 			if seen[key] && group.wanted == "add" {
 				continue // it was named by its change
 			}
 			seen[key] = group.sign != "-" // a copy was deleted
-			c := l.add(group.wanted, group.result, s.discountChange(ctx, r.Cart, group.sign, d))
+			wanted, sign := group.wanted, group.sign
+			if sign == "!" && slices.ContainsFunc(deletes, func(o commerce.CustomDiscount) bool { return o.ID == d.ID }) {
+				wanted, sign = "delete", "-"
+			}
+			c := l.add(wanted, group.result, s.discountChange(ctx, r.Cart, sign, d))
 			switch {
 			case doubtful[key]:
 				c.result, c.err = resultInDoubt, cmp.Or(err, errLate)
@@ -355,6 +364,8 @@ func (s *shop) resultOf(ctx context.Context, r *commerce.CustomDiscountsResult, 
 	}
 	return l
 }
+
+func keyOf(d commerce.CustomDiscount) [2]string { return [2]string{d.DiscountEngine, d.ExternalID} }
 
 // errLate is the error of a discount that was sent, if the call had no error.
 var errLate error = &commerce.Error{Outcome: commerce.OutcomeUnknown, Err: errors.New("a write may still take effect")}
@@ -426,6 +437,7 @@ func (s *shop) addAbsent(ctx context.Context, l *changes, cart *commerce.Cart, e
 	}
 	for _, id := range ids {
 		if !found[id] {
+			found[id] = true // named once
 			c := l.add("delete", resultUnknown, s.discountChange(ctx, cart, "-", commerce.CustomDiscount{ID: id}))
 			c.thing.lines = []row{columns([]int{1, 36}, "-", id.String())}
 			say(s.stderr, "the cart has no discount with the id %s", id)

@@ -276,7 +276,7 @@ func TestReport_inDoubt(t *testing.T) {
 	var stderr bytes.Buffer
 	inDoubt := []commerce.NewCustomDiscount{{DiscountEngine: "e", ExternalID: "1"}}
 	s := &shop{environment: &environment{stderr: &stderr, output: "json"}}
-	l := s.resultOf(t.Context(), &commerce.CustomDiscountsResult{InDoubt: inDoubt}, nil, resultDone)
+	l := s.resultOf(t.Context(), &commerce.CustomDiscountsResult{InDoubt: inDoubt}, nil, resultDone, nil)
 	err := l.finish(t.Context(), l.print(&stderr, "csv"))
 	exit, ok := errors.AsType[*exitError](err)
 	if !ok || exit.code != exitUnfinished || !strings.Contains(stderr.String(), "\nadd,in doubt,,e,1,0,") {

@@ -222,8 +222,7 @@ func isAt(opened fs.FileInfo, path string) bool {
 
 // unlock lets another run write.
 func (x *export) unlock() {
-	_ = os.Remove(x.lock.Path()) // Windows refuses: the file stays, and is no obstacle
-	_ = x.lock.Unlock()
+	x.shop.unlockFile(x.lock)
 }
 
 // openPart reads the state, and opens the part, unless FILE is complete: then x.part is nil.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/csv"
 	"io/fs"
 	"os"
@@ -64,6 +65,35 @@ func TestFiles(t *testing.T) {
 				t.Errorf("got %+v and %d bytes, want exit code %d and %d warnings", got, len(content), row.code, row.warnings)
 			}
 		})
+	}
+}
+
+// Where files have no locks, a file stands for the lock: two exports at once would mix their lines.
+func TestFiles_running(t *testing.T) {
+	t.Parallel()
+	s := commercetest.New(t, commercetest.Config{})
+	s.Seed(30)
+	files := newFileLayer()
+	files.lock = func(l *flock.Flock) (bool, error) {
+		_, _ = l.TryLock() // makes the file
+		return false, cmp.Or(l.Unlock(), error(syscall.ENOLCK))
+	}
+	path := filepath.Join(t.TempDir(), "subs.csv")
+	for _, isRunning := range []bool{true, false} {
+		want := 0
+		if isRunning {
+			want = exitUsage
+			if err := os.WriteFile(path+".running", nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := caller{env: pairEnv(s), files: &files}.run(t, "subscriptions", "export", path)
+		isNamed := strings.Contains(got.stderr, "remove "+path+".running")
+		_, err := os.Stat(path + ".running")
+		if got.code != want || !isNamed || (err == nil) != isRunning {
+			t.Errorf("running %t: got %+v, and the file: %v", isRunning, got, err)
+		}
+		_ = os.Remove(path + ".running")
 	}
 }
 

@@ -49,13 +49,14 @@ type environment struct {
 
 	files      fileLayer
 	warned     []string // what was said of the file system
+	running    string   // the file that stands for a lock; empty: none
 	readSecret func() ([]byte, error)
 }
 
 func main() {
 	logging.Disable() // go-redis writes to standard error
 	// The first signal ends the context, the second one the program.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	context.AfterFunc(ctx, func() {
 		stop()
 		fmt.Fprintln(os.Stderr, "\nepcommerce: stopping; Ctrl-C again ends it at once")
@@ -71,8 +72,18 @@ func main() {
 		stdoutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		stderrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		files:          newFileLayer(),
-		readSecret:     func() ([]byte, error) { return term.ReadPassword(int(os.Stdin.Fd())) },
+		readSecret:     func() ([]byte, error) { return readSecret(ctx) },
 	}))
+}
+
+// readSecret reads a line that the terminal does not show. After a signal it shows all again: the
+// next signal ends the program.
+func readSecret(ctx context.Context) ([]byte, error) {
+	stdin := int(os.Stdin.Fd())
+	if state, err := term.GetState(stdin); err == nil {
+		defer context.AfterFunc(ctx, func() { _ = term.Restore(stdin, state) })()
+	}
+	return term.ReadPassword(stdin)
 }
 
 // run runs a command and returns the exit code.
@@ -198,7 +209,10 @@ func (e *environment) command(
 					e.cart = args[i]
 				}
 			}
-			s, err := e.open(cmd.Context())
+			// What a command does after Ctrl-C may need the Redis server too.
+			ctx, cancel := context.WithCancel(context.WithoutCancel(cmd.Context()))
+			defer cancel()
+			s, err := e.open(ctx)
 			if err != nil {
 				return err
 			}

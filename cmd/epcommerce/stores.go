@@ -55,6 +55,9 @@ func newAddStoreCommand(e *environment) *cobra.Command {
 		if _, err := parseVariables("standard input", content); err != nil {
 			return err
 		}
+		if err := cmd.Context().Err(); err != nil { // at the questions
+			return err
+		}
 		err = cmp.Or(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600))
 		if err != nil {
 			return usagef("%w", err)
@@ -72,17 +75,27 @@ func newAddStoreCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
+// readLine reads a line of standard input byte by byte, as the rest is for the next question.
+func (e *environment) readLine() string {
+	var line []byte
+	for b := []byte{0}; ; line = append(line, b[0]) {
+		if n, _ := e.stdin.Read(b); n == 0 || b[0] == '\n' {
+			return strings.TrimSpace(string(line))
+		}
+	}
+}
+
 // askVariables returns the content of a file that names a store.
 func (e *environment) askVariables() (string, error) {
 	if !e.canAsk() {
 		content, err := e.readFile("-")
 		return string(content), err
 	}
-	address, id, form := "", "", "COMMERCE_TOKEN='%[3]s'\n"
+	form := "COMMERCE_TOKEN='%[3]s'\n"
 	fmt.Fprint(e.stderr, "Base address, such as https://euwest.api.elasticpath.com: ")
-	_, _ = fmt.Fscanln(e.stdin, &address) // byte by byte: the rest is for the next question
+	address := e.readLine()
 	fmt.Fprint(e.stderr, "Client id, or nothing for an access token: ")
-	_, _ = fmt.Fscanln(e.stdin, &id)
+	id := e.readLine()
 	fmt.Fprint(e.stderr, "Client secret or access token, which is not shown: ")
 	secret, err := e.readSecret()
 	fmt.Fprintln(e.stderr)

@@ -30,6 +30,7 @@ func TestStores(t *testing.T) {
 	}{
 		{name: "pair", stdin: typed, secret: pair["COMMERCE_CLIENT_SECRET"], terminal: true, want: "credentials: accepted"},
 		{name: "token", stdin: s.URL() + "\r\n\n", secret: commercetest.DefaultToken, terminal: true, want: "token of "},
+		{name: "space", stdin: s.URL() + " ok\nid\n", terminal: true, code: exitFailed, want: "COMMERCE_BASE_URL"},
 		{name: "lines", stdin: lines, want: "token of COMMERCE_TOKEN: accepted"},
 		{name: "lines", stdin: lines, code: exitUsage, want: "lines.env exists already"},
 		{name: "nothing", code: exitFailed, want: "nothing.env names no store"},

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -100,6 +101,9 @@ func newGetCommand(e *environment) *cobra.Command {
 // parseID reads the id of a subscription.
 func parseID(text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
+	if len(text) != 36 && err == nil { // of 38 characters, uuid looks at 36
+		err = errors.New("another form")
+	}
 	if err != nil {
 		err = usagef("the ID of a subscription must be a UUID, not %q", text)
 	}
