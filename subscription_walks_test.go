@@ -804,7 +804,7 @@ func TestAll_orOthers(t *testing.T) {
 		"accounts of any id": {
 			Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[{"id":"` + itemID + `"}]}`,
 		},
-		"a record has no id":         {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
+		"a record has no id": {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
 	} {
 		fault.Match = func(r commercetest.Request) bool {
 			isByOffset := r.Operation == commercetest.OpList && !strings.Contains(r.RawQuery, "account_id")
