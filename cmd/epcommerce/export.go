@@ -347,33 +347,44 @@ func (x *export) checkAny(ctx context.Context) error {
 	return err
 }
 
-// walk writes what is missing, and saves what is finished, also if it ends early. It removes what
-// was written after the state, because that comes again.
-func (x *export) walk(ctx context.Context) (err error) {
-	if x.Done {
-		return nil
-	}
-	next, saved := x.exportState, time.Now()
-	_, err = x.part.Seek(x.Length, io.SeekStart)
+// goOn returns a printer that goes on where the state ends. It removes what was written after that,
+// because it comes again.
+func (x *export) goOn() (*printer, error) {
+	_, err := x.part.Seek(x.Length, io.SeekStart)
 	if err = errors.Join(err, x.part.Truncate(x.Length)); err != nil {
-		return err
+		return nil, err
 	}
 	x.shop.unknown = x.Unknown
 	p := x.newPrinter(x.part, x.format)
 	if p.n = x.Count; x.Length == 0 {
 		p.begin(nil, x.first())
 	}
-	defer func() { err = errors.Join(err, x.save(next)) }()
-	mark := func() error {
-		if err := p.flush(); err != nil {
-			return err
-		}
-		length, err := x.part.Seek(0, io.SeekCurrent)
-		if err == nil {
-			next.Count, next.Length, next.Unknown = p.n, length, x.shop.unknown
-		}
+	return p, nil
+}
+
+// mark writes what p holds, and notes in next what is in the part then.
+func (x *export) mark(next *exportState, p *printer) error {
+	if err := p.flush(); err != nil {
 		return err
 	}
+	length, err := x.part.Seek(0, io.SeekCurrent)
+	if err == nil {
+		next.Count, next.Length, next.Unknown = p.n, length, x.shop.unknown
+	}
+	return err
+}
+
+// walk writes what is missing, and saves what is finished, also if it ends early.
+func (x *export) walk(ctx context.Context) (err error) {
+	if x.Done {
+		return nil
+	}
+	next, saved := x.exportState, time.Now()
+	p, err := x.goOn()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, x.save(next)) }()
 	opts := &commerce.SubscriptionListOptions{
 		ByAccount: true, After: x.Finished, Skip: x.Skipped, Concurrency: x.concurrency,
 	}
@@ -402,7 +413,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 		if page.Finished == uuid.Nil {
 			continue // an account is written in part: no place to go on from
 		}
-		if err := mark(); err != nil {
+		if err := x.mark(&next, p); err != nil {
 			return err
 		}
 		next.Finished = page.Finished
@@ -418,7 +429,7 @@ func (x *export) walk(ctx context.Context) (err error) {
 	}
 	next.Unlisted = unlisted // not before: a run that goes on reads these again
 	if err == nil {
-		err = mark()
+		err = x.mark(&next, p)
 	}
 	next.Done = err == nil
 	return err

@@ -711,8 +711,10 @@ func TestExport_outage(t *testing.T) {
 		fault commercetest.Fault
 		n     int
 	}{
-		"lists":           {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 200, Body: "<html>"}, n: 6},
-		"accounts":        {fault: commercetest.Fault{Operation: commercetest.OpAccounts, Status: 200, Body: "<html>"}, n: 90},
+		"lists": {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 200, Body: "<html>"}, n: 6},
+		"accounts": {
+			fault: commercetest.Fault{Operation: commercetest.OpAccounts, Status: 200, Body: "<html>"}, n: 90,
+		},
 		"forbidden lists": {fault: commercetest.Fault{Operation: commercetest.OpList, Status: 403}, n: 90},
 	} {
 		t.Run(name, func(t *testing.T) {

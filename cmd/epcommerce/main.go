@@ -138,7 +138,7 @@ func newRootCommand(e *environment) *cobra.Command {
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return inWords(err) })
 	flags := root.PersistentFlags()
 	flags.BoolVar(&e.demo, "demo", false, "use an embedded fake store")
-	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE` names, or standard input (-), not the environment")
+	flags.StringVar(&e.envFile, "env-file", "", "use the store that `FILE`, or standard input (-), names instead")
 	flags.StringVar(&e.store, "store", "", "use the store of `NAME`.env in the folder epcommerce of your configuration")
 	flags.BoolVar(&e.verbose, "verbose", false, "log each request to standard error, and show a response that is an error")
 	flags.StringVarP(&e.output, "output", "o", "table", "`format` of lists: table, json, jsonl or csv")

@@ -26,10 +26,9 @@ var zero = regexp.MustCompile(`^("0*(\.0*)?(ns|us|µs|ms|s|m|h)?"|-?0(\.0*)?)$`)
 func refuseZero(path string, value jsontext.Value) error {
 	var object map[string]jsontext.Value
 	var list []jsontext.Value
-	switch value.Kind() {
-	case '{':
+	if value.Kind() == '{' {
 		_ = json.Unmarshal(value, &object) // it was read before
-	case '[':
+	} else if value.Kind() == '[' {
 		_ = json.Unmarshal(value, &list)
 	}
 	for i, element := range list {
