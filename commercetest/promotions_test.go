@@ -33,7 +33,7 @@ func shownPromotions(t *testing.T, store *commercetest.Store, path string) (text
 	for _, item := range cart.Items {
 		if item.Type == "promotion_item" {
 			source := item.Extra["promotion_source"]
-			text += fmt.Sprintf("%s %v %s, ", item.SKU, item.Value.Amount, source)
+			text += fmt.Sprintf("%s %v %s, ", item.SKU, item.Value.Amount, string(source))
 		}
 	}
 	wantEqual(t, "promotions that the library finds", len(cart.Promotions()), strings.Count(text, ","))
