@@ -847,8 +847,11 @@ func TestAll_driftOfAccount(t *testing.T) {
 func lastChangeFirst(t *testing.T, requests int32) *accountStore {
 	t.Helper()
 	s := &accountStore{accounts: sortedIDs(2), subscriptions: map[uuid.UUID][]uuid.UUID{}}
+	var mu sync.Mutex
 	now := time.Unix(0, 0)
 	add := func(id, account uuid.UUID) {
+		mu.Lock()
+		defer mu.Unlock()
 		now = now.Add(time.Second)
 		sub := commerce.Subscription{ID: id, Attributes: commerce.SubscriptionAttributes{AccountID: account}}
 		sub.Meta.Timestamps.UpdatedAt = now
