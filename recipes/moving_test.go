@@ -8,6 +8,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -221,18 +222,16 @@ func TestTakeOffOld_failures(t *testing.T) {
 		"refused": {Operation: commercetest.OpDeleteDiscount, Status: 403, After: 1},
 		"late":    {Operation: commercetest.OpDeleteDiscount, Late: true, Delay: time.Minute, Status: 504},
 	} {
-		for _, killed := range []int{0, 1, 2, 3} { // while this deletion is on its way; 0: never
+		for _, killed := range []int32{0, 1, 2, 3} { // while this deletion is on its way; 0: never
 			synctest.Test(t, func(t *testing.T) {
 				ctx, kill := context.WithCancel(t.Context())
 				defer kill()
-				deletions := 0
+				var deletions atomic.Int32
 				store := commercetest.New(t, commercetest.Config{
 					DiscountsEnabled: true, LoseOverlappingWrites: true,
 					AfterRequest: func(_ *commercetest.Store, r commercetest.Request) {
-						if r.Operation == commercetest.OpDeleteDiscount {
-							if deletions++; deletions == killed {
-								kill()
-							}
+						if r.Operation == commercetest.OpDeleteDiscount && deletions.Add(1) == killed {
+							kill()
 						}
 					},
 				})
