@@ -58,7 +58,7 @@ const lines = {
   'wait for another operation': /waited 50ms for 1 request \(operation items\), and 0 came; .* "add" POST \//,
   'wait for two': /waited 50ms for 2 requests \(operation add\), and 1 came; .* "add" POST \//,
   'wait with pending=0 for what never came': /1 request and at most 0 pending \(operation items\), and 0 came;/,
-  'wait for another cart': /1 request \(operation add, cart 00000000-\S+\), and 0 came; .* "add" POST \/v2\/carts\/599/,
+  'wait for another cart': /1 request \(operation add, cart 00000000-\S+\), and 0 came; .* "add" POST \/v2\/carts\/e46/,
   'wait for a cart that is undefined': /1 request \(operation add, cart (undefined|None)\), and 0 came; .* "add" POST/,
   'token forgotten by the shop':
     /1 request \(operation add\), and 0 came; .* got no request at all: a request without its token goes to first/,
