@@ -88,7 +88,7 @@ func (s *shop) verify(ctx context.Context, o verify.Options, file string) error 
 	if err := s.confirm(ctx, question, "--yes"); err != nil {
 		return err
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // so that a closed pipe is an error, not the end
+	signal.Ignore(syscall.SIGPIPE) // the carts must be deleted, also if nobody reads the results
 	p := s.newPrinter(verdictHead, verdictRecord(verify.Result{}))
 	o.Interrupted = func(carts []string) {
 		say(s.stderr, "deleting %d carts, in 30 s at most; Ctrl-C again leaves\n%s", len(carts), strings.Join(carts, "\n"))

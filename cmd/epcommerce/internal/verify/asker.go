@@ -64,6 +64,14 @@ func (a *asker) skip(why string) string {
 	return ""
 }
 
+// must ends the fact if what it needs, in words, was refused. It returns the response.
+func (a *asker) must(r reply, what string) reply {
+	if !r.ok() {
+		a.skip(what + " got " + r.says())
+	}
+	return r
+}
+
 // reply is a response. Its body is decoded without the types of the library, which it judges.
 type reply struct {
 	status int
@@ -145,8 +153,8 @@ func (r reply) says() string {
 type object = map[string]any
 
 // send sends a request below /v2. The path has no characters that need an escape. A response that
-// says nothing about the fact ends it: that of a gateway, a 401 or 403, or a
-// 429 that does not pass.
+// says nothing about the fact ends it: that of a gateway, one of notAboutFacts, or a 429 that does
+// not pass.
 func (a *asker) send(method, path string, query url.Values, in any) (r reply) {
 	for range maxRefusals {
 		switch {

@@ -232,17 +232,14 @@ func on(c cart, d object) object {
 func (a *asker) newCart(items ...object) cart {
 	c := cart{path: "carts/" + a.newCartID()}
 	for _, in := range items {
-		r := a.post(c.path+"/items", in)
-		if a.why == "" && !r.ok() {
-			a.skip("an item got " + r.says())
-		}
+		r := a.must(a.post(c.path+"/items", in), "an item")
 		for _, line := range r.list("data") {
 			if id := textAt(line, "id"); textAt(line, "sku") == in["sku"] && !slices.Contains(c.items, id) {
 				c.items = append(c.items, id)
 			}
 		}
 	}
-	if a.why == "" && len(c.items) < len(items) {
+	if len(c.items) < len(items) {
 		a.skip("the response to an item does not show it")
 	}
 	return c
@@ -260,9 +257,7 @@ func (a *asker) openCart(items ...object) cart {
 		return cart{}
 	}
 	c := a.newCart(items...)
-	if r := a.put(c.path, settings(true, false)); a.why == "" && !r.ok() {
-		a.skip("to enable custom discounts got " + r.says())
-	}
+	a.must(a.put(c.path, settings(true, false)), "to enable custom discounts")
 	return c
 }
 
@@ -275,11 +270,7 @@ func (a *asker) add(c cart, discounts ...object) reply { return a.post(c.discoun
 
 // added adds discounts that are valid. The fact ends if the store does not take them.
 func (a *asker) added(c cart, discounts ...object) reply {
-	r := a.add(c, discounts...)
-	if a.why == "" && !r.ok() {
-		a.skip("an add got " + r.says())
-	}
-	return r
+	return a.must(a.add(c, discounts...), "an add")
 }
 
 // read reads a cart, after its totals had time to follow the last write.
@@ -287,11 +278,7 @@ func (a *asker) read(c cart) reply {
 	if wait := time.Until(a.lastWrite.Add(a.kind.lag)); wait > 0 && a.kind.lag > 0 {
 		_ = pause(a.ctx, wait)
 	}
-	r := a.get(c.path, "include", "items,custom_discounts")
-	if a.why == "" && !r.ok() {
-		a.skip("a read of a cart got " + r.says())
-	}
-	return r
+	return a.must(a.get(c.path, "include", "items,custom_discounts"), "a read of a cart")
 }
 
 // discountsOf returns the number of discounts that a cart has, with those of its items.
@@ -310,11 +297,8 @@ const subscriptions = "subscriptions/subscriptions"
 // page returns the first subscriptions. The fact ends if there are none.
 func (a *asker) page() reply {
 	return once(a, "page", func() reply {
-		r := a.get(subscriptions, "page[limit]", "100")
-		if a.why == "" && !r.ok() {
-			a.skip("the list of subscriptions got " + r.says())
-		}
-		if a.why == "" && len(r.list("data")) == 0 {
+		r := a.must(a.get(subscriptions, "page[limit]", "100"), "the list of subscriptions")
+		if len(r.list("data")) == 0 {
 			a.skip("the store has no subscriptions")
 		}
 		if a.kind.generation = "first"; hasAny(r.list("data"), "attributes.pricing_option_id") {

@@ -70,10 +70,7 @@ var listFacts = []fact{
 			if len(ids) < 3 {
 				return a.skip("the store has fewer than 3 subscriptions")
 			}
-			r := a.get(subscriptions, "page[limit]", "2", "page[offset]", "1")
-			if a.why == "" && !r.ok() {
-				return a.skip("the next page got " + r.says())
-			}
+			r := a.must(a.get(subscriptions, "page[limit]", "2", "page[offset]", "1"), "the next page")
 			areNext := slices.Equal(idsOf(r.list("data")), ids[1:3])
 			return or(areNext, "counts records", "counts something else, or the list changed")
 		},
@@ -83,8 +80,8 @@ var listFacts = []fact{
 		ask: func(a *asker) string {
 			n := len(a.page().list("data"))
 			rest := a.get(subscriptions, "page[limit]", "1", "page[offset]", strconv.Itoa(n))
-			if n < 100 && a.why == "" && !rest.ok() {
-				return a.skip("the next page got " + rest.says())
+			if n < 100 {
+				a.must(rest, "the next page")
 			}
 			return or(n == 100 || len(rest.list("data")) == 0, "as many as requested", "fewer than requested, and more follow")
 		},
@@ -92,11 +89,7 @@ var listFacts = []fact{
 	{
 		name: "f-page-length", grade: "doc", uses: "page", need: need{requests: 1}, want: "as the settings state",
 		ask: func(a *asker) string {
-			all, r := len(a.page().list("data")), a.get(subscriptions)
-			n := len(r.list("data"))
-			if a.why == "" && !r.ok() {
-				return a.skip("a page got " + r.says())
-			}
+			all, n := len(a.page().list("data")), len(a.must(a.get(subscriptions), "a page").list("data"))
 			return or(n == min(cmp.Or(a.kind.pageLength, 25), all), "as the settings state", "another length")
 		},
 	},
@@ -110,9 +103,7 @@ var listFacts = []fact{
 				return a.skip("the list of the first account is not short")
 			}
 			rest := a.get(subscriptions, "filter", filter, "page[limit]", "100", "page[offset]", strconv.Itoa(n))
-			if a.why == "" && !rest.ok() {
-				return a.skip("the next page got " + rest.says())
-			}
+			a.must(rest, "the next page")
 			return or(len(rest.list("data")) == 0, "the last one", "more follow")
 		},
 	},
@@ -121,9 +112,7 @@ var listFacts = []fact{
 		ask: func(a *asker) string {
 			account, page := a.account(), a.page()
 			r := a.get(subscriptions, "filter", "eq(account_id,"+account+")", "page[limit]", "100")
-			if a.why == "" && !r.ok() {
-				return a.skip("a filter on an account got " + r.says())
-			}
+			a.must(r, "a filter on an account")
 			found := idsOf(r.list("data"))
 			for _, sub := range page.list("data") {
 				if textAt(sub, "attributes.account_id") == account && !slices.Contains(found, textAt(sub, "id")) {
@@ -350,9 +339,7 @@ var listFacts = []fact{
 			var missing []string
 			for part := range slices.Chunk(slices.Sorted(maps.Keys(ids)), 25) { // 100 ids are 4 KB
 				r := a.get("accounts", "page[limit]", "100", "filter", "in(id,"+strings.Join(part, ",")+")")
-				if a.why == "" && !r.ok() {
-					return a.skip("the filter of accounts got " + r.says())
-				}
+				a.must(r, "the filter of accounts")
 				found := idsOf(r.list("data"))
 				missing = append(missing, slices.DeleteFunc(part, func(id string) bool { return slices.Contains(found, id) })...)
 			}

@@ -148,7 +148,7 @@ func Run(
 	a := &asker{ctx: ctx, client: limited, limiter: l, opts: o, known: map[string]outcome{}}
 	report := &Report{Date: time.Now()}
 	for _, f := range o.chosen() {
-		r := a.answer(f)
+		r := a.result(f)
 		report.Results = append(report.Results, r)
 		each(r)
 	}
@@ -163,8 +163,8 @@ func Run(
 	return report, nil
 }
 
-// answer asks about a fact.
-func (a *asker) answer(f fact) Result {
+// result asks about a fact.
+func (a *asker) result(f fact) Result {
 	r := Result{Grade: f.grade, Fact: f.name, Documented: f.want, Flag: f.flag}
 	a.why = a.stopped
 	requests := f.requests
