@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"net/http"
 	"slices"
 	"sync/atomic"
@@ -173,10 +172,13 @@ func (w *subscriptionWalk) all(ctx context.Context, yield func(*SubscriptionPage
 		return
 	}
 	isUnknown := w.accounts[uuid.Nil]
-	delete(w.accounts, uuid.Nil)
-	others := maps.Clone(w.accounts)
-	maps.DeleteFunc(others, func(_ uuid.UUID, isHidden bool) bool { return !isHidden })
-	ids := slices.SortedFunc(maps.Keys(others), compareIDs) // also of those that are listed since
+	var ids []uuid.UUID // of the hidden accounts, also of those that are listed since
+	for account, isHidden := range w.accounts {
+		if isHidden && account != uuid.Nil {
+			ids = append(ids, account)
+		}
+	}
+	slices.SortFunc(ids, compareIDs)
 	if err := w.forgetListed(ctx, ids); err != nil {
 		yield(nil, err)
 		return
@@ -237,15 +239,16 @@ func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) er
 	var others []uuid.UUID
 	for i := range page.Subscriptions {
 		account := page.Subscriptions[i].Attributes.AccountID
-		if _, isKnown := w.accounts[account]; !isKnown {
-			w.accounts[account] = true
+		if _, isKnown := w.accounts[account]; isKnown {
+			continue
+		}
+		if w.accounts[account] = true; account != uuid.Nil {
 			others = append(others, account)
 		}
 	}
 	if !w.byAccount {
 		return nil
 	}
-	others = slices.DeleteFunc(others, func(id uuid.UUID) bool { return id == uuid.Nil })
 	slices.SortFunc(others, compareIDs)
 	err := w.forgetListed(ctx, others)
 	page.Offset, page.Unlisted = 0, true
@@ -293,7 +296,9 @@ func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUI
 		if err != nil {
 			return &paging.Error{Err: err}
 		}
-		w.listed = slices.Concat(page.IDs, []uuid.UUID{uuid.Nil})[0]
+		if len(page.IDs) > 0 {
+			w.listed = page.IDs[0]
+		}
 	}
 	for some := range slices.Chunk(accounts, MaxPageSize-1) {
 		if w.listed != uuid.Nil {
@@ -326,7 +331,7 @@ func (w *subscriptionWalk) stopped(err error, seen int, finished uuid.UUID) *Pag
 		stop.Finished = finished
 	}
 	if w.byAccount && !w.opts.goesByAccount() && stop.Account == uuid.Nil && cannotList(stop.Err) {
-		stop.Err = fmt.Errorf("%w, or mend this, as the walk then goes on by account: %w", ErrOffsetLimit, stop.Err)
+		stop.Err = fmt.Errorf("%w, or fix this, as the walk then goes on by account: %w", ErrOffsetLimit, stop.Err)
 	}
 	return stop
 }

@@ -718,7 +718,7 @@ func TestAll_cannotListAccounts(t *testing.T) {
 		}
 		isFirst := strings.HasPrefix(stop.Err.Error(), commerce.ErrOffsetLimit.Error())
 		diff(t, what+": the limit is named first", isFirst, strings.HasPrefix(tt.want, "offset_limit"))
-		saysBoth := strings.Contains(stop.Error(), "narrow the filter, or mend this")
+		saysBoth := strings.Contains(stop.Error(), "narrow the filter, or fix this")
 		diff(t, what+": both ways out are named", saysBoth, isFirst)
 		if e, ok := errors.AsType[*commerce.Error](err); ok && e.Op != "Accounts.IDs" {
 			t.Errorf("%s: operation %s, want that of the accounts", what, e.Op)
