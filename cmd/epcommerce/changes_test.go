@@ -56,11 +56,7 @@ func shopOf(
 		}
 	}})
 	for range n {
-		sub := commerce.Subscription{ID: uuid.New(), Type: "subscription"}
-		sub.Attributes.AccountID = uuid.New()
-		sub.Meta.Status = "active"
-		s.AddSubscription(sub)
-		ids = append(ids, sub.ID.String())
+		ids = append(ids, addActive(s, uuid.New()))
 	}
 	return s, ids, ctx
 }

@@ -178,7 +178,7 @@ func newAddCommand(e *environment) *cobra.Command {
 	flags.StringVar(&d.DiscountCode, "code", "", "`code` of the discount, such as that of a coupon")
 	flags.StringVar(&d.Description, "description", "", "`text` for people")
 	flags.Func("item", "`id` of the item that the discount is for, not the whole cart", func(text string) error {
-		item, err := uuid.Parse(text)
+		item, err := parseUUID(text)
 		d.Item = &commerce.CartItemRef{ID: item}
 		return err
 	})
@@ -324,10 +324,10 @@ func (s *shop) resultOf(
 	l, seen, doubtful := s.newChanges(ctx), map[[2]string]bool{}, map[[2]string]bool{}
 	var missing []commerce.CustomDiscount
 	for _, d := range r.InDoubt {
-		key := [2]string{d.DiscountEngine, d.ExternalID}
-		doubtful[key] = true
-		if !slices.ContainsFunc(r.Different, func(o commerce.CustomDiscount) bool { return keyOf(o) == key }) {
-			missing = append(missing, asDiscount(d))
+		late := asDiscount(d)
+		doubtful[keyOf(late)] = true
+		if !slices.ContainsFunc(r.Different, func(o commerce.CustomDiscount) bool { return keyOf(o) == keyOf(late) }) {
+			missing = append(missing, late)
 		}
 	}
 	for _, d := range r.Missing {
@@ -414,7 +414,7 @@ func newRemoveCommand(e *environment) *cobra.Command {
 		return nil
 	})
 	flags.Func("id", "remove the discount with this `id`; may be repeated", func(text string) error {
-		id, err := uuid.Parse(text)
+		id, err := parseUUID(text)
 		ids = append(ids, id)
 		return err
 	})

@@ -39,7 +39,7 @@ func newStateCommands(e *environment) []*cobra.Command {
 			"  epcommerce subscriptions " + c.verb + " --account ID --dry-run"
 		flags := cmd.Flags()
 		flags.Func("account", "all of the account with this `id`", func(text string) (err error) {
-			c.account, err = uuid.Parse(text)
+			c.account, err = parseUUID(text)
 			return err
 		})
 		flags.StringVar(&c.file, "file", "", "those whose ids are in `FILE`, one a line")

@@ -41,13 +41,34 @@ func newShop(t *testing.T) (s *commercetest.Store, account uuid.UUID, ids []stri
 	s.Seed(30)
 	account = uuid.New()
 	for range 6 {
-		sub := commerce.Subscription{ID: uuid.New(), Type: "subscription"}
-		sub.Attributes.AccountID = account
-		sub.Meta.Status = "active"
-		s.AddSubscription(sub)
-		ids = append(ids, sub.ID.String())
+		ids = append(ids, addActive(s, account))
 	}
 	return s, account, ids
+}
+
+// An id with a sign too many at both ends is not taken for another one.
+func TestParseUUID(t *testing.T) {
+	t.Parallel()
+	id := "x" + uuid.NewString() + "9"
+	for _, args := range []string{
+		"subscriptions get " + id, "subscriptions pause " + id, "subscriptions list --account " + id,
+		"subscriptions pause --account " + id, "discounts remove demo --id " + id,
+		"discounts add demo --amount -1 --engine e --external-id 1 --code c --description d --item " + id,
+	} {
+		got := caller{}.run(t, append(strings.Fields(args), "--demo")...)
+		if got.code != exitUsage || strings.Contains(got.stderr, "needs --yes") {
+			t.Errorf("%s: got %+v, want exit code %d", args, got, exitUsage)
+		}
+	}
+}
+
+// addActive adds an active subscription of an account, and returns its id.
+func addActive(s *commercetest.Store, account uuid.UUID) string {
+	sub := commerce.Subscription{ID: uuid.New(), Type: "subscription"}
+	sub.Attributes.AccountID = account
+	sub.Meta.Status = "active"
+	s.AddSubscription(sub)
+	return sub.ID.String()
 }
 
 // All subscriptions of an account are canceled, also if half of the responses are lost. Nothing of

@@ -26,7 +26,7 @@ func newListCommand(e *environment) *cobra.Command {
 	flags.StringArrayVar(&opts.Filter.Emails, "email", nil, "only of the subscriber with this `address`; may be repeated")
 	flags.StringArrayVar(&opts.Filter.Names, "name", nil, "only of the subscriber with this `name`; may be repeated")
 	flags.Func("account", "only of the account with this `id`; may be repeated", func(text string) error {
-		id, err := uuid.Parse(text)
+		id, err := parseUUID(text)
 		opts.Filter.AccountIDs = append(opts.Filter.AccountIDs, id)
 		return err
 	})
@@ -98,12 +98,17 @@ func newGetCommand(e *environment) *cobra.Command {
 	return cmd
 }
 
+// parseUUID reads an id in its usual form: of 38 characters, package uuid looks at 36.
+func parseUUID(text string) (uuid.UUID, error) {
+	if len(text) != len(uuid.UUID{}.String()) {
+		return uuid.Nil, errors.New("not the usual form of a UUID")
+	}
+	return uuid.Parse(text)
+}
+
 // parseID reads the id of a subscription.
 func parseID(text string) (uuid.UUID, error) {
-	id, err := uuid.Parse(text)
-	if len(text) != 36 && err == nil { // of 38 characters, uuid looks at 36
-		err = errors.New("another form")
-	}
+	id, err := parseUUID(text)
 	if err != nil {
 		err = usagef("the ID of a subscription must be a UUID, not %q", text)
 	}
