@@ -286,7 +286,7 @@ func (x *export) run(ctx context.Context) error {
 		}
 		stop, ok := errors.AsType[*commerce.PagingError](err)
 		switch {
-		case outages < maxOutages && x.isOver(ctx, err):
+		case outages < maxOutages && x.waitOut(ctx, err):
 			outages++
 			continue
 		case err == nil:
@@ -311,15 +311,16 @@ func (x *export) run(ctx context.Context) error {
 	}
 }
 
-// isOver reports whether err was an outage, and waits until that is over.
-func (x *export) isOver(ctx context.Context, err error) bool {
+// waitOut waits until the store is no longer down. It reports whether err was such an outage, and
+// is over.
+func (x *export) waitOut(ctx context.Context, err error) bool {
 	_, isOfCall := errors.AsType[*commerce.Error](err)
 	isOutage := isOfCall && commerce.RemedyOf(err) == commerce.RemedyAgain && !errors.Is(err, commerce.ErrBadResponse)
 	if !isOutage || ctx.Err() != nil {
 		return false
 	}
 	x.endLine()
-	say(x.shop.stderr, "the store does not answer as it should; waiting up to two minutes")
+	say(x.shop.stderr, "the store does not respond as it should; waiting up to two minutes")
 	patient, err := x.shop.patient()
 	if err == nil {
 		_, err = patient.Subscriptions.List(ctx, &commerce.SubscriptionListOptions{PageSize: 1})
