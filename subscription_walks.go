@@ -113,6 +113,9 @@ func (e *PagingError) Resume(opts *SubscriptionListOptions) *SubscriptionListOpt
 	return &o
 }
 
+// maxListed is how many listed accounts a walk remembers, in a MiB. It asks about others.
+const maxListed = 1 << 16
+
 // subscriptionWalk is a loop over subscriptions.
 type subscriptionWalk struct {
 	*SubscriptionService
@@ -121,7 +124,7 @@ type subscriptionWalk struct {
 	begun     atomic.Bool // a request was made
 	byAccount bool
 
-	listed   uuid.UUID              // an account that the service lists
+	listed   []uuid.UUID            // accounts that the service lists, in the order of their ids
 	ofNobody map[uuid.UUID]struct{} // yielded before the first records, without a readable account
 
 	// What the first records show, those that an offset reaches:
@@ -242,7 +245,8 @@ func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) er
 		if _, isKnown := w.accounts[account]; isKnown {
 			continue
 		}
-		if w.accounts[account] = true; account != uuid.Nil {
+		_, isListed := slices.BinarySearchFunc(w.listed, account, compareIDs)
+		if w.accounts[account] = !isListed; !isListed && account != uuid.Nil {
 			others = append(others, account)
 		}
 	}
@@ -291,22 +295,19 @@ func (w *subscriptionWalk) rememberNobodys(page *SubscriptionPage) {
 // that all would seem hidden, and come twice.
 func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUID) error {
 	service := &AccountService{w.core}
-	if w.listed == uuid.Nil && len(accounts) > 0 {
+	if len(w.listed) == 0 && len(accounts) > 0 {
 		page, err := service.idsAfter(ctx, uuid.Nil, 1)
 		if err != nil {
 			return &paging.Error{Err: err}
 		}
-		if len(page.IDs) > 0 {
-			w.listed = page.IDs[0]
-		}
+		w.listed = page.IDs
 	}
+	control := w.listed[max(0, len(w.listed)-1):]
 	for some := range slices.Chunk(accounts, MaxPageSize-1) {
-		if w.listed != uuid.Nil {
-			some = append(slices.Clone(some), w.listed)
-		}
+		some = slices.Concat(some, control)
 		listed, err := service.listed(ctx, some)
 		isOther := func(id uuid.UUID) bool { return !slices.Contains(some, id) }
-		isIgnored := w.listed != uuid.Nil && !slices.Contains(listed, w.listed) || slices.ContainsFunc(listed, isOther)
+		isIgnored := len(control) > 0 && !slices.Contains(listed, control[0]) || slices.ContainsFunc(listed, isOther)
 		if err == nil && isIgnored {
 			err = matching(ErrBadResponse, errors.New("the service does not select accounts by their ids"))
 		}
@@ -386,7 +387,9 @@ func (w *subscriptionWalk) parts(
 		KeyList: accounts,
 		Listed: func(account uuid.UUID) (isRead bool) {
 			if !w.isLast {
-				w.listed = account
+				if len(w.listed) < maxListed {
+					w.listed = append(w.listed, account)
+				}
 				delete(w.accounts, account)
 			}
 			return !slices.Contains(w.opts.Skip, account)

@@ -794,6 +794,26 @@ func TestAll_stopsByAccount(t *testing.T) {
 	checkStop(t, err, commerce.PagingError{Err: commerce.ErrOffsetLimit})
 }
 
+// A walk by account asks only about accounts that it has not seen in the list, beside one that it
+// has.
+func TestAll_asksAboutUnlisted(t *testing.T) {
+	t.Parallel()
+	s := newAccountStore(t, slices.Repeat([]int{2}, 250)...)
+	for hidden, want := range []string{"[]", "[2]", "[3]"} {
+		if hidden > 0 {
+			s.hide(s.accounts[100*hidden])
+		}
+		asked := []int{} // number of accounts
+		client := s.hooked(func(r *http.Request) {
+			if strings.Contains(r.URL.RawQuery, "in%28id") {
+				asked = append(asked, strings.Count(r.URL.RawQuery, "%2C"))
+			}
+		})
+		got, err := commerce.Collect(client.Subscriptions.All(t.Context(), byAccount()))
+		diff(t, "records, error and questions", fmt.Sprint(len(got), err, asked), fmt.Sprint(500+hidden, " <nil> ", want))
+	}
+}
+
 // After all accounts, a walk by account cannot find out whether there are others. It says so, and
 // does not ask again for ever.
 func TestAll_orOthers(t *testing.T) {
@@ -801,16 +821,15 @@ func TestAll_orOthers(t *testing.T) {
 	for what, fault := range map[string]commercetest.Fault{
 		"accounts by id are refused": {Operation: commercetest.OpAccounts, Status: 400},
 		"no account has its id":      {Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[]}`},
-		"accounts of any id": {
-			Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[{"id":"` + itemID + `"}]}`,
-		},
-		"a record has no id": {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
+		"accounts of any id":         {Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[{"id":"` + itemID + `"}]}`},
+		"a record has no id":         {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
 	} {
 		fault.Match = func(r commercetest.Request) bool {
 			isByOffset := r.Operation == commercetest.OpList && !strings.Contains(r.RawQuery, "account_id")
 			return isByOffset || strings.Contains(r.RawQuery, "in%28id")
 		}
-		s := newAccountStore(t, 1, 2)
+		s := newAccountStore(t, 1, 2, 1)
+		s.hide(s.accounts[2])
 		fault.Times = -1
 		s.Inject(fault)
 		_, err := commerce.Collect(s.Client(attempts(1)).Subscriptions.All(t.Context(), byAccount()))

@@ -75,7 +75,7 @@ var runs = []run{
 	// are in flight.
 	{name: "All, 20 ms, x8", store: slow, n: listed, unit: perRecords, do: all(8)},
 	// All, ByAccount, 20 ms walks 10,000 subscriptions of 3,334 accounts, with Concurrency 1. 34
-	// requests list the accounts, 113 the subscriptions, and about 200 look for others, of accounts
+	// requests list the accounts, 113 the subscriptions, and 102 look for others, of accounts
 	// that are not listed.
 	{name: "All, ByAccount, 20 ms", store: slow, n: listed, unit: perRecords, do: allByAccount(1)},
 	// All, ByAccount, 20 ms, x8 is the same with Concurrency 8.
