@@ -60,7 +60,7 @@ func render(both *[2]results) (map[string]string, error) {
 		"times": func(run, other string) string {
 			return fmt.Sprintf("%.1f", both[0].Least[run][cpu]/both[0].Least[other][cpu])
 		},
-		"kB": figure(memory, 1), "allocations": figure(allocs, 1),
+		"kB": figure(memory, 1),
 	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
 		return nil, err
