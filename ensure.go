@@ -66,7 +66,8 @@ type CustomDiscountsResult struct {
 	// deletions without a response, and adds that were confirmed, if the cart did not show
 	// their effect. EnsureCustomDiscounts may set it even if the error is nil: a discount that
 	// was sent twice may appear a second time. If another caller adds an equal discount
-	// meanwhile, the call cannot tell them apart. It then takes its own write as done.
+	// meanwhile, the call cannot tell them apart. It then takes its own write as done, and does
+	// not list it.
 	InDoubt []NewCustomDiscount
 	// Cart as last read; nil if it was not read.
 	Cart *Cart
