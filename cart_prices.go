@@ -10,10 +10,12 @@ import (
 )
 
 // Subtotal returns the price of the goods before all discounts, without shipping: what a percentage
-// is computed from. It is [CartDisplayPrice].WithoutDiscount minus Shipping. If the response leaves
-// that out, or it is not above 0 although the goods cost something, it is WithoutTax minus Discount
-// and Shipping; without Discount, minus the custom discounts, unless the cart shows a promotion. It
-// is below 0 if credits take more than the goods cost. What is absent is not 0: if the response
+// is computed from. It is the first of these that the response shows, minus Shipping:
+//   - WithoutDiscount of [CartDisplayPrice], unless it is 0 or less and the next one is higher,
+//   - WithoutTax minus Discount, which is 0 or less,
+//   - WithoutTax minus the custom discounts, unless the cart shows a promotion.
+//
+// It is below 0 if credits take more than the goods cost. What is absent is not 0: if the response
 // does not show the price, the error matches [ErrBadResponse] and names the member.
 func (c *Cart) Subtotal() (Money, error) {
 	shown := c.DisplayPrice.goods(c.DisplayPrice.WithoutDiscount)

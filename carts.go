@@ -20,9 +20,10 @@ import (
 // CartService reads and changes carts. It is part of a [Client] and safe for concurrent use.
 //
 // The service may lose one of two writes to the same cart that overlap, although it confirms both.
-// Therefore writes to a cart take turns: those of all clients of a process that [New] made with the
-// same transport (see [WithHTTPClient]), and of their copies. Two names of one host count as two
-// stores. See [WithCartLocker] for writes of several processes.
+// Therefore the writes of a process to a cart take turns. That holds for all clients that [New]
+// made with one transport, and for their copies; clients without [WithHTTPClient] have one
+// transport. Two names of one host count as two stores. See [WithCartLocker] for writes of several
+// processes.
 type CartService struct{ core *core }
 
 // AddCustomDiscounts adds discounts to a cart, or to items of it, in one request:

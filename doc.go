@@ -1,19 +1,22 @@
 // Package commerce is a client for Elastic Path Commerce Cloud. It does two jobs: it puts custom
-// discounts on carts, each exactly once, and it reads all subscriptions of a store.
+// discounts on carts, and it reads all subscriptions of a store.
 //
 // [New] makes a [Client], with the credentials of a store: [WithClientCredentials],
 // [WithTokenSource] or [WithToken]. Make one and keep it: clients do not change, and are safe for
-// concurrent use. A call is one method call. Its attempts are HTTP requests; it may fail without
-// any. [RetryPolicy] states when a call is sent again.
+// concurrent use. A call is one call of a method. Its HTTP requests are attempts: a call that fails
+// early makes none. [RetryPolicy] states when a call is sent again.
 //
 // # Discounts
 //
-// [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it.
-// Call it whenever the cart or the offers change, after an error or a crash, and before the
-// payment. [CartService.EnsureCustomDiscounts] adds the missing discounts of a list; options let it
-// change and delete others. [CartService.AddCustomDiscounts] sends one request, which is not
-// idempotent. It is never sent again once it may have been applied; the [Outcome] of an error says
-// what is known, and what to do.
+// [CartService.SetCustomDiscounts] gives a cart the discounts that a function returns for it, each
+// exactly once, unless a request of an earlier call is still on its way. Such a request may add a
+// copy, which the next call deletes. Therefore call it whenever the cart or the offers change,
+// after an error or a crash, and before the payment. [CartService.EnsureCustomDiscounts] adds those
+// discounts of a list that the cart lacks. With options, it also changes and deletes discounts.
+//
+// [CartService.AddCustomDiscounts] sends one request, which is not idempotent. It is never sent
+// again once it may have been applied; the [Outcome] of an error says what is known, and what to
+// do.
 //
 // # Subscriptions
 //

@@ -18,10 +18,11 @@ type EnsureCustomDiscountsOptions struct {
 	// or text, and replaces those with another item. Without Update, such discounts are in
 	// Different and the error matches ErrDifferent.
 	Update bool
-	// Prune deletes unwanted discounts that have an engine of Engines or of a wanted discount.
-	// Discounts of other engines are never touched.
+	// Prune deletes unwanted discounts, if their engine is in Engines, or is the engine of a
+	// wanted discount. It never touches others.
 	Prune bool
-	// Engines are further engines for Prune. It needs at least one if no discount is wanted.
+	// Engines are further engines whose unwanted discounts Prune deletes. If no discount is
+	// wanted, name at least one.
 	Engines []string
 	// AllOrNothing adds the missing discounts in one request that adds all of them or none. It
 	// sends none as long as one of them cannot be sent. It does not apply to other changes.
@@ -65,7 +66,8 @@ type CustomDiscountsResult struct {
 	// deletions without a response, and adds that were confirmed, if the cart did not show
 	// their effect. EnsureCustomDiscounts may set it even if the error is nil: a discount that
 	// was sent twice may appear a second time. If another caller adds an equal discount
-	// meanwhile, nothing tells them apart: the call takes it for its own, and does not list it.
+	// meanwhile, the call cannot tell them apart. It then takes its own write as done, and does
+	// not list it.
 	InDoubt []NewCustomDiscount
 	// Cart as last read; nil if it was not read.
 	Cart *Cart
@@ -86,11 +88,11 @@ const opEnsure = "Carts.EnsureCustomDiscounts"
 // [CartService.SetCustomDiscounts].
 //
 // If the error is nil, the last read showed each wanted discount exactly once, with the wanted
-// contents and, with Prune, no other of these engines. A write that is still on its way may change
-// the cart later. What the service refused is not sent again, unless the next read shows another
-// cart; a write that the next read does not show is sent once more after Settle. The call holds the
-// turn of the cart, and the lock of [WithCartLocker], from start to end, unless DryRun is set. If
-// the cart cannot be read in full, the error is an [ErrBadResponse], and nothing is written.
+// contents and, with Prune, no other of these engines. A late request may still change the cart:
+// call again before the payment. What the service refused is not sent again, unless the next read
+// shows another cart; a write that the next read does not show is sent once more after Settle. The
+// call holds the turn and the lock of the cart from start to end, unless DryRun is set. If the cart
+// cannot be read in full, the error is an [ErrBadResponse], and nothing is written.
 //
 // The error is a [*ValidationError] or an [*Error], which matches [ErrEmptyCart], [ErrDifferent],
 // [ErrBelowZero], [ErrLock], the reasons of Missing, and the errors of the calls that it made. Its
@@ -147,23 +149,23 @@ type SetCustomDiscountsOptions struct {
 
 const opSet = "Carts.SetCustomDiscounts"
 
-// SetCustomDiscounts makes the discounts of one engine on a cart those that want returns for it:
-// adds, changes, removes, each exactly once. It is [CartService.EnsureCustomDiscounts] with
-// Update, Prune, Enable and NotBelowZero.
+// SetCustomDiscounts makes the discounts of one engine on a cart those that want returns for it. It
+// adds, changes and removes. Each is then there exactly once, unless a request of an earlier call
+// is still on its way: call again before the payment. It is [CartService.EnsureCustomDiscounts]
+// with Update, Prune, Enable and NotBelowZero.
 //
 // want gets a copy of the cart after each read. It must compute and not wait, and return the same
 // for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
 // opts.Engine. Another one, or more than 1,000 discounts, is an invalid argument. An amount of 0
 // is left out. After an error of want nothing more is written; [errors.Is] finds it. A new key for
 // the same cart at a later read, or contents or an order that change twice end in [ErrWantChanged].
-//
-// want must not write to carts, as the call has the turn and the lock of this one. With its
-// context, a write to this cart is a [*ValidationError]. With another one, it is a deadlock.
+// want must not write to carts: to this one, that is a [*ValidationError], or a deadlock if it does
+// not use its context.
 //
 // A nil error, without DryRun, means: the last read showed exactly what want returned, except what
-// was Lowered; nothing is in doubt; the cart has items; neither it nor an item costs less than 0;
-// and the total discount, if shown, is the sum of the others, but for rounding: else it is
-// [ErrPriceDiffers]. In doubt, it matches [ErrOutcomeUnknown]: call again after its RetryAfter.
+// was Lowered. Nothing is in doubt. The cart has items, and neither it nor an item costs less than
+// 0. The total discount, if shown, is the sum of the discounts, except for rounding; otherwise the
+// error is [ErrPriceDiffers]. If it matches [ErrOutcomeUnknown], call again after its RetryAfter.
 //
 // For a cart without items, or whose [Cart.Subtotal] is below 0, want is not called, and discounts
 // of the engine are taken off. Without items, the error is [ErrEmptyCart].

@@ -57,8 +57,8 @@ type Error struct {
 	// service may ask for any time: limit it before you wait. It asks by Retry-After, or with a 429
 	// by RateLimit-Reset or X-RateLimit-Reset. Dates count by the clock of its Date header.
 	RetryAfter time.Duration
-	// Attempts is the number of times that the HTTP transport was called. If Op is "token",
-	// it counts token requests. Otherwise it counts the call's own requests only.
+	// Attempts is the number of times that the HTTP transport was called: for token requests if
+	// Op is "token", otherwise for all other requests of the call.
 	Attempts int
 	// Err is the cause: e.g. a connection error, the error of the caller's context, or the
 	// reason why the response cannot be read. It is nil if the response alone explains the

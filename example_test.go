@@ -210,8 +210,8 @@ type basket struct {
 	codes  []string
 }
 
-// applyOffers makes sure that the cart has the offers of these codes, each once, and no others of
-// the engine "shop". It returns what the customer pays.
+// applyOffers gives the cart the offers of these codes, and takes off all others of the engine
+// "shop". It returns what the customer pays.
 func applyOffers(
 	ctx context.Context, client *commerce.Client, b basket,
 	then func(context.Context, *commerce.CustomDiscountsResult) error, // nil: only show the price

@@ -13,7 +13,7 @@ import (
 
 // OutcomeOf returns the most severe outcome of all errors of this package in the tree
 // of err: OutcomeUnknown, then OutcomeUnreadable, OutcomePartial, OutcomeRejected,
-// OutcomeNotSent and OutcomeNone. It does not look inside an [*Error]. A
+// OutcomeNotSent and OutcomeNone. The Outcome of an [*Error] covers what is inside it. A
 // [*ValidationError] counts as OutcomeNotSent, a [*PagingError] as OutcomeNone. If err
 // holds no error of this package, the outcome is OutcomeUnknown; if err is nil, it is
 // OutcomeApplied.
@@ -60,14 +60,15 @@ func outcomesIn(err error, list []Outcome) []Outcome {
 //     [ErrStateNotShown], and [ErrOffsetLimit], also beside why the walk did not go on,
 //   - an error of yours that states [RemedyCart].
 //
-// Else it is false if the tree of err holds any other error, also one of another package, or one
-// with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter; and without an access token.
+// All errors in the tree of err must be among these, except beside ErrOffsetLimit. An error of
+// another package is not. Nor is one with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter, or
+// of a call without an access token.
 //
-// A refusal is about what was sent to the cart as it was read. For EnsureCustomDiscounts and
-// SetCustomDiscounts it is final only if the last read shows the same items, price before discounts
-// and promotions, and no fewer discounts, and the same write is wanted. Their errors are not final
-// if a read does not show what the call wrote, or shows the cause only after a write, or if a
-// discount to change was gone. What changed and changed back between two reads is not seen.
+// A refusal depends on the cart as it was then. For EnsureCustomDiscounts and SetCustomDiscounts it
+// is final only if the last read shows the same items, price before discounts and promotions, and
+// no fewer discounts, and the same write is wanted. Their errors are not final if a read does not
+// show what the call wrote, if only a read after a write shows the cause, or if a discount to
+// change was gone. A change that was undone between two reads is not seen.
 func IsFinal(err error) bool {
 	if stated := statedRemedy(err); stated != 0 && stated != RemedyStaff {
 		return stated == RemedyCart
@@ -166,8 +167,9 @@ func areEqual(a, b error) bool {
 //	connection
 //
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
-// [WithLimiter] refused. It is "token" only if the credentials were refused, or nothing else is
-// known. Another error is "other", and nil is "". What became of a write is in [OutcomeOf].
+// [WithLimiter] refused. If a token request failed, it is the name of the cause, e.g. "timeout". It
+// is "token" if the credentials were refused, or no cause is known. Another error is "other", and
+// nil is "". What became of a write is in [OutcomeOf].
 func ReasonOf(err error) string {
 	if err == nil {
 		return ""

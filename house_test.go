@@ -406,14 +406,18 @@ func TestHouse_size(t *testing.T) {
 			sizes["lines of its tests"] += lines
 		}
 	})
-	eachFile(t, ".md", func(_, text string) { sizes["words of all pages"] += len(strings.Fields(text)) })
+	eachFile(t, ".md", func(_, text string) {
+		if !strings.HasPrefix(text, "<!-- Code generated ") { // such a page grows with what it lists
+			sizes["words of all pages"] += len(strings.Fields(text))
+		}
+	})
 	walkSources(t, func(name string, file *ast.File) {
 		if path.Dir(name) == "." {
 			sizes["exported names"] += exportedNames(file)
 		}
 	})
 	limits := map[string]int{
-		"lines of the library": 10_740, "lines of its tests": 25_200, "words of all pages": 31_000, "exported names": 275,
+		"lines of the library": 10_740, "lines of its tests": 25_200, "words of all pages": 24_960, "exported names": 275,
 	}
 	for what, limit := range limits {
 		if got := sizes[what]; got > limit || got < limit*9/10 {

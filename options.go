@@ -118,10 +118,11 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 //
 // A write is applied at most once if Transport is an [*http.Transport], or passes each request to
 // one once, with its context and body. Turn off whatever sends requests again: retries, a second
-// route, logins. The library cancels such a write, with OutcomeUnknown, if it sees it. It does not
-// recognize a copy with another Host and User-Agent, and cannot stop a transport that copies the
-// body and ignores cancellation, or sends on several connections at once: an add that the service
-// confirms is then [OutcomePartial] at best, and all may be on the cart a second time.
+// route, logins. If the library sees such a write, it cancels it, with OutcomeUnknown. It does not
+// recognize a copy with another Host and User-Agent. It cannot stop a transport that copies the
+// body and ignores cancellation, or that sends on several connections at once. Then all discounts
+// of an add may be on the cart twice. If the service confirms the add, it is [OutcomePartial] at
+// best.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {
@@ -245,11 +246,12 @@ type Limiter interface {
 //	commerce.WithLimiter(rate.NewLimiter(22.5, 1)) // development
 //
 // Without a limiter, a client learns the rate from 429s, which takes longer. With one, it obeys
-// them too. After a 429 with Retry-After, all calls wait for that time, at most MaxBackoff. After
-// a 429 without it, the calls of its operation wait for a moment, and then pass one by one (all
-// calls of [Client.Do] are one operation, see [Error].Op). The rate is that of the calls accepted
-// in the last second, at first at least 10 per second. A refusal makes the wait longer, up to 5 s
-// or MaxBackoff if that is less; calls that are accepted raise the rate. A minute after the last
+// them too. After a 429 with Retry-After, all calls wait for that time, at most MaxBackoff.
+//
+// After a 429 without it, the calls of its operation wait for a moment. All calls of [Client.Do]
+// are one operation, see [Error].Op. Then the calls pass one by one: as many per second as were
+// accepted in the last second, and at first at least 10. A refusal makes the wait longer, up to 5 s
+// or MaxBackoff if that is less. Calls that are accepted raise the rate. A minute after the last
 // 429, calls that come do not wait, unless others still do.
 //
 // If the turn of a call would come after its deadline, it fails with [ErrRateLimited] at once, and

@@ -253,9 +253,11 @@ func (l Links) next() paging.Next {
 // of All or Pages that goes on.
 type PagingError struct {
 	// Offset is the position right after the last record that a walk by offset yielded, at the time
-	// when its page was read. If it yielded none, it is the offset where the walk began. It is 0 in
-	// a walk by account, also after All and Pages passed the offset limit, and if the records do
-	// not prove the order of the list: what changed meanwhile may be at its start.
+	// when its page was read. If it yielded none, it is the offset where the walk began.
+	//
+	// It is 0 in a walk by account, also after All and Pages passed the offset limit. It is also 0
+	// if the records do not prove the order of the list: what changed meanwhile may be at its
+	// start.
 	//
 	// A walk with this Offset resumes here. It ends in [ErrOffsetLimit] if the list has more than
 	// 10,100 records; then begin again at 0. It cannot know what changed in between: if a record
@@ -265,10 +267,10 @@ type PagingError struct {
 	Offset int
 	// Seen is the number of records that the walk yielded.
 	Seen int
-	// Finished is the account up to which a walk by account yielded every record of the listed
-	// accounts, or [AccountService.IDs] every id. It is the zero UUID if that is none. It is also
-	// set if All and Pages went on by account. A walk after it reads accounts that are not listed
-	// again.
+	// Finished is the last account that is complete: up to it, a walk by account yielded every
+	// record of the listed accounts, and [AccountService.IDs] every id. It is the zero UUID if
+	// there is none. It is also set if All and Pages went on by account. A walk that goes on after
+	// it reads again the accounts that are not listed.
 	Finished uuid.UUID
 	// Account is the account whose subscriptions could not be read, if the error concerns a
 	// single one. Unless Err is ErrOffsetLimit it may pass: try again before you leave out the

@@ -76,7 +76,7 @@ func (c StateChange) operation(op string, id uuid.UUID) operation[none] {
 //   - cancel immediately: Canceled, and one of: Closed; Status "inactive" and not Paused; a State
 //     that is an immediate cancellation,
 //   - pause: Paused,
-//   - resume: neither Canceled, Paused, Suspended nor Closed. After the service confirmed it,
+//   - resume: neither Canceled, Paused, Suspended nor Closed. If the service confirmed the request,
 //     Suspended and Closed may stay true until a payment succeeds. Until then, each further call
 //     sends a request.
 //

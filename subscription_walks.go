@@ -52,8 +52,8 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 // the place of the first of them in the list. Included and Links come from the response.
 //
 // Without links, one or two more requests confirm the end of the list. A walk may end early,
-// without an error, if a shortened page states that it is the last. So may a walk of a store
-// without links, if pages near the end have one record, or a length that no page had before.
+// without an error, in two cases. A shortened page states that it is the last. Or the store sends
+// no links, and pages near the end have one record, or a length that no page had before.
 //
 // Beyond the offset limit, pages are like in a walk by account: first those of the accounts that
 // the service lists, then of the other accounts of the first 10,100 records. A subscription of any
@@ -63,8 +63,8 @@ func (s *SubscriptionService) All(ctx context.Context, opts *SubscriptionListOpt
 //   - at the limit, if opts have an Offset or a filter on accounts, or the service does not list
 //     accounts for this token, or not in the order of their ids,
 //   - at an account that has more than 10,100 subscriptions,
-//   - at the end, if an account with subscriptions is not listed, or cannot be read in a record, or
-//     the walk cannot find out. There may be other such accounts, and the walk would not know.
+//   - at the end, if an account with subscriptions is not listed, or if the walk cannot find out,
+//     e.g. because a record has no readable account. It may have missed other accounts.
 func (s *SubscriptionService) Pages(
 	ctx context.Context, opts *SubscriptionListOptions,
 ) iter.Seq2[*SubscriptionPage, error] {

@@ -38,8 +38,8 @@ type SubscriptionListOptions struct {
 	// MaxConcurrency. 0 means 1: the next page is read while the caller works on the current
 	// one. More is faster, but uses more of the rate limit that the whole store shares, see
 	// [WithLimiter]. A walk by offset begins with one request in flight and adds one with each full
-	// page. Some requests may ask for pages after the end of the list, which a walk without
-	// concurrency does not request: at most Concurrency-1.
+	// page. It may ask for up to Concurrency-1 pages after the end of the list that a walk with
+	// Concurrency 1 does not ask for.
 	Concurrency int
 
 	// ByAccount lets All and Pages go by account from the start: in the order of the accounts' ids,

@@ -3,7 +3,7 @@
 // vendor's JavaScript SDK. The store is in another process, on the loopback interface.
 //
 //	go run . -json FILE [-rounds 9] [-before COMMIT]   measures, and writes the least of each figure
-//	go run . -report A.json B.json                     writes ../docs/performance.md and ../docs/bench.svg
+//	go run . -report A.json B.json                     writes results.md, ../docs/performance.md and ../docs/bench.svg
 package main
 
 import (

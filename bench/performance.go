@@ -1,24 +1,25 @@
 package main
 
 import (
-	_ "embed"
+	"embed"
+	"errors"
 	"fmt"
 	"strings"
 	"text/template"
 )
 
-//go:embed performance.tmpl
-var performanceText string
+//go:embed *.tmpl
+var templates embed.FS
 
-// row is a row of the first table of docs/performance.md.
+// row is a row of the first table of results.md; docs/performance.md has some of them.
 type row struct {
 	Job, With string
 	ratio     string // its name
 	Values    [2]string
 }
 
-// performance returns the text of docs/performance.md.
-func performance(both *[2]results) (string, error) {
+// render returns the texts of the pages, by path.
+func render(both *[2]results) (map[string]string, error) {
 	rows := []row{
 		{Job: "`All`, 10,000 subscriptions", With: "encoding/json", ratio: "CPU, All / loop"},
 		{Job: "…", With: "goccy/go-json", ratio: "CPU, All / loop, goccy"},
@@ -48,7 +49,7 @@ func performance(both *[2]results) (string, error) {
 		}
 	}
 	seconds := figure(wall, 1000)
-	t, err := template.New("performance").Funcs(template.FuncMap{
+	t, err := template.New("").Funcs(template.FuncMap{
 		"rows": func() []row { return rows }, "table": func() string { return table(both) },
 		"missed": func() []string { return missed(both) },
 		"size":   func() string { return fmt.Sprintf("%.1f", both[0].Size) },
@@ -56,12 +57,19 @@ func performance(both *[2]results) (string, error) {
 			s, err := seconds(run)
 			return fmt.Sprintf("%.1f", s), err
 		},
-		"kB": figure(memory, 1), "allocations": figure(allocs, 1),
-	}).Parse(performanceText)
+		"times": func(run, other string) string {
+			return fmt.Sprintf("%.1f", both[0].Least[run][cpu]/both[0].Least[other][cpu])
+		},
+		"kB": figure(memory, 1),
+	}).ParseFS(templates, "*.tmpl")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	var text strings.Builder
-	err = t.Execute(&text, []*results{&both[0], &both[1]})
-	return text.String(), err
+	all := map[string]string{}
+	for name, path := range map[string]string{"performance.tmpl": "../docs/performance.md", "results.tmpl": "results.md"} {
+		var text strings.Builder
+		err = errors.Join(err, t.ExecuteTemplate(&text, name, []*results{&both[0], &both[1]}))
+		all[path] = text.String()
+	}
+	return all, err
 }

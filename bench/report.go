@@ -99,8 +99,12 @@ func readResults(paths ...string) (both [2]results, err error) {
 
 // documents returns the files that are made from the results, by path.
 func documents(both *[2]results) (map[string]string, error) {
-	text, err := performance(both)
-	return map[string]string{"../docs/performance.md": text, "../docs/bench.svg": chart(&both[0])}, err
+	all, err := render(both)
+	if err != nil {
+		return nil, err
+	}
+	all["../docs/bench.svg"] = chart(&both[0])
+	return all, nil
 }
 
 // writeReport writes the pages from two files of results.

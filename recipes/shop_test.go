@@ -38,8 +38,8 @@ type offer struct {
 	cents   int64  // a fixed amount
 }
 
-// apply makes sure that the cart has the offers of these codes, each once, and no others of the
-// shop. It returns what the customer pays. Codes that the shop does not know count for nothing.
+// apply gives the cart the offers of these codes, and takes off all others of the shop. It returns
+// what the customer pays. Codes that the shop does not know count for nothing.
 func (s shop) apply(ctx context.Context, cartID string, codes ...string) (commerce.Money, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()

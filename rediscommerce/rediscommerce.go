@@ -13,8 +13,8 @@
 //
 // It needs Redis 6 or later, or Valkey. The user of the server needs the right to run scripts
 // (SCRIPT LOAD, EVAL, EVALSHA), to read and write the keys "commerce/limit" and "commerce/locks",
-// and to call TIME and INFO. README.md has a complete program. It describes how to set up a
-// service of many processes, and what a lock cannot prevent.
+// and to call TIME and INFO. The folder example has a complete program. README.md describes how to
+// set up a service of many processes, and what a lock cannot prevent.
 package rediscommerce
 
 import (

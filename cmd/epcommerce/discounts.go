@@ -125,7 +125,7 @@ func (a *application) addFlags(e *environment, flags *pflag.FlagSet) {
 
 func newApplyCommand(e *environment) *cobra.Command {
 	a := &application{}
-	short := "Make sure that each discount of FILE is on a cart exactly once"
+	short := "Put each discount of FILE on a cart, unless it is there"
 	cmd := e.command("apply CART FILE", short, func(ctx context.Context, s *shop, args []string) (err error) {
 		if a.want, err = e.readDiscounts(args[1]); err != nil {
 			return err
@@ -150,7 +150,7 @@ func newApplyCommand(e *environment) *cobra.Command {
 
 func newAddCommand(e *environment) *cobra.Command {
 	a, d, amount := &application{}, commerce.NewCustomDiscount{}, ""
-	short := "Make sure that a discount is on a cart exactly once"
+	short := "Put a discount on a cart, unless it is there"
 	cmd := e.command("add CART", short, func(ctx context.Context, s *shop, args []string) error {
 		cart, err := s.Carts.Get(ctx, args[0])
 		if err != nil {
