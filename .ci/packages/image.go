@@ -24,7 +24,16 @@ type image struct {
 	platform v1.Platform
 }
 
-func newImage(a artifact, files []file, created time.Time) image {
+// labels returns what the images say about themselves, with the names of the OCI.
+func labels(version, revision string, created time.Time) map[string]string {
+	const image = "org.opencontainers.image."
+	return map[string]string{
+		image + "title": "epcommerce", image + "source": "https://github.com/commerce-go/commerce", image + "licenses": "MIT",
+		image + "version": version, image + "revision": revision, image + "created": created.Format(time.RFC3339),
+	}
+}
+
+func newImage(a artifact, files []file, says map[string]string, created time.Time) image {
 	// Anybody may write to /tmp, as on other systems: serve --tls writes its certificate there.
 	data := gzipped(tarOf(append(files, file{"tmp/", 0o1777, nil}), created))
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
@@ -32,13 +41,14 @@ func newImage(a artifact, files []file, created time.Time) image {
 	i := must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: a.GOOS, Architecture: a.GOARCH, Created: v1.Time{Time: created}, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User: "65532:65532", Entrypoint: []string{"/epcommerce"},
+			User: "65532:65532", Entrypoint: []string{"/epcommerce"}, Labels: says,
 			Cmd:          []string{"serve", "--addr", "0.0.0.0:8080", "--allow-host", "store"},
 			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
 		},
 	}))
 	i = must(mutate.Append(i, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: created}}}))
 	i = mutate.ConfigMediaType(mutate.MediaType(i, types.OCIManifestSchema1), types.OCIConfigJSON)
+	i = mutate.Annotations(i, says).(v1.Image)
 	return image{i, v1.Platform{OS: a.GOOS, Architecture: a.GOARCH}}
 }
 
@@ -57,14 +67,14 @@ func (i image) writeTar(name, version string, created time.Time) {
 	check(os.RemoveAll(folder))
 }
 
-// writeImages writes a layout with an index of the images.
-func writeImages(folder string, images []image, version string) {
+// writeImages writes a layout with an index of the images, which says the same as each.
+func writeImages(folder string, images []image, version string, says map[string]string) {
 	check(os.RemoveAll(folder))
 	all := v1.ImageIndex(empty.Index)
 	for _, i := range images {
 		all = mutate.AppendManifests(all, mutate.IndexAddendum{Add: i, Descriptor: v1.Descriptor{Platform: &i.platform}})
 	}
-	writeLayout(folder, all, version)
+	writeLayout(folder, mutate.Annotations(all, says).(v1.ImageIndex), version)
 }
 
 // writeLayout writes a layout with an image or an index, which gets its names.
