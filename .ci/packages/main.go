@@ -1,6 +1,6 @@
-// Command packages writes the npm packages and the container images of epcommerce: of the binaries
-// in dist/artifacts.json, which goreleaser writes, and of what .ci/licenses copies. The same input
-// gives the same bytes.
+// Command packages writes the npm packages, the SBOMs and the container images of epcommerce: of the
+// binaries in dist/artifacts.json, which goreleaser writes, and of what .ci/licenses copies. The same
+// input gives the same bytes.
 //
 //	packages CHECKOUT FOLDER REVISION SECONDS    SECONDS is the time of the commit, since 1970
 package main
@@ -56,13 +56,15 @@ func main() {
 		if a.Type != "Binary" {
 			continue
 		}
-		files := readFolder(filepath.Join(checkout, ".cache", "licenses", a.GOOS), "licenses")
+		licenses, name := filepath.Join(checkout, ".cache", "licenses", a.GOOS), "epcommerce_"+a.GOOS+"_"+a.GOARCH
+		files := readFolder(licenses, "licenses")
 		program := must(os.ReadFile(filepath.Join(checkout, a.Path)))
 		files = append(files, license, file{filepath.Base(a.Path), 0o755, program})
+		writeSBOM(filepath.Join(out, name+".cdx.json"), program, must(os.ReadFile(licenses+".csv")), created)
 		npm.writePlatform(npmFolder, a, slices.Clone(files), created)
 		if a.GOOS == "linux" {
 			i := newImage(a, files, says, created)
-			i.writeTar(filepath.Join(out, "epcommerce_linux_"+a.GOARCH+"_image.tar"), npm.Version, created)
+			i.writeTar(filepath.Join(out, name+"_image.tar"), npm.Version, created)
 			images = append(images, i)
 		}
 	}
