@@ -33,6 +33,8 @@ func labels(version, revision string, created time.Time) map[string]string {
 	}
 }
 
+// newImage returns an image that runs the store, and nothing else: it has no certificates of
+// authorities. The flags that a user adds come after those here.
 func newImage(a artifact, files []file, says map[string]string, created time.Time) image {
 	// Anybody may write to /tmp, as on other systems: serve --tls writes its certificate there.
 	data := gzipped(tarOf(append(files, file{"tmp/", 0o1777, nil}), created))
@@ -41,9 +43,8 @@ func newImage(a artifact, files []file, says map[string]string, created time.Tim
 	i := must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: a.GOOS, Architecture: a.GOARCH, Created: v1.Time{Time: created}, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User: "65532:65532", Entrypoint: []string{"/epcommerce"}, Labels: says,
-			Cmd:          []string{"serve", "--addr", "0.0.0.0:8080", "--allow-host", "store"},
-			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+			User: "65532:65532", Labels: says, ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+			Entrypoint: []string{"/epcommerce", "serve", "--addr", "0.0.0.0:8080", "--allow-host", "store"},
 		},
 	}))
 	i = must(mutate.Append(i, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: created}}}))

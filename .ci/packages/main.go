@@ -1,6 +1,6 @@
-// Command packages writes the npm packages, the SBOMs and the container images of epcommerce: of the
-// binaries in dist/artifacts.json, which goreleaser writes, and of what .ci/licenses copies. The same
-// input gives the same bytes.
+// Command packages writes the npm packages, SBOMs and container images of epcommerce: of the
+// binaries in dist/artifacts.json, which goreleaser writes, and of what .ci/licenses copies. The
+// same input gives the same bytes.
 //
 //	packages CHECKOUT FOLDER REVISION SECONDS    SECONDS is the time of the commit, since 1970
 package main

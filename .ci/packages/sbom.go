@@ -37,8 +37,8 @@ type licenseChoice struct {
 	} `json:"license"`
 }
 
-// writeSBOM writes what a program consists of: the modules that Go lists in it, and Go. The table of
-// the licenses is that of .ci/licenses.
+// writeSBOM writes what a program consists of: the modules that Go lists in it, and Go. The table
+// of licenses is that of .ci/licenses.
 func writeSBOM(name string, program, table []byte, created time.Time) {
 	info := must(buildinfo.Read(bytes.NewReader(program)))
 	licenses := must(csv.NewReader(bytes.NewReader(table)).ReadAll())
@@ -61,7 +61,7 @@ func writeSBOM(name string, program, table []byte, created time.Time) {
 	check(os.WriteFile(name, append(sbom, '\n'), 0o644))
 }
 
-// newComponent looks for the licenses of all packages of a module. Scanners find Go itself as stdlib.
+// newComponent looks for the licenses of all packages of a module. Scanners find Go as stdlib.
 func newComponent(kind, module, version string, licenses [][]string) component {
 	purl := "pkg:golang/" + module
 	if version != "(devel)" {
