@@ -24,7 +24,18 @@ type image struct {
 	platform v1.Platform
 }
 
-func newImage(a artifact, files []file, created time.Time) image {
+// labels returns what the images say about themselves, with the names of the OCI.
+func labels(version, revision string, created time.Time) map[string]string {
+	const image = "org.opencontainers.image."
+	return map[string]string{
+		image + "title": "epcommerce", image + "source": "https://github.com/commerce-go/commerce", image + "licenses": "MIT",
+		image + "version": version, image + "revision": revision, image + "created": created.Format(time.RFC3339),
+	}
+}
+
+// newImage returns an image that runs the store, and nothing else: it has no certificates of
+// authorities. The flags that a user adds come after those here.
+func newImage(a artifact, files []file, says map[string]string, created time.Time) image {
 	// Anybody may write to /tmp, as on other systems: serve --tls writes its certificate there.
 	data := gzipped(tarOf(append(files, file{"tmp/", 0o1777, nil}), created))
 	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
@@ -32,13 +43,13 @@ func newImage(a artifact, files []file, created time.Time) image {
 	i := must(mutate.ConfigFile(empty.Image, &v1.ConfigFile{
 		OS: a.GOOS, Architecture: a.GOARCH, Created: v1.Time{Time: created}, RootFS: v1.RootFS{Type: "layers"},
 		Config: v1.Config{
-			User: "65532:65532", Entrypoint: []string{"/epcommerce"},
-			Cmd:          []string{"serve", "--addr", "0.0.0.0:8080", "--allow-host", "store"},
-			ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+			User: "65532:65532", Labels: says, ExposedPorts: map[string]struct{}{"8080/tcp": {}},
+			Entrypoint: []string{"/epcommerce", "serve", "--addr", "0.0.0.0:8080", "--allow-host", "store"},
 		},
 	}))
 	i = must(mutate.Append(i, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: created}}}))
 	i = mutate.ConfigMediaType(mutate.MediaType(i, types.OCIManifestSchema1), types.OCIConfigJSON)
+	i = mutate.Annotations(i, says).(v1.Image)
 	return image{i, v1.Platform{OS: a.GOOS, Architecture: a.GOARCH}}
 }
 
@@ -57,14 +68,14 @@ func (i image) writeTar(name, version string, created time.Time) {
 	check(os.RemoveAll(folder))
 }
 
-// writeImages writes a layout with an index of the images.
-func writeImages(folder string, images []image, version string) {
+// writeImages writes a layout with an index of the images, which says the same as each.
+func writeImages(folder string, images []image, version string, says map[string]string) {
 	check(os.RemoveAll(folder))
 	all := v1.ImageIndex(empty.Index)
 	for _, i := range images {
 		all = mutate.AppendManifests(all, mutate.IndexAddendum{Add: i, Descriptor: v1.Descriptor{Platform: &i.platform}})
 	}
-	writeLayout(folder, all, version)
+	writeLayout(folder, mutate.Annotations(all, says).(v1.ImageIndex), version)
 }
 
 // writeLayout writes a layout with an image or an index, which gets its names.

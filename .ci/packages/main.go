@@ -1,8 +1,8 @@
-// Command packages writes the npm packages and the container images of epcommerce: of the binaries
-// in dist/artifacts.json, which goreleaser writes, and of what .ci/licenses copies. The same input
-// gives the same bytes.
+// Command packages writes the npm packages, SBOMs and container images of epcommerce: of the
+// binaries in dist/artifacts.json, which goreleaser writes, and of what .ci/licenses copies. The
+// same input gives the same bytes.
 //
-//	packages CHECKOUT FOLDER SECONDS    SECONDS is the time of the commit, since 1970
+//	packages CHECKOUT FOLDER REVISION SECONDS    SECONDS is the time of the commit, since 1970
 package main
 
 import (
@@ -36,11 +36,11 @@ type npmPackage struct {
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 4 {
-		log.Fatal("usage: packages CHECKOUT FOLDER SECONDS")
+	if len(os.Args) != 5 {
+		log.Fatal("usage: packages CHECKOUT FOLDER REVISION SECONDS")
 	}
 	checkout, out := os.Args[1], os.Args[2]
-	created := time.Unix(must(strconv.ParseInt(os.Args[3], 10, 64)), 0).UTC()
+	created := time.Unix(must(strconv.ParseInt(os.Args[4], 10, 64)), 0).UTC()
 	sources, npmFolder := filepath.Join(checkout, "cmd", "epcommerce", "npm"), filepath.Join(out, "npm")
 	check(os.MkdirAll(npmFolder, 0o755))
 	var npm npmPackage
@@ -51,21 +51,24 @@ func main() {
 	license := file{"LICENSE", 0o644, must(os.ReadFile(filepath.Join(checkout, "LICENSE")))}
 	npm.write(npmFolder, append(readFolder(sources, ""), license), created)
 	var images []image
+	says := labels(npm.Version, os.Args[3], created)
 	for _, a := range artifacts {
 		if a.Type != "Binary" {
 			continue
 		}
-		files := readFolder(filepath.Join(checkout, ".cache", "licenses", a.GOOS), "licenses")
+		licenses, name := filepath.Join(checkout, ".cache", "licenses", a.GOOS), "epcommerce_"+a.GOOS+"_"+a.GOARCH
+		files := readFolder(licenses, "licenses")
 		program := must(os.ReadFile(filepath.Join(checkout, a.Path)))
 		files = append(files, license, file{filepath.Base(a.Path), 0o755, program})
+		writeSBOM(filepath.Join(out, name+".cdx.json"), program, must(os.ReadFile(licenses+".csv")), created)
 		npm.writePlatform(npmFolder, a, slices.Clone(files), created)
 		if a.GOOS == "linux" {
-			i := newImage(a, files, created)
-			i.writeTar(filepath.Join(out, "epcommerce_linux_"+a.GOARCH+"_image.tar"), npm.Version, created)
+			i := newImage(a, files, says, created)
+			i.writeTar(filepath.Join(out, name+"_image.tar"), npm.Version, created)
 			images = append(images, i)
 		}
 	}
-	writeImages(filepath.Join(out, "oci"), images, npm.Version)
+	writeImages(filepath.Join(out, "oci"), images, npm.Version, says)
 }
 
 // write writes the package with the name and the layout of npm pack, which has no folders.
