@@ -137,7 +137,8 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	return f.serveStores(ctx, e)
 }
 
-// untilInputEnds returns a context that ends with standard input too, as the program that holds it did.
+// untilInputEnds returns a context that ends with standard input too: the program that holds it has
+// ended then.
 func untilInputEnds(ctx context.Context, stdin io.Reader) context.Context {
 	signal.Ignore(syscall.SIGPIPE) // the program may hold standard output too, and this one must clean up
 	ctx, stop := context.WithCancel(ctx)

@@ -370,8 +370,8 @@ func TestControl_cartFixtures(t *testing.T) {
 	}
 }
 
-// What may hold credentials is not shown, wherever it is. All else is shown as it was sent: it is why
-// a fault with match.header was met, or not.
+// What may hold credentials is not shown, wherever it is. All else is shown as it was sent: it is
+// why a fault with match.header was met, or not.
 func TestControl_requests(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})

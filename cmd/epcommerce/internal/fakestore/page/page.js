@@ -281,7 +281,7 @@ function showDetail() {
   $('response').textContent = request.state === 'in_progress' ? 'in progress'
     : `${outcome(request)[0]} after ${request.duration_ms} ms\n${body(request.response)}`
   $('fault').parentElement.hidden = !request.fault
-  $('fault').textContent = request.fault ? `number ${request.fault}\n${fault ? json(fault) : 'removed'}` : 'none'
+  $('fault').textContent = `number ${request.fault}\n${fault ? json(fault) : 'removed'}`
   $('change').hidden = !request.before && !request.after
   $('before').replaceChildren(...contents(request.before))
   $('after').replaceChildren(...contents(request.after))
@@ -293,7 +293,7 @@ function choose(row) {
   requests.select(row.id)
 }
 
-/** Folds what helps to start once there are requests, and opens it again, unless the user does that. */
+/** Folds what helps to start if there are requests, otherwise opens it, unless the user has chosen. */
 function fold(next) {
   isUsed = next
   for (const part of document.querySelectorAll('.start:not(.chosen)')) part.open = !isUsed
