@@ -426,13 +426,13 @@ test('what helps to start is folded once there are requests, but the user decide
   assert.equal(await opened(), '00', 'what the user folded stays folded')
 })
 
-test('a fault names the last request that did not fit', async (t) => {
+test('a fault names the last request that missed it', async (t) => {
   const { page, send, rows } = await open(t)
   const match = { header: { Authorization: 'x' } }
   await send('POST', '/_store/faults', { operation: 'settings', status: 503, match })
   await page.locator('#faults', { hasText: 'header Authorization: x' }).waitFor()
   await send('GET', '/v2/settings')
-  await page.locator('#faults', { hasText: 'did not fit commercetest-000002: header Authorization' }).waitFor()
+  await page.locator('#faults', { hasText: 'missed by commercetest-000002: header Authorization' }).waitFor()
   await rows.nth(1).waitFor()
   await page.locator('#request', { hasText: 'Authorization: Bearer redacted' }).waitFor()
 })

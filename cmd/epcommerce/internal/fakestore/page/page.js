@@ -236,7 +236,7 @@ const tables = {
     const set = Object.entries(members).filter(([, value]) => value && value !== '0s' && json(value) !== '{}')
     const effect = set.map(([name, value]) => make('li', {}, words[name] ?? name.replace('_', ' '),
       value === true ? '' : phrase` ${bodyText(value)}`))
-    const only = [matches && phrase`${matches}`, missed && phrase`did not fit ${missed}`].filter(Boolean)
+    const only = [matches && phrase`${matches}`, missed && phrase`missed by ${missed}`].filter(Boolean)
     return cells(String(number), operation || 'all', make('ul', {}, ...only.map((text) => make('li', {}, text))),
       make('ul', {}, ...effect), String(met), left < 0 ? 'all' : String(left))
   }),
