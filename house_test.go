@@ -371,13 +371,18 @@ func TestHouse_comments(t *testing.T) {
 	})
 }
 
-// A function of the root fits on a screen. The linter has one, higher bound for all folders.
+// A function of the root and of the fake store fits on a screen. The linter has one, higher bound
+// for all folders.
 func TestHouse_functions(t *testing.T) {
 	t.Parallel()
 	const maxLines = 40
 	function := regexp.MustCompile(`(?m)^func ([^\n]*[^}\n])\n(?s:.*?)^\}$`)
-	sources, _ := filepath.Glob("*.go") // the pattern is valid
-	for _, name := range sources {
+	var sources []string
+	for _, folder := range []string{".", "commercetest", "cmd/epcommerce/internal/fakestore"} {
+		found, _ := filepath.Glob(folder + "/*.go") // the pattern is valid
+		sources = append(sources, found...)
+	}
+	for _, name := range append(sources, "cmd/epcommerce/serve.go") {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}

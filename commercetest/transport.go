@@ -42,26 +42,31 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	length := int64(len(resp.body))
-	if received.Method == http.MethodHead {
-		length, _ = strconv.ParseInt(resp.header.Get("Content-Length"), 10, 64) // as for a GET
-		resp.body, resp.cutAfter = nil, 0
+	return resp.received(r), nil
+}
+
+// received returns what a client gets for a request.
+func (r response) received(request *http.Request) *http.Response {
+	length := int64(len(r.body))
+	if request.Method == http.MethodHead {
+		length, _ = strconv.ParseInt(r.header.Get("Content-Length"), 10, 64) // as for a GET
+		r.body, r.cutAfter = nil, 0
 	}
-	body := &responseBody{ctx: r.Context(), rest: resp.body, endErr: io.EOF}
-	if resp.cutAfter > 0 {
-		body.rest, body.endErr = resp.body[:resp.cutAfter], errCut
+	body := &responseBody{ctx: request.Context(), rest: r.body, endErr: io.EOF}
+	if r.cutAfter > 0 {
+		body.rest, body.endErr = r.body[:r.cutAfter], errCut
 	}
 	return &http.Response{
-		Status:        strconv.Itoa(resp.status) + " " + http.StatusText(resp.status),
-		StatusCode:    resp.status,
+		Status:        strconv.Itoa(r.status) + " " + http.StatusText(r.status),
+		StatusCode:    r.status,
 		Proto:         "HTTP/1.1",
 		ProtoMajor:    1,
 		ProtoMinor:    1,
-		Header:        resp.header,
+		Header:        r.header,
 		Body:          body,
 		ContentLength: length,
-		Request:       r,
-	}, nil
+		Request:       request,
+	}
 }
 
 // responseBody behaves like the body of a response from a network connection:

@@ -21,7 +21,7 @@ const lines = {
   'other cart in match.cart': /fault 1 was not met: .*"cart 00000000-\S+".* were "add" POST \/v2\/carts\/e464336d-\S+$/,
   'after more requests than come': /fault 1 was not met: .*"after":1.* were "add" POST \S+$/,
   'other text in match.body': /fault 1 was not met: .*"body twenty-off".* were "add" POST \S+$/,
-  'other value in match.header': /fault 1 was not met: .*"header X-Worker: 7".* were "add" POST \S+$/,
+  'other value in match.header': /"header X-Worker: 7","missed":"\S+ header X-Worker".* were "add" POST \S+$/,
   'more times than tries': /fault 1 was met 2 of 3 times: .*"operation":"add"/,
   'stub that is never met': /the stub GET \/v2\/order\/\{id\} was not met; the last requests were "add" POST/,
   'look before a late write': /"add" POST \S+ is pending: GET \/_store\/wait\?pending=0 waits for it/,

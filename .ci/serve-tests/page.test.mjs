@@ -108,6 +108,7 @@ for (const colorScheme of ['light', 'dark']) {
     ])
     assert.match(await page.locator('#after').innerText(), /, twice\nTotal \$180.00/)
     await page.locator('#carts .twice').first().waitFor()
+    await page.locator('#faults tr', { hasText: /no response\s*1\s*0/ }).waitFor()
     const [text, back] = await page.evaluate(() => {
       const { color, backgroundColor } = getComputedStyle(document.body)
       return [color, backgroundColor]
@@ -122,6 +123,7 @@ test('what a program needs can be copied, and the first command works', async (t
   const { store, page, rows } = await open(t)
   const { values } = store
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByText('Connect a program').click()
   for (const [name, value] of [
     ['the address', values.address], ['the token', values.token], ['the client id', values['client id']],
     ['the client secret', values['client secret']], ['the id of the cart', values.cart],
@@ -205,7 +207,7 @@ test('each namespace has its own requests and faults', async (t) => {
   const { page, send, rows } = await open(t, ['--token', 'one', '--token', 'two'])
   await page.getByLabel('Namespace').selectOption('two')
   await rows.first().waitFor({ state: 'detached' })
-  assert.equal(await page.locator('code.token').innerText(), 'two')
+  assert.equal(await page.locator('code.token').textContent(), 'two')
   await send('GET', '/v2/settings', undefined, 'two')
   await rows.filter({ hasText: 'settings' }).waitFor()
   await send('GET', '/v2/settings', undefined, 'one')
@@ -234,30 +236,205 @@ test('a namespace that was removed is left, and the browser asks for no password
   await rows.first().waitFor()
   await session.send('Fetch.enable', { handleAuthRequests: true, patterns: [{ urlPattern: '*' }] })
   await send('DELETE', '/_store/namespaces', undefined, 'two')
-  await page.getByText('The namespace two was removed. This is the first one.').waitFor()
+  await page.getByText('There is no namespace "two". This is the first one.').waitFor()
   assert.equal(await page.getByLabel('Namespace').inputValue(), 'one')
   assert.deepEqual(await page.locator('#namespace option').allInnerTexts(), ['one'])
-  assert.equal(await page.locator('code.token').innerText(), 'one')
+  assert.equal(await page.locator('code.token').textContent(), 'one')
   await rows.filter({ hasText: 'get cart settings' }).waitFor()
   await send('GET', '/v2/settings', undefined, 'one')
   await rows.nth(1).waitFor()
-  await page.getByText('was removed').waitFor()
+  await page.getByText('There is no namespace "two"').waitFor()
 
   const added = (await send('POST', '/_store/namespaces', { name: 'three' }, 'one')).body
   await page.locator('#namespace option', { hasText: 'three' }).waitFor({ state: 'attached' })
   await send('DELETE', '/_store/namespaces', undefined, added.token) // the page does not know it
   await page.getByLabel('Namespace').selectOption('three')
-  await page.getByText('The namespace three was removed').waitFor()
+  await page.getByText('There is no namespace "three"').waitFor()
   assert.deepEqual(asked, [])
 })
 
 test('where others reach it, the browser asks for the token', async (t) => {
   const args = ['--addr', '0.0.0.0:0', '--allow-host', '127.0.0.1', '--page', '--token', 'secret']
   const { page, send, rows } = await open(t, args, { httpCredentials: { username: '', password: 'secret' } })
+  assert.equal(new URL(page.url()).hash, '#namespace=namespace-1', 'the token is a secret')
   await send('GET', '/v2/settings')
   await rows.nth(1).waitFor()
   await page.getByRole('button', { name: 'Add a discount, and retry' }).click()
   await page.getByText('has the discount once').waitFor()
+})
+
+test('the page says that it tries again, and why, until the store is back', async (t) => {
+  const { store, page, send, rows } = await open(t, ['--token', 'one', '--token', 'two'], { refused: /_store|\/v2\// })
+  const startAgain = async (...args) => {
+    const again = await startStore(process.env.EPCOMMERCE, '--addr', new URL(store.values.address).host, ...args)
+    t.after(() => again.stop())
+    return again
+  }
+  const trying = page.getByText(/The store does not respond \(.+\)\. Trying again each second\./)
+  await send('POST', `/v2/carts/${store.values.cart}/custom-discounts`, discount('a')) // carts are read 3 s later
+  await store.stop()
+  await trying.waitFor()
+  await page.getByRole('button', { name: 'Remove all faults' }).click()
+  await page.locator('#message', { hasText: 'The store does not respond' }).waitFor()
+  const texts = await page.evaluate(async () => {
+    const seen = []
+    for (const end = performance.now() + 3500; performance.now() < end;) {
+      seen.push(document.querySelector('header').innerText)
+      await new Promise(requestAnimationFrame)
+    }
+    return seen
+  })
+  assert.deepEqual(texts.filter((text) => !text.includes('Trying again')), [], `of ${texts.length} texts`)
+  assert.equal(await rows.count(), 2, 'what was received is still there')
+
+  const again = await startAgain('--token', 'one', '--token', 'two')
+  await trying.waitFor({ state: 'detached' })
+  await page.getByText('No request yet').waitFor()
+  await page.locator('#subscriptions').waitFor()
+  assert.equal((await page.locator('#messages').innerText()).trim(), '')
+  await page.getByLabel('Namespace').selectOption('two')
+  await page.locator('code.token', { hasText: 'two' }).waitFor()
+  await again.stop()
+  await trying.waitFor()
+  await startAgain('--token', 'one')
+  await page.getByText('There is no namespace "two". This is the first one.').waitFor()
+  assert.equal(await page.getByLabel('Namespace').inputValue(), 'one')
+  await send('GET', '/v2/settings', undefined, 'one')
+  await rows.first().waitFor()
+  assert.equal(await trying.isVisible(), false)
+})
+
+test('the address holds the namespace, but no token', async (t) => {
+  const { store, page, send } = await open(t, ['--token', 'one-token', '--token', 'two-token'])
+  const isShown = async (name, { address = name, token = `${name}-token`, of = page } = {}) => {
+    await of.locator('code.token', { hasText: token }).waitFor({ state: 'attached' })
+    assert.equal(await of.getByLabel('Namespace').inputValue(), name)
+    assert.equal(new URL(of.url()).hash, `#namespace=${address}`)
+  }
+  await isShown('one')
+  await page.getByLabel('Namespace').selectOption('two')
+  await isShown('two')
+  await page.reload()
+  await isShown('two')
+  await page.goBack()
+  await isShown('one')
+  await page.goForward()
+  await isShown('two')
+  const shared = await browser.newPage()
+  await shared.goto(page.url())
+  await isShown('two', { of: shared })
+  await shared.close()
+
+  const name = 'A.b-c_9'
+  const { token } = (await send('POST', '/_store/namespaces', { name }, 'one-token')).body
+  const go = (hash) => page.evaluate((text) => { location.hash = text }, hash)
+  await go(`namespace=${name}`) // the page shows another one, and was not told
+  await isShown(name, { token })
+
+  const message = page.locator('#message')
+  for (const unknown of ['two-token', '<b>x</b>" %+&=#ü\u2028', '']) {
+    await go(new URLSearchParams({ namespace: unknown }).toString())
+    await message.filter({ hasText: 'There is no namespace' }).waitFor()
+    assert.equal(await message.innerText(), `There is no namespace ${
+      JSON.stringify(unknown).replace('\u2028', '\\u2028')}. This is the first one.`)
+    await isShown('one')
+    await page.getByLabel('Namespace').selectOption('two')
+    await isShown('two')
+    assert.equal(await message.innerText(), '')
+  }
+  for (const other of ['', 'requests']) {
+    await page.goto(`${store.values.page}#${other}`)
+    await isShown('one')
+    assert.equal(await message.innerText(), '')
+  }
+  await go('namespace=%E0%A4%A%')
+  await message.filter({ hasText: 'There is no namespace' }).waitFor()
+  await isShown('one')
+})
+
+for (const [width, height, most] of [[1280, 820, 1500], [360, 740, 3200]]) {
+  test(`with requests the page is short, and its parts use the width of ${width} px`, async (t) => {
+    const { store, page, send, rows } = await open(t, [], { viewport: { width, height } })
+    const add = (id) => send('POST', `/v2/carts/${store.values.cart}/custom-discounts`, discount(id))
+    const size = (name) => page.evaluate((n) => document.documentElement[n], name)
+    for (let i = 0; i < 17; i++) await send('GET', `/v2/carts/${store.values.cart}`)
+    await page.getByRole('button', { name: 'Lose the next response' }).click()
+    await page.locator('#faults tr').waitFor()
+    await assert.rejects(add('a'))
+    await add('b')
+    await rows.nth(19).waitFor()
+    await page.locator('#after', { hasText: 'TEN-OFF' }).waitFor()
+    await page.locator('#carts', { hasText: 'TEN-OFF' }).waitFor()
+    await page.locator('#faults td', { hasText: 'no response' }).waitFor()
+    const total = await size('scrollHeight')
+    t.diagnostic(`20 requests, 100 subscriptions: ${total} px at ${width} px`)
+    assert.ok(total <= most, `${total} px, want at most ${most}`)
+    assert.equal(await size('scrollWidth'), width)
+    const widths = await page.evaluate(() => Object.fromEntries(
+      [...document.querySelectorAll('table, #request, #response')].filter((e) => e.checkVisibility()).map((e, i) => {
+        const parts = e.closest('.beside')?.querySelectorAll(':scope > :not([hidden])').length ?? 1
+        const perRow = e.closest('.beside') && innerWidth > 800 ? parts : 1
+        return [e.id || i, e.clientWidth * perRow / e.closest('section').clientWidth]
+      })))
+    assert.equal(Object.keys(widths).length, 5)
+    for (const [name, part] of Object.entries(widths)) assert.ok(part > 0.95, `${name} uses ${part} of the width`)
+    assert.equal(await page.locator('#fault').isVisible(), false, 'there is none')
+  })
+}
+
+test('what helps to start is folded once there are requests, but the user decides', async (t) => {
+  const { page, send, rows } = await open(t)
+  const parts = ['Connect a program', 'Subscriptions'].map((text) => page.locator('summary', { hasText: text }))
+  const opened = async () => {
+    const states = parts.map((part) => part.evaluate((summary) => summary.parentElement.open))
+    return (await Promise.all(states)).map(Number).join('')
+  }
+  const reset = async () => {
+    await confirmReset(page)
+    await page.getByText('No request yet').waitFor()
+  }
+  const get = async () => {
+    const n = await rows.count()
+    await send('GET', '/v2/settings')
+    await rows.nth(n).waitFor()
+  }
+  assert.equal(await opened(), '00')
+  assert.equal(await page.getByRole('table').count(), 3, 'a screen reader does not read the subscriptions')
+  await reset()
+  assert.equal(await opened(), '11')
+  assert.equal(await page.getByRole('table').count(), 4)
+  await get()
+  assert.equal(await opened(), '00')
+  await page.reload()
+  await rows.first().waitFor()
+  assert.equal(await opened(), '00')
+
+  await parts[1].focus()
+  await page.keyboard.press('Enter')
+  assert.equal(await opened(), '01')
+  assert.match(await page.locator('#subscriptions').innerText(), /order-000100/)
+  await get()
+  assert.equal(await opened(), '01', 'what the user opened stays open')
+  await reset()
+  assert.equal(await opened(), '11')
+  await parts[0].click()
+  await parts[1].focus()
+  await page.keyboard.press('Space')
+  assert.equal(await opened(), '00')
+  await get()
+  await reset()
+  assert.equal(await opened(), '00', 'what the user folded stays folded')
+})
+
+test('a fault names the last request that missed it', async (t) => {
+  const { page, send, rows } = await open(t)
+  const match = { header: { Authorization: 'x' } }
+  await send('POST', '/_store/faults', { operation: 'settings', status: 503, match })
+  await page.locator('#faults', { hasText: 'header Authorization: x' }).waitFor()
+  await send('GET', '/v2/settings')
+  await page.locator('#faults', { hasText: 'missed by commercetest-000002: header Authorization' }).waitFor()
+  await rows.nth(1).waitFor()
+  await page.locator('#request', { hasText: 'Authorization: Bearer redacted' }).waitFor()
 })
 
 test('what programs send is text', async (t) => {
@@ -288,7 +465,7 @@ test('no character loses a request', async (t) => {
   const { store, page, send, rows } = await open(t)
   const bad = 'A\u2028B\u2029C\u0085D\u202eE'
   await send('POST', `/v2/carts/${store.values.cart}/custom-discounts`, discount('x', bad))
-  await rows.nth(1).waitFor()
+  await rows.filter({ hasText: '201' }).waitFor()
   assert.match(await rows.first().textContent(), /\+ A\u2028B\u2029C\u0085D\u202eE -\$10.00/)
   assert.match(await page.locator('#request').innerText(), /"A\\u2028B\\u2029C.D\\u202eE"/)
 })
@@ -584,6 +761,8 @@ for (const [name, options] of Object.entries({
     })
     assert.deepEqual(low, [], 'borders with a contrast under 3:1')
 
+    for (const part of await page.locator('.start > summary').all()) await part.click()
+    assert.deepEqual(await findings(), [], 'with all parts open')
     await page.getByRole('button', { name: 'Reset the store' }).click()
     await page.getByRole('dialog').waitFor()
     assert.deepEqual(await findings(), [], 'with the dialog')

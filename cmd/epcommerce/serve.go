@@ -119,7 +119,7 @@ func isBrowserHost(u *url.URL) bool {
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`)
 
-// serve serves stores until ctx ends.
+// serve does what the flags ask for: it serves stores until ctx ends, unless they ask for less.
 func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 	if f.openAPI {
 		_, err := fmt.Fprintf(e.stdout, "%s\n", fakestore.OpenAPI())
@@ -132,14 +132,25 @@ func (f *serveFlags) serve(ctx context.Context, e *environment) error {
 		return err
 	}
 	if f.stopWithIn {
-		signal.Ignore(syscall.SIGPIPE) // the program may hold standard output too, and this one must clean up
-		stopped, stop := context.WithCancel(ctx)
-		ctx = stopped
-		go func() {
-			defer stop()
-			_, _ = io.Copy(io.Discard, e.stdin) // an error ends it too
-		}()
+		ctx = untilInputEnds(ctx, e.stdin)
 	}
+	return f.serveStores(ctx, e)
+}
+
+// untilInputEnds returns a context that ends with standard input too: the program that holds it has
+// ended then.
+func untilInputEnds(ctx context.Context, stdin io.Reader) context.Context {
+	signal.Ignore(syscall.SIGPIPE) // the program may hold standard output too, and this one must clean up
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		defer stop()
+		_, _ = io.Copy(io.Discard, stdin) // an error ends it too
+	}()
+	return ctx
+}
+
+// serveStores serves stores until ctx ends.
+func (f *serveFlags) serveStores(ctx context.Context, e *environment) error {
 	logger := log.New(e.stderr, "", 0)
 	f.config.Store.MaxRequests = maxRequests
 	if e.verbose {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,11 +18,11 @@ import (
 	"github.com/commerce-go/commerce/commercetest"
 )
 
-// ParsedFault is a [commercetest.Fault], and what a list shows of its Match.
+// ParsedFault is a [commercetest.Fault], and what its requests must match.
 type ParsedFault struct {
 	commercetest.Fault
 
-	Matches string
+	Matches match
 }
 
 // fault is a fault whose requests are selected without code.
@@ -44,18 +45,25 @@ type match struct {
 	Body    string            `json:"body"` // a part of it
 }
 
-// fits reports whether a request fits. The path was checked.
-func (m *match) fits(in commercetest.Request) bool {
-	if m.Path != "" && !m.Path.fits(in.Path) {
-		return false
+// misfits names the members of m that a request does not fit. The path was checked.
+func (m *match) misfits(in commercetest.Request) string {
+	var list []string
+	for name, fits := range map[string]bool{
+		"path": m.Path == "" || m.Path.fits(in.Path), "cart": isOfCart(in, m.Cart),
+		"account": strings.Contains(in.Path+in.RawQuery+string(in.Body), m.Account),
+		"body":    strings.Contains(string(in.Body), m.Body),
+	} {
+		if !fits {
+			list = append(list, name)
+		}
 	}
 	for name, value := range m.Header {
 		if in.Header.Get(name) != value {
-			return false
+			list = append(list, "header "+name)
 		}
 	}
-	return isOfCart(in, m.Cart) && strings.Contains(string(in.Body), m.Body) &&
-		strings.Contains(in.Path+in.RawQuery+string(in.Body), m.Account)
+	slices.Sort(list)
+	return strings.Join(list, ", ")
 }
 
 // isOfCart reports whether a request is about a cart; "" is any.
@@ -102,11 +110,7 @@ func (f *fault) delay() time.Duration {
 
 // parsed returns the fault of a store.
 func (f *fault) parsed() (ParsedFault, error) {
-	parsed, m := f.Fault, f.Match
-	if m == nil {
-		m = &match{}
-	}
-	matches := m.String()
+	parsed, m := f.Fault, cmp.Or(f.Match, &match{})
 	parsed.Header, parsed.Body, parsed.Delay = f.Header.http(), bodyText(f.Body), f.delay()
 	parsed.NoBody = f.Body.Kind() == '"' && parsed.Body == ""
 	if m.Path != "" {
@@ -120,7 +124,7 @@ func (f *fault) parsed() (ParsedFault, error) {
 	switch {
 	case f.Status == http.StatusSwitchingProtocols: // no client of a shop asks for it
 		return ParsedFault{}, errors.New("status must be 200 to 599")
-	case f.Match != nil && matches == "":
+	case f.Match != nil && m.String() == "":
 		return ParsedFault{}, errors.New("match must have a member that is not empty, or be absent for all requests")
 	case f.Times < 0:
 		return ParsedFault{}, errors.New("times must not be negative")
@@ -133,27 +137,41 @@ func (f *fault) parsed() (ParsedFault, error) {
 	if f.Always {
 		parsed.Times = -1
 	}
-	if matches != "" {
-		parsed.Match = m.fits
-	}
-	return ParsedFault{Fault: parsed, Matches: matches}, nil
+	return ParsedFault{Fault: parsed, Matches: *m}, nil
 }
 
-// faultMatches are the texts of the faults of a store, by their numbers.
+// faultMatches are those of the faults of a store, by their numbers.
 type faultMatches struct {
-	mu   sync.Mutex
-	text map[int]string
+	mu  sync.Mutex
+	all map[int]*faultMatch
+}
+
+// faultMatch is a match, and the last request that did not fit.
+type faultMatch struct {
+	match
+
+	missed atomic.Pointer[string]
+}
+
+// fits reports whether a request fits.
+func (m *faultMatch) fits(in commercetest.Request) bool {
+	misfits := m.misfits(in)
+	if misfits != "" {
+		m.missed.Store(new(in.ID + ": " + misfits))
+	}
+	return misfits == ""
 }
 
 // inject adds a fault to the store, and returns its number.
 func (g *generation) inject(f ParsedFault) int {
 	g.matches.mu.Lock()
 	defer g.matches.mu.Unlock()
-	number := g.store.Inject(f.Fault)[0]
-	if g.matches.text == nil {
-		g.matches.text = map[int]string{}
+	added := &faultMatch{match: f.Matches}
+	if added.String() != "" {
+		f.Match = added.fits
 	}
-	g.matches.text[number] = f.Matches
+	number := g.store.Inject(f.Fault)[0]
+	g.matches.all[number] = added
 	return number
 }
 
@@ -180,6 +198,7 @@ type faultEntry struct {
 
 	Body    *string `json:"body,omitzero"` // nil: that of the store, or of the status
 	Matches string  `json:"matches,omitzero"`
+	Missed  *string `json:"missed,omitzero"`
 }
 
 func listFaults(c *call, _ none) (list faultList, _ error) {
@@ -187,7 +206,11 @@ func listFaults(c *call, _ none) (list faultList, _ error) {
 	current.matches.mu.Lock()
 	defer current.matches.mu.Unlock()
 	for _, count := range current.store.Faults() {
-		entry := faultEntry{FaultCount: count, Matches: current.matches.text[count.Number]}
+		added := current.matches.all[count.Number]
+		entry := faultEntry{FaultCount: count, Matches: added.String()}
+		if count.Left != 0 {
+			entry.Missed = added.missed.Load()
+		}
 		if count.Body != "" || count.NoBody {
 			entry.Body = &count.Body
 		}

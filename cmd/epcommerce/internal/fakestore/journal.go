@@ -219,32 +219,37 @@ func (c *call) waitFor(ctx context.Context, updates <-chan update, isMeant func(
 func (ns *namespace) entry(in *commercetest.Request) entry {
 	query, err := url.ParseQuery(in.RawQuery)
 	if err != nil {
-		query.Add("not readable", in.RawQuery)
+		query.Set("not readable", redacted)
 	}
 	return entry{
 		ID: in.ID, Namespace: ns.Name, Method: in.Method, Path: in.Path,
-		Query: show(query, shownParameters), Header: show(in.Header, shownHeaders),
+		Query: show(query), Header: show(in.Header),
 		Body: showBody(in, in.Body), Operation: in.Operation, State: in.State,
 		Status: in.Status, Response: showBody(in, in.Response), Fault: in.Fault, Before: in.Before, After: in.After,
 		Time: in.Time, DurationMS: in.Duration.Milliseconds(),
 	}
 }
 
-// Values of others are not shown: a program may send real credentials by mistake, anywhere.
+// redacted is shown instead of what may be a credential: a program may send a real one by mistake.
+const redacted = "redacted"
+
 var (
-	shownHeaders    = []string{"Accept", "Content-Length", "Content-Type", "Ep-Channel", "Ep-Context-Tag", "User-Agent"}
-	shownParameters = []string{"filter", "include", "sort", "page[limit]", "page[offset]"}
+	// secret matches names of headers and of parameters whose values may be credentials.
+	secret = regexp.MustCompile(`(?i)auth|cookie|token|secret|password|api-?key`)
+	scheme = regexp.MustCompile(`(?i)^(basic|bearer) `) // is no secret
 )
 
-// show returns the values that have one of these names, and the names of all.
-func show(values map[string][]string, names []string) map[string][]string {
+// show returns values by their names, without credentials.
+func show(values map[string][]string) map[string][]string {
 	shown := map[string][]string{}
 	for name, list := range values {
-		name = strings.ToValidUTF8(name, "\uFFFD") // JSON has no other text
-		if !slices.Contains(names, name) {
-			list = []string{"redacted"}
+		key := strings.ToValidUTF8(name, "\uFFFD") // JSON has no other names
+		for _, value := range list {
+			if secret.MatchString(name) {
+				value = scheme.FindString(value) + redacted
+			}
+			shown[key] = append(shown[key], value)
 		}
-		shown[name] = list
 	}
 	return shown
 }

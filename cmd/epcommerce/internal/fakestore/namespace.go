@@ -172,7 +172,7 @@ func (ns *namespace) reset(st settings) error {
 	store.Seed(st.Subscriptions)
 	cart := store.AddCart(commerce.CartItemRef{})
 	store.EnableDiscounts(cart)
-	next := &generation{store: store}
+	next := &generation{store: store, matches: faultMatches{all: map[int]*faultMatch{}}}
 	for _, f := range ns.server.cfg.Faults {
 		next.inject(f)
 	}

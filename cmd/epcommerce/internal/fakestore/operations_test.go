@@ -427,6 +427,53 @@ func TestFaults_list(t *testing.T) {
 	}
 }
 
+// A list shows the last request of the operation that a fault left alone, and why: a value that
+// did not match may be a secret, which no list of requests shows.
+func TestFaults_missed(t *testing.T) {
+	t.Parallel()
+	const authorization = `{"operation":"settings","status":503,"match":{"header":{"authorization":"Bearer a"}}}`
+	parsed, err := ParseFault(strings.NewReader(authorization))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newTestServer(t, Config{Tokens: []string{"first", "second"}, Faults: []ParsedFault{parsed}})
+	send := func(line, body string, header ...string) string {
+		_, response := s.send(t, line, body, header...)
+		return response
+	}
+	for _, f := range []string{
+		`{"status":503,"match":{"path":"/v2/x","header":{"X-Worker":"7"}}}`,
+		`{"operation":"add item","status":503,"match":{"cart":"c","account":"z","body":"b","path":"/v2/carts/*/items"}}`,
+		`{"operation":"add item","status":503,"match":{"cart":"d"}}`,
+		`{"operation":"settings","status":503,"after":9,"match":{"header":{"X-Worker":"7"}}}`,
+	} {
+		send("POST /_store/faults", f, "Authorization: Bearer first")
+	}
+	missed := func(token string) string {
+		text := send("GET /_store/faults", "", "Authorization: Bearer "+token)
+		return strings.Join(regexp.MustCompile(`"missed": ".*"`).FindAllString(text, -1), "\n")
+	}
+	if got := missed("first"); got != "" {
+		t.Errorf("before any request: got %s, want none", got)
+	}
+	send("GET "+settingsPath, "", "Authorization: Bearer first")
+	send("POST /v2/carts/d/items", "{}", "Authorization: Bearer first")
+	send("POST /v2/carts/e/items", "{}", "Authorization: Bearer first")
+	send("GET "+settingsPath, "", "Authorization: Bearer first", "X-Worker: 7")
+	want := `"missed": "commercetest-000004: header authorization"` + "\n" + `"missed": "commercetest-000004: path"` + "\n" +
+		`"missed": "commercetest-000003: account, body, cart"` + "\n" + `"missed": "commercetest-000001: header X-Worker"`
+	if diff := cmp.Diff(want, missed("first")); diff != "" {
+		t.Errorf("missed (-want +got):\n%s", diff)
+	}
+	if got := missed("second"); got != "" {
+		t.Errorf("in another namespace: got %s, want none", got)
+	}
+	verify := send("GET /_store/verify", "", "Authorization: Bearer first")
+	if !strings.Contains(verify, `commercetest-000004: header authorization`) {
+		t.Errorf("verify reports %s, want why the fault was not met", verify)
+	}
+}
+
 // The paths of faults and of stubs are written in one way, and what looks like another tool's is
 // refused with the right one.
 func TestPathPattern(t *testing.T) {

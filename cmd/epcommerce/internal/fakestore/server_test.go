@@ -370,32 +370,40 @@ func TestControl_cartFixtures(t *testing.T) {
 	}
 }
 
-// What may hold credentials is not shown, wherever it is.
+// What may hold credentials is not shown, wherever it is. All else is shown as it was sent: it is
+// why a fault with match.header was met, or not.
 func TestControl_requests(t *testing.T) {
 	t.Parallel()
 	s := newTestServer(t, Config{})
 	const secret = "s3cr3t"
-	s.send(t, "GET /v2/carts/a?include=items&include=custom_discounts&filter=%ff&token="+secret, "",
-		"EP-Account-Management-Authentication-Token: "+secret, "Cookie: "+secret, "Accept: a/b")
-	s.send(t, "POST /v2/carts", `{"data":{"name":"test"}}`, "Authorization: Bearer "+secret)
-	s.send(t, "POST /v2/carts", "client_secret="+secret)
+	s.send(t, "GET /v2/carts/a?include=items&include=custom_discounts&fliter=eq(a,b)&bad=%ff&token="+secret, "",
+		"EP-Account-Management-Authentication-Token: "+secret, "Cookie: "+secret, "X-Api-Key: "+secret,
+		"Proxy-Authorization: Basic "+secret, "Accept: a/b", "X-Worker: 7", "Idempotency-Key: k")
+	s.send(t, "POST /v2/carts?Client_Secret="+secret, `{"data":{"name":"test"}}`, "Authorization: bearer  "+secret)
+	s.send(t, "POST /v2/carts", "client_secret="+secret, "Authorization: "+secret+" "+secret)
 	s.send(t, "POST /oauth/access_token", `{"client_secret":"`+secret+`"}`)
+	s.send(t, "POST /oauth/access_token",
+		"grant_type=client_credentials&client_id=commercetest-id&client_secret=commercetest-secret",
+		"Content-Type: application/x-www-form-urlencoded")
 	s.send(t, "POST /login?a;"+secret, `{"password":"`+secret+`"}`)
 	list := s.wantSent(t, "GET /_store/requests", "", 200)
-	if regexp.MustCompile(secret + "|commercetest-token|Bearer").MatchString(list) {
+	if regexp.MustCompile(secret + "|commercetest-(token|secret|issued)").MatchString(list) {
 		t.Errorf("requests %s, want no credentials", list)
 	}
 	compact := regexp.MustCompile(`\n *`).ReplaceAllString(list, "")
 	for _, want := range []string{
-		`"include": ["items","custom_discounts"],"token": ["redacted"]}`, `"Accept": ["a/b"]`,
-		`"Authorization": ["redacted"]`, `"body": {"data": {"name": "test"}}`, `"query": {"not readable": ["redacted"]}`,
+		`"query": {"bad": ["�"],"fliter": ["eq(a,b)"],"include": ["items","custom_discounts"],"token": ["redacted"]}`,
+		`"X-Worker": ["7"]`, `"Idempotency-Key": ["k"]`, `"Accept": ["a/b"]`, `"Cookie": ["redacted"]`,
+		`"Authorization": ["Bearer redacted"]`, `"Authorization": ["bearer redacted"]`, `"Authorization": ["redacted"]`,
+		`"Proxy-Authorization": ["Basic redacted"]`, `"query": {"Client_Secret": ["redacted"]}`,
+		`"body": {"data": {"name": "test"}}`, `"query": {"not readable": ["redacted"]}`,
 	} {
 		if !strings.Contains(compact, want) {
 			t.Errorf("requests %s, want %s", compact, want)
 		}
 	}
-	if n := strings.Count(list, `"body": null`); n != 4 {
-		t.Errorf("%d bodies are not shown, want 4: %s", n, list)
+	if n := strings.Count(list, `"body": null`); n != 5 {
+		t.Errorf("%d bodies are not shown, want 5: %s", n, list)
 	}
 }
 

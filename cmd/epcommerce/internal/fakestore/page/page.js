@@ -6,6 +6,7 @@ let all = [] // namespaces
 let namespace // that the page shows
 let stream // aborts its events
 let filter = [] // words in lower case
+let isUsed // there are requests
 
 /** Makes an element with properties and with children, which are elements or texts. */
 function make(tag, properties = {}, ...children) {
@@ -28,10 +29,15 @@ function json(value) {
 /** Returns options of a request. With a token the browser never asks for another one, as it would by itself. */
 const withToken = (token) => (token ? { credentials: 'omit', headers: { Authorization: `Bearer ${token}` } } : {})
 
+/** Fetches, with an error that a user understands. */
+const ask = (path, options) => fetch(path, options).catch(({ message }) => {
+  throw new Error(`The store does not respond (${message})`)
+})
+
 /** Sends a request with JSON to the store, and returns the JSON of the response. */
 async function send(method, path, body, token = namespace?.token) {
   const { headers, ...options } = withToken(token)
-  const response = await fetch(path, {
+  const response = await ask(path, {
     method, body: body && JSON.stringify(body), headers: { ...headers, 'Content-Type': 'application/json' }, ...options,
   })
   const text = await response.text()
@@ -40,7 +46,7 @@ async function send(method, path, body, token = namespace?.token) {
 }
 
 function report(message, where = $('message')) {
-  where.textContent = message
+  if (where.textContent !== message) where.textContent = message // a screen reader reads what is set
 }
 
 /** Runs what a click asks for, and reports how it went: by a message, or by what it returns. */
@@ -225,13 +231,14 @@ const cells = (...contents) => contents.map((content) => make('td', {}, content)
 const bodyText = (body) => (typeof body === 'string' ? body : json(body))
 const requests = new Rows('requests', requestRow, { step: 200, fits: fitsFilter, renderSoon: () => renderRequests() })
 const tables = {
-  faults: new Rows('faults', ({ number, operation, matches, times, met, left, ...members }) => {
+  faults: new Rows('faults', ({ number, operation, matches, missed, times, met, left, ...members }) => {
     const words = { apply: 'takes effect', late: 'takes effect late', cut: 'no response', after: 'not the first' }
     const set = Object.entries(members).filter(([, value]) => value && value !== '0s' && json(value) !== '{}')
     const effect = set.map(([name, value]) => make('li', {}, words[name] ?? name.replace('_', ' '),
       value === true ? '' : phrase` ${bodyText(value)}`))
-    return cells(String(number), operation || 'all', phrase`${matches}`, make('ul', {}, ...effect), String(met),
-      left < 0 ? 'all' : String(left))
+    const only = [matches && phrase`${matches}`, missed && phrase`missed by ${missed}`].filter(Boolean)
+    return cells(String(number), operation || 'all', make('ul', {}, ...only.map((text) => make('li', {}, text))),
+      make('ul', {}, ...effect), String(met), left < 0 ? 'all' : String(left))
   }),
   stubs: new Rows('stubs', ({ method, path, status, body }) => cells(
     method, phrase`${path}`, String(status || 200), phrase`${bodyText(body)}`)),
@@ -273,7 +280,8 @@ function showDetail() {
   $('request').textContent = `${lines(request.query)}${body(request.body)}\n\n${lines(request.header)}`
   $('response').textContent = request.state === 'in_progress' ? 'in progress'
     : `${outcome(request)[0]} after ${request.duration_ms} ms\n${body(request.response)}`
-  $('fault').textContent = request.fault ? `number ${request.fault}\n${fault ? json(fault) : 'removed'}` : 'none'
+  $('fault').parentElement.hidden = !request.fault
+  $('fault').textContent = `number ${request.fault}\n${fault ? json(fault) : 'removed'}`
   $('change').hidden = !request.before && !request.after
   $('before').replaceChildren(...contents(request.before))
   $('after').replaceChildren(...contents(request.after))
@@ -285,7 +293,14 @@ function choose(row) {
   requests.select(row.id)
 }
 
+/** Folds what helps to start if there are requests, otherwise opens it, unless the user has chosen. */
+function fold(next) {
+  isUsed = next
+  for (const part of document.querySelectorAll('.start:not(.chosen)')) part.open = !isUsed
+}
+
 function receive(request) {
+  fold(true)
   requests.set(request)
   for (const key of requests.entries.keys()) {
     if (requests.entries.size <= kept) break
@@ -302,7 +317,8 @@ function takeOver(request) {
   if (after) compareCarts()
   else if (id && (operation === 'delete cart' || !tables.carts.entries.has(id))) readSoon.carts()
   if (operation === 'change state') readSoon.subscriptions()
-  if (fault) readSoon.faults()
+  const maySelect = ({ value: { matches, left } }) => matches && left
+  if (fault || [...tables.faults.entries.values()].some(maySelect)) readSoon.faults()
 }
 
 /** Reads the requests that came before the event that the list is empty, and were taken for older ones. */
@@ -330,6 +346,7 @@ function handle(event) {
   const [, name, data] = event.match(/^event: (\w+)\ndata: (.*)$/s) ?? []
   if (name === 'cleared') {
     requests.clear()
+    fold(false)
     readMissed().catch(({ message }) => report(message))
   }
   if (name === 'request') takeOver(JSON.parse(data))
@@ -343,11 +360,16 @@ function showNamespaces(list) {
   $('namespace').replaceChildren(...all.map(({ name }) => make('option', { selected: name === namespace?.name }, name)))
 }
 
-/** Shows a namespace, and follows its events until another one is shown. */
-function show(next, message = '') {
+/** Shows the namespace that the address names, or the first one, and follows its events. */
+async function show() {
+  const name = new URLSearchParams(location.hash.slice(1)).get('namespace')
+  const find = () => all.find((other) => other.name === name)
+  if (!find()) showNamespaces((await send('GET', '/_store/namespaces', undefined, '')).namespaces)
   stream?.abort()
   stream = new AbortController()
-  namespace = next
+  namespace = find() ?? all[0]
+  report(name === null || namespace.name === name ? '' : `There is no namespace ${json(name)}. This is the first one.`)
+  history.replaceState(null, '', `#${new URLSearchParams({ namespace: namespace.name })}`)
   $('namespace').value = namespace.name
   const address = location.origin
   const { token, cart } = namespace
@@ -356,32 +378,36 @@ function show(next, message = '') {
   const texts = { ...namespace, address, curl }
   for (const code of document.querySelectorAll('code')) code.textContent = texts[code.className]
   for (const rows of [requests, ...Object.values(tables)]) rows.clear()
-  follow(stream.signal, message)
+  report('', $('connection'))
+  follow(stream.signal)
 }
 
-async function follow(signal, message) {
-  for (; !signal.aborted; message = '') {
-    const problem = await receiveEvents(signal, message).catch((error) => error.message)
+async function follow(signal) {
+  while (!signal.aborted) {
+    const problem = await receiveEvents(signal).catch((error) => error.message)
     if (signal.aborted) return
-    report(`${problem}. Trying again.`)
-    await leaveRemoved().catch((error) => report(error.message))
+    report('')
+    report(`${problem}. Trying again each second.`, $('connection'))
+    await leaveRemoved().catch(() => {}) // the next try reports why
     await new Promise((resolve) => { setTimeout(resolve, 1000) })
   }
 }
 
 /** Receives events until they end, and returns why. The first ones wait until all has been read. */
-async function receiveEvents(signal, message) {
-  const response = await fetch('/_store/events', { signal, ...withToken(namespace.token) })
+async function receiveEvents(signal) {
+  const response = await ask('/_store/events', { signal, ...withToken(namespace.token) })
   if (!response.ok) return `The token is refused with status ${response.status}`
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   const { requests: list, dropped } = await send('GET', '/_store/requests')
   if (signal.aborted) return ''
   const selected = requests.entries.get(requests.selected)
   requests.entries.clear()
+  fold(list.length > 0)
   if (selected && dropped) receive(selected.value)
   list.forEach(receive)
+  renderRequests()
   await Promise.all(lists.map(read))
-  report(message)
+  report('', $('connection'))
   for (let rest = ''; ;) {
     const { done, value } = await reader.read()
     if (done) return 'The events have ended'
@@ -391,13 +417,12 @@ async function receiveEvents(signal, message) {
   }
 }
 
-/** Shows the first namespace if the one that is shown was removed. */
+/** Shows another namespace if the one that is shown was removed. */
 async function leaveRemoved() {
   const { namespaces } = await send('GET', '/_store/namespaces', undefined, '')
   if (namespaces.some(({ token }) => token === namespace.token)) return
-  const message = `The namespace ${namespace.name} was removed. This is the first one.`
   showNamespaces(namespaces)
-  show(all[0], message)
+  await show()
 }
 
 /** What a simple client does: it adds a discount, and tries again after an error. */
@@ -466,7 +491,11 @@ on('confirm-reset', 'close', ({ target }) => target.returnValue &&
   run(() => send('POST', '/_store/reset'), 'The store is as it was at the start.'))
 on('clear-faults', 'click', () => run(() => send('DELETE', '/_store/faults'), 'There are no faults.'))
 on('clear-stubs', 'click', () => run(() => send('DELETE', '/_store/stubs'), 'There are no stubs.'))
-on('namespace', 'change', ({ target }) => show(all.find(({ name }) => name === target.value)))
+on('namespace', 'change', ({ target }) => { location.hash = new URLSearchParams({ namespace: target.value }) })
+addEventListener('hashchange', () => show().catch(({ message }) => report(message)))
+for (const part of document.querySelectorAll('.start')) {
+  part.addEventListener('toggle', () => part.open === isUsed && part.classList.add('chosen'))
+}
 // What an empty field does not say has a default.
 const numberOf = (text) => text ? Number(text) : undefined
 onSubmit('add-fault', '/_store/faults', ({ times, status, delay, body, path, cart, header, text, ...members }) => {
@@ -482,8 +511,7 @@ onSubmit('add-fault', '/_store/faults', ({ times, status, delay, body, path, car
 onSubmit('add-stub', '/_store/stubs', (members) => ({ ...members, status: numberOf(members.status) }),
   'The stub waits for requests.')
 
-showNamespaces((await send('GET', '/_store/namespaces')).namespaces)
-show(all[0])
+await show()
 const { components } = await send('GET', '/_store')
 const { operation } = components.schemas.Fault.properties
 $('add-fault').elements.operation.append(...operation.enum.map((value) => make('option', { value }, value || 'all')))
