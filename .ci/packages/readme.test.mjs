@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import path from 'node:path'
 import { after, before, test } from 'node:test'
@@ -53,7 +53,7 @@ async function installAll(process) {
   writeFileSync(path.join(folder, 'package.json'), '{}')
   writeFileSync(path.join(other, 'package.json'), JSON.stringify({ name: 'other', version: '1.0.0', os: ['aix'] }))
   await run(`${install.replace('--save-dev', '--save-optional')} ./other`, folder)
-  assert.deepEqual(readdirSync(path.join(folder, 'node_modules')).filter((name) => !name.startsWith('.')), ['@epcommerce'])
+  assert.ok(!existsSync(path.join(folder, 'node_modules/other')))
   assert.match(await run('./node_modules/.bin/epcommerce version', folder), /^epcommerce /)
 }
 
@@ -96,6 +96,6 @@ testPage(new URL('../../cmd/epcommerce/npm/README.md', import.meta.url), [
   }],
   [/^make (\S+)$/, ([, target]) => assert.match(readFileSync(at('Makefile'), 'utf8'), new RegExp(`^${target}:`, 'm'))],
   [/^(dist|docs)\/\S+$/, ([file]) => assert.ok(existsSync(at(file)))],
-], ['package.json', 'index.js', 'index.d.ts'].map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`), 'utf8')))
+], ['package.json', 'index.js', 'index.d.ts'].map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`))))
 
 test('npm sent no request', () => assert.deepEqual(requests, []))

@@ -41,8 +41,8 @@ function typeOf(schema, isResponse, indent) {
     if (kind === 'integer') return 'number'
     if (kind === 'array') return `${typeOf(schema.items, isResponse, indent)}[]`
     if (kind !== 'object') return kind
-    const { properties, additionalProperties: others } = schema
-    return properties ? membersOf(properties, isResponse, indent) : `Record<string, ${typeOf(others, isResponse, indent)}>`
+    if (schema.properties) return membersOf(schema.properties, isResponse, indent)
+    return `Record<string, ${typeOf(schema.additionalProperties, isResponse, indent)}>`
   }).join(' | ')
 }
 
@@ -66,7 +66,7 @@ function commentOf({ description }, indent) {
 
 function print(types, isResponse) {
   for (const [name, schema] of Object.entries(types)) {
-    if (schema.enum) console.log(`\nexport type ${name} = ${unionOf(schema).match(/.{1,100}(?= \||$)/g).join('\n ')}`)
+    if (schema.enum) console.log(`\nexport type ${name} = ${unionOf(schema).match(/.{1,95}(?= \||$)/g).join('\n ')}`)
     else console.log(`\nexport interface ${name} ${membersOf(schema.properties, isResponse)}`)
   }
 }

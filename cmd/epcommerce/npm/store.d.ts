@@ -1,11 +1,11 @@
 // Made by .ci/packages/types.mjs from what `epcommerce serve --openapi` prints.
 
-export type Operation = 'accounts' | 'add' | 'add item' | 'add item discount' | 'cart' | 'cart settings' | 'change state'
-  | 'checkout' | 'create cart' | 'currencies' | 'delete cart' | 'delete discount'
-  | 'delete discounts' | 'delete item' | 'delete items' | 'features' | 'get cart settings'
-  | 'invoices' | 'items' | 'list' | 'order' | 'orders' | 'plans' | 'pricing options' | 'products'
-  | 'settings' | 'state' | 'states' | 'subscribers' | 'subscription' | 'token' | 'update cart'
-  | 'update discount' | 'update item'
+export type Operation = 'accounts' | 'add' | 'add item' | 'add item discount' | 'cart' | 'cart settings'
+  | 'change state' | 'checkout' | 'create cart' | 'currencies' | 'delete cart'
+  | 'delete discount' | 'delete discounts' | 'delete item' | 'delete items' | 'features'
+  | 'get cart settings' | 'invoices' | 'items' | 'list' | 'order' | 'orders' | 'plans'
+  | 'pricing options' | 'products' | 'settings' | 'state' | 'states' | 'subscribers'
+  | 'subscription' | 'token' | 'update cart' | 'update discount' | 'update item'
 
 export type State = 'in_progress' | 'late' | 'ended'
 
