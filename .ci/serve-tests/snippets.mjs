@@ -42,23 +42,22 @@ export async function freePort() {
   return port
 }
 
-/** Runs a command that serves a store, at another port than 8080, until it responds. Returns what stops it. */
+/** Runs a command that serves a store, at another port than 8080, until it responds. */
 export async function startPrinted(command, options) {
-  const address = `127.0.0.1:${await freePort()}`
-  const child = spawn('/bin/bash', ['-c', command.replace('127.0.0.1:8080', address)], { detached: true, ...options })
-  let log = ''
-  child.stderr.on('data', (text) => { log += text })
-  const ended = once(child, 'close')
-  let isOver = false
-  ended.then(() => { isOver = true }, () => { isOver = true })
-  const health = () => fetch(`http://${address}/_store/health`).catch(() => ({}))
-  while (!(await health()).ok) {
-    assert.ok(!isOver, `${command} ended: ${log}`)
-    await new Promise((resolve) => { setTimeout(resolve, 50) })
-  }
-  return { address, child, health, async stop() {
+  const port = await freePort()
+  const child = spawn('/bin/bash', ['-c', command.replaceAll(':8080', `:${port}`)], options)
+  const store = { port, child, stdout: '', stderr: '', isOver: false }
+  for (const name of ['stdout', 'stderr']) child[name].on('data', (text) => { store[name] += text })
+  const ended = once(child, 'close').finally(() => { store.isOver = true })
+  store.isHealthy = () => fetch(`http://127.0.0.1:${port}/_store/health`).then(({ ok }) => ok, () => false)
+  store.stop = async () => {
     child.kill()
     await ended
-    assert.equal((await health()).ok, undefined, `${command} is not ended by kill`)
-  } }
+    assert.ok(!await store.isHealthy(), `${command} is not ended by kill`)
+  }
+  while (!await store.isHealthy()) {
+    assert.ok(!store.isOver, `${command} ended: ${store.stderr}`)
+    await new Promise((resolve) => { setTimeout(resolve, 50) })
+  }
+  return store
 }
