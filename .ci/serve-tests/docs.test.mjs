@@ -168,7 +168,7 @@ async function runSDK([call], process) {
     const [client_id, client_secret] = process.argv.slice(2)
     const client = ${call}
     process.stdin.on('data', async () => console.log((await client.Subscriptions.Limit(2).All()).data.length))`)
-  const child = execFile('node', ['sdk.mjs', client_id, client_secret], { cwd: folder, env })
+  const child = execFile('node', ['sdk.mjs', client_id, client_secret], { cwd: folder, env, timeout: 60_000 })
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]()
   for (let i = 0; i < 5; i++) {
     await meet()

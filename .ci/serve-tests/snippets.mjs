@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 
 /** Returns the blocks of a page, with their language, and then what is between backquotes. */
 export function snippetsOf(page) {
@@ -42,10 +42,14 @@ export async function freePort() {
   return port
 }
 
+const children = []
+after(() => children.forEach((child) => child.kill('SIGKILL'))) // those of tests that failed
+
 /** Runs a command that serves a store, at another port than 8080, until it responds. */
 export async function startPrinted(command, options) {
   const port = await freePort()
   const child = spawn('/bin/bash', ['-c', command.replaceAll(':8080', `:${port}`)], options)
+  children.push(child)
   const store = { port, child, stdout: '', stderr: '', isOver: false }
   for (const name of ['stdout', 'stderr']) child[name].on('data', (text) => { store[name] += text })
   const ended = once(child, 'close').finally(() => { store.isOver = true })
