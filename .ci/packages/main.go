@@ -31,7 +31,6 @@ type artifact struct {
 type npmPackage struct {
 	Name, Version, License string
 	Private                bool
-	OptionalDependencies   map[string]string
 }
 
 func main() {
@@ -86,12 +85,10 @@ func (p npmPackage) writePlatform(folder string, a artifact, files []file, creat
 	names := map[string]string{"windows": "win32", "amd64": "x64"}
 	platform, cpu := cmp.Or(names[a.GOOS], a.GOOS), cmp.Or(names[a.GOARCH], a.GOARCH)
 	p.Name += "-" + platform + "-" + cpu
-	if p.OptionalDependencies[p.Name] != p.Version {
-		log.Fatalf("package.json does not name %s at version %s", p.Name, p.Version)
-	}
 	manifest := must(json.MarshalIndent(map[string]any{
 		"name": p.Name, "version": p.Version, "private": p.Private, "license": p.License,
 		"description": "epcommerce for " + platform + " on " + cpu, "os": []string{platform}, "cpu": []string{cpu},
+		"bin":             map[string]string{"epcommerce": filepath.Base(a.Path)},
 		"preferUnplugged": true, // Yarn leaves it outside of an archive, where it can be run
 	}, "", "  "))
 	p.write(folder, append(files, file{"package.json", 0o644, manifest}), created)

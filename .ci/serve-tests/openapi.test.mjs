@@ -1,8 +1,11 @@
-// The document that epcommerce serve --openapi prints is one of OpenAPI 3.1, by a public validator.
+// The document that epcommerce serve --openapi prints is one of OpenAPI 3.1, by a public validator, and the types of
+// the npm package are made from it.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
 
 import { Validator } from '@seriousme/openapi-schema-validator'
 
@@ -21,4 +24,11 @@ test('the validator finds a mistake', async () => {
   delete spoiled.paths['/_store/faults'].post.responses
   spoiled.paths['/_store/faults'].post.parameters = [{ name: 'a' }]
   assert.equal((await new Validator().validate(spoiled)).valid, false)
+})
+
+test('the types of the npm package are those of the store', () => {
+  const program = fileURLToPath(new URL('../packages/types.mjs', import.meta.url))
+  const types = execFileSync(process.execPath, [program], { input: JSON.stringify(document), encoding: 'utf8' })
+  const url = new URL('../../cmd/epcommerce/npm/store.d.ts', import.meta.url)
+  assert.equal(readFileSync(url, 'utf8'), types, 'store.d.ts is stale: .ci/packages/types.mjs says how to make it')
 })

@@ -1,25 +1,29 @@
 // Starts a fake store for tests, or uses one that runs, and drives it. README.md shows how.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import http from 'node:http'
-import https from 'node:https'
-import { createRequire } from 'node:module'
-import { createInterface } from 'node:readline'
-import { text } from 'node:stream/consumers'
+'use strict'
 
-const require = createRequire(import.meta.url)
+const { spawn } = require('node:child_process')
+const { once } = require('node:events')
+const { accessSync, chmodSync, constants, readFileSync } = require('node:fs')
+const http = require('node:http')
+const https = require('node:https')
+const { createInterface } = require('node:readline')
+const { text } = require('node:stream/consumers')
 
-export async function startStore({ url, token, args = [] } = {}) {
-  if (url) {
-    const { namespaces } = await new Store({ url }, { token }).control('GET', 'namespaces')
-    const namespace = token ? namespaces.find((n) => n.token === token) : namespaces[0]
-    return new Store({ url }, namespace, async (store) => {
-      for (const list of ['faults', 'stubs', 'requests']) await store.control('DELETE', list)
-    })
-  }
-  const flags = ['--stop-with-stdin', ...(token ? ['--token', token] : []), ...args]
+exports.startStore = async function startStore({ url, token, args = [], ...others } = {}) {
+  const [unknown] = Object.keys(others)
+  if (unknown) throw new TypeError(`startStore: unknown option "${unknown}"; there are url, token and args`)
+  if (!Array.isArray(args)) throw new TypeError('startStore: args must be a list of flags of epcommerce serve')
+  const isNamed = token !== undefined
+  if (url === undefined) return startProgram(['--stop-with-stdin', ...(isNamed ? ['--token', token] : []), ...args])
+  const { namespaces } = await new Store({ url }, { token }).control('GET', 'namespaces')
+  const namespace = isNamed ? namespaces.find((n) => n.token === token) : namespaces[0]
+  return new Store({ url }, namespace, async (store) => {
+    for (const list of ['faults', 'stubs', 'requests']) await store.control('DELETE', list)
+  })
+}
+
+async function startProgram(flags) {
   const child = spawn(findProgram(), ['serve', ...flags], { windowsHide: true })
   const ended = once(child, 'close') // an error if the program cannot be run
   ended.catch(() => {}) // it is awaited later
@@ -51,13 +55,19 @@ export async function startStore({ url, token, args = [] } = {}) {
 function findProgram() {
   if (process.env.EPCOMMERCE) return process.env.EPCOMMERCE
   const name = `${require('./package.json').name}-${process.platform}-${process.arch}`
+  let program
   try {
-    return require.resolve(`${name}/epcommerce${process.platform === 'win32' ? '.exe' : ''}`)
+    program = require.resolve(`${name}/epcommerce${process.platform === 'win32' ? '.exe' : ''}`)
   } catch {
-    throw new Error(`the package ${name}, with the program for this machine, is missing: \`npm install ` +
-      '--omit=optional` leaves it out, and so does a node_modules of another machine; the variable EPCOMMERCE may ' +
-      'name a program instead')
+    throw new Error(`the package ${name}, with the program for this machine, is missing: install its file too; the ` +
+      'variable EPCOMMERCE may name a program instead')
   }
+  try {
+    accessSync(program, constants.X_OK)
+  } catch {
+    chmodSync(program, 0o755) // what unpacked the package lost the mode
+  }
+  return program
 }
 
 class Store {
@@ -77,11 +87,11 @@ class Store {
   async control(method, path, body) {
     const { request } = this.url.startsWith('https:') ? https : http
     const options = { method, agent: false, ca: this.certificate && readFileSync(this.certificate) }
-    if (this.token) options.headers = { Authorization: `Bearer ${this.token}` }
+    if (this.token !== undefined) options.headers = { Authorization: `Bearer ${this.token}` }
     const response = await new Promise((resolve, reject) => {
-      request(`${this.url}/_store/${path}`, options, resolve).on('error', (cause) => {
-        reject(new Error(`no store responds at ${this.url}: ${cause.message || cause.code}`, { cause }))
-      }).end(body && JSON.stringify(body))
+      request(`${this.url}/_store/${path}`, options, resolve).on('error', reject).end(JSON.stringify(body))
+    }).catch((cause) => {
+      throw new Error(`no store responds at ${this.url}: ${cause.message || cause.code}`, { cause })
     })
     const answer = parse(await text(response))
     if (response.statusCode < 300 && answer !== null) return answer

@@ -1,0 +1,1 @@
+export { startStore } from './index.js'
