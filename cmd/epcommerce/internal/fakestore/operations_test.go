@@ -460,8 +460,10 @@ func TestFaults_missed(t *testing.T) {
 	send("POST /v2/carts/d/items", "{}", "Authorization: Bearer first")
 	send("POST /v2/carts/e/items", "{}", "Authorization: Bearer first")
 	send("GET "+settingsPath, "", "Authorization: Bearer first", "X-Worker: 7")
-	want := `"missed": "commercetest-000004: header authorization"` + "\n" + `"missed": "commercetest-000004: path"` + "\n" +
-		`"missed": "commercetest-000003: account, body, cart"` + "\n" + `"missed": "commercetest-000001: header X-Worker"`
+	want := strings.Join([]string{
+		`"missed": "commercetest-000004: header authorization"`, `"missed": "commercetest-000004: path"`,
+		`"missed": "commercetest-000003: account, body, cart"`, `"missed": "commercetest-000001: header X-Worker"`,
+	}, "\n")
 	if diff := cmp.Diff(want, missed("first")); diff != "" {
 		t.Errorf("missed (-want +got):\n%s", diff)
 	}
