@@ -358,9 +358,12 @@ export interface StoreRequest {
   method: string
   /** percent-encoded, as it was sent */
   path: string
-  /** the parameters; values that may be secret are redacted */
+  /** the parameters; credentials are redacted */
   query: Record<string, string[]>
-  /** of the request; values that may be secret are redacted */
+  /**
+   * of the request; credentials are redacted, which are the values of names with auth, cookie, token,
+   * secret, password, apikey or api-key
+   */
   header: Record<string, string[]>
   /** the JSON that was sent; null: none, or to an endpoint that the store does not have, or for a token */
   body: any

@@ -467,6 +467,10 @@ func TestFaults_missed(t *testing.T) {
 	if diff := cmp.Diff(want, missed("first")); diff != "" {
 		t.Errorf("missed (-want +got):\n%s", diff)
 	}
+	host := match{Header: map[string]string{"host": "a:1"}}
+	if got := host.misfits(commercetest.Request{Host: "a:1"}) + host.misfits(commercetest.Request{Host: "b"}); got != "header host" {
+		t.Errorf("a request to the host, and one to another: %q do not fit", got)
+	}
 	if got := missed("second"); got != "" {
 		t.Errorf("in another namespace: got %s, want none", got)
 	}
