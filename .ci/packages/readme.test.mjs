@@ -74,7 +74,8 @@ test('a cart', async () => {
   assert.match(await run(`node ${at('.ci/serve-tests/node_modules/jest/bin/jest.js')} ${name}`), /Tests: +1 passed/)
 }
 
-testPage(new URL('../../cmd/epcommerce/npm/README.md', import.meta.url), [
+const readme = at('cmd/epcommerce/npm/README.md')
+testPage(readme, [
   [/^sh\n(npm install .*)\n$/, async ([, command], process) => {
     if (process === 0) await run(install = command.replace('linux-x64', platform)) // two of npm must not share a folder
   }],
@@ -99,3 +100,8 @@ testPage(new URL('../../cmd/epcommerce/npm/README.md', import.meta.url), [
 ], ['package.json', 'index.js', 'index.d.ts'].map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`))))
 
 test('npm sent no request', () => assert.deepEqual(requests, []))
+
+test('README.md and package.json name the same Node.js', () => {
+  const [, version] = readFileSync(readme, 'utf8').match(/Node\.js (\S+) or later/)
+  assert.equal(JSON.parse(readFileSync(at('cmd/epcommerce/npm/package.json'))).engines.node, `>=${version}`)
+})
