@@ -74,6 +74,7 @@ test('a cart', async () => {
   assert.match(await run(`node ${at('.ci/serve-tests/node_modules/jest/bin/jest.js')} ${name}`), /Tests: +1 passed/)
 }
 
+const sources = ['package.json', 'index.js', 'index.d.ts', 'store.d.ts']
 const readme = at('cmd/epcommerce/npm/README.md')
 testPage(readme, [
   [/^sh\n(npm install .*)\n$/, async ([, command], process) => {
@@ -97,7 +98,7 @@ testPage(readme, [
   }],
   [/^make (\S+)$/, ([, target]) => assert.match(readFileSync(at('Makefile'), 'utf8'), new RegExp(`^${target}:`, 'm'))],
   [/^(dist|docs)\/\S+$/, ([file]) => assert.ok(existsSync(at(file)))],
-], ['package.json', 'index.js', 'index.d.ts'].map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`))))
+], sources.map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`))))
 
 test('npm sent no request', () => assert.deepEqual(requests, []))
 
