@@ -112,7 +112,7 @@ vendor-clients: ## Drive the fake store with the vendor's own clients, and write
 # It needs Node.js, Python 3 and Chromium (CHROMIUM, which it installs on Debian). SCREENSHOTS=docs
 # draws the page again.
 .PHONY: serve
-serve: ## Use epcommerce serve as programs in other languages do, and its page in a browser (20 s)
+serve: ## Use epcommerce serve as programs in other languages do, and its page in a browser (40 s)
 	SCREENSHOTS=$(SCREENSHOTS) bash .ci/serve
 
 .PHONY: next-go

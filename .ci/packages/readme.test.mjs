@@ -74,7 +74,9 @@ test('a cart', async () => {
   assert.match(await run(`node ${at('.ci/serve-tests/node_modules/jest/bin/jest.js')} ${name}`), /Tests: +1 passed/)
 }
 
-testPage(new URL('../../cmd/epcommerce/npm/README.md', import.meta.url), [
+const sources = ['package.json', 'index.js', 'index.d.ts', 'store.d.ts']
+const readme = at('cmd/epcommerce/npm/README.md')
+testPage(readme, [
   [/^sh\n(npm install .*)\n$/, async ([, command], process) => {
     if (process === 0) await run(install = command.replace('linux-x64', platform)) // two of npm must not share a folder
   }],
@@ -96,6 +98,11 @@ testPage(new URL('../../cmd/epcommerce/npm/README.md', import.meta.url), [
   }],
   [/^make (\S+)$/, ([, target]) => assert.match(readFileSync(at('Makefile'), 'utf8'), new RegExp(`^${target}:`, 'm'))],
   [/^(dist|docs)\/\S+$/, ([file]) => assert.ok(existsSync(at(file)))],
-], ['package.json', 'index.js', 'index.d.ts'].map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`))))
+], sources.map((name) => name + readFileSync(at(`cmd/epcommerce/npm/${name}`))))
 
 test('npm sent no request', () => assert.deepEqual(requests, []))
+
+test('README.md and package.json name the same Node.js', () => {
+  const [, version] = readFileSync(readme, 'utf8').match(/Node\.js (\S+) or later/)
+  assert.equal(JSON.parse(readFileSync(at('cmd/epcommerce/npm/package.json'))).engines.node, `>=${version}`)
+})
