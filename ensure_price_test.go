@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -345,10 +344,7 @@ func inEuros(d commerce.CustomDiscount) commerce.CustomDiscount {
 func TestSetCustomDiscounts_shownPrices(t *testing.T) {
 	t.Parallel()
 	for _, tt := range shownPrices {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, tt.run)
-		})
+		inBubble(t, tt.name, tt.run)
 	}
 }
 
@@ -531,10 +527,7 @@ func showCredit(c object) {
 func TestSetCustomDiscounts_calledAgain(t *testing.T) {
 	t.Parallel()
 	for _, tt := range calledAgain {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, tt.run)
-		})
+		inBubble(t, tt.name, tt.run)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -221,10 +220,7 @@ var undoings = []undoing{
 func TestEnsureCustomDiscounts_undone(t *testing.T) {
 	t.Parallel()
 	for _, tt := range undoings {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, tt.run)
-		})
+		inBubble(t, tt.name, tt.run)
 	}
 }
 

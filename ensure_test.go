@@ -323,13 +323,19 @@ func discountOf(externalID string, item uuid.UUID) commerce.NewCustomDiscount {
 	return d
 }
 
+// inBubble runs a test beside others, in a bubble of testing/synctest.
+func inBubble(t *testing.T, name string, run func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		synctest.Test(t, run)
+	})
+}
+
 func TestEnsureCustomDiscounts(t *testing.T) {
 	t.Parallel()
 	for _, tt := range ensureScenarios() {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, tt.run)
-		})
+		inBubble(t, tt.name, tt.run)
 	}
 }
 

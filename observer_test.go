@@ -312,25 +312,22 @@ func TestObserver_lastWaits(t *testing.T) {
 		"token":   {Token: 3 * time.Second},
 		"backoff": {Backoff: 5 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-				opts := []commerce.Option{}
-				if name == "token" {
-					store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 401},
-						commercetest.Fault{Operation: commercetest.OpToken, After: 1, Delay: 3 * time.Second})
-					opts = append(opts, commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
-				} else {
-					store.Inject(commercetest.Fault{Status: 503, Header: http.Header{"Retry-After": {"10"}}})
-				}
-				o := &observations{}
-				ctx, cancel := context.WithCancel(t.Context())
-				time.AfterFunc(5*time.Second, cancel)
-				_ = list(ctx, store.Client(append(opts, commerce.WithObserver(o))...))
-				got, _ := o.list[len(o.list)-1].(commerce.CallResult)
-				diff(t, "waits", got.Waits, want)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+			opts := []commerce.Option{}
+			if name == "token" {
+				store.Inject(commercetest.Fault{Operation: commercetest.OpList, Status: 401},
+					commercetest.Fault{Operation: commercetest.OpToken, After: 1, Delay: 3 * time.Second})
+				opts = append(opts, commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
+			} else {
+				store.Inject(commercetest.Fault{Status: 503, Header: http.Header{"Retry-After": {"10"}}})
+			}
+			o := &observations{}
+			ctx, cancel := context.WithCancel(t.Context())
+			time.AfterFunc(5*time.Second, cancel)
+			_ = list(ctx, store.Client(append(opts, commerce.WithObserver(o))...))
+			got, _ := o.list[len(o.list)-1].(commerce.CallResult)
+			diff(t, "waits", got.Waits, want)
 		})
 	}
 }
@@ -393,23 +390,20 @@ func TestObserver_careless(t *testing.T) {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, given := range map[string]context.Context{"nil": nil, "ended": ended, "unrelated": context.Background()} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-				c := store.Client(commerce.WithObserver(carelessObserver{given}))
-				if err := list(t.Context(), c); err != nil { //nolint:contextcheck // a context of the test
-					t.Errorf("error = %v, want none", err)
-				}
-				store.Inject(commercetest.Fault{Delay: time.Hour})
-				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-				defer cancel()
-				start := time.Now()
-				err := list(ctx, c) //nolint:contextcheck // a context of the test
-				if got := time.Since(start); got != time.Second || err == nil {
-					t.Errorf("error %v after %s, want one after 1s", err, got)
-				}
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+			c := store.Client(commerce.WithObserver(carelessObserver{given}))
+			if err := list(t.Context(), c); err != nil { //nolint:contextcheck // a context of the test
+				t.Errorf("error = %v, want none", err)
+			}
+			store.Inject(commercetest.Fault{Delay: time.Hour})
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			start := time.Now()
+			err := list(ctx, c) //nolint:contextcheck // a context of the test
+			if got := time.Since(start); got != time.Second || err == nil {
+				t.Errorf("error %v after %s, want one after 1s", err, got)
+			}
 		})
 	}
 }

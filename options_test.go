@@ -307,22 +307,19 @@ func TestWithLogger_failures(t *testing.T) {
 		},
 		"a success": {items: make([]commerce.CartItemRef, 1)},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
-				store.Inject(tt.fault)
-				var log bytes.Buffer
-				c := store.Client(commerce.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), attempts(1),
-					commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
-				ctx, cancel := context.WithCancel(t.Context())
-				defer time.AfterFunc(10*time.Second, cancel).Stop()
-				for _, cart := range []string{"", store.AddCart(tt.items...)} {
-					_, _ = c.Carts.EnsureCustomDiscounts(ctx, cart, discounts("a"), nil)
-				}
-				_, got, _ := strings.Cut(strings.TrimSpace(log.String()), " level=")
-				diff(t, "log", strings.Replace(got, ` msg="commerce: failed" op=Carts.EnsureCustomDiscounts`, "", 1), tt.want)
-			})
+		inBubble(t, name, func(t *testing.T) {
+			store := commercetest.New(t, commercetest.Config{DiscountsEnabled: true})
+			store.Inject(tt.fault)
+			var log bytes.Buffer
+			c := store.Client(commerce.WithLogger(slog.New(slog.NewTextHandler(&log, nil))), attempts(1),
+				commerce.WithClientCredentials(commercetest.DefaultClientID, commercetest.DefaultClientSecret))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer time.AfterFunc(10*time.Second, cancel).Stop()
+			for _, cart := range []string{"", store.AddCart(tt.items...)} {
+				_, _ = c.Carts.EnsureCustomDiscounts(ctx, cart, discounts("a"), nil)
+			}
+			_, got, _ := strings.Cut(strings.TrimSpace(log.String()), " level=")
+			diff(t, "log", strings.Replace(got, ` msg="commerce: failed" op=Carts.EnsureCustomDiscounts`, "", 1), tt.want)
 		})
 	}
 }
