@@ -15,7 +15,7 @@
 // discounts of a list that the cart lacks. With options, it also changes and deletes discounts.
 //
 // [CartService.AddCustomDiscounts] sends one request, which is not idempotent. It is never sent
-// again once it may have been applied; the [Outcome] of an error says what is known, and what to
+// again once it may have been applied; the [Outcome] of an error states what is known, and what to
 // do.
 //
 // # Subscriptions

@@ -133,10 +133,10 @@ type SetCustomDiscountsOptions struct {
 	Settle time.Duration
 	// Then is called once, when the cart is as it should be, before the call returns nil: to
 	// compare the price with the one that the customer saw, and to place the order. It has the turn
-	// and the lock of the call. Keep it short, e.g. authorize a payment before, and take the money
-	// later; a lock must outlast it. Its context ends when the lock is lost. It is not called with
-	// DryRun, or if want was not called for the last read. It must not write to this cart, like
-	// want; Client.Do takes no turn, and may.
+	// and the lock of the call. Keep it short, as the lock must outlast it: e.g. authorize a
+	// payment before, and take the money later. Its context ends when the lock is lost. It is not
+	// called with DryRun, or if want was not called for the last read. Like want, it must not write
+	// to this cart, except by Client.Do, which takes no turn.
 	//
 	// Its error is returned as it is, beside the result; no [Observer] gets it. To [RemedyOf] it is
 	// RemedyAgain, unless it states another remedy: if the price has changed, RemedyCart; if
@@ -156,16 +156,16 @@ const opSet = "Carts.SetCustomDiscounts"
 //
 // want gets a copy of the cart after each read. It must compute and not wait, and return the same
 // for the same cart: see [Cart.Subtotal] and [Decimal.Percent]. An empty DiscountEngine means
-// opts.Engine. Another one, or more than 1,000 discounts, is an invalid argument. An amount of 0
-// is left out. After an error of want nothing more is written; [errors.Is] finds it. A new key for
-// the same cart at a later read, or contents or an order that change twice end in [ErrWantChanged].
-// want must not write to carts: to this one, that is a [*ValidationError], or a deadlock if it does
-// not use its context.
+// opts.Engine. Another one, or more than 1,000 discounts, is an invalid argument. An amount of 0 is
+// left out. After an error of want nothing more is written; [errors.Is] finds it. If a later read
+// shows the same cart, a new key ends in [ErrWantChanged], and so does a second change of contents
+// or order. want must not write to carts. A write to this one ends in a [*ValidationError], or in a
+// deadlock without the context of want.
 //
 // A nil error, without DryRun, means: the last read showed exactly what want returned, except what
 // was Lowered. Nothing is in doubt. The cart has items, and neither it nor an item costs less than
 // 0. The total discount, if shown, is the sum of the discounts, except for rounding; otherwise the
-// error is [ErrPriceDiffers]. If it matches [ErrOutcomeUnknown], call again after its RetryAfter.
+// error is [ErrPriceDiffers]. After [ErrOutcomeUnknown], call again when its RetryAfter is over.
 //
 // For a cart without items, or whose [Cart.Subtotal] is below 0, want is not called, and discounts
 // of the engine are taken off. Without items, the error is [ErrEmptyCart].

@@ -64,7 +64,7 @@ type Error struct {
 	// reason why the response cannot be read. It is nil if the response alone explains the
 	// error.
 	Err error
-	// Raw returns what Body and ContentType do; nil: nothing. It prints as "withheld".
+	// Raw returns what Body and ContentType return; it may be nil. It prints as "withheld".
 	Raw rawResponse
 }
 

@@ -57,12 +57,12 @@ func outcomesIn(err error, list []Outcome) []Outcome {
 //   - a refusal: an error object of the service in a 2xx to a batch, or in a 4xx other than 401,
 //     403, 407, 408, 409, 421, 423, 425 and 429; and its sentinels alone, e.g. in a test,
 //   - [ErrEmptyCart], [ErrPromotionConflict], [ErrBelowZero], [ErrDifferent], [ErrEnded],
-//     [ErrStateNotShown], and [ErrOffsetLimit], also beside why the walk did not go on,
+//     [ErrStateNotShown], and [ErrOffsetLimit], also joined with why the walk did not go on,
 //   - an error of yours that states [RemedyCart].
 //
-// All errors in the tree of err must be among these, except beside ErrOffsetLimit. An error of
-// another package is not. Nor is one with [OutcomeUnknown], [OutcomeUnreadable] or a RetryAfter, or
-// of a call without an access token.
+// All errors in the tree of err must be among these, except those joined with ErrOffsetLimit. An
+// error of another package is not. Nor is one with [OutcomeUnknown], [OutcomeUnreadable] or a
+// RetryAfter, or of a call without an access token.
 //
 // A refusal depends on the cart as it was then. For EnsureCustomDiscounts and SetCustomDiscounts it
 // is final only if the last read shows the same items, price before discounts and promotions, and
@@ -169,7 +169,7 @@ func areEqual(a, b error) bool {
 // Each is the name of a sentinel, except the two of a context, and "limiter": the limiter of
 // [WithLimiter] refused. If a token request failed, it is the name of the cause, e.g. "timeout". It
 // is "token" if the credentials were refused, or no cause is known. Another error is "other", and
-// nil is "". What became of a write is in [OutcomeOf].
+// nil is "". [OutcomeOf] reports what became of a write.
 func ReasonOf(err error) string {
 	if err == nil {
 		return ""
@@ -195,9 +195,9 @@ func reasonOf(err error) sentinel {
 // is RemedyAgain applies nothing twice. It refines [IsFinal]: after a final error it is RemedyCart,
 // if the cart or the offer must change, or RemedyStaff. After another one it is
 //
-//   - RemedyStaff if calling again helps only when somebody has fixed the credentials, the
-//     certificate, the address, what a gateway refuses, what [ErrBadResponse] says of a body, or
-//     what [ErrPriceDiffers] and [ErrWantChanged] name,
+//   - RemedyStaff if somebody must first fix the credentials, the certificate, the address, what a
+//     gateway refuses, or the cause of [ErrBadResponse], [ErrPriceDiffers] or [ErrWantChanged] (a
+//     body that is not JSON, and a total from before the first write, may pass),
 //   - RemedyRead if the outcome is OutcomeUnknown, OutcomeUnreadable or OutcomePartial, and the
 //     call might do harm twice. SetCustomDiscounts, EnsureCustomDiscounts, EnableCustomDiscounts,
 //     DeleteCustomDiscount and EnsureState do none,

@@ -133,7 +133,7 @@ func WithHTTPClient(hc *http.Client) Option {
 }
 
 // NewTransport returns a transport with the settings of the library's own. Add a proxy or a
-// certificate, and pass it to [WithHTTPClient], which says what other transports cannot prove.
+// certificate, and pass it to [WithHTTPClient], which describes what other transports cannot prove.
 //
 // It closes an idle connection after 50 s. Load balancers often do so after 60 s, and a write that
 // is sent at that moment has [OutcomeUnknown]: set the IdleConnTimeout of any other transport to
@@ -152,10 +152,10 @@ func NewTransport() *http.Transport { return transport.NewTransport() }
 //
 // It is not retried if the body is larger than the limit, or if a certificate is not accepted.
 //
-// Any other write is sent again only if it is certain that nothing was sent, or after a 421, 425
-// or 429, which say that the service did nothing. After a 401, any call is sent again once if
-// there is a new token. If a wait would last beyond the deadline of the context, the call returns
-// the last response as an error instead. [WithLimiter] describes the waits after a 429.
+// Any other write is sent again only if it is certain that nothing was sent, or after a 421, 425 or
+// 429, which state that the service did nothing. After a 401, any call is sent again once if there
+// is a new token. If a wait would last beyond the deadline of the context, the call returns the
+// last response as an error instead. [WithLimiter] describes the waits after a 429.
 type RetryPolicy struct {
 	// MaxAttempts is the maximum number of attempts of a call, without those that get a 429 without
 	// a Retry-After. 1 turns retries off, unless MaxRefusals is set. A call that is sent again

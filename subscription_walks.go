@@ -26,8 +26,8 @@ import (
 // and the order of those that stay does not change. If the records do not prove their order, a walk
 // from Offset 0 reads the start of the list again, usually with one request. Then a list sorted by
 // the last change loses none, or ends in [ErrListDrift], if each record has the time of it. A walk
-// may miss records if the list is sorted by something else that changes, such as a name, or, with
-// Concurrency and the last change at the end, if several change at the same time.
+// may miss records if the list is sorted by something else that changes, such as a name. With
+// Concurrency, it may miss some if the last change is at the end, and several change at once.
 //
 // An error ends the walk, after all records of the pages before it: a [*ValidationError] if opts
 // are invalid, otherwise a [*PagingError], which can be resumed. A page that is too large (see
