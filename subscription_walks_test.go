@@ -821,8 +821,10 @@ func TestAll_orOthers(t *testing.T) {
 	for what, fault := range map[string]commercetest.Fault{
 		"accounts by id are refused": {Operation: commercetest.OpAccounts, Status: 400},
 		"no account has its id":      {Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[]}`},
-		"accounts of any id":         {Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[{"id":"` + itemID + `"}]}`},
-		"a record has no id":         {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
+		"accounts of any id": {
+			Operation: commercetest.OpAccounts, Status: 200, Body: `{"data":[{"id":"` + itemID + `"}]}`,
+		},
+		"a record has no id": {Operation: commercetest.OpList, Status: 200, Body: `{"data":[{}]}`},
 	} {
 		fault.Match = func(r commercetest.Request) bool {
 			isByOffset := r.Operation == commercetest.OpList && !strings.Contains(r.RawQuery, "account_id")
