@@ -81,16 +81,19 @@ async function runPython([, text, name]) {
   assert.match(await run(`${PYTHON} -m pytest ${name}`), /2 passed/)
 }
 
+const imageSource = readFileSync(at('.ci/packages/image.go'), 'utf8')
+const [, entryPoint] = imageSource.match(/Entrypoint: \[\]string\{"\/(.*)"\},/).map((list) => list.split('", "').join(' '))
+
 /** Runs the services of a compose file without their containers. */
 async function runCompose([, text]) {
   const { store: { image, command, healthcheck }, tests } = parse(text).services
   const { version } = JSON.parse(readFileSync(at('cmd/epcommerce/npm/package.json'), 'utf8'))
-  assert.equal(image, `${readFileSync(at('.ci/packages/image.go'), 'utf8').match(/imageName = "(.*)"/)[1]}:${version}`)
+  assert.equal(image, `${imageSource.match(/imageName = "(.*)"/)[1]}:${version}`)
   const local = { env: { ...env, STORE_TOKEN: 'secret' } }
-  const started = await startPrinted(['epcommerce', ...command].join(' '), local)
+  const started = await startPrinted([entryPoint, ...command].join(' '), local)
   const onPort = (line) => line.replaceAll(':8080', `:${started.port}`)
-  const [, program, ...args] = healthcheck.test
-  assert.match(await run(onPort([program.slice(1), ...args].join(' ')), local), /accepts requests/)
+  const check = healthcheck.test.slice(1).join(' ').replace('/', '')
+  assert.match(await run(onPort(check), local), /accepts requests/)
   const { STORE, STORE_TOKEN } = tests.environment
   const { host } = new URL(onPort(STORE))
   const headers = { host, authorization: 'Bearer secret' }
@@ -209,6 +212,7 @@ testPage(page, [
   [/^go -C \S+ install \.$/, ([command], process) => run(command, {
     cwd: repository, env: { ...env, GOBIN: path.join(folder, `bin${process}`) },
   })],
+  [/^serve --addr .*$/, ([command]) => assert.equal(`epcommerce ${command}`, entryPoint)],
   [/^go run$/, runGoRun],
   [/^node --test$/, async ([command]) => assert.match(await run(command), /# pass 2\n/)],
   [/^gateway\(.*\)$/, runSDK],
