@@ -9,7 +9,7 @@ import { after, test } from 'node:test'
 
 const fence = /^ *```(\w*)\n([^]*?)^ *```$/gm, span = /`([^`\n]+)`/g
 
-/** Returns the blocks of a page, with their language, and then what is between backquotes. It refuses code of other forms. */
+/** Returns the blocks of a page, with their language, and then what is between backquotes. It refuses other code. */
 export function snippetsOf(page) {
   const fences = [...page.matchAll(fence)].map(([, language, text]) => `${language}\n${text}`)
   const prose = page.replaceAll(fence, '')
