@@ -12,8 +12,8 @@ test('fences and spans are found', () => {
 
 for (const code of [
   '~~~sh\na b\n~~~', '````sh\na b\n````', '```sh title="x"\na b\n```', '```shell-session\na b\n```',
-  '```sh\r\na b\r\n```', '> ```sh\n> a b\n> ```', '- x\n\n\t```sh\n\ta b\n\t```', '    a b', '\ta b', '<pre>a b</pre>', '<code>a b</code>',
-  '<KBD>a b</KBD>', 'Run `a\nb`.', 'Run ``a b``.',
+  '```sh\r\na b\r\n```', '> ```sh\n> a b\n> ```', '- x\n\n\t```sh\n\ta b\n\t```', '    a b',
+  '\ta b', '<pre>a b</pre>', '<code>a b</code>', '<KBD>a b</KBD>', 'Run `a\nb`.', 'Run ``a b``.',
 ]) {
   test(`${JSON.stringify(code)} is refused`, () => {
     assert.throws(() => snippetsOf(`Text\n\n${code}\n\nText\n`), /nobody runs/)
