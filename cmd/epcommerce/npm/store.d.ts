@@ -292,7 +292,7 @@ export interface WaitFilter {
 
 export interface Money {
   amount: number
-  currency: string
+  currency?: string
   formatted: string
 }
 
