@@ -81,15 +81,18 @@ async function runPython([, text, name]) {
   assert.match(await run(`${PYTHON} -m pytest ${name}`), /2 passed/)
 }
 
+const image = readFileSync(at('.ci/packages/image.go'), 'utf8')
+const entryPoint = image.match(/Entrypoint: \[\]string\{"\/(.*)"\}/)[1].replaceAll('", "', ' ')
+
 /** Runs the services of a compose file without their containers. */
 async function runCompose([, text]) {
-  const { store: { image, command, healthcheck }, tests } = parse(text).services
+  const { store, tests } = parse(text).services
   const { version } = JSON.parse(readFileSync(at('cmd/epcommerce/npm/package.json'), 'utf8'))
-  assert.equal(image, `${readFileSync(at('.ci/packages/image.go'), 'utf8').match(/imageName = "(.*)"/)[1]}:${version}`)
+  assert.equal(store.image, `${image.match(/imageName = "(.*)"/)[1]}:${version}`)
   const local = { env: { ...env, STORE_TOKEN: 'secret' } }
-  const started = await startPrinted(['epcommerce', ...command].join(' '), local)
+  const started = await startPrinted([entryPoint, ...store.command].join(' '), local)
   const onPort = (line) => line.replaceAll(':8080', `:${started.port}`)
-  const [, program, ...args] = healthcheck.test
+  const [, program, ...args] = store.healthcheck.test
   assert.match(await run(onPort([program.slice(1), ...args].join(' ')), local), /accepts requests/)
   const { STORE, STORE_TOKEN } = tests.environment
   const { host } = new URL(onPort(STORE))
@@ -206,6 +209,8 @@ testPage(page, [
   [/^python\n(# (test_discounts.py)\n[^]*)/, runPython],
   [/^yaml\n([^]*)/, runCompose],
   [/^epcommerce serve .*$/, async ([command]) => (await startPrinted(command, { env })).stop()],
+  [/^serve .*$/, ([flags]) => assert.equal(`epcommerce ${flags}`, entryPoint)],
+  [/^….*$/, ([name]) => assert.ok(readFileSync(at('.ci/packages/main.go'), 'utf8').includes(`"${name.slice(1)}"`))],
   [/^go -C \S+ install \.$/, ([command], process) => run(command, {
     cwd: repository, env: { ...env, GOBIN: path.join(folder, `bin${process}`) },
   })],
