@@ -36,6 +36,8 @@ export async function mistakes(): Promise<void> {
   await store.cart({ items: [{ prise: 2500 }] })
   // @ts-expect-error no state
   await store.requests({ state: 'pending' })
+  // @ts-expect-error an empty cart has no currency
+  const currency: string = (await store.cart({ items: [] })).total.currency
   // @ts-expect-error no method
   await store.reset()
 }

@@ -15,7 +15,7 @@ function queryOf(path) {
 }
 
 // Members of requests may be absent, and so may those of responses that can be null or are here.
-const absent = ['relationships']
+const absent = ['relationships', 'currency']
 const requests = {
   Operation: Fault.properties.operation, State: request.properties.state,
   Fault, Match: Fault.properties.match,

@@ -81,19 +81,19 @@ async function runPython([, text, name]) {
   assert.match(await run(`${PYTHON} -m pytest ${name}`), /2 passed/)
 }
 
-const imageSource = readFileSync(at('.ci/packages/image.go'), 'utf8')
-const [, entryPoint] = imageSource.match(/Entrypoint: \[\]string\{"\/(.*)"\},/).map((list) => list.split('", "').join(' '))
+const image = readFileSync(at('.ci/packages/image.go'), 'utf8')
+const entryPoint = image.match(/Entrypoint: \[\]string\{"\/(.*)"\}/)[1].replaceAll('", "', ' ')
 
 /** Runs the services of a compose file without their containers. */
 async function runCompose([, text]) {
-  const { store: { image, command, healthcheck }, tests } = parse(text).services
+  const { store, tests } = parse(text).services
   const { version } = JSON.parse(readFileSync(at('cmd/epcommerce/npm/package.json'), 'utf8'))
-  assert.equal(image, `${imageSource.match(/imageName = "(.*)"/)[1]}:${version}`)
+  assert.equal(store.image, `${image.match(/imageName = "(.*)"/)[1]}:${version}`)
   const local = { env: { ...env, STORE_TOKEN: 'secret' } }
-  const started = await startPrinted([entryPoint, ...command].join(' '), local)
+  const started = await startPrinted([entryPoint, ...store.command].join(' '), local)
   const onPort = (line) => line.replaceAll(':8080', `:${started.port}`)
-  const check = healthcheck.test.slice(1).join(' ').replace('/', '')
-  assert.match(await run(onPort(check), local), /accepts requests/)
+  const [, program, ...args] = store.healthcheck.test
+  assert.match(await run(onPort([program.slice(1), ...args].join(' ')), local), /accepts requests/)
   const { STORE, STORE_TOKEN } = tests.environment
   const { host } = new URL(onPort(STORE))
   const headers = { host, authorization: 'Bearer secret' }
@@ -209,10 +209,11 @@ testPage(page, [
   [/^python\n(# (test_discounts.py)\n[^]*)/, runPython],
   [/^yaml\n([^]*)/, runCompose],
   [/^epcommerce serve .*$/, async ([command]) => (await startPrinted(command, { env })).stop()],
+  [/^serve .*$/, ([flags]) => assert.equal(`epcommerce ${flags}`, entryPoint)],
+  [/^….*$/, ([name]) => assert.ok(readFileSync(at('.ci/packages/main.go'), 'utf8').includes(`"${name.slice(1)}"`))],
   [/^go -C \S+ install \.$/, ([command], process) => run(command, {
     cwd: repository, env: { ...env, GOBIN: path.join(folder, `bin${process}`) },
   })],
-  [/^serve --addr .*$/, ([command]) => assert.equal(`epcommerce ${command}`, entryPoint)],
   [/^go run$/, runGoRun],
   [/^node --test$/, async ([command]) => assert.match(await run(command), /# pass 2\n/)],
   [/^gateway\(.*\)$/, runSDK],

@@ -7,15 +7,25 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { after, test } from 'node:test'
 
-/** Returns the blocks of a page, with their language, and then what is between backquotes. */
+const fence = /^ *```(\w*)\n([^]*?)^ *```$/gm, span = /`([^`\n]+)`/g
+
+/** Returns the blocks of a page, with their language, and then what is between backquotes. It refuses other code. */
 export function snippetsOf(page) {
-  const fences = [...page.matchAll(/^ *```(\w*)\n([^]*?)^ *```$/gm)].map(([, language, text]) => `${language}\n${text}`)
-  const spans = page.replaceAll(/^ *```[^]*?^ *```$/gm, '').matchAll(/`([^`\n]+)`/g)
-  return [...fences, ...new Set([...spans].map(([, text]) => text))]
+  const fences = [...page.matchAll(fence)].map(([, language, text]) => `${language}\n${text}`)
+  const prose = page.replaceAll(fence, '')
+  const [other] = prose.replaceAll(span, '').match(/^.*(`|~~~|<(pre|code|kbd|samp)\b).*|^( {4}|\t).*/im) ?? []
+  assert.equal(other, undefined, 'nobody runs code of this form')
+  return [...fences, ...new Set([...prose.matchAll(span)].map(([, text]) => text))]
 }
 
 /** A word, a name of a file or of a package: nothing that can be run. */
 const name = /^(\w|@|\.\w)[\w./-]*$/
+
+/** Reports whether one of the sources has a name as a whole. */
+export const isNamed = (name, sources) => {
+  const whole = new RegExp(`(?<![\\w-])${name.replaceAll(/[./]/g, '\\$&')}(?![\\w-])`)
+  return sources.some((source) => whole.test(source))
+}
 
 /**
  * Makes a test for each snippet of a page. runners are pairs of a pattern, and of a function that runs what fits it; it
@@ -27,7 +37,7 @@ export function testPage(url, runners, sources) {
       const [pattern, run] = runners.find(([pattern]) => pattern.test(snippet)) ?? []
       if (run) return Promise.all([0, 1].map((process) => run(snippet.match(pattern), process)))
       assert.match(snippet, name, 'nobody runs this')
-      assert.ok(sources.some((source) => source.includes(snippet)), 'nobody knows this name')
+      assert.ok(isNamed(snippet, sources), 'nobody knows this name')
     })
   }
 }

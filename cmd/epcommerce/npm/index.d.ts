@@ -6,11 +6,11 @@ export type * from './store.js'
 
 export interface StartOptions {
   /** Address of a store that runs already, e.g. in a container. Without it, a store is started. */
-  url?: string
+  url?: string | undefined
   /** Token of a namespace: of the store at url (default: the first), or of the one that is started. */
-  token?: string
+  token?: string | undefined
   /** Flags of `epcommerce serve` for a store that is started, such as ['--subscriptions', '10', '--tls']. */
-  args?: string[]
+  args?: string[] | undefined
 }
 
 /**

@@ -10,17 +10,31 @@ const https = require('node:https')
 const { createInterface } = require('node:readline')
 const { text } = require('node:stream/consumers')
 
-exports.startStore = async function startStore({ url, token, args = [], ...others } = {}) {
-  const [unknown] = Object.keys(others)
-  if (unknown) throw new TypeError(`startStore: unknown option "${unknown}"; there are url, token and args`)
-  if (!Array.isArray(args)) throw new TypeError('startStore: args must be a list of flags of epcommerce serve')
+exports.startStore = async function startStore({ url, token, args, ...others } = {}) {
+  const problem = problemOf(url, token, args, others)
+  if (problem) throw new TypeError(`startStore: ${problem}`)
   const isNamed = token !== undefined
-  if (url === undefined) return startProgram(['--stop-with-stdin', ...(isNamed ? ['--token', token] : []), ...args])
-  const { namespaces } = await new Store({ url }, { token }).control('GET', 'namespaces')
+  const flags = [...(isNamed ? ['--token', token] : []), ...(args ?? [])]
+  if (url === undefined) return startProgram(['--stop-with-stdin', ...flags])
+  const { namespaces } = await new Store({ url }, { token }).control('GET', 'namespaces') ?? {}
+  if (!Array.isArray(namespaces)) throw new Error(`what responds at ${url} is no store: it lists no namespaces`)
   const namespace = isNamed ? namespaces.find((n) => n.token === token) : namespaces[0]
   return new Store({ url }, namespace, async (store) => {
     for (const list of ['faults', 'stubs', 'requests']) await store.control('DELETE', list)
   })
+}
+
+/** Returns what is wrong with options of startStore, if anything. */
+function problemOf(url, token, args, others) {
+  const isText = (value) => value === undefined || (typeof value === 'string' && value !== '')
+  const [unknown] = Object.keys(others)
+  if (unknown) return `unknown option "${unknown}"; there are url, token and args`
+  for (const [name, value] of Object.entries({ url, token })) {
+    if (!isText(value)) return `${name} must be a text that is not empty`
+  }
+  if (args === undefined) return undefined
+  if (!Array.isArray(args)) return 'args must be a list of flags of epcommerce serve'
+  return url && 'args are for a store that is started, and url is one that runs'
 }
 
 async function startProgram(flags) {
@@ -38,7 +52,7 @@ async function startProgram(flags) {
   child.stdout.resume()
   if (!values.address) {
     await ended
-    throw new Error(`the store did not start: ${log.trim()}`)
+    throw new Error(`the store did not start: ${log.trim() || 'it printed no address'}`)
   }
   // A process that does not stop the store ends nevertheless, and the store with it.
   const handles = [child, child.stdin, child.stdout, child.stderr]
@@ -85,18 +99,19 @@ class Store {
   }
 
   async control(method, path, body) {
+    const sent = JSON.stringify(body, refuseNoNumber)
     const { request } = this.url.startsWith('https:') ? https : http
     const options = { method, agent: false, ca: this.certificate && readFileSync(this.certificate) }
     if (this.token !== undefined) options.headers = { Authorization: `Bearer ${this.token}` }
     const response = await new Promise((resolve, reject) => {
-      request(`${this.url}/_store/${path}`, options, resolve).on('error', reject).end(JSON.stringify(body))
+      request(`${this.url}/_store/${path}`, options, resolve).on('error', reject).end(sent)
     }).catch((cause) => {
       throw new Error(`no store responds at ${this.url}: ${cause.message || cause.code}`, { cause })
     })
     const answer = parse(await text(response))
     if (response.statusCode < 300 && answer !== null) return answer
-    throw new Error(answer?.errors?.map(({ detail, title }) => detail || title).join('\n') ??
-      `what responds at ${this.url} is no store: ${method} /_store/${path} got a ${response.statusCode}`)
+    throw new Error(Array.isArray(answer?.errors) ? answer.errors.map(({ detail, title }) => detail || title).join('\n')
+      : `what responds at ${this.url} is no store: ${method} /_store/${path} got a ${response.statusCode}`)
   }
 
   async cart(fixture) { return this.control('POST', 'carts', fixture) }
@@ -124,6 +139,12 @@ class Store {
 
 function queryOf(filter = {}) {
   return new URLSearchParams(Object.entries(filter).filter(([, value]) => value !== undefined))
+}
+
+/** Returns the value of a member. JSON has null for NaN and Infinity, which the store takes as absent. */
+function refuseNoNumber(name, value) {
+  if (typeof value !== 'number' || Number.isFinite(value)) return value
+  throw new TypeError(`${name} must be a number, and not ${value}`)
 }
 
 /** Returns the value of a JSON text; undefined of an empty one, null if it is no JSON. */

@@ -292,7 +292,7 @@ export interface WaitFilter {
 
 export interface Money {
   amount: number
-  currency: string
+  currency?: string
   formatted: string
 }
 
@@ -361,8 +361,8 @@ export interface StoreRequest {
   /** the parameters; credentials are redacted */
   query: Record<string, string[]>
   /**
-   * of the request; credentials are redacted, which are the values of names with auth, cookie, token,
-   * secret, password, apikey or api-key
+   * of the request; credentials are redacted, which are signed tokens (JWT), and the values of names
+   * with auth, cookie, token, secret, passw, session, signature, credential, api key or access key
    */
   header: Record<string, string[]>
   /** the JSON that was sent; null: none, or to an endpoint that the store does not have, or for a token */

@@ -235,8 +235,10 @@ const redacted = "redacted"
 
 var (
 	// secret matches names of headers and of parameters whose values may be credentials.
-	secret = regexp.MustCompile(`(?i)auth|cookie|token|secret|password|api-?key`)
+	secret = regexp.MustCompile(`(?i)auth|cookie|token|secret|passw|session|signature|credential|(api|access)[-_]?key`)
 	scheme = regexp.MustCompile(`(?i)^(basic|bearer) `) // is no secret
+	// jwt matches a signed token, which may have any name.
+	jwt = regexp.MustCompile(`eyJ[\w-]+\.eyJ[\w-]+\.[\w-]+`)
 )
 
 // show returns values by their names, without credentials.
@@ -248,7 +250,7 @@ func show(values map[string][]string) map[string][]string {
 			if secret.MatchString(name) {
 				value = scheme.FindString(value) + redacted
 			}
-			shown[key] = append(shown[key], value)
+			shown[key] = append(shown[key], jwt.ReplaceAllLiteralString(value, redacted))
 		}
 	}
 	return shown
