@@ -120,9 +120,9 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // one once, with its context and body. Turn off whatever sends requests again: retries, a second
 // route, logins. If the library sees such a write, it cancels it, with OutcomeUnknown. It does not
 // recognize a copy with another Host and User-Agent. It cannot stop a transport that copies the
-// body and ignores cancellation, or that sends on several connections at once. Then all discounts
-// of an add may be on the cart twice. If the service confirms the add, it is [OutcomePartial] at
-// best.
+// body and ignores cancellation, or that sends on several connections at once. In all these cases,
+// the discounts of an add may be on the cart twice, and the add is [OutcomePartial] at best if the
+// service confirms it.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {
