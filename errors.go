@@ -58,7 +58,8 @@ type Error struct {
 	// by RateLimit-Reset or X-RateLimit-Reset. Dates count by the clock of its Date header.
 	RetryAfter time.Duration
 	// Attempts is the number of times that the HTTP transport was called: for token requests if
-	// Op is "token", otherwise for all other requests of the call.
+	// Op is "token", otherwise for all others of the call. Of EnsureCustomDiscounts and
+	// SetCustomDiscounts, it counts only those of the last step that failed.
 	Attempts int
 	// Err is the cause: e.g. a connection error, the error of the caller's context, or the
 	// reason why the response cannot be read. It is nil if the response alone explains the

@@ -119,10 +119,10 @@ func WithClientCredentials(clientID, clientSecret string) Option {
 // A write is applied at most once if Transport is an [*http.Transport], or passes each request to
 // one once, with its context and body. Turn off whatever sends requests again: retries, a second
 // route, logins. If the library sees such a write, it cancels it, with OutcomeUnknown. It does not
-// recognize a copy with another Host and User-Agent. It cannot stop a transport that copies the
-// body and ignores cancellation, or that sends on several connections at once. Then all discounts
-// of an add may be on the cart twice. If the service confirms the add, it is [OutcomePartial] at
-// best.
+// recognize a copy with another Host and User-Agent: discounts may be on the cart twice, without an
+// error. It cannot stop a transport that copies the body and ignores cancellation, or that sends on
+// several connections at once: discounts may be on the cart twice then too, and an add that the
+// service confirms is [OutcomePartial] at best.
 func WithHTTPClient(hc *http.Client) Option {
 	return func(c *config, problems *ValidationError) {
 		if hc == nil {

@@ -814,6 +814,17 @@ func TestAll_asksAboutUnlisted(t *testing.T) {
 	}
 }
 
+// A listed account beyond those that a walk remembers is not taken for a hidden one.
+func TestAll_manyAccounts(t *testing.T) {
+	t.Parallel()
+	s := limited(t, 10_200, 120)
+	for n := range 1 << 16 { // they come before the others
+		s.AddAccount(uuid.UUID{6: 0x40, 8: 0x80, 14: byte(n >> 8), 15: byte(n)})
+	}
+	got, err := commerce.Collect(s.Client().Subscriptions.All(t.Context(), nil))
+	diff(t, "records", fmt.Sprint(err, len(got), len(slices.Compact(idsOf(got)))), "<nil> 10200 10200")
+}
+
 // After all accounts, a walk by account cannot find out whether there are others. It says so, and
 // does not ask again for ever.
 func TestAll_orOthers(t *testing.T) {
