@@ -248,10 +248,15 @@ test('a test with a mistake fails', async () => {
 
 test('what epcommerce serve prints', async () => {
   const started = await startPrinted('epcommerce serve --addr 127.0.0.1:8080', { env })
-  const lines = started.stdout.split('\n').filter((line, i, all) => line && i > all.indexOf('') && !line.endsWith(':'))
+  const isCommand = (line, i, all) => line && i > all.indexOf('') && !/^[A-Z][\w ,]*:$/.test(line)
+  const lines = started.stdout.split('\n').filter(isCommand)
   assert.ok(lines.length >= 3)
   for (const line of lines) {
-    for (const text of await Promise.all([run(line), run(line)])) assert.equal(JSON.parse(text).errors, undefined, text)
+    for (const text of await Promise.all([run(line), run(line)])) {
+      const { errors, data } = JSON.parse(text)
+      assert.equal(errors, undefined, text)
+      if (line.includes('/subscriptions?')) assert.equal(data.length, 2, 'it says: two in a page')
+    }
   }
   await started.stop()
 })

@@ -77,6 +77,7 @@ test('a request comes, meets a fault that was added by click, and goes with a re
   await page.locator('#faults tr', { hasText: /settings\s*status 429\s*1\s*0/ }).waitFor()
   assert.match(await rows.first().innerText(), /429 ⚡/)
   assert.match(await page.locator('#fault').innerText(), /number 1[^]*"status": 429/)
+  assert.equal(await page.locator('#message').innerText(), 'The fault was added.', 'it must stay true')
 
   await page.getByRole('button', { name: 'Reset the store' }).click()
   await page.getByRole('button', { name: 'Cancel' }).click()

@@ -481,16 +481,16 @@ on('filter', 'input', () => {
 on('newest', 'change', renderRequests)
 on('connect', 'click', ({ target }) => target.matches('button') && copy(target))
 on('lose', 'click', () => run(() => send('POST', '/_store/faults', { operation: 'add', apply: true, cut: true }),
-  'The next request that adds discounts takes effect, and its response is lost.'))
+  'A fault was added: a request that adds discounts takes effect, and its response is lost.'))
 on('retry', 'click', () => run(addAndRetry))
 on('reset', 'click', () => {
   $('confirm-reset').returnValue = ''
   $('confirm-reset').showModal()
 })
 on('confirm-reset', 'close', ({ target }) => target.returnValue &&
-  run(() => send('POST', '/_store/reset'), 'The store is as it was at the start.'))
-on('clear-faults', 'click', () => run(() => send('DELETE', '/_store/faults'), 'There are no faults.'))
-on('clear-stubs', 'click', () => run(() => send('DELETE', '/_store/stubs'), 'There are no stubs.'))
+  run(() => send('POST', '/_store/reset'), 'The store was reset.'))
+on('clear-faults', 'click', () => run(() => send('DELETE', '/_store/faults'), 'The faults were removed.'))
+on('clear-stubs', 'click', () => run(() => send('DELETE', '/_store/stubs'), 'The stubs were removed.'))
 on('namespace', 'change', ({ target }) => { location.hash = new URLSearchParams({ namespace: target.value }) })
 addEventListener('hashchange', () => show().catch(({ message }) => report(message)))
 for (const part of document.querySelectorAll('.start')) {
@@ -507,9 +507,9 @@ onSubmit('add-fault', '/_store/faults', ({ times, status, delay, body, path, car
     delay: delay || undefined, body: body || undefined,
     match: path || cart || text || header ? match : undefined,
   }
-}, 'The fault waits for requests.')
+}, 'The fault was added.')
 onSubmit('add-stub', '/_store/stubs', (members) => ({ ...members, status: numberOf(members.status) }),
-  'The stub waits for requests.')
+  'The stub was added.')
 
 await show()
 const { components } = await send('GET', '/_store')
