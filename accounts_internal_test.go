@@ -50,7 +50,7 @@ func TestCannotList(t *testing.T) {
 // A subscription without a readable account may belong to an account that is not listed.
 func TestSubscriptionWalk_isOfHidden(t *testing.T) {
 	t.Parallel()
-	w := &subscriptionWalk{accounts: map[uuid.UUID]bool{{1}: true, {2}: false}}
+	w := &subscriptionWalk{accounts: map[uuid.UUID]accountState{{1}: accountHidden, {2}: accountLate}}
 	for account, want := range map[uuid.UUID]bool{{1}: true, {2}: false, uuid.Nil: true} {
 		if got := w.isOfHidden(Subscription{Attributes: SubscriptionAttributes{AccountID: account}}); got != want {
 			t.Errorf("account %v: got %t, want %t", account, got, want)

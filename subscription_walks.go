@@ -128,12 +128,21 @@ type subscriptionWalk struct {
 	ofNobody map[uuid.UUID]struct{} // yielded before the first records, without a readable account
 
 	// What the first records show, those that an offset reaches:
-	yielded    map[uuid.UUID]struct{} // their ids
-	isUnproven bool                   // a walk must begin at 0 to find all
-	accounts   map[uuid.UUID]bool     // their accounts: is it hidden, that is, not listed by the service?
-	isLast     bool                   // the walk reads the hidden accounts
-	isHidden   atomic.Bool            // one of them has a subscription
+	yielded    map[uuid.UUID]struct{}     // their ids
+	isUnproven bool                       // a walk must begin at 0 to find all
+	accounts   map[uuid.UUID]accountState // their accounts
+	isLast     bool                       // the walk reads the accounts that are not read yet
+	isHidden   atomic.Bool                // one that is hidden has a subscription
 }
+
+// accountState is what a walk knows about an account.
+type accountState uint8
+
+const (
+	accountRead   accountState = iota // the walk read it, or began after it
+	accountLate                       // the service lists it since the walk has passed it
+	accountHidden                     // the service does not list it
+)
 
 // records yields the records of pages.
 func (w *subscriptionWalk) records(
@@ -174,10 +183,10 @@ func (w *subscriptionWalk) all(ctx context.Context, yield func(*SubscriptionPage
 	if !w.read(ctx, w.accountList(), yield) || w.opts.goesByAccount() && !w.first(ctx, yield) {
 		return
 	}
-	isUnknown := w.accounts[uuid.Nil]
-	var ids []uuid.UUID // of the hidden accounts, also of those that are listed since
-	for account, isHidden := range w.accounts {
-		if isHidden && account != uuid.Nil {
+	isUnknown := w.accounts[uuid.Nil] == accountHidden
+	var ids []uuid.UUID // not read yet
+	for account, state := range w.accounts {
+		if state != accountRead && account != uuid.Nil {
 			ids = append(ids, account)
 		}
 	}
@@ -211,7 +220,7 @@ func orOthers(err error) error {
 // first yields the first records, in a walk by account only those whose account the service does
 // not list. It reports whether the walk can go on after them.
 func (w *subscriptionWalk) first(ctx context.Context, yield func(*SubscriptionPage, error) bool) (goesOn bool) {
-	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]bool{}
+	w.yielded, w.accounts = map[uuid.UUID]struct{}{}, map[uuid.UUID]accountState{}
 	canGoOn := w.opts.Offset == 0 && w.opts.Filter.AccountIDs == nil
 	for page, err := range paging.Walk(ctx, paging.Config[*SubscriptionPage, uuid.UUID]{
 		Fetch: func(ctx context.Context, offset, limit int) (*SubscriptionPage, error) {
@@ -237,16 +246,16 @@ func (w *subscriptionWalk) first(ctx context.Context, yield func(*SubscriptionPa
 }
 
 // learn remembers the accounts of a page. In a walk by account, it removes the subscriptions of
-// those that the service lists.
+// those that were read.
 func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) error {
 	var others []uuid.UUID
 	for i := range page.Subscriptions {
 		account := page.Subscriptions[i].Attributes.AccountID
-		if _, isKnown := w.accounts[account]; isKnown {
+		_, isListed := slices.BinarySearchFunc(w.listed, account, compareIDs)
+		if _, isKnown := w.accounts[account]; isKnown || isListed {
 			continue
 		}
-		_, isListed := slices.BinarySearchFunc(w.listed, account, compareIDs)
-		if w.accounts[account] = !isListed; !isListed && account != uuid.Nil {
+		if w.accounts[account] = accountHidden; account != uuid.Nil {
 			others = append(others, account)
 		}
 	}
@@ -257,11 +266,13 @@ func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) er
 	err := w.forgetListed(ctx, others)
 	page.Offset, page.Unlisted = 0, true
 	page.Subscriptions = slices.DeleteFunc(page.Subscriptions, func(sub Subscription) bool {
-		if _, isYielded := w.ofNobody[sub.ID]; isYielded || !w.isOfHidden(sub) {
+		account := sub.Attributes.AccountID
+		_, isYielded := w.ofNobody[sub.ID]
+		if isYielded || w.accounts[account] == accountRead {
 			return true
 		}
-		w.isHidden.Store(true)
-		return slices.Contains(w.opts.Skip, sub.Attributes.AccountID)
+		w.isHidden.CompareAndSwap(false, w.isOfHidden(sub))
+		return slices.Contains(w.opts.Skip, account)
 	})
 	return err
 }
@@ -290,9 +301,9 @@ func (w *subscriptionWalk) rememberNobodys(page *SubscriptionPage) {
 	}
 }
 
-// forgetListed asks which of these accounts the service lists, as its list may lag. It asks for one
-// that is listed too: it is not documented that a filter selects accounts by their ids, and without
-// that all would seem hidden, and come twice.
+// forgetListed asks which of these accounts the service lists, as its list may lag. It asks for two
+// that were listed too, as one may be deleted: it is not documented that a filter selects accounts
+// by their ids, and without that all would seem hidden, and come twice.
 func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUID) error {
 	service := &AccountService{w.core}
 	if len(w.listed) == 0 && len(accounts) > 0 {
@@ -302,12 +313,13 @@ func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUI
 		}
 		w.listed = page.IDs
 	}
-	control := w.listed[max(0, len(w.listed)-1):]
-	for some := range slices.Chunk(accounts, MaxPageSize-1) {
+	control := w.listed[max(0, len(w.listed)-2):]
+	isControl := func(id uuid.UUID) bool { return slices.Contains(control, id) }
+	for some := range slices.Chunk(accounts, MaxPageSize-2) {
 		some = slices.Concat(some, control)
 		listed, err := service.listed(ctx, some)
 		isOther := func(id uuid.UUID) bool { return !slices.Contains(some, id) }
-		isIgnored := len(control) > 0 && !slices.Contains(listed, control[0]) || slices.ContainsFunc(listed, isOther)
+		isIgnored := len(control) > 0 && !slices.ContainsFunc(listed, isControl) || slices.ContainsFunc(listed, isOther)
 		if err == nil && isIgnored {
 			err = matching(ErrBadResponse, errors.New("the service does not select accounts by their ids"))
 		}
@@ -315,7 +327,10 @@ func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUI
 			return &paging.Error{Err: err}
 		}
 		for _, account := range listed {
-			w.accounts[account] = false
+			w.accounts[account] = accountRead
+			if len(w.listed) < maxListed && !isControl(account) && compareIDs(account, w.opts.After) > 0 {
+				w.accounts[account] = accountLate
+			}
 		}
 	}
 	return nil
@@ -371,7 +386,7 @@ func (w *subscriptionWalk) fetch(
 // isOfHidden reports whether a subscription belongs to an account that is not listed. One whose
 // account cannot be read may.
 func (w *subscriptionWalk) isOfHidden(sub Subscription) bool {
-	return w.accounts[sub.Attributes.AccountID] || sub.Attributes.AccountID == uuid.Nil
+	return w.accounts[sub.Attributes.AccountID] == accountHidden || sub.Attributes.AccountID == uuid.Nil
 }
 
 // accountList describes the accounts that the service lists, from where the walk begins.
