@@ -418,7 +418,7 @@ func TestHouse_size(t *testing.T) {
 		}
 	})
 	limits := map[string]int{
-		"lines of the library": 10_740, "lines of its tests": 25_200, "words of all pages": 24_960, "exported names": 275,
+		"lines of the library": 10_750, "lines of its tests": 25_210, "words of all pages": 24_890, "exported names": 275,
 	}
 	for what, limit := range limits {
 		if got := sizes[what]; got > limit || got < limit*9/10 {
