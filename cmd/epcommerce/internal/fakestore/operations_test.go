@@ -468,7 +468,8 @@ func TestFaults_missed(t *testing.T) {
 		t.Errorf("missed (-want +got):\n%s", diff)
 	}
 	host := match{Header: map[string]string{"host": "a:1"}}
-	if got := host.misfits(commercetest.Request{Host: "a:1"}) + host.misfits(commercetest.Request{Host: "b"}); got != "header host" {
+	got := host.misfits(commercetest.Request{Host: "a:1"}) + host.misfits(commercetest.Request{Host: "b"})
+	if got != "header host" {
 		t.Errorf("a request to the host, and one to another: %q do not fit", got)
 	}
 	if got := missed("second"); got != "" {
