@@ -191,7 +191,7 @@ func (w *subscriptionWalk) all(ctx context.Context, yield func(*SubscriptionPage
 		}
 	}
 	slices.SortFunc(ids, compareIDs)
-	if err := w.forgetListed(ctx, ids); err != nil {
+	if err := w.askListed(ctx, ids); err != nil {
 		yield(nil, err)
 		return
 	}
@@ -263,7 +263,7 @@ func (w *subscriptionWalk) learn(ctx context.Context, page *SubscriptionPage) er
 		return nil
 	}
 	slices.SortFunc(others, compareIDs)
-	err := w.forgetListed(ctx, others)
+	err := w.askListed(ctx, others)
 	page.Offset, page.Unlisted = 0, true
 	page.Subscriptions = slices.DeleteFunc(page.Subscriptions, func(sub Subscription) bool {
 		account := sub.Attributes.AccountID
@@ -301,10 +301,10 @@ func (w *subscriptionWalk) rememberNobodys(page *SubscriptionPage) {
 	}
 }
 
-// forgetListed asks which of these accounts the service lists, as its list may lag. It asks for two
+// askListed asks which of these accounts the service lists, as its list may lag. It asks for two
 // that were listed too, as one may be deleted: it is not documented that a filter selects accounts
 // by their ids, and without that all would seem hidden, and come twice.
-func (w *subscriptionWalk) forgetListed(ctx context.Context, accounts []uuid.UUID) error {
+func (w *subscriptionWalk) askListed(ctx context.Context, accounts []uuid.UUID) error {
 	service := &AccountService{w.core}
 	if len(w.listed) == 0 && len(accounts) > 0 {
 		page, err := service.idsAfter(ctx, uuid.Nil, 1)
